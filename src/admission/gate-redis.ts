@@ -1,0 +1,95 @@
+/** The gate of many nodes: state in Redis, one Lua call to admit, one to complete. */
+import { Effect, Layer, Schema } from "effect"
+import { makeScript, Redis } from "../store/redis.ts"
+import { StoreUnavailable } from "../store/unavailable.ts"
+import { admitScript, completeScript, withdrawScript } from "./admit-script.ts"
+import {
+  type Admission,
+  type AdmissionError,
+  type AdmitRequest,
+  Gate,
+  type GateOptions,
+  nonceReplayed,
+  nonceWindowMs,
+  notReplayable,
+  payloadConflict,
+  type Registration,
+  rateLimited,
+  Snapshot,
+} from "./gate.ts"
+
+const admit = makeScript(admitScript)
+const complete = makeScript(completeScript)
+const withdraw = makeScript(withdrawScript)
+
+const SnapshotJson = Schema.fromJsonString(Snapshot)
+const encodeSnapshot = Schema.encodeSync(SnapshotJson)
+const decodeSnapshot = Schema.decodeUnknownEffect(SnapshotJson)
+
+const recordKey = ({ owner, keyId, requestId }: Registration) => `weir:{${owner}}:idem:${keyId}:${requestId}`
+
+export const layerRedisGate = (options: GateOptions): Layer.Layer<Gate, never, Redis> =>
+  Layer.effect(
+    Gate,
+    Effect.gen(function* () {
+      const redis = yield* Redis
+      return Gate.of({
+        admit: (request) =>
+          Effect.flatMap(redis.run(admit, keysOf(request), argsOf(request)), (reply) => readAdmission(request, reply)),
+        complete: (registration, payloadHash, snapshot) =>
+          Effect.asVoid(
+            redis.run(
+              complete,
+              [recordKey(registration)],
+              [
+                payloadHash,
+                options.idempotencyTtlMs,
+                snapshot === undefined ? 0 : 1,
+                snapshot === undefined ? "" : encodeSnapshot(snapshot),
+              ],
+            ),
+          ),
+        withdraw: (registration) => Effect.asVoid(redis.run(withdraw, [recordKey(registration)], [])),
+        ping: redis.ping,
+      })
+    }),
+  )
+
+const keysOf = ({ owner, keyId, nonce, rates, register }: AdmitRequest): ReadonlyArray<string> => [
+  ...(nonce === undefined ? [] : [`weir:{${owner}}:nonce:${keyId}:${nonce}`]),
+  ...rates.map(({ bucket }) => `weir:{${owner}}:rate:${bucket}`),
+  ...(register === undefined ? [] : [recordKey({ owner, keyId, requestId: register.requestId })]),
+]
+
+const argsOf = ({ nonce, rates, register }: AdmitRequest): ReadonlyArray<string | number> => [
+  nonce === undefined ? 0 : 1,
+  nonceWindowMs,
+  rates.length,
+  ...rates.flatMap(({ limit, windowMs }) => [limit, windowMs]),
+  ...(register === undefined ? [0] : [1, register.payloadHash, register.leaseMs]),
+]
+
+function readAdmission(request: AdmitRequest, reply: unknown): Effect.Effect<Admission, AdmissionError> {
+  const [outcome, first, second]: ReadonlyArray<unknown> = Array.isArray(reply) ? reply : []
+  switch (outcome) {
+    case "admitted":
+      return Effect.succeed({ _tag: "Admitted" })
+    case "nonce":
+      return Effect.fail(nonceReplayed())
+    case "rate":
+      return Effect.fail(rateLimited(request.rates[Number(first)]?.scope, Number(second)))
+    case "conflict":
+      return Effect.fail(payloadConflict())
+    case "in_progress":
+      return Effect.succeed({ _tag: "InProgress" })
+    case "not_replayable":
+      return Effect.fail(notReplayable())
+    case "replay":
+      return decodeSnapshot(first).pipe(
+        Effect.map((snapshot): Admission => ({ _tag: "Replay", snapshot })),
+        Effect.mapError((cause) => new StoreUnavailable({ store: "redis", cause })),
+      )
+    default:
+      return Effect.fail(new StoreUnavailable({ store: "redis", cause: "the gate gave an unknown reply" }))
+  }
+}

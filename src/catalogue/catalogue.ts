@@ -1,0 +1,223 @@
+/**
+ * The catalogue service: the snapshot in force, and applying a new one. A revision is stored in the database, so that
+ * every node takes it up; a running exchange keeps the snapshot that it began with.
+ */
+import { Context, Data, type Duration, Effect, Layer, Schedule, Schema, Semaphore } from "effect"
+import { SqlClient, type SqlError } from "effect/sql"
+import { type Amount, formatAmount, parseAmount } from "../money/amount.ts"
+import { fingerprint } from "../protocol/canonical.ts"
+import { CatalogueDocument, type CatalogueEncoded } from "../protocol/catalogue.ts"
+import { withDeadline } from "../store/database.ts"
+import type { StoreUnavailable } from "../store/unavailable.ts"
+import { type Change, diffCatalogues } from "./diff.ts"
+import { type CatalogueIssue, type LoadedCatalogue, loadCatalogue } from "./load.ts"
+import { mintSecret, ResolveSecret, sha256 } from "./secrets.ts"
+import { type CatalogueSnapshot, emptySnapshot, makeSnapshot } from "./snapshot.ts"
+
+/** A catalogue that was refused; nothing of it was applied. */
+export class CatalogueRefused extends Data.TaggedError("CatalogueRefused")<{
+  readonly issues: ReadonlyArray<CatalogueIssue>
+}> {}
+
+export interface Applied {
+  readonly revision: bigint
+  readonly changes: ReadonlyArray<Change>
+  /** Secrets minted for new keys without one: told here once. */
+  readonly minted: ReadonlyArray<{ readonly keyId: string; readonly secret: string }>
+  /** Top-ups that were credited now. */
+  readonly credited: ReadonlyArray<string>
+  /** What works only after someone has acted, e.g. a credential that is not set. */
+  readonly warnings: ReadonlyArray<string>
+}
+
+export class Catalogue extends Context.Service<
+  Catalogue,
+  {
+    /** The snapshot in force; cheap, for the hot path. */
+    readonly current: () => CatalogueSnapshot
+    /** Applies a catalogue's text; with `dryRun` only tells what would change. Applying again changes nothing. */
+    readonly apply: (
+      text: string,
+      options?: { readonly dryRun?: boolean | undefined },
+    ) => Effect.Effect<Applied, CatalogueRefused | StoreUnavailable>
+    /** Takes up what another node applied. */
+    readonly refresh: Effect.Effect<void, StoreUnavailable>
+  }
+>()("weir/catalogue/Catalogue") {}
+
+export interface CatalogueOptions {
+  readonly deadline: Duration.Input
+  /** How often other nodes' revisions are looked for. */
+  readonly refreshEvery: Duration.Input
+}
+
+interface RevisionRow {
+  readonly revision: bigint
+  readonly fingerprint: string
+  readonly document: CatalogueEncoded
+}
+
+const decodeDocument = Schema.decodeUnknownSync(CatalogueDocument)
+
+export const layerCatalogue = (
+  options: CatalogueOptions,
+): Layer.Layer<Catalogue, StoreUnavailable, SqlClient.SqlClient> =>
+  Layer.effect(
+    Catalogue,
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const bounded = withDeadline(options.deadline)
+      const oneAtATime = yield* Semaphore.make(1)
+      const resolveSecret = yield* ResolveSecret
+      let snapshot = emptySnapshot
+      let encoded: CatalogueEncoded = { version: 1 }
+
+      const takeUp = (row: RevisionRow) => {
+        encoded = row.document
+        snapshot = makeSnapshot(decodeDocument(row.document), row.revision, row.fingerprint, resolveSecret)
+      }
+
+      const refresh = Effect.suspend(() =>
+        bounded(
+          sql<RevisionRow>`
+            select revision, fingerprint, document from catalogue_revisions
+            where revision > ${snapshot.revision} order by revision desc limit 1`,
+        ),
+      ).pipe(Effect.map((rows) => rows.forEach(takeUp)))
+
+      const apply = Effect.fn("Catalogue.apply")(function* (
+        text: string,
+        { dryRun = false }: { readonly dryRun?: boolean | undefined } = {},
+      ) {
+        const loaded = yield* Effect.fromResult(loadCatalogue(text)).pipe(
+          Effect.mapError((issues) => new CatalogueRefused({ issues })),
+        )
+        const { document, encoded: after } = loaded
+        yield* refresh
+        const changes = diffCatalogues(encoded, after)
+        const keys = yield* planKeys(sql, loaded, resolveSecret)
+        const warnings = missingCredentials(document, resolveSecret)
+        if (dryRun) return { revision: snapshot.revision, changes, minted: [], credited: [], warnings }
+        const credited = yield* sql.withTransaction(
+          Effect.gen(function* () {
+            yield* storeRevision(sql, after, snapshot.fingerprint)
+            yield* storeKeys(sql, keys)
+            return yield* creditTopups(sql, document)
+          }),
+        )
+        yield* refresh
+        const minted = keys.flatMap(({ id, minted: secret }) => (secret === undefined ? [] : [{ keyId: id, secret }]))
+        return { revision: snapshot.revision, changes, minted, credited, warnings }
+      })
+
+      yield* refresh
+      yield* Effect.forkScoped(
+        Effect.repeat(
+          Effect.catch(refresh, (error) => Effect.logWarning("The catalogue could not be refreshed", error)),
+          Schedule.spaced(options.refreshEvery),
+        ),
+      )
+      return Catalogue.of({
+        current: () => snapshot,
+        refresh,
+        apply: (text, applyOptions) =>
+          apply(text, applyOptions).pipe(
+            Effect.catchTag("SqlError", (error) => bounded(Effect.fail(error))),
+            oneAtATime.withPermits(1),
+          ),
+      })
+    }),
+  )
+
+interface PlannedKey {
+  readonly id: string
+  readonly appId: string
+  /** Absent for a minted key that exists: its hash stays. */
+  readonly hash: Buffer | undefined
+  readonly minted: string | undefined
+  readonly scopes: ReadonlyArray<string>
+  readonly status: "active" | "disabled"
+  readonly expiresAt: string | null
+}
+
+/** Resolves or mints the secret of every key; a reference that leads nowhere refuses the catalogue. */
+const planKeys = Effect.fnUntraced(function* (
+  sql: SqlClient.SqlClient,
+  { document, lineOf }: LoadedCatalogue,
+  resolveSecret: (ref: string) => string | undefined,
+) {
+  const rows = yield* sql<{ id: string }>`select id from app_keys where status <> 'revoked'`
+  const existing = new Set(rows.map(({ id }) => id))
+  const issues: Array<CatalogueIssue> = []
+  const keys = (document.keys ?? []).map((key, at): PlannedKey => {
+    const given = key.secret === undefined ? undefined : resolveSecret(key.secret)
+    if (key.secret !== undefined && given === undefined) {
+      const line = lineOf(["keys", at, "secret"])
+      issues.push({ path: `keys[${at}].secret`, line, message: `there is no secret at ${key.secret}` })
+    }
+    const minted = key.secret === undefined && !existing.has(key.id) ? mintSecret("wk") : undefined
+    const secret = given ?? minted
+    return {
+      id: key.id,
+      appId: key.app,
+      hash: secret === undefined ? undefined : sha256(secret),
+      minted,
+      scopes: key.scopes ?? ["runtime"],
+      status: key.disabled === true ? "disabled" : "active",
+      expiresAt: key.expiresAt ?? null,
+    }
+  })
+  return issues.length > 0 ? yield* new CatalogueRefused({ issues }) : keys
+})
+
+const missingCredentials = (
+  document: CatalogueDocument,
+  resolveSecret: (ref: string) => string | undefined,
+): ReadonlyArray<string> =>
+  [...(document.vendors ?? []), ...(document.searchProviders ?? [])].flatMap(({ id, credential }) =>
+    credential !== undefined && resolveSecret(credential) === undefined
+      ? [`${id}: there is no credential at ${credential}; calls to it will fail`]
+      : [],
+  )
+
+const storeRevision = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, encoded: CatalogueEncoded, known: string) {
+  const json = JSON.stringify(encoded)
+  const hash = fingerprint(JSON.parse(json))
+  if (hash === known) return
+  yield* sql`insert into catalogue_revisions (fingerprint, document) values (${hash}, ${json}::jsonb)`
+})
+
+/** Keys of the file are set; keys that an earlier file named and this one does not are revoked. */
+const storeKeys = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, keys: ReadonlyArray<PlannedKey>) {
+  for (const { id, appId, hash, scopes, status, expiresAt } of keys) {
+    if (hash !== undefined) {
+      yield* sql`
+        insert into app_keys (id, app_id, secret_sha256, scopes, origin) values
+          (${id}, ${appId}, ${hash}, ${scopes}::text[], 'catalogue')
+        on conflict (id) do update set secret_sha256 = excluded.secret_sha256, origin = 'catalogue'`
+    }
+    yield* sql`
+      update app_keys set app_id = ${appId}, scopes = ${scopes}::text[], status = ${status},
+        expires_at = ${expiresAt}::text::timestamptz
+      where id = ${id}`
+  }
+  const ids = keys.map(({ id }) => id)
+  yield* sql`
+    update app_keys set status = 'revoked'
+    where origin = 'catalogue' and status <> 'revoked' and not (id = any(${ids}::text[]))`
+})
+
+const creditTopups = Effect.fnUntraced(function* (
+  sql: SqlClient.SqlClient,
+  document: CatalogueDocument,
+): Effect.fn.Return<ReadonlyArray<string>, SqlError.SqlError> {
+  const currencies = new Map(document.orgs?.map(({ id, currency }) => [id, currency]))
+  const credited: Array<string> = []
+  for (const { id, org, amount } of document.topups ?? []) {
+    const credit: Amount = parseAmount(amount) ?? 0n
+    const rows = yield* sql<{ added: boolean }>`
+      select ledger_topup(${id}, ${org}, ${currencies.get(org) ?? ""}, ${formatAmount(credit)}::text::numeric) as added`
+    if (rows[0]?.added === true) credited.push(id)
+  }
+  return credited
+})

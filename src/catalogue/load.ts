@@ -1,0 +1,79 @@
+/** Catalogue text to a checked document; every error names its path and its line. */
+import { Result, Schema, SchemaIssue } from "effect"
+import { LineCounter, parseDocument } from "yaml"
+import { CatalogueDocument, type CatalogueEncoded } from "../protocol/catalogue.ts"
+import { checkReferences } from "./references.ts"
+
+export interface CatalogueIssue {
+  /** e.g. `models[0].targets[1].vendor`; empty for the whole file. */
+  readonly path: string
+  readonly line: number
+  readonly message: string
+}
+
+export interface LoadedCatalogue {
+  readonly document: CatalogueDocument
+  /** The same as it was written, which is what gets stored. */
+  readonly encoded: CatalogueEncoded
+  /** The line of a node, or of the nearest one above it: what is missing has no line of its own. */
+  readonly lineOf: (path: Path) => number
+}
+
+export type Path = ReadonlyArray<PropertyKey>
+
+const decode = Schema.decodeUnknownResult(CatalogueDocument, { errors: "all", onExcessProperty: "error" })
+const encode = Schema.encodeSync(CatalogueDocument)
+const formatIssues = SchemaIssue.makeFormatterStandardSchemaV1()
+
+/** Parses and checks a catalogue. */
+export const loadCatalogue = (text: string): Result.Result<LoadedCatalogue, ReadonlyArray<CatalogueIssue>> => {
+  const lines = new LineCounter()
+  const yaml = parseDocument(text, { lineCounter: lines, uniqueKeys: true })
+  if (yaml.errors.length > 0) {
+    return Result.fail(
+      yaml.errors.map(({ message, pos }) => ({
+        path: "",
+        line: lines.linePos(pos[0]).line,
+        message: message.split("\n")[0] ?? message,
+      })),
+    )
+  }
+  const issueAt = (path: Path, message: string): CatalogueIssue => ({
+    path: formatPath(path),
+    line: lineOf(path),
+    message,
+  })
+
+  function lineOf(path: Path): number {
+    for (let depth = path.length; depth > 0; depth--) {
+      const node: unknown = yaml.getIn(path.slice(0, depth), true)
+      if (hasRange(node)) return lines.linePos(node.range[0]).line
+    }
+    return 1
+  }
+
+  const decoded = decode(yaml.toJS({ maxAliasCount: 100 }))
+  if (Result.isFailure(decoded)) {
+    return Result.fail(
+      formatIssues(decoded.failure.issue).issues.map(({ path = [], message }) =>
+        issueAt(
+          path.map((segment) => (typeof segment === "object" ? segment.key : segment)),
+          message,
+        ),
+      ),
+    )
+  }
+  const document = decoded.success
+  const problems = checkReferences(document)
+  return problems.length > 0
+    ? Result.fail(problems.map(({ path, message }) => issueAt(path, message)))
+    : Result.succeed({ document, encoded: encode(document), lineOf })
+}
+
+const hasRange = (node: unknown): node is { readonly range: readonly [number, number, number] } =>
+  typeof node === "object" && node !== null && "range" in node && Array.isArray(node.range)
+
+const formatPath = (path: Path): string =>
+  path
+    .map((segment, at) => (typeof segment === "number" ? `[${segment}]` : `${at > 0 ? "." : ""}${String(segment)}`))
+    .join("")

@@ -1,0 +1,113 @@
+/** What a schema cannot see: names that point nowhere, names used twice, prices and keys that contradict. */
+import { Result } from "effect"
+import { IpNetwork } from "effect/net"
+import { isSanePrice, maxPricePerMillion, readPrice } from "../money/pricing.ts"
+import type { CatalogueDocument } from "../protocol/catalogue.ts"
+import type { Path } from "./load.ts"
+
+export interface Problem {
+  readonly path: Path
+  readonly message: string
+}
+
+export const checkReferences = (document: CatalogueDocument): ReadonlyArray<Problem> => {
+  const problems: Array<Problem> = []
+  const vendors = names(document.vendors)
+  const models = new Set((document.models ?? []).map(({ handle }) => handle))
+  const plans = names(document.plans)
+  const policies = names(document.policies)
+  const orgs = names(document.orgs)
+  const users = names(document.users)
+  const apps = names(document.apps)
+  const searchProviders = names(document.searchProviders)
+
+  const known = (set: ReadonlySet<string>, id: string | undefined, what: string, ...path: Path) => {
+    if (id !== undefined && !set.has(id)) problems.push({ path, message: `unknown ${what} "${id}"` })
+  }
+  const unique = (section: string, ids: ReadonlyArray<string>, key = "id") => {
+    ids.forEach((id, at) => {
+      if (ids.indexOf(id) !== at) problems.push({ path: [section, at, key], message: `"${id}" is defined twice` })
+    })
+  }
+
+  for (const section of sectionsWithId)
+    unique(
+      section,
+      (document[section] ?? []).map(({ id }) => id),
+    )
+  unique(
+    "models",
+    (document.models ?? []).map(({ handle }) => handle),
+    "handle",
+  )
+
+  document.models?.forEach((model, m) => {
+    model.targets.forEach(({ vendor }, t) => {
+      known(vendors, vendor, "vendor", "models", m, "targets", t, "vendor")
+    })
+  })
+  document.prices?.forEach((entry, p) => {
+    known(models, entry.model, "model", "prices", p, "model")
+    const price = readPrice({ ...entry, dims: definedOf(entry.dims) })
+    if (price === undefined || !isSanePrice(price)) {
+      problems.push({ path: ["prices", p], message: `a price is above ${maxPricePerMillion} per million` })
+    }
+  })
+  known(searchProviders, document.defaultSearchProvider, "search provider", "defaultSearchProvider")
+  document.orgs?.forEach((org, o) => {
+    known(plans, org.plan, "plan", "orgs", o, "plan")
+    org.models.forEach((handle, at) => {
+      known(models, handle, "model", "orgs", o, "models", at)
+    })
+    org.policies?.forEach((id, at) => {
+      known(policies, id, "policy", "orgs", o, "policies", at)
+    })
+  })
+  document.users?.forEach(({ org }, at) => {
+    known(orgs, org, "org", "users", at, "org")
+  })
+  document.teams?.forEach((team, t) => {
+    known(orgs, team.org, "org", "teams", t, "org")
+    team.members.forEach((id, at) => {
+      known(users, id, "user", "teams", t, "members", at)
+    })
+  })
+  document.apps?.forEach((app, a) => {
+    known(orgs, app.org, "org", "apps", a, "org")
+    app.ipAllow?.forEach((network, at) => {
+      if (Result.isFailure(IpNetwork.fromInput(network))) {
+        problems.push({ path: ["apps", a, "ipAllow", at], message: `"${network}" is no address or network` })
+      }
+    })
+  })
+  document.keys?.forEach(({ app }, at) => {
+    known(apps, app, "app", "keys", at, "app")
+  })
+  document.topups?.forEach(({ org }, at) => {
+    known(orgs, org, "org", "topups", at, "org")
+  })
+  return problems
+}
+
+const sectionsWithId = [
+  "vendors",
+  "searchProviders",
+  "plans",
+  "policies",
+  "orgs",
+  "users",
+  "teams",
+  "apps",
+  "keys",
+  "topups",
+] as const
+
+const names = (items: ReadonlyArray<{ readonly id: string }> | undefined): ReadonlySet<string> =>
+  new Set((items ?? []).map(({ id }) => id))
+
+/** The entries of a record with optional keys that are there. */
+export const definedOf = <A>(record: { readonly [key: string]: A | undefined } | undefined): Record<string, A> => {
+  const defined: Record<string, A> = {}
+  for (const [key, value] of Object.entries(record ?? {})) if (value !== undefined) defined[key] = value
+  return defined
+}

@@ -1,0 +1,24 @@
+/** Resolves secret references of a catalogue: `env:NAME` and `file:PATH`. */
+import { createHash, randomBytes } from "node:crypto"
+import { readFileSync } from "node:fs"
+import { Context } from "effect"
+
+/** How a reference becomes a secret; undefined where there is none. A reference, so that tests may bring their own. */
+export const ResolveSecret = Context.Reference<(ref: string) => string | undefined>("weir/catalogue/ResolveSecret", {
+  defaultValue: () => resolveFromMachine,
+})
+
+function resolveFromMachine(ref: string): string | undefined {
+  if (ref.startsWith("env:")) return process.env[ref.slice("env:".length)] || undefined
+  try {
+    return readFileSync(ref.slice("file:".length), "utf8").trim() || undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** A new secret of 256 random bits. */
+export const mintSecret = (prefix: string): string => `${prefix}_${randomBytes(32).toString("base64url")}`
+
+/** The raw SHA-256 digest of a secret: what is kept of it. */
+export const sha256 = (secret: string): Buffer => createHash("sha256").update(secret).digest()

@@ -1,0 +1,126 @@
+/** The catalogue in force, indexed for the hot path: immutable, replaced whole when a new revision is applied. */
+import { Redacted, Result } from "effect"
+import { IpNetwork } from "effect/net"
+import { isSanePrice, type Price, readPrice } from "../money/pricing.ts"
+import type { App, CatalogueDocument, Model, Org, Plan, Target, TimeoutTiers, Vendor } from "../protocol/catalogue.ts"
+import { definedOf } from "./references.ts"
+
+export interface AppEntry {
+  readonly app: App
+  readonly org: Org
+  readonly plan: Plan | undefined
+  /** Empty allows every address. */
+  readonly ipAllow: ReadonlyArray<IpNetwork.IpNetwork>
+}
+
+export interface ModelTarget {
+  readonly vendor: Vendor
+  /** Undefined where the catalogue names none, or none is there. */
+  readonly credential: Redacted.Redacted | undefined
+  /** The vendor's own name of the model. */
+  readonly model: string
+}
+
+export interface ModelEntry {
+  readonly model: Model
+  /** In failover order. */
+  readonly targets: ReadonlyArray<ModelTarget>
+}
+
+export interface CatalogueSnapshot {
+  readonly revision: bigint
+  readonly fingerprint: string
+  readonly document: CatalogueDocument
+  readonly app: (id: string) => AppEntry | undefined
+  readonly model: (handle: string) => ModelEntry | undefined
+  /** The price in force at a time; undefined where there is none, or one that must not be charged. */
+  readonly price: (handle: string, currency: string, nowMs: number) => Price | undefined
+  /** The timeout profile of a deployment. */
+  readonly timeouts: (env: string) => TimeoutTiers
+}
+
+/** Resolves a secret reference; undefined where it leads nowhere. */
+type ResolveRef = (ref: string) => string | undefined
+
+interface DatedPrice {
+  readonly price: Price
+  readonly fromMs: number
+}
+
+export const makeSnapshot = (
+  document: CatalogueDocument,
+  revision: bigint,
+  fingerprint: string,
+  resolve: ResolveRef,
+): CatalogueSnapshot => {
+  const apps = indexApps(document)
+  const models = indexModels(document, resolve)
+  const prices = indexPrices(document)
+  return {
+    revision,
+    fingerprint,
+    document,
+    app: (id) => apps.get(id),
+    model: (handle) => models.get(handle),
+    price: (handle, currency, nowMs) =>
+      prices.get(`${handle} ${currency}`)?.find(({ fromMs }) => fromMs <= nowMs)?.price,
+    timeouts: (env) => document.timeouts?.[env] ?? {},
+  }
+}
+
+/** What a node has before any catalogue was applied. */
+export const emptySnapshot: CatalogueSnapshot = makeSnapshot({ version: 1 }, 0n, "", () => undefined)
+
+function indexApps(document: CatalogueDocument): ReadonlyMap<string, AppEntry> {
+  const orgs = new Map(document.orgs?.map((org) => [org.id, org]))
+  const plans = new Map(document.plans?.map((plan) => [plan.id, plan]))
+  const apps = new Map<string, AppEntry>()
+  for (const app of document.apps ?? []) {
+    const org = orgs.get(app.org)
+    if (org === undefined) continue
+    const ipAllow = (app.ipAllow ?? []).flatMap((network) => {
+      const parsed = IpNetwork.fromInput(network)
+      return Result.isSuccess(parsed) ? [parsed.success] : []
+    })
+    apps.set(app.id, { app, org, plan: org.plan === undefined ? undefined : plans.get(org.plan), ipAllow })
+  }
+  return apps
+}
+
+function indexModels(document: CatalogueDocument, resolve: ResolveRef): ReadonlyMap<string, ModelEntry> {
+  const vendors = new Map(
+    document.vendors?.map((vendor) => {
+      const secret = vendor.credential === undefined ? undefined : resolve(vendor.credential)
+      return [vendor.id, { vendor, credential: secret === undefined ? undefined : Redacted.make(secret) }]
+    }),
+  )
+  return new Map(
+    document.models?.map((model) => {
+      const targets = [...model.targets]
+        .sort((a, b) => tierOf(a) - tierOf(b))
+        .flatMap(({ vendor: id, model: name }) => {
+          const vendor = vendors.get(id)
+          return vendor === undefined ? [] : [{ ...vendor, model: name }]
+        })
+      return [model.handle, { model, targets }]
+    }),
+  )
+}
+
+/** A target without a tier comes first. */
+const tierOf = ({ tier = 0 }: Target): number => tier
+
+/** Newest first. */
+function indexPrices(document: CatalogueDocument): ReadonlyMap<string, ReadonlyArray<DatedPrice>> {
+  const prices = new Map<string, Array<DatedPrice>>()
+  for (const entry of document.prices ?? []) {
+    const price = readPrice({ ...entry, dims: definedOf(entry.dims) })
+    if (price === undefined || !isSanePrice(price)) continue
+    const key = `${entry.model} ${entry.currency}`
+    const dated = prices.get(key) ?? []
+    dated.push({ price, fromMs: Date.parse(entry.from) })
+    prices.set(key, dated)
+  }
+  for (const dated of prices.values()) dated.sort((a, b) => b.fromMs - a.fromMs)
+  return prices
+}

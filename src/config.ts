@@ -1,0 +1,98 @@
+/**
+ * Every variable that Weir reads, with its default and its meaning: one schema-typed table, and nothing reads the
+ * environment beside it (but for the `env:` secrets that a catalogue names).
+ */
+import { Config, Context, Effect, Layer, Option, Schema } from "effect"
+
+const Millis = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 2 ** 31 - 1 }))
+const Bytes = Schema.Int.check(Schema.isBetween({ minimum: 1024, maximum: 2 ** 31 - 1 }))
+const Sha256Hex = Schema.String.check(Schema.isPattern(/^[0-9a-f]{64}$/))
+const Flag = Schema.Literals(["0", "1"])
+
+const millis = (name: string, fallback: number) =>
+  Config.schema(Schema.FiniteFromString.pipe(Schema.decodeTo(Millis)), name).pipe(Config.withDefault(fallback))
+const optionalMillis = (name: string) =>
+  Config.schema(Schema.FiniteFromString.pipe(Schema.decodeTo(Millis)), name).pipe(Config.option, toUndefined)
+const bytes = (name: string, fallback: number) =>
+  Config.schema(Schema.FiniteFromString.pipe(Schema.decodeTo(Bytes)), name).pipe(Config.withDefault(fallback))
+const text = (name: string) => Config.NonEmptyString(name).pipe(Config.option, toUndefined)
+const secret = (name: string) => Config.Redacted(name).pipe(Config.option, toUndefined)
+
+function toUndefined<A>(config: Config.Config<Option.Option<A>>): Config.Config<A | undefined> {
+  return Config.map(config, Option.getOrUndefined)
+}
+
+/** The variables. Times in milliseconds unless the name says seconds (`_S`), sizes in bytes. */
+const variables = {
+  /** Profile of the deployment: picks `timeouts:` in the catalogue; `development` prints secrets and mail codes. */
+  env: Config.NonEmptyString("SVC_ENV").pipe(Config.withDefault("development")),
+  /** Address to listen on. */
+  host: Config.NonEmptyString("SVC_HOST").pipe(Config.withDefault("127.0.0.1")),
+  /** Port to listen on; 0 takes a free one. */
+  port: Config.Port("SVC_PORT").pipe(Config.withDefault(8080)),
+  /** A port of its own for `/metrics`; without it `/metrics` is on the main port. */
+  metricsPort: Config.Port("SVC_METRICS_PORT").pipe(Config.option, toUndefined),
+  /** Once requests are accepted, `{baseUrl, pid, keyId?, key?, adminKey?}` is written here, mode 0600. */
+  readyFile: text("SVC_READY_FILE"),
+  /** A catalogue file, applied at start and whenever it changes. */
+  catalogueFile: text("SVC_CATALOGUE"),
+  /** Where the embedded database and the development secrets are kept. */
+  dataDir: Config.NonEmptyString("SVC_DATA_DIR").pipe(Config.withDefault(".weir")),
+  /** A PostgreSQL server; the embedded one when absent. */
+  databaseUrl: secret("SVC_DATABASE_URL"),
+  databaseConnections: Config.Int("SVC_DATABASE_CONNECTIONS").pipe(Config.withDefault(10)),
+  databaseDeadlineMs: millis("SVC_DATABASE_DEADLINE_MS", 5000),
+  /** Redis, or a cluster as URLs separated by commas; an in-process gate when absent. */
+  redisUrl: secret("SVC_REDIS_URL"),
+  redisDeadlineMs: millis("SVC_REDIS_DEADLINE_MS", 1000),
+  /** Hex SHA-256 of the admin key; without it there is no admin API (development mints a key). */
+  adminKeySha256: Config.schema(Sha256Hex, "SVC_ADMIN_KEY_SHA256").pipe(Config.option, toUndefined),
+  /** `1`: every runtime request must be signed. */
+  requireSignature: Config.schema(Flag, "SVC_API_TWP_REQUIRE_SIGNATURE").pipe(
+    Config.withDefault("0"),
+    Config.map((flag) => flag === "1"),
+  ),
+  /** Networks (CIDR, separated by commas) of proxies whose `X-Forwarded-For` is believed. */
+  trustedProxies: Config.NonEmptyString("SVC_TRUSTED_PROXIES").pipe(
+    Config.map((networks) => networks.split(",").map((network) => network.trim())),
+    Config.withDefault<ReadonlyArray<string>>([]),
+  ),
+  /** Timeout tiers of upstream calls; a variable beats the catalogue's profile. */
+  upstreamTimeouts: Config.all({
+    connect: optionalMillis("SVC_UPSTREAM_CONNECT_TIMEOUT_MS"),
+    ttfb: optionalMillis("SVC_UPSTREAM_TTFB_TIMEOUT_MS"),
+    idle: optionalMillis("SVC_UPSTREAM_IDLE_TIMEOUT_MS"),
+    total: optionalMillis("SVC_UPSTREAM_TOTAL_TIMEOUT_MS"),
+  }),
+  /** Silence on a stream after which a comment line goes out. */
+  streamHeartbeatMs: millis("SVC_STREAM_HEARTBEAT_MS", 15_000),
+  /** Unsent bytes of one stream at which reading from the vendor stops. */
+  streamBufferBytes: bytes("SVC_STREAM_BUFFER_BYTES", 256 * 1024),
+  /** How long a client may take nothing of what is waiting for it. */
+  streamStallMs: millis("SVC_STREAM_STALL_MS", 30_000),
+  /** How long a vendor is read on after its client left, where the catalogue says `clientGone: drain`. */
+  drainGoneMs: millis("SVC_DRAIN_GONE_MS", 30_000),
+  /** How long running exchanges may go on after SIGTERM. */
+  drainTimeoutMs: millis("SVC_DRAIN_TIMEOUT_MS", 30_000),
+  /** How long finished results are kept for replay. */
+  idempotencyTtlS: Config.Int("SVC_IDEMPOTENCY_TTL_S").pipe(Config.withDefault(86_400)),
+  /** How long a known key keeps working while the database does not answer. */
+  authStaleMs: millis("SVC_AUTH_STALE_MS", 60_000),
+  /** The largest request body. */
+  bodyMaxBytes: bytes("SVC_BODY_MAX_BYTES", 32 * 1024 * 1024),
+  logLevel: Config.LogLevel("SVC_LOG_LEVEL").pipe(Config.withDefault("Info")),
+}
+
+const config = Config.all(variables)
+
+export class WeirConfig extends Context.Service<WeirConfig, Config.Success<typeof config>>()("weir/WeirConfig") {
+  /** Reads the environment. */
+  static readonly layer = Layer.effect(WeirConfig, config)
+
+  /** Defaults with some values replaced; for tests and tools. */
+  static readonly layerWith = (values: Partial<WeirConfig["Service"]>) =>
+    Layer.effect(
+      WeirConfig,
+      Effect.map(config, (defaults) => ({ ...defaults, ...values })),
+    )
+}

@@ -1,0 +1,80 @@
+/**
+ * One exchange, from admission to its last event, in a fiber of its own. The order is the contract's: rate limits →
+ * decode → idempotency → model, price, context window → hold → vendor → settle → idempotency record → last event.
+ * This file has what comes before the exchange is admitted; the rest is its flight.
+ */
+import { Effect, Result } from "effect"
+import type { RateWindow } from "../admission/gate.ts"
+import type { AppPrincipal } from "../identity/app-keys.ts"
+import { serviceError } from "../protocol/error.ts"
+import type { ClientLink } from "./client-link.ts"
+import { type DecodedExchange, decodeExchange } from "./decode.ts"
+import { type ActorServices, type ExchangeCall, Flight, type RegisteredExchange } from "./flight.ts"
+import { inProgressReply, replayedReply } from "./replies.ts"
+import { resolveTimeouts } from "./tiers.ts"
+
+const keyWindowMs = 60_000
+
+/** Runs one exchange; all that it has to say goes through the link. */
+export const runExchange = (services: ActorServices, call: ExchangeCall, link: ClientLink): Effect.Effect<void> =>
+  Effect.gen(function* () {
+    const decoded = decodeExchange(call.body)
+    const registration = registrationOf(call, decoded)
+    const admission = yield* services.gate.admit({
+      owner: call.caller.org.id,
+      keyId: call.caller.keyId,
+      nonce: call.caller.nonce,
+      rates: rateWindows(call.caller),
+      register: registration && {
+        requestId: registration.requestId,
+        payloadHash: registration.payloadHash,
+        leaseMs: registrationLeaseMs(services),
+      },
+    })
+    const { request } = yield* Effect.fromResult(decoded)
+    switch (admission._tag) {
+      case "InProgress":
+        return link.answer(inProgressReply(registration?.requestId ?? ""))
+      case "Replay":
+        return link.answer(replayedReply(admission.snapshot))
+      case "Admitted":
+        return yield* new Flight(services, call, link, request, registration).run()
+    }
+  }).pipe(
+    Effect.catch((error) => Effect.sync(() => link.refuse(error))),
+    Effect.onError((cause) =>
+      Effect.sync(() =>
+        link.refuse(serviceError("internal_error", "The service could not complete the request", { cause })),
+      ),
+    ),
+  )
+
+const registrationOf = (
+  { caller }: ExchangeCall,
+  decoded: Result.Result<DecodedExchange, unknown>,
+): RegisteredExchange | undefined => {
+  if (Result.isFailure(decoded)) return undefined
+  const { request, payloadHash } = decoded.success
+  const requestId = request.meta?.requestId
+  if (requestId === undefined || payloadHash === undefined) return undefined
+  return { owner: caller.org.id, keyId: caller.keyId, requestId, payloadHash }
+}
+
+const rateWindows = ({ keyId, app, plan }: AppPrincipal): ReadonlyArray<RateWindow> => [
+  ...(plan?.perMinute === undefined ? [] : [{ bucket: `key:${keyId}`, limit: plan.perMinute, windowMs: keyWindowMs }]),
+  ...(app.quota?.rpm === undefined
+    ? []
+    : [{ bucket: `app:${app.id}`, limit: app.quota.rpm, windowMs: keyWindowMs, scope: "app" as const }]),
+]
+
+/** A claim outlives the longest exchange by a little. */
+const registrationLeaseMs = ({ config, catalogue }: ActorServices): number => {
+  const profile = catalogue.current().timeouts(config.env)
+  const { total } = resolveTimeouts({
+    profile,
+    variables: config.upstreamTimeouts,
+    vendor: undefined,
+    model: undefined,
+  })
+  return total + 60_000
+}

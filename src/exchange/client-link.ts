@@ -1,0 +1,99 @@
+/**
+ * The one line between an exchange and its client. The exchange lives in a fiber of its own, so that a client that
+ * leaves ends nothing by itself: the exchange is told, and does what billing and the vendor need.
+ */
+import { Deferred, Effect } from "effect"
+import type { ServiceError } from "../protocol/error.ts"
+import type { WarnEvent } from "../protocol/event.ts"
+import type { StoreUnavailable } from "../store/unavailable.ts"
+import { ByteQueue } from "./byte-queue.ts"
+import { EventWriter, heartbeat } from "./event-writer.ts"
+
+export type Reply =
+  | {
+      readonly _tag: "Json"
+      readonly status: number
+      readonly headers: Readonly<Record<string, string>>
+      readonly body: string
+    }
+  /** The events of a stream, as bytes; pulled until it is done. */
+  | { readonly _tag: "Stream"; readonly events: ByteQueue }
+
+export type ReplyError = ServiceError | StoreUnavailable
+
+export interface LinkOptions {
+  readonly bufferBytes: number
+  readonly nowMs: () => number
+  /** Breaks the connection to a client that takes nothing. */
+  readonly cut: () => void
+}
+
+export class ClientLink {
+  readonly queue: ByteQueue
+  readonly events = new EventWriter()
+  readonly cut: () => void
+  readonly #nowMs: () => number
+  readonly #reply = Deferred.makeUnsafe<Reply, ReplyError>()
+  readonly #gone = Deferred.makeUnsafe<void>()
+  #streaming = false
+  #wroteAtMs: number
+
+  constructor(options: LinkOptions) {
+    this.queue = new ByteQueue({ limitBytes: options.bufferBytes, nowMs: options.nowMs })
+    this.cut = options.cut
+    this.#nowMs = options.nowMs
+    this.#wroteAtMs = options.nowMs()
+  }
+
+  /** The client's side: what to answer. */
+  readonly reply: Effect.Effect<Reply, ReplyError> = Deferred.await(this.#reply)
+
+  /** Fulfilled when the client has left. */
+  readonly gone: Effect.Effect<void> = Deferred.await(this.#gone)
+
+  /** Whether the reply has been committed to a stream: from then on, errors are events. */
+  get isStreaming(): boolean {
+    return this.#streaming
+  }
+
+  get wroteAtMs(): number {
+    return this.#wroteAtMs
+  }
+
+  /** The client's side: it is no longer there, or has had everything. */
+  leave(): void {
+    this.queue.discard()
+    Deferred.doneUnsafe(this.#gone, Effect.void)
+  }
+
+  answer(reply: Reply): void {
+    Deferred.doneUnsafe(this.#reply, Effect.succeed(reply))
+  }
+
+  refuse(error: ReplyError): void {
+    Deferred.doneUnsafe(this.#reply, Effect.fail(error))
+  }
+
+  /** Writes events, and commits the reply to a stream if that has not happened yet. */
+  write(events: string): void {
+    this.#send(Buffer.from(events))
+  }
+
+  warn(warnings: ReadonlyArray<WarnEvent>): string {
+    return warnings.map((warning) => this.events.warn(warning)).join("")
+  }
+
+  /** A sign of life; needless where bytes are still waiting. */
+  beat(): void {
+    if (this.queue.unsentBytes === 0) this.#send(heartbeat)
+    this.#wroteAtMs = this.#nowMs()
+  }
+
+  #send(bytes: Uint8Array): void {
+    this.queue.offer(bytes)
+    this.#wroteAtMs = this.#nowMs()
+    if (this.#streaming) return
+    this.#streaming = true
+    this.answer({ _tag: "Stream", events: this.queue })
+  }
+}

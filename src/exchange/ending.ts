@@ -1,0 +1,48 @@
+/** How a conversation with vendors ended, and what that means for the bill and for the client. */
+import { Data, Exit, Option } from "effect"
+import { type ServiceError, serviceError } from "../protocol/error.ts"
+import type { EstimatedReason } from "../protocol/usage.ts"
+import type { ConversationError } from "./conversation.ts"
+
+/** The client left before the vendor was done. */
+export class ClientGone extends Data.TaggedError("ClientGone") {}
+
+export type Ending = Exit.Exit<void, ConversationError | ClientGone | ServiceError<"stream_backpressure">>
+
+type BrokenReason = Exclude<EstimatedReason, "upstream_usage_missing">
+
+const brokenReasons: Readonly<Record<string, BrokenReason>> = {
+  upstream_connect_timeout: "upstream_timeout",
+  upstream_ttfb_timeout: "upstream_timeout",
+  upstream_idle_timeout: "upstream_timeout",
+  upstream_total_timeout: "upstream_timeout",
+  stream_backpressure: "stream_backpressure",
+}
+
+/** Why a conversation broke off; undefined where it ended well. */
+export const brokenBy = (ending: Ending): BrokenReason | undefined => {
+  if (Exit.isSuccess(ending)) return undefined
+  const failure = Exit.findErrorOption(ending)
+  if (Option.isNone(failure)) return "gateway_lost"
+  if (failure.value._tag === "ClientGone") return "client_disconnected"
+  return brokenReasons[failure.value.code] ?? "upstream_disconnected"
+}
+
+/** What the client would be told; nobody is there to hear of `ClientGone`. */
+export const errorOf = (ending: Ending): ServiceError | undefined => {
+  if (Exit.isSuccess(ending)) return undefined
+  const failure = Exit.findErrorOption(ending)
+  if (Option.isSome(failure)) {
+    return failure.value._tag === "ServiceError"
+      ? failure.value
+      : serviceError("upstream_disconnected", "The client left")
+  }
+  return serviceError("internal_error", "The service is shutting down", {
+    detail: { retryable: true },
+    retryAfterMs: 1000,
+    cause: ending.cause,
+  })
+}
+
+export const emptyReply = (): ServiceError =>
+  serviceError("upstream_error", "The upstream gave an empty reply", { detail: { upstreamStatus: 200 } })

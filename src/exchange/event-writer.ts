@@ -1,0 +1,42 @@
+/** Writes t.* events as server-sent events: `id` counts from 0, `event`, one `data` line of JSON. */
+import type { ErrorBody } from "../protocol/error.ts"
+import type { CloseEvent, Delta, EventName, OpenEvent, WarnEvent } from "../protocol/event.ts"
+import type { Usage } from "../protocol/usage.ts"
+
+/** A comment that keeps load balancers from cutting a silent stream. */
+export const heartbeat: Uint8Array = Buffer.from(": hb\n\n")
+
+export class EventWriter {
+  #nextId = 0
+
+  open(data: typeof OpenEvent.Type): string {
+    return this.#event("t.open", JSON.stringify(data))
+  }
+
+  /** The hot path: a text delta, by far the most frequent event, is put together by hand. */
+  delta(delta: Delta): string {
+    return delta.t === "text"
+      ? `id: ${this.#nextId++}\nevent: t.delta\ndata: {"i":${delta.i},"t":"text","v":${JSON.stringify(delta.v)}}\n\n`
+      : this.#event("t.delta", JSON.stringify(delta))
+  }
+
+  warn(data: WarnEvent): string {
+    return this.#event("t.warn", JSON.stringify(data))
+  }
+
+  usage(data: Usage): string {
+    return this.#event("t.usage", JSON.stringify(data))
+  }
+
+  close(data: typeof CloseEvent.Type): string {
+    return this.#event("t.close", JSON.stringify(data))
+  }
+
+  error(data: ErrorBody): string {
+    return this.#event("t.err", JSON.stringify(data))
+  }
+
+  #event(name: EventName, json: string): string {
+    return `id: ${this.#nextId++}\nevent: ${name}\ndata: ${json}\n\n`
+  }
+}

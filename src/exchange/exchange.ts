@@ -1,0 +1,68 @@
+/** The exchange service: starts each exchange as a supervised fiber of its own, and drains them all at shutdown. */
+import { randomUUID } from "node:crypto"
+import { Clock, Context, Effect, FiberMap, Layer } from "effect"
+import { Gate } from "../admission/gate.ts"
+import { Catalogue } from "../catalogue/catalogue.ts"
+import { WeirConfig } from "../config.ts"
+import { Ledger } from "../money/ledger.ts"
+import { recordOpenExchanges, withRequestId } from "../telemetry.ts"
+import { VendorClient } from "../vendor/client.ts"
+import { runExchange } from "./actor.ts"
+import { ClientLink } from "./client-link.ts"
+import type { ActorServices, ExchangeCall } from "./flight.ts"
+
+export class Exchanges extends Context.Service<
+  Exchanges,
+  {
+    /** Starts an exchange. What comes of it is at the link; whoever holds the link tells it when the client leaves. */
+    readonly start: (call: ExchangeCall, options: { readonly cut: () => void }) => Effect.Effect<ClientLink>
+    /** How many are running on this node. */
+    readonly open: () => number
+  }
+>()("weir/exchange/Exchanges") {
+  static readonly layer = Layer.effect(
+    Exchanges,
+    Effect.gen(function* () {
+      const services: ActorServices = {
+        config: yield* WeirConfig,
+        catalogue: yield* Catalogue,
+        gate: yield* Gate,
+        ledger: yield* Ledger,
+        client: yield* VendorClient,
+        context: yield* Effect.context<never>(),
+      }
+      const clock = yield* Clock.Clock
+      const nowMs = () => clock.currentTimeMillisUnsafe()
+      // Closing this scope ends what still runs; each exchange settles on its way out.
+      const running = yield* FiberMap.make<string, void, never>()
+      let open = 0
+      const count = (change: 1 | -1) => {
+        open += change
+        recordOpenExchanges(services.context, open)
+      }
+      // The drain runs before the map is closed: finalizers run in reverse order.
+      yield* Effect.addFinalizer(() =>
+        Effect.timeoutOrElse(FiberMap.awaitEmpty(running), {
+          duration: services.config.drainTimeoutMs,
+          orElse: () => Effect.logWarning("Exchanges are ended because the drain took too long"),
+        }),
+      )
+      return Exchanges.of({
+        open: () => open,
+        start: Effect.fnUntraced(function* (call, { cut }) {
+          const link = new ClientLink({ bufferBytes: services.config.streamBufferBytes, nowMs, cut })
+          count(1)
+          const actor = runExchange(services, call, link).pipe(
+            withRequestId(call.requestId),
+            Effect.ensuring(Effect.sync(() => count(-1))),
+          )
+          yield* FiberMap.run(running, call.requestId, actor)
+          return link
+        }),
+      })
+    }),
+  )
+}
+
+/** The gateway's own id of a request. */
+export const newRequestId = (): string => `req_${randomUUID().replaceAll("-", "")}`

@@ -1,0 +1,321 @@
+/**
+ * An admitted exchange on its way: plan → hold → vendor → settle → idempotency record → last event. Whatever is
+ * reserved is settled or given back here, however the exchange ends.
+ */
+import { Clock, type Context, Effect, Result, Schedule } from "effect"
+import type { Gate, RateWindow, Registration, Snapshot } from "../admission/gate.ts"
+import type { Catalogue } from "../catalogue/catalogue.ts"
+import type { ModelTarget } from "../catalogue/snapshot.ts"
+import type { WeirConfig } from "../config.ts"
+import type { AppPrincipal } from "../identity/app-keys.ts"
+import type { Ledger } from "../money/ledger.ts"
+import { type Charge, priceUsage } from "../money/pricing.ts"
+import { errorBody, type ServiceError, serviceError } from "../protocol/error.ts"
+import { protocolLabel } from "../protocol/event.ts"
+import type { ExchangeRequest, Stop } from "../protocol/exchange.ts"
+import type { Usage } from "../protocol/usage.ts"
+import { StoreUnavailable, storeFailure } from "../store/unavailable.ts"
+import { recordOutcome } from "../telemetry.ts"
+import type { VendorClient } from "../vendor/client.ts"
+import { type Bill, makeBill } from "./bill.ts"
+import type { ClientLink } from "./client-link.ts"
+import { type Conversation, converse } from "./conversation.ts"
+import { decodeExchange } from "./decode.ts"
+import { brokenBy, ClientGone, type Ending, emptyReply, errorOf } from "./ending.ts"
+import { makePlan, type Plan } from "./plan.ts"
+import { completedReply, inProgressReply, replayedReply, usageOf } from "./replies.ts"
+import { silence } from "./silence.ts"
+import { Tally } from "./tally.ts"
+import { resolveTimeouts, type Timeouts, withinTier } from "./tiers.ts"
+
+export interface ActorServices {
+  readonly config: WeirConfig["Service"]
+  readonly catalogue: Catalogue["Service"]
+  readonly gate: Gate["Service"]
+  readonly ledger: Ledger["Service"]
+  readonly client: VendorClient["Service"]
+  /** For metrics, which are counted outside effects. */
+  readonly context: Context.Context<never>
+}
+
+export interface ExchangeCall {
+  /** The gateway's own id of the exchange. */
+  readonly requestId: string
+  readonly caller: AppPrincipal
+  readonly body: Uint8Array
+}
+
+export interface RegisteredExchange extends Registration {
+  readonly payloadHash: string
+}
+
+/** Results larger than this are not kept for replay. */
+const maxSnapshotBytes = 256 * 1024
+/** How long a settlement is tried before the exchange is told to have failed. */
+const settleWithin = "10 seconds"
+
+/** An admitted exchange on its way. */
+export class Flight {
+  readonly #services: ActorServices
+  readonly #call: ExchangeCall
+  readonly #link: ClientLink
+  readonly #request: ExchangeRequest
+  readonly #registration: RegisteredExchange | undefined
+  readonly #tally: Tally
+
+  constructor(
+    services: ActorServices,
+    call: ExchangeCall,
+    link: ClientLink,
+    request: ExchangeRequest,
+    registration: RegisteredExchange | undefined,
+  ) {
+    this.#services = services
+    this.#call = call
+    this.#link = link
+    this.#request = request
+    this.#registration = registration
+    this.#tally = new Tally({ keepsBlocks: request.stream !== true })
+  }
+
+  run(): Effect.Effect<void> {
+    const flight = Effect.catch(this.#fly(), (error) => this.#fail(error))
+    return this.#request.stream === true ? Effect.raceFirst(flight, this.#heartbeats()) : flight
+  }
+
+  /** Everything up to a hold has nothing to give back but the idempotency key. */
+  readonly #fly = Effect.fnUntraced(
+    function* (this: Flight): Effect.fn.Return<void, ServiceError | StoreUnavailable> {
+      const plan = yield* this.#plan()
+      const { caller, requestId } = this.#call
+      yield* Effect.uninterruptibleMask((restore) =>
+        Effect.gen({ self: this }, function* () {
+          yield* this.#services.ledger.hold({
+            ref: requestId,
+            orgId: caller.org.id,
+            currency: plan.price.currency,
+            keyId: caller.keyId,
+            requestId: this.#registration?.requestId ?? requestId,
+            amount: plan.holdAmount,
+          })
+          const conversation = this.#conversation(plan)
+          const ending = yield* Effect.exit(restore(this.#converse(conversation)))
+          yield* this.#land(plan, conversation, ending)
+          yield* restore(this.#linger())
+        }),
+      )
+    }.bind(this),
+  )
+
+  #plan(): Effect.Effect<Plan, ServiceError> {
+    return Effect.flatMap(Clock.currentTimeMillis, (nowMs) =>
+      Effect.fromResult(makePlan(this.#request, this.#call.caller, this.#services.catalogue.current(), nowMs)),
+    )
+  }
+
+  #conversation(plan: Plan): Conversation {
+    return {
+      client: this.#services.client,
+      services: this.#services.context,
+      plan,
+      link: this.#link,
+      tally: this.#tally,
+      timeoutsOf: (target) => this.#timeouts(plan, target),
+      opening: (warnings) => this.#opening() + this.#link.warn(warnings),
+      target: undefined,
+      opened: false,
+    }
+  }
+
+  #timeouts(plan: Plan, target: ModelTarget): Timeouts {
+    const { config, catalogue } = this.#services
+    return resolveTimeouts({
+      profile: catalogue.current().timeouts(config.env),
+      variables: config.upstreamTimeouts,
+      vendor: target.vendor.timeouts,
+      model: plan.entry.model.timeouts,
+    })
+  }
+
+  #opening(): string {
+    const { requestId: clientRequestId, sessionId } = this.#request.meta ?? {}
+    return this.#link.events.open({
+      requestId: this.#call.requestId,
+      ...(clientRequestId !== undefined && { clientRequestId }),
+      model: this.#request.model,
+      protocol: protocolLabel,
+      ...(sessionId !== undefined && { sessionId }),
+    })
+  }
+
+  #converse(conversation: Conversation) {
+    const [first] = conversation.plan.entry.targets
+    const bounded =
+      first === undefined
+        ? converse(conversation)
+        : withinTier("total", conversation.timeoutsOf(first))(converse(conversation))
+    const racers = [this.#clientGone(conversation), bounded] as const
+    return this.#request.stream === true
+      ? Effect.raceAllFirst([...racers, this.#stalled()])
+      : Effect.raceAllFirst(racers)
+  }
+
+  /**
+   * Fails when the client has left: at once, or, where the vendor has already said why it stopped or the catalogue
+   * says `clientGone: drain`, when its usage has not come within a bound.
+   */
+  #clientGone(conversation: Conversation): Effect.Effect<never, ClientGone> {
+    return this.#link.gone.pipe(
+      Effect.andThen(
+        Effect.suspend(() => {
+          const drains = this.#tally.stop !== undefined || conversation.target?.vendor.clientGone === "drain"
+          return drains ? Effect.sleep(this.#services.config.drainGoneMs) : Effect.void
+        }),
+      ),
+      Effect.andThen(Effect.fail(new ClientGone())),
+    )
+  }
+
+  #stalled(): Effect.Effect<never, ServiceError<"stream_backpressure">> {
+    const { queue } = this.#link
+    return Effect.andThen(
+      silence(() => queue.stalledSinceMs, this.#services.config.streamStallMs),
+      Effect.fail(serviceError("stream_backpressure", "The client takes nothing of what is waiting for it")),
+    )
+  }
+
+  #heartbeats(): Effect.Effect<never> {
+    const beat = Effect.andThen(
+      silence(() => this.#link.wroteAtMs, this.#services.config.streamHeartbeatMs),
+      Effect.sync(() => this.#link.beat()),
+    )
+    return Effect.forever(beat)
+  }
+
+  /** Settles or releases, then says the last word. */
+  readonly #land = Effect.fnUntraced(
+    function* (this: Flight, plan: Plan, conversation: Conversation, ending: Ending): Effect.fn.Return<void> {
+      const bill = makeBill(this.#tally, brokenBy(ending), plan.promptTokens)
+      const error = errorOf(ending)
+      if (bill === undefined) return yield* this.#abandon(error ?? emptyReply())
+      const charge = priceUsage(plan.price, bill.counts)
+      const settled = yield* Effect.result(this.#settle(plan, conversation, bill, charge, error))
+      if (Result.isFailure(settled)) return yield* this.#fail(settled.failure)
+      const usage = usageOf(bill, charge, settled.success, plan.price.currency)
+      return error === undefined ? yield* this.#conclude(usage) : yield* this.#breakOff(usage, error)
+    }.bind(this),
+  )
+
+  #settle(plan: Plan, conversation: Conversation, bill: Bill, charge: Charge, error: ServiceError | undefined) {
+    const { requestId, caller } = this.#call
+    return this.#services.ledger
+      .settle(requestId, charge.cost, {
+        appId: caller.app.id,
+        sessionId: this.#request.meta?.sessionId,
+        purpose: this.#request.meta?.purpose ?? "exchange",
+        model: this.#request.model,
+        vendor: conversation.target?.vendor.id ?? plan.entry.targets[0]?.vendor.id ?? "",
+        counts: bill.counts,
+        estimatedReason: bill.estimatedReason,
+        stop: error === undefined ? this.#stop : "interrupted",
+        cacheNetSaving: charge.cacheNetSaving,
+      })
+      .pipe(untilSettled)
+  }
+
+  get #stop(): Stop {
+    return this.#tally.stop ?? "end"
+  }
+
+  /** Nothing is billed: the hold is given back and the idempotency key is free again. */
+  readonly #abandon = Effect.fnUntraced(
+    function* (this: Flight, error: ServiceError): Effect.fn.Return<void> {
+      yield* this.#services.ledger.release(this.#call.requestId).pipe(
+        untilSettled,
+        Effect.catch((cause) => Effect.logError("A hold could not be released", cause)),
+      )
+      yield* this.#fail(error)
+    }.bind(this),
+  )
+
+  /** A failure before anything was billed. */
+  #fail(error: ServiceError | StoreUnavailable): Effect.Effect<void> {
+    const refusal = error instanceof StoreUnavailable ? storeFailure(error) : error
+    const withdraw =
+      this.#registration === undefined
+        ? Effect.void
+        : Effect.catch(this.#services.gate.withdraw(this.#registration), (cause) =>
+            Effect.logWarning("An idempotency key could not be freed", cause),
+          )
+    return Effect.andThen(
+      withdraw,
+      Effect.sync(() => this.#refuse(refusal)),
+    )
+  }
+
+  /** A good end: the snapshot is kept before the client hears of it. */
+  readonly #conclude = Effect.fnUntraced(
+    function* (this: Flight, usage: Usage): Effect.fn.Return<void> {
+      const link = this.#link
+      recordOutcome(this.#services.context, this.#stop, this.#request.model)
+      if (this.#request.stream === true) {
+        yield* this.#complete(undefined)
+        link.write(link.events.usage(usage) + link.events.close({ stop: this.#stop, usage }))
+        return link.queue.end()
+      }
+      const snapshot = completedReply(this.#call.requestId, this.#request, this.#tally.blocks(), this.#stop, usage)
+      yield* this.#complete(Buffer.byteLength(snapshot.body) > maxSnapshotBytes ? undefined : snapshot)
+      link.answer({ _tag: "Json", ...snapshot })
+    }.bind(this),
+  )
+
+  /** A bad end that is billed: the key is spent, and there is nothing to replay. */
+  readonly #breakOff = Effect.fnUntraced(
+    function* (this: Flight, usage: Usage, error: ServiceError): Effect.fn.Return<void> {
+      yield* this.#complete(undefined)
+      if (this.#link.isStreaming) this.#link.write(this.#link.events.usage(usage))
+      this.#refuse(error)
+    }.bind(this),
+  )
+
+  #complete(snapshot: Snapshot | undefined): Effect.Effect<void> {
+    if (this.#registration === undefined) return Effect.void
+    return Effect.catch(
+      this.#services.gate.complete(this.#registration, this.#registration.payloadHash, snapshot),
+      // The ledger refuses a second flight where this record is missing.
+      (cause) => Effect.logWarning("An idempotency record could not be completed", cause),
+    )
+  }
+
+  /** The last word of a bad exchange: an error reply, or `t.err` where a stream has begun. */
+  #refuse(error: ServiceError): void {
+    const link = this.#link
+    recordOutcome(this.#services.context, error.code, modelLabel(this.#services, this.#request.model))
+    if (!link.isStreaming) return link.refuse(error)
+    link.write(link.events.error(errorBody(error, this.#call.requestId)))
+    link.queue.end()
+  }
+
+  /** Waits until the client has had the last event; one that takes nothing is cut off. */
+  #linger(): Effect.Effect<void> {
+    const link = this.#link
+    if (!link.isStreaming) return Effect.void
+    const stalled = silence(() => link.queue.stalledSinceMs, this.#services.config.streamStallMs)
+    return Effect.raceAllFirst([
+      link.gone,
+      link.queue.drained,
+      Effect.andThen(
+        stalled,
+        Effect.sync(() => link.cut()),
+      ),
+    ])
+  }
+}
+
+/** Money must land: tried again and again for a while. */
+const untilSettled = <A>(effect: Effect.Effect<A, StoreUnavailable>): Effect.Effect<A, StoreUnavailable> =>
+  Effect.retry(effect, Schedule.exponential("50 millis").pipe(Schedule.upTo({ duration: settleWithin })))
+
+/** Handles come from callers: only known ones may become label values. */
+const modelLabel = ({ catalogue }: ActorServices, handle: string): string =>
+  catalogue.current().model(handle) === undefined ? "unknown" : handle

@@ -1,0 +1,168 @@
+/**
+ * What is settled before any money or vendor is touched: the model, the price, the parameters as the server allows them
+ * and the most that the exchange can cost. Pure. Source: interface.md exchange field rules and rules 5 to 7.
+ */
+import { Result } from "effect"
+import type { AppEntry, CatalogueSnapshot, ModelEntry } from "../catalogue/snapshot.ts"
+import type { Amount } from "../money/amount.ts"
+import { maxCharge, type Price } from "../money/pricing.ts"
+import type { Block } from "../protocol/block.ts"
+import type { Capability, ParamsProfile } from "../protocol/catalogue.ts"
+import { type ServiceError, serviceError } from "../protocol/error.ts"
+import type { WarnEvent } from "../protocol/event.ts"
+import type { ExchangeParams, ExchangeRequest } from "../protocol/exchange.ts"
+import type { VendorRequest } from "../vendor/dialects/dialect.ts"
+import { estimatePrompt } from "./estimate.ts"
+
+export interface Plan {
+  readonly entry: ModelEntry
+  readonly price: Price
+  /** Everything but the target's own name of the model. */
+  readonly vendorRequest: Omit<VendorRequest, "model">
+  readonly promptTokens: number
+  readonly holdAmount: Amount
+  readonly warnings: ReadonlyArray<WarnEvent>
+}
+
+export type PlanError = ServiceError<
+  "model_not_authorized" | "pricing_guard_tripped" | "context_window_exceeded" | "image_not_supported" | "bad_request"
+>
+
+/** Where neither the caller, the profile nor the model says how long an answer may be. */
+const defaultMaxTokens = 4096
+
+export const makePlan = (
+  request: ExchangeRequest,
+  caller: AppEntry,
+  catalogue: CatalogueSnapshot,
+  nowMs: number,
+): Result.Result<Plan, PlanError> =>
+  Result.gen(function* () {
+    const entry = yield* authorisedModel(request, caller, catalogue)
+    const price = yield* chargeablePrice(request, caller, catalogue, nowMs)
+    const capabilities = new Set(entry.model.capabilities)
+    yield* checkCapabilities(request, capabilities)
+    const { params, warnings } = applyProfile(request.params ?? {}, entry)
+    yield* checkContextWindow(request.params?.promptTokensEstimate, params.maxTokens, entry.model.contextWindow)
+    const promptTokens = request.params?.promptTokensEstimate ?? estimatePrompt(request)
+    return {
+      entry,
+      price,
+      promptTokens,
+      warnings,
+      holdAmount: maxCharge(price, promptTokens, params.maxTokens),
+      vendorRequest: {
+        thread: request.thread,
+        tools: request.tools ?? [],
+        toolChoice: params.toolChoice,
+        maxTokens: params.maxTokens,
+        temperature: params.temperature,
+        topP: params.topP,
+        stop: params.stop ?? [],
+        reasoning: capabilities.has("reasoning") ? params.reasoning : undefined,
+        cache: {
+          enabled: capabilities.has("cache"),
+          skipWrite: request.cache?.skipWrite === true,
+          key: request.cache?.key ?? request.meta?.sessionId,
+        },
+        stream: request.stream === true,
+      },
+    }
+  })
+
+/** Unknown handles, handles outside the caller's surface and direct-mode handles are refused identically. */
+function authorisedModel(
+  { model }: ExchangeRequest,
+  { org }: AppEntry,
+  catalogue: CatalogueSnapshot,
+): Result.Result<ModelEntry, PlanError> {
+  const entry = catalogue.model(model)
+  return entry !== undefined && entry.model.mode !== "direct" && org.models.includes(model)
+    ? Result.succeed(entry)
+    : Result.fail(serviceError("model_not_authorized", "This model is not available to the caller"))
+}
+
+function chargeablePrice(
+  { model }: ExchangeRequest,
+  { org }: AppEntry,
+  catalogue: CatalogueSnapshot,
+  nowMs: number,
+): Result.Result<Price, PlanError> {
+  const price = catalogue.price(model, org.currency, nowMs)
+  return price === undefined
+    ? Result.fail(serviceError("pricing_guard_tripped", "This model has no valid price at the moment"))
+    : Result.succeed(price)
+}
+
+function checkCapabilities(
+  request: ExchangeRequest,
+  capabilities: ReadonlySet<Capability>,
+): Result.Result<void, PlanError> {
+  const uses = (kind: Block["t"]) => request.thread.some(({ blocks }) => blocks.some(({ t }) => t === kind))
+  const lacks = (capability: Capability) =>
+    Result.fail(serviceError("bad_request", `This model does not support ${capability}`, { detail: { capability } }))
+  if (uses("image") && !capabilities.has("images")) {
+    return Result.fail(serviceError("image_not_supported", "This model does not take images"))
+  }
+  if (uses("file") && !capabilities.has("files")) return lacks("files")
+  const usesTools = (request.tools?.length ?? 0) > 0 || uses("tool_call") || uses("tool_result")
+  if (usesTools && !capabilities.has("tools")) return lacks("tools")
+  const reasoning = request.params?.reasoning ?? "off"
+  if (reasoning !== "off" && !capabilities.has("reasoning")) return lacks("reasoning")
+  return Result.succeed(undefined)
+}
+
+function checkContextWindow(
+  promptTokensEstimate: number | undefined,
+  maxTokens: number,
+  contextWindow: number | undefined,
+): Result.Result<void, PlanError> {
+  if (promptTokensEstimate === undefined || contextWindow === undefined) return Result.succeed(undefined)
+  if (promptTokensEstimate + maxTokens <= contextWindow) return Result.succeed(undefined)
+  return Result.fail(
+    serviceError("context_window_exceeded", "The prompt and the answer do not fit into the model's context window", {
+      detail: { promptTokensEstimate, maxTokens, contextWindow },
+    }),
+  )
+}
+
+type AllowedParams = Omit<ExchangeParams, "maxTokens"> & { readonly maxTokens: number }
+
+/** Strips and clamps; what a caller asked for and did not get is told in one `params_clamped` warning. */
+function applyProfile(
+  asked: ExchangeParams,
+  { model }: ModelEntry,
+): { readonly params: AllowedParams; readonly warnings: ReadonlyArray<WarnEvent> } {
+  const profile: ParamsProfile = model.params ?? {}
+  const ceiling = Math.min(profile.maxTokens?.max ?? Infinity, model.maxOutput ?? Infinity)
+  const maxTokens = Math.min(
+    asked.maxTokens ?? profile.maxTokens?.default ?? (Number.isFinite(ceiling) ? ceiling : defaultMaxTokens),
+    ceiling,
+  )
+  const temperature = clamp(asked.temperature, profile.temperature)
+  const topP = clamp(asked.topP, profile.topP)
+  const stop = profile.stop?.strip === true ? undefined : asked.stop
+  const reasoning = profile.reasoning?.strip === true ? undefined : asked.reasoning
+  const allowed = { maxTokens, temperature, topP, stop, reasoning }
+  const changed = (["maxTokens", "temperature", "topP", "stop", "reasoning"] as const).filter(
+    (name) => asked[name] !== undefined && asked[name] !== allowed[name],
+  )
+  const params = {
+    maxTokens,
+    ...(temperature !== undefined && { temperature }),
+    ...(topP !== undefined && { topP }),
+    ...(stop !== undefined && { stop }),
+    ...(reasoning !== undefined && { reasoning }),
+    ...(asked.toolChoice !== undefined && { toolChoice: asked.toolChoice }),
+  }
+  if (changed.length === 0) return { params, warnings: [] }
+  const message = `The server limits ${changed.join(", ")} for this model`
+  return { params, warnings: [{ code: "params_clamped", message, detail: { params: changed } }] }
+}
+
+function clamp(value: number | undefined, range: ParamsProfile["temperature"]): number | undefined {
+  if (range?.strip === true) return undefined
+  const asked = value ?? range?.default
+  if (asked === undefined) return undefined
+  return Math.min(Math.max(asked, range?.min ?? -Infinity), range?.max ?? Infinity)
+}

@@ -1,0 +1,79 @@
+/** The replies of an exchange that is not streamed. Source: interface.md "Exchange response", "In-progress reply". */
+import type { Snapshot } from "../admission/gate.ts"
+import { type Amount, formatAmount } from "../money/amount.ts"
+import type { Charge } from "../money/pricing.ts"
+import type { ReplyBlock } from "../protocol/block.ts"
+import type { ExchangeRequest, ExchangeResponse, InProgress, Stop } from "../protocol/exchange.ts"
+import type { Usage } from "../protocol/usage.ts"
+import type { Bill } from "./bill.ts"
+import type { Reply } from "./client-link.ts"
+
+/** Suggested interval between retries while the first call runs. */
+const retryAfterMs = 1000
+
+const json = { "content-type": "application/json" }
+
+export const inProgressReply = (requestId: string): Reply => {
+  const body: InProgress = { status: "in_progress", requestId, retryAfterMs }
+  return {
+    _tag: "Json",
+    status: 202,
+    headers: { ...json, "retry-after": String(Math.ceil(retryAfterMs / 1000)) },
+    body: JSON.stringify(body),
+  }
+}
+
+/** Body and billing headers are those of the completion. */
+export const replayedReply = ({ status, headers, body }: Snapshot): Reply => ({
+  _tag: "Json",
+  status,
+  headers: { ...headers, "x-svc-idempotent-replay": "1" },
+  body,
+})
+
+export const completedReply = (
+  requestId: string,
+  { model, meta }: ExchangeRequest,
+  blocks: ReadonlyArray<ReplyBlock>,
+  stop: Stop,
+  usage: Usage,
+): Snapshot => {
+  const clientRequestId = meta?.requestId
+  const response: ExchangeResponse = {
+    requestId,
+    ...(clientRequestId !== undefined && { clientRequestId }),
+    model,
+    blocks,
+    stop,
+    usage,
+  }
+  return {
+    status: 200,
+    headers: {
+      ...json,
+      "x-svc-request-id": requestId,
+      "x-svc-cost": usage.cost,
+      "x-svc-balance": usage.balance,
+      "x-svc-currency": usage.currency,
+    },
+    body: JSON.stringify(response),
+  }
+}
+
+export const usageOf = (
+  { counts, estimatedReason }: Bill,
+  charge: Charge,
+  balance: Amount,
+  currency: string,
+): Usage => ({
+  inTokens: counts.inTokens,
+  outTokens: counts.outTokens,
+  cacheReadTokens: counts.cacheReadTokens,
+  cacheWriteTokens: counts.cacheWriteTokens,
+  cost: formatAmount(charge.cost),
+  balance: formatAmount(balance),
+  currency,
+  ...(estimatedReason !== undefined && { estimatedReason }),
+  ...(Object.keys(counts.dims).length > 0 && { dims: counts.dims }),
+  cacheNetSaving: formatAmount(charge.cacheNetSaving),
+})

@@ -1,0 +1,24 @@
+/** Money as integers of 10^-10 of a currency unit; never a binary float. */
+
+/** An amount in units of 10^-10. */
+export type Amount = bigint
+
+const fractionDigits = 10
+const unit = 10n ** BigInt(fractionDigits)
+
+/** Reads a DECIMAL string of at most ten fraction digits; `undefined` for anything else. */
+export const parseAmount = (text: string): Amount | undefined => {
+  const match = /^(-?)(\d{1,20})(?:\.(\d{1,10}))?$/.exec(text)
+  if (match === null) return undefined
+  const [, sign, whole = "", fraction = ""] = match
+  const magnitude = BigInt(whole) * unit + BigInt(fraction.padEnd(fractionDigits, "0"))
+  return sign === "-" ? -magnitude : magnitude
+}
+
+/** Writes an amount as a DECIMAL string without trailing zeros. */
+export const formatAmount = (amount: Amount): string => {
+  const magnitude = amount < 0n ? -amount : amount
+  const fraction = (magnitude % unit).toString().padStart(fractionDigits, "0").replace(/0+$/, "")
+  const whole = (magnitude / unit).toString()
+  return `${amount < 0n ? "-" : ""}${whole}${fraction === "" ? "" : `.${fraction}`}`
+}

@@ -1,0 +1,161 @@
+/**
+ * The ledger: a hold before the vendor is called, closed exactly once by a settlement or a release.
+ *
+ * Every operation is one round trip and one commit, and idempotent by the hold's `ref` (the gateway's request id).
+ * Source: interface.md "Fail-closed billing", exchange rules 1, 2 and 7.
+ */
+import { Context, type Duration, Effect, Layer, Schedule } from "effect"
+import { SqlClient } from "effect/sql"
+import { type ServiceError, serviceError } from "../protocol/error.ts"
+import type { EstimatedReason } from "../protocol/usage.ts"
+import { withDeadline } from "../store/database.ts"
+import { StoreUnavailable } from "../store/unavailable.ts"
+import { type Amount, formatAmount, parseAmount } from "./amount.ts"
+import type { Counts } from "./pricing.ts"
+
+export interface HoldRequest {
+  /** The gateway's own request id. */
+  readonly ref: string
+  readonly orgId: string
+  readonly currency: string
+  readonly keyId: string
+  /** The caller's idempotency key; `ref` again where it gave none. */
+  readonly requestId: string
+  readonly amount: Amount
+}
+
+/** What a settlement writes into the usage record of its call. */
+export interface UsageRecord {
+  readonly appId: string
+  readonly sessionId?: string | undefined
+  readonly purpose: string
+  readonly model: string
+  readonly vendor: string
+  readonly counts: Counts
+  readonly estimatedReason?: EstimatedReason | undefined
+  readonly stop: string
+  readonly cacheNetSaving: Amount
+}
+
+export type HoldError = ServiceError<"insufficient_balance" | "idempotency_conflict"> | StoreUnavailable
+
+export class Ledger extends Context.Service<
+  Ledger,
+  {
+    /** Reserves an amount; fails closed. Gives the balance left. */
+    readonly hold: (request: HoldRequest) => Effect.Effect<Amount, HoldError>
+    /** Closes a hold at its cost, which may exceed the hold, and writes the usage record. Gives the balance left. */
+    readonly settle: (ref: string, cost: Amount, record: UsageRecord) => Effect.Effect<Amount, StoreUnavailable>
+    /** Gives a hold back whole. A ref that was never held is no error. */
+    readonly release: (ref: string) => Effect.Effect<Amount, StoreUnavailable>
+    /** Credits an org once an id; gives whether it was new. */
+    readonly topup: (credit: {
+      readonly id: string
+      readonly orgId: string
+      readonly currency: string
+      readonly amount: Amount
+    }) => Effect.Effect<boolean, StoreUnavailable>
+    readonly balance: (orgId: string, currency: string) => Effect.Effect<Amount, StoreUnavailable>
+  }
+>()("weir/money/Ledger") {}
+
+export interface LedgerOptions {
+  /** What one round trip may take. */
+  readonly deadline: Duration.Input
+}
+
+interface ItemRow {
+  readonly outcome: string
+  readonly balance: string
+}
+
+export const layerLedger = (options: LedgerOptions): Layer.Layer<Ledger, never, SqlClient.SqlClient> =>
+  Layer.effect(
+    Ledger,
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const bounded = withDeadline(options.deadline)
+
+      const call = (fn: "ledger_hold" | "ledger_close", item: object) =>
+        bounded(
+          sql<ItemRow>`select outcome, balance::text as balance from ${sql.literal(fn)}(${JSON.stringify([item])}::jsonb)`,
+        ).pipe(Effect.flatMap(onlyRow))
+
+      const close = (ref: string, cost: Amount, usage: object | null) =>
+        Effect.map(call("ledger_close", { item: 0, ref, cost: formatAmount(cost), usage }), readBalance)
+
+      const release = (ref: string) => close(ref, 0n, null)
+
+      const hold = Effect.fnUntraced(function* (request: HoldRequest) {
+        const row = yield* call("ledger_hold", {
+          item: 0,
+          ref: request.ref,
+          org_id: request.orgId,
+          currency: request.currency,
+          key_id: request.keyId,
+          request_id: request.requestId,
+          amount: formatAmount(request.amount),
+        }).pipe(
+          // The answer is lost, the hold perhaps not: whatever came of it is given back.
+          Effect.tapError(() => Effect.forkDetach(Effect.retry(release(request.ref), giveBack))),
+        )
+        if (row.outcome === "insufficient") {
+          return yield* serviceError("insufficient_balance", "The balance does not cover this request")
+        }
+        if (row.outcome === "duplicate") {
+          return yield* serviceError(
+            "idempotency_conflict",
+            "This requestId has already been billed or is being billed",
+            {
+              detail: { replayable: false },
+            },
+          )
+        }
+        return readBalance(row)
+      })
+
+      return Ledger.of({
+        hold,
+        release,
+        settle: (ref, cost, record) => close(ref, cost, recordColumns(record)),
+        topup: ({ id, orgId, currency, amount }) =>
+          bounded(
+            sql<{ added: boolean }>`
+              select ledger_topup(${id}, ${orgId}, ${currency}, ${formatAmount(amount)}::text::numeric) as added`,
+          ).pipe(Effect.map((rows) => rows[0]?.added === true)),
+        balance: (orgId, currency) =>
+          bounded(
+            sql<{ available: string }>`
+              select available::text as available from balances where org_id = ${orgId} and currency = ${currency}`,
+          ).pipe(Effect.map((rows) => parseAmount(rows[0]?.available ?? "0") ?? 0n)),
+      })
+    }),
+  )
+
+/** Retries the give-back of an uncertain hold: for about a minute, ever more slowly. */
+const giveBack = Schedule.exponential("200 millis").pipe(Schedule.upTo({ times: 8 }))
+
+const onlyRow = (rows: ReadonlyArray<ItemRow>): Effect.Effect<ItemRow, StoreUnavailable> => {
+  const [row] = rows
+  return row === undefined
+    ? Effect.fail(new StoreUnavailable({ store: "postgres", cause: "the ledger gave no row" }))
+    : Effect.succeed(row)
+}
+
+const readBalance = (row: ItemRow): Amount => parseAmount(row.balance) ?? 0n
+
+const recordColumns = (record: UsageRecord): object => ({
+  app_id: record.appId,
+  session_id: record.sessionId ?? null,
+  purpose: record.purpose,
+  model: record.model,
+  vendor: record.vendor,
+  in_tokens: record.counts.inTokens,
+  out_tokens: record.counts.outTokens,
+  cache_read_tokens: record.counts.cacheReadTokens,
+  cache_write_tokens: record.counts.cacheWriteTokens,
+  dims: record.counts.dims,
+  estimated_reason: record.estimatedReason ?? null,
+  stop: record.stop,
+  cache_net_saving: formatAmount(record.cacheNetSaving),
+})

@@ -1,0 +1,134 @@
+/** What a usage costs: pure, exact, rounded once. Source: interface.md "Exchange response", decisions on `usage`. */
+import { type Amount, parseAmount } from "./amount.ts"
+
+/** Counts to be priced; `inTokens` excludes cache reads and writes. */
+export interface Counts {
+  readonly inTokens: number
+  readonly outTokens: number
+  readonly cacheReadTokens: number
+  readonly cacheWriteTokens: number
+  readonly dims: Readonly<Record<string, number>>
+}
+
+/** A price list of one model in one currency; amounts per million tokens (or per million units of a dimension). */
+export interface Price {
+  readonly currency: string
+  readonly input: Amount
+  readonly output: Amount
+  readonly cacheRead?: Amount | undefined
+  readonly cacheWrite?: Amount | undefined
+  readonly cacheWrite1h?: Amount | undefined
+  readonly dims: Readonly<Record<string, Amount>>
+}
+
+export interface Charge {
+  readonly cost: Amount
+  /** What the cache saved: reads below the full price less what writes cost above it; may be negative. */
+  readonly cacheNetSaving: Amount
+}
+
+const million = 1_000_000n
+
+/** No price of a real vendor is above this many currency units per million. */
+export const maxPricePerMillion = 1_000_000
+
+/** Whether a price can be charged: non-negative and within {@link maxPricePerMillion}. */
+export const isSanePrice = (price: Price): boolean =>
+  [
+    price.input,
+    price.output,
+    price.cacheRead,
+    price.cacheWrite,
+    price.cacheWrite1h,
+    ...Object.values(price.dims),
+  ].every((amount) => amount === undefined || (amount >= 0n && amount <= BigInt(maxPricePerMillion) * 10n ** 10n))
+
+/**
+ * Prices counts. A dimension that is part of a total (audio in the input, reasoning in the output) is taken out of that
+ * total and billed at its own price, if it has one; `web_search` counts calls and adds; `obs_*` is never billed.
+ */
+export const priceUsage = (price: Price, counts: Counts): Charge => {
+  const cacheRead = price.cacheRead ?? price.input
+  const cacheWrite = price.cacheWrite ?? price.input
+  const cacheWrite1h = price.cacheWrite1h ?? cacheWrite
+  const written1h = within(counts.dims["cache_write_1h"], counts.cacheWriteTokens)
+  const written5m = BigInt(counts.cacheWriteTokens) - written1h
+  const read = BigInt(counts.cacheReadTokens)
+
+  const writes = written5m * cacheWrite + written1h * cacheWrite1h
+  const total =
+    refined(price, counts.inTokens, price.input, counts.dims, ["audio_in", "image_in"]) +
+    refined(price, counts.outTokens, price.output, counts.dims, ["reasoning", "audio_out"]) +
+    read * cacheRead +
+    writes +
+    BigInt(counts.dims["web_search"] ?? 0) * (price.dims["web_search"] ?? 0n)
+  const readSaved = read * (price.input - cacheRead)
+  const writePremium = writes - (written5m + written1h) * price.input
+  return { cost: perMillion(total), cacheNetSaving: perMillion(readSaved - writePremium) }
+}
+
+/** The most that this many tokens can cost: all input written to the dearest cache, all output at the dearest price. */
+export const maxCharge = (price: Price, inTokens: number, outTokens: number): Amount => {
+  const input = [price.input, price.cacheWrite, price.cacheWrite1h, price.dims["audio_in"], price.dims["image_in"]]
+  const output = [price.output, price.dims["reasoning"], price.dims["audio_out"]]
+  return perMillion(BigInt(inTokens) * dearest(input) + BigInt(outTokens) * dearest(output))
+}
+
+const dearest = (amounts: ReadonlyArray<Amount | undefined>): Amount =>
+  amounts.reduce<Amount>((most, amount) => (amount !== undefined && amount > most ? amount : most), 0n)
+
+function refined(
+  price: Price,
+  total: number,
+  base: Amount,
+  dims: Readonly<Record<string, number>>,
+  parts: ReadonlyArray<string>,
+): bigint {
+  let rest = total
+  let sum = 0n
+  for (const part of parts) {
+    const amount = price.dims[part]
+    if (amount === undefined) continue
+    const count = within(dims[part], rest)
+    sum += count * amount
+    rest -= Number(count)
+  }
+  return sum + BigInt(rest) * base
+}
+
+/** A part is never more than its whole, whatever a vendor reports. */
+const within = (part: number | undefined, whole: number): bigint => BigInt(Math.min(part ?? 0, whole))
+
+/** Divides by a million, half away from zero. */
+const perMillion = (amount: bigint): Amount => (amount >= 0n ? amount + million / 2n : amount - million / 2n) / million
+
+/** Reads the price strings of a catalogue entry; `undefined` where one is no decimal. */
+export const readPrice = (entry: {
+  readonly currency: string
+  readonly input: string
+  readonly output: string
+  readonly cacheRead?: string | undefined
+  readonly cacheWrite?: string | undefined
+  readonly cacheWrite1h?: string | undefined
+  readonly dims?: Readonly<Record<string, string>> | undefined
+}): Price | undefined => {
+  const optional = (text: string | undefined) => (text === undefined ? undefined : parseAmount(text))
+  const input = parseAmount(entry.input)
+  const output = parseAmount(entry.output)
+  if (input === undefined || output === undefined) return undefined
+  const dims: Record<string, Amount> = {}
+  for (const [name, text] of Object.entries(entry.dims ?? {})) {
+    const amount = parseAmount(text)
+    if (amount === undefined) return undefined
+    dims[name] = amount
+  }
+  return {
+    currency: entry.currency,
+    input,
+    output,
+    cacheRead: optional(entry.cacheRead),
+    cacheWrite: optional(entry.cacheWrite),
+    cacheWrite1h: optional(entry.cacheWrite1h),
+    dims,
+  }
+}

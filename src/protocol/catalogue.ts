@@ -1,0 +1,224 @@
+/** The catalogue: operators' declarative configuration, one YAML file. Money is per million tokens, as strings. */
+import { Duration, Schema, SchemaTransformation } from "effect"
+import { Currency, Decimal } from "./usage.ts"
+
+const Id = Schema.String.check(Schema.isPattern(/^[A-Za-z0-9][A-Za-z0-9_.:/-]{0,63}$/))
+const Int = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 1_000_000_000_000 }))
+const Positive = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 1_000_000_000 }))
+const optional = Schema.optionalKey
+const NonNegative = Decimal.check(Schema.isPattern(/^[^-]/, { expected: "a decimal that is not negative" }))
+
+/** `250ms`, `10s`, `2m` or `1h`; decoded to milliseconds. */
+export const Millis = Schema.String.check(
+  Schema.isPattern(/^\d{1,9}(ms|s|m|h)$/, { expected: "a duration such as 250ms, 10s, 2m or 1h" }),
+).pipe(
+  Schema.decodeTo(
+    Positive,
+    SchemaTransformation.transform({
+      decode: (text) => Number.parseInt(text, 10) * (unitMillis[text.replace(/^\d+/, "")] ?? 1),
+      encode: (millis) => `${Duration.toMillis(Duration.millis(millis))}ms`,
+    }),
+  ),
+)
+const unitMillis: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 }
+
+/** The four timeout tiers of an upstream call, in milliseconds. */
+export const TimeoutTiers = Schema.Struct({
+  connect: optional(Millis),
+  ttfb: optional(Millis),
+  idle: optional(Millis),
+  total: optional(Millis),
+})
+export type TimeoutTiers = typeof TimeoutTiers.Type
+
+/** Where a secret is: `env:NAME` or `file:PATH`. The secret itself never stands in a catalogue. */
+export const SecretRef = Schema.String.check(
+  Schema.isPattern(/^(env:[A-Za-z_][A-Za-z0-9_]*|file:.+)$/, { expected: "env:NAME or file:PATH" }),
+)
+
+const HttpUrl = Schema.String.check(Schema.isPattern(/^https?:\/\/[^\s?#]+$/, { expected: "an http(s) URL" }))
+
+export const DialectName = Schema.Literals(["openai-chat", "anthropic"])
+export type DialectName = typeof DialectName.Type
+
+export const Vendor = Schema.Struct({
+  id: Id,
+  dialect: DialectName,
+  baseUrl: HttpUrl,
+  credential: optional(SecretRef),
+  timeouts: optional(TimeoutTiers),
+  weight: optional(Int),
+  /** What happens upstream when a client leaves a stream: cut it, or read on for the exact usage. */
+  clientGone: optional(Schema.Literals(["abort", "drain"])),
+})
+export type Vendor = typeof Vendor.Type
+
+const Range = Schema.Struct({
+  default: optional(Schema.Finite),
+  min: optional(Schema.Finite),
+  max: optional(Schema.Finite),
+  /** Never sent to the vendor. */
+  strip: optional(Schema.Boolean),
+})
+
+/** How the server strips or clamps a caller's parameters. */
+export const ParamsProfile = Schema.Struct({
+  maxTokens: optional(Schema.Struct({ default: optional(Positive), max: optional(Positive) })),
+  temperature: optional(Range),
+  topP: optional(Range),
+  stop: optional(Schema.Struct({ strip: Schema.Boolean })),
+  reasoning: optional(Schema.Struct({ strip: Schema.Boolean })),
+})
+export type ParamsProfile = typeof ParamsProfile.Type
+
+export const Capability = Schema.Literals(["tools", "images", "files", "reasoning", "cache"])
+export type Capability = typeof Capability.Type
+
+export const Target = Schema.Struct({
+  vendor: Id,
+  model: Schema.NonEmptyString,
+  tier: optional(Int),
+  weight: optional(Int),
+})
+export type Target = typeof Target.Type
+
+export const Model = Schema.Struct({
+  handle: Id,
+  mode: optional(Schema.Literals(["platform", "direct"])),
+  contextWindow: optional(Positive),
+  maxOutput: optional(Positive),
+  capabilities: optional(Schema.Array(Capability)),
+  params: optional(ParamsProfile),
+  timeouts: optional(TimeoutTiers),
+  targets: Schema.Array(Target).check(Schema.isMinLength(1)),
+})
+export type Model = typeof Model.Type
+
+/** A date (`2026-01-01`) or an instant (`2026-01-01T00:00:00Z`). */
+const Instant = Schema.String.check(
+  Schema.makeFilter((text: string) =>
+    /^\d{4}-\d{2}-\d{2}/.test(text) && !Number.isNaN(Date.parse(text)) ? undefined : "a date or an instant is needed",
+  ),
+)
+
+/** Dimensions that may have a price of their own. */
+export const PricedDimension = Schema.Literals(["reasoning", "audio_in", "audio_out", "image_in", "web_search"])
+
+export const PriceEntry = Schema.Struct({
+  model: Id,
+  currency: Currency,
+  input: NonNegative,
+  output: NonNegative,
+  cacheRead: optional(NonNegative),
+  cacheWrite: optional(NonNegative),
+  cacheWrite1h: optional(NonNegative),
+  dims: optional(Schema.Record(PricedDimension, Schema.optionalKey(NonNegative))),
+  from: Instant,
+})
+
+export const SearchProvider = Schema.Struct({
+  id: Id,
+  name: Schema.NonEmptyString,
+  vendor: Id,
+  baseUrl: HttpUrl,
+  credential: optional(SecretRef),
+  pricePerCall: NonNegative,
+  currency: Currency,
+  cost: optional(NonNegative),
+  weight: optional(Int),
+  maxResultsCap: optional(Positive),
+  timeout: optional(Millis),
+  active: optional(Schema.Boolean),
+})
+
+export const Plan = Schema.Struct({
+  id: Id,
+  concurrency: optional(Positive),
+  perMinute: optional(Positive),
+  endUserPerMinute: optional(Positive),
+  dailyTokens: optional(Positive),
+  websearchDaily: optional(Int),
+  endUserWebsearchDaily: optional(Int),
+  testTier: optional(Schema.Boolean),
+})
+export type Plan = typeof Plan.Type
+
+export const Policy = Schema.Struct({
+  id: Id,
+  direction: Schema.Literals(["inbound", "outbound"]),
+  match: Schema.Union([
+    Schema.Struct({ regex: Schema.NonEmptyString }),
+    Schema.Struct({ keywords: Schema.Array(Schema.NonEmptyString).check(Schema.isMinLength(1)) }),
+  ]),
+  reason: Schema.String.check(Schema.isPattern(/^[a-z][a-z0-9_]{0,63}$/)),
+})
+
+export const Org = Schema.Struct({
+  id: Id,
+  name: Schema.NonEmptyString,
+  plan: optional(Id),
+  currency: Currency,
+  models: Schema.Array(Id),
+  policies: optional(Schema.Array(Id)),
+  capabilities: optional(Schema.Record(Schema.String, Schema.Boolean)),
+})
+export type Org = typeof Org.Type
+
+export const User = Schema.Struct({
+  id: Id,
+  email: Schema.String.check(Schema.isPattern(/^[^\s@]+@[^\s@]+$/)),
+  org: Id,
+  role: Schema.Literals(["owner", "admin", "member"]),
+})
+
+export const Team = Schema.Struct({ id: Id, org: Id, members: Schema.Array(Id) })
+
+export const App = Schema.Struct({
+  id: Id,
+  org: Id,
+  quota: optional(Schema.Struct({ rpm: optional(Positive) })),
+  requireSignature: optional(Schema.Boolean),
+  /** Addresses or networks (CIDR); empty or absent allows all. */
+  ipAllow: optional(Schema.Array(Schema.NonEmptyString)),
+  licenceRequired: optional(Schema.Boolean),
+  disabled: optional(Schema.Boolean),
+})
+export type App = typeof App.Type
+
+export const KeyScope = Schema.Literals(["runtime", "control"])
+export type KeyScope = typeof KeyScope.Type
+
+export const Key = Schema.Struct({
+  id: Id,
+  app: Id,
+  /** Absent: a secret is minted when the key is first applied, and told once. */
+  secret: optional(SecretRef),
+  scopes: optional(Schema.Array(KeyScope)),
+  expiresAt: optional(Instant),
+  disabled: optional(Schema.Boolean),
+})
+
+/** Credits an org once, however often the file is applied. */
+export const Topup = Schema.Struct({ id: Id, org: Id, amount: NonNegative })
+
+const list = <S extends Schema.Constraint>(item: S) => optional(Schema.Array(item))
+
+export const CatalogueDocument = Schema.Struct({
+  version: Schema.Literal(1),
+  timeouts: optional(Schema.Record(Schema.String, TimeoutTiers)),
+  vendors: list(Vendor),
+  models: list(Model),
+  prices: list(PriceEntry),
+  searchProviders: list(SearchProvider),
+  defaultSearchProvider: optional(Id),
+  plans: list(Plan),
+  policies: list(Policy),
+  orgs: list(Org),
+  users: list(User),
+  teams: list(Team),
+  apps: list(App),
+  keys: list(Key),
+  topups: list(Topup),
+}).annotate({ identifier: "Catalogue" })
+export type CatalogueDocument = typeof CatalogueDocument.Type
+export type CatalogueEncoded = typeof CatalogueDocument.Encoded

@@ -1,0 +1,74 @@
+/** The events of a streamed exchange. Exactly one of `t.close` and `t.err` ends every stream. */
+import { Schema } from "effect"
+import { ErrorBody } from "./error.ts"
+import { ClientRequestId, Stop } from "./exchange.ts"
+import { Usage } from "./usage.ts"
+
+export const protocolLabel = "twp/1"
+
+const BlockIndex = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
+
+/** Sent with the upstream's first frame. */
+export const OpenEvent = Schema.Struct({
+  requestId: Schema.String,
+  clientRequestId: Schema.optionalKey(ClientRequestId),
+  model: Schema.String,
+  protocol: Schema.Literal(protocolLabel),
+  sessionId: Schema.optionalKey(Schema.String),
+})
+
+export const TextDelta = Schema.Struct({ i: BlockIndex, t: Schema.Literal("text"), v: Schema.String })
+
+export const ReasoningDelta = Schema.Struct({
+  i: BlockIndex,
+  t: Schema.Literal("reasoning"),
+  v: Schema.String,
+  signature: Schema.optionalKey(Schema.String),
+  redacted: Schema.optionalKey(Schema.Boolean),
+})
+
+/** First `{id, name}`, then fragments of the JSON input in `args`. */
+export const ToolCallDelta = Schema.Struct({
+  i: BlockIndex,
+  t: Schema.Literal("tool_call"),
+  id: Schema.optionalKey(Schema.String),
+  name: Schema.optionalKey(Schema.String),
+  args: Schema.optionalKey(Schema.String),
+})
+
+/** A piece of one block; the pieces of index `i`, joined, are that block of the non-streaming reply. */
+export const Delta = Schema.Union([TextDelta, ReasoningDelta, ToolCallDelta])
+export type Delta = typeof Delta.Type
+
+export const WarnEvent = Schema.Struct({
+  code: Schema.Literals(["params_clamped", "vendor_failover", "settlement_deferred"]),
+  message: Schema.String,
+  detail: Schema.optionalKey(Schema.Record(Schema.String, Schema.Json)),
+})
+export type WarnEvent = typeof WarnEvent.Type
+
+export const CloseEvent = Schema.Struct({ stop: Stop, usage: Usage })
+
+/** Every event kind with the schema of its `data`. */
+export const eventData = {
+  "t.open": OpenEvent,
+  "t.delta": Delta,
+  "t.usage": Usage,
+  "t.warn": WarnEvent,
+  "t.close": CloseEvent,
+  "t.err": ErrorBody,
+} as const
+export type EventName = keyof typeof eventData
+
+const sseEvent = <Name extends EventName>(event: Name) =>
+  Schema.Struct({ id: Schema.String, event: Schema.Literal(event), data: Schema.fromJsonString(eventData[event]) })
+
+/** One server-sent event of a streamed exchange; `id` is a counter from 0. */
+export const ExchangeEvent = Schema.Union([
+  sseEvent("t.open"),
+  sseEvent("t.delta"),
+  sseEvent("t.usage"),
+  sseEvent("t.warn"),
+  sseEvent("t.close"),
+  sseEvent("t.err"),
+]).annotate({ identifier: "ExchangeEvent" })

@@ -1,0 +1,94 @@
+/** The exchange: one turn of a conversation with a model. Source: interface.md "Exchange request / response". */
+import { Schema } from "effect"
+import { Message, ReplyBlock, ToolName } from "./block.ts"
+import { Usage } from "./usage.ts"
+
+const Positive = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 100_000_000 }))
+
+export const Tool = Schema.Struct({
+  name: ToolName,
+  description: Schema.optionalKey(Schema.String),
+  inputSchema: Schema.JsonObject,
+})
+export type Tool = typeof Tool.Type
+
+/** How much a model may reason before it answers; `off` asks for none. */
+export const ReasoningLevel = Schema.Literals(["off", "minimal", "low", "medium", "high", "max"])
+export type ReasoningLevel = typeof ReasoningLevel.Type
+
+export const ToolChoice = Schema.Union([
+  Schema.Literals(["auto", "none", "required"]),
+  Schema.Struct({ name: ToolName }),
+])
+export type ToolChoice = typeof ToolChoice.Type
+
+export const ExchangeParams = Schema.Struct({
+  maxTokens: Schema.optionalKey(Positive),
+  temperature: Schema.optionalKey(Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 2 }))),
+  topP: Schema.optionalKey(Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1 }))),
+  stop: Schema.optionalKey(
+    Schema.Array(Schema.NonEmptyString.check(Schema.isMaxLength(256))).check(Schema.isMaxLength(16)),
+  ),
+  reasoning: Schema.optionalKey(ReasoningLevel),
+  toolChoice: Schema.optionalKey(ToolChoice),
+  promptTokensEstimate: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 100_000_000 }))),
+})
+export type ExchangeParams = typeof ExchangeParams.Type
+
+/** The idempotency key of an exchange, unique at owner level; a ULID is recommended. */
+export const ClientRequestId = Schema.NonEmptyString.check(Schema.isMaxLength(128))
+
+/** A billing-attribution purpose. Well-formed values outside the vocabulary are recorded as given. */
+export const Purpose = Schema.String.check(Schema.isPattern(/^[a-z][a-z0-9_-]{0,15}$/))
+
+export const ExchangeMeta = Schema.Struct({
+  requestId: Schema.optionalKey(ClientRequestId),
+  sessionId: Schema.optionalKey(Schema.NonEmptyString.check(Schema.isMaxLength(64))),
+  client: Schema.optionalKey(
+    Schema.Struct({
+      name: Schema.String.check(Schema.isMaxLength(64)),
+      version: Schema.String.check(Schema.isMaxLength(64)),
+    }),
+  ),
+  purpose: Schema.optionalKey(Purpose),
+})
+
+export const ExchangeCache = Schema.Struct({
+  skipWrite: Schema.optionalKey(Schema.Boolean),
+  key: Schema.optionalKey(Schema.NonEmptyString.check(Schema.isMaxLength(256))),
+})
+
+/** Unknown fields are refused: a parameter dropped in silence costs its user money. */
+export const ExchangeRequest = Schema.Struct({
+  model: Schema.NonEmptyString.check(Schema.isMaxLength(128)),
+  thread: Schema.Array(Message).check(Schema.isMinLength(1), Schema.isMaxLength(10_000)),
+  tools: Schema.optionalKey(Schema.Array(Tool).check(Schema.isMaxLength(512))),
+  params: Schema.optionalKey(ExchangeParams),
+  meta: Schema.optionalKey(ExchangeMeta),
+  cache: Schema.optionalKey(ExchangeCache),
+  stream: Schema.optionalKey(Schema.Boolean),
+}).annotate({ identifier: "ExchangeRequest" })
+export type ExchangeRequest = typeof ExchangeRequest.Type
+
+/** Why a reply ended. */
+export const Stop = Schema.Literals(["end", "max_tokens", "stop_sequence", "tool_call", "filtered", "interrupted"])
+export type Stop = typeof Stop.Type
+
+/** The non-streaming reply; `requestId` equals the header `x-svc-request-id`. */
+export const ExchangeResponse = Schema.Struct({
+  requestId: Schema.String,
+  clientRequestId: Schema.optionalKey(ClientRequestId),
+  model: Schema.String,
+  blocks: Schema.Array(ReplyBlock),
+  stop: Stop,
+  usage: Usage,
+}).annotate({ identifier: "ExchangeResponse" })
+export type ExchangeResponse = typeof ExchangeResponse.Type
+
+/** Sent with status 202 while the first call with the same idempotency key is still running. */
+export const InProgress = Schema.Struct({
+  status: Schema.Literal("in_progress"),
+  requestId: ClientRequestId,
+  retryAfterMs: Schema.Int,
+}).annotate({ identifier: "InProgress" })
+export type InProgress = typeof InProgress.Type

@@ -1,0 +1,18 @@
+/** The worker thread of the embedded database: PGlite behind its socket server, so that one client serves both. */
+import { parentPort, workerData } from "node:worker_threads"
+import { PGlite } from "@electric-sql/pglite"
+import { PGLiteSocketServer } from "@electric-sql/pglite-socket"
+import { type EmbeddedWorkerData, isStopMessage } from "./embedded-protocol.ts"
+
+const { dataDir }: EmbeddedWorkerData = workerData
+const db = await PGlite.create(dataDir === undefined ? {} : { dataDir })
+const server = new PGLiteSocketServer({ db, host: "127.0.0.1", port: 0, maxConnections: 1 })
+await server.start()
+parentPort?.on("message", async (message: unknown) => {
+  if (!isStopMessage(message)) return
+  await server.stop()
+  await db.close()
+  parentPort?.postMessage({ stopped: true })
+  parentPort?.close()
+})
+parentPort?.postMessage({ listening: server.getServerConn() })

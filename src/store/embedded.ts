@@ -1,0 +1,47 @@
+/** The embedded database: PostgreSQL (PGlite) in a worker thread of this process, reached over a loopback socket. */
+import { mkdirSync } from "node:fs"
+import { dirname } from "node:path"
+import { Worker } from "node:worker_threads"
+import { Effect, type Scope } from "effect"
+import { type EmbeddedWorkerData, isListeningMessage } from "./embedded-protocol.ts"
+import { StoreUnavailable } from "./unavailable.ts"
+
+export interface EmbeddedAddress {
+  readonly host: string
+  readonly port: number
+}
+
+/** Starts the database; closing the scope flushes and stops it. @param dataDir where it is kept; in memory when absent */
+export const startEmbedded = (
+  dataDir: string | undefined,
+): Effect.Effect<EmbeddedAddress, StoreUnavailable, Scope.Scope> =>
+  Effect.gen(function* () {
+    if (dataDir !== undefined) yield* Effect.sync(() => mkdirSync(dirname(dataDir), { recursive: true }))
+    const worker = yield* Effect.acquireRelease(
+      Effect.sync(() => {
+        const workerData: EmbeddedWorkerData = { dataDir }
+        return new Worker(new URL("./embedded-worker.ts", import.meta.url), { workerData })
+      }),
+      stop,
+    )
+    return yield* listening(worker)
+  })
+
+const listening = (worker: Worker): Effect.Effect<EmbeddedAddress, StoreUnavailable> =>
+  Effect.callback((resume) => {
+    worker.once("error", (cause) => resume(Effect.fail(new StoreUnavailable({ store: "postgres", cause }))))
+    worker.on("message", (message: unknown) => {
+      if (!isListeningMessage(message)) return
+      const [host = "", port = ""] = message.listening.split(":")
+      resume(Effect.succeed({ host, port: Number(port) }))
+    })
+  })
+
+const stop = (worker: Worker): Effect.Effect<void> =>
+  Effect.callback<void>((resume) => {
+    worker.once("exit", () => resume(Effect.void))
+    worker.postMessage({ stop: true })
+  }).pipe(
+    Effect.timeoutOrElse({ duration: "10 seconds", orElse: () => Effect.promise(() => worker.terminate()) }),
+    Effect.asVoid,
+  )

@@ -1,0 +1,90 @@
+/** Redis, or Redis Cluster, through ioredis: one shared connection, pipelined; every call has a deadline of its own. */
+import { createHash } from "node:crypto"
+import { Context, Effect, Layer, Redacted } from "effect"
+import { Redis as Client, Cluster } from "ioredis"
+import { StoreUnavailable } from "./unavailable.ts"
+
+export interface Script {
+  readonly text: string
+  readonly sha: string
+}
+
+export const makeScript = (text: string): Script => ({ text, sha: createHash("sha1").update(text).digest("hex") })
+
+export class Redis extends Context.Service<
+  Redis,
+  {
+    /** Runs a Lua script; all keys must share one hash tag. */
+    readonly run: (
+      script: Script,
+      keys: ReadonlyArray<string>,
+      args: ReadonlyArray<string | number>,
+    ) => Effect.Effect<unknown, StoreUnavailable>
+    readonly ping: Effect.Effect<void, StoreUnavailable>
+  }
+>()("weir/store/Redis") {}
+
+export interface RedisOptions {
+  /** `redis://host:port/db`, or several, separated by commas, for a cluster. */
+  readonly url: Redacted.Redacted
+  /** What one call may take. */
+  readonly deadlineMs: number
+}
+
+export const layerRedis = (options: RedisOptions): Layer.Layer<Redis, StoreUnavailable> =>
+  Layer.effect(
+    Redis,
+    Effect.gen(function* () {
+      const client = yield* Effect.acquireRelease(
+        Effect.sync(() => connect(options)),
+        (client) => Effect.sync(() => client.disconnect()),
+      )
+      const call = <A>(command: () => Promise<A>): Effect.Effect<A, StoreUnavailable> =>
+        Effect.tryPromise({ try: command, catch: (cause) => new StoreUnavailable({ store: "redis", cause }) })
+      yield* call(() => ready(client))
+      return Redis.of({
+        ping: Effect.asVoid(call(() => client.ping())),
+        run: (script, keys, args) =>
+          call(async () => {
+            try {
+              return await client.evalsha(script.sha, keys.length, ...keys, ...args)
+            } catch (error) {
+              // A restarted Redis has forgotten its scripts.
+              if (!(error instanceof Error && error.message.startsWith("NOSCRIPT"))) throw error
+              return await client.eval(script.text, keys.length, ...keys, ...args)
+            }
+          }),
+      })
+    }),
+  )
+
+function connect({ url, deadlineMs }: RedisOptions): Client | Cluster {
+  const urls = Redacted.value(url).split(",")
+  const options = {
+    commandTimeout: deadlineMs,
+    connectTimeout: 5000,
+    maxRetriesPerRequest: 1,
+    // A command that cannot be sent now fails now: no queue of waiting commands while Redis is gone.
+    enableOfflineQueue: false,
+    retryStrategy: (tries: number) => Math.min(50 * tries, 1000),
+  }
+  const client =
+    urls.length === 1
+      ? new Client(urls[0] ?? "", options)
+      : new Cluster(urls, { redisOptions: options, enableOfflineQueue: false })
+  // Each call reports its own failure; an unheard "error" event would end the process.
+  client.on("error", () => {})
+  return client
+}
+
+const connectDeadlineMs = 5000
+
+const ready = (client: Client | Cluster): Promise<void> =>
+  new Promise((resolve, reject) => {
+    if (client.status === "ready") return resolve()
+    const timer = setTimeout(() => reject(new Error("Redis is not reachable")), connectDeadlineMs)
+    client.once("ready", () => {
+      clearTimeout(timer)
+      resolve()
+    })
+  })

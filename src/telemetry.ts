@@ -1,0 +1,58 @@
+/** What operators see: metrics in Prometheus' format, and structured logs that never hold a prompt or a secret. */
+import { type Context, Effect, Layer, Logger, type LogLevel, Metric, References } from "effect"
+import type { Tier } from "./exchange/tiers.ts"
+
+/** From a millisecond to an hour, in steps of two and a half. */
+const tierBoundaries = [
+  1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000, 30_000, 60_000, 120_000, 600_000, 3_600_000,
+]
+
+/** What each timeout tier really took, in milliseconds, per vendor; attributes `tier` and `vendor`. */
+const tierMillis = Metric.histogram("weir_upstream_tier_ms", {
+  description: "Actual time of each upstream timeout tier, in milliseconds",
+  boundaries: tierBoundaries,
+})
+
+const exchanges = Metric.counter("weir_exchanges_total", {
+  description: "Exchanges by outcome: a stop reason, or an error code",
+  incremental: true,
+})
+
+const openExchanges = Metric.gauge("weir_exchanges_open", { description: "Exchanges in flight on this node" })
+
+/** Metrics with their attributes bound are kept, because binding costs more than counting. */
+const bound = <M>(make: (a: string, b: string) => M): ((a: string, b: string) => M) => {
+  const known = new Map<string, M>()
+  return (a, b) => {
+    const key = `${a}\n${b}`
+    const metric = known.get(key) ?? make(a, b)
+    known.set(key, metric)
+    return metric
+  }
+}
+
+const tierMetric = bound((tier, vendor) => Metric.withAttributes(tierMillis, { tier, vendor }))
+const outcomeMetric = bound((outcome, model) => Metric.withAttributes(exchanges, { outcome, model }))
+
+type Services = Context.Context<never>
+
+/** Records how long a tier took; called between frames, so it must not be an effect. */
+export const recordTier = (services: Services, tier: Tier, vendor: string, millis: number): void =>
+  tierMetric(tier, vendor).updateUnsafe(millis, services)
+
+/** Counts an exchange by how it ended. Handles outside the catalogue are not label values: pass `unknown`. */
+export const recordOutcome = (services: Services, outcome: string, model: string): void =>
+  outcomeMetric(outcome, model).updateUnsafe(1, services)
+
+export const recordOpenExchanges = (services: Services, open: number): void =>
+  openExchanges.updateUnsafe(open, services)
+
+/** JSON lines on standard output; people at a terminal get a readable form. */
+export const layerLogs = (level: LogLevel.LogLevel, readable: boolean): Layer.Layer<never> =>
+  Layer.mergeAll(
+    Logger.layer([readable ? Logger.consolePretty() : Logger.consoleJson]),
+    Layer.succeed(References.MinimumLogLevel, level),
+  )
+
+/** Logs under one request id. */
+export const withRequestId = (requestId: string) => Effect.annotateLogs({ requestId })

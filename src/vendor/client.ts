@@ -1,0 +1,190 @@
+/**
+ * Calls to vendors over HTTP. A call is opened in a scope and torn down with it: whatever ends an exchange, the body is
+ * consumed or its socket destroyed. Bytes come a socket read at a time, and reading stops when nobody takes them.
+ */
+import { Context, Data, Effect, Layer, type Scope } from "effect"
+import { Agent, type Dispatcher } from "undici"
+
+export interface UpstreamRequest {
+  readonly baseUrl: string
+  readonly path: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
+}
+
+export interface UpstreamHead {
+  readonly status: number
+  /** Lower-case names; several values of one name are joined. */
+  readonly headers: Readonly<Record<string, string>>
+}
+
+/** The vendor could not be reached, or the connection broke. */
+export class UpstreamBroken extends Data.TaggedError("UpstreamBroken")<{ readonly cause: unknown }> {}
+
+/** One call in flight; the three stages are awaited in order. */
+export interface UpstreamCall {
+  /** The connection stands and the request goes out. */
+  readonly connected: Effect.Effect<void, UpstreamBroken>
+  readonly head: Effect.Effect<UpstreamHead, UpstreamBroken>
+  /** All bytes that have arrived since the last read; undefined at the end. */
+  readonly read: Effect.Effect<Uint8Array | undefined, UpstreamBroken>
+  /** The reply is whole as far as its dialect is concerned: let the connection end its body in peace, and reuse it. */
+  readonly leave: () => void
+}
+
+export class VendorClient extends Context.Service<
+  VendorClient,
+  {
+    readonly open: (request: UpstreamRequest) => Effect.Effect<UpstreamCall, never, Scope.Scope>
+  }
+>()("weir/vendor/VendorClient") {
+  static readonly layer = Layer.effect(
+    VendorClient,
+    Effect.gen(function* () {
+      const agent = yield* Effect.acquireRelease(
+        // The tiers of the exchange are the only clocks: undici's own are off.
+        Effect.sync(() => new Agent({ headersTimeout: 0, bodyTimeout: 0, connect: { timeout: 0 }, pipelining: 1 })),
+        (agent) => Effect.promise(() => agent.destroy()),
+      )
+      const open = (request: UpstreamRequest) =>
+        Effect.acquireRelease(
+          Effect.sync(() => new Call(agent, request)),
+          (call) => Effect.sync(() => call.release()),
+        )
+      return VendorClient.of({ open })
+    }),
+  )
+}
+
+/** Unread bytes of one call at which its socket is paused. */
+const highWaterBytes = 64 * 1024
+
+/** How long a finished reply may take to end its body before its socket is given up. */
+const leaveMs = 500
+
+class Call implements UpstreamCall, Dispatcher.DispatchHandler {
+  #controller: Dispatcher.DispatchController | undefined
+  #head: UpstreamHead | undefined
+  #chunks: Array<Uint8Array> = []
+  #bytes = 0
+  #ended = false
+  #discarding = false
+  #failure: UpstreamBroken | undefined
+  #wake: (() => void) | undefined
+
+  constructor(agent: Agent, { baseUrl, path, headers, body }: UpstreamRequest) {
+    const url = new URL(baseUrl)
+    const prefix = url.pathname.replace(/\/$/, "")
+    agent.dispatch(
+      {
+        origin: url.origin,
+        path: `${prefix}${path}`,
+        method: "POST",
+        headers: { "content-type": "application/json", "user-agent": "weir", ...headers },
+        body,
+      },
+      this,
+    )
+  }
+
+  readonly connected = this.#when(() => (this.#controller === undefined ? undefined : true)).pipe(Effect.asVoid)
+  readonly head = this.#when(() => this.#head)
+  readonly read = this.#when(() => this.#take()).pipe(Effect.map((bytes) => bytes ?? undefined))
+
+  leave(): void {
+    this.#discard()
+    if (this.#ended) return
+    setTimeout(() => this.#abort(), leaveMs).unref()
+  }
+
+  release(): void {
+    if (this.#ended || this.#discarding) return
+    this.#discard()
+    this.#abort()
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller
+    if (this.#discarding) this.#abort()
+    else this.#notify()
+  }
+
+  onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: HeaderValues): void {
+    if (status < 200) return
+    this.#head = { status, headers: joinValues(headers) }
+    this.#notify()
+  }
+
+  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    if (this.#discarding) return
+    this.#chunks.push(chunk)
+    this.#bytes += chunk.length
+    if (this.#bytes >= highWaterBytes) controller.pause()
+    this.#notify()
+  }
+
+  onResponseEnd(): void {
+    this.#ended = true
+    this.#notify()
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController | undefined, cause: Error): void {
+    this.#ended = true
+    this.#failure = new UpstreamBroken({ cause })
+    this.#notify()
+  }
+
+  /** All bytes, null at the end, undefined when there is nothing yet. */
+  #take(): Uint8Array | null | undefined {
+    const [first] = this.#chunks
+    if (first === undefined) return this.#ended && this.#failure === undefined ? null : undefined
+    const bytes = this.#chunks.length === 1 ? first : Buffer.concat(this.#chunks)
+    this.#chunks = []
+    this.#bytes = 0
+    if (this.#controller?.paused === true) this.#controller.resume()
+    return bytes
+  }
+
+  /** Waits until there is a value; one waiter at a time, as an exchange reads its call in order. */
+  #when<A>(value: () => A | undefined): Effect.Effect<A, UpstreamBroken> {
+    return Effect.callback<A, UpstreamBroken>((resume) => {
+      const look = () => {
+        const found = value()
+        if (found === undefined && this.#failure === undefined) return
+        this.#wake = undefined
+        if (found !== undefined) resume(Effect.succeed(found))
+        else if (this.#failure !== undefined) resume(Effect.fail(this.#failure))
+      }
+      this.#wake = look
+      look()
+      return Effect.sync(() => {
+        this.#wake = undefined
+      })
+    })
+  }
+
+  #notify(): void {
+    this.#wake?.()
+  }
+
+  #discard(): void {
+    this.#discarding = true
+    this.#chunks = []
+    this.#bytes = 0
+    if (this.#controller?.paused === true) this.#controller.resume()
+  }
+
+  #abort(): void {
+    if (!this.#ended) this.#controller?.abort(new Error("the exchange is over"))
+  }
+}
+
+type HeaderValues = Readonly<Record<string, string | ReadonlyArray<string> | undefined>>
+
+const joinValues = (headers: HeaderValues): Readonly<Record<string, string>> => {
+  const joined: Record<string, string> = {}
+  for (const [name, value] of Object.entries(headers)) {
+    if (value !== undefined) joined[name.toLowerCase()] = typeof value === "string" ? value : value.join(", ")
+  }
+  return joined
+}

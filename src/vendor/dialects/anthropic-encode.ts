@@ -1,0 +1,155 @@
+/** The request side of the dialect `anthropic`. */
+import { Result } from "effect"
+import type { Block, FileBlock, ImageBlock, Message, TextBlock } from "../../protocol/block.ts"
+import type { ReasoningLevel, ToolChoice } from "../../protocol/exchange.ts"
+import type { EncodeRefusal, VendorRequest } from "./dialect.ts"
+
+/** Anthropic accepts this many cache breakpoints a request; the latest are worth most. */
+const maxCacheBreakpoints = 4
+
+interface WireBlock {
+  readonly type: string
+  cache_control?: { readonly type: "ephemeral" }
+  readonly [key: string]: unknown
+}
+
+interface WireMessage {
+  readonly role: "user" | "assistant"
+  readonly content: Array<WireBlock>
+}
+
+export const encodeMessages = (request: VendorRequest): Result.Result<object, EncodeRefusal> => {
+  const refusal = findRefusal(request.thread)
+  if (refusal !== undefined) return Result.fail(refusal)
+  const system = request.thread.flatMap((message) => (message.role === "system" ? encodeBlocks(message.blocks) : []))
+  const messages = mergeTurns(request.thread)
+  if (request.cache.enabled) setCacheBreakpoints(system, messages, request.cache.skipWrite)
+  else clearCacheBreakpoints([...system, ...messages.flatMap(({ content }) => content)])
+  const thinking = encodeThinking(request)
+  return Result.succeed({
+    model: request.model,
+    max_tokens: request.maxTokens,
+    ...(system.length > 0 && { system }),
+    messages,
+    ...(request.tools.length > 0 && {
+      tools: request.tools.map(({ name, description, inputSchema }) => ({
+        name,
+        ...(description !== undefined && { description }),
+        input_schema: inputSchema,
+      })),
+      ...(request.toolChoice !== undefined && { tool_choice: encodeToolChoice(request.toolChoice) }),
+    }),
+    ...(request.stop.length > 0 && { stop_sequences: request.stop }),
+    // With thinking on, Anthropic accepts no sampling parameters.
+    ...(thinking === undefined && request.temperature !== undefined && { temperature: request.temperature }),
+    ...(thinking === undefined && request.topP !== undefined && { top_p: request.topP }),
+    ...(thinking !== undefined && { thinking }),
+    ...(request.stream && { stream: true }),
+  })
+}
+
+const thinkingBudgets: Readonly<Record<Exclude<ReasoningLevel, "off">, number>> = {
+  minimal: 1024,
+  low: 2048,
+  medium: 8192,
+  high: 16_384,
+  max: 32_768,
+}
+
+/** A budget lies between 1024 and `max_tokens`, exclusive; where there is no room the model answers without thinking. */
+function encodeThinking({ reasoning, maxTokens }: VendorRequest): object | undefined {
+  if (reasoning === undefined || reasoning === "off" || maxTokens <= 1024) return undefined
+  return { type: "enabled", budget_tokens: Math.min(thinkingBudgets[reasoning], maxTokens - 1) }
+}
+
+function encodeToolChoice(choice: ToolChoice): object {
+  if (typeof choice !== "string") return { type: "tool", name: choice.name }
+  return { type: choice === "required" ? "any" : choice }
+}
+
+const isReadableFile = ({ mime, url }: FileBlock): boolean =>
+  mime === "application/pdf" || (mime.startsWith("text/") && url === undefined)
+
+const findRefusal = (thread: ReadonlyArray<Message>): EncodeRefusal | undefined =>
+  thread.some(({ blocks }) => blocks.some((block) => block.t === "file" && !isReadableFile(block)))
+    ? { capability: "file_type", message: "this model takes files of type application/pdf, or text as data" }
+    : undefined
+
+/** Tool results travel as the user's; neighbours of one role become one message. */
+function mergeTurns(thread: ReadonlyArray<Message>): Array<WireMessage> {
+  const messages: Array<WireMessage> = []
+  for (const message of thread) {
+    if (message.role === "system") continue
+    const role = message.role === "assistant" ? "assistant" : "user"
+    const content = encodeBlocks(message.blocks)
+    if (content.length === 0) continue
+    const last = messages.at(-1)
+    if (last?.role === role) last.content.push(...content)
+    else messages.push({ role, content })
+  }
+  return messages
+}
+
+const encodeBlocks = (blocks: ReadonlyArray<Block>): Array<WireBlock> => blocks.flatMap(encodeBlock)
+
+const marked = (cacheable: boolean | undefined): { cache_control?: { readonly type: "ephemeral" } } =>
+  cacheable === true ? { cache_control: { type: "ephemeral" } } : {}
+
+function encodeBlock(block: Block): ReadonlyArray<WireBlock> {
+  switch (block.t) {
+    case "text":
+      return encodeText(block)
+    case "reasoning":
+      if (block.redacted === true) return [{ type: "redacted_thinking", data: block.v }]
+      // Thinking without its signature is refused, so it stays behind.
+      return block.signature === undefined ? [] : [{ type: "thinking", thinking: block.v, signature: block.signature }]
+    case "tool_call":
+      return [{ type: "tool_use", id: block.id, name: block.name, input: block.input }]
+    case "tool_result":
+      return [
+        {
+          type: "tool_result",
+          tool_use_id: block.id,
+          content: block.v,
+          ...(block.isError === true && { is_error: true }),
+          ...marked(block.cacheable),
+        },
+      ]
+    case "image":
+      return [{ type: "image", source: mediaSource(block) }]
+    case "file":
+      return [
+        {
+          type: "document",
+          source:
+            block.data !== undefined && block.mime.startsWith("text/")
+              ? { type: "text", media_type: "text/plain", data: Buffer.from(block.data, "base64").toString("utf8") }
+              : mediaSource(block),
+          ...(block.name !== undefined && { title: block.name }),
+        },
+      ]
+  }
+}
+
+/** Anthropic refuses empty text. */
+const encodeText = ({ v, cacheable }: TextBlock): ReadonlyArray<WireBlock> =>
+  v === "" ? [] : [{ type: "text", text: v, ...marked(cacheable) }]
+
+const mediaSource = ({ mime, data, url }: ImageBlock | FileBlock): object =>
+  url !== undefined ? { type: "url", url } : { type: "base64", media_type: mime, data }
+
+const isCacheable = ({ type }: WireBlock): boolean => type !== "thinking" && type !== "redacted_thinking"
+
+/** Marks the message tail, unless this is a one-shot request, and keeps the last breakpoints that fit. */
+function setCacheBreakpoints(system: Array<WireBlock>, messages: Array<WireMessage>, skipWrite: boolean): void {
+  const blocks = [...system, ...messages.flatMap(({ content }) => content)]
+  const tail = messages.at(-1)?.content.at(-1)
+  if (!skipWrite && tail !== undefined && isCacheable(tail)) tail.cache_control = { type: "ephemeral" }
+  clearCacheBreakpoints(
+    blocks.filter(({ cache_control }) => cache_control !== undefined).slice(0, -maxCacheBreakpoints),
+  )
+}
+
+function clearCacheBreakpoints(blocks: ReadonlyArray<WireBlock>): void {
+  for (const block of blocks) delete block.cache_control
+}
