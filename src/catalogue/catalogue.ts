@@ -30,6 +30,12 @@ export interface Applied {
   readonly warnings: ReadonlyArray<string>
 }
 
+export interface ApplyOptions {
+  readonly dryRun?: boolean | undefined
+  /** SHA-256 digests, in hex, of key secrets by reference; they go before what the gateway itself resolves. */
+  readonly keySha256?: Readonly<Record<string, string>> | undefined
+}
+
 export class Catalogue extends Context.Service<
   Catalogue,
   {
@@ -38,7 +44,7 @@ export class Catalogue extends Context.Service<
     /** Applies a catalogue's text; with `dryRun` only tells what would change. Applying again changes nothing. */
     readonly apply: (
       text: string,
-      options?: { readonly dryRun?: boolean | undefined },
+      options?: ApplyOptions,
     ) => Effect.Effect<Applied, CatalogueRefused | StoreUnavailable>
     /** Takes up what another node applied. */
     readonly refresh: Effect.Effect<void, StoreUnavailable>
@@ -87,7 +93,7 @@ export const layerCatalogue = (
 
       const apply = Effect.fn("Catalogue.apply")(function* (
         text: string,
-        { dryRun = false }: { readonly dryRun?: boolean | undefined } = {},
+        { dryRun = false, keySha256 = {} }: ApplyOptions = {},
       ) {
         const loaded = yield* Effect.fromResult(loadCatalogue(text)).pipe(
           Effect.mapError((issues) => new CatalogueRefused({ issues })),
@@ -95,7 +101,12 @@ export const layerCatalogue = (
         const { document, encoded: after } = loaded
         yield* refresh
         const changes = diffCatalogues(encoded, after)
-        const keys = yield* planKeys(sql, loaded, resolveSecret)
+        const keys = yield* planKeys(sql, loaded, (ref) => {
+          const digest = keySha256[ref]
+          if (digest !== undefined) return Buffer.from(digest, "hex")
+          const secret = resolveSecret(ref)
+          return secret === undefined ? undefined : sha256(secret)
+        })
         const warnings = missingCredentials(document, resolveSecret)
         if (dryRun) return { revision: snapshot.revision, changes, minted: [], credited: [], warnings }
         const credited = yield* sql.withTransaction(
@@ -144,23 +155,22 @@ interface PlannedKey {
 const planKeys = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   { document, lineOf }: LoadedCatalogue,
-  resolveSecret: (ref: string) => string | undefined,
+  digestOf: (ref: string) => Buffer | undefined,
 ) {
   const rows = yield* sql<{ id: string }>`select id from app_keys where status <> 'revoked'`
   const existing = new Set(rows.map(({ id }) => id))
   const issues: Array<CatalogueIssue> = []
   const keys = (document.keys ?? []).map((key, at): PlannedKey => {
-    const given = key.secret === undefined ? undefined : resolveSecret(key.secret)
+    const given = key.secret === undefined ? undefined : digestOf(key.secret)
     if (key.secret !== undefined && given === undefined) {
       const line = lineOf(["keys", at, "secret"])
       issues.push({ path: `keys[${at}].secret`, line, message: `there is no secret at ${key.secret}` })
     }
     const minted = key.secret === undefined && !existing.has(key.id) ? mintSecret("wk") : undefined
-    const secret = given ?? minted
     return {
       id: key.id,
       appId: key.app,
-      hash: secret === undefined ? undefined : sha256(secret),
+      hash: given ?? (minted === undefined ? undefined : sha256(minted)),
       minted,
       scopes: key.scopes ?? ["runtime"],
       status: key.disabled === true ? "disabled" : "active",

@@ -27,7 +27,7 @@ function entriesOf(document: CatalogueEncoded): ReadonlyMap<string, string> {
   const entries = new Map<string, string>()
   for (const [section, value] of Object.entries(asJson(document))) {
     if (section === "version") continue
-    if (Array.isArray(value)) value.forEach((item) => entries.set(`${section}/${nameOf(item)}`, canonicalJson(item)))
+    if (Array.isArray(value)) for (const item of value) entries.set(`${section}/${nameOf(item)}`, canonicalJson(item))
     else if (typeof value === "object" && value !== null) {
       for (const [name, item] of Object.entries(value)) entries.set(`${section}/${name}`, canonicalJson(item))
     } else entries.set(section, canonicalJson(value))

@@ -8,7 +8,8 @@ export const ResolveSecret = Context.Reference<(ref: string) => string | undefin
   defaultValue: () => resolveFromMachine,
 })
 
-function resolveFromMachine(ref: string): string | undefined {
+/** From this process's environment, or a file. */
+export function resolveFromMachine(ref: string): string | undefined {
   if (ref.startsWith("env:")) return process.env[ref.slice("env:".length)] || undefined
   try {
     return readFileSync(ref.slice("file:".length), "utf8").trim() || undefined

@@ -16,8 +16,8 @@ export class Exchanges extends Context.Service<
   {
     /** Starts an exchange. What comes of it is at the link; whoever holds the link tells it when the client leaves. */
     readonly start: (call: ExchangeCall, options: { readonly cut: () => void }) => Effect.Effect<ClientLink>
-    /** How many are running on this node. */
-    readonly open: () => number
+    /** Waits until all have ended; those that take too long are ended with `t.err`, and settled. */
+    readonly drain: Effect.Effect<void>
   }
 >()("weir/exchange/Exchanges") {
   static readonly layer = Layer.effect(
@@ -40,15 +40,17 @@ export class Exchanges extends Context.Service<
         open += change
         recordOpenExchanges(services.context, open)
       }
-      // The drain runs before the map is closed: finalizers run in reverse order.
-      yield* Effect.addFinalizer(() =>
-        Effect.timeoutOrElse(FiberMap.awaitEmpty(running), {
+      const drain = FiberMap.awaitEmpty(running).pipe(
+        Effect.timeoutOrElse({
           duration: services.config.drainTimeoutMs,
-          orElse: () => Effect.logWarning("Exchanges are ended because the drain took too long"),
+          orElse: () =>
+            Effect.logWarning("Exchanges are ended because the drain took too long").pipe(
+              Effect.andThen(FiberMap.clear(running)),
+            ),
         }),
       )
       return Exchanges.of({
-        open: () => open,
+        drain,
         start: Effect.fnUntraced(function* (call, { cut }) {
           const link = new ClientLink({ bufferBytes: services.config.streamBufferBytes, nowMs, cut })
           count(1)

@@ -3,7 +3,7 @@
  * reserved is settled or given back here, however the exchange ends.
  */
 import { Clock, type Context, Effect, Result, Schedule } from "effect"
-import type { Gate, RateWindow, Registration, Snapshot } from "../admission/gate.ts"
+import type { Gate, Registration, Snapshot } from "../admission/gate.ts"
 import type { Catalogue } from "../catalogue/catalogue.ts"
 import type { ModelTarget } from "../catalogue/snapshot.ts"
 import type { WeirConfig } from "../config.ts"
@@ -20,10 +20,9 @@ import type { VendorClient } from "../vendor/client.ts"
 import { type Bill, makeBill } from "./bill.ts"
 import type { ClientLink } from "./client-link.ts"
 import { type Conversation, converse } from "./conversation.ts"
-import { decodeExchange } from "./decode.ts"
 import { brokenBy, ClientGone, type Ending, emptyReply, errorOf } from "./ending.ts"
 import { makePlan, type Plan } from "./plan.ts"
-import { completedReply, inProgressReply, replayedReply, usageOf } from "./replies.ts"
+import { completedReply, usageOf } from "./replies.ts"
 import { silence } from "./silence.ts"
 import { Tally } from "./tally.ts"
 import { resolveTimeouts, type Timeouts, withinTier } from "./tiers.ts"
@@ -291,9 +290,10 @@ export class Flight {
   #refuse(error: ServiceError): void {
     const link = this.#link
     recordOutcome(this.#services.context, error.code, modelLabel(this.#services, this.#request.model))
-    if (!link.isStreaming) return link.refuse(error)
-    link.write(link.events.error(errorBody(error, this.#call.requestId)))
-    link.queue.end()
+    if (link.isStreaming) {
+      link.write(link.events.error(errorBody(error, this.#call.requestId)))
+      link.queue.end()
+    } else link.refuse(error)
   }
 
   /** Waits until the client has had the last event; one that takes nothing is cut off. */

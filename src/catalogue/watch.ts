@@ -1,0 +1,68 @@
+/** `SVC_CATALOGUE`: a file applied at start, which must be right, and again whenever it changes, which may be wrong. */
+import { readFileSync, watch } from "node:fs"
+import { basename, dirname } from "node:path"
+import { Effect, Queue, type Scope, Stream } from "effect"
+import type { StoreUnavailable } from "../store/unavailable.ts"
+import { Catalogue, CatalogueRefused } from "./catalogue.ts"
+
+/** Editors write a file in several steps; they are taken as one. */
+const settleTime = "200 millis"
+
+export const applyAndWatch = (
+  file: string,
+): Effect.Effect<void, CatalogueRefused | StoreUnavailable, Catalogue | Scope.Scope> =>
+  Effect.gen(function* () {
+    const catalogue = yield* Catalogue
+    const apply = Effect.flatMap(read(file), (text) => catalogue.apply(text)).pipe(
+      Effect.tap(({ changes, minted, warnings }) => report(file, changes.length, minted, warnings)),
+    )
+    yield* apply
+    yield* changesOf(file).pipe(
+      Stream.debounce(settleTime),
+      Stream.runForEach(() => Effect.catch(apply, (error) => Effect.logError(describeRefusal(file, error)))),
+      Effect.forkScoped,
+    )
+  })
+
+const read = (file: string): Effect.Effect<string, CatalogueRefused> =>
+  Effect.try({
+    try: () => readFileSync(file, "utf8"),
+    catch: () => new CatalogueRefused({ issues: [{ path: "", line: 0, message: "the file cannot be read" }] }),
+  })
+
+/** The folder is watched, because editors replace files. */
+const changesOf = (file: string): Stream.Stream<void> =>
+  Stream.callback<void>((queue) =>
+    Effect.acquireRelease(
+      Effect.sync(() =>
+        watch(dirname(file), (_event, changed) => {
+          if (changed === basename(file)) Queue.offerUnsafe(queue, undefined)
+        }),
+      ),
+      (watcher) => Effect.sync(() => watcher.close()),
+    ),
+  )
+
+const report = (
+  file: string,
+  changes: number,
+  minted: ReadonlyArray<{ readonly keyId: string }>,
+  warnings: ReadonlyArray<string>,
+) =>
+  Effect.gen(function* () {
+    yield* Effect.logInfo("A catalogue was applied", { file, changes })
+    for (const warning of warnings) yield* Effect.logWarning(warning)
+    for (const { keyId } of minted) {
+      yield* Effect.logWarning(
+        `${keyId} has no secret in the file; apply it with \`weir apply\` to be told the minted one`,
+      )
+    }
+  })
+
+/** A refusal in lines of `file:line: path: message`. */
+export const describeRefusal = (file: string, error: CatalogueRefused | StoreUnavailable): string =>
+  error._tag === "StoreUnavailable"
+    ? `${file}: the database does not answer; nothing was applied`
+    : error.issues
+        .map(({ line, path, message }) => `${file}:${line}: ${path === "" ? "" : `${path}: `}${message}`)
+        .join("\n")

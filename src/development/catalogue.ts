@@ -1,0 +1,33 @@
+/** What a fresh machine starts with: a simulated vendor, one model, one funded organisation with one key. */
+
+/** The name under which the development key's secret is resolved. */
+export const developmentKeyRef = "env:WEIR_DEVELOPMENT_KEY"
+export const developmentKeyId = "key_development"
+
+/** @param vendorUrl where the simulated vendor listens */
+export const developmentCatalogue = (vendorUrl: string): string => `
+version: 1
+timeouts:
+  development: { connect: 2s, ttfb: 30s, idle: 20s, total: 600s }
+vendors:
+  - { id: simulated, dialect: openai-chat, baseUrl: "${vendorUrl}/v1" }
+models:
+  - handle: main
+    contextWindow: 128000
+    maxOutput: 8192
+    capabilities: [tools, images, files, reasoning, cache]
+    params: { maxTokens: { default: 1024 } }
+    targets: [{ vendor: simulated, model: simulated-1 }]
+prices:
+  - { model: main, currency: USD, input: "3", output: "15", cacheRead: "0.3", cacheWrite: "3.75", from: 2026-01-01 }
+plans:
+  - { id: development, concurrency: 20, perMinute: 600 }
+orgs:
+  - { id: org_development, name: Development, plan: development, currency: USD, models: [main] }
+apps:
+  - { id: app_development, org: org_development }
+keys:
+  - { id: ${developmentKeyId}, app: app_development, secret: "${developmentKeyRef}", scopes: [runtime] }
+topups:
+  - { id: development, org: org_development, amount: "100" }
+`

@@ -1,0 +1,57 @@
+/** What a development gateway does at start: its own secrets, and, without a catalogue, a vendor and a funded key. */
+import { Effect, Layer } from "effect"
+import { Catalogue } from "../catalogue/catalogue.ts"
+import { ResolveSecret, sha256 } from "../catalogue/secrets.ts"
+import { WeirConfig } from "../config.ts"
+import { AdminKey, makeAdminKey } from "../identity/admin.ts"
+import { developmentCatalogue, developmentKeyId, developmentKeyRef } from "./catalogue.ts"
+import { type DevelopmentSecrets, developmentSecrets } from "./secrets.ts"
+import { startSimulatedVendor } from "./simulated-vendor.ts"
+
+/** What is told to whoever starts a development gateway. */
+export interface DevelopmentHandout {
+  readonly adminKey: string
+  /** Present where the development catalogue is in force. */
+  readonly key?: { readonly id: string; readonly secret: string } | undefined
+}
+
+export const isDevelopment = ({ env }: WeirConfig["Service"]): boolean => env === "development"
+
+const secrets = Effect.flatMap(WeirConfig, (config) =>
+  isDevelopment(config)
+    ? developmentSecrets(config.dataDir)
+    : Effect.succeed<DevelopmentSecrets | undefined>(undefined),
+)
+
+/** The admin key: the operator's hash, or in development one that is minted. */
+export const layerAdminKey = Layer.effect(
+  AdminKey,
+  Effect.gen(function* () {
+    const { adminKeySha256 } = yield* WeirConfig
+    const minted = yield* secrets
+    return makeAdminKey(adminKeySha256 ?? (minted && sha256(minted.adminKey).toString("hex")))
+  }),
+)
+
+/** Adds the development key to what references can resolve. */
+export const layerSecrets = Layer.effect(
+  ResolveSecret,
+  Effect.gen(function* () {
+    const resolve = yield* ResolveSecret
+    const minted = yield* secrets
+    return (ref: string) => (ref === developmentKeyRef ? minted?.key : resolve(ref))
+  }),
+)
+
+/** Starts the simulated vendor and applies the development catalogue, where that is wanted. */
+export const startDevelopment = Effect.gen(function* () {
+  const config = yield* WeirConfig
+  const minted = yield* secrets
+  if (minted === undefined) return undefined
+  const adminKey = minted.adminKey
+  if (config.catalogueFile !== undefined) return { adminKey }
+  const catalogue = yield* Catalogue
+  const vendor = yield* startSimulatedVendor
+  yield* catalogue.apply(developmentCatalogue(vendor.url))
+  return { adminKey, key: { id: developmentKeyId, secret: minted.key } } satisfies DevelopmentHandout
+})

@@ -1,0 +1,70 @@
+/** What routes read from a request: its body within the limit, the caller's address, JSON by schema. */
+import { ByteSize, Effect, Option, Result, Schema } from "effect"
+import { HttpIncomingMessage, type HttpServerError, type HttpServerRequest } from "effect/http"
+import { IpNetwork, NetAddress } from "effect/net"
+import { type ServiceError, serviceError } from "../protocol/error.ts"
+import { invalidInput, issuesOf } from "../protocol/issues.ts"
+
+/** The raw bytes, which signatures cover. */
+export const readBody = (
+  request: HttpServerRequest.HttpServerRequest,
+  maxBytes: number,
+): Effect.Effect<Uint8Array, ServiceError<"payload_too_large" | "bad_request">> =>
+  request.arrayBuffer.pipe(
+    Effect.provideService(HttpIncomingMessage.MaxBodySize, ByteSize.bytes(maxBytes)),
+    Effect.map((buffer) => new Uint8Array(buffer)),
+    Effect.mapError((error) =>
+      isTooLarge(error)
+        ? serviceError("payload_too_large", `The body is larger than ${maxBytes} bytes`)
+        : serviceError("bad_request", "The body could not be read"),
+    ),
+  )
+
+const isTooLarge = ({ reason }: HttpServerError.HttpServerError): boolean =>
+  reason._tag === "RequestParseError" && reason.reason === "BodyTooLarge"
+
+/** Decodes a JSON body; unknown fields are refused. */
+export const readJson = <S extends Schema.ConstraintDecoder<unknown>>(
+  schema: S,
+  request: HttpServerRequest.HttpServerRequest,
+  maxBytes: number,
+): Effect.Effect<S["Type"], ServiceError<"payload_too_large" | "bad_request">> =>
+  Effect.flatMap(readBody(request, maxBytes), (body) =>
+    Effect.fromResult(
+      Schema.decodeUnknownResult(Schema.fromJsonString(schema), { errors: "all", onExcessProperty: "error" })(
+        Buffer.from(body).toString("utf8"),
+      ),
+    ).pipe(Effect.mapError((error) => invalidInput(issuesOf(error)))),
+  )
+
+/**
+ * The caller's address. `X-Forwarded-For` is believed only as far as proxies that the operator trusts wrote it: read
+ * from the right, the first address that is no trusted proxy is the caller.
+ */
+export const makeCallerAddress = (trustedProxies: ReadonlyArray<string>) => {
+  const trusted = trustedProxies.flatMap((network) => {
+    const parsed = IpNetwork.fromInput(network)
+    return Result.isSuccess(parsed) ? [parsed.success] : []
+  })
+  const isTrusted = (address: NetAddress.IpAddress) => trusted.some((network) => IpNetwork.contains(network, address))
+
+  return (request: HttpServerRequest.HttpServerRequest): NetAddress.IpAddress | undefined => {
+    let caller = parseAddress(Option.getOrElse(request.remoteAddress, () => ""))
+    const forwarded = trusted.length === 0 ? [] : (request.headers["x-forwarded-for"] ?? "").split(",").reverse()
+    for (const hop of forwarded) {
+      if (caller === undefined || !isTrusted(caller)) return caller
+      caller = parseAddress(hop.trim()) ?? caller
+    }
+    return caller
+  }
+}
+
+/** An IPv4 address that arrives over IPv6 is an IPv4 address. */
+const parseAddress = (text: string): NetAddress.IpAddress | undefined => {
+  const parsed = NetAddress.ipFromString(text)
+  if (Result.isFailure(parsed)) return undefined
+  const address = parsed.success
+  return NetAddress.isIpv6Address(address)
+    ? Option.getOrElse(NetAddress.fromIpv4Mapped(address), (): NetAddress.IpAddress => address)
+    : address
+}

@@ -1,0 +1,42 @@
+/** The edge's last word: every reply has a request id, and every failure is the error envelope. */
+import { Cause, Effect, Option } from "effect"
+import { HttpServerResponse } from "effect/http"
+import { errorBody, errorStatus, type ServiceError, serviceError } from "../protocol/error.ts"
+import { StoreUnavailable, storeFailure } from "../store/unavailable.ts"
+import { withRequestId } from "../telemetry.ts"
+
+export type RouteError = ServiceError | StoreUnavailable
+
+/** Answers with what a handler gives, or with the envelope of what it fails with. */
+export const respond = <R>(
+  requestId: string,
+  handler: Effect.Effect<HttpServerResponse.HttpServerResponse, RouteError, R>,
+): Effect.Effect<HttpServerResponse.HttpServerResponse, never, R> =>
+  Effect.catchCause(handler, (cause) => {
+    const failure = Cause.findErrorOption(cause)
+    if (Option.isSome(failure)) return envelope(requestId, failure.value)
+    // A client that hung up is told nothing.
+    if (Cause.hasInterruptsOnly(cause)) return Effect.failCause(Cause.interrupt())
+    return envelope(requestId, serviceError("internal_error", "The service could not complete the request", { cause }))
+  })
+
+/** The error reply itself; causes go to the log under the request id, and nowhere else. */
+export const envelope = (
+  requestId: string,
+  failure: RouteError,
+): Effect.Effect<HttpServerResponse.HttpServerResponse> => {
+  const error = failure instanceof StoreUnavailable ? storeFailure(failure) : failure
+  const response = HttpServerResponse.jsonUnsafe(
+    { error: errorBody(error, requestId) },
+    {
+      status: errorStatus[error.code],
+      headers: {
+        "x-svc-request-id": requestId,
+        ...(error.retryAfterMs !== undefined && { "retry-after": String(Math.ceil(error.retryAfterMs / 1000)) }),
+      },
+    },
+  )
+  return error.cause === undefined
+    ? Effect.succeed(response)
+    : Effect.logError("A request failed", error.cause).pipe(withRequestId(requestId), Effect.as(response))
+}

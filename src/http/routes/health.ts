@@ -1,0 +1,49 @@
+/**
+ * What machines ask: `/healthz` is this process alone, `/readyz` its stores and whether it is draining, `/metrics` is
+ * Prometheus' text. Nothing here kills what works: liveness never asks a store.
+ */
+import { Effect, Layer } from "effect"
+import { HttpRouter, HttpServerResponse } from "effect/http"
+import { PrometheusMetrics } from "effect/observability"
+import { SqlClient } from "effect/sql"
+import { Gate } from "../../admission/gate.ts"
+import { WeirConfig } from "../../config.ts"
+import { ping, withDeadline } from "../../store/database.ts"
+import { Draining } from "../draining.ts"
+
+const health = HttpRouter.add("GET", "/healthz", Effect.succeed(HttpServerResponse.jsonUnsafe({ status: "ok" })))
+
+const readiness = HttpRouter.use((router) =>
+  Effect.gen(function* () {
+    const gate = yield* Gate
+    const sql = yield* SqlClient.SqlClient
+    const { databaseDeadlineMs } = yield* WeirConfig
+    const draining = yield* Draining
+    const database = ping.pipe(withDeadline(databaseDeadlineMs), Effect.provideService(SqlClient.SqlClient, sql))
+    const answers = (check: Effect.Effect<unknown, unknown>) =>
+      Effect.map(Effect.exit(check), (exit) => exit._tag === "Success")
+    yield* router.add(
+      "GET",
+      "/readyz",
+      Effect.gen(function* () {
+        const [postgres, gateStore] = yield* Effect.all([answers(database), answers(gate.ping)], { concurrency: 2 })
+        const ready = postgres && gateStore && !draining.isDraining()
+        return HttpServerResponse.jsonUnsafe(
+          { status: ready ? "ready" : "not ready", postgres, gate: gateStore, draining: draining.isDraining() },
+          { status: ready ? 200 : 503 },
+        )
+      }),
+    )
+  }),
+)
+
+/** `/metrics`, on whichever server it is to stand. */
+export const metricsRoute = HttpRouter.add(
+  "GET",
+  "/metrics",
+  Effect.map(PrometheusMetrics.format(), (text) =>
+    HttpServerResponse.text(text, { contentType: "text/plain; version=0.0.4; charset=utf-8" }),
+  ),
+)
+
+export const healthRoutes = Layer.mergeAll(health, readiness)

@@ -1,0 +1,76 @@
+/** The HTTP server: all routes, the envelope for paths that do not exist, limits on what a socket may cost. */
+import { createServer, type Server } from "node:http"
+import { NodeHttpServer } from "@effect/platform-node"
+import { Effect, Layer } from "effect"
+import { HttpRouter } from "effect/http"
+import { HttpApiBuilder, HttpApiScalar } from "effect/http-api"
+import { WeirConfig } from "../config.ts"
+import { Exchanges, newRequestId } from "../exchange/exchange.ts"
+import { Api } from "../protocol/api.ts"
+import { serviceError } from "../protocol/error.ts"
+import { Draining } from "./draining.ts"
+import { envelope } from "./respond.ts"
+import { adminRoutes } from "./routes/admin.ts"
+import { runtimeRoutes } from "./routes/exchange.ts"
+import { healthRoutes, metricsRoute } from "./routes/health.ts"
+
+const apiRoutes = HttpApiBuilder.layer(Api, { openapiPath: "/openapi.json" }).pipe(
+  Layer.provide([runtimeRoutes, adminRoutes]),
+)
+
+const docs = HttpApiScalar.layer(Api, { path: "/docs" })
+
+const notFound = HttpRouter.add(
+  "*",
+  "/*",
+  Effect.suspend(() => envelope(newRequestId(), serviceError("not_found", "There is nothing at this path"))),
+)
+
+/** Node buffers this much of a reply before it asks to wait; small, so that a slow client shows early. */
+const responseBufferBytes = 16 * 1024
+
+const makeServer = () =>
+  createServer({ highWaterMark: responseBufferBytes, keepAliveTimeout: 65_000, requestTimeout: 300_000, noDelay: true })
+
+/** Serves everything on the configured address; `/metrics` on a port of its own where one is set. */
+export const layerServer = Layer.unwrap(
+  Effect.map(WeirConfig, ({ host, port, metricsPort }) => {
+    const node = makeServer()
+    const main = Layer.mergeAll(apiRoutes, docs, healthRoutes, notFound)
+    const routes = metricsPort === undefined ? Layer.mergeAll(main, metricsRoute) : main
+    const server = drainAtShutdown(node).pipe(Layer.provideMerge(serve(routes, node, { host, port })))
+    if (metricsPort === undefined) return server
+    const metrics = serve(metricsRoute, makeServer(), { host, port: metricsPort })
+    return Layer.mergeAll(server, Layer.effectDiscard(Layer.build(metrics)))
+  }),
+)
+
+const serve = <E, R>(
+  routes: Layer.Layer<never, E, R>,
+  node: Server,
+  listen: { readonly host: string; readonly port: number },
+) =>
+  HttpRouter.serve(routes, { disableLogger: true, disableListenLog: true }).pipe(
+    Layer.provideMerge(NodeHttpServer.layer(() => node, { ...listen, gracefulShutdownTimeout: lastWordsMs })),
+  )
+
+/** How long connections may take to carry the last bytes once every exchange has ended. */
+const lastWordsMs = 3000
+
+/** Stops listening, says so to load balancers, and lets exchanges finish before anything they need is closed. */
+const drainAtShutdown = (node: Server) =>
+  Layer.effectDiscard(
+    Effect.gen(function* () {
+      const draining = yield* Draining
+      const exchanges = yield* Exchanges
+      const stopListening = Effect.sync(() => {
+        draining.begin()
+        node.close()
+      })
+      const hangUp = Effect.sync(() => {
+        node.closeIdleConnections()
+        setTimeout(() => node.closeAllConnections(), lastWordsMs).unref()
+      })
+      yield* Effect.addFinalizer(() => stopListening.pipe(Effect.andThen(exchanges.drain), Effect.andThen(hangUp)))
+    }),
+  )

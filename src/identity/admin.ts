@@ -1,0 +1,24 @@
+/** The admin key: one secret of the operator's, of which the service knows only the hash. */
+import { timingSafeEqual } from "node:crypto"
+import { Context, Effect } from "effect"
+import { sha256 } from "../catalogue/secrets.ts"
+import { type ServiceError, serviceError } from "../protocol/error.ts"
+
+export class AdminKey extends Context.Service<
+  AdminKey,
+  {
+    /** Lets the operator pass. Without a configured key nobody does. */
+    readonly check: (given: string | undefined) => Effect.Effect<void, ServiceError<"admin_key_invalid">>
+  }
+>()("weir/identity/AdminKey") {}
+
+/** @param hash the SHA-256 of the key, in hex */
+export const makeAdminKey = (hash: string | undefined): AdminKey["Service"] => {
+  const expected = hash === undefined ? undefined : Buffer.from(hash, "hex")
+  return AdminKey.of({
+    check: (given) =>
+      given !== undefined && expected !== undefined && timingSafeEqual(sha256(given), expected)
+        ? Effect.void
+        : Effect.fail(serviceError("admin_key_invalid", "The admin key is not valid")),
+  })
+}

@@ -1,0 +1,70 @@
+/** What runs: every layer composed once, and launched. */
+import { renameSync, rmSync, writeFileSync } from "node:fs"
+import { Console, Effect, Layer } from "effect"
+import { HttpServer } from "effect/http"
+import { NetAddress } from "effect/net"
+import { applyAndWatch } from "./catalogue/watch.ts"
+import { WeirConfig } from "./config.ts"
+import { type DevelopmentHandout, layerAdminKey, layerSecrets, startDevelopment } from "./development/start.ts"
+import { layerServer } from "./http/server.ts"
+import { layerServices } from "./services.ts"
+import { layerLogs } from "./telemetry.ts"
+
+const logs = Layer.unwrap(Effect.map(WeirConfig, ({ logLevel }) => layerLogs(logLevel, process.stdout.isTTY === true)))
+
+/** Applies the catalogue, then tells that and how the gateway can be called. */
+const start = Layer.effectDiscard(
+  Effect.gen(function* () {
+    const config = yield* WeirConfig
+    const handout = yield* startDevelopment
+    if (config.catalogueFile !== undefined) yield* applyAndWatch(config.catalogueFile)
+    const { address } = yield* HttpServer.HttpServer
+    const baseUrl = NetAddress.formatUrlUnsafe(address).replace("0.0.0.0", "127.0.0.1")
+    if (config.readyFile !== undefined) yield* writeReadyFile(config.readyFile, baseUrl, handout)
+    yield* Console.log(greeting(baseUrl, handout))
+  }),
+)
+
+/** The gateway, given its configuration. */
+export const layerGateway = start.pipe(
+  Layer.provideMerge(layerServer),
+  Layer.provideMerge(layerAdminKey),
+  Layer.provideMerge(layerServices),
+  Layer.provide(layerSecrets),
+  Layer.provide(logs),
+)
+
+/** Moved into place whole, because readers wait for it to appear. */
+const writeReadyFile = (file: string, baseUrl: string, handout: DevelopmentHandout | undefined) =>
+  Effect.acquireRelease(
+    Effect.sync(() => {
+      const ready = {
+        baseUrl,
+        pid: process.pid,
+        ...(handout?.key !== undefined && { keyId: handout.key.id, key: handout.key.secret }),
+        ...(handout !== undefined && { adminKey: handout.adminKey }),
+      }
+      const draft = `${file}.${process.pid}`
+      writeFileSync(draft, `${JSON.stringify(ready)}\n`, { mode: 0o600 })
+      renameSync(draft, file)
+    }),
+    () => Effect.sync(() => rmSync(file, { force: true })),
+  )
+
+const greeting = (baseUrl: string, handout: DevelopmentHandout | undefined): string => {
+  const lines = [`Weir listens on ${baseUrl} (documentation at ${baseUrl}/docs)`]
+  if (handout !== undefined) lines.push(`Admin key (development only): ${handout.adminKey}`)
+  if (handout?.key !== undefined) {
+    const body = JSON.stringify({
+      model: "main",
+      stream: true,
+      thread: [{ role: "user", blocks: [{ t: "text", v: "Hello, river" }] }],
+    })
+    lines.push(
+      `App key (development only): ${handout.key.id} ${handout.key.secret}`,
+      "Try it:",
+      `  curl -N ${baseUrl}/t1/exchange -H 'x-svc-key-id: ${handout.key.id}' -H 'x-svc-key: ${handout.key.secret}' -H 'content-type: application/json' -d '${body}'`,
+    )
+  }
+  return lines.join("\n")
+}

@@ -1,0 +1,104 @@
+/** The HTTP contract as one value: OpenAPI and clients are derived from it. */
+import { Schema } from "effect"
+import { HttpApi, HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { ApplyRequest, ApplyResponse } from "./admin.ts"
+import { type ErrorCode, ErrorEnvelope, errorStatus } from "./error.ts"
+import { ExchangeEvent } from "./event.ts"
+import { ExchangeRequest, ExchangeResponse, InProgress } from "./exchange.ts"
+
+/** The envelope, once for each status among these codes, described with the codes that it carries. */
+const errorsOf = (codes: ReadonlyArray<ErrorCode>) => {
+  const byStatus = new Map<number, Array<ErrorCode>>()
+  for (const code of codes) byStatus.set(errorStatus[code], [...(byStatus.get(errorStatus[code]) ?? []), code])
+  return [...byStatus].map(([status, named]) =>
+    ErrorEnvelope.annotate({ description: named.join(", ") }).pipe(HttpApiSchema.status(status)),
+  )
+}
+
+/** Errors that every route can give. */
+const common = ["bad_request", "payload_too_large", "internal_error"] as const
+
+const appErrors = [
+  "app_key_invalid",
+  "app_disabled",
+  "app_ip_denied",
+  "license_required",
+  "signature_invalid",
+  "nonce_replayed",
+  "rate_limited",
+] as const
+
+const exchangeErrors = [
+  ...common,
+  ...appErrors,
+  "idempotency_conflict",
+  "model_not_authorized",
+  "pricing_guard_tripped",
+  "context_window_exceeded",
+  "image_not_supported",
+  "insufficient_balance",
+  "upstream_error",
+  "upstream_disconnected",
+  "upstream_connect_timeout",
+  "upstream_ttfb_timeout",
+  "upstream_idle_timeout",
+  "upstream_total_timeout",
+  "stream_backpressure",
+] as const
+
+const signatureHeaders = {
+  "x-svc-ts": Schema.optionalKey(Schema.String.check(Schema.isPattern(/^\d{1,15}$/))),
+  "x-svc-nonce": Schema.optionalKey(Schema.String.check(Schema.isMinLength(16), Schema.isMaxLength(128))),
+  "x-svc-sign": Schema.optionalKey(Schema.String.check(Schema.isPattern(/^[0-9a-f]{64}$/))),
+}
+
+/** Headers of a route that an application key pair opens. Judged by the identity service, which knows the right error. */
+export const appHeaders = Schema.Struct({
+  "x-svc-key-id": Schema.String,
+  "x-svc-key": Schema.String,
+  ...signatureHeaders,
+})
+
+class Runtime extends HttpApiGroup.make("runtime")
+  .add(
+    HttpApiEndpoint.post("exchange", "/t1/exchange", {
+      payload: ExchangeRequest,
+      success: [
+        ExchangeResponse,
+        InProgress.pipe(HttpApiSchema.status(202)),
+        HttpApiSchema.StreamSse({ events: ExchangeEvent }),
+      ],
+      error: errorsOf(exchangeErrors),
+    }).annotateMerge(
+      OpenApi.annotations({
+        summary: "One turn of a conversation with a model, streamed or not",
+        description: [
+          "Application key pair in `x-svc-key-id` and `x-svc-key`; optional request signature in `x-svc-ts`,",
+          "`x-svc-nonce` and `x-svc-sign`. `meta.requestId` is the idempotency key: the same id gives one upstream",
+          "call and one billing. With `stream: true` the reply is an event stream that ends in exactly one of",
+          '`t.close` and `t.err`. Tool arguments that are no JSON object arrive as `{"$raw": text}`.',
+        ].join(" "),
+      }),
+    ),
+  )
+  .annotateMerge(OpenApi.annotations({ title: "Runtime" })) {}
+
+class Admin extends HttpApiGroup.make("admin")
+  .add(
+    HttpApiEndpoint.post("applyCatalogue", "/v1/admin/catalogue", {
+      payload: ApplyRequest,
+      success: ApplyResponse,
+      error: errorsOf([...common, "admin_key_invalid"]),
+    }).annotateMerge(
+      OpenApi.annotations({
+        summary: "Apply a catalogue, or tell what applying it would change",
+        description: "Needs `x-svc-admin-key`. A catalogue with an error changes nothing.",
+      }),
+    ),
+  )
+  .annotateMerge(OpenApi.annotations({ title: "Administration" })) {}
+
+export class Api extends HttpApi.make("weir")
+  .add(Runtime)
+  .add(Admin)
+  .annotateMerge(OpenApi.annotations({ title: "Weir", version: "0.1.0" })) {}

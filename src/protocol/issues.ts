@@ -1,0 +1,27 @@
+/** Input that does not fit its schema, told as `bad_request` with what is wrong and where. */
+import { type Schema, SchemaIssue } from "effect"
+import { type ServiceError, serviceError } from "./error.ts"
+
+export interface InputIssue {
+  readonly path: string
+  readonly message: string
+}
+
+/** At most this many problems are told at once. */
+const maxIssues = 16
+
+const format = SchemaIssue.makeFormatterStandardSchemaV1()
+
+export const issuesOf = (error: Schema.SchemaError): ReadonlyArray<InputIssue> =>
+  format(error.issue).issues.map(({ path = [], message }) => ({
+    path: path.map((segment) => String(typeof segment === "object" ? segment.key : segment)).join("."),
+    message,
+  }))
+
+export const invalidInput = (issues: ReadonlyArray<InputIssue>): ServiceError<"bad_request"> => {
+  const [first] = issues
+  const message = first?.path ? `${first.path}: ${first.message}` : (first?.message ?? "The input is not valid")
+  return serviceError("bad_request", message, {
+    detail: { issues: issues.slice(0, maxIssues).map(({ path, message }) => ({ path, message })) },
+  })
+}

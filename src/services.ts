@@ -1,0 +1,57 @@
+/** Which implementation of each service a configuration asks for; `main.ts` runs them, tests take them as they are. */
+
+import { join } from "node:path"
+import { Duration, Effect, Layer } from "effect"
+import { layerMemory } from "./admission/gate-memory.ts"
+import { layerRedisGate } from "./admission/gate-redis.ts"
+import { layerCatalogue } from "./catalogue/catalogue.ts"
+import { WeirConfig } from "./config.ts"
+import { Exchanges } from "./exchange/exchange.ts"
+import { Draining } from "./http/draining.ts"
+import { layerAppKeys } from "./identity/app-keys.ts"
+import { layerLedger } from "./money/ledger.ts"
+import { layerDatabase } from "./store/database.ts"
+import { layerRedis } from "./store/redis.ts"
+import { VendorClient } from "./vendor/client.ts"
+
+const database = Layer.unwrap(
+  Effect.map(WeirConfig, ({ databaseUrl, databaseConnections, dataDir }) =>
+    layerDatabase({
+      url: databaseUrl,
+      dataDir: dataDir === ":memory:" ? undefined : join(dataDir, "postgres"),
+      maxConnections: databaseConnections,
+    }),
+  ),
+)
+
+const gate = Layer.unwrap(
+  Effect.map(WeirConfig, ({ redisUrl, redisDeadlineMs, idempotencyTtlS }) => {
+    const options = { idempotencyTtlMs: idempotencyTtlS * 1000 }
+    return redisUrl === undefined
+      ? layerMemory(options)
+      : layerRedisGate(options).pipe(Layer.provide(layerRedis({ url: redisUrl, deadlineMs: redisDeadlineMs })))
+  }),
+)
+
+const ledger = Layer.unwrap(
+  Effect.map(WeirConfig, ({ databaseDeadlineMs }) => layerLedger({ deadline: Duration.millis(databaseDeadlineMs) })),
+)
+
+const catalogue = Layer.unwrap(
+  Effect.map(WeirConfig, ({ databaseDeadlineMs }) =>
+    layerCatalogue({ deadline: Duration.millis(databaseDeadlineMs), refreshEvery: "2 seconds" }),
+  ),
+)
+
+const appKeys = Layer.unwrap(
+  Effect.map(WeirConfig, ({ databaseDeadlineMs, requireSignature, authStaleMs }) =>
+    layerAppKeys({ deadline: Duration.millis(databaseDeadlineMs), requireSignature, staleMs: authStaleMs }),
+  ),
+)
+
+/** Everything below HTTP. */
+export const layerServices = Exchanges.layer.pipe(
+  Layer.provideMerge(Layer.mergeAll(gate, ledger, appKeys, VendorClient.layer, Draining.layer)),
+  Layer.provideMerge(catalogue),
+  Layer.provideMerge(database),
+)

@@ -1,0 +1,134 @@
+/**
+ * A vendor that does as it is told: a real HTTP server on loopback whose replies are scripts, so that latency, stalls,
+ * resets, nonsense and floods are a line each. It tells what it was asked and whether its caller hung up.
+ */
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
+import { setTimeout as sleep } from "node:timers/promises"
+import { Effect, type Schema, type Scope } from "effect"
+
+type Json = Schema.Json
+
+/** One request to the vendor, as its script sees it. */
+export interface VendorCall {
+  readonly path: string
+  readonly headers: Readonly<Record<string, string | ReadonlyArray<string> | undefined>>
+  readonly body: { readonly [key: string]: Json }
+  /** Whether the body asks for a stream. */
+  readonly streaming: boolean
+  /** When the caller hung up before the reply was whole, in `Date.now()` milliseconds. */
+  readonly hungUpAt: number | undefined
+  /** Sends the head; an event stream by default. */
+  readonly head: (status?: number, headers?: Record<string, string>) => void
+  /** Sends bytes and waits until they are taken; false when the caller is gone. */
+  readonly write: (bytes: string | Uint8Array) => Promise<boolean>
+  readonly end: (text?: string) => void
+  /** Cuts the connection in the middle. */
+  readonly reset: () => void
+  readonly wait: (ms: number) => Promise<void>
+}
+
+export type VendorScript = (call: VendorCall) => Promise<void> | void
+
+export interface ScriptedVendor {
+  /** The base URL for a catalogue. */
+  readonly url: string
+  /** Every request so far. */
+  readonly calls: ReadonlyArray<VendorCall>
+  /** Replaces what the vendor does from now on. */
+  readonly script: (script: VendorScript) => void
+  /** Connections now open to it. */
+  readonly openSockets: () => number
+}
+
+/** Starts a vendor; it is gone with the scope. */
+export const startScriptedVendor = (script: VendorScript): Effect.Effect<ScriptedVendor, never, Scope.Scope> =>
+  Effect.acquireRelease(
+    Effect.callback<ScriptedVendor & { readonly stop: () => void }>((resume) => {
+      let current = script
+      const calls: Array<VendorCall> = []
+      const sockets = new Set<{ destroy: () => void }>()
+      const server = createServer((request, response) => {
+        void receive(request, response).then((call) => {
+          calls.push(call)
+          return current(call)
+        })
+      })
+      server.on("connection", (socket) => {
+        sockets.add(socket)
+        socket.on("close", () => sockets.delete(socket))
+      })
+      server.listen(0, "127.0.0.1", () => {
+        const address = server.address()
+        const port = typeof address === "object" && address !== null ? address.port : 0
+        resume(
+          Effect.succeed({
+            url: `http://127.0.0.1:${port}`,
+            calls,
+            script: (next) => {
+              current = next
+            },
+            openSockets: () => sockets.size,
+            stop: () => {
+              server.close()
+              for (const socket of sockets) socket.destroy()
+            },
+          }),
+        )
+      })
+    }),
+    (vendor) => Effect.sync(() => vendor.stop()),
+  )
+
+const receive = async (request: IncomingMessage, response: ServerResponse): Promise<VendorCall> => {
+  const chunks: Array<Buffer> = []
+  for await (const chunk of request) chunks.push(chunk)
+  const body = parseBody(Buffer.concat(chunks).toString("utf8"))
+  let hungUpAt: number | undefined
+  response.on("close", () => {
+    if (!response.writableFinished) hungUpAt = Date.now()
+  })
+  response.on("error", () => {})
+  return {
+    path: request.url ?? "",
+    headers: request.headers,
+    body,
+    streaming: body["stream"] === true,
+    get hungUpAt() {
+      return hungUpAt
+    },
+    head: (status = 200, headers = { "content-type": "text/event-stream" }) => {
+      response.writeHead(status, headers)
+      response.flushHeaders()
+    },
+    write: (bytes) => write(response, bytes),
+    end: (text) => {
+      if (text === undefined) response.end()
+      else response.end(text)
+    },
+    reset: () => request.socket.resetAndDestroy(),
+    wait: (ms) => sleep(ms),
+  }
+}
+
+const parseBody = (text: string): { readonly [key: string]: Json } => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return {}
+  }
+}
+
+const write = (response: ServerResponse, bytes: string | Uint8Array): Promise<boolean> =>
+  new Promise((resolve) => {
+    if (response.destroyed) return resolve(false)
+    const done = (taken: boolean) => () => {
+      response.off("drain", onDrain)
+      response.off("close", onClose)
+      resolve(taken)
+    }
+    const onDrain = done(true)
+    const onClose = done(false)
+    response.on("close", onClose)
+    if (response.write(bytes)) onDrain()
+    else response.on("drain", onDrain)
+  })
