@@ -296,19 +296,14 @@ export class Flight {
     } else link.refuse(error)
   }
 
-  /** Waits until the client has had the last event; one that takes nothing is cut off. */
+  /** Waits until the client has had the last event; one that takes nothing from now on is cut off. */
   #linger(): Effect.Effect<void> {
-    const link = this.#link
-    if (!link.isStreaming) return Effect.void
-    const stalled = silence(() => link.queue.stalledSinceMs, this.#services.config.streamStallMs)
-    return Effect.raceAllFirst([
-      link.gone,
-      link.queue.drained,
-      Effect.andThen(
-        stalled,
-        Effect.sync(() => link.cut()),
-      ),
-    ])
+    const { queue, cut, gone, isStreaming } = this.#link
+    if (!isStreaming) return Effect.void
+    const stalled = Effect.flatMap(Clock.currentTimeMillis, (nowMs) =>
+      silence(() => Math.max(queue.stalledSinceMs, nowMs), this.#services.config.streamStallMs),
+    )
+    return Effect.raceAllFirst([gone, queue.drained, Effect.andThen(stalled, Effect.sync(cut))])
   }
 }
 

@@ -119,8 +119,9 @@ class Call implements UpstreamCall, Dispatcher.DispatchHandler {
     if (this.#discarding) return
     this.#chunks.push(chunk)
     this.#bytes += chunk.length
-    if (this.#bytes >= highWaterBytes) controller.pause()
     this.#notify()
+    // The reader may have taken all just now: resuming inside this callback would lose what the parser still holds.
+    if (this.#bytes >= highWaterBytes) controller.pause()
   }
 
   onResponseEnd(): void {
@@ -149,13 +150,13 @@ class Call implements UpstreamCall, Dispatcher.DispatchHandler {
   #when<A>(value: () => A | undefined): Effect.Effect<A, UpstreamBroken> {
     return Effect.callback<A, UpstreamBroken>((resume) => {
       const look = () => {
-        const found = value()
-        if (found === undefined && this.#failure === undefined) return
+        // Taking bytes resumes the socket, which may bring more at once: those are for the next waiter.
         this.#wake = undefined
+        const found = value()
+        if (found === undefined && this.#failure === undefined) this.#wake = look
         if (found !== undefined) resume(Effect.succeed(found))
         else if (this.#failure !== undefined) resume(Effect.fail(this.#failure))
       }
-      this.#wake = look
       look()
       return Effect.sync(() => {
         this.#wake = undefined

@@ -1,0 +1,166 @@
+/**
+ * A whole gateway for a test: real sockets, an embedded database in memory (or the servers that
+ * `SVC_TEST_DATABASE_URL` and `SVC_TEST_REDIS_URL` name), scripted vendors, one funded application.
+ */
+import { randomUUID } from "node:crypto"
+import { Context, Effect, Layer, type Scope } from "effect"
+import { HttpServer } from "effect/http"
+import { NetAddress } from "effect/net"
+import { SqlClient } from "effect/sql"
+import { Gate } from "../admission/gate.ts"
+import { Catalogue } from "../catalogue/catalogue.ts"
+import { ResolveSecret, sha256 } from "../catalogue/secrets.ts"
+import { WeirConfig } from "../config.ts"
+import { layerServer } from "../http/server.ts"
+import { AdminKey, makeAdminKey } from "../identity/admin.ts"
+import { Ledger } from "../money/ledger.ts"
+import { layerServices } from "../services.ts"
+import { layerLogs } from "../telemetry.ts"
+import { type ScriptedVendor, startScriptedVendor, type VendorScript } from "./scripted-vendor.ts"
+import { testStores } from "./stores.ts"
+import { answering } from "./vendor-replies.ts"
+
+export interface GatewayOptions {
+  /** Replaces variables. */
+  readonly config?: Partial<WeirConfig["Service"]>
+  /** The catalogue, given the vendors' URLs; a plain one with both dialects when absent. */
+  readonly catalogue?: (urls: { readonly vendor: string; readonly second: string }) => string
+  readonly script?: VendorScript
+}
+
+export interface TestGateway {
+  readonly baseUrl: string
+  readonly vendor: ScriptedVendor
+  /** A second vendor, for failover. */
+  readonly second: ScriptedVendor
+  readonly keyId: string
+  readonly key: string
+  readonly adminKey: string
+  readonly orgId: string
+  readonly ledger: Ledger["Service"]
+  readonly gate: Gate["Service"]
+  readonly catalogue: Catalogue["Service"]
+  readonly sql: SqlClient.SqlClient
+  /** Posts an exchange with the application's key. */
+  readonly exchange: (body: unknown, init?: RequestInit) => Promise<Response>
+}
+
+/** A request that every model of the default catalogue answers. */
+export const hello = {
+  model: "main",
+  thread: [{ role: "user", blocks: [{ t: "text", v: "Hello, river" }] }],
+} as const
+
+const answer = { words: ["Hello", " ", "there"], inTokens: 1000, outTokens: 200, cachedTokens: 400 }
+
+export const testKey = "wk_test_secret"
+const testKeyRef = "env:WEIR_TEST_KEY"
+
+/** One org of its own for every gateway, so that gateways on one database do not meet. */
+export const testCatalogue = (
+  { vendor, second }: { readonly vendor: string; readonly second: string },
+  ids: TestIds,
+  more = "",
+): string => `
+version: 1
+vendors:
+  - { id: openai, dialect: openai-chat, baseUrl: "${vendor}/v1", credential: "env:WEIR_TEST_VENDOR" }
+  - { id: anthropic, dialect: anthropic, baseUrl: "${vendor}", credential: "env:WEIR_TEST_VENDOR" }
+  - { id: second, dialect: openai-chat, baseUrl: "${second}/v1", credential: "env:WEIR_TEST_VENDOR" }
+  - { id: draining, dialect: openai-chat, baseUrl: "${vendor}/v1", clientGone: drain }
+  - { id: unreachable, dialect: openai-chat, baseUrl: "http://127.0.0.1:9/v1" }
+models:
+  - handle: main
+    contextWindow: 10000
+    maxOutput: 2000
+    capabilities: [tools, images, files, reasoning, cache]
+    params: { maxTokens: { default: 500 }, temperature: { max: 1 } }
+    targets: [{ vendor: openai, model: upstream-main }]
+  - { handle: claude, capabilities: [tools, images, files, reasoning, cache], maxOutput: 2000, targets: [{ vendor: anthropic, model: upstream-claude }] }
+  - { handle: plain, maxOutput: 100, targets: [{ vendor: openai, model: upstream-plain }] }
+  - { handle: pool, maxOutput: 100, targets: [{ vendor: openai, model: a, tier: 1 }, { vendor: second, model: b, tier: 2 }] }
+  - { handle: drained, maxOutput: 100, targets: [{ vendor: draining, model: a }] }
+  - { handle: nowhere, maxOutput: 100, targets: [{ vendor: unreachable, model: a }] }
+  - { handle: direct, mode: direct, maxOutput: 100, targets: [{ vendor: openai, model: a }] }
+  - { handle: unpriced, maxOutput: 100, targets: [{ vendor: openai, model: a }] }
+  - { handle: foreign, maxOutput: 100, targets: [{ vendor: openai, model: a }] }
+prices:
+${["main", "claude", "plain", "pool", "drained", "nowhere", "direct", "foreign"]
+  .map(
+    (model) => `  - { model: ${model}, currency: USD, input: "3", output: "15", cacheRead: "0.3", from: 2026-01-01 }`,
+  )
+  .join("\n")}
+plans:
+  - { id: team, perMinute: 100000 }
+orgs:
+  - { id: ${ids.org}, name: Test, plan: team, currency: USD, models: [main, claude, plain, pool, drained, nowhere, direct, unpriced] }
+apps:
+  - { id: ${ids.app}, org: ${ids.org} }
+keys:
+  - { id: ${ids.key}, app: ${ids.app}, secret: "${testKeyRef}" }
+topups:
+  - { id: ${ids.org}-start, org: ${ids.org}, amount: "1000" }
+${more}`
+
+export interface TestIds {
+  readonly org: string
+  readonly app: string
+  readonly key: string
+}
+
+export const newTestIds = (): TestIds => {
+  const id = randomUUID().slice(0, 8)
+  return { org: `org_${id}`, app: `app_${id}`, key: `key_${id}` }
+}
+
+const resolveTestSecret = (ref: string): string | undefined => {
+  if (ref === testKeyRef) return testKey
+  return ref === "env:WEIR_TEST_VENDOR" ? "vendor-credential" : undefined
+}
+
+/** Starts a gateway; it is gone with the scope. */
+export const startGateway = (options: GatewayOptions = {}): Effect.Effect<TestGateway, unknown, Scope.Scope> =>
+  Effect.gen(function* () {
+    const ids = newTestIds()
+    const adminKey = "wa_test_secret"
+    const vendor = yield* startScriptedVendor(options.script ?? answering(answer))
+    const second = yield* startScriptedVendor(options.script ?? answering(answer))
+    const config = WeirConfig.layerWith({ env: "test", port: 0, ...(yield* testStores), ...options.config })
+    const gateway = layerServer.pipe(
+      Layer.provideMerge(Layer.succeed(AdminKey, makeAdminKey(sha256(adminKey).toString("hex")))),
+      Layer.provideMerge(layerServices),
+      Layer.provideMerge(config),
+      Layer.provide(Layer.succeed(ResolveSecret, resolveTestSecret)),
+      Layer.provide(layerLogs("None", false)),
+    )
+    const services = yield* Layer.build(gateway)
+    const urls = { vendor: vendor.url, second: second.url }
+    const catalogue = Context.get(services, Catalogue)
+    yield* catalogue.apply(options.catalogue?.(urls) ?? testCatalogue(urls, ids))
+    const baseUrl = NetAddress.formatUrlUnsafe(Context.get(services, HttpServer.HttpServer).address)
+    return {
+      baseUrl,
+      vendor,
+      second,
+      keyId: ids.key,
+      key: testKey,
+      adminKey,
+      orgId: ids.org,
+      ledger: Context.get(services, Ledger),
+      gate: Context.get(services, Gate),
+      catalogue,
+      sql: Context.get(services, SqlClient.SqlClient),
+      exchange: (body, init = {}) =>
+        fetch(`${baseUrl}/t1/exchange`, {
+          method: "POST",
+          body: typeof body === "string" ? body : JSON.stringify(body),
+          ...init,
+          headers: {
+            "content-type": "application/json",
+            "x-svc-key-id": ids.key,
+            "x-svc-key": testKey,
+            ...init.headers,
+          },
+        }),
+    }
+  })

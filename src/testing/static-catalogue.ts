@@ -1,0 +1,20 @@
+/** A catalogue that is what its text says, without a database. */
+import { Effect, Layer, Result } from "effect"
+import { Catalogue, CatalogueRefused } from "../catalogue/catalogue.ts"
+import { loadCatalogue } from "../catalogue/load.ts"
+import { makeSnapshot } from "../catalogue/snapshot.ts"
+
+export const layerStaticCatalogue = (text: string): Layer.Layer<Catalogue, CatalogueRefused> =>
+  Layer.effect(
+    Catalogue,
+    Effect.gen(function* () {
+      const loaded = loadCatalogue(text)
+      if (Result.isFailure(loaded)) return yield* new CatalogueRefused({ issues: loaded.failure })
+      const snapshot = makeSnapshot(loaded.success.document, 1n, "static", () => undefined)
+      return Catalogue.of({
+        current: () => snapshot,
+        refresh: Effect.void,
+        apply: () => Effect.die("a static catalogue cannot be applied to"),
+      })
+    }),
+  )

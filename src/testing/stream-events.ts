@@ -1,0 +1,21 @@
+/** Reads a streamed exchange as its client does: every event, checked against its schema. */
+import { Schema } from "effect"
+import { Sse } from "effect/encoding"
+import { ExchangeEvent } from "../protocol/event.ts"
+
+export type StreamedEvent = typeof ExchangeEvent.Type
+
+const decode = Schema.decodeUnknownSync(ExchangeEvent, { onExcessProperty: "error" })
+
+/** All events of a reply's text, in order; throws where one is not as the protocol has it. */
+export const parseEvents = (text: string): ReadonlyArray<StreamedEvent> => {
+  const events: Array<StreamedEvent> = []
+  const parser = Sse.makeParser((event) => {
+    if (event._tag === "Event") events.push(decode({ id: event.id, event: event.event, data: event.data }))
+  })
+  parser.feed(text)
+  return events
+}
+
+export const readEvents = async (response: Response): Promise<ReadonlyArray<StreamedEvent>> =>
+  parseEvents(await response.text())

@@ -1,0 +1,72 @@
+/** One gateway for all tests of a file. */
+import { setTimeout as sleep } from "node:timers/promises"
+import { Effect, Exit, Schema, Scope } from "effect"
+import { afterAll, beforeAll, expect } from "vitest"
+import { ErrorEnvelope } from "../../src/protocol/error.ts"
+import { ExchangeResponse } from "../../src/protocol/exchange.ts"
+import { type GatewayOptions, startGateway, type TestGateway } from "../../src/testing/index.ts"
+
+/** Starts a gateway before the tests of a file and stops it after them. */
+export const useGateway = (options: GatewayOptions = {}): (() => TestGateway) => {
+  const scope = Scope.makeUnsafe()
+  let gateway: TestGateway | undefined
+  beforeAll(async () => {
+    gateway = await Effect.runPromise(Scope.provide(startGateway(options), scope))
+  })
+  afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
+  return () => {
+    if (gateway === undefined) throw new Error("the gateway has not started")
+    return gateway
+  }
+}
+
+const decodeEnvelope = Schema.decodeUnknownSync(ErrorEnvelope, { onExcessProperty: "error" })
+const decodeReply = Schema.decodeUnknownSync(ExchangeResponse, { onExcessProperty: "error" })
+
+/** The error of a reply, after checking that it is the envelope, under the request id of the header. */
+export const errorOf = async (response: Response) => {
+  const { error } = decodeEnvelope(await response.json())
+  expect(error.requestId).toBe(response.headers.get("x-svc-request-id"))
+  return { status: response.status, ...error }
+}
+
+/** A good reply that is not streamed, checked against its schema. */
+export const replyOf = async (response: Response): Promise<ExchangeResponse> => decodeReply(await response.json())
+
+/** Waits until something holds, or fails. */
+export const eventually = async (check: () => boolean | Promise<boolean>, withinMs = 5000): Promise<void> => {
+  const endsAt = Date.now() + withinMs
+  while (!(await check())) {
+    if (Date.now() > endsAt) throw new Error("it did not come to hold in time")
+    await sleep(5)
+  }
+}
+
+/** What the test's organisation has left. */
+export const balanceOf = ({ ledger, orgId }: TestGateway): Promise<bigint> =>
+  Effect.runPromise(ledger.balance(orgId, "USD"))
+
+interface HoldRow {
+  readonly state: string
+  readonly cost: string | null
+}
+
+/** Every hold of the test's organisation, oldest first. */
+export const holdsOf = ({ sql, orgId }: TestGateway): Promise<ReadonlyArray<HoldRow>> =>
+  Effect.runPromise(sql<HoldRow>`select state, cost::text from holds where org_id = ${orgId} order by opened_at`)
+
+interface UsageRow {
+  readonly ref: string
+  readonly stop: string
+  readonly estimated_reason: string | null
+  readonly in_tokens: bigint
+  readonly out_tokens: bigint
+}
+
+/** The newest usage record of the test's organisation. */
+export const lastUsage = async ({ sql, orgId }: TestGateway): Promise<UsageRow | undefined> => {
+  const rows = await Effect.runPromise(
+    sql<UsageRow>`select * from usage_records where org_id = ${orgId} order by at desc limit 1`,
+  )
+  return rows[0]
+}
