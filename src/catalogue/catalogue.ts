@@ -17,7 +17,11 @@ import { type CatalogueSnapshot, emptySnapshot, makeSnapshot } from "./snapshot.
 /** A catalogue that was refused; nothing of it was applied. */
 export class CatalogueRefused extends Data.TaggedError("CatalogueRefused")<{
   readonly issues: ReadonlyArray<CatalogueIssue>
-}> {}
+}> {
+  override get message(): string {
+    return this.issues.map(({ line, path, message }) => `line ${line}: ${path}: ${message}`).join("\n")
+  }
+}
 
 export interface Applied {
   readonly revision: bigint

@@ -1,7 +1,6 @@
 /** What a schema cannot see: names that point nowhere, names used twice, prices and keys that contradict. */
-import { Result } from "effect"
-import { IpNetwork } from "effect/net"
 import { isSanePrice, maxPricePerMillion, readPrice } from "../money/pricing.ts"
+import { parseNetwork } from "../net/network.ts"
 import type { CatalogueDocument } from "../protocol/catalogue.ts"
 import type { Path } from "./load.ts"
 
@@ -75,7 +74,7 @@ export const checkReferences = (document: CatalogueDocument): ReadonlyArray<Prob
   document.apps?.forEach((app, a) => {
     known(orgs, app.org, "org", "apps", a, "org")
     app.ipAllow?.forEach((network, at) => {
-      if (Result.isFailure(IpNetwork.fromInput(network))) {
+      if (parseNetwork(network) === undefined) {
         problems.push({ path: ["apps", a, "ipAllow", at], message: `"${network}" is no address or network` })
       }
     })

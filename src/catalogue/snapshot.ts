@@ -1,7 +1,8 @@
 /** The catalogue in force, indexed for the hot path: immutable, replaced whole when a new revision is applied. */
-import { Redacted, Result } from "effect"
-import { IpNetwork } from "effect/net"
+import { Redacted } from "effect"
+import type { IpNetwork } from "effect/net"
 import { isSanePrice, type Price, readPrice } from "../money/pricing.ts"
+import { parseNetwork } from "../net/network.ts"
 import type { App, CatalogueDocument, Model, Org, Plan, Target, TimeoutTiers, Vendor } from "../protocol/catalogue.ts"
 import { definedOf } from "./references.ts"
 
@@ -79,8 +80,8 @@ function indexApps(document: CatalogueDocument): ReadonlyMap<string, AppEntry> {
     const org = orgs.get(app.org)
     if (org === undefined) continue
     const ipAllow = (app.ipAllow ?? []).flatMap((network) => {
-      const parsed = IpNetwork.fromInput(network)
-      return Result.isSuccess(parsed) ? [parsed.success] : []
+      const parsed = parseNetwork(network)
+      return parsed === undefined ? [] : [parsed]
     })
     apps.set(app.id, { app, org, plan: org.plan === undefined ? undefined : plans.get(org.plan), ipAllow })
   }

@@ -1,7 +1,8 @@
 /** What routes read from a request: its body within the limit, the caller's address, JSON by schema. */
-import { ByteSize, Effect, Option, Result, Schema } from "effect"
+import { ByteSize, Effect, Option, Schema } from "effect"
 import { HttpIncomingMessage, type HttpServerError, type HttpServerRequest } from "effect/http"
-import { IpNetwork, NetAddress } from "effect/net"
+import { IpNetwork, type NetAddress } from "effect/net"
+import { parseAddress, parseNetwork } from "../net/network.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 import { invalidInput, issuesOf } from "../protocol/issues.ts"
 
@@ -43,8 +44,8 @@ export const readJson = <S extends Schema.ConstraintDecoder<unknown>>(
  */
 export const makeCallerAddress = (trustedProxies: ReadonlyArray<string>) => {
   const trusted = trustedProxies.flatMap((network) => {
-    const parsed = IpNetwork.fromInput(network)
-    return Result.isSuccess(parsed) ? [parsed.success] : []
+    const parsed = parseNetwork(network)
+    return parsed === undefined ? [] : [parsed]
   })
   const isTrusted = (address: NetAddress.IpAddress) => trusted.some((network) => IpNetwork.contains(network, address))
 
@@ -57,14 +58,4 @@ export const makeCallerAddress = (trustedProxies: ReadonlyArray<string>) => {
     }
     return caller
   }
-}
-
-/** An IPv4 address that arrives over IPv6 is an IPv4 address. */
-const parseAddress = (text: string): NetAddress.IpAddress | undefined => {
-  const parsed = NetAddress.ipFromString(text)
-  if (Result.isFailure(parsed)) return undefined
-  const address = parsed.success
-  return NetAddress.isIpv6Address(address)
-    ? Option.getOrElse(NetAddress.fromIpv4Mapped(address), (): NetAddress.IpAddress => address)
-    : address
 }

@@ -30,7 +30,7 @@ export const runtimeRoutes = HttpApiBuilder.group(
         address: callerAddress(request),
         signature: { ts: headers["x-svc-ts"], nonce: headers["x-svc-nonce"], sign: headers["x-svc-sign"] },
         method: request.method,
-        target: request.originalUrl,
+        target: request.url,
         body,
       })
       const fiber = yield* Effect.fiber
