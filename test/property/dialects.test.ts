@@ -1,0 +1,113 @@
+/** Any split of the bytes gives the same events; folding a stream gives the whole reply; noise gives typed outcomes. */
+
+import { describe, expect, it } from "@effect/vitest"
+import { Schema } from "effect"
+import {
+  anthropicBody,
+  anthropicFrame,
+  anthropicFrames,
+  openaiBody,
+  openaiFrame,
+  openaiFrames,
+} from "../../src/testing/index.ts"
+import { dialects } from "../../src/vendor/dialects/index.ts"
+import { cutAt, decodePieces, decodeText, fold } from "../vendor/replay.ts"
+
+const Share = Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 0.999 }))
+const Shares = Schema.Array(Share).check(Schema.isMaxLength(12))
+const Words = Schema.Array(Schema.String.check(Schema.isMinLength(1))).check(
+  Schema.isMinLength(1),
+  Schema.isMaxLength(8),
+)
+const Count = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 1_000_000 }))
+const Answer = Schema.Struct({ words: Words, inTokens: Count, outTokens: Count })
+
+const streams = {
+  "openai-chat": { frames: openaiFrames, body: openaiBody },
+  anthropic: { frames: anthropicFrames, body: anthropicBody },
+} as const
+const names = ["openai-chat", "anthropic"] as const
+
+/** A stream with everything that can be split badly. */
+const thorny = {
+  "openai-chat": [
+    ": keep-alive\r\n\r\n",
+    openaiFrame({ choices: [{ index: 0, delta: { content: "grüße 🌊 漢字" } }] }),
+    `data: {"choices":[{"index":0,\r\ndata: "delta":{"content":"two lines"}}]}\r\n\r\n`,
+    openaiFrame({
+      choices: [
+        { index: 0, delta: { tool_calls: [{ index: 0, id: "a", function: { name: "f", arguments: `{"é":` } }] } },
+      ],
+    }),
+    openaiFrame({ choices: [{ index: 0, delta: { tool_calls: [{ index: 0, function: { arguments: `"🌊"}` } }] } }] }),
+    openaiFrame({
+      choices: [{ index: 0, delta: {}, finish_reason: "tool_calls" }],
+      usage: { prompt_tokens: 3, completion_tokens: 4 },
+    }),
+    openaiFrame("[DONE]"),
+  ].join(""),
+  anthropic: [
+    anthropicFrame({ type: "message_start", message: { usage: { input_tokens: 3, output_tokens: 1 } } }),
+    anthropicFrame({ type: "content_block_start", index: 0, content_block: { type: "text", text: "" } }).replaceAll(
+      "\n",
+      "\r\n",
+    ),
+    anthropicFrame({ type: "content_block_delta", index: 0, delta: { type: "text_delta", text: "grüße 🌊 漢字" } }),
+    anthropicFrame({ type: "ping" }),
+    anthropicFrame({
+      type: "content_block_start",
+      index: 1,
+      content_block: { type: "tool_use", id: "a", name: "f", input: {} },
+    }),
+    anthropicFrame({
+      type: "content_block_delta",
+      index: 1,
+      delta: { type: "input_json_delta", partial_json: `{"é":"🌊"}` },
+    }),
+    anthropicFrame({ type: "message_delta", delta: { stop_reason: "tool_use" }, usage: { output_tokens: 4 } }),
+    anthropicFrame({ type: "message_stop" }),
+  ].join(""),
+} as const
+
+describe.each(names)("%s", (name) => {
+  const dialect = dialects[name]
+  const bytes = Buffer.from(thorny[name])
+  const whole = decodeText(dialect, thorny[name])
+
+  it("reads every single byte on its own", () => {
+    expect(
+      decodePieces(
+        dialect,
+        [...bytes].map((byte) => Uint8Array.of(byte)),
+      ),
+    ).toEqual(whole)
+    expect(fold(whole)).toMatchObject({ done: true, faults: [], stop: "tool_call" })
+  })
+
+  it.prop("any split gives the same events", [Shares], ([shares]) => {
+    expect(decodePieces(dialect, cutAt(bytes, shares))).toEqual(whole)
+  })
+
+  it.prop("folding a stream gives the whole reply", [Answer], ([answer]) => {
+    const streamed = fold(decodeText(dialect, streams[name].frames(answer).join("")))
+    expect(streamed).toEqual(fold(dialect.decodeBody(streams[name].body(answer))))
+  })
+
+  it.prop(
+    "truncation and flipped bytes give typed outcomes only",
+    [Share, Shares, Schema.Int],
+    ([cut, flips, mask]) => {
+      const noisy = Buffer.from(bytes.subarray(0, Math.floor(cut * bytes.length)))
+      for (const flip of flips) {
+        const at = Math.floor(flip * noisy.length)
+        noisy[at] = (noisy[at] ?? 0) ^ (mask & 0xff)
+      }
+      const kinds = new Set(decodePieces(dialect, cutAt(noisy, flips)).map(({ kind }) => kind))
+      for (const kind of kinds) expect(["delta", "usage", "stop", "done", "fault"]).toContain(kind)
+    },
+  )
+
+  it.prop("any body is an outcome", [Schema.String], ([body]) => {
+    expect(fold(dialect.decodeBody(body)).faults.length).toBeLessThanOrEqual(1)
+  })
+})
