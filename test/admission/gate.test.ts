@@ -1,0 +1,165 @@
+/** One contract for every gate: in memory, and on Redis where there is one. */
+import { randomUUID } from "node:crypto"
+import { describe, expect, it, layer } from "@effect/vitest"
+import { Effect, type Layer, Layer as Layers, Result } from "effect"
+import { TestClock } from "effect/testing"
+import { type AdmitRequest, Gate, type Snapshot } from "../../src/admission/gate.ts"
+import { layerMemory } from "../../src/admission/gate-memory.ts"
+import { layerRedisGate } from "../../src/admission/gate-redis.ts"
+import { layerRedis } from "../../src/store/redis.ts"
+import { testRedisUrl } from "../../src/testing/stores.ts"
+
+const options = { idempotencyTtlMs: 60_000 }
+const snapshot: Snapshot = { status: 200, headers: { a: "b" }, body: `{"x":"é"}` }
+
+const newCaller = (): AdmitRequest => ({ owner: `org_${randomUUID()}`, keyId: "key", rates: [] })
+const windowOf = (limit: number, windowMs: number, scope?: "app") => ({ bucket: `b${limit}`, limit, windowMs, scope })
+
+const outcome = (request: AdmitRequest) =>
+  Effect.flatMap(Gate, (gate) => gate.admit(request)).pipe(
+    Effect.result,
+    Effect.map((result) =>
+      Result.isSuccess(result)
+        ? { admitted: result.success._tag }
+        : result.failure._tag === "ServiceError"
+          ? { refused: result.failure.code, detail: result.failure.detail, retryAfterMs: result.failure.retryAfterMs }
+          : { broken: result.failure.store },
+    ),
+  )
+
+const contract = (name: string, gate: Layer.Layer<Gate, unknown>) =>
+  layer(gate, { excludeTestServices: true })(name, (it) => {
+    it.effect("a rate window admits its limit, then refuses with its scope and the time left", () =>
+      Effect.gen(function* () {
+        const request = { ...newCaller(), rates: [windowOf(2, 400, "app")] }
+        expect(yield* outcome(request)).toEqual({ admitted: "Admitted" })
+        expect(yield* outcome(request)).toEqual({ admitted: "Admitted" })
+        const refused = yield* outcome(request)
+        expect(refused).toMatchObject({ refused: "rate_limited", detail: { scope: "app" } })
+        expect(refused.retryAfterMs).toBeGreaterThan(0)
+        expect(refused.retryAfterMs).toBeLessThanOrEqual(400)
+        yield* Effect.sleep(450)
+        expect(yield* outcome(request)).toEqual({ admitted: "Admitted" })
+      }),
+    )
+
+    it.effect("a refusal by one window counts in none", () =>
+      Effect.gen(function* () {
+        const caller = newCaller()
+        const both = { ...caller, rates: [windowOf(3, 60_000), windowOf(1, 60_000, "app")] }
+        yield* outcome(both)
+        for (let at = 0; at < 5; at++) expect(yield* outcome(both)).toMatchObject({ detail: { scope: "app" } })
+        const wide = { ...caller, rates: [windowOf(3, 60_000)] }
+        expect(yield* outcome(wide)).toEqual({ admitted: "Admitted" })
+        expect(yield* outcome(wide)).toEqual({ admitted: "Admitted" })
+        expect(yield* outcome(wide)).toMatchObject({ refused: "rate_limited" })
+      }),
+    )
+
+    it.effect("a window is exact under 200 concurrent calls", () =>
+      Effect.gen(function* () {
+        const request = { ...newCaller(), rates: [windowOf(50, 60_000)] }
+        const all = yield* Effect.all(
+          Array.from({ length: 200 }, () => outcome(request)),
+          { concurrency: "unbounded" },
+        )
+        expect(all.filter(({ admitted }) => admitted === "Admitted").length).toBe(50)
+      }),
+    )
+
+    it.effect("a nonce passes once for a key, and again for another key", () =>
+      Effect.gen(function* () {
+        const request = { ...newCaller(), nonce: randomUUID() }
+        expect(yield* outcome(request)).toEqual({ admitted: "Admitted" })
+        expect(yield* outcome(request)).toMatchObject({ refused: "nonce_replayed" })
+        expect(yield* outcome({ ...request, keyId: "other" })).toEqual({ admitted: "Admitted" })
+      }),
+    )
+
+    it.effect(
+      "an idempotency key: in progress, conflict, completed with and without a snapshot, withdrawn, expired",
+      () =>
+        Effect.gen(function* () {
+          const { complete, withdraw } = yield* Gate
+          const caller = newCaller()
+          const register = (requestId: string, payloadHash = "h", leaseMs = 60_000) =>
+            outcome({ ...caller, register: { requestId, payloadHash, leaseMs } })
+          const ref = (requestId: string) => ({ owner: caller.owner, keyId: caller.keyId, requestId })
+
+          expect(yield* register("a")).toEqual({ admitted: "Admitted" })
+          expect(yield* register("a")).toEqual({ admitted: "InProgress" })
+          expect(yield* register("a", "other")).toMatchObject({ refused: "idempotency_conflict" })
+          yield* complete(ref("a"), "h", snapshot)
+          expect(yield* register("a")).toEqual({ admitted: "Replay" })
+          const gate = yield* Gate
+          const admission = yield* gate.admit({ ...caller, register: { requestId: "a", payloadHash: "h", leaseMs: 1 } })
+          expect(admission).toEqual({ _tag: "Replay", snapshot })
+          expect(yield* register("a", "other")).toMatchObject({ refused: "idempotency_conflict" })
+          yield* withdraw(ref("a"))
+          expect(yield* register("a")).toEqual({ admitted: "Replay" })
+
+          yield* register("b")
+          yield* complete(ref("b"), "h", undefined)
+          expect(yield* register("b")).toMatchObject({ refused: "idempotency_conflict", detail: { replayable: false } })
+
+          yield* register("c")
+          yield* withdraw(ref("c"))
+          expect(yield* register("c", "other")).toEqual({ admitted: "Admitted" })
+
+          yield* register("d", "h", 200)
+          yield* Effect.sleep(250)
+          expect(yield* register("d")).toEqual({ admitted: "Admitted" })
+        }),
+    )
+
+    it.effect("of 200 concurrent claims on one key, one is admitted", () =>
+      Effect.gen(function* () {
+        const request = { ...newCaller(), register: { requestId: "r", payloadHash: "h", leaseMs: 60_000 } }
+        const all = yield* Effect.all(
+          Array.from({ length: 200 }, () => outcome(request)),
+          { concurrency: "unbounded" },
+        )
+        expect(all.filter(({ admitted }) => admitted === "Admitted").length).toBe(1)
+        expect(all.filter(({ admitted }) => admitted === "InProgress").length).toBe(199)
+      }),
+    )
+  })
+
+contract("the gate in memory", layerMemory(options))
+
+const redisUrl = testRedisUrl()
+describe.skipIf(redisUrl === undefined)("on Redis", () => {
+  if (redisUrl === undefined) return
+  contract(
+    "the gate on Redis",
+    layerRedisGate(options).pipe(Layers.provide(layerRedis({ url: redisUrl, deadlineMs: 2000 }))),
+  )
+})
+
+describe("the gate in memory, by the test clock", () => {
+  it.effect("forgets a nonce after 600 s, not before", () =>
+    Effect.gen(function* () {
+      const request = { ...newCaller(), nonce: "n" }
+      yield* outcome(request)
+      yield* TestClock.adjust("599 seconds")
+      expect(yield* outcome(request)).toMatchObject({ refused: "nonce_replayed" })
+      yield* TestClock.adjust("2 seconds")
+      expect(yield* outcome(request)).toEqual({ admitted: "Admitted" })
+    }).pipe(Effect.provide(layerMemory(options))),
+  )
+
+  it.effect("gives up old snapshots beyond its bound; their keys stay spent", () =>
+    Effect.gen(function* () {
+      const { admit, complete } = yield* Gate
+      const caller = newCaller()
+      const big = { ...snapshot, body: "x".repeat(256 * 1024) }
+      for (let at = 0; at < 300; at++) {
+        yield* complete({ ...caller, requestId: `r${at}` }, "h", big)
+      }
+      const claim = (requestId: string) => outcome({ ...caller, register: { requestId, payloadHash: "h", leaseMs: 1 } })
+      expect(yield* claim("r0")).toMatchObject({ refused: "idempotency_conflict", detail: { replayable: false } })
+      expect(yield* claim("r299")).toEqual({ admitted: "Replay" })
+      expect(admit).toBeDefined()
+    }).pipe(Effect.provide(layerMemory(options))),
+  )
+})

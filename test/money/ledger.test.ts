@@ -1,0 +1,167 @@
+/** The ledger on a real database: holds, settlements, releases, and what must always hold. */
+import { randomUUID } from "node:crypto"
+import { describe, expect, layer } from "@effect/vitest"
+import { Effect, Layer, Result } from "effect"
+import { SqlClient } from "effect/sql"
+import { formatAmount } from "../../src/money/amount.ts"
+import { type HoldRequest, Ledger, layerLedger, type UsageRecord } from "../../src/money/ledger.ts"
+import { layerDatabase } from "../../src/store/database.ts"
+import { testStores } from "../../src/testing/stores.ts"
+
+const database = Layer.unwrap(
+  Effect.map(testStores, ({ databaseUrl }) => layerDatabase({ url: databaseUrl, maxConnections: 8 })),
+)
+const ledger = layerLedger({ deadline: "5 seconds" }).pipe(Layer.provideMerge(database))
+
+const unit = 10n ** 10n
+const record: UsageRecord = {
+  appId: "app",
+  purpose: "exchange",
+  model: "main",
+  vendor: "v",
+  counts: { inTokens: 1, outTokens: 2, cacheReadTokens: 3, cacheWriteTokens: 4, dims: { reasoning: 1 } },
+  stop: "end",
+  cacheNetSaving: -5n,
+}
+
+const fund = (amount: bigint) =>
+  Effect.gen(function* () {
+    const orgId = `org_${randomUUID()}`
+    yield* (yield* Ledger).topup({ id: randomUUID(), orgId, currency: "USD", amount })
+    return orgId
+  })
+
+const holdOf = (orgId: string, amount: bigint, requestId: string = randomUUID()): HoldRequest => ({
+  ref: randomUUID(),
+  orgId,
+  currency: "USD",
+  keyId: "key",
+  requestId,
+  amount,
+})
+
+/** The sums of an org's accounts by its entries, and its cached balance. */
+const books = (orgId: string) =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const [sums] = yield* sql<Record<"available" | "held" | "all_accounts", string>>`
+      select coalesce(sum(amount) filter (where account = 'available'), 0)::text as available,
+        coalesce(sum(amount) filter (where account = 'held'), 0)::text as held,
+        coalesce(sum(amount), 0)::text as all_accounts
+      from entries where org_id = ${orgId}`
+    const [balance] = yield* sql<Record<"available" | "held", string>>`
+      select available::text, held::text from balances where org_id = ${orgId}`
+    return { sums, balance }
+  })
+
+const expectSound = (orgId: string) =>
+  Effect.map(books(orgId), ({ sums, balance }) => {
+    expect(Number(sums?.all_accounts)).toBe(0)
+    expect(sums?.available).toBe(balance?.available)
+    expect(Number(sums?.held)).toBe(Number(balance?.held))
+  })
+
+layer(ledger, { excludeTestServices: true, timeout: "60 seconds" })("the ledger", (it) => {
+  describe("a hold", () => {
+    it.effect("takes from the balance; a settlement gives back what is left, at once and once", () =>
+      Effect.gen(function* () {
+        const { hold, settle } = yield* Ledger
+        const orgId = yield* fund(10n * unit)
+        const request = holdOf(orgId, 4n * unit)
+        expect(yield* hold(request)).toBe(6n * unit)
+        expect(yield* settle(request.ref, 1n * unit, record)).toBe(9n * unit)
+        expect(yield* settle(request.ref, 3n * unit, record)).toBe(9n * unit)
+        yield* expectSound(orgId)
+        const sql = yield* SqlClient.SqlClient
+        const rows = yield* sql`select cost::text, dims from usage_records where ref = ${request.ref}`
+        expect(rows).toEqual([{ cost: "1.0000000000", dims: { reasoning: 1 } }])
+      }),
+    )
+
+    it.effect("may be exceeded by its cost: what was used is owed", () =>
+      Effect.gen(function* () {
+        const { hold, settle } = yield* Ledger
+        const orgId = yield* fund(2n * unit)
+        const request = holdOf(orgId, 2n * unit)
+        yield* hold(request)
+        expect(formatAmount(yield* settle(request.ref, 3n * unit, record))).toBe("-1")
+        yield* expectSound(orgId)
+      }),
+    )
+
+    it.effect("is refused beyond the balance, without an account, and takes nothing then", () =>
+      Effect.gen(function* () {
+        const { hold } = yield* Ledger
+        const orgId = yield* fund(unit)
+        for (const request of [holdOf(orgId, unit + 1n), holdOf("org_unheard", 0n)]) {
+          const refused = yield* Effect.result(hold(request))
+          expect(Result.isFailure(refused) && refused.failure).toMatchObject({ code: "insufficient_balance" })
+        }
+        yield* expectSound(orgId)
+      }),
+    )
+
+    it.effect("of a request id that is running or billed is refused; after a release it is the next attempt", () =>
+      Effect.gen(function* () {
+        const { hold, release, settle } = yield* Ledger
+        const orgId = yield* fund(10n * unit)
+        const attempt = () => holdOf(orgId, unit, "same")
+        const first = attempt()
+        yield* hold(first)
+        const again = yield* Effect.result(hold(attempt()))
+        expect(Result.isFailure(again) && again.failure).toMatchObject({ code: "idempotency_conflict" })
+        yield* release(first.ref)
+        const second = attempt()
+        yield* hold(second)
+        yield* settle(second.ref, 1n, record)
+        const third = yield* Effect.result(hold(attempt()))
+        expect(Result.isFailure(third) && third.failure).toMatchObject({ detail: { replayable: false } })
+        const sql = yield* SqlClient.SqlClient
+        const rows = yield* sql`select attempt, state from holds where org_id = ${orgId} order by attempt`
+        expect(rows).toEqual([
+          { attempt: 1, state: "released" },
+          { attempt: 2, state: "settled" },
+        ])
+        yield* expectSound(orgId)
+      }),
+    )
+
+    it.effect("released or settled later changes nothing; an unknown one is no error", () =>
+      Effect.gen(function* () {
+        const { hold, release, settle } = yield* Ledger
+        const orgId = yield* fund(5n * unit)
+        const request = holdOf(orgId, unit)
+        yield* hold(request)
+        yield* release(request.ref)
+        expect(yield* settle(request.ref, unit, record)).toBe(5n * unit)
+        expect(yield* release("never")).toBe(0n)
+        yield* expectSound(orgId)
+      }),
+    )
+  })
+
+  it.effect("never sells more than the balance to 200 concurrent holds", () =>
+    Effect.gen(function* () {
+      const { hold, settle } = yield* Ledger
+      const orgId = yield* fund(50n * unit)
+      const requests = Array.from({ length: 200 }, () => holdOf(orgId, unit))
+      const results = yield* Effect.forEach(requests, (request) => Effect.result(hold(request)), { concurrency: 32 })
+      const held = requests.filter((_, at) => results[at]?._tag === "Success")
+      expect(held.length).toBe(50)
+      yield* Effect.forEach(held, ({ ref }) => settle(ref, unit / 2n, record), { concurrency: 32 })
+      expect(yield* (yield* Ledger).balance(orgId, "USD")).toBe(25n * unit)
+      yield* expectSound(orgId)
+    }),
+  )
+
+  it.effect("a top-up counts once an id", () =>
+    Effect.gen(function* () {
+      const { topup, balance } = yield* Ledger
+      const orgId = `org_${randomUUID()}`
+      const credit = { id: randomUUID(), orgId, currency: "USD", amount: 7n * unit }
+      expect(yield* topup(credit)).toBe(true)
+      expect(yield* topup(credit)).toBe(false)
+      expect(yield* balance(orgId, "USD")).toBe(7n * unit)
+    }),
+  )
+})

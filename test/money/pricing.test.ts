@@ -1,0 +1,110 @@
+/** Amounts and prices: exact, rounded once, never through a float. */
+
+import { describe, expect, it } from "@effect/vitest"
+import { Schema } from "effect"
+import { formatAmount, parseAmount } from "../../src/money/amount.ts"
+import { type Counts, isSanePrice, maxCharge, priceUsage, readPrice } from "../../src/money/pricing.ts"
+
+const price = (entry: object = {}) => {
+  const read = readPrice({ currency: "USD", input: "3", output: "15", ...entry })
+  if (read === undefined) throw new Error("no price")
+  return read
+}
+const counts = (some: Partial<Counts>): Counts => ({
+  inTokens: 0,
+  outTokens: 0,
+  cacheReadTokens: 0,
+  cacheWriteTokens: 0,
+  dims: {},
+  ...some,
+})
+const cost = (entry: object, some: Partial<Counts>) => {
+  const charge = priceUsage(price(entry), counts(some))
+  return [formatAmount(charge.cost), formatAmount(charge.cacheNetSaving)]
+}
+
+describe("amounts", () => {
+  it.each(["0", "1", "-1", "0.1", "99.99982", "123456789012345678.0123456789", "-0.0000000001"])(
+    "%s reads and writes the same",
+    (text) => {
+      expect(formatAmount(parseAmount(text) ?? 7n)).toBe(text)
+    },
+  )
+  it.each(["", "1e3", ".5", "1.", "0x1", "1.00000000001", "NaN", "1,5", " 1"])("%j is no amount", (text) => {
+    expect(parseAmount(text)).toBeUndefined()
+  })
+  it.prop("what is written is read", [Schema.BigInt], ([amount]) => {
+    const bounded = amount % 10n ** 29n
+    expect(parseAmount(formatAmount(bounded))).toBe(bounded)
+  })
+})
+
+describe("priceUsage", () => {
+  it.each<[string, object, Partial<Counts>, string, string]>([
+    ["input and output", {}, { inTokens: 1_000_000, outTokens: 1_000_000 }, "18", "0"],
+    ["cache reads at their price", { cacheRead: "0.3" }, { cacheReadTokens: 1_000_000 }, "0.3", "2.7"],
+    ["cache reads at full price without one", {}, { cacheReadTokens: 1_000_000 }, "3", "0"],
+    ["cache writes with their premium", { cacheWrite: "3.75" }, { cacheWriteTokens: 1_000_000 }, "3.75", "-0.75"],
+    [
+      "one-hour cache writes within the total",
+      { cacheWrite: "3.75", cacheWrite1h: "6" },
+      { cacheWriteTokens: 1_000_000, dims: { cache_write_1h: 400_000 } },
+      "4.65",
+      "-1.65",
+    ],
+    [
+      "reads less writes",
+      { cacheRead: "0.3", cacheWrite: "3.75" },
+      { cacheReadTokens: 1_000_000, cacheWriteTokens: 1_000_000 },
+      "4.05",
+      "1.95",
+    ],
+    ["reasoning as output without a price of its own", {}, { outTokens: 100, dims: { reasoning: 60 } }, "0.0015", "0"],
+    [
+      "reasoning at its own price, taken out of the output",
+      { dims: { reasoning: "20" } },
+      { outTokens: 100, dims: { reasoning: 60 } },
+      "0.0018",
+      "0",
+    ],
+    [
+      "a part that exceeds its whole",
+      { dims: { audio_in: "100" } },
+      { inTokens: 10, dims: { audio_in: 999 } },
+      "0.001",
+      "0",
+    ],
+    ["searches, a million for 10,000", { dims: { web_search: "10000" } }, { dims: { web_search: 2 } }, "0.02", "0"],
+    ["observations never", {}, { dims: { obs_web_fetch: 99 } }, "0", "0"],
+    ["a fraction below 10^-10, half up", { input: "0.00005" }, { inTokens: 1 }, "0.0000000001", "0"],
+    ["less than half of 10^-10 as nothing", { input: "0.00004" }, { inTokens: 1 }, "0", "0"],
+  ])("%s", (_what, entry, some, expected, saving) => {
+    expect(cost(entry, some)).toEqual([expected, saving])
+  })
+
+  const Count = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 10_000_000 }))
+  it.prop(
+    "never costs more than the most that was held for it",
+    [Count, Count, Count, Count],
+    ([input, read, write, output]) => {
+      const list = price({ cacheRead: "0.3", cacheWrite: "3.75", cacheWrite1h: "6", dims: { reasoning: "20" } })
+      const some = counts({
+        inTokens: input,
+        cacheReadTokens: read,
+        cacheWriteTokens: write,
+        outTokens: output,
+        dims: { reasoning: output, cache_write_1h: write },
+      })
+      expect(priceUsage(list, some).cost <= maxCharge(list, input + read + write, output)).toBe(true)
+    },
+  )
+})
+
+describe("the price guard", () => {
+  it("accepts what can be charged and refuses what cannot", () => {
+    expect(isSanePrice(price())).toBe(true)
+    expect(isSanePrice(price({ input: "1000000" }))).toBe(true)
+    expect(isSanePrice(price({ input: "1000000.1" }))).toBe(false)
+    expect(readPrice({ currency: "USD", input: "free", output: "1" })).toBeUndefined()
+  })
+})
