@@ -7,6 +7,8 @@ import { Config, Context, Effect, Layer, Option, Schema } from "effect"
 const Millis = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 2 ** 31 - 1 }))
 const Bytes = Schema.Int.check(Schema.isBetween({ minimum: 1024, maximum: 2 ** 31 - 1 }))
 const Sha256Hex = Schema.String.check(Schema.isPattern(/^[0-9a-f]{64}$/))
+/** 0 takes a free one. */
+const Port = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 65_535 }))
 const Flag = Schema.Literals(["0", "1"])
 
 const millis = (name: string, fallback: number) =>
@@ -15,6 +17,7 @@ const optionalMillis = (name: string) =>
   Config.schema(Schema.FiniteFromString.pipe(Schema.decodeTo(Millis)), name).pipe(Config.option, toUndefined)
 const bytes = (name: string, fallback: number) =>
   Config.schema(Schema.FiniteFromString.pipe(Schema.decodeTo(Bytes)), name).pipe(Config.withDefault(fallback))
+const port = (name: string) => Config.schema(Schema.FiniteFromString.pipe(Schema.decodeTo(Port)), name)
 const text = (name: string) => Config.NonEmptyString(name).pipe(Config.option, toUndefined)
 const secret = (name: string) => Config.Redacted(name).pipe(Config.option, toUndefined)
 
@@ -29,9 +32,9 @@ const variables = {
   /** Address to listen on. */
   host: Config.NonEmptyString("SVC_HOST").pipe(Config.withDefault("127.0.0.1")),
   /** Port to listen on; 0 takes a free one. */
-  port: Config.Port("SVC_PORT").pipe(Config.withDefault(8080)),
+  port: port("SVC_PORT").pipe(Config.withDefault(8080)),
   /** A port of its own for `/metrics`; without it `/metrics` is on the main port. */
-  metricsPort: Config.Port("SVC_METRICS_PORT").pipe(Config.option, toUndefined),
+  metricsPort: port("SVC_METRICS_PORT").pipe(Config.option, toUndefined),
   /** Once requests are accepted, `{baseUrl, pid, keyId?, key?, adminKey?}` is written here, mode 0600. */
   readyFile: text("SVC_READY_FILE"),
   /** A catalogue file, applied at start and whenever it changes. */

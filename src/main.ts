@@ -5,7 +5,13 @@ import { HttpServer } from "effect/http"
 import { NetAddress } from "effect/net"
 import { applyAndWatch } from "./catalogue/watch.ts"
 import { WeirConfig } from "./config.ts"
-import { type DevelopmentHandout, layerAdminKey, layerSecrets, startDevelopment } from "./development/start.ts"
+import {
+  type DevelopmentHandout,
+  layerAdminKey,
+  layerSecrets,
+  layerSimulatedVendor,
+  startDevelopment,
+} from "./development/start.ts"
 import { layerServer } from "./http/server.ts"
 import { layerServices } from "./services.ts"
 import { layerLogs } from "./telemetry.ts"
@@ -28,7 +34,7 @@ const start = Layer.effectDiscard(
 /** The gateway, given its configuration. */
 export const layerGateway = start.pipe(
   Layer.provideMerge(layerServer),
-  Layer.provideMerge(layerAdminKey),
+  Layer.provideMerge(Layer.mergeAll(layerAdminKey, layerSimulatedVendor)),
   Layer.provideMerge(layerServices),
   Layer.provide(layerSecrets),
   Layer.provide(logs),

@@ -16,8 +16,10 @@ export const applyAndWatch = (
     const apply = Effect.flatMap(read(file), (text) => catalogue.apply(text)).pipe(
       Effect.tap(({ changes, minted, warnings }) => report(file, changes.length, minted, warnings)),
     )
+    // Watched before it is first read, so that no change is missed.
+    const changes = yield* watchFile(file)
     yield* apply
-    yield* changesOf(file).pipe(
+    yield* Stream.fromQueue(changes).pipe(
       Stream.debounce(settleTime),
       Stream.runForEach(() => Effect.catch(apply, (error) => Effect.logError(describeRefusal(file, error)))),
       Effect.forkScoped,
@@ -31,17 +33,18 @@ const read = (file: string): Effect.Effect<string, CatalogueRefused> =>
   })
 
 /** The folder is watched, because editors replace files. */
-const changesOf = (file: string): Stream.Stream<void> =>
-  Stream.callback<void>((queue) =>
-    Effect.acquireRelease(
-      Effect.sync(() =>
-        watch(dirname(file), (_event, changed) => {
-          if (changed === basename(file)) Queue.offerUnsafe(queue, undefined)
-        }),
-      ),
-      (watcher) => Effect.sync(() => watcher.close()),
+const watchFile = Effect.fnUntraced(function* (file: string) {
+  const changes = yield* Queue.sliding<void>(1)
+  yield* Effect.acquireRelease(
+    Effect.sync(() =>
+      watch(dirname(file), (_event, changed) => {
+        if (changed === basename(file)) Queue.offerUnsafe(changes, undefined)
+      }),
     ),
+    (watcher) => Effect.sync(() => watcher.close()),
   )
+  return changes
+})
 
 const report = (
   file: string,

@@ -1,9 +1,10 @@
 /** What a development gateway does at start: its own secrets, and, without a catalogue, a vendor and a funded key. */
-import { Effect, Layer } from "effect"
+import { Context, Effect, Layer } from "effect"
 import { Catalogue } from "../catalogue/catalogue.ts"
 import { ResolveSecret, sha256 } from "../catalogue/secrets.ts"
 import { WeirConfig } from "../config.ts"
 import { AdminKey, makeAdminKey } from "../identity/admin.ts"
+import type { ScriptedVendor } from "../testing/scripted-vendor.ts"
 import { developmentCatalogue, developmentKeyId, developmentKeyRef } from "./catalogue.ts"
 import { type DevelopmentSecrets, developmentSecrets } from "./secrets.ts"
 import { startSimulatedVendor } from "./simulated-vendor.ts"
@@ -43,15 +44,26 @@ export const layerSecrets = Layer.effect(
   }),
 )
 
-/** Starts the simulated vendor and applies the development catalogue, where that is wanted. */
+/** The simulated vendor; undefined where a catalogue names real ones. It outlives the exchanges that use it. */
+class SimulatedVendor extends Context.Service<SimulatedVendor, ScriptedVendor | undefined>()(
+  "weir/development/SimulatedVendor",
+) {}
+
+export const layerSimulatedVendor = Layer.effect(
+  SimulatedVendor,
+  Effect.flatMap(WeirConfig, (config) =>
+    isDevelopment(config) && config.catalogueFile === undefined ? startSimulatedVendor : Effect.succeed(undefined),
+  ),
+)
+
+/** Applies the development catalogue, where that is wanted, and tells what a developer needs to know. */
 export const startDevelopment = Effect.gen(function* () {
-  const config = yield* WeirConfig
   const minted = yield* secrets
   if (minted === undefined) return undefined
   const adminKey = minted.adminKey
-  if (config.catalogueFile !== undefined) return { adminKey }
   const catalogue = yield* Catalogue
-  const vendor = yield* startSimulatedVendor
+  const vendor = yield* SimulatedVendor
+  if (vendor === undefined) return { adminKey }
   yield* catalogue.apply(developmentCatalogue(vendor.url))
   return { adminKey, key: { id: developmentKeyId, secret: minted.key } } satisfies DevelopmentHandout
 })

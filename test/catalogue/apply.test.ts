@@ -1,0 +1,90 @@
+/** Applying catalogues to a running gateway: whole or not at all, again without effect, and no stream is dropped. */
+import { Effect } from "effect"
+import { describe, expect, it } from "vitest"
+import { answering, hello, readEvents, testCatalogue } from "../../src/testing/index.ts"
+import { balanceOf, errorOf, eventually, useGateway } from "../conformance/gateway.ts"
+
+const ids = { org: "org_apply", app: "app_apply", key: "key_apply" }
+let urls = { vendor: "", second: "" }
+const gateway = useGateway({
+  catalogue: (given) => {
+    urls = given
+    return testCatalogue(given, ids)
+  },
+})
+
+const apply = (text: string, options: object = {}, adminKey = gateway().adminKey) =>
+  fetch(`${gateway().baseUrl}/v1/admin/catalogue`, {
+    method: "POST",
+    headers: { "content-type": "application/json", "x-svc-admin-key": adminKey },
+    body: JSON.stringify({ text, ...options }),
+  })
+const exchange = (body: object = hello, keyId = ids.key, key = gateway().key) =>
+  gateway().exchange(body, { headers: { "x-svc-key-id": keyId, "x-svc-key": key } })
+
+describe("POST /v1/admin/catalogue", () => {
+  it("needs the admin key", async () => {
+    expect(await errorOf(await apply("version: 1", {}, "wrong"))).toMatchObject({
+      status: 401,
+      code: "admin_key_invalid",
+    })
+  })
+
+  it("applied again changes nothing and credits nothing", async () => {
+    const before = await balanceOf(gateway())
+    const again = await (await apply(testCatalogue(urls, ids))).json()
+    expect(again).toMatchObject({ changes: [], credited: [], minted: [] })
+    expect(await balanceOf({ ...gateway(), orgId: ids.org })).toBe(1000n * 10n ** 10n)
+    expect(await balanceOf(gateway())).toBe(before)
+  })
+
+  it("with an error changes nothing, and tells path and line", async () => {
+    const broken = testCatalogue(urls, ids).replace("handle: plain,", "handle: plain, colour: red,")
+    const error = await errorOf(await apply(broken))
+    expect(error).toMatchObject({ status: 400, code: "bad_request" })
+    expect(error.detail).toMatchObject({ issues: [{ path: "models[2].colour", line: 17 }] })
+    expect((await exchange({ ...hello, model: "plain" })).status).toBe(200)
+  })
+
+  it("with a key whose secret is nowhere changes nothing", async () => {
+    const text = testCatalogue(urls, ids).replace("env:WEIR_TEST_KEY", "env:NOWHERE")
+    expect((await errorOf(await apply(text))).detail).toMatchObject({ issues: [{ path: "keys[0].secret", line: 40 }] })
+    expect((await exchange()).status).toBe(200)
+  })
+
+  it("dry-run tells what would change, and changes nothing", async () => {
+    const text = testCatalogue(urls, ids).replace("maxOutput: 2000", "maxOutput: 1999")
+    const told = await (await apply(text, { dryRun: true })).json()
+    expect(told).toMatchObject({ changes: [{ entry: "models/main", change: "changed" }] })
+    expect(await (await apply(testCatalogue(urls, ids), { dryRun: true })).json()).toMatchObject({ changes: [] })
+  })
+
+  it("mints a secret for a key without one, once; a key that leaves the file is revoked", async () => {
+    const minted = testCatalogue(urls, ids).replace("\nkeys:\n", `\nkeys:\n  - { id: key_minted, app: ${ids.app} }\n`)
+    const first = await (await apply(minted)).json()
+    expect(first).toMatchObject({ minted: [{ keyId: "key_minted" }] })
+    const secret = JSON.parse(JSON.stringify(first)).minted[0].secret
+    expect((await exchange(hello, "key_minted", secret)).status).toBe(200)
+    expect(await (await apply(minted)).json()).toMatchObject({ minted: [] })
+    expect((await exchange(hello, "key_minted", secret)).status).toBe(200)
+    await apply(testCatalogue(urls, ids))
+    await eventually(async () => (await exchange(hello, "key_minted", secret)).status === 401)
+  })
+
+  it("editing and re-applying takes effect at once and drops no stream", async () => {
+    gateway().vendor.script(answering({ words: ["a", "b", "c", "d"], inTokens: 1, outTokens: 4 }, 100))
+    const streaming = exchange({ ...hello, stream: true })
+    const without = testCatalogue(urls, ids).replace("models: [main, claude,", "models: [claude,")
+    await eventually(() => gateway().vendor.calls.at(-1)?.streaming === true)
+    await apply(without)
+    expect(await errorOf(await exchange())).toMatchObject({ code: "model_not_authorized" })
+    expect((await readEvents(await streaming)).at(-1)?.event).toBe("t.close")
+    await apply(testCatalogue(urls, ids))
+    expect((await exchange()).status).toBe(200)
+  })
+
+  it("keeps what it is told in the database, for every node", async () => {
+    const rows = await Effect.runPromise(gateway().sql<{ n: bigint }>`select count(*) as n from catalogue_revisions`)
+    expect(rows[0]?.n).toBeGreaterThan(1n)
+  })
+})

@@ -1,0 +1,108 @@
+/** Catalogue text: what is wrong is told with its path and its line. */
+import { readFileSync } from "node:fs"
+import { Result } from "effect"
+import { describe, expect, it } from "vitest"
+import { diffCatalogues } from "../../src/catalogue/diff.ts"
+import { loadCatalogue } from "../../src/catalogue/load.ts"
+import { makeSnapshot } from "../../src/catalogue/snapshot.ts"
+import { canonicalJson, fingerprint } from "../../src/protocol/canonical.ts"
+
+const issues = (text: string) => {
+  const loaded = loadCatalogue(text)
+  return Result.isFailure(loaded) ? loaded.failure : []
+}
+
+const good = `version: 1
+timeouts:
+  production: { connect: 10s, idle: 2m, total: 1h, ttfb: 250ms }
+vendors:
+  - { id: a, dialect: openai-chat, baseUrl: "https://a.test/v1" }
+models:
+  - handle: m
+    targets:
+      - { vendor: a, model: second, tier: 2 }
+      - { vendor: a, model: first, tier: 1 }
+prices:
+  - { model: m, currency: USD, input: "1", output: "1", from: 2026-01-01 }
+  - { model: m, currency: USD, input: "2", output: "2", from: 2026-06-01 }
+orgs:
+  - { id: o, name: O, currency: USD, models: [m] }
+`
+
+describe("a catalogue with an error", () => {
+  it.each([
+    ["no YAML", "a: [", "", 1],
+    ["a key twice", "version: 1\nversion: 1\n", "", 2],
+    ["no version", "vendors: []\n", "version", 1],
+    ["an unknown section", `${good}surprise: []\n`, "surprise", 16],
+    ["an unknown field", good.replace("dialect:", "weigth: 1, dialect:"), "vendors[0].weigth", 5],
+    ["an unknown dialect", good.replace("openai-chat", "openai"), "vendors[0].dialect", 5],
+    ["a missing field", good.replace(', baseUrl: "https://a.test/v1"', ""), "vendors[0].baseUrl", 5],
+    ["a duration that is none", good.replace("10s", "ten"), "timeouts.production.connect", 3],
+    ["a price as a number", good.replace(`input: "2"`, "input: 2"), "prices[1].input", 13],
+    ["a negative price", good.replace(`input: "2"`, `input: "-2"`), "prices[1].input", 13],
+    ["a price out of range", good.replace(`input: "2"`, `input: "1000001"`), "prices[1]", 13],
+    [
+      "an unknown vendor",
+      good.replace("vendor: a, model: first", "vendor: b, model: first"),
+      "models[0].targets[1].vendor",
+      10,
+    ],
+    ["an unknown model", good.replace("models: [m]", "models: [m, n]"), "orgs[0].models[1]", 15],
+    [
+      "an id twice",
+      good.replace("orgs:", "orgs:\n  - { id: o, name: P, currency: USD, models: [] }"),
+      "orgs[1].id",
+      16,
+    ],
+    ["a secret in the open", `${good}keys: [{ id: k, app: x, secret: hunter2 }]\n`, "keys[0].secret", 16],
+  ])("%s", (_what, text, path, line) => {
+    expect(issues(text)).toContainEqual(expect.objectContaining({ path, line }))
+  })
+})
+
+describe("a good catalogue", () => {
+  const loaded = Result.getOrThrow(loadCatalogue(good))
+  const snapshot = makeSnapshot(loaded.document, 1n, "f", () => undefined)
+
+  it("has its durations in milliseconds", () => {
+    expect(snapshot.timeouts("production")).toEqual({ connect: 10_000, idle: 120_000, total: 3_600_000, ttfb: 250 })
+    expect(snapshot.timeouts("elsewhere")).toEqual({})
+  })
+
+  it("has its targets in failover order", () => {
+    expect(snapshot.model("m")?.targets.map(({ model }) => model)).toEqual(["first", "second"])
+  })
+
+  it("has the price that is in force at a time, and none before the first", () => {
+    const inputAt = (date: string) => snapshot.price("m", "USD", Date.parse(date))?.input
+    expect(inputAt("2025-12-31")).toBeUndefined()
+    expect(inputAt("2026-03-01")).toBe(10n ** 10n)
+    expect(inputAt("2026-06-01")).toBe(2n * 10n ** 10n)
+    expect(snapshot.price("m", "EUR", Date.now())).toBeUndefined()
+  })
+
+  it("differs from another entry by entry", () => {
+    const other = good.replace("name: O", "name: P").replace("production:", "staging:")
+    const { encoded } = Result.getOrThrow(loadCatalogue(other))
+    expect(diffCatalogues(loaded.encoded, encoded)).toEqual([
+      { entry: "timeouts/staging", change: "added" },
+      { entry: "orgs/o", change: "changed" },
+      { entry: "timeouts/production", change: "removed" },
+    ])
+    expect(diffCatalogues(loaded.encoded, loaded.encoded)).toEqual([])
+  })
+})
+
+describe("canonical JSON", () => {
+  it("is blind to key order, and to nothing else", () => {
+    expect(fingerprint({ a: 1, b: [1, { d: 2, c: 3 }] })).toBe(fingerprint({ b: [1, { c: 3, d: 2 }], a: 1 }))
+    expect(fingerprint({ a: [1, 2] })).not.toBe(fingerprint({ a: [2, 1] }))
+    expect(canonicalJson({ "\u20ac": 1, "\r": 2, "1": 3, é: 4.5e30 })).toBe(`{"\\r":2,"1":3,"é":4.5e+30,"€":1}`)
+  })
+})
+
+it("the README's catalogue is a good one", () => {
+  const yaml = /```yaml\n([\s\S]*?)```/.exec(readFileSync(new URL("../../README.md", import.meta.url), "utf8"))?.[1]
+  expect(issues(yaml ?? "no catalogue")).toEqual([])
+})

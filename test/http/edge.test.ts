@@ -1,0 +1,90 @@
+/** What stands around the routes: health, readiness, metrics, OpenAPI, documentation, and where a caller is. */
+import { Option } from "effect"
+import type { HttpServerRequest } from "effect/http"
+import { NetAddress } from "effect/net"
+import { describe, expect, it } from "vitest"
+import { makeCallerAddress } from "../../src/http/request.ts"
+import { errorCodes, errorStatus } from "../../src/protocol/error.ts"
+import { hello } from "../../src/testing/index.ts"
+import { errorOf, useGateway } from "../conformance/gateway.ts"
+
+const gateway = useGateway()
+const get = (path: string) => fetch(`${gateway().baseUrl}${path}`)
+
+describe("for machines", () => {
+  it("/healthz tells that the process lives", async () => {
+    expect((await get("/healthz")).status).toBe(200)
+  })
+
+  it("/readyz tells what it depends on", async () => {
+    const response = await get("/readyz")
+    expect(response.status).toBe(200)
+    expect(await response.json()).toEqual({ status: "ready", postgres: true, gate: true, draining: false })
+  })
+
+  it("/metrics has a histogram for each tier's actual time, by vendor", async () => {
+    await gateway().exchange(hello)
+    await (await gateway().exchange({ ...hello, stream: true })).text()
+    const text = await (await get("/metrics")).text()
+    for (const tier of ["connect", "ttfb", "idle", "total"]) {
+      expect(text).toMatch(new RegExp(`weir_upstream_tier_ms_count\\{tier="${tier}",vendor="openai"\\} [1-9]`))
+    }
+    expect(text).toContain(`weir_exchanges_total{outcome="end",model="main"}`)
+  })
+
+  it("callers cannot make label values", async () => {
+    await gateway().exchange({ ...hello, model: "made-up" })
+    expect(await (await get("/metrics")).text()).not.toContain("made-up")
+  })
+})
+
+describe("for people", () => {
+  it("/openapi.json has every route, schema and error code of the exchange", async () => {
+    const document = await (await get("/openapi.json")).text()
+    expect(Object.keys(JSON.parse(document).paths)).toEqual(["/t1/exchange", "/v1/admin/catalogue"])
+    for (const word of ["ExchangeRequest", "ExchangeResponse", "t.delta", "upstream_idle_timeout", "in_progress"]) {
+      expect(document).toContain(word)
+    }
+  })
+
+  it("/docs is a page", async () => {
+    expect((await get("/docs")).headers.get("content-type")).toContain("text/html")
+  })
+})
+
+describe("errors", () => {
+  it("every code has one status, and that is an error's", () => {
+    expect(errorCodes.length).toBe(85)
+    for (const code of errorCodes) expect(errorStatus[code]).toBeGreaterThanOrEqual(400)
+  })
+
+  it.each(["GET", "PUT", "DELETE"])("%s on a route that takes POST is not_found in the envelope", async (method) => {
+    const response = await fetch(`${gateway().baseUrl}/t1/exchange`, { method })
+    expect(await errorOf(response)).toMatchObject({ status: 404, code: "not_found" })
+  })
+})
+
+describe("a caller's address", () => {
+  const from = (trusted: ReadonlyArray<string>, remote: string, forwarded?: string) => {
+    const request = { remoteAddress: Option.some(remote), headers: { "x-forwarded-for": forwarded } }
+    // Only these two fields are read.
+    const address = makeCallerAddress(trusted)(request as unknown as HttpServerRequest.HttpServerRequest)
+    return address && NetAddress.formatIp(address)
+  }
+  it.each([
+    ["the peer's", [], "203.0.113.7", undefined, "203.0.113.7"],
+    ["IPv4 also when it comes over IPv6", [], "::ffff:203.0.113.7", undefined, "203.0.113.7"],
+    ["not what an untrusted peer says", [], "203.0.113.7", "10.0.0.1", "203.0.113.7"],
+    ["what a trusted proxy says", ["10.0.0.0/8"], "10.0.0.1", "203.0.113.7", "203.0.113.7"],
+    [
+      "the last hop that no trusted proxy is",
+      ["10.0.0.0/8"],
+      "10.0.0.1",
+      "6.6.6.6, 203.0.113.7, 10.0.0.2",
+      "203.0.113.7",
+    ],
+    ["the proxy's where it says nonsense", ["10.0.0.0/8"], "10.0.0.1", "nonsense", "10.0.0.1"],
+  ])("is %s", (_what, trusted, remote, forwarded, expected) => {
+    expect(from(trusted, remote, forwarded)).toBe(expected)
+  })
+})

@@ -1,0 +1,187 @@
+/** The gateway as a process: what a person on a fresh machine sees, and what SIGTERM does. */
+import { type ChildProcess, spawn } from "node:child_process"
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { fileURLToPath } from "node:url"
+import { afterEach, beforeEach, describe, expect, it } from "vitest"
+import { hello, parseEvents } from "../../src/testing/index.ts"
+import { eventually, replyOf } from "../conformance/gateway.ts"
+
+const cli = fileURLToPath(new URL("../../src/cli.ts", import.meta.url))
+const node = fileURLToPath(new URL("../../node_modules/.bin/node", import.meta.url))
+
+let dir = ""
+const processes: Array<ChildProcess> = []
+beforeEach(() => {
+  dir = mkdtempSync(join(tmpdir(), "weir-start-"))
+})
+afterEach(async () => {
+  for (const child of processes.splice(0)) {
+    if (child.exitCode === null) {
+      child.kill("SIGKILL")
+      await new Promise((resolve) => child.once("exit", resolve))
+    }
+  }
+  rmSync(dir, { recursive: true, force: true })
+})
+
+const weir = (args: ReadonlyArray<string>, env: Record<string, string> = {}) => {
+  const child = spawn(node, [cli, ...args], {
+    env: {
+      PATH: process.env["PATH"],
+      SVC_PORT: "0",
+      SVC_DATA_DIR: join(dir, "data"),
+      SVC_READY_FILE: join(dir, "ready"),
+      ...env,
+    },
+  })
+  processes.push(child)
+  const output = { text: "" }
+  child.stdout?.on("data", (chunk) => {
+    output.text += chunk
+  })
+  child.stderr?.on("data", (chunk) => {
+    output.text += chunk
+  })
+  const exit = new Promise<number | null>((resolve) => child.once("exit", resolve))
+  return { child, output, exit }
+}
+
+interface Ready {
+  readonly baseUrl: string
+  readonly pid: number
+  readonly keyId: string
+  readonly key: string
+  readonly adminKey: string
+}
+
+const serve = async (env: Record<string, string> = {}) => {
+  const started = weir(["serve"], env)
+  await eventually(() => existsSync(join(dir, "ready")) || started.child.exitCode !== null, 25_000)
+  const ready: Ready = JSON.parse(readFileSync(join(dir, "ready"), "utf8"))
+  const exchange = (body: object) =>
+    fetch(`${ready.baseUrl}/t1/exchange`, {
+      method: "POST",
+      headers: { "content-type": "application/json", "x-svc-key-id": ready.keyId, "x-svc-key": ready.key },
+      body: JSON.stringify(body),
+    })
+  return { ...started, ready, exchange }
+}
+
+describe("weir serve", () => {
+  it("prints a line that streams, and keeps balances and key over a restart", async () => {
+    const first = await serve()
+    expect(statSync(join(dir, "ready")).mode & 0o777).toBe(0o600)
+    await eventually(() => first.output.text.includes("curl -N"))
+    const line = first.output.text.split("\n").find((text) => text.includes("curl -N")) ?? ""
+    const shell = spawn("bash", ["-c", line.replace("curl -N", "curl -sN")])
+    let text = ""
+    for await (const chunk of shell.stdout) text += chunk
+    const events = parseEvents(text).map(({ event }) => event)
+    expect(events[0]).toBe("t.open")
+    expect(events.slice(-2)).toEqual(["t.usage", "t.close"])
+    const before = (await replyOf(await first.exchange(hello))).usage
+    first.child.kill("SIGTERM")
+    expect(await first.exit).toBe(130)
+    expect(existsSync(join(dir, "ready"))).toBe(false)
+
+    const second = await serve()
+    expect(second.ready.key).toBe(first.ready.key)
+    const after = (await replyOf(await second.exchange(hello))).usage
+    expect(Number(after.balance) + Number(after.cost)).toBeCloseTo(Number(before.balance), 8)
+  }, 60_000)
+
+  it("drains at SIGTERM: what runs is finished, nothing new is accepted", async () => {
+    const { child, exchange, exit, ready } = await serve()
+    const streaming = await exchange({
+      ...hello,
+      stream: true,
+      thread: [{ role: "user", blocks: [{ t: "text", v: "a ".repeat(40) }] }],
+    })
+    child.kill("SIGTERM")
+    await eventually(
+      async () =>
+        !(await fetch(`${ready.baseUrl}/healthz`).then(
+          () => true,
+          () => false,
+        )),
+    )
+    expect(parseEvents(await streaming.text()).at(-1)?.event).toBe("t.close")
+    expect(await exit).toBe(130)
+  }, 60_000)
+
+  it("ends with t.err what does not finish in time, settled", async () => {
+    const { child, exchange, exit } = await serve({ SVC_DRAIN_TIMEOUT_MS: "300" })
+    const streaming = await exchange({
+      ...hello,
+      stream: true,
+      thread: [{ role: "user", blocks: [{ t: "text", v: "a ".repeat(400) }] }],
+    })
+    child.kill("SIGTERM")
+    const events = parseEvents(await streaming.text())
+    expect(events.at(-1)).toMatchObject({
+      event: "t.err",
+      data: { code: "internal_error", detail: { retryable: true } },
+    })
+    expect(events.at(-2)).toMatchObject({ event: "t.usage", data: { estimatedReason: "gateway_lost" } })
+    await exit
+  }, 60_000)
+
+  it("logs neither prompts nor secrets", async () => {
+    const { exchange, output, ready } = await serve({ SVC_LOG_LEVEL: "All" })
+    const told = output.text.length
+    await exchange({ ...hello, thread: [{ role: "user", blocks: [{ t: "text", v: "my-private-prompt" }] }] })
+    await exchange({ ...hello, surprise: "my-private-field" })
+    expect(output.text.slice(told)).not.toContain("my-private")
+    expect(output.text.slice(told)).not.toContain(ready.key)
+  }, 60_000)
+
+  it.each([
+    ["a wrong variable", { SVC_PORT: "many" }, /SVC_PORT/],
+    ["a database that is not there", { SVC_DATABASE_URL: "postgres://x@127.0.0.1:1/x" }, /postgres cannot be reached/],
+    ["a Redis that is not there", { SVC_REDIS_URL: "redis://127.0.0.1:1" }, /redis cannot be reached/],
+  ])(
+    "%s is told in a line, and the exit code is not zero",
+    async (_what, env, line) => {
+      const { exit, output } = weir(["serve"], env)
+      expect(await exit).not.toBe(0)
+      expect(output.text).toMatch(line)
+    },
+    30_000,
+  )
+})
+
+describe("SVC_CATALOGUE and weir apply", () => {
+  const catalogue = (name: string) => `version: 1\norgs:\n  - { id: o, name: ${name}, currency: USD, models: [] }\n`
+
+  it("a file is applied at start and whenever it changes; a wrong one is refused by line", async () => {
+    const file = join(dir, "weir.yaml")
+    writeFileSync(file, catalogue("One"))
+    const { output, ready } = await serve({ SVC_CATALOGUE: file })
+    expect(ready.key).toBeUndefined()
+    writeFileSync(file, `${catalogue("Two")}surprise: 1\n`)
+    await eventually(() => output.text.includes(`${file}:4: surprise`))
+    const env = { SVC_BASE_URL: ready.baseUrl, SVC_ADMIN_KEY: ready.adminKey }
+    const dry = weir(["apply", "--dry-run", file], env)
+    expect(await dry.exit).toBe(1)
+    expect(dry.output.text).toContain(`${file}:4: surprise`)
+    writeFileSync(file, catalogue("Three"))
+    await eventually(async () => {
+      const again = weir(["apply", "--dry-run", file], env)
+      await again.exit
+      return again.output.text.includes("Nothing changes")
+    }, 15_000)
+    const wrongKey = weir(["apply", file], { ...env, SVC_ADMIN_KEY: "wrong" })
+    expect(await wrongKey.exit).toBe(1)
+    expect(wrongKey.output.text).toContain("admin_key_invalid")
+  }, 60_000)
+
+  it("a wrong file at start is told by line, and nothing runs", async () => {
+    const file = join(dir, "weir.yaml")
+    writeFileSync(file, "version: 2\n")
+    const { exit, output } = weir(["serve"], { SVC_CATALOGUE: file })
+    expect(await exit).not.toBe(0)
+    expect(output.text).toContain(`${file}:1: version`)
+  }, 30_000)
+})
