@@ -30,7 +30,7 @@ const server = createServer((request, response) => {
       reply.on("data", (chunk: string) => {
         const frames = (rest + chunk).split("\n\n")
         rest = frames.pop() ?? ""
-        let out = ""
+        let out = id === 0 ? `id: ${id++}\nevent: t.open\ndata: {}\n\n` : ""
         for (const frame of frames) {
           const data = frame.slice("data: ".length)
           if (data === "[DONE]") continue

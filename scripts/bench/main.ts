@@ -38,11 +38,18 @@ const firstLine = (child: ChildProcess) =>
 interface Subject {
   readonly name: string
   readonly pid: number
-  readonly endpoint: (stream: boolean) => Endpoint
+  readonly endpoint: (load: Load) => Endpoint
 }
 
-const body = (stream: boolean) =>
-  JSON.stringify({ model: "main", stream, thread: [{ role: "user", blocks: [{ t: "text", v: "Hello, river" }] }] })
+/** A whole reply, a stream as fast as it goes, or a stream in a model's pace. */
+type Load = "json" | "stream" | "paced"
+
+const body = (load: Load, pacedModel: string) =>
+  JSON.stringify({
+    model: load === "paced" ? pacedModel : "main",
+    stream: load !== "json",
+    thread: [{ role: "user", blocks: [{ t: "text", v: "Hello, river" }] }],
+  })
 
 const startAll = async () => {
   const upstreamPort = await firstLine(start(1, "./upstream.ts", [String(framesPerStream)]))
@@ -70,22 +77,31 @@ const startAll = async () => {
   })
   const baseUrl = await readyUrl(ready)
   const key = { "x-svc-key-id": ids.key, "x-svc-key": "secret" }
-  const openaiHeaders = {}
   const subjects: Record<"direct" | "floor" | "weir", Subject> = {
     direct: {
       name: "direct",
       pid: children[0]?.pid ?? 0,
-      endpoint: (stream) => ({ origin: url, path: "/v1/chat/completions", headers: openaiHeaders, body: body(stream) }),
+      endpoint: (load) => ({
+        origin: url,
+        path: "/v1/chat/completions",
+        headers: {},
+        body: body(load, "upstream-plain"),
+      }),
     },
     floor: {
       name: "floor",
       pid: floor.pid ?? 0,
-      endpoint: (stream) => ({ origin: `http://127.0.0.1:${floorPort}`, path: "/", headers: {}, body: body(stream) }),
+      endpoint: (load) => ({
+        origin: `http://127.0.0.1:${floorPort}`,
+        path: "/",
+        headers: {},
+        body: body(load, "upstream-plain"),
+      }),
     },
     weir: {
       name: "weir",
       pid: weir.pid ?? 0,
-      endpoint: (stream) => ({ origin: baseUrl, path: "/t1/exchange", headers: key, body: body(stream) }),
+      endpoint: (load) => ({ origin: baseUrl, path: "/t1/exchange", headers: key, body: body(load, "plain") }),
     },
   }
   return subjects
@@ -103,12 +119,12 @@ const readyUrl = async (file: string): Promise<string> => {
 }
 
 /** CPU microseconds a unit, as the median of several rounds. */
-const cpuPer = async (subject: Subject, stream: boolean, requests: number, units: number, inFlight: number) => {
+const cpuPer = async (subject: Subject, load: Load, requests: number, units: number, inFlight: number) => {
   const each: Array<number> = []
   const perSecond: Array<number> = []
   for (let round = 0; round < rounds; round++) {
     const before = cpuSeconds(subject.pid)
-    const run = await drive(subject.endpoint(stream), requests, inFlight)
+    const run = await drive(subject.endpoint(load), requests, inFlight)
     each.push(((cpuSeconds(subject.pid) - before) * 1e6) / (requests * units))
     perSecond.push(requests / run.seconds)
   }
@@ -121,20 +137,20 @@ const spreadOf = (values: ReadonlyArray<number>): number => Math.max(...values) 
 try {
   const { direct, floor, weir } = await startAll()
   for (const subject of [floor, weir]) {
-    await drive(subject.endpoint(false), 2000 * scale, 32)
-    await drive(subject.endpoint(true), 200 * scale, 16)
+    await drive(subject.endpoint("json"), 2000 * scale, 32)
+    await drive(subject.endpoint("stream"), 200 * scale, 16)
   }
 
-  const jsonFloor = await cpuPer(floor, false, 4000 * scale, 1, 32)
-  const jsonWeir = await cpuPer(weir, false, 4000 * scale, 1, 32)
-  const streamFloor = await cpuPer(floor, true, 500 * scale, framesPerStream, 16)
-  const streamWeir = await cpuPer(weir, true, 500 * scale, framesPerStream, 16)
+  const jsonFloor = await cpuPer(floor, "json", 4000 * scale, 1, 32)
+  const jsonWeir = await cpuPer(weir, "json", 4000 * scale, 1, 32)
+  const streamFloor = await cpuPer(floor, "stream", 500 * scale, framesPerStream, 16)
+  const streamWeir = await cpuPer(weir, "stream", 500 * scale, framesPerStream, 16)
 
   // In turns, so that what the machine does meanwhile happens to all alike.
   const ttff: Record<string, Array<number>> = { direct: [], floor: [], weir: [] }
   for (let round = 0; round < rounds; round++) {
     for (const subject of [direct, floor, weir]) {
-      const { firstByteMs } = await drive(subject.endpoint(true), 320 * scale, 64)
+      const { firstByteMs } = await drive(subject.endpoint("paced"), 640 * scale, 64)
       ttff[subject.name]?.push(...firstByteMs)
     }
   }

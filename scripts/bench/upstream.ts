@@ -1,5 +1,5 @@
 /** The bench's vendor: chat completions from memory, so that it costs next to nothing. Prints its port. */
-import { createServer } from "node:http"
+import { createServer, type ServerResponse } from "node:http"
 import { openaiBody, openaiFrames } from "../../src/testing/vendor-replies.ts"
 
 const framesPerStream = Number(process.argv[2])
@@ -15,6 +15,20 @@ const packets = Array.from({ length: Math.ceil(frames.length / 16) }, (_, at) =>
   frames.slice(at * 16, at * 16 + 16).join(""),
 )
 
+const pacedFrames = openaiFrames({ ...answer, words: answer.words.slice(0, 16) })
+const pauseMs = 20
+
+/** As a model writes: a frame at a time, with pauses. */
+const pace = (response: ServerResponse, at: number): void => {
+  const frame = pacedFrames[at]
+  if (frame === undefined) {
+    response.end()
+    return
+  }
+  response.write(frame)
+  setTimeout(pace, pauseMs, response, at + 1)
+}
+
 const server = createServer((request, response) => {
   let text = ""
   request.on("data", (chunk) => {
@@ -27,6 +41,10 @@ const server = createServer((request, response) => {
       return
     }
     response.writeHead(200, { "content-type": "text/event-stream" })
+    if (text.includes("upstream-plain")) {
+      pace(response, 0)
+      return
+    }
     const send = (at: number): void => {
       const packet = packets[at]
       if (packet === undefined) response.end()

@@ -111,7 +111,7 @@ export const layerCatalogue = (
           const secret = resolveSecret(ref)
           return secret === undefined ? undefined : sha256(secret)
         })
-        const warnings = missingCredentials(document, resolveSecret)
+        const warnings = [...missingCredentials(document, resolveSecret), ...notEnforced(document)]
         if (dryRun) return { revision: snapshot.revision, changes, minted: [], credited: [], warnings }
         const credited = yield* sql.withTransaction(
           Effect.gen(function* () {
@@ -193,6 +193,15 @@ const missingCredentials = (
       ? [`${id}: there is no credential at ${credential}; calls to it will fail`]
       : [],
   )
+
+/** What a catalogue may say that this version does not act on: told, so that nobody relies on it. */
+const notEnforced = (document: CatalogueDocument): ReadonlyArray<string> => [
+  ...(document.policies ?? []).map(({ id }) => `policy ${id} is not enforced by this version`),
+  ...(document.plans ?? [])
+    .filter((plan) => plan.dailyTokens !== undefined || plan.concurrency !== undefined)
+    .map(({ id }) => `plan ${id}: dailyTokens and concurrency are not enforced by this version`),
+  ...(document.searchProviders ?? []).map(({ id }) => `search provider ${id} is not served by this version`),
+]
 
 const storeRevision = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, encoded: CatalogueEncoded, known: string) {
   const json = JSON.stringify(encoded)

@@ -196,7 +196,9 @@ class Reader {
   /** Any byte is a sign of life: keep-alive comments reset this tier, though they are no frames. */
   #idle(): Effect.Effect<never, TierTimeout> {
     const sinceMs = () => (this.#clientIsSlow ? this.#clock.currentTimeMillisUnsafe() : this.#readAtMs)
-    return Effect.andThen(silence(sinceMs, this.#timeouts.idle), Effect.fail(tierTimeout("idle", this.#timeouts.idle)))
+    return Effect.flatMap(silence(sinceMs, this.#timeouts.idle), () =>
+      Effect.fail(tierTimeout("idle", this.#timeouts.idle)),
+    )
   }
 
   readonly #firstFrame = Effect.fnUntraced(

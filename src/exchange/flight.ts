@@ -171,15 +171,15 @@ export class Flight {
           return drains ? Effect.sleep(this.#services.config.drainGoneMs) : Effect.void
         }),
       ),
-      Effect.andThen(Effect.fail(new ClientGone())),
+      Effect.flatMap(() => Effect.fail(new ClientGone())),
     )
   }
 
   #stalled(): Effect.Effect<never, ServiceError<"stream_backpressure">> {
     const { queue } = this.#link
-    return Effect.andThen(
+    return Effect.flatMap(
       silence(() => queue.stalledSinceMs, this.#services.config.streamStallMs),
-      Effect.fail(serviceError("stream_backpressure", "The client takes nothing of what is waiting for it")),
+      () => Effect.fail(serviceError("stream_backpressure", "The client takes nothing of what is waiting for it")),
     )
   }
 
