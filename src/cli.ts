@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs"
 import { NodeRuntime, NodeServices } from "@effect/platform-node"
 import { Cause, Config, Console, Effect, Layer, Option, Result, Schema } from "effect"
 import { Argument, CliError, Command, Flag } from "effect/cli"
-import { FetchHttpClient, HttpClient, HttpClientRequest } from "effect/http"
+import { FetchHttpClient, HttpClient, HttpClientRequest, HttpServerError } from "effect/http"
 import { HttpApiClient } from "effect/http-api"
 import { SqlError } from "effect/sql"
 import { CatalogueRefused } from "./catalogue/catalogue.ts"
@@ -16,7 +16,7 @@ import { layerGateway } from "./main.ts"
 import type { ApplyResponse } from "./protocol/admin.ts"
 import { Api } from "./protocol/api.ts"
 import { ErrorEnvelope } from "./protocol/error.ts"
-import { layerServices } from "./services.ts"
+import { layerMigratedDatabase } from "./services.ts"
 import { StoreUnavailable } from "./store/unavailable.ts"
 
 const serve = Command.make("serve", {}, () => Layer.launch(layerGateway).pipe(Effect.provide(WeirConfig.layer))).pipe(
@@ -24,7 +24,7 @@ const serve = Command.make("serve", {}, () => Layer.launch(layerGateway).pipe(Ef
 )
 
 const migrate = Command.make("migrate", {}, () =>
-  Effect.scoped(Layer.build(layerServices)).pipe(
+  Effect.scoped(Layer.build(layerMigratedDatabase)).pipe(
     Effect.andThen(Console.log("The database is up to date")),
     Effect.provide(WeirConfig.layer),
   ),
@@ -52,16 +52,14 @@ const apply = Command.make(
   },
   Effect.fn(function* ({ file, dryRun, url: baseUrl, adminKey: key }) {
     const client = yield* HttpApiClient.make(Api, {
-      transformClient: HttpClient.mapRequest((request) =>
-        HttpClientRequest.setHeader(HttpClientRequest.prependUrl(request, baseUrl), "x-svc-admin-key", key),
-      ),
+      transformClient: HttpClient.mapRequest(HttpClientRequest.prependUrl(baseUrl)),
     })
     const text = yield* Effect.try({
       try: () => readFileSync(file, "utf8"),
       catch: () => new Failed(`${file}: the file cannot be read`),
     })
     const applied = yield* client.admin
-      .applyCatalogue({ payload: { text, dryRun, keySha256: keyDigests(text) } })
+      .applyCatalogue({ headers: { "x-svc-admin-key": key }, payload: { text, dryRun, keySha256: keyDigests(text) } })
       .pipe(Effect.mapError((error) => new Failed(describeApplyError(file, baseUrl, error))))
     yield* Console.log(describeApplied(applied, dryRun))
   }),
@@ -116,6 +114,8 @@ const explain = (cause: Cause.Cause<unknown>): string => {
   if (error instanceof CatalogueRefused) return describeRefusal(process.env["SVC_CATALOGUE"] ?? "catalogue", error)
   if (error instanceof StoreUnavailable) return `${error.store} cannot be reached: ${reasonOf(error.cause)}`
   if (SqlError.isSqlError(error)) return `postgres cannot be reached: ${reasonOf(error)}`
+  if (error instanceof HttpServerError.ServeError)
+    return `Weir cannot listen: ${reasonOf(error.cause)} (SVC_HOST, SVC_PORT)`
   if (error instanceof Config.ConfigError) return `A variable is wrong: ${error.message}`
   return Cause.pretty(cause)
 }

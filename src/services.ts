@@ -14,7 +14,8 @@ import { layerDatabase } from "./store/database.ts"
 import { layerRedis } from "./store/redis.ts"
 import { VendorClient } from "./vendor/client.ts"
 
-const database = Layer.unwrap(
+/** The database alone, migrated. */
+export const layerMigratedDatabase = Layer.unwrap(
   Effect.map(WeirConfig, ({ databaseUrl, databaseConnections, dataDir }) =>
     layerDatabase({
       url: databaseUrl,
@@ -53,5 +54,5 @@ const appKeys = Layer.unwrap(
 export const layerServices = Exchanges.layer.pipe(
   Layer.provideMerge(Layer.mergeAll(gate, ledger, appKeys, VendorClient.layer, Draining.layer)),
   Layer.provideMerge(catalogue),
-  Layer.provideMerge(database),
+  Layer.provideMerge(layerMigratedDatabase),
 )

@@ -82,10 +82,15 @@ export const layerCatalogue = (
       let snapshot = emptySnapshot
       let encoded: CatalogueEncoded = { version: 1 }
 
-      const takeUp = (row: RevisionRow) => {
-        encoded = row.document
-        snapshot = makeSnapshot(decodeDocument(row.document), row.revision, row.fingerprint, resolveSecret)
-      }
+      /** A revision that this version cannot read changes nothing here: the one in force stays. */
+      const takeUp = (row: RevisionRow) =>
+        Effect.try({
+          try: () => {
+            snapshot = makeSnapshot(decodeDocument(row.document), row.revision, row.fingerprint, resolveSecret)
+            encoded = row.document
+          },
+          catch: (cause) => cause,
+        }).pipe(Effect.catch((cause) => Effect.logError(`Catalogue revision ${row.revision} cannot be read`, cause)))
 
       const refresh = Effect.suspend(() =>
         bounded(
@@ -93,7 +98,7 @@ export const layerCatalogue = (
             select revision, fingerprint, document from catalogue_revisions
             where revision > ${snapshot.revision} order by revision desc limit 1`,
         ),
-      ).pipe(Effect.map((rows) => rows.forEach(takeUp)))
+      ).pipe(Effect.flatMap((rows) => Effect.forEach(rows, takeUp, { discard: true })))
 
       const apply = Effect.fn("Catalogue.apply")(function* (
         text: string,

@@ -7,6 +7,7 @@ import { Effect, Result } from "effect"
 import type { RateWindow } from "../admission/gate.ts"
 import type { AppPrincipal } from "../identity/app-keys.ts"
 import { serviceError } from "../protocol/error.ts"
+import { recordOutcome } from "../telemetry.ts"
 import type { ClientLink } from "./client-link.ts"
 import { type DecodedExchange, decodeExchange } from "./decode.ts"
 import { type ActorServices, type ExchangeCall, Flight, type RegisteredExchange } from "./flight.ts"
@@ -41,7 +42,13 @@ export const runExchange = (services: ActorServices, call: ExchangeCall, link: C
         return yield* new Flight(services, call, link, request, registration).run()
     }
   }).pipe(
-    Effect.catch((error) => Effect.sync(() => link.refuse(error))),
+    Effect.catch((error) =>
+      Effect.sync(() => {
+        // Refused before its model was known, or looked at.
+        recordOutcome(services.context, error._tag === "ServiceError" ? error.code : "internal_error", "unknown")
+        link.refuse(error)
+      }),
+    ),
     Effect.onError((cause) =>
       Effect.sync(() =>
         link.refuse(serviceError("internal_error", "The service could not complete the request", { cause })),

@@ -4,7 +4,6 @@
  */
 import { Deferred, Effect } from "effect"
 import type { ServiceError } from "../protocol/error.ts"
-import type { WarnEvent } from "../protocol/event.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 import { ByteQueue } from "./byte-queue.ts"
 import { EventWriter, heartbeat } from "./event-writer.ts"
@@ -77,10 +76,6 @@ export class ClientLink {
   /** Writes events, and commits the reply to a stream if that has not happened yet. */
   write(events: string): void {
     this.#send(Buffer.from(events))
-  }
-
-  warn(warnings: ReadonlyArray<WarnEvent>): string {
-    return warnings.map((warning) => this.events.warn(warning)).join("")
   }
 
   /** A sign of life; needless where bytes are still waiting. */

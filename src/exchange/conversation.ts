@@ -5,6 +5,7 @@
 import { Clock, type Context, Data, Effect, Redacted, Result, type Scope } from "effect"
 import type { ModelTarget } from "../catalogue/snapshot.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
+import type { WarnEvent } from "../protocol/event.ts"
 import { recordTier } from "../telemetry.ts"
 import { UpstreamBroken, type UpstreamCall, type UpstreamHead, type VendorClient } from "../vendor/client.ts"
 import { type Decoder, type Dialect, malformed, type VendorEvent } from "../vendor/dialects/dialect.ts"
@@ -30,7 +31,9 @@ export interface Conversation {
   readonly tally: Tally
   readonly timeoutsOf: (target: ModelTarget) => Timeouts
   /** Writes `t.open` and what comes with it. */
-  readonly opening: (warnings: Plan["warnings"]) => string
+  readonly opening: () => string
+  /** What the client is to be warned of: those of the plan, and failovers. */
+  readonly warnings: Array<WarnEvent>
   /** The target now spoken to. */
   target: ModelTarget | undefined
   /** Whether a first frame has come: the end of failover. */
@@ -39,17 +42,16 @@ export interface Conversation {
 
 /** Speaks to the targets in order; ends when one reply is whole. */
 export const converse = Effect.fnUntraced(function* (c: Conversation): Effect.fn.Return<void, ConversationError> {
-  const warnings = [...c.plan.warnings]
   const { targets } = c.plan.entry
   for (const [at, target] of targets.entries()) {
     c.target = target
-    const result = yield* Effect.result(Effect.scoped(attempt(c, target, warnings)))
+    const result = yield* Effect.result(Effect.scoped(attempt(c, target)))
     if (Result.isSuccess(result)) return
     const error = result.failure
     yield* Effect.logWarning("An upstream call failed", { vendor: target.vendor.id, ...describe(error) })
     if (c.opened || at === targets.length - 1 || !isWorthFailover(error)) return yield* collapse(error)
     const detail = { from: target.vendor.id, to: targets[at + 1]?.vendor.id ?? "" }
-    warnings.push({ code: "vendor_failover", message: "The vendor was replaced before its first frame", detail })
+    c.warnings.push({ code: "vendor_failover", message: "The vendor was replaced before its first frame", detail })
   }
   return yield* serviceError("upstream_error", "This model has no vendor at the moment", {
     detail: { upstreamStatus: 0 },
@@ -59,7 +61,6 @@ export const converse = Effect.fnUntraced(function* (c: Conversation): Effect.fn
 const attempt = Effect.fnUntraced(function* (
   c: Conversation,
   target: ModelTarget,
-  warnings: Plan["warnings"],
 ): Effect.fn.Return<void, AttemptError, Scope.Scope> {
   const dialect = dialects[target.vendor.dialect]
   const timeouts = c.timeoutsOf(target)
@@ -78,7 +79,7 @@ const attempt = Effect.fnUntraced(function* (
   record("ttfb", connectedAtMs)
 
   c.opened = true
-  if (c.plan.vendorRequest.stream) c.link.write(c.opening(warnings))
+  if (c.plan.vendorRequest.stream) c.link.write(c.opening())
   yield* reader.deliver(first)
   yield* reader.untilWhole.pipe(
     Effect.ensuring(Effect.sync(() => recordTier(c.services, "idle", target.vendor.id, reader.longestGapMs))),

@@ -11,7 +11,7 @@ import type { AppPrincipal } from "../identity/app-keys.ts"
 import type { Ledger } from "../money/ledger.ts"
 import { type Charge, priceUsage } from "../money/pricing.ts"
 import { errorBody, type ServiceError, serviceError } from "../protocol/error.ts"
-import { protocolLabel } from "../protocol/event.ts"
+import { protocolLabel, type WarnEvent } from "../protocol/event.ts"
 import type { ExchangeRequest, Stop } from "../protocol/exchange.ts"
 import type { Usage } from "../protocol/usage.ts"
 import { StoreUnavailable, storeFailure } from "../store/unavailable.ts"
@@ -61,6 +61,7 @@ export class Flight {
   readonly #request: ExchangeRequest
   readonly #registration: RegisteredExchange | undefined
   readonly #tally: Tally
+  readonly #warnings: Array<WarnEvent> = []
 
   constructor(
     services: ActorServices,
@@ -86,6 +87,7 @@ export class Flight {
   readonly #fly = Effect.fnUntraced(
     function* (this: Flight): Effect.fn.Return<void, ServiceError | StoreUnavailable> {
       const plan = yield* this.#plan()
+      this.#warnings.push(...plan.warnings)
       const { caller, requestId } = this.#call
       yield* Effect.uninterruptibleMask((restore) =>
         Effect.gen({ self: this }, function* () {
@@ -120,7 +122,8 @@ export class Flight {
       link: this.#link,
       tally: this.#tally,
       timeoutsOf: (target) => this.#timeouts(plan, target),
-      opening: (warnings) => this.#opening() + this.#link.warn(warnings),
+      opening: () => this.#opening() + this.#warnings.map((warning) => this.#link.events.warn(warning)).join(""),
+      warnings: this.#warnings,
       target: undefined,
       opened: false,
     }
@@ -262,7 +265,14 @@ export class Flight {
         link.write(link.events.usage(usage) + link.events.close({ stop: this.#stop, usage }))
         return link.queue.end()
       }
-      const snapshot = completedReply(this.#call.requestId, this.#request, this.#tally.blocks(), this.#stop, usage)
+      const snapshot = completedReply({
+        requestId: this.#call.requestId,
+        request: this.#request,
+        blocks: this.#tally.blocks(),
+        stop: this.#stop,
+        usage,
+        warnings: this.#warnings,
+      })
       yield* this.#complete(Buffer.byteLength(snapshot.body) > maxSnapshotBytes ? undefined : snapshot)
       link.answer({ _tag: "Json", ...snapshot })
     }.bind(this),

@@ -3,6 +3,7 @@ import type { Snapshot } from "../admission/gate.ts"
 import { type Amount, formatAmount } from "../money/amount.ts"
 import type { Charge } from "../money/pricing.ts"
 import type { ReplyBlock } from "../protocol/block.ts"
+import type { WarnEvent } from "../protocol/event.ts"
 import type { ExchangeRequest, ExchangeResponse, InProgress, Stop } from "../protocol/exchange.ts"
 import type { Usage } from "../protocol/usage.ts"
 import type { Bill } from "./bill.ts"
@@ -31,18 +32,22 @@ export const replayedReply = ({ status, headers, body }: Snapshot): Reply => ({
   body,
 })
 
-export const completedReply = (
-  requestId: string,
-  { model, meta }: ExchangeRequest,
-  blocks: ReadonlyArray<ReplyBlock>,
-  stop: Stop,
-  usage: Usage,
-): Snapshot => {
-  const clientRequestId = meta?.requestId
+export interface CompletedExchange {
+  readonly requestId: string
+  readonly request: ExchangeRequest
+  readonly blocks: ReadonlyArray<ReplyBlock>
+  readonly stop: Stop
+  readonly usage: Usage
+  readonly warnings: ReadonlyArray<WarnEvent>
+}
+
+/** A whole reply; warnings, which a stream has as `t.warn`, are named in `x-svc-warnings`. */
+export const completedReply = ({ requestId, request, blocks, stop, usage, warnings }: CompletedExchange): Snapshot => {
+  const clientRequestId = request.meta?.requestId
   const response: ExchangeResponse = {
     requestId,
     ...(clientRequestId !== undefined && { clientRequestId }),
-    model,
+    model: request.model,
     blocks,
     stop,
     usage,
@@ -55,6 +60,7 @@ export const completedReply = (
       "x-svc-cost": usage.cost,
       "x-svc-balance": usage.balance,
       "x-svc-currency": usage.currency,
+      ...(warnings.length > 0 && { "x-svc-warnings": warnings.map(({ code }) => code).join(", ") }),
     },
     body: JSON.stringify(response),
   }

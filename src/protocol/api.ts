@@ -46,22 +46,21 @@ const exchangeErrors = [
   "stream_backpressure",
 ] as const
 
-const signatureHeaders = {
-  "x-svc-ts": Schema.optionalKey(Schema.String.check(Schema.isPattern(/^\d{1,15}$/))),
-  "x-svc-nonce": Schema.optionalKey(Schema.String.check(Schema.isMinLength(16), Schema.isMaxLength(128))),
-  "x-svc-sign": Schema.optionalKey(Schema.String.check(Schema.isPattern(/^[0-9a-f]{64}$/))),
-}
+const header = (description: string) => Schema.optionalKey(Schema.String.annotate({ description }))
 
-/** Headers of a route that an application key pair opens. Judged by the identity service, which knows the right error. */
-export const appHeaders = Schema.Struct({
-  "x-svc-key-id": Schema.String,
-  "x-svc-key": Schema.String,
-  ...signatureHeaders,
-})
+/** Headers of a route that an application key pair opens. They are judged by the identity service, which knows the right error. */
+const appHeaders = {
+  "x-svc-key-id": header("The application key's id; required"),
+  "x-svc-key": header("The application key's secret; required"),
+  "x-svc-ts": header("Request signature: unix seconds, at most 300 off"),
+  "x-svc-nonce": header("Request signature: 16 to 128 characters, new within 600 seconds"),
+  "x-svc-sign": header("Request signature: 64 lowercase hexadecimal characters; all three or none"),
+}
 
 class Runtime extends HttpApiGroup.make("runtime")
   .add(
     HttpApiEndpoint.post("exchange", "/t1/exchange", {
+      headers: appHeaders,
       payload: ExchangeRequest,
       success: [
         ExchangeResponse,
@@ -86,6 +85,7 @@ class Runtime extends HttpApiGroup.make("runtime")
 class Admin extends HttpApiGroup.make("admin")
   .add(
     HttpApiEndpoint.post("applyCatalogue", "/v1/admin/catalogue", {
+      headers: { "x-svc-admin-key": header("The admin key; required") },
       payload: ApplyRequest,
       success: ApplyResponse,
       error: errorsOf([...common, "admin_key_invalid"]),

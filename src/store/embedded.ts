@@ -1,5 +1,5 @@
 /** The embedded database: PostgreSQL (PGlite) in a worker thread of this process, reached over a loopback socket. */
-import { mkdirSync } from "node:fs"
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { dirname } from "node:path"
 import { Worker } from "node:worker_threads"
 import { Effect, type Scope } from "effect"
@@ -16,7 +16,7 @@ export const startEmbedded = (
   dataDir: string | undefined,
 ): Effect.Effect<EmbeddedAddress, StoreUnavailable, Scope.Scope> =>
   Effect.gen(function* () {
-    if (dataDir !== undefined) yield* Effect.sync(() => mkdirSync(dirname(dataDir), { recursive: true }))
+    if (dataDir !== undefined) yield* lock(dataDir)
     const worker = yield* Effect.acquireRelease(
       Effect.sync(() => {
         const workerData: EmbeddedWorkerData = { dataDir }
@@ -26,6 +26,31 @@ export const startEmbedded = (
     )
     return yield* listening(worker)
   })
+
+/** Two processes on one folder would destroy it: the first to come writes its pid beside it. */
+const lock = (dataDir: string): Effect.Effect<void, StoreUnavailable, Scope.Scope> => {
+  const file = `${dataDir}.pid`
+  const acquire = Effect.suspend(() => {
+    mkdirSync(dirname(dataDir), { recursive: true })
+    const owner = existsSync(file) ? Number(readFileSync(file, "utf8")) : undefined
+    if (owner !== undefined && owner !== process.pid && isAlive(owner)) {
+      const cause = new Error(
+        `${dataDir} is in use by process ${owner}; stop it, or set SVC_DATA_DIR to another folder`,
+      )
+      return Effect.fail(new StoreUnavailable({ store: "postgres", cause }))
+    }
+    return Effect.sync(() => writeFileSync(file, String(process.pid)))
+  })
+  return Effect.acquireRelease(acquire, () => Effect.sync(() => rmSync(file, { force: true })))
+}
+
+const isAlive = (pid: number): boolean => {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}
 
 const listening = (worker: Worker): Effect.Effect<EmbeddedAddress, StoreUnavailable> =>
   Effect.callback((resume) => {
