@@ -49,7 +49,9 @@ export const makeCallerAddress = (trustedProxies: ReadonlyArray<string>) => {
   })
   const isTrusted = (address: NetAddress.IpAddress) => trusted.some((network) => IpNetwork.contains(network, address))
 
-  return (request: HttpServerRequest.HttpServerRequest): NetAddress.IpAddress | undefined => {
+  return (
+    request: Pick<HttpServerRequest.HttpServerRequest, "remoteAddress" | "headers">,
+  ): NetAddress.IpAddress | undefined => {
     let caller = parseAddress(Option.getOrElse(request.remoteAddress, () => ""))
     const forwarded = trusted.length === 0 ? [] : (request.headers["x-forwarded-for"] ?? "").split(",").reverse()
     for (const hop of forwarded) {

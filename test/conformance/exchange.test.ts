@@ -1,4 +1,5 @@
 /** The exchange over HTTP, by the contract's rules. */
+import { Effect } from "effect"
 import { describe, expect, it } from "vitest"
 import { hello, readEvents } from "../../src/testing/index.ts"
 import { balanceOf, errorOf, lastUsage, replyOf, useGateway } from "./gateway.ts"
@@ -176,5 +177,41 @@ describe("a refused exchange", () => {
   it("an unknown path is not_found in the envelope", async () => {
     const response = await fetch(`${gateway().baseUrl}/t1/nothing`)
     expect(await errorOf(response)).toMatchObject({ status: 404, code: "not_found" })
+  })
+})
+
+describe("one settlement for every way in", () => {
+  it("lesson 13: streamed or not, what was charged is what the records say and what the balance lost", async () => {
+    const before = await balanceOf(gateway())
+    for (const stream of [false, true]) {
+      for (const model of ["main", "claude"]) await (await gateway().exchange({ ...hello, model, stream })).text()
+    }
+    // Four exchanges at 0.00492 each.
+    expect(before - (await balanceOf(gateway()))).toBe(4n * 49_200_000n)
+    const rows = await Effect.runPromise(
+      gateway().sql<{ spent: string; recorded: string }>`
+        select (select sum(amount) from entries where account = 'revenue' and org_id = ${gateway().orgId})::text as spent,
+          (select sum(cost) from usage_records where org_id = ${gateway().orgId})::text as recorded`,
+    )
+    expect(rows[0]?.spent).toBe(rows[0]?.recorded)
+  })
+})
+
+describe("a store that fails", () => {
+  it("is internal_error, retryable, with a fixed message; the exchange works again with the store", async () => {
+    const { sql, vendor } = gateway()
+    const calls = vendor.calls.length
+    await Effect.runPromise(sql`alter function ledger_hold rename to ledger_hold_away`)
+    const response = await gateway().exchange({ ...hello, meta: { requestId: "while-away" } })
+    await Effect.runPromise(sql`alter function ledger_hold_away rename to ledger_hold`)
+    expect(response.headers.get("retry-after")).toBe("1")
+    expect(await errorOf(response)).toMatchObject({
+      status: 500,
+      code: "internal_error",
+      message: "The service could not complete the request",
+      detail: { retryable: true },
+    })
+    expect(vendor.calls.length).toBe(calls)
+    expect((await gateway().exchange({ ...hello, meta: { requestId: "while-away" } })).status).toBe(200)
   })
 })

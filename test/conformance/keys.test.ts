@@ -193,3 +193,16 @@ describe("an empty purse", () => {
     expect(gateway().vendor.calls.length).toBe(calls)
   })
 })
+
+describe("SVC_API_TWP_REQUIRE_SIGNATURE=1", () => {
+  const strict = useGateway({ config: { requireSignature: true } })
+
+  it("refuses every unsigned request, and signed ones pass", async () => {
+    expect(await errorOf(await strict().exchange(hello))).toMatchObject({ status: 401, code: "signature_invalid" })
+    const body = JSON.stringify(hello)
+    const ts = String(Math.floor(Date.now() / 1000))
+    const parts = { method: "POST", target: "/t1/exchange", ts, nonce: randomUUID(), body: Buffer.from(body) }
+    const headers = { "x-svc-ts": ts, "x-svc-nonce": parts.nonce, "x-svc-sign": sign(sha256(strict().key), parts) }
+    expect((await strict().exchange(body, { headers })).status).toBe(200)
+  })
+})

@@ -1,6 +1,6 @@
 /** What stands around the routes: health, readiness, metrics, OpenAPI, documentation, and where a caller is. */
 import { Option } from "effect"
-import type { HttpServerRequest } from "effect/http"
+import { Headers } from "effect/http"
 import { NetAddress } from "effect/net"
 import { describe, expect, it } from "vitest"
 import { makeCallerAddress } from "../../src/http/request.ts"
@@ -66,9 +66,8 @@ describe("errors", () => {
 
 describe("a caller's address", () => {
   const from = (trusted: ReadonlyArray<string>, remote: string, forwarded?: string) => {
-    const request = { remoteAddress: Option.some(remote), headers: { "x-forwarded-for": forwarded } }
-    // Only these two fields are read.
-    const address = makeCallerAddress(trusted)(request as unknown as HttpServerRequest.HttpServerRequest)
+    const headers = Headers.fromInput(forwarded === undefined ? {} : { "x-forwarded-for": forwarded })
+    const address = makeCallerAddress(trusted)({ remoteAddress: Option.some(remote), headers })
     return address && NetAddress.formatIp(address)
   }
   it.each([
