@@ -92,95 +92,123 @@ begin
   return true;
 end $fn$;
 
--- Reserves for many exchanges in one round trip; accounts are locked in one order. Each item fares for itself:
--- held | insufficient | duplicate (the caller's request id is already in the ledger, running or billed).
+-- Reserves for many exchanges in one round trip and one commit. Accounts are locked in one order; then the items are
+-- judged one by one, each for itself, and what was granted is written as sets. Outcomes: held | insufficient |
+-- duplicate (the caller's request id is already in the ledger, running or billed). Asking again with the same ref gives
+-- the same answer.
 create function ledger_hold(items jsonb)
 returns table (item integer, outcome text, balance numeric) language plpgsql as $fn$
 declare
   r record;
+  account text := '';
   free numeric;
-  tries integer;
-  taken boolean;
+  granted integer[] := '{}';
 begin
+  perform 1 from balances b
+    where (b.org_id, b.currency) in (
+      select x.org_id, x.currency from jsonb_to_recordset(items) as x(org_id text, currency text))
+    order by b.org_id, b.currency for update;
   for r in
-    select x.* from jsonb_to_recordset(items) as x(
+    select x.*, b.available, h.tries, h.taken, h.mine,
+      row_number() over (partition by x.org_id, x.key_id, x.request_id order by x.item) > 1 as twin
+    from jsonb_to_recordset(items) as x(
       item integer, ref text, org_id text, currency text, key_id text, request_id text, amount numeric)
+    left join balances b on b.org_id = x.org_id and b.currency = x.currency
+    cross join lateral (
+      select count(*) as tries, bool_or(k.state <> 'released') as taken, bool_or(k.ref = x.ref) as mine from holds k
+      where k.org_id = x.org_id and k.key_id = x.key_id and k.request_id = x.request_id) h
     order by x.org_id, x.currency, x.item
   loop
+    if account <> r.org_id || ' ' || r.currency then
+      account := r.org_id || ' ' || r.currency;
+      free := coalesce(r.available, 0);
+    end if;
     item := r.item;
-    select b.available into free from balances b
-      where b.org_id = r.org_id and b.currency = r.currency for update;
-    balance := coalesce(free, 0);
-    select count(*), coalesce(bool_or(h.state <> 'released'), false) into tries, taken from holds h
-      where h.org_id = r.org_id and h.key_id = r.key_id and h.request_id = r.request_id;
-    if taken then
+    if r.mine then
+      outcome := 'held';
+    elsif r.taken or r.twin then
       outcome := 'duplicate';
-    elsif free is null or free < r.amount then
+    elsif r.available is null or free < r.amount then
       outcome := 'insufficient';
     else
-      insert into holds (ref, org_id, currency, key_id, request_id, attempt, amount)
-        values (r.ref, r.org_id, r.currency, r.key_id, r.request_id, tries + 1, r.amount);
-      update balances b set available = b.available - r.amount, held = b.held + r.amount
-        where b.org_id = r.org_id and b.currency = r.currency;
-      insert into entries (org_id, currency, account, amount, kind, ref) values
-        (r.org_id, r.currency, 'available', -r.amount, 'hold', r.ref),
-        (r.org_id, r.currency, 'held', r.amount, 'hold', r.ref);
       outcome := 'held';
-      balance := free - r.amount;
+      free := free - r.amount;
+      granted := granted || r.item;
     end if;
+    balance := free;
     return next;
   end loop;
+
+  with new as (
+    insert into holds (ref, org_id, currency, key_id, request_id, attempt, amount)
+    select x.ref, x.org_id, x.currency, x.key_id, x.request_id,
+      1 + (select count(*) from holds k
+        where k.org_id = x.org_id and k.key_id = x.key_id and k.request_id = x.request_id), x.amount
+    from jsonb_to_recordset(items) as x(
+      item integer, ref text, org_id text, currency text, key_id text, request_id text, amount numeric)
+    where x.item = any(granted)
+    returning holds.*
+  ), moved as (
+    update balances b set available = b.available - s.amount, held = b.held + s.amount
+    from (select new.org_id, new.currency, sum(new.amount) as amount from new group by 1, 2) s
+    where b.org_id = s.org_id and b.currency = s.currency
+  )
+  insert into entries (org_id, currency, account, amount, kind, ref)
+  select new.org_id, new.currency, e.account, e.amount, 'hold', new.ref
+  from new cross join lateral (values ('available', -new.amount), ('held', new.amount)) as e(account, amount);
 end $fn$;
 
--- Closes holds: settled at a cost with a usage record, or released where usage is null. Closing again changes nothing
--- and gives the same answer. Outcomes: settled | released | unknown (there is no such hold).
+-- Closes holds in one round trip and one commit: settled at a cost with a usage record, or released where usage is
+-- null. Closing again changes nothing. Outcomes: settled | released | unknown (there is no such hold); the balance is
+-- the account's at this commit.
 create function ledger_close(items jsonb)
 returns table (item integer, outcome text, balance numeric) language plpgsql as $fn$
-declare
-  r record;
-  h holds%rowtype;
-  charged numeric;
 begin
-  for r in
-    select x.item, x.ref, x.cost, x.usage from jsonb_to_recordset(items) as x(
-      item integer, ref text, cost numeric, usage jsonb)
-    left join holds on holds.ref = x.ref
-    order by holds.org_id, holds.currency, x.item
-  loop
-    item := r.item;
-    select * into h from holds where holds.ref = r.ref;
-    if h.ref is null then
-      outcome := 'unknown';
-      balance := 0;
-      return next;
-      continue;
-    end if;
-    select b.available into balance from balances b
-      where b.org_id = h.org_id and b.currency = h.currency for update;
-    select * into h from holds where holds.ref = r.ref for update;
-    if h.state = 'held' then
-      charged := case when r.usage is null then 0 else r.cost end;
-      update holds set state = case when r.usage is null then 'released' else 'settled' end,
-        cost = charged, closed_at = now() where holds.ref = h.ref returning * into h;
-      update balances b set available = b.available + h.amount - charged, held = b.held - h.amount
-        where b.org_id = h.org_id and b.currency = h.currency returning b.available into balance;
-      insert into entries (org_id, currency, account, amount, kind, ref)
-        select h.org_id, h.currency, e.account, e.amount, case when r.usage is null then 'release' else 'settle' end, h.ref
-        from (values ('held', -h.amount), ('available', h.amount - charged), ('revenue', charged)) as e(account, amount)
-        where e.amount <> 0;
-      if r.usage is not null then
-        insert into usage_records (ref, org_id, app_id, key_id, request_id, session_id, purpose, model, vendor,
-          in_tokens, out_tokens, cache_read_tokens, cache_write_tokens, dims, estimated_reason, stop, cost,
-          cache_net_saving, currency)
-        select h.ref, h.org_id, u.app_id, h.key_id, h.request_id, u.session_id, u.purpose, u.model, u.vendor,
-          u.in_tokens, u.out_tokens, u.cache_read_tokens, u.cache_write_tokens, u.dims, u.estimated_reason, u.stop,
-          charged, u.cache_net_saving, h.currency
-        from jsonb_to_record(r.usage) as u(app_id text, session_id text, purpose text, model text, vendor text,
-          in_tokens bigint, out_tokens bigint, cache_read_tokens bigint, cache_write_tokens bigint, dims jsonb,
-          estimated_reason text, stop text, cache_net_saving numeric);
-      end if;
-    end if;
-    outcome := h.state;
-    return next;
-  end loop;
+  perform 1 from balances b
+    where (b.org_id, b.currency) in (
+      select h.org_id, h.currency from holds h
+      join jsonb_to_recordset(items) as x(ref text) on x.ref = h.ref)
+    order by b.org_id, b.currency for update;
+
+  with closing as (
+    select distinct on (x.ref) x.ref, x.cost, x.usage
+    from jsonb_to_recordset(items) as x(item integer, ref text, cost numeric, usage jsonb)
+    order by x.ref, x.item
+  ), closed as (
+    update holds h set
+      state = case when c.usage is null then 'released' else 'settled' end,
+      cost = case when c.usage is null then 0 else c.cost end,
+      closed_at = now()
+    from closing c where h.ref = c.ref and h.state = 'held'
+    returning h.*, c.usage
+  ), moved as (
+    update balances b set available = b.available + s.back, held = b.held - s.held
+    from (
+      select closed.org_id, closed.currency, sum(closed.amount - closed.cost) as back, sum(closed.amount) as held
+      from closed group by 1, 2) s
+    where b.org_id = s.org_id and b.currency = s.currency
+  ), booked as (
+    insert into entries (org_id, currency, account, amount, kind, ref)
+    select closed.org_id, closed.currency, e.account, e.amount,
+      case when closed.usage is null then 'release' else 'settle' end, closed.ref
+    from closed cross join lateral (values
+      ('held', -closed.amount), ('available', closed.amount - closed.cost), ('revenue', closed.cost)) as e(account, amount)
+    where e.amount <> 0
+  )
+  insert into usage_records (ref, org_id, app_id, key_id, request_id, session_id, purpose, model, vendor,
+    in_tokens, out_tokens, cache_read_tokens, cache_write_tokens, dims, estimated_reason, stop, cost,
+    cache_net_saving, currency)
+  select closed.ref, closed.org_id, u.app_id, closed.key_id, closed.request_id, u.session_id, u.purpose, u.model,
+    u.vendor, u.in_tokens, u.out_tokens, u.cache_read_tokens, u.cache_write_tokens, u.dims, u.estimated_reason, u.stop,
+    closed.cost, u.cache_net_saving, closed.currency
+  from closed cross join lateral jsonb_to_record(closed.usage) as u(app_id text, session_id text, purpose text,
+    model text, vendor text, in_tokens bigint, out_tokens bigint, cache_read_tokens bigint, cache_write_tokens bigint,
+    dims jsonb, estimated_reason text, stop text, cache_net_saving numeric)
+  where closed.usage is not null;
+
+  return query
+    select x.item, coalesce(h.state, 'unknown'), coalesce(b.available, 0)
+    from jsonb_to_recordset(items) as x(item integer, ref text)
+    left join holds h on h.ref = x.ref
+    left join balances b on b.org_id = h.org_id and b.currency = h.currency;
 end $fn$;

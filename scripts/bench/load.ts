@@ -1,5 +1,6 @@
 /** Drives one endpoint with a fixed number of requests in flight, and takes the CPU time of the process behind it. */
 import { readFileSync } from "node:fs"
+import { setTimeout as sleep } from "node:timers/promises"
 import { Agent } from "undici"
 
 export interface Endpoint {
@@ -17,21 +18,25 @@ export interface Run {
   readonly bytes: number
 }
 
-/** Runs `requests` requests, `inFlight` at a time; every reply must be a 200. */
-export const drive = async (endpoint: Endpoint, requests: number, inFlight: number): Promise<Run> => {
+/**
+ * Runs `requests` requests, `inFlight` at a time; every reply must be a 200.
+ * @param spreadMs over which the first ones start, so that streams of equal length do not march in step
+ */
+export const drive = async (endpoint: Endpoint, requests: number, inFlight: number, spreadMs = 0): Promise<Run> => {
   const agent = new Agent({ connections: inFlight, pipelining: 1, headersTimeout: 0, bodyTimeout: 0 })
   const firstByteMs: Array<number> = []
   let bytes = 0
   let left = requests
   const startedAt = performance.now()
-  const worker = async () => {
+  const worker = async (_: unknown, at: number) => {
+    if (spreadMs > 0) await sleep((spreadMs * at) / inFlight)
     while (left-- > 0) {
       const reply = await one(agent, endpoint)
       firstByteMs.push(reply.firstByteMs)
       bytes += reply.bytes
     }
   }
-  await Promise.all(Array.from({ length: inFlight }, worker))
+  await Promise.all(Array.from({ length: inFlight }).map(worker))
   const seconds = (performance.now() - startedAt) / 1000
   await agent.destroy()
   return { requests, seconds, firstByteMs: firstByteMs.sort((a, b) => a - b), bytes }

@@ -13,6 +13,8 @@ import { testCatalogue } from "../../src/testing/gateway.ts"
 import { cpuSeconds, drive, type Endpoint, percentile } from "./load.ts"
 
 const framesPerStream = 200
+/** How long a paced stream takes. */
+const pacedMs = 400
 const rounds = Number(process.env["BENCH_ROUNDS"] ?? 3)
 const scale = Number(process.env["BENCH_SCALE"] ?? 1)
 
@@ -150,7 +152,7 @@ try {
   const ttff: Record<string, Array<number>> = { direct: [], floor: [], weir: [] }
   for (let round = 0; round < rounds; round++) {
     for (const subject of [direct, floor, weir]) {
-      const { firstByteMs } = await drive(subject.endpoint("paced"), 640 * scale, 64)
+      const { firstByteMs } = await drive(subject.endpoint("paced"), 640 * scale, 64, pacedMs)
       ttff[subject.name]?.push(...firstByteMs)
     }
   }

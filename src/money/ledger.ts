@@ -1,15 +1,17 @@
 /**
  * The ledger: a hold before the vendor is called, closed exactly once by a settlement or a release.
  *
- * Every operation is one round trip and one commit, and idempotent by the hold's `ref` (the gateway's request id).
+ * Every operation is idempotent by the hold's `ref` (the gateway's request id). Concurrent holds travel together, and
+ * concurrent settlements too: one round trip and one commit for many.
  * Source: interface.md "Fail-closed billing", exchange rules 1, 2 and 7.
  */
 import { Context, type Duration, Effect, Layer, Schedule } from "effect"
-import { SqlClient } from "effect/sql"
+import { SqlClient, SqlError } from "effect/sql"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 import type { EstimatedReason } from "../protocol/usage.ts"
 import { withDeadline } from "../store/database.ts"
-import { StoreUnavailable } from "../store/unavailable.ts"
+import { makeGroupCommit } from "../store/group-commit.ts"
+import type { StoreUnavailable } from "../store/unavailable.ts"
 import { type Amount, formatAmount, parseAmount } from "./amount.ts"
 import type { Counts } from "./pricing.ts"
 
@@ -64,7 +66,11 @@ export interface LedgerOptions {
   readonly deadline: Duration.Input
 }
 
+/** What one round trip carries at the most. */
+const maxBatch = 256
+
 interface ItemRow {
+  readonly item: number
   readonly outcome: string
   readonly balance: string
 }
@@ -76,19 +82,26 @@ export const layerLedger = (options: LedgerOptions): Layer.Layer<Ledger, never, 
       const sql = yield* SqlClient.SqlClient
       const bounded = withDeadline(options.deadline)
 
-      const call = (fn: "ledger_hold" | "ledger_close", item: object) =>
-        bounded(
-          sql<ItemRow>`select outcome, balance::text as balance from ${sql.literal(fn)}(${JSON.stringify([item])}::jsonb)`,
-        ).pipe(Effect.flatMap(onlyRow))
+      const commitTo = (fn: "ledger_hold" | "ledger_close") =>
+        makeGroupCommit<ItemRow>({
+          run: (items) =>
+            bounded(sql<ItemRow>`
+              select item, outcome, balance::text as balance
+              from ${sql.literal(fn)}(${JSON.stringify(items.map((fields, item) => ({ ...fields, item })))}::text::jsonb)`),
+          itemOf: ({ item }) => item,
+          isItemFault: isStatementFault,
+          maxBatch,
+        })
+      const commitHold = commitTo("ledger_hold")
+      const commitClose = commitTo("ledger_close")
 
       const close = (ref: string, cost: Amount, usage: object | null) =>
-        Effect.map(call("ledger_close", { item: 0, ref, cost: formatAmount(cost), usage }), readBalance)
+        Effect.map(commitClose({ ref, cost: formatAmount(cost), usage }), readBalance)
 
       const release = (ref: string) => close(ref, 0n, null)
 
       const hold = Effect.fnUntraced(function* (request: HoldRequest) {
-        const row = yield* call("ledger_hold", {
-          item: 0,
+        const row = yield* commitHold({
           ref: request.ref,
           org_id: request.orgId,
           currency: request.currency,
@@ -135,12 +148,11 @@ export const layerLedger = (options: LedgerOptions): Layer.Layer<Ledger, never, 
 /** Retries the give-back of an uncertain hold: for about a minute, ever more slowly. */
 const giveBack = Schedule.exponential("200 millis").pipe(Schedule.upTo({ times: 8 }))
 
-const onlyRow = (rows: ReadonlyArray<ItemRow>): Effect.Effect<ItemRow, StoreUnavailable> => {
-  const [row] = rows
-  return row === undefined
-    ? Effect.fail(new StoreUnavailable({ store: "postgres", cause: "the ledger gave no row" }))
-    : Effect.succeed(row)
-}
+/** A statement that the database answered with an error: one item of a batch may be to blame, and not the others. */
+const isStatementFault = ({ cause }: StoreUnavailable): boolean =>
+  SqlError.isSqlError(cause) && !unreachable.has(cause.reason._tag)
+
+const unreachable: ReadonlySet<string> = new Set(["ConnectionError", "AuthenticationError", "StatementTimeoutError"])
 
 const readBalance = (row: ItemRow): Amount => parseAmount(row.balance) ?? 0n
 

@@ -154,6 +154,52 @@ layer(ledger, { excludeTestServices: true, timeout: "60 seconds" })("the ledger"
     }),
   )
 
+  it.effect("concurrent holds, and settlements, travel together: few transactions for many", () =>
+    Effect.gen(function* () {
+      const { hold, settle } = yield* Ledger
+      const sql = yield* SqlClient.SqlClient
+      const orgId = yield* fund(500n * unit)
+      const requests = Array.from({ length: 300 }, () => holdOf(orgId, unit))
+      yield* Effect.forEach(requests, hold, { concurrency: "unbounded" })
+      const transactions = sql<{ n: bigint }>`select count(distinct xmin::text) as n from holds where org_id = ${orgId}`
+      expect((yield* transactions)[0]?.n).toBeLessThan(10n)
+      yield* Effect.forEach(requests, ({ ref }) => settle(ref, unit, record), { concurrency: "unbounded" })
+      expect((yield* transactions)[0]?.n).toBeLessThan(10n)
+      yield* expectSound(orgId)
+    }),
+  )
+
+  it.effect("one bad item of a batch fails alone", () =>
+    Effect.gen(function* () {
+      const { hold } = yield* Ledger
+      const orgId = yield* fund(10n * unit)
+      // PostgreSQL refuses NUL in text, and the whole statement with it.
+      const bad = { ...holdOf(orgId, unit), keyId: "a\u0000b" }
+      const requests = [holdOf(orgId, unit), bad, holdOf(orgId, unit), holdOf("org_unheard", unit)]
+      const results = yield* Effect.forEach(requests, (request) => Effect.result(hold(request)), {
+        concurrency: "unbounded",
+      })
+      expect(results.map((result) => (Result.isSuccess(result) ? "held" : result.failure._tag))).toEqual([
+        "held",
+        "StoreUnavailable",
+        "held",
+        "ServiceError",
+      ])
+      yield* expectSound(orgId)
+    }),
+  )
+
+  it.effect("asking again with the same ref gives the same hold", () =>
+    Effect.gen(function* () {
+      const { hold, balance } = yield* Ledger
+      const orgId = yield* fund(10n * unit)
+      const request = holdOf(orgId, unit)
+      yield* hold(request)
+      yield* hold(request)
+      expect(yield* balance(orgId, "USD")).toBe(9n * unit)
+    }),
+  )
+
   it.effect("a top-up counts once an id", () =>
     Effect.gen(function* () {
       const { topup, balance } = yield* Ledger
