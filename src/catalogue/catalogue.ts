@@ -35,6 +35,8 @@ export interface Applied {
 }
 
 export interface ApplyOptions {
+  /** Whether somebody is there to be told minted secrets; if not, new keys without a secret wait for who is. */
+  readonly mint?: boolean | undefined
   readonly dryRun?: boolean | undefined
   /** SHA-256 digests, in hex, of key secrets by reference; they go before what the gateway itself resolves. */
   readonly keySha256?: Readonly<Record<string, string>> | undefined
@@ -102,7 +104,7 @@ export const layerCatalogue = (
 
       const apply = Effect.fn("Catalogue.apply")(function* (
         text: string,
-        { dryRun = false, keySha256 = {} }: ApplyOptions = {},
+        { dryRun = false, keySha256 = {}, mint = true }: ApplyOptions = {},
       ) {
         const loaded = yield* Effect.fromResult(loadCatalogue(text)).pipe(
           Effect.mapError((issues) => new CatalogueRefused({ issues })),
@@ -110,13 +112,19 @@ export const layerCatalogue = (
         const { document, encoded: after } = loaded
         yield* refresh
         const changes = diffCatalogues(encoded, after)
-        const keys = yield* planKeys(sql, loaded, (ref) => {
-          const digest = keySha256[ref]
-          if (digest !== undefined) return Buffer.from(digest, "hex")
-          const secret = resolveSecret(ref)
-          return secret === undefined ? undefined : sha256(secret)
-        })
-        const warnings = [...missingCredentials(document, resolveSecret), ...notEnforced(document)]
+        const keys = yield* planKeys(
+          sql,
+          loaded,
+          (ref) => {
+            const digest = keySha256[ref]
+            if (digest !== undefined) return Buffer.from(digest, "hex")
+            const secret = resolveSecret(ref)
+            return secret === undefined ? undefined : sha256(secret)
+          },
+          mint,
+        )
+        const waiting = mint ? [] : waitingKeys(document, keys)
+        const warnings = [...waiting, ...missingCredentials(document, resolveSecret), ...notEnforced(document)]
         if (dryRun) return { revision: snapshot.revision, changes, minted: [], credited: [], warnings }
         const credited = yield* sql.withTransaction(
           Effect.gen(function* () {
@@ -165,18 +173,20 @@ const planKeys = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   { document, lineOf }: LoadedCatalogue,
   digestOf: (ref: string) => Buffer | undefined,
+  mint: boolean,
 ) {
   const rows = yield* sql<{ id: string }>`select id from app_keys where status <> 'revoked'`
   const existing = new Set(rows.map(({ id }) => id))
   const issues: Array<CatalogueIssue> = []
-  const keys = (document.keys ?? []).map((key, at): PlannedKey => {
+  const keys = (document.keys ?? []).flatMap((key, at): ReadonlyArray<PlannedKey> => {
+    if (key.secret === undefined && !existing.has(key.id) && !mint) return []
     const given = key.secret === undefined ? undefined : digestOf(key.secret)
     if (key.secret !== undefined && given === undefined) {
       const line = lineOf(["keys", at, "secret"])
       issues.push({ path: `keys[${at}].secret`, line, message: `there is no secret at ${key.secret}` })
     }
     const minted = key.secret === undefined && !existing.has(key.id) ? mintSecret("wk") : undefined
-    return {
+    const planned: PlannedKey = {
       id: key.id,
       appId: key.app,
       hash: given ?? (minted === undefined ? undefined : sha256(minted)),
@@ -185,9 +195,15 @@ const planKeys = Effect.fnUntraced(function* (
       status: key.disabled === true ? "disabled" : "active",
       expiresAt: key.expiresAt ?? null,
     }
+    return [planned]
   })
   return issues.length > 0 ? yield* new CatalogueRefused({ issues }) : keys
 })
+
+const waitingKeys = (document: CatalogueDocument, planned: ReadonlyArray<PlannedKey>): ReadonlyArray<string> =>
+  (document.keys ?? [])
+    .filter(({ id }) => !planned.some((key) => key.id === id))
+    .map(({ id }) => `${id} has no secret: apply the file with \`weir apply\` to be told a minted one`)
 
 const missingCredentials = (
   document: CatalogueDocument,

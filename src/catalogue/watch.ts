@@ -13,8 +13,8 @@ export const applyAndWatch = (
 ): Effect.Effect<void, CatalogueRefused | StoreUnavailable, Catalogue | Scope.Scope> =>
   Effect.gen(function* () {
     const catalogue = yield* Catalogue
-    const apply = Effect.flatMap(read(file), (text) => catalogue.apply(text)).pipe(
-      Effect.tap(({ changes, minted, warnings }) => report(file, changes.length, minted, warnings)),
+    const apply = Effect.flatMap(read(file), (text) => catalogue.apply(text, { mint: false })).pipe(
+      Effect.tap(({ changes, warnings }) => report(file, changes.length, warnings)),
     )
     // Watched before it is first read, so that no change is missed.
     const changes = yield* watchFile(file)
@@ -46,21 +46,11 @@ const watchFile = Effect.fnUntraced(function* (file: string) {
   return changes
 })
 
-const report = (
-  file: string,
-  changes: number,
-  minted: ReadonlyArray<{ readonly keyId: string }>,
-  warnings: ReadonlyArray<string>,
-) =>
-  Effect.gen(function* () {
-    yield* Effect.logInfo("A catalogue was applied", { file, changes })
-    for (const warning of warnings) yield* Effect.logWarning(warning)
-    for (const { keyId } of minted) {
-      yield* Effect.logWarning(
-        `${keyId} has no secret in the file; apply it with \`weir apply\` to be told the minted one`,
-      )
-    }
-  })
+const report = (file: string, changes: number, warnings: ReadonlyArray<string>) =>
+  Effect.andThen(
+    Effect.logInfo("A catalogue was applied", { file, changes }),
+    Effect.forEach(warnings, (warning) => Effect.logWarning(warning), { discard: true }),
+  )
 
 /** A refusal in lines of `file:line: path: message`. */
 export const describeRefusal = (file: string, error: CatalogueRefused | StoreUnavailable): string =>

@@ -71,6 +71,15 @@ describe("POST /v1/admin/catalogue", () => {
     await eventually(async () => (await exchange(hello, "key_minted", secret)).status === 401)
   })
 
+  it("does not mint where nobody is told: the key waits, and is minted for who applies it next", async () => {
+    const waiting = testCatalogue(urls, ids).replace("\nkeys:\n", `\nkeys:\n  - { id: key_waiting, app: ${ids.app} }\n`)
+    const applied = await Effect.runPromise(gateway().catalogue.apply(waiting, { mint: false }))
+    expect(applied.minted).toEqual([])
+    expect(applied.warnings.join()).toContain("key_waiting has no secret")
+    expect(await (await apply(waiting)).json()).toMatchObject({ minted: [{ keyId: "key_waiting" }] })
+    await apply(testCatalogue(urls, ids))
+  })
+
   it("editing and re-applying takes effect at once and drops no stream", async () => {
     gateway().vendor.script(answering({ words: ["a", "b", "c", "d"], inTokens: 1, outTokens: 4 }, 100))
     const streaming = exchange({ ...hello, stream: true })
