@@ -20,12 +20,30 @@ create table holds (
   attempt integer not null,
   amount numeric(30, 10) not null check (amount >= 0),
   state text not null default 'held' check (state in ('held', 'settled', 'released')),
-  cost numeric(30, 10),
+  cost numeric(30, 10) not null default 0,
+  -- The node that opened the hold renews the lease while it lives; checkpoint is what it would settle now.
+  lease_until timestamptz not null,
+  checkpoint jsonb,
+  -- Closed by a reaper for a node that was thought dead; if that node comes back with the truth, it is corrected.
+  reaped boolean not null default false,
+  -- Tokens of the daily quota: reserved while held, used once settled.
+  quota_day date not null,
+  quota_tokens bigint not null,
+  tokens bigint not null default 0,
   opened_at timestamptz not null default now(),
   closed_at timestamptz,
   unique (org_id, key_id, request_id, attempt)
 );
-create index holds_open on holds (opened_at) where state = 'held';
+create index holds_open on holds (lease_until) where state = 'held';
+
+-- Tokens by org and day; days change at midnight UTC+8.
+create table quota_days (
+  org_id text not null,
+  day date not null,
+  used bigint not null default 0,
+  reserved bigint not null default 0 check (reserved >= 0),
+  primary key (org_id, day)
+);
 
 create table entries (
   id bigint generated always as identity primary key,
@@ -92,30 +110,44 @@ begin
   return true;
 end $fn$;
 
+create function quota_today() returns date language sql stable as
+  $fn$ select ((now() at time zone 'UTC') + interval '8 hours')::date $fn$;
+
 -- Reserves for many exchanges in one round trip and one commit. Accounts are locked in one order; then the items are
--- judged one by one, each for itself, and what was granted is written as sets. Outcomes: held | insufficient |
--- duplicate (the caller's request id is already in the ledger, running or billed). Asking again with the same ref gives
--- the same answer.
+-- judged one by one, each for itself, and what was granted is written as sets. Outcomes: held | quota (used tells how
+-- much of the day is taken) | insufficient | duplicate (the caller's request id is already in the ledger, running or
+-- billed). Asking again with the same ref gives the same answer.
 create function ledger_hold(items jsonb)
-returns table (item integer, outcome text, balance numeric) language plpgsql as $fn$
+returns table (item integer, outcome text, balance numeric, used bigint) language plpgsql as $fn$
 declare
   r record;
   account text := '';
+  org text := '';
   free numeric;
+  taken bigint;
   granted integer[] := '{}';
+  today date := quota_today();
 begin
+  insert into quota_days (org_id, day)
+    select distinct x.org_id, today from jsonb_to_recordset(items) as x(org_id text) order by 1
+    on conflict do nothing;
   perform 1 from balances b
     where (b.org_id, b.currency) in (
       select x.org_id, x.currency from jsonb_to_recordset(items) as x(org_id text, currency text))
     order by b.org_id, b.currency for update;
+  perform 1 from quota_days q
+    where q.day = today and q.org_id in (select x.org_id from jsonb_to_recordset(items) as x(org_id text))
+    order by q.org_id for update;
   for r in
-    select x.*, b.available, h.tries, h.taken, h.mine,
+    select x.*, b.available, h.running, h.mine, q.used + q.reserved as spent,
       row_number() over (partition by x.org_id, x.key_id, x.request_id order by x.item) > 1 as twin
     from jsonb_to_recordset(items) as x(
-      item integer, ref text, org_id text, currency text, key_id text, request_id text, amount numeric)
+      item integer, ref text, org_id text, currency text, key_id text, request_id text, amount numeric,
+      quota_tokens bigint, quota_limit bigint)
     left join balances b on b.org_id = x.org_id and b.currency = x.currency
+    join quota_days q on q.org_id = x.org_id and q.day = today
     cross join lateral (
-      select count(*) as tries, bool_or(k.state <> 'released') as taken, bool_or(k.ref = x.ref) as mine from holds k
+      select bool_or(k.state <> 'released') as running, bool_or(k.ref = x.ref) as mine from holds k
       where k.org_id = x.org_id and k.key_id = x.key_id and k.request_id = x.request_id) h
     order by x.org_id, x.currency, x.item
   loop
@@ -123,16 +155,24 @@ begin
       account := r.org_id || ' ' || r.currency;
       free := coalesce(r.available, 0);
     end if;
+    if org <> r.org_id then
+      org := r.org_id;
+      taken := r.spent;
+    end if;
     item := r.item;
+    used := taken;
     if r.mine then
       outcome := 'held';
-    elsif r.taken or r.twin then
+    elsif r.running or r.twin then
       outcome := 'duplicate';
+    elsif taken + r.quota_tokens > r.quota_limit then
+      outcome := 'quota';
     elsif r.available is null or free < r.amount then
       outcome := 'insufficient';
     else
       outcome := 'held';
       free := free - r.amount;
+      taken := taken + r.quota_tokens;
       granted := granted || r.item;
     end if;
     balance := free;
@@ -140,18 +180,23 @@ begin
   end loop;
 
   with new as (
-    insert into holds (ref, org_id, currency, key_id, request_id, attempt, amount)
+    insert into holds (ref, org_id, currency, key_id, request_id, attempt, amount, lease_until, quota_day, quota_tokens)
     select x.ref, x.org_id, x.currency, x.key_id, x.request_id,
       1 + (select count(*) from holds k
-        where k.org_id = x.org_id and k.key_id = x.key_id and k.request_id = x.request_id), x.amount
-    from jsonb_to_recordset(items) as x(
-      item integer, ref text, org_id text, currency text, key_id text, request_id text, amount numeric)
+        where k.org_id = x.org_id and k.key_id = x.key_id and k.request_id = x.request_id), x.amount,
+      now() + x.lease_ms * interval '1 millisecond', today, x.quota_tokens
+    from jsonb_to_recordset(items) as x(item integer, ref text, org_id text, currency text, key_id text,
+      request_id text, amount numeric, lease_ms integer, quota_tokens bigint)
     where x.item = any(granted)
     returning holds.*
   ), moved as (
     update balances b set available = b.available - s.amount, held = b.held + s.amount
     from (select new.org_id, new.currency, sum(new.amount) as amount from new group by 1, 2) s
     where b.org_id = s.org_id and b.currency = s.currency
+  ), reserved as (
+    update quota_days q set reserved = q.reserved + s.tokens
+    from (select new.org_id, sum(new.quota_tokens) as tokens from new group by 1) s
+    where q.org_id = s.org_id and q.day = today
   )
   insert into entries (org_id, currency, account, amount, kind, ref)
   select new.org_id, new.currency, e.account, e.amount, 'hold', new.ref
@@ -159,8 +204,8 @@ begin
 end $fn$;
 
 -- Closes holds in one round trip and one commit: settled at a cost with a usage record, or released where usage is
--- null. Closing again changes nothing. Outcomes: settled | released | unknown (there is no such hold); the balance is
--- the account's at this commit.
+-- null. Closing again changes nothing, but for a hold that a reaper closed: its node knows better. Outcomes: settled |
+-- released | unknown (there is no such hold); the balance is the account's at this commit.
 create function ledger_close(items jsonb)
 returns table (item integer, outcome text, balance numeric) language plpgsql as $fn$
 begin
@@ -169,30 +214,53 @@ begin
       select h.org_id, h.currency from holds h
       join jsonb_to_recordset(items) as x(ref text) on x.ref = h.ref)
     order by b.org_id, b.currency for update;
+  perform 1 from holds h
+    where h.ref in (select x.ref from jsonb_to_recordset(items) as x(ref text))
+    order by h.ref for update;
+  delete from usage_records u using jsonb_to_recordset(items) as x(ref text, reaper boolean), holds h
+    where u.ref = x.ref and h.ref = x.ref and h.reaped and not coalesce(x.reaper, false);
 
   with closing as (
-    select distinct on (x.ref) x.ref, x.cost, x.usage
-    from jsonb_to_recordset(items) as x(item integer, ref text, cost numeric, usage jsonb)
+    select distinct on (x.ref) x.ref, x.cost, x.usage, coalesce(x.reaper, false) as reaper
+    from jsonb_to_recordset(items) as x(item integer, ref text, cost numeric, usage jsonb, reaper boolean)
     order by x.ref, x.item
   ), closed as (
     update holds h set
       state = case when c.usage is null then 'released' else 'settled' end,
       cost = case when c.usage is null then 0 else c.cost end,
+      tokens = case when c.usage is null then 0 else (c.usage ->> 'in_tokens')::bigint
+        + (c.usage ->> 'out_tokens')::bigint + (c.usage ->> 'cache_read_tokens')::bigint
+        + (c.usage ->> 'cache_write_tokens')::bigint end,
+      reaped = c.reaper,
       closed_at = now()
-    from closing c where h.ref = c.ref and h.state = 'held'
-    returning h.*, c.usage
+    from closing c join holds old on old.ref = c.ref
+    where h.ref = c.ref
+      and case when c.reaper then old.state = 'held' and old.lease_until < now()
+        else old.state = 'held' or old.reaped end
+    returning h.*, c.usage, old.cost as old_cost, old.tokens as old_tokens,
+      case when old.state = 'held' then old.amount else 0 end as unheld,
+      case when old.state = 'held' then old.quota_tokens else 0 end as unreserved
   ), moved as (
-    update balances b set available = b.available + s.back, held = b.held - s.held
+    update balances b set available = b.available + s.back, held = b.held - s.unheld
     from (
-      select closed.org_id, closed.currency, sum(closed.amount - closed.cost) as back, sum(closed.amount) as held
+      select closed.org_id, closed.currency, sum(closed.unheld) as unheld,
+        sum(closed.unheld + closed.old_cost - closed.cost) as back
       from closed group by 1, 2) s
     where b.org_id = s.org_id and b.currency = s.currency
+  ), counted as (
+    update quota_days q set used = q.used + s.used, reserved = q.reserved - s.unreserved
+    from (
+      select closed.org_id, closed.quota_day, sum(closed.unreserved) as unreserved,
+        sum(closed.tokens - closed.old_tokens) as used
+      from closed group by 1, 2) s
+    where q.org_id = s.org_id and q.day = s.quota_day
   ), booked as (
     insert into entries (org_id, currency, account, amount, kind, ref)
     select closed.org_id, closed.currency, e.account, e.amount,
       case when closed.usage is null then 'release' else 'settle' end, closed.ref
     from closed cross join lateral (values
-      ('held', -closed.amount), ('available', closed.amount - closed.cost), ('revenue', closed.cost)) as e(account, amount)
+      ('held', -closed.unheld), ('available', closed.unheld + closed.old_cost - closed.cost),
+      ('revenue', closed.cost - closed.old_cost)) as e(account, amount)
     where e.amount <> 0
   )
   insert into usage_records (ref, org_id, app_id, key_id, request_id, session_id, purpose, model, vendor,
@@ -211,4 +279,39 @@ begin
     from jsonb_to_recordset(items) as x(item integer, ref text)
     left join holds h on h.ref = x.ref
     left join balances b on b.org_id = h.org_id and b.currency = h.currency;
+end $fn$;
+
+-- Renews the leases of running exchanges, and keeps what each would settle if its node died now (usage null: nothing).
+create function ledger_renew(items jsonb) returns integer language plpgsql as $fn$
+declare
+  renewed integer;
+begin
+  perform 1 from holds h
+    where h.ref in (select x.ref from jsonb_to_recordset(items) as x(ref text))
+    order by h.ref for update;
+  update holds h set lease_until = now() + x.lease_ms * interval '1 millisecond',
+    checkpoint = case when x.usage is null then null else jsonb_build_object('cost', x.cost, 'usage', x.usage) end
+  from jsonb_to_recordset(items) as x(ref text, lease_ms integer, cost numeric, usage jsonb)
+  where h.ref = x.ref and h.state = 'held';
+  get diagnostics renewed = row_count;
+  return renewed;
+end $fn$;
+
+-- Closes what dead nodes left, at its last checkpoint. Nodes may reap at once: each hold is closed by one of them.
+create function ledger_reap(most integer)
+returns table (ref text, outcome text) language plpgsql as $fn$
+declare
+  dead jsonb;
+begin
+  select jsonb_agg(jsonb_build_object('item', d.place, 'ref', d.ref, 'cost', coalesce(d.checkpoint ->> 'cost', '0'),
+    'usage', d.checkpoint -> 'usage', 'reaper', true)) into dead
+  from (
+    select h.ref, h.checkpoint, row_number() over () - 1 as place from holds h
+    where h.state = 'held' and h.lease_until < now() order by h.lease_until limit most) d;
+  if dead is null then
+    return;
+  end if;
+  return query
+    select x.ref, c.outcome from ledger_close(dead) c
+    join jsonb_to_recordset(dead) as x(item integer, ref text) on x.item = c.item;
 end $fn$;

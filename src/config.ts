@@ -77,6 +77,12 @@ const variables = {
   drainGoneMs: millis("SVC_DRAIN_GONE_MS", 30_000),
   /** How long running exchanges may go on after SIGTERM. */
   drainTimeoutMs: millis("SVC_DRAIN_TIMEOUT_MS", 30_000),
+  /** How long a hold or a claim outlives a node that was killed; another node then settles it. */
+  leaseMs: millis("SVC_LEASE_MS", 60_000),
+  /** How often leases are renewed, with what each exchange would settle now; well below the lease. */
+  checkpointMs: millis("SVC_CHECKPOINT_MS", 5000),
+  /** How long a settlement is tried before it goes to the journal, under the data folder. */
+  settlePatienceMs: millis("SVC_SETTLE_PATIENCE_MS", 10_000),
   /** How long finished results are kept for replay. */
   idempotencyTtlS: Config.Int("SVC_IDEMPOTENCY_TTL_S").pipe(Config.withDefault(86_400)),
   /** How long a known key keeps working while the database does not answer. */

@@ -1,5 +1,7 @@
 /** Which implementation of each service a configuration asks for; `main.ts` runs them, tests take them as they are. */
 
+import { mkdtempSync } from "node:fs"
+import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Duration, Effect, Layer } from "effect"
 import { layerMemory } from "./admission/gate-memory.ts"
@@ -10,6 +12,7 @@ import { Exchanges } from "./exchange/exchange.ts"
 import { Draining } from "./http/draining.ts"
 import { layerAppKeys } from "./identity/app-keys.ts"
 import { layerLedger } from "./money/ledger.ts"
+import { layerSettler } from "./money/settler.ts"
 import { layerDatabase } from "./store/database.ts"
 import { layerRedis } from "./store/redis.ts"
 import { VendorClient } from "./vendor/client.ts"
@@ -38,6 +41,15 @@ const ledger = Layer.unwrap(
   Effect.map(WeirConfig, ({ databaseDeadlineMs }) => layerLedger({ deadline: Duration.millis(databaseDeadlineMs) })),
 )
 
+const settler = Layer.unwrap(
+  Effect.map(WeirConfig, ({ dataDir, settlePatienceMs }) =>
+    layerSettler({
+      folder: join(dataDir === ":memory:" ? mkdtempSync(join(tmpdir(), "weir-")) : dataDir, "journal"),
+      patienceMs: settlePatienceMs,
+    }),
+  ),
+)
+
 const catalogue = Layer.unwrap(
   Effect.map(WeirConfig, ({ databaseDeadlineMs }) =>
     layerCatalogue({ deadline: Duration.millis(databaseDeadlineMs), refreshEvery: "2 seconds" }),
@@ -52,6 +64,7 @@ const appKeys = Layer.unwrap(
 
 /** Everything below HTTP. */
 export const layerServices = Exchanges.layer.pipe(
+  Layer.provideMerge(settler),
   Layer.provideMerge(Layer.mergeAll(gate, ledger, appKeys, VendorClient.layer, Draining.layer)),
   Layer.provideMerge(catalogue),
   Layer.provideMerge(layerMigratedDatabase),

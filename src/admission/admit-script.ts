@@ -57,3 +57,9 @@ export const withdrawScript = `
 if redis.call('HGET', KEYS[1], 'state') == 'in_progress' then redis.call('DEL', KEYS[1]) end
 return 1
 `
+
+/** Keeps a record that is still in progress. ARGV: the lease. */
+export const renewScript = `
+if redis.call('HGET', KEYS[1], 'state') == 'in_progress' then redis.call('PEXPIRE', KEYS[1], ARGV[1]) end
+return 1
+`

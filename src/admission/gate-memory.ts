@@ -46,6 +46,7 @@ export const layerMemory = (options: GateOptions): Layer.Layer<Gate> =>
         complete: (registration, payloadHash, snapshot) =>
           Effect.sync(() => gate.complete(registration, payloadHash, snapshot)),
         withdraw: (registration) => Effect.sync(() => gate.withdraw(registration)),
+        renew: (registrations, leaseMs) => Effect.sync(() => gate.renew(registrations, leaseMs)),
         ping: Effect.void,
       })
     }),
@@ -95,6 +96,14 @@ class MemoryGate {
   withdraw(registration: Registration): void {
     const key = recordKey(registration)
     if (this.#records.get(key)?.state === "in_progress") this.#forget(key)
+  }
+
+  renew(registrations: ReadonlyArray<Registration>, leaseMs: number): void {
+    const expiresAt = this.#clock.currentTimeMillisUnsafe() + leaseMs
+    for (const key of registrations.map(recordKey)) {
+      const record = this.#records.get(key)
+      if (record?.state === "in_progress") this.#records.set(key, { ...record, expiresAt })
+    }
   }
 
   sweep(): void {

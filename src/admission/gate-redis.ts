@@ -2,7 +2,7 @@
 import { Effect, Layer, Schema } from "effect"
 import { makeScript, Redis } from "../store/redis.ts"
 import { StoreUnavailable } from "../store/unavailable.ts"
-import { admitScript, completeScript, withdrawScript } from "./admit-script.ts"
+import { admitScript, completeScript, renewScript, withdrawScript } from "./admit-script.ts"
 import {
   type Admission,
   type AdmissionError,
@@ -20,6 +20,7 @@ import {
 
 const admit = makeScript(admitScript)
 const complete = makeScript(completeScript)
+const renew = makeScript(renewScript)
 const withdraw = makeScript(withdrawScript)
 
 const SnapshotJson = Schema.fromJsonString(Snapshot)
@@ -50,6 +51,11 @@ export const layerRedisGate = (options: GateOptions): Layer.Layer<Gate, never, R
             ),
           ),
         withdraw: (registration) => Effect.asVoid(redis.run(withdraw, [recordKey(registration)], [])),
+        renew: (registrations, leaseMs) =>
+          Effect.forEach(registrations, (registration) => redis.run(renew, [recordKey(registration)], [leaseMs]), {
+            concurrency: 64,
+            discard: true,
+          }),
         ping: redis.ping,
       })
     }),

@@ -72,6 +72,11 @@ export class Gate extends Context.Service<
     ) => Effect.Effect<void, StoreUnavailable>
     /** The exchange came to nothing: the same key may be used again. */
     readonly withdraw: (registration: Registration) => Effect.Effect<void, StoreUnavailable>
+    /** Keeps claims that are in progress for another lease. */
+    readonly renew: (
+      registrations: ReadonlyArray<Registration>,
+      leaseMs: number,
+    ) => Effect.Effect<void, StoreUnavailable>
     /** Whether the store answers. */
     readonly ping: Effect.Effect<void, StoreUnavailable>
   }

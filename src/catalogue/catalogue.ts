@@ -219,8 +219,8 @@ const missingCredentials = (
 const notEnforced = (document: CatalogueDocument): ReadonlyArray<string> => [
   ...(document.policies ?? []).map(({ id }) => `policy ${id} is not enforced by this version`),
   ...(document.plans ?? [])
-    .filter((plan) => plan.dailyTokens !== undefined || plan.concurrency !== undefined)
-    .map(({ id }) => `plan ${id}: dailyTokens and concurrency are not enforced by this version`),
+    .filter((plan) => plan.concurrency !== undefined)
+    .map(({ id }) => `plan ${id}: concurrency is not enforced by this version`),
   ...(document.searchProviders ?? []).map(({ id }) => `search provider ${id} is not served by this version`),
 ]
 

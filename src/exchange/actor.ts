@@ -12,7 +12,6 @@ import type { ClientLink } from "./client-link.ts"
 import { type DecodedExchange, decodeExchange } from "./decode.ts"
 import { type ActorServices, type ExchangeCall, Flight, type RegisteredExchange } from "./flight.ts"
 import { inProgressReply, replayedReply } from "./replies.ts"
-import { resolveTimeouts } from "./tiers.ts"
 
 const keyWindowMs = 60_000
 
@@ -29,7 +28,7 @@ export const runExchange = (services: ActorServices, call: ExchangeCall, link: C
       register: registration && {
         requestId: registration.requestId,
         payloadHash: registration.payloadHash,
-        leaseMs: registrationLeaseMs(services),
+        leaseMs: services.config.leaseMs,
       },
     })
     const { request } = yield* Effect.fromResult(decoded)
@@ -73,15 +72,3 @@ const rateWindows = ({ keyId, app, plan }: AppPrincipal): ReadonlyArray<RateWind
     ? []
     : [{ bucket: `app:${app.id}`, limit: app.quota.rpm, windowMs: keyWindowMs, scope: "app" as const }]),
 ]
-
-/** A claim outlives the longest exchange by a little. */
-const registrationLeaseMs = ({ config, catalogue }: ActorServices): number => {
-  const profile = catalogue.current().timeouts(config.env)
-  const { total } = resolveTimeouts({
-    profile,
-    variables: config.upstreamTimeouts,
-    vendor: undefined,
-    model: undefined,
-  })
-  return total + 60_000
-}

@@ -5,11 +5,13 @@ import { Gate } from "../admission/gate.ts"
 import { Catalogue } from "../catalogue/catalogue.ts"
 import { WeirConfig } from "../config.ts"
 import { Ledger } from "../money/ledger.ts"
+import { Settler } from "../money/settler.ts"
 import { recordOpenExchanges, withRequestId } from "../telemetry.ts"
 import { VendorClient } from "../vendor/client.ts"
 import { runExchange } from "./actor.ts"
 import { ClientLink } from "./client-link.ts"
 import type { ActorServices, ExchangeCall } from "./flight.ts"
+import { keepLeases } from "./leases.ts"
 
 export class Exchanges extends Context.Service<
   Exchanges,
@@ -28,7 +30,9 @@ export class Exchanges extends Context.Service<
         catalogue: yield* Catalogue,
         gate: yield* Gate,
         ledger: yield* Ledger,
+        settler: yield* Settler,
         client: yield* VendorClient,
+        leased: new Set(),
         context: yield* Effect.context<never>(),
       }
       const clock = yield* Clock.Clock
@@ -40,6 +44,8 @@ export class Exchanges extends Context.Service<
         open += change
         recordOpenExchanges(services.context, open)
       }
+      const { config, leased, ...stores } = services
+      yield* keepLeases({ ...stores, running: leased, leaseMs: config.leaseMs, checkpointMs: config.checkpointMs })
       const drain = FiberMap.awaitEmpty(running).pipe(
         Effect.timeoutOrElse({
           duration: services.config.drainTimeoutMs,

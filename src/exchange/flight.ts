@@ -2,14 +2,16 @@
  * An admitted exchange on its way: plan → hold → vendor → settle → idempotency record → last event. Whatever is
  * reserved is settled or given back here, however the exchange ends.
  */
-import { Clock, type Context, Effect, Result, Schedule } from "effect"
+import { Clock, type Context, Effect } from "effect"
 import type { Gate, Registration, Snapshot } from "../admission/gate.ts"
 import type { Catalogue } from "../catalogue/catalogue.ts"
 import type { ModelTarget } from "../catalogue/snapshot.ts"
 import type { WeirConfig } from "../config.ts"
 import type { AppPrincipal } from "../identity/app-keys.ts"
-import type { Ledger } from "../money/ledger.ts"
+import type { Amount } from "../money/amount.ts"
+import type { Ledger, Settlement, UsageRecord } from "../money/ledger.ts"
 import { type Charge, priceUsage } from "../money/pricing.ts"
+import type { Settler } from "../money/settler.ts"
 import { errorBody, type ServiceError, serviceError } from "../protocol/error.ts"
 import { protocolLabel, type WarnEvent } from "../protocol/event.ts"
 import type { ExchangeRequest, Stop } from "../protocol/exchange.ts"
@@ -21,6 +23,7 @@ import { type Bill, makeBill } from "./bill.ts"
 import type { ClientLink } from "./client-link.ts"
 import { type Conversation, converse } from "./conversation.ts"
 import { brokenBy, ClientGone, type Ending, emptyReply, errorOf } from "./ending.ts"
+import type { Leased } from "./leases.ts"
 import { makePlan, type Plan } from "./plan.ts"
 import { completedReply, usageOf } from "./replies.ts"
 import { silence } from "./silence.ts"
@@ -32,7 +35,10 @@ export interface ActorServices {
   readonly catalogue: Catalogue["Service"]
   readonly gate: Gate["Service"]
   readonly ledger: Ledger["Service"]
+  readonly settler: Settler["Service"]
   readonly client: VendorClient["Service"]
+  /** Exchanges that hold something; their leases are renewed. */
+  readonly leased: Set<Leased>
   /** For metrics, which are counted outside effects. */
   readonly context: Context.Context<never>
 }
@@ -50,8 +56,17 @@ export interface RegisteredExchange extends Registration {
 
 /** Results larger than this are not kept for replay. */
 const maxSnapshotBytes = 256 * 1024
-/** How long a settlement is tried before the exchange is told to have failed. */
-const settleWithin = "10 seconds"
+
+const settlementDeferred: WarnEvent = {
+  code: "settlement_deferred",
+  message: "The settlement is kept and lands later; the balance is as this gateway knows it",
+}
+
+interface Due {
+  readonly bill: Bill
+  readonly charge: Charge
+  readonly settlement: Settlement
+}
 
 /** An admitted exchange on its way. */
 export class Flight {
@@ -91,17 +106,22 @@ export class Flight {
       const { caller, requestId } = this.#call
       yield* Effect.uninterruptibleMask((restore) =>
         Effect.gen({ self: this }, function* () {
-          yield* this.#services.ledger.hold({
+          const balance = yield* this.#services.ledger.hold({
             ref: requestId,
             orgId: caller.org.id,
             currency: plan.price.currency,
             keyId: caller.keyId,
             requestId: this.#registration?.requestId ?? requestId,
             amount: plan.holdAmount,
+            leaseMs: this.#services.config.leaseMs,
+            quota: { tokens: plan.promptTokens + plan.vendorRequest.maxTokens, limit: caller.plan?.dailyTokens },
           })
           const conversation = this.#conversation(plan)
+          const leased = this.#leased(conversation)
+          this.#services.leased.add(leased)
           const ending = yield* Effect.exit(restore(this.#converse(conversation)))
-          yield* this.#land(plan, conversation, ending)
+          yield* this.#land(conversation, balance, ending)
+          this.#services.leased.delete(leased)
           yield* restore(this.#linger())
         }),
       )
@@ -194,35 +214,58 @@ export class Flight {
     return Effect.forever(beat)
   }
 
-  /** Settles or releases, then says the last word. */
+  /** Settles or releases, then says the last word. @param balance what the hold left */
   readonly #land = Effect.fnUntraced(
-    function* (this: Flight, plan: Plan, conversation: Conversation, ending: Ending): Effect.fn.Return<void> {
-      const bill = makeBill(this.#tally, brokenBy(ending), plan.promptTokens)
+    function* (this: Flight, conversation: Conversation, balance: Amount, ending: Ending): Effect.fn.Return<void> {
+      const { plan } = conversation
       const error = errorOf(ending)
-      if (bill === undefined) return yield* this.#abandon(error ?? emptyReply())
-      const charge = priceUsage(plan.price, bill.counts)
-      const settled = yield* Effect.result(this.#settle(plan, conversation, bill, charge, error))
-      if (Result.isFailure(settled)) return yield* this.#fail(settled.failure)
-      const usage = usageOf(bill, charge, settled.success, plan.price.currency)
+      const due = this.#due(conversation, brokenBy(ending), error === undefined ? this.#stop : "interrupted")
+      if (due === undefined) return yield* this.#abandon(error ?? emptyReply())
+      const { bill, charge, settlement } = due
+      const settled = yield* this.#services.settler.settle(settlement)
+      if (settled._tag === "Deferred") this.#warn(settlementDeferred)
+      const left = settled._tag === "Landed" ? settled.balance : balance + plan.holdAmount - charge.cost
+      const usage = usageOf(bill, charge, left, plan.price.currency)
       return error === undefined ? yield* this.#conclude(usage) : yield* this.#breakOff(usage, error)
     }.bind(this),
   )
 
-  #settle(plan: Plan, conversation: Conversation, bill: Bill, charge: Charge, error: ServiceError | undefined) {
+  /** What the exchange owes as far as it has come; undefined where it owes nothing. */
+  #due(conversation: Conversation, broken: ReturnType<typeof brokenBy>, stop: Stop): Due | undefined {
+    const { plan, target } = conversation
+    const bill = makeBill(this.#tally, broken, plan.promptTokens)
+    if (bill === undefined) return undefined
+    const charge = priceUsage(plan.price, bill.counts)
     const { requestId, caller } = this.#call
-    return this.#services.ledger
-      .settle(requestId, charge.cost, {
-        appId: caller.app.id,
-        sessionId: this.#request.meta?.sessionId,
-        purpose: this.#request.meta?.purpose ?? "exchange",
-        model: this.#request.model,
-        vendor: conversation.target?.vendor.id ?? plan.entry.targets[0]?.vendor.id ?? "",
-        counts: bill.counts,
-        estimatedReason: bill.estimatedReason,
-        stop: error === undefined ? this.#stop : "interrupted",
-        cacheNetSaving: charge.cacheNetSaving,
-      })
-      .pipe(untilSettled)
+    const record: UsageRecord = {
+      appId: caller.app.id,
+      sessionId: this.#request.meta?.sessionId,
+      purpose: this.#request.meta?.purpose ?? "exchange",
+      model: this.#request.model,
+      vendor: target?.vendor.id ?? "",
+      counts: bill.counts,
+      estimatedReason: bill.estimatedReason,
+      stop,
+      cacheNetSaving: charge.cacheNetSaving,
+    }
+    return { bill, charge, settlement: { ref: requestId, cost: charge.cost, record } }
+  }
+
+  /** What another node needs, should this one die. */
+  #leased(conversation: Conversation): Leased {
+    return {
+      registration: this.#registration,
+      checkpoint: () => ({
+        ref: this.#call.requestId,
+        settlement: this.#due(conversation, "gateway_lost", "interrupted")?.settlement,
+      }),
+    }
+  }
+
+  /** A warning that comes after the stream has opened, or goes into the header of a whole reply. */
+  #warn(warning: WarnEvent): void {
+    this.#warnings.push(warning)
+    if (this.#link.isStreaming) this.#link.write(this.#link.events.warn(warning))
   }
 
   get #stop(): Stop {
@@ -232,10 +275,7 @@ export class Flight {
   /** Nothing is billed: the hold is given back and the idempotency key is free again. */
   readonly #abandon = Effect.fnUntraced(
     function* (this: Flight, error: ServiceError): Effect.fn.Return<void> {
-      yield* this.#services.ledger.release(this.#call.requestId).pipe(
-        untilSettled,
-        Effect.catch((cause) => Effect.logError("A hold could not be released", cause)),
-      )
+      yield* this.#services.settler.release(this.#call.requestId)
       yield* this.#fail(error)
     }.bind(this),
   )
@@ -316,10 +356,6 @@ export class Flight {
     return Effect.raceAllFirst([gone, queue.drained, Effect.andThen(stalled, Effect.sync(cut))])
   }
 }
-
-/** Money must land: tried again and again for a while. */
-const untilSettled = <A>(effect: Effect.Effect<A, StoreUnavailable>): Effect.Effect<A, StoreUnavailable> =>
-  Effect.retry(effect, Schedule.exponential("50 millis").pipe(Schedule.upTo({ duration: settleWithin })))
 
 /** Handles come from callers: only known ones may become label values. */
 const modelLabel = ({ catalogue }: ActorServices, handle: string): string =>

@@ -5,7 +5,7 @@
  * concurrent settlements too: one round trip and one commit for many.
  * Source: interface.md "Fail-closed billing", exchange rules 1, 2 and 7.
  */
-import { Context, type Duration, Effect, Layer, Schedule } from "effect"
+import { Array as Arr, Clock, Context, type Duration, Effect, Layer, Schedule } from "effect"
 import { SqlClient, SqlError } from "effect/sql"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 import type { EstimatedReason } from "../protocol/usage.ts"
@@ -24,6 +24,23 @@ export interface HoldRequest {
   /** The caller's idempotency key; `ref` again where it gave none. */
   readonly requestId: string
   readonly amount: Amount
+  /** How long the hold stands without being renewed. */
+  readonly leaseMs: number
+  /** Tokens that the exchange may use of the org's day, and how many a day has; undefined has no end. */
+  readonly quota: { readonly tokens: number; readonly limit: number | undefined }
+}
+
+/** A cost with the record of what it is for. */
+export interface Settlement {
+  readonly ref: string
+  readonly cost: Amount
+  readonly record: UsageRecord
+}
+
+/** A running exchange: its lease is renewed, and what it would settle now is kept. */
+export interface Checkpoint {
+  readonly ref: string
+  readonly settlement: Omit<Settlement, "ref"> | undefined
 }
 
 /** What a settlement writes into the usage record of its call. */
@@ -39,7 +56,9 @@ export interface UsageRecord {
   readonly cacheNetSaving: Amount
 }
 
-export type HoldError = ServiceError<"insufficient_balance" | "idempotency_conflict"> | StoreUnavailable
+export type HoldError =
+  | ServiceError<"insufficient_balance" | "idempotency_conflict" | "quota_exceeded">
+  | StoreUnavailable
 
 export class Ledger extends Context.Service<
   Ledger,
@@ -47,9 +66,13 @@ export class Ledger extends Context.Service<
     /** Reserves an amount; fails closed. Gives the balance left. */
     readonly hold: (request: HoldRequest) => Effect.Effect<Amount, HoldError>
     /** Closes a hold at its cost, which may exceed the hold, and writes the usage record. Gives the balance left. */
-    readonly settle: (ref: string, cost: Amount, record: UsageRecord) => Effect.Effect<Amount, StoreUnavailable>
+    readonly settle: (settlement: Settlement) => Effect.Effect<Amount, StoreUnavailable>
     /** Gives a hold back whole. A ref that was never held is no error. */
     readonly release: (ref: string) => Effect.Effect<Amount, StoreUnavailable>
+    /** Renews the leases of running exchanges with their checkpoints. */
+    readonly renew: (checkpoints: ReadonlyArray<Checkpoint>, leaseMs: number) => Effect.Effect<void, StoreUnavailable>
+    /** Closes holds whose lease has run out, at their last checkpoint; gives how many. */
+    readonly reap: Effect.Effect<number, StoreUnavailable>
     /** Credits an org once an id; gives whether it was new. */
     readonly topup: (credit: {
       readonly id: string
@@ -73,6 +96,7 @@ interface ItemRow {
   readonly item: number
   readonly outcome: string
   readonly balance: string
+  readonly used?: bigint
 }
 
 export const layerLedger = (options: LedgerOptions): Layer.Layer<Ledger, never, SqlClient.SqlClient> =>
@@ -86,7 +110,7 @@ export const layerLedger = (options: LedgerOptions): Layer.Layer<Ledger, never, 
         makeGroupCommit<ItemRow>({
           run: (items) =>
             bounded(sql<ItemRow>`
-              select item, outcome, balance::text as balance
+              select *, balance::text as balance
               from ${sql.literal(fn)}(${JSON.stringify(items.map((fields, item) => ({ ...fields, item })))}::text::jsonb)`),
           itemOf: ({ item }) => item,
           isItemFault: isStatementFault,
@@ -108,10 +132,16 @@ export const layerLedger = (options: LedgerOptions): Layer.Layer<Ledger, never, 
           key_id: request.keyId,
           request_id: request.requestId,
           amount: formatAmount(request.amount),
+          lease_ms: request.leaseMs,
+          quota_tokens: request.quota.tokens,
+          quota_limit: request.quota.limit ?? null,
         }).pipe(
           // The answer is lost, the hold perhaps not: whatever came of it is given back.
           Effect.tapError(() => Effect.forkDetach(Effect.retry(release(request.ref), giveBack))),
         )
+        if (row.outcome === "quota") {
+          return yield* quotaExceeded(request.quota.limit ?? 0, Number(row.used), yield* Clock.currentTimeMillis)
+        }
         if (row.outcome === "insufficient") {
           return yield* serviceError("insufficient_balance", "The balance does not cover this request")
         }
@@ -130,7 +160,27 @@ export const layerLedger = (options: LedgerOptions): Layer.Layer<Ledger, never, 
       return Ledger.of({
         hold,
         release,
-        settle: (ref, cost, record) => close(ref, cost, recordColumns(record)),
+        settle: ({ ref, cost, record }) => close(ref, cost, recordColumns(record)),
+        renew: (checkpoints, leaseMs) =>
+          Effect.forEach(
+            Arr.chunksOf(checkpoints, maxBatch),
+            (chunk) => {
+              const items = chunk.map(({ ref, settlement }) => ({
+                ref,
+                lease_ms: leaseMs,
+                cost: formatAmount(settlement?.cost ?? 0n),
+                usage: settlement === undefined ? null : recordColumns(settlement.record),
+              }))
+              return bounded(sql`select ledger_renew(${JSON.stringify(items)}::text::jsonb)`)
+            },
+            { discard: true },
+          ),
+        reap: bounded(sql<{ ref: string }>`select ref, outcome from ledger_reap(${maxBatch}::int)`).pipe(
+          Effect.tap((rows) =>
+            rows.length === 0 ? Effect.void : Effect.logWarning("Holds of lost exchanges were closed", { rows }),
+          ),
+          Effect.map((rows) => rows.length),
+        ),
         topup: ({ id, orgId, currency, amount }) =>
           bounded(
             sql<{ added: boolean }>`
@@ -144,6 +194,18 @@ export const layerLedger = (options: LedgerOptions): Layer.Layer<Ledger, never, 
       })
     }),
   )
+
+/** Days change at midnight UTC+8. */
+const dayMs = 86_400_000
+const dayOffsetMs = 8 * 3_600_000
+
+export const quotaExceeded = (limit: number, used: number, nowMs: number): ServiceError<"quota_exceeded"> => {
+  const resetAtMs = (Math.floor((nowMs + dayOffsetMs) / dayMs) + 1) * dayMs - dayOffsetMs
+  return serviceError("quota_exceeded", "The daily token quota is used up", {
+    detail: { limit, used, resetAt: new Date(resetAtMs).toISOString() },
+    retryAfterMs: resetAtMs - nowMs,
+  })
+}
 
 /** Retries the give-back of an uncertain hold: for about a minute, ever more slowly. */
 const giveBack = Schedule.exponential("200 millis").pipe(Schedule.upTo({ times: 8 }))

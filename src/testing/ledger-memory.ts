@@ -57,7 +57,9 @@ export const layerMemoryLedger = (book: LedgerBook): Layer.Layer<Ledger> => {
           move(orgId, -amount)
           return Effect.succeed(balanceOf(orgId))
         }),
-      settle: close,
+      settle: ({ ref, cost, record }) => close(ref, cost, record),
+      renew: () => Effect.void,
+      reap: Effect.succeed(0),
       release: (ref) => close(ref, 0n, undefined),
       topup: ({ orgId, amount }) =>
         Effect.sync(() => {

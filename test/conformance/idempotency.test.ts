@@ -126,7 +126,16 @@ describe("Exchange request id", () => {
   it("a reservation in the ledger whose registry record is gone: 409, and no flight", async () => {
     const requestId = randomUUID()
     const { ledger, orgId, keyId, vendor } = gateway()
-    const hold = { ref: randomUUID(), orgId, currency: "USD", keyId, requestId, amount: 1n }
+    const hold = {
+      ref: randomUUID(),
+      orgId,
+      currency: "USD",
+      keyId,
+      requestId,
+      amount: 1n,
+      leaseMs: 60_000,
+      quota: { tokens: 0, limit: undefined },
+    }
     await Effect.runPromise(ledger.hold(hold))
     const calls = vendor.calls.length
     expect(await errorOf(await gateway().exchange(withId(requestId)))).toMatchObject({

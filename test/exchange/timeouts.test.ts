@@ -1,4 +1,7 @@
 /** The four tiers in both modes on the test clock: to the millisecond, at the real defaults. */
+import { mkdtempSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Fiber, Layer, Result } from "effect"
 import { TestClock } from "effect/testing"
@@ -7,6 +10,7 @@ import type { ByteQueue } from "../../src/exchange/byte-queue.ts"
 import type { ReplyError } from "../../src/exchange/client-link.ts"
 import { Exchanges } from "../../src/exchange/exchange.ts"
 import { defaultTimeouts, resolveTimeouts } from "../../src/exchange/tiers.ts"
+import { layerSettler } from "../../src/money/settler.ts"
 import {
   hello,
   layerMemoryGate,
@@ -36,6 +40,7 @@ const run = (stream: boolean, reply: MockReply, steps: ReadonlyArray<number>) =>
   const vendor = makeMockVendor()
   const book = makeLedgerBook({ org: 10n ** 12n })
   const services = Exchanges.layer.pipe(
+    Layer.provide(layerSettler({ folder: mkdtempSync(join(tmpdir(), "weir-test-")), patienceMs: 10_000 })),
     Layer.provide(
       Layer.mergeAll(
         layerMockVendorClient(vendor, [reply]),

@@ -38,6 +38,8 @@ const holdOf = (orgId: string, amount: bigint, requestId: string = randomUUID())
   keyId: "key",
   requestId,
   amount,
+  leaseMs: 60_000,
+  quota: { tokens: 0, limit: undefined },
 })
 
 /** The sums of an org's accounts by its entries, and its cached balance. */
@@ -69,8 +71,8 @@ layer(ledger, { excludeTestServices: true, timeout: "60 seconds" })("the ledger"
         const orgId = yield* fund(10n * unit)
         const request = holdOf(orgId, 4n * unit)
         expect(yield* hold(request)).toBe(6n * unit)
-        expect(yield* settle(request.ref, 1n * unit, record)).toBe(9n * unit)
-        expect(yield* settle(request.ref, 3n * unit, record)).toBe(9n * unit)
+        expect(yield* settle({ ref: request.ref, cost: 1n * unit, record })).toBe(9n * unit)
+        expect(yield* settle({ ref: request.ref, cost: 3n * unit, record })).toBe(9n * unit)
         yield* expectSound(orgId)
         const sql = yield* SqlClient.SqlClient
         const rows = yield* sql`select cost::text, dims from usage_records where ref = ${request.ref}`
@@ -84,7 +86,7 @@ layer(ledger, { excludeTestServices: true, timeout: "60 seconds" })("the ledger"
         const orgId = yield* fund(2n * unit)
         const request = holdOf(orgId, 2n * unit)
         yield* hold(request)
-        expect(formatAmount(yield* settle(request.ref, 3n * unit, record))).toBe("-1")
+        expect(formatAmount(yield* settle({ ref: request.ref, cost: 3n * unit, record }))).toBe("-1")
         yield* expectSound(orgId)
       }),
     )
@@ -113,7 +115,7 @@ layer(ledger, { excludeTestServices: true, timeout: "60 seconds" })("the ledger"
         yield* release(first.ref)
         const second = attempt()
         yield* hold(second)
-        yield* settle(second.ref, 1n, record)
+        yield* settle({ ref: second.ref, cost: 1n, record })
         const third = yield* Effect.result(hold(attempt()))
         expect(Result.isFailure(third) && third.failure).toMatchObject({ detail: { replayable: false } })
         const sql = yield* SqlClient.SqlClient
@@ -133,7 +135,7 @@ layer(ledger, { excludeTestServices: true, timeout: "60 seconds" })("the ledger"
         const request = holdOf(orgId, unit)
         yield* hold(request)
         yield* release(request.ref)
-        expect(yield* settle(request.ref, unit, record)).toBe(5n * unit)
+        expect(yield* settle({ ref: request.ref, cost: unit, record })).toBe(5n * unit)
         expect(yield* release("never")).toBe(0n)
         yield* expectSound(orgId)
       }),
@@ -148,7 +150,7 @@ layer(ledger, { excludeTestServices: true, timeout: "60 seconds" })("the ledger"
       const results = yield* Effect.forEach(requests, (request) => Effect.result(hold(request)), { concurrency: 32 })
       const held = requests.filter((_, at) => results[at]?._tag === "Success")
       expect(held.length).toBe(50)
-      yield* Effect.forEach(held, ({ ref }) => settle(ref, unit / 2n, record), { concurrency: 32 })
+      yield* Effect.forEach(held, ({ ref }) => settle({ ref, cost: unit / 2n, record }), { concurrency: 32 })
       expect(yield* (yield* Ledger).balance(orgId, "USD")).toBe(25n * unit)
       yield* expectSound(orgId)
     }),
@@ -163,7 +165,7 @@ layer(ledger, { excludeTestServices: true, timeout: "60 seconds" })("the ledger"
       yield* Effect.forEach(requests, hold, { concurrency: "unbounded" })
       const transactions = sql<{ n: bigint }>`select count(distinct xmin::text) as n from holds where org_id = ${orgId}`
       expect((yield* transactions)[0]?.n).toBeLessThan(10n)
-      yield* Effect.forEach(requests, ({ ref }) => settle(ref, unit, record), { concurrency: "unbounded" })
+      yield* Effect.forEach(requests, ({ ref }) => settle({ ref, cost: unit, record }), { concurrency: "unbounded" })
       expect((yield* transactions)[0]?.n).toBeLessThan(10n)
       yield* expectSound(orgId)
     }),
