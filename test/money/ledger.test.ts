@@ -4,16 +4,16 @@ import { describe, expect, layer } from "@effect/vitest"
 import { Effect, Layer, Result } from "effect"
 import { SqlClient } from "effect/sql"
 import { formatAmount } from "../../src/money/amount.ts"
-import { type HoldRequest, Ledger, layerLedger, type UsageRecord } from "../../src/money/ledger.ts"
+import { Ledger, layerLedger, type UsageRecord } from "../../src/money/ledger.ts"
 import { layerDatabase } from "../../src/store/database.ts"
 import { testStores } from "../../src/testing/stores.ts"
+import { expectSound, fund, holdOf, unit } from "./books.ts"
 
 const database = Layer.unwrap(
   Effect.map(testStores, ({ databaseUrl }) => layerDatabase({ url: databaseUrl, maxConnections: 8 })),
 )
 const ledger = layerLedger({ deadline: "5 seconds" }).pipe(Layer.provideMerge(database))
 
-const unit = 10n ** 10n
 const record: UsageRecord = {
   appId: "app",
   purpose: "exchange",
@@ -23,45 +23,6 @@ const record: UsageRecord = {
   stop: "end",
   cacheNetSaving: -5n,
 }
-
-const fund = (amount: bigint) =>
-  Effect.gen(function* () {
-    const orgId = `org_${randomUUID()}`
-    yield* (yield* Ledger).topup({ id: randomUUID(), orgId, currency: "USD", amount })
-    return orgId
-  })
-
-const holdOf = (orgId: string, amount: bigint, requestId: string = randomUUID()): HoldRequest => ({
-  ref: randomUUID(),
-  orgId,
-  currency: "USD",
-  keyId: "key",
-  requestId,
-  amount,
-  leaseMs: 60_000,
-  quota: { tokens: 0, limit: undefined },
-})
-
-/** The sums of an org's accounts by its entries, and its cached balance. */
-const books = (orgId: string) =>
-  Effect.gen(function* () {
-    const sql = yield* SqlClient.SqlClient
-    const [sums] = yield* sql<Record<"available" | "held" | "all_accounts", string>>`
-      select coalesce(sum(amount) filter (where account = 'available'), 0)::text as available,
-        coalesce(sum(amount) filter (where account = 'held'), 0)::text as held,
-        coalesce(sum(amount), 0)::text as all_accounts
-      from entries where org_id = ${orgId}`
-    const [balance] = yield* sql<Record<"available" | "held", string>>`
-      select available::text, held::text from balances where org_id = ${orgId}`
-    return { sums, balance }
-  })
-
-const expectSound = (orgId: string) =>
-  Effect.map(books(orgId), ({ sums, balance }) => {
-    expect(Number(sums?.all_accounts)).toBe(0)
-    expect(sums?.available).toBe(balance?.available)
-    expect(Number(sums?.held)).toBe(Number(balance?.held))
-  })
 
 layer(ledger, { excludeTestServices: true, timeout: "60 seconds" })("the ledger", (it) => {
   describe("a hold", () => {
