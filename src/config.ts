@@ -9,6 +9,7 @@ const Bytes = Schema.Int.check(Schema.isBetween({ minimum: 1024, maximum: 2 ** 3
 const Sha256Hex = Schema.String.check(Schema.isPattern(/^[0-9a-f]{64}$/))
 /** 0 takes a free one. */
 const Port = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 65_535 }))
+const GateModes = Schema.Literals(["off", "shadow", "enforce"])
 const Flag = Schema.Literals(["0", "1"])
 
 const millis = (name: string, fallback: number) =>
@@ -50,6 +51,8 @@ const variables = {
   redisDeadlineMs: millis("SVC_REDIS_DEADLINE_MS", 1000),
   /** Hex SHA-256 of the admin key; without it there is no admin API (development mints a key). */
   adminKeySha256: Config.schema(Sha256Hex, "SVC_ADMIN_KEY_SHA256").pipe(Config.option, toUndefined),
+  /** What the gate does when its store does not answer: `enforce` refuses, `shadow` and `off` let pass. */
+  gateMode: Config.schema(GateModes, "SVC_PLAN_GATE_MODE").pipe(Config.withDefault("enforce" as const)),
   /** `1`: every runtime request must be signed. */
   requireSignature: Config.schema(Flag, "SVC_API_TWP_REQUIRE_SIGNATURE").pipe(
     Config.withDefault("0"),

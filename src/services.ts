@@ -5,6 +5,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Duration, Effect, Layer } from "effect"
 import { layerMemory } from "./admission/gate-memory.ts"
+import { withGateMode } from "./admission/gate-mode.ts"
 import { layerRedisGate } from "./admission/gate-redis.ts"
 import { layerCatalogue } from "./catalogue/catalogue.ts"
 import { WeirConfig } from "./config.ts"
@@ -29,11 +30,11 @@ export const layerMigratedDatabase = Layer.unwrap(
 )
 
 const gate = Layer.unwrap(
-  Effect.map(WeirConfig, ({ redisUrl, redisDeadlineMs, idempotencyTtlS }) => {
+  Effect.map(WeirConfig, ({ redisUrl, redisDeadlineMs, idempotencyTtlS, gateMode }) => {
     const options = { idempotencyTtlMs: idempotencyTtlS * 1000 }
-    return redisUrl === undefined
-      ? layerMemory(options)
-      : layerRedisGate(options).pipe(Layer.provide(layerRedis({ url: redisUrl, deadlineMs: redisDeadlineMs })))
+    if (redisUrl === undefined) return layerMemory(options)
+    const redis = layerRedis({ url: redisUrl, deadlineMs: redisDeadlineMs })
+    return layerRedisGate(options).pipe(Layer.provide(redis), withGateMode(gateMode))
   }),
 )
 

@@ -18,6 +18,12 @@ const exchanges = Metric.counter("weir_exchanges_total", {
   incremental: true,
 })
 
+const gateFailures = Metric.counter("weir_gate_failures_total", {
+  description:
+    "Admissions that the gate's store did not answer, by mode: enforce refuses them, shadow and off let them pass",
+  incremental: true,
+})
+
 const openExchanges = Metric.gauge("weir_exchanges_open", { description: "Exchanges in flight on this node" })
 
 /** Metrics with their attributes bound are kept, because binding costs more than counting. */
@@ -32,6 +38,7 @@ const bound = <M>(make: (a: string, b: string) => M): ((a: string, b: string) =>
 }
 
 const tierMetric = bound((tier, vendor) => Metric.withAttributes(tierMillis, { tier, vendor }))
+const gateFailureMetric = bound((mode) => Metric.withAttributes(gateFailures, { mode }))
 const outcomeMetric = bound((outcome, model) => Metric.withAttributes(exchanges, { outcome, model }))
 
 type Services = Context.Context<never>
@@ -56,3 +63,7 @@ export const layerLogs = (level: LogLevel.LogLevel, readable: boolean): Layer.La
 
 /** Logs under one request id. */
 export const withRequestId = (requestId: string) => Effect.annotateLogs({ requestId })
+
+/** Counts an admission that had to be decided without the gate's store. */
+export const recordGateFailure = (services: Services, mode: string): void =>
+  gateFailureMetric(mode, "").updateUnsafe(1, services)

@@ -57,7 +57,9 @@ export type Admission =
   | { readonly _tag: "InProgress" }
   | { readonly _tag: "Replay"; readonly snapshot: Snapshot }
 
-export type AdmissionError = ServiceError<"nonce_replayed" | "rate_limited" | "idempotency_conflict"> | StoreUnavailable
+export type AdmissionError =
+  | ServiceError<"nonce_replayed" | "rate_limited" | "idempotency_conflict" | "plan_gate_unavailable">
+  | StoreUnavailable
 
 export class Gate extends Context.Service<
   Gate,

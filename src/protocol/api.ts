@@ -32,6 +32,8 @@ const exchangeErrors = [
   ...common,
   ...appErrors,
   "idempotency_conflict",
+  "plan_gate_unavailable",
+  "quota_exceeded",
   "model_not_authorized",
   "pricing_guard_tripped",
   "context_window_exceeded",

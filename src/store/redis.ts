@@ -1,6 +1,7 @@
 /** Redis, or Redis Cluster, through ioredis: one shared connection, pipelined; every call has a deadline of its own. */
 import { createHash } from "node:crypto"
 import { Context, Effect, Layer, Redacted } from "effect"
+import { CircuitBreaker } from "effect/persistence"
 import { Redis as Client, Cluster } from "ioredis"
 import { StoreUnavailable } from "./unavailable.ts"
 
@@ -39,9 +40,21 @@ export const layerRedis = (options: RedisOptions): Layer.Layer<Redis, StoreUnava
         Effect.sync(() => connect(options)),
         (client) => Effect.sync(() => client.disconnect()),
       )
-      const call = <A>(command: () => Promise<A>): Effect.Effect<A, StoreUnavailable> =>
+      const breaker = yield* CircuitBreaker.make({
+        tripPolicy: CircuitBreaker.consecutive(breakerFailures),
+        openDuration: breakerOpen,
+      })
+      const attempt = <A>(command: () => Promise<A>): Effect.Effect<A, StoreUnavailable> =>
         Effect.tryPromise({ try: command, catch: (cause) => new StoreUnavailable({ store: "redis", cause }) })
-      yield* call(() => ready(client))
+      // A Redis that accepts and never answers costs its deadline a few times, and then nothing until it is probed.
+      const call = <A>(command: () => Promise<A>): Effect.Effect<A, StoreUnavailable> =>
+        attempt(command).pipe(
+          breaker.execute({ key: "redis" }),
+          Effect.catchTag("CircuitBreakerError", (cause) =>
+            Effect.fail(new StoreUnavailable({ store: "redis", cause })),
+          ),
+        )
+      yield* attempt(() => ready(client))
       return Redis.of({
         ping: Effect.asVoid(call(() => client.ping())),
         run: (script, keys, args) =>
@@ -56,7 +69,11 @@ export const layerRedis = (options: RedisOptions): Layer.Layer<Redis, StoreUnava
           }),
       })
     }),
-  )
+  ).pipe(Layer.provide(CircuitBreaker.layerStoreMemory()))
+
+/** Failures in a row that open the breaker, and for how long. */
+const breakerFailures = 5
+const breakerOpen = "500 millis"
 
 function connect({ url, deadlineMs }: RedisOptions): Client | Cluster {
   const urls = Redacted.value(url).split(",")
