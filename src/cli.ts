@@ -1,21 +1,15 @@
 #!/usr/bin/env node
-/** The command line: `weir serve | apply | migrate`. It speaks the admin routes; only migrations touch the database. */
-import { readFileSync } from "node:fs"
+/** The command line: `weir serve | migrate | apply | topup | ledger | doctor`. */
 import { NodeRuntime, NodeServices } from "@effect/platform-node"
-import { Cause, Config, Console, Effect, Layer, Option, Result, Schema } from "effect"
-import { Argument, CliError, Command, Flag } from "effect/cli"
-import { FetchHttpClient, HttpClient, HttpClientRequest, HttpServerError } from "effect/http"
-import { HttpApiClient } from "effect/http-api"
+import { Cause, Config, Console, Effect, Layer } from "effect"
+import { CliError, Command } from "effect/cli"
+import { HttpServerError } from "effect/http"
 import { SqlError } from "effect/sql"
 import { CatalogueRefused } from "./catalogue/catalogue.ts"
-import { loadCatalogue } from "./catalogue/load.ts"
-import { resolveFromMachine, sha256 } from "./catalogue/secrets.ts"
 import { describeRefusal } from "./catalogue/watch.ts"
+import { apply, doctor, Failed, ledger, topup } from "./cli/operator.ts"
 import { WeirConfig } from "./config.ts"
 import { layerGateway } from "./main.ts"
-import type { ApplyResponse } from "./protocol/admin.ts"
-import { Api } from "./protocol/api.ts"
-import { ErrorEnvelope } from "./protocol/error.ts"
 import { layerMigratedDatabase } from "./services.ts"
 import { StoreUnavailable } from "./store/unavailable.ts"
 
@@ -29,83 +23,6 @@ const migrate = Command.make("migrate", {}, () =>
     Effect.provide(WeirConfig.layer),
   ),
 ).pipe(Command.withDescription("Apply missing migrations, and stop"))
-
-const url = Flag.String("url").pipe(
-  Flag.withDescription("Base URL of the gateway (SVC_BASE_URL)"),
-  Flag.withFallbackConfig(Config.String("SVC_BASE_URL").pipe(Config.withDefault("http://127.0.0.1:8080"))),
-)
-const adminKey = Flag.String("admin-key").pipe(
-  Flag.withDescription("The admin key (SVC_ADMIN_KEY); in development it is printed at start"),
-  Flag.withFallbackConfig(Config.String("SVC_ADMIN_KEY")),
-)
-
-const apply = Command.make(
-  "apply",
-  {
-    file: Argument.String("file").pipe(Argument.withDescription("A catalogue in YAML")),
-    dryRun: Flag.Boolean("dry-run").pipe(
-      Flag.withDescription("Print what would change, and change nothing"),
-      Flag.withDefault(false),
-    ),
-    url,
-    adminKey,
-  },
-  Effect.fn(function* ({ file, dryRun, url: baseUrl, adminKey: key }) {
-    const client = yield* HttpApiClient.make(Api, {
-      transformClient: HttpClient.mapRequest(HttpClientRequest.prependUrl(baseUrl)),
-    })
-    const text = yield* Effect.try({
-      try: () => readFileSync(file, "utf8"),
-      catch: () => new Failed(`${file}: the file cannot be read`),
-    })
-    const applied = yield* client.admin
-      .applyCatalogue({ headers: { "x-svc-admin-key": key }, payload: { text, dryRun, keySha256: keyDigests(text) } })
-      .pipe(Effect.mapError((error) => new Failed(describeApplyError(file, baseUrl, error))))
-    yield* Console.log(describeApplied(applied, dryRun))
-  }),
-).pipe(Command.withDescription("Apply a catalogue to a running gateway"), Command.provide(FetchHttpClient.layer))
-
-/** Digests of the key secrets that this machine knows: the secrets themselves stay here. */
-const keyDigests = (text: string): Record<string, string> => {
-  const loaded = loadCatalogue(text)
-  const digests: Record<string, string> = {}
-  if (Result.isFailure(loaded)) return digests
-  for (const { secret: ref } of loaded.success.document.keys ?? []) {
-    const secret = ref === undefined ? undefined : resolveFromMachine(ref)
-    if (ref !== undefined && secret !== undefined) digests[ref] = sha256(secret).toString("hex")
-  }
-  return digests
-}
-
-/** A failure with a line for people. */
-class Failed extends Error {
-  readonly _tag = "Failed"
-}
-
-const describeApplied = ({ changes, credited, minted, revision, warnings }: ApplyResponse, dryRun: boolean): string =>
-  [
-    ...changes.map(({ entry, change }) => `${{ added: "+", changed: "~", removed: "-" }[change]} ${entry}`),
-    ...(changes.length === 0 ? ["Nothing changes"] : []),
-    ...credited.map((id) => `credited ${id}`),
-    ...minted.map(({ keyId, secret }) => `${keyId}: ${secret} (told once)`),
-    ...warnings.map((warning) => `warning: ${warning}`),
-    dryRun ? "Dry run: nothing was applied" : `Revision ${revision} is in force`,
-  ].join("\n")
-
-const Issues = Schema.Struct({
-  issues: Schema.Array(Schema.Struct({ path: Schema.String, line: Schema.Int, message: Schema.String })),
-})
-const decodeEnvelope = Schema.decodeUnknownOption(ErrorEnvelope)
-const decodeIssues = Schema.decodeUnknownOption(Issues)
-
-const describeApplyError = (file: string, baseUrl: string, error: unknown): string => {
-  const envelope = Option.getOrUndefined(decodeEnvelope(error))
-  if (envelope === undefined) return `The gateway at ${baseUrl} could not be reached; is it running?`
-  const issues = Option.getOrUndefined(decodeIssues(envelope.error.detail))
-  return issues === undefined
-    ? `${envelope.error.code}: ${envelope.error.message}`
-    : describeRefusal(file, new CatalogueRefused(issues))
-}
 
 /** One clear line for what can go wrong at start, and the whole cause for what should not. */
 const explain = (cause: Cause.Cause<unknown>): string => {
@@ -124,7 +41,7 @@ const reasonOf = (cause: unknown): string => (cause instanceof Error ? cause.mes
 
 Command.make("weir").pipe(
   Command.withDescription("A gateway in front of model and search vendors"),
-  Command.withSubcommands([serve, apply, migrate]),
+  Command.withSubcommands([serve, migrate, apply, topup, ledger, doctor]),
   Command.run({ version: "0.1.0" }),
   Effect.provide(NodeServices.layer),
   Effect.tapCause((cause) => {

@@ -12,6 +12,7 @@ import { WeirConfig } from "./config.ts"
 import { Exchanges } from "./exchange/exchange.ts"
 import { Draining } from "./http/draining.ts"
 import { layerAppKeys } from "./identity/app-keys.ts"
+import { layerBooks } from "./money/books.ts"
 import { layerLedger } from "./money/ledger.ts"
 import { layerSettler } from "./money/settler.ts"
 import { layerDatabase } from "./store/database.ts"
@@ -42,6 +43,10 @@ const ledger = Layer.unwrap(
   Effect.map(WeirConfig, ({ databaseDeadlineMs }) => layerLedger({ deadline: Duration.millis(databaseDeadlineMs) })),
 )
 
+const books = Layer.unwrap(
+  Effect.map(WeirConfig, ({ databaseDeadlineMs }) => layerBooks({ deadline: Duration.millis(databaseDeadlineMs) })),
+)
+
 const settler = Layer.unwrap(
   Effect.map(WeirConfig, ({ dataDir, settlePatienceMs }) =>
     layerSettler({
@@ -66,7 +71,7 @@ const appKeys = Layer.unwrap(
 /** Everything below HTTP. */
 export const layerServices = Exchanges.layer.pipe(
   Layer.provideMerge(settler),
-  Layer.provideMerge(Layer.mergeAll(gate, ledger, appKeys, VendorClient.layer, Draining.layer)),
+  Layer.provideMerge(Layer.mergeAll(gate, ledger, books, appKeys, VendorClient.layer, Draining.layer)),
   Layer.provideMerge(catalogue),
   Layer.provideMerge(layerMigratedDatabase),
 )

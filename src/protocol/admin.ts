@@ -1,5 +1,6 @@
 /** The admin routes' shapes. */
 import { Schema } from "effect"
+import { Currency, Decimal } from "./usage.ts"
 
 /** A catalogue to apply: the text of the file, so that errors can name its lines. */
 export const ApplyRequest = Schema.Struct({
@@ -21,3 +22,40 @@ export const ApplyResponse = Schema.Struct({
   warnings: Schema.Array(Schema.String),
 }).annotate({ identifier: "ApplyResponse" })
 export type ApplyResponse = typeof ApplyResponse.Type
+
+/** A credit; the same id credits once. */
+export const TopupRequest = Schema.Struct({
+  id: Schema.NonEmptyString.check(Schema.isMaxLength(128)),
+  org: Schema.NonEmptyString.check(Schema.isMaxLength(64)),
+  amount: Decimal.check(Schema.isPattern(/^[^-]/, { expected: "a decimal that is not negative" })),
+}).annotate({ identifier: "TopupRequest" })
+
+/** `credited` is false where the id was credited before. */
+export const TopupResponse = Schema.Struct({
+  credited: Schema.Boolean,
+  balance: Decimal,
+  currency: Currency,
+}).annotate({ identifier: "TopupResponse" })
+export type TopupResponse = typeof TopupResponse.Type
+
+/** What is wrong with the books; sound where there are no findings. */
+export const DoctorResponse = Schema.Struct({
+  findings: Schema.Array(Schema.Struct({ finding: Schema.String, id: Schema.String })),
+}).annotate({ identifier: "DoctorResponse" })
+export type DoctorResponse = typeof DoctorResponse.Type
+
+/** The newest entries of an org, newest first, and what it has. */
+export const LedgerResponse = Schema.Struct({
+  balances: Schema.Array(Schema.Struct({ currency: Currency, available: Decimal, held: Decimal })),
+  entries: Schema.Array(
+    Schema.Struct({
+      at: Schema.String,
+      kind: Schema.String,
+      account: Schema.String,
+      amount: Decimal,
+      currency: Currency,
+      ref: Schema.String,
+    }),
+  ),
+}).annotate({ identifier: "LedgerResponse" })
+export type LedgerResponse = typeof LedgerResponse.Type

@@ -1,7 +1,7 @@
 /** The HTTP contract as one value: OpenAPI and clients are derived from it. */
 import { Schema } from "effect"
 import { HttpApi, HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
-import { ApplyRequest, ApplyResponse } from "./admin.ts"
+import { ApplyRequest, ApplyResponse, DoctorResponse, LedgerResponse, TopupRequest, TopupResponse } from "./admin.ts"
 import { type ErrorCode, ErrorEnvelope, errorStatus } from "./error.ts"
 import { ExchangeEvent } from "./event.ts"
 import { ExchangeRequest, ExchangeResponse, InProgress } from "./exchange.ts"
@@ -59,6 +59,8 @@ const appHeaders = {
   "x-svc-sign": header("Request signature: 64 lowercase hexadecimal characters; all three or none"),
 }
 
+const adminHeaders = { "x-svc-admin-key": header("The admin key; required") }
+
 class Runtime extends HttpApiGroup.make("runtime")
   .add(
     HttpApiEndpoint.post("exchange", "/t1/exchange", {
@@ -87,7 +89,7 @@ class Runtime extends HttpApiGroup.make("runtime")
 class Admin extends HttpApiGroup.make("admin")
   .add(
     HttpApiEndpoint.post("applyCatalogue", "/v1/admin/catalogue", {
-      headers: { "x-svc-admin-key": header("The admin key; required") },
+      headers: adminHeaders,
       payload: ApplyRequest,
       success: ApplyResponse,
       error: errorsOf([...common, "admin_key_invalid"]),
@@ -95,6 +97,34 @@ class Admin extends HttpApiGroup.make("admin")
       OpenApi.annotations({
         summary: "Apply a catalogue, or tell what applying it would change",
         description: "Needs `x-svc-admin-key`. A catalogue with an error changes nothing.",
+      }),
+    ),
+  )
+  .add(
+    HttpApiEndpoint.post("topup", "/v1/admin/topups", {
+      headers: adminHeaders,
+      payload: TopupRequest,
+      success: TopupResponse,
+      error: errorsOf([...common, "admin_key_invalid", "not_found"]),
+    }).annotateMerge(OpenApi.annotations({ summary: "Credit an organisation, once an id" })),
+  )
+  .add(
+    HttpApiEndpoint.get("ledger", "/v1/admin/ledger/:org", {
+      headers: adminHeaders,
+      params: { org: Schema.String },
+      success: LedgerResponse,
+      error: errorsOf([...common, "admin_key_invalid"]),
+    }).annotateMerge(OpenApi.annotations({ summary: "An organisation's balances and its newest 100 entries" })),
+  )
+  .add(
+    HttpApiEndpoint.get("doctor", "/v1/admin/doctor", {
+      headers: adminHeaders,
+      success: DoctorResponse,
+      error: errorsOf([...common, "admin_key_invalid"]),
+    }).annotateMerge(
+      OpenApi.annotations({
+        summary: "Check the books",
+        description: "Entries sum to balances, no hold outlives its lease, settlements and usage records match.",
       }),
     ),
   )

@@ -41,7 +41,13 @@ describe("for machines", () => {
 describe("for people", () => {
   it("/openapi.json has every route, schema and error code of the exchange", async () => {
     const document = await (await get("/openapi.json")).text()
-    expect(Object.keys(JSON.parse(document).paths)).toEqual(["/t1/exchange", "/v1/admin/catalogue"])
+    expect(Object.keys(JSON.parse(document).paths)).toEqual([
+      "/t1/exchange",
+      "/v1/admin/catalogue",
+      "/v1/admin/topups",
+      "/v1/admin/ledger/{org}",
+      "/v1/admin/doctor",
+    ])
     for (const word of ["ExchangeRequest", "ExchangeResponse", "t.delta", "upstream_idle_timeout", "in_progress"]) {
       expect(document).toContain(word)
     }

@@ -1,17 +1,29 @@
 /** `/v1/admin/*`: what operators do; the CLI speaks these routes. */
 import { Effect } from "effect"
-import { HttpServerResponse } from "effect/http"
+import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { Catalogue, type CatalogueRefused } from "../../catalogue/catalogue.ts"
 import { newRequestId } from "../../exchange/exchange.ts"
 import { AdminKey } from "../../identity/admin.ts"
-import { ApplyRequest, type ApplyResponse } from "../../protocol/admin.ts"
+import { formatAmount, parseAmount } from "../../money/amount.ts"
+import { Books } from "../../money/books.ts"
+import { Ledger } from "../../money/ledger.ts"
+import {
+  ApplyRequest,
+  type ApplyResponse,
+  type DoctorResponse,
+  type LedgerResponse,
+  TopupRequest,
+  type TopupResponse,
+} from "../../protocol/admin.ts"
 import { Api } from "../../protocol/api.ts"
 import { type ServiceError, serviceError } from "../../protocol/error.ts"
 import { readJson } from "../request.ts"
-import { respond } from "../respond.ts"
+import { type RouteError, respond } from "../respond.ts"
 
 const maxBodyBytes = 16 * 1024 * 1024
+
+type Request = HttpServerRequest.HttpServerRequest
 
 export const adminRoutes = HttpApiBuilder.group(
   Api,
@@ -19,24 +31,50 @@ export const adminRoutes = HttpApiBuilder.group(
   Effect.fn(function* (handlers) {
     const adminKey = yield* AdminKey
     const catalogue = yield* Catalogue
+    const ledger = yield* Ledger
+    const books = yield* Books
 
-    const applyCatalogue = Effect.fn("applyCatalogue")(function* (request: Parameters<typeof readJson>[1]) {
-      yield* adminKey.check(request.headers["x-svc-admin-key"])
+    /** Answers an operator with JSON; anybody else with `admin_key_invalid`. */
+    const forOperator = <A, R>(request: Request, answer: Effect.Effect<A, RouteError, R>) => {
+      const requestId = newRequestId()
+      const headers = { "x-svc-request-id": requestId }
+      const checked = Effect.andThen(adminKey.check(request.headers["x-svc-admin-key"]), answer)
+      return respond(
+        requestId,
+        Effect.map(checked, (body) => HttpServerResponse.jsonUnsafe(body, { headers })),
+      )
+    }
+
+    const apply = Effect.fn("admin.apply")(function* (request: Request) {
       const { text, dryRun, keySha256 } = yield* readJson(ApplyRequest, request, maxBodyBytes)
       const applied = yield* catalogue
         .apply(text, { dryRun, keySha256 })
         .pipe(Effect.catchTag("CatalogueRefused", (refused) => Effect.fail(toBadRequest(refused))))
-      const response: ApplyResponse = { ...applied, revision: String(applied.revision) }
-      return HttpServerResponse.jsonUnsafe(response)
+      return { ...applied, revision: String(applied.revision) } satisfies ApplyResponse
     })
 
-    return handlers.handleRaw("applyCatalogue", ({ request }) => {
-      const requestId = newRequestId()
-      return respond(
-        requestId,
-        Effect.map(applyCatalogue(request), HttpServerResponse.setHeader("x-svc-request-id", requestId)),
-      )
+    const topup = Effect.fn("admin.topup")(function* (request: Request) {
+      const { id, org: orgId, amount } = yield* readJson(TopupRequest, request, maxBodyBytes)
+      const org = catalogue.current().document.orgs?.find((known) => known.id === orgId)
+      if (org === undefined) return yield* serviceError("not_found", "There is no such organisation")
+      const { currency } = org
+      const credited = yield* ledger.topup({ id, orgId, currency, amount: parseAmount(amount) ?? 0n })
+      const balance = formatAmount(yield* ledger.balance(orgId, currency))
+      return { credited, balance, currency } satisfies TopupResponse
     })
+
+    return handlers
+      .handleRaw("applyCatalogue", ({ request }) => forOperator(request, apply(request)))
+      .handleRaw("topup", ({ request }) => forOperator(request, topup(request)))
+      .handleRaw("ledger", ({ request, params }) =>
+        forOperator<LedgerResponse, never>(request, books.ledger(params.org)),
+      )
+      .handleRaw("doctor", ({ request }) =>
+        forOperator<DoctorResponse, never>(
+          request,
+          Effect.map(books.audit, (findings) => ({ findings })),
+        ),
+      )
   }),
 )
 

@@ -1,0 +1,56 @@
+/** The books as operators read them: balances, entries, and whether all that must hold does hold. */
+import { Context, type Duration, Effect, Layer } from "effect"
+import { SqlClient } from "effect/sql"
+import type { DoctorResponse, LedgerResponse } from "../protocol/admin.ts"
+import { withDeadline } from "../store/database.ts"
+import type { StoreUnavailable } from "../store/unavailable.ts"
+import { formatAmount, parseAmount } from "./amount.ts"
+
+export class Books extends Context.Service<
+  Books,
+  {
+    /** Everything that is wrong, each with the id of what is wrong; empty where the books are sound. */
+    readonly audit: Effect.Effect<DoctorResponse["findings"], StoreUnavailable>
+    /** Balances and the newest entries of an org. */
+    readonly ledger: (orgId: string) => Effect.Effect<LedgerResponse, StoreUnavailable>
+  }
+>()("weir/money/Books") {}
+
+const maxEntries = 100
+
+/** The audit reads every entry; it may take longer than a call on the hot path. */
+const auditDeadline = "60 seconds"
+
+type Entry = LedgerResponse["entries"][number]
+type Balance = LedgerResponse["balances"][number]
+
+export const layerBooks = (options: {
+  readonly deadline: Duration.Input
+}): Layer.Layer<Books, never, SqlClient.SqlClient> =>
+  Layer.effect(
+    Books,
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const bounded = withDeadline(options.deadline)
+      return Books.of({
+        audit: sql<DoctorResponse["findings"][number]>`select finding, id from ledger_audit() order by 1, 2`.pipe(
+          withDeadline(auditDeadline),
+        ),
+        ledger: Effect.fnUntraced(function* (orgId) {
+          const balances = yield* bounded(sql<Balance>`
+            select currency, available::text as available, held::text as held
+            from balances where org_id = ${orgId} order by currency`)
+          const entries = yield* bounded(sql<Entry>`
+            select to_json(at) #>> '{}' as at, kind, account, amount::text as amount, currency, ref
+            from entries where org_id = ${orgId} order by id desc limit ${maxEntries}::int`)
+          return {
+            balances: balances.map((row) => ({ ...row, available: tidy(row.available), held: tidy(row.held) })),
+            entries: entries.map((row) => ({ ...row, amount: tidy(row.amount) })),
+          }
+        }),
+      })
+    }),
+  )
+
+/** Without the database's trailing zeros. */
+const tidy = (amount: string): string => formatAmount(parseAmount(amount) ?? 0n)
