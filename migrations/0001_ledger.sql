@@ -115,8 +115,8 @@ create function quota_today() returns date language sql stable as
 
 -- Reserves for many exchanges in one round trip and one commit. Accounts are locked in one order; then the items are
 -- judged one by one, each for itself, and what was granted is written as sets. Outcomes: held | quota (used tells how
--- much of the day is taken) | insufficient | duplicate (the caller's request id is already in the ledger, running or
--- billed). Asking again with the same ref gives the same answer.
+-- much of the day is taken) | insufficient | billed (the caller's request id is spent) | running (it is held by another
+-- call, whose end is open). Asking again with the same ref gives the same answer.
 create function ledger_hold(items jsonb)
 returns table (item integer, outcome text, balance numeric, used bigint) language plpgsql as $fn$
 declare
@@ -139,7 +139,7 @@ begin
     where q.day = today and q.org_id in (select x.org_id from jsonb_to_recordset(items) as x(org_id text))
     order by q.org_id for update;
   for r in
-    select x.*, b.available, h.running, h.mine, q.used + q.reserved as spent,
+    select x.*, b.available, h.running, h.billed, h.mine, q.used + q.reserved as spent,
       row_number() over (partition by x.org_id, x.key_id, x.request_id order by x.item) > 1 as twin
     from jsonb_to_recordset(items) as x(
       item integer, ref text, org_id text, currency text, key_id text, request_id text, amount numeric,
@@ -147,7 +147,8 @@ begin
     left join balances b on b.org_id = x.org_id and b.currency = x.currency
     join quota_days q on q.org_id = x.org_id and q.day = today
     cross join lateral (
-      select bool_or(k.state <> 'released') as running, bool_or(k.ref = x.ref) as mine from holds k
+      select bool_or(k.state = 'held') as running, bool_or(k.state = 'settled') as billed,
+        bool_or(k.ref = x.ref) as mine from holds k
       where k.org_id = x.org_id and k.key_id = x.key_id and k.request_id = x.request_id) h
     order by x.org_id, x.currency, x.item
   loop
@@ -163,8 +164,10 @@ begin
     used := taken;
     if r.mine then
       outcome := 'held';
+    elsif r.billed then
+      outcome := 'billed';
     elsif r.running or r.twin then
-      outcome := 'duplicate';
+      outcome := 'running';
     elsif taken + r.quota_tokens > r.quota_limit then
       outcome := 'quota';
     elsif r.available is null or free < r.amount then

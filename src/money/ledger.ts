@@ -89,6 +89,9 @@ export interface LedgerOptions {
   readonly deadline: Duration.Input
 }
 
+/** When a caller may ask again for a key that is held. */
+const retryAfterMs = 1000
+
 /** What one round trip carries at the most. */
 const maxBatch = 256
 
@@ -145,14 +148,13 @@ export const layerLedger = (options: LedgerOptions): Layer.Layer<Ledger, never, 
         if (row.outcome === "insufficient") {
           return yield* serviceError("insufficient_balance", "The balance does not cover this request")
         }
-        if (row.outcome === "duplicate") {
-          return yield* serviceError(
-            "idempotency_conflict",
-            "This requestId has already been billed or is being billed",
-            {
-              detail: { replayable: false },
-            },
-          )
+        if (row.outcome === "billed") {
+          return yield* serviceError("idempotency_conflict", "This requestId has already been billed", {
+            detail: { replayable: false },
+          })
+        }
+        if (row.outcome === "running") {
+          return yield* serviceError("idempotency_conflict", "This requestId is held by another call", { retryAfterMs })
         }
         return readBalance(row)
       })

@@ -1,0 +1,206 @@
+/**
+ * `npm run faults -- [exchanges] [seed]`: many exchanges over HTTP through two gateways on one PostgreSQL and one Redis,
+ * while gateways and stores are killed and lines are cut, at random. Afterwards the books must be sound, every key
+ * billed at most once, no hold left, and what clients were given equal to what was billed. A seed replays its faults.
+ */
+import { execFile, execFileSync } from "node:child_process"
+import { createHash } from "node:crypto"
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { setTimeout as sleep } from "node:timers/promises"
+import { fileURLToPath } from "node:url"
+import { promisify } from "node:util"
+import { Effect, Exit, Scope } from "effect"
+import { testCatalogue } from "../../src/testing/gateway.ts"
+import { startScriptedVendor } from "../../src/testing/scripted-vendor.ts"
+import { answering } from "../../src/testing/vendor-replies.ts"
+import { askFor, type Outcome } from "./client.ts"
+import { freePort, gateway, postgres, redis } from "./processes.ts"
+import { openLine } from "./proxy.ts"
+
+const exchanges = Number(process.argv[2] ?? 2000)
+const seed = Number(process.argv[3] ?? Date.now() % 1_000_000)
+const inFlight = 48
+const faultEveryMs = 700
+const leaseMs = 4000
+
+/** mulberry32: small, and the same everywhere. */
+const randomOf = (start: number) => {
+  let state = start
+  return () => {
+    state = (state + 0x6d2b79f5) | 0
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296
+  }
+}
+const faultRandom = randomOf(seed)
+const clientRandom = randomOf(seed + 1)
+const pickFault = (count: number) => Math.floor(faultRandom() * count)
+
+console.log(`fault run: ${exchanges} exchanges, seed ${seed}`)
+
+const dir = mkdtempSync(join(tmpdir(), "weir-faults-"))
+// PostgreSQL runs as another user.
+chmodSync(dir, 0o755)
+const scope = Scope.makeUnsafe()
+const flights = new Map<string, number>()
+const vendor = await Effect.runPromise(
+  Scope.provide(
+    startScriptedVendor((call) => {
+      const key = JSON.stringify(call.body["messages"]).match(/k-\d+/)?.[0] ?? ""
+      flights.set(key, (flights.get(key) ?? 0) + 1)
+      const words = Array.from({ length: 1 + (key.length % 5) }, (_, at) => `word${at} `)
+      return answering({ words, inTokens: 100, outTokens: words.length }, Math.floor(clientRandom() * 150))(call)
+    }),
+    scope,
+  ),
+)
+
+const ids = { org: "org_faults", app: "app_faults", key: "key_faults" }
+const catalogue = join(dir, "catalogue.yaml")
+writeFileSync(
+  catalogue,
+  testCatalogue({ vendor: vendor.url, second: vendor.url }, ids).replace(`amount: "1000"`, `amount: "1000000"`),
+)
+
+const databasePort = await freePort()
+const database = postgres(join(dir, "pg"), databasePort)
+const cachePort = await freePort()
+const cache = redis(cachePort)
+await Promise.all([database.start(), cache.start()])
+const lines = { postgres: await openLine(databasePort), redis: await openLine(cachePort) }
+
+const adminKey = "wa_faults"
+const environment = {
+  SVC_ENV: "faults",
+  SVC_CATALOGUE: catalogue,
+  SVC_DATABASE_URL: `postgres://weir@127.0.0.1:${lines.postgres.port}/postgres`,
+  SVC_REDIS_URL: `redis://127.0.0.1:${lines.redis.port}`,
+  SVC_LEASE_MS: String(leaseMs),
+  SVC_CHECKPOINT_MS: "500",
+  SVC_SETTLE_PATIENCE_MS: "1500",
+  SVC_DATABASE_DEADLINE_MS: "2000",
+  SVC_REDIS_DEADLINE_MS: "500",
+  SVC_LOG_LEVEL: process.env["FAULTS_LOG"] ?? "None",
+  SVC_ADMIN_KEY_SHA256: createHash("sha256").update(adminKey).digest("hex"),
+  WEIR_TEST_KEY: "secret",
+  WEIR_TEST_VENDOR: "secret",
+}
+const ports = [await freePort(), await freePort()]
+const gateways = ports.map((port, at) => gateway(`gateway${at}`, dir, port, environment))
+for (const each of gateways) await each.start()
+const urls = ports.map((port) => `http://127.0.0.1:${port}`)
+
+const counts = new Map<string, number>()
+const faults: ReadonlyArray<readonly [name: string, act: () => Promise<void>]> = [
+  ["gateway killed", async () => restart(gateways[pickFault(gateways.length)])],
+  ["redis killed", async () => restart(cache)],
+  ["postgres killed", async () => restart(database)],
+  ["postgres lines cut", async () => lines.postgres.cut()],
+  ["redis lines cut", async () => lines.redis.cut()],
+  ["postgres silent", async () => lines.postgres.stall(500 + pickFault(2500))],
+  ["redis silent", async () => lines.redis.stall(500 + pickFault(2500))],
+]
+const restart = async (service: (typeof gateways)[number] | undefined) => {
+  await service?.kill()
+  await sleep(100 + pickFault(900))
+  await service?.start()
+}
+
+let running = true
+const chaos = (async () => {
+  while (running) {
+    await sleep(faultEveryMs)
+    const [name, act] = faults[pickFault(faults.length)] ?? ["", async () => undefined]
+    counts.set(name, (counts.get(name) ?? 0) + 1)
+    await act()
+  }
+})()
+
+const outcomes = new Map<string, Outcome>()
+let next = 0
+const startedAt = Date.now()
+const client = async () => {
+  while (next < exchanges) {
+    const key = `k-${next++}`
+    const options = {
+      urls,
+      headers: { "x-svc-key-id": ids.key, "x-svc-key": "secret" },
+      pick: (count: number) => Math.floor(clientRandom() * count),
+      patienceMs: 120_000,
+    }
+    outcomes.set(key, await askFor(key, next % 2 === 0, options))
+  }
+}
+await Promise.all(Array.from({ length: inFlight }, client))
+running = false
+await chaos
+const seconds = ((Date.now() - startedAt) / 1000).toFixed(0)
+
+const query = (sql: string): ReadonlyArray<ReadonlyArray<string>> =>
+  execFileSync(
+    "psql",
+    ["-h", "127.0.0.1", "-p", String(databasePort), "-U", "weir", "-AtF", "|", "-c", sql, "postgres"],
+    { encoding: "utf8" },
+  )
+    .split("\n")
+    .filter((line) => line !== "")
+    .map((line) => line.split("|"))
+
+// Leases run out, reapers reap, journals land.
+for (let tries = 0; tries < 60; tries++) {
+  if (query("select count(*) from holds where state = 'held' or reaped")[0]?.[0] === "0") break
+  if (tries > 30 && query("select count(*) from holds where state = 'held'")[0]?.[0] === "0") break
+  await sleep(500)
+}
+
+const problems: Array<string> = []
+const check = (holds: boolean, problem: string) => {
+  if (!holds) problems.push(problem)
+}
+// Not synchronously: the gateways' lines to their stores run through this process.
+const doctor = fileURLToPath(new URL("../../src/cli.ts", import.meta.url))
+await promisify(execFile)(process.execPath, [doctor, "doctor", "--url", urls[0] ?? "", "--admin-key", adminKey]).then(
+  ({ stdout }) => console.log(stdout.trim()),
+  (error) => problems.push(`doctor: ${error.stderr}`),
+)
+const rows = query(
+  "select request_id, count(*), count(*) filter (where state = 'settled'), max(cost) filter (where state = 'settled'), count(*) filter (where state = 'held') from holds group by 1",
+)
+const ledger = new Map(
+  rows.map(([key = "", attempts, billed, cost, held]) => [
+    key,
+    { attempts: Number(attempts), billed: Number(billed), cost: Number(cost), held: Number(held) },
+  ]),
+)
+const tally = { delivered: 0, deferred: 0, spent: 0 }
+for (const [key, outcome] of outcomes) {
+  const entry = ledger.get(key)
+  check((entry?.billed ?? 0) <= 1, `${key} was billed ${entry?.billed} times`)
+  check((entry?.held ?? 0) === 0, `${key} is still held`)
+  check(
+    (flights.get(key) ?? 0) <= (entry?.attempts ?? 0),
+    `${key} flew ${flights.get(key)} times in ${entry?.attempts} attempts`,
+  )
+  if (outcome._tag === "GaveUp") problems.push(`${key} had no final answer: ${outcome.last}`)
+  else check(entry?.billed === 1, `${key} was ${outcome._tag} and billed ${entry?.billed ?? 0} times`)
+  if (outcome._tag === "Delivered") {
+    tally.delivered++
+    if (outcome.deferred) tally.deferred++
+    check(Number(outcome.cost) === entry?.cost, `${key} was told ${outcome.cost} and billed ${entry?.cost}`)
+  } else if (outcome._tag === "Spent") tally.spent++
+}
+console.log(
+  `${outcomes.size} keys in ${seconds} s: ${tally.delivered} delivered (${tally.deferred} deferred), ${tally.spent} spent without their answer`,
+)
+console.log([...counts].map(([name, times]) => `${name} ${times}`).join(", "))
+for (const problem of problems.slice(0, 20)) console.error(problem)
+console.log(problems.length === 0 ? "sound" : `${problems.length} problems (seed ${seed})`)
+
+await Promise.all([...gateways, cache, database].map((service) => service.kill()))
+for (const line of Object.values(lines)) line.close()
+await Effect.runPromise(Scope.close(scope, Exit.void))
+rmSync(dir, { recursive: true, force: true })
+process.exit(problems.length === 0 ? 0 : 1)

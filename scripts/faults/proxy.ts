@@ -1,0 +1,53 @@
+/** A line between a gateway and a store that can be cut, or fall silent. */
+import { connect, createServer, type Socket } from "node:net"
+
+export interface Line {
+  readonly port: number
+  /** Cuts every connection that stands. */
+  readonly cut: () => void
+  /** Lets nothing through for a while; nobody is told. */
+  readonly stall: (ms: number) => void
+  readonly close: () => void
+}
+
+export const openLine = (target: number): Promise<Line> =>
+  new Promise((resolve) => {
+    const pairs = new Set<readonly [Socket, Socket]>()
+    const server = createServer((near) => {
+      const far = connect(target, "127.0.0.1")
+      const pair = [near, far] as const
+      pairs.add(pair)
+      const end = () => {
+        pairs.delete(pair)
+        near.destroy()
+        far.destroy()
+      }
+      for (const socket of pair) socket.on("error", end).on("close", end)
+      near.pipe(far)
+      far.pipe(near)
+    })
+    server.listen(0, "127.0.0.1", () => {
+      const address = server.address()
+      const each = (act: (socket: Socket) => void) => {
+        for (const pair of pairs) for (const socket of pair) act(socket)
+      }
+      resolve({
+        port: typeof address === "object" && address !== null ? address.port : 0,
+        cut: () => each((socket) => socket.destroy()),
+        stall: (ms) => {
+          for (const [near, far] of [...pairs]) {
+            near.unpipe(far).pause()
+            far.unpipe(near).pause()
+            setTimeout(() => {
+              near.pipe(far)
+              far.pipe(near)
+            }, ms)
+          }
+        },
+        close: () => {
+          each((socket) => socket.destroy())
+          server.close()
+        },
+      })
+    })
+  })
