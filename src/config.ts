@@ -9,6 +9,8 @@ const Bytes = Schema.Int.check(Schema.isBetween({ minimum: 1024, maximum: 2 ** 3
 const Sha256Hex = Schema.String.check(Schema.isPattern(/^[0-9a-f]{64}$/))
 /** 0 takes a free one. */
 const Port = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 65_535 }))
+/** Two at least: a spent key must be refused for longer than its answer is kept. */
+const Days = Schema.Int.check(Schema.isBetween({ minimum: 2, maximum: 36_500 }))
 const GateModes = Schema.Literals(["off", "shadow", "enforce"])
 const Flag = Schema.Literals(["0", "1"])
 
@@ -46,6 +48,8 @@ const variables = {
   databaseUrl: secret("SVC_DATABASE_URL"),
   databaseConnections: Config.Int("SVC_DATABASE_CONNECTIONS").pipe(Config.withDefault(10)),
   databaseDeadlineMs: millis("SVC_DATABASE_DEADLINE_MS", 5000),
+  /** Seals kept answers; nodes that share a Redis need the same one. A key of the process's own when absent. */
+  masterKey: secret("SVC_MASTER_KEY"),
   /** Redis, or a cluster as URLs separated by commas; an in-process gate when absent. */
   redisUrl: secret("SVC_REDIS_URL"),
   redisDeadlineMs: millis("SVC_REDIS_DEADLINE_MS", 1000),
@@ -86,6 +90,10 @@ const variables = {
   checkpointMs: millis("SVC_CHECKPOINT_MS", 5000),
   /** How long a settlement is tried before it goes to the journal, under the data folder. */
   settlePatienceMs: millis("SVC_SETTLE_PATIENCE_MS", 10_000),
+  /** How long usage records and closed holds are kept. */
+  retentionDays: Config.schema(Schema.FiniteFromString.pipe(Schema.decodeTo(Days)), "SVC_RETENTION_DAYS").pipe(
+    Config.withDefault(400),
+  ),
   /** How long finished results are kept for replay. */
   idempotencyTtlS: Config.Int("SVC_IDEMPOTENCY_TTL_S").pipe(Config.withDefault(86_400)),
   /** How long a known key keeps working while the database does not answer. */

@@ -3,7 +3,7 @@
 import { mkdtempSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { Duration, Effect, Layer } from "effect"
+import { Duration, Effect, Layer, Redacted } from "effect"
 import { layerMemory } from "./admission/gate-memory.ts"
 import { withGateMode } from "./admission/gate-mode.ts"
 import { layerRedisGate } from "./admission/gate-redis.ts"
@@ -14,9 +14,11 @@ import { Draining } from "./http/draining.ts"
 import { layerAppKeys } from "./identity/app-keys.ts"
 import { layerBooks } from "./money/books.ts"
 import { layerLedger } from "./money/ledger.ts"
+import { layerRetention } from "./money/retention.ts"
 import { layerSettler } from "./money/settler.ts"
 import { layerDatabase } from "./store/database.ts"
 import { layerRedis } from "./store/redis.ts"
+import { makeSealer } from "./store/seal.ts"
 import { VendorClient } from "./vendor/client.ts"
 
 /** The database alone, migrated. */
@@ -31,8 +33,9 @@ export const layerMigratedDatabase = Layer.unwrap(
 )
 
 const gate = Layer.unwrap(
-  Effect.map(WeirConfig, ({ redisUrl, redisDeadlineMs, idempotencyTtlS, gateMode }) => {
-    const options = { idempotencyTtlMs: idempotencyTtlS * 1000 }
+  Effect.map(WeirConfig, ({ redisUrl, redisDeadlineMs, idempotencyTtlS, gateMode, masterKey }) => {
+    const sealer = makeSealer(masterKey === undefined ? undefined : Redacted.value(masterKey))
+    const options = { idempotencyTtlMs: idempotencyTtlS * 1000, sealer }
     if (redisUrl === undefined) return layerMemory(options)
     const redis = layerRedis({ url: redisUrl, deadlineMs: redisDeadlineMs })
     return layerRedisGate(options).pipe(Layer.provide(redis), withGateMode(gateMode))
@@ -45,6 +48,10 @@ const ledger = Layer.unwrap(
 
 const books = Layer.unwrap(
   Effect.map(WeirConfig, ({ databaseDeadlineMs }) => layerBooks({ deadline: Duration.millis(databaseDeadlineMs) })),
+)
+
+const retention = Layer.unwrap(
+  Effect.map(WeirConfig, ({ retentionDays }) => layerRetention({ keepDays: retentionDays })),
 )
 
 const settler = Layer.unwrap(
@@ -71,7 +78,7 @@ const appKeys = Layer.unwrap(
 /** Everything below HTTP. */
 export const layerServices = Exchanges.layer.pipe(
   Layer.provideMerge(settler),
-  Layer.provideMerge(Layer.mergeAll(gate, ledger, books, appKeys, VendorClient.layer, Draining.layer)),
+  Layer.provideMerge(Layer.mergeAll(gate, ledger, books, retention, appKeys, VendorClient.layer, Draining.layer)),
   Layer.provideMerge(catalogue),
   Layer.provideMerge(layerMigratedDatabase),
 )

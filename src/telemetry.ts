@@ -24,6 +24,19 @@ const gateFailures = Metric.counter("weir_gate_failures_total", {
   incremental: true,
 })
 
+const retentionRuns = Metric.counter("weir_retention_runs_total", {
+  description: "Runs of the retention job",
+  incremental: true,
+})
+const retentionDropped = Metric.counter("weir_retention_partitions_dropped_total", {
+  description: "Usage partitions dropped because they were past keeping",
+  incremental: true,
+})
+const retentionRemoved = Metric.counter("weir_retention_rows_removed_total", {
+  description: "Rows removed because they were past keeping",
+  incremental: true,
+})
+
 const openExchanges = Metric.gauge("weir_exchanges_open", { description: "Exchanges in flight on this node" })
 
 /** Metrics with their attributes bound are kept, because binding costs more than counting. */
@@ -67,3 +80,10 @@ export const withRequestId = (requestId: string) => Effect.annotateLogs({ reques
 /** Counts an admission that had to be decided without the gate's store. */
 export const recordGateFailure = (services: Services, mode: string): void =>
   gateFailureMetric(mode, "").updateUnsafe(1, services)
+
+/** Counts a run of the retention job. */
+export const recordRetention = (services: Services, dropped: number, removed: number): void => {
+  retentionRuns.updateUnsafe(1, services)
+  retentionDropped.updateUnsafe(dropped, services)
+  retentionRemoved.updateUnsafe(removed, services)
+}

@@ -9,10 +9,12 @@ import {
   nonceReplayed,
   nonceWindowMs,
   notReplayable,
+  openSnapshot,
   payloadConflict,
   type Registration,
   rateLimited,
   type Snapshot,
+  sealSnapshot,
 } from "./gate.ts"
 
 /** Snapshots beyond this are given up, oldest first; their keys stay spent. */
@@ -27,7 +29,7 @@ interface IdempotencyRecord {
   readonly payloadHash: string
   readonly state: "in_progress" | "completed"
   readonly expiresAt: number
-  snapshot?: Snapshot | undefined
+  sealed?: string | undefined
 }
 
 export const layerMemory = (options: GateOptions): Layer.Layer<Gate> =>
@@ -82,14 +84,15 @@ class MemoryGate {
 
   complete(registration: Registration, payloadHash: string, snapshot: Snapshot | undefined): void {
     const key = recordKey(registration)
+    const sealed = snapshot === undefined ? undefined : sealSnapshot(this.#options, snapshot)
     this.#forget(key)
     this.#records.set(key, {
       payloadHash,
       state: "completed",
-      snapshot,
+      sealed,
       expiresAt: this.#clock.currentTimeMillisUnsafe() + this.#options.idempotencyTtlMs,
     })
-    this.#snapshotBytes += snapshot?.body.length ?? 0
+    this.#snapshotBytes += sealed?.length ?? 0
     this.#giveUpSnapshots()
   }
 
@@ -134,20 +137,19 @@ class MemoryGate {
     }
     if (record.payloadHash !== register.payloadHash) return Effect.fail(payloadConflict())
     if (record.state === "in_progress") return Effect.succeed({ _tag: "InProgress" })
-    if (record.snapshot === undefined) return Effect.fail(notReplayable())
-    return Effect.succeed({ _tag: "Replay", snapshot: record.snapshot })
+    return record.sealed === undefined ? Effect.fail(notReplayable()) : openSnapshot(this.#options, record.sealed)
   }
 
   #forget(key: string): void {
-    this.#snapshotBytes -= this.#records.get(key)?.snapshot?.body.length ?? 0
+    this.#snapshotBytes -= this.#records.get(key)?.sealed?.length ?? 0
     this.#records.delete(key)
   }
 
   #giveUpSnapshots(): void {
     for (const record of this.#records.values()) {
       if (this.#snapshotBytes <= maxSnapshotBytes) return
-      this.#snapshotBytes -= record.snapshot?.body.length ?? 0
-      record.snapshot = undefined
+      this.#snapshotBytes -= record.sealed?.length ?? 0
+      record.sealed = undefined
     }
   }
 }

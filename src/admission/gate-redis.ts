@@ -1,5 +1,5 @@
 /** The gate of many nodes: state in Redis, one Lua call to admit, one to complete. */
-import { Effect, Layer, Schema } from "effect"
+import { Effect, Layer } from "effect"
 import { makeScript, Redis } from "../store/redis.ts"
 import { StoreUnavailable } from "../store/unavailable.ts"
 import { admitScript, completeScript, renewScript, withdrawScript } from "./admit-script.ts"
@@ -12,20 +12,17 @@ import {
   nonceReplayed,
   nonceWindowMs,
   notReplayable,
+  openSnapshot,
   payloadConflict,
   type Registration,
   rateLimited,
-  Snapshot,
+  sealSnapshot,
 } from "./gate.ts"
 
 const admit = makeScript(admitScript)
 const complete = makeScript(completeScript)
 const renew = makeScript(renewScript)
 const withdraw = makeScript(withdrawScript)
-
-const SnapshotJson = Schema.fromJsonString(Snapshot)
-const encodeSnapshot = Schema.encodeSync(SnapshotJson)
-const decodeSnapshot = Schema.decodeUnknownEffect(SnapshotJson)
 
 const recordKey = ({ owner, keyId, requestId }: Registration) => `weir:{${owner}}:idem:${keyId}:${requestId}`
 
@@ -36,7 +33,9 @@ export const layerRedisGate = (options: GateOptions): Layer.Layer<Gate, never, R
       const redis = yield* Redis
       return Gate.of({
         admit: (request) =>
-          Effect.flatMap(redis.run(admit, keysOf(request), argsOf(request)), (reply) => readAdmission(request, reply)),
+          Effect.flatMap(redis.run(admit, keysOf(request), argsOf(request)), (reply) =>
+            readAdmission(options, request, reply),
+          ),
         complete: (registration, payloadHash, snapshot) =>
           Effect.asVoid(
             redis.run(
@@ -46,7 +45,7 @@ export const layerRedisGate = (options: GateOptions): Layer.Layer<Gate, never, R
                 payloadHash,
                 options.idempotencyTtlMs,
                 snapshot === undefined ? 0 : 1,
-                snapshot === undefined ? "" : encodeSnapshot(snapshot),
+                snapshot === undefined ? "" : sealSnapshot(options, snapshot),
               ],
             ),
           ),
@@ -75,7 +74,11 @@ const argsOf = ({ nonce, rates, register }: AdmitRequest): ReadonlyArray<string 
   ...(register === undefined ? [0] : [1, register.payloadHash, register.leaseMs]),
 ]
 
-function readAdmission(request: AdmitRequest, reply: unknown): Effect.Effect<Admission, AdmissionError> {
+function readAdmission(
+  options: GateOptions,
+  request: AdmitRequest,
+  reply: unknown,
+): Effect.Effect<Admission, AdmissionError> {
   const [outcome, first, second]: ReadonlyArray<unknown> = Array.isArray(reply) ? reply : []
   switch (outcome) {
     case "admitted":
@@ -91,10 +94,7 @@ function readAdmission(request: AdmitRequest, reply: unknown): Effect.Effect<Adm
     case "not_replayable":
       return Effect.fail(notReplayable())
     case "replay":
-      return decodeSnapshot(first).pipe(
-        Effect.map((snapshot): Admission => ({ _tag: "Replay", snapshot })),
-        Effect.mapError((cause) => new StoreUnavailable({ store: "redis", cause })),
-      )
+      return openSnapshot(options, String(first))
     default:
       return Effect.fail(new StoreUnavailable({ store: "redis", cause: "the gate gave an unknown reply" }))
   }

@@ -4,8 +4,9 @@
  * In this order, and nothing is counted unless all of it passes: the nonce is new, every rate window has room, the
  * idempotency key is free. Sources: interface.md "Request signature" 3, "Limits", the state table "Exchange request id".
  */
-import { Context, type Effect, Schema } from "effect"
+import { Context, Effect, Option, Schema } from "effect"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
+import type { Sealer } from "../store/seal.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 
 /** A nonce may not come again for the same key id within this time. */
@@ -87,6 +88,21 @@ export class Gate extends Context.Service<
 export interface GateOptions {
   /** How long finished idempotency records are kept. */
   readonly idempotencyTtlMs: number
+  /** Snapshots are answers: they are sealed where they are kept. */
+  readonly sealer: Sealer
+}
+
+const SnapshotJson = Schema.fromJsonString(Snapshot)
+const encodeSnapshot = Schema.encodeSync(SnapshotJson)
+const decodeSnapshot = Schema.decodeUnknownOption(SnapshotJson)
+
+export const sealSnapshot = ({ sealer }: GateOptions, snapshot: Snapshot): string =>
+  sealer.seal(encodeSnapshot(snapshot))
+
+/** A snapshot that does not open cannot be replayed. */
+export const openSnapshot = ({ sealer }: GateOptions, sealed: string): Effect.Effect<Admission, AdmissionError> => {
+  const snapshot = Option.getOrUndefined(decodeSnapshot(sealer.open(sealed)))
+  return snapshot === undefined ? Effect.fail(notReplayable()) : Effect.succeed({ _tag: "Replay", snapshot })
 }
 
 export const nonceReplayed = (): ServiceError<"nonce_replayed"> =>

@@ -7,9 +7,10 @@ import { type AdmitRequest, Gate, type Snapshot } from "../../src/admission/gate
 import { layerMemory } from "../../src/admission/gate-memory.ts"
 import { layerRedisGate } from "../../src/admission/gate-redis.ts"
 import { layerRedis } from "../../src/store/redis.ts"
+import { makeSealer } from "../../src/store/seal.ts"
 import { testRedisUrl } from "../../src/testing/stores.ts"
 
-const options = { idempotencyTtlMs: 60_000 }
+const options = { idempotencyTtlMs: 60_000, sealer: makeSealer(undefined) }
 const snapshot: Snapshot = { status: 200, headers: { a: "b" }, body: `{"x":"é"}` }
 
 const newCaller = (): AdmitRequest => ({ owner: `org_${randomUUID()}`, keyId: "key", rates: [] })
@@ -152,14 +153,42 @@ describe("the gate in memory, by the test clock", () => {
     Effect.gen(function* () {
       const { admit, complete } = yield* Gate
       const caller = newCaller()
-      const big = { ...snapshot, body: "x".repeat(256 * 1024) }
-      for (let at = 0; at < 300; at++) {
+      const big = { ...snapshot, body: "x".repeat(192 * 1024) }
+      for (let at = 0; at < 400; at++) {
         yield* complete({ ...caller, requestId: `r${at}` }, "h", big)
       }
       const claim = (requestId: string) => outcome({ ...caller, register: { requestId, payloadHash: "h", leaseMs: 1 } })
       expect(yield* claim("r0")).toMatchObject({ refused: "idempotency_conflict", detail: { replayable: false } })
-      expect(yield* claim("r299")).toEqual({ admitted: "Replay" })
+      expect(yield* claim("r399")).toEqual({ admitted: "Replay" })
       expect(admit).toBeDefined()
     }).pipe(Effect.provide(layerMemory(options))),
+  )
+})
+
+describe("a kept answer", () => {
+  it("is unreadable where it is kept, and opens under its own key alone", () => {
+    const sealer = makeSealer("master")
+    const sealed = sealer.seal("the answer")
+    expect(Buffer.from(sealed, "base64").toString("utf8")).not.toContain("answer")
+    expect(sealer.seal("the answer")).not.toBe(sealed)
+    expect(makeSealer("master").open(sealed)).toBe("the answer")
+    expect(makeSealer("other").open(sealed)).toBeUndefined()
+    const altered = Buffer.from(sealed, "base64")
+    altered[20] = (altered[20] ?? 0) ^ 1
+    expect(sealer.open(altered.toString("base64"))).toBeUndefined()
+    for (const nonsense of ["", "AAAA", "not base64"]) expect(sealer.open(nonsense)).toBeUndefined()
+  })
+
+  it.effect("that does not open cannot be replayed", () =>
+    Effect.gen(function* () {
+      const keys = { seal: makeSealer("old").seal, open: makeSealer("new").open }
+      const caller = newCaller()
+      yield* Effect.gen(function* () {
+        const { complete } = yield* Gate
+        yield* complete({ ...caller, requestId: "r" }, "h", snapshot)
+        const claim = { ...caller, register: { requestId: "r", payloadHash: "h", leaseMs: 1 } }
+        expect(yield* outcome(claim)).toMatchObject({ refused: "idempotency_conflict", detail: { replayable: false } })
+      }).pipe(Effect.provide(layerMemory({ ...options, sealer: keys })))
+    }),
   )
 })

@@ -11,6 +11,7 @@ import type { ReplyError } from "../../src/exchange/client-link.ts"
 import { Exchanges } from "../../src/exchange/exchange.ts"
 import { defaultTimeouts, resolveTimeouts } from "../../src/exchange/tiers.ts"
 import { layerSettler } from "../../src/money/settler.ts"
+import { makeSealer } from "../../src/store/seal.ts"
 import {
   hello,
   layerMemoryGate,
@@ -45,7 +46,7 @@ const run = (stream: boolean, reply: MockReply, steps: ReadonlyArray<number>) =>
       Layer.mergeAll(
         layerMockVendorClient(vendor, [reply]),
         layerMemoryLedger(book),
-        layerMemoryGate({ idempotencyTtlMs: 60_000 }),
+        layerMemoryGate({ idempotencyTtlMs: 60_000, sealer: makeSealer(undefined) }),
         layerStaticCatalogue(catalogue),
         WeirConfig.layerWith({ env: "test" }),
       ),

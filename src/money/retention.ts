@@ -1,0 +1,47 @@
+/** The retention job: partitions for the days to come, and an end for what is past keeping. Any node may run it. */
+import { Context, Effect, Layer, Schedule } from "effect"
+import { SqlClient } from "effect/sql"
+import { withDeadline } from "../store/database.ts"
+import type { StoreUnavailable } from "../store/unavailable.ts"
+import { recordRetention } from "../telemetry.ts"
+
+export interface Retained {
+  readonly made: number
+  readonly dropped: number
+  readonly removed: bigint
+}
+
+export class Retention extends Context.Service<
+  Retention,
+  { readonly run: Effect.Effect<Retained, StoreUnavailable> }
+>()("weir/money/Retention") {}
+
+/** Partitions are made this many days ahead, so that a node that is down for a night leaves no gap. */
+const aheadDays = 3
+const every = "1 hour"
+/** It reads and drops whole partitions; it may take longer than a call on the hot path. */
+const deadline = "5 minutes"
+
+/** @param keepDays how long usage records and closed holds are kept; a spent key is refused that long */
+export const layerRetention = (options: {
+  readonly keepDays: number
+}): Layer.Layer<Retention, never, SqlClient.SqlClient> =>
+  Layer.effect(
+    Retention,
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const context = yield* Effect.context<never>()
+      const run = sql<Retained>`select * from retain(${options.keepDays}::int, ${aheadDays}::int)`.pipe(
+        withDeadline(deadline),
+        Effect.map(([row]) => row ?? { made: 0, dropped: 0, removed: 0n }),
+        Effect.tap(({ dropped, removed }) => Effect.sync(() => recordRetention(context, dropped, Number(removed)))),
+      )
+      yield* Effect.forkScoped(
+        Effect.repeat(
+          Effect.catch(run, (error) => Effect.logWarning("The retention job failed", error)),
+          Schedule.spaced(every),
+        ),
+      )
+      return Retention.of({ run })
+    }),
+  )

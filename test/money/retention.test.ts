@@ -1,0 +1,88 @@
+/** Partitions for the days to come, and an end for what is past keeping; the books stay sound. */
+import { describe, expect, layer } from "@effect/vitest"
+import { Effect, Layer } from "effect"
+import { SqlClient } from "effect/sql"
+import { Ledger, layerLedger, type UsageRecord } from "../../src/money/ledger.ts"
+import { layerRetention, Retention } from "../../src/money/retention.ts"
+import { layerDatabase } from "../../src/store/database.ts"
+import { testStores } from "../../src/testing/stores.ts"
+import { expectSound, fund, holdOf, unit } from "./books.ts"
+
+const database = Layer.unwrap(
+  Effect.map(testStores, ({ databaseUrl }) => layerDatabase({ url: databaseUrl, maxConnections: 4 })),
+)
+const services = Layer.mergeAll(layerRetention({ keepDays: 30 }), layerLedger({ deadline: "5 seconds" })).pipe(
+  Layer.provideMerge(database),
+)
+
+const record: UsageRecord = {
+  appId: "app",
+  purpose: "exchange",
+  model: "main",
+  vendor: "v",
+  counts: { inTokens: 1, outTokens: 1, cacheReadTokens: 0, cacheWriteTokens: 0, dims: {} },
+  stop: "end",
+  cacheNetSaving: 0n,
+}
+
+layer(services, { excludeTestServices: true, timeout: "60 seconds" })("retention", (it) => {
+  describe("the job", () => {
+    it.effect("makes today and three days more, once; records go to their day", () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const { hold, settle } = yield* Ledger
+        yield* (yield* Retention).run
+        expect((yield* (yield* Retention).run).made).toBe(0)
+        const orgId = yield* fund(unit)
+        const request = holdOf(orgId, unit)
+        yield* hold(request)
+        yield* settle({ ref: request.ref, cost: unit, record })
+        const days = yield* sql<{ name: string }>`
+          select c.relname as name from pg_inherits i join pg_class c on c.oid = i.inhrelid
+          where i.inhparent = 'usage_records'::regclass order by 1`
+        expect(days.length).toBe(5)
+        const [home] = yield* sql<{
+          name: string
+        }>`select tableoid::regclass::text as name from usage_records where ref = ${request.ref}`
+        expect(home?.name).toMatch(/^usage_records_\d{8}$/)
+      }),
+    )
+
+    it.effect("ends what is past keeping, whole days at once, and keeps the rest", () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const { hold, settle } = yield* Ledger
+        const orgId = yield* fund(10n * unit)
+        const old = holdOf(orgId, unit, "old")
+        const recent = holdOf(orgId, unit, "recent")
+        for (const request of [old, recent]) {
+          yield* hold(request)
+          yield* settle({ ref: request.ref, cost: unit, record })
+        }
+        yield* sql`
+          create table usage_records_20200101 partition of usage_records
+          for values from ('2020-01-01 00:00:00+00') to ('2020-01-02 00:00:00+00')`
+        yield* sql`update usage_records set at = '2020-01-01 12:00:00+00' where ref = ${old.ref}`
+        yield* sql`update holds set closed_at = '2020-01-01 12:00:00+00' where ref = ${old.ref}`
+        const { dropped, removed } = yield* (yield* Retention).run
+        expect([dropped, removed]).toEqual([1, 1n])
+        const left = yield* sql<{ ref: string }>`select ref from usage_records where org_id = ${orgId}`
+        expect(left.map(({ ref }) => ref)).toEqual([recent.ref])
+        yield* expectSound(orgId)
+        const findings = yield* sql`select * from ledger_audit() where id in (${old.ref}, ${recent.ref})`
+        expect(findings).toEqual([])
+      }),
+    )
+
+    it.effect("is safe when many nodes run it at once", () =>
+      Effect.gen(function* () {
+        const { run } = yield* Retention
+        const runs = yield* Effect.all(
+          Array.from({ length: 8 }, () => run),
+          { concurrency: "unbounded" },
+        )
+        expect(runs.every(({ made, dropped }) => made === 0 && dropped === 0)).toBe(true)
+      }),
+    )
+  })
+})
