@@ -1,5 +1,5 @@
 /** The processes of a fault run, each of which can be killed and started again: PostgreSQL, Redis, gateways. */
-import { type ChildProcess, execFileSync, spawn } from "node:child_process"
+import { type ChildProcess, execFileSync, spawn, spawnSync } from "node:child_process"
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs"
 import { connect, createServer } from "node:net"
 import { join } from "node:path"
@@ -55,6 +55,11 @@ const service = (name: string, launch: () => ChildProcess, isUp: () => boolean |
   }
 }
 
+/** Whether this machine has the servers that a fault needs. */
+export const hasServers = (): boolean =>
+  (postgresBin() !== "" || spawnSync("postgres", ["--version"]).status === 0) &&
+  spawnSync("redis-server", ["--version"]).status === 0
+
 const postgresBin = (): string => {
   const root = "/usr/lib/postgresql"
   const versions = existsSync(root) ? readdirSync(root).sort((a, b) => Number(a) - Number(b)) : []
@@ -65,7 +70,7 @@ const postgresBin = (): string => {
 /** PostgreSQL refuses to run as root. */
 const asPostgres = process.getuid?.() === 0 ? ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"] : []
 
-export const postgres = (dir: string, port: number): Service => {
+export const postgres = (dir: string, port: number, settings: ReadonlyArray<string> = []): Service => {
   const data = join(dir, "postgres")
   mkdirSync(dir, { recursive: true })
   if (asPostgres.length > 0) execFileSync("chown", ["postgres", dir])
@@ -81,7 +86,15 @@ export const postgres = (dir: string, port: number): Service => {
     "-c",
     `unix_socket_directories=${dir}`,
   ]
-  const [command = "", ...rest] = [...asPostgres, `${postgresBin()}postgres`, ...args, "-c", "log_min_messages=fatal"]
+  const more = settings.flatMap((setting) => ["-c", setting])
+  const [command = "", ...rest] = [
+    ...asPostgres,
+    `${postgresBin()}postgres`,
+    ...args,
+    "-c",
+    "log_min_messages=fatal",
+    ...more,
+  ]
   const isUp = () => {
     try {
       execFileSync("psql", ["-h", "127.0.0.1", "-p", String(port), "-U", "weir", "-c", "select 1", "postgres"], {

@@ -14,7 +14,12 @@ const options = { idempotencyTtlMs: 60_000, sealer: makeSealer(undefined) }
 const snapshot: Snapshot = { status: 200, headers: { a: "b" }, body: `{"x":"é"}` }
 
 const newCaller = (): AdmitRequest => ({ owner: `org_${randomUUID()}`, keyId: "key", rates: [] })
-const windowOf = (limit: number, windowMs: number, scope?: "app") => ({ bucket: `b${limit}`, limit, windowMs, scope })
+const windowOf = (limit: number, windowMs: number, scope?: "app" | "endUser") => ({
+  bucket: `b${limit}`,
+  limit,
+  windowMs,
+  scope,
+})
 
 const outcome = (request: AdmitRequest) =>
   Effect.flatMap(Gate, (gate) => gate.admit(request)).pipe(
@@ -41,6 +46,19 @@ const contract = (name: string, gate: Layer.Layer<Gate, unknown>) =>
         expect(refused.retryAfterMs).toBeLessThanOrEqual(400)
         yield* Effect.sleep(450)
         expect(yield* outcome(request)).toEqual({ admitted: "Admitted" })
+      }),
+    )
+
+    it.effect("an end user's bucket refuses with detail.scope = endUser, and another end user passes", () =>
+      Effect.gen(function* () {
+        const caller = newCaller()
+        const as = (user: string) => ({
+          ...caller,
+          rates: [{ ...windowOf(1, 60_000, "endUser"), bucket: `endUser:${user}` }],
+        })
+        expect(yield* outcome(as("ada"))).toEqual({ admitted: "Admitted" })
+        expect(yield* outcome(as("ada"))).toMatchObject({ refused: "rate_limited", detail: { scope: "endUser" } })
+        expect(yield* outcome(as("bob"))).toEqual({ admitted: "Admitted" })
       }),
     )
 

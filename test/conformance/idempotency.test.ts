@@ -111,11 +111,11 @@ describe("Exchange request id", () => {
     gateway().vendor.script(answering(answer))
   })
 
-  it("50 identical calls at once: one upstream call, one charge, the others 202 or the replay", async () => {
+  it("500 identical calls at once: one upstream call, one charge, the others 202 or the replay", async () => {
     gateway().vendor.script(answering(answer, 50))
     const requestId = randomUUID()
     const before = { calls: gateway().vendor.calls.length, settled: await settled() }
-    const replies = await Promise.all(Array.from({ length: 50 }, () => gateway().exchange(withId(requestId))))
+    const replies = await Promise.all(Array.from({ length: 500 }, () => gateway().exchange(withId(requestId))))
     const fresh = replies.filter(({ status, headers }) => status === 200 && !headers.has("x-svc-idempotent-replay"))
     expect(fresh.length).toBe(1)
     expect(replies.every(({ status }) => status === 200 || status === 202)).toBe(true)

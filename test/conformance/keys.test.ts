@@ -3,7 +3,7 @@ import { randomBytes, randomUUID } from "node:crypto"
 import { describe, expect, it } from "vitest"
 import { sha256 } from "../../src/catalogue/secrets.ts"
 import { sign } from "../../src/identity/signature.ts"
-import { hello, testCatalogue } from "../../src/testing/index.ts"
+import { answering, hello, testCatalogue } from "../../src/testing/index.ts"
 import { errorOf, useGateway } from "./gateway.ts"
 
 const key = "wk_test_secret"
@@ -191,6 +191,32 @@ describe("an empty purse", () => {
       code: "insufficient_balance",
     })
     expect(gateway().vendor.calls.length).toBe(calls)
+  })
+})
+
+describe("a plan's dailyTokens", () => {
+  const metered = useGateway({
+    catalogue: (urls) => testCatalogue(urls, ids).replace("perMinute: 100000", "perMinute: 100000, dailyTokens: 3000"),
+  })
+  const ask = (maxTokens: number, body: object = {}) =>
+    metered().exchange(
+      { ...hello, ...body, params: { maxTokens, promptTokensEstimate: 10 } },
+      { headers: { "x-svc-key-id": ids.key } },
+    )
+
+  it("is quota_exceeded with limit, used and resetAt; a failed turn gives back what it reserved (lesson 12)", async () => {
+    // One answer is 1,200 tokens by the vendor's count.
+    expect((await ask(500)).status).toBe(200)
+    metered().vendor.script((call) => call.reset())
+    expect((await ask(1500)).status).toBe(502)
+    metered().vendor.script(answering({ words: ["x"], inTokens: 1000, outTokens: 200 }))
+    expect((await ask(1500)).status).toBe(200)
+    const refused = await ask(1500)
+    expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(0)
+    const error = await errorOf(refused)
+    expect(error).toMatchObject({ status: 429, code: "quota_exceeded", detail: { limit: 3000, used: 2400 } })
+    expect(new Date(String(error.detail?.["resetAt"])).toISOString()).toMatch(/T16:00:00\.000Z$/)
+    expect((await ask(500)).status).toBe(200)
   })
 })
 

@@ -1,0 +1,89 @@
+/** Lessons 12, 15 and 16, and the journal: a PostgreSQL that is full, gone, and back. It needs one of its own to hurt. */
+import { execFileSync } from "node:child_process"
+import { chmodSync, mkdtempSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { Redacted } from "effect"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { freePort, hasServers, postgres, type Service } from "../../scripts/faults/processes.ts"
+import { answering, hello, readEvents } from "../../src/testing/index.ts"
+import { errorOf, eventually, lastUsage, replyOf, useGateway } from "../conformance/gateway.ts"
+
+describe.skipIf(!hasServers())("PostgreSQL in trouble", async () => {
+  const dir = mkdtempSync(join(tmpdir(), "weir-postgres-"))
+  chmodSync(dir, 0o755)
+  const port = await freePort()
+  let server: Service | undefined
+  const psql = (sql: string) =>
+    execFileSync("psql", ["-h", "127.0.0.1", "-p", String(port), "-U", "weir", "-Atc", sql, "postgres"])
+  beforeAll(async () => {
+    server = postgres(join(dir, "pg"), port)
+    await server.start()
+    psql("create role gateway login; alter database postgres owner to gateway")
+  })
+  afterAll(async () => {
+    await server?.kill()
+    rmSync(dir, { recursive: true, force: true })
+  })
+  const gateway = useGateway({
+    config: {
+      databaseUrl: Redacted.make(`postgres://gateway@127.0.0.1:${port}/postgres`),
+      databaseConnections: 3,
+      databaseDeadlineMs: 1000,
+      settlePatienceMs: 300,
+      dataDir: dir,
+    },
+  })
+  const answer = answering({ words: ["done"], inTokens: 10, outTokens: 1 })
+  const works = async () => (await gateway().exchange(hello)).status === 200
+
+  it("lesson 15: full, it is internal_error and retryable, never an authentication error; known keys keep working", async () => {
+    expect(await works()).toBe(true)
+    // The gateway's connections go, and it cannot have new ones: 53300, too many connections.
+    psql("alter role gateway connection limit 0")
+    psql("select pg_terminate_backend(pid) from pg_stat_activity where usename = 'gateway'")
+    await eventually(async () => (await gateway().exchange(hello)).status === 500)
+    const response = await gateway().exchange(hello)
+    expect(response.headers.get("retry-after")).toBe("1")
+    expect(await errorOf(response)).toMatchObject({ code: "internal_error", detail: { retryable: true } })
+    // This one is authenticated, by the record that is remembered, and refused without the database.
+    expect((await gateway().exchange({ ...hello, model: "nope" })).status).toBe(403)
+    // Lesson 16: the process is alive, and not ready.
+    expect((await fetch(`${gateway().baseUrl}/healthz`)).status).toBe(200)
+    expect((await fetch(`${gateway().baseUrl}/readyz`)).status).toBe(503)
+    psql("alter role gateway connection limit -1")
+    await eventually(works)
+  })
+
+  it.each([false, true])(
+    "gone at the settlement (stream: %s): the answer comes with settlement_deferred, and lands once",
+    async (stream) => {
+      await eventually(works)
+      gateway().vendor.script(async (call) => {
+        await server?.kill()
+        return answer(call)
+      })
+      const response = await gateway().exchange({ ...hello, stream })
+      let cost = ""
+      if (stream) {
+        const events = await readEvents(response)
+        expect(events.map(({ event }) => event)).toEqual(["t.open", "t.delta", "t.warn", "t.usage", "t.close"])
+        expect(events[2]).toMatchObject({ data: { code: "settlement_deferred" } })
+        const close = events.at(-1)
+        cost = close?.event === "t.close" ? close.data.usage.cost : ""
+      } else {
+        expect(response.headers.get("x-svc-warnings")).toBe("settlement_deferred")
+        cost = (await replyOf(response)).usage.cost
+      }
+      expect(cost).toBe("0.000045")
+      const requestId = response.headers.get("x-svc-request-id")
+      gateway().vendor.script(answer)
+      await server?.start()
+      await eventually(async () => (await lastUsage(gateway()).catch(() => undefined))?.ref === requestId, 15_000)
+      const doctor = await fetch(`${gateway().baseUrl}/v1/admin/doctor`, {
+        headers: { "x-svc-admin-key": gateway().adminKey },
+      })
+      expect(await doctor.json()).toEqual({ findings: [] })
+    },
+  )
+})
