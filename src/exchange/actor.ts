@@ -10,7 +10,8 @@ import { serviceError } from "../protocol/error.ts"
 import { recordOutcome } from "../telemetry.ts"
 import type { ClientLink } from "./client-link.ts"
 import { type DecodedExchange, decodeExchange } from "./decode.ts"
-import { type ActorServices, type ExchangeCall, Flight, type RegisteredExchange } from "./flight.ts"
+import type { ExchangeCall } from "./due.ts"
+import { type ActorServices, Flight, type RegisteredExchange } from "./flight.ts"
 import { inProgressReply, replayedReply } from "./replies.ts"
 
 const keyWindowMs = 60_000

@@ -9,7 +9,8 @@ export class ClientGone extends Data.TaggedError("ClientGone") {}
 
 export type Ending = Exit.Exit<void, ConversationError | ClientGone | ServiceError<"stream_backpressure">>
 
-type BrokenReason = Exclude<EstimatedReason, "upstream_usage_missing">
+/** Why a conversation broke off, as a usage says it. */
+export type BrokenReason = Exclude<EstimatedReason, "upstream_usage_missing">
 
 const brokenReasons: Readonly<Record<string, BrokenReason>> = {
   upstream_connect_timeout: "upstream_timeout",

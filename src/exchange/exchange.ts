@@ -10,7 +10,8 @@ import { recordOpenExchanges, withRequestId } from "../telemetry.ts"
 import { VendorClient } from "../vendor/client.ts"
 import { runExchange } from "./actor.ts"
 import { ClientLink } from "./client-link.ts"
-import type { ActorServices, ExchangeCall } from "./flight.ts"
+import type { ExchangeCall } from "./due.ts"
+import type { ActorServices } from "./flight.ts"
 import { keepLeases } from "./leases.ts"
 
 export class Exchanges extends Context.Service<

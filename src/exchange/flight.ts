@@ -7,10 +7,8 @@ import type { Gate, Registration, Snapshot } from "../admission/gate.ts"
 import type { Catalogue } from "../catalogue/catalogue.ts"
 import type { ModelTarget } from "../catalogue/snapshot.ts"
 import type { WeirConfig } from "../config.ts"
-import type { AppPrincipal } from "../identity/app-keys.ts"
 import type { Amount } from "../money/amount.ts"
-import type { Ledger, Settlement, UsageRecord } from "../money/ledger.ts"
-import { type Charge, priceUsage } from "../money/pricing.ts"
+import type { Ledger } from "../money/ledger.ts"
 import type { Settler } from "../money/settler.ts"
 import { errorBody, type ServiceError, serviceError } from "../protocol/error.ts"
 import { protocolLabel, type WarnEvent } from "../protocol/event.ts"
@@ -19,10 +17,10 @@ import type { Usage } from "../protocol/usage.ts"
 import { StoreUnavailable, storeFailure } from "../store/unavailable.ts"
 import { recordOutcome } from "../telemetry.ts"
 import type { VendorClient } from "../vendor/client.ts"
-import { type Bill, makeBill } from "./bill.ts"
 import type { ClientLink } from "./client-link.ts"
 import { type Conversation, converse } from "./conversation.ts"
-import { brokenBy, ClientGone, type Ending, emptyReply, errorOf } from "./ending.ts"
+import { type Due, dueOf, type ExchangeCall } from "./due.ts"
+import { type BrokenReason, brokenBy, ClientGone, type Ending, emptyReply, errorOf } from "./ending.ts"
 import type { Leased } from "./leases.ts"
 import { makePlan, type Plan } from "./plan.ts"
 import { completedReply, usageOf } from "./replies.ts"
@@ -43,13 +41,6 @@ export interface ActorServices {
   readonly context: Context.Context<never>
 }
 
-export interface ExchangeCall {
-  /** The gateway's own id of the exchange. */
-  readonly requestId: string
-  readonly caller: AppPrincipal
-  readonly body: Uint8Array
-}
-
 export interface RegisteredExchange extends Registration {
   readonly payloadHash: string
 }
@@ -60,12 +51,6 @@ const maxSnapshotBytes = 256 * 1024
 const settlementDeferred: WarnEvent = {
   code: "settlement_deferred",
   message: "The settlement is kept and lands later; the balance is as this gateway knows it",
-}
-
-interface Due {
-  readonly bill: Bill
-  readonly charge: Charge
-  readonly settlement: Settlement
 }
 
 /** An admitted exchange on its way. */
@@ -230,25 +215,9 @@ export class Flight {
     }.bind(this),
   )
 
-  /** What the exchange owes as far as it has come; undefined where it owes nothing. */
-  #due(conversation: Conversation, broken: ReturnType<typeof brokenBy>, stop: Stop): Due | undefined {
-    const { plan, target } = conversation
-    const bill = makeBill(this.#tally, broken, plan.promptTokens)
-    if (bill === undefined) return undefined
-    const charge = priceUsage(plan.price, bill.counts)
-    const { requestId, caller } = this.#call
-    const record: UsageRecord = {
-      appId: caller.app.id,
-      sessionId: this.#request.meta?.sessionId,
-      purpose: this.#request.meta?.purpose ?? "exchange",
-      model: this.#request.model,
-      vendor: target?.vendor.id ?? "",
-      counts: bill.counts,
-      estimatedReason: bill.estimatedReason,
-      stop,
-      cacheNetSaving: charge.cacheNetSaving,
-    }
-    return { bill, charge, settlement: { ref: requestId, cost: charge.cost, record } }
+  /** What the exchange owes as far as it has come. */
+  #due({ plan, target }: Conversation, broken: BrokenReason | undefined, stop: Stop): Due | undefined {
+    return dueOf({ call: this.#call, request: this.#request, plan, target, seen: this.#tally, broken, stop })
   }
 
   /** What another node needs, should this one die. */

@@ -1,0 +1,59 @@
+/** What an exchange owes: its bill, priced, as the settlement that the ledger takes. Pure. */
+import type { ModelTarget } from "../catalogue/snapshot.ts"
+import type { AppPrincipal } from "../identity/app-keys.ts"
+import type { Settlement } from "../money/ledger.ts"
+import { type Charge, priceUsage } from "../money/pricing.ts"
+import type { ExchangeRequest, Stop } from "../protocol/exchange.ts"
+import { type Bill, makeBill } from "./bill.ts"
+import type { BrokenReason } from "./ending.ts"
+import type { Plan } from "./plan.ts"
+import type { Tally } from "./tally.ts"
+
+export interface ExchangeCall {
+  /** The gateway's own id of the exchange. */
+  readonly requestId: string
+  readonly caller: AppPrincipal
+  readonly body: Uint8Array
+}
+
+export interface Due {
+  readonly bill: Bill
+  readonly charge: Charge
+  readonly settlement: Settlement
+}
+
+export interface DueOptions {
+  readonly call: ExchangeCall
+  readonly request: ExchangeRequest
+  readonly plan: Plan
+  readonly target: ModelTarget | undefined
+  readonly seen: Tally
+  readonly broken: BrokenReason | undefined
+  readonly stop: Stop
+}
+
+/** Undefined where nothing is owed. */
+export const dueOf = ({ call, request, plan, target, seen, broken, stop }: DueOptions): Due | undefined => {
+  const bill = makeBill(seen, broken, plan.promptTokens)
+  if (bill === undefined) return undefined
+  const charge = priceUsage(plan.price, bill.counts)
+  return {
+    bill,
+    charge,
+    settlement: {
+      ref: call.requestId,
+      cost: charge.cost,
+      record: {
+        appId: call.caller.app.id,
+        sessionId: request.meta?.sessionId,
+        purpose: request.meta?.purpose ?? "exchange",
+        model: request.model,
+        vendor: target?.vendor.id ?? "",
+        counts: bill.counts,
+        estimatedReason: bill.estimatedReason,
+        stop,
+        cacheNetSaving: charge.cacheNetSaving,
+      },
+    },
+  }
+}
