@@ -3,7 +3,7 @@
  *
  * KEYS: the nonce (if any), one a rate window, the idempotency record (if any).
  * ARGV: 1 has a nonce, 2 the nonce's window, 3 how many rate windows, then limit and length of each,
- *       then has a registration, its payload hash, its lease. Times in milliseconds.
+ *       then has a registration, its payload hash, its lease, its claim. Times in milliseconds.
  * Gives {"admitted"} | {"nonce"} | {"rate", which, ms left} | {"conflict"} | {"in_progress"} | {"replay", snapshot}
  *       | {"not_replayable"}.
  */
@@ -33,7 +33,7 @@ if ARGV[arg] ~= '1' then return {'admitted'} end
 local record = KEYS[key + rates]
 local known = redis.call('HMGET', record, 'hash', 'state', 'snapshot')
 if not known[1] then
-  redis.call('HSET', record, 'hash', ARGV[arg + 1], 'state', 'in_progress')
+  redis.call('HSET', record, 'hash', ARGV[arg + 1], 'state', 'in_progress', 'claim', ARGV[arg + 3])
   redis.call('PEXPIRE', record, ARGV[arg + 2])
   return {'admitted'}
 end
@@ -52,14 +52,16 @@ redis.call('PEXPIRE', KEYS[1], ARGV[2])
 return 1
 `
 
-/** Frees a record that is still in progress. */
+/** Frees a record that is still in progress under this claim. ARGV: the claim. */
 export const withdrawScript = `
-if redis.call('HGET', KEYS[1], 'state') == 'in_progress' then redis.call('DEL', KEYS[1]) end
+local known = redis.call('HMGET', KEYS[1], 'state', 'claim')
+if known[1] == 'in_progress' and known[2] == ARGV[1] then redis.call('DEL', KEYS[1]) end
 return 1
 `
 
-/** Keeps a record that is still in progress. ARGV: the lease. */
+/** Keeps a record that is still in progress under this claim. ARGV: the claim, the lease. */
 export const renewScript = `
-if redis.call('HGET', KEYS[1], 'state') == 'in_progress' then redis.call('PEXPIRE', KEYS[1], ARGV[1]) end
+local known = redis.call('HMGET', KEYS[1], 'state', 'claim')
+if known[1] == 'in_progress' and known[2] == ARGV[1] then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
 return 1
 `

@@ -27,6 +27,7 @@ interface Window {
 
 interface IdempotencyRecord {
   readonly payloadHash: string
+  readonly claim: string
   readonly state: "in_progress" | "completed"
   readonly expiresAt: number
   sealed?: string | undefined
@@ -88,6 +89,7 @@ class MemoryGate {
     this.#forget(key)
     this.#records.set(key, {
       payloadHash,
+      claim: registration.claim,
       state: "completed",
       sealed,
       expiresAt: this.#clock.currentTimeMillisUnsafe() + this.#options.idempotencyTtlMs,
@@ -98,14 +100,17 @@ class MemoryGate {
 
   withdraw(registration: Registration): void {
     const key = recordKey(registration)
-    if (this.#records.get(key)?.state === "in_progress") this.#forget(key)
+    if (this.#isClaimed(key, registration.claim)) this.#forget(key)
   }
 
   renew(registrations: ReadonlyArray<Registration>, leaseMs: number): void {
     const expiresAt = this.#clock.currentTimeMillisUnsafe() + leaseMs
-    for (const key of registrations.map(recordKey)) {
+    for (const registration of registrations) {
+      const key = recordKey(registration)
       const record = this.#records.get(key)
-      if (record?.state === "in_progress") this.#records.set(key, { ...record, expiresAt })
+      if (record !== undefined && this.#isClaimed(key, registration.claim)) {
+        this.#records.set(key, { ...record, expiresAt })
+      }
     }
   }
 
@@ -125,11 +130,12 @@ class MemoryGate {
   #register(request: AdmitRequest, now: number): Effect.Effect<Admission, AdmissionError> {
     const { register } = request
     if (register === undefined) return admitted
-    const key = recordKey({ owner: request.owner, keyId: request.keyId, requestId: register.requestId })
+    const key = recordKey({ owner: request.owner, keyId: request.keyId, ...register })
     const record = this.#records.get(key)
     if (record === undefined || record.expiresAt <= now) {
       this.#records.set(key, {
         payloadHash: register.payloadHash,
+        claim: register.claim,
         state: "in_progress",
         expiresAt: now + register.leaseMs,
       })
@@ -138,6 +144,12 @@ class MemoryGate {
     if (record.payloadHash !== register.payloadHash) return Effect.fail(payloadConflict())
     if (record.state === "in_progress") return Effect.succeed({ _tag: "InProgress" })
     return record.sealed === undefined ? Effect.fail(notReplayable()) : openSnapshot(this.#options, record.sealed)
+  }
+
+  /** Whether a record is in progress under this claim. */
+  #isClaimed(key: string, claim: string): boolean {
+    const record = this.#records.get(key)
+    return record?.state === "in_progress" && record.claim === claim
   }
 
   #forget(key: string): void {
@@ -156,4 +168,4 @@ class MemoryGate {
 
 const admitted: Effect.Effect<Admission> = Effect.succeed({ _tag: "Admitted" })
 
-const recordKey = ({ owner, keyId, requestId }: Registration): string => `${owner} ${keyId} ${requestId}`
+const recordKey = ({ owner, keyId, requestId }: Omit<Registration, "claim">): string => `${owner} ${keyId} ${requestId}`

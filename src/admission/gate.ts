@@ -26,6 +26,8 @@ export interface Registration {
   readonly owner: string
   readonly keyId: string
   readonly requestId: string
+  /** The gateway's own id of the call that claims the key: only its own claim can be renewed or withdrawn. */
+  readonly claim: string
 }
 
 export interface AdmitRequest {
@@ -36,6 +38,7 @@ export interface AdmitRequest {
   readonly register?:
     | {
         readonly requestId: string
+        readonly claim: string
         /** Hash of the payload, blind to key order. */
         readonly payloadHash: string
         /** How long the claim stands if this node dies. */

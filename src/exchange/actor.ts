@@ -28,6 +28,7 @@ export const runExchange = (services: ActorServices, call: ExchangeCall, link: C
       rates: rateWindows(call.caller),
       register: registration && {
         requestId: registration.requestId,
+        claim: registration.claim,
         payloadHash: registration.payloadHash,
         leaseMs: services.config.leaseMs,
       },
@@ -57,14 +58,14 @@ export const runExchange = (services: ActorServices, call: ExchangeCall, link: C
   )
 
 const registrationOf = (
-  { caller }: ExchangeCall,
+  { caller, requestId: claim }: ExchangeCall,
   decoded: Result.Result<DecodedExchange, unknown>,
 ): RegisteredExchange | undefined => {
   if (Result.isFailure(decoded)) return undefined
   const { request, payloadHash } = decoded.success
   const requestId = request.meta?.requestId
   if (requestId === undefined || payloadHash === undefined) return undefined
-  return { owner: caller.org.id, keyId: caller.keyId, requestId, payloadHash }
+  return { owner: caller.org.id, keyId: caller.keyId, requestId, claim, payloadHash }
 }
 
 const rateWindows = ({ keyId, app, plan }: AppPrincipal): ReadonlyArray<RateWindow> => [

@@ -18,6 +18,7 @@ import {
 import { join } from "node:path"
 import { Effect, Option, Schema, type Scope } from "effect"
 import { EstimatedReason } from "../protocol/usage.ts"
+import { isAlive } from "../store/pid.ts"
 import type { Settlement } from "./ledger.ts"
 
 /** A settlement as it is written: amounts as strings, because JSON has no integers that large. */
@@ -99,14 +100,6 @@ const openOwn = (folder: string) => {
   // An own file from an earlier process of this pid is written anew with what is in it.
   if (existsSync(file)) rmSync(file)
   return { fd: openSync(file, "a", 0o600), file, left }
-}
-
-const isAlive = (pid: number): boolean => {
-  try {
-    return process.kill(pid, 0)
-  } catch {
-    return false
-  }
 }
 
 const checksum = (json: string): string => createHash("sha256").update(json).digest("hex").slice(0, 16)

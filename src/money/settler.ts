@@ -53,14 +53,14 @@ export const layerSettler = (options: SettlerOptions): Layer.Layer<Settler, neve
             Effect.as<Settled>({ _tag: "Deferred" }),
           )
 
-      // One after another, oldest first; the first that fails tells that the database is still away.
+      // All at once, as one batch; each for itself, so that one that cannot land keeps no other from it.
       const replay = Effect.suspend(() =>
         Effect.forEach(
           journal.pending(),
-          (settlement) => Effect.andThen(ledger.settle(settlement), journal.landed(settlement.ref)),
-          { discard: true },
+          (settlement) => Effect.ignore(Effect.andThen(ledger.settle(settlement), journal.landed(settlement.ref))),
+          { concurrency: "unbounded", discard: true },
         ),
-      ).pipe(Effect.ignore)
+      )
       yield* Effect.forkScoped(Effect.repeat(replay, Schedule.spaced("1 second")))
 
       return Settler.of({

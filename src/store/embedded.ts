@@ -4,6 +4,7 @@ import { dirname } from "node:path"
 import { Worker } from "node:worker_threads"
 import { Effect, type Scope } from "effect"
 import { type EmbeddedWorkerData, isListeningMessage } from "./embedded-protocol.ts"
+import { isAlive } from "./pid.ts"
 import { StoreUnavailable } from "./unavailable.ts"
 
 export interface EmbeddedAddress {
@@ -42,14 +43,6 @@ const lock = (dataDir: string): Effect.Effect<void, StoreUnavailable, Scope.Scop
     return Effect.sync(() => writeFileSync(file, String(process.pid)))
   })
   return Effect.acquireRelease(acquire, () => Effect.sync(() => rmSync(file, { force: true })))
-}
-
-const isAlive = (pid: number): boolean => {
-  try {
-    return process.kill(pid, 0)
-  } catch {
-    return false
-  }
 }
 
 const listening = (worker: Worker): Effect.Effect<EmbeddedAddress, StoreUnavailable> =>

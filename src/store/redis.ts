@@ -83,6 +83,8 @@ function connect({ url, deadlineMs }: RedisOptions): Client | Cluster {
     maxRetriesPerRequest: 1,
     // A command that cannot be sent now fails now: no queue of waiting commands while Redis is gone.
     enableOfflineQueue: false,
+    // Nobody waits any more for what was asked on a connection that broke.
+    autoResendUnfulfilledCommands: false,
     retryStrategy: (tries: number) => Math.min(50 * tries, 1000),
   }
   const client =

@@ -102,8 +102,8 @@ const contract = (name: string, gate: Layer.Layer<Gate, unknown>) =>
           const { complete, withdraw } = yield* Gate
           const caller = newCaller()
           const register = (requestId: string, payloadHash = "h", leaseMs = 60_000) =>
-            outcome({ ...caller, register: { requestId, payloadHash, leaseMs } })
-          const ref = (requestId: string) => ({ owner: caller.owner, keyId: caller.keyId, requestId })
+            outcome({ ...caller, register: { requestId, payloadHash, leaseMs, claim: "mine" } })
+          const ref = (requestId: string) => ({ owner: caller.owner, keyId: caller.keyId, requestId, claim: "mine" })
 
           expect(yield* register("a")).toEqual({ admitted: "Admitted" })
           expect(yield* register("a")).toEqual({ admitted: "InProgress" })
@@ -111,7 +111,10 @@ const contract = (name: string, gate: Layer.Layer<Gate, unknown>) =>
           yield* complete(ref("a"), "h", snapshot)
           expect(yield* register("a")).toEqual({ admitted: "Replay" })
           const gate = yield* Gate
-          const admission = yield* gate.admit({ ...caller, register: { requestId: "a", payloadHash: "h", leaseMs: 1 } })
+          const admission = yield* gate.admit({
+            ...caller,
+            register: { requestId: "a", payloadHash: "h", leaseMs: 1, claim: "mine" },
+          })
           expect(admission).toEqual({ _tag: "Replay", snapshot })
           expect(yield* register("a", "other")).toMatchObject({ refused: "idempotency_conflict" })
           yield* withdraw(ref("a"))
@@ -133,7 +136,10 @@ const contract = (name: string, gate: Layer.Layer<Gate, unknown>) =>
 
     it.effect("of 200 concurrent claims on one key, one is admitted", () =>
       Effect.gen(function* () {
-        const request = { ...newCaller(), register: { requestId: "r", payloadHash: "h", leaseMs: 60_000 } }
+        const request = {
+          ...newCaller(),
+          register: { requestId: "r", payloadHash: "h", leaseMs: 60_000, claim: "mine" },
+        }
         const all = yield* Effect.all(
           Array.from({ length: 200 }, () => outcome(request)),
           { concurrency: "unbounded" },
@@ -173,9 +179,10 @@ describe("the gate in memory, by the test clock", () => {
       const caller = newCaller()
       const big = { ...snapshot, body: "x".repeat(192 * 1024) }
       for (let at = 0; at < 400; at++) {
-        yield* complete({ ...caller, requestId: `r${at}` }, "h", big)
+        yield* complete({ ...caller, requestId: `r${at}`, claim: "mine" }, "h", big)
       }
-      const claim = (requestId: string) => outcome({ ...caller, register: { requestId, payloadHash: "h", leaseMs: 1 } })
+      const claim = (requestId: string) =>
+        outcome({ ...caller, register: { requestId, payloadHash: "h", leaseMs: 1, claim: "mine" } })
       expect(yield* claim("r0")).toMatchObject({ refused: "idempotency_conflict", detail: { replayable: false } })
       expect(yield* claim("r399")).toEqual({ admitted: "Replay" })
       expect(admit).toBeDefined()
@@ -203,8 +210,8 @@ describe("a kept answer", () => {
       const caller = newCaller()
       yield* Effect.gen(function* () {
         const { complete } = yield* Gate
-        yield* complete({ ...caller, requestId: "r" }, "h", snapshot)
-        const claim = { ...caller, register: { requestId: "r", payloadHash: "h", leaseMs: 1 } }
+        yield* complete({ ...caller, requestId: "r", claim: "mine" }, "h", snapshot)
+        const claim = { ...caller, register: { requestId: "r", payloadHash: "h", leaseMs: 1, claim: "mine" } }
         expect(yield* outcome(claim)).toMatchObject({ refused: "idempotency_conflict", detail: { replayable: false } })
       }).pipe(Effect.provide(layerMemory({ ...options, sealer: keys })))
     }),
