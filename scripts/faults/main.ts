@@ -80,7 +80,7 @@ const environment = {
   SVC_REDIS_URL: `redis://127.0.0.1:${lines.redis.port}`,
   SVC_LEASE_MS: String(leaseMs),
   SVC_CHECKPOINT_MS: "500",
-  SVC_SETTLE_PATIENCE_MS: "1500",
+  SVC_SETTLE_PATIENCE_MS: "200",
   SVC_DATABASE_DEADLINE_MS: "2000",
   SVC_REDIS_DEADLINE_MS: "500",
   SVC_LOG_LEVEL: process.env["FAULTS_LOG"] ?? "None",

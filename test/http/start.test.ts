@@ -177,6 +177,24 @@ describe("SVC_CATALOGUE and weir apply", () => {
     expect(wrongKey.output.text).toContain("admin_key_invalid")
   }, 60_000)
 
+  it("weir topup, ledger and doctor speak to a running gateway", async () => {
+    const { exchange, ready } = await serve()
+    const run = async (...args: ReadonlyArray<string>) => {
+      const { exit, output } = weir(args, { SVC_BASE_URL: ready.baseUrl, SVC_ADMIN_KEY: ready.adminKey })
+      return { code: await exit, text: output.text }
+    }
+    await exchange(hello)
+    expect(await run("doctor")).toMatchObject({ code: 0, text: "The books are sound\n" })
+    expect((await run("topup", "org_development", "12.5", "--id", "one")).text).toMatch(
+      /^Credited; org_development has 112\.\d+ USD/,
+    )
+    expect((await run("topup", "org_development", "12.5", "--id", "one")).text).toContain("credited before")
+    expect(await run("topup", "org_unheard", "1", "--id", "two")).toMatchObject({ code: 1 })
+    const { text } = await run("ledger", "org_development")
+    expect(text).toMatch(/org_development: 112\.\d+ USD available, 0 held/)
+    expect(text).toMatch(/settle\s+revenue/)
+  }, 60_000)
+
   it("a wrong file at start is told by line, and nothing runs", async () => {
     const file = join(dir, "weir.yaml")
     writeFileSync(file, "version: 2\n")

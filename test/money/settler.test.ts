@@ -91,13 +91,20 @@ describe("the journal", () => {
 describe("the settler", () => {
   /** A ledger that can be taken away. */
   const setup = () => {
-    const database = { away: true, settled: [] as string[] }
+    const database = { away: true, settled: [] as string[], released: [] as string[] }
     const gone = Effect.fail(new StoreUnavailable({ store: "postgres", cause: "away" }))
     const ledger = Layer.mock(Ledger, {
       settle: ({ ref }) =>
         Effect.suspend(() => {
           if (database.away) return gone
+          if (ref === "poison") return gone
           database.settled.push(ref)
+          return Effect.succeed(7n)
+        }),
+      release: (ref) =>
+        Effect.suspend(() => {
+          if (database.away) return gone
+          database.released.push(ref)
           return Effect.succeed(7n)
         }),
     })
@@ -131,6 +138,39 @@ describe("the settler", () => {
       yield* TestClock.adjust("3 seconds")
       expect(deferred()).toEqual([])
       expect(database.settled).toEqual(["a"])
+    }).pipe(Effect.provide(layer))
+  })
+
+  it.effect(
+    "lesson 12: what a failed turn reserved is given back, even when the give-back fails the first time",
+    () => {
+      const { database, layer } = setup()
+      return Effect.gen(function* () {
+        const { release } = yield* Settler
+        const fiber = yield* Effect.forkChild(release("a"))
+        yield* TestClock.adjust("3 seconds")
+        expect(database.released).toEqual([])
+        database.away = false
+        yield* TestClock.adjust("10 seconds")
+        yield* Fiber.join(fiber)
+        expect(database.released).toEqual(["a"])
+      }).pipe(Effect.provide(layer))
+    },
+  )
+
+  it.effect("one settlement that cannot land keeps no other from it", () => {
+    const { database, layer } = setup()
+    return Effect.gen(function* () {
+      const { settle, deferred } = yield* Settler
+      const fiber = yield* Effect.forkChild(
+        Effect.all([settle(settlement("poison")), settle(settlement("b"))], { concurrency: 2 }),
+      )
+      yield* TestClock.adjust("30 seconds")
+      yield* Fiber.join(fiber)
+      database.away = false
+      yield* TestClock.adjust("3 seconds")
+      expect(database.settled).toEqual(["b"])
+      expect(deferred().map(({ ref }) => ref)).toEqual(["poison"])
     }).pipe(Effect.provide(layer))
   })
 })
