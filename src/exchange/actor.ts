@@ -47,12 +47,16 @@ export const runExchange = (services: ActorServices, call: ExchangeCall, link: C
       Effect.sync(() => {
         // Refused before its model was known, or looked at.
         recordOutcome(services.context, error._tag === "ServiceError" ? error.code : "internal_error", "unknown")
-        link.refuse(error)
+        link.refuse(error, call.requestId)
       }),
     ),
+    // A bug of ours: the client is told that much, and the hold is left to its lease.
     Effect.onError((cause) =>
       Effect.sync(() =>
-        link.refuse(serviceError("internal_error", "The service could not complete the request", { cause })),
+        link.refuse(
+          serviceError("internal_error", "The service could not complete the request", { cause }),
+          call.requestId,
+        ),
       ),
     ),
   )

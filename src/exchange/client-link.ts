@@ -3,8 +3,8 @@
  * leaves ends nothing by itself: the exchange is told, and does what billing and the vendor need.
  */
 import { Deferred, Effect } from "effect"
-import type { ServiceError } from "../protocol/error.ts"
-import type { StoreUnavailable } from "../store/unavailable.ts"
+import { errorBody, type ServiceError } from "../protocol/error.ts"
+import { StoreUnavailable, storeFailure } from "../store/unavailable.ts"
 import { ByteQueue } from "./byte-queue.ts"
 import { EventWriter, heartbeat } from "./event-writer.ts"
 
@@ -69,8 +69,15 @@ export class ClientLink {
     Deferred.doneUnsafe(this.#reply, Effect.succeed(reply))
   }
 
-  refuse(error: ReplyError): void {
-    Deferred.doneUnsafe(this.#reply, Effect.fail(error))
+  /** The last word of a bad exchange: an error reply, or `t.err` where a stream has begun. */
+  refuse(error: ReplyError, requestId: string): void {
+    if (!this.#streaming) {
+      Deferred.doneUnsafe(this.#reply, Effect.fail(error))
+      return
+    }
+    const refusal = error instanceof StoreUnavailable ? storeFailure(error) : error
+    this.write(this.events.error(errorBody(refusal, requestId)))
+    this.queue.end()
   }
 
   /** Writes events, and commits the reply to a stream if that has not happened yet. */

@@ -10,7 +10,7 @@ import type { WeirConfig } from "../config.ts"
 import type { Amount } from "../money/amount.ts"
 import type { Ledger } from "../money/ledger.ts"
 import type { Settler } from "../money/settler.ts"
-import { errorBody, type ServiceError, serviceError } from "../protocol/error.ts"
+import { type ServiceError, serviceError } from "../protocol/error.ts"
 import { protocolLabel, type WarnEvent } from "../protocol/event.ts"
 import type { ExchangeRequest, Stop } from "../protocol/exchange.ts"
 import type { Usage } from "../protocol/usage.ts"
@@ -105,8 +105,8 @@ export class Flight {
           const leased = this.#leased(conversation)
           this.#services.leased.add(leased)
           const ending = yield* Effect.exit(restore(this.#converse(conversation)))
-          yield* this.#land(conversation, balance, ending)
-          this.#services.leased.delete(leased)
+          const forget = Effect.sync(() => this.#services.leased.delete(leased))
+          yield* Effect.ensuring(this.#land(conversation, balance, ending), forget)
           yield* restore(this.#linger())
         }),
       )
@@ -305,14 +305,9 @@ export class Flight {
     )
   }
 
-  /** The last word of a bad exchange: an error reply, or `t.err` where a stream has begun. */
   #refuse(error: ServiceError): void {
-    const link = this.#link
     recordOutcome(this.#services.context, error.code, modelLabel(this.#services, this.#request.model))
-    if (link.isStreaming) {
-      link.write(link.events.error(errorBody(error, this.#call.requestId)))
-      link.queue.end()
-    } else link.refuse(error)
+    this.#link.refuse(error, this.#call.requestId)
   }
 
   /** Waits until the client has had the last event; one that takes nothing from now on is cut off. */

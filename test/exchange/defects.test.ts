@@ -1,0 +1,92 @@
+/** A bug of ours must not leave a client waiting: it is told, in the envelope or in the stream. */
+import { mkdtempSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { describe, expect, it } from "@effect/vitest"
+import { Effect, Layer, Result } from "effect"
+import { TestClock } from "effect/testing"
+import { WeirConfig } from "../../src/config.ts"
+import { Exchanges } from "../../src/exchange/exchange.ts"
+import { Ledger } from "../../src/money/ledger.ts"
+import { layerSettler } from "../../src/money/settler.ts"
+import { makeSealer } from "../../src/store/seal.ts"
+import {
+  hello,
+  layerMemoryGate,
+  layerMockVendorClient,
+  layerStaticCatalogue,
+  makeMockVendor,
+  openaiFrames,
+  parseEvents,
+} from "../../src/testing/index.ts"
+
+const catalogue = `
+version: 1
+vendors: [{ id: v, dialect: openai-chat, baseUrl: "http://vendor.test" }]
+models: [{ handle: main, maxOutput: 100, targets: [{ vendor: v, model: m }] }]
+prices: [{ model: main, currency: USD, input: "3", output: "15", from: 1970-01-01 }]
+orgs: [{ id: org, name: O, currency: USD, models: [main] }]
+apps: [{ id: app, org: org }]
+`
+const org = { id: "org", name: "O", currency: "USD", models: ["main"] }
+const caller = { keyId: "key", nonce: undefined, app: { id: "app", org: "org" }, org, plan: undefined, ipAllow: [] }
+
+/** A ledger with a bug: it throws where it is told to. */
+const run = (stream: boolean, ledger: Partial<Ledger["Service"]>) => {
+  const frames = openaiFrames({ words: ["a"], inTokens: 1, outTokens: 1 })
+  const reply = {
+    connectAfterMs: 0,
+    head: { afterMs: 0, ...(stream ? {} : { headers: { "content-type": "application/json" } }) },
+    reads: [{ afterMs: 0, bytes: stream ? frames.join("") : `{"choices":[{"message":{"content":"a"}}]}` }],
+    endAfterMs: 0,
+  }
+  const services = Exchanges.layer.pipe(
+    Layer.provide(layerSettler({ folder: mkdtempSync(join(tmpdir(), "weir-test-")), patienceMs: 1000 })),
+    Layer.provide(
+      Layer.mergeAll(
+        layerMockVendorClient(makeMockVendor(), [reply]),
+        Layer.mock(Ledger, { hold: () => Effect.succeed(1n), renew: () => Effect.void, ...ledger }),
+        layerMemoryGate({ idempotencyTtlMs: 60_000, sealer: makeSealer(undefined) }),
+        layerStaticCatalogue(catalogue),
+        WeirConfig.layerWith({ env: "test" }),
+      ),
+    ),
+  )
+  return Effect.gen(function* () {
+    const body = Buffer.from(JSON.stringify({ ...hello, stream }))
+    const link = yield* (yield* Exchanges).start({ requestId: "req", caller, body }, { cut: () => undefined })
+    yield* TestClock.adjust("1 second")
+    const answer = yield* Effect.result(link.reply)
+    if (Result.isFailure(answer)) return answer.failure
+    if (answer.success._tag === "Json") return answer.success.body
+    let text = ""
+    for (let lot = yield* Effect.result(answer.success.events.take); Result.isSuccess(lot); ) {
+      text += Buffer.concat(lot.success).toString("utf8")
+      lot = yield* Effect.result(answer.success.events.take)
+    }
+    return parseEvents(text).at(-1)
+  }).pipe(Effect.provide(services))
+}
+
+describe("a bug", () => {
+  it.effect("before the vendor is called is internal_error", () =>
+    Effect.gen(function* () {
+      expect(yield* run(true, { hold: () => Effect.die("bug") })).toMatchObject({ code: "internal_error" })
+    }),
+  )
+
+  it.effect("at the settlement of a whole reply is internal_error", () =>
+    Effect.gen(function* () {
+      expect(yield* run(false, { settle: () => Effect.die("bug") })).toMatchObject({ code: "internal_error" })
+    }),
+  )
+
+  it.effect("at the settlement of a stream is t.err, the last event", () =>
+    Effect.gen(function* () {
+      expect(yield* run(true, { settle: () => Effect.die("bug") })).toMatchObject({
+        event: "t.err",
+        data: { code: "internal_error", message: "The service could not complete the request" },
+      })
+    }),
+  )
+})
