@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /** The command line: `weir serve | migrate | apply | topup | ledger | doctor`. */
 import { NodeRuntime, NodeServices } from "@effect/platform-node"
-import { Cause, Config, Console, Effect, Layer } from "effect"
+import { Cause, Config, Console, Effect, Exit, Layer, Runtime } from "effect"
 import { CliError, Command } from "effect/cli"
 import { HttpServerError } from "effect/http"
 import { SqlError } from "effect/sql"
@@ -48,5 +48,10 @@ Command.make("weir").pipe(
     if (Cause.hasInterruptsOnly(cause) || CliError.isCliError(Cause.squash(cause))) return Effect.void
     return Console.error(explain(cause))
   }),
-  NodeRuntime.runMain({ disableErrorReporting: true }),
+  NodeRuntime.runMain({
+    disableErrorReporting: true,
+    // A gateway that was told to stop, and has settled everything, has done what it should.
+    teardown: (exit, onExit) =>
+      Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause) ? onExit(0) : Runtime.defaultTeardown(exit, onExit),
+  }),
 )
