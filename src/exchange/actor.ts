@@ -72,9 +72,16 @@ const registrationOf = (
   return { owner: caller.org.id, keyId: caller.keyId, requestId, claim, payloadHash }
 }
 
-const rateWindows = ({ keyId, app, plan }: AppPrincipal): ReadonlyArray<RateWindow> => [
-  ...(plan?.perMinute === undefined ? [] : [{ bucket: `key:${keyId}`, limit: plan.perMinute, windowMs: keyWindowMs }]),
-  ...(app.quota?.rpm === undefined
-    ? []
-    : [{ bucket: `app:${app.id}`, limit: app.quota.rpm, windowMs: keyWindowMs, scope: "app" as const }]),
-]
+/** The windows that a call counts in: its key's, its application's, its end user's. */
+export const rateWindows = ({ keyId, app, plan, endUserId }: AppPrincipal): ReadonlyArray<RateWindow> => {
+  const windows: ReadonlyArray<Omit<RateWindow, "limit" | "windowMs"> & { readonly limit: number | undefined }> = [
+    { bucket: `key:${keyId}`, limit: plan?.perMinute },
+    { bucket: `app:${app.id}`, limit: app.quota?.rpm, scope: "app" },
+    ...(endUserId === undefined
+      ? []
+      : [{ bucket: `endUser:${app.id}:${endUserId}`, limit: plan?.endUserPerMinute, scope: "endUser" as const }]),
+  ]
+  return windows.flatMap(({ limit, ...window }) =>
+    limit === undefined ? [] : [{ ...window, limit, windowMs: keyWindowMs }],
+  )
+}

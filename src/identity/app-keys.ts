@@ -30,6 +30,8 @@ export interface AppCredentials {
 /** An authenticated application. */
 export interface AppPrincipal extends AppEntry {
   readonly keyId: string
+  /** The application's end user, where the caller came by that way; a key pair speaks for the application itself. */
+  readonly endUserId: string | undefined
   /** Present where the request was signed; the gate must see it for the first time. */
   readonly nonce: string | undefined
 }
@@ -97,7 +99,7 @@ export const layerAppKeys = (options: AppKeysOptions): Layer.Layer<AppKeys, neve
         if (entry.app.licenceRequired === true) {
           return yield* refuse("license_required", "This application needs an active licence")
         }
-        return { ...entry, keyId, nonce: verdict._tag === "Signed" ? verdict.nonce : undefined }
+        return { ...entry, keyId, endUserId: undefined, nonce: verdict._tag === "Signed" ? verdict.nonce : undefined }
       })
       return AppKeys.of({ authenticate })
     }),

@@ -29,7 +29,15 @@ orgs: [{ id: org, name: O, currency: USD, models: [main] }]
 apps: [{ id: app, org: org }]
 `
 const org = { id: "org", name: "O", currency: "USD", models: ["main"] }
-const caller = { keyId: "key", nonce: undefined, app: { id: "app", org: "org" }, org, plan: undefined, ipAllow: [] }
+const caller = {
+  keyId: "key",
+  nonce: undefined,
+  endUserId: undefined,
+  app: { id: "app", org: "org" },
+  org,
+  plan: undefined,
+  ipAllow: [],
+}
 
 /** A ledger with a bug: it throws where it is told to. */
 const run = (stream: boolean, ledger: Partial<Ledger["Service"]>) => {

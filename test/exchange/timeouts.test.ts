@@ -34,7 +34,15 @@ orgs: [{ id: org, name: O, currency: USD, models: [main] }]
 apps: [{ id: app, org: org }]
 `
 const org = { id: "org", name: "O", currency: "USD", models: ["main"] }
-const caller = { keyId: "key", nonce: undefined, app: { id: "app", org: "org" }, org, plan: undefined, ipAllow: [] }
+const caller = {
+  keyId: "key",
+  nonce: undefined,
+  endUserId: undefined,
+  app: { id: "app", org: "org" },
+  org,
+  plan: undefined,
+  ipAllow: [],
+}
 
 /** Runs an exchange against a scripted reply, and gives what its client had after each step of time. */
 const run = (stream: boolean, reply: MockReply, steps: ReadonlyArray<number>) => {

@@ -1,0 +1,30 @@
+/** Which windows a call counts in. Source: interface.md, rows "Key-level rate window" and `rate_limited`. */
+import { describe, expect, it } from "vitest"
+import { rateWindows } from "../../src/exchange/actor.ts"
+
+const org = { id: "org", name: "O", currency: "USD", models: [] }
+const caller = {
+  keyId: "key",
+  nonce: undefined,
+  endUserId: undefined,
+  app: { id: "app", org: "org", quota: { rpm: 30 } },
+  org,
+  plan: { id: "plan", perMinute: 20, endUserPerMinute: 10 },
+  ipAllow: [],
+}
+const key = { bucket: "key:key", limit: 20, windowMs: 60_000 }
+const app = { bucket: "app:app", limit: 30, windowMs: 60_000, scope: "app" }
+
+describe("rate windows", () => {
+  it.each([
+    ["a key pair: its key's and its application's", caller, [key, app]],
+    [
+      "an end user: a bucket of its own besides",
+      { ...caller, endUserId: "ada" },
+      [key, app, { bucket: "endUser:app:ada", limit: 10, windowMs: 60_000, scope: "endUser" }],
+    ],
+    ["no plan and no quota: none", { ...caller, plan: undefined, app: { id: "app", org: "org" } }, []],
+  ])("%s", (_what, principal, windows) => {
+    expect(rateWindows(principal)).toEqual(windows)
+  })
+})
