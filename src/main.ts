@@ -26,8 +26,8 @@ const start = Layer.effectDiscard(
     if (config.catalogueFile !== undefined) yield* applyAndWatch(config.catalogueFile)
     const { address } = yield* HttpServer.HttpServer
     const baseUrl = NetAddress.formatUrlUnsafe(address).replace("0.0.0.0", "127.0.0.1")
-    if (config.readyFile !== undefined) yield* writeReadyFile(config.readyFile, baseUrl, handout)
     yield* Console.log(greeting(baseUrl, handout))
+    if (config.readyFile !== undefined) yield* writeReadyFile(config.readyFile, baseUrl, handout)
   }),
 )
 

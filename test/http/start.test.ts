@@ -130,6 +130,8 @@ describe("weir serve", () => {
 
   it("logs neither prompts nor secrets", async () => {
     const { exchange, output, ready } = await serve({ SVC_LOG_LEVEL: "All" })
+    // The greeting tells the development key; it comes through a pipe, in its own time.
+    await eventually(() => /curl -N .*\n/.test(output.text))
     const told = output.text.length
     await exchange({ ...hello, thread: [{ role: "user", blocks: [{ t: "text", v: "my-private-prompt" }] }] })
     await exchange({ ...hello, surprise: "my-private-field" })
