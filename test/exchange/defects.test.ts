@@ -19,25 +19,7 @@ import {
   openaiFrames,
   parseEvents,
 } from "../../src/testing/index.ts"
-
-const catalogue = `
-version: 1
-vendors: [{ id: v, dialect: openai-chat, baseUrl: "http://vendor.test" }]
-models: [{ handle: main, maxOutput: 100, targets: [{ vendor: v, model: m }] }]
-prices: [{ model: main, currency: USD, input: "3", output: "15", from: 1970-01-01 }]
-orgs: [{ id: org, name: O, currency: USD, models: [main] }]
-apps: [{ id: app, org: org }]
-`
-const org = { id: "org", name: "O", currency: "USD", models: ["main"] }
-const caller = {
-  keyId: "key",
-  nonce: undefined,
-  endUserId: undefined,
-  app: { id: "app", org: "org" },
-  org,
-  plan: undefined,
-  ipAllow: [],
-}
+import { caller, catalogue, textOf } from "./fixture.ts"
 
 /** A ledger with a bug: it throws where it is told to. */
 const run = (stream: boolean, ledger: Partial<Ledger["Service"]>) => {
@@ -67,12 +49,7 @@ const run = (stream: boolean, ledger: Partial<Ledger["Service"]>) => {
     const answer = yield* Effect.result(link.reply)
     if (Result.isFailure(answer)) return answer.failure
     if (answer.success._tag === "Json") return answer.success.body
-    let text = ""
-    for (let lot = yield* Effect.result(answer.success.events.take); Result.isSuccess(lot); ) {
-      text += Buffer.concat(lot.success).toString("utf8")
-      lot = yield* Effect.result(answer.success.events.take)
-    }
-    return parseEvents(text).at(-1)
+    return parseEvents(yield* textOf(answer.success.events)).at(-1)
   }).pipe(Effect.provide(services))
 }
 

@@ -6,7 +6,6 @@ import { describe, expect, it } from "@effect/vitest"
 import { Effect, Fiber, Layer, Result } from "effect"
 import { TestClock } from "effect/testing"
 import { WeirConfig } from "../../src/config.ts"
-import type { ByteQueue } from "../../src/exchange/byte-queue.ts"
 import type { ReplyError } from "../../src/exchange/client-link.ts"
 import { Exchanges } from "../../src/exchange/exchange.ts"
 import { defaultTimeouts, resolveTimeouts } from "../../src/exchange/tiers.ts"
@@ -24,25 +23,7 @@ import {
   openaiChunk,
   parseEvents,
 } from "../../src/testing/index.ts"
-
-const catalogue = `
-version: 1
-vendors: [{ id: v, dialect: openai-chat, baseUrl: "http://vendor.test" }]
-models: [{ handle: main, maxOutput: 100, targets: [{ vendor: v, model: m }] }]
-prices: [{ model: main, currency: USD, input: "3", output: "15", from: 1970-01-01 }]
-orgs: [{ id: org, name: O, currency: USD, models: [main] }]
-apps: [{ id: app, org: org }]
-`
-const org = { id: "org", name: "O", currency: "USD", models: ["main"] }
-const caller = {
-  keyId: "key",
-  nonce: undefined,
-  endUserId: undefined,
-  app: { id: "app", org: "org" },
-  org,
-  plan: undefined,
-  ipAllow: [],
-}
+import { caller, catalogue, textOf } from "./fixture.ts"
 
 /** Runs an exchange against a scripted reply, and gives what its client had after each step of time. */
 const run = (stream: boolean, reply: MockReply, steps: ReadonlyArray<number>) => {
@@ -78,16 +59,6 @@ const run = (stream: boolean, reply: MockReply, steps: ReadonlyArray<number>) =>
     return { ends, error: errorIn(outcome), aborted: vendor.aborted, hold: book.holds.get("req") }
   }).pipe(Effect.provide(services))
 }
-
-const textOf = (events: ByteQueue): Effect.Effect<string> =>
-  Effect.gen(function* () {
-    let text = ""
-    while (true) {
-      const lot = yield* Effect.result(events.take)
-      if (Result.isFailure(lot)) return text
-      text += Buffer.concat(lot.success).toString("utf8")
-    }
-  })
 
 const errorIn = (outcome: Result.Result<string, ReplyError>) => {
   if (Result.isFailure(outcome)) return outcome.failure._tag === "ServiceError" ? outcome.failure : undefined

@@ -1,11 +1,32 @@
 /** Accounts to test with, and what must hold of their books at any time. */
 import { randomUUID } from "node:crypto"
-import { Effect } from "effect"
+import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { expect } from "vitest"
-import { type HoldRequest, Ledger } from "../../src/money/ledger.ts"
+import { type HoldRequest, Ledger, layerLedger, type UsageRecord } from "../../src/money/ledger.ts"
+import { layerDatabase } from "../../src/store/database.ts"
+import { testStores } from "../../src/testing/stores.ts"
 
 export const unit = 10n ** 10n
+
+/** A database of its own for a test file. */
+export const layerTestDatabase = Layer.unwrap(
+  Effect.map(testStores, ({ databaseUrl }) => layerDatabase({ url: databaseUrl, maxConnections: 8 })),
+)
+
+/** The ledger on it. */
+export const layerTestLedger = layerLedger({ deadline: "10 seconds" }).pipe(Layer.provideMerge(layerTestDatabase))
+
+/** A small answer's usage record. */
+export const record: UsageRecord = {
+  appId: "app",
+  purpose: "exchange",
+  model: "main",
+  vendor: "v",
+  counts: { inTokens: 1, outTokens: 2, cacheReadTokens: 3, cacheWriteTokens: 4, dims: { reasoning: 1 } },
+  stop: "end",
+  cacheNetSaving: -5n,
+}
 
 export const fund = (amount: bigint) =>
   Effect.gen(function* () {

@@ -1,16 +1,9 @@
 /** Holds that outlive their node, and the daily quota: both in the ledger, both exact. */
 import { describe, expect, layer } from "@effect/vitest"
-import { Effect, Layer, Result } from "effect"
+import { Effect, Result } from "effect"
 import { SqlClient } from "effect/sql"
-import { type HoldRequest, Ledger, layerLedger, quotaExceeded, type UsageRecord } from "../../src/money/ledger.ts"
-import { layerDatabase } from "../../src/store/database.ts"
-import { testStores } from "../../src/testing/stores.ts"
-import { expectSound, fund, holdOf, unit } from "./books.ts"
-
-const database = Layer.unwrap(
-  Effect.map(testStores, ({ databaseUrl }) => layerDatabase({ url: databaseUrl, maxConnections: 8 })),
-)
-const ledger = layerLedger({ deadline: "5 seconds" }).pipe(Layer.provideMerge(database))
+import { type HoldRequest, Ledger, quotaExceeded, type UsageRecord } from "../../src/money/ledger.ts"
+import { expectSound, fund, holdOf, layerTestLedger, unit } from "./books.ts"
 
 const recordOf = (outTokens: number, estimatedReason?: UsageRecord["estimatedReason"]): UsageRecord => ({
   appId: "app",
@@ -43,7 +36,7 @@ const quotaOf = (orgId: string) =>
 
 const lapse = (request: HoldRequest): HoldRequest => ({ ...request, leaseMs: 1 })
 
-layer(ledger, { excludeTestServices: true, timeout: "60 seconds" })("leases", (it) => {
+layer(layerTestLedger, { excludeTestServices: true, timeout: "60 seconds" })("leases", (it) => {
   describe("a hold whose lease has run out", () => {
     it.effect("is released where nothing was owed, and the key may be used again", () =>
       Effect.gen(function* () {

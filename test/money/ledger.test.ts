@@ -1,30 +1,13 @@
 /** The ledger on a real database: holds, settlements, releases, and what must always hold. */
 import { randomUUID } from "node:crypto"
 import { describe, expect, layer } from "@effect/vitest"
-import { Effect, Layer, Result } from "effect"
+import { Effect, Result } from "effect"
 import { SqlClient } from "effect/sql"
 import { formatAmount } from "../../src/money/amount.ts"
-import { Ledger, layerLedger, type UsageRecord } from "../../src/money/ledger.ts"
-import { layerDatabase } from "../../src/store/database.ts"
-import { testStores } from "../../src/testing/stores.ts"
-import { expectSound, fund, holdOf, unit } from "./books.ts"
+import { Ledger } from "../../src/money/ledger.ts"
+import { expectSound, fund, holdOf, layerTestLedger, record, unit } from "./books.ts"
 
-const database = Layer.unwrap(
-  Effect.map(testStores, ({ databaseUrl }) => layerDatabase({ url: databaseUrl, maxConnections: 8 })),
-)
-const ledger = layerLedger({ deadline: "5 seconds" }).pipe(Layer.provideMerge(database))
-
-const record: UsageRecord = {
-  appId: "app",
-  purpose: "exchange",
-  model: "main",
-  vendor: "v",
-  counts: { inTokens: 1, outTokens: 2, cacheReadTokens: 3, cacheWriteTokens: 4, dims: { reasoning: 1 } },
-  stop: "end",
-  cacheNetSaving: -5n,
-}
-
-layer(ledger, { excludeTestServices: true, timeout: "60 seconds" })("the ledger", (it) => {
+layer(layerTestLedger, { excludeTestServices: true, timeout: "60 seconds" })("the ledger", (it) => {
   describe("a hold", () => {
     it.effect("takes from the balance; a settlement gives back what is left, at once and once", () =>
       Effect.gen(function* () {

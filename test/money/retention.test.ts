@@ -2,28 +2,13 @@
 import { describe, expect, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
-import { Ledger, layerLedger, type UsageRecord } from "../../src/money/ledger.ts"
+import { Ledger, layerLedger } from "../../src/money/ledger.ts"
 import { layerRetention, Retention } from "../../src/money/retention.ts"
-import { layerDatabase } from "../../src/store/database.ts"
-import { testStores } from "../../src/testing/stores.ts"
-import { expectSound, fund, holdOf, unit } from "./books.ts"
+import { expectSound, fund, holdOf, layerTestDatabase, record, unit } from "./books.ts"
 
-const database = Layer.unwrap(
-  Effect.map(testStores, ({ databaseUrl }) => layerDatabase({ url: databaseUrl, maxConnections: 4 })),
-)
 const services = Layer.mergeAll(layerRetention({ keepDays: 30 }), layerLedger({ deadline: "5 seconds" })).pipe(
-  Layer.provideMerge(database),
+  Layer.provideMerge(layerTestDatabase),
 )
-
-const record: UsageRecord = {
-  appId: "app",
-  purpose: "exchange",
-  model: "main",
-  vendor: "v",
-  counts: { inTokens: 1, outTokens: 1, cacheReadTokens: 0, cacheWriteTokens: 0, dims: {} },
-  stop: "end",
-  cacheNetSaving: 0n,
-}
 
 layer(services, { excludeTestServices: true, timeout: "60 seconds" })("retention", (it) => {
   describe("the job", () => {

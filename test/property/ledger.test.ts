@@ -1,27 +1,10 @@
 /** Whatever order holds, settlements, releases, retries, renewals and reapers come in, the books stay sound. */
 import { randomUUID } from "node:crypto"
 import { describe, expect, layer } from "@effect/vitest"
-import { Effect, Layer, Schema } from "effect"
+import { Effect, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import { type HoldRequest, Ledger, layerLedger, type UsageRecord } from "../../src/money/ledger.ts"
-import { layerDatabase } from "../../src/store/database.ts"
-import { testStores } from "../../src/testing/stores.ts"
-import { expectSound, fund, holdOf, unit } from "../money/books.ts"
-
-const database = Layer.unwrap(
-  Effect.map(testStores, ({ databaseUrl }) => layerDatabase({ url: databaseUrl, maxConnections: 8 })),
-)
-const ledger = layerLedger({ deadline: "10 seconds" }).pipe(Layer.provideMerge(database))
-
-const record: UsageRecord = {
-  appId: "app",
-  purpose: "exchange",
-  model: "main",
-  vendor: "v",
-  counts: { inTokens: 1, outTokens: 1, cacheReadTokens: 0, cacheWriteTokens: 0, dims: {} },
-  stop: "end",
-  cacheNetSaving: 0n,
-}
+import { type HoldRequest, Ledger } from "../../src/money/ledger.ts"
+import { expectSound, fund, holdOf, layerTestLedger, record, unit } from "../money/books.ts"
 
 const Index = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 5 }))
 const Tenths = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 40 }))
@@ -34,7 +17,7 @@ const Step = Schema.Union([
 ])
 const Steps = Schema.Array(Step).check(Schema.isMinLength(4), Schema.isMaxLength(30))
 
-layer(ledger, { excludeTestServices: true, timeout: "60 seconds" })("the ledger", (it) => {
+layer(layerTestLedger, { excludeTestServices: true, timeout: "60 seconds" })("the ledger", (it) => {
   describe("under any interleaving", () => {
     it.effect.prop(
       "entries sum to balances, a key is billed at most once, and nothing more is spent than there was held",
