@@ -13,29 +13,21 @@ const tierMillis = Metric.histogram("weir_upstream_tier_ms", {
   boundaries: tierBoundaries,
 })
 
-const exchanges = Metric.counter("weir_exchanges_total", {
-  description: "Exchanges by outcome: a stop reason, or an error code",
-  incremental: true,
-})
+const counter = (name: string, description: string) => Metric.counter(name, { description, incremental: true })
 
-const gateFailures = Metric.counter("weir_gate_failures_total", {
-  description:
-    "Admissions that the gate's store did not answer, by mode: enforce refuses them, shadow and off let them pass",
-  incremental: true,
-})
+const exchanges = counter("weir_exchanges_total", "Exchanges by outcome: a stop reason, or an error code")
 
-const retentionRuns = Metric.counter("weir_retention_runs_total", {
-  description: "Runs of the retention job",
-  incremental: true,
-})
-const retentionDropped = Metric.counter("weir_retention_partitions_dropped_total", {
-  description: "Usage partitions dropped because they were past keeping",
-  incremental: true,
-})
-const retentionRemoved = Metric.counter("weir_retention_rows_removed_total", {
-  description: "Rows removed because they were past keeping",
-  incremental: true,
-})
+const gateFailures = counter(
+  "weir_gate_failures_total",
+  "Admissions that the gate's store did not answer, by mode: enforce refuses them, shadow and off let them pass",
+)
+
+const retentionRuns = counter("weir_retention_runs_total", "Runs of the retention job")
+const retentionDropped = counter(
+  "weir_retention_partitions_dropped_total",
+  "Usage partitions dropped because they were past keeping",
+)
+const retentionRemoved = counter("weir_retention_rows_removed_total", "Rows removed because they were past keeping")
 
 const openExchanges = Metric.gauge("weir_exchanges_open", { description: "Exchanges in flight on this node" })
 
@@ -51,7 +43,6 @@ const bound = <M>(make: (a: string, b: string) => M): ((a: string, b: string) =>
 }
 
 const tierMetric = bound((tier, vendor) => Metric.withAttributes(tierMillis, { tier, vendor }))
-const gateFailureMetric = bound((mode) => Metric.withAttributes(gateFailures, { mode }))
 const outcomeMetric = bound((outcome, model) => Metric.withAttributes(exchanges, { outcome, model }))
 
 type Services = Context.Context<never>
@@ -79,7 +70,7 @@ export const withRequestId = (requestId: string) => Effect.annotateLogs({ reques
 
 /** Counts an admission that had to be decided without the gate's store. */
 export const recordGateFailure = (services: Services, mode: string): void =>
-  gateFailureMetric(mode, "").updateUnsafe(1, services)
+  Metric.withAttributes(gateFailures, { mode }).updateUnsafe(1, services)
 
 /** Counts a run of the retention job. */
 export const recordRetention = (services: Services, dropped: number, removed: number): void => {

@@ -69,6 +69,9 @@ interface RevisionRow {
   readonly document: CatalogueEncoded
 }
 
+/** A file may name many keys and credits; they are stored in one transaction. */
+const applyDeadline = "30 seconds"
+
 const decodeDocument = Schema.decodeUnknownSync(CatalogueDocument)
 
 export const layerCatalogue = (
@@ -112,8 +115,9 @@ export const layerCatalogue = (
         const { document, encoded: after } = loaded
         yield* refresh
         const changes = diffCatalogues(encoded, after)
+        const known = yield* bounded(sql<{ id: string }>`select id from app_keys where status <> 'revoked'`)
         const keys = yield* planKeys(
-          sql,
+          new Set(known.map(({ id }) => id)),
           loaded,
           (ref) => {
             const digest = keySha256[ref]
@@ -126,13 +130,12 @@ export const layerCatalogue = (
         const waiting = mint ? [] : waitingKeys(document, keys)
         const warnings = [...waiting, ...missingCredentials(document, resolveSecret), ...notEnforced(document)]
         if (dryRun) return { revision: snapshot.revision, changes, minted: [], credited: [], warnings }
-        const credited = yield* sql.withTransaction(
-          Effect.gen(function* () {
-            yield* storeRevision(sql, after, snapshot.fingerprint)
-            yield* storeKeys(sql, keys)
-            return yield* creditTopups(sql, document)
-          }),
-        )
+        const store = Effect.gen(function* () {
+          yield* storeRevision(sql, after, snapshot.fingerprint)
+          yield* storeKeys(sql, keys)
+          return yield* creditTopups(sql, document)
+        })
+        const credited = yield* sql.withTransaction(store).pipe(withDeadline(applyDeadline))
         yield* refresh
         const minted = keys.flatMap(({ id, minted: secret }) => (secret === undefined ? [] : [{ keyId: id, secret }]))
         return { revision: snapshot.revision, changes, minted, credited, warnings }
@@ -148,11 +151,7 @@ export const layerCatalogue = (
       return Catalogue.of({
         current: () => snapshot,
         refresh,
-        apply: (text, applyOptions) =>
-          apply(text, applyOptions).pipe(
-            Effect.catchTag("SqlError", (error) => bounded(Effect.fail(error))),
-            oneAtATime.withPermits(1),
-          ),
+        apply: (text, applyOptions) => oneAtATime.withPermits(1)(apply(text, applyOptions)),
       })
     }),
   )
@@ -170,13 +169,11 @@ interface PlannedKey {
 
 /** Resolves or mints the secret of every key; a reference that leads nowhere refuses the catalogue. */
 const planKeys = Effect.fnUntraced(function* (
-  sql: SqlClient.SqlClient,
+  existing: ReadonlySet<string>,
   { document, lineOf }: LoadedCatalogue,
   digestOf: (ref: string) => Buffer | undefined,
   mint: boolean,
 ) {
-  const rows = yield* sql<{ id: string }>`select id from app_keys where status <> 'revoked'`
-  const existing = new Set(rows.map(({ id }) => id))
   const issues: Array<CatalogueIssue> = []
   const keys = (document.keys ?? []).flatMap((key, at): ReadonlyArray<PlannedKey> => {
     if (key.secret === undefined && !existing.has(key.id) && !mint) return []

@@ -7,6 +7,7 @@ import { Effect, Result } from "effect"
 import type { RateWindow } from "../admission/gate.ts"
 import type { AppPrincipal } from "../identity/app-keys.ts"
 import { serviceError } from "../protocol/error.ts"
+import { toServiceError } from "../store/unavailable.ts"
 import { recordOutcome } from "../telemetry.ts"
 import type { ClientLink } from "./client-link.ts"
 import { type DecodedExchange, decodeExchange } from "./decode.ts"
@@ -26,12 +27,7 @@ export const runExchange = (services: ActorServices, call: ExchangeCall, link: C
       keyId: call.caller.keyId,
       nonce: call.caller.nonce,
       rates: rateWindows(call.caller),
-      register: registration && {
-        requestId: registration.requestId,
-        claim: registration.claim,
-        payloadHash: registration.payloadHash,
-        leaseMs: services.config.leaseMs,
-      },
+      register: registration && { ...registration, leaseMs: services.config.leaseMs },
     })
     const { request } = yield* Effect.fromResult(decoded)
     switch (admission._tag) {
@@ -46,7 +42,7 @@ export const runExchange = (services: ActorServices, call: ExchangeCall, link: C
     Effect.catch((error) =>
       Effect.sync(() => {
         // Refused before its model was known, or looked at.
-        recordOutcome(services.context, error._tag === "ServiceError" ? error.code : "internal_error", "unknown")
+        recordOutcome(services.context, toServiceError(error).code, "unknown")
         link.refuse(error, call.requestId)
       }),
     ),

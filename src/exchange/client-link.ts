@@ -4,7 +4,7 @@
  */
 import { Deferred, Effect } from "effect"
 import { errorBody, type ServiceError } from "../protocol/error.ts"
-import { StoreUnavailable, storeFailure } from "../store/unavailable.ts"
+import { type StoreUnavailable, toServiceError } from "../store/unavailable.ts"
 import { ByteQueue } from "./byte-queue.ts"
 import { EventWriter, heartbeat } from "./event-writer.ts"
 
@@ -75,8 +75,7 @@ export class ClientLink {
       Deferred.doneUnsafe(this.#reply, Effect.fail(error))
       return
     }
-    const refusal = error instanceof StoreUnavailable ? storeFailure(error) : error
-    this.write(this.events.error(errorBody(refusal, requestId)))
+    this.write(this.events.error(errorBody(toServiceError(error), requestId)))
     this.queue.end()
   }
 

@@ -112,7 +112,7 @@ class Reader {
   readonly #dialect: Dialect
   readonly #timeouts: Timeouts
   readonly #clock: Clock.Clock
-  readonly #decoder: Decoder
+  #streamDecoder: Decoder | undefined
   #readAtMs: number
   #clientIsSlow = false
   #atEnd = false
@@ -124,7 +124,6 @@ class Reader {
     this.#dialect = dialect
     this.#timeouts = timeouts
     this.#clock = clock
-    this.#decoder = dialect.decoder()
     this.#readAtMs = clock.currentTimeMillisUnsafe()
   }
 
@@ -178,6 +177,12 @@ class Reader {
       }
     }.bind(this),
   )
+
+  /** Made when it is first needed: a whole reply has no use for it. */
+  get #decoder(): Decoder {
+    this.#streamDecoder ??= this.#dialect.decoder()
+    return this.#streamDecoder
+  }
 
   /** The next events; none where bytes came that complete no frame. */
   #next(): Effect.Effect<ReadonlyArray<VendorEvent>, UpstreamBroken> {

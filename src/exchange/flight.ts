@@ -14,7 +14,7 @@ import { type ServiceError, serviceError } from "../protocol/error.ts"
 import { protocolLabel, type WarnEvent } from "../protocol/event.ts"
 import type { ExchangeRequest, Stop } from "../protocol/exchange.ts"
 import type { Usage } from "../protocol/usage.ts"
-import { StoreUnavailable, storeFailure } from "../store/unavailable.ts"
+import { type StoreUnavailable, toServiceError } from "../store/unavailable.ts"
 import { recordOutcome } from "../telemetry.ts"
 import type { VendorClient } from "../vendor/client.ts"
 import type { ClientLink } from "./client-link.ts"
@@ -251,7 +251,6 @@ export class Flight {
 
   /** A failure before anything was billed. */
   #fail(error: ServiceError | StoreUnavailable): Effect.Effect<void> {
-    const refusal = error instanceof StoreUnavailable ? storeFailure(error) : error
     const withdraw =
       this.#registration === undefined
         ? Effect.void
@@ -260,7 +259,7 @@ export class Flight {
           )
     return Effect.andThen(
       withdraw,
-      Effect.sync(() => this.#refuse(refusal)),
+      Effect.sync(() => this.#refuse(toServiceError(error))),
     )
   }
 

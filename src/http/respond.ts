@@ -2,7 +2,7 @@
 import { Cause, Effect, Option } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { errorBody, errorStatus, type ServiceError, serviceError } from "../protocol/error.ts"
-import { StoreUnavailable, storeFailure } from "../store/unavailable.ts"
+import { type StoreUnavailable, toServiceError } from "../store/unavailable.ts"
 import { withRequestId } from "../telemetry.ts"
 
 export type RouteError = ServiceError | StoreUnavailable
@@ -25,7 +25,7 @@ export const envelope = (
   requestId: string,
   failure: RouteError,
 ): Effect.Effect<HttpServerResponse.HttpServerResponse> => {
-  const error = failure instanceof StoreUnavailable ? storeFailure(failure) : failure
+  const error = toServiceError(failure)
   const response = HttpServerResponse.jsonUnsafe(
     { error: errorBody(error, requestId) },
     {

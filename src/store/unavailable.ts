@@ -10,9 +10,13 @@ export class StoreUnavailable extends Data.TaggedError("StoreUnavailable")<{
 const retryAfterMs = 1000
 
 /** A store's failure is never the caller's fault: not an authentication error, not a refusal. */
-export const storeFailure = (error: StoreUnavailable): ServiceError<"internal_error"> =>
+const storeFailure = (error: StoreUnavailable): ServiceError<"internal_error"> =>
   serviceError("internal_error", "The service could not complete the request", {
     detail: { retryable: true },
     retryAfterMs,
     cause: error,
   })
+
+/** What a client is told of a failure, whichever it is. */
+export const toServiceError = (error: ServiceError | StoreUnavailable): ServiceError =>
+  error instanceof StoreUnavailable ? storeFailure(error) : error

@@ -8,7 +8,7 @@ import { encodeMessages } from "./anthropic-encode.ts"
 import { type BlockNumbers, makeBlockNumbers, reasoningDelta, textDelta, toolCallArgs, toolCallOpen } from "./blocks.ts"
 import { type Decoder, type Dialect, malformed, nonZero, type VendorEvent, type VendorUsage } from "./dialect.ts"
 import { countAt, type JsonObject, numberAt, objectAt, objectsAt, parseObject, stringAt } from "./json.ts"
-import { makeSseFrames } from "./sse-frames.ts"
+import { makeSseDecoder } from "./sse-frames.ts"
 
 export const anthropic: Dialect = {
   authorize: (credential) => ({ "x-api-key": credential, "anthropic-version": "2023-06-01" }),
@@ -25,22 +25,7 @@ export const anthropic: Dialect = {
 
 function decoder(): Decoder {
   const reply = new ReplyReader()
-  let frameCount = 0
-  let events: Array<VendorEvent> = []
-  const frames = makeSseFrames((data) => {
-    frameCount++
-    reply.readFrame(parseObject(data), events)
-  })
-  const collect = (read: () => boolean): ReadonlyArray<VendorEvent> => {
-    events = []
-    if (!read()) events.push(malformed)
-    return events
-  }
-  return {
-    push: (bytes) => collect(() => frames.push(bytes)),
-    end: () => collect(frames.end),
-    frames: () => frameCount,
-  }
+  return makeSseDecoder((data, events) => reply.readFrame(parseObject(data), events))
 }
 
 function decodeBody(body: string): ReadonlyArray<VendorEvent> {

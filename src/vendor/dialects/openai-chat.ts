@@ -8,7 +8,7 @@ import { type BlockNumbers, makeBlockNumbers, reasoningDelta, textDelta, toolCal
 import { type Decoder, type Dialect, malformed, nonZero, type VendorEvent, type VendorUsage } from "./dialect.ts"
 import { countAt, type JsonObject, numberAt, objectAt, objectsAt, parseObject, stringAt } from "./json.ts"
 import { encodeChat } from "./openai-chat-encode.ts"
-import { makeSseFrames } from "./sse-frames.ts"
+import { makeSseDecoder } from "./sse-frames.ts"
 
 export const openaiChat: Dialect = {
   authorize: (credential) => ({ authorization: `Bearer ${credential}` }),
@@ -25,23 +25,10 @@ export const openaiChat: Dialect = {
 
 function decoder(): Decoder {
   const reply = new ReplyReader()
-  let frameCount = 0
-  let events: Array<VendorEvent> = []
-  const frames = makeSseFrames((data) => {
-    frameCount++
+  return makeSseDecoder((data, events) => {
     if (data === "[DONE]") events.push({ kind: "done" })
     else reply.readChunk(parseObject(data), events)
   })
-  const collect = (read: () => boolean): ReadonlyArray<VendorEvent> => {
-    events = []
-    if (!read()) events.push(malformed)
-    return events
-  }
-  return {
-    push: (bytes) => collect(() => frames.push(bytes)),
-    end: () => collect(frames.end),
-    frames: () => frameCount,
-  }
 }
 
 function decodeBody(body: string): ReadonlyArray<VendorEvent> {
