@@ -40,6 +40,15 @@ export const checkReferences = (document: CatalogueDocument): ReadonlyArray<Prob
     "handle",
   )
 
+  document.vendors?.forEach(({ dialect, profile, apiVersion }, v) => {
+    const fits = dialect === "openai-chat" || (dialect === "openai-responses" && profile === "azure")
+    if (profile !== undefined && !fits) {
+      problems.push({ path: ["vendors", v, "profile"], message: `dialect ${dialect} has no profile "${profile}"` })
+    }
+    if (apiVersion !== undefined && profile !== "azure") {
+      problems.push({ path: ["vendors", v, "apiVersion"], message: "only the profile azure has an apiVersion" })
+    }
+  })
   document.models?.forEach((model, m) => {
     model.targets.forEach(({ vendor }, t) => {
       known(vendors, vendor, "vendor", "models", m, "targets", t, "vendor")

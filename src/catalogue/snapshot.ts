@@ -4,6 +4,8 @@ import type { IpNetwork } from "effect/net"
 import { isSanePrice, type Price, readPrice } from "../money/pricing.ts"
 import { parseNetwork } from "../net/network.ts"
 import type { App, CatalogueDocument, Model, Org, Plan, Target, TimeoutTiers, Vendor } from "../protocol/catalogue.ts"
+import type { Dialect } from "../vendor/dialects/dialect.ts"
+import { dialectOf } from "../vendor/dialects/index.ts"
 import { definedOf } from "./references.ts"
 
 export interface AppEntry {
@@ -16,6 +18,7 @@ export interface AppEntry {
 
 export interface ModelTarget {
   readonly vendor: Vendor
+  readonly dialect: Dialect
   /** Undefined where the catalogue names none, or none is there. */
   readonly credential: Redacted.Redacted | undefined
   /** The vendor's own name of the model. */
@@ -92,7 +95,8 @@ function indexModels(document: CatalogueDocument, resolve: ResolveRef): Readonly
   const vendors = new Map(
     document.vendors?.map((vendor) => {
       const secret = vendor.credential === undefined ? undefined : resolve(vendor.credential)
-      return [vendor.id, { vendor, credential: secret === undefined ? undefined : Redacted.make(secret) }]
+      const credential = secret === undefined ? undefined : Redacted.make(secret)
+      return [vendor.id, { vendor, dialect: dialectOf(vendor), credential }]
     }),
   )
   return new Map(

@@ -9,7 +9,6 @@ import type { WarnEvent } from "../protocol/event.ts"
 import { recordTier } from "../telemetry.ts"
 import { UpstreamBroken, type UpstreamCall, type UpstreamHead, type VendorClient } from "../vendor/client.ts"
 import { type Decoder, type Dialect, malformed, type VendorEvent } from "../vendor/dialects/dialect.ts"
-import { dialects } from "../vendor/dialects/index.ts"
 import type { ClientLink } from "./client-link.ts"
 import type { Plan } from "./plan.ts"
 import { silence } from "./silence.ts"
@@ -62,7 +61,7 @@ const attempt = Effect.fnUntraced(function* (
   c: Conversation,
   target: ModelTarget,
 ): Effect.fn.Return<void, AttemptError, Scope.Scope> {
-  const dialect = dialects[target.vendor.dialect]
+  const { dialect } = target
   const timeouts = c.timeoutsOf(target)
   const clock = yield* Clock.Clock
   const record = (tier: keyof Timeouts, sinceMs: number) =>

@@ -59,6 +59,7 @@ export const makePlan = (
         temperature: params.temperature,
         topP: params.topP,
         stop: params.stop ?? [],
+        canReason: capabilities.has("reasoning"),
         reasoning: capabilities.has("reasoning") ? params.reasoning : undefined,
         cache: {
           enabled: capabilities.has("cache"),

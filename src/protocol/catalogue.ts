@@ -38,12 +38,35 @@ export const SecretRef = Schema.String.check(
 
 const HttpUrl = Schema.String.check(Schema.isPattern(/^https?:\/\/[^\s?#]+$/, { expected: "an http(s) URL" }))
 
-export const DialectName = Schema.Literals(["openai-chat", "anthropic"])
+export const DialectName = Schema.Literals(["openai-chat", "openai-responses", "anthropic", "gemini"])
 export type DialectName = typeof DialectName.Type
+
+/** Whose way of speaking `openai-chat` a vendor has; `azure` goes with `openai-responses` too. */
+export const VendorProfile = Schema.Literals([
+  "openai",
+  "azure",
+  "generic",
+  "deepseek",
+  "qwen",
+  "moonshot",
+  "mistral",
+  "groq",
+  "xai",
+  "openrouter",
+  "ollama",
+  "vllm",
+  "zai",
+  "cerebras",
+  "perplexity",
+])
+export type VendorProfile = typeof VendorProfile.Type
 
 export const Vendor = Schema.Struct({
   id: Id,
   dialect: DialectName,
+  profile: optional(VendorProfile),
+  /** Azure's `api-version`; with it calls go to a deployment's path, without it to Azure's `/openai/v1`. */
+  apiVersion: optional(Schema.String.check(Schema.isPattern(/^[\w.-]{1,32}$/))),
   baseUrl: HttpUrl,
   credential: optional(SecretRef),
   timeouts: optional(TimeoutTiers),

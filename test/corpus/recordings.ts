@@ -3,6 +3,9 @@ import { existsSync, readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { Schema } from "effect"
+import type { DialectName, VendorProfile } from "../../src/protocol/catalogue.ts"
+import type { Dialect } from "../../src/vendor/dialects/dialect.ts"
+import { dialectOf } from "../../src/vendor/dialects/index.ts"
 
 const Recording = Schema.Struct({
   request: Schema.NullOr(Schema.Struct({ path: Schema.String, body: Schema.Unknown })),
@@ -29,3 +32,42 @@ export const recordingsOf = (vendor: string): ReadonlyArray<readonly [name: stri
     .filter((name) => name.endsWith(".json"))
     .map((name) => [name, decode(readFileSync(join(path, name), "utf8"))] as const)
 }
+
+export const isStream = ({ response }: Recording): boolean => response.contentType?.includes("event-stream") === true
+
+export interface Corpus {
+  readonly folder: string
+  readonly name: DialectName
+  readonly profile: VendorProfile | undefined
+  readonly dialect: Dialect
+}
+
+const corpus = (folder: string, name: DialectName, profile?: VendorProfile): Corpus => ({
+  folder,
+  name,
+  profile,
+  dialect: dialectOf({ dialect: name, ...(profile !== undefined && { profile }) }),
+})
+
+const compatible = (vendor: string, profile: VendorProfile): Corpus =>
+  corpus(`compat-${vendor}`, "openai-chat", profile)
+
+/** Every folder of recordings, with what reads it. */
+export const corpora: ReadonlyArray<Corpus> = [
+  corpus("openai-chat", "openai-chat"),
+  corpus("openai-responses", "openai-responses"),
+  corpus("anthropic", "anthropic"),
+  corpus("gemini", "gemini"),
+  compatible("cerebras", "cerebras"),
+  compatible("deepseek", "deepseek"),
+  compatible("generic", "generic"),
+  compatible("groq", "groq"),
+  compatible("huggingface", "generic"),
+  compatible("mistral", "mistral"),
+  compatible("moonshot", "moonshot"),
+  compatible("openrouter", "openrouter"),
+  compatible("perplexity", "perplexity"),
+  compatible("qwen", "qwen"),
+  compatible("xai", "xai"),
+  compatible("zai", "zai"),
+]

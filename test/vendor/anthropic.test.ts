@@ -12,6 +12,7 @@ const base: VendorRequest = {
   tools: [],
   maxTokens: 4000,
   stop: [],
+  canReason: true,
   cache: { enabled: false, skipWrite: false },
   stream: false,
 }

@@ -12,6 +12,7 @@ const base: VendorRequest = {
   tools: [],
   maxTokens: 100,
   stop: [],
+  canReason: true,
   cache: { enabled: true, skipWrite: false },
   stream: false,
 }

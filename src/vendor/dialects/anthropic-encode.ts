@@ -1,8 +1,9 @@
 /** The request side of the dialect `anthropic`. */
 import { Result } from "effect"
-import type { Block, FileBlock, ImageBlock, Message, TextBlock } from "../../protocol/block.ts"
+import type { Block, FileBlock, ImageBlock, Message, ReasoningBlock, TextBlock } from "../../protocol/block.ts"
 import type { ReasoningLevel, ToolChoice } from "../../protocol/exchange.ts"
 import type { EncodeRefusal, VendorRequest } from "./dialect.ts"
+import { signatureFor } from "./signature.ts"
 
 /** Anthropic accepts this many cache breakpoints a request; the latest are worth most. */
 const maxCacheBreakpoints = 4
@@ -100,9 +101,7 @@ function encodeBlock(block: Block): ReadonlyArray<WireBlock> {
     case "text":
       return encodeText(block)
     case "reasoning":
-      if (block.redacted === true) return [{ type: "redacted_thinking", data: block.v }]
-      // Thinking without its signature is refused, so it stays behind.
-      return block.signature === undefined ? [] : [{ type: "thinking", thinking: block.v, signature: block.signature }]
+      return encodeReasoning(block)
     case "tool_call":
       return [{ type: "tool_use", id: block.id, name: block.name, input: block.input }]
     case "tool_result":
@@ -129,6 +128,13 @@ function encodeBlock(block: Block): ReadonlyArray<WireBlock> {
         },
       ]
   }
+}
+
+/** Thinking without its signature, or with another vendor's, is refused, so it stays behind. */
+function encodeReasoning({ v, signature, redacted }: ReasoningBlock): ReadonlyArray<WireBlock> {
+  if (redacted === true) return [{ type: "redacted_thinking", data: v }]
+  const own = signatureFor("anthropic", signature)
+  return own === undefined ? [] : [{ type: "thinking", thinking: v, signature: own }]
 }
 
 /** Anthropic refuses empty text. */

@@ -5,9 +5,18 @@
 import { Result } from "effect"
 import type { Stop } from "../../protocol/exchange.ts"
 import { encodeMessages } from "./anthropic-encode.ts"
-import { type BlockNumbers, makeBlockNumbers, reasoningDelta, textDelta, toolCallArgs, toolCallOpen } from "./blocks.ts"
+import {
+  type BlockNumbers,
+  makeBlockNumbers,
+  reasoningDelta,
+  signatureDelta,
+  textDelta,
+  toolCallArgs,
+  toolCallOpen,
+} from "./blocks.ts"
 import { type Decoder, type Dialect, malformed, nonZero, type VendorEvent, type VendorUsage } from "./dialect.ts"
 import { countAt, type JsonObject, numberAt, objectAt, objectsAt, parseObject, stringAt } from "./json.ts"
+import { signFor } from "./signature.ts"
 import { makeSseDecoder } from "./sse-frames.ts"
 
 export const anthropic: Dialect = {
@@ -140,7 +149,7 @@ class ReplyReader {
 
   #readSignature(key: string, signature: string | undefined, events: Array<VendorEvent>): void {
     if (!signature) return
-    events.push({ kind: "delta", delta: { i: this.#blocks.of(key), t: "reasoning", v: "", signature } })
+    events.push(signatureDelta(this.#blocks.of(key), signFor("anthropic", signature)))
   }
 
   /** Counts are cumulative and a later report may leave some out: what it says replaces, what it omits stays. */

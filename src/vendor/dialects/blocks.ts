@@ -26,6 +26,12 @@ export const textDelta = (i: number, v: string): DeltaEvent => ({ kind: "delta",
 
 export const reasoningDelta = (i: number, v: string): DeltaEvent => ({ kind: "delta", delta: { i, t: "reasoning", v } })
 
+/** The proof of a reasoning block, which ends it. */
+export const signatureDelta = (i: number, signature: string): DeltaEvent => ({
+  kind: "delta",
+  delta: { i, t: "reasoning", v: "", signature },
+})
+
 export const toolCallOpen = (i: number, id: string, name: string): DeltaEvent => ({
   kind: "delta",
   delta: { i, t: "tool_call", id, name },

@@ -20,6 +20,7 @@ export interface VendorRequest {
   readonly temperature?: number | undefined
   readonly topP?: number | undefined
   readonly stop: ReadonlyArray<string>
+  readonly canReason: boolean
   /** Absent where the model cannot reason or the caller did not say. */
   readonly reasoning?: ReasoningLevel | undefined
   /** Whether the model keeps a prefix cache; `skipWrite` leaves out the breakpoint at the message tail. */
@@ -93,3 +94,14 @@ export const malformed: VendorEvent = { kind: "fault", fault: { status: 502, cod
 /** Drops empty buckets, so that only non-zero ones are reported. */
 export const nonZero = (dims: Readonly<Record<string, number>>): Readonly<Record<string, number>> =>
   Object.fromEntries(Object.entries(dims).filter(([, count]) => count > 0))
+
+/** Splits an input total that includes what the cache read and wrote. The total rules: its parts never exceed it. */
+export const splitInput = (
+  total: number,
+  read: number,
+  write: number,
+): Pick<VendorUsage, "inTokens" | "cacheReadTokens" | "cacheWriteTokens"> => {
+  const cacheReadTokens = Math.min(read, total)
+  const cacheWriteTokens = Math.min(write, total - cacheReadTokens)
+  return { inTokens: total - cacheReadTokens - cacheWriteTokens, cacheReadTokens, cacheWriteTokens }
+}

@@ -4,24 +4,45 @@
  */
 import { Result } from "effect"
 import type { Stop } from "../../protocol/exchange.ts"
-import { type BlockNumbers, makeBlockNumbers, reasoningDelta, textDelta, toolCallArgs, toolCallOpen } from "./blocks.ts"
-import { type Decoder, type Dialect, malformed, nonZero, type VendorEvent, type VendorUsage } from "./dialect.ts"
+import {
+  type BlockNumbers,
+  makeBlockNumbers,
+  reasoningDelta,
+  signatureDelta,
+  textDelta,
+  toolCallArgs,
+  toolCallOpen,
+} from "./blocks.ts"
+import { type ChatProfile, chatProfiles } from "./chat-profiles.ts"
+import {
+  type Decoder,
+  type Dialect,
+  malformed,
+  nonZero,
+  splitInput,
+  type VendorEvent,
+  type VendorUsage,
+} from "./dialect.ts"
 import { countAt, type JsonObject, numberAt, objectAt, objectsAt, parseObject, stringAt } from "./json.ts"
 import { encodeChat } from "./openai-chat-encode.ts"
+import { ReasoningDetails } from "./reasoning-details.ts"
 import { makeSseDecoder } from "./sse-frames.ts"
 
-export const openaiChat: Dialect = {
+/** The dialect with one vendor's profile. */
+export const makeChatDialect = (profile: ChatProfile): Dialect => ({
   authorize: (credential) => ({ authorization: `Bearer ${credential}` }),
   encode: (request) =>
-    Result.map(encodeChat(request), (body) => ({
+    Result.map(encodeChat(request, profile), (body) => ({
       path: "/chat/completions",
       headers: { accept: request.stream ? "text/event-stream" : "application/json" },
       body: JSON.stringify(body),
     })),
   decoder,
-  decodeBody,
+  decodeBody: decodeChatBody,
   decodeError: (status, body) => ({ status, code: errorCode(objectAt(parseObject(body), "error")) }),
-}
+})
+
+export const openaiChat: Dialect = makeChatDialect(chatProfiles.openai)
 
 function decoder(): Decoder {
   const reply = new ReplyReader()
@@ -31,7 +52,8 @@ function decoder(): Decoder {
   })
 }
 
-function decodeBody(body: string): ReadonlyArray<VendorEvent> {
+/** A whole reply. */
+export function decodeChatBody(body: string): ReadonlyArray<VendorEvent> {
   const json = parseObject(body)
   if (json === undefined) return [malformed]
   const events: Array<VendorEvent> = []
@@ -46,6 +68,7 @@ function decodeBody(body: string): ReadonlyArray<VendorEvent> {
 /** Reads whole replies and chunks alike: a chunk's `delta` and a reply's `message` have the same fields. */
 class ReplyReader {
   readonly #blocks: BlockNumbers = makeBlockNumbers()
+  readonly #details = new ReasoningDetails()
   #refused = false
 
   readChunk(chunk: JsonObject | undefined, events: Array<VendorEvent>): void {
@@ -70,26 +93,44 @@ class ReplyReader {
     }
     this.#readContent(content, events)
     const finish = stringAt(choice, "finish_reason")
-    // Usage is read wherever it stands: beside choices, after them, or inside one (Moonshot).
-    const usage = objectAt(reply, "usage") ?? objectAt(choice, "usage")
+    // Usage is read wherever it stands: beside choices, after them, inside one (Moonshot), or in a corner of its own (Groq).
+    const usage = objectAt(reply, "usage") ?? objectAt(choice, "usage") ?? objectAt(objectAt(reply, "x_groq"), "usage")
     if (usage !== undefined) events.push({ kind: "usage", usage: readUsage(usage), final: true })
+    if (finish) this.#sign(events)
     if (finish) events.push({ kind: "stop", stop: this.#refused ? "filtered" : stopOf(finish) })
   }
 
   #readContent(content: JsonObject | undefined, events: Array<VendorEvent>): void {
     if (content === undefined) return
-    const reasoning = stringAt(content, "reasoning_content") ?? stringAt(content, "reasoning")
-    if (reasoning) events.push(reasoningDelta(this.#blocks.of("reasoning"), reasoning))
-    const text = stringAt(content, "content")
-    if (text) events.push(textDelta(this.#blocks.of("text"), text))
+    this.#readReasoning(stringAt(content, "reasoning_content") ?? stringAt(content, "reasoning"), events)
+    for (const detail of objectsAt(content, "reasoning_details")) this.#details.add(detail)
+    this.#readText(stringAt(content, "content"), events)
+    // Mistral's reasoning models answer in parts.
+    for (const part of objectsAt(content, "content")) {
+      for (const thought of objectsAt(part, "thinking")) this.#readReasoning(stringAt(thought, "text"), events)
+      this.#readText(stringAt(part, "text"), events)
+    }
     const refusal = stringAt(content, "refusal")
     if (refusal) {
       this.#refused = true
-      events.push(textDelta(this.#blocks.of("text"), refusal))
+      this.#readText(refusal, events)
     }
     objectsAt(content, "tool_calls").forEach((call, position) => {
       this.#readToolCall(call, position, events)
     })
+  }
+
+  #readReasoning(text: string | undefined, events: Array<VendorEvent>): void {
+    if (text) events.push(reasoningDelta(this.#blocks.of("reasoning"), text))
+  }
+
+  #readText(text: string | undefined, events: Array<VendorEvent>): void {
+    if (text) events.push(textDelta(this.#blocks.of("text"), text))
+  }
+
+  #sign(events: Array<VendorEvent>): void {
+    const { signature } = this.#details
+    if (signature !== undefined) events.push(signatureDelta(this.#blocks.of("reasoning"), signature))
   }
 
   #readToolCall(call: JsonObject, position: number, events: Array<VendorEvent>): void {
@@ -107,6 +148,7 @@ class ReplyReader {
 const stops: Readonly<Record<string, Stop>> = {
   stop: "end",
   length: "max_tokens",
+  model_length: "max_tokens",
   tool_calls: "tool_call",
   function_call: "tool_call",
   content_filter: "filtered",
@@ -114,18 +156,26 @@ const stops: Readonly<Record<string, Stop>> = {
 
 const stopOf = (finish: string): Stop => stops[finish] ?? "end"
 
+/** Each vendor has its own place for what it had cached. */
+const cachedTokens = (usage: JsonObject): number =>
+  countAt(objectAt(usage, "prompt_tokens_details"), "cached_tokens") ||
+  countAt(usage, "prompt_cache_hit_tokens") ||
+  countAt(usage, "cached_tokens") ||
+  countAt(usage, "num_cached_tokens")
+
 function readUsage(usage: JsonObject): VendorUsage {
   const input = objectAt(usage, "prompt_tokens_details")
   const output = objectAt(usage, "completion_tokens_details")
-  const cacheReadTokens = countAt(input, "cached_tokens")
-  const cacheWriteTokens = countAt(input, "cache_write_tokens")
+  const promptTokens = countAt(usage, "prompt_tokens")
+  const completionTokens = countAt(usage, "completion_tokens")
+  const reasoning = countAt(output, "reasoning_tokens")
+  // xAI counts reasoning beside the completion and not in it: its total says so.
+  const isBeside = reasoning > 0 && countAt(usage, "total_tokens") === promptTokens + completionTokens + reasoning
   return {
-    inTokens: Math.max(0, countAt(usage, "prompt_tokens") - cacheReadTokens - cacheWriteTokens),
-    outTokens: countAt(usage, "completion_tokens"),
-    cacheReadTokens,
-    cacheWriteTokens,
+    ...splitInput(promptTokens, cachedTokens(usage), countAt(input, "cache_write_tokens")),
+    outTokens: completionTokens + (isBeside ? reasoning : 0),
     dims: nonZero({
-      reasoning: countAt(output, "reasoning_tokens"),
+      reasoning,
       audio_in: countAt(input, "audio_tokens"),
       audio_out: countAt(output, "audio_tokens"),
       obs_accepted_prediction: countAt(output, "accepted_prediction_tokens"),
@@ -139,6 +189,6 @@ const errorCode = (error: JsonObject | undefined): string =>
 
 /** An error frame inside a stream has no HTTP status; some vendors put one into `code`. */
 const errorStatus = (error: JsonObject): number => {
-  const code = numberAt(error, "code") ?? numberAt(error, "status")
+  const code = numberAt(error, "code") ?? numberAt(error, "status_code") ?? numberAt(error, "status")
   return code !== undefined && code >= 400 && code <= 599 ? code : 502
 }

@@ -8,8 +8,12 @@ export const maxFrameBytes = 4 * 1024 * 1024
 /**
  * A decoder of event streams: keeps what is split, counts frames, and turns what cannot be read into `malformed`.
  * @param readFrame gives the events of one frame's data (multi-line data joined by line feeds)
+ * @param close gives what only the end of the connection tells
  */
-export const makeSseDecoder = (readFrame: (data: string, events: Array<VendorEvent>) => void): Decoder => {
+export const makeSseDecoder = (
+  readFrame: (data: string, events: Array<VendorEvent>) => void,
+  close: (events: Array<VendorEvent>) => void = () => {},
+): Decoder => {
   const text = new TextDecoder("utf-8")
   let frameCount = 0
   let events: Array<VendorEvent> = []
@@ -29,7 +33,11 @@ export const makeSseDecoder = (readFrame: (data: string, events: Array<VendorEve
   return {
     push: (bytes) => feed(text.decode(bytes, { stream: true })),
     // A payload whose closing blank line never came is given too.
-    end: () => feed(`${text.decode()}\n\n`),
+    end: () => {
+      feed(`${text.decode()}\n\n`)
+      close(events)
+      return events
+    },
     frames: () => frameCount,
   }
 }
