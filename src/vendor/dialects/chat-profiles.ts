@@ -18,8 +18,8 @@ export interface ChatProfile {
   readonly cache?: "key" | "marks"
   /** The word for a tool choice that must call some tool. */
   readonly requiredChoice: "required" | "any"
-  /** How a document travels: as data in a `file` part, or in Mistral's `document_url`. */
-  readonly documents: "file" | "document_url"
+  /** How a document travels: as data in a `file` part, there by URL too, or in Mistral's `document_url`. */
+  readonly documents: "data" | "data-or-url" | "document_url"
   /** The form of tool call ids where a vendor refuses others' ids. */
   readonly callIds?: "nine-alphanumerics"
 }
@@ -46,7 +46,7 @@ const plain: ChatProfile = {
   reasoning: () => ({}),
   asksForUsage: true,
   requiredChoice: "required",
-  documents: "file",
+  documents: "data",
 }
 
 /** https://platform.openai.com/docs/api-reference/chat */
@@ -103,6 +103,7 @@ export const chatProfiles: Readonly<Record<VendorProfile, ChatProfile>> = {
     reasoning: (level) => ({ reasoning: level === "off" ? { enabled: false } : { effort: openaiEfforts[level] } }),
     reasoningBack: "reasoning_details",
     cache: "marks",
+    documents: "data-or-url",
   },
   /** https://docs.ollama.com/api/openai-compatibility */
   ollama: { ...plain, reasoning: effort(threeEfforts) },
@@ -113,7 +114,12 @@ export const chatProfiles: Readonly<Record<VendorProfile, ChatProfile>> = {
     reasoningBack: "reasoning_content",
   },
   /** https://docs.z.ai/guides/capabilities/thinking */
-  zai: { ...plain, reasoning: thinkingSwitch, reasoningBack: "reasoning_content" },
+  zai: {
+    ...plain,
+    // Reasoning that is given back is to be kept.
+    reasoning: (level) => ({ thinking: { clear_thinking: false, type: level === "off" ? "disabled" : "enabled" } }),
+    reasoningBack: "reasoning_content",
+  },
   /** https://inference-docs.cerebras.ai/capabilities/reasoning */
   cerebras: { ...plain, maxTokens: "max_completion_tokens", reasoning: effort(threeEfforts) },
   /** https://docs.perplexity.ai/api-reference; usage comes with every chunk. */

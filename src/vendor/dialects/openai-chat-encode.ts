@@ -45,9 +45,9 @@ const encodeToolChoice = (choice: ToolChoice, { requiredChoice }: ChatProfile): 
   return choice === "required" ? requiredChoice : choice
 }
 
-/** Chat completions take files as data only; Mistral by URL too. */
+/** Most take files as data only. */
 const findRefusal = (thread: ReadonlyArray<Message>, { documents }: ChatProfile): EncodeRefusal | undefined =>
-  documents === "file" &&
+  documents === "data" &&
   thread.some(({ blocks }) => blocks.some((block) => block.t === "file" && block.url !== undefined))
     ? { capability: "file_url", message: "this model takes files as data, not by URL" }
     : undefined
