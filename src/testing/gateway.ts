@@ -66,6 +66,8 @@ version: 1
 vendors:
   - { id: openai, dialect: openai-chat, baseUrl: "${vendor}/v1", credential: "env:WEIR_TEST_VENDOR" }
   - { id: anthropic, dialect: anthropic, baseUrl: "${vendor}", credential: "env:WEIR_TEST_VENDOR" }
+  - { id: responses, dialect: openai-responses, baseUrl: "${vendor}/v1", credential: "env:WEIR_TEST_VENDOR" }
+  - { id: gemini, dialect: gemini, baseUrl: "${vendor}", credential: "env:WEIR_TEST_VENDOR" }
   - { id: second, dialect: openai-chat, baseUrl: "${second}/v1", credential: "env:WEIR_TEST_VENDOR" }
   - { id: draining, dialect: openai-chat, baseUrl: "${vendor}/v1", clientGone: drain }
   - { id: unreachable, dialect: openai-chat, baseUrl: "http://127.0.0.1:9/v1" }
@@ -77,6 +79,8 @@ models:
     params: { maxTokens: { default: 500 }, temperature: { max: 1 } }
     targets: [{ vendor: openai, model: upstream-main }]
   - { handle: claude, capabilities: [tools, images, files, reasoning, cache], maxOutput: 2000, targets: [{ vendor: anthropic, model: upstream-claude }] }
+  - { handle: responses, capabilities: [tools, images, files, reasoning, cache], maxOutput: 2000, targets: [{ vendor: responses, model: upstream-responses }] }
+  - { handle: gemini, capabilities: [tools, images, files, reasoning, cache], maxOutput: 2000, targets: [{ vendor: gemini, model: gemini-3-test }] }
   - { handle: plain, maxOutput: 100, targets: [{ vendor: openai, model: upstream-plain }] }
   - { handle: pool, maxOutput: 100, targets: [{ vendor: openai, model: a, tier: 1 }, { vendor: second, model: b, tier: 2 }] }
   - { handle: drained, maxOutput: 100, targets: [{ vendor: draining, model: a }] }
@@ -85,7 +89,7 @@ models:
   - { handle: unpriced, maxOutput: 100, targets: [{ vendor: openai, model: a }] }
   - { handle: foreign, maxOutput: 100, targets: [{ vendor: openai, model: a }] }
 prices:
-${["main", "claude", "plain", "pool", "drained", "nowhere", "direct", "foreign"]
+${["main", "claude", "responses", "gemini", "plain", "pool", "drained", "nowhere", "direct", "foreign"]
   .map(
     (model) => `  - { model: ${model}, currency: USD, input: "3", output: "15", cacheRead: "0.3", from: 2026-01-01 }`,
   )
@@ -93,7 +97,7 @@ ${["main", "claude", "plain", "pool", "drained", "nowhere", "direct", "foreign"]
 plans:
   - { id: team, perMinute: 100000 }
 orgs:
-  - { id: ${ids.org}, name: Test, plan: team, currency: USD, models: [main, claude, plain, pool, drained, nowhere, direct, unpriced] }
+  - { id: ${ids.org}, name: Test, plan: team, currency: USD, models: [main, claude, responses, gemini, plain, pool, drained, nowhere, direct, unpriced] }
 apps:
   - { id: ${ids.app}, org: ${ids.org} }
 keys:

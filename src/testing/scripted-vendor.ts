@@ -13,7 +13,7 @@ export interface VendorCall {
   readonly path: string
   readonly headers: Readonly<Record<string, string | ReadonlyArray<string> | undefined>>
   readonly body: { readonly [key: string]: Json }
-  /** Whether the body asks for a stream. */
+  /** Whether the request asks for a stream. */
   readonly streaming: boolean
   /** When the caller hung up before the reply was whole, in `Date.now()` milliseconds. */
   readonly hungUpAt: number | undefined
@@ -92,7 +92,7 @@ const receive = async (request: IncomingMessage, response: ServerResponse): Prom
     path: request.url ?? "",
     headers: request.headers,
     body,
-    streaming: body["stream"] === true,
+    streaming: body["stream"] === true || request.url?.includes(":streamGenerateContent") === true,
     get hungUpAt() {
       return hungUpAt
     },

@@ -1,4 +1,5 @@
 /** Replies as vendors write them, for scripts: the same answer as a stream and as a whole, in each dialect. */
+import type { DialectName } from "../protocol/catalogue.ts"
 import type { VendorCall, VendorScript } from "./scripted-vendor.ts"
 
 export interface Answer {
@@ -78,19 +79,88 @@ export const anthropicBody = (answer: Answer): string =>
     usage: anthropicUsage(answer),
   })
 
-const isAnthropic = (call: VendorCall): boolean => call.path.endsWith("/messages")
+const responsesUsage = ({ inTokens, outTokens, cachedTokens = 0 }: Answer) => ({
+  input_tokens: inTokens,
+  input_tokens_details: { cached_tokens: cachedTokens },
+  output_tokens: outTokens,
+  output_tokens_details: { reasoning_tokens: 0 },
+  total_tokens: inTokens + outTokens,
+})
+
+const responsesReply = (answer: Answer) => ({
+  object: "response",
+  status: "completed",
+  output: [{ type: "message", role: "assistant", content: [{ type: "output_text", text: answer.words.join("") }] }],
+  usage: responsesUsage(answer),
+})
+
+/** The frames of a streamed response; they are named in their data, as in {@link anthropicFrame}. */
+export const responsesFrames = (answer: Answer): ReadonlyArray<string> => {
+  const item = responsesReply(answer).output[0]
+  return [
+    anthropicFrame({ type: "response.created", response: { object: "response", status: "in_progress", output: [] } }),
+    anthropicFrame({ type: "response.output_item.added", output_index: 0, item: { ...item, content: [] } }),
+    ...answer.words.map((delta) =>
+      anthropicFrame({ type: "response.output_text.delta", output_index: 0, content_index: 0, delta }),
+    ),
+    anthropicFrame({ type: "response.output_item.done", output_index: 0, item }),
+    anthropicFrame({ type: "response.completed", response: responsesReply(answer) }),
+  ]
+}
+
+export const responsesBody = (answer: Answer): string => JSON.stringify(responsesReply(answer))
+
+const geminiUsage = ({ inTokens, outTokens, cachedTokens = 0 }: Answer) => ({
+  promptTokenCount: inTokens,
+  cachedContentTokenCount: cachedTokens,
+  candidatesTokenCount: outTokens,
+  totalTokenCount: inTokens + outTokens,
+})
+
+const geminiReply = (text: string, more: object = {}, rest: object = {}) => ({
+  candidates: [{ content: { role: "model", parts: [{ text }] }, index: 0, ...more }],
+  ...rest,
+})
+
+export const geminiFrames = (answer: Answer): ReadonlyArray<string> => [
+  ...answer.words.map((word) => openaiFrame(geminiReply(word))),
+  openaiFrame(geminiReply("", { finishReason: "STOP" }, { usageMetadata: geminiUsage(answer) })),
+]
+
+export const geminiBody = (answer: Answer): string =>
+  JSON.stringify(geminiReply(answer.words.join(""), { finishReason: "STOP" }, { usageMetadata: geminiUsage(answer) }))
+
+/** The same answer, streamed and whole, in each dialect. */
+export const vendorReplies: Readonly<
+  Record<
+    DialectName,
+    { readonly frames: (answer: Answer) => ReadonlyArray<string>; readonly body: (answer: Answer) => string }
+  >
+> = {
+  "openai-chat": { frames: openaiFrames, body: openaiBody },
+  "openai-responses": { frames: responsesFrames, body: responsesBody },
+  anthropic: { frames: anthropicFrames, body: anthropicBody },
+  gemini: { frames: geminiFrames, body: geminiBody },
+}
+
+const dialectAskedFor = ({ path }: VendorCall): DialectName => {
+  if (path.endsWith("/messages")) return "anthropic"
+  if (path.includes("enerateContent")) return "gemini"
+  return path.split("?")[0]?.endsWith("/responses") === true ? "openai-responses" : "openai-chat"
+}
 
 /** Gives an answer in the dialect and the mode that the request asks for. @param pauseMs before each frame */
 export const answering =
   (answer: Answer, pauseMs = 0): VendorScript =>
   async (call) => {
+    const { frames, body } = vendorReplies[dialectAskedFor(call)]
     if (!call.streaming) {
       await call.wait(pauseMs)
       call.head(200, { "content-type": "application/json" })
-      return call.end(isAnthropic(call) ? anthropicBody(answer) : openaiBody(answer))
+      return call.end(body(answer))
     }
     call.head()
-    for (const frame of isAnthropic(call) ? anthropicFrames(answer) : openaiFrames(answer)) {
+    for (const frame of frames(answer)) {
       if (pauseMs > 0) await call.wait(pauseMs)
       if (!(await call.write(frame))) return
     }

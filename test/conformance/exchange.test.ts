@@ -31,17 +31,27 @@ describe("a good exchange", () => {
     expect(response.headers.get("x-svc-currency")).toBe("USD")
   })
 
-  it.each(["main", "claude"])("streams %s: t.open, deltas, t.usage, t.close, with ids from 0", async (model) => {
-    const response = await gateway().exchange({ ...hello, model, stream: true, meta: { sessionId: "ses_1" } })
-    expect(response.headers.get("content-type")).toContain("text/event-stream")
-    const events = await readEvents(response)
-    expect(events.map(({ event }) => event)).toEqual(["t.open", "t.delta", "t.delta", "t.delta", "t.usage", "t.close"])
-    expect(events.map(({ id }) => id)).toEqual(events.map((_, at) => String(at)))
-    expect(events[0]?.data).toMatchObject({ model, protocol: "twp/1", sessionId: "ses_1" })
-    expect(events[4]?.data).toEqual(events[5]?.event === "t.close" ? events[5].data.usage : undefined)
-  })
+  it.each(["main", "claude", "responses", "gemini"])(
+    "streams %s: t.open, deltas, t.usage, t.close, with ids from 0",
+    async (model) => {
+      const response = await gateway().exchange({ ...hello, model, stream: true, meta: { sessionId: "ses_1" } })
+      expect(response.headers.get("content-type")).toContain("text/event-stream")
+      const events = await readEvents(response)
+      expect(events.map(({ event }) => event)).toEqual([
+        "t.open",
+        "t.delta",
+        "t.delta",
+        "t.delta",
+        "t.usage",
+        "t.close",
+      ])
+      expect(events.map(({ id }) => id)).toEqual(events.map((_, at) => String(at)))
+      expect(events[0]?.data).toMatchObject({ model, protocol: "twp/1", sessionId: "ses_1" })
+      expect(events[4]?.data).toEqual(events[5]?.event === "t.close" ? events[5].data.usage : undefined)
+    },
+  )
 
-  it.each(["main", "claude"])(
+  it.each(["main", "claude", "responses", "gemini"])(
     "lesson 9: a streamed and a whole reply of %s have the same blocks and cost",
     async (model) => {
       const whole = await replyOf(await gateway().exchange({ ...hello, model }))

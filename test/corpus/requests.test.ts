@@ -46,10 +46,16 @@ const table = (folder: string, same: number, beyond: ReadonlyMap<string, number>
   ].join("\n")
 }
 
-describe.each(corpora)("requests of $folder", (corpus) => {
-  const asked = recordingsOf(corpus.folder).flatMap(([file, { request }]) =>
+const requestsOf = ({ folder }: Corpus) =>
+  recordingsOf(folder).flatMap(([file, { request }]) =>
     request === null ? [] : [{ file, path: request.path, body: json(request.body) }],
   )
+
+/** Of some vendors only replies were recorded. */
+const withRequests = corpora.filter((corpus) => requestsOf(corpus).length > 0)
+
+describe.each(withRequests.length === 0 ? corpora : withRequests)("requests of $folder", (corpus) => {
+  const asked = requestsOf(corpus)
 
   it.skipIf(asked.length === 0)("are encoded with the same meaning", () => {
     const beyond = new Map<string, number>()

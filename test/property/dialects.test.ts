@@ -2,14 +2,8 @@
 
 import { describe, expect, it } from "@effect/vitest"
 import { Schema } from "effect"
-import {
-  anthropicBody,
-  anthropicFrame,
-  anthropicFrames,
-  openaiBody,
-  openaiFrame,
-  openaiFrames,
-} from "../../src/testing/index.ts"
+import { DialectName } from "../../src/protocol/catalogue.ts"
+import { anthropicFrame, openaiFrame, vendorReplies } from "../../src/testing/index.ts"
 import { dialects } from "../../src/vendor/dialects/index.ts"
 import { cutAt, decodePieces, decodeText, fold } from "../vendor/replay.ts"
 
@@ -21,12 +15,6 @@ const Words = Schema.Array(Schema.String.check(Schema.isMinLength(1))).check(
 )
 const Count = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 1_000_000 }))
 const Answer = Schema.Struct({ words: Words, inTokens: Count, outTokens: Count })
-
-const streams = {
-  "openai-chat": { frames: openaiFrames, body: openaiBody },
-  anthropic: { frames: anthropicFrames, body: anthropicBody },
-} as const
-const names = ["openai-chat", "anthropic"] as const
 
 /** A stream with everything that can be split badly. */
 const thorny = {
@@ -67,9 +55,57 @@ const thorny = {
     anthropicFrame({ type: "message_delta", delta: { stop_reason: "tool_use" }, usage: { output_tokens: 4 } }),
     anthropicFrame({ type: "message_stop" }),
   ].join(""),
+  "openai-responses": [
+    anthropicFrame({ type: "response.created", response: { status: "in_progress" } }),
+    anthropicFrame({
+      type: "response.reasoning_summary_text.delta",
+      output_index: 0,
+      summary_index: 0,
+      delta: "größer",
+    }),
+    anthropicFrame({
+      type: "response.output_item.done",
+      output_index: 0,
+      item: {
+        type: "reasoning",
+        id: "rs_1",
+        encrypted_content: "gAAA",
+        summary: [{ type: "summary_text", text: "größer" }],
+      },
+    }).replaceAll("\n", "\r\n"),
+    anthropicFrame({ type: "response.output_text.delta", output_index: 1, content_index: 0, delta: "grüße 🌊 漢字" }),
+    anthropicFrame({
+      type: "response.output_item.added",
+      output_index: 2,
+      item: { type: "function_call", call_id: "a", name: "f", arguments: "" },
+    }),
+    anthropicFrame({ type: "response.function_call_arguments.delta", output_index: 2, delta: `{"é":"🌊"}` }),
+    anthropicFrame({
+      type: "response.completed",
+      response: { status: "completed", usage: { input_tokens: 3, output_tokens: 4 } },
+    }),
+  ].join(""),
+  gemini: [
+    openaiFrame({ candidates: [{ content: { parts: [{ text: "größer", thought: true }] } }] }),
+    openaiFrame({ candidates: [{ content: { parts: [{ text: "grüße 🌊 漢字" }] } }] }).replaceAll("\n", "\r\n"),
+    openaiFrame({
+      candidates: [
+        { content: { parts: [{ functionCall: { name: "f", willContinue: true }, thoughtSignature: "sig" }] } },
+      ],
+    }),
+    openaiFrame({
+      candidates: [
+        { content: { parts: [{ functionCall: { partialArgs: [{ jsonPath: "$.é", stringValue: "🌊" }] } }] } },
+      ],
+    }),
+    openaiFrame({
+      candidates: [{ content: { parts: [{ text: "" }] }, finishReason: "STOP" }],
+      usageMetadata: { promptTokenCount: 3, candidatesTokenCount: 4 },
+    }),
+  ].join(""),
 } as const
 
-describe.each(names)("%s", (name) => {
+describe.each(DialectName.literals)("%s", (name) => {
   const dialect = dialects[name]
   const bytes = Buffer.from(thorny[name])
   const whole = decodeText(dialect, thorny[name])
@@ -89,8 +125,8 @@ describe.each(names)("%s", (name) => {
   })
 
   it.prop("folding a stream gives the whole reply", [Answer], ([answer]) => {
-    const streamed = fold(decodeText(dialect, streams[name].frames(answer).join("")))
-    expect(streamed).toEqual(fold(dialect.decodeBody(streams[name].body(answer))))
+    const streamed = fold(decodeText(dialect, vendorReplies[name].frames(answer).join("")))
+    expect(streamed).toEqual(fold(dialect.decodeBody(vendorReplies[name].body(answer))))
   })
 
   it.prop(
