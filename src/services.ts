@@ -20,6 +20,8 @@ import { layerDatabase } from "./store/database.ts"
 import { layerRedis } from "./store/redis.ts"
 import { makeSealer } from "./store/seal.ts"
 import { VendorClient } from "./vendor/client.ts"
+import { layerTargetHealth } from "./vendor/health.ts"
+import { layerRedisTargetHealth } from "./vendor/health-redis.ts"
 
 /** The database alone, migrated. */
 export const layerMigratedDatabase = Layer.unwrap(
@@ -32,13 +34,15 @@ export const layerMigratedDatabase = Layer.unwrap(
   ),
 )
 
-const gate = Layer.unwrap(
+/** What nodes share through Redis where there is one, and a node alone keeps in memory. */
+const shared = Layer.unwrap(
   Effect.map(WeirConfig, ({ redisUrl, redisDeadlineMs, idempotencyTtlS, gateMode, masterKey }) => {
     const sealer = makeSealer(masterKey === undefined ? undefined : Redacted.value(masterKey))
     const options = { idempotencyTtlMs: idempotencyTtlS * 1000, sealer }
-    if (redisUrl === undefined) return layerMemory(options)
+    if (redisUrl === undefined) return Layer.merge(layerMemory(options), layerTargetHealth)
     const redis = layerRedis({ url: redisUrl, deadlineMs: redisDeadlineMs })
-    return layerRedisGate(options).pipe(Layer.provide(redis), withGateMode(gateMode))
+    const gate = layerRedisGate(options).pipe(Layer.provide(redis), withGateMode(gateMode))
+    return Layer.merge(gate, layerRedisTargetHealth.pipe(Layer.provide(redis)))
   }),
 )
 
@@ -78,7 +82,7 @@ const appKeys = Layer.unwrap(
 /** Everything below HTTP. */
 export const layerServices = Exchanges.layer.pipe(
   Layer.provideMerge(settler),
-  Layer.provideMerge(Layer.mergeAll(gate, ledger, books, retention, appKeys, VendorClient.layer, Draining.layer)),
+  Layer.provideMerge(Layer.mergeAll(shared, ledger, books, retention, appKeys, VendorClient.layer, Draining.layer)),
   Layer.provideMerge(catalogue),
   Layer.provideMerge(layerMigratedDatabase),
 )

@@ -22,6 +22,11 @@ const gateFailures = counter(
   "Admissions that the gate's store did not answer, by mode: enforce refuses them, shadow and off let them pass",
 )
 
+const rests = counter(
+  "weir_target_rests_total",
+  "Times that a target was left alone: its breaker opened, or its vendor asked for it with Retry-After",
+)
+
 const retentionRuns = counter("weir_retention_runs_total", "Runs of the retention job")
 const retentionDropped = counter(
   "weir_retention_partitions_dropped_total",
@@ -78,3 +83,7 @@ export const recordRetention = (services: Services, dropped: number, removed: nu
   retentionDropped.updateUnsafe(dropped, services)
   retentionRemoved.updateUnsafe(removed, services)
 }
+
+/** Counts a target that is left alone from now on for a while. @param target names vendor and model */
+export const recordRest = (services: Services, target: string, cause: string): void =>
+  Metric.withAttributes(rests, { target, cause }).updateUnsafe(1, services)

@@ -3,9 +3,10 @@ import { Redacted } from "effect"
 import type { IpNetwork } from "effect/net"
 import { isSanePrice, type Price, readPrice } from "../money/pricing.ts"
 import { parseNetwork } from "../net/network.ts"
-import type { App, CatalogueDocument, Model, Org, Plan, Target, TimeoutTiers, Vendor } from "../protocol/catalogue.ts"
+import type { App, CatalogueDocument, Model, Org, Plan, TimeoutTiers, Vendor } from "../protocol/catalogue.ts"
 import type { Dialect } from "../vendor/dialects/dialect.ts"
 import { dialectOf } from "../vendor/dialects/index.ts"
+import type { Pooled } from "../vendor/pool.ts"
 import { definedOf } from "./references.ts"
 
 export interface AppEntry {
@@ -16,7 +17,7 @@ export interface AppEntry {
   readonly ipAllow: ReadonlyArray<IpNetwork.IpNetwork>
 }
 
-export interface ModelTarget {
+export interface ModelTarget extends Pooled {
   readonly vendor: Vendor
   readonly dialect: Dialect
   /** Undefined where the catalogue names none, or none is there. */
@@ -27,7 +28,7 @@ export interface ModelTarget {
 
 export interface ModelEntry {
   readonly model: Model
-  /** In failover order. */
+  /** In the catalogue's order. */
   readonly targets: ReadonlyArray<ModelTarget>
 }
 
@@ -101,19 +102,26 @@ function indexModels(document: CatalogueDocument, resolve: ResolveRef): Readonly
   )
   return new Map(
     document.models?.map((model) => {
-      const targets = [...model.targets]
-        .sort((a, b) => tierOf(a) - tierOf(b))
-        .flatMap(({ vendor: id, model: name }) => {
-          const vendor = vendors.get(id)
-          return vendor === undefined ? [] : [{ ...vendor, model: name }]
-        })
+      const targets = model.targets.flatMap(({ vendor: id, model: name, tier = 0, weight }) => {
+        const entry = vendors.get(id)
+        if (entry === undefined) return []
+        return [
+          {
+            ...entry,
+            model: name,
+            key: targetKey(entry.vendor, name),
+            tier,
+            weight: weight ?? entry.vendor.weight ?? 1,
+          },
+        ]
+      })
       return [model.handle, { model, targets }]
     }),
   )
 }
 
-/** A target without a tier comes first. */
-const tierOf = ({ tier = 0 }: Target): number => tier
+/** e.g. `openai/gpt-5@api.openai.com`: the same vendor and model elsewhere is another target. */
+const targetKey = ({ id, baseUrl }: Vendor, model: string): string => `${id}/${model}@${new URL(baseUrl).host}`
 
 /** Newest first. */
 function indexPrices(document: CatalogueDocument): ReadonlyMap<string, ReadonlyArray<DatedPrice>> {

@@ -8,6 +8,7 @@ import { Ledger } from "../money/ledger.ts"
 import { Settler } from "../money/settler.ts"
 import { recordOpenExchanges, withRequestId } from "../telemetry.ts"
 import { VendorClient } from "../vendor/client.ts"
+import { TargetHealth } from "../vendor/health.ts"
 import { runExchange } from "./actor.ts"
 import { ClientLink } from "./client-link.ts"
 import type { ExchangeCall } from "./due.ts"
@@ -33,6 +34,7 @@ export class Exchanges extends Context.Service<
         ledger: yield* Ledger,
         settler: yield* Settler,
         client: yield* VendorClient,
+        health: yield* TargetHealth,
         leased: new Set(),
         context: yield* Effect.context<never>(),
       }

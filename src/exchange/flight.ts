@@ -17,6 +17,8 @@ import type { Usage } from "../protocol/usage.ts"
 import { type StoreUnavailable, toServiceError } from "../store/unavailable.ts"
 import { recordOutcome } from "../telemetry.ts"
 import type { VendorClient } from "../vendor/client.ts"
+import type { TargetHealth } from "../vendor/health.ts"
+import { orderTargets } from "../vendor/pool.ts"
 import type { ClientLink } from "./client-link.ts"
 import { type Conversation, converse } from "./conversation.ts"
 import { type Due, dueOf, type ExchangeCall } from "./due.ts"
@@ -35,6 +37,7 @@ export interface ActorServices {
   readonly ledger: Ledger["Service"]
   readonly settler: Settler["Service"]
   readonly client: VendorClient["Service"]
+  readonly health: TargetHealth["Service"]
   /** Exchanges that hold something; their leases are renewed. */
   readonly leased: Set<Leased>
   /** For metrics, which are counted outside effects. */
@@ -122,6 +125,8 @@ export class Flight {
   #conversation(plan: Plan): Conversation {
     return {
       client: this.#services.client,
+      health: this.#services.health,
+      targets: orderTargets(plan.entry.targets, plan.vendorRequest.cache.key),
       services: this.#services.context,
       plan,
       link: this.#link,
@@ -156,7 +161,7 @@ export class Flight {
   }
 
   #converse(conversation: Conversation) {
-    const [first] = conversation.plan.entry.targets
+    const [first] = conversation.targets
     const bounded =
       first === undefined
         ? converse(conversation)

@@ -25,6 +25,8 @@ export interface GatewayOptions {
   readonly config?: Partial<WeirConfig["Service"]>
   /** The catalogue, given the vendors' URLs; a plain one with both dialects when absent. */
   readonly catalogue?: (urls: { readonly vendor: string; readonly second: string }) => string
+  /** The ids that the catalogue names; fresh ones when absent. */
+  readonly ids?: TestIds
   readonly script?: VendorScript
 }
 
@@ -125,7 +127,7 @@ const resolveTestSecret = (ref: string): string | undefined => {
 /** Starts a gateway; it is gone with the scope. */
 export const startGateway = (options: GatewayOptions = {}): Effect.Effect<TestGateway, unknown, Scope.Scope> =>
   Effect.gen(function* () {
-    const ids = newTestIds()
+    const ids = options.ids ?? newTestIds()
     const adminKey = "wa_test_secret"
     const vendor = yield* startScriptedVendor(options.script ?? answering(answer))
     const second = yield* startScriptedVendor(options.script ?? answering(answer))

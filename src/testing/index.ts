@@ -1,5 +1,6 @@
 /** What a project imports to test against Weir: a whole gateway, scripted vendors, memory layers, replies to send. */
 export { layerMemory as layerMemoryGate } from "../admission/gate-memory.ts"
+export { layerTargetHealth } from "../vendor/health.ts"
 export { type GatewayOptions, hello, newTestIds, startGateway, type TestGateway, testCatalogue } from "./gateway.ts"
 export { type LedgerBook, layerMemoryLedger, makeLedgerBook } from "./ledger-memory.ts"
 export { layerMockVendorClient, type MockReply, type MockVendor, makeMockVendor } from "./mock-vendor-client.ts"

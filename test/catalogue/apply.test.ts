@@ -42,13 +42,13 @@ describe("POST /v1/admin/catalogue", () => {
     const broken = testCatalogue(urls, ids).replace("handle: plain,", "handle: plain, colour: red,")
     const error = await errorOf(await apply(broken))
     expect(error).toMatchObject({ status: 400, code: "bad_request" })
-    expect(error.detail).toMatchObject({ issues: [{ path: "models[2].colour", line: 17 }] })
+    expect(error.detail).toMatchObject({ issues: [{ path: "models[4].colour", line: 21 }] })
     expect((await exchange({ ...hello, model: "plain" })).status).toBe(200)
   })
 
   it("with a key whose secret is nowhere changes nothing", async () => {
     const text = testCatalogue(urls, ids).replace("env:WEIR_TEST_KEY", "env:NOWHERE")
-    expect((await errorOf(await apply(text))).detail).toMatchObject({ issues: [{ path: "keys[0].secret", line: 40 }] })
+    expect((await errorOf(await apply(text))).detail).toMatchObject({ issues: [{ path: "keys[0].secret", line: 46 }] })
     expect((await exchange()).status).toBe(200)
   })
 

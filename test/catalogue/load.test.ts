@@ -6,6 +6,7 @@ import { diffCatalogues } from "../../src/catalogue/diff.ts"
 import { loadCatalogue } from "../../src/catalogue/load.ts"
 import { makeSnapshot } from "../../src/catalogue/snapshot.ts"
 import { canonicalJson, fingerprint } from "../../src/protocol/canonical.ts"
+import { orderTargets } from "../../src/vendor/pool.ts"
 
 const issues = (text: string) => {
   const loaded = loadCatalogue(text)
@@ -71,7 +72,10 @@ describe("a good catalogue", () => {
   })
 
   it("has its targets in failover order", () => {
-    expect(snapshot.model("m")?.targets.map(({ model }) => model)).toEqual(["first", "second"])
+    expect(orderTargets(snapshot.model("m")?.targets ?? [], undefined).map(({ model }) => model)).toEqual([
+      "first",
+      "second",
+    ])
   })
 
   it("has the price that is in force at a time, and none before the first", () => {

@@ -15,6 +15,7 @@ import {
   layerMemoryGate,
   layerMockVendorClient,
   layerStaticCatalogue,
+  layerTargetHealth,
   makeMockVendor,
   openaiFrames,
   parseEvents,
@@ -34,6 +35,7 @@ const run = (stream: boolean, ledger: Partial<Ledger["Service"]>) => {
     Layer.provide(layerSettler({ folder: mkdtempSync(join(tmpdir(), "weir-test-")), patienceMs: 1000 })),
     Layer.provide(
       Layer.mergeAll(
+        layerTargetHealth,
         layerMockVendorClient(makeMockVendor(), [reply]),
         Layer.mock(Ledger, { hold: () => Effect.succeed(1n), renew: () => Effect.void, ...ledger }),
         layerMemoryGate({ idempotencyTtlMs: 60_000, sealer: makeSealer(undefined) }),

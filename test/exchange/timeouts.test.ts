@@ -17,6 +17,7 @@ import {
   layerMemoryLedger,
   layerMockVendorClient,
   layerStaticCatalogue,
+  layerTargetHealth,
   type MockReply,
   makeLedgerBook,
   makeMockVendor,
@@ -33,6 +34,7 @@ const run = (stream: boolean, reply: MockReply, steps: ReadonlyArray<number>) =>
     Layer.provide(layerSettler({ folder: mkdtempSync(join(tmpdir(), "weir-test-")), patienceMs: 10_000 })),
     Layer.provide(
       Layer.mergeAll(
+        layerTargetHealth,
         layerMockVendorClient(vendor, [reply]),
         layerMemoryLedger(book),
         layerMemoryGate({ idempotencyTtlMs: 60_000, sealer: makeSealer(undefined) }),

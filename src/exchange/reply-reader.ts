@@ -1,0 +1,187 @@
+/**
+ * Reads one call to a vendor, a socket read at a time, under the tiers that watch a reply, and hands its events to the
+ * client as they come. What a vendor may send has limits here.
+ */
+import { type Clock, Data, Effect } from "effect"
+import type { ServiceError } from "../protocol/error.ts"
+import { UpstreamBroken, type UpstreamCall, type UpstreamHead } from "../vendor/client.ts"
+import { type Decoder, type Dialect, malformed, type VendorEvent } from "../vendor/dialects/dialect.ts"
+import { retryAfterOf } from "../vendor/retry-after.ts"
+import type { ClientLink } from "./client-link.ts"
+import { silence } from "./silence.ts"
+import type { Tally } from "./tally.ts"
+import { type TierTimeout, type Timeouts, tierTimeout } from "./tiers.ts"
+
+/** The vendor answered, and said no. */
+export class VendorRejected extends Data.TaggedError("VendorRejected")<{
+  readonly status: number
+  readonly code: string
+  /** How long it asked to be left alone. */
+  readonly retryAfterMs?: number | undefined
+}> {}
+
+export type ReadError = TierTimeout | VendorRejected | UpstreamBroken | ServiceError<"bad_request">
+
+export interface ReplyOptions {
+  readonly call: UpstreamCall
+  readonly dialect: Dialect
+  readonly link: ClientLink
+  readonly tally: Tally
+  /** Whether the client has deltas as they come. */
+  readonly streams: boolean
+  readonly timeouts: Timeouts
+  readonly clock: Clock.Clock
+}
+
+/** The largest whole reply, the most that is read of an error, and the most that a stream may bring. */
+const maxBodyBytes = 32 * 1024 * 1024
+const maxErrorBytes = 64 * 1024
+const maxStreamBytes = 1024 * 1024 * 1024
+
+export class ReplyReader {
+  readonly #options: ReplyOptions
+  #streamDecoder: Decoder | undefined
+  #readAtMs: number
+  #bytes = 0
+  #clientIsSlow = false
+  #atEnd = false
+  /** The longest time that the vendor was silent. */
+  longestGapMs = 0
+
+  constructor(options: ReplyOptions) {
+    this.#options = options
+    this.#readAtMs = options.clock.currentTimeMillisUnsafe()
+  }
+
+  /** The events up to and with the first frame; of a reply that is not streamed, all of them. */
+  get untilFirstFrame(): Effect.Effect<ReadonlyArray<VendorEvent>, ReadError> {
+    return Effect.flatMap(this.#options.call.head, (head) => {
+      this.#readAtMs = this.#options.clock.currentTimeMillisUnsafe()
+      if (head.status !== 200) return this.#rejection(head)
+      // Nothing compressed was asked for: what comes unasked is not unpacked.
+      if (isEncoded(head)) return Effect.fail(new VendorRejected({ status: 502, code: "unexpected_encoding" }))
+      return isEventStream(head) ? this.#firstFrame() : this.#wholeBody()
+    }).pipe(Effect.filterOrElse((events) => events[0]?.kind !== "fault", rejectedBy))
+  }
+
+  /** Reads on until the vendor's terminal event, or an end after its stop. */
+  get untilWhole(): Effect.Effect<void, ReadError> {
+    const { tally } = this.#options
+    if (tally.done) return Effect.void
+    if (this.#atEnd) return tally.stop === undefined ? disconnected : Effect.void
+    return Effect.raceFirst(this.#pump(), this.#idle())
+  }
+
+  /** Counts events and writes them to the client; a fault ends the reply. */
+  deliver(events: ReadonlyArray<VendorEvent>): Effect.Effect<void, VendorRejected> {
+    const { link, tally, streams } = this.#options
+    let text = ""
+    let fault: VendorRejected | undefined
+    for (const event of events) {
+      tally.add(event)
+      if (event.kind === "delta" && streams) text += link.events.delta(event.delta)
+      if (event.kind === "fault") {
+        fault = new VendorRejected(event.fault)
+        break
+      }
+    }
+    if (text !== "") link.write(text)
+    return fault === undefined ? Effect.void : Effect.fail(fault)
+  }
+
+  readonly #pump = Effect.fnUntraced(
+    function* (this: ReplyReader): Effect.fn.Return<void, ReadError> {
+      const { link, tally, clock } = this.#options
+      while (!tally.done) {
+        if (link.queue.isFull) {
+          // The idle clock stands still while it is the client that is slow.
+          this.#clientIsSlow = true
+          yield* link.queue.room
+          this.#clientIsSlow = false
+          this.#readAtMs = clock.currentTimeMillisUnsafe()
+        }
+        yield* this.deliver(yield* this.#next())
+        if (this.#atEnd && !tally.done) return tally.stop === undefined ? yield* disconnected : undefined
+      }
+    }.bind(this),
+  )
+
+  /** Made when it is first needed: a whole reply has no use for it. */
+  get #decoder(): Decoder {
+    this.#streamDecoder ??= this.#options.dialect.decoder()
+    return this.#streamDecoder
+  }
+
+  /** The next events; none where bytes came that complete no frame. */
+  #next(): Effect.Effect<ReadonlyArray<VendorEvent>, UpstreamBroken> {
+    return Effect.map(this.#read(), (bytes) => {
+      if (this.#bytes > maxStreamBytes) return [malformed]
+      return bytes === undefined ? this.#decoder.end() : this.#decoder.push(bytes)
+    })
+  }
+
+  #read(): Effect.Effect<Uint8Array | undefined, UpstreamBroken> {
+    return Effect.map(this.#options.call.read, (bytes) => {
+      const nowMs = this.#options.clock.currentTimeMillisUnsafe()
+      this.longestGapMs = Math.max(this.longestGapMs, nowMs - this.#readAtMs)
+      this.#readAtMs = nowMs
+      this.#bytes += bytes?.length ?? 0
+      this.#atEnd = bytes === undefined
+      return bytes
+    })
+  }
+
+  /** Any byte is a sign of life: keep-alive comments reset this tier, though they are no frames. */
+  #idle(): Effect.Effect<never, TierTimeout> {
+    const { clock, timeouts } = this.#options
+    const sinceMs = () => (this.#clientIsSlow ? clock.currentTimeMillisUnsafe() : this.#readAtMs)
+    return Effect.flatMap(silence(sinceMs, timeouts.idle), () => Effect.fail(tierTimeout("idle", timeouts.idle)))
+  }
+
+  readonly #firstFrame = Effect.fnUntraced(
+    function* (this: ReplyReader): Effect.fn.Return<ReadonlyArray<VendorEvent>, ReadError> {
+      while (true) {
+        const events = yield* this.#next()
+        if (this.#decoder.frames() > 0 || events.length > 0) return events
+        if (this.#atEnd) return yield* disconnected
+      }
+    }.bind(this),
+  )
+
+  #wholeBody(): Effect.Effect<ReadonlyArray<VendorEvent>, ReadError> {
+    return Effect.map(Effect.raceFirst(this.#collect(maxBodyBytes), this.#idle()), (body) =>
+      body === undefined ? [malformed] : this.#options.dialect.decodeBody(body),
+    )
+  }
+
+  #rejection({ status, headers }: UpstreamHead): Effect.Effect<never, ReadError> {
+    return Effect.flatMap(this.#collect(maxErrorBytes), (body) => {
+      const retryAfterMs = retryAfterOf(headers, this.#options.clock.currentTimeMillisUnsafe())
+      const fault = this.#options.dialect.decodeError(status, body ?? "")
+      return Effect.fail(new VendorRejected({ ...fault, retryAfterMs }))
+    })
+  }
+
+  /** The rest of the body as text; undefined where it is larger than the limit. */
+  readonly #collect = Effect.fnUntraced(
+    function* (this: ReplyReader, limit: number): Effect.fn.Return<string | undefined, UpstreamBroken> {
+      const chunks: Array<Uint8Array> = []
+      while (this.#bytes <= limit) {
+        const chunk = yield* this.#read()
+        if (chunk === undefined) return Buffer.concat(chunks).toString("utf8")
+        chunks.push(chunk)
+      }
+      return undefined
+    }.bind(this),
+  )
+}
+
+const isEventStream = ({ headers }: UpstreamHead): boolean =>
+  headers["content-type"]?.startsWith("text/event-stream") === true
+
+const isEncoded = ({ headers }: UpstreamHead): boolean => (headers["content-encoding"] ?? "identity") !== "identity"
+
+const disconnected = Effect.fail(new UpstreamBroken({ cause: "the reply ended before it was whole" }))
+
+const rejectedBy = ([first]: ReadonlyArray<VendorEvent>): Effect.Effect<never, VendorRejected> =>
+  Effect.fail(new VendorRejected(first?.kind === "fault" ? first.fault : { status: 502, code: "malformed_reply" }))

@@ -1,0 +1,129 @@
+/**
+ * Which targets are worth calling. Each has a circuit breaker of its own, fed by how its calls begin; and a target rests
+ * for as long as its vendor asked for with `Retry-After`. Nodes that share a Redis tell each other of both, off the path
+ * of a reply: what a call costs here is a look into memory.
+ */
+import { Clock, Context, Data, Duration, Effect, type Exit, Layer, Schedule, type Scope, Stream } from "effect"
+import { CircuitBreaker } from "effect/persistence"
+import { recordRest } from "../telemetry.ts"
+
+/** `vendor`: it asked to be left alone. `breaker`: its calls failed. */
+export type RestCause = "vendor" | "breaker"
+
+export interface Rest {
+  readonly cause: RestCause
+  /** Milliseconds since the epoch. */
+  readonly untilMs: number
+}
+
+/** The target is not to be called now. */
+export class TargetResting extends Data.TaggedError("TargetResting")<Rest> {}
+
+/** How the beginning of a call speaks for its target; `ignored` says nothing. */
+export type Verdict = "healthy" | "failing" | "ignored"
+
+export class TargetHealth extends Context.Service<
+  TargetHealth,
+  {
+    /** Runs the beginning of a call unless its target rests. @param options.despiteBreaker no better target is left */
+    readonly begin: <A, E, R>(
+      target: string,
+      call: Effect.Effect<A, E, R>,
+      options: { readonly judge: (exit: Exit.Exit<A, E>) => Verdict; readonly despiteBreaker: boolean },
+    ) => Effect.Effect<A, E | TargetResting, R>
+    /** Lets a target rest, as its vendor asked. */
+    readonly rest: (target: string, forMs: number) => Effect.Effect<void>
+  }
+>()("weir/vendor/TargetHealth") {}
+
+/** Where nodes tell each other of targets that rest. */
+export interface SharedRests {
+  readonly tell: (target: string, rest: Rest) => Effect.Effect<void>
+  readonly all: Effect.Effect<ReadonlyMap<string, Rest>>
+}
+
+/** Half of the last twenty calls must fail, of five at least. */
+const tripPolicy = CircuitBreaker.rate({ threshold: 0.5, size: 20, minimumCalls: 5 })
+/** Twice as long each time that the probe fails, from one second to half a minute. */
+const openDuration = Schedule.min([Schedule.exponential("1 second"), Schedule.spaced("30 seconds")])
+/** A vendor may ask for more; then it is asked again. */
+const maxRestMs = 3_600_000
+/** How often a node looks at what others told. */
+const lookEvery = "1 second"
+
+const outcomes = {
+  healthy: CircuitBreaker.success,
+  failing: CircuitBreaker.failure(),
+  ignored: CircuitBreaker.ignored,
+} as const
+
+/** @param shared where nodes meet; a node alone has none */
+export const makeTargetHealth = (
+  shared: SharedRests | undefined,
+): Effect.Effect<TargetHealth["Service"], never, CircuitBreaker.CircuitBreakerStore | Scope.Scope> =>
+  Effect.gen(function* () {
+    const breaker = yield* CircuitBreaker.make({ tripPolicy, openDuration })
+    const services = yield* Effect.context<never>()
+    const own = new Map<string, Rest>()
+    let others: ReadonlyMap<string, Rest> = new Map()
+
+    /** The longest rest that a target still has. */
+    const restOf = (target: string, nowMs: number): Rest | undefined => {
+      const known = [own.get(target), others.get(target)].filter((rest) => rest !== undefined && rest.untilMs > nowMs)
+      return known.sort((a, b) => (b?.untilMs ?? 0) - (a?.untilMs ?? 0))[0]
+    }
+
+    if (shared !== undefined) {
+      const look = Effect.map(shared.all, (all) => {
+        others = all
+      })
+      yield* Effect.forkScoped(Effect.repeat(look, Schedule.spaced(lookEvery)))
+    }
+
+    // This node's own breaker knows already; the others are told.
+    const opened = Effect.fnUntraced(function* (transition: CircuitBreaker.Transition) {
+      if (transition.to !== "Open") return
+      recordRest(services, transition.key, "breaker")
+      const untilMs = (yield* Clock.currentTimeMillis) + Duration.toMillis(transition.retryAfter)
+      yield* Effect.logWarning("A target rests: its calls fail", { target: transition.key })
+      if (shared !== undefined) yield* shared.tell(transition.key, { cause: "breaker", untilMs })
+    })
+    yield* Effect.forkScoped(Stream.runForEach(breaker.transitions, opened))
+
+    return TargetHealth.of({
+      rest: (target, forMs) =>
+        Effect.flatMap(Clock.currentTimeMillis, (nowMs) => {
+          const rest: Rest = { cause: "vendor", untilMs: nowMs + Math.min(forMs, maxRestMs) }
+          own.set(target, rest)
+          recordRest(services, target, rest.cause)
+          return shared === undefined ? Effect.void : shared.tell(target, rest)
+        }),
+      begin: (target, call, { judge, despiteBreaker }) =>
+        Effect.flatMap(Clock.currentTimeMillis, (nowMs) => {
+          const rest = restOf(target, nowMs)
+          const mayCall = rest === undefined || (despiteBreaker && rest.cause === "breaker")
+          if (!mayCall) return Effect.fail(new TargetResting(rest))
+          if (despiteBreaker) return call
+          return breaker
+            .execute(call, { key: target, classify: (exit) => outcomes[judge(exit)] })
+            .pipe(
+              Effect.mapError((error) =>
+                error instanceof CircuitBreaker.CircuitBreakerError ? restOfBreaker(error, nowMs) : error,
+              ),
+            )
+        }),
+    })
+  })
+
+/** While its probe is out, a target rests no longer than that takes. */
+const restOfBreaker = ({ reason }: CircuitBreaker.CircuitBreakerError, nowMs: number): TargetResting =>
+  new TargetResting({
+    cause: "breaker",
+    untilMs: nowMs + (reason._tag === "CircuitOpen" ? Duration.toMillis(reason.retryAfter) : 0),
+  })
+
+/** A node alone. */
+export const layerTargetHealth: Layer.Layer<TargetHealth> = Layer.effect(
+  TargetHealth,
+  makeTargetHealth(undefined),
+).pipe(Layer.provide(CircuitBreaker.layerStoreMemory()))
