@@ -74,6 +74,8 @@ const variables = {
     idle: optionalMillis("SVC_UPSTREAM_IDLE_TIMEOUT_MS"),
     total: optionalMillis("SVC_UPSTREAM_TOTAL_TIMEOUT_MS"),
   }),
+  /** The most that one reply of a vendor may bring; a reply that is not streamed, 32 MiB at most. */
+  upstreamMaxBytes: bytes("SVC_UPSTREAM_MAX_BYTES", 256 * 1024 * 1024),
   /** Silence on a stream after which a comment line goes out. */
   streamHeartbeatMs: millis("SVC_STREAM_HEARTBEAT_MS", 15_000),
   /** Unsent bytes of one stream at which reading from the vendor stops. */

@@ -29,6 +29,8 @@ export interface Conversation {
   readonly targets: ReadonlyArray<ModelTarget>
   readonly link: ClientLink
   readonly tally: Tally
+  /** The most that one reply may bring, in bytes. */
+  readonly maxReplyBytes: number
   readonly timeoutsOf: (target: ModelTarget) => Timeouts
   /** Writes `t.open` and what comes with it. */
   readonly opening: () => string
@@ -134,7 +136,8 @@ const open = Effect.fnUntraced(function* (
   const connectedAtMs = clock.currentTimeMillisUnsafe()
   const { link, tally, plan } = c
   const streams = plan.vendorRequest.stream
-  const reader = new ReplyReader({ call, dialect: target.dialect, link, tally, streams, timeouts, clock })
+  const maxBytes = c.maxReplyBytes
+  const reader = new ReplyReader({ call, dialect: target.dialect, link, tally, streams, timeouts, maxBytes, clock })
   const first = yield* reader.untilFirstFrame.pipe(withinTier("ttfb", timeouts))
   record("ttfb", connectedAtMs)
   return { call, reader, first }

@@ -1,6 +1,7 @@
 /** The edge of an exchange: bytes to a checked request, or `bad_request` with what is wrong and where. */
 import { Result, Schema } from "effect"
 import { fingerprint } from "../protocol/canonical.ts"
+import { isDeeperThan } from "../protocol/depth.ts"
 import type { ServiceError } from "../protocol/error.ts"
 import { ExchangeRequest } from "../protocol/exchange.ts"
 import { invalidInput, issuesOf } from "../protocol/issues.ts"
@@ -36,8 +37,3 @@ function parseJson(body: Uint8Array): Schema.Json | undefined {
     return undefined
   }
 }
-
-const isDeeperThan = (value: Schema.Json, depth: number): boolean =>
-  typeof value === "object" &&
-  value !== null &&
-  (depth === 0 || Object.values(value).some((field) => isDeeperThan(field, depth - 1)))

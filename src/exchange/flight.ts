@@ -131,6 +131,7 @@ export class Flight {
       plan,
       link: this.#link,
       tally: this.#tally,
+      maxReplyBytes: this.#services.config.upstreamMaxBytes,
       timeoutsOf: (target) => this.#timeouts(plan, target),
       opening: () => this.#opening() + this.#warnings.map((warning) => this.#link.events.warn(warning)).join(""),
       warnings: this.#warnings,

@@ -30,13 +30,14 @@ export interface ReplyOptions {
   /** Whether the client has deltas as they come. */
   readonly streams: boolean
   readonly timeouts: Timeouts
+  /** The most that one reply may bring. */
+  readonly maxBytes: number
   readonly clock: Clock.Clock
 }
 
-/** The largest whole reply, the most that is read of an error, and the most that a stream may bring. */
+/** The largest whole reply, and the most that is read of an error. */
 const maxBodyBytes = 32 * 1024 * 1024
 const maxErrorBytes = 64 * 1024
-const maxStreamBytes = 1024 * 1024 * 1024
 
 export class ReplyReader {
   readonly #options: ReplyOptions
@@ -115,7 +116,7 @@ export class ReplyReader {
   /** The next events; none where bytes came that complete no frame. */
   #next(): Effect.Effect<ReadonlyArray<VendorEvent>, UpstreamBroken> {
     return Effect.map(this.#read(), (bytes) => {
-      if (this.#bytes > maxStreamBytes) return [malformed]
+      if (this.#bytes > this.#options.maxBytes) return [malformed]
       return bytes === undefined ? this.#decoder.end() : this.#decoder.push(bytes)
     })
   }
@@ -149,8 +150,9 @@ export class ReplyReader {
   )
 
   #wholeBody(): Effect.Effect<ReadonlyArray<VendorEvent>, ReadError> {
-    return Effect.map(Effect.raceFirst(this.#collect(maxBodyBytes), this.#idle()), (body) =>
-      body === undefined ? [malformed] : this.#options.dialect.decodeBody(body),
+    return Effect.map(
+      Effect.raceFirst(this.#collect(Math.min(maxBodyBytes, this.#options.maxBytes)), this.#idle()),
+      (body) => (body === undefined ? [malformed] : this.#options.dialect.decodeBody(body)),
     )
   }
 

@@ -1,5 +1,6 @@
 /** What has been seen of a vendor's reply so far: its blocks, its usage, how far it got. */
 import type { ReplyBlock } from "../protocol/block.ts"
+import { isDeeperThan } from "../protocol/depth.ts"
 import type { Delta } from "../protocol/event.ts"
 import type { Stop } from "../protocol/exchange.ts"
 import type { VendorEvent, VendorUsage } from "../vendor/dialects/dialect.ts"
@@ -117,12 +118,15 @@ function closeBlock({ t, text, id, name, signature, redacted }: OpenBlock): Repl
   }
 }
 
+/** As deep as a request may be, so that an answer can be given back. */
+const maxInputDepth = 48
+
 /** Arguments that are no JSON object are kept as they came, so that nothing is lost. */
 const parseInput = (args: string) => {
   if (args.trim() === "") return {}
   try {
     const input: unknown = JSON.parse(args)
-    if (isJsonObject(input)) return input
+    if (isJsonObject(input) && !isDeeperThan(input, maxInputDepth)) return input
   } catch {
     // fall through: the model wrote something else
   }

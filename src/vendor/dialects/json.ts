@@ -3,15 +3,23 @@
  * and everything else is passed over. Nothing here throws.
  */
 import { Predicate } from "effect"
+import { isDeeperThan } from "../../protocol/depth.ts"
 
 export type JsonObject = { readonly [key: string]: unknown }
 
 const isObject = (value: unknown): value is JsonObject => Predicate.isObject(value) && !Array.isArray(value)
 
+/** No vendor nests deeper; what recurses over a reply must not be led to the end of its stack. */
+const maxDepth = 64
+/** A text shorter than this cannot nest deep enough to hurt, and is not looked through. */
+const harmlessLength = 1024
+
+/** The object that a text is; undefined for everything else. */
 export const parseObject = (text: string): JsonObject | undefined => {
   try {
     const value: unknown = JSON.parse(text)
-    return isObject(value) ? value : undefined
+    if (!isObject(value)) return undefined
+    return text.length > harmlessLength && isDeeperThan(value, maxDepth) ? undefined : value
   } catch {
     return undefined
   }
