@@ -5,7 +5,6 @@
  */
 import type { Counts } from "../money/pricing.ts"
 import type { EstimatedReason } from "../protocol/usage.ts"
-import { tokensOfBytes } from "./estimate.ts"
 import type { Tally } from "./tally.ts"
 
 export interface Bill {
@@ -13,24 +12,37 @@ export interface Bill {
   readonly estimatedReason?: EstimatedReason | undefined
 }
 
-type Seen = Pick<Tally, "contentSeen" | "outputBytes" | "usage" | "usageIsFinal" | "done">
+type Seen = Pick<Tally, "contentSeen" | "usage" | "usageIsFinal" | "done">
+
+/** The gateway's own count of an exchange. */
+export interface Estimated {
+  readonly promptTokens: number
+  readonly outTokens: number
+}
+
+/** Whether the vendor has told all that there is to bill. */
+const isReported = ({ usage, usageIsFinal, done, contentSeen }: Seen): boolean =>
+  usage !== undefined && usageIsFinal && (done || contentSeen)
+
+/** Whether the bill will rest on the gateway's own count. */
+export const needsEstimate = (seen: Seen): boolean => !isReported(seen) && (seen.done || seen.contentSeen)
 
 /**
  * @param broken why the exchange ended before the vendor's terminal event; undefined where it ended well
- * @param promptTokens the gateway's own count of the input
+ * @param estimated what is billed where the vendor has told nothing
  */
 export const makeBill = (
   seen: Seen,
   broken: Exclude<EstimatedReason, "upstream_usage_missing"> | undefined,
-  promptTokens: number,
+  estimated: Estimated,
 ): Bill | undefined => {
-  if (seen.usage !== undefined && seen.usageIsFinal && (seen.done || seen.contentSeen)) return { counts: seen.usage }
-  if (!seen.done && !seen.contentSeen) return undefined
-  const outTokens = Math.max(seen.usage?.outTokens ?? 0, tokensOfBytes(seen.outputBytes))
+  if (seen.usage !== undefined && isReported(seen)) return { counts: seen.usage }
+  if (!needsEstimate(seen)) return undefined
+  const outTokens = Math.max(seen.usage?.outTokens ?? 0, estimated.outTokens)
   const reason = seen.done ? "upstream_usage_missing" : (broken ?? "upstream_usage_missing")
   if (seen.usage !== undefined) return { counts: { ...seen.usage, outTokens }, estimatedReason: reason }
   return {
-    counts: { inTokens: promptTokens, outTokens, cacheReadTokens: 0, cacheWriteTokens: 0, dims: {} },
+    counts: { inTokens: estimated.promptTokens, outTokens, cacheReadTokens: 0, cacheWriteTokens: 0, dims: {} },
     estimatedReason: reason,
   }
 }

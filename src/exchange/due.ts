@@ -4,8 +4,9 @@ import type { AppPrincipal } from "../identity/app-keys.ts"
 import type { Settlement } from "../money/ledger.ts"
 import { type Charge, priceUsage } from "../money/pricing.ts"
 import type { ExchangeRequest, Stop } from "../protocol/exchange.ts"
-import { type Bill, makeBill } from "./bill.ts"
+import { type Bill, type Estimated, makeBill } from "./bill.ts"
 import type { BrokenReason } from "./ending.ts"
+import { tokensOfBytes } from "./estimate.ts"
 import type { Plan } from "./plan.ts"
 import type { Tally } from "./tally.ts"
 
@@ -30,11 +31,15 @@ export interface DueOptions {
   readonly seen: Tally
   readonly broken: BrokenReason | undefined
   readonly stop: Stop
+  /** A careful count where the vendor told none; a rough one, by bytes, when absent. */
+  readonly estimated: Estimated | undefined
 }
 
 /** Undefined where nothing is owed. */
-export const dueOf = ({ call, request, plan, target, seen, broken, stop }: DueOptions): Due | undefined => {
-  const bill = makeBill(seen, broken, plan.promptTokens)
+export const dueOf = (options: DueOptions): Due | undefined => {
+  const { call, request, plan, target, seen, broken, stop } = options
+  const rough = { promptTokens: plan.promptTokens, outTokens: tokensOfBytes(seen.outputBytes) }
+  const bill = makeBill(seen, broken, options.estimated ?? rough)
   if (bill === undefined) return undefined
   const charge = priceUsage(plan.price, bill.counts)
   return {

@@ -14,24 +14,42 @@ const tokensPerMessage = 8
 export const tokensOfBytes = (bytes: number): number => Math.ceil(bytes / bytesPerToken)
 
 /** Tokens of a whole prompt, tools included. */
-export const estimatePrompt = ({ thread, tools = [] }: ExchangeRequest): number => {
-  let tokens = tools.length === 0 ? 0 : tokensOfBytes(Buffer.byteLength(JSON.stringify(tools)))
-  for (const { blocks } of thread) {
-    tokens += tokensPerMessage
-    for (const block of blocks) tokens += tokensOfBlock(block)
-  }
-  return tokens
+export const estimatePrompt = (request: ExchangeRequest): number => {
+  const { text, tokens } = promptParts(request)
+  return tokens + tokensOfBytes(Buffer.byteLength(text))
 }
 
-const tokensOfBlock = (block: Block): number => {
+/** The text of a prompt, and the tokens of what is no text. */
+export const promptParts = ({
+  thread,
+  tools = [],
+}: ExchangeRequest): { readonly text: string; readonly tokens: number } => {
+  let text = tools.length === 0 ? "" : JSON.stringify(tools)
+  let tokens = 0
+  for (const { blocks } of thread) {
+    tokens += tokensPerMessage
+    for (const block of blocks) {
+      text += textOf(block)
+      tokens += mediaTokens(block)
+    }
+  }
+  return { text, tokens }
+}
+
+const textOf = (block: Block): string => {
   switch (block.t) {
     case "image":
-      return tokensPerImage
     case "file":
-      return Math.ceil((block.data?.length ?? tokensPerImage * fileBytesPerToken) / fileBytesPerToken)
+      return ""
     case "tool_call":
-      return tokensOfBytes(Buffer.byteLength(JSON.stringify(block.input)))
+      return block.name + JSON.stringify(block.input)
     default:
-      return tokensOfBytes(Buffer.byteLength(block.v))
+      return block.v
   }
+}
+
+const mediaTokens = (block: Block): number => {
+  if (block.t === "image") return tokensPerImage
+  if (block.t !== "file") return 0
+  return Math.ceil((block.data?.length ?? tokensPerImage * fileBytesPerToken) / fileBytesPerToken)
 }

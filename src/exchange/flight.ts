@@ -19,6 +19,7 @@ import { recordOutcome } from "../telemetry.ts"
 import type { VendorClient } from "../vendor/client.ts"
 import type { TargetHealth } from "../vendor/health.ts"
 import { orderTargets } from "../vendor/pool.ts"
+import { type Estimated, needsEstimate } from "./bill.ts"
 import type { ClientLink } from "./client-link.ts"
 import { type Conversation, converse } from "./conversation.ts"
 import { type Due, dueOf, type ExchangeCall } from "./due.ts"
@@ -29,6 +30,7 @@ import { completedReply, usageOf } from "./replies.ts"
 import { silence } from "./silence.ts"
 import { Tally } from "./tally.ts"
 import { resolveTimeouts, type Timeouts, withinTier } from "./tiers.ts"
+import { countExchange } from "./tokenizer.ts"
 
 export interface ActorServices {
   readonly config: WeirConfig["Service"]
@@ -210,7 +212,9 @@ export class Flight {
     function* (this: Flight, conversation: Conversation, balance: Amount, ending: Ending): Effect.fn.Return<void> {
       const { plan } = conversation
       const error = errorOf(ending)
-      const due = this.#due(conversation, brokenBy(ending), error === undefined ? this.#stop : "interrupted")
+      const estimated = needsEstimate(this.#tally) ? yield* countExchange(this.#request, this.#tally) : undefined
+      const stop = error === undefined ? this.#stop : "interrupted"
+      const due = this.#due(conversation, brokenBy(ending), stop, estimated)
       if (due === undefined) return yield* this.#abandon(error ?? emptyReply())
       const { bill, charge, settlement } = due
       const settled = yield* this.#services.settler.settle(settlement)
@@ -222,8 +226,14 @@ export class Flight {
   )
 
   /** What the exchange owes as far as it has come. */
-  #due({ plan, target }: Conversation, broken: BrokenReason | undefined, stop: Stop): Due | undefined {
-    return dueOf({ call: this.#call, request: this.#request, plan, target, seen: this.#tally, broken, stop })
+  #due(
+    { plan, target }: Conversation,
+    broken: BrokenReason | undefined,
+    stop: Stop,
+    estimated?: Estimated,
+  ): Due | undefined {
+    const seen = this.#tally
+    return dueOf({ call: this.#call, request: this.#request, plan, target, seen, broken, stop, estimated })
   }
 
   /** What another node needs, should this one die. */

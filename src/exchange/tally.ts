@@ -14,10 +14,16 @@ interface OpenBlock {
   redacted: boolean
 }
 
+/** What is kept of a streamed answer, so that it can be counted should the vendor not say. */
+const maxKeptBytes = 64 * 1024
+const firstKeptBytes = 1024
+
 export class Tally {
   /** Whether blocks are kept, to be given whole at the end; a stream does not need them. */
   readonly #keepsBlocks: boolean
   readonly #blocks: Array<OpenBlock> = []
+  #kept: Buffer | undefined
+  #keptBytes = 0
   #outputBytes = 0
   #usage: VendorUsage | undefined
   #usageIsFinal = false
@@ -85,8 +91,12 @@ export class Tally {
     const text = delta.t === "tool_call" ? (delta.args ?? "") : delta.v
     // A tool's name and an opaque signature are output too; they make an answer without text an answer.
     const named = delta.t === "tool_call" ? (delta.name?.length ?? 0) : 0
-    this.#outputBytes += Buffer.byteLength(text) + named
-    if (!this.#keepsBlocks) return
+    const bytes = Buffer.byteLength(text)
+    this.#outputBytes += bytes + named
+    if (!this.#keepsBlocks) {
+      this.#keep(text, bytes)
+      return
+    }
     const block = this.#blockAt(delta)
     block.text += text
     if (delta.t === "tool_call") {
@@ -96,6 +106,23 @@ export class Tally {
       block.signature = delta.signature ?? block.signature
       block.redacted ||= delta.redacted === true
     }
+  }
+
+  /** The text of the answer as far as it is kept: all of a whole reply, the first 64 KiB of a stream. */
+  keptText(): string {
+    if (this.#keepsBlocks) return this.#blocks.map(({ name, text }) => name + text).join("")
+    return this.#kept?.toString("utf8", 0, this.#keptBytes) ?? ""
+  }
+
+  #keep(text: string, bytes: number): void {
+    const end = this.#keptBytes + bytes
+    if (end > maxKeptBytes) return
+    if (this.#kept === undefined || end > this.#kept.length) {
+      const larger = Buffer.allocUnsafeSlow(Math.max(firstKeptBytes, 2 ** Math.ceil(Math.log2(end))))
+      this.#kept?.copy(larger, 0, 0, this.#keptBytes)
+      this.#kept = larger
+    }
+    this.#keptBytes += this.#kept.write(text, this.#keptBytes)
   }
 
   #blockAt({ i, t }: Delta): OpenBlock {

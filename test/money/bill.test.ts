@@ -4,8 +4,8 @@ import { makeBill } from "../../src/exchange/bill.ts"
 
 const usage = { inTokens: 70, outTokens: 9, cacheReadTokens: 30, cacheWriteTokens: 0, dims: {} }
 const early = { ...usage, outTokens: 1 }
-const nothing = { contentSeen: false, outputBytes: 0, usage: undefined, usageIsFinal: false, done: false }
-const content = { ...nothing, contentSeen: true, outputBytes: 30 }
+const nothing = { contentSeen: false, usage: undefined, usageIsFinal: false, done: false }
+const content = { ...nothing, contentSeen: true }
 const estimate = { inTokens: 500, outTokens: 10, cacheReadTokens: 0, cacheWriteTokens: 0, dims: {} }
 
 describe("makeBill", () => {
@@ -27,6 +27,8 @@ describe("makeBill", () => {
       { counts: { ...early, outTokens: 10 }, estimatedReason: "client_disconnected" },
     ],
   ])("when %s", (_what, seen, bill) => {
-    expect(makeBill(seen, seen.done ? undefined : "client_disconnected", 500)).toEqual(bill)
+    expect(makeBill(seen, seen.done ? undefined : "client_disconnected", { promptTokens: 500, outTokens: 10 })).toEqual(
+      bill,
+    )
   })
 })
