@@ -11,6 +11,7 @@ const Sha256Hex = Schema.String.check(Schema.isPattern(/^[0-9a-f]{64}$/))
 const Port = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 65_535 }))
 /** Two at least: a spent key must be refused for longer than its answer is kept. */
 const Days = Schema.Int.check(Schema.isBetween({ minimum: 2, maximum: 36_500 }))
+const Share = Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1 }))
 const GateModes = Schema.Literals(["off", "shadow", "enforce"])
 const Flag = Schema.Literals(["0", "1"])
 
@@ -84,6 +85,10 @@ const variables = {
   streamStallMs: millis("SVC_STREAM_STALL_MS", 30_000),
   /** How long a vendor is read on after its client left, where the catalogue says `clientGone: drain`. */
   drainGoneMs: millis("SVC_DRAIN_GONE_MS", 30_000),
+  /** The share of finished streams, from 0 to 1, that an org's outbound policies review in the background. */
+  reviewStreamRate: Config.schema(Schema.FiniteFromString.pipe(Schema.decodeTo(Share)), "SVC_REVIEW_STREAM_RATE").pipe(
+    Config.withDefault(1),
+  ),
   /** How long running exchanges may go on after SIGTERM. */
   drainTimeoutMs: millis("SVC_DRAIN_TIMEOUT_MS", 30_000),
   /** How long a hold or a claim outlives a node that was killed; another node then settles it. */

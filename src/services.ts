@@ -16,6 +16,8 @@ import { layerBooks } from "./money/books.ts"
 import { layerLedger } from "./money/ledger.ts"
 import { layerRetention } from "./money/retention.ts"
 import { layerSettler } from "./money/settler.ts"
+import { ModerationEngine } from "./review/moderation.ts"
+import { Review } from "./review/review.ts"
 import { layerDatabase } from "./store/database.ts"
 import { layerRedis } from "./store/redis.ts"
 import { makeSealer } from "./store/seal.ts"
@@ -79,9 +81,11 @@ const appKeys = Layer.unwrap(
   ),
 )
 
+const review = Review.layer.pipe(Layer.provide(ModerationEngine.layer))
+
 /** Everything below HTTP. */
 export const layerServices = Exchanges.layer.pipe(
-  Layer.provideMerge(settler),
+  Layer.provideMerge(Layer.merge(settler, review)),
   Layer.provideMerge(Layer.mergeAll(shared, ledger, books, retention, appKeys, VendorClient.layer, Draining.layer)),
   Layer.provideMerge(catalogue),
   Layer.provideMerge(layerMigratedDatabase),

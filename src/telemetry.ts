@@ -27,6 +27,11 @@ const rests = counter(
   "Times that a target was left alone: its breaker opened, or its vendor asked for it with Retry-After",
 )
 
+const reviews = counter(
+  "weir_reviews_total",
+  "Safety reviews by mode (review before or withholding, sample of a stream) and verdict: allowed, denied, failed, dropped",
+)
+
 const retentionRuns = counter("weir_retention_runs_total", "Runs of the retention job")
 const retentionDropped = counter(
   "weir_retention_partitions_dropped_total",
@@ -87,3 +92,10 @@ export const recordRetention = (services: Services, dropped: number, removed: nu
 /** Counts a target that is left alone from now on for a while. @param target names vendor and model */
 export const recordRest = (services: Services, target: string, cause: string): void =>
   Metric.withAttributes(rests, { target, cause }).updateUnsafe(1, services)
+
+/** Counts a safety review. */
+export const recordReview = (
+  services: Services,
+  mode: "review" | "sample",
+  verdict: "allowed" | "denied" | "failed" | "dropped",
+): void => Metric.withAttributes(reviews, { mode, verdict }).updateUnsafe(1, services)

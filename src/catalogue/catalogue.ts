@@ -206,7 +206,13 @@ const missingCredentials = (
   document: CatalogueDocument,
   resolveSecret: (ref: string) => string | undefined,
 ): ReadonlyArray<string> =>
-  [...(document.vendors ?? []), ...(document.searchProviders ?? [])].flatMap(({ id, credential }) =>
+  [
+    ...(document.vendors ?? []),
+    ...(document.searchProviders ?? []),
+    ...(document.policies ?? []).flatMap(({ id, match }) =>
+      "moderation" in match ? [{ ...match.moderation, id }] : [],
+    ),
+  ].flatMap(({ id, credential }) =>
     credential !== undefined && resolveSecret(credential) === undefined
       ? [`${id}: there is no credential at ${credential}; calls to it will fail`]
       : [],
@@ -214,7 +220,6 @@ const missingCredentials = (
 
 /** What a catalogue may say that this version does not act on: told, so that nobody relies on it. */
 const notEnforced = (document: CatalogueDocument): ReadonlyArray<string> => [
-  ...(document.policies ?? []).map(({ id }) => `policy ${id} is not enforced by this version`),
   ...(document.plans ?? [])
     .filter((plan) => plan.concurrency !== undefined)
     .map(({ id }) => `plan ${id}: concurrency is not enforced by this version`),

@@ -1,7 +1,9 @@
 /** What a schema cannot see: names that point nowhere, names used twice, prices and keys that contradict. */
+import { Result } from "effect"
 import { isSanePrice, maxPricePerMillion, readPrice } from "../money/pricing.ts"
 import { parseNetwork } from "../net/network.ts"
 import type { CatalogueDocument } from "../protocol/catalogue.ts"
+import { compilePolicy } from "../review/policy.ts"
 import type { Path } from "./load.ts"
 
 export interface Problem {
@@ -70,6 +72,10 @@ export const checkReferences = (document: CatalogueDocument): ReadonlyArray<Prob
     org.policies?.forEach((id, at) => {
       known(policies, id, "policy", "orgs", o, "policies", at)
     })
+  })
+  document.policies?.forEach((policy, at) => {
+    const compiled = compilePolicy(policy, () => undefined)
+    if (Result.isFailure(compiled)) problems.push({ path: ["policies", at, "match"], message: compiled.failure })
   })
   document.users?.forEach(({ org }, at) => {
     known(orgs, org, "org", "users", at, "org")

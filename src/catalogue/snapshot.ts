@@ -1,9 +1,10 @@
 /** The catalogue in force, indexed for the hot path: immutable, replaced whole when a new revision is applied. */
-import { Redacted } from "effect"
+import { Redacted, Result } from "effect"
 import type { IpNetwork } from "effect/net"
 import { isSanePrice, type Price, readPrice } from "../money/pricing.ts"
 import { parseNetwork } from "../net/network.ts"
 import type { App, CatalogueDocument, Model, Org, Plan, TimeoutTiers, Vendor } from "../protocol/catalogue.ts"
+import { compilePolicy, type Direction, type ReviewPolicy } from "../review/policy.ts"
 import type { Dialect } from "../vendor/dialects/dialect.ts"
 import { dialectOf } from "../vendor/dialects/index.ts"
 import type { Pooled } from "../vendor/pool.ts"
@@ -15,6 +16,8 @@ export interface AppEntry {
   readonly plan: Plan | undefined
   /** Empty allows every address. */
   readonly ipAllow: ReadonlyArray<IpNetwork.IpNetwork>
+  /** The organisation's safety policies, in its order. */
+  readonly policies: Readonly<Record<Direction, ReadonlyArray<ReviewPolicy>>>
 }
 
 export interface ModelTarget extends Pooled {
@@ -58,7 +61,7 @@ export const makeSnapshot = (
   fingerprint: string,
   resolve: ResolveRef,
 ): CatalogueSnapshot => {
-  const apps = indexApps(document)
+  const apps = indexApps(document, resolve)
   const models = indexModels(document, resolve)
   const prices = indexPrices(document)
   return {
@@ -76,8 +79,9 @@ export const makeSnapshot = (
 /** What a node has before any catalogue was applied. */
 export const emptySnapshot: CatalogueSnapshot = makeSnapshot({ version: 1 }, 0n, "", () => undefined)
 
-function indexApps(document: CatalogueDocument): ReadonlyMap<string, AppEntry> {
+function indexApps(document: CatalogueDocument, resolve: ResolveRef): ReadonlyMap<string, AppEntry> {
   const orgs = new Map(document.orgs?.map((org) => [org.id, org]))
+  const policiesOf = indexPolicies(document, resolve)
   const plans = new Map(document.plans?.map((plan) => [plan.id, plan]))
   const apps = new Map<string, AppEntry>()
   for (const app of document.apps ?? []) {
@@ -87,9 +91,29 @@ function indexApps(document: CatalogueDocument): ReadonlyMap<string, AppEntry> {
       const parsed = parseNetwork(network)
       return parsed === undefined ? [] : [parsed]
     })
-    apps.set(app.id, { app, org, plan: org.plan === undefined ? undefined : plans.get(org.plan), ipAllow })
+    apps.set(app.id, {
+      app,
+      org,
+      plan: org.plan === undefined ? undefined : plans.get(org.plan),
+      ipAllow,
+      policies: policiesOf(org),
+    })
   }
   return apps
+}
+
+/** Compiled once for all that use them. */
+function indexPolicies(document: CatalogueDocument, resolve: ResolveRef): (org: Org) => AppEntry["policies"] {
+  const compiled = new Map<string, ReviewPolicy>()
+  for (const policy of document.policies ?? []) {
+    const ready = compilePolicy(policy, resolve)
+    if (Result.isSuccess(ready)) compiled.set(policy.id, ready.success)
+  }
+  return ({ policies = [] }) => {
+    const own = policies.flatMap((id) => compiled.get(id) ?? [])
+    const toward = (direction: Direction) => own.filter((policy) => policy.direction === direction)
+    return { inbound: toward("inbound"), outbound: toward("outbound") }
+  }
 }
 
 function indexModels(document: CatalogueDocument, resolve: ResolveRef): ReadonlyMap<string, ModelEntry> {

@@ -6,6 +6,7 @@ import { Catalogue } from "../catalogue/catalogue.ts"
 import { WeirConfig } from "../config.ts"
 import { Ledger } from "../money/ledger.ts"
 import { Settler } from "../money/settler.ts"
+import { Review } from "../review/review.ts"
 import { recordOpenExchanges, withRequestId } from "../telemetry.ts"
 import { VendorClient } from "../vendor/client.ts"
 import { TargetHealth } from "../vendor/health.ts"
@@ -35,6 +36,7 @@ export class Exchanges extends Context.Service<
         settler: yield* Settler,
         client: yield* VendorClient,
         health: yield* TargetHealth,
+        review: yield* Review,
         leased: new Set(),
         context: yield* Effect.context<never>(),
       }

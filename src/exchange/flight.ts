@@ -14,6 +14,8 @@ import { type ServiceError, serviceError } from "../protocol/error.ts"
 import { protocolLabel, type WarnEvent } from "../protocol/event.ts"
 import type { ExchangeRequest, Stop } from "../protocol/exchange.ts"
 import type { Usage } from "../protocol/usage.ts"
+import type { Denial, Review } from "../review/review.ts"
+import { textOfReply, textOfRequest } from "../review/texts.ts"
 import { type StoreUnavailable, toServiceError } from "../store/unavailable.ts"
 import { recordOutcome } from "../telemetry.ts"
 import type { VendorClient } from "../vendor/client.ts"
@@ -26,7 +28,7 @@ import { type Due, dueOf, type ExchangeCall } from "./due.ts"
 import { type BrokenReason, brokenBy, ClientGone, type Ending, emptyReply, errorOf } from "./ending.ts"
 import type { Leased } from "./leases.ts"
 import { makePlan, type Plan } from "./plan.ts"
-import { completedReply, usageOf } from "./replies.ts"
+import { completedReply, usageOf, withheldReply } from "./replies.ts"
 import { silence } from "./silence.ts"
 import { Tally } from "./tally.ts"
 import { resolveTimeouts, type Timeouts, withinTier } from "./tiers.ts"
@@ -40,6 +42,7 @@ export interface ActorServices {
   readonly settler: Settler["Service"]
   readonly client: VendorClient["Service"]
   readonly health: TargetHealth["Service"]
+  readonly review: Review["Service"]
   /** Exchanges that hold something; their leases are renewed. */
   readonly leased: Set<Leased>
   /** For metrics, which are counted outside effects. */
@@ -94,6 +97,7 @@ export class Flight {
       const plan = yield* this.#plan()
       this.#warnings.push(...plan.warnings)
       const { caller, requestId } = this.#call
+      yield* this.#reviewInbound()
       yield* Effect.uninterruptibleMask((restore) =>
         Effect.gen({ self: this }, function* () {
           const balance = yield* this.#services.ledger.hold({
@@ -122,6 +126,26 @@ export class Flight {
     return Effect.flatMap(Clock.currentTimeMillis, (nowMs) =>
       Effect.fromResult(makePlan(this.#request, this.#call.caller, this.#services.catalogue.current(), nowMs)),
     )
+  }
+
+  /** A denial comes before anything is held: nothing is billed. */
+  #reviewInbound(): Effect.Effect<void, ServiceError<"content_blocked">> {
+    return Effect.flatMap(
+      this.#services.review.judge(this.#call.caller.policies.inbound, () => textOfRequest(this.#request)),
+      (denial) => (denial === undefined ? Effect.void : Effect.fail(contentBlocked(denial))),
+    )
+  }
+
+  /** A whole reply is reviewed before anybody has it; a stream has been had, and is sampled for the record. */
+  #reviewOutbound(isGood: boolean): Effect.Effect<Denial | undefined> {
+    const { review } = this.#services
+    const policies = this.#call.caller.policies.outbound
+    if (this.#request.stream === true)
+      return Effect.as(
+        review.sample(policies, () => this.#tally.keptText()),
+        undefined,
+      )
+    return isGood ? review.judge(policies, () => textOfReply(this.#tally.blocks())) : Effect.undefined
   }
 
   #conversation(plan: Plan): Conversation {
@@ -216,12 +240,14 @@ export class Flight {
       const stop = error === undefined ? this.#stop : "interrupted"
       const due = this.#due(conversation, brokenBy(ending), stop, estimated)
       if (due === undefined) return yield* this.#abandon(error ?? emptyReply())
+      const denial = yield* this.#reviewOutbound(error === undefined)
       const { bill, charge, settlement } = due
       const settled = yield* this.#services.settler.settle(settlement)
       if (settled._tag === "Deferred") this.#warn(settlementDeferred)
       const left = settled._tag === "Landed" ? settled.balance : balance + plan.holdAmount - charge.cost
       const usage = usageOf(bill, charge, left, plan.price.currency)
-      return error === undefined ? yield* this.#conclude(usage) : yield* this.#breakOff(usage, error)
+      if (error !== undefined) return yield* this.#breakOff(usage, error)
+      return denial === undefined ? yield* this.#conclude(usage) : yield* this.#withhold(usage, denial)
     }.bind(this),
   )
 
@@ -302,6 +328,16 @@ export class Flight {
     }.bind(this),
   )
 
+  /** A good end that the client may not see: what it cost is told, and the same is told again to whoever asks again. */
+  readonly #withhold = Effect.fnUntraced(
+    function* (this: Flight, usage: Usage, denial: Denial): Effect.fn.Return<void> {
+      recordOutcome(this.#services.context, "content_blocked", this.#request.model)
+      const snapshot = withheldReply(this.#call.requestId, contentBlocked(denial), usage)
+      yield* this.#complete(snapshot)
+      this.#link.answer({ _tag: "Json", ...snapshot })
+    }.bind(this),
+  )
+
   /** A bad end that is billed: the key is spent, and there is nothing to replay. */
   readonly #breakOff = Effect.fnUntraced(
     function* (this: Flight, usage: Usage, error: ServiceError): Effect.fn.Return<void> {
@@ -335,6 +371,9 @@ export class Flight {
     return Effect.raceAllFirst([gone, queue.drained, Effect.andThen(stalled, Effect.sync(cut))])
   }
 }
+
+const contentBlocked = ({ reason }: Denial): ServiceError<"content_blocked"> =>
+  serviceError("content_blocked", "A safety policy does not let this pass", { detail: { reason } })
 
 /** Handles come from callers: only known ones may become label values. */
 const modelLabel = ({ catalogue }: ActorServices, handle: string): string =>

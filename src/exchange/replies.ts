@@ -3,6 +3,7 @@ import type { Snapshot } from "../admission/gate.ts"
 import { type Amount, formatAmount } from "../money/amount.ts"
 import type { Charge } from "../money/pricing.ts"
 import type { ReplyBlock } from "../protocol/block.ts"
+import { type ErrorEnvelope, errorBody, errorStatus, type ServiceError } from "../protocol/error.ts"
 import type { WarnEvent } from "../protocol/event.ts"
 import type { ExchangeRequest, ExchangeResponse, InProgress, Stop } from "../protocol/exchange.ts"
 import type { Usage } from "../protocol/usage.ts"
@@ -55,16 +56,27 @@ export const completedReply = ({ requestId, request, blocks, stop, usage, warnin
   return {
     status: 200,
     headers: {
-      ...json,
-      "x-svc-request-id": requestId,
-      "x-svc-cost": usage.cost,
-      "x-svc-balance": usage.balance,
-      "x-svc-currency": usage.currency,
+      ...billedHeaders(requestId, usage),
       ...(warnings.length > 0 && { "x-svc-warnings": warnings.map(({ code }) => code).join(", ") }),
     },
     body: JSON.stringify(response),
   }
 }
+
+/** A reply whose content is withheld: an error that tells what was used. */
+export const withheldReply = (requestId: string, error: ServiceError, usage: Usage): Snapshot => ({
+  status: errorStatus[error.code],
+  headers: billedHeaders(requestId, usage),
+  body: JSON.stringify({ error: errorBody(error, requestId) } satisfies ErrorEnvelope),
+})
+
+const billedHeaders = (requestId: string, { cost, balance, currency }: Usage) => ({
+  ...json,
+  "x-svc-request-id": requestId,
+  "x-svc-cost": cost,
+  "x-svc-balance": balance,
+  "x-svc-currency": currency,
+})
 
 export const usageOf = (
   { counts, estimatedReason }: Bill,

@@ -17,16 +17,16 @@ const slicesATurn = 128
 /** What is longer is counted by its bytes from there on. */
 const maxChars = 256 * 1024
 
-let loaded: Promise<Count> | undefined
+let tokenizer: Count | undefined
 
-const load = Effect.promise(() => {
-  loaded ??= import("gpt-tokenizer/encoding/o200k_base").then(
-    ({ countTokens }) =>
-      (text) =>
-        // What looks like a control token is text here.
-        countTokens(text, { disallowedSpecial: new Set() }),
-  )
-  return loaded
+const load: Effect.Effect<Count> = Effect.suspend(() => {
+  if (tokenizer !== undefined) return Effect.succeed(tokenizer)
+  return Effect.promise(async () => {
+    const { countTokens } = await import("gpt-tokenizer/encoding/o200k_base")
+    // What looks like a control token is text here.
+    tokenizer = (text) => countTokens(text, { disallowedSpecial: new Set() })
+    return tokenizer
+  })
 })
 
 /** Tokens of a text. */

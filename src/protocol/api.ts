@@ -38,6 +38,7 @@ const exchangeErrors = [
   "pricing_guard_tripped",
   "context_window_exceeded",
   "image_not_supported",
+  "content_blocked",
   "insufficient_balance",
   "upstream_error",
   "upstream_disconnected",

@@ -166,15 +166,33 @@ export const Plan = Schema.Struct({
 })
 export type Plan = typeof Plan.Type
 
+/** An endpoint in the shape of OpenAI's moderations, at `{baseUrl}/moderations`. */
+export const Moderation = Schema.Struct({
+  baseUrl: HttpUrl,
+  credential: optional(SecretRef),
+  model: optional(Schema.NonEmptyString),
+  /** Categories that deny; when absent, whatever the endpoint flags. */
+  categories: optional(Schema.Array(Schema.NonEmptyString).check(Schema.isMinLength(1))),
+  /** 3 seconds when absent. */
+  timeout: optional(Millis),
+  /** What it means when the endpoint does not answer; `deny` when absent. */
+  onFailure: optional(Schema.Literals(["allow", "deny"])),
+})
+
 export const Policy = Schema.Struct({
   id: Id,
   direction: Schema.Literals(["inbound", "outbound"]),
   match: Schema.Union([
+    /** RE2 syntax. */
     Schema.Struct({ regex: Schema.NonEmptyString }),
+    /** Anywhere in the text, in any case. */
     Schema.Struct({ keywords: Schema.Array(Schema.NonEmptyString).check(Schema.isMinLength(1)) }),
+    Schema.Struct({ moderation: Moderation }),
   ]),
   reason: Schema.String.check(Schema.isPattern(/^[a-z][a-z0-9_]{0,63}$/)),
 })
+
+export type Policy = typeof Policy.Type
 
 export const Org = Schema.Struct({
   id: Id,

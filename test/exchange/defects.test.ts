@@ -14,6 +14,7 @@ import {
   hello,
   layerMemoryGate,
   layerMockVendorClient,
+  layerNoReview,
   layerStaticCatalogue,
   layerTargetHealth,
   makeMockVendor,
@@ -36,6 +37,7 @@ const run = (stream: boolean, ledger: Partial<Ledger["Service"]>) => {
     Layer.provide(
       Layer.mergeAll(
         layerTargetHealth,
+        layerNoReview,
         layerMockVendorClient(makeMockVendor(), [reply]),
         Layer.mock(Ledger, { hold: () => Effect.succeed(1n), renew: () => Effect.void, ...ledger }),
         layerMemoryGate({ idempotencyTtlMs: 60_000, sealer: makeSealer(undefined) }),

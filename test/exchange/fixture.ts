@@ -19,6 +19,7 @@ export const caller = {
   org,
   plan: undefined,
   ipAllow: [],
+  policies: { inbound: [], outbound: [] },
 }
 
 /** All that a client would be sent. */

@@ -11,6 +11,7 @@ const caller = {
   org,
   plan: { id: "plan", perMinute: 20, endUserPerMinute: 10 },
   ipAllow: [],
+  policies: { inbound: [], outbound: [] },
 }
 const key = { bucket: "key:key", limit: 20, windowMs: 60_000 }
 const app = { bucket: "app:app", limit: 30, windowMs: 60_000, scope: "app" }

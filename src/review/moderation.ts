@@ -1,0 +1,76 @@
+/**
+ * The review engine that asks an endpoint in the shape of OpenAI's moderations.
+ * Source: https://platform.openai.com/docs/api-reference/moderations
+ */
+import { Context, Data, Effect, Layer, Redacted, type Scope } from "effect"
+import { type UpstreamBroken, type UpstreamCall, VendorClient } from "../vendor/client.ts"
+import { type JsonObject, objectAt, objectsAt, parseObject } from "../vendor/dialects/json.ts"
+import type { ModerationCheck } from "./policy.ts"
+
+/** The endpoint did not answer, not in time, or not in its shape. */
+export class ModerationFailed extends Data.TaggedError("ModerationFailed")<{ readonly cause: unknown }> {}
+
+export class ModerationEngine extends Context.Service<
+  ModerationEngine,
+  {
+    /** Whether the endpoint objects to a text. */
+    readonly flags: (check: ModerationCheck, text: string) => Effect.Effect<boolean, ModerationFailed>
+  }
+>()("weir/review/ModerationEngine") {
+  static readonly layer = Layer.effect(
+    ModerationEngine,
+    Effect.gen(function* () {
+      const client = yield* VendorClient
+      return ModerationEngine.of({
+        flags: (check, text) =>
+          Effect.scoped(ask(client, check, text)).pipe(
+            Effect.timeout(check.timeoutMs),
+            Effect.mapError((cause) => (cause instanceof ModerationFailed ? cause : new ModerationFailed({ cause }))),
+          ),
+      })
+    }),
+  )
+}
+
+/** Endpoints take texts of a limited size, and several at once. */
+const inputChars = 32 * 1024
+const maxReplyBytes = 4 * 1024 * 1024
+
+const ask = Effect.fnUntraced(function* (
+  client: VendorClient["Service"],
+  { baseUrl, credential, model, categories }: ModerationCheck,
+  text: string,
+): Effect.fn.Return<boolean, ModerationFailed | UpstreamBroken, Scope.Scope> {
+  const input: Array<string> = []
+  for (let at = 0; at < text.length; at += inputChars) input.push(text.slice(at, at + inputChars))
+  const call = yield* client.open({
+    baseUrl,
+    path: "/moderations",
+    headers: credential === undefined ? {} : { authorization: `Bearer ${Redacted.value(credential)}` },
+    body: JSON.stringify({ ...(model !== undefined && { model }), input }),
+  })
+  const { status } = yield* call.head
+  if (status !== 200) return yield* new ModerationFailed({ cause: `status ${status}` })
+  const results = objectsAt(parseObject(yield* readBody(call)), "results")
+  if (results.length < input.length) return yield* new ModerationFailed({ cause: "the reply is not in shape" })
+  return results.some((result) => objects(result, categories))
+})
+
+const readBody = Effect.fnUntraced(function* (
+  call: UpstreamCall,
+): Effect.fn.Return<string, ModerationFailed | UpstreamBroken> {
+  const chunks: Array<Uint8Array> = []
+  let bytes = 0
+  while (bytes <= maxReplyBytes) {
+    const chunk = yield* call.read
+    if (chunk === undefined) return Buffer.concat(chunks).toString("utf8")
+    chunks.push(chunk)
+    bytes += chunk.length
+  }
+  return yield* new ModerationFailed({ cause: "the reply is too large" })
+})
+
+const objects = (result: JsonObject, categories: ReadonlyArray<string> | undefined): boolean =>
+  categories === undefined
+    ? result["flagged"] === true
+    : categories.some((category) => objectAt(result, "categories")?.[category] === true)

@@ -1,0 +1,31 @@
+/** What of a request is reviewed: everything that a model would read as text. Pure. */
+import type { Block, ReplyBlock } from "../protocol/block.ts"
+import type { ExchangeRequest } from "../protocol/exchange.ts"
+
+/** One text: messages by lines, the blocks of a message joined as vendors join them, so that nothing hides in between. */
+export const textOfRequest = ({ thread, tools = [] }: ExchangeRequest): string =>
+  [
+    ...tools.map(({ name, description = "", inputSchema }) => `${name} ${description} ${JSON.stringify(inputSchema)}`),
+    ...thread.map(({ blocks }) => textOfBlocks(blocks)),
+  ].join("\n")
+
+export const textOfReply = (blocks: ReadonlyArray<ReplyBlock>): string => textOfBlocks(blocks)
+
+const textOfBlocks = (blocks: ReadonlyArray<Block>): string => blocks.map(textOf).join("")
+
+function textOf(block: Block): string {
+  switch (block.t) {
+    case "image":
+      return ""
+    case "file":
+      return block.mime.startsWith("text/") && block.data !== undefined
+        ? Buffer.from(block.data, "base64").toString("utf8")
+        : ""
+    case "tool_call":
+      return `${block.name} ${JSON.stringify(block.input)}`
+    case "reasoning":
+      return block.redacted === true ? "" : block.v
+    default:
+      return block.v
+  }
+}
