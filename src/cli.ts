@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-/** The command line: `weir serve | migrate | apply | topup | ledger | doctor`. */
+/** The command line: `weir serve | migrate | apply | topup | ledger | vendors | doctor`. */
 import { NodeRuntime, NodeServices } from "@effect/platform-node"
 import { Cause, Config, Console, Effect, Exit, Layer, Runtime } from "effect"
 import { CliError, Command } from "effect/cli"
@@ -8,6 +8,7 @@ import { SqlError } from "effect/sql"
 import { CatalogueRefused } from "./catalogue/catalogue.ts"
 import { describeRefusal } from "./catalogue/watch.ts"
 import { apply, doctor, Failed, ledger, topup } from "./cli/operator.ts"
+import { vendors } from "./cli/vendors.ts"
 import { WeirConfig } from "./config.ts"
 import { layerGateway } from "./main.ts"
 import { layerMigratedDatabase } from "./services.ts"
@@ -41,7 +42,7 @@ const reasonOf = (cause: unknown): string => (cause instanceof Error ? cause.mes
 
 Command.make("weir").pipe(
   Command.withDescription("A gateway in front of model and search vendors"),
-  Command.withSubcommands([serve, migrate, apply, topup, ledger, doctor]),
+  Command.withSubcommands([serve, migrate, apply, topup, ledger, vendors, doctor]),
   Command.run({ version: "0.1.0" }),
   Effect.provide(NodeServices.layer),
   Effect.tapCause((cause) => {

@@ -3,6 +3,7 @@
  * environment beside it (but for the `env:` secrets that a catalogue names).
  */
 import { Config, Context, Effect, Layer, Option, Schema } from "effect"
+import { parseNetwork } from "./net/network.ts"
 
 const Millis = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 2 ** 31 - 1 }))
 const Bytes = Schema.Int.check(Schema.isBetween({ minimum: 1024, maximum: 2 ** 31 - 1 }))
@@ -24,6 +25,21 @@ const bytes = (name: string, fallback: number) =>
 const port = (name: string) => Config.schema(Schema.FiniteFromString.pipe(Schema.decodeTo(Port)), name)
 const text = (name: string) => Config.NonEmptyString(name).pipe(Config.option, toUndefined)
 const secret = (name: string) => Config.Redacted(name).pipe(Config.option, toUndefined)
+/** A list, each of which must be a network. */
+const networks = (name: string) =>
+  Config.schema(
+    Schema.String.check(
+      Schema.makeFilter((text: string) =>
+        text.split(",").every((network) => parseNetwork(network.trim()) !== undefined)
+          ? undefined
+          : "networks such as 10.0.0.0/8, separated by commas, are needed",
+      ),
+    ),
+    name,
+  ).pipe(
+    Config.map((text): ReadonlyArray<string> => text.split(",").map((network) => network.trim())),
+    Config.withDefault<ReadonlyArray<string>>([]),
+  )
 
 function toUndefined<A>(config: Config.Config<Option.Option<A>>): Config.Config<A | undefined> {
   return Config.map(config, Option.getOrUndefined)
@@ -49,8 +65,13 @@ const variables = {
   databaseUrl: secret("SVC_DATABASE_URL"),
   databaseConnections: Config.Int("SVC_DATABASE_CONNECTIONS").pipe(Config.withDefault(10)),
   databaseDeadlineMs: millis("SVC_DATABASE_DEADLINE_MS", 5000),
-  /** Seals kept answers; nodes that share a Redis need the same one. A key of the process's own when absent. */
+  /** Seals kept answers and organisations' upstream keys; all nodes need the same one. When absent, answers are sealed
+   * with a key of the process's own, and no upstream keys are taken. */
   masterKey: secret("SVC_MASTER_KEY"),
+  /** The master key before, while it is being replaced: what it sealed opens, and upstream keys are sealed again. */
+  masterKeyPrevious: secret("SVC_MASTER_KEY_PREVIOUS"),
+  /** Networks (CIDR, separated by commas) that organisations' own upstream addresses may lie in though not public. */
+  egressAllow: networks("SVC_EGRESS_ALLOW"),
   /** Redis, or a cluster as URLs separated by commas; an in-process gate when absent. */
   redisUrl: secret("SVC_REDIS_URL"),
   redisDeadlineMs: millis("SVC_REDIS_DEADLINE_MS", 1000),
@@ -64,10 +85,7 @@ const variables = {
     Config.map((flag) => flag === "1"),
   ),
   /** Networks (CIDR, separated by commas) of proxies whose `X-Forwarded-For` is believed. */
-  trustedProxies: Config.NonEmptyString("SVC_TRUSTED_PROXIES").pipe(
-    Config.map((networks) => networks.split(",").map((network) => network.trim())),
-    Config.withDefault<ReadonlyArray<string>>([]),
-  ),
+  trustedProxies: networks("SVC_TRUSTED_PROXIES"),
   /** Timeout tiers of upstream calls; a variable beats the catalogue's profile. */
   upstreamTimeouts: Config.all({
     connect: optionalMillis("SVC_UPSTREAM_CONNECT_TIMEOUT_MS"),

@@ -10,20 +10,23 @@ import { layerRedisGate } from "./admission/gate-redis.ts"
 import { layerCatalogue } from "./catalogue/catalogue.ts"
 import { WeirConfig } from "./config.ts"
 import { Exchanges } from "./exchange/exchange.ts"
+import { VendorTrial } from "./exchange/trial.ts"
 import { Draining } from "./http/draining.ts"
 import { layerAppKeys } from "./identity/app-keys.ts"
 import { layerBooks } from "./money/books.ts"
 import { layerLedger } from "./money/ledger.ts"
 import { layerRetention } from "./money/retention.ts"
 import { layerSettler } from "./money/settler.ts"
+import { Egress } from "./net/egress.ts"
 import { ModerationEngine } from "./review/moderation.ts"
 import { Review } from "./review/review.ts"
 import { layerDatabase } from "./store/database.ts"
 import { layerRedis } from "./store/redis.ts"
-import { makeSealer } from "./store/seal.ts"
+import { makeSealer, type Sealer } from "./store/seal.ts"
 import { VendorClient } from "./vendor/client.ts"
 import { layerTargetHealth } from "./vendor/health.ts"
 import { layerRedisTargetHealth } from "./vendor/health-redis.ts"
+import { layerUpstreamKeys } from "./vendor/upstream-keys.ts"
 
 /** The database alone, migrated. */
 export const layerMigratedDatabase = Layer.unwrap(
@@ -38,14 +41,30 @@ export const layerMigratedDatabase = Layer.unwrap(
 
 /** What nodes share through Redis where there is one, and a node alone keeps in memory. */
 const shared = Layer.unwrap(
-  Effect.map(WeirConfig, ({ redisUrl, redisDeadlineMs, idempotencyTtlS, gateMode, masterKey }) => {
-    const sealer = makeSealer(masterKey === undefined ? undefined : Redacted.value(masterKey))
-    const options = { idempotencyTtlMs: idempotencyTtlS * 1000, sealer }
+  Effect.map(WeirConfig, (config) => {
+    const { redisUrl, redisDeadlineMs, idempotencyTtlS, gateMode } = config
+    const options = { idempotencyTtlMs: idempotencyTtlS * 1000, sealer: sealerOf(config) }
     if (redisUrl === undefined) return Layer.merge(layerMemory(options), layerTargetHealth)
     const redis = layerRedis({ url: redisUrl, deadlineMs: redisDeadlineMs })
     const gate = layerRedisGate(options).pipe(Layer.provide(redis), withGateMode(gateMode))
     return Layer.merge(gate, layerRedisTargetHealth.pipe(Layer.provide(redis)))
   }),
+)
+
+const sealerOf = ({ masterKey, masterKeyPrevious }: WeirConfig["Service"]): Sealer =>
+  makeSealer(
+    masterKey === undefined ? undefined : Redacted.value(masterKey),
+    masterKeyPrevious === undefined ? undefined : Redacted.value(masterKeyPrevious),
+  )
+
+const upstreamKeys = Layer.unwrap(
+  Effect.map(WeirConfig, (config) =>
+    layerUpstreamKeys({
+      sealer: config.masterKey === undefined ? undefined : sealerOf(config),
+      deadline: Duration.millis(config.databaseDeadlineMs),
+      refreshEvery: "2 seconds",
+    }),
+  ),
 )
 
 const ledger = Layer.unwrap(
@@ -84,9 +103,12 @@ const appKeys = Layer.unwrap(
 const review = Review.layer.pipe(Layer.provide(ModerationEngine.layer))
 
 /** Everything below HTTP. */
-export const layerServices = Exchanges.layer.pipe(
+export const layerServices = Layer.merge(Exchanges.layer, VendorTrial.layer).pipe(
   Layer.provideMerge(Layer.merge(settler, review)),
-  Layer.provideMerge(Layer.mergeAll(shared, ledger, books, retention, appKeys, VendorClient.layer, Draining.layer)),
+  Layer.provideMerge(
+    Layer.mergeAll(shared, ledger, books, retention, appKeys, upstreamKeys, VendorClient.layer, Draining.layer),
+  ),
+  Layer.provideMerge(Egress.layer),
   Layer.provideMerge(catalogue),
   Layer.provideMerge(layerMigratedDatabase),
 )

@@ -3,7 +3,7 @@ import { Redacted, Result } from "effect"
 import type { IpNetwork } from "effect/net"
 import { isSanePrice, type Price, readPrice } from "../money/pricing.ts"
 import { parseNetwork } from "../net/network.ts"
-import type { App, CatalogueDocument, Model, Org, Plan, TimeoutTiers, Vendor } from "../protocol/catalogue.ts"
+import type { App, CatalogueDocument, Model, Org, Plan, Target, TimeoutTiers, Vendor } from "../protocol/catalogue.ts"
 import { compilePolicy, type Direction, type ReviewPolicy } from "../review/policy.ts"
 import type { Dialect } from "../vendor/dialects/dialect.ts"
 import { dialectOf } from "../vendor/dialects/index.ts"
@@ -20,13 +20,22 @@ export interface AppEntry {
   readonly policies: Readonly<Record<Direction, ReadonlyArray<ReviewPolicy>>>
 }
 
-export interface ModelTarget extends Pooled {
+export interface VendorEntry {
   readonly vendor: Vendor
   readonly dialect: Dialect
   /** Undefined where the catalogue names none, or none is there. */
   readonly credential: Redacted.Redacted | undefined
+  /** The vendor's own names of the models that the catalogue has it for. */
+  readonly models: ReadonlyArray<string>
+}
+
+export interface ModelTarget extends Pooled, Omit<VendorEntry, "models"> {
   /** The vendor's own name of the model. */
   readonly model: string
+  /** Whether the organisation brings the key, and perhaps the address: the vendor bills it, and Weir does not. */
+  readonly isOwn: boolean
+  /** Whether it brings the address too: then calls pass the egress guard. */
+  readonly isGuarded: boolean
 }
 
 export interface ModelEntry {
@@ -40,6 +49,7 @@ export interface CatalogueSnapshot {
   readonly fingerprint: string
   readonly document: CatalogueDocument
   readonly app: (id: string) => AppEntry | undefined
+  readonly vendor: (id: string) => VendorEntry | undefined
   readonly model: (handle: string) => ModelEntry | undefined
   /** The price in force at a time; undefined where there is none, or one that must not be charged. */
   readonly price: (handle: string, currency: string, nowMs: number) => Price | undefined
@@ -62,13 +72,15 @@ export const makeSnapshot = (
   resolve: ResolveRef,
 ): CatalogueSnapshot => {
   const apps = indexApps(document, resolve)
-  const models = indexModels(document, resolve)
+  const vendors = indexVendors(document, resolve)
+  const models = indexModels(document, vendors)
   const prices = indexPrices(document)
   return {
     revision,
     fingerprint,
     document,
     app: (id) => apps.get(id),
+    vendor: (id) => vendors.get(id),
     model: (handle) => models.get(handle),
     price: (handle, currency, nowMs) =>
       prices.get(`${handle} ${currency}`)?.find(({ fromMs }) => fromMs <= nowMs)?.price,
@@ -116,32 +128,49 @@ function indexPolicies(document: CatalogueDocument, resolve: ResolveRef): (org: 
   }
 }
 
-function indexModels(document: CatalogueDocument, resolve: ResolveRef): ReadonlyMap<string, ModelEntry> {
-  const vendors = new Map(
+function indexVendors(document: CatalogueDocument, resolve: ResolveRef): ReadonlyMap<string, VendorEntry> {
+  const models = (document.models ?? []).flatMap(({ targets }) => targets)
+  return new Map(
     document.vendors?.map((vendor) => {
       const secret = vendor.credential === undefined ? undefined : resolve(vendor.credential)
-      const credential = secret === undefined ? undefined : Redacted.make(secret)
-      return [vendor.id, { vendor, dialect: dialectOf(vendor), credential }]
+      const entry: VendorEntry = {
+        vendor,
+        dialect: dialectOf(vendor),
+        credential: secret === undefined ? undefined : Redacted.make(secret),
+        models: models.filter((target) => target.vendor === vendor.id).map(({ model }) => model),
+      }
+      return [vendor.id, entry]
     }),
   )
+}
+
+function indexModels(
+  document: CatalogueDocument,
+  vendors: ReadonlyMap<string, VendorEntry>,
+): ReadonlyMap<string, ModelEntry> {
   return new Map(
-    document.models?.map((model) => {
-      const targets = model.targets.flatMap(({ vendor: id, model: name, tier = 0, weight }) => {
-        const entry = vendors.get(id)
-        if (entry === undefined) return []
-        return [
-          {
-            ...entry,
-            model: name,
-            key: targetKey(entry.vendor, name),
-            tier,
-            weight: weight ?? entry.vendor.weight ?? 1,
-          },
-        ]
-      })
-      return [model.handle, { model, targets }]
-    }),
+    document.models?.map((model) => [
+      model.handle,
+      { model, targets: model.targets.flatMap((target) => makeTarget(target, vendors.get(target.vendor)) ?? []) },
+    ]),
   )
+}
+
+function makeTarget({ model, tier = 0, weight }: Target, entry: VendorEntry | undefined): ModelTarget | undefined {
+  if (entry === undefined) return undefined
+  const { vendor, dialect, credential } = entry
+  const key = targetKey(vendor, model)
+  return {
+    vendor,
+    dialect,
+    credential,
+    model,
+    isOwn: false,
+    isGuarded: false,
+    key,
+    tier,
+    weight: weight ?? vendor.weight ?? 1,
+  }
 }
 
 /** e.g. `openai/gpt-5@api.openai.com`: the same vendor and model elsewhere is another target. */

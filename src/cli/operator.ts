@@ -12,11 +12,11 @@ import type { ApplyResponse } from "../protocol/admin.ts"
 import { Api } from "../protocol/api.ts"
 import { ErrorEnvelope } from "../protocol/error.ts"
 
-const url = Flag.String("url").pipe(
+export const url = Flag.String("url").pipe(
   Flag.withDescription("Base URL of the gateway (SVC_BASE_URL)"),
   Flag.withFallbackConfig(Config.String("SVC_BASE_URL").pipe(Config.withDefault("http://127.0.0.1:8080"))),
 )
-const adminKey = Flag.String("admin-key").pipe(
+export const adminKey = Flag.String("admin-key").pipe(
   Flag.withDescription("The admin key (SVC_ADMIN_KEY); in development it is printed at start"),
   Flag.withFallbackConfig(Config.String("SVC_ADMIN_KEY")),
 )
@@ -103,7 +103,7 @@ export const doctor = Command.make(
   Command.provide(FetchHttpClient.layer),
 )
 
-const connect = ({ url: baseUrl, adminKey: key }: { readonly url: string; readonly adminKey: string }) =>
+export const connect = ({ url: baseUrl, adminKey: key }: { readonly url: string; readonly adminKey: string }) =>
   Effect.map(
     HttpApiClient.make(Api, { transformClient: HttpClient.mapRequest(HttpClientRequest.prependUrl(baseUrl)) }),
     (client) => ({ client, headers: { "x-svc-admin-key": key } }),
@@ -143,7 +143,7 @@ const decodeEnvelope = Schema.decodeUnknownOption(ErrorEnvelope)
 const decodeIssues = Schema.decodeUnknownOption(Issues)
 
 /** @param file names the lines of a catalogue's issues */
-const describeError = (error: unknown, baseUrl: string, file = "catalogue"): string => {
+export const describeError = (error: unknown, baseUrl: string, file = "catalogue"): string => {
   const envelope = Option.getOrUndefined(decodeEnvelope(error))
   if (envelope === undefined) return `The gateway at ${baseUrl} could not be reached; is it running?`
   const issues = Option.getOrUndefined(decodeIssues(envelope.error.detail))

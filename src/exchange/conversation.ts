@@ -4,19 +4,22 @@
  */
 import { Clock, type Context, Effect, Exit, Option, Redacted, Result, type Scope } from "effect"
 import type { ModelTarget } from "../catalogue/snapshot.ts"
+import { EgressBlocked } from "../net/egress.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 import type { WarnEvent } from "../protocol/event.ts"
 import { recordTier } from "../telemetry.ts"
 import type { UpstreamCall, VendorClient } from "../vendor/client.ts"
-import type { EncodeRefusal, VendorEvent } from "../vendor/dialects/dialect.ts"
+import type { EncodeRefusal, VendorEvent, VendorRequest } from "../vendor/dialects/dialect.ts"
 import type { TargetHealth, TargetResting, Verdict } from "../vendor/health.ts"
+import { egressBlocked } from "../vendor/upstream-keys.ts"
 import type { ClientLink } from "./client-link.ts"
-import type { Plan } from "./plan.ts"
 import { type ReadError, ReplyReader, VendorRejected } from "./reply-reader.ts"
 import type { Tally } from "./tally.ts"
 import { type TierTimeout, type Timeouts, withinTier } from "./tiers.ts"
 
-export type ConversationError = TierTimeout | ServiceError<"upstream_error" | "upstream_disconnected" | "bad_request">
+export type ConversationError =
+  | TierTimeout
+  | ServiceError<"upstream_error" | "upstream_disconnected" | "egress_blocked" | "bad_request">
 
 type AttemptError = ReadError | TargetResting
 
@@ -24,7 +27,8 @@ export interface Conversation {
   readonly client: VendorClient["Service"]
   readonly health: TargetHealth["Service"]
   readonly services: Context.Context<never>
-  readonly plan: Plan
+  /** Everything but the target's own name of the model. */
+  readonly vendorRequest: Omit<VendorRequest, "model">
   /** In the order in which they are tried. */
   readonly targets: ReadonlyArray<ModelTarget>
   readonly link: ClientLink
@@ -97,7 +101,7 @@ const attempt = Effect.fnUntraced(function* (
   c.opened = true
   const [preferred] = c.targets
   if (preferred !== undefined && preferred !== target) c.warnings.push(failoverWarning(preferred, target))
-  if (c.plan.vendorRequest.stream) c.link.write(c.opening())
+  if (c.vendorRequest.stream) c.link.write(c.opening())
   yield* reader.deliver(first)
   yield* reader.untilWhole.pipe(
     Effect.ensuring(Effect.sync(() => recordTier(c.services, "idle", target.vendor.id, reader.longestGapMs))),
@@ -134,8 +138,8 @@ const open = Effect.fnUntraced(function* (
   record("connect", startedAtMs)
 
   const connectedAtMs = clock.currentTimeMillisUnsafe()
-  const { link, tally, plan } = c
-  const streams = plan.vendorRequest.stream
+  const { link, tally } = c
+  const streams = c.vendorRequest.stream
   const maxBytes = c.maxReplyBytes
   const reader = new ReplyReader({ call, dialect: target.dialect, link, tally, streams, timeouts, maxBytes, clock })
   const first = yield* reader.untilFirstFrame.pipe(withinTier("ttfb", timeouts))
@@ -143,14 +147,16 @@ const open = Effect.fnUntraced(function* (
   return { call, reader, first }
 })
 
-const openCall = Effect.fnUntraced(function* (c: Conversation, { vendor, dialect, credential, model }: ModelTarget) {
-  if (vendor.credential !== undefined && credential === undefined) {
+const openCall = Effect.fnUntraced(function* (c: Conversation, target: ModelTarget) {
+  const { vendor, dialect, credential, model, isOwn, isGuarded } = target
+  if ((isOwn || vendor.credential !== undefined) && credential === undefined) {
     return yield* new VendorRejected({ status: 401, code: "credential_missing" })
   }
-  const wire = yield* Effect.mapError(Effect.fromResult(dialect.encode({ ...c.plan.vendorRequest, model })), refused)
+  const wire = yield* Effect.mapError(Effect.fromResult(dialect.encode({ ...c.vendorRequest, model })), refused)
   const headers =
     credential === undefined ? wire.headers : { ...wire.headers, ...dialect.authorize(Redacted.value(credential)) }
-  return yield* c.client.open({ baseUrl: vendor.baseUrl, path: wire.path, headers, body: wire.body })
+  const { baseUrl } = vendor
+  return yield* c.client.open({ baseUrl, path: wire.path, headers, body: wire.body, isGuarded })
 })
 
 const refused = ({ capability, message }: EncodeRefusal): ServiceError<"bad_request"> =>
@@ -162,7 +168,7 @@ const judge = (exit: Exit.Exit<unknown, ReadError>): Verdict => {
   const error = Option.getOrUndefined(Exit.findErrorOption(exit))
   switch (error?._tag) {
     case "UpstreamBroken":
-      return "failing"
+      return error.cause instanceof EgressBlocked ? "ignored" : "failing"
     case "VendorRejected":
       return error.status >= 500 ? "failing" : "ignored"
     case "ServiceError":
@@ -176,6 +182,7 @@ const judge = (exit: Exit.Exit<unknown, ReadError>): Verdict => {
 const isWorthFailover = (error: AttemptError): boolean => {
   switch (error._tag) {
     case "UpstreamBroken":
+      return !(error.cause instanceof EgressBlocked)
     case "TargetResting":
       return true
     case "VendorRejected":
@@ -205,6 +212,7 @@ const collapse = (error: AttemptError): Effect.Effect<never, ConversationError> 
         ),
       )
     case "UpstreamBroken":
+      if (error.cause instanceof EgressBlocked) return Effect.fail(egressBlocked(error.cause.reason))
       return Effect.fail(serviceError("upstream_disconnected", "The upstream dropped the connection"))
     case "ServiceError":
       return Effect.fail(error)

@@ -41,7 +41,7 @@ export const dueOf = (options: DueOptions): Due | undefined => {
   const rough = { promptTokens: plan.promptTokens, outTokens: tokensOfBytes(seen.outputBytes) }
   const bill = makeBill(seen, broken, options.estimated ?? rough)
   if (bill === undefined) return undefined
-  const charge = priceUsage(plan.price, bill.counts)
+  const charge = target?.isOwn === true ? free : priceUsage(plan.price, bill.counts)
   return {
     bill,
     charge,
@@ -62,3 +62,6 @@ export const dueOf = (options: DueOptions): Due | undefined => {
     },
   }
 }
+
+/** With the organisation's own key, its vendor bills it. */
+const free: Charge = { cost: 0n, cacheNetSaving: 0n }

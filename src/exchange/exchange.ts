@@ -10,6 +10,7 @@ import { Review } from "../review/review.ts"
 import { recordOpenExchanges, withRequestId } from "../telemetry.ts"
 import { VendorClient } from "../vendor/client.ts"
 import { TargetHealth } from "../vendor/health.ts"
+import { UpstreamKeys } from "../vendor/upstream-keys.ts"
 import { runExchange } from "./actor.ts"
 import { ClientLink } from "./client-link.ts"
 import type { ExchangeCall } from "./due.ts"
@@ -37,6 +38,7 @@ export class Exchanges extends Context.Service<
         client: yield* VendorClient,
         health: yield* TargetHealth,
         review: yield* Review,
+        upstreamKeys: yield* UpstreamKeys,
         leased: new Set(),
         context: yield* Effect.context<never>(),
       }

@@ -21,6 +21,7 @@ import { recordOutcome } from "../telemetry.ts"
 import type { VendorClient } from "../vendor/client.ts"
 import type { TargetHealth } from "../vendor/health.ts"
 import { orderTargets } from "../vendor/pool.ts"
+import type { UpstreamKey, UpstreamKeys } from "../vendor/upstream-keys.ts"
 import { type Estimated, needsEstimate } from "./bill.ts"
 import type { ClientLink } from "./client-link.ts"
 import { type Conversation, converse } from "./conversation.ts"
@@ -43,6 +44,7 @@ export interface ActorServices {
   readonly client: VendorClient["Service"]
   readonly health: TargetHealth["Service"]
   readonly review: Review["Service"]
+  readonly upstreamKeys: UpstreamKeys["Service"]
   /** Exchanges that hold something; their leases are renewed. */
   readonly leased: Set<Leased>
   /** For metrics, which are counted outside effects. */
@@ -59,6 +61,10 @@ const maxSnapshotBytes = 256 * 1024
 const settlementDeferred: WarnEvent = {
   code: "settlement_deferred",
   message: "The settlement is kept and lands later; the balance is as this gateway knows it",
+}
+
+interface PlannedConversation extends Conversation {
+  readonly plan: Plan
 }
 
 /** An admitted exchange on its way. */
@@ -98,6 +104,8 @@ export class Flight {
       this.#warnings.push(...plan.warnings)
       const { caller, requestId } = this.#call
       yield* this.#reviewInbound()
+      const targets = this.#targets(plan)
+      const holdAmount = targets.every(({ isOwn }) => isOwn) ? 0n : plan.holdAmount
       yield* Effect.uninterruptibleMask((restore) =>
         Effect.gen({ self: this }, function* () {
           const balance = yield* this.#services.ledger.hold({
@@ -106,16 +114,16 @@ export class Flight {
             currency: plan.price.currency,
             keyId: caller.keyId,
             requestId: this.#registration?.requestId ?? requestId,
-            amount: plan.holdAmount,
+            amount: holdAmount,
             leaseMs: this.#services.config.leaseMs,
             quota: { tokens: plan.promptTokens + plan.vendorRequest.maxTokens, limit: caller.plan?.dailyTokens },
           })
-          const conversation = this.#conversation(plan)
+          const conversation = this.#conversation(plan, targets)
           const leased = this.#leased(conversation)
           this.#services.leased.add(leased)
           const ending = yield* Effect.exit(restore(this.#converse(conversation)))
           const forget = Effect.sync(() => this.#services.leased.delete(leased))
-          yield* Effect.ensuring(this.#land(conversation, balance, ending), forget)
+          yield* Effect.ensuring(this.#land(conversation, balance + holdAmount, ending), forget)
           yield* restore(this.#linger())
         }),
       )
@@ -148,13 +156,22 @@ export class Flight {
     return isGood ? review.judge(policies, () => textOfReply(this.#tally.blocks())) : Effect.undefined
   }
 
-  #conversation(plan: Plan): Conversation {
+  /** In the order in which they are tried; where the organisation brings a key of its own, with that. */
+  #targets({ entry, vendorRequest }: Plan): ReadonlyArray<ModelTarget> {
+    const { id } = this.#call.caller.org
+    const own = this.#services.upstreamKeys.of(id)
+    const targets = own === undefined ? entry.targets : entry.targets.map((target) => withOwnKey(target, id, own))
+    return orderTargets(targets, vendorRequest.cache.key)
+  }
+
+  #conversation(plan: Plan, targets: ReadonlyArray<ModelTarget>): PlannedConversation {
     return {
       client: this.#services.client,
       health: this.#services.health,
-      targets: orderTargets(plan.entry.targets, plan.vendorRequest.cache.key),
+      targets,
       services: this.#services.context,
       plan,
+      vendorRequest: plan.vendorRequest,
       link: this.#link,
       tally: this.#tally,
       maxReplyBytes: this.#services.config.upstreamMaxBytes,
@@ -231,9 +248,14 @@ export class Flight {
     return Effect.forever(beat)
   }
 
-  /** Settles or releases, then says the last word. @param balance what the hold left */
+  /** Settles or releases, then says the last word. @param balance what there was before the hold */
   readonly #land = Effect.fnUntraced(
-    function* (this: Flight, conversation: Conversation, balance: Amount, ending: Ending): Effect.fn.Return<void> {
+    function* (
+      this: Flight,
+      conversation: PlannedConversation,
+      balance: Amount,
+      ending: Ending,
+    ): Effect.fn.Return<void> {
       const { plan } = conversation
       const error = errorOf(ending)
       const estimated = needsEstimate(this.#tally) ? yield* countExchange(this.#request, this.#tally) : undefined
@@ -244,7 +266,7 @@ export class Flight {
       const { bill, charge, settlement } = due
       const settled = yield* this.#services.settler.settle(settlement)
       if (settled._tag === "Deferred") this.#warn(settlementDeferred)
-      const left = settled._tag === "Landed" ? settled.balance : balance + plan.holdAmount - charge.cost
+      const left = settled._tag === "Landed" ? settled.balance : balance - charge.cost
       const usage = usageOf(bill, charge, left, plan.price.currency)
       if (error !== undefined) return yield* this.#breakOff(usage, error)
       return denial === undefined ? yield* this.#conclude(usage) : yield* this.#withhold(usage, denial)
@@ -253,7 +275,7 @@ export class Flight {
 
   /** What the exchange owes as far as it has come. */
   #due(
-    { plan, target }: Conversation,
+    { plan, target }: PlannedConversation,
     broken: BrokenReason | undefined,
     stop: Stop,
     estimated?: Estimated,
@@ -263,7 +285,7 @@ export class Flight {
   }
 
   /** What another node needs, should this one die. */
-  #leased(conversation: Conversation): Leased {
+  #leased(conversation: PlannedConversation): Leased {
     return {
       registration: this.#registration,
       checkpoint: () => ({
@@ -370,6 +392,14 @@ export class Flight {
     )
     return Effect.raceAllFirst([gone, queue.drained, Effect.andThen(stalled, Effect.sync(cut))])
   }
+}
+
+const withOwnKey = (target: ModelTarget, orgId: string, keys: ReadonlyMap<string, UpstreamKey>): ModelTarget => {
+  const own = keys.get(target.vendor.id)
+  if (own === undefined) return target
+  const isGuarded = own.baseUrl !== undefined
+  const vendor = isGuarded ? { ...target.vendor, baseUrl: own.baseUrl } : target.vendor
+  return { ...target, vendor, credential: own.key, isOwn: true, isGuarded, key: `${orgId}:${target.key}` }
 }
 
 const contentBlocked = ({ reason }: Denial): ServiceError<"content_blocked"> =>

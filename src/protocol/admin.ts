@@ -1,5 +1,7 @@
 /** The admin routes' shapes. */
 import { Schema } from "effect"
+import { ErrorCode, ErrorDetail } from "./error.ts"
+import { Stop } from "./exchange.ts"
 import { Currency, Decimal } from "./usage.ts"
 
 /** A catalogue to apply: the text of the file, so that errors can name its lines. */
@@ -59,3 +61,55 @@ export const LedgerResponse = Schema.Struct({
   ),
 }).annotate({ identifier: "LedgerResponse" })
 export type LedgerResponse = typeof LedgerResponse.Type
+
+/** Tries a vendor out. */
+export const TrialRequest = Schema.Struct({
+  /** The vendor's own name of a model; one that the catalogue has the vendor for when absent. */
+  model: Schema.optionalKey(Schema.NonEmptyString.check(Schema.isMaxLength(256))),
+}).annotate({ identifier: "TrialRequest" })
+
+/** What came of one small real call; times in milliseconds. */
+export const TrialResponse = Schema.Struct({
+  vendor: Schema.String,
+  dialect: Schema.String,
+  model: Schema.String,
+  ok: Schema.Boolean,
+  millis: Schema.Int,
+  firstFrameMs: Schema.optionalKey(Schema.Int),
+  text: Schema.String,
+  stop: Schema.optionalKey(Stop),
+  usage: Schema.optionalKey(
+    Schema.Struct({
+      inTokens: Schema.Int,
+      outTokens: Schema.Int,
+      cacheReadTokens: Schema.Int,
+      cacheWriteTokens: Schema.Int,
+      dims: Schema.Record(Schema.String, Schema.Int),
+    }),
+  ),
+  error: Schema.optionalKey(
+    Schema.Struct({ code: ErrorCode, message: Schema.String, detail: Schema.optionalKey(ErrorDetail) }),
+  ),
+}).annotate({ identifier: "TrialResponse" })
+export type TrialResponse = typeof TrialResponse.Type
+
+/** An organisation's own key for a vendor of the catalogue, and where it holds if not at the vendor's own address. */
+export const UpstreamKeyRequest = Schema.Struct({
+  key: Schema.NonEmptyString.check(Schema.isMaxLength(4096)),
+  /** HTTPS, and public: the egress guard judges it. */
+  baseUrl: Schema.optionalKey(Schema.NonEmptyString.check(Schema.isMaxLength(2048))),
+}).annotate({ identifier: "UpstreamKeyRequest" })
+
+/** The keys that an organisation brought; the keys themselves are never told again. */
+export const UpstreamKeysResponse = Schema.Struct({
+  keys: Schema.Array(
+    Schema.Struct({
+      vendor: Schema.String,
+      baseUrl: Schema.optionalKey(Schema.String),
+      /** The key's last four characters. */
+      hint: Schema.String,
+      updatedAt: Schema.String,
+    }),
+  ),
+}).annotate({ identifier: "UpstreamKeysResponse" })
+export type UpstreamKeysResponse = typeof UpstreamKeysResponse.Type

@@ -1,7 +1,18 @@
 /** The HTTP contract as one value: OpenAPI and clients are derived from it. */
 import { Schema } from "effect"
 import { HttpApi, HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
-import { ApplyRequest, ApplyResponse, DoctorResponse, LedgerResponse, TopupRequest, TopupResponse } from "./admin.ts"
+import {
+  ApplyRequest,
+  ApplyResponse,
+  DoctorResponse,
+  LedgerResponse,
+  TopupRequest,
+  TopupResponse,
+  TrialRequest,
+  TrialResponse,
+  UpstreamKeyRequest,
+  UpstreamKeysResponse,
+} from "./admin.ts"
 import { type ErrorCode, ErrorEnvelope, errorStatus } from "./error.ts"
 import { ExchangeEvent } from "./event.ts"
 import { ExchangeRequest, ExchangeResponse, InProgress } from "./exchange.ts"
@@ -39,6 +50,7 @@ const exchangeErrors = [
   "context_window_exceeded",
   "image_not_supported",
   "content_blocked",
+  "egress_blocked",
   "insufficient_balance",
   "upstream_error",
   "upstream_disconnected",
@@ -131,7 +143,61 @@ class Admin extends HttpApiGroup.make("admin")
   )
   .annotateMerge(OpenApi.annotations({ title: "Administration" })) {}
 
+const keyParams = { org: Schema.String, vendor: Schema.String }
+
+class AdminVendors extends HttpApiGroup.make("adminVendors")
+  .add(
+    HttpApiEndpoint.post("testVendor", "/v1/admin/vendors/:vendor/test", {
+      headers: adminHeaders,
+      params: { vendor: Schema.String },
+      payload: TrialRequest,
+      success: TrialResponse,
+      error: errorsOf([...common, "admin_key_invalid", "not_found"]),
+    }).annotateMerge(
+      OpenApi.annotations({
+        summary: "Make one small real call to a vendor, and tell what came back",
+        description:
+          "Nobody is billed by Weir; the vendor bills its key. A call that failed is a reply with `ok: false`.",
+      }),
+    ),
+  )
+  .add(
+    HttpApiEndpoint.get("listUpstreamKeys", "/v1/admin/orgs/:org/upstream-keys", {
+      headers: adminHeaders,
+      params: { org: Schema.String },
+      success: UpstreamKeysResponse,
+      error: errorsOf([...common, "admin_key_invalid", "not_found"]),
+    }).annotateMerge(OpenApi.annotations({ summary: "The upstream keys that an organisation brought" })),
+  )
+  .add(
+    HttpApiEndpoint.put("setUpstreamKey", "/v1/admin/orgs/:org/upstream-keys/:vendor", {
+      headers: adminHeaders,
+      params: keyParams,
+      payload: UpstreamKeyRequest,
+      success: UpstreamKeysResponse,
+      error: errorsOf([...common, "admin_key_invalid", "not_found", "egress_blocked", "org_byok_not_available"]),
+    }).annotateMerge(
+      OpenApi.annotations({
+        summary: "Keep an organisation's own key for a vendor",
+        description: [
+          "Exchanges of the organisation then go to this vendor with its own key, and are not billed. The key is sealed",
+          "at rest. An address of its own must be HTTPS and public, when it is kept and at every connection.",
+        ].join(" "),
+      }),
+    ),
+  )
+  .add(
+    HttpApiEndpoint.delete("removeUpstreamKey", "/v1/admin/orgs/:org/upstream-keys/:vendor", {
+      headers: adminHeaders,
+      params: keyParams,
+      success: UpstreamKeysResponse,
+      error: errorsOf([...common, "admin_key_invalid", "not_found"]),
+    }).annotateMerge(OpenApi.annotations({ summary: "Forget an organisation's own key for a vendor" })),
+  )
+  .annotateMerge(OpenApi.annotations({ title: "Vendors and their keys" })) {}
+
 export class Api extends HttpApi.make("weir")
   .add(Runtime)
   .add(Admin)
+  .add(AdminVendors)
   .annotateMerge(OpenApi.annotations({ title: "Weir", version: "0.1.0" })) {}

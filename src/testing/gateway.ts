@@ -14,6 +14,7 @@ import { WeirConfig } from "../config.ts"
 import { layerServer } from "../http/server.ts"
 import { AdminKey, makeAdminKey } from "../identity/admin.ts"
 import { Ledger } from "../money/ledger.ts"
+import { ResolveHost } from "../net/egress.ts"
 import { layerServices } from "../services.ts"
 import { layerLogs } from "../telemetry.ts"
 import { type ScriptedVendor, startScriptedVendor, type VendorScript } from "./scripted-vendor.ts"
@@ -28,6 +29,8 @@ export interface GatewayOptions {
   /** The ids that the catalogue names; fresh ones when absent. */
   readonly ids?: TestIds
   readonly script?: VendorScript
+  /** Resolves names for calls to addresses that organisations chose; the system's resolver when absent. */
+  readonly resolveHost?: (host: string) => Promise<ReadonlyArray<string>>
 }
 
 export interface TestGateway {
@@ -137,6 +140,7 @@ export const startGateway = (options: GatewayOptions = {}): Effect.Effect<TestGa
       Layer.provideMerge(layerServices),
       Layer.provideMerge(config),
       Layer.provide(Layer.succeed(ResolveSecret, resolveTestSecret)),
+      Layer.provide(options.resolveHost === undefined ? Layer.empty : Layer.succeed(ResolveHost, options.resolveHost)),
       Layer.provide(layerLogs("None", false)),
     )
     const services = yield* Layer.build(gateway)

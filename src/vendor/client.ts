@@ -2,14 +2,18 @@
  * Calls to vendors over HTTP. A call is opened in a scope and torn down with it: whatever ends an exchange, the body is
  * consumed or its socket destroyed. Bytes come a socket read at a time, and reading stops when nobody takes them.
  */
-import { Context, Data, Effect, Layer, type Scope } from "effect"
+import type { LookupFunction } from "node:net"
+import { Context, Data, Effect, Layer, Result, type Scope } from "effect"
 import { Agent, type Dispatcher } from "undici"
+import { Egress, type EgressBlocked } from "../net/egress.ts"
 
 export interface UpstreamRequest {
   readonly baseUrl: string
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
   readonly body: string
+  /** Whether a user chose the address: then it passes the egress guard, here and at each connection. */
+  readonly isGuarded?: boolean
 }
 
 export interface UpstreamHead {
@@ -41,19 +45,37 @@ export class VendorClient extends Context.Service<
   static readonly layer = Layer.effect(
     VendorClient,
     Effect.gen(function* () {
-      const agent = yield* Effect.acquireRelease(
-        // The tiers of the exchange are the only clocks: undici's own are off.
-        Effect.sync(() => new Agent({ headersTimeout: 0, bodyTimeout: 0, connect: { timeout: 0 }, pipelining: 1 })),
-        (agent) => Effect.promise(() => agent.destroy()),
-      )
+      const egress = yield* Egress
+      const makeAgent = (connect: { readonly lookup?: LookupFunction }) =>
+        Effect.acquireRelease(
+          // The tiers of the exchange are the only clocks: undici's own are off.
+          Effect.sync(
+            () => new Agent({ headersTimeout: 0, bodyTimeout: 0, connect: { timeout: 0, ...connect }, pipelining: 1 }),
+          ),
+          (agent) => Effect.promise(() => agent.destroy()),
+        )
+      const agent = yield* makeAgent({})
+      // Each connection goes to the address that was checked: the check is its lookup. Redirects are never followed.
+      const guarded = yield* makeAgent({ lookup: egress.lookup })
+      const makeCall = (request: UpstreamRequest) => {
+        if (request.isGuarded !== true) return new Call(agent, request)
+        const checked = egress.check(request.baseUrl)
+        return Result.isSuccess(checked) ? new Call(guarded, request) : blockedCall(checked.failure)
+      }
       const open = (request: UpstreamRequest) =>
         Effect.acquireRelease(
-          Effect.sync(() => new Call(agent, request)),
+          Effect.sync(() => makeCall(request)),
           (call) => Effect.sync(() => call.release()),
         )
       return VendorClient.of({ open })
     }),
   )
+}
+
+/** A call that is not made. */
+const blockedCall = (cause: EgressBlocked): UpstreamCall & { readonly release: () => void } => {
+  const broken = Effect.fail(new UpstreamBroken({ cause }))
+  return { connected: broken, head: broken, read: broken, leave: () => {}, release: () => {} }
 }
 
 /** Unread bytes of one call at which its socket is paused. */

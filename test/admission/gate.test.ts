@@ -194,19 +194,31 @@ describe("a kept answer", () => {
   it("is unreadable where it is kept, and opens under its own key alone", () => {
     const sealer = makeSealer("master")
     const sealed = sealer.seal("the answer")
-    expect(Buffer.from(sealed, "base64").toString("utf8")).not.toContain("answer")
+    expect(Buffer.from(sealed.split(".")[1] ?? "", "base64").toString("utf8")).not.toContain("answer")
     expect(sealer.seal("the answer")).not.toBe(sealed)
     expect(makeSealer("master").open(sealed)).toBe("the answer")
     expect(makeSealer("other").open(sealed)).toBeUndefined()
-    const altered = Buffer.from(sealed, "base64")
+    const [id, bytes = ""] = sealed.split(".")
+    const altered = Buffer.from(bytes, "base64")
     altered[20] = (altered[20] ?? 0) ^ 1
-    expect(sealer.open(altered.toString("base64"))).toBeUndefined()
-    for (const nonsense of ["", "AAAA", "not base64"]) expect(sealer.open(nonsense)).toBeUndefined()
+    expect(sealer.open(`${id}.${altered.toString("base64")}`)).toBeUndefined()
+    for (const nonsense of ["", "AAAA", "not base64", `${id}.`, `${id}.AAAA`])
+      expect(sealer.open(nonsense)).toBeUndefined()
+  })
+
+  it("is bound to its context, and opens under the key before it was replaced", () => {
+    const sealed = makeSealer("old").seal("secret", "org_a")
+    const rotated = makeSealer("new", "old")
+    expect(rotated.open(sealed, "org_a")).toBe("secret")
+    expect(rotated.open(sealed, "org_b")).toBeUndefined()
+    expect(rotated.isCurrent(sealed)).toBe(false)
+    expect(rotated.isCurrent(rotated.seal("secret"))).toBe(true)
+    expect(makeSealer("new").open(rotated.seal("secret"))).toBe("secret")
   })
 
   it.effect("that does not open cannot be replayed", () =>
     Effect.gen(function* () {
-      const keys = { seal: makeSealer("old").seal, open: makeSealer("new").open }
+      const keys = { ...makeSealer("new"), seal: makeSealer("old").seal }
       const caller = newCaller()
       yield* Effect.gen(function* () {
         const { complete } = yield* Gate

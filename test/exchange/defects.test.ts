@@ -14,9 +14,8 @@ import {
   hello,
   layerMemoryGate,
   layerMockVendorClient,
-  layerNoReview,
+  layerPlainServices,
   layerStaticCatalogue,
-  layerTargetHealth,
   makeMockVendor,
   openaiFrames,
   parseEvents,
@@ -36,8 +35,7 @@ const run = (stream: boolean, ledger: Partial<Ledger["Service"]>) => {
     Layer.provide(layerSettler({ folder: mkdtempSync(join(tmpdir(), "weir-test-")), patienceMs: 1000 })),
     Layer.provide(
       Layer.mergeAll(
-        layerTargetHealth,
-        layerNoReview,
+        layerPlainServices,
         layerMockVendorClient(makeMockVendor(), [reply]),
         Layer.mock(Ledger, { hold: () => Effect.succeed(1n), renew: () => Effect.void, ...ledger }),
         layerMemoryGate({ idempotencyTtlMs: 60_000, sealer: makeSealer(undefined) }),

@@ -17,9 +17,8 @@ import {
   layerMemoryGate,
   layerMemoryLedger,
   layerMockVendorClient,
-  layerNoReview,
+  layerPlainServices,
   layerStaticCatalogue,
-  layerTargetHealth,
   type MockReply,
   makeLedgerBook,
   makeMockVendor,
@@ -36,8 +35,7 @@ const run = (stream: boolean, reply: MockReply, steps: ReadonlyArray<number>) =>
     Layer.provide(layerSettler({ folder: mkdtempSync(join(tmpdir(), "weir-test-")), patienceMs: 10_000 })),
     Layer.provide(
       Layer.mergeAll(
-        layerTargetHealth,
-        layerNoReview,
+        layerPlainServices,
         layerMockVendorClient(vendor, [reply]),
         layerMemoryLedger(book),
         layerMemoryGate({ idempotencyTtlMs: 60_000, sealer: makeSealer(undefined) }),

@@ -1,10 +1,7 @@
 /** `/v1/admin/*`: what operators do; the CLI speaks these routes. */
 import { Effect } from "effect"
-import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { Catalogue, type CatalogueRefused } from "../../catalogue/catalogue.ts"
-import { newRequestId } from "../../exchange/exchange.ts"
-import { AdminKey } from "../../identity/admin.ts"
 import { formatAmount, parseAmount } from "../../money/amount.ts"
 import { Books } from "../../money/books.ts"
 import { Ledger } from "../../money/ledger.ts"
@@ -18,32 +15,17 @@ import {
 } from "../../protocol/admin.ts"
 import { Api } from "../../protocol/api.ts"
 import { type ServiceError, serviceError } from "../../protocol/error.ts"
+import { makeForOperator, maxBodyBytes, type Request } from "../operator.ts"
 import { readJson } from "../request.ts"
-import { type RouteError, respond } from "../respond.ts"
-
-const maxBodyBytes = 16 * 1024 * 1024
-
-type Request = HttpServerRequest.HttpServerRequest
 
 export const adminRoutes = HttpApiBuilder.group(
   Api,
   "admin",
   Effect.fn(function* (handlers) {
-    const adminKey = yield* AdminKey
+    const forOperator = yield* makeForOperator
     const catalogue = yield* Catalogue
     const ledger = yield* Ledger
     const books = yield* Books
-
-    /** Answers an operator with JSON; anybody else with `admin_key_invalid`. */
-    const forOperator = <A, R>(request: Request, answer: Effect.Effect<A, RouteError, R>) => {
-      const requestId = newRequestId()
-      const headers = { "x-svc-request-id": requestId }
-      const checked = Effect.andThen(adminKey.check(request.headers["x-svc-admin-key"]), answer)
-      return respond(
-        requestId,
-        Effect.map(checked, (body) => HttpServerResponse.jsonUnsafe(body, { headers })),
-      )
-    }
 
     const apply = Effect.fn("admin.apply")(function* (request: Request) {
       const { text, dryRun, keySha256 } = yield* readJson(ApplyRequest, request, maxBodyBytes)

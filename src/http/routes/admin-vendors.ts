@@ -1,0 +1,71 @@
+/** `/v1/admin/vendors/*` and organisations' upstream keys: trying vendors out, and keeping keys that are brought. */
+import { Effect, Redacted } from "effect"
+import { HttpApiBuilder } from "effect/http-api"
+import { Catalogue } from "../../catalogue/catalogue.ts"
+import { VendorTrial } from "../../exchange/trial.ts"
+import { TrialRequest, UpstreamKeyRequest, type UpstreamKeysResponse } from "../../protocol/admin.ts"
+import { Api } from "../../protocol/api.ts"
+import { serviceError } from "../../protocol/error.ts"
+import { UpstreamKeys } from "../../vendor/upstream-keys.ts"
+import { makeForOperator, maxBodyBytes, type Request } from "../operator.ts"
+import { readJson } from "../request.ts"
+
+interface KeyPlace {
+  readonly org: string
+  readonly vendor: string
+}
+
+export const adminVendorRoutes = HttpApiBuilder.group(
+  Api,
+  "adminVendors",
+  Effect.fn(function* (handlers) {
+    const forOperator = yield* makeForOperator
+    const catalogue = yield* Catalogue
+    const trial = yield* VendorTrial
+    const keys = yield* UpstreamKeys
+
+    const test = Effect.fn("admin.testVendor")(function* (request: Request, vendor: string) {
+      const { model } = yield* readJson(TrialRequest, request, maxBodyBytes)
+      return yield* trial.run(vendor, model)
+    })
+
+    const knownOrg = (id: string) =>
+      catalogue.current().document.orgs?.some((org) => org.id === id) === true
+        ? Effect.void
+        : Effect.fail(serviceError("not_found", "There is no such organisation"))
+
+    const list = Effect.fnUntraced(function* (org: string) {
+      yield* knownOrg(org)
+      const infos = yield* keys.list(org)
+      return {
+        keys: infos.map(({ vendor, baseUrl, hint, updatedAt }) => ({
+          vendor,
+          ...(baseUrl !== undefined && { baseUrl }),
+          hint,
+          updatedAt: updatedAt.toISOString(),
+        })),
+      } satisfies UpstreamKeysResponse
+    })
+
+    const set = Effect.fn("admin.setUpstreamKey")(function* (request: Request, { org, vendor }: KeyPlace) {
+      const { key, baseUrl } = yield* readJson(UpstreamKeyRequest, request, maxBodyBytes)
+      yield* knownOrg(org)
+      if (catalogue.current().vendor(vendor) === undefined) {
+        return yield* serviceError("not_found", "There is no such vendor in the catalogue")
+      }
+      yield* keys.set({ orgId: org, vendorId: vendor, baseUrl, key: Redacted.make(key) })
+      return yield* list(org)
+    })
+
+    const remove = Effect.fn("admin.removeUpstreamKey")(function* ({ org, vendor }: KeyPlace) {
+      if (!(yield* keys.remove(org, vendor))) return yield* serviceError("not_found", "There is no such key")
+      return yield* list(org)
+    })
+
+    return handlers
+      .handleRaw("testVendor", ({ request, params }) => forOperator(request, test(request, params.vendor)))
+      .handleRaw("listUpstreamKeys", ({ request, params }) => forOperator(request, list(params.org)))
+      .handleRaw("setUpstreamKey", ({ request, params }) => forOperator(request, set(request, params)))
+      .handleRaw("removeUpstreamKey", ({ request, params }) => forOperator(request, remove(params)))
+  }),
+)
