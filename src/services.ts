@@ -10,6 +10,7 @@ import { layerRedisGate } from "./admission/gate-redis.ts"
 import { layerCatalogue } from "./catalogue/catalogue.ts"
 import { WeirConfig } from "./config.ts"
 import { Exchanges } from "./exchange/exchange.ts"
+import { Tokenizer } from "./exchange/tokenizer.ts"
 import { VendorTrial } from "./exchange/trial.ts"
 import { Draining } from "./http/draining.ts"
 import { layerAppKeys } from "./identity/app-keys.ts"
@@ -104,7 +105,7 @@ const review = Review.layer.pipe(Layer.provide(ModerationEngine.layer))
 
 /** Everything below HTTP. */
 export const layerServices = Layer.merge(Exchanges.layer, VendorTrial.layer).pipe(
-  Layer.provideMerge(Layer.merge(settler, review)),
+  Layer.provideMerge(Layer.mergeAll(settler, review, Tokenizer.layer)),
   Layer.provideMerge(
     Layer.mergeAll(shared, ledger, books, retention, appKeys, upstreamKeys, VendorClient.layer, Draining.layer),
   ),

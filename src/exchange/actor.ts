@@ -9,11 +9,13 @@ import type { AppPrincipal } from "../identity/app-keys.ts"
 import { serviceError } from "../protocol/error.ts"
 import { toServiceError } from "../store/unavailable.ts"
 import { recordOutcome } from "../telemetry.ts"
+import type { ActorServices, RegisteredExchange } from "./admitted.ts"
 import type { ClientLink } from "./client-link.ts"
 import { type DecodedExchange, decodeExchange } from "./decode.ts"
 import type { ExchangeCall } from "./due.ts"
-import { type ActorServices, Flight, type RegisteredExchange } from "./flight.ts"
+import { Flight } from "./flight.ts"
 import { inProgressReply, replayedReply } from "./replies.ts"
+import { Tally } from "./tally.ts"
 
 const keyWindowMs = 60_000
 
@@ -36,7 +38,15 @@ export const runExchange = (services: ActorServices, call: ExchangeCall, link: C
       case "Replay":
         return link.answer(replayedReply(admission.snapshot))
       case "Admitted":
-        return yield* new Flight(services, call, link, request, registration).run()
+        return yield* new Flight({
+          services,
+          call,
+          link,
+          request,
+          registration,
+          tally: new Tally({ keepsBlocks: request.stream !== true }),
+          warnings: [],
+        }).run()
     }
   }).pipe(
     Effect.catch((error) =>

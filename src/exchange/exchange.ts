@@ -12,10 +12,11 @@ import { VendorClient } from "../vendor/client.ts"
 import { TargetHealth } from "../vendor/health.ts"
 import { UpstreamKeys } from "../vendor/upstream-keys.ts"
 import { runExchange } from "./actor.ts"
+import type { ActorServices } from "./admitted.ts"
 import { ClientLink } from "./client-link.ts"
 import type { ExchangeCall } from "./due.ts"
-import type { ActorServices } from "./flight.ts"
 import { keepLeases } from "./leases.ts"
+import { Tokenizer } from "./tokenizer.ts"
 
 export class Exchanges extends Context.Service<
   Exchanges,
@@ -39,6 +40,7 @@ export class Exchanges extends Context.Service<
         health: yield* TargetHealth,
         review: yield* Review,
         upstreamKeys: yield* UpstreamKeys,
+        tokenizer: yield* Tokenizer,
         leased: new Set(),
         context: yield* Effect.context<never>(),
       }

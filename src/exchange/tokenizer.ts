@@ -1,54 +1,107 @@
 /**
  * Token counts where a vendor reports none: those of o200k, the tokenizer of OpenAI's current models, and a tenth more,
- * because other vendors cut finer. It is loaded when it is first needed: that takes 140 ms and 70 MB.
+ * because other vendors cut finer. Counting happens in a thread of its own, which starts when it is first needed.
  */
-import { Effect } from "effect"
+import { Worker } from "node:worker_threads"
+import { Context, Effect, Layer } from "effect"
 import type { ExchangeRequest } from "../protocol/exchange.ts"
 import type { Estimated } from "./bill.ts"
 import { promptParts, tokensOfBytes } from "./estimate.ts"
 import type { Tally } from "./tally.ts"
+import { type CountRequest, isCountReply } from "./tokenizer-protocol.ts"
 
-type Count = (text: string) => number
+export class Tokenizer extends Context.Service<
+  Tokenizer,
+  {
+    /** Tokens of a text; by its bytes where it is very long, or where the thread does not answer. */
+    readonly count: (text: string) => Effect.Effect<number>
+  }
+>()("weir/exchange/Tokenizer") {
+  static readonly layer = Layer.effect(
+    Tokenizer,
+    Effect.gen(function* () {
+      let thread: CountingThread | undefined
+      yield* Effect.addFinalizer(() => Effect.promise(async () => thread?.stop()))
+      return Tokenizer.of({
+        count: (text) =>
+          Effect.suspend(() => {
+            if (text === "") return Effect.succeed(0)
+            if (thread === undefined || thread.isBroken) thread = new CountingThread()
+            const head = text.slice(0, maxChars)
+            const rest = tokensOfBytes(Buffer.byteLength(text.slice(maxChars)))
+            return thread.count(head).pipe(
+              Effect.map((tokens) => tokens + Math.ceil(tokens / 10) + rest),
+              Effect.timeoutOrElse({ duration: patience, orElse: () => Effect.succeed(countBytes(text)) }),
+            )
+          }),
+      })
+    }),
+  )
 
-/** A text is counted in slices: the time of a merge grows with the square of a word, and words may be of any length. */
-const sliceChars = 128
-/** Other work of the process gets its turn after so many slices, about a millisecond. */
-const slicesATurn = 128
+  /** Counts by bytes alone; for tests that are about something else. */
+  static readonly layerBytes = Layer.succeed(
+    Tokenizer,
+    Tokenizer.of({ count: (text) => Effect.sync(() => countBytes(text)) }),
+  )
+}
+
 /** What is longer is counted by its bytes from there on. */
 const maxChars = 256 * 1024
+/** A settlement waits no longer for its count. */
+const patience = "5 seconds"
 
-let tokenizer: Count | undefined
+const countBytes = (text: string): number => tokensOfBytes(Buffer.byteLength(text))
 
-const load: Effect.Effect<Count> = Effect.suspend(() => {
-  if (tokenizer !== undefined) return Effect.succeed(tokenizer)
-  return Effect.promise(async () => {
-    const { countTokens } = await import("gpt-tokenizer/encoding/o200k_base")
-    // What looks like a control token is text here.
-    tokenizer = (text) => countTokens(text, { disallowedSpecial: new Set() })
-    return tokenizer
-  })
-})
+class CountingThread {
+  readonly #worker = new Worker(new URL("./tokenizer-worker.ts", import.meta.url))
+  readonly #waiting = new Map<number, { readonly text: string; readonly resume: (tokens: number) => void }>()
+  #lastId = 0
+  isBroken = false
 
-/** Tokens of a text. */
-export const countTokens = Effect.fnUntraced(function* (text: string): Effect.fn.Return<number> {
-  const count = yield* load
-  const end = Math.min(text.length, maxChars)
-  let tokens = 0
-  for (let at = 0, slice = 1; at < end; at += sliceChars, slice++) {
-    tokens += count(text.slice(at, Math.min(at + sliceChars, end)))
-    if (slice % slicesATurn === 0) yield* Effect.yieldNow
+  constructor() {
+    // A process that has nothing else to do may end.
+    this.#worker.unref()
+    this.#worker.on("message", (message: unknown) => {
+      if (isCountReply(message)) this.#answer(message.id, message.tokens)
+    })
+    this.#worker.on("error", () => this.#giveUp())
+    this.#worker.on("exit", () => this.#giveUp())
   }
-  return tokens + Math.ceil(tokens / 10) + tokensOfBytes(Buffer.byteLength(text.slice(end)))
-})
+
+  count(text: string): Effect.Effect<number> {
+    return Effect.callback<number>((resume) => {
+      const request: CountRequest = { id: ++this.#lastId, text }
+      this.#waiting.set(request.id, { text, resume: (tokens) => resume(Effect.succeed(tokens)) })
+      this.#worker.postMessage(request)
+      return Effect.sync(() => this.#waiting.delete(request.id))
+    })
+  }
+
+  async stop(): Promise<void> {
+    await this.#worker.terminate()
+  }
+
+  #answer(id: number, tokens: number): void {
+    this.#waiting.get(id)?.resume(tokens)
+    this.#waiting.delete(id)
+  }
+
+  /** Whoever waits is served by bytes; the next one gets a new thread. */
+  #giveUp(): void {
+    this.isBroken = true
+    for (const [id, { text }] of this.#waiting) this.#answer(id, countBytes(text))
+  }
+}
 
 /** Tokens of an exchange: of its prompt, and of the answer as far as it came. */
 export const countExchange = Effect.fnUntraced(function* (
+  tokenizer: Tokenizer["Service"],
   request: ExchangeRequest,
   seen: Tally,
 ): Effect.fn.Return<Estimated> {
   const { text, tokens } = promptParts(request)
   const kept = seen.keptText()
-  const promptTokens = tokens + (yield* countTokens(text))
-  const outTokens = (yield* countTokens(kept)) + tokensOfBytes(seen.outputBytes - Buffer.byteLength(kept))
+  const promptTokens = tokens + (yield* tokenizer.count(text))
+  const outTokens = (yield* tokenizer.count(kept)) + tokensOfBytes(seen.outputBytes - Buffer.byteLength(kept))
   return { promptTokens, outTokens }
 })

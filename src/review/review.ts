@@ -4,6 +4,7 @@
  */
 import { Context, Effect, FiberSet, Layer } from "effect"
 import { WeirConfig } from "../config.ts"
+import { type ServiceError, serviceError } from "../protocol/error.ts"
 import { recordReview } from "../telemetry.ts"
 import { ModerationEngine } from "./moderation.ts"
 import type { ReviewPolicy } from "./policy.ts"
@@ -85,6 +86,10 @@ export class Review extends Context.Service<
     }),
   )
 }
+
+/** What a client is told of a denial. */
+export const contentBlocked = ({ reason }: Denial): ServiceError<"content_blocked"> =>
+  serviceError("content_blocked", "A safety policy does not let this pass", { detail: { reason } })
 
 /** What a client is told where an endpoint that must agree does not answer. */
 const unavailable = "review_unavailable"

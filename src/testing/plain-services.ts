@@ -1,5 +1,6 @@
 /** What an exchange needs beside the parts that a test is about: no safety policies, no keys of organisations, healthy targets. */
 import { Effect, Layer } from "effect"
+import { Tokenizer } from "../exchange/tokenizer.ts"
 import { Review } from "../review/review.ts"
 import { layerTargetHealth, type TargetHealth } from "../vendor/health.ts"
 import { UpstreamKeys } from "../vendor/upstream-keys.ts"
@@ -16,8 +17,9 @@ const noUpstreamKeys = Layer.succeed(
   }),
 )
 
-export const layerPlainServices: Layer.Layer<Review | UpstreamKeys | TargetHealth> = Layer.mergeAll(
+export const layerPlainServices: Layer.Layer<Review | UpstreamKeys | TargetHealth | Tokenizer> = Layer.mergeAll(
   noReview,
   noUpstreamKeys,
   layerTargetHealth,
+  Tokenizer.layerBytes,
 )

@@ -2,14 +2,13 @@
 import { mkdtempSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { beforeAll, describe, expect, it } from "@effect/vitest"
+import { describe, expect, it } from "@effect/vitest"
 import { Effect, Fiber, Layer, Result } from "effect"
 import { TestClock } from "effect/testing"
 import { WeirConfig } from "../../src/config.ts"
 import type { ReplyError } from "../../src/exchange/client-link.ts"
 import { Exchanges } from "../../src/exchange/exchange.ts"
 import { defaultTimeouts, resolveTimeouts } from "../../src/exchange/tiers.ts"
-import { countTokens } from "../../src/exchange/tokenizer.ts"
 import { layerSettler } from "../../src/money/settler.ts"
 import { makeSealer } from "../../src/store/seal.ts"
 import {
@@ -71,9 +70,6 @@ const errorIn = (outcome: Result.Result<string, ReplyError>) => {
 
 const json = { "content-type": "application/json" }
 const head = (stream: boolean) => ({ afterMs: 0, ...(stream ? {} : { headers: json }) })
-
-// What is broken off is counted: the tokenizer is there before the clock is watched to the millisecond.
-beforeAll(() => Effect.runPromise(Effect.asVoid(countTokens(""))))
 
 describe.each([false, true])("stream: %s", (stream) => {
   it.effect("connect: 10 s to a connection", () =>

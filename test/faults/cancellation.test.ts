@@ -105,7 +105,7 @@ describe("a client that leaves", () => {
     expect(await lastUsage(gateway())).toMatchObject({
       estimated_reason: "client_disconnected",
       in_tokens: 1000n,
-      out_tokens: 2n,
+      out_tokens: 3n,
     })
   })
 

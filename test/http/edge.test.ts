@@ -47,6 +47,9 @@ describe("for people", () => {
       "/v1/admin/topups",
       "/v1/admin/ledger/{org}",
       "/v1/admin/doctor",
+      "/v1/admin/vendors/{vendor}/test",
+      "/v1/admin/orgs/{org}/upstream-keys",
+      "/v1/admin/orgs/{org}/upstream-keys/{vendor}",
     ])
     for (const word of ["ExchangeRequest", "ExchangeResponse", "t.delta", "upstream_idle_timeout", "in_progress"]) {
       expect(document).toContain(word)

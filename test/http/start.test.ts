@@ -191,6 +191,19 @@ describe("SVC_CATALOGUE and weir apply", () => {
       /^Credited; org_development has 112\.\d+ USD/,
     )
     expect((await run("topup", "org_development", "12.5", "--id", "one")).text).toContain("credited before")
+    const tried = await run("vendors", "test", "simulated")
+    expect(tried.code).toBe(0)
+    expect(tried.text).toMatch(/^simulated \(openai-chat, \S+\): works after \d+ ms/)
+    expect(tried.text).toMatch(/usage\s+\d+ in, \d+ out/)
+    expect(await run("vendors", "test", "nobody")).toMatchObject({
+      code: 1,
+      text: expect.stringContaining("not_found"),
+    })
+    expect(await run("vendors", "set-key", "org_development", "simulated", "--key", "k")).toMatchObject({
+      code: 1,
+      text: expect.stringContaining("SVC_MASTER_KEY"),
+    })
+    expect((await run("vendors", "keys", "org_development")).text).toContain("no upstream keys")
     expect(await run("topup", "org_unheard", "1", "--id", "two")).toMatchObject({ code: 1 })
     const { text } = await run("ledger", "org_development")
     expect(text).toMatch(/org_development: 112\.\d+ USD available, 0 held/)

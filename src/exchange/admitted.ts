@@ -1,0 +1,57 @@
+/** What the parts of one admitted exchange share. */
+import type { Context } from "effect"
+import type { Gate, Registration } from "../admission/gate.ts"
+import type { Catalogue } from "../catalogue/catalogue.ts"
+import type { WeirConfig } from "../config.ts"
+import type { Ledger } from "../money/ledger.ts"
+import type { Settler } from "../money/settler.ts"
+import type { WarnEvent } from "../protocol/event.ts"
+import type { ExchangeRequest } from "../protocol/exchange.ts"
+import type { Review } from "../review/review.ts"
+import type { VendorClient } from "../vendor/client.ts"
+import type { TargetHealth } from "../vendor/health.ts"
+import type { UpstreamKeys } from "../vendor/upstream-keys.ts"
+import type { ClientLink } from "./client-link.ts"
+import type { Conversation } from "./conversation.ts"
+import type { ExchangeCall } from "./due.ts"
+import type { Leased } from "./leases.ts"
+import type { Plan } from "./plan.ts"
+import type { Tally } from "./tally.ts"
+import type { Tokenizer } from "./tokenizer.ts"
+
+export interface ActorServices {
+  readonly config: WeirConfig["Service"]
+  readonly catalogue: Catalogue["Service"]
+  readonly gate: Gate["Service"]
+  readonly ledger: Ledger["Service"]
+  readonly settler: Settler["Service"]
+  readonly client: VendorClient["Service"]
+  readonly health: TargetHealth["Service"]
+  readonly review: Review["Service"]
+  readonly upstreamKeys: UpstreamKeys["Service"]
+  readonly tokenizer: Tokenizer["Service"]
+  /** Exchanges that hold something; their leases are renewed. */
+  readonly leased: Set<Leased>
+  /** For metrics, which are counted outside effects. */
+  readonly context: Context.Context<never>
+}
+
+export interface RegisteredExchange extends Registration {
+  readonly payloadHash: string
+}
+
+export interface Admitted {
+  readonly services: ActorServices
+  readonly call: ExchangeCall
+  readonly link: ClientLink
+  readonly request: ExchangeRequest
+  readonly registration: RegisteredExchange | undefined
+  /** What has been seen of the vendor's reply. */
+  readonly tally: Tally
+  /** What the client is to be warned of. */
+  readonly warnings: Array<WarnEvent>
+}
+
+export interface PlannedConversation extends Conversation {
+  readonly plan: Plan
+}

@@ -1,0 +1,218 @@
+/**
+ * How an admitted exchange ends: reviewed, settled or given back, its idempotency record completed, and the last word
+ * said to the client. What is in here happens whatever else does.
+ */
+import { Clock, Effect } from "effect"
+import type { Snapshot } from "../admission/gate.ts"
+import type { Amount } from "../money/amount.ts"
+import type { ServiceError } from "../protocol/error.ts"
+import type { WarnEvent } from "../protocol/event.ts"
+import type { Stop } from "../protocol/exchange.ts"
+import type { Usage } from "../protocol/usage.ts"
+import { contentBlocked, type Denial } from "../review/review.ts"
+import { textOfReply } from "../review/texts.ts"
+import { type StoreUnavailable, toServiceError } from "../store/unavailable.ts"
+import { recordOutcome } from "../telemetry.ts"
+import type { ActorServices, Admitted, PlannedConversation } from "./admitted.ts"
+import { type Estimated, needsEstimate } from "./bill.ts"
+import { type Due, dueOf } from "./due.ts"
+import { type BrokenReason, brokenBy, type Ending, emptyReply, errorOf } from "./ending.ts"
+import type { Leased } from "./leases.ts"
+import { completedReply, usageOf, withheldReply } from "./replies.ts"
+import { silence } from "./silence.ts"
+import { countExchange } from "./tokenizer.ts"
+
+/** Results larger than this are not kept for replay. */
+const maxSnapshotBytes = 256 * 1024
+
+const settlementDeferred: WarnEvent = {
+  code: "settlement_deferred",
+  message: "The settlement is kept and lands later; the balance is as this gateway knows it",
+}
+
+export class Landing {
+  readonly #admitted: Admitted
+
+  constructor(admitted: Admitted) {
+    this.#admitted = admitted
+  }
+
+  /** Settles or releases, then says the last word. @param balance what there was before the hold */
+  readonly land = Effect.fnUntraced(
+    function* (
+      this: Landing,
+      conversation: PlannedConversation,
+      balance: Amount,
+      ending: Ending,
+    ): Effect.fn.Return<void> {
+      const { plan } = conversation
+      const error = errorOf(ending)
+      const { request, services, tally } = this.#admitted
+      const estimated = needsEstimate(tally) ? yield* countExchange(services.tokenizer, request, tally) : undefined
+      const stop = error === undefined ? this.#stop : "interrupted"
+      const due = this.#due(conversation, brokenBy(ending), stop, estimated)
+      if (due === undefined) return yield* this.#abandon(error ?? emptyReply())
+      const denial = yield* this.#reviewOutbound(error === undefined)
+      const { bill, charge, settlement } = due
+      const settled = yield* this.#admitted.services.settler.settle(settlement)
+      if (settled._tag === "Deferred") this.#warn(settlementDeferred)
+      const left = settled._tag === "Landed" ? settled.balance : balance - charge.cost
+      const usage = usageOf(bill, charge, left, plan.price.currency)
+      if (error !== undefined) return yield* this.#breakOff(usage, error)
+      return denial === undefined ? yield* this.#conclude(usage) : yield* this.#withhold(usage, denial)
+    }.bind(this),
+  )
+
+  /** A whole reply is reviewed before anybody has it; a stream has been had, and is sampled for the record. */
+  #reviewOutbound(isGood: boolean): Effect.Effect<Denial | undefined> {
+    const { review } = this.#admitted.services
+    const policies = this.#admitted.call.caller.policies.outbound
+    if (this.#admitted.request.stream === true)
+      return Effect.as(
+        review.sample(policies, () => this.#admitted.tally.keptText()),
+        undefined,
+      )
+    return isGood ? review.judge(policies, () => textOfReply(this.#admitted.tally.blocks())) : Effect.undefined
+  }
+
+  /** What the exchange owes as far as it has come. */
+  #due(
+    { plan, target }: PlannedConversation,
+    broken: BrokenReason | undefined,
+    stop: Stop,
+    estimated?: Estimated,
+  ): Due | undefined {
+    const seen = this.#admitted.tally
+    return dueOf({
+      call: this.#admitted.call,
+      request: this.#admitted.request,
+      plan,
+      target,
+      seen,
+      broken,
+      stop,
+      estimated,
+    })
+  }
+
+  /** What another node needs, should this one die. */
+  leased(conversation: PlannedConversation): Leased {
+    return {
+      registration: this.#admitted.registration,
+      checkpoint: () => ({
+        ref: this.#admitted.call.requestId,
+        settlement: this.#due(conversation, "gateway_lost", "interrupted")?.settlement,
+      }),
+    }
+  }
+
+  /** A warning that comes after the stream has opened, or goes into the header of a whole reply. */
+  #warn(warning: WarnEvent): void {
+    this.#admitted.warnings.push(warning)
+    if (this.#admitted.link.isStreaming) this.#admitted.link.write(this.#admitted.link.events.warn(warning))
+  }
+
+  get #stop(): Stop {
+    return this.#admitted.tally.stop ?? "end"
+  }
+
+  /** Nothing is billed: the hold is given back and the idempotency key is free again. */
+  readonly #abandon = Effect.fnUntraced(
+    function* (this: Landing, error: ServiceError): Effect.fn.Return<void> {
+      yield* this.#admitted.services.settler.release(this.#admitted.call.requestId)
+      yield* this.fail(error)
+    }.bind(this),
+  )
+
+  /** A failure before anything was billed. */
+  fail(error: ServiceError | StoreUnavailable): Effect.Effect<void> {
+    const withdraw =
+      this.#admitted.registration === undefined
+        ? Effect.void
+        : Effect.catch(this.#admitted.services.gate.withdraw(this.#admitted.registration), (cause) =>
+            Effect.logWarning("An idempotency key could not be freed", cause),
+          )
+    return Effect.andThen(
+      withdraw,
+      Effect.sync(() => this.#refuse(toServiceError(error))),
+    )
+  }
+
+  /** A good end: the snapshot is kept before the client hears of it. */
+  readonly #conclude = Effect.fnUntraced(
+    function* (this: Landing, usage: Usage): Effect.fn.Return<void> {
+      const link = this.#admitted.link
+      recordOutcome(this.#admitted.services.context, this.#stop, this.#admitted.request.model)
+      if (this.#admitted.request.stream === true) {
+        yield* this.#complete(undefined)
+        link.write(link.events.usage(usage) + link.events.close({ stop: this.#stop, usage }))
+        return link.queue.end()
+      }
+      const snapshot = completedReply({
+        requestId: this.#admitted.call.requestId,
+        request: this.#admitted.request,
+        blocks: this.#admitted.tally.blocks(),
+        stop: this.#stop,
+        usage,
+        warnings: this.#admitted.warnings,
+      })
+      yield* this.#complete(Buffer.byteLength(snapshot.body) > maxSnapshotBytes ? undefined : snapshot)
+      link.answer({ _tag: "Json", ...snapshot })
+    }.bind(this),
+  )
+
+  /** A good end that the client may not see: what it cost is told, and the same is told again to whoever asks again. */
+  readonly #withhold = Effect.fnUntraced(
+    function* (this: Landing, usage: Usage, denial: Denial): Effect.fn.Return<void> {
+      recordOutcome(this.#admitted.services.context, "content_blocked", this.#admitted.request.model)
+      const snapshot = withheldReply(this.#admitted.call.requestId, contentBlocked(denial), usage)
+      yield* this.#complete(snapshot)
+      this.#admitted.link.answer({ _tag: "Json", ...snapshot })
+    }.bind(this),
+  )
+
+  /** A bad end that is billed: the key is spent, and there is nothing to replay. */
+  readonly #breakOff = Effect.fnUntraced(
+    function* (this: Landing, usage: Usage, error: ServiceError): Effect.fn.Return<void> {
+      yield* this.#complete(undefined)
+      if (this.#admitted.link.isStreaming) this.#admitted.link.write(this.#admitted.link.events.usage(usage))
+      this.#refuse(error)
+    }.bind(this),
+  )
+
+  #complete(snapshot: Snapshot | undefined): Effect.Effect<void> {
+    if (this.#admitted.registration === undefined) return Effect.void
+    return Effect.catch(
+      this.#admitted.services.gate.complete(
+        this.#admitted.registration,
+        this.#admitted.registration.payloadHash,
+        snapshot,
+      ),
+      // The ledger refuses a second flight where this record is missing.
+      (cause) => Effect.logWarning("An idempotency record could not be completed", cause),
+    )
+  }
+
+  #refuse(error: ServiceError): void {
+    recordOutcome(
+      this.#admitted.services.context,
+      error.code,
+      modelLabel(this.#admitted.services, this.#admitted.request.model),
+    )
+    this.#admitted.link.refuse(error, this.#admitted.call.requestId)
+  }
+
+  /** Waits until the client has had the last event; one that takes nothing from now on is cut off. */
+  linger(): Effect.Effect<void> {
+    const { queue, cut, gone, isStreaming } = this.#admitted.link
+    if (!isStreaming) return Effect.void
+    const stalled = Effect.flatMap(Clock.currentTimeMillis, (nowMs) =>
+      silence(() => Math.max(queue.stalledSinceMs, nowMs), this.#admitted.services.config.streamStallMs),
+    )
+    return Effect.raceAllFirst([gone, queue.drained, Effect.andThen(stalled, Effect.sync(cut))])
+  }
+}
+
+/** Handles come from callers: only known ones may become label values. */
+const modelLabel = ({ catalogue }: ActorServices, handle: string): string =>
+  catalogue.current().model(handle) === undefined ? "unknown" : handle
