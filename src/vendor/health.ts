@@ -42,8 +42,8 @@ export interface SharedRests {
   readonly all: Effect.Effect<ReadonlyMap<string, Rest>>
 }
 
-/** Half of the last twenty calls must fail, of five at least. */
-const tripPolicy = CircuitBreaker.rate({ threshold: 0.5, size: 20, minimumCalls: 5 })
+/** Five failures in a row; of a target that fails every other time, failover takes care. */
+const tripPolicy = CircuitBreaker.consecutive(5)
 /** Twice as long each time that the probe fails, from one second to half a minute. */
 const openDuration = Schedule.min([Schedule.exponential("1 second"), Schedule.spaced("30 seconds")])
 /** A vendor may ask for more; then it is asked again. */
