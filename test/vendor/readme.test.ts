@@ -1,0 +1,17 @@
+/** The README's table of vendors names what there is. */
+import { readFileSync } from "node:fs"
+import { describe, expect, it } from "vitest"
+import { DialectName, VendorProfile } from "../../src/protocol/catalogue.ts"
+
+const readme = readFileSync(new URL("../../README.md", import.meta.url), "utf8")
+const rows = [...readme.matchAll(/^\| `([a-z]+)` +\|/gm)].map(([, profile]) => profile)
+
+describe("README", () => {
+  it("has a row for each profile, and no other", () => {
+    expect(rows.sort()).toEqual([...VendorProfile.literals].sort())
+  })
+
+  it.each(DialectName.literals)("names the dialect %s", (dialect) => {
+    expect(readme).toContain(`\`${dialect}\``)
+  })
+})
