@@ -1,4 +1,4 @@
-/** Nodes tell each other through Redis which targets rest: one hash, read once a second, off the path of any reply. */
+/** Nodes tell each other through Redis which targets rest: one hash, read four times a second, off the path of any reply. */
 import { Effect, Layer, Schema } from "effect"
 import { CircuitBreaker } from "effect/persistence"
 import { makeScript, Redis } from "../store/redis.ts"

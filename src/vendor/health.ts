@@ -49,7 +49,7 @@ const openDuration = Schedule.min([Schedule.exponential("1 second"), Schedule.sp
 /** A vendor may ask for more; then it is asked again. */
 const maxRestMs = 3_600_000
 /** How often a node looks at what others told. */
-const lookEvery = "1 second"
+const lookEvery = "250 millis"
 
 const outcomes = {
   healthy: CircuitBreaker.success,

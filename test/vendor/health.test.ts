@@ -79,21 +79,21 @@ describe("two nodes", () => {
       const board = makeBoard()
       const [one, two] = [yield* makeNode(board), yield* makeNode(board)]
       yield* one.rest("asked", 5000)
-      for (let at = 0; at < 6; at++) yield* call(one, "failing", false)
-      yield* TestClock.adjust("1 second")
+      for (let at = 0; at < 5; at++) yield* call(one, "failing", false)
+      yield* TestClock.adjust("250 millis")
       expect(yield* call(two, "asked", true)).toBe("vendor")
+      expect(yield* call(two, "failing", true)).toBe("breaker")
+      yield* TestClock.adjust("750 millis")
+      expect(yield* call(two, "failing", true)).toBe("ok")
       yield* TestClock.adjust("4 seconds")
       expect(yield* call(two, "asked", true)).toBe("ok")
-      for (let at = 0; at < 6; at++) yield* call(one, "later", false)
-      yield* TestClock.adjust("999 millis")
-      expect(yield* call(two, "later", true)).toBe("ok")
     }).pipe(Effect.scoped),
   )
 })
 
 const onRedis = (redisUrl: Redacted.Redacted) =>
   describe("two nodes on Redis", () => {
-    it.live("share what a vendor asked for", () =>
+    it.live("share what a vendor asked for, and what a breaker found", () =>
       Effect.gen(function* () {
         const target = randomUUID()
         const node = Effect.map(
