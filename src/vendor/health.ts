@@ -88,7 +88,7 @@ export const makeTargetHealth = (
       yield* Effect.logWarning("A target rests: its calls fail", { target: transition.key })
       if (shared !== undefined) yield* shared.tell(transition.key, { cause: "breaker", untilMs })
     })
-    yield* Effect.forkScoped(Stream.runForEach(breaker.transitions, opened))
+    yield* Effect.forkScoped(Stream.runForEach(breaker.transitions, opened), { startImmediately: true })
 
     return TargetHealth.of({
       rest: (target, forMs) =>
