@@ -82,14 +82,13 @@ export const layerUpstreamKeys = (
       let known: ReadonlyMap<string, ReadonlyMap<string, UpstreamKey>> = new Map()
       let state = ""
 
-      const rowsOf = bounded(sql<KeyRow>`
-        select org_id, vendor_id, base_url, sealed_key, hint, updated_at from org_upstream_keys`)
+      const allRows = bounded(sql<KeyRow>`select * from org_upstream_keys`)
 
       const refresh = Effect.gen(function* () {
         const [now] = yield* bounded(sql<{ state: string }>`
           select count(*) || ' ' || coalesce(sum(revision), 0) as state from org_upstream_keys`)
         if (now === undefined || now.state === state) return
-        const rows = yield* rowsOf
+        const rows = yield* allRows
         known = open(rows)
         state = now.state
         yield* Effect.forEach(rows, sealAgain, { discard: true })
@@ -159,15 +158,8 @@ export const layerUpstreamKeys = (
           yield* refresh
         }),
         list: (orgId) =>
-          Effect.map(rowsOf, (rows) =>
-            rows
-              .filter(({ org_id }) => org_id === orgId)
-              .map(({ vendor_id: vendor, base_url, hint, updated_at: updatedAt }) => ({
-                vendor,
-                baseUrl: base_url ?? undefined,
-                hint,
-                updatedAt,
-              })),
+          bounded(sql<KeyRow>`select * from org_upstream_keys where org_id = ${orgId} order by vendor_id`).pipe(
+            Effect.map((rows) => rows.map(infoOf)),
           ),
         remove: (orgId, vendorId) =>
           bounded(sql`
@@ -178,6 +170,13 @@ export const layerUpstreamKeys = (
       })
     }),
   )
+
+const infoOf = ({ vendor_id: vendor, base_url, hint, updated_at: updatedAt }: KeyRow): UpstreamKeyInfo => ({
+  vendor,
+  baseUrl: base_url ?? undefined,
+  hint,
+  updatedAt,
+})
 
 /** What a client is told of an address that no call of ours goes to. */
 export const egressBlocked = (reason: EgressReason): ServiceError<"egress_blocked"> =>

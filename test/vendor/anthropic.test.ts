@@ -98,6 +98,21 @@ describe("encode", () => {
     expect(encode({ reasoning: "off", temperature: 0.5 })).toMatchObject({ temperature: 0.5 })
   })
 
+  it.each([
+    ["claude-3-7-sonnet-20250219", { type: "enabled", budget_tokens: 2048 }, undefined],
+    ["claude-opus-4-20250514", { type: "enabled", budget_tokens: 2048 }, undefined],
+    ["claude-sonnet-4-5-20250929", { type: "enabled", budget_tokens: 2048 }, undefined],
+    ["anthropic.claude-opus-4-6-v1", { type: "adaptive" }, { effort: "low" }],
+    ["claude-opus-4-7", { type: "adaptive", display: "summarized" }, { effort: "low" }],
+    ["claude-sonnet-5", { type: "adaptive", display: "summarized" }, { effort: "low" }],
+    ["claude-fable-5-1", { type: "adaptive", display: "summarized" }, { effort: "low" }],
+    ["claude-opus-10", { type: "adaptive", display: "summarized" }, { effort: "low" }],
+  ])("%s is asked to think as %j", (model, thinking, output_config) => {
+    const body = encode({ model, reasoning: "low" })
+    expect(body.thinking).toEqual(thinking)
+    expect(body.output_config).toEqual(output_config)
+  })
+
   describe("cache breakpoints", () => {
     const marks = (request: Partial<VendorRequest>): ReadonlyArray<string> => {
       const { system = [], messages } = encode(request)

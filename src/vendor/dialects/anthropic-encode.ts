@@ -44,12 +44,14 @@ export const encodeMessages = (request: VendorRequest): Result.Result<object, En
     // With thinking on, Anthropic accepts no sampling parameters.
     ...(thinking === undefined && request.temperature !== undefined && { temperature: request.temperature }),
     ...(thinking === undefined && request.topP !== undefined && { top_p: request.topP }),
-    ...(thinking !== undefined && { thinking }),
+    ...thinking,
     ...(request.stream && { stream: true }),
   })
 }
 
-const thinkingBudgets: Readonly<Record<Exclude<ReasoningLevel, "off">, number>> = {
+type Level = Exclude<ReasoningLevel, "off">
+
+const thinkingBudgets: Readonly<Record<Level, number>> = {
   minimal: 1024,
   low: 2048,
   medium: 8192,
@@ -57,10 +59,35 @@ const thinkingBudgets: Readonly<Record<Exclude<ReasoningLevel, "off">, number>> 
   max: 32_768,
 }
 
-/** A budget lies between 1024 and `max_tokens`, exclusive; where there is no room the model answers without thinking. */
-function encodeThinking({ reasoning, maxTokens }: VendorRequest): object | undefined {
-  if (reasoning === undefined || reasoning === "off" || maxTokens <= 1024) return undefined
-  return { type: "enabled", budget_tokens: Math.min(thinkingBudgets[reasoning], maxTokens - 1) }
+const efforts: Readonly<Record<Level, string>> = {
+  minimal: "low",
+  low: "low",
+  medium: "medium",
+  high: "high",
+  max: "max",
+}
+
+/**
+ * Models from 4.6 on decide themselves how much to think, by an effort; those of the family 5 refuse a budget. Older
+ * models have a budget, between 1024 and `max_tokens`, exclusive; where there is no room they answer without thinking.
+ * Source: https://platform.claude.com/docs/en/build-with-claude/adaptive-thinking
+ */
+function encodeThinking({ model, reasoning, maxTokens }: VendorRequest): object | undefined {
+  if (reasoning === undefined || reasoning === "off") return undefined
+  const version = versionOf(model)
+  if (version >= 4.6) {
+    // Later models keep their thinking to themselves unless they are asked.
+    const display = version > 4.6 ? { display: "summarized" } : {}
+    return { thinking: { type: "adaptive", ...display }, output_config: { effort: efforts[reasoning] } }
+  }
+  if (maxTokens <= 1024) return undefined
+  return { thinking: { type: "enabled", budget_tokens: Math.min(thinkingBudgets[reasoning], maxTokens - 1) } }
+}
+
+/** e.g. 4.5 of `claude-sonnet-4-5-20250929`, 3.7 of `claude-3-7-sonnet`; 0 of a name without a number. */
+const versionOf = (model: string): number => {
+  const [, major, minor = "0"] = /claude-(?:[a-z]+-)?(\d{1,2})(?:[-.](\d)(?!\d))?(?!\d)/.exec(model) ?? []
+  return major === undefined ? 0 : Number(`${major}.${minor}`)
 }
 
 function encodeToolChoice(choice: ToolChoice): object {

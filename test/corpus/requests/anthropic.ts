@@ -6,10 +6,11 @@ import type { JsonObject } from "../../../src/vendor/dialects/json.ts"
 import { Beyond, json, list, maybe, mergeTurns, noCache, only, text, unsaid } from "./reading.ts"
 
 const fields = ["model", "messages", "system", "max_tokens", "tools", "tool_choice", "stop_sequences"]
-const said = ["stream", "temperature", "top_p", "thinking", "cache_control"]
+const said = ["stream", "temperature", "top_p", "thinking", "output_config", "cache_control"]
 
 export const readMessages = (body: JsonObject): VendorRequest => {
   only(body, [...fields, ...said])
+  if (body["thinking"] === undefined && body["output_config"] !== undefined) throw new Beyond("output_config")
   const { system } = body
   const systemBlocks = typeof system === "string" ? [{ t: "text", v: system } as const] : list(system).map(readBlock)
   // Anthropic's own way of putting the mark at the tail.
@@ -27,7 +28,7 @@ export const readMessages = (body: JsonObject): VendorRequest => {
     temperature: maybe(body["temperature"], Number),
     topP: maybe(body["top_p"], Number),
     stop: Array.isArray(body["stop_sequences"]) ? body["stop_sequences"].map(text) : [],
-    reasoning: maybe(body["thinking"], readThinking),
+    reasoning: maybe(body["thinking"], (thinking) => readThinking(json(thinking), maybe(body["output_config"], json))),
     // Which blocks are marked is said by the blocks; the tail is marked where nothing forbids it.
     cache: { ...noCache, enabled: JSON.stringify(body).includes("cache_control"), skipWrite: true },
     stream: body["stream"] === true,
@@ -42,11 +43,19 @@ const budgets: Readonly<Record<number, "minimal" | "low" | "medium" | "high" | "
   32768: "max",
 }
 
-const readThinking = (thinking: unknown) => {
-  if (json(thinking)["type"] === "disabled") return undefined
-  if (json(thinking)["type"] !== "enabled") throw new Beyond(`thinking ${json(thinking)["type"]}`)
-  only(json(thinking), ["type", "budget_tokens"])
-  const level = budgets[Number(json(thinking)["budget_tokens"])]
+const efforts = ["low", "medium", "high", "max"] as const
+
+const readThinking = (thinking: JsonObject, output: JsonObject | undefined) => {
+  if (thinking["type"] === "disabled") return undefined
+  if (thinking["type"] === "adaptive") {
+    only(thinking, ["type"], { display: "summarized" })
+    only(output ?? {}, ["effort"])
+    const effort = efforts.find((known) => known === output?.["effort"])
+    if (effort === undefined) throw new Beyond(`effort ${output?.["effort"]}`)
+    return effort
+  }
+  only(thinking, ["type", "budget_tokens"])
+  const level = budgets[Number(thinking["budget_tokens"])]
   if (level === undefined) throw new Beyond("a thinking budget of its own")
   return level
 }
