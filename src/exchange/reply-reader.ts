@@ -85,6 +85,8 @@ export class ReplyReader {
         fault = new VendorRejected(event.fault)
         break
       }
+      // What a vendor says after its terminal event is no part of the reply.
+      if (event.kind === "done") break
     }
     if (text !== "") link.write(text)
     return fault === undefined ? Effect.void : Effect.fail(fault)

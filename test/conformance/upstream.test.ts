@@ -1,6 +1,14 @@
 /** What an exchange says when its vendor fails: one code, no byte of the vendor's, and the right bill. */
 import { describe, expect, it } from "vitest"
-import { answering, hello, openaiChunk, openaiFrame, readEvents, type VendorScript } from "../../src/testing/index.ts"
+import {
+  answering,
+  hello,
+  openaiChunk,
+  openaiFrame,
+  openaiFrames,
+  readEvents,
+  type VendorScript,
+} from "../../src/testing/index.ts"
 import { balanceOf, errorOf, eventually, holdsOf, lastUsage, useGateway } from "./gateway.ts"
 
 const timeouts = { connect: 300, ttfb: 400, idle: 300, total: 1500 }
@@ -229,6 +237,21 @@ describe("timeout tiers over real sockets", () => {
     })
     const silent = await readEvents(await gateway().exchange({ ...hello, stream: true }))
     expect(silent.at(-1)).toMatchObject({ data: { code: "upstream_ttfb_timeout" } })
+  })
+})
+
+describe("after the vendor's terminal event", () => {
+  it("nothing counts: neither content nor usage", async () => {
+    const frames = openaiFrames({ words: ["whole"], inTokens: 10, outTokens: 1 }).join("")
+    const more = openaiFrames({ words: ["more"], inTokens: 9999, outTokens: 9999 }).join("")
+    gateway().vendor.script(async (call) => {
+      call.head()
+      await call.write(frames + more)
+      call.end()
+    })
+    const events = await readEvents(await gateway().exchange({ ...hello, stream: true }))
+    expect(events.filter(({ event }) => event === "t.delta")).toMatchObject([{ data: { v: "whole" } }])
+    expect(events.at(-1)).toMatchObject({ event: "t.close", data: { usage: { inTokens: 10, outTokens: 1 } } })
   })
 })
 

@@ -6,6 +6,7 @@ import { Schema } from "effect"
 import type { DialectName, VendorProfile } from "../../src/protocol/catalogue.ts"
 import type { Dialect } from "../../src/vendor/dialects/dialect.ts"
 import { dialectOf } from "../../src/vendor/dialects/index.ts"
+import { objectAt, parseObject } from "../../src/vendor/dialects/json.ts"
 
 const Recording = Schema.Struct({
   request: Schema.NullOr(Schema.Struct({ path: Schema.String, body: Schema.Unknown })),
@@ -34,6 +35,10 @@ export const recordingsOf = (vendor: string): ReadonlyArray<readonly [name: stri
 }
 
 export const isStream = ({ response }: Recording): boolean => response.contentType?.includes("event-stream") === true
+
+/** Some error replies were recorded without their status. */
+export const isError = ({ response }: Recording): boolean =>
+  response.status >= 400 || objectAt(parseObject(response.body), "error") !== undefined
 
 export interface Corpus {
   readonly folder: string

@@ -1,23 +1,13 @@
 /** Every recording decodes, and its usage is the vendor's own. */
 import { describe, expect, it } from "vitest"
 import type { Dialect, VendorEvent } from "../../src/vendor/dialects/dialect.ts"
-import { objectAt, parseObject } from "../../src/vendor/dialects/json.ts"
 import { decodeText, type Folded, fold } from "../vendor/replay.ts"
-import { corpora, isStream, type Recording, recordingsOf } from "./recordings.ts"
+import { odd } from "./odd.ts"
+import { corpora, isError, isStream, type Recording, recordingsOf } from "./recordings.ts"
 import { stated, totalsOf } from "./stated.ts"
 
 const decode = (dialect: Dialect, recording: Recording): ReadonlyArray<VendorEvent> =>
   isStream(recording) ? decodeText(dialect, recording.response.body) : dialect.decodeBody(recording.response.body)
-
-/** Recordings that are no good replies, by the vendor or by the recorder: what comes of them instead. */
-const odd: Readonly<Record<string, Partial<Folded>>> = {
-  // The vendor refused in the middle of a stream.
-  "vercel-ai__openai-error.1.stream.json": { faults: ["insufficient_quota", "insufficient_quota"] },
-  "pydantic-ai__test_groq.test_tool_use_failed_error_streaming_with_text.0.json": { faults: ["tool_use_failed"] },
-  "pydantic-ai__test_openrouter.test_openrouter_stream_error.0.json": { faults: ["unknown"] },
-  // Two frames lack their closing brace.
-  "vercel-ai__parallel-tool-call-wrapper.1.stream.json": { faults: ["malformed_reply", "malformed_reply"] },
-}
 
 const coverage = (name: string, replies: ReadonlyArray<Folded>): string => {
   const count = (keys: ReadonlyArray<string>) => {
@@ -32,10 +22,6 @@ const coverage = (name: string, replies: ReadonlyArray<Folded>): string => {
     `  dimensions: ${count(replies.flatMap(({ usage }) => Object.keys(usage?.dims ?? {})))}`,
   ].join("\n")
 }
-
-// Some error replies were recorded without their status.
-const isError = ({ response }: Recording) =>
-  response.status >= 400 || objectAt(parseObject(response.body), "error") !== undefined
 
 describe.each(corpora)("recordings of $folder", ({ folder, name, dialect }) => {
   const recordings = recordingsOf(folder)

@@ -1,0 +1,11 @@
+/** Recordings that are no good replies, by the vendor or by the recorder: what comes of them instead. */
+import type { Folded } from "../vendor/replay.ts"
+
+export const odd: Readonly<Record<string, Partial<Folded>>> = {
+  // The vendor refused in the middle of a stream.
+  "vercel-ai__openai-error.1.stream.json": { faults: ["insufficient_quota", "insufficient_quota"] },
+  "pydantic-ai__test_groq.test_tool_use_failed_error_streaming_with_text.0.json": { faults: ["tool_use_failed"] },
+  "pydantic-ai__test_openrouter.test_openrouter_stream_error.0.json": { faults: ["unknown"] },
+  // Two frames lack their closing brace.
+  "vercel-ai__parallel-tool-call-wrapper.1.stream.json": { faults: ["malformed_reply", "malformed_reply"] },
+}
