@@ -1,47 +1,134 @@
 /**
  * The one Lua call that admits a request. Keys of one owner share the hash tag `{owner}`, so that it runs on a cluster.
+ * Everything is judged first and written last: what is refused has counted nothing.
  *
- * KEYS: the nonce (if any), one a rate window, the idempotency record (if any).
- * ARGV: 1 has a nonce, 2 the nonce's window, 3 how many rate windows, then limit and length of each,
- *       then has a registration, its payload hash, its lease, its claim. Times in milliseconds.
- * Gives {"admitted"} | {"nonce"} | {"rate", which, ms left} | {"conflict"} | {"in_progress"} | {"replay", snapshot}
- *       | {"not_replayable"}.
+ * KEYS: the nonce (if any), one a rate window, one a daily count, the idempotency record (if any), then, where a session
+ *       is claimed: its record, the owner's active sessions, the day's peaks.
+ * ARGV: one JSON object: {nonceMs?, rates: [[limit, ms]], counts: [limit], register?: {hash, leaseMs, claim},
+ *       session?: {id, caller, windowMs, cap, enforces, register, lastSeenMs?, keepMs, hour, peaksMs}}.
+ * Gives {"admitted", entry?, would reject?} | {"nonce"} | {"rate", which, ms left} | {"count", which, used} | {"conflict"}
+ *       | {"in_progress"} | {"replay", snapshot} | {"not_replayable"} | {"full"} | {"archived"} | {"foreign"} | {"unknown"}.
  */
 export const admitScript = `
-local key, arg = 1, 4
-local rates = tonumber(ARGV[3])
+local ask = cjson.decode(ARGV[1])
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local key = 1
+local function nextKey() key = key + 1 return KEYS[key - 1] end
+
 local nonce
-if ARGV[1] == '1' then
-  nonce = KEYS[1]
-  key = 2
+if ask.nonceMs then
+  nonce = nextKey()
   if redis.call('EXISTS', nonce) == 1 then return {'nonce'} end
 end
-for i = 0, rates - 1 do
-  local count = tonumber(redis.call('GET', KEYS[key + i]) or '0')
-  if count >= tonumber(ARGV[arg + 2 * i]) then
-    return {'rate', i, redis.call('PTTL', KEYS[key + i])}
+local rates = {}
+for i, rate in ipairs(ask.rates) do
+  rates[i] = nextKey()
+  if tonumber(redis.call('GET', rates[i]) or '0') >= rate[1] then
+    return {'rate', i - 1, redis.call('PTTL', rates[i])}
   end
 end
-if nonce then redis.call('SET', nonce, '1', 'PX', ARGV[2]) end
-for i = 0, rates - 1 do
-  if redis.call('INCR', KEYS[key + i]) == 1 then
-    redis.call('PEXPIRE', KEYS[key + i], ARGV[arg + 2 * i + 1])
+local counts = {}
+for i, limit in ipairs(ask.counts) do
+  counts[i] = nextKey()
+  local used = tonumber(redis.call('GET', counts[i]) or '0')
+  if used >= limit then return {'count', i - 1, used} end
+end
+
+local record, known
+if ask.register then
+  record = nextKey()
+  known = redis.call('HMGET', record, 'hash', 'state', 'snapshot')
+end
+local claims = not known or not known[1]
+
+local session, active, peaks, entry, wouldReject
+if ask.session then session, active, peaks = nextKey(), nextKey(), nextKey() end
+if session and claims then
+  local s = ask.session
+  local seen = redis.call('HMGET', session, 'caller', 'state')
+  local since = tonumber(redis.call('ZSCORE', active, s.id))
+  if seen[1] then
+    if seen[1] ~= s.caller then return {'foreign'} end
+    if seen[2] == 'archived' then return {'archived'} end
+  elseif s.lastSeenMs then
+    since = s.lastSeenMs
+  elseif not s.register then
+    return {'unknown'}
+  end
+  if since and since > now - s.windowMs then
+    entry = 'renewed'
+  else
+    entry = (seen[1] or s.lastSeenMs) and 'reentered' or 'registered'
+    if s.cap and redis.call('ZCOUNT', active, '(' .. (now - s.windowMs), '+inf') >= s.cap then
+      if s.enforces then return {'full'} end
+      wouldReject = 1
+    end
   end
 end
-arg = arg + 2 * rates
-if ARGV[arg] ~= '1' then return {'admitted'} end
-local record = KEYS[key + rates]
-local known = redis.call('HMGET', record, 'hash', 'state', 'snapshot')
-if not known[1] then
-  redis.call('HSET', record, 'hash', ARGV[arg + 1], 'state', 'in_progress', 'claim', ARGV[arg + 3])
-  redis.call('PEXPIRE', record, ARGV[arg + 2])
-  return {'admitted'}
+
+if nonce then redis.call('SET', nonce, '1', 'PX', ask.nonceMs) end
+for i, rate in ipairs(ask.rates) do
+  if redis.call('INCR', rates[i]) == 1 then redis.call('PEXPIRE', rates[i], rate[2]) end
 end
-if known[1] ~= ARGV[arg + 1] then return {'conflict'} end
-if known[2] == 'in_progress' then return {'in_progress'} end
-if known[3] then return {'replay', known[3]} end
-return {'not_replayable'}
+for i in ipairs(ask.counts) do
+  if redis.call('INCR', counts[i]) == 1 then redis.call('PEXPIRE', counts[i], 172800000) end
+end
+if known and known[1] then
+  if known[1] ~= ask.register.hash then return {'conflict'} end
+  if known[2] == 'in_progress' then return {'in_progress'} end
+  if known[3] then return {'replay', known[3]} end
+  return {'not_replayable'}
+end
+if record then
+  redis.call('HSET', record, 'hash', ask.register.hash, 'state', 'in_progress', 'claim', ask.register.claim)
+  redis.call('PEXPIRE', record, ask.register.leaseMs)
+end
+if not session then return {'admitted'} end
+
+local s = ask.session
+redis.call('HSET', session, 'caller', s.caller, 'state', 'active')
+redis.call('PEXPIRE', session, s.keepMs)
+redis.call('ZREMRANGEBYSCORE', active, '-inf', now - s.windowMs)
+redis.call('ZADD', active, now, s.id)
+redis.call('PEXPIRE', active, s.windowMs)
+local size = redis.call('ZCARD', active)
+if size > tonumber(redis.call('HGET', peaks, s.hour) or '0') then
+  redis.call('HSET', peaks, s.hour, size)
+  redis.call('PEXPIRE', peaks, s.peaksMs)
+end
+return {'admitted', entry, wouldReject or 0}
 `
+
+/** Gives daily counts back. KEYS: one a count. */
+export const giveBackScript = `
+for _, count in ipairs(KEYS) do
+  if tonumber(redis.call('GET', count) or '0') > 0 then redis.call('DECR', count) end
+end
+return 1
+`
+
+/** Ends a session. KEYS: its record, the owner's active sessions. ARGV: id, caller, "archive" or "forget", ms to keep. */
+export const endSessionScript = `
+redis.call('ZREM', KEYS[2], ARGV[1])
+if ARGV[3] == 'forget' then
+  redis.call('DEL', KEYS[1])
+else
+  redis.call('HSET', KEYS[1], 'caller', ARGV[2], 'state', 'archived')
+  redis.call('PEXPIRE', KEYS[1], ARGV[4])
+end
+return 1
+`
+
+/** How many are active. KEYS: the owner's active sessions. ARGV: the window. */
+export const activeSessionsScript = `
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+return redis.call('ZCOUNT', KEYS[1], '(' .. (now - ARGV[1]), '+inf')
+`
+
+/** The peaks of a day, as hours and counts in turn. */
+export const peaksScript = "return redis.call('HGETALL', KEYS[1])"
 
 /** Marks a record completed, with its snapshot where there is one. ARGV: hash, time to live, has a snapshot, snapshot. */
 export const completeScript = `

@@ -4,6 +4,7 @@ import {
   type Admission,
   type AdmissionError,
   type AdmitRequest,
+  type DailyCount,
   Gate,
   type GateOptions,
   nonceReplayed,
@@ -15,7 +16,10 @@ import {
   rateLimited,
   type Snapshot,
   sealSnapshot,
+  searchQuotaExceeded,
 } from "./gate.ts"
+import { MemorySessions } from "./sessions-memory.ts"
+import { addDays, dayOf } from "./utc8.ts"
 
 /** Snapshots beyond this are given up, oldest first; their keys stay spent. */
 const maxSnapshotBytes = 64 * 1024 * 1024
@@ -50,6 +54,10 @@ export const layerMemory = (options: GateOptions): Layer.Layer<Gate> =>
           Effect.sync(() => gate.complete(registration, payloadHash, snapshot)),
         withdraw: (registration) => Effect.sync(() => gate.withdraw(registration)),
         renew: (registrations, leaseMs) => Effect.sync(() => gate.renew(registrations, leaseMs)),
+        giveBack: (owner, counts) => Effect.sync(() => gate.giveBack(owner, counts)),
+        endSession: (owner, id, caller, how) => Effect.sync(() => gate.sessions.end(owner, id, caller, how)),
+        activeSessions: (owner, windowMs) => Effect.sync(() => gate.sessions.active(owner, windowMs)),
+        peaks: (owner, day) => Effect.sync(() => gate.sessions.peaks(owner, day)),
         ping: Effect.void,
       })
     }),
@@ -61,11 +69,14 @@ class MemoryGate {
   readonly #nonces = new Map<string, number>()
   readonly #windows = new Map<string, Window>()
   readonly #records = new Map<string, IdempotencyRecord>()
+  readonly #counts = new Map<string, number>()
+  readonly sessions: MemorySessions
   #snapshotBytes = 0
 
   constructor(options: GateOptions, clock: Clock.Clock) {
     this.#options = options
     this.#clock = clock
+    this.sessions = new MemorySessions(clock)
   }
 
   admit(request: AdmitRequest): Effect.Effect<Admission, AdmissionError> {
@@ -78,9 +89,38 @@ class MemoryGate {
         return Effect.fail(rateLimited(scope, window.endsAt - now))
       }
     }
+    for (const count of request.counts ?? []) {
+      const used = this.#counts.get(countKey(request.owner, count)) ?? 0
+      if (used >= count.limit) return Effect.fail(searchQuotaExceeded(count.limit, used))
+    }
+    const claims = this.#recordOf(request, now) === undefined
+    const judged =
+      request.session === undefined || !claims ? undefined : this.sessions.judge(request.owner, request.session)
+    if (judged !== undefined && judged._tag !== "Admitted")
+      return judged._tag === "Unknown" ? tellUnknown : Effect.fail(judged.error)
     if (request.nonce !== undefined) this.#nonces.set(nonceKey, now + nonceWindowMs)
     for (const { bucket, windowMs } of request.rates) this.#count(`${request.owner} ${bucket}`, now, windowMs)
-    return this.#register(request, now)
+    for (const count of request.counts ?? []) {
+      const key = countKey(request.owner, count)
+      this.#counts.set(key, (this.#counts.get(key) ?? 0) + 1)
+    }
+    const registered = this.#register(request, now)
+    if (judged === undefined || request.session === undefined) return registered
+    this.sessions.enter(request.owner, request.session)
+    return Effect.succeed(judged)
+  }
+
+  giveBack(owner: string, counts: ReadonlyArray<DailyCount>): void {
+    for (const count of counts) {
+      const key = countKey(owner, count)
+      this.#counts.set(key, Math.max(0, (this.#counts.get(key) ?? 0) - 1))
+    }
+  }
+
+  #recordOf({ owner, keyId, register }: AdmitRequest, now: number): IdempotencyRecord | undefined {
+    if (register === undefined) return undefined
+    const record = this.#records.get(recordKey({ owner, keyId, ...register }))
+    return record === undefined || record.expiresAt <= now ? undefined : record
   }
 
   complete(registration: Registration, payloadHash: string, snapshot: Snapshot | undefined): void {
@@ -119,6 +159,9 @@ class MemoryGate {
     for (const [key, expiresAt] of this.#nonces) if (expiresAt <= now) this.#nonces.delete(key)
     for (const [key, { endsAt }] of this.#windows) if (endsAt <= now) this.#windows.delete(key)
     for (const [key, { expiresAt }] of this.#records) if (expiresAt <= now) this.#forget(key)
+    const yesterday = addDays(dayOf(now), -1)
+    for (const key of this.#counts.keys()) if (key < yesterday) this.#counts.delete(key)
+    this.sessions.sweep()
   }
 
   #count(key: string, now: number, windowMs: number): void {
@@ -130,10 +173,9 @@ class MemoryGate {
   #register(request: AdmitRequest, now: number): Effect.Effect<Admission, AdmissionError> {
     const { register } = request
     if (register === undefined) return admitted
-    const key = recordKey({ owner: request.owner, keyId: request.keyId, ...register })
-    const record = this.#records.get(key)
-    if (record === undefined || record.expiresAt <= now) {
-      this.#records.set(key, {
+    const record = this.#recordOf(request, now)
+    if (record === undefined) {
+      this.#records.set(recordKey({ owner: request.owner, keyId: request.keyId, ...register }), {
         payloadHash: register.payloadHash,
         claim: register.claim,
         state: "in_progress",
@@ -167,5 +209,9 @@ class MemoryGate {
 }
 
 const admitted: Effect.Effect<Admission> = Effect.succeed({ _tag: "Admitted" })
+
+const tellUnknown: Effect.Effect<Admission> = Effect.succeed({ _tag: "UnknownSession" })
+
+const countKey = (owner: string, { bucket, day }: DailyCount): string => `${day} ${owner} ${bucket}`
 
 const recordKey = ({ owner, keyId, requestId }: Omit<Registration, "claim">): string => `${owner} ${keyId} ${requestId}`

@@ -1,14 +1,27 @@
 /** The gate of many nodes: state in Redis, one Lua call to admit, one to complete. */
-import { Effect, Layer, Schedule } from "effect"
+import { Clock, Effect, Layer, Schedule } from "effect"
 import { makeScript, Redis } from "../store/redis.ts"
 import { StoreUnavailable } from "../store/unavailable.ts"
-import { admitScript, completeScript, renewScript, withdrawScript } from "./admit-script.ts"
+import {
+  activeSessionsScript,
+  admitScript,
+  completeScript,
+  endSessionScript,
+  giveBackScript,
+  peaksScript,
+  renewScript,
+  withdrawScript,
+} from "./admit-script.ts"
 import {
   type Admission,
   type AdmissionError,
   type AdmitRequest,
+  admittedSession,
+  concurrencyExceeded,
+  type DailyCount,
   Gate,
   type GateOptions,
+  isEntry,
   nonceReplayed,
   nonceWindowMs,
   notReplayable,
@@ -16,13 +29,27 @@ import {
   payloadConflict,
   type Registration,
   rateLimited,
+  readPeaks,
   sealSnapshot,
+  searchQuotaExceeded,
+  sessionArchived,
+  unknownSession,
 } from "./gate.ts"
+import { dayOf, hourOf } from "./utc8.ts"
 
 const admit = makeScript(admitScript)
 const complete = makeScript(completeScript)
 const renew = makeScript(renewScript)
 const withdraw = makeScript(withdrawScript)
+const giveBackCounts = makeScript(giveBackScript)
+const endSession = makeScript(endSessionScript)
+const activeSessions = makeScript(activeSessionsScript)
+const peaks = makeScript(peaksScript)
+
+/** What the gate forgets of a session, the durable store tells it again. */
+const sessionKeepMs = 86_400_000
+/** A day's peaks are folded on the day after it. */
+const peaksKeepMs = 3 * 86_400_000
 
 const recordKey = ({ owner, keyId, requestId }: Omit<Registration, "claim">) =>
   `weir:{${owner}}:idem:${keyId}:${requestId}`
@@ -36,7 +63,9 @@ export const layerRedisGate = (options: GateOptions): Layer.Layer<Gate, never, R
         Effect.asVoid(redis.run(withdraw, [recordKey(registration)], [registration.claim]))
       return Gate.of({
         admit: (request) =>
-          redis.run(admit, keysOf(request), argsOf(request)).pipe(
+          Effect.flatMap(Clock.currentTimeMillis, (nowMs) =>
+            redis.run(admit, keysOf(request, nowMs), [askOf(request, nowMs)]),
+          ).pipe(
             // The answer is lost, the claim perhaps not: it must not keep the key from whoever asks again.
             Effect.tapError(() => {
               const claimed = registrationOf(request)
@@ -69,6 +98,21 @@ export const layerRedisGate = (options: GateOptions): Layer.Layer<Gate, never, R
               discard: true,
             },
           ),
+        giveBack: (owner, counts) =>
+          Effect.asVoid(
+            redis.run(
+              giveBackCounts,
+              counts.map((count) => countKey(owner, count)),
+              [],
+            ),
+          ),
+        endSession: (owner, id, caller, how) =>
+          Effect.asVoid(
+            redis.run(endSession, [sessionKey(owner, id), activeKey(owner)], [id, caller, how, sessionKeepMs]),
+          ),
+        activeSessions: (owner, windowMs) =>
+          Effect.map(redis.run(activeSessions, [activeKey(owner)], [windowMs]), Number),
+        peaks: (owner, day) => Effect.map(redis.run(peaks, [peaksKey(owner, day)], []), readPeaks),
         ping: redis.ping,
       })
     }),
@@ -80,19 +124,45 @@ const giveBack = Schedule.exponential("200 millis").pipe(Schedule.upTo({ times: 
 const registrationOf = ({ owner, keyId, register }: AdmitRequest): Registration | undefined =>
   register && { owner, keyId, requestId: register.requestId, claim: register.claim }
 
-const keysOf = ({ owner, keyId, nonce, rates, register }: AdmitRequest): ReadonlyArray<string> => [
-  ...(nonce === undefined ? [] : [`weir:{${owner}}:nonce:${keyId}:${nonce}`]),
-  ...rates.map(({ bucket }) => `weir:{${owner}}:rate:${bucket}`),
-  ...(register === undefined ? [] : [recordKey({ owner, keyId, ...register })]),
-]
+const sessionKey = (owner: string, id: string) => `weir:{${owner}}:session:${id}`
+const activeKey = (owner: string) => `weir:{${owner}}:active`
+const peaksKey = (owner: string, day: string) => `weir:{${owner}}:peaks:${day}`
+const countKey = (owner: string, { bucket, day }: DailyCount) => `weir:{${owner}}:count:${bucket}:${day}`
 
-const argsOf = ({ nonce, rates, register }: AdmitRequest): ReadonlyArray<string | number> => [
-  nonce === undefined ? 0 : 1,
-  nonceWindowMs,
-  rates.length,
-  ...rates.flatMap(({ limit, windowMs }) => [limit, windowMs]),
-  ...(register === undefined ? [0] : [1, register.payloadHash, register.leaseMs, register.claim]),
-]
+const keysOf = (request: AdmitRequest, nowMs: number): ReadonlyArray<string> => {
+  const { owner, keyId, nonce, rates, counts = [], register, session } = request
+  return [
+    ...(nonce === undefined ? [] : [`weir:{${owner}}:nonce:${keyId}:${nonce}`]),
+    ...rates.map(({ bucket }) => `weir:{${owner}}:rate:${bucket}`),
+    ...counts.map((count) => countKey(owner, count)),
+    ...(register === undefined ? [] : [recordKey({ owner, keyId, ...register })]),
+    ...(session === undefined ? [] : [sessionKey(owner, session.id), activeKey(owner), peaksKey(owner, dayOf(nowMs))]),
+  ]
+}
+
+const askOf = ({ nonce, rates, counts = [], register, session }: AdmitRequest, nowMs: number): string =>
+  JSON.stringify({
+    ...(nonce !== undefined && { nonceMs: nonceWindowMs }),
+    rates: rates.map(({ limit, windowMs }) => [limit, windowMs]),
+    counts: counts.map(({ limit }) => limit),
+    ...(register !== undefined && {
+      register: { hash: register.payloadHash, leaseMs: register.leaseMs, claim: register.claim },
+    }),
+    ...(session !== undefined && {
+      session: {
+        id: session.id,
+        caller: session.caller,
+        windowMs: session.windowMs,
+        cap: session.cap,
+        enforces: session.enforces,
+        register: session.ifUnknown === "register",
+        lastSeenMs: session.lastSeenMs,
+        keepMs: sessionKeepMs,
+        hour: String(hourOf(nowMs)),
+        peaksMs: peaksKeepMs,
+      },
+    }),
+  })
 
 function readAdmission(
   options: GateOptions,
@@ -102,7 +172,17 @@ function readAdmission(
   const [outcome, first, second]: ReadonlyArray<unknown> = Array.isArray(reply) ? reply : []
   switch (outcome) {
     case "admitted":
-      return Effect.succeed({ _tag: "Admitted" })
+      return Effect.succeed(isEntry(first) ? admittedSession(first, Number(second) === 1) : { _tag: "Admitted" })
+    case "count":
+      return Effect.fail(searchQuotaExceeded(request.counts?.[Number(first)]?.limit ?? 0, Number(second)))
+    case "full":
+      return Effect.fail(concurrencyExceeded())
+    case "archived":
+      return Effect.fail(sessionArchived(request.session?.id ?? ""))
+    case "foreign":
+      return Effect.fail(unknownSession())
+    case "unknown":
+      return Effect.succeed({ _tag: "UnknownSession" })
     case "nonce":
       return Effect.fail(nonceReplayed())
     case "rate":

@@ -7,6 +7,7 @@
  */
 import { Array as Arr, Clock, Context, type Duration, Effect, Layer, Schedule } from "effect"
 import { SqlClient, SqlError } from "effect/sql"
+import { nextDayMs } from "../admission/utc8.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 import type { EstimatedReason } from "../protocol/usage.ts"
 import { withDeadline } from "../store/database.ts"
@@ -197,12 +198,8 @@ export const layerLedger = (options: LedgerOptions): Layer.Layer<Ledger, never, 
     }),
   )
 
-/** Days change at midnight UTC+8. */
-const dayMs = 86_400_000
-const dayOffsetMs = 8 * 3_600_000
-
 export const quotaExceeded = (limit: number, used: number, nowMs: number): ServiceError<"quota_exceeded"> => {
-  const resetAtMs = (Math.floor((nowMs + dayOffsetMs) / dayMs) + 1) * dayMs - dayOffsetMs
+  const resetAtMs = nextDayMs(nowMs)
   return serviceError("quota_exceeded", "The daily token quota is used up", {
     detail: { limit, used, resetAt: new Date(resetAtMs).toISOString() },
     retryAfterMs: resetAtMs - nowMs,

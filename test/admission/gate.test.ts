@@ -3,9 +3,10 @@ import { randomUUID } from "node:crypto"
 import { describe, expect, it, layer } from "@effect/vitest"
 import { Effect, type Layer, Layer as Layers, Result } from "effect"
 import { TestClock } from "effect/testing"
-import { type AdmitRequest, Gate, type Snapshot } from "../../src/admission/gate.ts"
+import { type AdmitRequest, Gate, type SessionClaim, type Snapshot } from "../../src/admission/gate.ts"
 import { layerMemory } from "../../src/admission/gate-memory.ts"
 import { layerRedisGate } from "../../src/admission/gate-redis.ts"
+import { dayOf } from "../../src/admission/utc8.ts"
 import { layerRedis } from "../../src/store/redis.ts"
 import { makeSealer } from "../../src/store/seal.ts"
 import { testRedisUrl } from "../../src/testing/stores.ts"
@@ -46,6 +47,111 @@ const contract = (name: string, gate: Layer.Layer<Gate, unknown>) =>
         expect(refused.retryAfterMs).toBeLessThanOrEqual(400)
         yield* Effect.sleep(450)
         expect(yield* outcome(request)).toEqual({ admitted: "Admitted" })
+      }),
+    )
+
+    describe("sessions", () => {
+      const claimOf = (id: string, more: Partial<SessionClaim> = {}): SessionClaim => ({
+        id,
+        caller: "key",
+        windowMs: 400,
+        cap: 2,
+        enforces: true,
+        ifUnknown: "register",
+        ...more,
+      })
+      const enter = (caller: AdmitRequest, id: string, more: Partial<SessionClaim> = {}) =>
+        Effect.flatMap(Gate, (gate) => gate.admit({ ...caller, session: claimOf(id, more) })).pipe(
+          Effect.map((admission) =>
+            admission._tag === "Admitted" ? { ...admission.session } : { told: admission._tag },
+          ),
+          Effect.catch((error) =>
+            Effect.succeed(error._tag === "ServiceError" ? { refused: error.code } : { broken: error.store }),
+          ),
+        )
+      const registered = { entry: "registered", wouldReject: false }
+
+      it.effect("are registered up to the cap, renewed inside the window, and judged anew outside of it", () =>
+        Effect.gen(function* () {
+          const caller = newCaller()
+          expect(yield* enter(caller, "a")).toEqual(registered)
+          expect(yield* enter(caller, "b")).toEqual(registered)
+          expect(yield* enter(caller, "c")).toEqual({ refused: "plan_concurrency_exceeded" })
+          expect(yield* enter(caller, "a")).toEqual({ entry: "renewed", wouldReject: false })
+          yield* Effect.sleep(450)
+          expect(yield* enter(caller, "c")).toEqual(registered)
+          expect(yield* enter(caller, "b")).toEqual({ entry: "reentered", wouldReject: false })
+          expect(yield* enter(caller, "a")).toEqual({ refused: "plan_concurrency_exceeded" })
+        }),
+      )
+
+      it.effect("a full plan that does not enforce only tells", () =>
+        Effect.gen(function* () {
+          const caller = newCaller()
+          for (const id of ["a", "b"]) yield* enter(caller, id)
+          expect(yield* enter(caller, "c", { enforces: false })).toEqual({ entry: "registered", wouldReject: true })
+        }),
+      )
+
+      it.effect("belong to their caller, end for ever, and are asked for where the gate forgot them", () =>
+        Effect.gen(function* () {
+          const caller = newCaller()
+          const gate = yield* Gate
+          yield* enter(caller, "a")
+          expect(yield* enter(caller, "a", { caller: "other" })).toEqual({ refused: "not_found" })
+          yield* gate.endSession(caller.owner, "a", "key", "archive")
+          expect(yield* enter(caller, "a")).toEqual({ refused: "session_archived" })
+          expect(yield* gate.activeSessions(caller.owner, 400)).toBe(0)
+          expect(yield* enter(caller, "b", { ifUnknown: "tell" })).toEqual({ told: "UnknownSession" })
+          const nowMs = Date.now()
+          expect(yield* enter(caller, "b", { lastSeenMs: nowMs - 10 })).toEqual({
+            entry: "renewed",
+            wouldReject: false,
+          })
+          expect(yield* enter(caller, "c", { lastSeenMs: nowMs - 10_000 })).toMatchObject({ entry: "reentered" })
+          yield* gate.endSession(caller.owner, "c", "key", "forget")
+          expect(yield* enter(caller, "c", { ifUnknown: "tell" })).toEqual({ told: "UnknownSession" })
+        }),
+      )
+
+      it.effect("500 at once are exactly as many as the plan has room for; the peak is told by its hour", () =>
+        Effect.gen(function* () {
+          const caller = newCaller()
+          const gate = yield* Gate
+          const outcomes = yield* Effect.forEach(
+            Array.from({ length: 500 }, (_, at) => `s${at}`),
+            (id) => enter(caller, id, { cap: 20, windowMs: 60_000 }),
+            { concurrency: "unbounded" },
+          )
+          expect(outcomes.filter((outcome) => "entry" in outcome).length).toBe(20)
+          expect(yield* gate.activeSessions(caller.owner, 60_000)).toBe(20)
+          const peaks = yield* gate.peaks(caller.owner, dayOf(Date.now()))
+          expect(peaks.filter((peak) => peak !== undefined)).toEqual([20])
+        }),
+      )
+
+      it.effect("what is refused has counted nothing", () =>
+        Effect.gen(function* () {
+          const caller = { ...newCaller(), rates: [windowOf(1, 60_000)] }
+          yield* enter({ ...caller, rates: [] }, "a", { caller: "other" })
+          expect(yield* enter(caller, "a")).toEqual({ refused: "not_found" })
+          expect(yield* enter(caller, "b")).toEqual(registered)
+        }),
+      )
+    })
+
+    it.effect("a count of the day refuses at its limit with what was used, and can be given back", () =>
+      Effect.gen(function* () {
+        const gate = yield* Gate
+        const counts = [{ bucket: "websearch", limit: 2, day: dayOf(Date.now()) }]
+        const caller = { ...newCaller(), counts }
+        for (let at = 0; at < 2; at++) expect(yield* outcome(caller)).toEqual({ admitted: "Admitted" })
+        expect(yield* outcome(caller)).toMatchObject({
+          refused: "websearch_quota_exceeded",
+          detail: { limit: 2, used: 2 },
+        })
+        yield* gate.giveBack(caller.owner, counts)
+        expect(yield* outcome(caller)).toEqual({ admitted: "Admitted" })
       }),
     )
 
