@@ -12,6 +12,7 @@ const Sha256Hex = Schema.String.check(Schema.isPattern(/^[0-9a-f]{64}$/))
 const Port = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 65_535 }))
 /** Two at least: a spent key must be refused for longer than its answer is kept. */
 const Days = Schema.Int.check(Schema.isBetween({ minimum: 2, maximum: 36_500 }))
+const Seconds = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 86_400 }))
 const Share = Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1 }))
 const GateModes = Schema.Literals(["off", "shadow", "enforce"])
 const Flag = Schema.Literals(["0", "1"])
@@ -70,6 +71,9 @@ const variables = {
   masterKey: secret("SVC_MASTER_KEY"),
   /** The master key before, while it is being replaced: what it sealed opens, and upstream keys are sealed again. */
   masterKeyPrevious: secret("SVC_MASTER_KEY_PREVIOUS"),
+  /** Keys of end-user tokens, as `id:secret` separated by commas: the first signs, all verify. Made of the master key when
+   * absent; without one either, of the process's own. */
+  tokenKeys: secret("SVC_TOKEN_KEYS"),
   /** Networks (CIDR, separated by commas) that organisations' own upstream addresses may lie in though not public. */
   egressAllow: networks("SVC_EGRESS_ALLOW"),
   /** Redis, or a cluster as URLs separated by commas; an in-process gate when absent. */
@@ -77,8 +81,14 @@ const variables = {
   redisDeadlineMs: millis("SVC_REDIS_DEADLINE_MS", 1000),
   /** Hex SHA-256 of the admin key; without it there is no admin API (development mints a key). */
   adminKeySha256: Config.schema(Sha256Hex, "SVC_ADMIN_KEY_SHA256").pipe(Config.option, toUndefined),
-  /** What the gate does when its store does not answer: `enforce` refuses, `shadow` and `off` let pass. */
+  /** What the gate does with a full plan, and when its store does not answer: `enforce` refuses, `shadow` only counts,
+   * `off` does not look. */
   gateMode: Config.schema(GateModes, "SVC_PLAN_GATE_MODE").pipe(Config.withDefault("enforce" as const)),
+  /** How long a session counts as active after it was last seen. */
+  sessionWindowS: Config.schema(
+    Schema.FiniteFromString.pipe(Schema.decodeTo(Seconds)),
+    "SVC_PLAN_SESSION_WINDOW_S",
+  ).pipe(Config.withDefault(300)),
   /** `1`: every runtime request must be signed. */
   requireSignature: Config.schema(Flag, "SVC_API_TWP_REQUIRE_SIGNATURE").pipe(
     Config.withDefault("0"),

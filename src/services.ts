@@ -13,7 +13,11 @@ import { Exchanges } from "./exchange/exchange.ts"
 import { Tokenizer } from "./exchange/tokenizer.ts"
 import { VendorTrial } from "./exchange/trial.ts"
 import { Draining } from "./http/draining.ts"
+import { layerAccessTokens } from "./identity/access-tokens.ts"
+import { layerAppConfigs } from "./identity/app-configs.ts"
 import { layerAppKeys } from "./identity/app-keys.ts"
+import { Callers } from "./identity/callers.ts"
+import { EndUserTokens } from "./identity/end-user-tokens.ts"
 import { layerBooks } from "./money/books.ts"
 import { layerLedger } from "./money/ledger.ts"
 import { layerRetention } from "./money/retention.ts"
@@ -21,6 +25,7 @@ import { layerSettler } from "./money/settler.ts"
 import { Egress } from "./net/egress.ts"
 import { ModerationEngine } from "./review/moderation.ts"
 import { Review } from "./review/review.ts"
+import { layerSessions } from "./session/sessions.ts"
 import { layerDatabase } from "./store/database.ts"
 import { layerRedis } from "./store/redis.ts"
 import { makeSealer, type Sealer } from "./store/seal.ts"
@@ -103,11 +108,40 @@ const appKeys = Layer.unwrap(
 
 const review = Review.layer.pipe(Layer.provide(ModerationEngine.layer))
 
+const appConfigs = Layer.unwrap(
+  Effect.map(WeirConfig, ({ databaseDeadlineMs }) =>
+    layerAppConfigs({ deadline: Duration.millis(databaseDeadlineMs), refreshEvery: "2 seconds" }),
+  ),
+)
+
+const accessTokens = Layer.unwrap(
+  Effect.map(WeirConfig, ({ databaseDeadlineMs, authStaleMs }) =>
+    layerAccessTokens({ deadline: Duration.millis(databaseDeadlineMs), staleMs: authStaleMs }),
+  ),
+)
+
+/** Who calls. */
+const identity = Callers.layer.pipe(
+  Layer.provideMerge(Layer.mergeAll(appKeys, accessTokens, EndUserTokens.layer)),
+  Layer.provideMerge(appConfigs),
+)
+
+const sessions = Layer.unwrap(
+  Effect.map(WeirConfig, ({ databaseDeadlineMs, sessionWindowS, gateMode }) =>
+    layerSessions({
+      deadline: Duration.millis(databaseDeadlineMs),
+      windowMs: sessionWindowS * 1000,
+      mode: gateMode,
+      writeBehindEvery: "2 seconds",
+    }),
+  ),
+)
+
 /** Everything below HTTP. */
 export const layerServices = Layer.merge(Exchanges.layer, VendorTrial.layer).pipe(
-  Layer.provideMerge(Layer.mergeAll(settler, review, Tokenizer.layer)),
+  Layer.provideMerge(Layer.mergeAll(settler, review, sessions, Tokenizer.layer)),
   Layer.provideMerge(
-    Layer.mergeAll(shared, ledger, books, retention, appKeys, upstreamKeys, VendorClient.layer, Draining.layer),
+    Layer.mergeAll(shared, ledger, books, retention, identity, upstreamKeys, VendorClient.layer, Draining.layer),
   ),
   Layer.provideMerge(Egress.layer),
   Layer.provideMerge(catalogue),

@@ -32,6 +32,11 @@ const reviews = counter(
   "Safety reviews by mode (review before or withholding, sample of a stream) and verdict: allowed, denied, failed, dropped",
 )
 
+const concurrency = counter(
+  "weir_plan_gate_total",
+  "Sessions judged by their plan's concurrency: admitted, rejected (enforce), would_reject (shadow)",
+)
+
 const retentionRuns = counter("weir_retention_runs_total", "Runs of the retention job")
 const retentionDropped = counter(
   "weir_retention_partitions_dropped_total",
@@ -53,6 +58,7 @@ const bound = <M>(make: (a: string, b: string) => M): ((a: string, b: string) =>
 }
 
 const tierMetric = bound((tier, vendor) => Metric.withAttributes(tierMillis, { tier, vendor }))
+const concurrencyMetric = bound((decision) => Metric.withAttributes(concurrency, { decision }))
 const outcomeMetric = bound((outcome, model) => Metric.withAttributes(exchanges, { outcome, model }))
 
 type Services = Context.Context<never>
@@ -99,3 +105,7 @@ export const recordReview = (
   mode: "review" | "sample",
   verdict: "allowed" | "denied" | "failed" | "dropped",
 ): void => Metric.withAttributes(reviews, { mode, verdict }).updateUnsafe(1, services)
+
+/** Counts a session that was judged by its plan. */
+export const recordConcurrency = (services: Services, decision: "admitted" | "rejected" | "would_reject"): void =>
+  concurrencyMetric(decision, "").updateUnsafe(1, services)

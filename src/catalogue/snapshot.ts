@@ -10,14 +10,17 @@ import { dialectOf } from "../vendor/dialects/index.ts"
 import type { Pooled } from "../vendor/pool.ts"
 import { definedOf } from "./references.ts"
 
-export interface AppEntry {
-  readonly app: App
+export interface OrgEntry {
   readonly org: Org
   readonly plan: Plan | undefined
-  /** Empty allows every address. */
-  readonly ipAllow: ReadonlyArray<IpNetwork.IpNetwork>
   /** The organisation's safety policies, in its order. */
   readonly policies: Readonly<Record<Direction, ReadonlyArray<ReviewPolicy>>>
+}
+
+export interface AppEntry extends OrgEntry {
+  readonly app: App
+  /** Empty allows every address. */
+  readonly ipAllow: ReadonlyArray<IpNetwork.IpNetwork>
 }
 
 export interface VendorEntry {
@@ -48,6 +51,7 @@ export interface CatalogueSnapshot {
   readonly revision: bigint
   readonly fingerprint: string
   readonly document: CatalogueDocument
+  readonly org: (id: string) => OrgEntry | undefined
   readonly app: (id: string) => AppEntry | undefined
   readonly vendor: (id: string) => VendorEntry | undefined
   readonly model: (handle: string) => ModelEntry | undefined
@@ -71,7 +75,8 @@ export const makeSnapshot = (
   fingerprint: string,
   resolve: ResolveRef,
 ): CatalogueSnapshot => {
-  const apps = indexApps(document, resolve)
+  const orgs = indexOrgs(document, resolve)
+  const apps = indexApps(document, orgs)
   const vendors = indexVendors(document, resolve)
   const models = indexModels(document, vendors)
   const prices = indexPrices(document)
@@ -79,6 +84,7 @@ export const makeSnapshot = (
     revision,
     fingerprint,
     document,
+    org: (id) => orgs.get(id),
     app: (id) => apps.get(id),
     vendor: (id) => vendors.get(id),
     model: (handle) => models.get(handle),
@@ -91,28 +97,29 @@ export const makeSnapshot = (
 /** What a node has before any catalogue was applied. */
 export const emptySnapshot: CatalogueSnapshot = makeSnapshot({ version: 1 }, 0n, "", () => undefined)
 
-function indexApps(document: CatalogueDocument, resolve: ResolveRef): ReadonlyMap<string, AppEntry> {
-  const orgs = new Map(document.orgs?.map((org) => [org.id, org]))
-  const policiesOf = indexPolicies(document, resolve)
+function indexOrgs(document: CatalogueDocument, resolve: ResolveRef): ReadonlyMap<string, OrgEntry> {
   const plans = new Map(document.plans?.map((plan) => [plan.id, plan]))
+  const policiesOf = indexPolicies(document, resolve)
+  return new Map(
+    document.orgs?.map((org) => {
+      const plan = org.plan === undefined ? undefined : plans.get(org.plan)
+      return [org.id, { org, plan, policies: policiesOf(org) }]
+    }),
+  )
+}
+
+function indexApps(document: CatalogueDocument, orgs: ReadonlyMap<string, OrgEntry>): ReadonlyMap<string, AppEntry> {
   const apps = new Map<string, AppEntry>()
   for (const app of document.apps ?? []) {
     const org = orgs.get(app.org)
-    if (org === undefined) continue
-    const ipAllow = (app.ipAllow ?? []).flatMap((network) => {
-      const parsed = parseNetwork(network)
-      return parsed === undefined ? [] : [parsed]
-    })
-    apps.set(app.id, {
-      app,
-      org,
-      plan: org.plan === undefined ? undefined : plans.get(org.plan),
-      ipAllow,
-      policies: policiesOf(org),
-    })
+    if (org !== undefined) apps.set(app.id, { ...org, app, ipAllow: readNetworks(app.ipAllow) })
   }
   return apps
 }
+
+/** What is no network was refused with the catalogue. */
+export const readNetworks = (texts: ReadonlyArray<string> | undefined): AppEntry["ipAllow"] =>
+  (texts ?? []).flatMap((text) => parseNetwork(text) ?? [])
 
 /** Compiled once for all that use them. */
 function indexPolicies(document: CatalogueDocument, resolve: ResolveRef): (org: Org) => AppEntry["policies"] {

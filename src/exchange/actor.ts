@@ -4,9 +4,10 @@
  * This file has what comes before the exchange is admitted; the rest is its flight.
  */
 import { Effect, Result } from "effect"
-import type { RateWindow } from "../admission/gate.ts"
-import type { AppPrincipal } from "../identity/app-keys.ts"
+import type { AdmissionError, AdmitRequest, RateWindow } from "../admission/gate.ts"
+import type { Caller } from "../identity/caller.ts"
 import { serviceError } from "../protocol/error.ts"
+import type { Admitted } from "../session/sessions.ts"
 import { toServiceError } from "../store/unavailable.ts"
 import { recordOutcome } from "../telemetry.ts"
 import type { ActorServices, RegisteredExchange } from "./admitted.ts"
@@ -14,6 +15,7 @@ import type { ClientLink } from "./client-link.ts"
 import { type DecodedExchange, decodeExchange } from "./decode.ts"
 import type { ExchangeCall } from "./due.ts"
 import { Flight } from "./flight.ts"
+import { isAuthorised } from "./plan.ts"
 import { inProgressReply, replayedReply } from "./replies.ts"
 import { Tally } from "./tally.ts"
 
@@ -24,13 +26,7 @@ export const runExchange = (services: ActorServices, call: ExchangeCall, link: C
   Effect.gen(function* () {
     const decoded = decodeExchange(call.body)
     const registration = registrationOf(call, decoded)
-    const admission = yield* services.gate.admit({
-      owner: call.caller.org.id,
-      keyId: call.caller.keyId,
-      nonce: call.caller.nonce,
-      rates: rateWindows(call.caller),
-      register: registration && { ...registration, leaseMs: services.config.leaseMs },
-    })
+    const admission = yield* admit(services, call, decoded, registration)
     const { request } = yield* Effect.fromResult(decoded)
     switch (admission._tag) {
       case "InProgress":
@@ -67,6 +63,28 @@ export const runExchange = (services: ActorServices, call: ExchangeCall, link: C
     ),
   )
 
+/** One call of the gate; with the session, where the caller may have the model at all. */
+const admit = (
+  { gate, sessions, catalogue, config }: ActorServices,
+  { caller }: ExchangeCall,
+  decoded: Result.Result<DecodedExchange, unknown>,
+  registration: RegisteredExchange | undefined,
+): Effect.Effect<Admitted, AdmissionError> => {
+  const request: AdmitRequest = {
+    owner: caller.org.id,
+    keyId: caller.keyId,
+    nonce: caller.nonce,
+    rates: rateWindows(caller),
+    register: registration && { ...registration, leaseMs: config.leaseMs },
+  }
+  const sessionId = Result.isSuccess(decoded) ? decoded.success.request.meta?.sessionId : undefined
+  const mayHave = Result.isSuccess(decoded) && isAuthorised(decoded.success.request.model, caller, catalogue.current())
+  if (sessionId !== undefined && mayHave) return sessions.admit(request, caller, sessionId)
+  return Effect.map(gate.admit(request), (admission) => (admission._tag === "UnknownSession" ? passed : admission))
+}
+
+const passed: Admitted = { _tag: "Admitted" }
+
 const registrationOf = (
   { caller, requestId: claim }: ExchangeCall,
   decoded: Result.Result<DecodedExchange, unknown>,
@@ -79,13 +97,13 @@ const registrationOf = (
 }
 
 /** The windows that a call counts in: its key's, its application's, its end user's. */
-export const rateWindows = ({ keyId, app, plan, endUserId }: AppPrincipal): ReadonlyArray<RateWindow> => {
+export const rateWindows = ({ keyId, app, plan, endUserId }: Caller): ReadonlyArray<RateWindow> => {
   const windows: ReadonlyArray<Omit<RateWindow, "limit" | "windowMs"> & { readonly limit: number | undefined }> = [
     { bucket: `key:${keyId}`, limit: plan?.perMinute },
-    { bucket: `app:${app.id}`, limit: app.quota?.rpm, scope: "app" },
+    ...(app === undefined ? [] : [{ bucket: `app:${app.id}`, limit: app.quota?.rpm, scope: "app" as const }]),
     ...(endUserId === undefined
       ? []
-      : [{ bucket: `endUser:${app.id}:${endUserId}`, limit: plan?.endUserPerMinute, scope: "endUser" as const }]),
+      : [{ bucket: `endUser:${app?.id}:${endUserId}`, limit: plan?.endUserPerMinute, scope: "endUser" as const }]),
   ]
   return windows.flatMap(({ limit, ...window }) =>
     limit === undefined ? [] : [{ ...window, limit, windowMs: keyWindowMs }],

@@ -8,6 +8,7 @@ import type { Settler } from "../money/settler.ts"
 import type { WarnEvent } from "../protocol/event.ts"
 import type { ExchangeRequest } from "../protocol/exchange.ts"
 import type { Review } from "../review/review.ts"
+import type { Sessions } from "../session/sessions.ts"
 import type { VendorClient } from "../vendor/client.ts"
 import type { TargetHealth } from "../vendor/health.ts"
 import type { UpstreamKeys } from "../vendor/upstream-keys.ts"
@@ -23,6 +24,7 @@ export interface ActorServices {
   readonly config: WeirConfig["Service"]
   readonly catalogue: Catalogue["Service"]
   readonly gate: Gate["Service"]
+  readonly sessions: Sessions["Service"]
   readonly ledger: Ledger["Service"]
   readonly settler: Settler["Service"]
   readonly client: VendorClient["Service"]

@@ -1,6 +1,6 @@
 /** What an exchange owes: its bill, priced, as the settlement that the ledger takes. Pure. */
 import type { ModelTarget } from "../catalogue/snapshot.ts"
-import type { AppPrincipal } from "../identity/app-keys.ts"
+import type { Caller } from "../identity/caller.ts"
 import type { Settlement } from "../money/ledger.ts"
 import { type Charge, priceUsage } from "../money/pricing.ts"
 import type { ExchangeRequest, Stop } from "../protocol/exchange.ts"
@@ -13,7 +13,7 @@ import type { Tally } from "./tally.ts"
 export interface ExchangeCall {
   /** The gateway's own id of the exchange. */
   readonly requestId: string
-  readonly caller: AppPrincipal
+  readonly caller: Caller
   readonly body: Uint8Array
 }
 
@@ -49,7 +49,7 @@ export const dueOf = (options: DueOptions): Due | undefined => {
       ref: call.requestId,
       cost: charge.cost,
       record: {
-        appId: call.caller.app.id,
+        appId: call.caller.app?.id ?? "",
         sessionId: request.meta?.sessionId,
         purpose: request.meta?.purpose ?? "exchange",
         model: request.model,

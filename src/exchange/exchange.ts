@@ -7,6 +7,7 @@ import { WeirConfig } from "../config.ts"
 import { Ledger } from "../money/ledger.ts"
 import { Settler } from "../money/settler.ts"
 import { Review } from "../review/review.ts"
+import { Sessions } from "../session/sessions.ts"
 import { recordOpenExchanges, withRequestId } from "../telemetry.ts"
 import { VendorClient } from "../vendor/client.ts"
 import { TargetHealth } from "../vendor/health.ts"
@@ -34,6 +35,7 @@ export class Exchanges extends Context.Service<
         config: yield* WeirConfig,
         catalogue: yield* Catalogue,
         gate: yield* Gate,
+        sessions: yield* Sessions,
         ledger: yield* Ledger,
         settler: yield* Settler,
         client: yield* VendorClient,

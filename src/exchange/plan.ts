@@ -3,7 +3,7 @@
  * and the most that the exchange can cost. Pure. Source: interface.md exchange field rules and rules 5 to 7.
  */
 import { Result } from "effect"
-import type { AppEntry, CatalogueSnapshot, ModelEntry } from "../catalogue/snapshot.ts"
+import type { CatalogueSnapshot, ModelEntry, OrgEntry } from "../catalogue/snapshot.ts"
 import type { Amount } from "../money/amount.ts"
 import { maxCharge, type Price } from "../money/pricing.ts"
 import type { Block } from "../protocol/block.ts"
@@ -33,7 +33,7 @@ const defaultMaxTokens = 4096
 
 export const makePlan = (
   request: ExchangeRequest,
-  caller: AppEntry,
+  caller: OrgEntry,
   catalogue: CatalogueSnapshot,
   nowMs: number,
 ): Result.Result<Plan, PlanError> =>
@@ -74,18 +74,24 @@ export const makePlan = (
 /** Unknown handles, handles outside the caller's surface and direct-mode handles are refused identically. */
 function authorisedModel(
   { model }: ExchangeRequest,
-  { org }: AppEntry,
+  { org }: OrgEntry,
   catalogue: CatalogueSnapshot,
 ): Result.Result<ModelEntry, PlanError> {
   const entry = catalogue.model(model)
-  return entry !== undefined && entry.model.mode !== "direct" && org.models.includes(model)
+  return entry !== undefined && isAuthorised(model, { org }, catalogue)
     ? Result.succeed(entry)
     : Result.fail(serviceError("model_not_authorized", "This model is not available to the caller"))
 }
 
+/** Whether a caller may have a model at all. */
+export const isAuthorised = (model: string, { org }: Pick<OrgEntry, "org">, catalogue: CatalogueSnapshot): boolean => {
+  const entry = catalogue.model(model)
+  return entry !== undefined && entry.model.mode !== "direct" && org.models.includes(model)
+}
+
 function chargeablePrice(
   { model }: ExchangeRequest,
-  { org }: AppEntry,
+  { org }: OrgEntry,
   catalogue: CatalogueSnapshot,
   nowMs: number,
 ): Result.Result<Price, PlanError> {

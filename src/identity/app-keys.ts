@@ -3,16 +3,19 @@
  * hashed at rest and compared in constant time. Source: interface.md "Authentication".
  */
 import { timingSafeEqual } from "node:crypto"
-import { Cache, Clock, Context, type Duration, Effect, Exit, Layer } from "effect"
+import { Clock, Context, type Duration, Effect, Layer } from "effect"
 import { IpNetwork, type NetAddress } from "effect/net"
 import { SqlClient } from "effect/sql"
 import { Catalogue } from "../catalogue/catalogue.ts"
 import { sha256 } from "../catalogue/secrets.ts"
 import type { AppEntry } from "../catalogue/snapshot.ts"
-import type { KeyScope } from "../protocol/catalogue.ts"
+import type { App, KeyScope } from "../protocol/catalogue.ts"
 import { type ErrorCode, type ServiceError, serviceError } from "../protocol/error.ts"
 import { withDeadline } from "../store/database.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
+import { AppConfigs } from "./app-configs.ts"
+import { makeCachedLookup } from "./cached-lookup.ts"
+import type { Caller } from "./caller.ts"
 import { type SignatureHeaders, verifySignature } from "./signature.ts"
 
 /** One request's credentials, and what its signature covers. */
@@ -28,12 +31,8 @@ export interface AppCredentials {
 }
 
 /** An authenticated application. */
-export interface AppPrincipal extends AppEntry {
-  readonly keyId: string
-  /** The application's end user, where the caller came by that way; a key pair speaks for the application itself. */
-  readonly endUserId: string | undefined
-  /** Present where the request was signed; the gate must see it for the first time. */
-  readonly nonce: string | undefined
+export interface AppCaller extends Caller {
+  readonly app: App
 }
 
 export type AuthenticationError =
@@ -44,7 +43,11 @@ export class AppKeys extends Context.Service<
   AppKeys,
   {
     /** Authenticates; a store that does not answer is never an authentication error. */
-    readonly authenticate: (credentials: AppCredentials) => Effect.Effect<AppPrincipal, AuthenticationError>
+    readonly authenticate: (credentials: AppCredentials) => Effect.Effect<AppCaller, AuthenticationError>
+    /** The same for who has shown otherwise that the key spoke for them: is it, and is its application, in order still? */
+    readonly standing: (
+      credentials: Omit<AppCredentials, "key" | "scope" | "address">,
+    ) => Effect.Effect<AppCaller, AuthenticationError>
   }
 >()("weir/identity/AppKeys") {}
 
@@ -64,31 +67,37 @@ interface KeyRow {
   readonly expires_at: Date | null
 }
 
-/** A revoked key stops working after at most this time. */
-const freshMs = 2000
-const maxCachedKeys = 10_000
-
-export const layerAppKeys = (options: AppKeysOptions): Layer.Layer<AppKeys, never, SqlClient.SqlClient | Catalogue> =>
+export const layerAppKeys = (
+  options: AppKeysOptions,
+): Layer.Layer<AppKeys, never, SqlClient.SqlClient | Catalogue | AppConfigs> =>
   Layer.effect(
     AppKeys,
     Effect.gen(function* () {
       const catalogue = yield* Catalogue
-      const keyRow = yield* makeKeyLookup(options)
+      const appConfigs = yield* AppConfigs
+      const sql = yield* SqlClient.SqlClient
+      const bounded = withDeadline(options.deadline)
+      const keyRow = yield* makeCachedLookup<KeyRow>(
+        (id) =>
+          bounded(
+            sql<KeyRow>`select app_id, secret_sha256, scopes, status, expires_at from app_keys where id = ${id}`,
+          ).pipe(Effect.map((rows) => rows[0])),
+        options.staleMs,
+      )
 
-      const authenticate = Effect.fnUntraced(function* (credentials: AppCredentials) {
-        const { keyId, key } = credentials
-        if (keyId === undefined || key === undefined || keyId.length > 128) return yield* rejected
-        const row = yield* keyRow(keyId)
-        if (!sameSecret(key, row?.secret_sha256) || row === undefined || row.status === "revoked")
+      /** Everything but the secret: status, expiry, address, signature, licence, in this order. */
+      const judge = Effect.fnUntraced(function* (keyId: string, row: KeyRow, credentials: Judged) {
+        const known = catalogue.current().app(row.app_id)
+        if (row.status === "revoked" || known === undefined || !row.scopes.includes(credentials.scope)) {
           return yield* rejected
-        const entry = catalogue.current().app(row.app_id)
-        if (entry === undefined || !row.scopes.includes(credentials.scope)) return yield* rejected
+        }
+        const entry = appConfigs.apply(known)
         const nowMs = yield* Clock.currentTimeMillis
         if (row.expires_at !== null && row.expires_at.getTime() <= nowMs) return yield* rejected
         if (row.status === "disabled" || entry.app.disabled === true) {
           return yield* refuse("app_disabled", "This application is disabled")
         }
-        if (!isAllowed(entry, credentials.address)) {
+        if (credentials.checksAddress && !isAllowed(entry, credentials.address)) {
           return yield* refuse("app_ip_denied", "This application does not accept calls from this address")
         }
         const verdict = verifySignature(credentials.signature, credentials, row.secret_sha256, nowMs)
@@ -99,47 +108,38 @@ export const layerAppKeys = (options: AppKeysOptions): Layer.Layer<AppKeys, neve
         if (entry.app.licenceRequired === true) {
           return yield* refuse("license_required", "This application needs an active licence")
         }
-        return { ...entry, keyId, endUserId: undefined, nonce: verdict._tag === "Signed" ? verdict.nonce : undefined }
+        const { app, org, plan, policies } = entry
+        const nonce = verdict._tag === "Signed" ? verdict.nonce : undefined
+        return { app, org, plan, policies, keyId, endUserId: undefined, nonce }
       })
-      return AppKeys.of({ authenticate })
+
+      return AppKeys.of({
+        authenticate: Effect.fnUntraced(function* (credentials) {
+          const { keyId, key } = credentials
+          if (keyId === undefined || key === undefined || keyId.length > 128) return yield* rejected
+          const row = yield* keyRow(keyId)
+          if (!sameSecret(key, row?.secret_sha256) || row === undefined) return yield* rejected
+          return yield* judge(keyId, row, { ...credentials, checksAddress: true })
+        }),
+        standing: Effect.fnUntraced(function* (credentials) {
+          const { keyId } = credentials
+          const row = keyId === undefined ? undefined : yield* keyRow(keyId)
+          if (keyId === undefined || row === undefined) return yield* rejected
+          // End users are anywhere: the addresses that an application allows are those of its back end.
+          return yield* judge(keyId, row, {
+            ...credentials,
+            scope: "runtime",
+            address: undefined,
+            checksAddress: false,
+          })
+        }),
+      })
     }),
   )
 
-/** Key records, cached for moments; a stale one stands in while the database does not answer. */
-const makeKeyLookup = Effect.fnUntraced(function* (options: AppKeysOptions) {
-  const sql = yield* SqlClient.SqlClient
-  const bounded = withDeadline(options.deadline)
-  const known = new Map<string, { readonly row: KeyRow; readonly readAtMs: number }>()
-
-  const lookup = Effect.fnUntraced(function* (id: string) {
-    const nowMs = yield* Clock.currentTimeMillis
-    const rows = yield* bounded(
-      sql<KeyRow>`select app_id, secret_sha256, scopes, status, expires_at from app_keys where id = ${id}`,
-    ).pipe(
-      Effect.catchTag("StoreUnavailable", (error) => {
-        const stale = known.get(id)
-        return stale !== undefined && nowMs - stale.readAtMs <= options.staleMs
-          ? Effect.succeed([stale.row])
-          : Effect.fail(error)
-      }),
-      Effect.tap((rows) => Effect.sync(() => remember(id, rows[0], nowMs))),
-    )
-    return rows[0]
-  })
-
-  function remember(id: string, row: KeyRow | undefined, nowMs: number): void {
-    if (row === undefined) known.delete(id)
-    else if (known.get(id)?.row !== row) known.set(id, { row, readAtMs: nowMs })
-    const [oldest] = known.keys()
-    if (known.size > maxCachedKeys && oldest !== undefined) known.delete(oldest)
-  }
-
-  const cache = yield* Cache.makeWith(lookup, {
-    capacity: maxCachedKeys,
-    timeToLive: (exit) => (Exit.isSuccess(exit) ? freshMs : 0),
-  })
-  return (id: string) => Cache.get(cache, id)
-})
+interface Judged extends Omit<AppCredentials, "keyId" | "key"> {
+  readonly checksAddress: boolean
+}
 
 const refuse = <Code extends ErrorCode>(code: Code, message: string) => serviceError(code, message)
 

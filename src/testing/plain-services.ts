@@ -1,7 +1,9 @@
 /** What an exchange needs beside the parts that a test is about: no safety policies, no keys of organisations, healthy targets. */
 import { Effect, Layer } from "effect"
+import { Gate } from "../admission/gate.ts"
 import { Tokenizer } from "../exchange/tokenizer.ts"
 import { Review } from "../review/review.ts"
+import { Sessions } from "../session/sessions.ts"
 import { layerTargetHealth, type TargetHealth } from "../vendor/health.ts"
 import { UpstreamKeys } from "../vendor/upstream-keys.ts"
 
@@ -17,9 +19,20 @@ const noUpstreamKeys = Layer.succeed(
   }),
 )
 
-export const layerPlainServices: Layer.Layer<Review | UpstreamKeys | TargetHealth | Tokenizer> = Layer.mergeAll(
-  noReview,
-  noUpstreamKeys,
-  layerTargetHealth,
-  Tokenizer.layerBytes,
+/** Sessions of anybody's: no gate looks at them. */
+const anySession = Layer.effect(
+  Sessions,
+  Effect.map(Gate, (gate) =>
+    Sessions.of({
+      admit: (request) =>
+        Effect.map(gate.admit(request), (admission) =>
+          admission._tag === "UnknownSession" ? { _tag: "Admitted" } : admission,
+        ),
+      heartbeat: (_request, _caller, id = "ses_test") => Effect.succeed(id),
+      archive: () => Effect.void,
+    }),
+  ),
 )
+
+export const layerPlainServices: Layer.Layer<Review | UpstreamKeys | TargetHealth | Tokenizer | Sessions, never, Gate> =
+  Layer.mergeAll(noReview, noUpstreamKeys, layerTargetHealth, anySession, Tokenizer.layerBytes)

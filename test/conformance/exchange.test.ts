@@ -34,7 +34,7 @@ describe("a good exchange", () => {
   it.each(["main", "claude", "responses", "gemini"])(
     "streams %s: t.open, deltas, t.usage, t.close, with ids from 0",
     async (model) => {
-      const response = await gateway().exchange({ ...hello, model, stream: true, meta: { sessionId: "ses_1" } })
+      const response = await gateway().exchange({ ...hello, model, stream: true, meta: { sessionId: "01J0000000000000000000000A" } })
       expect(response.headers.get("content-type")).toContain("text/event-stream")
       const events = await readEvents(response)
       expect(events.map(({ event }) => event)).toEqual([
@@ -46,7 +46,7 @@ describe("a good exchange", () => {
         "t.close",
       ])
       expect(events.map(({ id }) => id)).toEqual(events.map((_, at) => String(at)))
-      expect(events[0]?.data).toMatchObject({ model, protocol: "twp/1", sessionId: "ses_1" })
+      expect(events[0]?.data).toMatchObject({ model, protocol: "twp/1", sessionId: "01J0000000000000000000000A" })
       expect(events[4]?.data).toEqual(events[5]?.event === "t.close" ? events[5].data.usage : undefined)
     },
   )

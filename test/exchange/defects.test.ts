@@ -35,10 +35,11 @@ const run = (stream: boolean, ledger: Partial<Ledger["Service"]>) => {
     Layer.provide(layerSettler({ folder: mkdtempSync(join(tmpdir(), "weir-test-")), patienceMs: 1000 })),
     Layer.provide(
       Layer.mergeAll(
-        layerPlainServices,
+        layerPlainServices.pipe(
+          Layer.provideMerge(layerMemoryGate({ idempotencyTtlMs: 60_000, sealer: makeSealer(undefined) })),
+        ),
         layerMockVendorClient(makeMockVendor(), [reply]),
         Layer.mock(Ledger, { hold: () => Effect.succeed(1n), renew: () => Effect.void, ...ledger }),
-        layerMemoryGate({ idempotencyTtlMs: 60_000, sealer: makeSealer(undefined) }),
         layerStaticCatalogue(catalogue),
         WeirConfig.layerWith({ env: "test" }),
       ),

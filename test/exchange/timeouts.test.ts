@@ -34,10 +34,11 @@ const run = (stream: boolean, reply: MockReply, steps: ReadonlyArray<number>) =>
     Layer.provide(layerSettler({ folder: mkdtempSync(join(tmpdir(), "weir-test-")), patienceMs: 10_000 })),
     Layer.provide(
       Layer.mergeAll(
-        layerPlainServices,
+        layerPlainServices.pipe(
+          Layer.provideMerge(layerMemoryGate({ idempotencyTtlMs: 60_000, sealer: makeSealer(undefined) })),
+        ),
         layerMockVendorClient(vendor, [reply]),
         layerMemoryLedger(book),
-        layerMemoryGate({ idempotencyTtlMs: 60_000, sealer: makeSealer(undefined) }),
         layerStaticCatalogue(catalogue),
         WeirConfig.layerWith({ env: "test" }),
       ),

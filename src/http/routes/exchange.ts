@@ -6,7 +6,7 @@ import { WeirConfig } from "../../config.ts"
 import type { ByteQueue } from "../../exchange/byte-queue.ts"
 import type { Reply } from "../../exchange/client-link.ts"
 import { Exchanges, newRequestId } from "../../exchange/exchange.ts"
-import { AppKeys } from "../../identity/app-keys.ts"
+import { Callers } from "../../identity/callers.ts"
 import { Api } from "../../protocol/api.ts"
 import { makeCallerAddress, readBody } from "../request.ts"
 import { respond } from "../respond.ts"
@@ -16,19 +16,15 @@ export const runtimeRoutes = HttpApiBuilder.group(
   "runtime",
   Effect.fn(function* (handlers) {
     const config = yield* WeirConfig
-    const appKeys = yield* AppKeys
+    const callers = yield* Callers
     const exchanges = yield* Exchanges
     const callerAddress = makeCallerAddress(config.trustedProxies)
 
     const exchange = Effect.fnUntraced(function* (request: Parameters<typeof readBody>[0], requestId: string) {
       const body = yield* readBody(request, config.bodyMaxBytes)
-      const { headers } = request
-      const caller = yield* appKeys.authenticate({
-        keyId: headers["x-svc-key-id"],
-        key: headers["x-svc-key"],
-        scope: "runtime",
+      const caller = yield* callers.authenticate({
+        headers: request.headers,
         address: callerAddress(request),
-        signature: { ts: headers["x-svc-ts"], nonce: headers["x-svc-nonce"], sign: headers["x-svc-sign"] },
         method: request.method,
         target: request.url,
         body,

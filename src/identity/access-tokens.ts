@@ -1,0 +1,103 @@
+/**
+ * Personal access tokens and device keys, carried as bearer tokens: hashed at rest, found by their hash.
+ * Source: interface.md "Credential kinds", decisions "Control routes".
+ */
+import { Clock, Context, type Duration, Effect, Layer } from "effect"
+import { SqlClient } from "effect/sql"
+import { mintSecret, sha256 } from "../catalogue/secrets.ts"
+import type { KeyScope } from "../protocol/catalogue.ts"
+import { type ServiceError, serviceError } from "../protocol/error.ts"
+import { withDeadline } from "../store/database.ts"
+import type { StoreUnavailable } from "../store/unavailable.ts"
+import { makeCachedLookup } from "./cached-lookup.ts"
+
+export type AccessTokenKind = "pat" | "device"
+
+/** Who a bearer token speaks for. */
+export interface Bearer {
+  readonly tokenId: string
+  readonly kind: AccessTokenKind
+  readonly orgId: string
+  /** Absent where the token is the organisation's own. */
+  readonly userId: string | undefined
+}
+
+export type BearerError = ServiceError<"unauthorized" | "token_expired" | "forbidden"> | StoreUnavailable
+
+export class AccessTokens extends Context.Service<
+  AccessTokens,
+  {
+    /** Who a token speaks for; refused where it lacks the scope. @param authorization the header's whole value */
+    readonly authenticate: (authorization: string | undefined, scope: KeyScope) => Effect.Effect<Bearer, BearerError>
+    /** Makes a token; its secret is told here once. */
+    readonly issue: (token: {
+      readonly kind: AccessTokenKind
+      readonly orgId: string
+      readonly userId?: string | undefined
+      readonly scopes: ReadonlyArray<KeyScope>
+      readonly expiresAt?: Date | undefined
+    }) => Effect.Effect<{ readonly id: string; readonly secret: string }, StoreUnavailable>
+    readonly revoke: (id: string) => Effect.Effect<void, StoreUnavailable>
+  }
+>()("weir/identity/AccessTokens") {}
+
+interface TokenRow {
+  readonly id: string
+  readonly kind: AccessTokenKind
+  readonly org_id: string
+  readonly user_id: string | null
+  readonly scopes: ReadonlyArray<string>
+  readonly status: "active" | "revoked"
+  readonly expires_at: Date | null
+}
+
+/** `Bearer `, and a secret as {@link mintSecret} makes it. */
+const bearerPattern = /^Bearer ((?:pat|dev)_[A-Za-z0-9_-]{20,200})$/i
+
+export const layerAccessTokens = (options: {
+  readonly deadline: Duration.Input
+  readonly staleMs: number
+}): Layer.Layer<AccessTokens, never, SqlClient.SqlClient> =>
+  Layer.effect(
+    AccessTokens,
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const bounded = withDeadline(options.deadline)
+      const rowOf = yield* makeCachedLookup<TokenRow>(
+        (hash) =>
+          bounded(
+            sql<TokenRow>`
+              select id, kind, org_id, user_id, scopes, status, expires_at from access_tokens
+              where secret_sha256 = decode(${hash}, 'hex')`,
+          ).pipe(Effect.map((rows) => rows[0])),
+        options.staleMs,
+      )
+      return AccessTokens.of({
+        authenticate: Effect.fnUntraced(function* (authorization, scope) {
+          const secret = bearerPattern.exec(authorization ?? "")?.[1]
+          if (secret === undefined) return yield* unauthorized
+          const row = yield* rowOf(sha256(secret).toString("hex"))
+          if (row === undefined || row.status === "revoked") return yield* unauthorized
+          if (row.expires_at !== null && row.expires_at.getTime() <= (yield* Clock.currentTimeMillis)) {
+            return yield* serviceError("token_expired", "The token has expired")
+          }
+          if (!row.scopes.includes(scope)) {
+            return yield* serviceError("forbidden", `The token lacks the scope ${scope}`, { detail: { scope } })
+          }
+          return { tokenId: row.id, kind: row.kind, orgId: row.org_id, userId: row.user_id ?? undefined }
+        }),
+        issue: Effect.fnUntraced(function* ({ kind, orgId, userId, scopes, expiresAt }) {
+          const secret = mintSecret(kind === "pat" ? "pat" : "dev")
+          const id = mintSecret(kind === "pat" ? "tok" : "dvc").slice(0, 20)
+          yield* bounded(sql`
+            insert into access_tokens (id, kind, secret_sha256, org_id, user_id, scopes, expires_at)
+            values (${id}, ${kind}, ${sha256(secret)}, ${orgId}, ${userId ?? null}, ${scopes}::text[],
+              ${expiresAt?.toISOString() ?? null}::text::timestamptz)`)
+          return { id, secret }
+        }),
+        revoke: (id) => Effect.asVoid(bounded(sql`update access_tokens set status = 'revoked' where id = ${id}`)),
+      })
+    }),
+  )
+
+const unauthorized = serviceError("unauthorized", "A valid bearer token is needed")

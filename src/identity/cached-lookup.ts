@@ -1,0 +1,42 @@
+/**
+ * Records of credentials, cached for moments so that a revoked one stops working soon; a stale record stands in while the
+ * database does not answer, so that known callers keep working. Field lesson 15.
+ */
+import { Cache, Clock, Effect, Exit } from "effect"
+import type { StoreUnavailable } from "../store/unavailable.ts"
+
+/** A revoked credential stops working after at most this time. */
+const freshMs = 2000
+const maxCached = 10_000
+
+/** @param staleMs how long a known record keeps standing in */
+export const makeCachedLookup = Effect.fnUntraced(function* <Row>(
+  find: (id: string) => Effect.Effect<Row | undefined, StoreUnavailable>,
+  staleMs: number,
+) {
+  const known = new Map<string, { readonly row: Row; readonly readAtMs: number }>()
+
+  const lookup = Effect.fnUntraced(function* (id: string) {
+    const nowMs = yield* Clock.currentTimeMillis
+    return yield* find(id).pipe(
+      Effect.tap((row) => Effect.sync(() => remember(id, row, nowMs))),
+      Effect.catchTag("StoreUnavailable", (error) => {
+        const stale = known.get(id)
+        return stale !== undefined && nowMs - stale.readAtMs <= staleMs ? Effect.succeed(stale.row) : Effect.fail(error)
+      }),
+    )
+  })
+
+  function remember(id: string, row: Row | undefined, readAtMs: number): void {
+    if (row === undefined) known.delete(id)
+    else known.set(id, { row, readAtMs })
+    const [oldest] = known.keys()
+    if (known.size > maxCached && oldest !== undefined) known.delete(oldest)
+  }
+
+  const cache = yield* Cache.makeWith(lookup, {
+    capacity: maxCached,
+    timeToLive: (exit) => (Exit.isSuccess(exit) ? freshMs : 0),
+  })
+  return (id: string) => Cache.get(cache, id)
+})

@@ -1,0 +1,86 @@
+/**
+ * Who calls a runtime route: an application with its key pair, one of its end users with a token, or a person with a
+ * device key or a token of their own. Source: interface.md "Credential kinds".
+ */
+import { Context, Effect, Layer } from "effect"
+import type { NetAddress } from "effect/net"
+import { Catalogue } from "../catalogue/catalogue.ts"
+import { type ServiceError, serviceError } from "../protocol/error.ts"
+import type { StoreUnavailable } from "../store/unavailable.ts"
+import { AccessTokens } from "./access-tokens.ts"
+import { AppKeys, type AuthenticationError } from "./app-keys.ts"
+import type { Caller } from "./caller.ts"
+import { EndUserTokens } from "./end-user-tokens.ts"
+
+/** One request, as far as authentication looks at it. */
+export interface CallerRequest {
+  readonly headers: Readonly<Record<string, string | undefined>>
+  readonly address: NetAddress.IpAddress | undefined
+  readonly method: string
+  /** Path plus query, as sent. */
+  readonly target: string
+  readonly body: Uint8Array
+}
+
+export type CallerError =
+  | AuthenticationError
+  | ServiceError<"unauthorized" | "token_expired" | "forbidden">
+  | StoreUnavailable
+
+export class Callers extends Context.Service<
+  Callers,
+  {
+    readonly authenticate: (request: CallerRequest) => Effect.Effect<Caller, CallerError>
+    /** An application with its key pair; nothing else will do. */
+    readonly application: (request: CallerRequest) => Effect.Effect<Caller & Required<Pick<Caller, "app">>, CallerError>
+  }
+>()("weir/identity/Callers") {
+  static readonly layer = Layer.effect(
+    Callers,
+    Effect.gen(function* () {
+      const catalogue = yield* Catalogue
+      const appKeys = yield* AppKeys
+      const endUserTokens = yield* EndUserTokens
+      const accessTokens = yield* AccessTokens
+
+      const application = (request: CallerRequest) =>
+        appKeys.authenticate({
+          ...request,
+          keyId: request.headers["x-svc-key-id"],
+          key: request.headers["x-svc-key"],
+          scope: "runtime",
+          signature: signatureOf(request),
+        })
+
+      const endUser = Effect.fnUntraced(function* (request: CallerRequest, token: string) {
+        const { keyId, appId, endUserId } = yield* endUserTokens.verify(token)
+        const caller = yield* appKeys.standing({ ...request, keyId, signature: signatureOf(request) })
+        if (caller.app.id !== appId) return yield* serviceError("unauthorized", "The token is not valid")
+        return { ...caller, endUserId }
+      })
+
+      const person = Effect.fnUntraced(function* (authorization: string) {
+        const { tokenId, orgId } = yield* accessTokens.authenticate(authorization, "runtime")
+        const entry = catalogue.current().org(orgId)
+        if (entry === undefined) return yield* serviceError("unauthorized", "A valid bearer token is needed")
+        return { ...entry, keyId: tokenId, app: undefined, endUserId: undefined, nonce: undefined }
+      })
+
+      return Callers.of({
+        application,
+        authenticate: (request): Effect.Effect<Caller, CallerError> => {
+          const { "x-svc-app-token": token, authorization } = request.headers
+          if (request.headers["x-svc-key-id"] !== undefined) return application(request)
+          if (token !== undefined) return endUser(request, token)
+          return authorization === undefined ? application(request) : person(authorization)
+        },
+      })
+    }),
+  )
+}
+
+const signatureOf = ({ headers }: CallerRequest) => ({
+  ts: headers["x-svc-ts"],
+  nonce: headers["x-svc-nonce"],
+  sign: headers["x-svc-sign"],
+})
