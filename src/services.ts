@@ -19,12 +19,16 @@ import { layerAppKeys } from "./identity/app-keys.ts"
 import { Callers } from "./identity/callers.ts"
 import { EndUserTokens } from "./identity/end-user-tokens.ts"
 import { layerBooks } from "./money/books.ts"
+import { layerClientUsage } from "./money/client-usage.ts"
 import { layerLedger } from "./money/ledger.ts"
 import { layerRetention } from "./money/retention.ts"
 import { layerSettler } from "./money/settler.ts"
 import { Egress } from "./net/egress.ts"
+import { layerAppTokens } from "./plan/app-tokens.ts"
+import { layerPlanCurve } from "./plan/plan-usage.ts"
 import { ModerationEngine } from "./review/moderation.ts"
 import { Review } from "./review/review.ts"
+import { WebSearch } from "./search/web-search.ts"
 import { layerSessions } from "./session/sessions.ts"
 import { layerDatabase } from "./store/database.ts"
 import { layerRedis } from "./store/redis.ts"
@@ -137,9 +141,29 @@ const sessions = Layer.unwrap(
   ),
 )
 
+const clientUsage = Layer.unwrap(
+  Effect.map(WeirConfig, ({ databaseDeadlineMs }) =>
+    layerClientUsage({ deadline: Duration.millis(databaseDeadlineMs) }),
+  ),
+)
+
+const planCurve = Layer.unwrap(
+  Effect.map(WeirConfig, ({ databaseDeadlineMs }) => layerPlanCurve({ deadline: Duration.millis(databaseDeadlineMs) })),
+)
+
+const appTokens = Layer.unwrap(
+  Effect.map(WeirConfig, ({ databaseDeadlineMs, sessionWindowS, gateMode }) =>
+    layerAppTokens({
+      deadline: Duration.millis(databaseDeadlineMs),
+      windowMs: sessionWindowS * 1000,
+      mode: gateMode,
+    }),
+  ),
+)
+
 /** Everything below HTTP. */
-export const layerServices = Layer.merge(Exchanges.layer, VendorTrial.layer).pipe(
-  Layer.provideMerge(Layer.mergeAll(settler, review, sessions, Tokenizer.layer)),
+export const layerServices = Layer.mergeAll(Exchanges.layer, VendorTrial.layer, WebSearch.layer).pipe(
+  Layer.provideMerge(Layer.mergeAll(settler, review, sessions, clientUsage, planCurve, appTokens, Tokenizer.layer)),
   Layer.provideMerge(
     Layer.mergeAll(shared, ledger, books, retention, identity, upstreamKeys, VendorClient.layer, Draining.layer),
   ),

@@ -63,6 +63,11 @@ export interface CatalogueOptions {
   readonly refreshEvery: Duration.Input
 }
 
+interface ProviderChange {
+  readonly id: string
+  readonly changed_at: Date
+}
+
 interface RevisionRow {
   readonly revision: bigint
   readonly fingerprint: string
@@ -88,14 +93,24 @@ export const layerCatalogue = (
       let encoded: CatalogueEncoded = { version: 1 }
 
       /** A revision that this version cannot read changes nothing here: the one in force stays. */
-      const takeUp = (row: RevisionRow) =>
-        Effect.try({
+      const takeUp = Effect.fnUntraced(function* (row: RevisionRow) {
+        const changes = yield* bounded(sql<ProviderChange>`select id, changed_at from search_provider_changes`)
+        const changedAt = new Map(changes.map(({ id, changed_at }) => [id, changed_at.getTime()]))
+        yield* Effect.try({
           try: () => {
-            snapshot = makeSnapshot(decodeDocument(row.document), row.revision, row.fingerprint, resolveSecret)
-            encoded = row.document
+            const { document, revision, fingerprint: hash } = row
+            snapshot = makeSnapshot(
+              decodeDocument(document),
+              revision,
+              hash,
+              resolveSecret,
+              (id) => changedAt.get(id) ?? 0,
+            )
+            encoded = document
           },
           catch: (cause) => cause,
         }).pipe(Effect.catch((cause) => Effect.logError(`Catalogue revision ${row.revision} cannot be read`, cause)))
+      })
 
       const refresh = Effect.suspend(() =>
         bounded(
@@ -128,9 +143,10 @@ export const layerCatalogue = (
           mint,
         )
         const waiting = mint ? [] : waitingKeys(document, keys)
-        const warnings = [...waiting, ...missingCredentials(document, resolveSecret), ...notEnforced(document)]
+        const warnings = [...waiting, ...missingCredentials(document, resolveSecret)]
         if (dryRun) return { revision: snapshot.revision, changes, minted: [], credited: [], warnings }
         const store = Effect.gen(function* () {
+          yield* storeProviderChanges(sql, after)
           yield* storeRevision(sql, after, snapshot.fingerprint)
           yield* storeKeys(sql, keys)
           return yield* creditTopups(sql, document)
@@ -218,19 +234,22 @@ const missingCredentials = (
       : [],
   )
 
-/** What a catalogue may say that this version does not act on: told, so that nobody relies on it. */
-const notEnforced = (document: CatalogueDocument): ReadonlyArray<string> => [
-  ...(document.plans ?? [])
-    .filter((plan) => plan.concurrency !== undefined)
-    .map(({ id }) => `plan ${id}: concurrency is not enforced by this version`),
-  ...(document.searchProviders ?? []).map(({ id }) => `search provider ${id} is not served by this version`),
-]
-
 const storeRevision = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, encoded: CatalogueEncoded, known: string) {
   const json = JSON.stringify(encoded)
   const hash = fingerprint(JSON.parse(json))
   if (hash === known) return
   yield* sql`insert into catalogue_revisions (fingerprint, document) values (${hash}, ${json}::jsonb)`
+})
+
+/** Remembers when each search provider last changed: the directory lists the newest first among equals. */
+const storeProviderChanges = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, encoded: CatalogueEncoded) {
+  for (const provider of encoded.searchProviders ?? []) {
+    const hash = fingerprint(JSON.parse(JSON.stringify(provider)))
+    yield* sql`
+      insert into search_provider_changes as c (id, fingerprint) values (${provider.id}, ${hash})
+      on conflict (id) do update set fingerprint = excluded.fingerprint, changed_at = now()
+      where c.fingerprint <> excluded.fingerprint`
+  }
 })
 
 /** Keys of the file are set; keys that an earlier file named and this one does not are revoked. */

@@ -3,8 +3,19 @@ import { Redacted, Result } from "effect"
 import type { IpNetwork } from "effect/net"
 import { isSanePrice, type Price, readPrice } from "../money/pricing.ts"
 import { parseNetwork } from "../net/network.ts"
-import type { App, CatalogueDocument, Model, Org, Plan, Target, TimeoutTiers, Vendor } from "../protocol/catalogue.ts"
+import type {
+  App,
+  CatalogueDocument,
+  Model,
+  Org,
+  Plan,
+  SearchProvider,
+  Target,
+  TimeoutTiers,
+  Vendor,
+} from "../protocol/catalogue.ts"
 import { compilePolicy, type Direction, type ReviewPolicy } from "../review/policy.ts"
+import { byDirectory } from "../search/directory.ts"
 import type { Dialect } from "../vendor/dialects/dialect.ts"
 import { dialectOf } from "../vendor/dialects/index.ts"
 import type { Pooled } from "../vendor/pool.ts"
@@ -47,6 +58,14 @@ export interface ModelEntry {
   readonly targets: ReadonlyArray<ModelTarget>
 }
 
+export interface SearchProviderEntry {
+  readonly provider: SearchProvider
+  /** Undefined where the catalogue names none, or none is there. */
+  readonly credential: Redacted.Redacted | undefined
+  /** When the catalogue last changed it. */
+  readonly changedAtMs: number
+}
+
 export interface CatalogueSnapshot {
   readonly revision: bigint
   readonly fingerprint: string
@@ -57,6 +76,8 @@ export interface CatalogueSnapshot {
   readonly model: (handle: string) => ModelEntry | undefined
   /** The price in force at a time; undefined where there is none, or one that must not be charged. */
   readonly price: (handle: string, currency: string, nowMs: number) => Price | undefined
+  /** Active search providers, in the directory's order. */
+  readonly searchProviders: ReadonlyArray<SearchProviderEntry>
   /** The timeout profile of a deployment. */
   readonly timeouts: (env: string) => TimeoutTiers
 }
@@ -74,6 +95,7 @@ export const makeSnapshot = (
   revision: bigint,
   fingerprint: string,
   resolve: ResolveRef,
+  changedAtMs: (providerId: string) => number = () => 0,
 ): CatalogueSnapshot => {
   const orgs = indexOrgs(document, resolve)
   const apps = indexApps(document, orgs)
@@ -90,6 +112,7 @@ export const makeSnapshot = (
     model: (handle) => models.get(handle),
     price: (handle, currency, nowMs) =>
       prices.get(`${handle} ${currency}`)?.find(({ fromMs }) => fromMs <= nowMs)?.price,
+    searchProviders: indexSearchProviders(document, resolve, changedAtMs),
     timeouts: (env) => document.timeouts?.[env] ?? {},
   }
 }
@@ -149,6 +172,20 @@ function indexVendors(document: CatalogueDocument, resolve: ResolveRef): Readonl
       return [vendor.id, entry]
     }),
   )
+}
+
+function indexSearchProviders(
+  document: CatalogueDocument,
+  resolve: ResolveRef,
+  changedAtMs: (providerId: string) => number,
+): ReadonlyArray<SearchProviderEntry> {
+  const active = (document.searchProviders ?? []).filter(({ active }) => active !== false)
+  const entries = active.map((provider) => {
+    const secret = provider.credential === undefined ? undefined : resolve(provider.credential)
+    const credential = secret === undefined ? undefined : Redacted.make(secret)
+    return { provider, credential, changedAtMs: changedAtMs(provider.id) }
+  })
+  return entries.sort(byDirectory)
 }
 
 function indexModels(

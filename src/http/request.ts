@@ -30,13 +30,18 @@ export const readJson = <S extends Schema.ConstraintDecoder<unknown>>(
   request: HttpServerRequest.HttpServerRequest,
   maxBytes: number,
 ): Effect.Effect<S["Type"], ServiceError<"payload_too_large" | "bad_request">> =>
-  Effect.flatMap(readBody(request, maxBytes), (body) =>
-    Effect.fromResult(
-      Schema.decodeUnknownResult(Schema.fromJsonString(schema), { errors: "all", onExcessProperty: "error" })(
-        Buffer.from(body).toString("utf8"),
-      ),
-    ).pipe(Effect.mapError((error) => invalidInput(issuesOf(error)))),
-  )
+  Effect.flatMap(readBody(request, maxBytes), (body) => decodeJson(schema, body))
+
+/** The same of a body that was read already. */
+export const decodeJson = <S extends Schema.ConstraintDecoder<unknown>>(
+  schema: S,
+  body: Uint8Array,
+): Effect.Effect<S["Type"], ServiceError<"bad_request">> =>
+  Effect.fromResult(
+    Schema.decodeUnknownResult(Schema.fromJsonString(schema), { errors: "all", onExcessProperty: "error" })(
+      Buffer.from(body).toString("utf8"),
+    ),
+  ).pipe(Effect.mapError((error) => invalidInput(issuesOf(error))))
 
 /**
  * The caller's address. `X-Forwarded-For` is believed only as far as proxies that the operator trusts wrote it: read

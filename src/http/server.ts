@@ -12,11 +12,12 @@ import { Draining } from "./draining.ts"
 import { envelope } from "./respond.ts"
 import { adminRoutes } from "./routes/admin.ts"
 import { adminVendorRoutes } from "./routes/admin-vendors.ts"
+import { applicationRoutes } from "./routes/applications.ts"
 import { runtimeRoutes } from "./routes/exchange.ts"
 import { healthRoutes, metricsRoute } from "./routes/health.ts"
 
 const apiRoutes = HttpApiBuilder.layer(Api, { openapiPath: "/openapi.json" }).pipe(
-  Layer.provide([runtimeRoutes, adminRoutes, adminVendorRoutes]),
+  Layer.provide([runtimeRoutes, applicationRoutes, adminRoutes, adminVendorRoutes]),
 )
 
 const docs = HttpApiScalar.layer(Api, { path: "/docs" })

@@ -8,7 +8,7 @@ import { Catalogue } from "../catalogue/catalogue.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 import { AccessTokens } from "./access-tokens.ts"
-import { AppKeys, type AuthenticationError } from "./app-keys.ts"
+import { type AppCaller, AppKeys, type AuthenticationError } from "./app-keys.ts"
 import type { Caller } from "./caller.ts"
 import { EndUserTokens } from "./end-user-tokens.ts"
 
@@ -32,7 +32,7 @@ export class Callers extends Context.Service<
   {
     readonly authenticate: (request: CallerRequest) => Effect.Effect<Caller, CallerError>
     /** An application with its key pair; nothing else will do. */
-    readonly application: (request: CallerRequest) => Effect.Effect<Caller & Required<Pick<Caller, "app">>, CallerError>
+    readonly application: (request: CallerRequest) => Effect.Effect<AppCaller, CallerError>
   }
 >()("weir/identity/Callers") {
   static readonly layer = Layer.effect(

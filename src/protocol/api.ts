@@ -13,9 +13,16 @@ import {
   UpstreamKeyRequest,
   UpstreamKeysResponse,
 } from "./admin.ts"
+import { AppConfig } from "./app-config.ts"
+import { AppTokenRequest, AppTokenResponse } from "./app-token.ts"
+import { Bundle } from "./bundle.ts"
 import { type ErrorCode, ErrorEnvelope, errorStatus } from "./error.ts"
 import { ExchangeEvent } from "./event.ts"
 import { ExchangeRequest, ExchangeResponse, InProgress } from "./exchange.ts"
+import { PlanUsage } from "./plan-usage.ts"
+import { SearchDirectory, SearchRequest, SearchResponse } from "./search.ts"
+import { HandshakeRequest, HandshakeResponse, HeartbeatRequest, HeartbeatResponse } from "./session.ts"
+import { UsageReceipt, UsageReport } from "./usage-report.ts"
 
 /** The envelope, once for each status among these codes, described with the codes that it carries. */
 const errorsOf = (codes: ReadonlyArray<ErrorCode>) => {
@@ -39,9 +46,17 @@ const appErrors = [
   "rate_limited",
 ] as const
 
+/** Errors of every way in which a caller may show who it is. */
+const callerErrors = [...appErrors, "unauthorized", "token_expired", "forbidden"] as const
+
+const sessionErrors = ["plan_concurrency_exceeded", "session_archived", "not_found"] as const
+
+const bearerErrors = ["unauthorized", "token_expired", "forbidden", "not_found"] as const
+
 const exchangeErrors = [
   ...common,
-  ...appErrors,
+  ...callerErrors,
+  ...sessionErrors,
   "idempotency_conflict",
   "plan_gate_unavailable",
   "quota_exceeded",
@@ -72,12 +87,31 @@ const appHeaders = {
   "x-svc-sign": header("Request signature: 64 lowercase hexadecimal characters; all three or none"),
 }
 
+/** Who calls a runtime route: an application, one of its end users, or a person. */
+const callerHeaders = {
+  ...appHeaders,
+  "x-svc-key-id": header("The application key's id; with `x-svc-key`"),
+  "x-svc-key": header("The application key's secret"),
+  "x-svc-app-token": header("An end user's token, instead of the key pair"),
+  authorization: header("`Bearer` and a device key or a personal access token, instead of the key pair"),
+}
+
+const featureHeaders = {
+  ...callerHeaders,
+  "x-svc-client-features": header("`platform-audio`; matters on the end-user path only"),
+}
+
+const bearerHeaders = {
+  authorization: header("`Bearer` and a token with the scope `control`; required"),
+  "x-svc-org": header("The organisation; it must be the token's own"),
+}
+
 const adminHeaders = { "x-svc-admin-key": header("The admin key; required") }
 
 class Runtime extends HttpApiGroup.make("runtime")
   .add(
     HttpApiEndpoint.post("exchange", "/t1/exchange", {
-      headers: appHeaders,
+      headers: callerHeaders,
       payload: ExchangeRequest,
       success: [
         ExchangeResponse,
@@ -97,7 +131,149 @@ class Runtime extends HttpApiGroup.make("runtime")
       }),
     ),
   )
+  .add(
+    HttpApiEndpoint.post("heartbeat", "/t1/heartbeat", {
+      headers: featureHeaders,
+      payload: HeartbeatRequest,
+      success: HeartbeatResponse,
+      error: errorsOf([...common, ...callerErrors, ...sessionErrors, "plan_gate_unavailable"]),
+    }).annotateMerge(
+      OpenApi.annotations({
+        summary: "Open a session, or keep one active",
+        description: [
+          "Without `sessionId` a session is opened. An id that a client minted (a ULID) is registered at first sight.",
+          "Inside the plan's window a renewal changes nothing; outside of it a session is judged like a new one.",
+        ].join(" "),
+      }),
+    ),
+  )
+  .add(
+    HttpApiEndpoint.delete("endSession", "/t1/sessions/:id", {
+      headers: callerHeaders,
+      params: { id: Schema.String },
+      success: HttpApiSchema.NoContent,
+      error: errorsOf([...common, ...callerErrors, "not_found"]),
+    }).annotateMerge(OpenApi.annotations({ summary: "End a session for ever; ending it again is no error" })),
+  )
+  .add(
+    HttpApiEndpoint.get("config", "/t1/config", {
+      headers: { ...featureHeaders, "if-none-match": header("An ETag; 304 where it still holds") },
+      success: Bundle,
+      error: errorsOf([...common, ...callerErrors]),
+    }).annotateMerge(
+      OpenApi.annotations({
+        summary: "The configuration that a client is given",
+        description:
+          "`ETag` is the fingerprint, in quotes; the same as `configVersion` and a heartbeat's `bundleEtag`.",
+      }),
+    ),
+  )
+  .add(
+    HttpApiEndpoint.post("handshake", "/t1/handshake", {
+      headers: featureHeaders,
+      payload: HandshakeRequest,
+      success: HandshakeResponse,
+      error: errorsOf([...common, ...callerErrors, "protocol_unsupported"]),
+    }).annotateMerge(OpenApi.annotations({ summary: "Agree on a protocol, and learn the limits" })),
+  )
+  .add(
+    HttpApiEndpoint.post("websearch", "/t1/websearch", {
+      headers: callerHeaders,
+      payload: SearchRequest,
+      success: SearchResponse,
+      error: errorsOf([
+        ...common,
+        ...callerErrors,
+        "websearch_not_configured",
+        "websearch_quota_exceeded",
+        "insufficient_balance",
+        "plan_gate_unavailable",
+        "upstream_error",
+      ]),
+    }).annotateMerge(
+      OpenApi.annotations({
+        summary: "Search the web",
+        description: "One billed call for each search that is answered. The query is never logged or stored.",
+      }),
+    ),
+  )
+  .add(
+    HttpApiEndpoint.post("usage", "/t1/usage", {
+      headers: callerHeaders,
+      payload: UsageReport,
+      success: UsageReceipt,
+      error: errorsOf([...common, ...callerErrors]),
+    }).annotateMerge(
+      OpenApi.annotations({
+        summary: "Report calls that did not go through the gateway; never billed, each event once",
+      }),
+    ),
+  )
   .annotateMerge(OpenApi.annotations({ title: "Runtime" })) {}
+
+class Applications extends HttpApiGroup.make("applications")
+  .add(
+    HttpApiEndpoint.post("appToken", "/v1/app-tokens", {
+      headers: appHeaders,
+      payload: AppTokenRequest,
+      success: AppTokenResponse,
+      error: errorsOf([
+        ...common,
+        ...appErrors,
+        "plan_concurrency_exceeded",
+        "plan_end_users_exceeded",
+        "plan_gate_unavailable",
+      ]),
+    }).annotateMerge(
+      OpenApi.annotations({
+        summary: "Mint a token for one of the application's end users",
+        description: "It reads the plan's limits and takes no slot. The token is told once.",
+      }),
+    ),
+  )
+  .add(
+    HttpApiEndpoint.get("appConfig", "/v1/apps/:id/config", {
+      headers: bearerHeaders,
+      params: { id: Schema.String },
+      success: AppConfig,
+      error: errorsOf([...common, ...bearerErrors]),
+    }).annotateMerge(OpenApi.annotations({ summary: "What the organisation has set for one of its applications" })),
+  )
+  .add(
+    HttpApiEndpoint.put("setAppConfig", "/v1/apps/:id/config", {
+      headers: bearerHeaders,
+      params: { id: Schema.String },
+      payload: AppConfig,
+      success: AppConfig,
+      error: errorsOf([...common, ...bearerErrors]),
+    }).annotateMerge(
+      OpenApi.annotations({
+        summary: "Set it; what is left out falls back to the catalogue",
+        description: "Owners and admins.",
+      }),
+    ),
+  )
+  .add(
+    HttpApiEndpoint.get("planUsage", "/v1/plan/usage", {
+      headers: bearerHeaders,
+      query: { days: Schema.optionalKey(Schema.String) },
+      success: PlanUsage,
+      error: errorsOf([...common, ...bearerErrors]),
+    }).annotateMerge(
+      OpenApi.annotations({
+        summary: "The curve of the plan's concurrency",
+        description: "`days`: 1 to 90, 30 when absent; today is beside them, live. Days are UTC+8.",
+      }),
+    ),
+  )
+  .add(
+    HttpApiEndpoint.get("searchProviders", "/v1/search-providers", {
+      headers: bearerHeaders,
+      success: SearchDirectory,
+      error: errorsOf([...common, ...bearerErrors]),
+    }).annotateMerge(OpenApi.annotations({ summary: "The search providers that are active, in failover order" })),
+  )
+  .annotateMerge(OpenApi.annotations({ title: "Applications and plans" })) {}
 
 class Admin extends HttpApiGroup.make("admin")
   .add(
@@ -198,6 +374,7 @@ class AdminVendors extends HttpApiGroup.make("adminVendors")
 
 export class Api extends HttpApi.make("weir")
   .add(Runtime)
+  .add(Applications)
   .add(Admin)
   .add(AdminVendors)
   .annotateMerge(OpenApi.annotations({ title: "Weir", version: "0.1.0" })) {}

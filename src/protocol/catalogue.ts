@@ -154,6 +154,8 @@ export const SearchProvider = Schema.Struct({
   active: optional(Schema.Boolean),
 })
 
+export type SearchProvider = typeof SearchProvider.Type
+
 export const Plan = Schema.Struct({
   id: Id,
   concurrency: optional(Positive),

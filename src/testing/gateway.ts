@@ -12,9 +12,11 @@ import { Catalogue } from "../catalogue/catalogue.ts"
 import { ResolveSecret, sha256 } from "../catalogue/secrets.ts"
 import { WeirConfig } from "../config.ts"
 import { layerServer } from "../http/server.ts"
+import { AccessTokens } from "../identity/access-tokens.ts"
 import { AdminKey, makeAdminKey } from "../identity/admin.ts"
 import { Ledger } from "../money/ledger.ts"
 import { ResolveHost } from "../net/egress.ts"
+import { PlanCurve } from "../plan/plan-usage.ts"
 import { layerServices } from "../services.ts"
 import { layerLogs } from "../telemetry.ts"
 import { type ScriptedVendor, startScriptedVendor, type VendorScript } from "./scripted-vendor.ts"
@@ -45,7 +47,16 @@ export interface TestGateway {
   readonly ledger: Ledger["Service"]
   readonly gate: Gate["Service"]
   readonly catalogue: Catalogue["Service"]
+  readonly accessTokens: AccessTokens["Service"]
+  readonly planCurve: PlanCurve["Service"]
   readonly sql: SqlClient.SqlClient
+  /** Calls a route with the application's key; headers replace, and `undefined` leaves out. */
+  readonly call: (
+    method: string,
+    path: string,
+    body?: unknown,
+    headers?: Readonly<Record<string, string | undefined>>,
+  ) => Promise<Response>
   /** Posts an exchange with the application's key. */
   readonly exchange: (body: unknown, init?: RequestInit) => Promise<Response>
 }
@@ -159,7 +170,17 @@ export const startGateway = (options: GatewayOptions = {}): Effect.Effect<TestGa
       ledger: Context.get(services, Ledger),
       gate: Context.get(services, Gate),
       catalogue,
+      accessTokens: Context.get(services, AccessTokens),
+      planCurve: Context.get(services, PlanCurve),
       sql: Context.get(services, SqlClient.SqlClient),
+      call: (method, path, body, headers = {}) => {
+        const all = { "content-type": "application/json", "x-svc-key-id": ids.key, "x-svc-key": testKey, ...headers }
+        return fetch(`${baseUrl}${path}`, {
+          method,
+          headers: Object.entries(all).filter((header): header is [string, string] => header[1] !== undefined),
+          ...(body !== undefined && { body: typeof body === "string" ? body : JSON.stringify(body) }),
+        })
+      },
       exchange: (body, init = {}) =>
         fetch(`${baseUrl}/t1/exchange`, {
           method: "POST",

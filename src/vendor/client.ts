@@ -8,6 +8,8 @@ import { Agent, type Dispatcher } from "undici"
 import { Egress, type EgressBlocked } from "../net/egress.ts"
 
 export interface UpstreamRequest {
+  /** POST when absent. */
+  readonly method?: "GET" | "POST"
   readonly baseUrl: string
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
@@ -84,6 +86,8 @@ const highWaterBytes = 64 * 1024
 /** How long a finished reply may take to end its body before its socket is given up. */
 const leaveMs = 500
 
+const jsonContent = { "content-type": "application/json" }
+
 class Call implements UpstreamCall, Dispatcher.DispatchHandler {
   #controller: Dispatcher.DispatchController | undefined
   #head: UpstreamHead | undefined
@@ -94,16 +98,16 @@ class Call implements UpstreamCall, Dispatcher.DispatchHandler {
   #failure: UpstreamBroken | undefined
   #wake: (() => void) | undefined
 
-  constructor(agent: Agent, { baseUrl, path, headers, body }: UpstreamRequest) {
+  constructor(agent: Agent, { method = "POST", baseUrl, path, headers, body }: UpstreamRequest) {
     const url = new URL(baseUrl)
     const prefix = url.pathname.replace(/\/$/, "")
     agent.dispatch(
       {
         origin: url.origin,
         path: `${prefix}${path}`,
-        method: "POST",
-        headers: { "content-type": "application/json", "user-agent": "weir", ...headers },
-        body,
+        method,
+        headers: { ...(method === "POST" && jsonContent), "user-agent": "weir", ...headers },
+        body: method === "POST" ? body : null,
       },
       this,
     )

@@ -34,7 +34,12 @@ describe("a good exchange", () => {
   it.each(["main", "claude", "responses", "gemini"])(
     "streams %s: t.open, deltas, t.usage, t.close, with ids from 0",
     async (model) => {
-      const response = await gateway().exchange({ ...hello, model, stream: true, meta: { sessionId: "01J0000000000000000000000A" } })
+      const response = await gateway().exchange({
+        ...hello,
+        model,
+        stream: true,
+        meta: { sessionId: "01J0000000000000000000000A" },
+      })
       expect(response.headers.get("content-type")).toContain("text/event-stream")
       const events = await readEvents(response)
       expect(events.map(({ event }) => event)).toEqual([

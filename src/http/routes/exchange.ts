@@ -1,34 +1,23 @@
-/** `POST /t1/exchange`: authenticate, start the exchange, answer what comes of it. */
+/** The runtime group: `POST /t1/exchange`, which starts an exchange and answers what comes of it, and the routes beside it. */
 import { Effect, Stream } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
-import { WeirConfig } from "../../config.ts"
 import type { ByteQueue } from "../../exchange/byte-queue.ts"
 import type { Reply } from "../../exchange/client-link.ts"
-import { Exchanges, newRequestId } from "../../exchange/exchange.ts"
-import { Callers } from "../../identity/callers.ts"
+import { Exchanges } from "../../exchange/exchange.ts"
 import { Api } from "../../protocol/api.ts"
-import { makeCallerAddress, readBody } from "../request.ts"
-import { respond } from "../respond.ts"
+import { type Authenticated, makeForCaller } from "../runtime.ts"
+import { makeRuntime } from "./runtime.ts"
 
 export const runtimeRoutes = HttpApiBuilder.group(
   Api,
   "runtime",
   Effect.fn(function* (handlers) {
-    const config = yield* WeirConfig
-    const callers = yield* Callers
     const exchanges = yield* Exchanges
-    const callerAddress = makeCallerAddress(config.trustedProxies)
+    const { forCaller } = yield* makeForCaller
+    const runtime = yield* makeRuntime
 
-    const exchange = Effect.fnUntraced(function* (request: Parameters<typeof readBody>[0], requestId: string) {
-      const body = yield* readBody(request, config.bodyMaxBytes)
-      const caller = yield* callers.authenticate({
-        headers: request.headers,
-        address: callerAddress(request),
-        method: request.method,
-        target: request.url,
-        body,
-      })
+    const exchange = Effect.fnUntraced(function* ({ requestId, caller, body }: Authenticated) {
       const fiber = yield* Effect.fiber
       const link = yield* exchanges.start({ requestId, caller, body }, { cut: () => fiber.interruptUnsafe() })
       // The request's scope closes when the reply is out, or when the client is gone.
@@ -36,10 +25,16 @@ export const runtimeRoutes = HttpApiBuilder.group(
       return toResponse(yield* link.reply, requestId)
     })
 
-    return handlers.handleRaw("exchange", ({ request }) => {
-      const requestId = newRequestId()
-      return respond(requestId, exchange(request, requestId))
-    })
+    return handlers
+      .handleRaw("exchange", ({ request }) => forCaller(request, exchange))
+      .handleRaw("heartbeat", ({ request }) => forCaller(request, runtime.heartbeat))
+      .handleRaw("endSession", ({ request, params }) =>
+        forCaller(request, (call) => runtime.endSession(call, params.id)),
+      )
+      .handleRaw("config", ({ request }) => forCaller(request, runtime.readConfig))
+      .handleRaw("handshake", ({ request }) => forCaller(request, runtime.handshake))
+      .handleRaw("websearch", ({ request }) => forCaller(request, runtime.search))
+      .handleRaw("usage", ({ request }) => forCaller(request, runtime.reportUsage))
   }),
 )
 

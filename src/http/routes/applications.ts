@@ -1,0 +1,101 @@
+/** Applications and plans: end-user tokens, an application's configuration, the plan's curve, the search directory. */
+import { Effect, Schema } from "effect"
+import { HttpServerResponse } from "effect/http"
+import { HttpApiBuilder } from "effect/http-api"
+import { Catalogue } from "../../catalogue/catalogue.ts"
+import { AppConfigs } from "../../identity/app-configs.ts"
+import type { AppCaller } from "../../identity/app-keys.ts"
+import { parseNetwork } from "../../net/network.ts"
+import { AppTokens } from "../../plan/app-tokens.ts"
+import { PlanCurve } from "../../plan/plan-usage.ts"
+import { Api } from "../../protocol/api.ts"
+import { AppConfig } from "../../protocol/app-config.ts"
+import { AppTokenRequest, type AppTokenResponse } from "../../protocol/app-token.ts"
+import { serviceError } from "../../protocol/error.ts"
+import { invalidInput } from "../../protocol/issues.ts"
+import { searchDirectory } from "../../search/directory.ts"
+import { type Member, makeForMember, requireAdmin } from "../bearer.ts"
+import { maxBodyBytes, type Request } from "../operator.ts"
+import { decodeJson, readJson } from "../request.ts"
+import { type Authenticated, makeForCaller } from "../runtime.ts"
+
+const defaultTtlSeconds = 3600
+const defaultDays = 30
+
+/** 1 to 90, in decimal. */
+const Days = Schema.FiniteFromString.pipe(
+  Schema.decodeTo(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 90 }))),
+)
+
+export const applicationRoutes = HttpApiBuilder.group(
+  Api,
+  "applications",
+  Effect.fn(function* (handlers) {
+    const { forApplication } = yield* makeForCaller
+    const forMember = yield* makeForMember
+    const appTokens = yield* AppTokens
+    const appConfigs = yield* AppConfigs
+    const catalogue = yield* Catalogue
+    const curve = yield* PlanCurve
+
+    const mint = Effect.fnUntraced(function* ({ requestId, caller, body }: Authenticated<AppCaller>) {
+      const { endUserId, ttlSeconds = defaultTtlSeconds } = yield* decodeJson(AppTokenRequest, body)
+      const { token, expiresAt } = yield* appTokens.mint(caller, endUserId, ttlSeconds)
+      const response: AppTokenResponse = { token, expiresAt: expiresAt.toISOString(), appId: caller.app.id, endUserId }
+      return HttpServerResponse.jsonUnsafe(response, {
+        headers: { "x-svc-request-id": requestId, "cache-control": "no-store" },
+      })
+    })
+
+    /** An application of the member's organisation; others are told the same as of one that does not exist. */
+    const ownApp = ({ org }: Member, id: string) => {
+      const entry = catalogue.current().app(id)
+      return entry?.org.id === org.org.id
+        ? Effect.succeed(entry)
+        : Effect.fail(serviceError("not_found", "There is no such application"))
+    }
+
+    const readConfig = Effect.fnUntraced(function* (member: Member, id: string) {
+      yield* ownApp(member, id)
+      return appConfigs.of(id) ?? {}
+    })
+
+    const setConfig = Effect.fnUntraced(function* (request: Request, member: Member, id: string) {
+      yield* requireAdmin(member)
+      yield* ownApp(member, id)
+      const config = yield* readJson(AppConfig, request, maxBodyBytes)
+      const wrong = (config.ipAllow ?? []).findIndex((network) => parseNetwork(network) === undefined)
+      if (wrong >= 0) {
+        return yield* invalidInput([{ path: `ipAllow[${wrong}]`, message: "an address or a network is needed" }])
+      }
+      const { searchProviderId } = config
+      const isKnown = catalogue.current().searchProviders.some(({ provider }) => provider.id === searchProviderId)
+      if (typeof searchProviderId === "string" && !isKnown) {
+        return yield* invalidInput([{ path: "searchProviderId", message: "there is no such active search provider" }])
+      }
+      yield* appConfigs.set(id, config)
+      return config
+    })
+
+    const planUsage = Effect.fnUntraced(function* ({ org }: Member, text: string | undefined) {
+      const days = text === undefined ? defaultDays : yield* decodeDays(text)
+      return yield* curve.of(org.org.id, days)
+    })
+
+    return handlers
+      .handleRaw("appToken", ({ request }) => forApplication(request, mint))
+      .handleRaw("appConfig", ({ request, params }) => forMember(request, (member) => readConfig(member, params.id)))
+      .handleRaw("setAppConfig", ({ request, params }) =>
+        forMember(request, (member) => setConfig(request, member, params.id)),
+      )
+      .handleRaw("planUsage", ({ request, query }) => forMember(request, (member) => planUsage(member, query.days)))
+      .handleRaw("searchProviders", ({ request }) =>
+        forMember(request, () => Effect.sync(() => searchDirectory(catalogue.current()))),
+      )
+  }),
+)
+
+const decodeDays = (text: string) =>
+  Effect.mapError(Schema.decodeUnknownEffect(Days)(text), () =>
+    invalidInput([{ path: "days", message: "an integer from 1 to 90 is needed" }]),
+  )

@@ -1,0 +1,126 @@
+/** The runtime routes beside the exchange: sessions, configuration, search, usage. */
+import { Clock, Effect } from "effect"
+import { HttpServerResponse } from "effect/http"
+import { Gate } from "../../admission/gate.ts"
+import { Catalogue } from "../../catalogue/catalogue.ts"
+import { WeirConfig } from "../../config.ts"
+import type { Caller } from "../../identity/caller.ts"
+import { ClientUsage } from "../../money/client-usage.ts"
+import { serviceError } from "../../protocol/error.ts"
+import { protocolLabel } from "../../protocol/event.ts"
+import { SearchRequest } from "../../protocol/search.ts"
+import {
+  HandshakeRequest,
+  type HandshakeResponse,
+  HeartbeatRequest,
+  type HeartbeatResponse,
+} from "../../protocol/session.ts"
+import { maxUsageEvents, UsageReport } from "../../protocol/usage-report.ts"
+import { maxSearchResults } from "../../search/directory.ts"
+import { WebSearch } from "../../search/web-search.ts"
+import { Sessions } from "../../session/sessions.ts"
+import { audioFeature, bundleOf, tierOf } from "../../settings/bundle.ts"
+import { decodeJson } from "../request.ts"
+import type { Authenticated } from "../runtime.ts"
+
+/** The capability header: requests that differ in it differ in their reply. */
+const featuresHeader = "x-svc-client-features"
+
+const json = (body: unknown, requestId: string, headers: Readonly<Record<string, string>> = {}) =>
+  HttpServerResponse.jsonUnsafe(body, { headers: { "x-svc-request-id": requestId, ...headers } })
+
+const admitOf = ({ org, keyId, nonce }: Caller) => ({ owner: org.id, keyId, nonce, rates: [] })
+
+export const makeRuntime = Effect.gen(function* () {
+  const config = yield* WeirConfig
+  const catalogue = yield* Catalogue
+  const gate = yield* Gate
+  const sessions = yield* Sessions
+  const usage = yield* ClientUsage
+  const webSearch = yield* WebSearch
+
+  const bundleFor = ({ caller, request }: Authenticated) =>
+    bundleOf(catalogue.current(), caller, tierOf(caller, request.headers[featuresHeader]))
+
+  /** A signed request is seen once, also where nothing is counted. */
+  const checkNonce = (caller: Caller) =>
+    caller.nonce === undefined ? Effect.void : Effect.asVoid(gate.admit(admitOf(caller)))
+
+  const heartbeat = Effect.fnUntraced(function* (call: Authenticated) {
+    const { caller, requestId } = call
+    const asked = yield* decodeJson(HeartbeatRequest, call.body)
+    const sessionId = yield* sessions.heartbeat(admitOf(caller), caller, asked.sessionId)
+    const { configVersion } = bundleFor(call)
+    const response: HeartbeatResponse = {
+      sessionId,
+      serverTime: new Date(yield* Clock.currentTimeMillis).toISOString(),
+      configVersion,
+      configStale: asked.configVersion !== undefined && asked.configVersion !== configVersion,
+      bundleEtag: configVersion,
+      // An application that needs a licence does not come this far without one.
+      licenseStatus: caller.app?.licenceRequired === true ? "active" : "none",
+      features: [audioFeature],
+    }
+    return json(response, requestId, vary)
+  })
+
+  const endSession = Effect.fnUntraced(function* ({ caller, requestId }: Authenticated, id: string) {
+    yield* checkNonce(caller)
+    yield* sessions.archive(caller, id)
+    return HttpServerResponse.empty({ status: 204, headers: { "x-svc-request-id": requestId } })
+  })
+
+  const readConfig = Effect.fnUntraced(function* (call: Authenticated) {
+    yield* checkNonce(call.caller)
+    const bundle = bundleFor(call)
+    const etag = `"${bundle.configVersion}"`
+    const headers = { etag, ...vary, "cache-control": "private, no-cache" }
+    if (matches(call.request.headers["if-none-match"], etag)) {
+      return HttpServerResponse.empty({ status: 304, headers: { "x-svc-request-id": call.requestId, ...headers } })
+    }
+    return json(bundle, call.requestId, headers)
+  })
+
+  const handshake = Effect.fnUntraced(function* (call: Authenticated) {
+    const { protocols } = yield* decodeJson(HandshakeRequest, call.body)
+    yield* checkNonce(call.caller)
+    if (!protocols.includes(protocolLabel)) {
+      return yield* serviceError("protocol_unsupported", `This server speaks ${protocolLabel}`, {
+        detail: { supported: [protocolLabel] },
+      })
+    }
+    const response: HandshakeResponse = {
+      protocol: protocolLabel,
+      features: [audioFeature],
+      serverTime: new Date(yield* Clock.currentTimeMillis).toISOString(),
+      configVersion: bundleFor(call).configVersion,
+      limits: {
+        bodyMaxBytes: config.bodyMaxBytes,
+        streamHeartbeatMs: config.streamHeartbeatMs,
+        sessionWindowMs: config.sessionWindowS * 1000,
+        usageEventsMax: maxUsageEvents,
+        searchResultsMax: maxSearchResults,
+      },
+    }
+    return json(response, call.requestId, vary)
+  })
+
+  const search = Effect.fnUntraced(function* ({ requestId, caller, body }: Authenticated) {
+    const asked = yield* decodeJson(SearchRequest, body)
+    return json({ results: yield* webSearch.search(requestId, caller, asked) }, requestId)
+  })
+
+  const reportUsage = Effect.fnUntraced(function* ({ requestId, caller, body }: Authenticated) {
+    const { events } = yield* decodeJson(UsageReport, body)
+    yield* checkNonce(caller)
+    return json(yield* usage.report(caller, events), requestId)
+  })
+
+  return { heartbeat, endSession, readConfig, handshake, search, reportUsage }
+})
+
+const vary = { vary: featuresHeader }
+
+/** RFC 9110, section 13.1.2: any of a list, weak or strong, or a star. */
+const matches = (header: string | undefined, etag: string): boolean =>
+  (header ?? "").split(",").some((candidate) => ["*", etag].includes(candidate.trim().replace(/^W\//, "")))

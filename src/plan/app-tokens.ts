@@ -1,0 +1,87 @@
+/** Minting end-user tokens within what the plan allows; it takes no slot of the plan's. Source: interface.md "POST /v1/app-tokens". */
+import { Clock, Context, type Duration, Effect, Layer } from "effect"
+import { SqlClient } from "effect/sql"
+import { type AdmissionError, concurrencyExceeded, Gate } from "../admission/gate.ts"
+import type { GateMode } from "../admission/gate-mode.ts"
+import { dayOf } from "../admission/utc8.ts"
+import { rateWindows } from "../exchange/actor.ts"
+import type { AppCaller } from "../identity/app-keys.ts"
+import { EndUserTokens, type MintedToken } from "../identity/end-user-tokens.ts"
+import { type ServiceError, serviceError } from "../protocol/error.ts"
+import { withDeadline } from "../store/database.ts"
+import type { StoreUnavailable } from "../store/unavailable.ts"
+import { recordConcurrency } from "../telemetry.ts"
+
+export class AppTokens extends Context.Service<
+  AppTokens,
+  {
+    readonly mint: (
+      caller: AppCaller,
+      endUserId: string,
+      ttlSeconds: number,
+    ) => Effect.Effect<MintedToken, AdmissionError | ServiceError<"plan_end_users_exceeded">>
+  }
+>()("weir/plan/AppTokens") {}
+
+/** Distinct end users that a plan of the test tier has in a month. */
+const testTierEndUsers = 100
+
+export interface AppTokensOptions {
+  readonly deadline: Duration.Input
+  readonly windowMs: number
+  readonly mode: GateMode
+}
+
+export const layerAppTokens = (
+  options: AppTokensOptions,
+): Layer.Layer<AppTokens, never, SqlClient.SqlClient | Gate | EndUserTokens> =>
+  Layer.effect(
+    AppTokens,
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const gate = yield* Gate
+      const tokens = yield* EndUserTokens
+      const services = yield* Effect.context<never>()
+      const bounded = withDeadline(options.deadline)
+      const enforces = options.mode === "enforce"
+
+      const checkConcurrency = Effect.fnUntraced(function* ({ org, plan }: AppCaller) {
+        const cap = plan?.concurrency
+        if (cap === undefined || options.mode === "off") return
+        const active = yield* gate
+          .activeSessions(org.id, options.windowMs)
+          .pipe(Effect.catch((error) => (enforces ? Effect.fail(unavailable(error)) : Effect.succeed(0))))
+        if (active < cap) return
+        recordConcurrency(services, enforces ? "rejected" : "would_reject")
+        if (enforces) return yield* concurrencyExceeded()
+      })
+
+      const checkEndUsers = Effect.fnUntraced(function* ({ org, plan }: AppCaller, endUserId: string) {
+        if (plan?.testTier !== true || options.mode === "off") return
+        const month = dayOf(yield* Clock.currentTimeMillis).slice(0, 7)
+        const [taken] = yield* bounded(sql<{ admitted: boolean; used: number }>`
+          select * from plan_end_user_take(${org.id}, ${month}, ${endUserId}, ${testTierEndUsers}::int, ${enforces})`)
+        if (taken?.admitted !== false) return
+        return yield* serviceError("plan_end_users_exceeded", "The plan has no room for another end user this month", {
+          detail: { limit: testTierEndUsers, used: taken.used },
+        })
+      })
+
+      return AppTokens.of({
+        mint: Effect.fnUntraced(function* (caller, endUserId, ttlSeconds) {
+          yield* gate.admit({
+            owner: caller.org.id,
+            keyId: caller.keyId,
+            nonce: caller.nonce,
+            rates: rateWindows(caller),
+          })
+          yield* checkConcurrency(caller)
+          yield* checkEndUsers(caller, endUserId)
+          return yield* tokens.mint({ endUserId, appId: caller.app.id, keyId: caller.keyId }, ttlSeconds)
+        }),
+      })
+    }),
+  )
+
+const unavailable = (cause: StoreUnavailable): ServiceError<"plan_gate_unavailable"> =>
+  serviceError("plan_gate_unavailable", "Admission is not possible at the moment", { retryAfterMs: 1000, cause })

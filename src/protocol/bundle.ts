@@ -1,0 +1,52 @@
+/**
+ * The configuration that a client is given. Three capability and two model keys are the baseline; clients that declare
+ * `platform-audio` have five, four and the audio media. Source: interface.md "Capability header", decisions "Runtime routes".
+ */
+import { Schema } from "effect"
+import { Capability } from "./catalogue.ts"
+import { SearchDirectory } from "./search.ts"
+
+const flag = Schema.Boolean
+const handles = Schema.Array(Schema.String)
+const optional = Schema.optionalKey
+
+export const BundleModel = Schema.Struct({
+  handle: Schema.String,
+  mode: Schema.Literals(["platform", "direct"]),
+  capabilities: Schema.Array(Capability),
+  contextWindow: optional(Schema.Int),
+  maxOutput: optional(Schema.Int),
+})
+
+/** Layered settings as they are delivered; empty where nothing is set. */
+export const DeliveredSettings = Schema.Struct({
+  values: Schema.Record(Schema.String, Schema.Json),
+  locks: Schema.Array(Schema.String),
+  origins: Schema.Record(Schema.String, Schema.String),
+  shadow: Schema.Array(Schema.String),
+})
+
+export const Bundle = Schema.Struct({
+  /** The fingerprint of everything else: SHA-256 of its canonical JSON (RFC 8785), 32 hexadecimal characters. */
+  configVersion: Schema.String,
+  models: Schema.Array(BundleModel),
+  capabilities: Schema.Struct({
+    platform: Schema.Struct({
+      webSearch: flag,
+      imageGen: flag,
+      videoGen: flag,
+      speechToText: optional(flag),
+      textToSpeech: optional(flag),
+    }),
+  }),
+  platformModels: Schema.Struct({
+    image: handles,
+    video: handles,
+    speechToText: optional(handles),
+    textToSpeech: optional(handles),
+  }),
+  media: optional(Schema.Struct({ asr: Schema.Struct({ enabled: flag }), tts: Schema.Struct({ enabled: flag }) })),
+  settings: DeliveredSettings,
+  search: SearchDirectory,
+}).annotate({ identifier: "Bundle" })
+export type Bundle = typeof Bundle.Type

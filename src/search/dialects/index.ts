@@ -1,0 +1,83 @@
+/** The search vendors by their names in the catalogue, each as its documentation describes it. */
+import { type JsonObject, objectAt, objectsAt } from "../../vendor/dialects/json.ts"
+import { get, post, resultsOf, type SearchDialect } from "./dialect.ts"
+
+const listed = (body: JsonObject | undefined, key: string): ReadonlyArray<JsonObject> | undefined =>
+  Array.isArray(body?.[key]) ? objectsAt(body, key) : undefined
+
+/** https://api-dashboard.search.brave.com/app/documentation/web-search */
+const brave: SearchDialect = {
+  needsCredential: true,
+  encode: ({ query, count }, credential) =>
+    get("/res/v1/web/search", { "x-subscription-token": credential }, { q: query, count: String(count) }),
+  decode: (body) => {
+    // A query without a hit has no web section at all.
+    const items = listed(objectAt(body, "web"), "results") ?? (objectAt(body, "query") === undefined ? undefined : [])
+    return items && resultsOf(items, { title: "title", url: "url", snippet: ["description"] })
+  },
+}
+
+/** https://docs.tavily.com/documentation/api-reference/endpoint/search */
+const tavily: SearchDialect = {
+  needsCredential: true,
+  encode: ({ query, count }, credential) =>
+    post("/search", { authorization: `Bearer ${credential}` }, { query, max_results: count }),
+  decode: (body) => {
+    const items = listed(body, "results")
+    return items && resultsOf(items, { title: "title", url: "url", snippet: ["content"] })
+  },
+}
+
+/** https://serper.dev */
+const serper: SearchDialect = {
+  needsCredential: true,
+  encode: ({ query, count }, credential) => post("/search", { "x-api-key": credential }, { q: query, num: count }),
+  decode: (body) => {
+    const items = listed(body, "organic")
+    return items && resultsOf(items, { title: "title", url: "link", snippet: ["snippet"] })
+  },
+}
+
+/** https://docs.exa.ai/reference/search */
+const exa: SearchDialect = {
+  needsCredential: true,
+  encode: ({ query, count }, credential) =>
+    post(
+      "/search",
+      { "x-api-key": credential },
+      { query, numResults: count, contents: { text: { maxCharacters: 1000 } } },
+    ),
+  decode: (body) => {
+    const items = listed(body, "results")
+    return items && resultsOf(items, { title: "title", url: "url", snippet: ["summary", "text"] })
+  },
+}
+
+/** https://docs.searxng.org/dev/search_api.html */
+const searxng: SearchDialect = {
+  needsCredential: false,
+  encode: ({ query }) => get("/search", {}, { q: query, format: "json" }),
+  decode: (body) => {
+    const items = listed(body, "results")
+    return items && resultsOf(items, { title: "title", url: "url", snippet: ["content"] })
+  },
+}
+
+/** https://open.bochaai.com */
+const bocha: SearchDialect = {
+  needsCredential: true,
+  encode: ({ query, count }, credential) =>
+    post("/v1/web-search", { authorization: `Bearer ${credential}` }, { query, count, summary: true }),
+  decode: (body) => {
+    const items = listed(objectAt(objectAt(body, "data"), "webPages"), "value")
+    return items && resultsOf(items, { title: "name", url: "url", snippet: ["summary", "snippet"] })
+  },
+}
+
+const vendors: Readonly<Record<string, SearchDialect>> = { brave, tavily, serper, exa, searxng, bocha }
+
+/** Undefined where no such vendor is spoken. */
+export const searchDialectOf = (vendor: string): SearchDialect | undefined =>
+  Object.hasOwn(vendors, vendor) ? vendors[vendor] : undefined
+
+export const searchVendors: ReadonlyArray<string> = Object.keys(vendors)
