@@ -1,0 +1,161 @@
+/** `/t1/config` and `/t1/handshake`. Rules of interface.md: heartbeat 2 to 4, "Capability header", "Versioning". */
+import { Effect, Schema } from "effect"
+import { beforeAll, describe, expect, it } from "vitest"
+import { AppTokenResponse } from "../../src/protocol/app-token.ts"
+import { Bundle } from "../../src/protocol/bundle.ts"
+import { HandshakeResponse, HeartbeatResponse } from "../../src/protocol/session.ts"
+import { newTestIds, testCatalogue } from "../../src/testing/index.ts"
+import { errorOf, useGateway } from "./gateway.ts"
+
+const ids = newTestIds()
+const catalogue = (urls: { readonly vendor: string; readonly second: string }) =>
+  testCatalogue(
+    urls,
+    ids,
+    `searchProviders:\n  - { id: s, name: S, vendor: searxng, baseUrl: "${urls.second}", pricePerCall: "0.001", currency: USD }\n`,
+  ).replace(/(- \{ id: org_\w+, name: Test,)/, "$1 capabilities: { webSearch: true, speechToText: true },")
+
+const gateway = useGateway({ ids, catalogue })
+const decodeBundle = Schema.decodeUnknownSync(Bundle, { onExcessProperty: "error" })
+const decodeBeat = Schema.decodeUnknownSync(HeartbeatResponse)
+const decodeHandshake = Schema.decodeUnknownSync(HandshakeResponse, { onExcessProperty: "error" })
+
+type Headers = Record<string, string | undefined>
+const config = (headers: Headers = {}) => gateway().call("GET", "/t1/config", undefined, headers)
+const bundle = async (headers: Headers = {}) => decodeBundle(await (await config(headers)).json())
+
+let endUser: Headers = {}
+let personal: Headers = {}
+beforeAll(async () => {
+  const minted = await gateway().call("POST", "/v1/app-tokens", { endUserId: "ada" })
+  const { token } = Schema.decodeUnknownSync(AppTokenResponse)(await minted.json())
+  const nobody = { "x-svc-key-id": undefined, "x-svc-key": undefined }
+  endUser = { ...nobody, "x-svc-app-token": token }
+  const pat = await Effect.runPromise(
+    gateway().accessTokens.issue({ kind: "device", orgId: gateway().orgId, scopes: ["runtime"] }),
+  )
+  personal = { ...nobody, authorization: `Bearer ${pat.secret}` }
+})
+
+describe("the bundle", () => {
+  it("names what the organisation has, and nothing of how it is served", async () => {
+    const text = await (await config()).text()
+    const { models, search } = decodeBundle(JSON.parse(text))
+    expect(models.find(({ handle }) => handle === "main")).toEqual({
+      handle: "main",
+      mode: "platform",
+      capabilities: ["tools", "images", "files", "reasoning", "cache"],
+      contextWindow: 10_000,
+      maxOutput: 2000,
+    })
+    expect(models.map(({ handle }) => handle)).not.toContain("foreign")
+    expect(search.data.map(({ id }) => id)).toEqual(["s"])
+    for (const secret of ["upstream-main", gateway().vendor.url, "env:", "weight", "targets"])
+      expect(text).not.toContain(secret)
+  })
+
+  it("capability header: owners have everything and one ETag, whatever they send", async () => {
+    const full = await bundle()
+    expect(Object.keys(full.capabilities.platform)).toEqual([
+      "webSearch",
+      "imageGen",
+      "videoGen",
+      "speechToText",
+      "textToSpeech",
+    ])
+    expect(Object.keys(full.platformModels)).toEqual(["image", "video", "speechToText", "textToSpeech"])
+    expect(full.media).toEqual({ asr: { enabled: true }, tts: { enabled: false } })
+    for (const headers of [
+      { "x-svc-client-features": "platform-audio" },
+      { "x-svc-client-features": "other" },
+      personal,
+    ]) {
+      expect((await bundle(headers)).configVersion).toBe(full.configVersion)
+    }
+  })
+
+  it.each([
+    [undefined, 3, 2],
+    ["", 3, 2],
+    ["unknown, other", 3, 2],
+    ["platform-audio", 5, 4],
+    ["other,PLATFORM-Audio", 5, 4],
+  ])(
+    "capability header %j on the end-user path: %i capability and %i model keys",
+    async (features, capabilities, models) => {
+      const tier = await bundle({ ...endUser, "x-svc-client-features": features })
+      expect(Object.keys(tier.capabilities.platform).length).toBe(capabilities)
+      expect(Object.keys(tier.platformModels).length).toBe(models)
+      expect(tier.media === undefined).toBe(capabilities === 3)
+    },
+  )
+
+  it("the reply varies on the header; its ETag is the fingerprint, and a match gives 304", async () => {
+    const first = await config(endUser)
+    const etag = first.headers.get("etag") ?? ""
+    expect(first.headers.get("vary")).toContain("x-svc-client-features")
+    expect(etag).toBe(`"${decodeBundle(await first.json()).configVersion}"`)
+    expect(etag).toMatch(/^"[0-9a-f]{32}"$/)
+    for (const match of [etag, `W/${etag}`, `"other", ${etag}`, "*"]) {
+      const again = await config({ ...endUser, "if-none-match": match })
+      expect(again.status).toBe(304)
+      expect(again.headers.get("etag")).toBe(etag)
+      expect(await again.text()).toBe("")
+    }
+    const audio = { ...endUser, "x-svc-client-features": "platform-audio", "if-none-match": etag }
+    expect((await config(audio)).status).toBe(200)
+  })
+
+  it("rules 2 and 3: a heartbeat has the same fingerprint as the bundle of its tier", async () => {
+    for (const headers of [{}, endUser, { ...endUser, "x-svc-client-features": "platform-audio" }, personal]) {
+      const { configVersion } = await bundle(headers)
+      const beat = decodeBeat(await (await gateway().call("POST", "/t1/heartbeat", { configVersion }, headers)).json())
+      expect(beat).toMatchObject({ configVersion, bundleEtag: configVersion, configStale: false })
+      const shaken = await gateway().call("POST", "/t1/handshake", { protocols: ["twp/1"] }, headers)
+      expect(decodeHandshake(await shaken.json()).configVersion).toBe(configVersion)
+    }
+  })
+
+  it("the fingerprint changes with what is delivered, and with nothing else", async () => {
+    const before = (await bundle()).configVersion
+    const urls = { vendor: gateway().vendor.url, second: gateway().second.url }
+    const apply = (text: string) => Effect.runPromise(gateway().catalogue.apply(text))
+    // Where a model is served is no business of clients.
+    await apply(catalogue(urls).replace("upstream-main", "elsewhere"))
+    expect((await bundle()).configVersion).toBe(before)
+    await apply(catalogue(urls).replace("contextWindow: 10000", "contextWindow: 20000"))
+    expect((await bundle()).configVersion).not.toBe(before)
+    await apply(catalogue(urls))
+    expect((await bundle()).configVersion).toBe(before)
+  })
+})
+
+describe("handshake", () => {
+  it("agrees on the protocol and tells limits", async () => {
+    const response = await gateway().call("POST", "/t1/handshake", {
+      protocols: ["twp/2", "twp/1"],
+      client: { name: "c", version: "1" },
+    })
+    expect(decodeHandshake(await response.json())).toMatchObject({
+      protocol: "twp/1",
+      features: ["platform-audio"],
+      limits: { usageEventsMax: 200, searchResultsMax: 20, sessionWindowMs: 300_000 },
+    })
+  })
+
+  it("without a common protocol: protocol_unsupported", async () => {
+    const response = await gateway().call("POST", "/t1/handshake", { protocols: ["twp/9"] })
+    expect(await errorOf(response)).toMatchObject({
+      status: 400,
+      code: "protocol_unsupported",
+      detail: { supported: ["twp/1"] },
+    })
+  })
+
+  it.each([{}, { protocols: [] }, { protocols: ["x".repeat(33)] }, { protocols: ["twp/1"], more: 1 }])(
+    "%j is bad_request",
+    async (body) => {
+      expect(await errorOf(await gateway().call("POST", "/t1/handshake", body))).toMatchObject({ code: "bad_request" })
+    },
+  )
+})

@@ -1,0 +1,291 @@
+/** `POST /t1/websearch` and `GET /v1/search-providers`. Each test names its rule of interface.md. */
+import { Effect, Schema } from "effect"
+import { beforeEach, describe, expect, it } from "vitest"
+import { AppTokenResponse } from "../../src/protocol/app-token.ts"
+import { SearchDirectory, SearchResponse } from "../../src/protocol/search.ts"
+import { newTestIds, type TestGateway, testCatalogue, type VendorScript } from "../../src/testing/index.ts"
+import { balanceOf, errorOf, holdsOf, lastUsage, useGateway } from "./gateway.ts"
+
+const ids = newTestIds()
+
+const provider = (id: string, vendor: string, baseUrl: string, more = "") =>
+  `  - { id: ${id}, name: "${id} search", vendor: ${vendor}, baseUrl: "${baseUrl}", currency: USD, pricePerCall: "0.005", cost: "0.003"${more} }`
+
+/** `first` has the greatest weight; `broken` fails the credential gate; `foreign` the price gate. */
+const withSearch =
+  (of: ReturnType<typeof newTestIds>, plan: string, orgMore = "capabilities: { webSearch: true },", more = "") =>
+  (urls: { readonly vendor: string; readonly second: string }) =>
+    testCatalogue(
+      urls,
+      of,
+      [
+        "searchProviders:",
+        provider("first", "searxng", urls.vendor, ", weight: 10, maxResultsCap: 3, timeout: 300ms"),
+        provider("spare", "tavily", urls.second, `, weight: 5, credential: "env:WEIR_TEST_VENDOR"`),
+        provider("broken", "brave", urls.second, `, weight: 1, credential: "env:NOWHERE"`),
+        provider("foreign", "searxng", urls.second, ", weight: 1").replace("USD", "EUR"),
+        provider("retired", "searxng", urls.second, ", active: false"),
+        more,
+      ].join("\n"),
+    )
+      .replace("{ id: team, perMinute: 100000 }", `{ id: team, perMinute: 100000${plan} }`)
+      .replace(/(- \{ id: org_\w+, name: Test,)/, `$1 ${orgMore}`)
+
+const gateway = useGateway({ ids, catalogue: withSearch(ids, "", undefined, "defaultSearchProvider: first") })
+
+const decode = Schema.decodeUnknownSync(SearchResponse, { onExcessProperty: "error" })
+const search = (query: unknown, more: object = {}, headers: Record<string, string | undefined> = {}, to = gateway()) =>
+  to.call("POST", "/t1/websearch", { query, ...more }, headers)
+const resultsOf = async (response: Response) => decode(await response.json()).results
+
+const found = (count: number) =>
+  Array.from({ length: count }, (_, at) => ({ title: `T${at}`, url: `https://x.test/${at}`, content: `<b>S${at}</b>` }))
+const finding =
+  (count: number): VendorScript =>
+  (call) => {
+    call.head(200, { "content-type": "application/json" })
+    call.end(JSON.stringify({ results: found(count) }))
+  }
+const refusing =
+  (status: number, body: object = { code: "no", message: "secret words" }): VendorScript =>
+  (call) => {
+    call.head(status, { "content-type": "application/json" })
+    call.end(JSON.stringify(body))
+  }
+
+beforeEach(() => {
+  gateway().vendor.script(finding(20))
+  gateway().second.script(finding(20))
+})
+
+describe("a search", () => {
+  it("gives normalised results; the vendor-side cap truncates further", async () => {
+    const results = await resultsOf(await search("river", { max_results: 20 }))
+    expect(results).toEqual(
+      [0, 1, 2].map((at) => ({ title: `T${at}`, url: `https://x.test/${at}`, snippet: `S${at}` })),
+    )
+    expect(gateway().vendor.calls.at(-1)?.path).toBe("/search?q=river&format=json")
+  })
+
+  it("is one billed call, recorded with purpose websearch; the query is stored nowhere", async () => {
+    const before = await balanceOf(gateway())
+    await resultsOf(await search("a very private question"))
+    expect(before - (await balanceOf(gateway()))).toBe(50_000_000n)
+    expect(await lastUsage(gateway())).toMatchObject({ purpose: "websearch", vendor: "first", key_id: gateway().keyId })
+    const [row] = await Effect.runPromise(
+      gateway().sql<{ all: string }>`
+        select (select coalesce(json_agg(u)::text, '') from usage_records u) || (select coalesce(json_agg(h)::text, '') from holds h)
+          || (select coalesce(json_agg(e)::text, '') from entries e) as all`,
+    )
+    expect(row?.all).not.toContain("private question")
+  })
+
+  it.each([
+    ["max_results 1", { max_results: 1 }, 1],
+    ["max_results 20, with a cap of 3", { max_results: 20 }, 3],
+  ])("%s", async (_limit, more, count) => {
+    expect((await resultsOf(await search("river", more))).length).toBe(count)
+  })
+
+  it("max_results is 8 when absent", async () => {
+    gateway().vendor.script(refusing(500))
+    expect((await resultsOf(await search("river"))).length).toBe(8)
+    expect(gateway().second.calls.at(-1)?.body).toMatchObject({ max_results: 8 })
+  })
+
+  it.each<[string, unknown, object]>([
+    ["a blank query", "  \n ", {}],
+    ["an empty query", "", {}],
+    ["a query of 1025 characters", "x".repeat(1025), {}],
+    ["no query", undefined, {}],
+    ["max_results 0", "river", { max_results: 0 }],
+    ["max_results 21", "river", { max_results: 21 }],
+    ["half a result", "river", { max_results: 1.5 }],
+    ["an unknown field", "river", { pool: "x" }],
+  ])("%s is bad_request; nothing is billed", async (_rule, query, more) => {
+    const before = await balanceOf(gateway())
+    expect(await errorOf(await search(query, more))).toMatchObject({ status: 400, code: "bad_request" })
+    expect(await balanceOf(gateway())).toBe(before)
+  })
+
+  it("a query of 1024 characters passes, counted in code points", async () => {
+    expect((await search("🌊".repeat(1024))).status).toBe(200)
+  })
+})
+
+describe("failover and failure", () => {
+  it.each<[string, VendorScript]>([
+    ["429", refusing(429)],
+    ["401", refusing(401)],
+    ["500", refusing(503)],
+    ["another shape", refusing(200, { surprise: true })],
+    ["a reset", (call) => call.reset()],
+    ["silence", () => undefined],
+  ])("on %s the next provider of the directory answers, and is billed once", async (_how, script) => {
+    gateway().vendor.script(script)
+    const before = await balanceOf(gateway())
+    expect((await resultsOf(await search("river"))).length).toBe(8)
+    expect(before - (await balanceOf(gateway()))).toBe(50_000_000n)
+    expect(await lastUsage(gateway())).toMatchObject({ vendor: "spare" })
+  })
+
+  it("where all refuse: upstream_error with status and machine code alone, nothing billed, no hold left", async () => {
+    gateway().vendor.script(refusing(500))
+    gateway().second.script(refusing(403, { code: "plan_exhausted", message: "secret words" }))
+    const before = await balanceOf(gateway())
+    const response = await search("river")
+    const text = await response.clone().text()
+    const error = await errorOf(response)
+    expect(error).toMatchObject({ status: 502, code: "upstream_error" })
+    expect(error.detail).toEqual({ upstreamStatus: 403, upstreamCode: "plan_exhausted" })
+    expect(text).not.toContain("secret words")
+    expect(await balanceOf(gateway())).toBe(before)
+    expect((await holdsOf(gateway())).filter(({ state }) => state === "held")).toEqual([])
+  })
+
+  it("insufficient_balance: no provider is called", async () => {
+    const poor = newTestIds()
+    const program = withGateway(poor, withSearch(poor, ""), async (to) => {
+      await Effect.runPromise(to.sql`update balances set available = 0.0049`)
+      expect(await errorOf(await search("river", {}, {}, to))).toMatchObject({
+        status: 402,
+        code: "insufficient_balance",
+      })
+      expect(to.vendor.calls).toEqual([])
+    })
+    await program
+  })
+})
+
+const withGateway = async (
+  of: ReturnType<typeof newTestIds>,
+  catalogue: (urls: { readonly vendor: string; readonly second: string }) => string,
+  use: (to: TestGateway) => Promise<void>,
+) => {
+  const { startGateway } = await import("../../src/testing/index.ts")
+  await Effect.runPromise(
+    Effect.scoped(
+      Effect.flatMap(startGateway({ ids: of, catalogue }), (to) =>
+        Effect.promise(() => {
+          to.vendor.script(finding(20))
+          to.second.script(finding(20))
+          return use(to)
+        }),
+      ),
+    ),
+  )
+}
+
+const endUserOf = async (to: TestGateway, endUserId: string) => {
+  const minted = await to.call("POST", "/v1/app-tokens", { endUserId })
+  const { token } = Schema.decodeUnknownSync(AppTokenResponse)(await minted.json())
+  return { "x-svc-key-id": undefined, "x-svc-key": undefined, "x-svc-app-token": token }
+}
+
+describe("limits", () => {
+  it("websearch_quota_exceeded: the owner's day, then the end user's, with limit and used; a failed search gives back", async () => {
+    const of = newTestIds()
+    await withGateway(of, withSearch(of, ", websearchDaily: 4, endUserWebsearchDaily: 2"), async (to) => {
+      const [ada, bob] = [await endUserOf(to, "ada"), await endUserOf(to, "bob")]
+      to.vendor.script(refusing(500))
+      to.second.script(refusing(500))
+      for (let at = 0; at < 5; at++) expect((await search("river", {}, ada, to)).status).toBe(502)
+      to.vendor.script(finding(1))
+      to.second.script(finding(1))
+      for (let at = 0; at < 2; at++) expect((await search("river", {}, ada, to)).status).toBe(200)
+      expect(await errorOf(await search("river", {}, ada, to))).toMatchObject({
+        status: 429,
+        code: "websearch_quota_exceeded",
+        detail: { limit: 2, used: 2 },
+      })
+      for (let at = 0; at < 2; at++) expect((await search("river", {}, bob, to)).status).toBe(200)
+      expect(await errorOf(await search("river", {}, {}, to))).toMatchObject({ detail: { limit: 4, used: 4 } })
+    })
+  }, 30_000)
+
+  it("the capability flag gates end users and not owners: forbidden with detail.capability", async () => {
+    const of = newTestIds()
+    await withGateway(of, withSearch(of, "", ""), async (to) => {
+      const error = await errorOf(await search("river", {}, await endUserOf(to, "ada"), to))
+      expect(error).toMatchObject({ status: 403, code: "forbidden", detail: { capability: "webSearch" } })
+      expect((await search("river", {}, {}, to)).status).toBe(200)
+    })
+  })
+
+  it("websearch_not_configured: no provider, or none that passes wire, price and credential", async () => {
+    for (const more of [
+      "",
+      `searchProviders:\n${provider("a", "unspoken", "http://127.0.0.1:9")}`,
+      `searchProviders:\n${provider("a", "brave", "http://127.0.0.1:9")}`,
+      `searchProviders:\n${provider("a", "tavily", "http://127.0.0.1:9", `, credential: "env:NOWHERE"`)}`,
+      `searchProviders:\n${provider("a", "searxng", "http://127.0.0.1:9").replace("USD", "EUR")}`,
+    ]) {
+      const of = newTestIds()
+      await withGateway(
+        of,
+        (urls) => testCatalogue(urls, of, more),
+        async (to) => {
+          expect(await errorOf(await search("river", {}, {}, to))).toMatchObject({
+            status: 503,
+            code: "websearch_not_configured",
+          })
+        },
+      )
+    }
+  }, 60_000)
+})
+
+describe("the directory and an application's own choice", () => {
+  const controlOf = async (to: TestGateway) => {
+    const { secret } = await Effect.runPromise(
+      to.accessTokens.issue({ kind: "pat", orgId: to.orgId, scopes: ["control"] }),
+    )
+    return { "x-svc-key-id": undefined, "x-svc-key": undefined, authorization: `Bearer ${secret}` }
+  }
+
+  it("lists by weight, then the newest, then by id; nothing of procurement", async () => {
+    const response = await gateway().call("GET", "/v1/search-providers", undefined, await controlOf(gateway()))
+    const text = await response.text()
+    const { defaultProviderId, data } = Schema.decodeUnknownSync(SearchDirectory, { onExcessProperty: "error" })(
+      JSON.parse(text),
+    )
+    expect(defaultProviderId).toBe("first")
+    expect(data.map(({ id }) => id)).toEqual(["first", "spare", "broken", "foreign"])
+    expect(data[0]).toEqual({
+      id: "first",
+      name: "first search",
+      vendor: "searxng",
+      pricePerCall: "0.005",
+      currency: "USD",
+      maxResultsCap: 3,
+      isDefault: true,
+    })
+    for (const secret of ["env:", "cost", "weight", "timeout", gateway().vendor.url, "0.003"])
+      expect(text).not.toContain(secret)
+    const urls = { vendor: gateway().vendor.url, second: gateway().second.url }
+    const text2 = withSearch(ids, "", undefined, "defaultSearchProvider: retired")(urls)
+    await Effect.runPromise(gateway().catalogue.apply(text2.replace(`"foreign search"`, `"Foreign"`)))
+    const again = await gateway().call("GET", "/v1/search-providers", undefined, await controlOf(gateway()))
+    const after = Schema.decodeUnknownSync(SearchDirectory)(await again.json())
+    // The one that changed comes first among equals; a default that is not active is none.
+    expect(after.data.map(({ id }) => id)).toEqual(["first", "spare", "foreign", "broken"])
+    expect(after.defaultProviderId).toBeNull()
+    await Effect.runPromise(
+      gateway().catalogue.apply(withSearch(ids, "", undefined, "defaultSearchProvider: first")(urls)),
+    )
+  })
+
+  it("PUT /v1/apps/{id}/config searchProviderId is asked first; one that fails a gate is not replaced", async () => {
+    const control = await controlOf(gateway())
+    const set = (config: object) => gateway().call("PUT", `/v1/apps/${ids.app}/config`, config, control)
+    expect((await set({ searchProviderId: "spare" })).status).toBe(200)
+    await search("river")
+    expect(await lastUsage(gateway())).toMatchObject({ vendor: "spare" })
+    expect((await set({ searchProviderId: "broken" })).status).toBe(200)
+    expect(await errorOf(await search("river"))).toMatchObject({ code: "websearch_not_configured" })
+    expect(await errorOf(await set({ searchProviderId: "retired" }))).toMatchObject({ status: 400 })
+    expect((await set({ searchProviderId: null })).status).toBe(200)
+    await search("river")
+    expect(await lastUsage(gateway())).toMatchObject({ vendor: "first" })
+  })
+})
