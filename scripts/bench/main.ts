@@ -43,15 +43,26 @@ interface Subject {
   readonly endpoint: (load: Load) => Endpoint
 }
 
-/** A whole reply, a stream as fast as it goes, or a stream in a model's pace. */
-type Load = "json" | "stream" | "paced"
+/** A whole reply, a stream as fast as it goes, a stream in a model's pace; a session kept active; a web search. */
+type Load = "json" | "stream" | "paced" | "heartbeat" | "websearch"
 
-const body = (load: Load, pacedModel: string) =>
-  JSON.stringify({
+const paths: Readonly<Record<Load, string>> = {
+  json: "/t1/exchange",
+  stream: "/t1/exchange",
+  paced: "/t1/exchange",
+  heartbeat: "/t1/heartbeat",
+  websearch: "/t1/websearch",
+}
+
+const body = (load: Load, pacedModel: string) => {
+  if (load === "heartbeat") return JSON.stringify({ sessionId: "01J0000000000000000000000A" })
+  if (load === "websearch") return JSON.stringify({ query: "river" })
+  return JSON.stringify({
     model: load === "paced" ? pacedModel : "main",
     stream: load !== "json",
     thread: [{ role: "user", blocks: [{ t: "text", v: "Hello, river" }] }],
   })
+}
 
 const startAll = async () => {
   const upstreamPort = await firstLine(start(1, "./upstream.ts", [String(framesPerStream)]))
@@ -62,7 +73,11 @@ const startAll = async () => {
   const url = `http://127.0.0.1:${upstreamPort}`
   writeFileSync(
     catalogue,
-    testCatalogue({ vendor: url, second: url }, ids).replace("perMinute: 100000", "perMinute: 1000000000"),
+    testCatalogue(
+      { vendor: url, second: url },
+      ids,
+      `searchProviders: [{ id: s, name: S, vendor: searxng, baseUrl: "${url}", currency: USD, pricePerCall: "0.00001" }]\n`,
+    ).replace("perMinute: 100000", "perMinute: 1000000000"),
   )
   const ready = join(dir, "ready.json")
   const weir = start(0, "../../src/cli.ts", ["serve"], {
@@ -103,7 +118,7 @@ const startAll = async () => {
     weir: {
       name: "weir",
       pid: weir.pid ?? 0,
-      endpoint: (load) => ({ origin: baseUrl, path: "/t1/exchange", headers: key, body: body(load, "plain") }),
+      endpoint: (load) => ({ origin: baseUrl, path: paths[load], headers: key, body: body(load, "plain") }),
     },
   }
   return subjects
@@ -148,6 +163,9 @@ try {
   const streamFloor = await cpuPer(floor, "stream", 500 * scale, framesPerStream, 16)
   const streamWeir = await cpuPer(weir, "stream", 500 * scale, framesPerStream, 16)
 
+  const beatWeir = await cpuPer(weir, "heartbeat", 4000 * scale, 1, 32)
+  const searchWeir = await cpuPer(weir, "websearch", 2000 * scale, 1, 32)
+
   // In turns, so that what the machine does meanwhile happens to all alike.
   const ttff: Record<string, Array<number>> = { direct: [], floor: [], weir: [] }
   for (let round = 0; round < rounds; round++) {
@@ -187,6 +205,10 @@ try {
       `± ${streamWeir.spread.toFixed(2)}; the exchange's own cost included`,
     ),
   )
+  const against = (what: string, { us, spread, perSecond }: typeof beatWeir) =>
+    console.log(row(what, jsonFloor.us, us, "µs", `± ${spread.toFixed(0)}; ${perSecond.toFixed(0)}/s; floor: JSON`))
+  against("CPU per heartbeat inside the window", beatWeir)
+  against("CPU per web search", searchWeir)
   console.log(
     row(
       "added time to first frame, 64 in flight, p50",

@@ -29,7 +29,19 @@ const pace = (response: ServerResponse, at: number): void => {
   setTimeout(pace, pauseMs, response, at + 1)
 }
 
+const searchBody = JSON.stringify({
+  results: Array.from({ length: 8 }, (_, at) => ({
+    title: `T${at}`,
+    url: `https://x.test/${at}`,
+    content: "A snippet",
+  })),
+})
+
 const server = createServer((request, response) => {
+  if (request.method === "GET") {
+    response.writeHead(200, { "content-type": "application/json" }).end(searchBody)
+    return
+  }
   let text = ""
   request.on("data", (chunk) => {
     text += chunk

@@ -2,10 +2,17 @@
 import { type ChildProcess, spawn, spawnSync } from "node:child_process"
 import { randomUUID } from "node:crypto"
 import { createServer } from "node:net"
-import { Redacted } from "effect"
+import { setTimeout as sleep } from "node:timers/promises"
+import { Effect, Redacted, Schema } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { hello } from "../../src/testing/index.ts"
 import { balanceOf, errorOf, eventually, useGateway } from "../conformance/gateway.ts"
+
+const decodeSession = Schema.decodeUnknownSync(Schema.Struct({ sessionId: Schema.String }))
+
+/** Calls that name an organisation's keys; what their scripts do is not counted. */
+const callsIn = (text: string, orgId: string): number =>
+  text.split("\n").filter((line) => line.includes(`{${orgId}}`) && /"eval(sha)?"/.test(line)).length
 
 const hasRedis = spawnSync("redis-server", ["--version"]).status === 0
 
@@ -58,6 +65,47 @@ describe.skipIf(!hasRedis)("Redis in trouble", () => {
     await eventually(works)
     const metrics = await (await fetch(`${enforcing().baseUrl}/metrics`)).text()
     expect(metrics).toMatch(/weir_gate_failures_total\{mode="enforce"\} [1-9]/)
+  })
+
+  it("heartbeat rule 8: while the gate does not answer, registered sessions inside the window pass, and nobody else", async () => {
+    const beat = (body: object) => enforcing().call("POST", "/t1/heartbeat", body)
+    const { sessionId } = decodeSession(await (await beat({})).json())
+    const ulid = "01J0000000000000000000000Z"
+    redis?.kill("SIGSTOP")
+    expect(decodeSession(await (await beat({ sessionId })).json())).toEqual({ sessionId })
+    for (const body of [{}, { sessionId: ulid }, { sessionId: "ses_unknown" }]) {
+      expect(await errorOf(await beat(body))).toMatchObject({ status: 503, code: "plan_gate_unavailable" })
+    }
+    // Another node has not seen the session itself: the database tells it.
+    await eventually(async () => {
+      const [row] = await Effect.runPromise(
+        enforcing().sql<{ id: string }>`select id from sessions where id = ${sessionId}`,
+      )
+      return row !== undefined
+    })
+    redis?.kill("SIGCONT")
+    await eventually(works)
+    expect((await beat({ sessionId: ulid })).status).toBe(200)
+  })
+
+  it("a heartbeat inside the window is one call to Redis, and needs no database to write to", async () => {
+    const { sql, orgId } = enforcing()
+    const beat = (body: object) => enforcing().call("POST", "/t1/heartbeat", body)
+    const { sessionId } = decodeSession(await (await beat({})).json())
+    await beat({ sessionId })
+    const monitor = spawn("redis-cli", ["-p", String(port), "monitor"])
+    const seen = { text: "" }
+    monitor.stdout.on("data", (chunk) => {
+      seen.text += chunk
+    })
+    await eventually(() => seen.text.startsWith("OK"))
+    await Effect.runPromise(sql`alter table sessions rename to sessions_away`)
+    for (let at = 0; at < 10; at++) expect((await beat({ sessionId })).status).toBe(200)
+    await Effect.runPromise(sql`alter table sessions_away rename to sessions`)
+    await eventually(() => callsIn(seen.text, orgId) >= 10)
+    await sleep(100)
+    monitor.kill()
+    expect(callsIn(seen.text, orgId)).toBe(10)
   })
 
   it("gone: the same, and the process lives; back and empty: a billed key is refused by the ledger", async () => {
