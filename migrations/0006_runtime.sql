@@ -97,3 +97,22 @@ create table search_provider_changes (
   fingerprint text not null,
   changed_at timestamptz not null default now()
 );
+
+-- What is past keeping: client reports by when they came, sessions by when they were last seen, months of end users.
+create function retain_runtime(keep_days integer) returns bigint language plpgsql as $fn$
+declare
+  oldest timestamptz := now() - make_interval(days => keep_days);
+  removed bigint := 0;
+  gone bigint;
+begin
+  delete from client_usage_records where recorded_at < oldest;
+  get diagnostics gone = row_count;
+  removed := removed + gone;
+  delete from sessions where last_seen_at < oldest;
+  get diagnostics gone = row_count;
+  removed := removed + gone;
+  delete from plan_end_users where month < to_char(oldest at time zone 'UTC', 'YYYY-MM');
+  get diagnostics gone = row_count;
+  return removed + gone;
+end $fn$;
+create index sessions_by_time on sessions (last_seen_at);

@@ -4,8 +4,8 @@
  * This file has what comes before the exchange is admitted; the rest is its flight.
  */
 import { Effect, Result } from "effect"
-import type { AdmissionError, AdmitRequest, RateWindow } from "../admission/gate.ts"
-import type { Caller } from "../identity/caller.ts"
+import type { AdmissionError, AdmitRequest } from "../admission/gate.ts"
+import { rateWindows } from "../admission/rates.ts"
 import { serviceError } from "../protocol/error.ts"
 import type { Admitted } from "../session/sessions.ts"
 import { toServiceError } from "../store/unavailable.ts"
@@ -18,8 +18,6 @@ import { Flight } from "./flight.ts"
 import { isAuthorised } from "./plan.ts"
 import { inProgressReply, replayedReply } from "./replies.ts"
 import { Tally } from "./tally.ts"
-
-const keyWindowMs = 60_000
 
 /** Runs one exchange; all that it has to say goes through the link. */
 export const runExchange = (services: ActorServices, call: ExchangeCall, link: ClientLink): Effect.Effect<void> =>
@@ -94,18 +92,4 @@ const registrationOf = (
   const requestId = request.meta?.requestId
   if (requestId === undefined || payloadHash === undefined) return undefined
   return { owner: caller.org.id, keyId: caller.keyId, requestId, claim, payloadHash }
-}
-
-/** The windows that a call counts in: its key's, its application's, its end user's. */
-export const rateWindows = ({ keyId, app, plan, endUserId }: Caller): ReadonlyArray<RateWindow> => {
-  const windows: ReadonlyArray<Omit<RateWindow, "limit" | "windowMs"> & { readonly limit: number | undefined }> = [
-    { bucket: `key:${keyId}`, limit: plan?.perMinute },
-    ...(app === undefined ? [] : [{ bucket: `app:${app.id}`, limit: app.quota?.rpm, scope: "app" as const }]),
-    ...(endUserId === undefined
-      ? []
-      : [{ bucket: `endUser:${app?.id}:${endUserId}`, limit: plan?.endUserPerMinute, scope: "endUser" as const }]),
-  ]
-  return windows.flatMap(({ limit, ...window }) =>
-    limit === undefined ? [] : [{ ...window, limit, windowMs: keyWindowMs }],
-  )
 }

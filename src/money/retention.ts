@@ -31,9 +31,13 @@ export const layerRetention = (options: {
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const context = yield* Effect.context<never>()
-      const run = sql<Retained>`select * from retain(${options.keepDays}::int, ${aheadDays}::int)`.pipe(
+      const run = Effect.gen(function* () {
+        const [row] = yield* sql<Retained>`select * from retain(${options.keepDays}::int, ${aheadDays}::int)`
+        const [more] = yield* sql<{ removed: bigint }>`select retain_runtime(${options.keepDays}::int) as removed`
+        const { made = 0, dropped = 0, removed = 0n } = row ?? {}
+        return { made, dropped, removed: removed + (more?.removed ?? 0n) }
+      }).pipe(
         withDeadline(deadline),
-        Effect.map(([row]) => row ?? { made: 0, dropped: 0, removed: 0n }),
         Effect.tap(({ dropped, removed }) => Effect.sync(() => recordRetention(context, dropped, Number(removed)))),
       )
       yield* Effect.forkScoped(

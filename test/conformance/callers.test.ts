@@ -198,6 +198,34 @@ describe("an end user's token", () => {
   }, 30_000)
 })
 
+describe("every runtime route", () => {
+  const routes: ReadonlyArray<readonly [string, string, object | undefined]> = [
+    ["POST", "/t1/heartbeat", {}],
+    ["GET", "/t1/config", undefined],
+    ["POST", "/t1/handshake", { protocols: ["twp/1"] }],
+    ["POST", "/t1/exchange", hello],
+    ["POST", "/t1/usage", { events: [] }],
+    ["DELETE", "/t1/sessions/01J0000000000000000000000Q", undefined],
+  ]
+
+  it.each(routes)(
+    "%s %s is open to an end user and to a person, and closed to nobody's",
+    async (method, path, body) => {
+      const { secret } = await Effect.runPromise(
+        gateway().accessTokens.issue({ kind: "device", orgId: ids.org, scopes: ["runtime"] }),
+      )
+      for (const headers of [
+        asEndUser(await tokenOf(`user-of-${path}`)),
+        { ...nobody, authorization: `Bearer ${secret}` },
+      ]) {
+        expect([200, 204, 404]).toContain((await gateway().call(method, path, body, headers)).status)
+      }
+      const closed = await gateway().call(method, path, body, nobody)
+      expect(await errorOf(closed)).toMatchObject({ status: 401, code: "app_key_invalid" })
+    },
+  )
+})
+
 describe("a person's device key or token", () => {
   const issue = (kind: "pat" | "device", scopes: ReadonlyArray<"runtime" | "control">, more: object = {}) =>
     Effect.runPromise(gateway().accessTokens.issue({ kind, orgId: ids.org, scopes, ...more }))

@@ -158,10 +158,15 @@ describe("a plan with room for three, enforced", () => {
 
     await sleep(1100)
     for (let at = 0; at < 3; at++) expect((await beat()).status).toBe(200)
-    // Outside of it a session is judged like a new one, and its last-seen time stays.
+    // Outside of it a session is judged like a new one; the decision comes before its last-seen time is touched.
     const again = await errorOf(await beat({ sessionId: first.sessionId }))
     expect(again).toMatchObject({ code: "plan_concurrency_exceeded" })
-    await sleep(1100)
+    await sleep(2100)
+    const [row] = await Effect.runPromise(
+      gateway().sql<{ ago: number }>`
+        select extract(epoch from now() - last_seen_at)::float8 as ago from sessions where id = ${first.sessionId}`,
+    )
+    expect(row?.ago).toBeGreaterThan(3)
     expect((await beat({ sessionId: first.sessionId })).status).toBe(200)
   })
 
@@ -185,16 +190,31 @@ describe("a plan with room for three, enforced", () => {
 
 describe("a plan with room for one, in shadow mode", () => {
   const ids = newTestIds()
-  const gateway = useGateway({ ids, catalogue: withPlan(ids, "concurrency: 1"), config: { gateMode: "shadow" } })
+  const gateway = useGateway({
+    ids,
+    catalogue: withPlan(ids, "concurrency: 1"),
+    config: { gateMode: "shadow", sessionWindowS: 1 },
+  })
+
+  const counted = async () => {
+    const text = await (await fetch(`${gateway().baseUrl}/metrics`)).text()
+    return Number(/weir_plan_gate_total\{decision="would_reject"\} (\d+)/.exec(text)?.[1] ?? 0)
+  }
 
   it("state (none) at the hard cap: active, and counted as would_reject only", async () => {
-    const counted = async () => {
-      const text = await (await fetch(`${gateway().baseUrl}/metrics`)).text()
-      return Number(/weir_plan_gate_total\{decision="would_reject"\} (\d+)/.exec(text)?.[1] ?? 0)
-    }
     const before = await counted()
     for (let at = 0; at < 3; at++) expect((await beatAt(gateway())()).status).toBe(200)
     expect((await counted()) - before).toBe(2)
     expect((await gateway().call("POST", "/v1/app-tokens", { endUserId: "ada" })).status).toBe(200)
+  })
+
+  it("state active, outside the window, at the hard cap: active, and counted as would_reject", async () => {
+    const beat = beatAt(gateway())
+    const { sessionId } = decode(await (await beat()).json())
+    await sleep(1100)
+    await beat()
+    const before = await counted()
+    expect((await beat({ sessionId })).status).toBe(200)
+    expect((await counted()) - before).toBe(1)
   })
 })

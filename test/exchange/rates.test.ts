@@ -1,6 +1,6 @@
 /** Which windows a call counts in. Source: interface.md, rows "Key-level rate window" and `rate_limited`. */
 import { describe, expect, it } from "vitest"
-import { rateWindows } from "../../src/exchange/actor.ts"
+import { rateWindows } from "../../src/admission/rates.ts"
 
 const org = { id: "org", name: "O", currency: "USD", models: [] }
 const caller = {

@@ -43,6 +43,16 @@ describe("for people", () => {
     const document = await (await get("/openapi.json")).text()
     expect(Object.keys(JSON.parse(document).paths)).toEqual([
       "/t1/exchange",
+      "/t1/heartbeat",
+      "/t1/sessions/{id}",
+      "/t1/config",
+      "/t1/handshake",
+      "/t1/websearch",
+      "/t1/usage",
+      "/v1/app-tokens",
+      "/v1/apps/{id}/config",
+      "/v1/plan/usage",
+      "/v1/search-providers",
       "/v1/admin/catalogue",
       "/v1/admin/topups",
       "/v1/admin/ledger/{org}",

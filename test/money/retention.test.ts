@@ -59,6 +59,25 @@ layer(services, { excludeTestServices: true, timeout: "60 seconds" })("retention
       }),
     )
 
+    it.effect("ends sessions and client reports that are past keeping", () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        yield* sql`
+          insert into sessions (id, org_id, caller, last_seen_at) values
+            ('old', 'org', 'key', '2020-01-01'), ('recent', 'org', 'key', now())`
+        yield* sql`
+          insert into client_usage_records (org_id, client_event_id, key_id, app_id, model_handle, model_id, in_tokens,
+            out_tokens, cache_read_tokens, cache_write_tokens, estimated, occurred_at, recorded_at)
+          select 'org', x.id, 'key', '', 'm', 'm', 1, 1, 0, 0, false, now(), x.at::timestamptz
+          from (values ('old', '2020-01-01'), ('recent', now()::text)) as x(id, at)`
+        yield* sql`insert into plan_end_users (org_id, month, end_user_id) values ('org', '2020-01', 'ada')`
+        const { removed } = yield* (yield* Retention).run
+        expect(removed).toBe(3n)
+        expect(yield* sql`select id from sessions`).toEqual([{ id: "recent" }])
+        expect(yield* sql`select client_event_id from client_usage_records`).toEqual([{ client_event_id: "recent" }])
+      }),
+    )
+
     it.effect("is safe when many nodes run it at once", () =>
       Effect.gen(function* () {
         const { run } = yield* Retention
