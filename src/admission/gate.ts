@@ -5,7 +5,7 @@
  * count has room, the idempotency key is free, the session is the caller's and its plan has room for it.
  * Sources: interface.md "Request signature" 3, "Limits", the state tables "Exchange request id" and "Session".
  */
-import { Context, Effect, Option, Schema } from "effect"
+import { Context, Effect, Option, Schedule, Schema } from "effect"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 import type { Sealer } from "../store/seal.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
@@ -142,6 +142,12 @@ export class Gate extends Context.Service<
     readonly ping: Effect.Effect<void, StoreUnavailable>
   }
 >()("weir/admission/Gate") {}
+
+/** Tells the gate what it must come to know; one that does not answer is told again, ever more slowly, for a minute. */
+export const tellEventually = (tell: Effect.Effect<void, StoreUnavailable>): Effect.Effect<void> =>
+  Effect.catch(tell, () => Effect.asVoid(Effect.forkDetach(Effect.ignore(Effect.retry(tell, evermoreSlowly)))))
+
+const evermoreSlowly = Schedule.exponential("200 millis").pipe(Schedule.upTo({ times: 8 }))
 
 export interface GateOptions {
   /** How long finished idempotency records are kept. */

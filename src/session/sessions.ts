@@ -13,6 +13,7 @@ import {
   Gate,
   type SessionClaim,
   sessionArchived,
+  tellEventually,
   unknownSession,
 } from "../admission/gate.ts"
 import type { GateMode } from "../admission/gate-mode.ts"
@@ -152,20 +153,32 @@ export const layerSessions = (options: SessionsOptions): Layer.Layer<Sessions, n
         const admission = yield* enter(request, caller, id, isNew).pipe(Effect.tapError(countRefusal))
         if (admission._tag !== "Admitted") return admission
         const { session } = admission
-        if (session === undefined) yield* enterUnseen(caller, id, isNew)
-        else recordConcurrency(services, session.wouldReject ? "would_reject" : "admitted")
-        if (session?.entry === "registered") {
-          // Until it is written down nobody knows it: a slot without a session is given back.
-          yield* register(caller, id).pipe(
-            Effect.tapError((error) => (error._tag === "StoreUnavailable" ? forget(caller, id) : Effect.void)),
-          )
-        }
+        if (session !== undefined) recordConcurrency(services, session.wouldReject ? "would_reject" : "admitted")
+        // What the gate has claimed for a request that does not come in after all is given back.
+        yield* writeDown(caller, id, isNew, session?.entry).pipe(Effect.tapError(() => withdraw(request)))
         yield* touch(caller, id)
         return admission
       })
 
+      const writeDown = (
+        caller: Caller,
+        id: string,
+        isNew: boolean,
+        entry: Entry | undefined,
+      ): Effect.Effect<void, ServiceError<"not_found" | "session_archived"> | StoreUnavailable> => {
+        if (entry === undefined) return enterUnseen(caller, id, isNew)
+        if (entry !== "registered") return Effect.void
+        // Until it is written down nobody knows it: a slot without a session is given back.
+        return register(caller, id).pipe(
+          Effect.tapError((error) => (error._tag === "StoreUnavailable" ? forget(caller, id) : Effect.void)),
+        )
+      }
+
       const forget = (caller: Caller, id: string) =>
         Effect.ignore(gate.endSession(caller.org.id, id, sessionOwner(caller), "forget"))
+
+      const withdraw = ({ owner, keyId, register: claim }: AdmitRequest) =>
+        claim === undefined ? Effect.void : Effect.ignore(gate.withdraw({ owner, keyId, ...claim }))
 
       const countRefusal = (error: AdmissionError) =>
         Effect.sync(() => {
@@ -228,10 +241,13 @@ export const layerSessions = (options: SessionsOptions): Layer.Layer<Sessions, n
             update sessions set state = 'archived', archived_at = now() where id = ${id} and state = 'active'`)
           recent.delete(id)
           unwritten.delete(id)
-          yield* gate.endSession(caller.org.id, id, sessionOwner(caller), "archive")
+          // It has ended: a gate that does not answer now is told later.
+          yield* tellEventually(gate.endSession(caller.org.id, id, sessionOwner(caller), "archive"))
         }),
       })
     }),
   )
+
+type Entry = NonNullable<Extract<Admission, { readonly _tag: "Admitted" }>["session"]>["entry"]
 
 const ownerOf = (caller: Caller): string => `${caller.org.id} ${sessionOwner(caller)}`

@@ -1,0 +1,110 @@
+/** Asking search providers, one after the other, until one answers. */
+import { Clock, Data, Effect, type Scope } from "effect"
+import { type ServiceError, serviceError } from "../protocol/error.ts"
+import type { SearchResult } from "../protocol/search.ts"
+import type { UpstreamBroken, UpstreamCall, VendorClient } from "../vendor/client.ts"
+import { parseObject } from "../vendor/dialects/json.ts"
+import type { TargetHealth, TargetResting } from "../vendor/health.ts"
+import { retryAfterOf } from "../vendor/retry-after.ts"
+import { normalise, refusalCode } from "./dialects/dialect.ts"
+import { maxSearchResults } from "./directory.ts"
+import type { Ready } from "./providers.ts"
+
+interface AskServices {
+  readonly client: VendorClient["Service"]
+  readonly health: TargetHealth["Service"]
+}
+
+const defaultTimeoutMs = 8000
+
+export interface Answer {
+  readonly provider: Ready
+  readonly results: ReadonlyArray<SearchResult>
+}
+
+/** The provider said no, or something else. */
+class SearchRejected extends Data.TaggedError("SearchRejected")<{
+  readonly status: number
+  readonly code: string
+  readonly retryAfterMs?: number | undefined
+}> {}
+
+/** Asks one provider after the other; the last refusal is what the client hears of. */
+export const ask = Effect.fnUntraced(function* (
+  services: AskServices,
+  providers: ReadonlyArray<Ready>,
+  query: string,
+  maxResults: number,
+): Effect.fn.Return<Answer, ServiceError<"upstream_error">> {
+  let last: SearchRejected | TargetResting | undefined
+  for (const despiteBreaker of [false, true]) {
+    for (const provider of providers) {
+      const { id, baseUrl, timeout = defaultTimeoutMs, maxResultsCap = maxSearchResults } = provider.entry.provider
+      const key = `search/${id}@${new URL(baseUrl).host}`
+      const count = Math.min(maxResults, maxResultsCap, maxSearchResults)
+      const call = Effect.scoped(askOne(services, provider, query, count)).pipe(
+        Effect.timeoutOrElse({ duration: timeout, orElse: () => Effect.fail(timedOut) }),
+      )
+      const outcome = yield* services.health.begin(key, call, { judge, despiteBreaker }).pipe(Effect.result)
+      if (outcome._tag === "Success") return { provider, results: outcome.success }
+      const error = outcome.failure
+      yield* Effect.logWarning("A search provider failed", { provider: id, ...describe(error) })
+      if (error._tag === "SearchRejected" && error.retryAfterMs) yield* services.health.rest(key, error.retryAfterMs)
+      if (last === undefined || error._tag === "SearchRejected") last = error
+    }
+    if (last?._tag === "SearchRejected") break
+  }
+  const rejected = last?._tag === "SearchRejected" ? last : new SearchRejected({ status: 429, code: "resting" })
+  return yield* serviceError("upstream_error", "The upstream rejected the request", {
+    detail: { upstreamStatus: rejected.status, upstreamCode: rejected.code },
+    retryAfterMs: rejected.retryAfterMs,
+  })
+})
+
+const timedOut = new SearchRejected({ status: 504, code: "timeout" })
+
+const judge = (exit: { readonly _tag: "Success" | "Failure" }) => (exit._tag === "Success" ? "healthy" : "failing")
+
+const describe = (error: SearchRejected | TargetResting) =>
+  error._tag === "SearchRejected" ? { status: error.status, code: error.code } : { rests: error.cause }
+
+const maxReplyBytes = 4 * 1024 * 1024
+
+const askOne = Effect.fnUntraced(function* (
+  { client }: AskServices,
+  { entry, dialect, credential }: Ready,
+  query: string,
+  count: number,
+): Effect.fn.Return<ReadonlyArray<SearchResult>, SearchRejected, Scope.Scope> {
+  const wire = dialect.encode({ query, count }, credential)
+  const call = yield* client.open({ baseUrl: entry.provider.baseUrl, ...wire })
+  const answer = Effect.gen(function* () {
+    const head = yield* call.head
+    return { head, body: yield* readBody(call) }
+  })
+  const { head, body } = yield* Effect.mapError(answer, unreachable)
+  if (head.status !== 200) {
+    const retryAfterMs = retryAfterOf(head.headers, yield* Clock.currentTimeMillis)
+    return yield* new SearchRejected({ status: head.status, code: refusalCode(body), retryAfterMs })
+  }
+  const json = parseObject(body)
+  const results = json === undefined ? undefined : dialect.decode(json)
+  return results === undefined
+    ? yield* new SearchRejected({ status: 502, code: "malformed_reply" })
+    : normalise(results, count)
+})
+
+const unreachable = (_error: UpstreamBroken): SearchRejected =>
+  new SearchRejected({ status: 502, code: "disconnected" })
+
+const readBody = Effect.fnUntraced(function* (call: UpstreamCall): Effect.fn.Return<string, UpstreamBroken> {
+  const chunks: Array<Uint8Array> = []
+  let bytes = 0
+  while (bytes <= maxReplyBytes) {
+    const chunk = yield* call.read
+    if (chunk === undefined) return Buffer.concat(chunks).toString("utf8")
+    chunks.push(chunk)
+    bytes += chunk.length
+  }
+  return ""
+})

@@ -1,0 +1,56 @@
+/** Which search providers a caller's search goes to, in which order. Source: interface.md "POST /t1/websearch". */
+import { Redacted, Result } from "effect"
+import type { CatalogueSnapshot, SearchProviderEntry } from "../catalogue/snapshot.ts"
+import type { Amount } from "../money/amount.ts"
+import { type ServiceError, serviceError } from "../protocol/error.ts"
+import type { SearchDialect } from "./dialects/dialect.ts"
+import { searchDialectOf } from "./dialects/index.ts"
+import { priceOf, weightOf } from "./directory.ts"
+
+/** A provider that passed the three gates: its wire is known, its price can be charged, its credential is there. */
+export interface Ready {
+  readonly entry: SearchProviderEntry
+  readonly dialect: SearchDialect
+  readonly price: Amount
+  readonly credential: string
+}
+
+/**
+ * The providers to ask, in order: the application's own, or the platform's default, or one by lot; then the others in
+ * the directory's order. An application's own provider that fails a gate is not replaced: fail-closed.
+ */
+export const providersFor = (
+  snapshot: CatalogueSnapshot,
+  currency: string,
+  own: string | null | undefined,
+): Result.Result<ReadonlyArray<Ready>, ServiceError<"websearch_not_configured">> => {
+  const ready = snapshot.searchProviders.flatMap((entry) => readyOf(entry, currency) ?? [])
+  const chosen = own ?? snapshot.document.defaultSearchProvider
+  const first = ready.find(({ entry }) => entry.provider.id === chosen)
+  if (typeof own === "string" && first === undefined) return Result.fail(notConfigured)
+  const preferred = first ?? drawn(ready)
+  if (preferred === undefined) return Result.fail(notConfigured)
+  return Result.succeed([preferred, ...ready.filter((provider) => provider !== preferred)])
+}
+
+const notConfigured = serviceError("websearch_not_configured", "Web search is not available at the moment")
+
+const readyOf = (entry: SearchProviderEntry, currency: string): Ready | undefined => {
+  const { provider, credential } = entry
+  const dialect = searchDialectOf(provider.vendor)
+  const price = priceOf(entry)
+  const secret = credential === undefined ? undefined : Redacted.value(credential)
+  if (dialect === undefined || price === undefined || provider.currency !== currency) return undefined
+  if (secret === undefined && (dialect.needsCredential || provider.credential !== undefined)) return undefined
+  return { entry, dialect, price, credential: secret ?? "" }
+}
+
+/** By lot, weighted. */
+const drawn = (ready: ReadonlyArray<Ready>): Ready | undefined => {
+  let lot = Math.random() * ready.reduce((sum, { entry }) => sum + weightOf(entry), 0)
+  const found = ready.find(({ entry }) => {
+    lot -= weightOf(entry)
+    return lot < 0
+  })
+  return found ?? ready[0]
+}
