@@ -1,0 +1,50 @@
+/** The routes of operators: catalogue, balances, books. */
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
+import { ApplyRequest, ApplyResponse, DoctorResponse, LedgerResponse, TopupRequest, TopupResponse } from "../admin.ts"
+import { errorsOf, everywhere } from "./errors.ts"
+import { adminHeaders } from "./headers.ts"
+
+export class Admin extends HttpApiGroup.make("admin")
+  .add(
+    HttpApiEndpoint.post("applyCatalogue", "/v1/admin/catalogue", {
+      headers: adminHeaders,
+      payload: ApplyRequest,
+      success: ApplyResponse,
+      error: errorsOf([...everywhere, "admin_key_invalid"]),
+    }).annotateMerge(
+      OpenApi.annotations({
+        summary: "Apply a catalogue, or tell what applying it would change",
+        description: "Needs `x-svc-admin-key`. A catalogue with an error changes nothing.",
+      }),
+    ),
+  )
+  .add(
+    HttpApiEndpoint.post("topup", "/v1/admin/topups", {
+      headers: adminHeaders,
+      payload: TopupRequest,
+      success: TopupResponse,
+      error: errorsOf([...everywhere, "admin_key_invalid", "not_found"]),
+    }).annotateMerge(OpenApi.annotations({ summary: "Credit an organisation, once an id" })),
+  )
+  .add(
+    HttpApiEndpoint.get("ledger", "/v1/admin/ledger/:org", {
+      headers: adminHeaders,
+      params: { org: Schema.String },
+      success: LedgerResponse,
+      error: errorsOf([...everywhere, "admin_key_invalid"]),
+    }).annotateMerge(OpenApi.annotations({ summary: "An organisation's balances and its newest 100 entries" })),
+  )
+  .add(
+    HttpApiEndpoint.get("doctor", "/v1/admin/doctor", {
+      headers: adminHeaders,
+      success: DoctorResponse,
+      error: errorsOf([...everywhere, "admin_key_invalid"]),
+    }).annotateMerge(
+      OpenApi.annotations({
+        summary: "Check the books",
+        description: "Entries sum to balances, no hold outlives its lease, settlements and usage records match.",
+      }),
+    ),
+  )
+  .annotateMerge(OpenApi.annotations({ title: "Administration" })) {}
