@@ -51,6 +51,18 @@ describe("sessions without a limit", () => {
     expect((await beat({ sessionId })).status).toBe(200)
   })
 
+  it("a session that cannot be written down: internal_error, and neither its slot nor the requestId is spent", async () => {
+    gateway().vendor.script(answering({ words: ["x"], inTokens: 1, outTokens: 1 }))
+    const sessionId = ulid(99)
+    const exchange = () => gateway().exchange({ ...hello, meta: { sessionId, requestId: "unwritten" } })
+    const run = (statement: string) => Effect.runPromise(gateway().sql.unsafe(statement))
+    await run(`alter table sessions add constraint unwritten check (id <> '${sessionId}') not valid`)
+    expect(await errorOf(await exchange())).toMatchObject({ status: 500, code: "internal_error" })
+    await run("alter table sessions drop constraint unwritten")
+    expect((await exchange()).status).toBe(200)
+    expect((await beat({ sessionId })).status).toBe(200)
+  })
+
   it.each(["ses_unknown", "not-a-ulid", `${ulid(4)}X`])(
     "rule 6: %s is unknown, for heartbeat and exchange",
     async (sessionId) => {
