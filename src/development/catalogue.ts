@@ -11,6 +11,8 @@ timeouts:
   development: { connect: 2s, ttfb: 30s, idle: 20s, total: 600s }
 vendors:
   - { id: simulated, dialect: openai-chat, baseUrl: "${vendorUrl}/v1" }
+searchProviders:
+  - { id: simulated-search, name: Simulated, vendor: searxng, baseUrl: "${vendorUrl}", pricePerCall: "0.005", currency: USD }
 models:
   - handle: main
     contextWindow: 128000

@@ -1,11 +1,24 @@
-/** The vendor of a fresh machine: speaks chat completions on loopback and answers with what it was asked. */
+/** The vendor of a fresh machine, on loopback: chats as chat completions, searches as SearXNG, and echoes what it was asked. */
 import type { Effect, Schema, Scope } from "effect"
 import { type ScriptedVendor, startScriptedVendor, type VendorScript } from "../testing/scripted-vendor.ts"
 import { answering } from "../testing/vendor-replies.ts"
 
 const pauseMs = 40
 
-const answer: VendorScript = (call) => {
+const answer: VendorScript = (call) => (call.path.startsWith("/search?") ? find(call) : echo(call))
+
+const find: VendorScript = (call) => {
+  const query = new URLSearchParams(call.path.slice(call.path.indexOf("?"))).get("q") ?? ""
+  const results = Array.from({ length: 10 }, (_, at) => ({
+    title: `${query}, result ${at + 1}`,
+    url: `https://example.com/search/${at + 1}?${new URLSearchParams({ q: query })}`,
+    content: `A page that says something about ${query}.`,
+  }))
+  call.head(200, { "content-type": "application/json" })
+  call.end(JSON.stringify({ results }))
+}
+
+const echo: VendorScript = (call) => {
   const question = lastText(call.body["messages"] ?? null)
   const words = `You said: ${question}`.split(/(?<=\s)/)
   return answering(

@@ -60,13 +60,13 @@ const serve = async (env: Record<string, string> = {}) => {
   const started = weir(["serve"], env)
   await eventually(() => existsSync(join(dir, "ready")) || started.child.exitCode !== null, 25_000)
   const ready: Ready = JSON.parse(readFileSync(join(dir, "ready"), "utf8"))
-  const exchange = (body: object) =>
-    fetch(`${ready.baseUrl}/t1/exchange`, {
+  const post = (path: string) => (body: object) =>
+    fetch(`${ready.baseUrl}${path}`, {
       method: "POST",
       headers: { "content-type": "application/json", "x-svc-key-id": ready.keyId, "x-svc-key": ready.key },
       body: JSON.stringify(body),
     })
-  return { ...started, ready, exchange }
+  return { ...started, ready, exchange: post("/t1/exchange"), search: post("/t1/websearch") }
 }
 
 describe("weir serve", () => {
@@ -128,15 +128,55 @@ describe("weir serve", () => {
     await exit
   }, 60_000)
 
-  it("logs neither prompts nor secrets", async () => {
-    const { exchange, output, ready } = await serve({ SVC_LOG_LEVEL: "All" })
-    // The greeting tells the development key; it comes through a pipe, in its own time.
-    await eventually(() => /curl -N .*\n/.test(output.text))
-    const told = output.text.length
-    await exchange({ ...hello, thread: [{ role: "user", blocks: [{ t: "text", v: "my-private-prompt" }] }] })
-    await exchange({ ...hello, surprise: "my-private-field" })
-    expect(output.text.slice(told)).not.toContain("my-private")
-    expect(output.text.slice(told)).not.toContain(ready.key)
+  it("the development gateway searches, too", async () => {
+    const { search } = await serve()
+    const found = await (await search({ query: "a river", max_results: 2 })).json()
+    expect(found).toMatchObject({ results: [{ title: "a river, result 1" }, { title: "a river, result 2" }] })
+  }, 60_000)
+
+  it("logs that vendors failed, and neither prompts nor queries nor secrets", async () => {
+    const secret = `wk_${"s".repeat(43)}`
+    const file = join(dir, "weir.yaml")
+    writeFileSync(
+      file,
+      `
+version: 1
+vendors: [{ id: away, dialect: openai-chat, baseUrl: "http://127.0.0.1:1" }]
+searchProviders:
+  - { id: lost, name: Lost, vendor: searxng, baseUrl: "http://127.0.0.1:1", pricePerCall: "0", currency: USD }
+models: [{ handle: main, contextWindow: 1000, maxOutput: 100, targets: [{ vendor: away, model: m }] }]
+prices: [{ model: main, currency: USD, input: "1", output: "1", from: 2026-01-01 }]
+orgs: [{ id: o, name: O, currency: USD, models: [main] }]
+apps: [{ id: a, org: o }]
+keys: [{ id: k, app: a, secret: "env:CLIENT_KEY", scopes: [runtime] }]
+topups: [{ id: t, org: o, amount: "1" }]
+`,
+    )
+    const { child, exit, output, ready } = await serve({
+      SVC_LOG_LEVEL: "All",
+      SVC_CATALOGUE: file,
+      CLIENT_KEY: secret,
+    })
+    const post = (path: string, body: object) =>
+      fetch(`${ready.baseUrl}${path}`, {
+        method: "POST",
+        headers: { "content-type": "application/json", "x-svc-key-id": "k", "x-svc-key": secret },
+        body: JSON.stringify(body),
+      })
+    const asked = { ...hello, thread: [{ role: "user", blocks: [{ t: "text", v: "my-private-prompt" }] }] }
+    const statuses = [
+      await post("/t1/exchange", asked),
+      await post("/t1/exchange", { ...asked, surprise: "my-private-field" }),
+      await post("/t1/websearch", { query: "my-private-query" }),
+      await post("/t1/websearch", { query: "my-private-query", surprise: "my-private-field" }),
+    ].map(({ status }) => status)
+    expect(statuses).toEqual([502, 400, 502, 400])
+    child.kill("SIGTERM")
+    await exit
+    expect(output.text).toContain("An upstream call failed")
+    expect(output.text).toContain("A search provider failed")
+    expect(output.text).not.toContain("my-private")
+    expect(output.text).not.toContain(secret)
   }, 60_000)
 
   it.each([
