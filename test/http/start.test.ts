@@ -59,6 +59,7 @@ interface Ready {
 const serve = async (env: Record<string, string> = {}) => {
   const started = weir(["serve"], env)
   await eventually(() => existsSync(join(dir, "ready")) || started.child.exitCode !== null, 25_000)
+  if (started.child.exitCode !== null) throw new Error(`It did not start: ${started.output.text}`)
   const ready: Ready = JSON.parse(readFileSync(join(dir, "ready"), "utf8"))
   const post = (path: string) => (body: object) =>
     fetch(`${ready.baseUrl}${path}`, {
