@@ -74,6 +74,15 @@ const variables = {
   /** Keys of end-user tokens, as `id:secret` separated by commas: the first signs, all verify. Made of the master key when
    * absent; without one either, of the process's own. */
   tokenKeys: secret("SVC_TOKEN_KEYS"),
+  /** The server that mail goes out by, e.g. `smtps://user:password@mail.example.com`; in development, codes are printed without one. */
+  smtpUrl: secret("SVC_SMTP_URL"),
+  /** Who mail is from. */
+  mailFrom: Config.NonEmptyString("SVC_MAIL_FROM").pipe(Config.withDefault("Weir <weir@localhost>")),
+  /** How often an address (IPv6: its /64) may ask within a minute where people log in. */
+  authPerMinute: Config.schema(
+    Schema.FiniteFromString.pipe(Schema.decodeTo(Schema.Int.check(Schema.isGreaterThanOrEqualTo(1)))),
+    "SVC_AUTH_PER_MINUTE",
+  ).pipe(Config.withDefault(20)),
   /** Networks (CIDR, separated by commas) that organisations' own upstream addresses may lie in though not public. */
   egressAllow: networks("SVC_EGRESS_ALLOW"),
   /** Redis, or a cluster as URLs separated by commas; an in-process gate when absent. */
@@ -151,3 +160,6 @@ export class WeirConfig extends Context.Service<WeirConfig, Config.Success<typeo
       Effect.map(config, (defaults) => ({ ...defaults, ...values })),
     )
 }
+
+/** Whether secrets and codes may be minted and printed. */
+export const isDevelopment = ({ env }: WeirConfig["Service"]): boolean => env === "development"

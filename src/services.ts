@@ -13,11 +13,19 @@ import { Exchanges } from "./exchange/exchange.ts"
 import { Tokenizer } from "./exchange/tokenizer.ts"
 import { VendorTrial } from "./exchange/trial.ts"
 import { Draining } from "./http/draining.ts"
+import { AccessJwts } from "./identity/access-jwts.ts"
 import { layerAccessTokens } from "./identity/access-tokens.ts"
+import { layerAccounts } from "./identity/accounts.ts"
 import { layerAppConfigs } from "./identity/app-configs.ts"
 import { layerAppKeys } from "./identity/app-keys.ts"
+import { Bearers } from "./identity/bearers.ts"
 import { Callers } from "./identity/callers.ts"
 import { EndUserTokens } from "./identity/end-user-tokens.ts"
+import { KeyRing } from "./identity/key-ring.ts"
+import { layerLogins } from "./identity/logins.ts"
+import { MailLogin } from "./identity/mail-login.ts"
+import { layerOneTimeCodes } from "./identity/one-time-codes.ts"
+import { Mailer } from "./mail/mailer.ts"
 import { layerBooks } from "./money/books.ts"
 import { layerClientUsage } from "./money/client-usage.ts"
 import { layerLedger } from "./money/ledger.ts"
@@ -124,10 +132,21 @@ const accessTokens = Layer.unwrap(
   ),
 )
 
+const people = Layer.unwrap(
+  Effect.map(WeirConfig, ({ databaseDeadlineMs, authStaleMs }) => {
+    const deadline = Duration.millis(databaseDeadlineMs)
+    return layerLogins({ deadline, staleMs: authStaleMs }).pipe(
+      Layer.provideMerge(
+        Layer.mergeAll(layerAccounts({ deadline }), layerOneTimeCodes({ deadline }), AccessJwts.layer),
+      ),
+    )
+  }),
+)
+
 /** Who calls. */
-const identity = Callers.layer.pipe(
-  Layer.provideMerge(Layer.mergeAll(appKeys, accessTokens, EndUserTokens.layer)),
-  Layer.provideMerge(appConfigs),
+const identity = Layer.mergeAll(Callers.layer, Bearers.layer, MailLogin.layer).pipe(
+  Layer.provideMerge(Layer.mergeAll(appKeys, accessTokens, EndUserTokens.layer, people, Mailer.layer)),
+  Layer.provideMerge(Layer.merge(appConfigs, KeyRing.layer)),
 )
 
 const sessions = Layer.unwrap(

@@ -26,6 +26,8 @@ plans:
   - { id: development, concurrency: 20, perMinute: 600 }
 orgs:
   - { id: org_development, name: Development, plan: development, currency: USD, models: [main] }
+users:
+  - { id: usr_development, email: ada@example.com, org: org_development, role: owner }
 apps:
   - { id: app_development, org: org_development }
 keys:

@@ -2,7 +2,7 @@
 import { Context, Effect, Layer } from "effect"
 import { Catalogue } from "../catalogue/catalogue.ts"
 import { ResolveSecret, sha256 } from "../catalogue/secrets.ts"
-import { WeirConfig } from "../config.ts"
+import { isDevelopment, WeirConfig } from "../config.ts"
 import { AdminKey, makeAdminKey } from "../identity/admin.ts"
 import type { ScriptedVendor } from "../testing/scripted-vendor.ts"
 import { developmentCatalogue, developmentKeyId, developmentKeyRef } from "./catalogue.ts"
@@ -15,8 +15,6 @@ export interface DevelopmentHandout {
   /** Present where the development catalogue is in force. */
   readonly key?: { readonly id: string; readonly secret: string } | undefined
 }
-
-export const isDevelopment = ({ env }: WeirConfig["Service"]): boolean => env === "development"
 
 const secrets = Effect.flatMap(WeirConfig, (config) =>
   isDevelopment(config)

@@ -1,48 +1,44 @@
-/** Answering who shows a bearer token with the scope `control`, for the organisation that it belongs to. */
+/** Answering who shows a bearer token: as a person or an organisation, or as a member of the organisation it acts for. */
 import { Effect } from "effect"
 import { HttpServerResponse } from "effect/http"
-import { Catalogue } from "../catalogue/catalogue.ts"
-import type { OrgEntry } from "../catalogue/snapshot.ts"
 import { newRequestId } from "../exchange/exchange.ts"
-import { AccessTokens, type Bearer } from "../identity/access-tokens.ts"
+import type { Membership } from "../identity/accounts.ts"
+import { Bearers, type Principal } from "../identity/bearers.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 import type { Request } from "./operator.ts"
 import { type RouteError, respond } from "./respond.ts"
 
-export type Role = "owner" | "admin" | "member"
-
-export interface Member {
-  readonly bearer: Bearer
-  readonly org: OrgEntry
-  /** An organisation's own token has the rights of an owner. */
-  readonly role: Role
+export interface Member extends Membership {
+  readonly principal: Principal
 }
 
-export const makeForMember = Effect.gen(function* () {
-  const tokens = yield* AccessTokens
-  const catalogue = yield* Catalogue
+export const makeForBearer = Effect.map(Bearers, (bearers) => {
+  const principalOf = (request: Request) => bearers.authenticate(request.headers["authorization"])
 
-  const memberOf = Effect.fnUntraced(function* (request: Request) {
-    const bearer = yield* tokens.authenticate(request.headers["authorization"], "control")
-    const snapshot = catalogue.current()
-    const asked = request.headers["x-svc-org"] ?? bearer.orgId
-    const org = snapshot.org(asked)
+  const memberOf = Effect.fnUntraced(function* (request: Request): Effect.fn.Return<Member, RouteError> {
+    const principal = yield* principalOf(request)
+    const { memberships } = principal
+    const asked = request.headers["x-svc-org"]
+    if (asked === undefined && memberships.length > 1) {
+      return yield* serviceError("bad_request", "x-svc-org is needed: you are a member of several organisations")
+    }
     // Who is no member is told the same as who asks for an organisation that does not exist.
-    if (org === undefined || asked !== bearer.orgId) return yield* notFound
-    if (bearer.userId === undefined) return { bearer, org, role: "owner" as const }
-    const user = snapshot.document.users?.find(({ id }) => id === bearer.userId)
-    return user === undefined || user.org !== asked ? yield* notFound : { bearer, org, role: user.role }
+    const membership = asked === undefined ? memberships[0] : memberships.find(({ org }) => org.org.id === asked)
+    return membership === undefined ? yield* notFound : { ...membership, principal }
   })
 
-  const forMember = <A, R>(request: Request, answer: (member: Member) => Effect.Effect<A, RouteError, R>) => {
-    const requestId = newRequestId()
-    const headers = { "x-svc-request-id": requestId }
-    return respond(
-      requestId,
-      Effect.map(Effect.flatMap(memberOf(request), answer), (body) => HttpServerResponse.jsonUnsafe(body, { headers })),
-    )
-  }
-  return forMember
+  const answering =
+    <Who>(who: (request: Request) => Effect.Effect<Who, RouteError>) =>
+    <A, R>(request: Request, answer: (who: Who) => Effect.Effect<A, RouteError, R>) => {
+      const requestId = newRequestId()
+      const headers = { "x-svc-request-id": requestId }
+      const answered = Effect.map(Effect.flatMap(who(request), answer), (body) =>
+        HttpServerResponse.jsonUnsafe(body, { headers }),
+      )
+      return respond(requestId, answered)
+    }
+
+  return { forPrincipal: answering(principalOf), forMember: answering(memberOf) }
 })
 
 const notFound = serviceError("not_found", "There is no such organisation")

@@ -15,9 +15,10 @@ import { adminVendorRoutes } from "./routes/admin-vendors.ts"
 import { applicationRoutes } from "./routes/applications.ts"
 import { runtimeRoutes } from "./routes/exchange.ts"
 import { healthRoutes, metricsRoute } from "./routes/health.ts"
+import { loginRoutes } from "./routes/login.ts"
 
 const apiRoutes = HttpApiBuilder.layer(Api, { openapiPath: "/openapi.json" }).pipe(
-  Layer.provide([runtimeRoutes, applicationRoutes, adminRoutes, adminVendorRoutes]),
+  Layer.provide([runtimeRoutes, applicationRoutes, loginRoutes, adminRoutes, adminVendorRoutes]),
 )
 
 const docs = HttpApiScalar.layer(Api, { path: "/docs" })

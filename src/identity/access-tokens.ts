@@ -19,7 +19,7 @@ export interface Bearer {
   readonly kind: AccessTokenKind
   readonly orgId: string
   /** Absent where the token is the organisation's own. */
-  readonly userId: string | undefined
+  readonly person: { readonly id: string; readonly email: string | undefined } | undefined
 }
 
 export type BearerError = ServiceError<"unauthorized" | "token_expired" | "forbidden"> | StoreUnavailable
@@ -46,6 +46,8 @@ interface TokenRow {
   readonly kind: AccessTokenKind
   readonly org_id: string
   readonly user_id: string | null
+  readonly email: string | null
+  readonly is_disabled: boolean | null
   readonly scopes: ReadonlyArray<string>
   readonly status: "active" | "revoked"
   readonly expires_at: Date | null
@@ -67,8 +69,10 @@ export const layerAccessTokens = (options: {
         (hash) =>
           bounded(
             sql<TokenRow>`
-              select id, kind, org_id, user_id, scopes, status, expires_at from access_tokens
-              where secret_sha256 = decode(${hash}, 'hex')`,
+              select t.id, t.kind, t.org_id, t.user_id, t.scopes, t.status, t.expires_at,
+                u.email, u.status = 'disabled' as is_disabled
+              from access_tokens t left join users u on u.id = t.user_id
+              where t.secret_sha256 = decode(${hash}, 'hex')`,
           ).pipe(Effect.map((rows) => rows[0])),
         options.staleMs,
       )
@@ -77,14 +81,15 @@ export const layerAccessTokens = (options: {
           const secret = bearerPattern.exec(authorization ?? "")?.[1]
           if (secret === undefined) return yield* unauthorized
           const row = yield* rowOf(sha256(secret).toString("hex"))
-          if (row === undefined || row.status === "revoked") return yield* unauthorized
+          if (row === undefined || row.status === "revoked" || row.is_disabled === true) return yield* unauthorized
           if (row.expires_at !== null && row.expires_at.getTime() <= (yield* Clock.currentTimeMillis)) {
             return yield* serviceError("token_expired", "The token has expired")
           }
           if (!row.scopes.includes(scope)) {
             return yield* serviceError("forbidden", `The token lacks the scope ${scope}`, { detail: { scope } })
           }
-          return { tokenId: row.id, kind: row.kind, orgId: row.org_id, userId: row.user_id ?? undefined }
+          const person = row.user_id === null ? undefined : { id: row.user_id, email: row.email ?? undefined }
+          return { tokenId: row.id, kind: row.kind, orgId: row.org_id, person }
         }),
         issue: Effect.fnUntraced(function* ({ kind, orgId, userId, scopes, expiresAt }) {
           const secret = mintSecret(kind === "pat" ? "pat" : "dev")

@@ -8,6 +8,7 @@ import { Catalogue } from "../catalogue/catalogue.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 import { AccessTokens } from "./access-tokens.ts"
+import { membershipsOf } from "./accounts.ts"
 import { type AppCaller, AppKeys, type AuthenticationError } from "./app-keys.ts"
 import type { Caller } from "./caller.ts"
 import { EndUserTokens } from "./end-user-tokens.ts"
@@ -59,10 +60,13 @@ export class Callers extends Context.Service<
         return { ...caller, endUserId }
       })
 
-      const person = Effect.fnUntraced(function* (authorization: string) {
-        const { tokenId, orgId } = yield* accessTokens.authenticate(authorization, "runtime")
-        const entry = catalogue.current().org(orgId)
-        if (entry === undefined) return yield* serviceError("unauthorized", "A valid bearer token is needed")
+      const bearer = Effect.fnUntraced(function* (authorization: string) {
+        const { tokenId, orgId, person } = yield* accessTokens.authenticate(authorization, "runtime")
+        const snapshot = catalogue.current()
+        const entry = snapshot.org(orgId)
+        const isMember = person === undefined || membershipsOf(snapshot, person).some(({ org }) => org.org.id === orgId)
+        if (entry === undefined || !isMember)
+          return yield* serviceError("unauthorized", "A valid bearer token is needed")
         return { ...entry, keyId: tokenId, app: undefined, endUserId: undefined, nonce: undefined }
       })
 
@@ -72,7 +76,7 @@ export class Callers extends Context.Service<
           const { "x-svc-app-token": token, authorization } = request.headers
           if (request.headers["x-svc-key-id"] !== undefined) return application(request)
           if (token !== undefined) return endUser(request, token)
-          return authorization === undefined ? application(request) : person(authorization)
+          return authorization === undefined ? application(request) : bearer(authorization)
         },
       })
     }),

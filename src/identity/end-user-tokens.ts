@@ -4,11 +4,10 @@
  * Source: interface.md "App end-user token", decisions "Runtime routes".
  */
 import { randomBytes } from "node:crypto"
-import { Clock, Context, Effect, Layer, Option, Redacted, Schema } from "effect"
+import { Clock, Context, Effect, Layer, Option, Schema } from "effect"
 import { errors, jwtVerify, SignJWT } from "jose"
-import { sha256 } from "../catalogue/secrets.ts"
-import { WeirConfig } from "../config.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
+import { KeyRing, type Ring } from "./key-ring.ts"
 
 /** What a token says. */
 export interface EndUserClaims {
@@ -30,15 +29,7 @@ export class EndUserTokens extends Context.Service<
     readonly verify: (token: string) => Effect.Effect<EndUserClaims, ServiceError<"unauthorized" | "token_expired">>
   }
 >()("weir/identity/EndUserTokens") {
-  static readonly layer = Layer.effect(
-    EndUserTokens,
-    Effect.map(WeirConfig, (config) => makeEndUserTokens(ringOf(config))),
-  )
-}
-
-export interface TokenKey {
-  readonly id: string
-  readonly secret: Uint8Array
+  static readonly layer = Layer.effect(EndUserTokens, Effect.map(KeyRing, makeEndUserTokens))
 }
 
 const issuer = "weir"
@@ -48,9 +39,10 @@ const Claims = Schema.Struct({ sub: Schema.String, app: Schema.String, key: Sche
 const decodeClaims = Schema.decodeUnknownOption(Claims)
 
 /** @param ring the first one signs */
-export const makeEndUserTokens = (ring: readonly [TokenKey, ...Array<TokenKey>]): EndUserTokens["Service"] => {
+export function makeEndUserTokens(ring: Ring): EndUserTokens["Service"] {
+  const keys = new Map(ring.map(({ id, derive }) => [id, derive("end-user-tokens")]))
   const [current] = ring
-  const keys = new Map(ring.map(({ id, secret }) => [id, secret]))
+  const signingKey = current.derive("end-user-tokens")
   return EndUserTokens.of({
     mint: Effect.fnUntraced(function* ({ endUserId, appId, keyId }, ttlSeconds) {
       const nowS = Math.floor((yield* Clock.currentTimeMillis) / 1000)
@@ -62,7 +54,7 @@ export const makeEndUserTokens = (ring: readonly [TokenKey, ...Array<TokenKey>])
           .setAudience(audience)
           .setIssuedAt(nowS)
           .setExpirationTime(nowS + ttlSeconds)
-          .sign(current.secret),
+          .sign(signingKey),
       )
       return { token, expiresAt: new Date((nowS + ttlSeconds) * 1000) }
     }),
@@ -90,31 +82,3 @@ export const makeEndUserTokens = (ring: readonly [TokenKey, ...Array<TokenKey>])
 
 /** Verifies nothing: a token of an unknown key fails like one with a wrong signature. */
 const nobodysKey = randomBytes(32)
-
-/** The keys that are configured; else one made of the master key; else one of this process's own. */
-const ringOf = ({
-  tokenKeys,
-  masterKey,
-  masterKeyPrevious,
-}: WeirConfig["Service"]): readonly [TokenKey, ...Array<TokenKey>] => {
-  const configured = tokenKeys === undefined ? [] : Redacted.value(tokenKeys).split(",").map(readKey)
-  const derived = [masterKey, masterKeyPrevious].flatMap((key) =>
-    key === undefined ? [] : [readKey(`:${Redacted.value(key)}`)],
-  )
-  const [first = readKey(`:${randomBytes(32).toString("hex")}`), ...rest] = configured.length > 0 ? configured : derived
-  return [first, ...rest]
-}
-
-/** `id:secret`; without an id, one that tells secrets apart. */
-const readKey = (text: string): TokenKey => {
-  const at = text.indexOf(":")
-  const secret = sha256(`weir.end-user-tokens ${text.slice(at + 1)}`)
-  return {
-    id:
-      text.slice(0, Math.max(at, 0)).trim() ||
-      sha256(text.slice(at + 1))
-        .toString("hex")
-        .slice(0, 8),
-    secret,
-  }
-}

@@ -33,7 +33,8 @@ export const layerRetention = (options: {
       const context = yield* Effect.context<never>()
       const run = Effect.gen(function* () {
         const [row] = yield* sql<Retained>`select * from retain(${options.keepDays}::int, ${aheadDays}::int)`
-        const [more] = yield* sql<{ removed: bigint }>`select retain_runtime(${options.keepDays}::int) as removed`
+        const [more] = yield* sql<{ removed: bigint }>`
+          select retain_runtime(${options.keepDays}::int) + retain_accounts() as removed`
         const { made = 0, dropped = 0, removed = 0n } = row ?? {}
         return { made, dropped, removed: removed + (more?.removed ?? 0n) }
       }).pipe(

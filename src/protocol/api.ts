@@ -3,11 +3,13 @@ import { HttpApi, OpenApi } from "effect/http-api"
 import { Admin } from "./api/admin.ts"
 import { AdminVendors } from "./api/admin-vendors.ts"
 import { Applications } from "./api/applications.ts"
+import { Login } from "./api/login.ts"
 import { Runtime } from "./api/runtime.ts"
 
 export class Api extends HttpApi.make("weir")
   .add(Runtime)
   .add(Applications)
+  .add(Login)
   .add(Admin)
   .add(AdminVendors)
   .annotateMerge(OpenApi.annotations({ title: "Weir", version: "0.1.0" })) {}

@@ -207,11 +207,14 @@ export const Org = Schema.Struct({
 })
 export type Org = typeof Org.Type
 
+export const Role = Schema.Literals(["owner", "admin", "member"])
+export type Role = typeof Role.Type
+
 export const User = Schema.Struct({
   id: Id,
   email: Schema.String.check(Schema.isPattern(/^[^\s@]+@[^\s@]+$/)),
   org: Id,
-  role: Schema.Literals(["owner", "admin", "member"]),
+  role: Role,
 })
 
 export const Team = Schema.Struct({ id: Id, org: Id, members: Schema.Array(Id) })

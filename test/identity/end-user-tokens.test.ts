@@ -2,9 +2,10 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Result } from "effect"
 import { TestClock } from "effect/testing"
-import { type EndUserClaims, makeEndUserTokens, type TokenKey } from "../../src/identity/end-user-tokens.ts"
+import { type EndUserClaims, makeEndUserTokens } from "../../src/identity/end-user-tokens.ts"
+import { makeKey } from "../../src/identity/key-ring.ts"
 
-const key = (id: string): TokenKey => ({ id, secret: new TextEncoder().encode(`${id} `.repeat(16)) })
+const key = (id: string) => makeKey(id, `secret of ${id}`)
 const claims: EndUserClaims = { endUserId: "ada", appId: "app", keyId: "key" }
 const outcome = (tokens: ReturnType<typeof makeEndUserTokens>, token: string) =>
   Effect.map(Effect.result(tokens.verify(token)), (result) =>
@@ -27,7 +28,7 @@ describe("the ring", () => {
   it.effect("a key of the same name and another secret verifies nothing", () =>
     Effect.gen(function* () {
       const { token } = yield* makeEndUserTokens([key("one")]).mint(claims, 3600)
-      const forged = makeEndUserTokens([{ id: "one", secret: key("two").secret }])
+      const forged = makeEndUserTokens([makeKey("one", "another secret")])
       expect(yield* outcome(forged, token)).toBe("unauthorized")
     }),
   )

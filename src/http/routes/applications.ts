@@ -14,7 +14,7 @@ import { AppTokenRequest, type AppTokenResponse } from "../../protocol/app-token
 import { serviceError } from "../../protocol/error.ts"
 import { invalidInput } from "../../protocol/issues.ts"
 import { searchDirectory } from "../../search/directory.ts"
-import { type Member, makeForMember, requireAdmin } from "../bearer.ts"
+import { type Member, makeForBearer, requireAdmin } from "../bearer.ts"
 import { maxBodyBytes, type Request } from "../operator.ts"
 import { decodeJson, readJson } from "../request.ts"
 import { type Authenticated, makeForCaller } from "../runtime.ts"
@@ -32,7 +32,7 @@ export const applicationRoutes = HttpApiBuilder.group(
   "applications",
   Effect.fn(function* (handlers) {
     const { forApplication } = yield* makeForCaller
-    const forMember = yield* makeForMember
+    const { forMember } = yield* makeForBearer
     const appTokens = yield* AppTokens
     const appConfigs = yield* AppConfigs
     const catalogue = yield* Catalogue

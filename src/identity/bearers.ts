@@ -1,0 +1,68 @@
+/**
+ * Who a bearer token speaks for on the control routes: a person who has logged in, or whom a personal access token was
+ * made for, or an organisation by a token of its own. Source: interface.md "Authentication".
+ */
+import { Context, Effect, Layer } from "effect"
+import { Catalogue } from "../catalogue/catalogue.ts"
+import type { Role } from "../protocol/catalogue.ts"
+import { serviceError } from "../protocol/error.ts"
+import { AccessTokens, type BearerError } from "./access-tokens.ts"
+import { type Membership, membershipsOf, type Person } from "./accounts.ts"
+import { Logins } from "./logins.ts"
+
+export interface Principal {
+  /** Absent where the token is an organisation's own. */
+  readonly person: Person | undefined
+  /** Whether the person has logged in; a token made for it may do less. */
+  readonly hasLoggedIn: boolean
+  /** Where it may act, and as what. A token acts in its own organisation alone. */
+  readonly memberships: ReadonlyArray<Membership>
+}
+
+export class Bearers extends Context.Service<
+  Bearers,
+  {
+    /** @param authorization the header's whole value */
+    readonly authenticate: (authorization: string | undefined) => Effect.Effect<Principal, BearerError>
+  }
+>()("weir/identity/Bearers") {
+  static readonly layer = Layer.effect(
+    Bearers,
+    Effect.gen(function* () {
+      const catalogue = yield* Catalogue
+      const logins = yield* Logins
+      const tokens = yield* AccessTokens
+
+      const loggedIn = Effect.fnUntraced(function* (jwt: string): Effect.fn.Return<Principal, BearerError> {
+        const { account } = yield* logins.authenticate(jwt)
+        return { person: account, hasLoggedIn: true, memberships: membershipsOf(catalogue.current(), account) }
+      })
+
+      const byToken = Effect.fnUntraced(function* (
+        authorization: string | undefined,
+      ): Effect.fn.Return<Principal, BearerError> {
+        const { person, orgId } = yield* tokens.authenticate(authorization, "control")
+        const snapshot = catalogue.current()
+        const org = snapshot.org(orgId)
+        if (person !== undefined) {
+          const memberships = membershipsOf(snapshot, person).filter(({ org }) => org.org.id === orgId)
+          return { person, hasLoggedIn: false, memberships }
+        }
+        if (org === undefined) return yield* serviceError("unauthorized", "A valid bearer token is needed")
+        return { person, hasLoggedIn: false, memberships: [{ org, role: ownRole, teams: [] }] }
+      })
+
+      return Bearers.of({
+        authenticate: (authorization) => {
+          const jwt = jwtPattern.exec(authorization ?? "")?.[1]
+          return jwt === undefined ? byToken(authorization) : loggedIn(jwt)
+        },
+      })
+    }),
+  )
+}
+
+/** An organisation's own token has the rights of an owner. */
+const ownRole: Role = "owner"
+
+const jwtPattern = /^Bearer ([A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+)$/i

@@ -1,0 +1,133 @@
+/**
+ * Logins: an access token of minutes and a refresh token of days, each good for one exchange. A refresh token that comes
+ * twice ends its login. Source: decisions "Control routes", RFC 9700 section 4.14.
+ */
+import { Clock, Context, type Duration, Effect, Layer } from "effect"
+import { SqlClient } from "effect/sql"
+import { mintSecret, sha256 } from "../catalogue/secrets.ts"
+import { type ServiceError, serviceError } from "../protocol/error.ts"
+import { withDeadline } from "../store/database.ts"
+import type { StoreUnavailable } from "../store/unavailable.ts"
+import { AccessJwts } from "./access-jwts.ts"
+import { type Account, Accounts } from "./accounts.ts"
+import { makeCachedLookup } from "./cached-lookup.ts"
+
+export interface LoginTokens {
+  readonly accessToken: string
+  readonly refreshToken: string
+  readonly account: Account
+}
+
+/** A person behind an access token. */
+export interface LoggedIn {
+  readonly loginId: string
+  readonly account: Account
+}
+
+export class Logins extends Context.Service<
+  Logins,
+  {
+    /** Logs a person in who has shown who it is. */
+    readonly begin: (
+      account: Account,
+      method: "otp" | "device" | "sso",
+    ) => Effect.Effect<LoginTokens, ServiceError<"forbidden"> | StoreUnavailable>
+    /** The next pair of tokens. */
+    readonly refresh: (
+      refreshToken: string,
+    ) => Effect.Effect<LoginTokens, ServiceError<"unauthorized" | "token_expired" | "forbidden"> | StoreUnavailable>
+    /** Ends the login of a refresh token; of none that is known, nothing. */
+    readonly end: (refreshToken: string) => Effect.Effect<void, StoreUnavailable>
+    /** Who an access token speaks for, if its login still stands. */
+    readonly authenticate: (
+      accessToken: string,
+    ) => Effect.Effect<LoggedIn, ServiceError<"unauthorized" | "token_expired"> | StoreUnavailable>
+  }
+>()("weir/identity/Logins") {}
+
+const refreshTtlMs = 30 * 24 * 3600 * 1000
+
+interface Rotation {
+  readonly verdict: "rotated" | "reused" | "expired" | "unknown"
+  readonly login_id: string | null
+  readonly user_id: string | null
+}
+
+export const layerLogins = (options: {
+  readonly deadline: Duration.Input
+  readonly staleMs: number
+}): Layer.Layer<Logins, never, SqlClient.SqlClient | AccessJwts | Accounts> =>
+  Layer.effect(
+    Logins,
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const jwts = yield* AccessJwts
+      const accounts = yield* Accounts
+      const bounded = withDeadline(options.deadline)
+
+      const standing = yield* makeCachedLookup<Account>(
+        (loginId) =>
+          bounded(
+            sql<Account>`
+              select u.id, u.email, u.status from logins l join users u on u.id = l.user_id
+              where l.id = ${loginId} and l.ended_at is null and u.status = 'active'`,
+          ).pipe(Effect.map((rows) => rows[0])),
+        options.staleMs,
+      )
+
+      const nextRefresh = Effect.map(Clock.currentTimeMillis, (nowMs) => {
+        const secret = mintSecret("rt")
+        return { secret, hash: sha256(secret), expiresAt: new Date(nowMs + refreshTtlMs).toISOString() }
+      })
+
+      const tokensOf = (account: Account, loginId: string, refreshToken: string) =>
+        Effect.map(jwts.sign({ userId: account.id, loginId }), (accessToken) => ({
+          accessToken,
+          refreshToken,
+          account,
+        }))
+
+      return Logins.of({
+        begin: Effect.fnUntraced(function* (account, method) {
+          if (account.status === "disabled") return yield* unusable
+          const loginId = mintSecret("lgn").slice(0, 24)
+          const { secret, hash, expiresAt } = yield* nextRefresh
+          yield* bounded(sql`
+            with login as (
+              insert into logins (id, user_id, method) values (${loginId}, ${account.id}, ${method}) returning id
+            )
+            insert into refresh_tokens (secret_sha256, login_id, expires_at)
+            select ${hash}, id, ${expiresAt}::text::timestamptz from login`)
+          return yield* tokensOf(account, loginId, secret)
+        }),
+        refresh: Effect.fnUntraced(function* (refreshToken) {
+          const { secret, hash, expiresAt } = yield* nextRefresh
+          const [rotation] = yield* bounded(sql<Rotation>`
+            select * from login_refresh(${sha256(refreshToken)}, ${hash}, ${expiresAt}::text::timestamptz)`)
+          if (rotation?.verdict === "expired") return yield* serviceError("token_expired", "The login has expired")
+          if (rotation?.verdict === "reused") {
+            yield* Effect.logWarning("A refresh token came twice; its login was ended", { login: rotation.login_id })
+          }
+          const { login_id: loginId, user_id: userId } = rotation ?? {}
+          if (rotation?.verdict !== "rotated" || !loginId || !userId) return yield* notValid
+          const account = yield* accounts.find(userId)
+          if (account?.status !== "active") return yield* unusable
+          return yield* tokensOf(account, loginId, secret)
+        }),
+        end: (refreshToken) =>
+          Effect.asVoid(
+            bounded(sql`
+              update logins set ended_at = now() where ended_at is null and id =
+                (select login_id from refresh_tokens where secret_sha256 = ${sha256(refreshToken)})`),
+          ),
+        authenticate: Effect.fnUntraced(function* (accessToken) {
+          const { loginId, userId } = yield* jwts.verify(accessToken)
+          const account = yield* standing(loginId)
+          return account?.id === userId ? { loginId, account } : yield* notValid
+        }),
+      })
+    }),
+  )
+
+const notValid = serviceError("unauthorized", "The token is not valid")
+const unusable = serviceError("forbidden", "This account cannot be used")
