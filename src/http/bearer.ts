@@ -31,11 +31,12 @@ export const makeForBearer = Effect.map(Bearers, (bearers) => {
     <Who>(who: (request: Request) => Effect.Effect<Who, RouteError>) =>
     <A, R>(request: Request, answer: (who: Who) => Effect.Effect<A, RouteError, R>) => {
       const requestId = newRequestId()
-      const headers = { "x-svc-request-id": requestId }
-      const answered = Effect.map(Effect.flatMap(who(request), answer), (body) =>
-        HttpServerResponse.jsonUnsafe(body, { headers }),
-      )
-      return respond(requestId, answered)
+      const headers = { "x-svc-request-id": requestId, "cache-control": "no-store" }
+      const reply = (body: A) =>
+        body === undefined
+          ? HttpServerResponse.empty({ status: 204, headers })
+          : HttpServerResponse.jsonUnsafe(body, { headers })
+      return respond(requestId, Effect.map(Effect.flatMap(who(request), answer), reply))
     }
 
   return { forPrincipal: answering(principalOf), forMember: answering(memberOf) }

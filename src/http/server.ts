@@ -16,9 +16,10 @@ import { applicationRoutes } from "./routes/applications.ts"
 import { runtimeRoutes } from "./routes/exchange.ts"
 import { healthRoutes, metricsRoute } from "./routes/health.ts"
 import { loginRoutes } from "./routes/login.ts"
+import { tokenRoutes } from "./routes/tokens.ts"
 
 const apiRoutes = HttpApiBuilder.layer(Api, { openapiPath: "/openapi.json" }).pipe(
-  Layer.provide([runtimeRoutes, applicationRoutes, loginRoutes, adminRoutes, adminVendorRoutes]),
+  Layer.provide([runtimeRoutes, applicationRoutes, loginRoutes, tokenRoutes, adminRoutes, adminVendorRoutes]),
 )
 
 const docs = HttpApiScalar.layer(Api, { path: "/docs" })

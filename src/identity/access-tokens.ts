@@ -22,6 +22,18 @@ export interface Bearer {
   readonly person: { readonly id: string; readonly email: string | undefined } | undefined
 }
 
+/** What is known of a token, which is not its secret. */
+export interface KnownToken {
+  readonly id: string
+  readonly name: string
+  readonly orgId: string
+  /** Absent where the token is the organisation's own. */
+  readonly userId: string | undefined
+  readonly scopes: ReadonlyArray<string>
+  readonly createdAt: Date
+  readonly expiresAt: Date | undefined
+}
+
 export type BearerError = ServiceError<"unauthorized" | "token_expired" | "forbidden"> | StoreUnavailable
 
 export class AccessTokens extends Context.Service<
@@ -34,9 +46,13 @@ export class AccessTokens extends Context.Service<
       readonly kind: AccessTokenKind
       readonly orgId: string
       readonly userId?: string | undefined
+      readonly name?: string | undefined
       readonly scopes: ReadonlyArray<KeyScope>
       readonly expiresAt?: Date | undefined
     }) => Effect.Effect<{ readonly id: string; readonly secret: string }, StoreUnavailable>
+    /** Personal access tokens that stand, newest first. */
+    readonly list: (orgId: string) => Effect.Effect<ReadonlyArray<KnownToken>, StoreUnavailable>
+    readonly find: (id: string) => Effect.Effect<KnownToken | undefined, StoreUnavailable>
     readonly revoke: (id: string) => Effect.Effect<void, StoreUnavailable>
   }
 >()("weir/identity/AccessTokens") {}
@@ -52,6 +68,21 @@ interface TokenRow {
   readonly status: "active" | "revoked"
   readonly expires_at: Date | null
 }
+
+interface ListedRow extends Omit<TokenRow, "kind" | "status" | "email" | "is_disabled"> {
+  readonly name: string
+  readonly created_at: Date
+}
+
+const known = ({ id, name, org_id, user_id, scopes, created_at, expires_at }: ListedRow): KnownToken => ({
+  id,
+  name,
+  orgId: org_id,
+  userId: user_id ?? undefined,
+  scopes,
+  createdAt: created_at,
+  expiresAt: expires_at ?? undefined,
+})
 
 /** `Bearer `, and a secret as {@link mintSecret} makes it. */
 const bearerPattern = /^Bearer ((?:pat|dev)_[A-Za-z0-9_-]{20,200})$/i
@@ -91,15 +122,24 @@ export const layerAccessTokens = (options: {
           const person = row.user_id === null ? undefined : { id: row.user_id, email: row.email ?? undefined }
           return { tokenId: row.id, kind: row.kind, orgId: row.org_id, person }
         }),
-        issue: Effect.fnUntraced(function* ({ kind, orgId, userId, scopes, expiresAt }) {
+        issue: Effect.fnUntraced(function* ({ kind, orgId, userId, name = "", scopes, expiresAt }) {
           const secret = mintSecret(kind === "pat" ? "pat" : "dev")
           const id = mintSecret(kind === "pat" ? "tok" : "dvc").slice(0, 20)
           yield* bounded(sql`
-            insert into access_tokens (id, kind, secret_sha256, org_id, user_id, scopes, expires_at)
-            values (${id}, ${kind}, ${sha256(secret)}, ${orgId}, ${userId ?? null}, ${scopes}::text[],
+            insert into access_tokens (id, kind, secret_sha256, org_id, user_id, name, scopes, expires_at)
+            values (${id}, ${kind}, ${sha256(secret)}, ${orgId}, ${userId ?? null}, ${name}, ${scopes}::text[],
               ${expiresAt?.toISOString() ?? null}::text::timestamptz)`)
           return { id, secret }
         }),
+        list: (orgId) =>
+          bounded(sql<ListedRow>`
+            select id, org_id, user_id, name, scopes, created_at, expires_at from access_tokens
+            where org_id = ${orgId} and kind = 'pat' and status = 'active' and (expires_at is null or expires_at > now())
+            order by created_at desc, id`).pipe(Effect.map((rows) => rows.map(known))),
+        find: (id) =>
+          bounded(sql<ListedRow>`
+            select id, org_id, user_id, name, scopes, created_at, expires_at from access_tokens
+            where id = ${id} and kind = 'pat'`).pipe(Effect.map(([row]) => row && known(row))),
         revoke: (id) => Effect.asVoid(bounded(sql`update access_tokens set status = 'revoked' where id = ${id}`)),
       })
     }),

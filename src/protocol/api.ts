@@ -5,11 +5,13 @@ import { AdminVendors } from "./api/admin-vendors.ts"
 import { Applications } from "./api/applications.ts"
 import { Login } from "./api/login.ts"
 import { Runtime } from "./api/runtime.ts"
+import { Tokens } from "./api/tokens.ts"
 
 export class Api extends HttpApi.make("weir")
   .add(Runtime)
   .add(Applications)
   .add(Login)
+  .add(Tokens)
   .add(Admin)
   .add(AdminVendors)
   .annotateMerge(OpenApi.annotations({ title: "Weir", version: "0.1.0" })) {}

@@ -13,7 +13,9 @@ import { ResolveSecret, sha256 } from "../catalogue/secrets.ts"
 import { WeirConfig } from "../config.ts"
 import { layerServer } from "../http/server.ts"
 import { AccessTokens } from "../identity/access-tokens.ts"
+import { Accounts } from "../identity/accounts.ts"
 import { AdminKey, makeAdminKey } from "../identity/admin.ts"
+import { Logins, type LoginTokens } from "../identity/logins.ts"
 import { Ledger } from "../money/ledger.ts"
 import { ResolveHost } from "../net/egress.ts"
 import { PlanCurve } from "../plan/plan-usage.ts"
@@ -49,6 +51,8 @@ export interface TestGateway {
   readonly catalogue: Catalogue["Service"]
   readonly accessTokens: AccessTokens["Service"]
   readonly planCurve: PlanCurve["Service"]
+  /** Logs a person in, as if a code had come to the address. */
+  readonly logIn: (email: string) => Promise<LoginTokens>
   readonly sql: SqlClient.SqlClient
   /** Calls a route with the application's key; headers replace, and `undefined` leaves out. */
   readonly call: (
@@ -172,6 +176,12 @@ export const startGateway = (options: GatewayOptions = {}): Effect.Effect<TestGa
       catalogue,
       accessTokens: Context.get(services, AccessTokens),
       planCurve: Context.get(services, PlanCurve),
+      logIn: (email) =>
+        Effect.runPromise(
+          Effect.flatMap(Context.get(services, Accounts).proven(email), (account) =>
+            Context.get(services, Logins).begin(account, "otp"),
+          ),
+        ),
       sql: Context.get(services, SqlClient.SqlClient),
       call: (method, path, body, headers = {}) => {
         const all = { "content-type": "application/json", "x-svc-key-id": ids.key, "x-svc-key": testKey, ...headers }

@@ -59,6 +59,8 @@ describe("for people", () => {
       "/v1/auth/logout",
       "/v1/me",
       "/.well-known/jwks.json",
+      "/v1/tokens",
+      "/v1/tokens/{id}",
       "/v1/admin/catalogue",
       "/v1/admin/topups",
       "/v1/admin/ledger/{org}",
