@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-/** The command line: `weir serve | migrate | apply | topup | ledger | vendors | doctor`. */
+/** The command line: `weir serve | migrate | apply | topup | ledger | vendors | audit | doctor`. */
 import { NodeRuntime, NodeServices } from "@effect/platform-node"
 import { Cause, Config, Console, Effect, Exit, Layer, Runtime } from "effect"
 import { CliError, Command } from "effect/cli"
@@ -7,6 +7,7 @@ import { HttpServerError } from "effect/http"
 import { SqlError } from "effect/sql"
 import { CatalogueRefused } from "./catalogue/catalogue.ts"
 import { describeRefusal } from "./catalogue/watch.ts"
+import { audit } from "./cli/audit.ts"
 import { apply, doctor, Failed, ledger, topup } from "./cli/operator.ts"
 import { vendors } from "./cli/vendors.ts"
 import { WeirConfig } from "./config.ts"
@@ -42,7 +43,7 @@ const reasonOf = (cause: unknown): string => (cause instanceof Error ? cause.mes
 
 Command.make("weir").pipe(
   Command.withDescription("A gateway in front of model and search vendors"),
-  Command.withSubcommands([serve, migrate, apply, topup, ledger, vendors, doctor]),
+  Command.withSubcommands([serve, migrate, apply, topup, ledger, vendors, audit, doctor]),
   Command.run({ version: "0.1.0" }),
   Effect.provide(NodeServices.layer),
   Effect.tapCause((cause) => {

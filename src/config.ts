@@ -56,6 +56,11 @@ const variables = {
   port: port("SVC_PORT").pipe(Config.withDefault(8080)),
   /** A port of its own for `/metrics`; without it `/metrics` is on the main port. */
   metricsPort: port("SVC_METRICS_PORT").pipe(Config.option, toUndefined),
+  /** Where people reach this service, e.g. `https://weir.example.com`; what a request says of its host when absent. */
+  publicUrl: Config.schema(Schema.String.check(Schema.isPattern(/^https?:\/\/[^\s/]+$/)), "SVC_PUBLIC_URL").pipe(
+    Config.option,
+    toUndefined,
+  ),
   /** Once requests are accepted, `{baseUrl, pid, keyId?, key?, adminKey?}` is written here, mode 0600. */
   readyFile: text("SVC_READY_FILE"),
   /** A catalogue file, applied at start and whenever it changes. */

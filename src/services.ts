@@ -7,6 +7,7 @@ import { Duration, Effect, Layer, Redacted } from "effect"
 import { layerMemory } from "./admission/gate-memory.ts"
 import { withGateMode } from "./admission/gate-mode.ts"
 import { layerRedisGate } from "./admission/gate-redis.ts"
+import { AuditLog } from "./audit/audit-log.ts"
 import { layerCatalogue } from "./catalogue/catalogue.ts"
 import { WeirConfig } from "./config.ts"
 import { Exchanges } from "./exchange/exchange.ts"
@@ -20,6 +21,7 @@ import { layerAppConfigs } from "./identity/app-configs.ts"
 import { layerAppKeys } from "./identity/app-keys.ts"
 import { Bearers } from "./identity/bearers.ts"
 import { Callers } from "./identity/callers.ts"
+import { layerDeviceLogin } from "./identity/device-login.ts"
 import { EndUserTokens } from "./identity/end-user-tokens.ts"
 import { KeyRing } from "./identity/key-ring.ts"
 import { layerLogins } from "./identity/logins.ts"
@@ -135,7 +137,8 @@ const accessTokens = Layer.unwrap(
 const people = Layer.unwrap(
   Effect.map(WeirConfig, ({ databaseDeadlineMs, authStaleMs }) => {
     const deadline = Duration.millis(databaseDeadlineMs)
-    return layerLogins({ deadline, staleMs: authStaleMs }).pipe(
+    return layerDeviceLogin({ deadline }).pipe(
+      Layer.provideMerge(layerLogins({ deadline, staleMs: authStaleMs })),
       Layer.provideMerge(
         Layer.mergeAll(layerAccounts({ deadline }), layerOneTimeCodes({ deadline }), AccessJwts.layer),
       ),
@@ -181,7 +184,7 @@ const appTokens = Layer.unwrap(
 )
 
 /** Everything below HTTP. */
-export const layerServices = Layer.mergeAll(Exchanges.layer, VendorTrial.layer, WebSearch.layer).pipe(
+export const layerServices = Layer.mergeAll(Exchanges.layer, VendorTrial.layer, WebSearch.layer, AuditLog.layer).pipe(
   Layer.provideMerge(Layer.mergeAll(settler, review, sessions, clientUsage, planCurve, appTokens, Tokenizer.layer)),
   Layer.provideMerge(
     Layer.mergeAll(shared, ledger, books, retention, identity, upstreamKeys, VendorClient.layer, Draining.layer),

@@ -13,13 +13,22 @@ import { envelope } from "./respond.ts"
 import { adminRoutes } from "./routes/admin.ts"
 import { adminVendorRoutes } from "./routes/admin-vendors.ts"
 import { applicationRoutes } from "./routes/applications.ts"
+import { deviceRoutes } from "./routes/device.ts"
 import { runtimeRoutes } from "./routes/exchange.ts"
 import { healthRoutes, metricsRoute } from "./routes/health.ts"
 import { loginRoutes } from "./routes/login.ts"
 import { tokenRoutes } from "./routes/tokens.ts"
 
 const apiRoutes = HttpApiBuilder.layer(Api, { openapiPath: "/openapi.json" }).pipe(
-  Layer.provide([runtimeRoutes, applicationRoutes, loginRoutes, tokenRoutes, adminRoutes, adminVendorRoutes]),
+  Layer.provide([
+    runtimeRoutes,
+    applicationRoutes,
+    loginRoutes,
+    deviceRoutes,
+    tokenRoutes,
+    adminRoutes,
+    adminVendorRoutes,
+  ]),
 )
 
 const docs = HttpApiScalar.layer(Api, { path: "/docs" })

@@ -113,3 +113,13 @@ export const UpstreamKeysResponse = Schema.Struct({
   ),
 }).annotate({ identifier: "UpstreamKeysResponse" })
 export type UpstreamKeysResponse = typeof UpstreamKeysResponse.Type
+
+/** Whether the audit log is what was written. */
+export const AuditResponse = Schema.Struct({
+  entries: Schema.Int,
+  /** The hash of the newest entry, in hex. */
+  head: Schema.String,
+  /** The first entry that is missing or not what was written. */
+  broken: Schema.optionalKey(Schema.String),
+}).annotate({ identifier: "AuditResponse" })
+export type AuditResponse = typeof AuditResponse.Type

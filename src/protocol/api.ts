@@ -3,6 +3,7 @@ import { HttpApi, OpenApi } from "effect/http-api"
 import { Admin } from "./api/admin.ts"
 import { AdminVendors } from "./api/admin-vendors.ts"
 import { Applications } from "./api/applications.ts"
+import { Device } from "./api/device.ts"
 import { Login } from "./api/login.ts"
 import { Runtime } from "./api/runtime.ts"
 import { Tokens } from "./api/tokens.ts"
@@ -11,6 +12,7 @@ export class Api extends HttpApi.make("weir")
   .add(Runtime)
   .add(Applications)
   .add(Login)
+  .add(Device)
   .add(Tokens)
   .add(Admin)
   .add(AdminVendors)

@@ -220,7 +220,7 @@ describe("SVC_CATALOGUE and weir apply", () => {
     expect(wrongKey.output.text).toContain("admin_key_invalid")
   }, 60_000)
 
-  it("weir topup, ledger and doctor speak to a running gateway", async () => {
+  it("weir topup, ledger, audit and doctor speak to a running gateway", async () => {
     const { exchange, ready } = await serve()
     const run = async (...args: ReadonlyArray<string>) => {
       const { exit, output } = weir(args, { SVC_BASE_URL: ready.baseUrl, SVC_ADMIN_KEY: ready.adminKey })
@@ -228,6 +228,9 @@ describe("SVC_CATALOGUE and weir apply", () => {
     }
     await exchange(hello)
     expect(await run("doctor")).toMatchObject({ code: 0, text: "The books are sound\n" })
+    expect((await run("audit", "verify")).text).toMatch(
+      /^0 entries are sound; the newest one's hash is [0-9a-f]{64}\n$/,
+    )
     expect((await run("topup", "org_development", "12.5", "--id", "one")).text).toMatch(
       /^Credited; org_development has 112\.\d+ USD/,
     )

@@ -1,6 +1,7 @@
 /** `/v1/admin/*`: what operators do; the CLI speaks these routes. */
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
+import { AuditLog } from "../../audit/audit-log.ts"
 import { Catalogue, type CatalogueRefused } from "../../catalogue/catalogue.ts"
 import { formatAmount, parseAmount } from "../../money/amount.ts"
 import { Books } from "../../money/books.ts"
@@ -8,6 +9,7 @@ import { Ledger } from "../../money/ledger.ts"
 import {
   ApplyRequest,
   type ApplyResponse,
+  type AuditResponse,
   type DoctorResponse,
   type LedgerResponse,
   TopupRequest,
@@ -26,6 +28,7 @@ export const adminRoutes = HttpApiBuilder.group(
     const catalogue = yield* Catalogue
     const ledger = yield* Ledger
     const books = yield* Books
+    const auditLog = yield* AuditLog
 
     const apply = Effect.fn("admin.apply")(function* (request: Request) {
       const { text, dryRun, keySha256 } = yield* readJson(ApplyRequest, request, maxBodyBytes)
@@ -45,12 +48,22 @@ export const adminRoutes = HttpApiBuilder.group(
       return { credited, balance, currency } satisfies TopupResponse
     })
 
+    const verifyAudit = Effect.map(
+      auditLog.verify,
+      ({ entries, head, broken }): AuditResponse => ({
+        entries,
+        head,
+        ...(broken !== undefined && { broken: String(broken) }),
+      }),
+    )
+
     return handlers
       .handleRaw("applyCatalogue", ({ request }) => forOperator(request, apply(request)))
       .handleRaw("topup", ({ request }) => forOperator(request, topup(request)))
       .handleRaw("ledger", ({ request, params }) =>
         forOperator<LedgerResponse, never>(request, books.ledger(params.org)),
       )
+      .handleRaw("auditVerify", ({ request }) => forOperator(request, verifyAudit))
       .handleRaw("doctor", ({ request }) =>
         forOperator<DoctorResponse, never>(
           request,

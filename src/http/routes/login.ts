@@ -2,50 +2,27 @@
 import { Effect } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
-import { newRequestId } from "../../exchange/exchange.ts"
-import { AccessJwts, accessTokenTtlS } from "../../identity/access-jwts.ts"
+import { AccessJwts } from "../../identity/access-jwts.ts"
 import type { Principal } from "../../identity/bearers.ts"
-import { Logins, type LoginTokens } from "../../identity/logins.ts"
+import { Logins } from "../../identity/logins.ts"
 import { MailLogin } from "../../identity/mail-login.ts"
 import { codeTtlMs } from "../../identity/one-time-codes.ts"
 import { Api } from "../../protocol/api.ts"
-import {
-  type Me,
-  type OtpAccepted,
-  OtpRequest,
-  OtpVerify,
-  RefreshRequest,
-  type TokenReply,
-} from "../../protocol/login.ts"
+import { type Me, type OtpAccepted, OtpRequest, OtpVerify, RefreshRequest } from "../../protocol/login.ts"
+import { makeForAnybody, maxLoginBytes, tokenReply } from "../anybody.ts"
 import { makeForBearer } from "../bearer.ts"
 import type { Request } from "../operator.ts"
 import { readJson } from "../request.ts"
-import { type RouteError, respond } from "../respond.ts"
-import { makeStrictTier } from "../strict-tier.ts"
-
-/** Nobody logs in with more than this. */
-const maxLoginBytes = 16 * 1024
 
 export const loginRoutes = HttpApiBuilder.group(
   Api,
   "login",
   Effect.fn(function* (handlers) {
-    const admitAddress = yield* makeStrictTier
+    const { forAnybody } = yield* makeForAnybody
     const { forPrincipal } = yield* makeForBearer
     const mailLogin = yield* MailLogin
     const logins = yield* Logins
     const jwts = yield* AccessJwts
-
-    /** Answers anybody, as often as the strict tier lets its address ask. */
-    const forAnybody = <A, R>(request: Request, answer: Effect.Effect<A, RouteError, R>, status = 200) => {
-      const requestId = newRequestId()
-      const headers = { "x-svc-request-id": requestId, "cache-control": "no-store" }
-      const reply = (body: A) =>
-        body === undefined
-          ? HttpServerResponse.empty({ status, headers })
-          : HttpServerResponse.jsonUnsafe(body, { status, headers })
-      return respond(requestId, Effect.map(Effect.andThen(admitAddress(request), answer), reply))
-    }
 
     const requestCode = Effect.fnUntraced(function* (request: Request) {
       const { email } = yield* readJson(OtpRequest, request, maxLoginBytes)
@@ -79,14 +56,6 @@ export const loginRoutes = HttpApiBuilder.group(
       )
   }),
 )
-
-const tokenReply = ({ accessToken, refreshToken, account }: LoginTokens): TokenReply => ({
-  accessToken,
-  tokenType: "Bearer",
-  expiresIn: accessTokenTtlS,
-  refreshToken,
-  user: { id: account.id, email: account.email },
-})
 
 const meOf = ({ person, memberships }: Principal): Me => ({
   ...(person !== undefined && { user: { id: person.id, email: person.email ?? "" } }),

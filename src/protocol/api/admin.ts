@@ -1,7 +1,15 @@
 /** The routes of operators: catalogue, balances, books. */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
-import { ApplyRequest, ApplyResponse, DoctorResponse, LedgerResponse, TopupRequest, TopupResponse } from "../admin.ts"
+import {
+  ApplyRequest,
+  ApplyResponse,
+  AuditResponse,
+  DoctorResponse,
+  LedgerResponse,
+  TopupRequest,
+  TopupResponse,
+} from "../admin.ts"
 import { errorsOf, everywhere } from "./errors.ts"
 import { adminHeaders } from "./headers.ts"
 
@@ -44,6 +52,18 @@ export class Admin extends HttpApiGroup.make("admin")
       OpenApi.annotations({
         summary: "Check the books",
         description: "Entries sum to balances, no hold outlives its lease, settlements and usage records match.",
+      }),
+    ),
+  )
+  .add(
+    HttpApiEndpoint.get("auditVerify", "/v1/admin/audit/verify", {
+      headers: adminHeaders,
+      success: AuditResponse,
+      error: errorsOf([...everywhere, "admin_key_invalid"]),
+    }).annotateMerge(
+      OpenApi.annotations({
+        summary: "Check the audit log",
+        description: "Each entry's hash binds it to all before it; `broken` is the first that is not what was written.",
       }),
     ),
   )

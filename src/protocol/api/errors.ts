@@ -14,6 +14,9 @@ export const errorsOf = (codes: ReadonlyArray<ErrorCode>) => {
 /** Errors that every route can give. */
 export const everywhere = ["bad_request", "payload_too_large", "internal_error"] as const
 
+/** Errors of the routes where people log in. */
+export const strictErrors = [...everywhere, "rate_limited", "plan_gate_unavailable"] as const
+
 export const appErrors = [
   "app_key_invalid",
   "app_disabled",

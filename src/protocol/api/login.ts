@@ -1,10 +1,8 @@
 /** The routes by which people log in. */
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { JwkSet, Me, OtpAccepted, OtpRequest, OtpVerify, RefreshRequest, TokenReply } from "../login.ts"
-import { errorsOf, everywhere } from "./errors.ts"
+import { errorsOf, everywhere, strictErrors } from "./errors.ts"
 import { header } from "./headers.ts"
-
-const strictErrors = [...everywhere, "rate_limited", "plan_gate_unavailable"] as const
 
 export class Login extends HttpApiGroup.make("login")
   .add(

@@ -1,0 +1,65 @@
+/** The device login. Source: interface.md "POST /v1/auth/device/code", "POST /v1/auth/device/approve", RFC 8628. */
+import { Effect } from "effect"
+import { HttpApiBuilder } from "effect/http-api"
+import { WeirConfig } from "../../config.ts"
+import type { Principal } from "../../identity/bearers.ts"
+import { DeviceLogin, deviceTtlS, pollIntervalS } from "../../identity/device-login.ts"
+import { Api } from "../../protocol/api.ts"
+import {
+  type DeviceCode,
+  DeviceCodeRequest,
+  type DeviceDecided,
+  DeviceDecision,
+  DeviceTokenRequest,
+} from "../../protocol/device.ts"
+import { serviceError } from "../../protocol/error.ts"
+import { makeForAnybody, maxLoginBytes, tokenReply } from "../anybody.ts"
+import { makeForBearer } from "../bearer.ts"
+import type { Request } from "../operator.ts"
+import { readJson } from "../request.ts"
+
+export const deviceRoutes = HttpApiBuilder.group(
+  Api,
+  "device",
+  Effect.fn(function* (handlers) {
+    const { forAnybody, forStranger, admitAddress } = yield* makeForAnybody
+    const { forPrincipal } = yield* makeForBearer
+    const devices = yield* DeviceLogin
+    const { publicUrl } = yield* WeirConfig
+
+    const start = Effect.fnUntraced(function* (request: Request) {
+      const { clientName, scope } = yield* readJson(DeviceCodeRequest, request, maxLoginBytes)
+      const { deviceCode, userCode } = yield* devices.start(clientName, scope)
+      const verificationUri = `${publicUrl ?? `http://${request.headers["host"] ?? "localhost"}`}/activate`
+      return {
+        deviceCode,
+        userCode,
+        verificationUri,
+        verificationUriComplete: `${verificationUri}?code=${userCode}`,
+        expiresIn: deviceTtlS,
+        interval: pollIntervalS,
+      } satisfies DeviceCode
+    })
+
+    const poll = Effect.fnUntraced(function* (request: Request) {
+      const { deviceCode } = yield* readJson(DeviceTokenRequest, request, maxLoginBytes)
+      return tokenReply(yield* devices.poll(deviceCode))
+    })
+
+    const decide = Effect.fnUntraced(function* (request: Request, { hasLoggedIn, person }: Principal) {
+      yield* admitAddress(request)
+      if (!hasLoggedIn || person === undefined) return yield* serviceError("forbidden", "Log in to decide on devices")
+      const { userCode, approve } = yield* readJson(DeviceDecision, request, maxLoginBytes)
+      yield* devices.decide(userCode, person.id, approve)
+      return { status: approve ? "approved" : "denied" } satisfies DeviceDecided
+    })
+
+    return (
+      handlers
+        .handleRaw("deviceCode", ({ request }) => forAnybody(request, start(request)))
+        // Its code is no guess, and polling has a pace of its own: the strict tier would only hit offices.
+        .handleRaw("deviceToken", ({ request }) => forStranger(poll(request)))
+        .handleRaw("deviceDecision", ({ request }) => forPrincipal(request, (principal) => decide(request, principal)))
+    )
+  }),
+)

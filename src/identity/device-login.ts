@@ -1,0 +1,102 @@
+/**
+ * Logging in on one device by approving it on another. Source: interface.md "POST /v1/auth/device/code", RFC 8628.
+ */
+import { randomInt } from "node:crypto"
+import { Clock, Context, type Duration, Effect, Layer } from "effect"
+import { SqlClient } from "effect/sql"
+import { mintSecret, sha256 } from "../catalogue/secrets.ts"
+import { type ServiceError, serviceError } from "../protocol/error.ts"
+import { withDeadline } from "../store/database.ts"
+import type { StoreUnavailable } from "../store/unavailable.ts"
+import { Accounts } from "./accounts.ts"
+import { Logins, type LoginTokens } from "./logins.ts"
+
+export interface StartedDevice {
+  readonly deviceCode: string
+  /** XXXX-XXXX. */
+  readonly userCode: string
+}
+
+export type PollError = ServiceError<
+  "device_code_pending" | "device_code_slow_down" | "device_code_expired" | "device_code_denied" | "forbidden"
+>
+
+export class DeviceLogin extends Context.Service<
+  DeviceLogin,
+  {
+    readonly start: (clientName: string, scope: string | undefined) => Effect.Effect<StartedDevice, StoreUnavailable>
+    /** Tokens, once, when somebody has approved. */
+    readonly poll: (deviceCode: string) => Effect.Effect<LoginTokens, PollError | StoreUnavailable>
+    /** What a person decides; a code that is unknown, late or decided is not found. */
+    readonly decide: (
+      userCode: string,
+      userId: string,
+      approve: boolean,
+    ) => Effect.Effect<void, ServiceError<"not_found"> | StoreUnavailable>
+  }
+>()("weir/identity/DeviceLogin") {}
+
+export const deviceTtlS = 600
+export const pollIntervalS = 5
+
+/** Letters that are not taken for one another and make no words. RFC 8628 section 6.1. */
+const letters = "BCDFGHJKLMNPQRSTVWXZ"
+const codeLength = 8
+
+interface Poll {
+  readonly verdict: "pending" | "approved" | "denied" | "slow_down" | "expired"
+  readonly user_id: string | null
+  readonly interval_s: number | null
+}
+
+export const layerDeviceLogin = (options: {
+  readonly deadline: Duration.Input
+}): Layer.Layer<DeviceLogin, never, SqlClient.SqlClient | Accounts | Logins> =>
+  Layer.effect(
+    DeviceLogin,
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const accounts = yield* Accounts
+      const logins = yield* Logins
+      const bounded = withDeadline(options.deadline)
+
+      return DeviceLogin.of({
+        start: Effect.fnUntraced(function* (clientName, scope) {
+          const deviceCode = mintSecret("dc")
+          const typed = Array.from({ length: codeLength }, () => letters[randomInt(letters.length)]).join("")
+          const expiresAt = new Date((yield* Clock.currentTimeMillis) + deviceTtlS * 1000).toISOString()
+          yield* bounded(sql`
+            insert into device_codes (device_sha256, user_code, client_name, scope, expires_at, interval_s)
+            values (${sha256(deviceCode)}, ${typed}, ${clientName}, ${scope ?? null},
+              ${expiresAt}::text::timestamptz, ${pollIntervalS}::int)`)
+          return { deviceCode, userCode: `${typed.slice(0, 4)}-${typed.slice(4)}` }
+        }),
+        poll: Effect.fnUntraced(function* (deviceCode) {
+          const [poll] = yield* bounded(sql<Poll>`select * from device_poll(${sha256(deviceCode)})`)
+          const { verdict = "expired", user_id: userId, interval_s: interval } = poll ?? {}
+          if (verdict === "approved" && userId) {
+            const account = yield* accounts.find(userId)
+            if (account !== undefined) return yield* logins.begin(account, "device")
+          }
+          return yield* refusals[verdict === "approved" ? "expired" : verdict](interval ?? pollIntervalS)
+        }),
+        decide: Effect.fnUntraced(function* (userCode, userId, approve) {
+          const [row] = yield* bounded(sql<{ decided: boolean }>`
+            select device_decide(${normalUserCode(userCode)}, ${userId}, ${approve}) as decided`)
+          if (row?.decided !== true) return yield* serviceError("not_found", "There is no such code")
+        }),
+      })
+    }),
+  )
+
+/** As people type it: in any case, with or without a hyphen. */
+const normalUserCode = (typed: string): string => typed.toUpperCase().replace(/[^A-Z]/g, "")
+
+const refusals = {
+  pending: (interval: number) =>
+    serviceError("device_code_pending", "Nobody has approved this device yet", { detail: { interval } }),
+  slow_down: (interval: number) =>
+    serviceError("device_code_slow_down", "Ask less often", { detail: { interval }, retryAfterMs: interval * 1000 }),
+  expired: () => serviceError("device_code_expired", "This code is not good any more; start again"),
+  denied: () => serviceError("device_code_denied", "Access was denied"),
+}

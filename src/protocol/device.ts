@@ -1,0 +1,34 @@
+/** Logging in on a device without a keyboard. Source: interface.md "Device code", RFC 8628. */
+import { Schema } from "effect"
+
+export const DeviceCodeRequest = Schema.Struct({
+  clientName: Schema.NonEmptyString.check(Schema.isMaxLength(128)),
+  scope: Schema.optionalKey(Schema.Literal("data")),
+}).annotate({ identifier: "DeviceCodeRequest" })
+
+export const DeviceCode = Schema.Struct({
+  deviceCode: Schema.String,
+  /** XXXX-XXXX, for people to type. */
+  userCode: Schema.String,
+  verificationUri: Schema.String,
+  verificationUriComplete: Schema.String,
+  /** Seconds that the codes are good for. */
+  expiresIn: Schema.Int,
+  /** Seconds between polls, at least. */
+  interval: Schema.Int,
+}).annotate({ identifier: "DeviceCode" })
+export type DeviceCode = typeof DeviceCode.Type
+
+export const DeviceTokenRequest = Schema.Struct({
+  deviceCode: Schema.NonEmptyString.check(Schema.isMaxLength(128)),
+}).annotate({ identifier: "DeviceTokenRequest" })
+
+export const DeviceDecision = Schema.Struct({
+  userCode: Schema.NonEmptyString.check(Schema.isMaxLength(32)),
+  approve: Schema.Boolean,
+}).annotate({ identifier: "DeviceDecision" })
+
+export const DeviceDecided = Schema.Struct({ status: Schema.Literals(["approved", "denied"]) }).annotate({
+  identifier: "DeviceDecided",
+})
+export type DeviceDecided = typeof DeviceDecided.Type
