@@ -40,6 +40,7 @@ import { ModerationEngine } from "./review/moderation.ts"
 import { Review } from "./review/review.ts"
 import { WebSearch } from "./search/web-search.ts"
 import { layerSessions } from "./session/sessions.ts"
+import { layerSettings } from "./settings/settings.ts"
 import { layerDatabase } from "./store/database.ts"
 import { layerRedis } from "./store/redis.ts"
 import { makeSealer, type Sealer } from "./store/seal.ts"
@@ -146,6 +147,10 @@ const people = Layer.unwrap(
   }),
 )
 
+const settings = Layer.unwrap(
+  Effect.map(WeirConfig, ({ databaseDeadlineMs }) => layerSettings({ deadline: Duration.millis(databaseDeadlineMs) })),
+)
+
 /** Who calls. */
 const identity = Layer.mergeAll(Callers.layer, Bearers.layer, MailLogin.layer).pipe(
   Layer.provideMerge(Layer.mergeAll(appKeys, accessTokens, EndUserTokens.layer, people, Mailer.layer)),
@@ -185,7 +190,9 @@ const appTokens = Layer.unwrap(
 
 /** Everything below HTTP. */
 export const layerServices = Layer.mergeAll(Exchanges.layer, VendorTrial.layer, WebSearch.layer, AuditLog.layer).pipe(
-  Layer.provideMerge(Layer.mergeAll(settler, review, sessions, clientUsage, planCurve, appTokens, Tokenizer.layer)),
+  Layer.provideMerge(
+    Layer.mergeAll(settler, review, sessions, clientUsage, planCurve, appTokens, settings, Tokenizer.layer),
+  ),
   Layer.provideMerge(
     Layer.mergeAll(shared, ledger, books, retention, identity, upstreamKeys, VendorClient.layer, Draining.layer),
   ),

@@ -15,8 +15,11 @@ export interface Member extends Membership {
 export const makeForBearer = Effect.map(Bearers, (bearers) => {
   const principalOf = (request: Request) => bearers.authenticate(request.headers["authorization"])
 
-  const memberOf = Effect.fnUntraced(function* (request: Request): Effect.fn.Return<Member, RouteError> {
-    const principal = yield* principalOf(request)
+  /** The membership that a request acts by. */
+  const memberIn = Effect.fnUntraced(function* (
+    request: Request,
+    principal: Principal,
+  ): Effect.fn.Return<Member, ServiceError<"bad_request" | "not_found">> {
     const { memberships } = principal
     const asked = request.headers["x-svc-org"]
     if (asked === undefined && memberships.length > 1) {
@@ -26,6 +29,9 @@ export const makeForBearer = Effect.map(Bearers, (bearers) => {
     const membership = asked === undefined ? memberships[0] : memberships.find(({ org }) => org.org.id === asked)
     return membership === undefined ? yield* notFound : { ...membership, principal }
   })
+
+  const memberOf = (request: Request): Effect.Effect<Member, RouteError> =>
+    Effect.flatMap(principalOf(request), (principal) => memberIn(request, principal))
 
   const answering =
     <Who>(who: (request: Request) => Effect.Effect<Who, RouteError>) =>
@@ -39,7 +45,7 @@ export const makeForBearer = Effect.map(Bearers, (bearers) => {
       return respond(requestId, Effect.map(Effect.flatMap(who(request), answer), reply))
     }
 
-  return { forPrincipal: answering(principalOf), forMember: answering(memberOf) }
+  return { principalOf, memberIn, forPrincipal: answering(principalOf), forMember: answering(memberOf) }
 })
 
 const notFound = serviceError("not_found", "There is no such organisation")

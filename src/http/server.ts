@@ -17,6 +17,7 @@ import { deviceRoutes } from "./routes/device.ts"
 import { runtimeRoutes } from "./routes/exchange.ts"
 import { healthRoutes, metricsRoute } from "./routes/health.ts"
 import { loginRoutes } from "./routes/login.ts"
+import { settingRoutes } from "./routes/settings.ts"
 import { tokenRoutes } from "./routes/tokens.ts"
 
 const apiRoutes = HttpApiBuilder.layer(Api, { openapiPath: "/openapi.json" }).pipe(
@@ -26,6 +27,7 @@ const apiRoutes = HttpApiBuilder.layer(Api, { openapiPath: "/openapi.json" }).pi
     loginRoutes,
     deviceRoutes,
     tokenRoutes,
+    settingRoutes,
     adminRoutes,
     adminVendorRoutes,
   ]),

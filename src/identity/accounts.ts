@@ -29,6 +29,8 @@ export class Accounts extends Context.Service<
   {
     /** The account of an address that its holder has just proven; made where there is none. */
     readonly proven: (email: string) => Effect.Effect<Account, StoreUnavailable>
+    /** The account of an address, where there is one. */
+    readonly byEmail: (email: string) => Effect.Effect<Account | undefined, StoreUnavailable>
     readonly find: (id: string) => Effect.Effect<Account | undefined, StoreUnavailable>
   }
 >()("weir/identity/Accounts") {}
@@ -48,8 +50,8 @@ export const membershipsOf = (snapshot: CatalogueSnapshot, person: Person): Read
   declaredAs(snapshot, person).flatMap(({ id, org: orgId, role }) => {
     const org = snapshot.org(orgId)
     const teams = snapshot.document.teams ?? []
-    const own = teams.filter((team) => team.org === orgId && team.members.includes(id))
-    return org === undefined ? [] : [{ org, role, teams: own.map((team) => team.id) }]
+    const own = teams.filter((team) => team.org === orgId && team.disabled !== true && team.members.includes(id))
+    return org === undefined ? [] : [{ org, role, teams: own.map((team) => team.id).sort() }]
   })
 
 /** One spelling for an address: its case is nobody's difference. */
@@ -77,6 +79,11 @@ export const layerAccounts = (options: {
             on conflict (email) do update set email = excluded.email returning id, email, status`)
           return account ?? { id, email, status: "active" }
         }),
+        byEmail: (given) =>
+          Effect.map(
+            bounded(sql<Account>`select id, email, status from users where email = ${normalEmail(given)}`),
+            ([account]) => account,
+          ),
         find: (id) =>
           Effect.map(
             bounded(sql<Account>`select id, email, status from users where id = ${id}`),

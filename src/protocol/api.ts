@@ -6,6 +6,7 @@ import { Applications } from "./api/applications.ts"
 import { Device } from "./api/device.ts"
 import { Login } from "./api/login.ts"
 import { Runtime } from "./api/runtime.ts"
+import { SettingRoutes } from "./api/settings.ts"
 import { Tokens } from "./api/tokens.ts"
 
 export class Api extends HttpApi.make("weir")
@@ -14,6 +15,7 @@ export class Api extends HttpApi.make("weir")
   .add(Login)
   .add(Device)
   .add(Tokens)
+  .add(SettingRoutes)
   .add(Admin)
   .add(AdminVendors)
   .annotateMerge(OpenApi.annotations({ title: "Weir", version: "0.1.0" })) {}

@@ -217,7 +217,7 @@ export const User = Schema.Struct({
   role: Role,
 })
 
-export const Team = Schema.Struct({ id: Id, org: Id, members: Schema.Array(Id) })
+export const Team = Schema.Struct({ id: Id, org: Id, members: Schema.Array(Id), disabled: optional(Schema.Boolean) })
 
 export const App = Schema.Struct({
   id: Id,
@@ -255,6 +255,12 @@ export const CatalogueDocument = Schema.Struct({
   vendors: list(Vendor),
   models: list(Model),
   prices: list(PriceEntry),
+  /** Key paths of settings that clients consume, and `prefix.*`; `site.*` and `mode.localProviders` always are. */
+  deliverableSettings: list(
+    Schema.String.check(
+      Schema.isPattern(/^[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*(?:\.\*)?$/, { expected: "a key path, or prefix.*" }),
+    ),
+  ),
   searchProviders: list(SearchProvider),
   defaultSearchProvider: optional(Id),
   plans: list(Plan),

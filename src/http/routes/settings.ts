@@ -1,0 +1,224 @@
+/** Layered settings: the preview, one layer at a time, and what became of a key. Source: interface.md "GET /v1/config/effective". */
+import { Effect } from "effect"
+import { HttpServerResponse } from "effect/http"
+import { HttpApiBuilder } from "effect/http-api"
+import { Catalogue } from "../../catalogue/catalogue.ts"
+import { newRequestId } from "../../exchange/exchange.ts"
+import { Accounts } from "../../identity/accounts.ts"
+import { AdminKey } from "../../identity/admin.ts"
+import type { Principal } from "../../identity/bearers.ts"
+import { Api } from "../../protocol/api.ts"
+import { serviceError } from "../../protocol/error.ts"
+import { invalidInput } from "../../protocol/issues.ts"
+import { type SettingScope, type SettingsPreview, SettingWrite } from "../../protocol/settings.ts"
+import { hasPaths, keyPathPattern, leavesOf, undeliverable } from "../../settings/key-paths.ts"
+import { merge } from "../../settings/merge.ts"
+import { type LayerId, platform, Settings, type WriteRequest } from "../../settings/settings.ts"
+import { asPattern, memberViewpoint, orgViewpoint, ownViewpoint, viewpointAs } from "../../settings/viewpoint.ts"
+import { makeForBearer, requireAdmin } from "../bearer.ts"
+import type { Request } from "../operator.ts"
+import { decodeJson, readBody } from "../request.ts"
+import { type RouteError, respond } from "../respond.ts"
+
+const maxValueBytes = 16 * 1024
+
+/** A layer that somebody may write, and what governs it. */
+type Governed = Pick<WriteRequest, "layer" | "above" | "orgId" | "actor">
+
+export const settingRoutes = HttpApiBuilder.group(
+  Api,
+  "settings",
+  Effect.fn(function* (handlers) {
+    const { forPrincipal, forMember, principalOf, memberIn } = yield* makeForBearer
+    const settings = yield* Settings
+    const accounts = yield* Accounts
+    const catalogue = yield* Catalogue
+    const adminKey = yield* AdminKey
+
+    const deliverable = () => catalogue.current().document.deliverableSettings ?? []
+
+    const viewpointOf = Effect.fnUntraced(function* (request: Request, principal: Principal, as: string | undefined) {
+      if (as !== undefined && !asPattern.test(as)) {
+        return yield* invalidInput([{ path: "as", message: "org, team:ID or member:ID is needed" }])
+      }
+      const { person } = principal
+      const hasOrg = person === undefined || request.headers["x-svc-org"] !== undefined
+      if (!hasOrg) {
+        if (as === undefined) return ownViewpoint(person.id)
+        return yield* serviceError("bad_request", "x-svc-org is needed to look from another viewpoint")
+      }
+      const member = yield* memberIn(request, principal)
+      if (as === undefined) {
+        return person === undefined ? orgViewpoint(member.org.org.id) : memberViewpoint(person.id, member)
+      }
+      yield* requireAdmin(member)
+      const personOf = (email: string) => Effect.map(accounts.byEmail(email), (account) => account?.id)
+      return yield* viewpointAs(catalogue.current(), member.org.org.id, as, personOf)
+    })
+
+    const preview = Effect.fnUntraced(function* (request: Request, principal: Principal, as: string | undefined) {
+      const { layers, view } = yield* viewpointOf(request, principal, as)
+      const effective = merge(yield* settings.read(layers))
+      const allowed = deliverable()
+      return {
+        settings: effective,
+        view: {
+          ...view,
+          scopes: [...new Set(layers.map(({ scope }) => scope))],
+          ignoredByClient: Object.keys(effective.origins).filter((path) => undeliverable(path, allowed) !== undefined),
+        },
+      } satisfies SettingsPreview
+    })
+
+    /** The layer that a request means, if it may. */
+    const governed = Effect.fnUntraced(function* (
+      request: Request,
+      scope: string,
+      teamId: string | undefined,
+    ): Effect.fn.Return<Governed, RouteError> {
+      if (scope === "platform") {
+        yield* adminKey.check(request.headers["x-svc-admin-key"])
+        return { layer: platform, above: [], orgId: undefined, actor: { type: "service", id: "admin" } }
+      }
+      if (!isScope(scope)) {
+        return yield* invalidInput([{ path: "scope", message: "platform, org, team or user is needed" }])
+      }
+      const principal = yield* principalOf(request)
+      const { person } = principal
+      const inOrg = request.headers["x-svc-org"] !== undefined || scope !== "user" || person === undefined
+      const member = inOrg ? yield* memberIn(request, principal) : undefined
+      const orgId = member?.org.org.id
+      const org: LayerId = { scope: "org", subject: orgId ?? "" }
+      const actor =
+        person === undefined ? { type: "org" as const, id: orgId ?? "" } : { type: "user" as const, id: person.id }
+      if (scope === "user") {
+        if (person === undefined)
+          return yield* serviceError("forbidden", "An organisation's token has no user settings")
+        const teams = (member?.teams ?? []).map((id): LayerId => ({ scope: "team", subject: id }))
+        const above = member === undefined ? [platform] : [platform, org, ...teams]
+        return { layer: { scope, subject: person.id }, above, orgId, actor }
+      }
+      if (member === undefined) return yield* serviceError("bad_request", "x-svc-org is needed")
+      yield* requireAdmin(member)
+      if (scope === "org") return { layer: org, above: [platform], orgId, actor }
+      if (teamId === undefined) return yield* invalidInput([{ path: "team", message: "the team's id is needed" }])
+      const isHere = (catalogue.current().document.teams ?? []).some(
+        ({ id, org: owner }) => id === teamId && owner === orgId,
+      )
+      if (!isHere) return yield* serviceError("not_found", "There is no such organisation, team or member")
+      return { layer: { scope, subject: teamId }, above: [platform, org], orgId, actor }
+    })
+
+    const list = (request: Request, scope: string, team: string | undefined) =>
+      Effect.flatMap(governed(request, scope, team), ({ layer }) =>
+        Effect.map(settings.list(layer), (data) => ({ data })),
+      )
+
+    const set = Effect.fnUntraced(function* (
+      request: Request,
+      scope: string,
+      keyPath: string,
+      team: string | undefined,
+    ) {
+      const who = yield* governed(request, scope, team)
+      const path = yield* keyPathOf(keyPath)
+      const {
+        value,
+        lock = false,
+        enforcement = "enforce",
+        reason,
+      } = yield* decodeJson(SettingWrite, yield* readBody(request, maxValueBytes))
+      if (!hasPaths(value)) return yield* invalidInput([{ path: "value", message: "members are named like key paths" }])
+      if (lock && scope === "user") return yield* invalidInput([{ path: "lock", message: "nothing is below a user" }])
+      for (const [leaf] of leavesOf(path, value)) {
+        const why = undeliverable(leaf, deliverable())
+        if (why !== undefined) {
+          return yield* serviceError("section_not_deliverable", "Clients do not consume this setting", {
+            detail: { reason: why, keyPath: leaf },
+          })
+        }
+      }
+      const ifMatch = yield* revisionOf(request)
+      return yield* settings.write({
+        ...who,
+        keyPath: path,
+        write: { value, locked: lock, enforcement },
+        reason,
+        ifMatch,
+      })
+    })
+
+    const remove = Effect.fnUntraced(function* (
+      request: Request,
+      scope: string,
+      keyPath: string,
+      { team, reason }: { readonly team?: string; readonly reason?: string },
+    ) {
+      const who = yield* governed(request, scope, team)
+      const path = yield* keyPathOf(keyPath)
+      const ifMatch = yield* revisionOf(request)
+      yield* settings.write({ ...who, keyPath: path, reason: reason?.slice(0, 512), ifMatch })
+    })
+
+    const revisions = Effect.fnUntraced(function* (
+      request: Request,
+      { scope, keyPath, team }: { readonly scope?: string; readonly keyPath?: string; readonly team?: string },
+    ) {
+      if (scope === undefined || keyPath === undefined || scope === "platform") {
+        const path = keyPath === undefined && scope !== undefined && scope !== "platform" ? "keyPath" : "scope"
+        return yield* invalidInput([{ path, message: "scope (org, team or user) and keyPath are needed" }])
+      }
+      const { layer } = yield* governed(request, scope, team)
+      return { data: yield* settings.revisions(layer, yield* keyPathOf(keyPath)) }
+    })
+
+    /** Answers who may see or change a layer: that is for `governed` to judge. */
+    const answering = <A>(answer: Effect.Effect<A, RouteError>) => {
+      const requestId = newRequestId()
+      const headers = { "x-svc-request-id": requestId, "cache-control": "no-store" }
+      const reply = (body: A) =>
+        body === undefined
+          ? HttpServerResponse.empty({ status: 204, headers })
+          : HttpServerResponse.jsonUnsafe(body, { headers })
+      return respond(requestId, Effect.map(answer, reply))
+    }
+
+    return handlers
+      .handleRaw("effectiveSettings", ({ request, query }) =>
+        forPrincipal(request, (principal) => preview(request, principal, query.as)),
+      )
+      .handleRaw("shadowReport", ({ request }) =>
+        forMember(request, (member) =>
+          Effect.andThen(
+            requireAdmin(member),
+            Effect.map(settings.shadowReport(member.org.org.id), (data) => ({ data })),
+          ),
+        ),
+      )
+      .handleRaw("configRevisions", ({ request, query }) => answering(revisions(request, query)))
+      .handleRaw("listSettings", ({ request, params, query }) => answering(list(request, params.scope, query.team)))
+      .handleRaw("setSetting", ({ request, params, query }) =>
+        answering(set(request, params.scope, params.keyPath, query.team)),
+      )
+      .handleRaw("deleteSetting", ({ request, params, query }) =>
+        answering(remove(request, params.scope, params.keyPath, query)),
+      )
+  }),
+)
+
+const isScope = (scope: string): scope is Exclude<SettingScope, "platform"> => ["org", "team", "user"].includes(scope)
+
+const keyPathOf = (keyPath: string) =>
+  keyPathPattern.test(keyPath)
+    ? Effect.succeed(keyPath)
+    : Effect.fail(invalidInput([{ path: "keyPath", message: "names joined by points are needed, at most sixteen" }]))
+
+/** `If-Match` with a revision, in quotes or not. */
+const revisionOf = (request: Request) => {
+  const header = request.headers["if-match"]
+  if (header === undefined) return Effect.undefined
+  const revision = /^(?:W\/)?"?(\d{1,15})"?$/.exec(header.trim())?.[1]
+  return revision === undefined
+    ? Effect.fail(invalidInput([{ path: "if-match", message: "a revision is needed" }]))
+    : Effect.succeed(Number(revision))
+}

@@ -1,0 +1,103 @@
+/** The routes of layered settings. */
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import {
+  ConfigRevisions,
+  SettingRows,
+  SettingsPreview,
+  SettingWrite,
+  SettingWritten,
+  ShadowReport,
+} from "../settings.ts"
+import { bearerErrors, errorsOf, everywhere } from "./errors.ts"
+import { bearerHeaders, header } from "./headers.ts"
+
+const text = Schema.optionalKey(Schema.String)
+
+const errors = [...everywhere, ...bearerErrors] as const
+
+/** The platform's layer is the operators'. */
+const layerHeaders = { ...bearerHeaders, "x-svc-admin-key": header("The admin key; for the scope `platform`") }
+const writeHeaders = {
+  ...layerHeaders,
+  "if-match": header("The revision that was seen, 0 for none; 409 where it is another"),
+}
+const params = { scope: Schema.String, keyPath: Schema.String }
+
+export class SettingRoutes extends HttpApiGroup.make("settings")
+  .add(
+    HttpApiEndpoint.get("effectiveSettings", "/v1/config/effective", {
+      headers: bearerHeaders,
+      query: { as: text },
+      success: SettingsPreview,
+      error: errorsOf(errors),
+    }).annotateMerge(
+      OpenApi.annotations({
+        summary: "The settings that are in force",
+        description:
+          "`as`: `org`, `team:ID` or `member:ID`, for owners and admins. Without `x-svc-org`: platform and user.",
+      }),
+    ),
+  )
+  .add(
+    HttpApiEndpoint.get("shadowReport", "/v1/config/shadow-report", {
+      headers: bearerHeaders,
+      success: ShadowReport,
+      error: errorsOf(errors),
+    }).annotateMerge(OpenApi.annotations({ summary: "What locks in shadow would have refused; owners and admins" })),
+  )
+  .add(
+    HttpApiEndpoint.get("configRevisions", "/v1/config-revisions", {
+      headers: bearerHeaders,
+      query: { scope: text, keyPath: text, team: text },
+      success: ConfigRevisions,
+      error: errorsOf(errors),
+    }).annotateMerge(
+      OpenApi.annotations({
+        summary: "What became of one key, newest first, at most 100",
+        description: "`scope`: `org` or `team` (with `team`) for owners and admins, `user` for oneself.",
+      }),
+    ),
+  )
+  .add(
+    HttpApiEndpoint.get("listSettings", "/v1/config/:scope", {
+      headers: layerHeaders,
+      params: { scope: Schema.String },
+      query: { team: text },
+      success: SettingRows,
+      error: errorsOf([...errors, "admin_key_invalid"]),
+    }).annotateMerge(OpenApi.annotations({ summary: "What one layer sets" })),
+  )
+  .add(
+    HttpApiEndpoint.put("setSetting", "/v1/config/:scope/:keyPath", {
+      headers: writeHeaders,
+      params,
+      query: { team: text },
+      payload: SettingWrite,
+      success: SettingWritten,
+      error: errorsOf([
+        ...errors,
+        "admin_key_invalid",
+        "section_not_deliverable",
+        "policy_locked",
+        "conflict",
+        "limit_exceeded",
+      ]),
+    }).annotateMerge(
+      OpenApi.annotations({
+        summary: "Set a key in one layer, locked or not",
+        description:
+          "At most 64 locks and 1000 keys a layer, 16 KiB a value. Each write is a revision in the audit log.",
+      }),
+    ),
+  )
+  .add(
+    HttpApiEndpoint.delete("deleteSetting", "/v1/config/:scope/:keyPath", {
+      headers: writeHeaders,
+      params,
+      query: { team: text, reason: text },
+      success: HttpApiSchema.NoContent,
+      error: errorsOf([...errors, "admin_key_invalid", "conflict"]),
+    }).annotateMerge(OpenApi.annotations({ summary: "Delete a key from one layer" })),
+  )
+  .annotateMerge(OpenApi.annotations({ title: "Settings" })) {}

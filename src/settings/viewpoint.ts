@@ -1,0 +1,67 @@
+/** From where settings are looked at, and which layers take part. Source: interface.md "GET /v1/config/effective", rules 1 to 6. */
+import { Effect } from "effect"
+import type { CatalogueSnapshot } from "../catalogue/snapshot.ts"
+import { type Membership, normalEmail } from "../identity/accounts.ts"
+import { type ServiceError, serviceError } from "../protocol/error.ts"
+import type { SettingsPreview } from "../protocol/settings.ts"
+import { type LayerId, platform } from "./settings.ts"
+
+export interface Viewpoint {
+  readonly layers: ReadonlyArray<LayerId>
+  readonly view: Omit<SettingsPreview["view"], "scopes" | "ignoredByClient">
+}
+
+const user = (subject: string): LayerId => ({ scope: "user", subject })
+const team = (subject: string): LayerId => ({ scope: "team", subject })
+const org = (subject: string): LayerId => ({ scope: "org", subject })
+
+/** A person outside of any organisation. */
+export const ownViewpoint = (personId: string): Viewpoint => ({
+  layers: [platform, user(personId)],
+  view: { as: "self", org: null, team: null, member: personId },
+})
+
+/** A person as a member. */
+export const memberViewpoint = (personId: string, { org: { org: own }, teams }: Membership): Viewpoint => ({
+  layers: [platform, org(own.id), ...teams.map(team), user(personId)],
+  view: { as: "self", org: own.id, team: teams[0] ?? null, member: personId },
+})
+
+export const orgViewpoint = (orgId: string): Viewpoint => ({
+  layers: [platform, org(orgId)],
+  view: { as: "org", org: orgId, team: null, member: null },
+})
+
+/** `org`, `team:ID` or `member:ID`. */
+export const asPattern = /^(org|team:[A-Za-z0-9_-]+|member:[A-Za-z0-9_-]+)$/
+
+/**
+ * The viewpoint of somebody below, within an organisation; what is not there, or not here, or disabled, is told alike.
+ * @param personOf the account of a declared member
+ */
+export const viewpointAs = <E>(
+  snapshot: CatalogueSnapshot,
+  orgId: string,
+  as: string,
+  personOf: (email: string) => Effect.Effect<string | undefined, E>,
+): Effect.Effect<Viewpoint, ServiceError<"not_found"> | E> =>
+  Effect.gen(function* () {
+    const { teams = [], users = [] } = snapshot.document
+    const [kind, id = ""] = as.split(":")
+    const standing = teams.filter((known) => known.org === orgId && known.disabled !== true)
+    if (kind === "org") return orgViewpoint(orgId)
+    if (kind === "team") {
+      if (!standing.some((known) => known.id === id)) return yield* noTarget
+      return { layers: [platform, org(orgId), team(id)], view: { as, org: orgId, team: id, member: null } }
+    }
+    const declared = users.find((known) => known.id === id && known.org === orgId)
+    if (declared === undefined) return yield* noTarget
+    const own = standing.filter(({ members }) => members.includes(id)).map((known) => known.id)
+    const personId = (yield* personOf(normalEmail(declared.email))) ?? id
+    return {
+      layers: [platform, org(orgId), ...own.sort().map(team), user(personId)],
+      view: { as, org: orgId, team: own[0] ?? null, member: id },
+    }
+  })
+
+const noTarget = serviceError("not_found", "There is no such organisation, team or member")
