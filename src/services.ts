@@ -40,6 +40,7 @@ import { ModerationEngine } from "./review/moderation.ts"
 import { Review } from "./review/review.ts"
 import { WebSearch } from "./search/web-search.ts"
 import { layerSessions } from "./session/sessions.ts"
+import { DeliveredSettings } from "./settings/delivered.ts"
 import { layerSettings } from "./settings/settings.ts"
 import { layerDatabase } from "./store/database.ts"
 import { layerRedis } from "./store/redis.ts"
@@ -189,7 +190,13 @@ const appTokens = Layer.unwrap(
 )
 
 /** Everything below HTTP. */
-export const layerServices = Layer.mergeAll(Exchanges.layer, VendorTrial.layer, WebSearch.layer, AuditLog.layer).pipe(
+export const layerServices = Layer.mergeAll(
+  Exchanges.layer,
+  VendorTrial.layer,
+  WebSearch.layer,
+  DeliveredSettings.layer,
+  AuditLog.layer,
+).pipe(
   Layer.provideMerge(
     Layer.mergeAll(settler, review, sessions, clientUsage, planCurve, appTokens, settings, Tokenizer.layer),
   ),

@@ -8,6 +8,8 @@ export interface Caller extends OrgEntry {
   readonly app: AppEntry["app"] | undefined
   /** The application's end user, where the caller came with an end user's token. */
   readonly endUserId: string | undefined
+  /** The member behind a device key or a token of its own. */
+  readonly person?: { readonly id: string; readonly teams: ReadonlyArray<string> } | undefined
   /** Present where the request was signed; the gate must see it for the first time. */
   readonly nonce: string | undefined
 }

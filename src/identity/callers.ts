@@ -61,13 +61,16 @@ export class Callers extends Context.Service<
       })
 
       const bearer = Effect.fnUntraced(function* (authorization: string) {
-        const { tokenId, orgId, person } = yield* accessTokens.authenticate(authorization, "runtime")
+        const { tokenId, orgId, person: owner } = yield* accessTokens.authenticate(authorization, "runtime")
         const snapshot = catalogue.current()
         const entry = snapshot.org(orgId)
-        const isMember = person === undefined || membershipsOf(snapshot, person).some(({ org }) => org.org.id === orgId)
-        if (entry === undefined || !isMember)
+        const memberships = owner === undefined ? [] : membershipsOf(snapshot, owner)
+        const membership = memberships.find(({ org }) => org.org.id === orgId)
+        if (entry === undefined || (owner !== undefined && membership === undefined)) {
           return yield* serviceError("unauthorized", "A valid bearer token is needed")
-        return { ...entry, keyId: tokenId, app: undefined, endUserId: undefined, nonce: undefined }
+        }
+        const person = owner && membership && { id: owner.id, teams: membership.teams }
+        return { ...entry, keyId: tokenId, app: undefined, endUserId: undefined, person, nonce: undefined }
       })
 
       return Callers.of({

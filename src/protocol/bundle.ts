@@ -5,6 +5,7 @@
 import { Schema } from "effect"
 import { Capability } from "./catalogue.ts"
 import { SearchDirectory } from "./search.ts"
+import { EffectiveSettings } from "./settings.ts"
 
 const flag = Schema.Boolean
 const handles = Schema.Array(Schema.String)
@@ -16,14 +17,6 @@ export const BundleModel = Schema.Struct({
   capabilities: Schema.Array(Capability),
   contextWindow: optional(Schema.Int),
   maxOutput: optional(Schema.Int),
-})
-
-/** Layered settings as they are delivered; empty where nothing is set. */
-export const DeliveredSettings = Schema.Struct({
-  values: Schema.Record(Schema.String, Schema.Json),
-  locks: Schema.Array(Schema.String),
-  origins: Schema.Record(Schema.String, Schema.String),
-  shadow: Schema.Array(Schema.String),
 })
 
 export const Bundle = Schema.Struct({
@@ -46,7 +39,7 @@ export const Bundle = Schema.Struct({
     textToSpeech: optional(handles),
   }),
   media: optional(Schema.Struct({ asr: Schema.Struct({ enabled: flag }), tts: Schema.Struct({ enabled: flag }) })),
-  settings: DeliveredSettings,
+  settings: EffectiveSettings,
   search: SearchDirectory,
 }).annotate({ identifier: "Bundle" })
 export type Bundle = typeof Bundle.Type

@@ -4,6 +4,7 @@ import type { Caller } from "../identity/caller.ts"
 import type { Bundle } from "../protocol/bundle.ts"
 import { fingerprint } from "../protocol/canonical.ts"
 import { searchDirectory } from "../search/directory.ts"
+import type { Effective } from "./merge.ts"
 
 /** The capability header's vocabulary: one word. */
 export const audioFeature = "platform-audio"
@@ -18,16 +19,18 @@ export const tierOf = ({ endUserId }: Caller, header: string | undefined): Tier 
   return declared.includes(audioFeature) ? "full" : "baseline"
 }
 
-/** The same snapshot, organisation and tier always give the same bundle: it is made once. */
-const remembered = new WeakMap<CatalogueSnapshot, Map<string, Bundle>>()
+/** The same snapshot, settings, organisation and tier always give the same bundle: it is made once. */
+const remembered = new WeakMap<CatalogueSnapshot, WeakMap<Effective, Map<string, Bundle>>>()
 
-export const bundleOf = (snapshot: CatalogueSnapshot, entry: OrgEntry, tier: Tier): Bundle => {
-  const bundles = remembered.get(snapshot) ?? new Map<string, Bundle>()
-  remembered.set(snapshot, bundles)
+export const bundleOf = (snapshot: CatalogueSnapshot, entry: OrgEntry, tier: Tier, settings: Effective): Bundle => {
+  const ofSnapshot = remembered.get(snapshot) ?? new WeakMap<Effective, Map<string, Bundle>>()
+  remembered.set(snapshot, ofSnapshot)
+  const bundles = ofSnapshot.get(settings) ?? new Map<string, Bundle>()
+  ofSnapshot.set(settings, bundles)
   const key = `${tier} ${entry.org.id}`
   const known = bundles.get(key)
   if (known !== undefined) return known
-  const content = contentOf(snapshot, entry, tier)
+  const content = contentOf(snapshot, entry, tier, settings)
   const bundle: Bundle = { configVersion: fingerprintOf(content), ...content }
   bundles.set(key, bundle)
   return bundle
@@ -36,7 +39,12 @@ export const bundleOf = (snapshot: CatalogueSnapshot, entry: OrgEntry, tier: Tie
 /** SHA-256 of the canonical JSON, cut to 32 hexadecimal characters: blind to the order of keys. */
 export const fingerprintOf = (content: object): string => fingerprint(JSON.parse(JSON.stringify(content))).slice(0, 32)
 
-function contentOf(snapshot: CatalogueSnapshot, { org }: OrgEntry, tier: Tier): Omit<Bundle, "configVersion"> {
+function contentOf(
+  snapshot: CatalogueSnapshot,
+  { org }: OrgEntry,
+  tier: Tier,
+  settings: Effective,
+): Omit<Bundle, "configVersion"> {
   const can = (capability: string): boolean => org.capabilities?.[capability] === true
   const isFull = tier === "full"
   return {
@@ -64,7 +72,7 @@ function contentOf(snapshot: CatalogueSnapshot, { org }: OrgEntry, tier: Tier): 
     },
     platformModels: { image: [], video: [], ...(isFull && { speechToText: [], textToSpeech: [] }) },
     ...(isFull && { media: { asr: { enabled: can("speechToText") }, tts: { enabled: can("textToSpeech") } } }),
-    settings: { values: {}, locks: [], origins: {}, shadow: [] },
+    settings,
     search: searchDirectory(snapshot),
   }
 }

@@ -5,7 +5,7 @@ import { AppTokenResponse } from "../../src/protocol/app-token.ts"
 import { Bundle } from "../../src/protocol/bundle.ts"
 import { HandshakeResponse, HeartbeatResponse } from "../../src/protocol/session.ts"
 import { newTestIds, testCatalogue } from "../../src/testing/index.ts"
-import { errorOf, useGateway } from "./gateway.ts"
+import { errorOf, eventually, useGateway } from "./gateway.ts"
 
 const ids = newTestIds()
 const catalogue = (urls: { readonly vendor: string; readonly second: string }) =>
@@ -35,6 +35,58 @@ beforeAll(async () => {
     gateway().accessTokens.issue({ kind: "device", orgId: gateway().orgId, scopes: ["runtime"] }),
   )
   personal = { ...nobody, authorization: `Bearer ${pat.secret}` }
+})
+
+describe("the bundle's settings", () => {
+  const set = (scope: string, keyPath: string, headers: Headers, body: object) =>
+    gateway().call("PUT", `/v1/config/${scope}/${keyPath}`, body, {
+      "x-svc-key-id": undefined,
+      "x-svc-key": undefined,
+      ...headers,
+    })
+
+  it("are the organisation's for its keys, and a member's for the member; a change makes clients stale", async () => {
+    const email = `ada@${ids.org.replace("_", "-")}.example.com`
+    const declare = (urls: { readonly vendor: string; readonly second: string }) =>
+      `${catalogue(urls)}\nusers:\n  - { id: ada_${ids.org}, email: ${email}, org: ${ids.org}, role: owner }\n`
+    const urls = { vendor: gateway().vendor.url, second: gateway().second.url }
+    await Effect.runPromise(gateway().catalogue.apply(declare(urls)))
+    const before = await bundle()
+    expect(before.settings.values).not.toHaveProperty("site.own")
+    const { accessToken, account } = await gateway().logIn(email)
+    const ada = { authorization: `Bearer ${accessToken}`, "x-svc-org": ids.org }
+    expect((await set("org", "site.own", ada, { value: "org", lock: true })).status).toBe(200)
+    expect((await set("user", "site.mine", ada, { value: "user" })).status).toBe(200)
+    await eventually(async () => (await bundle()).settings.locks.includes("site.own"))
+    const after = await bundle()
+    expect(after.settings).toMatchObject({
+      values: { site: { own: "org" } },
+      origins: { "site.own": "org" },
+      lockOrigins: { "site.own": "org" },
+    })
+    expect(after.settings.origins).not.toHaveProperty("site.mine")
+    expect(after.configVersion).not.toBe(before.configVersion)
+    const beat = await gateway().call("POST", "/t1/heartbeat", { configVersion: before.configVersion })
+    expect(decodeBeat(await beat.json())).toMatchObject({ configStale: true, bundleEtag: after.configVersion })
+
+    const device = await Effect.runPromise(
+      gateway().accessTokens.issue({ kind: "device", orgId: ids.org, userId: account.id, scopes: ["runtime"] }),
+    )
+    const member = { "x-svc-key-id": undefined, "x-svc-key": undefined, authorization: `Bearer ${device.secret}` }
+    expect((await bundle(member)).settings.values).toMatchObject({ site: { own: "org", mine: "user" } })
+    await gateway().call("DELETE", "/v1/config/org/site.own", undefined, { ...member, ...ada })
+    await eventually(async () => (await bundle()).configVersion === before.configVersion)
+  })
+
+  it("never bring what clients do not consume", async () => {
+    await Effect.runPromise(gateway().sql`
+      insert into settings (scope, subject, key_path, value, revision) values
+        ('org', ${ids.org}, 'permissions.allow', '["all"]', 1), ('org', ${ids.org}, 'site.seen', '1', 1)`)
+    await eventually(async () => Object.hasOwn((await bundle()).settings.origins, "site.seen"))
+    expect(JSON.stringify(await bundle())).not.toContain("permissions")
+    await Effect.runPromise(gateway().sql`delete from settings where subject = ${ids.org}`)
+    await eventually(async () => !Object.hasOwn((await bundle()).settings.origins, "site.seen"))
+  })
 })
 
 describe("the bundle", () => {

@@ -20,6 +20,7 @@ import { maxSearchResults } from "../../search/directory.ts"
 import { WebSearch } from "../../search/web-search.ts"
 import { Sessions } from "../../session/sessions.ts"
 import { audioFeature, bundleOf, tierOf } from "../../settings/bundle.ts"
+import { DeliveredSettings } from "../../settings/delivered.ts"
 import { decodeJson } from "../request.ts"
 import type { Authenticated } from "../runtime.ts"
 
@@ -38,9 +39,12 @@ export const makeRuntime = Effect.gen(function* () {
   const sessions = yield* Sessions
   const usage = yield* ClientUsage
   const webSearch = yield* WebSearch
+  const delivered = yield* DeliveredSettings
 
   const bundleFor = ({ caller, request }: Authenticated) =>
-    bundleOf(catalogue.current(), caller, tierOf(caller, request.headers[featuresHeader]))
+    Effect.map(delivered.of(caller), (settings) =>
+      bundleOf(catalogue.current(), caller, tierOf(caller, request.headers[featuresHeader]), settings),
+    )
 
   /** A signed request is seen once, also where nothing is counted. */
   const checkNonce = (caller: Caller) =>
@@ -50,7 +54,7 @@ export const makeRuntime = Effect.gen(function* () {
     const { caller, requestId } = call
     const asked = yield* decodeJson(HeartbeatRequest, call.body)
     const sessionId = yield* sessions.heartbeat(admitOf(caller), caller, asked.sessionId)
-    const { configVersion } = bundleFor(call)
+    const { configVersion } = yield* bundleFor(call)
     const response: HeartbeatResponse = {
       sessionId,
       serverTime: new Date(yield* Clock.currentTimeMillis).toISOString(),
@@ -72,7 +76,7 @@ export const makeRuntime = Effect.gen(function* () {
 
   const readConfig = Effect.fnUntraced(function* (call: Authenticated) {
     yield* checkNonce(call.caller)
-    const bundle = bundleFor(call)
+    const bundle = yield* bundleFor(call)
     const etag = `"${bundle.configVersion}"`
     const headers = { etag, ...vary, "cache-control": "private, no-cache" }
     if (matches(call.request.headers["if-none-match"], etag)) {
@@ -93,7 +97,7 @@ export const makeRuntime = Effect.gen(function* () {
       protocol: protocolLabel,
       features: [audioFeature],
       serverTime: new Date(yield* Clock.currentTimeMillis).toISOString(),
-      configVersion: bundleFor(call).configVersion,
+      configVersion: (yield* bundleFor(call)).configVersion,
       limits: {
         bodyMaxBytes: config.bodyMaxBytes,
         streamHeartbeatMs: config.streamHeartbeatMs,

@@ -1,0 +1,64 @@
+/**
+ * The settings that a caller's clients are given: of the platform and the organisation, and of its teams and itself where
+ * a person calls. Remembered for moments, because every heartbeat asks. Source: interface.md "GET /v1/config/effective", rule 2.
+ */
+import { Context, Effect, Layer } from "effect"
+import { Catalogue } from "../catalogue/catalogue.ts"
+import { WeirConfig } from "../config.ts"
+import { makeCachedLookup } from "../identity/cached-lookup.ts"
+import type { Caller } from "../identity/caller.ts"
+import type { StoreUnavailable } from "../store/unavailable.ts"
+import { leavesOf, undeliverable } from "./key-paths.ts"
+import { type Effective, merge } from "./merge.ts"
+import { type LayerId, platform, Settings } from "./settings.ts"
+
+export class DeliveredSettings extends Context.Service<
+  DeliveredSettings,
+  {
+    /** The same object for as long as it is remembered. */
+    readonly of: (caller: Caller) => Effect.Effect<Effective, StoreUnavailable>
+  }
+>()("weir/settings/DeliveredSettings") {
+  static readonly layer = Layer.effect(
+    DeliveredSettings,
+    Effect.gen(function* () {
+      const settings = yield* Settings
+      const catalogue = yield* Catalogue
+      const { authStaleMs } = yield* WeirConfig
+
+      const effective = yield* makeCachedLookup<Effective>((key) => {
+        const allowed = catalogue.current().document.deliverableSettings ?? []
+        return Effect.map(settings.read(layersOf(key)), (layers) =>
+          merge(
+            layers.map(({ scope, settings: all }) => ({
+              scope,
+              settings: all.filter(({ keyPath, value }) =>
+                leavesOf(keyPath, value).every(([leaf]) => undeliverable(leaf, allowed) === undefined),
+              ),
+            })),
+          ),
+        )
+      }, authStaleMs)
+
+      return DeliveredSettings.of({
+        of: (caller) => Effect.map(effective(keyOf(caller)), (found) => found ?? nothing),
+      })
+    }),
+  )
+}
+
+const nothing: Effective = merge([])
+
+/** Ids have no spaces. */
+const keyOf = ({ org, person }: Caller): string =>
+  person === undefined ? org.id : [org.id, person.id, ...person.teams].join(" ")
+
+const layersOf = (key: string): ReadonlyArray<LayerId> => {
+  const [org = "", person, ...teams] = key.split(" ")
+  return [
+    platform,
+    { scope: "org", subject: org },
+    ...teams.map((subject): LayerId => ({ scope: "team", subject })),
+    ...(person === undefined ? [] : [{ scope: "user" as const, subject: person }]),
+  ]
+}
