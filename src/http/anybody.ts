@@ -3,17 +3,15 @@
  * Source: interface.md "Errors" (rate_limited).
  */
 import { Effect } from "effect"
-import { HttpServerResponse } from "effect/http"
 import { IpNetwork, NetAddress } from "effect/net"
 import { Gate } from "../admission/gate.ts"
 import { WeirConfig } from "../config.ts"
-import { newRequestId } from "../exchange/exchange.ts"
 import { accessTokenTtlS } from "../identity/access-jwts.ts"
 import type { LoginTokens } from "../identity/logins.ts"
 import type { TokenReply } from "../protocol/login.ts"
 import type { Request } from "./operator.ts"
 import { makeCallerAddress } from "./request.ts"
-import { type RouteError, respond } from "./respond.ts"
+import { type RouteError, respondJson } from "./respond.ts"
 
 const windowMs = 60_000
 
@@ -33,22 +31,11 @@ export const makeForAnybody = Effect.gen(function* () {
     return Effect.asVoid(gate.admit({ owner: "login", keyId: bucket, rates }))
   }
 
-  /** Answers anybody; with nothing where there is nothing to say. */
-  const forStranger = <A, R>(answer: Effect.Effect<A, RouteError, R>, status = 200) => {
-    const requestId = newRequestId()
-    const headers = { "x-svc-request-id": requestId, "cache-control": "no-store" }
-    const reply = (body: A) =>
-      body === undefined
-        ? HttpServerResponse.empty({ status, headers })
-        : HttpServerResponse.jsonUnsafe(body, { status, headers })
-    return respond(requestId, Effect.map(answer, reply))
-  }
+  /** Answers anybody, as often as the strict tier lets the address ask. */
+  const forAnybody = <A, R>(request: Request, answer: Effect.Effect<A, RouteError, R>, status?: number) =>
+    respondJson(Effect.andThen(admitAddress(request), answer), status)
 
-  /** The same, as often as the strict tier lets the address ask. */
-  const forAnybody = <A, R>(request: Request, answer: Effect.Effect<A, RouteError, R>, status = 200) =>
-    forStranger(Effect.andThen(admitAddress(request), answer), status)
-
-  return { admitAddress, forAnybody, forStranger }
+  return { admitAddress, forAnybody }
 })
 
 /** An address of IPv4; of IPv6 its /64, all of which one person has. */

@@ -1,12 +1,10 @@
 /** Answering who shows a bearer token: as a person or an organisation, or as a member of the organisation it acts for. */
 import { Effect } from "effect"
-import { HttpServerResponse } from "effect/http"
-import { newRequestId } from "../exchange/exchange.ts"
 import type { Membership } from "../identity/accounts.ts"
 import { Bearers, type Principal } from "../identity/bearers.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 import type { Request } from "./operator.ts"
-import { type RouteError, respond } from "./respond.ts"
+import { type RouteError, respondJson } from "./respond.ts"
 
 export interface Member extends Membership {
   readonly principal: Principal
@@ -35,15 +33,8 @@ export const makeForBearer = Effect.map(Bearers, (bearers) => {
 
   const answering =
     <Who>(who: (request: Request) => Effect.Effect<Who, RouteError>) =>
-    <A, R>(request: Request, answer: (who: Who) => Effect.Effect<A, RouteError, R>) => {
-      const requestId = newRequestId()
-      const headers = { "x-svc-request-id": requestId, "cache-control": "no-store" }
-      const reply = (body: A) =>
-        body === undefined
-          ? HttpServerResponse.empty({ status: 204, headers })
-          : HttpServerResponse.jsonUnsafe(body, { headers })
-      return respond(requestId, Effect.map(Effect.flatMap(who(request), answer), reply))
-    }
+    <A, R>(request: Request, answer: (who: Who) => Effect.Effect<A, RouteError, R>) =>
+      respondJson(Effect.flatMap(who(request), answer))
 
   return { principalOf, memberIn, forPrincipal: answering(principalOf), forMember: answering(memberOf) }
 })

@@ -1,9 +1,8 @@
 /** Answering operators: with JSON for who has the admin key, with `admin_key_invalid` for anybody else. */
 import { Effect } from "effect"
-import { type HttpServerRequest, HttpServerResponse } from "effect/http"
-import { newRequestId } from "../exchange/exchange.ts"
+import type { HttpServerRequest } from "effect/http"
 import { AdminKey } from "../identity/admin.ts"
-import { type RouteError, respond } from "./respond.ts"
+import { type RouteError, respondJson } from "./respond.ts"
 
 export type Request = HttpServerRequest.HttpServerRequest
 
@@ -11,14 +10,7 @@ export type Request = HttpServerRequest.HttpServerRequest
 export const maxBodyBytes = 16 * 1024 * 1024
 
 export const makeForOperator = Effect.map(AdminKey, (adminKey) => {
-  const forOperator = <A, R>(request: Request, answer: Effect.Effect<A, RouteError, R>) => {
-    const requestId = newRequestId()
-    const headers = { "x-svc-request-id": requestId }
-    const checked = Effect.andThen(adminKey.check(request.headers["x-svc-admin-key"]), answer)
-    return respond(
-      requestId,
-      Effect.map(checked, (body) => HttpServerResponse.jsonUnsafe(body, { headers })),
-    )
-  }
+  const forOperator = <A, R>(request: Request, answer: Effect.Effect<A, RouteError, R>) =>
+    respondJson(Effect.andThen(adminKey.check(request.headers["x-svc-admin-key"]), answer))
   return forOperator
 })

@@ -1,6 +1,7 @@
 /** The edge's last word: every reply has a request id, and every failure is the error envelope. */
 import { Cause, Effect, Option } from "effect"
 import { HttpServerResponse } from "effect/http"
+import { newRequestId } from "../exchange/exchange.ts"
 import { errorBody, errorStatus, type ServiceError, serviceError } from "../protocol/error.ts"
 import { type StoreUnavailable, toServiceError } from "../store/unavailable.ts"
 import { withRequestId } from "../telemetry.ts"
@@ -19,6 +20,20 @@ export const respond = <R>(
     if (Cause.hasInterruptsOnly(cause)) return Effect.failCause(Cause.interrupt())
     return envelope(requestId, serviceError("internal_error", "The service could not complete the request", { cause }))
   })
+
+/** Answers with JSON, or with nothing where there is nothing to say; for its asker alone, and never kept on the way. */
+export const respondJson = <A, R>(
+  answer: Effect.Effect<A, RouteError, R>,
+  status?: number,
+): Effect.Effect<HttpServerResponse.HttpServerResponse, never, R> => {
+  const requestId = newRequestId()
+  const headers = { "x-svc-request-id": requestId, "cache-control": "no-store" }
+  const reply = (body: A) =>
+    body === undefined
+      ? HttpServerResponse.empty({ status: status ?? 204, headers })
+      : HttpServerResponse.jsonUnsafe(body, { status: status ?? 200, headers })
+  return respond(requestId, Effect.map(answer, reply))
+}
 
 /** The error reply itself; causes go to the log under the request id, and nowhere else. */
 export const envelope = (

@@ -17,12 +17,13 @@ import { makeForAnybody, maxLoginBytes, tokenReply } from "../anybody.ts"
 import { makeForBearer } from "../bearer.ts"
 import type { Request } from "../operator.ts"
 import { readJson } from "../request.ts"
+import { respondJson } from "../respond.ts"
 
 export const deviceRoutes = HttpApiBuilder.group(
   Api,
   "device",
   Effect.fn(function* (handlers) {
-    const { forAnybody, forStranger, admitAddress } = yield* makeForAnybody
+    const { forAnybody, admitAddress } = yield* makeForAnybody
     const { forPrincipal } = yield* makeForBearer
     const devices = yield* DeviceLogin
     const { publicUrl } = yield* WeirConfig
@@ -58,7 +59,7 @@ export const deviceRoutes = HttpApiBuilder.group(
       handlers
         .handleRaw("deviceCode", ({ request }) => forAnybody(request, start(request)))
         // Its code is no guess, and polling has a pace of its own: the strict tier would only hit offices.
-        .handleRaw("deviceToken", ({ request }) => forStranger(poll(request)))
+        .handleRaw("deviceToken", ({ request }) => respondJson(poll(request)))
         .handleRaw("deviceDecision", ({ request }) => forPrincipal(request, (principal) => decide(request, principal)))
     )
   }),

@@ -49,7 +49,7 @@ export const loginRoutes = HttpApiBuilder.group(
       .handleRaw("otpRequest", ({ request }) => forAnybody(request, requestCode(request), 202))
       .handleRaw("otpVerify", ({ request }) => forAnybody(request, verifyCode(request)))
       .handleRaw("refresh", ({ request }) => forAnybody(request, refresh(request)))
-      .handleRaw("logout", ({ request }) => forAnybody(request, logout(request), 204))
+      .handleRaw("logout", ({ request }) => forAnybody(request, logout(request)))
       .handleRaw("me", ({ request }) => forPrincipal(request, (principal) => Effect.succeed(meOf(principal))))
       .handleRaw("jwks", () =>
         Effect.succeed(HttpServerResponse.jsonUnsafe(jwts.jwks, { headers: { "cache-control": "max-age=300" } })),

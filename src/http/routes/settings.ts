@@ -1,9 +1,7 @@
 /** Layered settings: the preview, one layer at a time, and what became of a key. Source: interface.md "GET /v1/config/effective". */
 import { Effect } from "effect"
-import { HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { Catalogue } from "../../catalogue/catalogue.ts"
-import { newRequestId } from "../../exchange/exchange.ts"
 import { Accounts } from "../../identity/accounts.ts"
 import { AdminKey } from "../../identity/admin.ts"
 import type { Principal } from "../../identity/bearers.ts"
@@ -18,7 +16,7 @@ import { asPattern, memberViewpoint, orgViewpoint, ownViewpoint, viewpointAs } f
 import { makeForBearer, requireAdmin } from "../bearer.ts"
 import type { Request } from "../operator.ts"
 import { decodeJson, readBody } from "../request.ts"
-import { type RouteError, respond } from "../respond.ts"
+import { type RouteError, respondJson } from "../respond.ts"
 
 const maxValueBytes = 16 * 1024
 
@@ -172,17 +170,6 @@ export const settingRoutes = HttpApiBuilder.group(
       return { data: yield* settings.revisions(layer, yield* keyPathOf(keyPath)) }
     })
 
-    /** Answers who may see or change a layer: that is for `governed` to judge. */
-    const answering = <A>(answer: Effect.Effect<A, RouteError>) => {
-      const requestId = newRequestId()
-      const headers = { "x-svc-request-id": requestId, "cache-control": "no-store" }
-      const reply = (body: A) =>
-        body === undefined
-          ? HttpServerResponse.empty({ status: 204, headers })
-          : HttpServerResponse.jsonUnsafe(body, { headers })
-      return respond(requestId, Effect.map(answer, reply))
-    }
-
     return handlers
       .handleRaw("effectiveSettings", ({ request, query }) =>
         forPrincipal(request, (principal) => preview(request, principal, query.as)),
@@ -195,13 +182,13 @@ export const settingRoutes = HttpApiBuilder.group(
           ),
         ),
       )
-      .handleRaw("configRevisions", ({ request, query }) => answering(revisions(request, query)))
-      .handleRaw("listSettings", ({ request, params, query }) => answering(list(request, params.scope, query.team)))
+      .handleRaw("configRevisions", ({ request, query }) => respondJson(revisions(request, query)))
+      .handleRaw("listSettings", ({ request, params, query }) => respondJson(list(request, params.scope, query.team)))
       .handleRaw("setSetting", ({ request, params, query }) =>
-        answering(set(request, params.scope, params.keyPath, query.team)),
+        respondJson(set(request, params.scope, params.keyPath, query.team)),
       )
       .handleRaw("deleteSetting", ({ request, params, query }) =>
-        answering(remove(request, params.scope, params.keyPath, query)),
+        respondJson(remove(request, params.scope, params.keyPath, query)),
       )
   }),
 )
