@@ -27,6 +27,7 @@ import { KeyRing } from "./identity/key-ring.ts"
 import { layerLogins } from "./identity/logins.ts"
 import { MailLogin } from "./identity/mail-login.ts"
 import { layerOneTimeCodes } from "./identity/one-time-codes.ts"
+import { layerLicences } from "./licence/licences.ts"
 import { Mailer } from "./mail/mailer.ts"
 import { layerBooks } from "./money/books.ts"
 import { layerClientUsage } from "./money/client-usage.ts"
@@ -152,10 +153,16 @@ const settings = Layer.unwrap(
   Effect.map(WeirConfig, ({ databaseDeadlineMs }) => layerSettings({ deadline: Duration.millis(databaseDeadlineMs) })),
 )
 
+const licences = Layer.unwrap(
+  Effect.map(WeirConfig, ({ databaseDeadlineMs, authStaleMs }) =>
+    layerLicences({ deadline: Duration.millis(databaseDeadlineMs), staleMs: authStaleMs }),
+  ),
+)
+
 /** Who calls. */
 const identity = Layer.mergeAll(Callers.layer, Bearers.layer, MailLogin.layer).pipe(
   Layer.provideMerge(Layer.mergeAll(appKeys, accessTokens, EndUserTokens.layer, people, Mailer.layer)),
-  Layer.provideMerge(Layer.merge(appConfigs, KeyRing.layer)),
+  Layer.provideMerge(Layer.mergeAll(appConfigs, licences, KeyRing.layer)),
 )
 
 const sessions = Layer.unwrap(

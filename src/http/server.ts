@@ -16,6 +16,7 @@ import { applicationRoutes } from "./routes/applications.ts"
 import { deviceRoutes } from "./routes/device.ts"
 import { runtimeRoutes } from "./routes/exchange.ts"
 import { healthRoutes, metricsRoute } from "./routes/health.ts"
+import { licenceRoutes } from "./routes/licences.ts"
 import { loginRoutes } from "./routes/login.ts"
 import { settingRoutes } from "./routes/settings.ts"
 import { tokenRoutes } from "./routes/tokens.ts"
@@ -28,6 +29,7 @@ const apiRoutes = HttpApiBuilder.layer(Api, { openapiPath: "/openapi.json" }).pi
     deviceRoutes,
     tokenRoutes,
     settingRoutes,
+    licenceRoutes,
     adminRoutes,
     adminVendorRoutes,
   ]),

@@ -9,6 +9,7 @@ import { SqlClient } from "effect/sql"
 import { Catalogue } from "../catalogue/catalogue.ts"
 import { sha256 } from "../catalogue/secrets.ts"
 import type { AppEntry } from "../catalogue/snapshot.ts"
+import { Licences } from "../licence/licences.ts"
 import type { App, KeyScope } from "../protocol/catalogue.ts"
 import { type ErrorCode, type ServiceError, serviceError } from "../protocol/error.ts"
 import { withDeadline } from "../store/database.ts"
@@ -69,12 +70,13 @@ interface KeyRow {
 
 export const layerAppKeys = (
   options: AppKeysOptions,
-): Layer.Layer<AppKeys, never, SqlClient.SqlClient | Catalogue | AppConfigs> =>
+): Layer.Layer<AppKeys, never, SqlClient.SqlClient | Catalogue | AppConfigs | Licences> =>
   Layer.effect(
     AppKeys,
     Effect.gen(function* () {
       const catalogue = yield* Catalogue
       const appConfigs = yield* AppConfigs
+      const licences = yield* Licences
       const sql = yield* SqlClient.SqlClient
       const bounded = withDeadline(options.deadline)
       const keyRow = yield* makeCachedLookup<KeyRow>(
@@ -105,7 +107,7 @@ export const layerAppKeys = (
         if (verdict._tag === "Unsigned" && (options.requireSignature || entry.app.requireSignature === true)) {
           return yield* refuse("signature_invalid", "This application requires signed requests")
         }
-        if (entry.app.licenceRequired === true) {
+        if (entry.app.licenceRequired === true && !(yield* licences.isLicensed(entry.app.id))) {
           return yield* refuse("license_required", "This application needs an active licence")
         }
         const { app, org, plan, policies } = entry

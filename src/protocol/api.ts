@@ -4,6 +4,7 @@ import { Admin } from "./api/admin.ts"
 import { AdminVendors } from "./api/admin-vendors.ts"
 import { Applications } from "./api/applications.ts"
 import { Device } from "./api/device.ts"
+import { LicenceRoutes } from "./api/licences.ts"
 import { Login } from "./api/login.ts"
 import { Runtime } from "./api/runtime.ts"
 import { SettingRoutes } from "./api/settings.ts"
@@ -16,6 +17,7 @@ export class Api extends HttpApi.make("weir")
   .add(Device)
   .add(Tokens)
   .add(SettingRoutes)
+  .add(LicenceRoutes)
   .add(Admin)
   .add(AdminVendors)
   .annotateMerge(OpenApi.annotations({ title: "Weir", version: "0.1.0" })) {}

@@ -1,0 +1,65 @@
+/** Licences. Source: interface.md "POST /v1/org-licenses/activate", decisions "Control routes". */
+import { Effect } from "effect"
+import { HttpApiBuilder } from "effect/http-api"
+import { Catalogue } from "../../catalogue/catalogue.ts"
+import type { Principal } from "../../identity/bearers.ts"
+import { type Actor, Licences } from "../../licence/licences.ts"
+import { Api } from "../../protocol/api.ts"
+import { serviceError } from "../../protocol/error.ts"
+import { LicenseActivate, LicenseIssue } from "../../protocol/licence.ts"
+import { type Member, makeForBearer, requireAdmin } from "../bearer.ts"
+import { maxBodyBytes, type Request } from "../operator.ts"
+import { readJson } from "../request.ts"
+
+const defaultCodeDays = 30
+
+export const licenceRoutes = HttpApiBuilder.group(
+  Api,
+  "licences",
+  Effect.fn(function* (handlers) {
+    const { forMember, forPrincipal } = yield* makeForBearer
+    const catalogue = yield* Catalogue
+    const licences = yield* Licences
+
+    const issue = Effect.fnUntraced(function* (request: Request, member: Member) {
+      yield* requireAdmin(member)
+      const { appId, codeExpiresInDays = defaultCodeDays } = yield* readJson(LicenseIssue, request, maxBodyBytes)
+      const orgId = member.org.org.id
+      if (catalogue.current().app(appId)?.org.id !== orgId) {
+        return yield* serviceError("not_found", "There is no such application")
+      }
+      return yield* licences.issue(orgId, appId, codeExpiresInDays, actorOf(member))
+    })
+
+    const activate = Effect.fnUntraced(function* (request: Request, { hasLoggedIn, person, memberships }: Principal) {
+      if (!hasLoggedIn || person === undefined) return yield* serviceError("forbidden", "Log in to activate a licence")
+      const { code } = yield* readJson(LicenseActivate, request, maxBodyBytes)
+      const orgIds = memberships.map(({ org }) => org.org.id)
+      return { license: yield* licences.activate(code.trim(), orgIds, person.id) }
+    })
+
+    const end = Effect.fnUntraced(function* (member: Member, id: string, status: "suspended" | "revoked") {
+      yield* requireAdmin(member)
+      return { license: yield* licences.end(member.org.org.id, id, status, actorOf(member)) }
+    })
+
+    const list = Effect.fnUntraced(function* (member: Member) {
+      yield* requireAdmin(member)
+      return { data: yield* licences.list(member.org.org.id) }
+    })
+
+    return handlers
+      .handleRaw("issueLicence", ({ request }) => forMember(request, (member) => issue(request, member)))
+      .handleRaw("listLicences", ({ request }) => forMember(request, list))
+      .handleRaw("activateLicence", ({ request }) => forPrincipal(request, (principal) => activate(request, principal)))
+      .handleRaw("revokeLicence", ({ request, params }) =>
+        forMember(request, (member) => end(member, params.id, "revoked")),
+      )
+      .handleRaw("suspendLicence", ({ request, params }) =>
+        forMember(request, (member) => end(member, params.id, "suspended")),
+      )
+  }),
+)
+
+const actorOf = ({ principal: { person }, org }: Member): Actor =>
+  person === undefined ? { type: "org", id: org.org.id } : { type: "user", id: person.id }
