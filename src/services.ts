@@ -34,6 +34,7 @@ import { layerClientUsage } from "./money/client-usage.ts"
 import { layerLedger } from "./money/ledger.ts"
 import { layerRetention } from "./money/retention.ts"
 import { layerSettler } from "./money/settler.ts"
+import { layerStatements } from "./money/statements.ts"
 import { Egress } from "./net/egress.ts"
 import { layerAppTokens } from "./plan/app-tokens.ts"
 import { layerPlanCurve } from "./plan/plan-usage.ts"
@@ -96,6 +97,12 @@ const ledger = Layer.unwrap(
 
 const books = Layer.unwrap(
   Effect.map(WeirConfig, ({ databaseDeadlineMs }) => layerBooks({ deadline: Duration.millis(databaseDeadlineMs) })),
+)
+
+const statements = Layer.unwrap(
+  Effect.map(WeirConfig, ({ databaseDeadlineMs }) =>
+    layerStatements({ deadline: Duration.millis(databaseDeadlineMs) }),
+  ),
 )
 
 const retention = Layer.unwrap(
@@ -205,7 +212,7 @@ export const layerServices = Layer.mergeAll(
   AuditLog.layer,
 ).pipe(
   Layer.provideMerge(
-    Layer.mergeAll(settler, review, sessions, clientUsage, planCurve, appTokens, settings, Tokenizer.layer),
+    Layer.mergeAll(settler, review, sessions, clientUsage, planCurve, appTokens, settings, statements, Tokenizer.layer),
   ),
   Layer.provideMerge(
     Layer.mergeAll(shared, ledger, books, retention, identity, upstreamKeys, VendorClient.layer, Draining.layer),

@@ -19,6 +19,7 @@ import { healthRoutes, metricsRoute } from "./routes/health.ts"
 import { licenceRoutes } from "./routes/licences.ts"
 import { loginRoutes } from "./routes/login.ts"
 import { settingRoutes } from "./routes/settings.ts"
+import { statementRoutes } from "./routes/statements.ts"
 import { tokenRoutes } from "./routes/tokens.ts"
 
 const apiRoutes = HttpApiBuilder.layer(Api, { openapiPath: "/openapi.json" }).pipe(
@@ -30,6 +31,7 @@ const apiRoutes = HttpApiBuilder.layer(Api, { openapiPath: "/openapi.json" }).pi
     tokenRoutes,
     settingRoutes,
     licenceRoutes,
+    statementRoutes,
     adminRoutes,
     adminVendorRoutes,
   ]),

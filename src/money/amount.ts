@@ -22,3 +22,6 @@ export const formatAmount = (amount: Amount): string => {
   const whole = (magnitude / unit).toString()
   return `${amount < 0n ? "-" : ""}${whole}${fraction === "" ? "" : `.${fraction}`}`
 }
+
+/** What the database says, without its trailing zeros. */
+export const tidy = (amount: string): string => formatAmount(parseAmount(amount) ?? 0n)

@@ -4,7 +4,7 @@ import { SqlClient } from "effect/sql"
 import type { DoctorResponse, LedgerResponse } from "../protocol/admin.ts"
 import { withDeadline } from "../store/database.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
-import { formatAmount, parseAmount } from "./amount.ts"
+import { tidy } from "./amount.ts"
 
 export class Books extends Context.Service<
   Books,
@@ -51,6 +51,3 @@ export const layerBooks = (options: {
       })
     }),
   )
-
-/** Without the database's trailing zeros. */
-const tidy = (amount: string): string => formatAmount(parseAmount(amount) ?? 0n)

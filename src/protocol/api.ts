@@ -8,6 +8,7 @@ import { LicenceRoutes } from "./api/licences.ts"
 import { Login } from "./api/login.ts"
 import { Runtime } from "./api/runtime.ts"
 import { SettingRoutes } from "./api/settings.ts"
+import { StatementRoutes } from "./api/statements.ts"
 import { Tokens } from "./api/tokens.ts"
 
 export class Api extends HttpApi.make("weir")
@@ -18,6 +19,7 @@ export class Api extends HttpApi.make("weir")
   .add(Tokens)
   .add(SettingRoutes)
   .add(LicenceRoutes)
+  .add(StatementRoutes)
   .add(Admin)
   .add(AdminVendors)
   .annotateMerge(OpenApi.annotations({ title: "Weir", version: "0.1.0" })) {}

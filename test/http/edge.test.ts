@@ -73,6 +73,8 @@ describe("for people", () => {
       "/v1/org-licenses/activate",
       "/v1/org-licenses/{id}/revoke",
       "/v1/org-licenses/{id}/suspend",
+      "/v1/usage",
+      "/v1/ledger",
       "/v1/admin/catalogue",
       "/v1/admin/topups",
       "/v1/admin/ledger/{org}",

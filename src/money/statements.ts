@@ -1,0 +1,93 @@
+/** What an organisation used and paid, newest first, page by page: a cursor names the last row that was seen. */
+import { Context, type Duration, Effect, Layer, Option, Schema } from "effect"
+import { SqlClient } from "effect/sql"
+import { type ServiceError, serviceError } from "../protocol/error.ts"
+import type { LedgerStatement, UsageStatement } from "../protocol/statement.ts"
+import { withDeadline } from "../store/database.ts"
+import type { StoreUnavailable } from "../store/unavailable.ts"
+import { tidy } from "./amount.ts"
+
+export interface Page {
+  readonly limit: number
+  readonly cursor: string | undefined
+}
+
+type StatementError = ServiceError<"bad_request"> | StoreUnavailable
+
+export class Statements extends Context.Service<
+  Statements,
+  {
+    readonly usage: (orgId: string, page: Page) => Effect.Effect<UsageStatement, StatementError>
+    readonly ledger: (orgId: string, page: Page) => Effect.Effect<LedgerStatement, StatementError>
+  }
+>()("weir/money/Statements") {}
+
+/** Where a page ends: a place in time (microseconds, so that nothing falls between), and what tells rows of it apart. */
+const Place = Schema.fromJsonString(
+  Schema.Tuple([Schema.String.check(Schema.isPattern(/^\d{1,18}$/)), Schema.String.check(Schema.isMaxLength(256))]),
+)
+const decodePlace = Schema.decodeUnknownOption(Place)
+
+const cursorOf = (at: string, ref: string): string => Buffer.from(JSON.stringify([at, ref])).toString("base64url")
+
+const placeOf = (cursor: string | undefined) => {
+  // Beyond whatever there is.
+  if (cursor === undefined) return Effect.succeed(["999999999999999999", ""] as const)
+  const place = decodePlace(Buffer.from(cursor, "base64url").toString("utf8"))
+  return Option.isSome(place)
+    ? Effect.succeed(place.value)
+    : Effect.fail(serviceError("bad_request", "The cursor is not one of this list's"))
+}
+
+interface UsageRow {
+  readonly micros: string
+  readonly ref: string
+  readonly row: UsageStatement["data"][number]
+}
+
+type LedgerRow = LedgerStatement["data"][number]
+
+export const layerStatements = (options: {
+  readonly deadline: Duration.Input
+}): Layer.Layer<Statements, never, SqlClient.SqlClient> =>
+  Layer.effect(
+    Statements,
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const bounded = withDeadline(options.deadline)
+      return Statements.of({
+        usage: Effect.fnUntraced(function* (orgId, { limit, cursor }) {
+          const [before, ref] = yield* placeOf(cursor)
+          const rows = yield* bounded(sql<UsageRow>`
+            select (extract(epoch from at) * 1000000)::bigint::text as micros, ref, jsonb_strip_nulls(jsonb_build_object(
+              'requestId', request_id, 'at', to_json(at) #>> '{}', 'appId', app_id, 'keyId', key_id,
+              'sessionId', session_id, 'purpose', purpose, 'source', source, 'model', model, 'inTokens', in_tokens,
+              'outTokens', out_tokens, 'cacheReadTokens', cache_read_tokens, 'cacheWriteTokens', cache_write_tokens,
+              'dims', dims, 'estimatedReason', estimated_reason, 'stop', stop, 'cost', cost::text,
+              'cacheNetSaving', cache_net_saving::text, 'currency', currency)) as row
+            from usage_records where org_id = ${orgId}
+              and (at, ref) < (timestamptz 'epoch' + least(${before}::text::bigint, 4102444800000000) * interval '1 microsecond', ${ref})
+            order by at desc, ref desc limit ${limit + 1}::int`)
+          const shown = rows.slice(0, limit)
+          const last = rows.length > limit ? shown.at(-1) : undefined
+          return {
+            data: shown.map(({ row }) => ({ ...row, cost: tidy(row.cost), cacheNetSaving: tidy(row.cacheNetSaving) })),
+            nextCursor: last === undefined ? null : cursorOf(last.micros, last.ref),
+          }
+        }),
+        ledger: Effect.fnUntraced(function* (orgId, { limit, cursor }) {
+          const [before] = yield* placeOf(cursor)
+          const rows = yield* bounded(sql<LedgerRow>`
+            select id::text as id, to_json(at) #>> '{}' as at, kind, account, amount::text as amount, currency, ref
+            from entries where org_id = ${orgId} and id < ${before}::text::bigint
+            order by entries.id desc limit ${limit + 1}::int`)
+          const shown = rows.slice(0, limit)
+          const last = rows.length > limit ? shown.at(-1) : undefined
+          return {
+            data: shown.map((row) => ({ ...row, amount: tidy(row.amount) })),
+            nextCursor: last === undefined ? null : cursorOf(last.id, ""),
+          }
+        }),
+      })
+    }),
+  )

@@ -1,0 +1,30 @@
+/** The routes of statements. */
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
+import { LedgerStatement, UsageStatement } from "../statement.ts"
+import { bearerErrors, errorsOf, everywhere } from "./errors.ts"
+import { bearerHeaders } from "./headers.ts"
+
+const query = { limit: Schema.optionalKey(Schema.String), cursor: Schema.optionalKey(Schema.String) }
+const description =
+  "Owners and admins. `limit`: 1 to 200, 50 when absent; `cursor`: the `nextCursor` of the page before."
+const error = errorsOf([...everywhere, ...bearerErrors])
+
+export class StatementRoutes extends HttpApiGroup.make("statements")
+  .add(
+    HttpApiEndpoint.get("usageStatement", "/v1/usage", {
+      headers: bearerHeaders,
+      query,
+      success: UsageStatement,
+      error,
+    }).annotateMerge(OpenApi.annotations({ summary: "Billed calls, newest first", description })),
+  )
+  .add(
+    HttpApiEndpoint.get("ledgerStatement", "/v1/ledger", {
+      headers: bearerHeaders,
+      query,
+      success: LedgerStatement,
+      error,
+    }).annotateMerge(OpenApi.annotations({ summary: "Ledger entries, newest first", description })),
+  )
+  .annotateMerge(OpenApi.annotations({ title: "Statements" })) {}

@@ -1,0 +1,51 @@
+/** What an organisation used and paid, page by page. Source: decisions "Control routes". */
+import { Schema } from "effect"
+import { Decimal } from "./usage.ts"
+
+const NextCursor = Schema.NullOr(Schema.String)
+
+export const UsageStatement = Schema.Struct({
+  data: Schema.Array(
+    Schema.Struct({
+      /** The request id that the service issued. */
+      requestId: Schema.String,
+      at: Schema.String,
+      appId: Schema.String,
+      keyId: Schema.String,
+      sessionId: Schema.optionalKey(Schema.String),
+      purpose: Schema.String,
+      source: Schema.String,
+      model: Schema.String,
+      inTokens: Schema.Int,
+      outTokens: Schema.Int,
+      cacheReadTokens: Schema.Int,
+      cacheWriteTokens: Schema.Int,
+      dims: Schema.Record(Schema.String, Schema.Int),
+      estimatedReason: Schema.optionalKey(Schema.String),
+      stop: Schema.String,
+      cost: Decimal,
+      cacheNetSaving: Decimal,
+      currency: Schema.String,
+    }),
+  ),
+  /** Of the next page; null on the last one. */
+  nextCursor: NextCursor,
+}).annotate({ identifier: "UsageStatement" })
+export type UsageStatement = typeof UsageStatement.Type
+
+export const LedgerStatement = Schema.Struct({
+  data: Schema.Array(
+    Schema.Struct({
+      id: Schema.String,
+      at: Schema.String,
+      kind: Schema.Literals(["topup", "hold", "settle", "release"]),
+      account: Schema.Literals(["available", "held", "revenue", "funding"]),
+      amount: Decimal,
+      currency: Schema.String,
+      /** The request, or the top-up, that it is of. */
+      ref: Schema.String,
+    }),
+  ),
+  nextCursor: NextCursor,
+}).annotate({ identifier: "LedgerStatement" })
+export type LedgerStatement = typeof LedgerStatement.Type
