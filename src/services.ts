@@ -23,10 +23,13 @@ import { Bearers } from "./identity/bearers.ts"
 import { Callers } from "./identity/callers.ts"
 import { layerDeviceLogin } from "./identity/device-login.ts"
 import { EndUserTokens } from "./identity/end-user-tokens.ts"
+import { IdentityProviders } from "./identity/identity-providers.ts"
 import { KeyRing } from "./identity/key-ring.ts"
 import { layerLogins } from "./identity/logins.ts"
 import { MailLogin } from "./identity/mail-login.ts"
+import { MailedCodes } from "./identity/mailed-codes.ts"
 import { layerOneTimeCodes } from "./identity/one-time-codes.ts"
+import { layerSsoLogin } from "./identity/sso-login.ts"
 import { layerLicences } from "./licence/licences.ts"
 import { Mailer } from "./mail/mailer.ts"
 import { layerBooks } from "./money/books.ts"
@@ -147,11 +150,12 @@ const accessTokens = Layer.unwrap(
 const people = Layer.unwrap(
   Effect.map(WeirConfig, ({ databaseDeadlineMs, authStaleMs }) => {
     const deadline = Duration.millis(databaseDeadlineMs)
-    return layerDeviceLogin({ deadline }).pipe(
-      Layer.provideMerge(layerLogins({ deadline, staleMs: authStaleMs })),
+    return Layer.mergeAll(layerDeviceLogin({ deadline }), layerSsoLogin({ deadline }), MailLogin.layer).pipe(
+      Layer.provideMerge(Layer.mergeAll(layerLogins({ deadline, staleMs: authStaleMs }), MailedCodes.layer)),
       Layer.provideMerge(
-        Layer.mergeAll(layerAccounts({ deadline }), layerOneTimeCodes({ deadline }), AccessJwts.layer),
+        Layer.mergeAll(layerAccounts({ deadline }), layerOneTimeCodes({ deadline }), AccessJwts.layer, Mailer.layer),
       ),
+      Layer.provideMerge(IdentityProviders.layer),
     )
   }),
 )
@@ -167,8 +171,8 @@ const licences = Layer.unwrap(
 )
 
 /** Who calls. */
-const identity = Layer.mergeAll(Callers.layer, Bearers.layer, MailLogin.layer).pipe(
-  Layer.provideMerge(Layer.mergeAll(appKeys, accessTokens, EndUserTokens.layer, people, Mailer.layer)),
+const identity = Layer.mergeAll(Callers.layer, Bearers.layer).pipe(
+  Layer.provideMerge(Layer.mergeAll(appKeys, accessTokens, EndUserTokens.layer, people)),
   Layer.provideMerge(Layer.mergeAll(appConfigs, licences, KeyRing.layer)),
 )
 

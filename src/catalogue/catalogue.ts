@@ -228,6 +228,7 @@ const missingCredentials = (
     ...(document.policies ?? []).flatMap(({ id, match }) =>
       "moderation" in match ? [{ ...match.moderation, id }] : [],
     ),
+    ...(document.orgs ?? []).flatMap(({ id, sso }) => (sso ? [{ id, credential: sso.clientSecret }] : [])),
   ].flatMap(({ id, credential }) =>
     credential !== undefined && resolveSecret(credential) === undefined
       ? [`${id}: there is no credential at ${credential}; calls to it will fail`]

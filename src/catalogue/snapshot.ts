@@ -10,6 +10,7 @@ import type {
   Org,
   Plan,
   SearchProvider,
+  SsoProvider,
   Target,
   TimeoutTiers,
   Vendor,
@@ -66,12 +67,22 @@ export interface SearchProviderEntry {
   readonly changedAtMs: number
 }
 
+/** An organisation's identity provider. */
+export interface SsoEntry {
+  readonly orgId: string
+  readonly provider: SsoProvider
+  /** Undefined where the catalogue names none, or none is there. */
+  readonly clientSecret: Redacted.Redacted | undefined
+}
+
 export interface CatalogueSnapshot {
   readonly revision: bigint
   readonly fingerprint: string
   readonly document: CatalogueDocument
   readonly org: (id: string) => OrgEntry | undefined
   readonly app: (id: string) => AppEntry | undefined
+  /** The identity provider of an organisation that has one. */
+  readonly sso: (orgId: string) => SsoEntry | undefined
   readonly vendor: (id: string) => VendorEntry | undefined
   readonly model: (handle: string) => ModelEntry | undefined
   /** The price in force at a time; undefined where there is none, or one that must not be charged. */
@@ -102,12 +113,14 @@ export const makeSnapshot = (
   const vendors = indexVendors(document, resolve)
   const models = indexModels(document, vendors)
   const prices = indexPrices(document)
+  const sso = indexSso(document, resolve)
   return {
     revision,
     fingerprint,
     document,
     org: (id) => orgs.get(id),
     app: (id) => apps.get(id),
+    sso: (orgId) => sso.get(orgId),
     vendor: (id) => vendors.get(id),
     model: (handle) => models.get(handle),
     price: (handle, currency, nowMs) =>
@@ -119,6 +132,20 @@ export const makeSnapshot = (
 
 /** What a node has before any catalogue was applied. */
 export const emptySnapshot: CatalogueSnapshot = makeSnapshot({ version: 1 }, 0n, "", () => undefined)
+
+function indexSso(document: CatalogueDocument, resolve: ResolveRef): ReadonlyMap<string, SsoEntry> {
+  const entries = new Map<string, SsoEntry>()
+  for (const { id, sso } of document.orgs ?? []) {
+    if (sso === undefined) continue
+    entries.set(id, { orgId: id, provider: sso, clientSecret: redactedOf(sso.clientSecret, resolve) })
+  }
+  return entries
+}
+
+function redactedOf(ref: string | undefined, resolve: ResolveRef): Redacted.Redacted | undefined {
+  const secret = ref === undefined ? undefined : resolve(ref)
+  return secret === undefined ? undefined : Redacted.make(secret)
+}
 
 function indexOrgs(document: CatalogueDocument, resolve: ResolveRef): ReadonlyMap<string, OrgEntry> {
   const plans = new Map(document.plans?.map((plan) => [plan.id, plan]))
@@ -162,11 +189,10 @@ function indexVendors(document: CatalogueDocument, resolve: ResolveRef): Readonl
   const models = (document.models ?? []).flatMap(({ targets }) => targets)
   return new Map(
     document.vendors?.map((vendor) => {
-      const secret = vendor.credential === undefined ? undefined : resolve(vendor.credential)
       const entry: VendorEntry = {
         vendor,
         dialect: dialectOf(vendor),
-        credential: secret === undefined ? undefined : Redacted.make(secret),
+        credential: redactedOf(vendor.credential, resolve),
         models: models.filter((target) => target.vendor === vendor.id).map(({ model }) => model),
       }
       return [vendor.id, entry]
@@ -181,8 +207,7 @@ function indexSearchProviders(
 ): ReadonlyArray<SearchProviderEntry> {
   const active = (document.searchProviders ?? []).filter(({ active }) => active !== false)
   const entries = active.map((provider) => {
-    const secret = provider.credential === undefined ? undefined : resolve(provider.credential)
-    const credential = secret === undefined ? undefined : Redacted.make(secret)
+    const credential = redactedOf(provider.credential, resolve)
     return { provider, credential, changedAtMs: changedAtMs(provider.id) }
   })
   return entries.sort(byDirectory)

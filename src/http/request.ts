@@ -66,3 +66,9 @@ export const makeCallerAddress = (trustedProxies: ReadonlyArray<string>) => {
     return caller
   }
 }
+
+/** Where the asker reaches this service: the public address where one is set, else what the request says of its host. */
+export const originOf = (
+  publicUrl: string | undefined,
+  { headers }: Pick<HttpServerRequest.HttpServerRequest, "headers">,
+): string => publicUrl ?? `http://${headers["host"] ?? "localhost"}`

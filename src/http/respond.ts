@@ -8,17 +8,18 @@ import { withRequestId } from "../telemetry.ts"
 
 export type RouteError = ServiceError | StoreUnavailable
 
-/** Answers with what a handler gives, or with the envelope of what it fails with. */
+/** Answers with what a handler gives, or with what tells of its failure: the envelope, where nothing else is given. */
 export const respond = <R>(
   requestId: string,
   handler: Effect.Effect<HttpServerResponse.HttpServerResponse, RouteError, R>,
+  tell: typeof envelope = envelope,
 ): Effect.Effect<HttpServerResponse.HttpServerResponse, never, R> =>
   Effect.catchCause(handler, (cause) => {
     const failure = Cause.findErrorOption(cause)
-    if (Option.isSome(failure)) return envelope(requestId, failure.value)
+    if (Option.isSome(failure)) return tell(requestId, failure.value)
     // A client that hung up is told nothing.
     if (Cause.hasInterruptsOnly(cause)) return Effect.failCause(Cause.interrupt())
-    return envelope(requestId, serviceError("internal_error", "The service could not complete the request", { cause }))
+    return tell(requestId, serviceError("internal_error", "The service could not complete the request", { cause }))
   })
 
 /** Answers with JSON, or with nothing where there is nothing to say; for its asker alone, and never kept on the way. */
@@ -41,17 +42,19 @@ export const envelope = (
   failure: RouteError,
 ): Effect.Effect<HttpServerResponse.HttpServerResponse> => {
   const error = toServiceError(failure)
-  const response = HttpServerResponse.jsonUnsafe(
-    { error: errorBody(error, requestId) },
-    {
-      status: errorStatus[error.code],
-      headers: {
-        "x-svc-request-id": requestId,
-        ...(error.retryAfterMs !== undefined && { "retry-after": String(Math.ceil(error.retryAfterMs / 1000)) }),
-      },
-    },
-  )
-  return error.cause === undefined
-    ? Effect.succeed(response)
-    : Effect.logError("A request failed", error.cause).pipe(withRequestId(requestId), Effect.as(response))
+  const body = { error: errorBody(error, requestId) }
+  const response = HttpServerResponse.jsonUnsafe(body, errorHead(error, requestId))
+  return Effect.as(logCause(error, requestId), response)
 }
+
+/** The status and headers of every reply that tells of a failure. */
+export const errorHead = ({ code, retryAfterMs }: ServiceError, requestId: string) => ({
+  status: errorStatus[code],
+  headers: {
+    "x-svc-request-id": requestId,
+    ...(retryAfterMs !== undefined && { "retry-after": String(Math.ceil(retryAfterMs / 1000)) }),
+  },
+})
+
+export const logCause = ({ cause }: ServiceError, requestId: string): Effect.Effect<void> =>
+  cause === undefined ? Effect.void : Effect.logError("A request failed", cause).pipe(withRequestId(requestId))

@@ -18,7 +18,9 @@ import { runtimeRoutes } from "./routes/exchange.ts"
 import { healthRoutes, metricsRoute } from "./routes/health.ts"
 import { licenceRoutes } from "./routes/licences.ts"
 import { loginRoutes } from "./routes/login.ts"
+import { pageRoutes } from "./routes/pages.ts"
 import { settingRoutes } from "./routes/settings.ts"
+import { ssoRoutes } from "./routes/sso.ts"
 import { statementRoutes } from "./routes/statements.ts"
 import { tokenRoutes } from "./routes/tokens.ts"
 
@@ -27,6 +29,7 @@ const apiRoutes = HttpApiBuilder.layer(Api, { openapiPath: "/openapi.json" }).pi
     runtimeRoutes,
     applicationRoutes,
     loginRoutes,
+    ssoRoutes,
     deviceRoutes,
     tokenRoutes,
     settingRoutes,
@@ -55,7 +58,7 @@ const makeServer = () =>
 export const layerServer = Layer.unwrap(
   Effect.map(WeirConfig, ({ host, port, metricsPort }) => {
     const node = makeServer()
-    const main = Layer.mergeAll(apiRoutes, docs, healthRoutes, notFound)
+    const main = Layer.mergeAll(apiRoutes, pageRoutes, docs, healthRoutes, notFound)
     const routes = metricsPort === undefined ? Layer.mergeAll(main, metricsRoute) : main
     const server = drainAtShutdown(node).pipe(Layer.provideMerge(serve(routes, node, { host, port })))
     if (metricsPort === undefined) return server

@@ -34,8 +34,10 @@ export class Bearers extends Context.Service<
       const tokens = yield* AccessTokens
 
       const loggedIn = Effect.fnUntraced(function* (jwt: string): Effect.fn.Return<Principal, BearerError> {
-        const { account } = yield* logins.authenticate(jwt)
-        return { person: account, hasLoggedIn: true, memberships: membershipsOf(catalogue.current(), account) }
+        const { account, orgId } = yield* logins.authenticate(jwt)
+        const memberships = membershipsOf(catalogue.current(), account)
+        const within = orgId === undefined ? memberships : memberships.filter(({ org }) => org.org.id === orgId)
+        return { person: account, hasLoggedIn: true, memberships: within }
       })
 
       const byToken = Effect.fnUntraced(function* (

@@ -17,6 +17,14 @@ export interface StartedDevice {
   readonly userCode: string
 }
 
+/** A device that waits for somebody to decide. */
+export interface PendingDevice {
+  /** XXXX-XXXX. */
+  readonly userCode: string
+  readonly clientName: string
+  readonly scope: string | undefined
+}
+
 export type PollError = ServiceError<
   "device_code_pending" | "device_code_slow_down" | "device_code_expired" | "device_code_denied" | "forbidden"
 >
@@ -27,6 +35,8 @@ export class DeviceLogin extends Context.Service<
     readonly start: (clientName: string, scope: string | undefined) => Effect.Effect<StartedDevice, StoreUnavailable>
     /** Tokens, once, when somebody has approved. */
     readonly poll: (deviceCode: string) => Effect.Effect<LoginTokens, PollError | StoreUnavailable>
+    /** The device behind a code, while it waits. */
+    readonly pending: (userCode: string) => Effect.Effect<PendingDevice | undefined, StoreUnavailable>
     /** What a person decides; a code that is unknown, late or decided is not found. */
     readonly decide: (
       userCode: string,
@@ -69,7 +79,15 @@ export const layerDeviceLogin = (options: {
             insert into device_codes (device_sha256, user_code, client_name, scope, expires_at, interval_s)
             values (${sha256(deviceCode)}, ${typed}, ${clientName}, ${scope ?? null},
               ${expiresAt}::text::timestamptz, ${pollIntervalS}::int)`)
-          return { deviceCode, userCode: `${typed.slice(0, 4)}-${typed.slice(4)}` }
+          return { deviceCode, userCode: shownUserCode(typed) }
+        }),
+        pending: Effect.fnUntraced(function* (userCode) {
+          const typed = normalUserCode(userCode)
+          const [row] = yield* bounded(sql<{ client_name: string; scope: string | null }>`
+            select client_name, scope from device_codes
+            where user_code = ${typed} and state = 'pending' and expires_at > now()`)
+          if (row === undefined) return undefined
+          return { userCode: shownUserCode(typed), clientName: row.client_name, scope: row.scope ?? undefined }
         }),
         poll: Effect.fnUntraced(function* (deviceCode) {
           const [poll] = yield* bounded(sql<Poll>`select * from device_poll(${sha256(deviceCode)})`)
@@ -88,6 +106,8 @@ export const layerDeviceLogin = (options: {
       })
     }),
   )
+
+const shownUserCode = (typed: string): string => `${typed.slice(0, 4)}-${typed.slice(4)}`
 
 /** As people type it: in any case, with or without a hyphen. */
 const normalUserCode = (typed: string): string => typed.toUpperCase().replace(/[^A-Z]/g, "")

@@ -22,15 +22,18 @@ export interface LoginTokens {
 export interface LoggedIn {
   readonly loginId: string
   readonly account: Account
+  /** Where alone the login acts: that organisation's identity provider vouched for the person. */
+  readonly orgId: string | undefined
 }
 
 export class Logins extends Context.Service<
   Logins,
   {
-    /** Logs a person in who has shown who it is. */
+    /** Logs a person in who has shown who it is. @param orgId the organisation whose identity provider says so */
     readonly begin: (
       account: Account,
       method: "otp" | "device" | "sso",
+      orgId?: string,
     ) => Effect.Effect<LoginTokens, ServiceError<"forbidden"> | StoreUnavailable>
     /** The next pair of tokens. */
     readonly refresh: (
@@ -38,6 +41,8 @@ export class Logins extends Context.Service<
     ) => Effect.Effect<LoginTokens, ServiceError<"unauthorized" | "token_expired" | "forbidden"> | StoreUnavailable>
     /** Ends the login of a refresh token; of none that is known, nothing. */
     readonly end: (refreshToken: string) => Effect.Effect<void, StoreUnavailable>
+    /** The same for who knows no refresh token, but the login. */
+    readonly endById: (loginId: string) => Effect.Effect<void, StoreUnavailable>
     /** Who an access token speaks for, if its login still stands. */
     readonly authenticate: (
       accessToken: string,
@@ -46,6 +51,10 @@ export class Logins extends Context.Service<
 >()("weir/identity/Logins") {}
 
 const refreshTtlMs = 30 * 24 * 3600 * 1000
+
+interface StandingRow extends Account {
+  readonly org_id: string | null
+}
 
 interface Rotation {
   readonly verdict: "rotated" | "reused" | "expired" | "unknown"
@@ -65,11 +74,11 @@ export const layerLogins = (options: {
       const accounts = yield* Accounts
       const bounded = withDeadline(options.deadline)
 
-      const standing = yield* makeCachedLookup<Account>(
+      const standing = yield* makeCachedLookup<StandingRow>(
         (loginId) =>
           bounded(
-            sql<Account>`
-              select u.id, u.email, u.status from logins l join users u on u.id = l.user_id
+            sql<StandingRow>`
+              select u.id, u.email, u.status, l.org_id from logins l join users u on u.id = l.user_id
               where l.id = ${loginId} and l.ended_at is null and u.status = 'active'`,
           ).pipe(Effect.map((rows) => rows[0])),
         options.staleMs,
@@ -88,13 +97,14 @@ export const layerLogins = (options: {
         }))
 
       return Logins.of({
-        begin: Effect.fnUntraced(function* (account, method) {
+        begin: Effect.fnUntraced(function* (account, method, orgId) {
           if (account.status === "disabled") return yield* unusable
           const loginId = mintSecret("lgn").slice(0, 24)
           const { secret, hash, expiresAt } = yield* nextRefresh
           yield* bounded(sql`
             with login as (
-              insert into logins (id, user_id, method) values (${loginId}, ${account.id}, ${method}) returning id
+              insert into logins (id, user_id, method, org_id)
+              values (${loginId}, ${account.id}, ${method}, ${orgId ?? null}) returning id
             )
             insert into refresh_tokens (secret_sha256, login_id, expires_at)
             select ${hash}, id, ${expiresAt}::text::timestamptz from login`)
@@ -120,10 +130,14 @@ export const layerLogins = (options: {
               update logins set ended_at = now() where ended_at is null and id =
                 (select login_id from refresh_tokens where secret_sha256 = ${sha256(refreshToken)})`),
           ),
+        endById: (loginId) =>
+          Effect.asVoid(bounded(sql`update logins set ended_at = now() where ended_at is null and id = ${loginId}`)),
         authenticate: Effect.fnUntraced(function* (accessToken) {
           const { loginId, userId } = yield* jwts.verify(accessToken)
-          const account = yield* standing(loginId)
-          return account?.id === userId ? { loginId, account } : yield* notValid
+          const row = yield* standing(loginId)
+          if (row?.id !== userId) return yield* notValid
+          const { org_id: orgId, ...account } = row
+          return { loginId, account, orgId: orgId ?? undefined }
         }),
       })
     }),

@@ -16,13 +16,21 @@ export type CodePurpose = "login" | "sso-link"
 export class OneTimeCodes extends Context.Service<
   OneTimeCodes,
   {
-    /** A new code, in the place of the one before; undefined where the subject has had its share for this hour. */
-    readonly make: (purpose: CodePurpose, subject: string) => Effect.Effect<string | undefined, StoreUnavailable>
+    /**
+     * A new code, in the place of the one before; undefined where the subject has had its share for this hour.
+     * @param occasion what the code is bound to beside its subject: it is right for the same one only
+     */
+    readonly make: (
+      purpose: CodePurpose,
+      subject: string,
+      occasion?: string,
+    ) => Effect.Effect<string | undefined, StoreUnavailable>
     /** Succeeds for the right code, once. */
     readonly spend: (
       purpose: CodePurpose,
       subject: string,
       code: string,
+      occasion?: string,
     ) => Effect.Effect<void, ServiceError<"otp_invalid" | "otp_rate_limited"> | StoreUnavailable>
   }
 >()("weir/identity/OneTimeCodes") {}
@@ -43,23 +51,23 @@ export const layerOneTimeCodes = (options: {
       const [key] = yield* KeyRing
       const bounded = withDeadline(options.deadline)
       const macKey = key.derive("one-time-codes")
-      const macOf = (purpose: CodePurpose, subject: string, code: string) =>
+      const macOf = (purpose: CodePurpose, subject: string, code: string, occasion = "") =>
         createHmac("sha256", macKey)
-          .update(JSON.stringify([purpose, subject, code]))
+          .update(JSON.stringify([purpose, subject, code, occasion]))
           .digest()
 
       return OneTimeCodes.of({
-        make: Effect.fnUntraced(function* (purpose, subject) {
+        make: Effect.fnUntraced(function* (purpose, subject, occasion) {
           const code = String(randomInt(1_000_000)).padStart(6, "0")
           const expiresAt = new Date((yield* Clock.currentTimeMillis) + codeTtlMs).toISOString()
           const [made] = yield* bounded(sql<{ put: boolean }>`
-            select one_time_code_put(${purpose}, ${subject}, ${macOf(purpose, subject, code)},
+            select one_time_code_put(${purpose}, ${subject}, ${macOf(purpose, subject, code, occasion)},
               ${expiresAt}::text::timestamptz, ${maxHourSent}::int) as put`)
           return made?.put === true ? code : undefined
         }),
-        spend: Effect.fnUntraced(function* (purpose, subject, code) {
+        spend: Effect.fnUntraced(function* (purpose, subject, code, occasion) {
           const [tried] = yield* bounded(sql<{ verdict: "right" | "wrong" | "exhausted" }>`
-            select one_time_code_try(${purpose}, ${subject}, ${macOf(purpose, subject, code)},
+            select one_time_code_try(${purpose}, ${subject}, ${macOf(purpose, subject, code, occasion)},
               ${maxWrong}::int, ${maxHourWrong}::int) as verdict`)
           if (tried?.verdict === "right") return
           if (tried?.verdict !== "exhausted") return yield* serviceError("otp_invalid", "The code is not valid")

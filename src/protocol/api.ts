@@ -8,6 +8,7 @@ import { LicenceRoutes } from "./api/licences.ts"
 import { Login } from "./api/login.ts"
 import { Runtime } from "./api/runtime.ts"
 import { SettingRoutes } from "./api/settings.ts"
+import { Sso } from "./api/sso.ts"
 import { StatementRoutes } from "./api/statements.ts"
 import { Tokens } from "./api/tokens.ts"
 
@@ -15,6 +16,7 @@ export class Api extends HttpApi.make("weir")
   .add(Runtime)
   .add(Applications)
   .add(Login)
+  .add(Sso)
   .add(Device)
   .add(Tokens)
   .add(SettingRoutes)

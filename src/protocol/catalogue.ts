@@ -196,6 +196,24 @@ export const Policy = Schema.Struct({
 
 export type Policy = typeof Policy.Type
 
+/** An organisation's own identity provider. Source: OpenID Connect Core 1.0. */
+export const SsoProvider = Schema.Struct({
+  /** HTTPS; its `/.well-known/openid-configuration` says the rest. */
+  issuer: Schema.String.check(Schema.isPattern(/^https:\/\/[^\s?#]+$/, { expected: "an https URL" })),
+  clientId: Schema.NonEmptyString,
+  /** Absent for a public client, which PKCE alone protects. */
+  clientSecret: optional(SecretRef),
+  /** Domains of the addresses that it may speak for; all when absent. */
+  domains: optional(
+    Schema.Array(
+      Schema.String.check(Schema.isPattern(/^[a-z0-9-]+(\.[a-z0-9-]+)+$/, { expected: "a domain in lower case" })),
+    ).check(Schema.isMinLength(1)),
+  ),
+  /** Where a login may return to with a code, beside Weir's own pages: addresses of the organisation's back ends. */
+  returnTo: optional(Schema.Array(HttpUrl)),
+})
+export type SsoProvider = typeof SsoProvider.Type
+
 export const Org = Schema.Struct({
   id: Id,
   name: Schema.NonEmptyString,
@@ -204,6 +222,7 @@ export const Org = Schema.Struct({
   models: Schema.Array(Id),
   policies: optional(Schema.Array(Id)),
   capabilities: optional(Schema.Record(Schema.String, Schema.Boolean)),
+  sso: optional(SsoProvider),
 })
 export type Org = typeof Org.Type
 

@@ -16,7 +16,7 @@ import { serviceError } from "../../protocol/error.ts"
 import { makeForAnybody, maxLoginBytes, tokenReply } from "../anybody.ts"
 import { makeForBearer } from "../bearer.ts"
 import type { Request } from "../operator.ts"
-import { readJson } from "../request.ts"
+import { originOf, readJson } from "../request.ts"
 import { respondJson } from "../respond.ts"
 
 export const deviceRoutes = HttpApiBuilder.group(
@@ -31,7 +31,7 @@ export const deviceRoutes = HttpApiBuilder.group(
     const start = Effect.fnUntraced(function* (request: Request) {
       const { clientName, scope } = yield* readJson(DeviceCodeRequest, request, maxLoginBytes)
       const { deviceCode, userCode } = yield* devices.start(clientName, scope)
-      const verificationUri = `${publicUrl ?? `http://${request.headers["host"] ?? "localhost"}`}/activate`
+      const verificationUri = `${originOf(publicUrl, request)}/activate`
       return {
         deviceCode,
         userCode,

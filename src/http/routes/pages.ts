@@ -1,0 +1,167 @@
+/** What people see in a browser: `/login`, `/activate`, `/auth/sso/link`. Source: decisions "Control routes" (pages). */
+import { Effect, Schema } from "effect"
+import { HttpRouter } from "effect/http"
+import { Catalogue } from "../../catalogue/catalogue.ts"
+import { WeirConfig } from "../../config.ts"
+import { DeviceLogin } from "../../identity/device-login.ts"
+import { type LoggedIn, Logins } from "../../identity/logins.ts"
+import { MailLogin } from "../../identity/mail-login.ts"
+import { SsoLogin } from "../../identity/sso-login.ts"
+import { decidedPage, decisionPage, userCodePage } from "../../pages/activate.ts"
+import { codePage, loggedInPage, loginPage, onwardPage } from "../../pages/login.ts"
+import { linkPage } from "../../pages/sso-link.ts"
+import { type ErrorCode, errorStatus } from "../../protocol/error.ts"
+import { Email } from "../../protocol/login.ts"
+import { makeForAnybody } from "../anybody.ts"
+import { sessionOf, withoutSession, withSession } from "../browser-cookies.ts"
+import type { Request } from "../operator.ts"
+import { goTo, pageReply, readForm, respondPage } from "../page.ts"
+import { originOf } from "../request.ts"
+import type { RouteError } from "../respond.ts"
+import { activatePath, backEndUrl, ownPage } from "./sso.ts"
+
+const Text = Schema.String.check(Schema.isMaxLength(512))
+const UserCode = Schema.String.check(Schema.isMaxLength(16))
+const bound = { device: Schema.optionalKey(UserCode) }
+const EmailForm = Schema.Struct({ email: Email, ...bound })
+const CodeForm = Schema.Struct({ email: Email, code: Text, ...bound })
+const OrgForm = Schema.Struct({ org: Text, ...bound })
+const DecisionForm = Schema.Struct({ userCode: UserCode, decision: Schema.Literals(["approve", "deny"]) })
+const LinkForm = Schema.Struct({ linkToken: Text, code: Text })
+const EmptyForm = Schema.Struct({})
+
+export const pageRoutes = HttpRouter.use(
+  Effect.fnUntraced(function* (router) {
+    const { admitAddress } = yield* makeForAnybody
+    const { publicUrl } = yield* WeirConfig
+    const mailLogin = yield* MailLogin
+    const sso = yield* SsoLogin
+    const devices = yield* DeviceLogin
+    const logins = yield* Logins
+    const catalogue = yield* Catalogue
+    const origin = (request: Request) => originOf(publicUrl, request)
+
+    /** Who has logged in with this browser, if anybody. */
+    const visitor = (request: Request): Effect.Effect<LoggedIn | undefined, RouteError> => {
+      const token = sessionOf(request)
+      return token === undefined ? Effect.succeed(undefined) : allowing(logins.authenticate(token), notLoggedIn)
+    }
+
+    const showLogin = Effect.fnUntraced(function* (request: Request) {
+      const device = queryOf(request, "device")
+      const who = yield* visitor(request)
+      if (who === undefined) return pageReply(loginPage({ device }))
+      return device === undefined ? pageReply(loggedInPage(who.account.email)) : goTo(activatePath(device))
+    })
+
+    const sendCode = Effect.fnUntraced(function* (request: Request) {
+      const { email, device } = yield* readForm(EmailForm, request, origin(request))
+      yield* admitAddress(request)
+      yield* mailLogin.request(email)
+      return pageReply(codePage({ device }, email))
+    })
+
+    const enterCode = Effect.fnUntraced(function* (request: Request) {
+      const { email, code, device } = yield* readForm(CodeForm, request, origin(request))
+      yield* admitAddress(request)
+      const verified = yield* mailLogin.verify(email, code).pipe(orAsk(wrongCode))
+      if (verified._tag === "Refused") return pageReply(codePage({ device }, email, verified.why), verified.status)
+      const page = device === undefined ? "/login" : activatePath(device)
+      return withSession(goTo(page), verified.value, origin(request))
+    })
+
+    const chooseOrg = Effect.fnUntraced(function* (request: Request) {
+      const { org, device } = yield* readForm(OrgForm, request, origin(request))
+      yield* admitAddress(request)
+      if (catalogue.current().sso(org.trim()) === undefined) {
+        return pageReply(loginPage({ device }, "There is no such organisation, or it has no login of its own."), 404)
+      }
+      const query = new URLSearchParams({ org: org.trim(), ...(device && { device }) })
+      return pageReply(onwardPage(`${origin(request)}/v1/auth/sso/start?${query}`))
+    })
+
+    const logOut = Effect.fnUntraced(function* (request: Request) {
+      yield* readForm(EmptyForm, request, origin(request))
+      const who = yield* visitor(request)
+      if (who !== undefined) yield* logins.endById(who.loginId)
+      return withoutSession(goTo("/login"), origin(request))
+    })
+
+    const showActivate = Effect.fnUntraced(function* (request: Request) {
+      const code = queryOf(request, "code") ?? ""
+      const who = yield* visitor(request)
+      if (who === undefined) return goTo(`/login?device=${encodeURIComponent(code)}`)
+      if (code === "") return pageReply(userCodePage())
+      yield* admitAddress(request)
+      const device = yield* devices.pending(code)
+      if (device === undefined) return pageReply(userCodePage(noSuchCode), 404)
+      return pageReply(decisionPage(device, who.account.email))
+    })
+
+    const decide = Effect.fnUntraced(function* (request: Request) {
+      const { userCode, decision } = yield* readForm(DecisionForm, request, origin(request))
+      yield* admitAddress(request)
+      const who = yield* visitor(request)
+      if (who === undefined) return goTo(`/login?device=${encodeURIComponent(userCode)}`)
+      const approve = decision === "approve"
+      const decided = yield* devices.decide(userCode, who.account.id, approve).pipe(orAsk({ not_found: noSuchCode }))
+      if (decided._tag === "Refused") return pageReply(userCodePage(decided.why), decided.status)
+      return pageReply(decidedPage(approve))
+    })
+
+    const confirmLink = Effect.fnUntraced(function* (request: Request) {
+      const { linkToken, code } = yield* readForm(LinkForm, request, origin(request))
+      yield* admitAddress(request)
+      const confirmed = yield* sso.confirm(linkToken, code).pipe(orAsk(wrongCode))
+      if (confirmed._tag === "Refused") return pageReply(linkPage(linkToken, confirmed.why), confirmed.status)
+      const elsewhere = backEndUrl(confirmed.value)
+      if (elsewhere !== undefined) return pageReply(onwardPage(elsewhere))
+      return withSession(goTo(ownPage(confirmed.value)), yield* sso.exchange(confirmed.value.code), origin(request))
+    })
+
+    const showLink = (request: Request) => Effect.succeed(pageReply(linkPage(queryOf(request, "linkToken") ?? "")))
+
+    yield* router.add("GET", "/login", (request) => respondPage(showLogin(request)))
+    yield* router.add("POST", "/login", (request) => respondPage(sendCode(request)))
+    yield* router.add("POST", "/login/code", (request) => respondPage(enterCode(request)))
+    yield* router.add("POST", "/login/sso", (request) => respondPage(chooseOrg(request)))
+    yield* router.add("POST", "/logout", (request) => respondPage(logOut(request)))
+    yield* router.add("GET", "/activate", (request) => respondPage(showActivate(request)))
+    yield* router.add("POST", "/activate", (request) => respondPage(decide(request)))
+    yield* router.add("GET", "/auth/sso/link", (request) => respondPage(showLink(request)))
+    yield* router.add("POST", "/auth/sso/link", (request) => respondPage(confirmLink(request)))
+  }),
+)
+
+const noSuchCode = "There is no such code: it is mistyped, too old, or was decided on."
+
+/** Refusals after which a person may try again on the same page. */
+const wrongCode = {
+  otp_invalid: "This code is not right, or not any more.",
+  otp_rate_limited: "Too many wrong codes. Ask for another one, or wait an hour.",
+}
+
+const notLoggedIn = { unauthorized: "", token_expired: "" }
+
+type Sayings = { readonly [code in ErrorCode]?: string }
+
+/** Takes refusals with these codes as values, with what to say of them. */
+const orAsk =
+  (sayings: Sayings) =>
+  <A, E extends RouteError, R>(effect: Effect.Effect<A, E, R>) =>
+    Effect.catch(
+      Effect.map(effect, (value) => ({ _tag: "Done", value }) as const),
+      (error) => {
+        const why = error._tag === "ServiceError" ? sayings[error.code] : undefined
+        return why === undefined || error._tag !== "ServiceError"
+          ? Effect.fail(error)
+          : Effect.succeed({ _tag: "Refused", why, status: errorStatus[error.code] } as const)
+      },
+    )
+
+/** The same where nothing is to be said: nothing comes of it. */
+const allowing = <A, E extends RouteError, R>(effect: Effect.Effect<A, E, R>, sayings: Sayings) =>
+  Effect.map(orAsk(sayings)(effect), (result) => (result._tag === "Done" ? result.value : undefined))
+
+const queryOf = (request: Request, name: string): string | undefined =>
+  URL.parse(request.url, "http://localhost")?.searchParams.get(name) ?? undefined

@@ -1,0 +1,94 @@
+/** Logging in at an identity provider. Source: interface.md "POST /v1/auth/sso/link/confirm", decisions "Control routes". */
+import { Effect, Schema } from "effect"
+import { HttpApiBuilder } from "effect/http-api"
+import { WeirConfig } from "../../config.ts"
+import { newRequestId } from "../../exchange/exchange.ts"
+import { flowTtlMs, type LoginCode, SsoLogin } from "../../identity/sso-login.ts"
+import { Api } from "../../protocol/api.ts"
+import { invalidInput, issuesOf } from "../../protocol/issues.ts"
+import { SsoCode, SsoLinkConfirm, SsoStart } from "../../protocol/sso.ts"
+import { makeForAnybody, maxLoginBytes, tokenReply } from "../anybody.ts"
+import { flowOf, withFlow, withoutFlow, withSession } from "../browser-cookies.ts"
+import type { Request } from "../operator.ts"
+import { failureReply, goTo, wantsPage } from "../page.ts"
+import { originOf, readJson } from "../request.ts"
+import { envelope, respond } from "../respond.ts"
+
+export const ssoRoutes = HttpApiBuilder.group(
+  Api,
+  "sso",
+  Effect.fn(function* (handlers) {
+    const { forAnybody, admitAddress } = yield* makeForAnybody
+    const sso = yield* SsoLogin
+    const { publicUrl } = yield* WeirConfig
+    const callback = (request: Request) => `${originOf(publicUrl, request)}/v1/auth/sso/callback`
+
+    const queryOf = (request: Request) =>
+      URL.parse(request.url, originOf(publicUrl, request))?.searchParams ?? new URLSearchParams()
+
+    const start = Effect.fnUntraced(function* (request: Request) {
+      yield* admitAddress(request)
+      const { org, returnTo, state, device } = yield* decodeStart(Object.fromEntries(queryOf(request)))
+      const onward = { returnTo, clientState: state, userCode: device }
+      const { url, browserSecret } = yield* sso.start(org, callback(request), onward)
+      const ours = url.searchParams.get("state") ?? ""
+      return withFlow(goTo(url.href, 302), ours, browserSecret, flowTtlMs, originOf(publicUrl, request))
+    })
+
+    const answer = Effect.fnUntraced(function* (request: Request) {
+      yield* admitAddress(request)
+      const origin = originOf(publicUrl, request)
+      const url = new URL(`${callback(request)}?${queryOf(request)}`)
+      const state = url.searchParams.get("state") ?? ""
+      const answered = yield* sso.answer(url, flowOf(request, state))
+      if (answered._tag === "Unconfirmed") {
+        return withoutFlow(goTo(`/auth/sso/link?linkToken=${answered.linkToken}`, 302), state, origin)
+      }
+      const { login } = answered
+      const elsewhere = backEndUrl(login)
+      if (elsewhere !== undefined) return withoutFlow(goTo(elsewhere, 302), state, origin)
+      const tokens = yield* sso.exchange(login.code)
+      return withoutFlow(withSession(goTo(ownPage(login), 302), tokens, origin), state, origin)
+    })
+
+    const confirm = Effect.fnUntraced(function* (request: Request) {
+      const { linkToken, code } = yield* readJson(SsoLinkConfirm, request, maxLoginBytes)
+      const login = yield* sso.confirm(linkToken, code)
+      return { code: login.code } satisfies SsoCode
+    })
+
+    const exchange = Effect.fnUntraced(function* (request: Request) {
+      const { code } = yield* readJson(SsoCode, request, maxLoginBytes)
+      return tokenReply(yield* sso.exchange(code))
+    })
+
+    const tell = (request: Request) => (wantsPage(request) ? failureReply : envelope)
+    return handlers
+      .handleRaw("ssoStart", ({ request }) => respond(newRequestId(), start(request), tell(request)))
+      .handleRaw("ssoCallback", ({ request }) => respond(newRequestId(), answer(request), tell(request)))
+      .handleRaw("ssoLinkConfirm", ({ request }) => forAnybody(request, confirm(request)))
+      .handleRaw("ssoExchange", ({ request }) => forAnybody(request, exchange(request)))
+  }),
+)
+
+const decodeStart = (query: unknown) =>
+  Effect.fromResult(Schema.decodeUnknownResult(SsoStart, { errors: "all", onExcessProperty: "error" })(query)).pipe(
+    Effect.mapError((error) => invalidInput(issuesOf(error))),
+  )
+
+/** Where a login goes that a back end began: to it, with the code that it exchanges. */
+export const backEndUrl = ({ code, onward: { returnTo, clientState } }: LoginCode): string | undefined => {
+  if (returnTo === undefined) return undefined
+  const url = new URL(returnTo)
+  url.searchParams.set("code", code)
+  if (clientState !== undefined) url.searchParams.set("state", clientState)
+  return url.href
+}
+
+/** Where a login goes that our own pages began. */
+export const ownPage = ({ onward: { userCode } }: Pick<LoginCode, "onward">): string =>
+  userCode === undefined ? "/login" : activatePath(userCode)
+
+/** @param userCode empty where the person has yet to type it */
+export const activatePath = (userCode: string): string =>
+  userCode === "" ? "/activate" : `/activate?code=${encodeURIComponent(userCode)}`

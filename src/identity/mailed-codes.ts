@@ -1,0 +1,59 @@
+/** Sends one-time codes by mail, in the background: how long a mail takes tells nobody whether there was one. */
+import { Context, Effect, FiberSet, Layer } from "effect"
+import { Mailer } from "../mail/mailer.ts"
+import { type ServiceError, serviceError } from "../protocol/error.ts"
+import type { StoreUnavailable } from "../store/unavailable.ts"
+import { type CodePurpose, codeTtlMs, OneTimeCodes } from "./one-time-codes.ts"
+
+export class MailedCodes extends Context.Service<
+  MailedCodes,
+  {
+    /**
+     * Makes a code and sends it; false where the address has had its share for this hour.
+     * @param occasion see {@link OneTimeCodes}
+     */
+    readonly send: (
+      purpose: CodePurpose,
+      email: string,
+      occasion?: string,
+    ) => Effect.Effect<boolean, ServiceError<"auth_channel_undelivered"> | StoreUnavailable>
+  }
+>()("weir/identity/MailedCodes") {
+  static readonly layer = Layer.effect(
+    MailedCodes,
+    Effect.gen(function* () {
+      const { send } = yield* Mailer
+      const codes = yield* OneTimeCodes
+      const underway = yield* FiberSet.make()
+
+      return MailedCodes.of({
+        send: Effect.fnUntraced(function* (purpose, email, occasion) {
+          if (send === undefined) {
+            return yield* serviceError("auth_channel_undelivered", "Mail cannot be sent at the moment")
+          }
+          const code = yield* codes.make(purpose, email, occasion)
+          if (code === undefined) {
+            yield* Effect.logWarning("An address has had its share of codes for this hour")
+            return false
+          }
+          const sent = send({ to: email, subject: `Your code is ${code}`, text: mailText(purposes[purpose], code) })
+          yield* FiberSet.run(
+            underway,
+            Effect.catch(sent, (error) => Effect.logError("A code could not be sent", error.cause)),
+          )
+          return true
+        }),
+      })
+    }),
+  )
+}
+
+const purposes: Readonly<Record<CodePurpose, string>> = {
+  login: "to log in",
+  "sso-link": "to link the account that you logged in with at your organisation to this address",
+}
+
+const mailText = (purpose: string, code: string): string => `Your code ${purpose} is ${code}
+
+It is good for ${codeTtlMs / 60_000} minutes, and once. If you did not ask for it, you need not do anything.
+`

@@ -1,0 +1,237 @@
+/**
+ * Logging in at an organisation's identity provider. A subject that comes for the first time is bound to a member of the
+ * organisation once that member has confirmed it with a code by mail; every step is good once.
+ * Source: interface.md "POST /v1/auth/sso/link/confirm", decisions "Control routes".
+ */
+import { Clock, Context, type Duration, Effect, Layer, Schema } from "effect"
+import { SqlClient } from "effect/sql"
+import { Catalogue } from "../catalogue/catalogue.ts"
+import { mintSecret, sha256 } from "../catalogue/secrets.ts"
+import type { SsoEntry } from "../catalogue/snapshot.ts"
+import { type ServiceError, serviceError } from "../protocol/error.ts"
+import { Email } from "../protocol/login.ts"
+import { withDeadline } from "../store/database.ts"
+import type { StoreUnavailable } from "../store/unavailable.ts"
+import { type Account, Accounts, membershipsOf, normalEmail } from "./accounts.ts"
+import { type FederatedIdentity, IdentityProviders, type ProviderError } from "./identity-providers.ts"
+import { Logins, type LoginTokens } from "./logins.ts"
+import { MailedCodes } from "./mailed-codes.ts"
+import { codeTtlMs, OneTimeCodes } from "./one-time-codes.ts"
+import { type FlowSecrets, flowSecrets, newBrowserSecret } from "./sso-flow.ts"
+
+/** Where a login goes on to when it is done. */
+export interface Onward {
+  /** One of the addresses that the catalogue allows; Weir's own pages when absent. */
+  readonly returnTo: string | undefined
+  /** Whatever that address wants to hear again. */
+  readonly clientState: string | undefined
+  /** The device that the person came to decide on, where Weir's own pages go on. */
+  readonly userCode: string | undefined
+}
+
+/** A one-time login code, and where it goes. */
+export interface LoginCode {
+  readonly code: string
+  readonly onward: Onward
+}
+
+/** What a provider's answer comes to: a person who is known, or one who has yet to confirm. */
+export type Answered =
+  | { readonly _tag: "Known"; readonly login: LoginCode }
+  | { readonly _tag: "Unconfirmed"; readonly linkToken: string }
+
+type Failures = ServiceError<"bad_request" | "not_found" | "forbidden"> | StoreUnavailable
+type ConfirmError = Failures | ServiceError<"otp_invalid" | "otp_rate_limited">
+
+export class SsoLogin extends Context.Service<
+  SsoLogin,
+  {
+    /** Where the browser goes, and the secret that it keeps meanwhile. */
+    readonly start: (
+      orgId: string,
+      redirectUri: string,
+      onward: Onward,
+    ) => Effect.Effect<{ readonly url: URL; readonly browserSecret: string }, Failures | ProviderError>
+    /** Takes a provider's answer. @param answer the callback's whole URL @param browserSecret what the browser kept */
+    readonly answer: (
+      answer: URL,
+      browserSecret: string | undefined,
+    ) => Effect.Effect<
+      Answered,
+      Failures | ProviderError | ServiceError<"otp_rate_limited" | "auth_channel_undelivered">
+    >
+    readonly confirm: (linkToken: string, code: string) => Effect.Effect<LoginCode, ConfirmError>
+    /** Tokens for a login code. They act in the organisation alone whose provider was asked. */
+    readonly exchange: (
+      code: string,
+    ) => Effect.Effect<LoginTokens, ServiceError<"unauthorized" | "forbidden"> | StoreUnavailable>
+  }
+>()("weir/identity/SsoLogin") {}
+
+/** How long a person may take at the provider, a link to be confirmed, and a back end to exchange a code. */
+export const flowTtlMs = 600_000
+const loginCodeTtlMs = 60_000
+
+interface OnwardRow {
+  readonly org_id: string
+  readonly return_to: string | null
+  readonly client_state: string | null
+  readonly user_code: string | null
+}
+
+interface LinkRow extends OnwardRow {
+  readonly email: string
+}
+
+const onwardOf = ({ return_to, client_state, user_code }: OnwardRow): Onward => ({
+  returnTo: return_to ?? undefined,
+  clientState: client_state ?? undefined,
+  userCode: user_code ?? undefined,
+})
+
+export const layerSsoLogin = (options: {
+  readonly deadline: Duration.Input
+}): Layer.Layer<
+  SsoLogin,
+  never,
+  SqlClient.SqlClient | Catalogue | Accounts | IdentityProviders | Logins | MailedCodes | OneTimeCodes
+> =>
+  Layer.effect(
+    SsoLogin,
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const catalogue = yield* Catalogue
+      const accounts = yield* Accounts
+      const providers = yield* IdentityProviders
+      const logins = yield* Logins
+      const mailed = yield* MailedCodes
+      const codes = yield* OneTimeCodes
+      const bounded = withDeadline(options.deadline)
+
+      const inMillis = (ttlMs: number) =>
+        Effect.map(Clock.currentTimeMillis, (nowMs) => new Date(nowMs + ttlMs).toISOString())
+
+      const isMember = (orgId: string, person: Pick<Account, "id" | "email">) =>
+        membershipsOf(catalogue.current(), person).some(({ org }) => org.org.id === orgId)
+
+      const providerOf = (orgId: string) => {
+        const entry = catalogue.current().sso(orgId)
+        return entry === undefined ? noProvider : Effect.succeed(entry)
+      }
+
+      /** The flow that an answer belongs to; it is over with that. */
+      const endFlow = Effect.fnUntraced(function* (state: string | null, secrets: FlowSecrets | undefined) {
+        if (secrets === undefined || state !== secrets.state) return yield* noSuchFlow
+        const [flow] = yield* bounded(sql<OnwardRow>`
+          delete from sso_flows where state_sha256 = ${sha256(secrets.state)} and expires_at > now()
+          returning org_id, return_to, client_state, user_code`)
+        return flow ?? (yield* noSuchFlow)
+      })
+
+      const boundTo = (orgId: string, { issuer, subject }: FederatedIdentity) =>
+        Effect.map(
+          bounded(sql<Account>`
+            select u.id, u.email, u.status from federated_identities f join users u on u.id = f.user_id
+            where f.org_id = ${orgId} and f.issuer = ${issuer} and f.subject = ${subject}`),
+          ([account]) => account,
+        )
+
+      const newLoginCode = Effect.fnUntraced(function* ({ id }: Account, orgId: string) {
+        const code = mintSecret("lc")
+        yield* bounded(sql`
+          insert into login_codes (code_sha256, user_id, org_id, expires_at)
+          values (${sha256(code)}, ${id}, ${orgId}, ${yield* inMillis(loginCodeTtlMs)}::text::timestamptz)`)
+        return code
+      })
+
+      /** Has a member of the organisation confirm that a new subject is theirs. */
+      const askToConfirm = Effect.fnUntraced(function* (
+        { orgId, provider }: SsoEntry,
+        { issuer, subject, email: said }: FederatedIdentity,
+        flow: OnwardRow,
+      ) {
+        if (!isEmail(said)) return yield* serviceError("idp_untrusted", "The identity provider names no address")
+        const email = normalEmail(said)
+        const domain = email.slice(email.indexOf("@") + 1)
+        if (provider.domains !== undefined && !provider.domains.includes(domain)) {
+          return yield* serviceError("idp_untrusted", "The identity provider may not speak for this address")
+        }
+        if (!isMember(orgId, { id: "", email })) return yield* unusable
+        const linkToken = mintSecret("lk")
+        const hash = sha256(linkToken)
+        yield* bounded(sql`
+          insert into sso_links
+            (link_sha256, org_id, issuer, subject, email, return_to, client_state, user_code, expires_at)
+          values (${hash}, ${orgId}, ${issuer}, ${subject}, ${email}, ${flow.return_to}, ${flow.client_state},
+            ${flow.user_code}, ${yield* inMillis(codeTtlMs)}::text::timestamptz)`)
+        if (!(yield* mailed.send("sso-link", email, hash.toString("hex")))) {
+          return yield* serviceError("otp_rate_limited", "This address has had its share of codes for this hour")
+        }
+        return linkToken
+      })
+
+      return SsoLogin.of({
+        start: Effect.fnUntraced(function* (orgId, redirectUri, onward) {
+          const entry = yield* providerOf(orgId)
+          if (onward.returnTo !== undefined && !entry.provider.returnTo?.includes(onward.returnTo)) {
+            return yield* serviceError("bad_request", "returnTo is none of the organisation's addresses")
+          }
+          const browserSecret = newBrowserSecret()
+          const secrets = flowSecrets(browserSecret)
+          const url = yield* providers.authorizationUrl(entry, secrets, redirectUri)
+          yield* bounded(sql`
+            insert into sso_flows (state_sha256, org_id, return_to, client_state, user_code, expires_at)
+            values (${sha256(secrets.state)}, ${orgId}, ${onward.returnTo ?? null}, ${onward.clientState ?? null},
+              ${onward.userCode ?? null}, ${yield* inMillis(flowTtlMs)}::text::timestamptz)`)
+          return { url, browserSecret }
+        }),
+        answer: Effect.fnUntraced(function* (answer, browserSecret) {
+          const secrets = browserSecret === undefined ? undefined : flowSecrets(browserSecret)
+          const flow = yield* endFlow(answer.searchParams.get("state"), secrets)
+          if (answer.searchParams.has("error") || secrets === undefined) {
+            return yield* serviceError("forbidden", "The identity provider did not log you in")
+          }
+          const entry = yield* providerOf(flow.org_id)
+          const identity = yield* providers.identify(entry, secrets, answer)
+          const account = yield* boundTo(entry.orgId, identity)
+          if (account === undefined) {
+            return { _tag: "Unconfirmed", linkToken: yield* askToConfirm(entry, identity, flow) } as const
+          }
+          if (account.status === "disabled" || !isMember(entry.orgId, account)) return yield* unusable
+          const code = yield* newLoginCode(account, entry.orgId)
+          return { _tag: "Known", login: { code, onward: onwardOf(flow) } } as const
+        }),
+        confirm: Effect.fnUntraced(function* (linkToken, code) {
+          const hash = sha256(linkToken)
+          const [link] = yield* bounded(sql<LinkRow>`
+            select org_id, email, return_to, client_state, user_code from sso_links
+            where link_sha256 = ${hash} and expires_at > now()`)
+          if (link === undefined) return yield* noSuchLink
+          yield* codes.spend("sso-link", link.email, code.trim(), hash.toString("hex"))
+          const account = yield* accounts.proven(link.email)
+          if (account.status === "disabled" || !isMember(link.org_id, account)) return yield* unusable
+          const loginCode = mintSecret("lc")
+          const expiresAt = yield* inMillis(loginCodeTtlMs)
+          const [row] = yield* bounded(sql<{ bound: boolean }>`
+            select sso_bind(${hash}, ${account.id}, ${sha256(loginCode)}, ${expiresAt}::text::timestamptz) as bound`)
+          return row?.bound === true ? { code: loginCode, onward: onwardOf(link) } : yield* noSuchLink
+        }),
+        exchange: Effect.fnUntraced(function* (code) {
+          const [row] = yield* bounded(sql<{ user_id: string; org_id: string }>`
+            delete from login_codes where code_sha256 = ${sha256(code)} and expires_at > now() returning user_id, org_id`)
+          const account = row === undefined ? undefined : yield* accounts.find(row.user_id)
+          if (row === undefined || account === undefined) {
+            return yield* serviceError("unauthorized", "This login code is not valid, not any more, or was used")
+          }
+          return yield* logins.begin(account, "sso", row.org_id)
+        }),
+      })
+    }),
+  )
+
+const isEmail = Schema.is(Email)
+
+const noProvider = serviceError("not_found", "There is no such organisation, or it has no identity provider")
+const noSuchFlow = serviceError("bad_request", "This login was not begun in this browser, took too long, or is over")
+const noSuchLink = serviceError("bad_request", "This link is not valid, not any more, or was used")
+const unusable = serviceError("forbidden", "This account is no member of the organisation, or cannot be used")
