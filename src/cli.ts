@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-/** The command line: `weir serve | migrate | apply | topup | ledger | vendors | audit | doctor`. */
+/** The command line. `weir --help` lists the commands, `weir --completions bash` (zsh, fish) prints shell completions. */
 import { NodeRuntime, NodeServices } from "@effect/platform-node"
 import { Cause, Config, Console, Effect, Exit, Layer, Runtime } from "effect"
 import { CliError, Command } from "effect/cli"
@@ -8,7 +8,13 @@ import { SqlError } from "effect/sql"
 import { CatalogueRefused } from "./catalogue/catalogue.ts"
 import { describeRefusal } from "./catalogue/watch.ts"
 import { audit } from "./cli/audit.ts"
-import { apply, doctor, Failed, ledger, topup } from "./cli/operator.ts"
+import { keys } from "./cli/keys.ts"
+import { licence } from "./cli/licences.ts"
+import { login, logout, me } from "./cli/login.ts"
+import { apply, doctor, ledger, topup } from "./cli/operator.ts"
+import { orgs, usage } from "./cli/orgs.ts"
+import { Failed } from "./cli/target.ts"
+import { users } from "./cli/users.ts"
 import { vendors } from "./cli/vendors.ts"
 import { WeirConfig } from "./config.ts"
 import { layerGateway } from "./main.ts"
@@ -43,7 +49,24 @@ const reasonOf = (cause: unknown): string => (cause instanceof Error ? cause.mes
 
 Command.make("weir").pipe(
   Command.withDescription("A gateway in front of model and search vendors"),
-  Command.withSubcommands([serve, migrate, apply, topup, ledger, vendors, audit, doctor]),
+  Command.withSubcommands([
+    serve,
+    migrate,
+    apply,
+    orgs,
+    users,
+    keys,
+    licence,
+    topup,
+    ledger,
+    usage,
+    vendors,
+    audit,
+    doctor,
+    login,
+    me,
+    logout,
+  ]),
   Command.run({ version: "0.1.0" }),
   Effect.provide(NodeServices.layer),
   Effect.tapCause((cause) => {

@@ -24,6 +24,7 @@ import { Callers } from "./identity/callers.ts"
 import { layerDeviceLogin } from "./identity/device-login.ts"
 import { EndUserTokens } from "./identity/end-user-tokens.ts"
 import { IdentityProviders } from "./identity/identity-providers.ts"
+import { layerKeyDesk } from "./identity/key-desk.ts"
 import { KeyRing } from "./identity/key-ring.ts"
 import { layerLogins } from "./identity/logins.ts"
 import { MailLogin } from "./identity/mail-login.ts"
@@ -141,6 +142,10 @@ const appConfigs = Layer.unwrap(
   ),
 )
 
+const keyDesk = Layer.unwrap(
+  Effect.map(WeirConfig, ({ databaseDeadlineMs }) => layerKeyDesk({ deadline: Duration.millis(databaseDeadlineMs) })),
+)
+
 const accessTokens = Layer.unwrap(
   Effect.map(WeirConfig, ({ databaseDeadlineMs, authStaleMs }) =>
     layerAccessTokens({ deadline: Duration.millis(databaseDeadlineMs), staleMs: authStaleMs }),
@@ -172,7 +177,7 @@ const licences = Layer.unwrap(
 
 /** Who calls. */
 const identity = Layer.mergeAll(Callers.layer, Bearers.layer).pipe(
-  Layer.provideMerge(Layer.mergeAll(appKeys, accessTokens, EndUserTokens.layer, people)),
+  Layer.provideMerge(Layer.mergeAll(appKeys, keyDesk, accessTokens, EndUserTokens.layer, people)),
   Layer.provideMerge(Layer.mergeAll(appConfigs, licences, KeyRing.layer)),
 )
 

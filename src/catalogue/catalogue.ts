@@ -130,7 +130,8 @@ export const layerCatalogue = (
         const { document, encoded: after } = loaded
         yield* refresh
         const changes = diffCatalogues(encoded, after)
-        const known = yield* bounded(sql<{ id: string }>`select id from app_keys where status <> 'revoked'`)
+        const known = yield* bounded(sql<KnownKey>`
+          select id, revoked_at is not null as "isRevoked" from app_keys where status <> 'revoked' or revoked_at is not null`)
         const keys = yield* planKeys(
           new Set(known.map(({ id }) => id)),
           loaded,
@@ -143,7 +144,7 @@ export const layerCatalogue = (
           mint,
         )
         const waiting = mint ? [] : waitingKeys(document, keys)
-        const warnings = [...waiting, ...missingCredentials(document, resolveSecret)]
+        const warnings = [...waiting, ...revokedKeys(document, known), ...missingCredentials(document, resolveSecret)]
         if (dryRun) return { revision: snapshot.revision, changes, minted: [], credited: [], warnings }
         const store = Effect.gen(function* () {
           yield* storeProviderChanges(sql, after)
@@ -171,6 +172,11 @@ export const layerCatalogue = (
       })
     }),
   )
+
+interface KnownKey {
+  readonly id: string
+  readonly isRevoked: boolean
+}
 
 interface PlannedKey {
   readonly id: string
@@ -218,6 +224,13 @@ const waitingKeys = (document: CatalogueDocument, planned: ReadonlyArray<Planned
     .filter(({ id }) => !planned.some((key) => key.id === id))
     .map(({ id }) => `${id} has no secret: apply the file with \`weir apply\` to be told a minted one`)
 
+const revokedKeys = (document: CatalogueDocument, known: ReadonlyArray<KnownKey>): ReadonlyArray<string> => {
+  const revoked = new Set(known.flatMap(({ id, isRevoked }) => (isRevoked ? [id] : [])))
+  return (document.keys ?? [])
+    .filter(({ id }) => revoked.has(id))
+    .map(({ id }) => `${id} was revoked by an operator and stays so: a new key needs another id`)
+}
+
 const missingCredentials = (
   document: CatalogueDocument,
   resolveSecret: (ref: string) => string | undefined,
@@ -263,7 +276,8 @@ const storeKeys = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, keys: R
         on conflict (id) do update set secret_sha256 = excluded.secret_sha256, origin = 'catalogue'`
     }
     yield* sql`
-      update app_keys set app_id = ${appId}, scopes = ${scopes}::text[], status = ${status},
+      update app_keys set app_id = ${appId}, scopes = ${scopes}::text[],
+        status = case when revoked_at is null then ${status} else 'revoked' end,
         expires_at = ${expiresAt}::text::timestamptz
       where id = ${id}`
   }

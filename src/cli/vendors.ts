@@ -1,12 +1,13 @@
 /** `weir vendors`: trying vendors out, and the upstream keys that organisations bring. */
-import { Config, Console, Effect, Option } from "effect"
+import { Config, Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { FetchHttpClient } from "effect/http"
 import type { TrialResponse, UpstreamKeysResponse } from "../protocol/admin.ts"
-import { adminKey, connect, describeError, Failed, url } from "./operator.ts"
+import { org } from "./operator.ts"
+import { table } from "./table.ts"
+import { ask, Failed, operator, print, show } from "./target.ts"
 
 const vendor = Argument.String("vendor").pipe(Argument.withDescription("A vendor's id in the catalogue"))
-const org = Argument.String("org").pipe(Argument.withDescription("An organisation's id"))
 
 const test = Command.make(
   "test",
@@ -16,17 +17,15 @@ const test = Command.make(
       Flag.withDescription("The vendor's own name of a model; one of the catalogue when absent"),
       Flag.optional,
     ),
-    url,
-    adminKey,
+    ...operator,
   },
   Effect.fn(function* ({ vendor, model, ...target }) {
-    const { client, headers } = yield* connect(target)
-    const payload = Option.match(model, { onNone: () => ({}), onSome: (model) => ({ model }) })
-    const outcome = yield* client.adminVendors
-      .testVendor({ headers, params: { vendor }, payload })
-      .pipe(Effect.mapError((error) => new Failed(describeError(error, target.url))))
+    const payload = Option.isSome(model) ? { model: model.value } : {}
+    const outcome = yield* ask(target, (client, headers) =>
+      client.adminVendors.testVendor({ headers, params: { vendor }, payload }),
+    )
     if (!outcome.ok) return yield* Effect.fail(new Failed(describeTrial(outcome)))
-    yield* Console.log(describeTrial(outcome))
+    yield* print(target, outcome, describeTrial)
   }),
 ).pipe(Command.withDescription("Make one small real call to a vendor, and print what came back"))
 
@@ -67,52 +66,46 @@ const setKey = Command.make(
       Flag.withDescription("An address of the organisation's own; HTTPS and public"),
       Flag.optional,
     ),
-    url,
-    adminKey,
+    ...operator,
   },
-  Effect.fn(function* ({ org, vendor, key, baseUrl, ...target }) {
-    const { client, headers } = yield* connect(target)
+  ({ org, vendor, key, baseUrl, ...target }) => {
     const payload = { key, ...(Option.isSome(baseUrl) && { baseUrl: baseUrl.value }) }
-    const kept = yield* client.adminVendors
-      .setUpstreamKey({ headers, params: { org, vendor }, payload })
-      .pipe(Effect.mapError((error) => new Failed(describeError(error, target.url))))
-    yield* Console.log(describeKeys(org, kept))
-  }),
+    return show(
+      target,
+      (client, headers) => client.adminVendors.setUpstreamKey({ headers, params: { org, vendor }, payload }),
+      (kept) => describeKeys(org, kept),
+    )
+  },
 ).pipe(Command.withDescription("Keep an organisation's own key for a vendor, sealed"))
 
-const keys = Command.make(
-  "keys",
-  { org, url, adminKey },
-  Effect.fn(function* ({ org, ...target }) {
-    const { client, headers } = yield* connect(target)
-    const kept = yield* client.adminVendors
-      .listUpstreamKeys({ headers, params: { org } })
-      .pipe(Effect.mapError((error) => new Failed(describeError(error, target.url))))
-    yield* Console.log(describeKeys(org, kept))
-  }),
+const keys = Command.make("keys", { org, ...operator }, ({ org, ...target }) =>
+  show(
+    target,
+    (client, headers) => client.adminVendors.listUpstreamKeys({ headers, params: { org } }),
+    (kept) => describeKeys(org, kept),
+  ),
 ).pipe(Command.withDescription("List the upstream keys that an organisation brought"))
 
-const removeKey = Command.make(
-  "remove-key",
-  { org, vendor, url, adminKey },
-  Effect.fn(function* ({ org, vendor, ...target }) {
-    const { client, headers } = yield* connect(target)
-    const kept = yield* client.adminVendors
-      .removeUpstreamKey({ headers, params: { org, vendor } })
-      .pipe(Effect.mapError((error) => new Failed(describeError(error, target.url))))
-    yield* Console.log(describeKeys(org, kept))
-  }),
+const removeKey = Command.make("remove-key", { org, vendor, ...operator }, ({ org, vendor, ...target }) =>
+  show(
+    target,
+    (client, headers) => client.adminVendors.removeUpstreamKey({ headers, params: { org, vendor } }),
+    (kept) => describeKeys(org, kept),
+  ),
 ).pipe(Command.withDescription("Forget an organisation's own key for a vendor"))
 
 const describeKeys = (org: string, { keys }: UpstreamKeysResponse): string =>
   keys.length === 0
     ? `${org} has no upstream keys of its own`
-    : keys
-        .map(
-          ({ vendor, baseUrl = "the vendor's own address", hint, updatedAt }) =>
-            `${vendor.padEnd(16)}  …${hint}  ${baseUrl}  ${updatedAt}`,
-        )
-        .join("\n")
+    : table(
+        ["vendor", "key", "address", "kept since"],
+        keys.map(({ vendor, baseUrl = "the vendor's own", hint, updatedAt }) => [
+          vendor,
+          `…${hint}`,
+          baseUrl,
+          updatedAt,
+        ]),
+      )
 
 export const vendors = Command.make("vendors").pipe(
   Command.withDescription("Try vendors out, and keep the upstream keys that organisations bring"),

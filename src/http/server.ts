@@ -11,6 +11,7 @@ import { serviceError } from "../protocol/error.ts"
 import { Draining } from "./draining.ts"
 import { envelope } from "./respond.ts"
 import { adminRoutes } from "./routes/admin.ts"
+import { adminDirectoryRoutes } from "./routes/admin-directory.ts"
 import { adminVendorRoutes } from "./routes/admin-vendors.ts"
 import { applicationRoutes } from "./routes/applications.ts"
 import { deviceRoutes } from "./routes/device.ts"
@@ -36,6 +37,7 @@ const apiRoutes = HttpApiBuilder.layer(Api, { openapiPath: "/openapi.json" }).pi
     licenceRoutes,
     statementRoutes,
     adminRoutes,
+    adminDirectoryRoutes,
     adminVendorRoutes,
   ]),
 )

@@ -32,6 +32,10 @@ export class Accounts extends Context.Service<
     /** The account of an address, where there is one. */
     readonly byEmail: (email: string) => Effect.Effect<Account | undefined, StoreUnavailable>
     readonly find: (id: string) => Effect.Effect<Account | undefined, StoreUnavailable>
+    /** Everybody who has ever logged in, by address. */
+    readonly list: Effect.Effect<ReadonlyArray<Account>, StoreUnavailable>
+    /** Lets a person in or out, and writes that down; undefined where there is no such account. */
+    readonly setStatus: (id: string, status: Account["status"]) => Effect.Effect<Account | undefined, StoreUnavailable>
   }
 >()("weir/identity/Accounts") {}
 
@@ -87,6 +91,12 @@ export const layerAccounts = (options: {
         find: (id) =>
           Effect.map(
             bounded(sql<Account>`select id, email, status from users where id = ${id}`),
+            ([account]) => account,
+          ),
+        list: bounded(sql<Account>`select id, email, status from users order by email`),
+        setStatus: (id, status) =>
+          Effect.map(
+            bounded(sql<Account>`select id, email, status from user_set_status(${id}, ${status})`),
             ([account]) => account,
           ),
       })

@@ -137,7 +137,7 @@ export const layerSsoLogin = (options: {
         )
 
       const newLoginCode = Effect.fnUntraced(function* ({ id }: Account, orgId: string) {
-        const code = mintSecret("lc")
+        const code = mintSecret("lgc")
         yield* bounded(sql`
           insert into login_codes (code_sha256, user_id, org_id, expires_at)
           values (${sha256(code)}, ${id}, ${orgId}, ${yield* inMillis(loginCodeTtlMs)}::text::timestamptz)`)
@@ -210,7 +210,7 @@ export const layerSsoLogin = (options: {
           yield* codes.spend("sso-link", link.email, code.trim(), hash.toString("hex"))
           const account = yield* accounts.proven(link.email)
           if (account.status === "disabled" || !isMember(link.org_id, account)) return yield* unusable
-          const loginCode = mintSecret("lc")
+          const loginCode = mintSecret("lgc")
           const expiresAt = yield* inMillis(loginCodeTtlMs)
           const [row] = yield* bounded(sql<{ bound: boolean }>`
             select sso_bind(${hash}, ${account.id}, ${sha256(loginCode)}, ${expiresAt}::text::timestamptz) as bound`)

@@ -12,7 +12,7 @@ import { withDeadline } from "../store/database.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 
 export interface Actor {
-  readonly type: "user" | "org"
+  readonly type: "user" | "org" | "service"
   readonly id: string
 }
 

@@ -11,10 +11,16 @@ export class Books extends Context.Service<
   {
     /** Everything that is wrong, each with the id of what is wrong; empty where the books are sound. */
     readonly audit: Effect.Effect<DoctorResponse["findings"], StoreUnavailable>
+    /** What every organisation has. */
+    readonly balances: Effect.Effect<ReadonlyArray<OrgBalance>, StoreUnavailable>
     /** Balances and the newest entries of an org. */
     readonly ledger: (orgId: string) => Effect.Effect<LedgerResponse, StoreUnavailable>
   }
 >()("weir/money/Books") {}
+
+export interface OrgBalance extends Balance {
+  readonly orgId: string
+}
 
 const maxEntries = 100
 
@@ -35,6 +41,10 @@ export const layerBooks = (options: {
       return Books.of({
         audit: sql<DoctorResponse["findings"][number]>`select finding, id from ledger_audit() order by 1, 2`.pipe(
           withDeadline(auditDeadline),
+        ),
+        balances: bounded(sql<OrgBalance>`
+          select org_id as "orgId", currency, available::text as available, held::text as held from balances`).pipe(
+          Effect.map((rows) => rows.map((row) => ({ ...row, available: tidy(row.available), held: tidy(row.held) }))),
         ),
         ledger: Effect.fnUntraced(function* (orgId) {
           const balances = yield* bounded(sql<Balance>`

@@ -1,6 +1,7 @@
 /** The HTTP contract as one value: OpenAPI and clients are derived from it. */
 import { HttpApi, OpenApi } from "effect/http-api"
 import { Admin } from "./api/admin.ts"
+import { AdminDirectory } from "./api/admin-directory.ts"
 import { AdminVendors } from "./api/admin-vendors.ts"
 import { Applications } from "./api/applications.ts"
 import { Device } from "./api/device.ts"
@@ -23,5 +24,6 @@ export class Api extends HttpApi.make("weir")
   .add(LicenceRoutes)
   .add(StatementRoutes)
   .add(Admin)
+  .add(AdminDirectory)
   .add(AdminVendors)
   .annotateMerge(OpenApi.annotations({ title: "Weir", version: "0.1.0" })) {}

@@ -2,7 +2,7 @@
 import { Duration, Schema, SchemaTransformation } from "effect"
 import { Currency, Decimal } from "./usage.ts"
 
-const Id = Schema.String.check(Schema.isPattern(/^[A-Za-z0-9][A-Za-z0-9_.:/-]{0,63}$/))
+export const Id = Schema.String.check(Schema.isPattern(/^[A-Za-z0-9][A-Za-z0-9_.:/-]{0,63}$/))
 const Int = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 1_000_000_000_000 }))
 const Positive = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 1_000_000_000 }))
 const optional = Schema.optionalKey
@@ -118,7 +118,7 @@ export const Model = Schema.Struct({
 export type Model = typeof Model.Type
 
 /** A date (`2026-01-01`) or an instant (`2026-01-01T00:00:00Z`). */
-const Instant = Schema.String.check(
+export const Instant = Schema.String.check(
   Schema.makeFilter((text: string) =>
     /^\d{4}-\d{2}-\d{2}/.test(text) && !Number.isNaN(Date.parse(text)) ? undefined : "a date or an instant is needed",
   ),

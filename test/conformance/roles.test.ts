@@ -107,6 +107,28 @@ const matrix: ReadonlyArray<Row> = [
   ["GET", "/v1/admin/audit/verify", undefined, "401 401 401 401 401 401 401 401 401 200"],
   ["GET", `/v1/admin/ledger/${ids.org}`, undefined, "401 401 401 401 401 401 401 401 401 200"],
   ["GET", `/v1/admin/orgs/${ids.org}/upstream-keys`, undefined, "401 401 401 401 401 401 401 401 401 200"],
+  ["GET", "/v1/admin/orgs", undefined, "401 401 401 401 401 401 401 401 401 200"],
+  ["GET", "/v1/admin/users", undefined, "401 401 401 401 401 401 401 401 401 200"],
+  ["POST", "/v1/admin/users/usr_unheard/disable", undefined, "401 401 401 401 401 401 401 401 401 404"],
+  ["POST", "/v1/admin/users/usr_unheard/enable", undefined, "401 401 401 401 401 401 401 401 401 404"],
+  ["GET", "/v1/admin/keys", undefined, "401 401 401 401 401 401 401 401 401 200"],
+  ["POST", "/v1/admin/keys", {}, "401 401 401 401 401 401 401 401 401 400"],
+  ["POST", "/v1/admin/keys/key_unheard/revoke", undefined, "401 401 401 401 401 401 401 401 401 404"],
+  ["GET", `/v1/admin/orgs/${ids.org}/licences`, undefined, "401 401 401 401 401 401 401 401 401 200"],
+  ["POST", `/v1/admin/orgs/${ids.org}/licences`, {}, "401 401 401 401 401 401 401 401 401 400"],
+  [
+    "POST",
+    `/v1/admin/orgs/${ids.org}/licences/lc_unheard/suspend`,
+    undefined,
+    "401 401 401 401 401 401 401 401 401 404",
+  ],
+  [
+    "POST",
+    `/v1/admin/orgs/${ids.org}/licences/lc_unheard/revoke`,
+    undefined,
+    "401 401 401 401 401 401 401 401 401 404",
+  ],
+  ["GET", `/v1/admin/orgs/${ids.org}/usage`, undefined, "401 401 401 401 401 401 401 401 401 200"],
 ]
 
 const told: Array<string> = []

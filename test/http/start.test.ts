@@ -1,79 +1,18 @@
 /** The gateway as a process: what a person on a fresh machine sees, and what SIGTERM does. */
-import { type ChildProcess, spawn } from "node:child_process"
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { spawn } from "node:child_process"
+import { existsSync, statSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { fileURLToPath } from "node:url"
-import { afterEach, beforeEach, describe, expect, it } from "vitest"
+import { describe, expect, it } from "vitest"
 import { hello, parseEvents } from "../../src/testing/index.ts"
 import { eventually, replyOf } from "../conformance/gateway.ts"
+import { useProcesses } from "./process.ts"
 
-const cli = fileURLToPath(new URL("../../src/cli.ts", import.meta.url))
-const node = fileURLToPath(new URL("../../node_modules/.bin/node", import.meta.url))
-
-let dir = ""
-const processes: Array<ChildProcess> = []
-beforeEach(() => {
-  dir = mkdtempSync(join(tmpdir(), "weir-start-"))
-})
-afterEach(async () => {
-  for (const child of processes.splice(0)) {
-    if (child.exitCode === null) {
-      child.kill("SIGKILL")
-      await new Promise((resolve) => child.once("exit", resolve))
-    }
-  }
-  rmSync(dir, { recursive: true, force: true })
-})
-
-const weir = (args: ReadonlyArray<string>, env: Record<string, string> = {}) => {
-  const child = spawn(node, [cli, ...args], {
-    env: {
-      PATH: process.env["PATH"],
-      SVC_PORT: "0",
-      SVC_DATA_DIR: join(dir, "data"),
-      SVC_READY_FILE: join(dir, "ready"),
-      ...env,
-    },
-  })
-  processes.push(child)
-  const output = { text: "" }
-  child.stdout?.on("data", (chunk) => {
-    output.text += chunk
-  })
-  child.stderr?.on("data", (chunk) => {
-    output.text += chunk
-  })
-  const exit = new Promise<number | null>((resolve) => child.once("exit", resolve))
-  return { child, output, exit }
-}
-
-interface Ready {
-  readonly baseUrl: string
-  readonly pid: number
-  readonly keyId: string
-  readonly key: string
-  readonly adminKey: string
-}
-
-const serve = async (env: Record<string, string> = {}) => {
-  const started = weir(["serve"], env)
-  await eventually(() => existsSync(join(dir, "ready")) || started.child.exitCode !== null, 25_000)
-  if (started.child.exitCode !== null) throw new Error(`It did not start: ${started.output.text}`)
-  const ready: Ready = JSON.parse(readFileSync(join(dir, "ready"), "utf8"))
-  const post = (path: string) => (body: object) =>
-    fetch(`${ready.baseUrl}${path}`, {
-      method: "POST",
-      headers: { "content-type": "application/json", "x-svc-key-id": ready.keyId, "x-svc-key": ready.key },
-      body: JSON.stringify(body),
-    })
-  return { ...started, ready, exchange: post("/t1/exchange"), search: post("/t1/websearch") }
-}
+const { dir, serve, weir } = useProcesses()
 
 describe("weir serve", () => {
   it("prints a line that streams, and keeps balances and key over a restart", async () => {
     const first = await serve()
-    expect(statSync(join(dir, "ready")).mode & 0o777).toBe(0o600)
+    expect(statSync(join(dir(), "ready")).mode & 0o777).toBe(0o600)
     await eventually(() => first.output.text.includes("curl -N"))
     const line = first.output.text.split("\n").find((text) => text.includes("curl -N")) ?? ""
     const shell = spawn("bash", ["-c", line.replace("curl -N", "curl -sN")])
@@ -85,7 +24,7 @@ describe("weir serve", () => {
     const before = (await replyOf(await first.exchange(hello))).usage
     first.child.kill("SIGTERM")
     expect(await first.exit).toBe(0)
-    expect(existsSync(join(dir, "ready"))).toBe(false)
+    expect(existsSync(join(dir(), "ready"))).toBe(false)
 
     const second = await serve()
     expect(second.ready.key).toBe(first.ready.key)
@@ -137,7 +76,7 @@ describe("weir serve", () => {
 
   it("logs that vendors failed, and neither prompts nor queries nor secrets", async () => {
     const secret = `wk_${"s".repeat(43)}`
-    const file = join(dir, "weir.yaml")
+    const file = join(dir(), "weir.yaml")
     writeFileSync(
       file,
       `
@@ -199,7 +138,7 @@ describe("SVC_CATALOGUE and weir apply", () => {
   const catalogue = (name: string) => `version: 1\norgs:\n  - { id: o, name: ${name}, currency: USD, models: [] }\n`
 
   it("a file is applied at start and whenever it changes; a wrong one is refused by line", async () => {
-    const file = join(dir, "weir.yaml")
+    const file = join(dir(), "weir.yaml")
     writeFileSync(file, catalogue("One"))
     const { output, ready } = await serve({ SVC_CATALOGUE: file })
     expect(ready.key).toBeUndefined()
@@ -221,11 +160,7 @@ describe("SVC_CATALOGUE and weir apply", () => {
   }, 60_000)
 
   it("weir topup, ledger, audit and doctor speak to a running gateway", async () => {
-    const { exchange, ready } = await serve()
-    const run = async (...args: ReadonlyArray<string>) => {
-      const { exit, output } = weir(args, { SVC_BASE_URL: ready.baseUrl, SVC_ADMIN_KEY: ready.adminKey })
-      return { code: await exit, text: output.text }
-    }
+    const { exchange, run } = await serve()
     await exchange(hello)
     expect(await run("doctor")).toMatchObject({ code: 0, text: "The books are sound\n" })
     expect((await run("audit", "verify")).text).toMatch(
@@ -255,7 +190,7 @@ describe("SVC_CATALOGUE and weir apply", () => {
   }, 60_000)
 
   it("a wrong file at start is told by line, and nothing runs", async () => {
-    const file = join(dir, "weir.yaml")
+    const file = join(dir(), "weir.yaml")
     writeFileSync(file, "version: 2\n")
     const { exit, output } = weir(["serve"], { SVC_CATALOGUE: file })
     expect(await exit).not.toBe(0)

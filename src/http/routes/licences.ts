@@ -11,7 +11,8 @@ import { type Member, makeForBearer, requireAdmin } from "../bearer.ts"
 import { maxBodyBytes, type Request } from "../operator.ts"
 import { readJson } from "../request.ts"
 
-const defaultCodeDays = 30
+/** How long a licence's code may be redeemed. */
+export const defaultCodeDays = 30
 
 export const licenceRoutes = HttpApiBuilder.group(
   Api,

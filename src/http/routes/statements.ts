@@ -1,22 +1,10 @@
 /** What an organisation used and paid. Source: decisions "Control routes". */
-import { Effect, Schema } from "effect"
+import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
-import { type Page, Statements } from "../../money/statements.ts"
+import { Statements } from "../../money/statements.ts"
 import { Api } from "../../protocol/api.ts"
-import { invalidInput } from "../../protocol/issues.ts"
 import { type Member, makeForBearer, requireAdmin } from "../bearer.ts"
-
-const defaultLimit = 50
-
-const Limit = Schema.FiniteFromString.pipe(
-  Schema.decodeTo(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 200 }))),
-)
-const decodeLimit = Schema.decodeUnknownEffect(Limit)
-
-interface PageQuery {
-  readonly limit?: string
-  readonly cursor?: string
-}
+import { type PageQuery, pageOf } from "../page-query.ts"
 
 export const statementRoutes = HttpApiBuilder.group(
   Api,
@@ -25,25 +13,18 @@ export const statementRoutes = HttpApiBuilder.group(
     const { forMember } = yield* makeForBearer
     const statements = yield* Statements
 
-    const pageOf = Effect.fnUntraced(function* (member: Member, { limit, cursor }: PageQuery) {
-      yield* requireAdmin(member)
-      const read =
-        limit === undefined ? Effect.succeed(defaultLimit) : Effect.mapError(decodeLimit(limit), () => wrongLimit)
-      return { limit: yield* read, cursor } satisfies Page
-    })
+    const pageFor = (member: Member, query: PageQuery) => Effect.andThen(requireAdmin(member), pageOf(query))
 
     return handlers
       .handleRaw("usageStatement", ({ request, query }) =>
         forMember(request, (member) =>
-          Effect.flatMap(pageOf(member, query), (page) => statements.usage(member.org.org.id, page)),
+          Effect.flatMap(pageFor(member, query), (page) => statements.usage(member.org.org.id, page)),
         ),
       )
       .handleRaw("ledgerStatement", ({ request, query }) =>
         forMember(request, (member) =>
-          Effect.flatMap(pageOf(member, query), (page) => statements.ledger(member.org.org.id, page)),
+          Effect.flatMap(pageFor(member, query), (page) => statements.ledger(member.org.org.id, page)),
         ),
       )
   }),
 )
-
-const wrongLimit = invalidInput([{ path: "limit", message: "an integer from 1 to 200 is needed" }])

@@ -1,0 +1,65 @@
+/** Where this machine keeps the logins of its person, one for each gateway: a file that nobody else reads. */
+import { closeSync, mkdirSync, openSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs"
+import { homedir } from "node:os"
+import { dirname, join } from "node:path"
+import { Effect, Option, Schedule, Schema } from "effect"
+import { Failed } from "./target.ts"
+
+/** A login at one gateway. */
+export const Credential = Schema.Struct({
+  email: Schema.String,
+  accessToken: Schema.String,
+  /** Milliseconds since 1970. */
+  expiresAtMs: Schema.Int,
+  refreshToken: Schema.String,
+})
+export type Credential = typeof Credential.Type
+
+const Kept = Schema.fromJsonString(Schema.Record(Schema.String, Credential))
+const decodeKept = Schema.decodeUnknownOption(Kept)
+
+const file = (): string =>
+  join(process.env["XDG_CONFIG_HOME"] ?? join(homedir(), ".config"), "weir", "credentials.json")
+
+const readAll = (): Readonly<Record<string, Credential>> => {
+  try {
+    return Option.getOrElse(decodeKept(readFileSync(file(), "utf8")), () => ({}))
+  } catch {
+    return {}
+  }
+}
+
+export const credentialFor = (url: string): Credential | undefined => readAll()[url]
+
+/** Keeps a login; none forgets it. */
+export const keepCredential = (url: string, credential: Credential | undefined): void => {
+  const { [url]: _old, ...others } = readAll()
+  const kept = credential === undefined ? others : { ...others, [url]: credential }
+  mkdirSync(dirname(file()), { recursive: true, mode: 0o700 })
+  const next = `${file()}.${process.pid}`
+  writeFileSync(next, JSON.stringify(kept, undefined, 2), { mode: 0o600 })
+  renameSync(next, file())
+}
+
+/** A lock that is older than any refresh takes was left by a process that died. */
+const staleMs = 30_000
+
+/** One at a time among all processes of this person: a refresh token that comes twice ends its login. */
+export const alone = <A, E, R>(work: Effect.Effect<A, E, R>): Effect.Effect<A, E | Failed, R> =>
+  Effect.acquireUseRelease(
+    Effect.retry(Effect.try({ try: takeLock, catch: () => new Failed(`${lock()} is held by another process`) }), {
+      schedule: Schedule.spaced("50 millis"),
+      times: 400,
+    }),
+    () => work,
+    () => Effect.sync(() => rmSync(lock(), { force: true })),
+  )
+
+const lock = (): string => `${file()}.lock`
+
+const takeLock = (): void => {
+  mkdirSync(dirname(file()), { recursive: true, mode: 0o700 })
+  const age = Date.now() - (statSync(lock(), { throwIfNoEntry: false })?.mtimeMs ?? Date.now())
+  if (age > staleMs) rmSync(lock(), { force: true })
+  closeSync(openSync(lock(), "wx", 0o600))
+}

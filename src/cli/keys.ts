@@ -1,0 +1,72 @@
+/** `weir keys`: application keys. */
+import { Option } from "effect"
+import { Argument, Command, Flag } from "effect/cli"
+import { FetchHttpClient } from "effect/http"
+import type { KeyList, KeyMinted } from "../protocol/admin-directory.ts"
+import { table } from "./table.ts"
+import { operator, show } from "./target.ts"
+
+const id = Argument.String("id").pipe(Argument.withDescription("The key's id"))
+const ofOrg = Flag.String("org").pipe(Flag.withDescription("Of this organisation alone"), Flag.optional)
+const queryOf = (org: Option.Option<string>) => (Option.isSome(org) ? { org: org.value } : {})
+
+const listKeys = Command.make("list", { org: ofOrg, ...operator }, ({ org, ...target }) =>
+  show(target, (client, headers) => client.adminDirectory.listKeys({ headers, query: queryOf(org) }), describeKeys),
+).pipe(Command.withDescription("List application keys, newest first"))
+
+const mintKey = Command.make(
+  "mint",
+  {
+    app: Argument.String("app").pipe(Argument.withDescription("The application's id in the catalogue")),
+    id: Flag.String("id").pipe(Flag.withDescription("The key's id; one is made up when absent"), Flag.optional),
+    scopes: Flag.Literals("scope", ["runtime", "control"]).pipe(
+      Flag.withDescription("What the key opens; may be given twice; runtime when absent"),
+      Flag.atMost(2),
+    ),
+    expiresAt: Flag.String("expires-at").pipe(
+      Flag.withDescription("The day or instant that ends it, e.g. 2027-01-01"),
+      Flag.optional,
+    ),
+    ...operator,
+  },
+  ({ app, id, scopes, expiresAt, ...target }) => {
+    const payload = {
+      app,
+      ...(Option.isSome(id) && { id: id.value }),
+      ...(Option.isSome(expiresAt) && { expiresAt: expiresAt.value }),
+      ...(scopes.length > 0 && { scopes }),
+    }
+    return show(target, (client, headers) => client.adminDirectory.mintKey({ headers, payload }), describeMinted)
+  },
+).pipe(Command.withDescription("Make a key for an application; its secret is told once"))
+
+const revokeKey = Command.make("revoke", { id, ...operator }, ({ id, ...target }) =>
+  show(
+    target,
+    (client, headers) => client.adminDirectory.revokeKey({ headers, params: { id } }),
+    () => `${id} is revoked`,
+  ),
+).pipe(Command.withDescription("End a key for good, a catalogue's too"))
+
+const describeKeys = ({ data }: KeyList): string =>
+  table(
+    ["id", "app", "org", "scopes", "status", "made by", "created", "expires"],
+    data.map(({ id, appId, orgId = "", scopes, status, origin, createdAt, expiresAt = "" }) => [
+      id,
+      appId,
+      orgId,
+      scopes.join(","),
+      status,
+      origin,
+      createdAt,
+      expiresAt,
+    ]),
+  )
+
+const describeMinted = ({ keyId, key }: KeyMinted): string => `${keyId}: ${key} (told once)`
+
+export const keys = Command.make("keys").pipe(
+  Command.withDescription("Application keys"),
+  Command.withSubcommands([listKeys, mintKey, revokeKey]),
+  Command.provide(FetchHttpClient.layer),
+)

@@ -1,0 +1,104 @@
+/** `weir login | me | logout`: a person logs in with a browser, wherever that is. Source: RFC 8628. */
+import { hostname } from "node:os"
+import { Clock, Console, Effect } from "effect"
+import { Command } from "effect/cli"
+import { FetchHttpClient } from "effect/http"
+import type { Me, TokenReply } from "../protocol/login.ts"
+import { alone, type Credential, credentialFor, keepCredential } from "./credentials.ts"
+import { table } from "./table.ts"
+import { type Client, clientOf, describeError, Failed, json, print, refusalOf, url } from "./target.ts"
+
+export const login = Command.make(
+  "login",
+  { url },
+  Effect.fn(function* ({ url }) {
+    const client = yield* clientOf(url)
+    const { deviceCode, userCode, verificationUriComplete, interval } = yield* client.device
+      .deviceCode({ payload: { clientName: `weir on ${hostname()}`.slice(0, 128) } })
+      .pipe(refused(url))
+    yield* Console.log(`Open ${verificationUriComplete}\nand check that it shows the code ${userCode}`)
+    const reply = yield* poll(client, url, deviceCode, interval)
+    yield* keep(url, reply)
+    yield* Console.log(`Logged in as ${reply.user.email}`)
+  }),
+).pipe(
+  Command.withDescription("Log in with a browser, on this machine or another"),
+  Command.provide(FetchHttpClient.layer),
+)
+
+export const me = Command.make(
+  "me",
+  { url, json },
+  Effect.fn(function* ({ url, json }) {
+    const { client, headers } = yield* loggedIn(url)
+    yield* print({ json }, yield* client.login.me({ headers }).pipe(refused(url)), describeMe)
+  }),
+).pipe(
+  Command.withDescription("Print who is logged in, and where they may act"),
+  Command.provide(FetchHttpClient.layer),
+)
+
+export const logout = Command.make(
+  "logout",
+  { url },
+  Effect.fn(function* ({ url }) {
+    const credential = credentialFor(url)
+    if (credential === undefined) return yield* Console.log("Nobody is logged in")
+    const client = yield* clientOf(url)
+    yield* client.login.logout({ payload: { refreshToken: credential.refreshToken } }).pipe(refused(url))
+    keepCredential(url, undefined)
+    yield* Console.log(`${credential.email} is logged out`)
+  }),
+).pipe(Command.withDescription("End the login, here and at the gateway"), Command.provide(FetchHttpClient.layer))
+
+/** Asks as often as it may, until somebody has decided. */
+const poll = (client: Client, url: string, deviceCode: string, intervalS: number): Effect.Effect<TokenReply, Failed> =>
+  Effect.sleep(intervalS * 1000).pipe(
+    Effect.andThen(client.device.deviceToken({ payload: { deviceCode } })),
+    Effect.catch((error) => {
+      const code = refusalOf(error)?.code
+      if (code === "device_code_pending") return poll(client, url, deviceCode, intervalS)
+      if (code === "device_code_slow_down") return poll(client, url, deviceCode, intervalS + 5)
+      return Effect.fail(new Failed(describeError(error, url)))
+    }),
+  )
+
+/** Sooner than it ends: a call takes time, too. */
+const leewayMs = 30_000
+
+/** The client of the person who is logged in, with an access token that is good for now. */
+const loggedIn = Effect.fnUntraced(function* (url: string) {
+  const client = yield* clientOf(url)
+  const accessToken = yield* alone(
+    Effect.gen(function* () {
+      const known = credentialFor(url)
+      if (known === undefined) return yield* Effect.fail(new Failed(`Nobody is logged in at ${url}: run weir login`))
+      if (known.expiresAtMs - leewayMs > (yield* Clock.currentTimeMillis)) return known.accessToken
+      const payload = { refreshToken: known.refreshToken }
+      const reply = yield* client.login.refresh({ payload }).pipe(refused(url))
+      return (yield* keep(url, reply)).accessToken
+    }),
+  )
+  return { client, headers: { authorization: `Bearer ${accessToken}` } }
+})
+
+const keep = (url: string, { accessToken, refreshToken, expiresIn, user }: TokenReply) =>
+  Effect.map(Clock.currentTimeMillis, (nowMs): Credential => {
+    const credential = { email: user.email, accessToken, refreshToken, expiresAtMs: nowMs + expiresIn * 1000 }
+    keepCredential(url, credential)
+    return credential
+  })
+
+const refused =
+  (url: string) =>
+  <A, E, R>(request: Effect.Effect<A, E, R>): Effect.Effect<A, Failed, R> =>
+    Effect.mapError(request, (error) => new Failed(describeError(error, url)))
+
+const describeMe = ({ user, orgs }: Me): string =>
+  [
+    `${user?.email ?? "an organisation's own token"}${user === undefined ? "" : ` (${user.id})`}`,
+    table(
+      ["org", "name", "role", "teams"],
+      orgs.map(({ id, name, role, teams }) => [id, name, role, teams.join(", ")]),
+    ),
+  ].join("\n")

@@ -1,0 +1,15 @@
+/** Rows for people: columns as wide as they must be, numbers to the right. */
+export const table = (heads: ReadonlyArray<string>, rows: ReadonlyArray<ReadonlyArray<string>>): string => {
+  if (rows.length === 0) return "Nothing here"
+  const columns = heads.map((head, at) => {
+    const cells = rows.map((row) => row[at] ?? "")
+    const isNumeric = cells.every((cell) => /^-?[\d.]*$/.test(cell))
+    return { width: Math.max(head.length, ...cells.map((cell) => cell.length)), isNumeric }
+  })
+  const line = (cells: ReadonlyArray<string>) =>
+    columns
+      .map(({ width, isNumeric }, at) => (isNumeric ? cells[at]?.padStart(width) : cells[at]?.padEnd(width)) ?? "")
+      .join("  ")
+      .trimEnd()
+  return [line(heads.map((head) => head.toUpperCase())), ...rows.map(line)].join("\n")
+}

@@ -1,0 +1,52 @@
+/** `weir users`: who there is, and who is shut out. */
+import { Option } from "effect"
+import { Argument, Command, Flag } from "effect/cli"
+import { FetchHttpClient } from "effect/http"
+import type { AdminUser } from "../protocol/admin-directory.ts"
+import { table } from "./table.ts"
+import { operator, show } from "./target.ts"
+
+const id = Argument.String("id").pipe(Argument.withDescription("The person's id"))
+const ofOrg = Flag.String("org").pipe(Flag.withDescription("Of this organisation alone"), Flag.optional)
+const queryOf = (org: Option.Option<string>) => (Option.isSome(org) ? { org: org.value } : {})
+
+const listUsers = Command.make("list", { org: ofOrg, ...operator }, ({ org, ...target }) =>
+  show(
+    target,
+    (client, headers) => client.adminDirectory.listUsers({ headers, query: queryOf(org) }),
+    ({ data }) => describeUsers(data),
+  ),
+).pipe(Command.withDescription("List everybody whom the catalogue names, and who has logged in"))
+
+const disableUser = Command.make("disable", { id, ...operator }, ({ id, ...target }) =>
+  show(
+    target,
+    (client, headers) => client.adminDirectory.disableUser({ headers, params: { id } }),
+    (user) => describeUsers([user]),
+  ),
+).pipe(Command.withDescription("Shut a person out: logins end, tokens stop working"))
+
+const enableUser = Command.make("enable", { id, ...operator }, ({ id, ...target }) =>
+  show(
+    target,
+    (client, headers) => client.adminDirectory.enableUser({ headers, params: { id } }),
+    (user) => describeUsers([user]),
+  ),
+).pipe(Command.withDescription("Let a person in again"))
+
+const describeUsers = (users: ReadonlyArray<AdminUser>): string =>
+  table(
+    ["id", "email", "status", "member of"],
+    users.map(({ id, email, status, memberships }) => [
+      id,
+      email,
+      status,
+      memberships.map(({ org, role }) => `${org} (${role})`).join(", "),
+    ]),
+  )
+
+export const users = Command.make("users").pipe(
+  Command.withDescription("People"),
+  Command.withSubcommands([listUsers, disableUser, enableUser]),
+  Command.provide(FetchHttpClient.layer),
+)

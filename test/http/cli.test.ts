@@ -1,0 +1,68 @@
+/** The commands, as processes against a running gateway. */
+import { existsSync, readFileSync, statSync } from "node:fs"
+import { join } from "node:path"
+import { describe, expect, it } from "vitest"
+import { hello } from "../../src/testing/index.ts"
+import { Browser } from "../conformance/browser.ts"
+import { eventually } from "../conformance/gateway.ts"
+import { useProcesses } from "./process.ts"
+
+const { dir, serve, weir } = useProcesses()
+
+describe("commands of operators", () => {
+  it("orgs, users, keys, licence, usage: tables for people, JSON for machines, one line for what is refused", async () => {
+    const { exchange, run } = await serve()
+    await exchange(hello)
+    expect((await run("orgs")).text).toMatch(/^ID +NAME +PLAN .*\norg_development +Development +development +99\.\d+/)
+    expect((await run("users", "list", "--org", "org_development")).text).toMatch(
+      /usr_development +ada@example.com +invited/,
+    )
+    const minted = await run("keys", "mint", "app_development", "--id", "extra", "--scope", "runtime")
+    expect(minted.text).toMatch(/^extra: wk_\S+ \(told once\)\n$/)
+    expect(await run("keys", "mint", "app_development", "--id", "extra")).toMatchObject({
+      code: 1,
+      text: "conflict: This id is taken\n",
+    })
+    expect((await run("keys", "revoke", "extra")).text).toBe("extra is revoked\n")
+    const listed = await run("keys", "list", "--json")
+    expect(JSON.parse(listed.text).data[0]).toMatchObject({ id: "extra", status: "revoked" })
+    expect((await run("licence", "issue", "org_development", "app_development")).text).toMatch(
+      /: lic_\S+ \(told once\)/,
+    )
+    expect((await run("licence", "list", "org_development")).text).toMatch(/app_development +issued +0/)
+    expect((await run("usage", "org_development")).text).toMatch(/app_development +main +\d+ +\d+ +0\.\d+ +USD +end/)
+    expect(await run("users", "disable", "usr_unheard")).toMatchObject({ code: 1 })
+    expect((await run("--completions", "bash")).text).toContain("licence")
+  }, 90_000)
+})
+
+describe("weir login", () => {
+  it("waits for a browser, keeps the login where nobody else reads it, and ends it", async () => {
+    const { output: log, ready } = await serve()
+    const env = { SVC_BASE_URL: ready.baseUrl }
+    const nobody = weir(["me"], env)
+    expect(await nobody.exit).toBe(1)
+    expect(nobody.output.text).toContain("run weir login")
+
+    const login = weir(["login"], env)
+    await eventually(() => login.output.text.includes("code"), 15_000)
+    const browser = new Browser()
+    await browser.visit(/http\S+/.exec(login.output.text)?.[0] ?? "")
+    await browser.submit("/login", { email: "ada@example.com" })
+    await eventually(() => /Your code to log in is \d{6}/.test(log.text))
+    await browser.submit("/login/code", { code: /Your code to log in is (\d{6})/.exec(log.text)?.[1] ?? "" })
+    await browser.submit("/activate", { decision: "approve" })
+    expect(await login.exit).toBe(0)
+    expect(login.output.text).toContain("Logged in as ada@example.com")
+
+    const file = join(dir(), ".config", "weir", "credentials.json")
+    expect(statSync(file).mode & 0o777).toBe(0o600)
+    const me = weir(["me"], env)
+    expect(await me.exit).toBe(0)
+    expect(me.output.text).toMatch(/^ada@example.com \(usr_development\)\n.*\norg_development +Development +owner/)
+    const logout = weir(["logout"], env)
+    expect(await logout.exit).toBe(0)
+    expect(readFileSync(file, "utf8")).not.toContain("rt_")
+    expect(existsSync(`${file}.lock`)).toBe(false)
+  }, 90_000)
+})

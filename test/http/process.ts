@@ -1,0 +1,81 @@
+/** The gateway and its commands as processes, for one test each. */
+import { type ChildProcess, spawn } from "node:child_process"
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { fileURLToPath } from "node:url"
+import { afterEach, beforeEach } from "vitest"
+import { eventually } from "../conformance/gateway.ts"
+
+const cli = fileURLToPath(new URL("../../src/cli.ts", import.meta.url))
+const node = fileURLToPath(new URL("../../node_modules/.bin/node", import.meta.url))
+
+interface Ready {
+  readonly baseUrl: string
+  readonly pid: number
+  readonly keyId: string
+  readonly key: string
+  readonly adminKey: string
+}
+
+/** Gives each test a folder and what it needs to run commands; what runs after the test is killed. */
+export const useProcesses = () => {
+  let dir = ""
+  const processes: Array<ChildProcess> = []
+  beforeEach(() => {
+    dir = mkdtempSync(join(tmpdir(), "weir-start-"))
+  })
+  afterEach(async () => {
+    for (const child of processes.splice(0)) {
+      if (child.exitCode === null) {
+        child.kill("SIGKILL")
+        await new Promise((resolve) => child.once("exit", resolve))
+      }
+    }
+    rmSync(dir, { recursive: true, force: true })
+  })
+
+  const weir = (args: ReadonlyArray<string>, env: Record<string, string> = {}) => {
+    const child = spawn(node, [cli, ...args], {
+      env: {
+        PATH: process.env["PATH"],
+        HOME: dir,
+        SVC_PORT: "0",
+        SVC_DATA_DIR: join(dir, "data"),
+        SVC_READY_FILE: join(dir, "ready"),
+        ...env,
+      },
+    })
+    processes.push(child)
+    const output = { text: "" }
+    child.stdout?.on("data", (chunk) => {
+      output.text += chunk
+    })
+    child.stderr?.on("data", (chunk) => {
+      output.text += chunk
+    })
+    const exit = new Promise<number | null>((resolve) => child.once("exit", resolve))
+    return { child, output, exit }
+  }
+
+  const serve = async (env: Record<string, string> = {}) => {
+    const started = weir(["serve"], env)
+    await eventually(() => existsSync(join(dir, "ready")) || started.child.exitCode !== null, 25_000)
+    if (started.child.exitCode !== null) throw new Error(`It did not start: ${started.output.text}`)
+    const ready: Ready = JSON.parse(readFileSync(join(dir, "ready"), "utf8"))
+    const post = (path: string) => (body: object) =>
+      fetch(`${ready.baseUrl}${path}`, {
+        method: "POST",
+        headers: { "content-type": "application/json", "x-svc-key-id": ready.keyId, "x-svc-key": ready.key },
+        body: JSON.stringify(body),
+      })
+    /** Runs a command of operators to its end. */
+    const run = async (...args: ReadonlyArray<string>) => {
+      const { exit, output } = weir(args, { SVC_BASE_URL: ready.baseUrl, SVC_ADMIN_KEY: ready.adminKey })
+      return { code: await exit, text: output.text }
+    }
+    return { ...started, ready, run, exchange: post("/t1/exchange"), search: post("/t1/websearch") }
+  }
+
+  return { weir, serve, dir: () => dir }
+}
