@@ -12,6 +12,7 @@ body { margin: 0; min-height: 100vh; display: grid; place-items: center; padding
 main { width: 100%; max-width: 26rem; padding: 2rem; background: var(--card); border-radius: .75rem; box-shadow: 0 1px 8px #0003 }
 h1 { margin: 0 0 1rem; font-size: 1.5rem; line-height: 1.25 }
 form { margin: 1.25rem 0 0 }
+form + .hint { margin-top: 1.25rem }
 form + form { padding-top: 1.25rem; border-top: 1px solid #8888 }
 label { display: block; font-weight: 600 }
 .hint { margin: 0; color: var(--soft); font-size: .9rem }

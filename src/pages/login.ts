@@ -8,7 +8,8 @@ export interface Bound {
   readonly device: string | undefined
 }
 
-export const loginPage = ({ device }: Bound, alert?: string): Page => ({
+/** @param hasSso whether any organisation has a login of its own */
+export const loginPage = ({ device }: Bound, hasSso: boolean, alert?: string): Page => ({
   title: "Log in",
   alert,
   body: html`<form method="post" action="/login">
@@ -18,14 +19,16 @@ ${hidden("device", device)}
 <input id="email" name="email" type="email" autocomplete="email" required maxlength="254" aria-describedby="email-hint" autofocus>
 <button>Send me a code</button>
 </form>
-<form method="post" action="/login/sso">
+${hasSso ? ssoForm(device) : undefined}`,
+})
+
+const ssoForm = (device: string | undefined) => html`<form method="post" action="/login/sso">
 ${hidden("device", device)}
 <label for="org">Or log in at your organisation</label>
 <p class="hint" id="org-hint">Its id, such as org_example</p>
 <input id="org" name="org" type="text" autocomplete="organization" autocapitalize="none" spellcheck="false" required maxlength="64" aria-describedby="org-hint">
 <button class="quiet">Go to its login</button>
-</form>`,
-})
+</form>`
 
 export const codePage = ({ device }: Bound, email: string, alert?: string): Page => ({
   title: "Enter the code",

@@ -47,10 +47,12 @@ export const pageRoutes = HttpRouter.use(
       return token === undefined ? Effect.succeed(undefined) : allowing(logins.authenticate(token), notLoggedIn)
     }
 
+    const hasSso = () => catalogue.current().document.orgs?.some(({ sso }) => sso !== undefined) === true
+
     const showLogin = Effect.fnUntraced(function* (request: Request) {
       const device = queryOf(request, "device")
       const who = yield* visitor(request)
-      if (who === undefined) return pageReply(loginPage({ device }))
+      if (who === undefined) return pageReply(loginPage({ device }, hasSso()))
       return device === undefined ? pageReply(loggedInPage(who.account.email)) : goTo(activatePath(device))
     })
 
@@ -74,7 +76,10 @@ export const pageRoutes = HttpRouter.use(
       const { org, device } = yield* readForm(OrgForm, request, origin(request))
       yield* admitAddress(request)
       if (catalogue.current().sso(org.trim()) === undefined) {
-        return pageReply(loginPage({ device }, "There is no such organisation, or it has no login of its own."), 404)
+        return pageReply(
+          loginPage({ device }, true, "There is no such organisation, or it has no login of its own."),
+          404,
+        )
       }
       const query = new URLSearchParams({ org: org.trim(), ...(device && { device }) })
       return pageReply(onwardPage(`${origin(request)}/v1/auth/sso/start?${query}`))
