@@ -20,10 +20,16 @@ import { WeirConfig } from "./config.ts"
 import { layerGateway } from "./main.ts"
 import { layerMigratedDatabase } from "./services.ts"
 import { StoreUnavailable } from "./store/unavailable.ts"
+import { superviseWorkers, WorkersFailed } from "./workers/supervisor.ts"
+import { isWorker } from "./workers/worker.ts"
 
-const serve = Command.make("serve", {}, () => Layer.launch(layerGateway).pipe(Effect.provide(WeirConfig.layer))).pipe(
-  Command.withDescription("Run the gateway"),
-)
+const serve = Command.make("serve", {}, () =>
+  Effect.gen(function* () {
+    const config = yield* WeirConfig
+    if (config.workers > 1 && !isWorker) return yield* superviseWorkers(config)
+    return yield* Layer.launch(layerGateway)
+  }).pipe(Effect.provide(WeirConfig.layer)),
+).pipe(Command.withDescription("Run the gateway"))
 
 const migrate = Command.make("migrate", {}, () =>
   Effect.scoped(Layer.build(layerMigratedDatabase)).pipe(
@@ -35,7 +41,7 @@ const migrate = Command.make("migrate", {}, () =>
 /** One clear line for what can go wrong at start, and the whole cause for what should not. */
 const explain = (cause: Cause.Cause<unknown>): string => {
   const error = Cause.squash(cause)
-  if (error instanceof Failed) return error.message
+  if (error instanceof Failed || error instanceof WorkersFailed) return error.message
   if (error instanceof CatalogueRefused) return describeRefusal(process.env["SVC_CATALOGUE"] ?? "catalogue", error)
   if (error instanceof StoreUnavailable) return `${error.store} cannot be reached: ${reasonOf(error.cause)}`
   if (SqlError.isSqlError(error)) return `postgres cannot be reached: ${reasonOf(error)}`

@@ -54,6 +54,11 @@ const variables = {
   host: Config.NonEmptyString("SVC_HOST").pipe(Config.withDefault("127.0.0.1")),
   /** Port to listen on; 0 takes a free one. */
   port: port("SVC_PORT").pipe(Config.withDefault(8080)),
+  /** How many processes share the port; more than one needs PostgreSQL and Redis. */
+  workers: Config.schema(
+    Schema.FiniteFromString.pipe(Schema.decodeTo(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 256 })))),
+    "SVC_WORKERS",
+  ).pipe(Config.withDefault(1)),
   /** A port of its own for `/metrics`; without it `/metrics` is on the main port. */
   metricsPort: port("SVC_METRICS_PORT").pipe(Config.option, toUndefined),
   /** Where people reach this service, e.g. `https://weir.example.com`; what a request says of its host when absent. */

@@ -15,6 +15,7 @@ import {
 import { layerServer } from "./http/server.ts"
 import { layerServices } from "./services.ts"
 import { layerLogs } from "./telemetry.ts"
+import { answerSupervisor, isWorker, tellReady } from "./workers/worker.ts"
 
 const logs = Layer.unwrap(Effect.map(WeirConfig, ({ logLevel }) => layerLogs(logLevel, process.stdout.isTTY === true)))
 
@@ -26,8 +27,12 @@ const start = Layer.effectDiscard(
     if (config.catalogueFile !== undefined) yield* applyAndWatch(config.catalogueFile)
     const { address } = yield* HttpServer.HttpServer
     const baseUrl = NetAddress.formatUrlUnsafe(address).replace("0.0.0.0", "127.0.0.1")
+    if (isWorker) {
+      yield* answerSupervisor
+      return tellReady(readyOf(baseUrl, handout))
+    }
     yield* Console.log(greeting(baseUrl, handout))
-    if (config.readyFile !== undefined) yield* writeReadyFile(config.readyFile, baseUrl, handout)
+    if (config.readyFile !== undefined) yield* writeReadyFile(config.readyFile, readyOf(baseUrl, handout))
   }),
 )
 
@@ -40,16 +45,17 @@ export const layerGateway = start.pipe(
   Layer.provide(logs),
 )
 
+const readyOf = (baseUrl: string, handout: DevelopmentHandout | undefined) => ({
+  baseUrl,
+  pid: process.pid,
+  ...(handout?.key !== undefined && { keyId: handout.key.id, key: handout.key.secret }),
+  ...(handout !== undefined && { adminKey: handout.adminKey }),
+})
+
 /** Moved into place whole, because readers wait for it to appear. */
-const writeReadyFile = (file: string, baseUrl: string, handout: DevelopmentHandout | undefined) =>
+const writeReadyFile = (file: string, ready: ReturnType<typeof readyOf>) =>
   Effect.acquireRelease(
     Effect.sync(() => {
-      const ready = {
-        baseUrl,
-        pid: process.pid,
-        ...(handout?.key !== undefined && { keyId: handout.key.id, key: handout.key.secret }),
-        ...(handout !== undefined && { adminKey: handout.adminKey }),
-      }
       const draft = `${file}.${process.pid}`
       writeFileSync(draft, `${JSON.stringify(ready)}\n`, { mode: 0o600 })
       renameSync(draft, file)

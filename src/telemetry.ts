@@ -48,11 +48,12 @@ const openExchanges = Metric.gauge("weir_exchanges_open", { description: "Exchan
 
 /** Metrics with their attributes bound are kept, because binding costs more than counting. */
 const bound = <M>(make: (a: string, b: string) => M): ((a: string, b: string) => M) => {
-  const known = new Map<string, M>()
+  const known = new Map<string, Map<string, M>>()
   return (a, b) => {
-    const key = `${a}\n${b}`
-    const metric = known.get(key) ?? make(a, b)
-    known.set(key, metric)
+    const ofA = known.get(a) ?? new Map<string, M>()
+    const metric = ofA.get(b) ?? make(a, b)
+    if (ofA.size === 0) known.set(a, ofA)
+    ofA.set(b, metric)
     return metric
   }
 }

@@ -1,4 +1,4 @@
-/** Drives one endpoint with a fixed number of requests in flight, and takes the CPU time of the process behind it. */
+/** Drives one endpoint with a fixed number of requests in flight, and takes what the process behind it uses meanwhile. */
 import { readFileSync } from "node:fs"
 import { setTimeout as sleep } from "node:timers/promises"
 import { Agent } from "undici"
@@ -8,6 +8,8 @@ export interface Endpoint {
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
   readonly body: string
+  /** What every reply must be; 200 when absent. */
+  readonly status?: number
 }
 
 export interface Run {
@@ -15,16 +17,29 @@ export interface Run {
   readonly seconds: number
   /** Milliseconds from the request to the first content byte, ascending. */
   readonly firstByteMs: ReadonlyArray<number>
+  /** To the last byte, ascending. */
+  readonly wholeMs: ReadonlyArray<number>
   readonly bytes: number
+  /** Replies of another status than the endpoint's, by status. */
+  readonly others: Readonly<Record<number, number>>
 }
 
-/**
- * Runs `requests` requests, `inFlight` at a time; every reply must be a 200.
- * @param spreadMs over which the first ones start, so that streams of equal length do not march in step
- */
-export const drive = async (endpoint: Endpoint, requests: number, inFlight: number, spreadMs = 0): Promise<Run> => {
+export interface DriveOptions {
+  readonly requests: number
+  readonly inFlight: number
+  /** Over which the first ones start, so that streams of equal length do not march in step. */
+  readonly spreadMs?: number
+  /** Whether replies of another status are counted; if not, they end the run. */
+  readonly countsOthers?: boolean
+}
+
+/** Runs so many requests, so many at a time. */
+export const drive = async (endpoint: Endpoint, options: DriveOptions): Promise<Run> => {
+  const { requests, inFlight, spreadMs = 0, countsOthers = false } = options
   const agent = new Agent({ connections: inFlight, pipelining: 1, headersTimeout: 0, bodyTimeout: 0 })
   const firstByteMs: Array<number> = []
+  const wholeMs: Array<number> = []
+  const others: Record<number, number> = {}
   let bytes = 0
   let left = requests
   const startedAt = performance.now()
@@ -32,18 +47,33 @@ export const drive = async (endpoint: Endpoint, requests: number, inFlight: numb
     if (spreadMs > 0) await sleep((spreadMs * at) / inFlight)
     while (left-- > 0) {
       const reply = await one(agent, endpoint)
-      firstByteMs.push(reply.firstByteMs)
       bytes += reply.bytes
+      if (reply.status === (endpoint.status ?? 200)) {
+        firstByteMs.push(reply.firstByteMs)
+        wholeMs.push(reply.wholeMs)
+      } else if (countsOthers) {
+        others[reply.status] = (others[reply.status] ?? 0) + 1
+      } else {
+        throw new Error(`${endpoint.origin}${endpoint.path} answered ${reply.status}`)
+      }
     }
   }
   await Promise.all(Array.from({ length: inFlight }).map(worker))
   const seconds = (performance.now() - startedAt) / 1000
   await agent.destroy()
-  return { requests, seconds, firstByteMs: firstByteMs.sort((a, b) => a - b), bytes }
+  return { requests, seconds, firstByteMs: ascending(firstByteMs), wholeMs: ascending(wholeMs), bytes, others }
 }
 
-const one = (agent: Agent, { origin, path, headers, body }: Endpoint) =>
-  new Promise<{ firstByteMs: number; bytes: number }>((resolve, reject) => {
+interface One {
+  readonly status: number
+  readonly firstByteMs: number
+  readonly wholeMs: number
+  readonly bytes: number
+}
+
+/** One request, to its last byte. */
+export const one = (agent: Agent, { origin, path, headers, body }: Endpoint): Promise<One> =>
+  new Promise((resolve, reject) => {
     const sentAt = performance.now()
     let firstByteMs = 0
     let bytes = 0
@@ -60,8 +90,7 @@ const one = (agent: Agent, { origin, path, headers, body }: Endpoint) =>
           bytes += chunk.length
         },
         onResponseEnd() {
-          if (status === 200) resolve({ firstByteMs, bytes })
-          else reject(new Error(`${origin}${path} answered ${status}`))
+          resolve({ status, firstByteMs, wholeMs: performance.now() - sentAt, bytes })
         },
         onResponseError(_controller, error) {
           reject(error)
@@ -70,8 +99,13 @@ const one = (agent: Agent, { origin, path, headers, body }: Endpoint) =>
     )
   })
 
+const ascending = (values: ReadonlyArray<number>): ReadonlyArray<number> => [...values].sort((a, b) => a - b)
+
+/** @param sorted ascending */
 export const percentile = (sorted: ReadonlyArray<number>, share: number): number =>
   sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0
+
+export const median = (values: ReadonlyArray<number>): number => percentile(ascending(values), 0.5)
 
 const ticksPerSecond = 100
 
@@ -81,3 +115,7 @@ export const cpuSeconds = (pid: number): number => {
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ")
   return (Number(fields[11]) + Number(fields[12])) / ticksPerSecond
 }
+
+/** Bytes of memory that a process has (Linux). */
+export const residentBytes = (pid: number): number =>
+  Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1] ?? 0) * 1024

@@ -1,32 +1,74 @@
-/** The bench's vendor: chat completions from memory, so that it costs next to nothing. Prints its port. */
+/**
+ * The bench's vendor: chat completions from memory, so that it costs next to nothing. The model's name says how it
+ * answers: `short`, `frames-N` (as fast as they go), `large-N` (N frames of 64 KiB), `paced-N` (N frames, one each
+ * PAUSE_MS, 20 ms when not set). Prints its port.
+ */
 import { createServer, type ServerResponse } from "node:http"
-import { openaiBody, openaiFrames } from "../../src/testing/vendor-replies.ts"
+import { openaiBody, openaiFrame } from "../../src/testing/vendor-replies.ts"
 
-const framesPerStream = Number(process.argv[2])
-const answer = {
-  words: Array.from({ length: framesPerStream - 4 }, (_, at) => `word${at} `),
-  inTokens: 100,
-  outTokens: 196,
+const pauseMs = Number(process.env["PAUSE_MS"] ?? 20)
+
+const body = openaiBody({ words: ["a short answer"], inTokens: 100, outTokens: 196 })
+
+/** What stands around the text in each chunk of the busiest vendor. */
+const envelope = {
+  id: "chatcmpl-CVdO5dpRjM4pWnRbXkBMBkkcUQmTz",
+  object: "chat.completion.chunk",
+  created: 1_767_225_600,
+  model: "gpt-5-2025-08-07",
+  service_tier: "default",
+  system_fingerprint: "fp_0123456789",
 }
-const body = openaiBody({ ...answer, words: ["a short answer"] })
-const frames = openaiFrames(answer)
-/** As a busy vendor's socket delivers them: about sixteen frames a packet. */
-const packets = Array.from({ length: Math.ceil(frames.length / 16) }, (_, at) =>
-  frames.slice(at * 16, at * 16 + 16).join(""),
-)
+const chunk = (delta: object, finish_reason: string | null = null) =>
+  openaiFrame({ ...envelope, choices: [{ index: 0, delta, logprobs: null, finish_reason }] })
+const framesOf = (words: ReadonlyArray<string>): ReadonlyArray<string> => [
+  chunk({ role: "assistant", content: "", refusal: null }),
+  ...words.map((content) => chunk({ content })),
+  chunk({}, "stop"),
+  openaiFrame({
+    ...envelope,
+    choices: [],
+    usage: { prompt_tokens: 100, completion_tokens: words.length, total_tokens: 100 + words.length },
+  }),
+  openaiFrame("[DONE]"),
+]
 
-const pacedFrames = openaiFrames({ ...answer, words: answer.words.slice(0, 16) })
-const pauseMs = 20
+/** As a busy vendor's socket delivers them: about sixteen frames a packet. */
+const packetsOf = (frames: ReadonlyArray<string>, size: number) =>
+  Array.from({ length: Math.ceil(frames.length / size) }, (_, at) => frames.slice(at * size, at * size + size).join(""))
+
+const known = new Map<string, ReadonlyArray<string>>()
+const packetsFor = (kind: string, count: number): ReadonlyArray<string> => {
+  const key = `${kind}-${count}`
+  const made = known.get(key)
+  if (made !== undefined) return made
+  const word = (at: number) => (kind === "large" ? "x".repeat(64 * 1024) : `word${at} `)
+  // Four frames of a stream carry no text: the opening, the stop, the usage and the end.
+  const words = Array.from({ length: kind === "large" ? count : Math.max(1, count - 4) }, (_, at) => word(at))
+  const packets = packetsOf(framesOf(words), kind === "frames" ? 16 : 1)
+  known.set(key, packets)
+  return packets
+}
 
 /** As a model writes: a frame at a time, with pauses. */
-const pace = (response: ServerResponse, at: number): void => {
-  const frame = pacedFrames[at]
-  if (frame === undefined) {
+const pace = (response: ServerResponse, frames: ReadonlyArray<string>, at: number): void => {
+  const frame = frames[at]
+  if (frame === undefined || response.destroyed) {
     response.end()
     return
   }
   response.write(frame)
-  setTimeout(pace, pauseMs, response, at + 1)
+  setTimeout(pace, pauseMs, response, frames, at + 1)
+}
+
+const send = (response: ServerResponse, packets: ReadonlyArray<string>, at: number): void => {
+  const packet = packets[at]
+  if (packet === undefined || response.destroyed) {
+    response.end()
+    return
+  }
+  if (response.write(packet)) setImmediate(send, response, packets, at + 1)
+  else response.once("drain", () => send(response, packets, at + 1))
 }
 
 const searchBody = JSON.stringify({
@@ -37,7 +79,7 @@ const searchBody = JSON.stringify({
   })),
 })
 
-const server = createServer((request, response) => {
+const server = createServer({ keepAliveTimeout: 65_000 }, (request, response) => {
   if (request.method === "GET") {
     response.writeHead(200, { "content-type": "application/json" }).end(searchBody)
     return
@@ -53,22 +95,13 @@ const server = createServer((request, response) => {
       return
     }
     response.writeHead(200, { "content-type": "text/event-stream" })
-    if (text.includes("upstream-plain")) {
-      pace(response, 0)
-      return
-    }
-    const send = (at: number): void => {
-      const packet = packets[at]
-      if (packet === undefined) response.end()
-      else {
-        response.write(packet)
-        setImmediate(send, at + 1)
-      }
-    }
-    send(0)
+    const [, kind = "frames", count = "200"] = /(frames|paced|large)-(\d+)/.exec(text) ?? []
+    const packets = packetsFor(kind, Number(count))
+    if (kind === "paced") pace(response, packets, 0)
+    else send(response, packets, 0)
   })
 })
-server.listen(0, "127.0.0.1", () => {
+server.listen(0, "127.0.0.1", 65_535, () => {
   const address = server.address()
   console.log(typeof address === "object" && address !== null ? address.port : 0)
 })

@@ -13,10 +13,13 @@ export class EventWriter {
     return this.#event("t.open", JSON.stringify(data))
   }
 
-  /** The hot path: a text delta, by far the most frequent event, is put together by hand. */
-  delta(delta: Delta): string {
+  /**
+   * The hot path: a text delta, by far the most frequent event, is put together by hand.
+   * @param json the text in JSON, where somebody has spelled it already
+   */
+  delta(delta: Delta, json?: string): string {
     return delta.t === "text"
-      ? `id: ${this.#nextId++}\nevent: t.delta\ndata: {"i":${delta.i},"t":"text","v":${JSON.stringify(delta.v)}}\n\n`
+      ? `id: ${this.#nextId++}\nevent: t.delta\ndata: {"i":${delta.i},"t":"text","v":${json ?? JSON.stringify(delta.v)}}\n\n`
       : this.#event("t.delta", JSON.stringify(delta))
   }
 

@@ -1,6 +1,6 @@
 /** The exchange service: starts each exchange as a supervised fiber of its own, and drains them all at shutdown. */
 import { randomUUID } from "node:crypto"
-import { Clock, Context, Effect, FiberMap, Layer } from "effect"
+import { Clock, Context, Effect, FiberSet, Layer } from "effect"
 import { Gate } from "../admission/gate.ts"
 import { Catalogue } from "../catalogue/catalogue.ts"
 import { WeirConfig } from "../config.ts"
@@ -49,7 +49,7 @@ export class Exchanges extends Context.Service<
       const clock = yield* Clock.Clock
       const nowMs = () => clock.currentTimeMillisUnsafe()
       // Closing this scope ends what still runs; each exchange settles on its way out.
-      const running = yield* FiberMap.make<string, void, never>()
+      const running = yield* FiberSet.make<void, never>()
       let open = 0
       const count = (change: 1 | -1) => {
         open += change
@@ -57,12 +57,12 @@ export class Exchanges extends Context.Service<
       }
       const { config, leased, ...stores } = services
       yield* keepLeases({ ...stores, running: leased, leaseMs: config.leaseMs, checkpointMs: config.checkpointMs })
-      const drain = FiberMap.awaitEmpty(running).pipe(
+      const drain = FiberSet.awaitEmpty(running).pipe(
         Effect.timeoutOrElse({
           duration: services.config.drainTimeoutMs,
           orElse: () =>
             Effect.logWarning("Exchanges are ended because the drain took too long").pipe(
-              Effect.andThen(FiberMap.clear(running)),
+              Effect.andThen(FiberSet.clear(running)),
             ),
         }),
       )
@@ -75,7 +75,7 @@ export class Exchanges extends Context.Service<
             withRequestId(call.requestId),
             Effect.ensuring(Effect.sync(() => count(-1))),
           )
-          yield* FiberMap.run(running, call.requestId, actor)
+          yield* FiberSet.run(running, actor)
           return link
         }),
       })

@@ -80,7 +80,7 @@ export class ReplyReader {
     let fault: VendorRejected | undefined
     for (const event of events) {
       tally.add(event)
-      if (event.kind === "delta" && streams) text += link.events.delta(event.delta)
+      if (event.kind === "delta" && streams) text += link.events.delta(event.delta, event.json)
       if (event.kind === "fault") {
         fault = new VendorRejected(event.fault)
         break

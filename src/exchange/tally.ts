@@ -17,6 +17,8 @@ interface OpenBlock {
 /** What is kept of a streamed answer, so that it can be counted should the vendor not say. */
 const maxKeptBytes = 64 * 1024
 const firstKeptBytes = 1024
+/** A stream's text is counted and kept a piece of about this many characters at a time. */
+const pieceLength = 1024
 
 export class Tally {
   /** Whether blocks are kept, to be given whole at the end; a stream does not need them. */
@@ -24,6 +26,8 @@ export class Tally {
   readonly #blocks: Array<OpenBlock> = []
   #kept: Buffer | undefined
   #keptBytes = 0
+  /** Text that is not counted yet. */
+  #uncounted = ""
   #outputBytes = 0
   #usage: VendorUsage | undefined
   #usageIsFinal = false
@@ -36,10 +40,11 @@ export class Tally {
 
   /** Whether the vendor has sent content: from here on the exchange is billed. */
   get contentSeen(): boolean {
-    return this.#outputBytes > 0
+    return this.#outputBytes > 0 || this.#uncounted !== ""
   }
 
   get outputBytes(): number {
+    this.#count()
     return this.#outputBytes
   }
 
@@ -91,12 +96,10 @@ export class Tally {
     const text = delta.t === "tool_call" ? (delta.args ?? "") : delta.v
     // A tool's name and an opaque signature are output too; they make an answer without text an answer.
     const named = delta.t === "tool_call" ? (delta.name?.length ?? 0) : 0
-    const bytes = Buffer.byteLength(text)
-    this.#outputBytes += bytes + named
-    if (!this.#keepsBlocks) {
-      this.#keep(text, bytes)
-      return
-    }
+    this.#outputBytes += named
+    this.#uncounted += text
+    if (this.#uncounted.length > pieceLength) this.#count()
+    if (!this.#keepsBlocks) return
     const block = this.#blockAt(delta)
     block.text += text
     if (delta.t === "tool_call") {
@@ -111,7 +114,17 @@ export class Tally {
   /** The text of the answer as far as it is kept: all of a whole reply, the first 64 KiB of a stream. */
   keptText(): string {
     if (this.#keepsBlocks) return this.#blocks.map(({ name, text }) => name + text).join("")
+    this.#count()
     return this.#kept?.toString("utf8", 0, this.#keptBytes) ?? ""
+  }
+
+  #count(): void {
+    const text = this.#uncounted
+    if (text === "") return
+    this.#uncounted = ""
+    const bytes = Buffer.byteLength(text)
+    this.#outputBytes += bytes
+    if (!this.#keepsBlocks) this.#keep(text, bytes)
   }
 
   #keep(text: string, bytes: number): void {

@@ -15,11 +15,12 @@ export const readBody = (
     Effect.provideService(HttpIncomingMessage.MaxBodySize, ByteSize.bytes(maxBytes)),
     Effect.map((buffer) => new Uint8Array(buffer)),
     Effect.mapError((error) =>
-      isTooLarge(error)
-        ? serviceError("payload_too_large", `The body is larger than ${maxBytes} bytes`)
-        : serviceError("bad_request", "The body could not be read"),
+      isTooLarge(error) ? bodyTooLarge(maxBytes) : serviceError("bad_request", "The body could not be read"),
     ),
   )
+
+export const bodyTooLarge = (maxBytes: number): ServiceError<"payload_too_large"> =>
+  serviceError("payload_too_large", `The body is larger than ${maxBytes} bytes`)
 
 const isTooLarge = ({ reason }: HttpServerError.HttpServerError): boolean =>
   reason._tag === "RequestParseError" && reason.reason === "BodyTooLarge"
@@ -55,7 +56,9 @@ export const makeCallerAddress = (trustedProxies: ReadonlyArray<string>) => {
   const isTrusted = (address: NetAddress.IpAddress) => trusted.some((network) => IpNetwork.contains(network, address))
 
   return (
-    request: Pick<HttpServerRequest.HttpServerRequest, "remoteAddress" | "headers">,
+    request: Pick<HttpServerRequest.HttpServerRequest, "remoteAddress"> & {
+      readonly headers: Readonly<Record<string, string | undefined>>
+    },
   ): NetAddress.IpAddress | undefined => {
     let caller = parseAddress(Option.getOrElse(request.remoteAddress, () => ""))
     const forwarded = trusted.length === 0 ? [] : (request.headers["x-forwarded-for"] ?? "").split(",").reverse()

@@ -1,20 +1,42 @@
 /** How runtime routes answer: the body is read once, because signatures cover its bytes, then the caller is known. */
-import { Effect } from "effect"
+import { Effect, type Option } from "effect"
 import type { HttpServerResponse } from "effect/http"
 import { WeirConfig } from "../config.ts"
 import { newRequestId } from "../exchange/exchange.ts"
 import type { Caller } from "../identity/caller.ts"
 import { type CallerRequest, Callers } from "../identity/callers.ts"
+import type { ServiceError } from "../protocol/error.ts"
 import type { Request } from "./operator.ts"
 import { makeCallerAddress, readBody } from "./request.ts"
 import { type RouteError, respond } from "./respond.ts"
+
+/** A request as far as runtime routes look at it, whoever took it from the socket. */
+export interface RuntimeRequest {
+  /** In lower case. */
+  readonly headers: Readonly<Record<string, string | undefined>>
+  readonly method: string
+  /** Path plus query, as sent. */
+  readonly url: string
+  readonly remoteAddress: Option.Option<string>
+  /** The raw bytes, which signatures cover. */
+  readonly body: (maxBytes: number) => Effect.Effect<Uint8Array, ServiceError<"payload_too_large" | "bad_request">>
+}
+
+/** A request that came through the router. */
+export const fromRouter = (request: Request): RuntimeRequest => ({
+  headers: request.headers,
+  method: request.method,
+  url: request.url,
+  remoteAddress: request.remoteAddress,
+  body: (maxBytes) => readBody(request, maxBytes),
+})
 
 /** An authenticated request. */
 export interface Authenticated<C extends Caller = Caller> {
   readonly requestId: string
   readonly caller: C
   readonly body: Uint8Array
-  readonly request: Request
+  readonly request: RuntimeRequest
 }
 
 type Answer<C extends Caller, R> = (
@@ -28,10 +50,10 @@ export const makeForCaller = Effect.gen(function* () {
 
   const answerAs =
     <C extends Caller>(authenticate: (request: CallerRequest) => Effect.Effect<C, RouteError>) =>
-    <R>(request: Request, answer: Answer<C, R>) => {
+    <R>(request: RuntimeRequest, answer: Answer<C, R>) => {
       const requestId = newRequestId()
       const answered = Effect.gen(function* () {
-        const body = yield* readBody(request, config.bodyMaxBytes)
+        const body = yield* request.body(config.bodyMaxBytes)
         const { headers, method, url: target } = request
         const caller = yield* authenticate({ headers, address: callerAddress(request), method, target, body })
         return yield* answer({ requestId, caller, body, request })

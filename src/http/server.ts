@@ -8,6 +8,7 @@ import { WeirConfig } from "../config.ts"
 import { Exchanges, newRequestId } from "../exchange/exchange.ts"
 import { Api } from "../protocol/api.ts"
 import { serviceError } from "../protocol/error.ts"
+import { answerDirectly } from "./direct.ts"
 import { Draining } from "./draining.ts"
 import { envelope } from "./respond.ts"
 import { adminRoutes } from "./routes/admin.ts"
@@ -15,7 +16,7 @@ import { adminDirectoryRoutes } from "./routes/admin-directory.ts"
 import { adminVendorRoutes } from "./routes/admin-vendors.ts"
 import { applicationRoutes } from "./routes/applications.ts"
 import { deviceRoutes } from "./routes/device.ts"
-import { runtimeRoutes } from "./routes/exchange.ts"
+import { hotAnswers, runtimeRoutes } from "./routes/exchange.ts"
 import { healthRoutes, metricsRoute } from "./routes/health.ts"
 import { licenceRoutes } from "./routes/licences.ts"
 import { loginRoutes } from "./routes/login.ts"
@@ -62,7 +63,10 @@ export const layerServer = Layer.unwrap(
     const node = makeServer()
     const main = Layer.mergeAll(apiRoutes, pageRoutes, docs, healthRoutes, notFound)
     const routes = metricsPort === undefined ? Layer.mergeAll(main, metricsRoute) : main
-    const server = drainAtShutdown(node).pipe(Layer.provideMerge(serve(routes, node, { host, port })))
+    const served = Layer.effectDiscard(Effect.flatMap(hotAnswers, (answers) => answerDirectly(node, answers))).pipe(
+      Layer.provideMerge(serve(routes, node, { host, port })),
+    )
+    const server = drainAtShutdown(node).pipe(Layer.provideMerge(served))
     if (metricsPort === undefined) return server
     const metrics = serve(metricsRoute, makeServer(), { host, port: metricsPort })
     return Layer.mergeAll(server, Layer.effectDiscard(Layer.build(metrics)))

@@ -3,7 +3,7 @@
  * consumed or its socket destroyed. Bytes come a socket read at a time, and reading stops when nobody takes them.
  */
 import type { LookupFunction } from "node:net"
-import { Context, Data, Effect, Layer, Result, type Scope } from "effect"
+import { Context, Data, Effect, Layer, Result, Scope } from "effect"
 import { Agent, type Dispatcher } from "undici"
 import { Egress, type EgressBlocked } from "../net/egress.ts"
 
@@ -64,10 +64,19 @@ export class VendorClient extends Context.Service<
         const checked = egress.check(request.baseUrl)
         return Result.isSuccess(checked) ? new Call(guarded, request) : blockedCall(checked.failure)
       }
+      // By hand what `acquireRelease` does, which would copy the whole context for each call.
       const open = (request: UpstreamRequest) =>
-        Effect.acquireRelease(
-          Effect.sync(() => makeCall(request)),
-          (call) => Effect.sync(() => call.release()),
+        Effect.uninterruptible(
+          Effect.flatMap(Effect.scope, (scope) => {
+            const call = makeCall(request)
+            return Effect.as(
+              Scope.addFinalizer(
+                scope,
+                Effect.sync(() => call.release()),
+              ),
+              call,
+            )
+          }),
         )
       return VendorClient.of({ open })
     }),

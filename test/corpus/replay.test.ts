@@ -1,7 +1,7 @@
 /** Every recording decodes, and its usage is the vendor's own. */
 import { describe, expect, it } from "vitest"
 import type { Dialect, VendorEvent } from "../../src/vendor/dialects/dialect.ts"
-import { decodeText, type Folded, fold } from "../vendor/replay.ts"
+import { decodeBytes, decodeText, type Folded, fold } from "../vendor/replay.ts"
 import { odd } from "./odd.ts"
 import { corpora, isError, isStream, type Recording, recordingsOf } from "./recordings.ts"
 import { stated, totalsOf } from "./stated.ts"
@@ -37,6 +37,13 @@ describe.each(corpora)("recordings of $folder", ({ folder, name, dialect }) => {
       return folded
     })
     console.log(coverage(folder, replies))
+  })
+
+  it.skipIf(recordings.length === 0)("a stream means the same to the full parser alone", () => {
+    for (const [file, recording] of recordings.filter(([, recording]) => isStream(recording))) {
+      const { body } = recording.response
+      expect(decodeText(dialect, body), file).toEqual(decodeBytes(dialect, Buffer.from(body)))
+    }
   })
 
   it.skipIf(recordings.length === 0)("errors give a machine code and keep their text to themselves", () => {

@@ -5,7 +5,7 @@ import { Schema } from "effect"
 import { DialectName } from "../../src/protocol/catalogue.ts"
 import { anthropicFrame, openaiFrame, vendorReplies } from "../../src/testing/index.ts"
 import { dialects } from "../../src/vendor/dialects/index.ts"
-import { cutAt, decodePieces, decodeText, fold } from "../vendor/replay.ts"
+import { cutAt, decodeBytes, decodePieces, decodeText, fold } from "../vendor/replay.ts"
 
 const Share = Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 0.999 }))
 const Shares = Schema.Array(Share).check(Schema.isMaxLength(12))
@@ -15,6 +15,25 @@ const Words = Schema.Array(Schema.String.check(Schema.isMinLength(1))).check(
 )
 const Count = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 1_000_000 }))
 const Answer = Schema.Struct({ words: Words, inTokens: Count, outTokens: Count })
+
+/** What may stand where something else should: JSON's own signs, escapes good and bad, line ends, nothing. */
+const Flaw = Schema.Literals([
+  '"',
+  "\\",
+  '\\"',
+  "\\n",
+  "\\u00e9",
+  "\\u12",
+  "\n",
+  "\n\n",
+  "\r\n",
+  "\t",
+  "{",
+  "}",
+  "",
+  "🌊",
+  '","v":"',
+])
 
 /** A stream with everything that can be split badly. */
 const thorny = {
@@ -111,18 +130,26 @@ describe.each(DialectName.literals)("%s", (name) => {
   const whole = decodeText(dialect, thorny[name])
 
   it("reads every single byte on its own", () => {
-    expect(
-      decodePieces(
-        dialect,
-        [...bytes].map((byte) => Uint8Array.of(byte)),
-      ),
-    ).toEqual(whole)
+    expect(decodeBytes(dialect, bytes)).toEqual(whole)
     expect(fold(whole)).toMatchObject({ done: true, faults: [], stop: "tool_call" })
   })
 
   it.prop("any split gives the same events", [Shares], ([shares]) => {
     expect(decodePieces(dialect, cutAt(bytes, shares))).toEqual(whole)
   })
+
+  it.prop(
+    "a frame that repeats the one before means what the full parser says, whatever is wrong with it",
+    [Answer, Schema.Array(Schema.Tuple([Share, Flaw])).check(Schema.isMaxLength(6))],
+    ([answer, flaws]) => {
+      let text = vendorReplies[name].frames({ ...answer, words: [...answer.words, "plain", ...answer.words] }).join("")
+      for (const [share, flaw] of flaws) {
+        const at = Math.floor(share * text.length)
+        text = text.slice(0, at) + flaw + text.slice(at + 1)
+      }
+      expect(decodeText(dialect, text)).toEqual(decodeBytes(dialect, Buffer.from(text)))
+    },
+  )
 
   it.prop("folding a stream gives the whole reply", [Answer], ([answer]) => {
     const streamed = fold(decodeText(dialect, vendorReplies[name].frames(answer).join("")))

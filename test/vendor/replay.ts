@@ -27,7 +27,24 @@ export const fold = (events: ReadonlyArray<VendorEvent>): Folded => {
 /** Decodes a streamed reply given in pieces. */
 export const decodePieces = (dialect: Dialect, pieces: ReadonlyArray<Uint8Array>): ReadonlyArray<VendorEvent> => {
   const decoder = dialect.decoder()
-  return [...pieces.flatMap((piece) => decoder.push(piece)), ...decoder.end()]
+  return [...pieces.flatMap((piece) => decoder.push(piece)), ...decoder.end()].map(withoutSpelling)
+}
+
+/** Decodes with the full parser alone: of a frame that comes byte by byte nothing can be known beforehand. */
+export const decodeBytes = (dialect: Dialect, bytes: Uint8Array): ReadonlyArray<VendorEvent> =>
+  decodePieces(
+    dialect,
+    [...bytes].map((byte) => Uint8Array.of(byte)),
+  )
+
+/** How a text is spelled is not what it says; but it must spell that text, on one line. */
+const withoutSpelling = (event: VendorEvent): VendorEvent => {
+  if (event.kind !== "delta" || event.json === undefined) return event
+  const { json, ...plain } = event
+  if (event.delta.t !== "text" || JSON.parse(json) !== event.delta.v || /[\r\n]/.test(json)) {
+    throw new Error(`${json} does not spell ${JSON.stringify(event.delta)}`)
+  }
+  return plain
 }
 
 export const decodeText = (dialect: Dialect, text: string): ReadonlyArray<VendorEvent> =>

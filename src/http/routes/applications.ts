@@ -17,7 +17,7 @@ import { searchDirectory } from "../../search/directory.ts"
 import { type Member, makeForBearer, requireAdmin } from "../bearer.ts"
 import { maxBodyBytes, type Request } from "../operator.ts"
 import { decodeJson, readJson } from "../request.ts"
-import { type Authenticated, makeForCaller } from "../runtime.ts"
+import { type Authenticated, fromRouter, makeForCaller } from "../runtime.ts"
 
 const defaultTtlSeconds = 3600
 const defaultDays = 30
@@ -83,7 +83,7 @@ export const applicationRoutes = HttpApiBuilder.group(
     })
 
     return handlers
-      .handleRaw("appToken", ({ request }) => forApplication(request, mint))
+      .handleRaw("appToken", ({ request }) => forApplication(fromRouter(request), mint))
       .handleRaw("appConfig", ({ request, params }) => forMember(request, (member) => readConfig(member, params.id)))
       .handleRaw("setAppConfig", ({ request, params }) =>
         forMember(request, (member) => setConfig(request, member, params.id)),

@@ -1,41 +1,69 @@
 /** The runtime group: `POST /t1/exchange`, which starts an exchange and answers what comes of it, and the routes beside it. */
-import { Effect, Stream } from "effect"
+import { Effect, Scope, Stream } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import type { ByteQueue } from "../../exchange/byte-queue.ts"
 import type { Reply } from "../../exchange/client-link.ts"
 import { Exchanges } from "../../exchange/exchange.ts"
 import { Api } from "../../protocol/api.ts"
-import { type Authenticated, makeForCaller } from "../runtime.ts"
+import type { DirectHandler } from "../direct.ts"
+import { type Authenticated, fromRouter, makeForCaller, type RuntimeRequest } from "../runtime.ts"
 import { makeRuntime } from "./runtime.ts"
+
+/** What answers each runtime route. */
+export const makeRuntimeAnswers = Effect.gen(function* () {
+  const exchanges = yield* Exchanges
+  const { forCaller } = yield* makeForCaller
+  const runtime = yield* makeRuntime
+
+  const exchange = Effect.fnUntraced(function* ({ requestId, caller, body }: Authenticated) {
+    const fiber = yield* Effect.fiber
+    const scope = yield* Effect.scope
+    const link = yield* exchanges.start({ requestId, caller, body }, { cut: () => fiber.interruptUnsafe() })
+    // The request's scope closes when the reply is out, or when the client is gone.
+    yield* Scope.addFinalizer(
+      scope,
+      Effect.sync(() => link.leave()),
+    )
+    return toResponse(yield* link.reply, requestId)
+  })
+
+  return {
+    exchange: (request: RuntimeRequest) => forCaller(request, exchange),
+    heartbeat: (request: RuntimeRequest) => forCaller(request, runtime.heartbeat),
+    endSession: (request: RuntimeRequest, id: string) => forCaller(request, (call) => runtime.endSession(call, id)),
+    config: (request: RuntimeRequest) => forCaller(request, runtime.readConfig),
+    handshake: (request: RuntimeRequest) => forCaller(request, runtime.handshake),
+    websearch: (request: RuntimeRequest) => forCaller(request, runtime.search),
+    usage: (request: RuntimeRequest) => forCaller(request, runtime.reportUsage),
+  }
+})
 
 export const runtimeRoutes = HttpApiBuilder.group(
   Api,
   "runtime",
   Effect.fn(function* (handlers) {
-    const exchanges = yield* Exchanges
-    const { forCaller } = yield* makeForCaller
-    const runtime = yield* makeRuntime
-
-    const exchange = Effect.fnUntraced(function* ({ requestId, caller, body }: Authenticated) {
-      const fiber = yield* Effect.fiber
-      const link = yield* exchanges.start({ requestId, caller, body }, { cut: () => fiber.interruptUnsafe() })
-      // The request's scope closes when the reply is out, or when the client is gone.
-      yield* Effect.addFinalizer(() => Effect.sync(() => link.leave()))
-      return toResponse(yield* link.reply, requestId)
-    })
-
+    const answers = yield* makeRuntimeAnswers
     return handlers
-      .handleRaw("exchange", ({ request }) => forCaller(request, exchange))
-      .handleRaw("heartbeat", ({ request }) => forCaller(request, runtime.heartbeat))
-      .handleRaw("endSession", ({ request, params }) =>
-        forCaller(request, (call) => runtime.endSession(call, params.id)),
-      )
-      .handleRaw("config", ({ request }) => forCaller(request, runtime.readConfig))
-      .handleRaw("handshake", ({ request }) => forCaller(request, runtime.handshake))
-      .handleRaw("websearch", ({ request }) => forCaller(request, runtime.search))
-      .handleRaw("usage", ({ request }) => forCaller(request, runtime.reportUsage))
+      .handleRaw("exchange", ({ request }) => answers.exchange(fromRouter(request)))
+      .handleRaw("heartbeat", ({ request }) => answers.heartbeat(fromRouter(request)))
+      .handleRaw("endSession", ({ request, params }) => answers.endSession(fromRouter(request), params.id))
+      .handleRaw("config", ({ request }) => answers.config(fromRouter(request)))
+      .handleRaw("handshake", ({ request }) => answers.handshake(fromRouter(request)))
+      .handleRaw("websearch", ({ request }) => answers.websearch(fromRouter(request)))
+      .handleRaw("usage", ({ request }) => answers.usage(fromRouter(request)))
   }),
+)
+
+/** The hot ones, by path, for whoever serves them without a router. */
+export const hotAnswers = Effect.map(
+  makeRuntimeAnswers,
+  ({ exchange, heartbeat, websearch }): ReadonlyMap<string, DirectHandler> =>
+    new Map<string, DirectHandler>([
+      ["/t1/exchange", exchange],
+      ["/t1/heartbeat", heartbeat],
+      ["/t1/websearch", websearch],
+    ]),
 )
 
 const toResponse = (reply: Reply, requestId: string): HttpServerResponse.HttpServerResponse =>

@@ -4,11 +4,11 @@
  */
 import { Effect, Layer } from "effect"
 import { HttpRouter, HttpServerResponse } from "effect/http"
-import { PrometheusMetrics } from "effect/observability"
 import { SqlClient } from "effect/sql"
 import { Gate } from "../../admission/gate.ts"
 import { WeirConfig } from "../../config.ts"
 import { ping, withDeadline } from "../../store/database.ts"
+import { metricsOfAll } from "../../workers/worker.ts"
 import { Draining } from "../draining.ts"
 
 const health = HttpRouter.add("GET", "/healthz", Effect.succeed(HttpServerResponse.jsonUnsafe({ status: "ok" })))
@@ -37,11 +37,11 @@ const readiness = HttpRouter.use((router) =>
   }),
 )
 
-/** `/metrics`, on whichever server it is to stand. */
+/** `/metrics` of all workers, on whichever server it is to stand. */
 export const metricsRoute = HttpRouter.add(
   "GET",
   "/metrics",
-  Effect.map(PrometheusMetrics.format(), (text) =>
+  Effect.map(metricsOfAll, (text) =>
     HttpServerResponse.text(text, { contentType: "text/plain; version=0.0.4; charset=utf-8" }),
   ),
 )

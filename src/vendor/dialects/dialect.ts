@@ -60,8 +60,8 @@ export interface VendorFault {
 }
 
 export type VendorEvent =
-  /** Content for the client. */
-  | { readonly kind: "delta"; readonly delta: Delta }
+  /** Content for the client; `json` is a text as its vendor spelled it in JSON, where that is known. */
+  | { readonly kind: "delta"; readonly delta: Delta; readonly json?: string }
   /** All that is known of usage so far; the last one wins. */
   | { readonly kind: "usage"; readonly usage: VendorUsage; readonly final: boolean }
   | { readonly kind: "stop"; readonly stop: Stop }

@@ -1,0 +1,67 @@
+/** Many streams at once, each read as its frames come and begun anew when it ends, so that their number stays. */
+import { setTimeout as sleep } from "node:timers/promises"
+import { Agent } from "undici"
+import type { Endpoint } from "./load.ts"
+
+export interface OpenStreams {
+  /** Once each has had its first byte. */
+  readonly allOpen: Promise<void>
+  /** Frames that came so far. */
+  readonly frames: () => number
+  /** Streams that ended otherwise than they should. */
+  readonly broken: () => number
+  readonly close: () => Promise<void>
+}
+
+/** How many begin at once: a thousand connections in one breath would measure the accept queue. */
+const batch = 50
+const blankLine = 0x0a
+
+export const openStreams = ({ origin, path, headers, body }: Endpoint, count: number): OpenStreams => {
+  const agent = new Agent({ connections: count + batch, pipelining: 1, headersTimeout: 0, bodyTimeout: 0 })
+  let frames = 0
+  let broken = 0
+  let opened = 0
+  let closed = false
+  const begin = (onFirst: () => void) => {
+    let first = true
+    agent.dispatch(
+      { origin, path, method: "POST", headers: { "content-type": "application/json", ...headers }, body },
+      {
+        onRequestStart() {},
+        onResponseStart(_controller, status) {
+          if (status !== 200) broken++
+        },
+        onResponseData(_controller, chunk) {
+          if (first) onFirst()
+          first = false
+          for (let at = 1; at < chunk.length; at++) {
+            if (chunk[at] === blankLine && chunk[at - 1] === blankLine) frames++
+          }
+        },
+        onResponseEnd() {
+          if (!closed) begin(() => {})
+        },
+        onResponseError() {
+          if (!closed) broken++
+        },
+      },
+    )
+  }
+  const allOpen = (async () => {
+    for (let at = 0; at < count; at += batch) {
+      for (let one = at; one < Math.min(count, at + batch); one++) begin(() => opened++)
+      await sleep(40)
+    }
+    for (let tries = 0; opened + broken < count && tries < 600; tries++) await sleep(100)
+  })()
+  return {
+    allOpen,
+    frames: () => frames,
+    broken: () => broken,
+    close: async () => {
+      closed = true
+      await agent.destroy()
+    },
+  }
+}

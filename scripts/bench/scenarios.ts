@@ -1,0 +1,281 @@
+/** What is measured. Each scenario gives rows; where the floor can do the same, its figure stands beside. */
+import { randomUUID } from "node:crypto"
+import { setTimeout as sleep } from "node:timers/promises"
+import { Agent } from "undici"
+import { cpuSeconds, drive, type Endpoint, median, one, percentile, residentBytes } from "./load.ts"
+import { openStreams } from "./open-streams.ts"
+import type { Answer, Subject, Subjects, Weir } from "./subjects.ts"
+
+export interface Row {
+  readonly what: string
+  readonly unit: string
+  readonly weir: number
+  /** The same of the floor, or what else the note names. */
+  readonly floor?: number
+  /** The greatest distance between two rounds of Weir's. */
+  readonly spread?: number
+  readonly note?: string
+  /** What the speed budget allows: of the ratio to the floor, or of Weir's own figure. */
+  readonly budget?: { readonly of: "ratio" | "value"; readonly max: number }
+}
+
+export interface Effort {
+  readonly rounds: number
+  /** Of the requests that a round makes; 1 is the whole. */
+  readonly scale: number
+}
+
+export type Scenario = (subjects: Subjects, effort: Effort) => Promise<ReadonlyArray<Row>>
+
+interface Cost {
+  readonly us: number
+  readonly spread: number
+  readonly perSecond: number
+}
+
+/** CPU microseconds a request of each subject, in turns, so that what the machine does meanwhile happens to all alike. */
+const costs = async (
+  subjects: ReadonlyArray<{ readonly subject: Subject; readonly endpoint: Endpoint }>,
+  requests: number,
+  inFlight: number,
+  rounds: number,
+): Promise<ReadonlyArray<Cost>> => {
+  const us = subjects.map((): Array<number> => [])
+  const perSecond = subjects.map((): Array<number> => [])
+  for (let round = 0; round < rounds; round++) {
+    for (const [at, { subject, endpoint }] of subjects.entries()) {
+      const before = cpuSeconds(subject.pid)
+      const run = await drive(endpoint, { requests, inFlight })
+      us[at]?.push(((cpuSeconds(subject.pid) - before) * 1e6) / requests)
+      perSecond[at]?.push(requests / run.seconds)
+    }
+  }
+  return us.map((each, at) => ({
+    us: median(each),
+    spread: Math.max(...each) - Math.min(...each),
+    perSecond: median(perSecond[at] ?? []),
+  }))
+}
+
+const both = ({ floor, weir }: Subjects, answer: Answer) =>
+  [floor, weir].map((subject) => ({ subject, endpoint: subject.exchange(answer) }))
+
+const nothing: Cost = { us: 0, spread: 0, perSecond: 0 }
+
+/** A whole reply: authenticated, admitted, held, asked, settled, answered. */
+export const json: Scenario = async (subjects, { rounds, scale }) => {
+  const [floor = nothing, weir = nothing] = await costs(both(subjects, "short"), 4000 * scale, 32, rounds)
+  return [
+    {
+      what: "CPU per JSON exchange",
+      unit: "µs",
+      floor: floor.us,
+      weir: weir.us,
+      spread: weir.spread,
+      note: `${weir.perSecond.toFixed(0)} exchanges/s; the floor ${floor.perSecond.toFixed(0)}/s`,
+      budget: { of: "ratio", max: 250 / 70 },
+    },
+  ]
+}
+
+/** Streams as fast as they go: what a frame more costs, and a stream of 200 with all that belongs to it. */
+export const stream: Scenario = async (subjects, { rounds, scale }) => {
+  const [floorShort = nothing, short = nothing] = await costs(both(subjects, "frames-200"), 500 * scale, 16, rounds)
+  const [floorLong = nothing, long = nothing] = await costs(both(subjects, "frames-2200"), 150 * scale, 16, rounds)
+  return [
+    {
+      what: "CPU per streamed frame",
+      unit: "µs",
+      floor: (floorLong.us - floorShort.us) / 2000,
+      weir: (long.us - short.us) / 2000,
+      spread: (long.spread + short.spread) / 2000,
+      note: "by how much 2,200 frames cost more than 200",
+      budget: { of: "ratio", max: 2.5 / 1.6 },
+    },
+    {
+      what: "CPU per stream of 200 frames, all of it",
+      unit: "µs",
+      floor: floorShort.us,
+      weir: short.us,
+      spread: short.spread,
+      note: `${short.perSecond.toFixed(0)} streams/s`,
+    },
+  ]
+}
+
+/** How much later the first content comes than without anybody in between. */
+export const firstFrame: Scenario = async ({ direct, floor, weir }, { rounds, scale }) => {
+  const times = new Map<Subject, Array<number>>()
+  for (let round = 0; round < rounds; round++) {
+    for (const subject of [direct, floor, weir]) {
+      const endpoint = subject.exchange("paced-20")
+      const run = await drive(endpoint, { requests: 640 * scale, inFlight: 64, spreadMs: 400 })
+      times.set(subject, [...(times.get(subject) ?? []), ...run.firstByteMs])
+    }
+  }
+  const at = (subject: Subject, share: number) =>
+    percentile(
+      [...(times.get(subject) ?? [])].sort((a, b) => a - b),
+      share,
+    )
+  const added = (subject: Subject, share: number) => at(subject, share) - at(direct, share)
+  const row = (name: string, share: number, max: number): Row => ({
+    what: `added time to first frame, 64 in flight, ${name}`,
+    unit: "ms",
+    floor: added(floor, share),
+    weir: added(weir, share),
+    note: "over a direct call",
+    budget: { of: "value", max },
+  })
+  return [row("p50", 0.5, 2), row("p99", 0.99, 8)]
+}
+
+/** Frames of 64 KiB: what large pieces cost. */
+export const large: Scenario = async (subjects, { rounds, scale }) => {
+  const [floor = nothing, weir = nothing] = await costs(both(subjects, "large-32"), 200 * scale, 8, rounds)
+  return [
+    {
+      what: "CPU per MiB of 64 KiB frames",
+      unit: "µs",
+      floor: floor.us / 2,
+      weir: weir.us / 2,
+      spread: weir.spread / 2,
+    },
+  ]
+}
+
+/** The routes beside the exchange, against the floor's pass-through. */
+export const routes: Scenario = async ({ floor, weir }, { rounds, scale }) => {
+  const replayed = { requestId: randomUUID() }
+  const once = weir.call("/t1/exchange", { ...exchangeBody, meta: replayed })
+  await drive(once, { requests: 1, inFlight: 1 })
+  const calls: ReadonlyArray<readonly [string, Endpoint]> = [
+    ["CPU per heartbeat inside the window", weir.call("/t1/heartbeat", { sessionId: "01J0000000000000000000000A" })],
+    ["CPU per web search", weir.call("/t1/websearch", { query: "river" })],
+    ["CPU per replay of a finished exchange", once],
+    ["CPU per wrong key", { ...weir.call("/t1/exchange", exchangeBody, wrongKey), status: 401 }],
+  ]
+  const rows: Array<Row> = []
+  for (const [what, endpoint] of calls) {
+    const pair = [
+      { subject: floor, endpoint: floor.exchange("short") },
+      { subject: weir, endpoint },
+    ]
+    const [passed = nothing, cost = nothing] = await costs(pair, 3000 * scale, 32, rounds)
+    const note = `${cost.perSecond.toFixed(0)}/s; floor: a JSON exchange`
+    rows.push({ what, unit: "µs", floor: passed.us, weir: cost.us, spread: cost.spread, note })
+  }
+  return rows
+}
+
+const exchangeBody = { model: "short", thread: [{ role: "user", blocks: [{ t: "text", v: "Hello, river" }] }] }
+const wrongKey = { "x-svc-key-id": "key_bench", "x-svc-key": "wrong" }
+
+/** Thousands of streams at a model's pace: what one more costs to keep, and what a frame costs when few come at once. */
+export const paced: Scenario = async ({ floor, weir }, { scale }) => {
+  const streams = Math.round(5000 * scale)
+  const measured = [floor, weir].map((subject) => () => keep(subject, streams))
+  const [ofFloor, ofWeir] = [await measured[0]?.(), await measured[1]?.()]
+  if (ofFloor === undefined || ofWeir === undefined) return []
+  return [
+    {
+      what: `memory per open stream, ${streams} open`,
+      unit: "KiB",
+      floor: ofFloor.kibPerStream,
+      weir: ofWeir.kibPerStream,
+      note: `resident memory over what it was; ${ofWeir.missed} of ${streams} broke`,
+      budget: { of: "value", max: 40 },
+    },
+    {
+      what: `CPU per frame, ${streams} streams at ${framesPerSecond} a second`,
+      unit: "µs",
+      floor: ofFloor.usPerFrame,
+      weir: ofWeir.usPerFrame,
+      note: `${ofWeir.framesPerSecond.toFixed(0)} frames/s arrived`,
+    },
+  ]
+}
+
+/** Of `paced` streams, as the subjects are started. */
+export const framesPerSecond = 5
+
+const keep = async (subject: Subject, streams: number) => {
+  await drive(subject.exchange("short"), { requests: 200, inFlight: 16 })
+  const idle = residentBytes(subject.pid)
+  const open = openStreams(subject.exchange("paced-200"), streams)
+  await open.allOpen
+  // Past the storm of beginnings, so that what is measured is what is kept.
+  await sleep(3000)
+  const before = { cpu: cpuSeconds(subject.pid), frames: open.frames(), at: performance.now() }
+  await sleep(5000)
+  const seconds = (performance.now() - before.at) / 1000
+  const frames = open.frames() - before.frames
+  const usPerFrame = ((cpuSeconds(subject.pid) - before.cpu) * 1e6) / frames
+  const kibPerStream = (residentBytes(subject.pid) - idle) / 1024 / streams
+  const missed = open.broken()
+  await open.close()
+  await settled(subject)
+  return { kibPerStream, usPerFrame, framesPerSecond: frames / seconds, missed }
+}
+
+/** Waits until a process has little to do. */
+const settled = async ({ pid }: Subject) => {
+  for (let tries = 0; tries < 60; tries++) {
+    const before = cpuSeconds(pid)
+    await sleep(500)
+    if (cpuSeconds(pid) - before < 0.05) return
+  }
+}
+
+/** Whether clients that hardly read are felt by the others. */
+export const slowClients: Scenario = async ({ weir }, { scale }) => {
+  const requests = 2000 * scale
+  const alone = await drive(weir.exchange("short"), { requests, inFlight: 16 })
+  const slow = await startSlow(weir, 100)
+  const beside = await drive(weir.exchange("short"), { requests, inFlight: 16 })
+  await slow.stop()
+  const p99 = (run: typeof alone) => percentile(run.wholeMs, 0.99)
+  return [
+    {
+      what: "p99 of a JSON exchange beside 100 clients that do not read",
+      unit: "ms",
+      floor: p99(alone),
+      weir: p99(beside),
+      note: "floor: without them",
+    },
+  ]
+}
+
+const startSlow = async (weir: Weir, clients: number) => {
+  const agent = new Agent({ connections: clients, pipelining: 1, headersTimeout: 0, bodyTimeout: 0 })
+  const { origin, path, headers, body } = weir.exchange("large-32")
+  for (let at = 0; at < clients; at++) {
+    agent.dispatch(
+      { origin, path, method: "POST", headers: { "content-type": "application/json", ...headers }, body },
+      { onRequestStart() {}, onResponseData: (controller) => controller.pause(), onResponseError() {} },
+    )
+  }
+  await sleep(2000)
+  return { stop: () => agent.destroy() }
+}
+
+/** A warm-up that every subject gets. */
+export const warmUp = async ({ floor, weir }: Subjects, { scale }: Effort): Promise<void> => {
+  for (const subject of [floor, weir]) {
+    await drive(subject.exchange("short"), { requests: 3000 * scale, inFlight: 32 })
+    await drive(subject.exchange("frames-200"), { requests: 400 * scale, inFlight: 16 })
+  }
+  const agent = new Agent()
+  await one(agent, weir.call("/t1/heartbeat", {}))
+  await agent.destroy()
+}
+
+export const scenarios: Readonly<Record<string, Scenario>> = {
+  json,
+  stream,
+  firstFrame,
+  large,
+  routes,
+  slowClients,
+  paced,
+}

@@ -1,0 +1,150 @@
+/** What is measured, each a process of its own: the vendor called directly, the floor, and Weir with everything on. */
+import { type ChildProcess, spawn, spawnSync } from "node:child_process"
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { cpus, tmpdir } from "node:os"
+import { join } from "node:path"
+import { setTimeout as sleep } from "node:timers/promises"
+import { fileURLToPath } from "node:url"
+import type { Endpoint } from "./load.ts"
+
+/** How an exchange is answered: the vendor's name of the model, which is also Weir's handle. */
+export type Answer = "short" | `frames-${number}` | `paced-${number}` | `large-${number}`
+
+export interface Subject {
+  readonly name: string
+  readonly pid: number
+  readonly exchange: (answer: Answer) => Endpoint
+}
+
+export interface Weir extends Subject {
+  readonly call: (path: string, body: object, headers?: Readonly<Record<string, string>>) => Endpoint
+}
+
+export interface Subjects {
+  readonly direct: Subject
+  readonly floor: Subject
+  readonly weir: Weir
+}
+
+const here = (path: string) => fileURLToPath(new URL(path, import.meta.url))
+
+/** Load and vendor on one core, what is measured on the other. */
+export const canPin = cpus().length > 1 && spawnSync("taskset", ["--version"]).status === 0
+
+export const answers = ["short", "frames-200", "frames-2200", "paced-20", "paced-200", "large-32"] as const
+
+const ids = { org: "org_bench", app: "app_bench", key: "key_bench" }
+
+const catalogueFor = (vendor: string): string => `version: 1
+vendors: [{ id: vendor, dialect: openai-chat, baseUrl: "${vendor}/v1" }]
+models:
+${answers.map((model) => `  - { handle: ${model}, maxOutput: 2000, targets: [{ vendor: vendor, model: ${model} }] }`).join("\n")}
+prices:
+${answers.map((model) => `  - { model: ${model}, currency: USD, input: "0.03", output: "0.15", from: 2026-01-01 }`).join("\n")}
+searchProviders: [{ id: s, name: S, vendor: searxng, baseUrl: "${vendor}", currency: USD, pricePerCall: "0.00001" }]
+plans: [{ id: bench, perMinute: 1000000000, concurrency: 100000, dailyTokens: 1000000000, websearchDaily: 1000000000 }]
+orgs: [{ id: ${ids.org}, name: Bench, plan: bench, currency: USD, models: [${answers.join(", ")}] }]
+apps: [{ id: ${ids.app}, org: ${ids.org} }]
+keys: [{ id: ${ids.key}, app: ${ids.app}, secret: "env:WEIR_BENCH_KEY" }]
+topups: [{ id: bench, org: ${ids.org}, amount: "100000" }]
+`
+
+/** @param env variables of the gateway beside the bench's own @param pauseMs between frames of `paced` */
+export const startSubjects = async (
+  options: { readonly env?: Readonly<Record<string, string>>; readonly pauseMs?: number } = {},
+): Promise<Subjects & { readonly stop: () => void }> => {
+  const dir = mkdtempSync(join(tmpdir(), "weir-bench-"))
+  const children: Array<ChildProcess> = []
+  const start = (core: number, args: ReadonlyArray<string>, env: Readonly<Record<string, string>> = {}) => {
+    const command = canPin ? ["taskset", "-c", String(core), process.execPath] : [process.execPath]
+    const child = spawn(command[0] ?? "", [...command.slice(1), ...args], {
+      env: { ...process.env, ...env },
+      stdio: ["ignore", "pipe", "inherit"],
+    })
+    children.push(child)
+    return child
+  }
+  const stop = () => {
+    for (const child of children) child.kill("SIGKILL")
+    rmSync(dir, { recursive: true, force: true })
+  }
+  process.once("exit", stop)
+
+  const upstream = start(1, [here("./upstream.ts")], { PAUSE_MS: String(options.pauseMs ?? 20) })
+  const upstreamPort = await firstLine(upstream)
+  const floor = start(0, [here("./floor.ts"), upstreamPort])
+  const floorPort = await firstLine(floor)
+  const url = `http://127.0.0.1:${upstreamPort}`
+  const catalogue = join(dir, "catalogue.yaml")
+  writeFileSync(catalogue, catalogueFor(url))
+  const ready = join(dir, "ready.json")
+  const profile = process.env["BENCH_PROFILE"]
+  const weir = start(
+    0,
+    [...(profile === undefined ? [] : ["--cpu-prof", `--cpu-prof-dir=${profile}`]), here("../../src/cli.ts"), "serve"],
+    {
+      SVC_ENV: "bench",
+      SVC_PORT: "0",
+      SVC_DATA_DIR: join(dir, "data"),
+      SVC_CATALOGUE: catalogue,
+      SVC_READY_FILE: ready,
+      SVC_LOG_LEVEL: "Error",
+      WEIR_BENCH_KEY: "secret",
+      ...(process.env["SVC_TEST_DATABASE_URL"] && { SVC_DATABASE_URL: process.env["SVC_TEST_DATABASE_URL"] }),
+      ...(process.env["SVC_TEST_REDIS_URL"] && { SVC_REDIS_URL: process.env["SVC_TEST_REDIS_URL"] }),
+      ...options.env,
+    },
+  )
+  const origin = await readyUrl(ready)
+  const call: Weir["call"] = (path, body, headers = { "x-svc-key-id": ids.key, "x-svc-key": "secret" }) => ({
+    origin,
+    path,
+    headers,
+    body: JSON.stringify(body),
+  })
+  const chat = (to: string, path: string) => (answer: Answer) => ({
+    origin: to,
+    path,
+    headers: {},
+    body: JSON.stringify({
+      model: answer,
+      stream: answer !== "short",
+      messages: [{ role: "user", content: "Hello, river" }],
+    }),
+  })
+  return {
+    direct: { name: "direct", pid: upstream.pid ?? 0, exchange: chat(url, "/v1/chat/completions") },
+    floor: { name: "floor", pid: floor.pid ?? 0, exchange: chat(`http://127.0.0.1:${floorPort}`, "/") },
+    weir: {
+      name: "weir",
+      pid: weir.pid ?? 0,
+      call,
+      exchange: (answer) =>
+        call("/t1/exchange", {
+          model: answer,
+          stream: answer !== "short",
+          thread: [{ role: "user", blocks: [{ t: "text", v: "Hello, river" }] }],
+        }),
+    },
+    stop: () => {
+      // A gateway that writes a profile does so on its way out.
+      if (profile === undefined) return stop()
+      weir.once("exit", stop)
+      weir.kill("SIGTERM")
+    },
+  }
+}
+
+const firstLine = (child: ChildProcess) =>
+  new Promise<string>((resolve) => child.stdout?.once("data", (chunk) => resolve(String(chunk).trim())))
+
+const readyUrl = async (file: string): Promise<string> => {
+  for (let tries = 0; tries < 600; tries++) {
+    try {
+      return JSON.parse(readFileSync(file, "utf8")).baseUrl
+    } catch {
+      await sleep(100)
+    }
+  }
+  throw new Error("the gateway did not start")
+}

@@ -1,0 +1,146 @@
+/**
+ * `SVC_WORKERS`: several processes on one port, which share nothing but the stores. One that dies is replaced, and its
+ * exchanges are settled by whoever comes after it; the others do not notice.
+ */
+import cluster, { type Worker } from "node:cluster"
+import { renameSync, rmSync, writeFileSync } from "node:fs"
+import { Data, Duration, Effect, Option } from "effect"
+import { isDevelopment, type WeirConfig } from "../config.ts"
+import { mergeMetrics } from "./merge-metrics.ts"
+import { type FromWorker, readFromWorker, type ToWorker } from "./messages.ts"
+import { metricsPatience } from "./worker.ts"
+
+/** Workers cannot run, or could not start; the message says why. */
+export class WorkersFailed extends Data.TaggedError("WorkersFailed")<{ readonly message: string }> {}
+
+type Settings = WeirConfig["Service"]
+type Ready = Extract<FromWorker, { _tag: "Ready" }>["ready"]
+
+/** A worker that lived this long was well: the next one starts at once. */
+const wellMs = 10_000
+const firstPauseMs = 200
+const longestPauseMs = 10_000
+
+/** Runs the workers until this process is told to stop, and waits until they have drained. */
+export const superviseWorkers = (config: Settings): Effect.Effect<void, WorkersFailed> =>
+  Effect.callback<void, WorkersFailed>((resume) => {
+    const missing = missingFor(config)
+    if (missing !== undefined) {
+      const message = `SVC_WORKERS above 1 needs ${missing}: workers share nothing but the stores`
+      return resume(Effect.fail(new WorkersFailed({ message })))
+    }
+    const supervisor = new Supervisor(config, (outcome) => resume(outcome))
+    supervisor.start()
+    return supervisor.stop
+  })
+
+const missingFor = (config: Settings): string | undefined => {
+  if (config.databaseUrl === undefined) return "SVC_DATABASE_URL"
+  if (config.redisUrl === undefined) return "SVC_REDIS_URL"
+  return isDevelopment(config) && config.catalogueFile === undefined ? "SVC_CATALOGUE (in development)" : undefined
+}
+
+class Supervisor {
+  readonly #config: Settings
+  readonly #fail: (outcome: Effect.Effect<never, WorkersFailed>) => void
+  readonly #ready = new Set<Worker>()
+  readonly #collections = new Map<number, (text: string) => void>()
+  #pauseMs = firstPauseMs
+  #lastCollection = 0
+  #everReady = false
+  #stopping = false
+
+  constructor(config: Settings, fail: (outcome: Effect.Effect<never, WorkersFailed>) => void) {
+    this.#config = config
+    this.#fail = fail
+  }
+
+  start(): void {
+    for (let count = 0; count < this.#config.workers; count++) this.#fork()
+  }
+
+  /** Tells every worker to drain, and waits for the last one. */
+  readonly stop: Effect.Effect<void> = Effect.callback<void>((resume) => {
+    this.#stopping = true
+    const { readyFile } = this.#config
+    if (readyFile !== undefined) rmSync(readyFile, { force: true })
+    const alive = () => Object.values(cluster.workers ?? {}).length
+    if (alive() === 0) return resume(Effect.void)
+    cluster.on("exit", () => {
+      if (alive() === 0) resume(Effect.void)
+    })
+    for (const worker of Object.values(cluster.workers ?? {})) worker?.process.kill("SIGTERM")
+  })
+
+  #fork(): void {
+    const worker = cluster.fork()
+    const startedAt = Date.now()
+    worker.on("message", (message: unknown) => this.#hear(worker, message))
+    worker.on("exit", (code, signal) => {
+      this.#ready.delete(worker)
+      if (this.#stopping) return
+      // One that never came up will not come up the next time either.
+      if (!this.#everReady) return this.#giveUp()
+      console.error(`A worker ended (${signal ?? `code ${code}`}); another one takes its place`)
+      this.#pauseMs = Date.now() - startedAt > wellMs ? firstPauseMs : Math.min(this.#pauseMs * 2, longestPauseMs)
+      setTimeout(() => {
+        if (!this.#stopping) this.#fork()
+      }, this.#pauseMs)
+    })
+  }
+
+  #giveUp(): void {
+    this.#stopping = true
+    const message = "The workers could not start"
+    this.#fail(Effect.andThen(this.stop, Effect.fail(new WorkersFailed({ message }))))
+  }
+
+  #hear(worker: Worker, given: unknown): void {
+    const message = Option.getOrUndefined(readFromWorker(given))
+    switch (message?._tag) {
+      case "Ready":
+        this.#ready.add(worker)
+        if (this.#ready.size === this.#config.workers) this.#announce(message.ready)
+        return
+      case "MetricsWanted":
+        this.#collect((text) => send(worker, { _tag: "MetricsMerged", id: message.id, text }))
+        return
+      case "MetricsTold":
+        this.#collections.get(message.id)?.(message.text)
+        return
+      case undefined:
+    }
+  }
+
+  /** Once all accept requests, and only the first time. */
+  #announce(ready: Ready): void {
+    if (this.#everReady) return
+    this.#everReady = true
+    console.log(`Weir listens on ${String(ready["baseUrl"])} with ${this.#config.workers} workers`)
+    const { readyFile } = this.#config
+    if (readyFile === undefined) return
+    const draft = `${readyFile}.${process.pid}`
+    writeFileSync(draft, `${JSON.stringify({ ...ready, pid: process.pid })}\n`, { mode: 0o600 })
+    renameSync(draft, readyFile)
+  }
+
+  /** Adds up what the workers tell; one that does not answer in time is left out. */
+  #collect(done: (text: string) => void): void {
+    const id = ++this.#lastCollection
+    const asked = [...this.#ready]
+    const pages: Array<string> = []
+    const finish = () => {
+      clearTimeout(timer)
+      if (this.#collections.delete(id)) done(mergeMetrics(pages))
+    }
+    const timer = setTimeout(finish, Duration.toMillis(metricsPatience))
+    this.#collections.set(id, (text) => {
+      if (pages.push(text) === asked.length) finish()
+    })
+    for (const worker of asked) send(worker, { _tag: "MetricsAsked", id })
+  }
+}
+
+const send = (worker: Worker, message: ToWorker): void => {
+  if (worker.isConnected()) worker.send(message)
+}

@@ -1,0 +1,30 @@
+/** One page of metrics for several workers. */
+import { describe, expect, it } from "vitest"
+import { mergeMetrics } from "../../src/workers/merge-metrics.ts"
+
+const page = (count: number, more = "") => `# HELP weir_exchanges_total Exchanges by outcome
+# TYPE weir_exchanges_total counter
+weir_exchanges_total{outcome="end",model="a b}"} ${count}
+# HELP weir_open Open now
+# TYPE weir_open gauge
+weir_open 2
+${more}`
+
+describe("merging metrics", () => {
+  it("adds up the same series, and keeps heads once", () => {
+    expect(mergeMetrics([page(3), page(4)])).toBe(page(7).replace("weir_open 2", "weir_open 4"))
+  })
+
+  it("series that only some workers have stand with their family", () => {
+    const other = page(1, "").replace("weir_open 2", `weir_exchanges_total 9`)
+    const lines = mergeMetrics([page(1, "# TYPE weir_new counter\nweir_new_total 5\n"), other]).split("\n")
+    expect(lines).toContain("weir_new_total 5")
+    expect(lines.filter((line) => line.startsWith("# TYPE weir_exchanges_total"))).toHaveLength(1)
+  })
+
+  it("nothing, broken lines and one page are no trouble", () => {
+    expect(mergeMetrics([])).toBe("")
+    expect(mergeMetrics(["nonsense\n\n"])).toBe("")
+    expect(mergeMetrics([page(5)])).toBe(page(5))
+  })
+})
