@@ -10,7 +10,7 @@
 import { writeFileSync } from "node:fs"
 import { cpus } from "node:os"
 import { parseArgs } from "node:util"
-import { type Row, scenarios, warmUp } from "./scenarios.ts"
+import { pacedPauseMs, type Row, scenarios, warmUp } from "./scenarios.ts"
 import { canPin, startSubjects } from "./subjects.ts"
 import { driveOther } from "./versus.ts"
 
@@ -65,7 +65,7 @@ if (values.vs !== undefined) {
     subjects.stop()
   }
   if (pacedSubjects) {
-    const slow = await startSubjects({ pauseMs: 200 })
+    const slow = await startSubjects({ pauseMs: pacedPauseMs })
     try {
       for (const [name, scenario] of chosen) if (name === "paced") report(await scenario(slow, effort))
     } finally {

@@ -13,8 +13,9 @@ export interface OpenStreams {
   readonly close: () => Promise<void>
 }
 
-/** How many begin at once: a thousand connections in one breath would measure the accept queue. */
+/** How many begin at once, and how long apart: what is measured is not the storm of beginnings. */
 const batch = 50
+const apartMs = 120
 const blankLine = 0x0a
 
 export const openStreams = ({ origin, path, headers, body }: Endpoint, count: number): OpenStreams => {
@@ -51,7 +52,7 @@ export const openStreams = ({ origin, path, headers, body }: Endpoint, count: nu
   const allOpen = (async () => {
     for (let at = 0; at < count; at += batch) {
       for (let one = at; one < Math.min(count, at + batch); one++) begin(() => opened++)
-      await sleep(40)
+      await sleep(apartMs)
     }
     for (let tries = 0; opened + broken < count && tries < 600; tries++) await sleep(100)
   })()

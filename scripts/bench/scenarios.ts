@@ -187,7 +187,7 @@ export const paced: Scenario = async ({ floor, weir }, { scale }) => {
       budget: { of: "value", max: 40 },
     },
     {
-      what: `CPU per frame, ${streams} streams at ${framesPerSecond} a second`,
+      what: `CPU per frame, ${streams} streams at one a second each`,
       unit: "µs",
       floor: ofFloor.usPerFrame,
       weir: ofWeir.usPerFrame,
@@ -196,8 +196,8 @@ export const paced: Scenario = async ({ floor, weir }, { scale }) => {
   ]
 }
 
-/** Of `paced` streams, as the subjects are started. */
-export const framesPerSecond = 5
+/** Milliseconds between the frames of `paced`, as its subjects are started. */
+export const pacedPauseMs = 1000
 
 const keep = async (subject: Subject, streams: number) => {
   await drive(subject.exchange("short"), { requests: 200, inFlight: 16 })

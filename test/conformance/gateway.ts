@@ -6,12 +6,17 @@ import { ErrorEnvelope } from "../../src/protocol/error.ts"
 import { ExchangeResponse } from "../../src/protocol/exchange.ts"
 import { type GatewayOptions, startGateway, type TestGateway } from "../../src/testing/index.ts"
 
-/** Starts a gateway before the tests of a file and stops it after them. */
-export const useGateway = (options: GatewayOptions = {}): (() => TestGateway) => {
+/**
+ * Starts a gateway before the tests of a file and stops it after them.
+ * @param options a function where they are known only once other things have started
+ */
+export const useGateway = (options: GatewayOptions | (() => GatewayOptions) = {}): (() => TestGateway) => {
   const scope = Scope.makeUnsafe()
   let gateway: TestGateway | undefined
   beforeAll(async () => {
-    gateway = await Effect.runPromise(Scope.provide(startGateway(options), scope))
+    gateway = await Effect.runPromise(
+      Scope.provide(startGateway(typeof options === "function" ? options() : options), scope),
+    )
   })
   afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
   return () => {
