@@ -136,6 +136,13 @@ const variables = {
   reviewStreamRate: Config.schema(Schema.FiniteFromString.pipe(Schema.decodeTo(Share)), "SVC_REVIEW_STREAM_RATE").pipe(
     Config.withDefault(1),
   ),
+  /** The most exchanges that one process has open at a time; more are turned away with `rate_limited`. */
+  maxOpenExchanges: Config.schema(
+    Schema.FiniteFromString.pipe(Schema.decodeTo(Schema.Int.check(Schema.isGreaterThanOrEqualTo(1)))),
+    "SVC_MAX_OPEN_EXCHANGES",
+  ).pipe(Config.withDefault(20_000)),
+  /** How late the event loop may come to its work before calls are turned away with `rate_limited`. */
+  shedLagMs: millis("SVC_SHED_LAG_MS", 100),
   /** How long running exchanges may go on after SIGTERM. */
   drainTimeoutMs: millis("SVC_DRAIN_TIMEOUT_MS", 30_000),
   /** How long a hold or a claim outlives a node that was killed; another node then settles it. */

@@ -7,6 +7,7 @@ import { Duration, Effect, Layer, Redacted } from "effect"
 import { layerMemory } from "./admission/gate-memory.ts"
 import { withGateMode } from "./admission/gate-mode.ts"
 import { layerRedisGate } from "./admission/gate-redis.ts"
+import { Overload } from "./admission/overload.ts"
 import { AuditLog } from "./audit/audit-log.ts"
 import { layerCatalogue } from "./catalogue/catalogue.ts"
 import { WeirConfig } from "./config.ts"
@@ -219,6 +220,7 @@ export const layerServices = Layer.mergeAll(
   WebSearch.layer,
   DeliveredSettings.layer,
   AuditLog.layer,
+  Overload.layer,
 ).pipe(
   Layer.provideMerge(
     Layer.mergeAll(settler, review, sessions, clientUsage, planCurve, appTokens, settings, statements, Tokenizer.layer),

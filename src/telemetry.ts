@@ -22,6 +22,11 @@ const gateFailures = counter(
   "Admissions that the gate's store did not answer, by mode: enforce refuses them, shadow and off let them pass",
 )
 
+const sheds = counter(
+  "weir_shed_total",
+  "Calls that were turned away because this process had too much to do, by cause: lag of its event loop, or too many open",
+)
+
 const rests = counter(
   "weir_target_rests_total",
   "Times that a target was left alone: its breaker opened, or its vendor asked for it with Retry-After",
@@ -88,6 +93,10 @@ export const withRequestId = (requestId: string) => Effect.annotateLogs({ reques
 /** Counts an admission that had to be decided without the gate's store. */
 export const recordGateFailure = (services: Services, mode: string): void =>
   Metric.withAttributes(gateFailures, { mode }).updateUnsafe(1, services)
+
+/** Counts a call that was turned away unread. */
+export const recordShed = (services: Services, cause: "lag" | "open"): void =>
+  Metric.withAttributes(sheds, { cause }).updateUnsafe(1, services)
 
 /** Counts a run of the retention job. */
 export const recordRetention = (services: Services, dropped: number, removed: number): void => {

@@ -24,6 +24,8 @@ export class Exchanges extends Context.Service<
   {
     /** Starts an exchange. What comes of it is at the link; whoever holds the link tells it when the client leaves. */
     readonly start: (call: ExchangeCall, options: { readonly cut: () => void }) => Effect.Effect<ClientLink>
+    /** How many have not ended yet. */
+    readonly open: () => number
     /** Waits until all have ended; those that take too long are ended with `t.err`, and settled. */
     readonly drain: Effect.Effect<void>
   }
@@ -68,6 +70,7 @@ export class Exchanges extends Context.Service<
       )
       return Exchanges.of({
         drain,
+        open: () => open,
         start: Effect.fnUntraced(function* (call, { cut }) {
           const link = new ClientLink({ bufferBytes: services.config.streamBufferBytes, nowMs, cut })
           count(1)

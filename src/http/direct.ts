@@ -90,6 +90,9 @@ const readAll = (
 
 const empty = Buffer.alloc(0)
 
+/** What is read on of a request that was refused. */
+const maxReadOnBytes = 256 * 1024
+
 const write = (
   { status, headers, body }: HttpServerResponse.HttpServerResponse,
   response: ServerResponse,
@@ -104,8 +107,10 @@ const write = (
     })
   }
   return Effect.sync(() => {
-    // What was not read of a request that was refused would be taken for the next one.
-    if (!response.req.complete) response.shouldKeepAlive = false
+    // Node reads on what was not read of a refused request, so that the connection serves the next one; but not a lot.
+    if (!response.req.complete && !(Number(response.req.headers["content-length"]) < maxReadOnBytes)) {
+      response.shouldKeepAlive = false
+    }
     if (body._tag !== "Uint8Array") return void response.writeHead(status, headers).end()
     response.writeHead(status, { ...headers, "content-type": body.contentType, "content-length": body.body.length })
     response.end(body.body)

@@ -149,7 +149,14 @@ export const startGateway = (options: GatewayOptions = {}): Effect.Effect<TestGa
     const adminKey = "wa_test_secret"
     const vendor = yield* startScriptedVendor(options.script ?? answering(answer))
     const second = yield* startScriptedVendor(options.script ?? answering(answer))
-    const config = WeirConfig.layerWith({ env: "test", port: 0, ...(yield* testStores), ...options.config })
+    // However late a busy machine comes to its tests, nobody is turned away for it.
+    const config = WeirConfig.layerWith({
+      env: "test",
+      port: 0,
+      shedLagMs: 60_000,
+      ...(yield* testStores),
+      ...options.config,
+    })
     const gateway = layerServer.pipe(
       Layer.provideMerge(Layer.succeed(AdminKey, makeAdminKey(sha256(adminKey).toString("hex")))),
       Layer.provideMerge(layerServices),

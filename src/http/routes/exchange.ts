@@ -2,11 +2,13 @@
 import { Effect, Scope, Stream } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
+import { Overload } from "../../admission/overload.ts"
 import type { ByteQueue } from "../../exchange/byte-queue.ts"
 import type { Reply } from "../../exchange/client-link.ts"
-import { Exchanges } from "../../exchange/exchange.ts"
+import { Exchanges, newRequestId } from "../../exchange/exchange.ts"
 import { Api } from "../../protocol/api.ts"
 import type { DirectHandler } from "../direct.ts"
+import { envelope } from "../respond.ts"
 import { type Authenticated, fromRouter, makeForCaller, type RuntimeRequest } from "../runtime.ts"
 import { makeRuntime } from "./runtime.ts"
 
@@ -15,6 +17,16 @@ export const makeRuntimeAnswers = Effect.gen(function* () {
   const exchanges = yield* Exchanges
   const { forCaller } = yield* makeForCaller
   const runtime = yield* makeRuntime
+  const overload = yield* Overload
+
+  /** Turns calls away before anything of them is read, when there is too much to do. */
+  const unlessOverloaded =
+    (answer: DirectHandler): DirectHandler =>
+    (request) =>
+      Effect.matchEffect(overload.check(exchanges.open()), {
+        onSuccess: () => answer(request),
+        onFailure: (error) => envelope(newRequestId(), error),
+      })
 
   const exchange = Effect.fnUntraced(function* ({ requestId, caller, body }: Authenticated) {
     const fiber = yield* Effect.fiber
@@ -29,12 +41,12 @@ export const makeRuntimeAnswers = Effect.gen(function* () {
   })
 
   return {
-    exchange: (request: RuntimeRequest) => forCaller(request, exchange),
+    exchange: unlessOverloaded((request) => forCaller(request, exchange)),
     heartbeat: (request: RuntimeRequest) => forCaller(request, runtime.heartbeat),
     endSession: (request: RuntimeRequest, id: string) => forCaller(request, (call) => runtime.endSession(call, id)),
     config: (request: RuntimeRequest) => forCaller(request, runtime.readConfig),
     handshake: (request: RuntimeRequest) => forCaller(request, runtime.handshake),
-    websearch: (request: RuntimeRequest) => forCaller(request, runtime.search),
+    websearch: unlessOverloaded((request) => forCaller(request, runtime.search)),
     usage: (request: RuntimeRequest) => forCaller(request, runtime.reportUsage),
   }
 })

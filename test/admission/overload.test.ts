@@ -1,0 +1,63 @@
+/** Shedding load: at the bound of what is open, and while the event loop is late. */
+import { describe, expect, it } from "vitest"
+import { nextShare } from "../../src/admission/overload.ts"
+import { answering, hello, newTestIds } from "../../src/testing/index.ts"
+import { errorOf, eventually, useGateway } from "../conformance/gateway.ts"
+
+describe("the share that is turned away", () => {
+  const shareAfter = (lags: ReadonlyArray<number>, from = 0) =>
+    lags.reduce((share, lag) => nextShare(share, lag, 100), from)
+  const steady = (lag: number, times: number) => Array.from({ length: times }, () => lag)
+
+  it("is nothing while the loop is in time, and after one late turn nearly so", () => {
+    expect(shareAfter(steady(100, 1000))).toBe(0)
+    expect(shareAfter([150])).toBeLessThan(0.1)
+  })
+
+  it("rises within half a second to nearly all while the loop stays late, and never to all", () => {
+    expect(shareAfter(steady(500, 25))).toBeGreaterThan(0.9)
+    expect(shareAfter(steady(10_000, 1000))).toBe(0.98)
+  })
+
+  it("rises faster the later the loop is", () => {
+    expect(shareAfter(steady(400, 3))).toBeGreaterThan(shareAfter(steady(110, 3)))
+  })
+
+  it("falls to nothing within seconds", () => {
+    const falling = steady(0, 300)
+    expect(shareAfter(falling, 0.98)).toBe(0)
+    expect(shareAfter(falling.slice(0, 20), 0.98)).toBeGreaterThan(0.5)
+  })
+})
+
+describe("a gateway with too much to do", () => {
+  const slow = answering({ words: ["a", "b", "c"], inTokens: 1, outTokens: 3 }, 300)
+  const bounded = useGateway({ ids: newTestIds(), script: slow, config: { maxOpenExchanges: 2 } })
+  const late = useGateway({ ids: newTestIds(), config: { shedLagMs: 50 } })
+
+  it("rate_limited with Retry-After beyond the exchanges that it may have open; those go on", async () => {
+    const open = await Promise.all([1, 2].map(() => bounded().exchange({ ...hello, stream: true })))
+    const refused = await bounded().exchange(hello)
+    expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(0)
+    expect(await errorOf(refused)).toMatchObject({ status: 429, code: "rate_limited", detail: { scope: "gateway" } })
+    for (const stream of open) expect(await stream.text()).toContain("t.close")
+    await eventually(async () => (await bounded().exchange(hello)).status === 200)
+  })
+
+  it("turns callers away while its event loop is late, before reading them, and serves again when it is not", async () => {
+    const statuses: Array<number> = []
+    const asking = (async () => {
+      for (let count = 0; count < 60; count++) statuses.push((await late().exchange(hello)).status)
+    })()
+    for (let turn = 0; turn < 12; turn++) {
+      const until = performance.now() + 200
+      while (performance.now() < until);
+      await new Promise((resolve) => setTimeout(resolve, 5))
+    }
+    await asking
+    expect(statuses).toContain(429)
+    await eventually(async () => (await late().exchange(hello)).status === 200, 10_000)
+    const metrics = await (await fetch(`${late().baseUrl}/metrics`)).text()
+    expect(metrics).toMatch(/weir_shed_total\{cause="lag"\} [1-9]/)
+  })
+})
