@@ -220,13 +220,22 @@ export const layerServices = Layer.mergeAll(
   WebSearch.layer,
   DeliveredSettings.layer,
   AuditLog.layer,
-  Overload.layer,
 ).pipe(
   Layer.provideMerge(
     Layer.mergeAll(settler, review, sessions, clientUsage, planCurve, appTokens, settings, statements, Tokenizer.layer),
   ),
   Layer.provideMerge(
-    Layer.mergeAll(shared, ledger, books, retention, identity, upstreamKeys, VendorClient.layer, Draining.layer),
+    Layer.mergeAll(
+      shared,
+      ledger,
+      books,
+      retention,
+      identity,
+      upstreamKeys,
+      VendorClient.layer,
+      Draining.layer,
+      Overload.layer,
+    ),
   ),
   Layer.provideMerge(Egress.layer),
   Layer.provideMerge(catalogue),

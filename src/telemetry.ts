@@ -24,7 +24,7 @@ const gateFailures = counter(
 
 const sheds = counter(
   "weir_shed_total",
-  "Calls that were turned away because this process had too much to do, by cause: lag of its event loop, or too many open",
+  "Calls that were turned away because this process had too much to do, by cause: busy, or too many open",
 )
 
 const rests = counter(
@@ -95,7 +95,7 @@ export const recordGateFailure = (services: Services, mode: string): void =>
   Metric.withAttributes(gateFailures, { mode }).updateUnsafe(1, services)
 
 /** Counts a call that was turned away unread. */
-export const recordShed = (services: Services, cause: "lag" | "open"): void =>
+export const recordShed = (services: Services, cause: "busy" | "open"): void =>
   Metric.withAttributes(sheds, { cause }).updateUnsafe(1, services)
 
 /** Counts a run of the retention job. */

@@ -22,6 +22,7 @@ import { Tally } from "./tally.ts"
 /** Runs one exchange; all that it has to say goes through the link. */
 export const runExchange = (services: ActorServices, call: ExchangeCall, link: ClientLink): Effect.Effect<void> =>
   Effect.gen(function* () {
+    const startedAt = performance.now()
     const decoded = decodeExchange(call.body)
     const registration = registrationOf(call, decoded)
     const admission = yield* admit(services, call, decoded, registration)
@@ -35,6 +36,7 @@ export const runExchange = (services: ActorServices, call: ExchangeCall, link: C
         return yield* new Flight({
           services,
           call,
+          startedAt,
           link,
           request,
           registration,

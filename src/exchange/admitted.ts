@@ -1,6 +1,7 @@
 /** What the parts of one admitted exchange share. */
 import type { Context } from "effect"
 import type { Gate, Registration } from "../admission/gate.ts"
+import type { Overload } from "../admission/overload.ts"
 import type { Catalogue } from "../catalogue/catalogue.ts"
 import type { WeirConfig } from "../config.ts"
 import type { Ledger } from "../money/ledger.ts"
@@ -24,6 +25,7 @@ export interface ActorServices {
   readonly config: WeirConfig["Service"]
   readonly catalogue: Catalogue["Service"]
   readonly gate: Gate["Service"]
+  readonly overload: Overload["Service"]
   readonly sessions: Sessions["Service"]
   readonly ledger: Ledger["Service"]
   readonly settler: Settler["Service"]
@@ -45,6 +47,8 @@ export interface RegisteredExchange extends Registration {
 export interface Admitted {
   readonly services: ActorServices
   readonly call: ExchangeCall
+  /** Of the process's monotonic clock, in milliseconds. */
+  readonly startedAt: number
   readonly link: ClientLink
   readonly request: ExchangeRequest
   readonly registration: RegisteredExchange | undefined

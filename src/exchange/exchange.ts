@@ -2,6 +2,7 @@
 import { randomUUID } from "node:crypto"
 import { Clock, Context, Effect, FiberSet, Layer } from "effect"
 import { Gate } from "../admission/gate.ts"
+import { Overload } from "../admission/overload.ts"
 import { Catalogue } from "../catalogue/catalogue.ts"
 import { WeirConfig } from "../config.ts"
 import { Ledger } from "../money/ledger.ts"
@@ -37,6 +38,7 @@ export class Exchanges extends Context.Service<
         config: yield* WeirConfig,
         catalogue: yield* Catalogue,
         gate: yield* Gate,
+        overload: yield* Overload,
         sessions: yield* Sessions,
         ledger: yield* Ledger,
         settler: yield* Settler,

@@ -35,8 +35,8 @@ export class Flight {
   }
 
   /** Everything up to a hold has nothing to give back but the idempotency key. */
-  readonly #fly = Effect.fnUntraced(
-    function* (this: Flight): Effect.fn.Return<void, ServiceError | StoreUnavailable> {
+  #fly(): Effect.Effect<void, ServiceError | StoreUnavailable> {
+    return Effect.gen({ self: this }, function* () {
       const plan = yield* this.#plan()
       this.#admitted.warnings.push(...plan.warnings)
       const { caller, requestId } = this.#admitted.call
@@ -55,6 +55,7 @@ export class Flight {
             leaseMs: this.#admitted.services.config.leaseMs,
             quota: { tokens: plan.promptTokens + plan.vendorRequest.maxTokens, limit: caller.plan?.dailyTokens },
           })
+          this.#admitted.services.overload.observe(performance.now() - this.#admitted.startedAt)
           const conversation = this.#conversation(plan, targets)
           const leased = this.#landing.leased(conversation)
           this.#admitted.services.leased.add(leased)
@@ -64,8 +65,8 @@ export class Flight {
           yield* restore(this.#landing.linger())
         }),
       )
-    }.bind(this),
-  )
+    })
+  }
 
   #plan(): Effect.Effect<Plan, ServiceError> {
     return Effect.flatMap(Clock.currentTimeMillis, (nowMs) =>

@@ -117,12 +117,12 @@ export class Landing {
   }
 
   /** Nothing is billed: the hold is given back and the idempotency key is free again. */
-  readonly #abandon = Effect.fnUntraced(
-    function* (this: Landing, error: ServiceError): Effect.fn.Return<void> {
+  #abandon(error: ServiceError): Effect.Effect<void> {
+    return Effect.gen({ self: this }, function* () {
       yield* this.#admitted.services.settler.release(this.#admitted.call.requestId)
       yield* this.fail(error)
-    }.bind(this),
-  )
+    })
+  }
 
   /** A failure before anything was billed. */
   fail(error: ServiceError | StoreUnavailable): Effect.Effect<void> {
@@ -139,8 +139,8 @@ export class Landing {
   }
 
   /** A good end: the snapshot is kept before the client hears of it. */
-  readonly #conclude = Effect.fnUntraced(
-    function* (this: Landing, usage: Usage): Effect.fn.Return<void> {
+  #conclude(usage: Usage): Effect.Effect<void> {
+    return Effect.gen({ self: this }, function* () {
       const link = this.#admitted.link
       recordOutcome(this.#admitted.services.context, this.#stop, this.#admitted.request.model)
       if (this.#admitted.request.stream === true) {
@@ -158,27 +158,27 @@ export class Landing {
       })
       yield* this.#complete(Buffer.byteLength(snapshot.body) > maxSnapshotBytes ? undefined : snapshot)
       link.answer({ _tag: "Json", ...snapshot })
-    }.bind(this),
-  )
+    })
+  }
 
   /** A good end that the client may not see: what it cost is told, and the same is told again to whoever asks again. */
-  readonly #withhold = Effect.fnUntraced(
-    function* (this: Landing, usage: Usage, denial: Denial): Effect.fn.Return<void> {
+  #withhold(usage: Usage, denial: Denial): Effect.Effect<void> {
+    return Effect.gen({ self: this }, function* () {
       recordOutcome(this.#admitted.services.context, "content_blocked", this.#admitted.request.model)
       const snapshot = withheldReply(this.#admitted.call.requestId, contentBlocked(denial), usage)
       yield* this.#complete(snapshot)
       this.#admitted.link.answer({ _tag: "Json", ...snapshot })
-    }.bind(this),
-  )
+    })
+  }
 
   /** A bad end that is billed: the key is spent, and there is nothing to replay. */
-  readonly #breakOff = Effect.fnUntraced(
-    function* (this: Landing, usage: Usage, error: ServiceError): Effect.fn.Return<void> {
+  #breakOff(usage: Usage, error: ServiceError): Effect.Effect<void> {
+    return Effect.gen({ self: this }, function* () {
       yield* this.#complete(undefined)
       if (this.#admitted.link.isStreaming) this.#admitted.link.write(this.#admitted.link.events.usage(usage))
       this.#refuse(error)
-    }.bind(this),
-  )
+    })
+  }
 
   #complete(snapshot: Snapshot | undefined): Effect.Effect<void> {
     if (this.#admitted.registration === undefined) return Effect.void

@@ -92,8 +92,8 @@ export class ReplyReader {
     return fault === undefined ? Effect.void : Effect.fail(fault)
   }
 
-  readonly #pump = Effect.fnUntraced(
-    function* (this: ReplyReader): Effect.fn.Return<void, ReadError> {
+  #pump(): Effect.Effect<void, ReadError> {
+    return Effect.gen({ self: this }, function* () {
       const { link, tally, clock } = this.#options
       while (!tally.done) {
         if (link.queue.isFull) {
@@ -106,8 +106,8 @@ export class ReplyReader {
         yield* this.deliver(yield* this.#next())
         if (this.#atEnd && !tally.done) return tally.stop === undefined ? yield* disconnected : undefined
       }
-    }.bind(this),
-  )
+    })
+  }
 
   /** Made when it is first needed: a whole reply has no use for it. */
   get #decoder(): Decoder {
@@ -141,15 +141,15 @@ export class ReplyReader {
     return Effect.flatMap(silence(sinceMs, timeouts.idle), () => Effect.fail(tierTimeout("idle", timeouts.idle)))
   }
 
-  readonly #firstFrame = Effect.fnUntraced(
-    function* (this: ReplyReader): Effect.fn.Return<ReadonlyArray<VendorEvent>, ReadError> {
+  #firstFrame(): Effect.Effect<ReadonlyArray<VendorEvent>, ReadError> {
+    return Effect.gen({ self: this }, function* () {
       while (true) {
         const events = yield* this.#next()
         if (this.#decoder.frames() > 0 || events.length > 0) return events
         if (this.#atEnd) return yield* disconnected
       }
-    }.bind(this),
-  )
+    })
+  }
 
   #wholeBody(): Effect.Effect<ReadonlyArray<VendorEvent>, ReadError> {
     return Effect.map(
@@ -167,8 +167,8 @@ export class ReplyReader {
   }
 
   /** The rest of the body as text; undefined where it is larger than the limit. */
-  readonly #collect = Effect.fnUntraced(
-    function* (this: ReplyReader, limit: number): Effect.fn.Return<string | undefined, UpstreamBroken> {
+  #collect(limit: number): Effect.Effect<string | undefined, UpstreamBroken> {
+    return Effect.gen({ self: this }, function* () {
       const chunks: Array<Uint8Array> = []
       while (this.#bytes <= limit) {
         const chunk = yield* this.#read()
@@ -176,8 +176,8 @@ export class ReplyReader {
         chunks.push(chunk)
       }
       return undefined
-    }.bind(this),
-  )
+    })
+  }
 }
 
 const isEventStream = ({ headers }: UpstreamHead): boolean =>

@@ -1,6 +1,7 @@
 /** What an exchange needs beside the parts that a test is about: no safety policies, no keys of organisations, healthy targets. */
 import { Effect, Layer } from "effect"
 import { Gate } from "../admission/gate.ts"
+import { Overload } from "../admission/overload.ts"
 import { Tokenizer } from "../exchange/tokenizer.ts"
 import { Review } from "../review/review.ts"
 import { Sessions } from "../session/sessions.ts"
@@ -34,5 +35,11 @@ const anySession = Layer.effect(
   ),
 )
 
-export const layerPlainServices: Layer.Layer<Review | UpstreamKeys | TargetHealth | Tokenizer | Sessions, never, Gate> =
-  Layer.mergeAll(noReview, noUpstreamKeys, layerTargetHealth, anySession, Tokenizer.layerBytes)
+/** Never too much to do. */
+const noOverload = Layer.succeed(Overload, Overload.of({ check: () => Effect.void, observe: () => {} }))
+
+export const layerPlainServices: Layer.Layer<
+  Review | UpstreamKeys | TargetHealth | Tokenizer | Sessions | Overload,
+  never,
+  Gate
+> = Layer.mergeAll(noReview, noUpstreamKeys, noOverload, layerTargetHealth, anySession, Tokenizer.layerBytes)

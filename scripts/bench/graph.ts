@@ -1,0 +1,121 @@
+/**
+ * `scripts/with-stores node scripts/bench/graph.ts FILE.svg`: throughput and p99 against offered load, up to three times
+ * what the gateway can do, and its memory against open streams. Requests come at their rate whether or not earlier ones
+ * have been answered, as they do from the world.
+ */
+import { writeFileSync } from "node:fs"
+import { cpus } from "node:os"
+import { setTimeout as sleep } from "node:timers/promises"
+import { Agent } from "undici"
+import { type Chart, charts } from "./chart.ts"
+import { drive, type Endpoint, one, percentile, residentBytes } from "./load.ts"
+import { openStreams } from "./open-streams.ts"
+import { startSubjects } from "./subjects.ts"
+
+const file = process.argv[2] ?? "bench.svg"
+const seconds = 6
+const stepMs = 5
+
+interface Offered {
+  readonly perSecond: number
+  readonly served: number
+  readonly turnedAway: number
+  readonly p99Ms: number
+}
+
+const offer = async (endpoint: Endpoint, perSecond: number): Promise<Offered> => {
+  const agent = new Agent({ connections: 4096, pipelining: 1, headersTimeout: 0, bodyTimeout: 0 })
+  const wholeMs: Array<number> = []
+  let turnedAway = 0
+  let sent = 0
+  const startedAt = performance.now()
+  const pending: Array<Promise<void>> = []
+  const ask = async () => {
+    const reply = await one(agent, endpoint)
+    if (reply.status === 200) wholeMs.push(reply.wholeMs)
+    else turnedAway++
+  }
+  for (let at = 0; at < seconds * 1000; at = performance.now() - startedAt) {
+    for (; sent < (at / 1000) * perSecond; sent++) pending.push(ask())
+    await sleep(stepMs)
+  }
+  const elapsed = (performance.now() - startedAt) / 1000
+  const served = wholeMs.length / elapsed
+  await Promise.all(pending)
+  await agent.destroy()
+  const sorted = [...wholeMs].sort((a, b) => a - b)
+  return { perSecond, served, turnedAway: turnedAway / elapsed, p99Ms: percentile(sorted, 0.99) }
+}
+
+const loadCharts = async (): Promise<ReadonlyArray<Chart>> => {
+  const { weir, stop } = await startSubjects()
+  const endpoint = weir.exchange("short")
+  await drive(endpoint, { requests: 6000, inFlight: 64 })
+  const capacity = 4000 / (await drive(endpoint, { requests: 4000, inFlight: 64 })).seconds
+  const offered: Array<Offered> = []
+  for (const share of [0.25, 0.5, 0.75, 0.9, 1, 1.25, 1.5, 2, 2.5, 3]) {
+    const result = await offer(endpoint, share * capacity)
+    console.log(share, JSON.stringify(result))
+    offered.push(result)
+    await sleep(2000)
+  }
+  stop()
+  const x = "offered exchanges a second"
+  return [
+    {
+      title: `Throughput (${cpus()[0]?.model}, one core)`,
+      x,
+      y: "a second",
+      lines: [
+        { name: "served", colour: "#0b5cad", points: offered.map(({ perSecond, served }) => [perSecond, served]) },
+        {
+          name: "turned away",
+          colour: "#a3131f",
+          points: offered.map(({ perSecond, turnedAway }) => [perSecond, turnedAway]),
+        },
+      ],
+    },
+    {
+      title: "p99 of what was served",
+      x,
+      y: "milliseconds",
+      lines: [{ name: "p99", colour: "#0b5cad", points: offered.map(({ perSecond, p99Ms }) => [perSecond, p99Ms]) }],
+    },
+  ]
+}
+
+const memoryChart = async (): Promise<Chart> => {
+  const { floor, weir, stop } = await startSubjects({ pauseMs: 2000 })
+  const points = { floor: [] as [number, number][], weir: [] as [number, number][] }
+  for (const [name, subject] of [
+    ["floor", floor],
+    ["weir", weir],
+  ] as const) {
+    await drive(subject.exchange("short"), { requests: 500, inFlight: 16 })
+    const groups: Array<ReturnType<typeof openStreams>> = []
+    points[name].push([0, residentBytes(subject.pid) / 2 ** 20])
+    for (const more of [1000, 1500, 2500, 2500, 2500]) {
+      const group = openStreams(subject.exchange("paced-200"), more)
+      groups.push(group)
+      await group.allOpen
+      await sleep(2000)
+      const [open] = points[name].at(-1) ?? [0]
+      points[name].push([open + more, residentBytes(subject.pid) / 2 ** 20])
+      console.log(name, JSON.stringify(points[name].at(-1)))
+    }
+    for (const group of groups) await group.close()
+  }
+  stop()
+  return {
+    title: "Memory against open streams",
+    x: "open streams",
+    y: "resident MiB",
+    lines: [
+      { name: "Weir", colour: "#0b5cad", points: points.weir },
+      { name: "floor", colour: "#777", points: points.floor },
+    ],
+  }
+}
+
+writeFileSync(file, charts([...(await loadCharts()), await memoryChart()]))
+process.exit(0)
