@@ -31,7 +31,7 @@ export class ClientLink {
   readonly queue: ByteQueue
   readonly events = new EventWriter()
   readonly cut: () => void
-  readonly #nowMs: () => number
+  readonly nowMs: () => number
   readonly #reply = Deferred.makeUnsafe<Reply, ReplyError>()
   readonly #gone = Deferred.makeUnsafe<void>()
   #streaming = false
@@ -40,7 +40,7 @@ export class ClientLink {
   constructor(options: LinkOptions) {
     this.queue = new ByteQueue({ limitBytes: options.bufferBytes, nowMs: options.nowMs })
     this.cut = options.cut
-    this.#nowMs = options.nowMs
+    this.nowMs = options.nowMs
     this.#wroteAtMs = options.nowMs()
   }
 
@@ -87,12 +87,12 @@ export class ClientLink {
   /** A sign of life; needless where bytes are still waiting. */
   beat(): void {
     if (this.queue.unsentBytes === 0) this.#send(heartbeat)
-    this.#wroteAtMs = this.#nowMs()
+    this.#wroteAtMs = this.nowMs()
   }
 
   #send(bytes: Uint8Array): void {
     this.queue.offer(bytes)
-    this.#wroteAtMs = this.#nowMs()
+    this.#wroteAtMs = this.nowMs()
     if (this.#streaming) return
     this.#streaming = true
     this.answer({ _tag: "Stream", events: this.queue })

@@ -16,10 +16,13 @@ import type { ClientLink } from "./client-link.ts"
 import { type ReadError, ReplyReader, VendorRejected } from "./reply-reader.ts"
 import type { Tally } from "./tally.ts"
 import { type TierTimeout, type Timeouts, withinTier } from "./tiers.ts"
+import type { Watch } from "./watch.ts"
 
 export type ConversationError =
   | TierTimeout
   | ServiceError<"upstream_error" | "upstream_disconnected" | "egress_blocked" | "bad_request">
+
+export type ConversationWatch = Watch<TierTimeout | ServiceError<"stream_backpressure">>
 
 type AttemptError = ReadError | TargetResting
 
@@ -36,6 +39,8 @@ export interface Conversation {
   /** The most that one reply may bring, in bytes. */
   readonly maxReplyBytes: number
   readonly timeoutsOf: (target: ModelTarget) => Timeouts
+  /** The clocks that run beside it. */
+  readonly watch: ConversationWatch
   /** Writes `t.open` and what comes with it. */
   readonly opening: () => string
   /** What the client is to be warned of: those of the plan, and failovers. */
@@ -141,7 +146,8 @@ const open = Effect.fnUntraced(function* (
   const { link, tally } = c
   const streams = c.vendorRequest.stream
   const maxBytes = c.maxReplyBytes
-  const reader = new ReplyReader({ call, dialect: target.dialect, link, tally, streams, timeouts, maxBytes, clock })
+  const { dialect } = target
+  const reader = new ReplyReader({ call, dialect, link, tally, streams, timeouts, maxBytes, clock, watch: c.watch })
   const first = yield* reader.untilFirstFrame.pipe(withinTier("ttfb", timeouts))
   record("ttfb", connectedAtMs)
   return { call, reader, first }

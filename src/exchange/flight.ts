@@ -12,12 +12,12 @@ import type { StoreUnavailable } from "../store/unavailable.ts"
 import { orderTargets } from "../vendor/pool.ts"
 import type { UpstreamKey } from "../vendor/upstream-keys.ts"
 import type { Admitted, PlannedConversation } from "./admitted.ts"
-import { type Conversation, converse } from "./conversation.ts"
+import { type Conversation, type ConversationWatch, converse } from "./conversation.ts"
 import { ClientGone } from "./ending.ts"
 import { Landing } from "./landing.ts"
 import { makePlan, type Plan } from "./plan.ts"
-import { silence } from "./silence.ts"
-import { resolveTimeouts, type Timeouts, withinTier } from "./tiers.ts"
+import { defaultTimeouts, resolveTimeouts, type Timeouts, tierTimeout } from "./tiers.ts"
+import { Watch } from "./watch.ts"
 
 /** An admitted exchange on its way. */
 export class Flight {
@@ -30,8 +30,7 @@ export class Flight {
   }
 
   run(): Effect.Effect<void> {
-    const flight = Effect.catch(this.#fly(), (error) => this.#landing.fail(error))
-    return this.#admitted.request.stream === true ? Effect.raceFirst(flight, this.#heartbeats()) : flight
+    return Effect.catch(this.#fly(), (error) => this.#landing.fail(error))
   }
 
   /** Everything up to a hold has nothing to give back but the idempotency key. */
@@ -111,6 +110,7 @@ export class Flight {
       tally: this.#admitted.tally,
       maxReplyBytes: this.#admitted.services.config.upstreamMaxBytes,
       timeoutsOf: (target) => this.#timeouts(plan, target),
+      watch: this.#watch(targets.map((target) => this.#timeouts(plan, target))),
       opening: () =>
         this.#opening() + this.#admitted.warnings.map((warning) => this.#admitted.link.events.warn(warning)).join(""),
       warnings: this.#admitted.warnings,
@@ -141,15 +141,36 @@ export class Flight {
   }
 
   #converse(conversation: Conversation) {
-    const [first] = conversation.targets
-    const bounded =
-      first === undefined
-        ? converse(conversation)
-        : withinTier("total", conversation.timeoutsOf(first))(converse(conversation))
-    const racers = [this.#clientGone(conversation), bounded] as const
-    return this.#admitted.request.stream === true
-      ? Effect.raceAllFirst([...racers, this.#stalled()])
-      : Effect.raceAllFirst(racers)
+    const late = Effect.tapError(conversation.watch.run, ({ code }) =>
+      Effect.logWarning("An upstream call failed", { target: conversation.target?.key, code }),
+    )
+    return Effect.raceAllFirst([this.#clientGone(conversation), converse(conversation), late])
+  }
+
+  /** What ends a conversation beside itself; and a silent stream's sign of life. */
+  #watch(timeouts: ReadonlyArray<Timeouts>): ConversationWatch {
+    const { link, request, services } = this.#admitted
+    const { streamStallMs, streamHeartbeatMs } = services.config
+    const beganMs = link.nowMs()
+    const [{ total } = defaultTimeouts] = timeouts
+    const shortestMs = Math.min(total, streamStallMs, streamHeartbeatMs, ...timeouts.map(({ idle }) => idle))
+    const watch: ConversationWatch = new Watch(shortestMs)
+    watch.add({
+      sinceMs: () => beganMs,
+      limitMs: total,
+      late: () => tierTimeout("total", total),
+    })
+    if (request.stream !== true) return watch
+    watch.add({ sinceMs: () => link.queue.stalledSinceMs, limitMs: streamStallMs, late: takesNothing })
+    watch.add({
+      sinceMs: () => link.wroteAtMs,
+      limitMs: streamHeartbeatMs,
+      late: () => {
+        link.beat()
+        return undefined
+      },
+    })
+    return watch
   }
 
   /**
@@ -167,23 +188,9 @@ export class Flight {
       Effect.flatMap(() => Effect.fail(new ClientGone())),
     )
   }
-
-  #stalled(): Effect.Effect<never, ServiceError<"stream_backpressure">> {
-    const { queue } = this.#admitted.link
-    return Effect.flatMap(
-      silence(() => queue.stalledSinceMs, this.#admitted.services.config.streamStallMs),
-      () => Effect.fail(serviceError("stream_backpressure", "The client takes nothing of what is waiting for it")),
-    )
-  }
-
-  #heartbeats(): Effect.Effect<never> {
-    const beat = Effect.andThen(
-      silence(() => this.#admitted.link.wroteAtMs, this.#admitted.services.config.streamHeartbeatMs),
-      Effect.sync(() => this.#admitted.link.beat()),
-    )
-    return Effect.forever(beat)
-  }
 }
+
+const takesNothing = () => serviceError("stream_backpressure", "The client takes nothing of what is waiting for it")
 
 const withOwnKey = (target: ModelTarget, orgId: string, keys: ReadonlyMap<string, UpstreamKey>): ModelTarget => {
   const own = keys.get(target.vendor.id)

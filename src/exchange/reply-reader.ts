@@ -11,6 +11,7 @@ import type { ClientLink } from "./client-link.ts"
 import { silence } from "./silence.ts"
 import type { Tally } from "./tally.ts"
 import { type TierTimeout, type Timeouts, tierTimeout } from "./tiers.ts"
+import type { Watch } from "./watch.ts"
 
 /** The vendor answered, and said no. */
 export class VendorRejected extends Data.TaggedError("VendorRejected")<{
@@ -33,6 +34,8 @@ export interface ReplyOptions {
   /** The most that one reply may bring. */
   readonly maxBytes: number
   readonly clock: Clock.Clock
+  /** Where the idle tier of a stream is watched. */
+  readonly watch: Pick<Watch<TierTimeout>, "during">
 }
 
 /** The largest whole reply, and the most that is read of an error. */
@@ -70,7 +73,9 @@ export class ReplyReader {
     const { tally } = this.#options
     if (tally.done) return Effect.void
     if (this.#atEnd) return tally.stop === undefined ? disconnected : Effect.void
-    return Effect.raceFirst(this.#pump(), this.#idle())
+    const { idle: limitMs } = this.#options.timeouts
+    const late = () => tierTimeout("idle", limitMs)
+    return this.#options.watch.during({ sinceMs: this.#idleSinceMs, limitMs, late }, this.#pump())
   }
 
   /** Counts events and writes them to the client; a fault ends the reply. */
@@ -135,10 +140,12 @@ export class ReplyReader {
   }
 
   /** Any byte is a sign of life: keep-alive comments reset this tier, though they are no frames. */
+  readonly #idleSinceMs = (): number =>
+    this.#clientIsSlow ? this.#options.clock.currentTimeMillisUnsafe() : this.#readAtMs
+
   #idle(): Effect.Effect<never, TierTimeout> {
-    const { clock, timeouts } = this.#options
-    const sinceMs = () => (this.#clientIsSlow ? clock.currentTimeMillisUnsafe() : this.#readAtMs)
-    return Effect.flatMap(silence(sinceMs, timeouts.idle), () => Effect.fail(tierTimeout("idle", timeouts.idle)))
+    const { idle } = this.#options.timeouts
+    return Effect.flatMap(silence(this.#idleSinceMs, idle), () => Effect.fail(tierTimeout("idle", idle)))
   }
 
   #firstFrame(): Effect.Effect<ReadonlyArray<VendorEvent>, ReadError> {

@@ -12,6 +12,7 @@ import { ClientLink } from "./client-link.ts"
 import { type Conversation, converse } from "./conversation.ts"
 import { Tally } from "./tally.ts"
 import { resolveTimeouts, withinTier } from "./tiers.ts"
+import { Watch } from "./watch.ts"
 
 export class VendorTrial extends Context.Service<
   VendorTrial,
@@ -62,10 +63,12 @@ export class VendorTrial extends Context.Service<
             return ""
           },
           warnings: [],
+          watch: new Watch(timeouts.idle),
           target: undefined,
           opened: false,
         }
-        const outcome = yield* Effect.result(withinTier("total", timeouts)(converse(conversation)))
+        const watched = Effect.raceFirst(converse(conversation), conversation.watch.run)
+        const outcome = yield* Effect.result(withinTier("total", timeouts)(watched))
         const error = Result.isFailure(outcome) ? outcome.failure : undefined
         return {
           vendor: vendorId,
