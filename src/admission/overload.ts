@@ -25,13 +25,16 @@ export class Overload extends Context.Service<
       let share = 0
       let pressures: ReadonlyArray<number> = []
       let leastWaitMs = Number.POSITIVE_INFINITY
+      let wait = { pressure: 0, atMs: 0 }
       let dueAt = performance.now() + lookEveryMs
       // The loop itself is measured: by Node's own clock and timer, whatever clock the rest goes by.
       const look = () => {
         const now = performance.now()
-        const wait = Number.isFinite(leastWaitMs) ? leastWaitMs / shedWaitMs : 0
+        // Money is held in batches: between two of them, what was seen of the last one stands.
+        if (Number.isFinite(leastWaitMs)) wait = { pressure: leastWaitMs / shedWaitMs, atMs: now }
+        else if (now - wait.atMs > waitStandsMs) wait = { pressure: 0, atMs: now }
         leastWaitMs = Number.POSITIVE_INFINITY
-        pressures = [...pressures.slice(1 - looksInARow), Math.max((now - dueAt) / shedLagMs, wait)]
+        pressures = [...pressures.slice(1 - looksInARow), Math.max((now - dueAt) / shedLagMs, wait.pressure)]
         share = nextShare(share, pressures.length < looksInARow ? 0 : Math.min(...pressures))
         dueAt = now + lookEveryMs
       }
@@ -63,6 +66,9 @@ export class Overload extends Context.Service<
 }
 
 const lookEveryMs = 20
+
+/** How long what was seen of waiting stands while nothing else is seen. */
+const waitStandsMs = 1000
 
 /** A collection of garbage, or the start of a process, makes one look late; too much to do makes all of them late. */
 const looksInARow = 4
