@@ -142,9 +142,9 @@ const variables = {
     "SVC_MAX_OPEN_EXCHANGES",
   ).pipe(Config.withDefault(20_000)),
   /** How late the event loop may come to its work before calls are turned away with `rate_limited`. */
-  shedLagMs: millis("SVC_SHED_LAG_MS", 100),
+  shedLagMs: millis("SVC_SHED_LAG_MS", 60),
   /** The same for the least time that calls wait until their money is held and they go to a vendor. */
-  shedWaitMs: millis("SVC_SHED_WAIT_MS", 300),
+  shedWaitMs: millis("SVC_SHED_WAIT_MS", 250),
   /** How long running exchanges may go on after SIGTERM. */
   drainTimeoutMs: millis("SVC_DRAIN_TIMEOUT_MS", 30_000),
   /** How long a hold or a claim outlives a node that was killed; another node then settles it. */

@@ -75,11 +75,17 @@ const looksInARow = 4
 
 /** Whoever turns everybody away never learns that there is room again. */
 const maxShare = 0.98
-const slowestFall = 0.005
+const slowestFall = 0.002
+/** Below this there is room; between it and 1 all stays as it is, so that the share settles instead of swinging. */
+const roomBelow = 0.5
 
-/** The share to turn away from now on: it rises fast while there is too much pressure, and falls slowly. Pure.
- * @param pressure how many times what is allowed the loop is late, or the luckiest call waits */
+/**
+ * The share to turn away from now on: it rises while there is too much pressure, the faster the more, and falls slowly
+ * once there is room. Pure.
+ * @param pressure how many times what is allowed the loop is late, or the luckiest call waits
+ */
 export const nextShare = (share: number, pressure: number): number => {
-  if (pressure > 1) return Math.min(maxShare, share + 0.04 * Math.min(5, pressure))
-  return share < slowestFall ? 0 : share - Math.max(slowestFall, share * 0.02)
+  if (pressure > 1) return Math.min(maxShare, share + 0.02 * Math.min(5, pressure))
+  if (pressure > roomBelow) return share
+  return share < slowestFall ? 0 : share - Math.max(slowestFall, share * 0.01)
 }

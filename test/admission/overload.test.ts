@@ -23,8 +23,12 @@ describe("the share that is turned away", () => {
     expect(shareAfter(steady(400, 3))).toBeGreaterThan(shareAfter(steady(110, 3)))
   })
 
+  it("stays where it is while the loop is just in time", () => {
+    expect(shareAfter(steady(80, 1000), 0.4)).toBe(0.4)
+  })
+
   it("falls to nothing within seconds", () => {
-    const falling = steady(0, 300)
+    const falling = steady(0, 800)
     expect(shareAfter(falling, 0.98)).toBe(0)
     expect(shareAfter(falling.slice(0, 20), 0.98)).toBeGreaterThan(0.5)
   })
