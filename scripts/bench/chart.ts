@@ -59,6 +59,7 @@ const one = ({ title, x, y, lines }: Chart, top: number): string => {
 
 export const charts = (all: ReadonlyArray<Chart>): string =>
   `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height * all.length}" font-family="sans-serif" font-size="12">
+<title>${all.map(({ title }) => title).join("; ")}</title>
 <rect width="100%" height="100%" fill="#fff"/>
 ${all.map((chart, at) => one(chart, at * height)).join("\n")}
 </svg>

@@ -1,6 +1,6 @@
 /**
- * `taskset -c 0 scripts/with-stores node scripts/bench/graph.ts FILE.svg`: throughput and p99 against offered load, up to three times
- * what the gateway can do, and its memory against open streams. Requests come at their rate whether or not earlier ones
+ * `taskset -c 0 scripts/with-stores node scripts/bench/graph.ts load FILE.svg`: throughput and p99 against offered load, up
+ * to three times what the gateway can do. `graph.ts memory FILE.svg`: its memory against open streams. Requests come at their rate whether or not earlier ones
  * have been answered, as they do from the world.
  */
 import { spawnSync } from "node:child_process"
@@ -13,7 +13,7 @@ import { drive, type Endpoint, one, percentile, residentBytes } from "./load.ts"
 import { openStreams } from "./open-streams.ts"
 import { canPin, startSubjects } from "./subjects.ts"
 
-const file = process.argv[2] ?? "bench.svg"
+const [, , what = "load", file = `${what}.svg`] = process.argv
 const seconds = 7
 /** From when on is counted: what a load that sets in all at once does is another matter. */
 const settledAfterMs = 3000
@@ -102,7 +102,7 @@ const memoryChart = async (): Promise<Chart> => {
     await drive(subject.exchange("short"), { requests: 500, inFlight: 16 })
     const groups: Array<ReturnType<typeof openStreams>> = []
     points[name].push([0, residentBytes(subject.pid) / 2 ** 20])
-    for (const more of [1000, 1500, 2500, 2500, 2500]) {
+    for (const more of [1000, 1500, 2500, 5000]) {
       const group = openStreams(subject.exchange("paced-200"), more)
       groups.push(group)
       await group.allOpen
@@ -125,5 +125,5 @@ const memoryChart = async (): Promise<Chart> => {
   }
 }
 
-writeFileSync(file, charts([...(await loadCharts()), await memoryChart()]))
+writeFileSync(file, charts(what === "memory" ? [await memoryChart()] : await loadCharts()))
 process.exit(0)
