@@ -24,17 +24,17 @@ export class Overload extends Context.Service<
       const services = yield* Effect.context<never>()
       let share = 0
       let pressures: ReadonlyArray<number> = []
-      let leastWaitMs = Number.POSITIVE_INFINITY
-      let wait = { pressure: 0, atMs: 0 }
+      let waits = noWaits(performance.now())
+      let waitPressure = 0
       let dueAt = performance.now() + lookEveryMs
       // The loop itself is measured: by Node's own clock and timer, whatever clock the rest goes by.
       const look = () => {
         const now = performance.now()
-        // Money is held in batches: between two of them, what was seen of the last one stands.
-        if (Number.isFinite(leastWaitMs)) wait = { pressure: leastWaitMs / shedWaitMs, atMs: now }
-        else if (now - wait.atMs > waitStandsMs) wait = { pressure: 0, atMs: now }
-        leastWaitMs = Number.POSITIVE_INFINITY
-        pressures = [...pressures.slice(1 - looksInARow), Math.max((now - dueAt) / shedLagMs, wait.pressure)]
+        if (now - waits.sinceMs >= waitWindowMs) {
+          waitPressure = waits.seen < callsThatTell ? 0 : waits.leastMs / shedWaitMs
+          waits = noWaits(now)
+        }
+        pressures = [...pressures.slice(1 - looksInARow), Math.max((now - dueAt) / shedLagMs, waitPressure)]
         share = nextShare(share, pressures.length < looksInARow ? 0 : Math.min(...pressures))
         dueAt = now + lookEveryMs
       }
@@ -54,7 +54,8 @@ export class Overload extends Context.Service<
       }
       return Overload.of({
         observe: (waitedMs) => {
-          leastWaitMs = Math.min(leastWaitMs, waitedMs)
+          waits.seen++
+          waits.leastMs = Math.min(waits.leastMs, waitedMs)
         },
         check: (open) => {
           if (open >= maxOpenExchanges) return turnAway("open")
@@ -67,8 +68,11 @@ export class Overload extends Context.Service<
 
 const lookEveryMs = 20
 
-/** How long what was seen of waiting stands while nothing else is seen. */
-const waitStandsMs = 1000
+/** Money is held in batches: a window is longer than one. Of a few slow calls nothing is concluded. */
+const waitWindowMs = 200
+const callsThatTell = 16
+
+const noWaits = (sinceMs: number) => ({ sinceMs, seen: 0, leastMs: Number.POSITIVE_INFINITY })
 
 /** A collection of garbage, or the start of a process, makes one look late; too much to do makes all of them late. */
 const looksInARow = 4

@@ -81,8 +81,6 @@ function connect({ url, deadlineMs }: RedisOptions): Client | Cluster {
     commandTimeout: deadlineMs,
     connectTimeout: 5000,
     maxRetriesPerRequest: 1,
-    // What is asked within one turn goes out in one write.
-    enableAutoPipelining: true,
     // A command that cannot be sent now fails now: no queue of waiting commands while Redis is gone.
     enableOfflineQueue: false,
     // Nobody waits any more for what was asked on a connection that broke.

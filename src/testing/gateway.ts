@@ -154,6 +154,7 @@ export const startGateway = (options: GatewayOptions = {}): Effect.Effect<TestGa
       env: "test",
       port: 0,
       shedLagMs: 60_000,
+      shedWaitMs: 60_000,
       ...(yield* testStores),
       ...options.config,
     })

@@ -37,6 +37,7 @@ describe("the share that is turned away", () => {
 describe("a gateway with too much to do", () => {
   const slow = answering({ words: ["a", "b", "c"], inTokens: 1, outTokens: 3 }, 300)
   const bounded = useGateway({ ids: newTestIds(), script: slow, config: { maxOpenExchanges: 2 } })
+  const waiting = useGateway({ ids: newTestIds(), config: { shedWaitMs: 1 } })
   const late = useGateway({ ids: newTestIds(), config: { shedLagMs: 50 } })
 
   it("rate_limited with Retry-After beyond the exchanges that it may have open; those go on", async () => {
@@ -46,6 +47,16 @@ describe("a gateway with too much to do", () => {
     expect(await errorOf(refused)).toMatchObject({ status: 429, code: "rate_limited", detail: { scope: "gateway" } })
     for (const stream of open) expect(await stream.text()).toContain("t.close")
     await eventually(async () => (await bounded().exchange(hello)).status === 200)
+  })
+
+  it("of one slow call after another nothing is concluded; of many that all wait, that there is too much to do", async () => {
+    for (let count = 0; count < 10; count++) expect((await waiting().exchange(hello)).status).toBe(200)
+    const statuses: Array<number> = []
+    const asking = Array.from({ length: 40 }, async () => {
+      for (let count = 0; count < 15; count++) statuses.push((await waiting().exchange(hello)).status)
+    })
+    await Promise.all(asking)
+    expect(new Set(statuses)).toEqual(new Set([200, 429]))
   })
 
   it("turns callers away while its event loop is late, before reading them, and serves again when it is not", async () => {

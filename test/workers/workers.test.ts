@@ -1,6 +1,5 @@
 /** SVC_WORKERS: several processes on one port. Needs PostgreSQL and Redis, which are all that they share. */
-import { execFileSync } from "node:child_process"
-import { writeFileSync } from "node:fs"
+import { readdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
 import { Effect, Redacted } from "effect"
@@ -92,11 +91,18 @@ describe.skipIf(redisUrl === undefined || serverUrl === undefined)("workers on P
     }
     return { ...gateway, exchange, metrics, run }
   }
-  const workersOf = (pid: number) =>
-    execFileSync("pgrep", ["-P", String(pid)], { encoding: "utf8" })
-      .trim()
-      .split("\n")
+  /** The processes whose parent this is; its fourth field says so (proc(5)). */
+  const workersOf = (pid: number): ReadonlyArray<number> =>
+    readdirSync("/proc")
       .map(Number)
+      .filter((child) => {
+        try {
+          const stat = readFileSync(`/proc/${child}/stat`, "utf8")
+          return Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[1]) === pid
+        } catch {
+          return false
+        }
+      })
 
   it("share the port, the keys and the balance; /metrics is everybody's; SIGTERM drains them all", async () => {
     const { child, exchange, exit, metrics, ready } = await start()
