@@ -55,10 +55,10 @@ const openExchanges = Metric.gauge("weir_exchanges_open", { description: "Exchan
 const bound = <M>(make: (a: string, b: string) => M): ((a: string, b: string) => M) => {
   const known = new Map<string, Map<string, M>>()
   return (a, b) => {
-    const ofA = known.get(a) ?? new Map<string, M>()
-    const metric = ofA.get(b) ?? make(a, b)
-    if (ofA.size === 0) known.set(a, ofA)
-    ofA.set(b, metric)
+    const seen = known.get(a)?.get(b)
+    if (seen !== undefined) return seen
+    const metric = make(a, b)
+    known.set(a, (known.get(a) ?? new Map<string, M>()).set(b, metric))
     return metric
   }
 }

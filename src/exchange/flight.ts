@@ -16,7 +16,7 @@ import { type Conversation, type ConversationWatch, converse } from "./conversat
 import { ClientGone } from "./ending.ts"
 import { Landing } from "./landing.ts"
 import { makePlan, type Plan } from "./plan.ts"
-import { defaultTimeouts, resolveTimeouts, type Timeouts, tierTimeout } from "./tiers.ts"
+import { defaultTimeouts, resolveTimeouts, type Timeouts, totalClock } from "./tiers.ts"
 import { Watch } from "./watch.ts"
 
 /** An admitted exchange on its way. */
@@ -99,6 +99,7 @@ export class Flight {
   }
 
   #conversation(plan: Plan, targets: ReadonlyArray<ModelTarget>): PlannedConversation {
+    const timeouts = new Map(targets.map((target) => [target, this.#timeouts(plan, target)]))
     return {
       client: this.#admitted.services.client,
       health: this.#admitted.services.health,
@@ -109,8 +110,8 @@ export class Flight {
       link: this.#admitted.link,
       tally: this.#admitted.tally,
       maxReplyBytes: this.#admitted.services.config.upstreamMaxBytes,
-      timeoutsOf: (target) => this.#timeouts(plan, target),
-      watch: this.#watch(targets.map((target) => this.#timeouts(plan, target))),
+      timeoutsOf: (target) => timeouts.get(target) ?? defaultTimeouts,
+      watch: this.#watch([...timeouts.values()]),
       opening: () =>
         this.#opening() + this.#admitted.warnings.map((warning) => this.#admitted.link.events.warn(warning)).join(""),
       warnings: this.#admitted.warnings,
@@ -155,11 +156,7 @@ export class Flight {
     const [{ total } = defaultTimeouts] = timeouts
     const shortestMs = Math.min(total, streamStallMs, streamHeartbeatMs, ...timeouts.map(({ idle }) => idle))
     const watch: ConversationWatch = new Watch(shortestMs)
-    watch.add({
-      sinceMs: () => beganMs,
-      limitMs: total,
-      late: () => tierTimeout("total", total),
-    })
+    watch.add(totalClock(beganMs, total))
     if (request.stream !== true) return watch
     watch.add({ sinceMs: () => link.queue.stalledSinceMs, limitMs: streamStallMs, late: takesNothing })
     watch.add({

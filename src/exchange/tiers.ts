@@ -2,6 +2,7 @@
 import { Effect } from "effect"
 import type { TimeoutTiers } from "../protocol/catalogue.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
+import type { Watched } from "./watch.ts"
 
 /**
  * connect: to a connection. ttfb: from there to the first frame (streaming) or the whole body (not streaming).
@@ -40,6 +41,13 @@ export const tierTimeout = (tier: Tier, timeoutMs: number): TierTimeout =>
   serviceError(`upstream_${tier}_timeout`, `The upstream did not keep the ${tier} timeout`, {
     detail: { tier, timeoutMs },
   })
+
+/** The total tier of a conversation, for its watch. */
+export const totalClock = (beganMs: number, limitMs: number): Watched<TierTimeout> => ({
+  sinceMs: () => beganMs,
+  limitMs,
+  late: () => tierTimeout("total", limitMs),
+})
 
 /** Fails with the tier's own error when the effect takes longer than the tier allows. */
 export const withinTier =

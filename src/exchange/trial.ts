@@ -11,7 +11,7 @@ import type { VendorRequest } from "../vendor/dialects/dialect.ts"
 import { ClientLink } from "./client-link.ts"
 import { type Conversation, converse } from "./conversation.ts"
 import { Tally } from "./tally.ts"
-import { resolveTimeouts, withinTier } from "./tiers.ts"
+import { resolveTimeouts, totalClock } from "./tiers.ts"
 import { Watch } from "./watch.ts"
 
 export class VendorTrial extends Context.Service<
@@ -63,12 +63,12 @@ export class VendorTrial extends Context.Service<
             return ""
           },
           warnings: [],
-          watch: new Watch(timeouts.idle),
+          watch: new Watch(Math.min(timeouts.idle, timeouts.total)),
           target: undefined,
           opened: false,
         }
-        const watched = Effect.raceFirst(converse(conversation), conversation.watch.run)
-        const outcome = yield* Effect.result(withinTier("total", timeouts)(watched))
+        conversation.watch.add(totalClock(beganMs, timeouts.total))
+        const outcome = yield* Effect.result(Effect.raceFirst(converse(conversation), conversation.watch.run))
         const error = Result.isFailure(outcome) ? outcome.failure : undefined
         return {
           vendor: vendorId,

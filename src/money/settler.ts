@@ -42,9 +42,7 @@ export const layerSettler = (options: SettlerOptions): Layer.Layer<Settler, neve
       const patience = Schedule.exponential("50 millis").pipe(
         Schedule.upTo({ duration: `${options.patienceMs} millis` }),
       )
-      // Hardly ever is there anything to be patient about: only then is the schedule begun.
-      const patiently = <A>(effect: Effect.Effect<A, StoreUnavailable>) =>
-        Effect.catch(effect, () => Effect.delay(Effect.retry(effect, patience), "50 millis"))
+      const patiently = <A>(effect: Effect.Effect<A, StoreUnavailable>) => Effect.retry(effect, patience)
 
       const defer = (settlement: Settlement) =>
         journal

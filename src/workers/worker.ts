@@ -44,7 +44,6 @@ export const metricsOfAll: Effect.Effect<string> = Effect.suspend(() => {
   return Effect.callback<string>((resume) => {
     waiting.set(id, (text) => resume(Effect.succeed(text)))
     tell({ _tag: "MetricsWanted", id })
-    return Effect.sync(() => waiting.delete(id))
   }).pipe(
     Effect.timeoutOrElse({ duration: Duration.times(metricsPatience, 3), orElse: () => PrometheusMetrics.format() }),
     Effect.ensuring(Effect.sync(() => waiting.delete(id))),

@@ -42,8 +42,8 @@ export const makeSseDecoder = (
   const parseFrame = (frame: string): void => {
     const before = events.length
     parse(frame)
-    const [event] = events.length === before + 1 ? events.slice(before) : []
-    envelope = betweenFrames ? learnEnvelope(frame, event) : undefined
+    const isAlone = betweenFrames && events.length === before + 1
+    envelope = isAlone ? learnEnvelope(frame, events[before]) : undefined
     betweenFrames = true
   }
 
