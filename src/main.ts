@@ -1,5 +1,5 @@
 /** What runs: every layer composed once, and launched. */
-import { renameSync, rmSync, writeFileSync } from "node:fs"
+import { rmSync } from "node:fs"
 import { Console, Effect, Layer } from "effect"
 import { HttpServer } from "effect/http"
 import { NetAddress } from "effect/net"
@@ -14,6 +14,7 @@ import {
 } from "./development/start.ts"
 import { layerServer } from "./http/server.ts"
 import { layerServices } from "./services.ts"
+import { writeWholeFile } from "./store/whole-file.ts"
 import { layerLogs } from "./telemetry.ts"
 import { answerSupervisor, isWorker, tellReady } from "./workers/worker.ts"
 
@@ -52,14 +53,9 @@ const readyOf = (baseUrl: string, handout: DevelopmentHandout | undefined) => ({
   ...(handout !== undefined && { adminKey: handout.adminKey }),
 })
 
-/** Moved into place whole, because readers wait for it to appear. */
 const writeReadyFile = (file: string, ready: ReturnType<typeof readyOf>) =>
   Effect.acquireRelease(
-    Effect.sync(() => {
-      const draft = `${file}.${process.pid}`
-      writeFileSync(draft, `${JSON.stringify(ready)}\n`, { mode: 0o600 })
-      renameSync(draft, file)
-    }),
+    Effect.sync(() => writeWholeFile(file, `${JSON.stringify(ready)}\n`)),
     () => Effect.sync(() => rmSync(file, { force: true })),
   )
 

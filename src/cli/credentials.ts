@@ -1,8 +1,9 @@
 /** Where this machine keeps the logins of its person, one for each gateway: a file that nobody else reads. */
-import { closeSync, mkdirSync, openSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs"
+import { closeSync, mkdirSync, openSync, readFileSync, rmSync, statSync } from "node:fs"
 import { homedir } from "node:os"
 import { dirname, join } from "node:path"
 import { Effect, Option, Schedule, Schema } from "effect"
+import { writeWholeFile } from "../store/whole-file.ts"
 import { Failed } from "./target.ts"
 
 /** A login at one gateway. */
@@ -35,10 +36,7 @@ export const credentialFor = (url: string): Credential | undefined => readAll()[
 export const keepCredential = (url: string, credential: Credential | undefined): void => {
   const { [url]: _old, ...others } = readAll()
   const kept = credential === undefined ? others : { ...others, [url]: credential }
-  mkdirSync(dirname(file()), { recursive: true, mode: 0o700 })
-  const next = `${file()}.${process.pid}`
-  writeFileSync(next, JSON.stringify(kept, undefined, 2), { mode: 0o600 })
-  renameSync(next, file())
+  writeWholeFile(file(), JSON.stringify(kept, undefined, 2))
 }
 
 /** A lock that is older than any refresh takes was left by a process that died. */

@@ -3,12 +3,11 @@ import { Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { FetchHttpClient } from "effect/http"
 import type { KeyList, KeyMinted } from "../protocol/admin-directory.ts"
+import { ofOrg, queryOf } from "./operator.ts"
 import { table } from "./table.ts"
 import { operator, show } from "./target.ts"
 
 const id = Argument.String("id").pipe(Argument.withDescription("The key's id"))
-const ofOrg = Flag.String("org").pipe(Flag.withDescription("Of this organisation alone"), Flag.optional)
-const queryOf = (org: Option.Option<string>) => (Option.isSome(org) ? { org: org.value } : {})
 
 const listKeys = Command.make("list", { org: ofOrg, ...operator }, ({ org, ...target }) =>
   show(target, (client, headers) => client.adminDirectory.listKeys({ headers, query: queryOf(org) }), describeKeys),

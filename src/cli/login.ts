@@ -6,7 +6,7 @@ import { FetchHttpClient } from "effect/http"
 import type { Me, TokenReply } from "../protocol/login.ts"
 import { alone, type Credential, credentialFor, keepCredential } from "./credentials.ts"
 import { table } from "./table.ts"
-import { type Client, clientOf, describeError, Failed, json, print, refusalOf, url } from "./target.ts"
+import { type Client, clientOf, describeError, Failed, json, print, refusalOf, refused, url } from "./target.ts"
 
 export const login = Command.make(
   "login",
@@ -88,11 +88,6 @@ const keep = (url: string, { accessToken, refreshToken, expiresIn, user }: Token
     keepCredential(url, credential)
     return credential
   })
-
-const refused =
-  (url: string) =>
-  <A, E, R>(request: Effect.Effect<A, E, R>): Effect.Effect<A, Failed, R> =>
-    Effect.mapError(request, (error) => new Failed(describeError(error, url)))
 
 const describeMe = ({ user, orgs }: Me): string =>
   [

@@ -1,6 +1,6 @@
 /** The commands of operators; they speak the admin routes, and nothing reaches the database behind the service's back. */
 import { readFileSync } from "node:fs"
-import { Console, Effect, Result } from "effect"
+import { Console, Effect, Option, Result } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { FetchHttpClient } from "effect/http"
 import { loadCatalogue } from "../catalogue/load.ts"
@@ -32,6 +32,10 @@ export const apply = Command.make(
 
 /** An organisation's id. */
 export const org = Argument.String("org").pipe(Argument.withDescription("The organisation's id"))
+
+/** Narrows a list to one organisation. */
+export const ofOrg = Flag.String("org").pipe(Flag.withDescription("Of this organisation alone"), Flag.optional)
+export const queryOf = (org: Option.Option<string>) => (Option.isSome(org) ? { org: org.value } : {})
 
 export const topup = Command.make(
   "topup",

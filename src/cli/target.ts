@@ -47,8 +47,14 @@ export const ask = <A, E, R>(
   file?: string,
 ) =>
   Effect.flatMap(clientOf(target.url), (client) => request(client, { "x-svc-admin-key": target.adminKey })).pipe(
-    Effect.mapError((error) => new Failed(describeError(error, target.url, file))),
+    refused(target.url, file),
   )
+
+/** Whatever a gateway refuses is a line for people. */
+export const refused =
+  (url: string, file?: string) =>
+  <A, E, R>(request: Effect.Effect<A, E, R>): Effect.Effect<A, Failed, R> =>
+    Effect.mapError(request, (error) => new Failed(describeError(error, url, file)))
 
 /** Prints what people read, or what machines do. */
 export const print = <A>({ json }: Pick<Operator, "json">, reply: A, describe: (reply: A) => string) =>

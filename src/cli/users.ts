@@ -1,14 +1,12 @@
 /** `weir users`: who there is, and who is shut out. */
-import { Option } from "effect"
-import { Argument, Command, Flag } from "effect/cli"
+import { Argument, Command } from "effect/cli"
 import { FetchHttpClient } from "effect/http"
 import type { AdminUser } from "../protocol/admin-directory.ts"
+import { ofOrg, queryOf } from "./operator.ts"
 import { table } from "./table.ts"
 import { operator, show } from "./target.ts"
 
 const id = Argument.String("id").pipe(Argument.withDescription("The person's id"))
-const ofOrg = Flag.String("org").pipe(Flag.withDescription("Of this organisation alone"), Flag.optional)
-const queryOf = (org: Option.Option<string>) => (Option.isSome(org) ? { org: org.value } : {})
 
 const listUsers = Command.make("list", { org: ofOrg, ...operator }, ({ org, ...target }) =>
   show(

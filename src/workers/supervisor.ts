@@ -3,9 +3,10 @@
  * exchanges are settled by whoever comes after it; the others do not notice.
  */
 import cluster, { type Worker } from "node:cluster"
-import { renameSync, rmSync, writeFileSync } from "node:fs"
+import { rmSync } from "node:fs"
 import { Data, Duration, Effect, Option } from "effect"
 import { isDevelopment, type WeirConfig } from "../config.ts"
+import { writeWholeFile } from "../store/whole-file.ts"
 import { mergeMetrics } from "./merge-metrics.ts"
 import { type FromWorker, readFromWorker, type ToWorker } from "./messages.ts"
 import { metricsPatience } from "./worker.ts"
@@ -118,10 +119,7 @@ class Supervisor {
     this.#everReady = true
     console.log(`Weir listens on ${String(ready["baseUrl"])} with ${this.#config.workers} workers`)
     const { readyFile } = this.#config
-    if (readyFile === undefined) return
-    const draft = `${readyFile}.${process.pid}`
-    writeFileSync(draft, `${JSON.stringify({ ...ready, pid: process.pid })}\n`, { mode: 0o600 })
-    renameSync(draft, readyFile)
+    if (readyFile !== undefined) writeWholeFile(readyFile, `${JSON.stringify({ ...ready, pid: process.pid })}\n`)
   }
 
   /** Adds up what the workers tell; one that does not answer in time is left out. */

@@ -10,11 +10,10 @@ import { Statements } from "../../money/statements.ts"
 import { type AdminUser, KeyMint, type OrgList } from "../../protocol/admin-directory.ts"
 import { Api } from "../../protocol/api.ts"
 import { serviceError } from "../../protocol/error.ts"
-import { LicenseIssue } from "../../protocol/licence.ts"
 import { makeForOperator, maxBodyBytes, type Request } from "../operator.ts"
 import { pageOf } from "../page-query.ts"
 import { readJson } from "../request.ts"
-import { defaultCodeDays } from "./licences.ts"
+import { makeIssueLicence } from "./licences.ts"
 
 export const adminDirectoryRoutes = HttpApiBuilder.group(
   Api,
@@ -27,6 +26,7 @@ export const adminDirectoryRoutes = HttpApiBuilder.group(
     const keys = yield* KeyDesk
     const licences = yield* Licences
     const statements = yield* Statements
+    const issueLicence = yield* makeIssueLicence
 
     const knownOrg = (id: string) =>
       catalogue.current().org(id) === undefined
@@ -88,14 +88,6 @@ export const adminDirectoryRoutes = HttpApiBuilder.group(
       return yield* keys.mint({ app, id, scopes, expiresAt })
     })
 
-    const issue = Effect.fnUntraced(function* (request: Request, orgId: string) {
-      const { appId, codeExpiresInDays = defaultCodeDays } = yield* readJson(LicenseIssue, request, maxBodyBytes)
-      if (catalogue.current().app(appId)?.org.id !== orgId) {
-        return yield* serviceError("not_found", "There is no such application in this organisation")
-      }
-      return yield* licences.issue(orgId, appId, codeExpiresInDays, operator)
-    })
-
     const end = ({ org, id }: { readonly org: string; readonly id: string }, status: "suspended" | "revoked") =>
       Effect.map(licences.end(org, id, status, operator), (license) => ({ license }))
 
@@ -121,7 +113,9 @@ export const adminDirectoryRoutes = HttpApiBuilder.group(
           ),
         ),
       )
-      .handleRaw("issueOrgLicence", ({ request, params }) => forOperator(request, issue(request, params.org)))
+      .handleRaw("issueOrgLicence", ({ request, params }) =>
+        forOperator(request, issueLicence(request, params.org, operator)),
+      )
       .handleRaw("suspendOrgLicence", ({ request, params }) => forOperator(request, end(params, "suspended")))
       .handleRaw("revokeOrgLicence", ({ request, params }) => forOperator(request, end(params, "revoked")))
       .handleRaw("orgUsage", ({ request, params: { org }, query }) =>

@@ -12,24 +12,32 @@ import { maxBodyBytes, type Request } from "../operator.ts"
 import { readJson } from "../request.ts"
 
 /** How long a licence's code may be redeemed. */
-export const defaultCodeDays = 30
+const defaultCodeDays = 30
+
+/** Issues what a request asks for, on behalf of whoever may. */
+export const makeIssueLicence = Effect.gen(function* () {
+  const catalogue = yield* Catalogue
+  const licences = yield* Licences
+  return Effect.fnUntraced(function* (request: Request, orgId: string, actor: Actor) {
+    const { appId, codeExpiresInDays = defaultCodeDays } = yield* readJson(LicenseIssue, request, maxBodyBytes)
+    if (catalogue.current().app(appId)?.org.id !== orgId) {
+      return yield* serviceError("not_found", "There is no such application in this organisation")
+    }
+    return yield* licences.issue(orgId, appId, codeExpiresInDays, actor)
+  })
+})
 
 export const licenceRoutes = HttpApiBuilder.group(
   Api,
   "licences",
   Effect.fn(function* (handlers) {
     const { forMember, forPrincipal } = yield* makeForBearer
-    const catalogue = yield* Catalogue
     const licences = yield* Licences
+    const issueLicence = yield* makeIssueLicence
 
     const issue = Effect.fnUntraced(function* (request: Request, member: Member) {
       yield* requireAdmin(member)
-      const { appId, codeExpiresInDays = defaultCodeDays } = yield* readJson(LicenseIssue, request, maxBodyBytes)
-      const orgId = member.org.org.id
-      if (catalogue.current().app(appId)?.org.id !== orgId) {
-        return yield* serviceError("not_found", "There is no such application")
-      }
-      return yield* licences.issue(orgId, appId, codeExpiresInDays, actorOf(member))
+      return yield* issueLicence(request, member.org.org.id, actorOf(member))
     })
 
     const activate = Effect.fnUntraced(function* (request: Request, { hasLoggedIn, person, memberships }: Principal) {
