@@ -197,7 +197,7 @@ export const paced: Scenario = async ({ floor, weir }, { scale }) => {
 }
 
 /** Milliseconds between the frames of `paced`, as its subjects are started. */
-export const pacedPauseMs = 1000
+export const pacedPauseMs = 200
 
 const keep = async (subject: Subject, streams: number) => {
   await drive(subject.exchange("short"), { requests: 200, inFlight: 16 })
