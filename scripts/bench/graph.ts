@@ -93,7 +93,7 @@ const loadCharts = async (): Promise<ReadonlyArray<Chart>> => {
 }
 
 const memoryChart = async (): Promise<Chart> => {
-  const { floor, weir, stop } = await startSubjects({ pauseMs: 2000 })
+  const { floor, weir, stop } = await startSubjects(2000)
   const points = { floor: [] as [number, number][], weir: [] as [number, number][] }
   for (const [name, subject] of [
     ["floor", floor],

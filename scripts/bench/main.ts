@@ -3,14 +3,14 @@
  * machine; ratios belong to the code. With SVC_TEST_DATABASE_URL and SVC_TEST_REDIS_URL the stores are real
  * (`scripts/with-stores npm run bench`); without them the embedded database's CPU is Weir's own.
  *
- *   npm run bench -- [SCENARIO …] [--rounds 3] [--scale 1] [--json FILE] [--vs URL]
+ *   npm run bench -- [SCENARIO …] [--rounds 3] [--scale 1] [--streams 1500] [--json FILE] [--vs URL]
  *
  * `--vs URL` drives any gateway that speaks chat completions with the same load (BENCH_VS_KEY, BENCH_VS_MODEL).
  */
 import { writeFileSync } from "node:fs"
 import { cpus } from "node:os"
 import { parseArgs } from "node:util"
-import { pacedPauseMs, type Row, scenarios, warmUp } from "./scenarios.ts"
+import { pauses, type Row, scenarios, warmUp } from "./scenarios.ts"
 import { canPin, startSubjects } from "./subjects.ts"
 import { driveOther } from "./versus.ts"
 
@@ -19,11 +19,12 @@ const { values, positionals } = parseArgs({
   options: {
     rounds: { type: "string", default: process.env["BENCH_ROUNDS"] ?? "3" },
     scale: { type: "string", default: process.env["BENCH_SCALE"] ?? "1" },
+    streams: { type: "string", default: "1500" },
     json: { type: "string" },
     vs: { type: "string" },
   },
 })
-const effort = { rounds: Number(values.rounds), scale: Number(values.scale) }
+const effort = { rounds: Number(values.rounds), scale: Number(values.scale), streams: Number(values.streams) }
 const chosen = Object.entries(scenarios).filter(([name]) => positionals.length === 0 || positionals.includes(name))
 if (chosen.length === 0) throw new Error(`There are these scenarios: ${Object.keys(scenarios).join(", ")}`)
 
@@ -49,27 +50,21 @@ const line = (row: Row): string => {
 if (values.vs !== undefined) {
   await driveOther(values.vs, effort)
 } else {
-  const subjects = await startSubjects({ pauseMs: 20 })
-  const pacedSubjects = chosen.some(([name]) => name === "paced")
   console.log(machine)
   console.log("| what | floor | Weir | ratio | budget | note |\n|---|---|---|---|---|---|")
   const rows: Array<Row> = []
-  const report = (given: ReadonlyArray<Row>) => {
-    rows.push(...given)
-    for (const row of given) console.log(line(row))
-  }
-  try {
-    await warmUp(subjects, effort)
-    for (const [name, scenario] of chosen) if (name !== "paced") report(await scenario(subjects, effort))
-  } finally {
-    subjects.stop()
-  }
-  if (pacedSubjects) {
-    const slow = await startSubjects({ pauseMs: pacedPauseMs })
+  // Scenarios of one pace share their subjects.
+  for (const pauseMs of new Set(chosen.map(([name]) => pauses[name]))) {
+    const subjects = await startSubjects(pauseMs)
     try {
-      for (const [name, scenario] of chosen) if (name === "paced") report(await scenario(slow, effort))
+      await warmUp(subjects, effort)
+      for (const [, scenario] of chosen.filter(([name]) => pauses[name] === pauseMs)) {
+        const measured = await scenario(subjects, effort)
+        rows.push(...measured)
+        for (const row of measured) console.log(line(row))
+      }
     } finally {
-      slow.stop()
+      subjects.stop()
     }
   }
   if (values.json !== undefined) writeFileSync(values.json, `${JSON.stringify({ machine, rows }, undefined, 2)}\n`)

@@ -2,7 +2,7 @@
 import { randomUUID } from "node:crypto"
 import { setTimeout as sleep } from "node:timers/promises"
 import { Agent } from "undici"
-import { cpuSeconds, drive, type Endpoint, median, one, percentile, residentBytes } from "./load.ts"
+import { cpuSeconds, drive, type Endpoint, median, percentile, residentBytes } from "./load.ts"
 import { openStreams } from "./open-streams.ts"
 import type { Answer, Subject, Subjects, Weir } from "./subjects.ts"
 
@@ -23,6 +23,8 @@ export interface Effort {
   readonly rounds: number
   /** Of the requests that a round makes; 1 is the whole. */
   readonly scale: number
+  /** Open at once in `paced`. */
+  readonly streams: number
 }
 
 export type Scenario = (subjects: Subjects, effort: Effort) => Promise<ReadonlyArray<Row>>
@@ -171,51 +173,91 @@ export const routes: Scenario = async ({ floor, weir }, { rounds, scale }) => {
 const exchangeBody = { model: "short", thread: [{ role: "user", blocks: [{ t: "text", v: "Hello, river" }] }] }
 const wrongKey = { "x-svc-key-id": "key_bench", "x-svc-key": "wrong" }
 
-/** Thousands of streams at a model's pace: what one more costs to keep, and what a frame costs when few come at once. */
-export const paced: Scenario = async ({ floor, weir }, { scale }) => {
-  const streams = Math.round(5000 * scale)
-  const measured = [floor, weir].map((subject) => () => keep(subject, streams))
-  const [ofFloor, ofWeir] = [await measured[0]?.(), await measured[1]?.()]
-  if (ofFloor === undefined || ofWeir === undefined) return []
-  return [
-    {
+/** Thousands of streams that stay open, with a frame a second each: what it takes to keep one more. */
+export const open: Scenario = async ({ floor, weir }, { scale }) => {
+  const rows: Array<Row> = []
+  for (const streams of [5000, 10_000].map((count) => Math.round(count * scale))) {
+    const ofFloor = await keep(floor, streams)
+    const ofWeir = await keep(weir, streams)
+    rows.push({
       what: `memory per open stream, ${streams} open`,
       unit: "KiB",
       floor: ofFloor.kibPerStream,
       weir: ofWeir.kibPerStream,
-      note: `resident memory over what it was; ${ofWeir.missed} of ${streams} broke`,
+      note: `resident memory over what it was; ${ofWeir.broken} of ${streams} broke`,
       budget: { of: "value", max: 40 },
-    },
+    })
+  }
+  return rows
+}
+
+/** Frames that come one by one, five a second from each stream: as many streams as two cores can feed. */
+export const paced: Scenario = async ({ floor, weir }, { scale, streams }) => {
+  const count = Math.round(streams * scale)
+  const ofFloor = await keep(floor, count)
+  const ofWeir = await keep(weir, count)
+  return [
     {
-      what: `CPU per frame, ${streams} streams at one a second each`,
+      what: `CPU per frame that comes alone, ${count} streams at five a second each`,
       unit: "µs",
       floor: ofFloor.usPerFrame,
       weir: ofWeir.usPerFrame,
-      note: `${ofWeir.framesPerSecond.toFixed(0)} frames/s arrived`,
+      note: `${ofWeir.framesPerSecond.toFixed(0)} frames/s arrived of ${count * 5}; the floor's ${ofFloor.framesPerSecond.toFixed(0)}; ${ofWeir.broken} of ${count} broke`,
     },
   ]
 }
 
-/** Milliseconds between the frames of `paced`, as its subjects are started. */
-export const pacedPauseMs = 200
+/** Milliseconds between the frames of `paced-N` where a scenario wants other than the vendor's own pace. */
+export const pauses: Readonly<Record<string, number>> = { open: 1000, paced: 200 }
 
 const keep = async (subject: Subject, streams: number) => {
   await drive(subject.exchange("short"), { requests: 200, inFlight: 16 })
   const idle = residentBytes(subject.pid)
-  const open = openStreams(subject.exchange("paced-200"), streams)
-  await open.allOpen
+  const opened = openStreams(subject.exchange("paced-200"), streams)
+  await opened.allOpen
   // Past the storm of beginnings, so that what is measured is what is kept.
   await sleep(3000)
-  const before = { cpu: cpuSeconds(subject.pid), frames: open.frames(), at: performance.now() }
+  const before = { cpu: cpuSeconds(subject.pid), frames: opened.frames(), at: performance.now() }
   await sleep(5000)
   const seconds = (performance.now() - before.at) / 1000
-  const frames = open.frames() - before.frames
+  const frames = opened.frames() - before.frames
   const usPerFrame = ((cpuSeconds(subject.pid) - before.cpu) * 1e6) / frames
   const kibPerStream = (residentBytes(subject.pid) - idle) / 1024 / streams
-  const missed = open.broken()
-  await open.close()
+  const broken = opened.broken()
+  await opened.close()
   await settled(subject)
-  return { kibPerStream, usPerFrame, framesPerSecond: frames / seconds, missed }
+  return { kibPerStream, usPerFrame, framesPerSecond: frames / seconds, broken }
+}
+
+/** An hour of ten exchanges a second, as fast as they go: whole, streamed, replayed and refused. Memory must stand still. */
+export const leak: Scenario = async ({ weir }, { scale }) => {
+  const exchanges = 36_000 * scale
+  const batches = 8
+  const each = Math.ceil(exchanges / batches / 4)
+  const resident: Array<number> = []
+  const refused = { ...weir.call("/t1/exchange", { ...exchangeBody, model: "unknown" }), status: 403 }
+  for (let batch = 0; batch < batches; batch++) {
+    const once = weir.call("/t1/exchange", { ...exchangeBody, meta: { requestId: randomUUID() } })
+    await drive(once, { requests: 1, inFlight: 1 })
+    for (const endpoint of [weir.exchange("short"), weir.exchange("frames-200"), once, refused]) {
+      await drive(endpoint, { requests: each, inFlight: 32 })
+    }
+    await sleep(2000)
+    resident.push(residentBytes(weir.pid) / 2 ** 20)
+  }
+  // The first quarter warms up.
+  const [begin = 0, end = 0] = [resident.slice(1, 4), resident.slice(-3)].map(median)
+  return [
+    {
+      what: `memory after an hour of exchanges (${exchanges})`,
+      unit: "MiB",
+      floor: begin,
+      weir: end,
+      spread: Math.max(...resident.slice(1)) - Math.min(...resident.slice(1)),
+      note: `floor: after a quarter of them; ${resident.map((mib) => mib.toFixed(0)).join(", ")}`,
+      budget: { of: "ratio", max: 1.1 },
+    },
+  ]
 }
 
 /** Waits until a process has little to do. */
@@ -265,9 +307,6 @@ export const warmUp = async ({ floor, weir }: Subjects, { scale }: Effort): Prom
     await drive(subject.exchange("short"), { requests: 3000 * scale, inFlight: 32 })
     await drive(subject.exchange("frames-200"), { requests: 400 * scale, inFlight: 16 })
   }
-  const agent = new Agent()
-  await one(agent, weir.call("/t1/heartbeat", {}))
-  await agent.destroy()
 }
 
 export const scenarios: Readonly<Record<string, Scenario>> = {
@@ -277,5 +316,7 @@ export const scenarios: Readonly<Record<string, Scenario>> = {
   large,
   routes,
   slowClients,
+  leak,
   paced,
+  open,
 }

@@ -49,10 +49,8 @@ keys: [{ id: ${ids.key}, app: ${ids.app}, secret: "env:WEIR_BENCH_KEY" }]
 topups: [{ id: bench, org: ${ids.org}, amount: "100000" }]
 `
 
-/** @param env variables of the gateway beside the bench's own @param pauseMs between frames of `paced` */
-export const startSubjects = async (
-  options: { readonly env?: Readonly<Record<string, string>>; readonly pauseMs?: number } = {},
-): Promise<Subjects & { readonly stop: () => void }> => {
+/** @param pauseMs between frames of `paced-N` */
+export const startSubjects = async (pauseMs = 20): Promise<Subjects & { readonly stop: () => void }> => {
   const dir = mkdtempSync(join(tmpdir(), "weir-bench-"))
   const children: Array<ChildProcess> = []
   const start = (core: number, args: ReadonlyArray<string>, env: Readonly<Record<string, string>> = {}) => {
@@ -70,7 +68,7 @@ export const startSubjects = async (
   }
   process.once("exit", stop)
 
-  const upstream = start(1, [here("./upstream.ts")], { PAUSE_MS: String(options.pauseMs ?? 20) })
+  const upstream = start(1, [here("./upstream.ts")], { PAUSE_MS: String(pauseMs) })
   const upstreamPort = await firstLine(upstream)
   const floor = start(0, [here("./floor.ts"), upstreamPort])
   const floorPort = await firstLine(floor)
@@ -92,7 +90,6 @@ export const startSubjects = async (
       WEIR_BENCH_KEY: "secret",
       ...(process.env["SVC_TEST_DATABASE_URL"] && { SVC_DATABASE_URL: process.env["SVC_TEST_DATABASE_URL"] }),
       ...(process.env["SVC_TEST_REDIS_URL"] && { SVC_REDIS_URL: process.env["SVC_TEST_REDIS_URL"] }),
-      ...options.env,
     },
   )
   const origin = await readyUrl(ready)
