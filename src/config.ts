@@ -66,6 +66,14 @@ const variables = {
     Config.option,
     toUndefined,
   ),
+  /** Origins whose pages may call `/t1`, separated by commas, e.g. `https://app.example.com`; `*` for all. */
+  corsOrigins: Config.schema(
+    Schema.String.check(Schema.isPattern(/^(\*|https?:\/\/[^\s/,]+)(,(\*|https?:\/\/[^\s/,]+))*$/)),
+    "SVC_CORS_ORIGINS",
+  ).pipe(
+    Config.map((text): ReadonlyArray<string> => text.split(",")),
+    Config.withDefault<ReadonlyArray<string>>([]),
+  ),
   /** Once requests are accepted, `{baseUrl, pid, keyId?, key?, adminKey?}` is written here, mode 0600. */
   readyFile: text("SVC_READY_FILE"),
   /** A catalogue file, applied at start and whenever it changes. */

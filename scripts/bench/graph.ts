@@ -9,7 +9,7 @@ import { cpus } from "node:os"
 import { setTimeout as sleep } from "node:timers/promises"
 import { Agent } from "undici"
 import { type Chart, charts } from "./chart.ts"
-import { drive, type Endpoint, one, percentile, residentBytes } from "./load.ts"
+import { drive, type Endpoint, one, openFilesLimit, percentile, residentBytes } from "./load.ts"
 import { openStreams } from "./open-streams.ts"
 import { canPin, startSubjects } from "./subjects.ts"
 
@@ -102,7 +102,7 @@ const memoryChart = async (): Promise<Chart> => {
     await drive(subject.exchange("short"), { requests: 500, inFlight: 16 })
     const groups: Array<ReturnType<typeof openStreams>> = []
     points[name].push([0, residentBytes(subject.pid) / 2 ** 20])
-    for (const more of [1000, 1500, 2500, 5000]) {
+    for (const more of [1000, 1500, 2500, Math.min(5000, openFilesLimit() / 2 - 5100)]) {
       const group = openStreams(subject.exchange("paced-200"), more)
       groups.push(group)
       await group.allOpen

@@ -119,3 +119,7 @@ export const cpuSeconds = (pid: number): number => {
 /** Bytes of memory that a process has (Linux). */
 export const residentBytes = (pid: number): number =>
   Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1] ?? 0) * 1024
+
+/** How many files a process may have open at a time (Linux). */
+export const openFilesLimit = (): number =>
+  Number(/Max open files\s+(\d+)/.exec(readFileSync("/proc/self/limits", "utf8"))?.[1] ?? 1024)

@@ -8,6 +8,7 @@ import { WeirConfig } from "../config.ts"
 import { Exchanges, newRequestId } from "../exchange/exchange.ts"
 import { Api } from "../protocol/api.ts"
 import { serviceError } from "../protocol/error.ts"
+import { admitOrigins } from "./cross-origin.ts"
 import { answerDirectly } from "./direct.ts"
 import { Draining } from "./draining.ts"
 import { envelope } from "./respond.ts"
@@ -59,13 +60,15 @@ const makeServer = () =>
 
 /** Serves everything on the configured address; `/metrics` on a port of its own where one is set. */
 export const layerServer = Layer.unwrap(
-  Effect.map(WeirConfig, ({ host, port, metricsPort }) => {
+  Effect.map(WeirConfig, ({ host, port, metricsPort, corsOrigins }) => {
     const node = makeServer()
     const main = Layer.mergeAll(apiRoutes, pageRoutes, docs, healthRoutes, notFound)
     const routes = metricsPort === undefined ? Layer.mergeAll(main, metricsRoute) : main
-    const served = Layer.effectDiscard(Effect.flatMap(hotAnswers, (answers) => answerDirectly(node, answers))).pipe(
-      Layer.provideMerge(serve(routes, node, { host, port })),
+    const ahead = Effect.andThen(
+      Effect.flatMap(hotAnswers, (answers) => answerDirectly(node, answers)),
+      admitOrigins(node, corsOrigins),
     )
+    const served = Layer.effectDiscard(ahead).pipe(Layer.provideMerge(serve(routes, node, { host, port })))
     const server = drainAtShutdown(node).pipe(Layer.provideMerge(served))
     if (metricsPort === undefined) return server
     const metrics = serve(metricsRoute, makeServer(), { host, port: metricsPort })

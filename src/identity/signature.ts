@@ -3,8 +3,8 @@
  * Source: interface.md "Request signature (optional)", points 1 to 5.
  */
 import { createHash, createHmac, timingSafeEqual } from "node:crypto"
+import { signatureLabel } from "../protocol/signature.ts"
 
-export const signatureLabel = "TWP1-HMAC-SHA256"
 const maxSkewSeconds = 300
 
 export interface SignedParts {

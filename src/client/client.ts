@@ -1,0 +1,96 @@
+/** The client as effects and streams. {@link connect} gives the same as promises and async iterables. */
+import { Context, Effect, Layer, Stream } from "effect"
+import { type AppTokenRequest, AppTokenResponse } from "../protocol/app-token.ts"
+import { Bundle } from "../protocol/bundle.ts"
+import { protocolLabel } from "../protocol/event.ts"
+import { type ExchangeRequest, ExchangeResponse } from "../protocol/exchange.ts"
+import { type SearchRequest, SearchResponse } from "../protocol/search.ts"
+import { HandshakeResponse, type HeartbeatRequest, HeartbeatResponse } from "../protocol/session.ts"
+import { UsageReceipt, type UsageReport } from "../protocol/usage-report.ts"
+import type { WeirError } from "./errors.ts"
+import { eventsOf, type StreamedEvent } from "./exchange-stream.ts"
+import { type Call, readBody, send, type WeirOptions } from "./transport.ts"
+import { newUlid } from "./ulid.ts"
+
+/** What is asked of a model; whether it is streamed, the method says. */
+export type Ask = Omit<ExchangeRequest, "stream">
+
+export interface WeirClientShape {
+  /** One turn, whole. Without `meta.requestId` it gets one, so that however often it is tried, it is billed once. */
+  readonly exchange: (ask: Ask) => Effect.Effect<ExchangeResponse, WeirError>
+  /** One turn as it is written. Interrupting ends it at the vendor too; what was seen until then is billed. */
+  readonly stream: (ask: Ask) => Stream.Stream<StreamedEvent, WeirError>
+  readonly search: (request: SearchRequest) => Effect.Effect<SearchResponse, WeirError>
+  readonly reportUsage: (report: UsageReport) => Effect.Effect<UsageReceipt, WeirError>
+  readonly handshake: Effect.Effect<HandshakeResponse, WeirError>
+  readonly heartbeat: (request: HeartbeatRequest) => Effect.Effect<HeartbeatResponse, WeirError>
+  readonly endSession: (id: string) => Effect.Effect<void, WeirError>
+  /** The configuration. @param knownVersion the one that the client has: undefined comes back where it still holds */
+  readonly config: (knownVersion?: string) => Effect.Effect<Bundle | undefined, WeirError>
+  /** A token for one of the application's end users; for servers that hold the key pair. */
+  readonly mintAppToken: (request: AppTokenRequest) => Effect.Effect<AppTokenResponse, WeirError>
+}
+
+export class WeirClient extends Context.Service<WeirClient, WeirClientShape>()("weir/client/WeirClient") {
+  static readonly layer = (options: WeirOptions): Layer.Layer<WeirClient> =>
+    Layer.succeed(WeirClient, makeClient(options))
+}
+
+const defaultSilenceMs = 60_000
+
+export const makeClient = (options: WeirOptions): WeirClientShape => {
+  const { silenceMs = defaultSilenceMs, features = [], client } = options
+  const featureHeaders = features.length === 0 ? {} : { "x-svc-client-features": features.join(",") }
+  const post = (target: string, body: unknown, isIdempotent: boolean, headers = {}): Call => ({
+    method: "POST",
+    target,
+    body,
+    isIdempotent,
+    headers,
+  })
+  const exchange = (ask: Ask, stream: boolean): Effect.Effect<Response, WeirError> =>
+    Effect.suspend(() => {
+      const meta = { requestId: newUlid(Date.now()), ...(client !== undefined && { client }), ...ask.meta }
+      return send(options, post("/t1/exchange", { ...ask, meta, stream } satisfies ExchangeRequest, true))
+    })
+
+  return {
+    exchange: (ask) => Effect.flatMap(exchange(ask, false), (response) => readBody(response, ExchangeResponse)),
+    stream: (ask) => Stream.unwrap(Effect.map(exchange(ask, true), (response) => eventsOf(response, silenceMs))),
+    // A search that got no answer may have been billed: it is the caller's to ask again.
+    search: (request) =>
+      Effect.flatMap(send(options, post("/t1/websearch", request, false)), (response) =>
+        readBody(response, SearchResponse),
+      ),
+    reportUsage: (report) =>
+      Effect.flatMap(send(options, post("/t1/usage", report, true)), (response) => readBody(response, UsageReceipt)),
+    handshake: Effect.flatMap(
+      send(options, post("/t1/handshake", { protocols: [protocolLabel] }, true, featureHeaders)),
+      (response) => readBody(response, HandshakeResponse),
+    ),
+    heartbeat: (request) =>
+      Effect.flatMap(
+        // One that opens a session would open another.
+        send(options, post("/t1/heartbeat", request, request.sessionId !== undefined, featureHeaders)),
+        (response) => readBody(response, HeartbeatResponse),
+      ),
+    endSession: (id) =>
+      Effect.asVoid(
+        send(options, { method: "DELETE", target: `/t1/sessions/${encodeURIComponent(id)}`, isIdempotent: true }),
+      ),
+    config: (knownVersion) =>
+      Effect.flatMap(
+        send(options, {
+          method: "GET",
+          target: "/t1/config",
+          isIdempotent: true,
+          headers: { ...featureHeaders, ...(knownVersion !== undefined && { "if-none-match": `"${knownVersion}"` }) },
+        }),
+        (response) => (response.status === 304 ? Effect.succeed(undefined) : readBody(response, Bundle)),
+      ),
+    mintAppToken: (request) =>
+      Effect.flatMap(send(options, post("/v1/app-tokens", request, true)), (response) =>
+        readBody(response, AppTokenResponse),
+      ),
+  }
+}

@@ -1,0 +1,113 @@
+/** The client as promises and async iterables, for programs that know nothing of Effect. */
+import { Cause, Effect, Exit, Scope, Stream } from "effect"
+import type { AppTokenRequest, AppTokenResponse } from "../protocol/app-token.ts"
+import type { Bundle } from "../protocol/bundle.ts"
+import type { ExchangeResponse } from "../protocol/exchange.ts"
+import type { SearchRequest, SearchResponse } from "../protocol/search.ts"
+import type { HandshakeResponse } from "../protocol/session.ts"
+import type { UsageReceipt, UsageReport } from "../protocol/usage-report.ts"
+import { type Ask, makeClient } from "./client.ts"
+import type { WeirError } from "./errors.ts"
+import type { StreamedEvent } from "./exchange-stream.ts"
+import { makeSession, type SessionOptions } from "./session.ts"
+import type { WeirOptions } from "./transport.ts"
+
+export interface CallOptions {
+  /** Aborting ends the call at the gateway and at the vendor; the promise rejects with the signal's reason. */
+  readonly signal?: AbortSignal
+}
+
+/** The part of the client that a session has as well. */
+export interface Exchanging {
+  /** One turn, whole. Rejects with a {@link WeirError}. */
+  readonly exchange: (ask: Ask, options?: CallOptions) => Promise<ExchangeResponse>
+  /** One turn as it is written: `for await (const { event, data } of weir.stream(…))`. Leaving the loop ends it. */
+  readonly stream: (ask: Ask, options?: CallOptions) => AsyncIterable<StreamedEvent>
+  /** The text of a turn alone, as it is written. */
+  readonly text: (ask: Ask, options?: CallOptions) => AsyncIterable<string>
+}
+
+export interface Weir extends Exchanging {
+  readonly search: (request: SearchRequest, options?: CallOptions) => Promise<SearchResponse>
+  readonly reportUsage: (report: UsageReport, options?: CallOptions) => Promise<UsageReceipt>
+  readonly handshake: (options?: CallOptions) => Promise<HandshakeResponse>
+  readonly config: (knownVersion?: string, options?: CallOptions) => Promise<Bundle | undefined>
+  readonly mintAppToken: (request: AppTokenRequest, options?: CallOptions) => Promise<AppTokenResponse>
+  /** A session that keeps itself alive until it is closed. */
+  readonly session: (options?: SessionOptions) => OpenSession
+}
+
+export interface OpenSession extends Exchanging {
+  readonly id: (options?: CallOptions) => Promise<string>
+  readonly config: () => Promise<Bundle | undefined>
+  /** Stops the heartbeats, and ends the session at the gateway. */
+  readonly close: () => Promise<void>
+}
+
+/** A client for one gateway. Nothing is sent before the first call. */
+export const connect = (options: WeirOptions): Weir => {
+  const client = makeClient(options)
+  return {
+    ...exchanging(client),
+    search: (request, call) => run(client.search(request), call),
+    reportUsage: (report, call) => run(client.reportUsage(report), call),
+    handshake: (call) => run(client.handshake, call),
+    config: (knownVersion, call) => run(client.config(knownVersion), call),
+    mintAppToken: (request, call) => run(client.mintAppToken(request), call),
+    session: (sessionOptions) => {
+      const scope = Scope.makeUnsafe()
+      const session = Effect.runSync(Scope.provide(makeSession(client, sessionOptions), scope))
+      return {
+        ...exchanging(session),
+        id: (call) => run(session.id, call),
+        config: () => run(session.config),
+        close: () => Effect.runPromise(Scope.close(scope, Exit.void)),
+      }
+    },
+  }
+}
+
+const exchanging = ({
+  exchange,
+  stream,
+}: {
+  readonly exchange: (ask: Ask) => Effect.Effect<ExchangeResponse, WeirError>
+  readonly stream: (ask: Ask) => Stream.Stream<StreamedEvent, WeirError>
+}): Exchanging => ({
+  exchange: (ask, call) => run(exchange(ask), call),
+  stream: (ask, call) => iterate(stream(ask), call),
+  text: (ask, call) => iterate(textOf(stream(ask)), call),
+})
+
+/** The pieces of text among the events of a stream. */
+export const textOf = <E>(events: Stream.Stream<StreamedEvent, E>): Stream.Stream<string, E> =>
+  Stream.flatMap(events, ({ event, data }) =>
+    event === "t.delta" && data.t === "text" ? Stream.succeed(data.v) : Stream.empty,
+  )
+
+const run = async <A>(effect: Effect.Effect<A, WeirError>, { signal }: CallOptions = {}): Promise<A> => {
+  signal?.throwIfAborted()
+  const exit = await Effect.runPromiseExit(effect, signal === undefined ? {} : { signal })
+  if (Exit.isSuccess(exit)) return exit.value
+  signal?.throwIfAborted()
+  throw Cause.squash(exit.cause)
+}
+
+/** Takes events one by one, so that a slow reader slows its stream; a signal ends it between two of them. */
+async function* iterate<A>(
+  stream: Stream.Stream<A, WeirError>,
+  { signal }: CallOptions = {},
+): AsyncGenerator<A, void, undefined> {
+  signal?.throwIfAborted()
+  const aborted = signal === undefined ? Effect.never : whenAborted(signal)
+  yield* Stream.toAsyncIterable(Stream.interruptWhen(stream, aborted))
+  signal?.throwIfAborted()
+}
+
+const whenAborted = (signal: AbortSignal): Effect.Effect<void> =>
+  Effect.callback<void>((resume) => {
+    const onAbort = () => resume(Effect.void)
+    if (signal.aborted) return onAbort()
+    signal.addEventListener("abort", onAbort, { once: true })
+    return Effect.sync(() => signal.removeEventListener("abort", onAbort))
+  })

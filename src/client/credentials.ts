@@ -1,0 +1,67 @@
+/** Who calls: an application, one of its end users, or a person; and how a call shows it. */
+import { Effect } from "effect"
+import { signatureLabel } from "../protocol/signature.ts"
+import { newUlid } from "./ulid.ts"
+
+/** A token, or how to come by one: it is asked for before each call. */
+export type Token = string | (() => string | Promise<string>)
+
+export type Credentials =
+  /** An application's key pair, for servers: it must not be shipped to browsers. */
+  | {
+      readonly keyId: string
+      readonly key: string
+      /** Whether each call is signed, so that nobody on the way can change or repeat it. */
+      readonly sign?: boolean
+    }
+  /** A token that the application minted for its end user. */
+  | { readonly appToken: Token }
+  /** A device key or an access token. */
+  | { readonly bearer: Token }
+
+export interface Outgoing {
+  readonly method: string
+  /** Path plus query. */
+  readonly target: string
+  readonly body: Uint8Array<ArrayBuffer>
+}
+
+/** The headers that show who calls. */
+export const credentialHeaders = (
+  credentials: Credentials,
+  outgoing: Outgoing,
+): Effect.Effect<Readonly<Record<string, string>>, unknown> => {
+  if ("keyId" in credentials) {
+    const pair = { "x-svc-key-id": credentials.keyId, "x-svc-key": credentials.key }
+    if (credentials.sign !== true) return Effect.succeed(pair)
+    return Effect.map(signatureHeaders(credentials.key, outgoing), (signature) => ({ ...pair, ...signature }))
+  }
+  if ("appToken" in credentials)
+    return Effect.map(tokenOf(credentials.appToken), (token) => ({ "x-svc-app-token": token }))
+  return Effect.map(tokenOf(credentials.bearer), (token) => ({ authorization: `Bearer ${token}` }))
+}
+
+const tokenOf = (token: Token): Effect.Effect<string, unknown> =>
+  typeof token === "string"
+    ? Effect.succeed(token)
+    : Effect.tryPromise({ try: async () => token(), catch: (cause) => cause })
+
+/** Source: interface.md "Request signature (optional)". Web Crypto does it, which every runtime has. */
+const signatureHeaders = (secret: string, { method, target, body }: Outgoing) =>
+  Effect.tryPromise({
+    try: async () => {
+      const nowMs = Date.now()
+      const ts = String(Math.floor(nowMs / 1000))
+      const nonce = newUlid(nowMs)
+      const { subtle } = crypto
+      const secretHash = await subtle.digest("SHA-256", new TextEncoder().encode(secret))
+      const bodyHash = hex(await subtle.digest("SHA-256", body))
+      const key = await subtle.importKey("raw", secretHash, { name: "HMAC", hash: "SHA-256" }, false, ["sign"])
+      const signed = new TextEncoder().encode([signatureLabel, method, target, ts, nonce, bodyHash].join("\n"))
+      return { "x-svc-ts": ts, "x-svc-nonce": nonce, "x-svc-sign": hex(await subtle.sign("HMAC", key, signed)) }
+    },
+    catch: (cause) => cause,
+  })
+
+const hex = (bytes: ArrayBuffer): string =>
+  Array.from(new Uint8Array(bytes), (byte) => byte.toString(16).padStart(2, "0")).join("")

@@ -1,0 +1,129 @@
+/**
+ * A session that looks after itself: it keeps its place in the plan with heartbeats, fetches the configuration when its own
+ * is stale, and is replaced by a new one when it was archived. Source: interface.md "States and transitions" (Session).
+ */
+import { Effect, type Scope, Semaphore, Stream, SubscriptionRef } from "effect"
+import type { Bundle } from "../protocol/bundle.ts"
+import type { ExchangeResponse } from "../protocol/exchange.ts"
+import type { Ask, WeirClientShape } from "./client.ts"
+import type { WeirError } from "./errors.ts"
+import type { StreamedEvent } from "./exchange-stream.ts"
+import { newUlid } from "./ulid.ts"
+
+export interface SessionOptions {
+  /** Milliseconds between heartbeats; 60,000 when absent. Well below the plan's window (see the handshake's limits). */
+  readonly heartbeatMs?: number
+  /** Told of the configuration: at the beginning, and whenever it changed. */
+  readonly onConfig?: (config: Bundle) => void
+  /** Told of heartbeats that failed; the next one is tried all the same. */
+  readonly onTrouble?: (error: WeirError) => void
+}
+
+export interface Session {
+  /** The session's id, once it is open. */
+  readonly id: Effect.Effect<string, WeirError>
+  /** The newest configuration that is known. */
+  readonly config: Effect.Effect<Bundle | undefined>
+  readonly exchange: (ask: Ask) => Effect.Effect<ExchangeResponse, WeirError>
+  readonly stream: (ask: Ask) => Stream.Stream<StreamedEvent, WeirError>
+}
+
+interface Known {
+  readonly id: string | undefined
+  readonly config: Bundle | undefined
+}
+
+/** Opens a session at its first use, and ends it with the scope. */
+export const makeSession = (
+  client: WeirClientShape,
+  { heartbeatMs = 60_000, onConfig, onTrouble }: SessionOptions = {},
+): Effect.Effect<Session, never, Scope.Scope> =>
+  Effect.gen(function* () {
+    const known = yield* SubscriptionRef.make<Known>({ id: undefined, config: undefined })
+    const oneAtATime = Semaphore.withPermit(yield* Semaphore.make(1))
+    const setId = (id: string | undefined) => SubscriptionRef.update(known, (now) => ({ ...now, id }))
+
+    const refresh = Effect.gen(function* () {
+      const { config } = yield* SubscriptionRef.get(known)
+      const fetched = yield* client.config(config?.configVersion)
+      if (fetched === undefined) return
+      yield* SubscriptionRef.update(known, (now) => ({ ...now, config: fetched }))
+      onConfig?.(fetched)
+    })
+
+    /** The client mints the id, so that a heartbeat that got no answer can be repeated. */
+    const beat = Effect.fnUntraced(function* (sessionId: string) {
+      const { config } = yield* SubscriptionRef.get(known)
+      const configVersion = config === undefined ? {} : { configVersion: config.configVersion }
+      const told = yield* client.heartbeat({ sessionId, ...configVersion })
+      if (config === undefined || told.configStale) yield* refresh
+    })
+
+    const id = oneAtATime(
+      Effect.gen(function* () {
+        const { id } = yield* SubscriptionRef.get(known)
+        if (id !== undefined) return id
+        const fresh = newUlid(Date.now())
+        yield* beat(fresh)
+        yield* setId(fresh)
+        return fresh
+      }),
+    )
+
+    /** The session is over: whatever comes next opens another one. */
+    const forget = (dead: string) =>
+      SubscriptionRef.update(known, (now) => (now.id === dead ? { ...now, id: undefined } : now))
+
+    const keepAlive = Effect.gen(function* () {
+      const { id } = yield* SubscriptionRef.get(known)
+      if (id === undefined) return
+      yield* Effect.catch(beat(id), (error) => {
+        onTrouble?.(error)
+        return isOver(error) ? forget(id) : Effect.void
+      })
+    }).pipe(Effect.delay(heartbeatMs), Effect.forever)
+
+    const within = (ask: Ask, sessionId: string): Ask => ({ ...ask, meta: { ...ask.meta, sessionId } })
+
+    yield* Effect.forkScoped(keepAlive)
+    yield* Effect.addFinalizer(() =>
+      Effect.flatMap(SubscriptionRef.get(known), ({ id }) =>
+        id === undefined ? Effect.void : Effect.ignore(Effect.timeout(client.endSession(id), endingMs)),
+      ),
+    )
+
+    const exchange = (ask: Ask) =>
+      Effect.flatMap(id, (sessionId) =>
+        Effect.catch(client.exchange(within(ask, sessionId)), (error) =>
+          isOver(error)
+            ? Effect.andThen(
+                forget(sessionId),
+                Effect.flatMap(id, (next) => client.exchange(within(ask, next))),
+              )
+            : Effect.fail(error),
+        ),
+      )
+
+    const stream = (ask: Ask) =>
+      Stream.unwrap(
+        Effect.map(id, (sessionId) =>
+          Stream.catch(client.stream(within(ask, sessionId)), (error) =>
+            isOver(error)
+              ? Stream.unwrap(
+                  Effect.andThen(
+                    forget(sessionId),
+                    Effect.map(id, (next) => client.stream(within(ask, next))),
+                  ),
+                )
+              : Stream.fail(error),
+          ),
+        ),
+      )
+
+    return { id, exchange, stream, config: Effect.map(SubscriptionRef.get(known), ({ config }) => config) }
+  })
+
+/** How long the farewell may take. */
+const endingMs = 2000
+
+const isOver = (error: WeirError): boolean => error._tag === "WeirRefused" && error.code === "session_archived"
