@@ -8,6 +8,8 @@ import { SqlError } from "effect/sql"
 import { CatalogueRefused } from "./catalogue/catalogue.ts"
 import { describeRefusal } from "./catalogue/watch.ts"
 import { audit } from "./cli/audit.ts"
+import { chat } from "./cli/chat.ts"
+import { conformance } from "./cli/conformance.ts"
 import { keys } from "./cli/keys.ts"
 import { licence } from "./cli/licences.ts"
 import { login, logout, me } from "./cli/login.ts"
@@ -69,6 +71,8 @@ Command.make("weir").pipe(
     vendors,
     audit,
     doctor,
+    chat,
+    conformance,
     login,
     me,
     logout,

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises"
 import { Option, Schema } from "effect"
 import { ErrorEnvelope } from "../../src/protocol/error.ts"
 import { ExchangeResponse } from "../../src/protocol/exchange.ts"
-import { parseEvents } from "../../src/testing/stream-events.ts"
+import { parseEvents } from "../../src/protocol/parse-events.ts"
 
 export type Outcome =
   /** The whole answer came, at this cost. */

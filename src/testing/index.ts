@@ -1,10 +1,10 @@
 /** What a project imports to test against Weir: a whole gateway, scripted vendors, memory layers, replies to send. */
 export { layerMemory as layerMemoryGate } from "../admission/gate-memory.ts"
+export { parseEvents, readEvents, type StreamedEvent } from "../protocol/parse-events.ts"
 export { type GatewayOptions, hello, newTestIds, startGateway, type TestGateway, testCatalogue } from "./gateway.ts"
 export { type LedgerBook, layerMemoryLedger, makeLedgerBook } from "./ledger-memory.ts"
 export { layerMockVendorClient, type MockReply, type MockVendor, makeMockVendor } from "./mock-vendor-client.ts"
 export { layerPlainServices } from "./plain-services.ts"
 export { type ScriptedVendor, startScriptedVendor, type VendorCall, type VendorScript } from "./scripted-vendor.ts"
 export { layerStaticCatalogue } from "./static-catalogue.ts"
-export { parseEvents, readEvents, type StreamedEvent } from "./stream-events.ts"
 export * from "./vendor-replies.ts"

@@ -1,7 +1,7 @@
 /** Reads a streamed exchange as its client does: every event, checked against its schema. */
 import { Schema } from "effect"
 import { Sse } from "effect/encoding"
-import { ExchangeEvent } from "../protocol/event.ts"
+import { ExchangeEvent } from "./event.ts"
 
 export type StreamedEvent = typeof ExchangeEvent.Type
 

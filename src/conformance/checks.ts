@@ -1,0 +1,51 @@
+/** Every check of the kit, by the part of the contract that it belongs to. */
+import { edgeChecks } from "./edge.ts"
+import { exchangeChecks } from "./exchange.ts"
+import { idempotencyChecks } from "./idempotency.ts"
+import { CheckFailed, CheckSkipped, type Deployment, type Group, Probe } from "./probe.ts"
+import { sessionChecks } from "./sessions.ts"
+import { signatureChecks } from "./signatures.ts"
+
+export const groups: ReadonlyArray<Group> = [
+  edgeChecks,
+  sessionChecks,
+  exchangeChecks,
+  idempotencyChecks,
+  signatureChecks,
+]
+
+export interface Outcome {
+  readonly section: string
+  readonly check: string
+  readonly result: "passed" | "failed" | "skipped"
+  readonly note: string
+  readonly millis: number
+}
+
+/** Runs every check, one after the other, against whatever answers there. @param onOutcome is told of each as it ends */
+export const runChecks = async (
+  deployment: Deployment,
+  onOutcome: (outcome: Outcome) => void = () => {},
+): Promise<ReadonlyArray<Outcome>> => {
+  const probe = new Probe(deployment)
+  const outcomes: Array<Outcome> = []
+  for (const { section, checks } of groups) {
+    for (const { name, run } of checks) {
+      const startedAt = performance.now()
+      const told = await run(probe).then(
+        (note) => ({ result: "passed" as const, note: typeof note === "string" ? note : "" }),
+        (error: unknown) => judge(error),
+      )
+      const outcome = { section, check: name, ...told, millis: Math.round(performance.now() - startedAt) }
+      outcomes.push(outcome)
+      onOutcome(outcome)
+    }
+  }
+  return outcomes
+}
+
+const judge = (error: unknown): Pick<Outcome, "result" | "note"> => {
+  if (error instanceof CheckSkipped) return { result: "skipped", note: error.message }
+  if (error instanceof CheckFailed) return { result: "failed", note: error.message }
+  return { result: "failed", note: `the check itself broke: ${String(error)}` }
+}

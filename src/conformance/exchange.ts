@@ -1,0 +1,75 @@
+/** The exchange, whole and streamed. */
+import { Bundle } from "../protocol/bundle.ts"
+import { ExchangeResponse } from "../protocol/exchange.ts"
+import { CheckSkipped, decode, eventsOf, expectError, expectThat, type Group } from "./probe.ts"
+
+export const exchangeChecks: Group = {
+  section: "Exchange",
+  checks: [
+    {
+      name: "a whole reply has blocks, stop, usage and the header's request id",
+      run: async (probe) => {
+        const reply = await probe.send("/t1/exchange", { body: probe.ask() })
+        const { requestId, model, usage } = decode(reply, ExchangeResponse)
+        expectThat(reply.headers.get("x-svc-request-id") === requestId, "x-svc-request-id is not the body's")
+        expectThat(model === probe.deployment.model, `the reply names model ${model}`)
+        return `${usage.inTokens} in, ${usage.outTokens} out, ${usage.cost} ${usage.currency}`
+      },
+    },
+    {
+      name: "a stream opens, counts its events, tells its usage and closes once",
+      run: async (probe) => {
+        const events = eventsOf(await probe.send("/t1/exchange", { body: probe.ask({ stream: true }) }))
+        const names = events.map(({ event }) => event)
+        expectThat(names[0] === "t.open", `the first event is ${names[0]}`)
+        const lasts = names.filter((name) => name === "t.close" || name === "t.err")
+        expectThat(lasts.length === 1 && names.at(-1) === lasts[0], `the last events are ${lasts.join(", ")}`)
+        expectThat(names.at(-1) === "t.close", `it ended in ${JSON.stringify(events.at(-1)?.data)}`)
+        expectThat(names.includes("t.usage"), "it has no t.usage")
+        expectThat(
+          events.every(({ id }, at) => id === String(at)),
+          `the ids are ${events.map(({ id }) => id).join(", ")}`,
+        )
+        return `${names.filter((name) => name === "t.delta").length} deltas`
+      },
+    },
+    {
+      name: "a model outside the surface is refused, known or not",
+      run: async (probe) => {
+        expectError(
+          await probe.send("/t1/exchange", { body: probe.ask({ model: "no-such-model" }) }),
+          "model_not_authorized",
+        )
+      },
+    },
+    {
+      name: "a malformed purpose is refused, an unheard one recorded",
+      run: async (probe) => {
+        expectError(
+          await probe.send("/t1/exchange", { body: probe.ask({ meta: { purpose: "No Purpose" } }) }),
+          "bad_request",
+        )
+        decode(
+          await probe.send("/t1/exchange", { body: probe.ask({ meta: { purpose: "conformance" } }) }),
+          ExchangeResponse,
+        )
+      },
+    },
+    {
+      name: "what does not fit the context window is refused before it costs",
+      run: async (probe) => {
+        const { models } = decode(await probe.send("/t1/config", { method: "GET" }), Bundle)
+        const model = models.find(({ handle }) => handle === probe.deployment.model)
+        if (model?.contextWindow === undefined) throw new CheckSkipped("the model has no context window")
+        const params = { promptTokensEstimate: model.contextWindow }
+        expectError(await probe.send("/t1/exchange", { body: probe.ask({ params }) }), "context_window_exceeded")
+      },
+    },
+    {
+      name: "an empty thread is refused",
+      run: async (probe) => {
+        expectError(await probe.send("/t1/exchange", { body: probe.ask({ thread: [] }) }), "bad_request")
+      },
+    },
+  ],
+}

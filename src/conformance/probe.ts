@@ -1,0 +1,125 @@
+/** What a check may use: raw calls, because what is wrong must go out as it is, and words for what came back. */
+import { Effect, Option, Schema } from "effect"
+import { credentialHeaders } from "../client/credentials.ts"
+import { type ErrorCode, ErrorEnvelope, errorStatus } from "../protocol/error.ts"
+import { parseEvents, type StreamedEvent } from "../protocol/parse-events.ts"
+
+export interface Deployment {
+  readonly baseUrl: string
+  readonly keyId: string
+  readonly key: string
+  readonly model: string
+}
+
+export interface Check {
+  readonly name: string
+  /** Throws what is wrong; a text that it gives is shown beside its result. */
+  readonly run: (probe: Probe) => Promise<unknown>
+}
+
+export interface Group {
+  /** The section of the contract. */
+  readonly section: string
+  readonly checks: ReadonlyArray<Check>
+}
+
+/** The deployment does not do what the contract says; or does not have what the check needs. */
+export class CheckFailed extends Error {
+  readonly _tag = "CheckFailed"
+}
+export class CheckSkipped extends Error {
+  readonly _tag = "CheckSkipped"
+}
+
+export interface Reply {
+  readonly status: number
+  readonly headers: Headers
+  readonly text: string
+}
+
+export interface Sending {
+  readonly method?: string
+  /** JSON where it is no string. */
+  readonly body?: unknown
+  /** `undefined` leaves a header out. */
+  readonly headers?: Readonly<Record<string, string | undefined>>
+}
+
+export class Probe {
+  readonly deployment: Deployment
+
+  constructor(deployment: Deployment) {
+    this.deployment = deployment
+  }
+
+  /** A call with the key pair. */
+  async send(path: string, { method = "POST", body, headers = {} }: Sending = {}): Promise<Reply> {
+    const { baseUrl, keyId, key } = this.deployment
+    const all = { "content-type": "application/json", "x-svc-key-id": keyId, "x-svc-key": key, ...headers }
+    const text = body === undefined ? undefined : typeof body === "string" ? body : JSON.stringify(body)
+    const response = await fetch(`${baseUrl.replace(/\/$/, "")}${path}`, {
+      method,
+      headers: Object.entries(all).filter((header): header is [string, string] => header[1] !== undefined),
+      ...(text !== undefined && { body: text }),
+      redirect: "manual",
+      signal: AbortSignal.timeout(120_000),
+    }).catch((cause: unknown) => {
+      throw new CheckFailed(`no answer: ${cause instanceof Error ? cause.message : String(cause)}`)
+    })
+    return { status: response.status, headers: response.headers, text: await response.text() }
+  }
+
+  /** The headers of a signed call. */
+  signature(path: string, body: string): Promise<Readonly<Record<string, string>>> {
+    const { keyId, key } = this.deployment
+    const outgoing = { method: "POST", target: path, body: new TextEncoder().encode(body) }
+    return Effect.runPromise(credentialHeaders({ keyId, key, sign: true }, outgoing))
+  }
+
+  /** A small question, as a body. */
+  ask(more: Readonly<Record<string, unknown>> = {}): Readonly<Record<string, unknown>> {
+    const thread = [{ role: "user", blocks: [{ t: "text", v: "Answer with one word: river" }] }]
+    return { model: this.deployment.model, thread, params: { maxTokens: 64 }, ...more }
+  }
+}
+
+export const expectThat = (holds: boolean, message: string): void => {
+  if (!holds) throw new CheckFailed(message)
+}
+
+/** The body by its schema; members that the schema does not know are let pass. */
+export const decode = <S extends Schema.ConstraintDecoder<unknown>>(
+  reply: Reply,
+  schema: S,
+  status = 200,
+): S["Type"] => {
+  expectThat(reply.status === status, `status ${reply.status} where ${status} was due: ${reply.text.slice(0, 200)}`)
+  const decoded = Schema.decodeUnknownOption(Schema.fromJsonString(schema))(reply.text)
+  if (Option.isSome(decoded)) return decoded.value
+  throw new CheckFailed(`the body is not as its schema has it: ${reply.text.slice(0, 200)}`)
+}
+
+/** The envelope with one of these codes, each under its own status, with the request id of the header. */
+export const expectError = (reply: Reply, ...codes: ReadonlyArray<ErrorCode>): ErrorEnvelope["error"] => {
+  const decoded = Schema.decodeUnknownOption(Schema.fromJsonString(ErrorEnvelope))(reply.text)
+  if (Option.isNone(decoded)) {
+    throw new CheckFailed(`status ${reply.status} without the error envelope: ${reply.text.slice(0, 200)}`)
+  }
+  const { error } = decoded.value
+  expectThat(codes.includes(error.code), `${error.code} where ${codes.join(" or ")} was due`)
+  expectThat(reply.status === errorStatus[error.code], `${error.code} came with status ${reply.status}`)
+  const header = reply.headers.get("x-svc-request-id")
+  expectThat(header === error.requestId, `x-svc-request-id is ${header}, the envelope says ${error.requestId}`)
+  return error
+}
+
+/** The events of a stream, each by its schema. */
+export const eventsOf = (reply: Reply): ReadonlyArray<StreamedEvent> => {
+  expectThat(reply.status === 200, `status ${reply.status}: ${reply.text.slice(0, 200)}`)
+  expectThat((reply.headers.get("content-type") ?? "").startsWith("text/event-stream"), "it is no event stream")
+  try {
+    return parseEvents(reply.text)
+  } catch {
+    throw new CheckFailed("an event is not as its schema has it")
+  }
+}

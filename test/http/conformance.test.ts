@@ -1,0 +1,76 @@
+/** `weir conformance` and `weir chat`, against a gateway that keeps the contract and servers that do not. */
+import { createServer, type Server } from "node:http"
+import { afterEach, describe, expect, it } from "vitest"
+import { groups } from "../../src/conformance/checks.ts"
+import { useProcesses } from "./process.ts"
+
+const { serve, weir } = useProcesses()
+let server: Server | undefined
+afterEach(() => {
+  server?.closeAllConnections()
+  server?.close()
+})
+
+const answeringEverything = (body: string, status = 200) =>
+  new Promise<string>((resolve) => {
+    server = createServer((request, response) => {
+      request.resume()
+      response.writeHead(status, { "content-type": "application/json", "x-svc-request-id": "req_same" }).end(body)
+    }).listen(0, "127.0.0.1", () => {
+      const address = server?.address()
+      resolve(`http://127.0.0.1:${typeof address === "object" && address !== null ? address.port : 0}`)
+    })
+  })
+
+const checks = groups.flatMap((group) => group.checks).length
+
+describe("weir conformance", () => {
+  it("passes here, every check of it", async () => {
+    const { ready } = await serve()
+    const { exit, output } = weir(["conformance", ready.baseUrl, "--key-id", ready.keyId, "--key", ready.key])
+    expect(await exit, output.text).toBe(0)
+    expect(output.text).toContain(`${checks} passed, 0 failed, 0 skipped`)
+  })
+
+  it.each([
+    ["a server that says yes to everything", "{}", 200],
+    [
+      "a server that has one error for everything",
+      `{"error":{"code":"not_found","message":"no","requestId":"req_same"}}`,
+      404,
+    ],
+  ])("fails %s", async (_, body, status) => {
+    const url = await answeringEverything(body, status)
+    const { exit, output } = weir(["conformance", url, "--key-id", "a", "--key", "b", "--json"])
+    expect(await exit).toBe(1)
+    const failed = Number(/(\d+) of \d+ checks failed/.exec(output.text)?.[1])
+    // What asks for that very answer passes; nothing else does.
+    expect(failed).toBeGreaterThanOrEqual(checks - 3)
+  })
+
+  it("says in a line what it needs, and that nobody answers", async () => {
+    const nobody = weir(["conformance", "http://127.0.0.1:9", "--key-id", "a", "--key", "b"])
+    expect(await nobody.exit).toBe(1)
+    expect(nobody.output.text).toContain("no answer")
+    const keyless = weir(["conformance", "http://127.0.0.1:9"])
+    expect(await keyless.exit).toBe(1)
+    expect(keyless.output.text).toContain("SVC_KEY_ID")
+  })
+})
+
+describe("weir chat", () => {
+  it("answers a question, and a conversation that is piped in", async () => {
+    const { ready } = await serve()
+    const env = { SVC_BASE_URL: ready.baseUrl, SVC_KEY_ID: ready.keyId, SVC_KEY: ready.key }
+    const once = weir(["chat", "What", "is", "a", "weir?"], env)
+    expect(await once.exit, once.output.text).toBe(0)
+    expect(once.output.text).toMatch(/\d+ in, \d+ out, [\d.]+ USD; [\d.]+ left/)
+    const piped = weir(["chat"], env)
+    piped.child.stdin?.end("First question\n\nSecond question\n")
+    expect(await piped.exit, piped.output.text).toBe(0)
+    expect(piped.output.text.match(/ left/g)).toHaveLength(2)
+    const refused = weir(["chat", "--model", "nothing", "Hi"], env)
+    expect(await refused.exit).toBe(1)
+    expect(refused.output.text).toMatch(/^\n?model_not_authorized: .* \(req_/)
+  })
+})
