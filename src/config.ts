@@ -171,6 +171,17 @@ const variables = {
   authStaleMs: millis("SVC_AUTH_STALE_MS", 60_000),
   /** The largest request body. */
   bodyMaxBytes: bytes("SVC_BODY_MAX_BYTES", 32 * 1024 * 1024),
+  /** An OpenTelemetry collector that takes OTLP over HTTP, e.g. `http://collector:4318`: traces, metrics and logs go there. */
+  otlpUrl: Config.schema(Schema.String.check(Schema.isPattern(/^https?:\/\/\S+$/)), "SVC_OTLP_URL").pipe(
+    Config.option,
+    toUndefined,
+  ),
+  /** What the collector wants in headers, as `name=value` pairs separated by commas. */
+  otlpHeaders: secret("SVC_OTLP_HEADERS"),
+  /** The share of calls, from 0 to 1, that are traced; of callers' own traces, the same share of those that are sampled. */
+  traceRate: Config.schema(Schema.FiniteFromString.pipe(Schema.decodeTo(Share)), "SVC_TRACE_RATE").pipe(
+    Config.withDefault(0.1),
+  ),
   logLevel: Config.LogLevel("SVC_LOG_LEVEL").pipe(Config.withDefault("Info")),
 }
 

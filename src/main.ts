@@ -15,7 +15,8 @@ import {
 import { layerServer } from "./http/server.ts"
 import { layerServices } from "./services.ts"
 import { writeWholeFile } from "./store/whole-file.ts"
-import { layerLogs } from "./telemetry.ts"
+import { layerLogs } from "./telemetry/logs.ts"
+import { layerOtlp } from "./telemetry/otlp.ts"
 import { answerSupervisor, isWorker, tellReady } from "./workers/worker.ts"
 
 const logs = Layer.unwrap(Effect.map(WeirConfig, ({ logLevel }) => layerLogs(logLevel, process.stdout.isTTY === true)))
@@ -43,6 +44,7 @@ export const layerGateway = start.pipe(
   Layer.provideMerge(Layer.mergeAll(layerAdminKey, layerSimulatedVendor)),
   Layer.provideMerge(layerServices),
   Layer.provide(layerSecrets),
+  Layer.provide(layerOtlp),
   Layer.provide(logs),
 )
 

@@ -52,6 +52,7 @@ import { layerSettings } from "./settings/settings.ts"
 import { layerDatabase } from "./store/database.ts"
 import { layerRedis } from "./store/redis.ts"
 import { makeSealer, type Sealer } from "./store/seal.ts"
+import { Tracing } from "./telemetry/tracing.ts"
 import { VendorClient } from "./vendor/client.ts"
 import { layerTargetHealth } from "./vendor/health.ts"
 import { layerRedisTargetHealth } from "./vendor/health-redis.ts"
@@ -234,6 +235,7 @@ export const layerServices = Layer.mergeAll(
       upstreamKeys,
       VendorClient.layer,
       Draining.layer,
+      Tracing.layer,
       Overload.layer,
     ),
   ),

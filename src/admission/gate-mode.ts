@@ -4,7 +4,7 @@
  */
 import { Effect, Layer } from "effect"
 import { serviceError } from "../protocol/error.ts"
-import { recordGateFailure } from "../telemetry.ts"
+import { recordGateFailure } from "../telemetry/metrics.ts"
 import { type Admission, Gate } from "./gate.ts"
 
 export type GateMode = "off" | "shadow" | "enforce"

@@ -6,7 +6,7 @@
 import { Context, Effect, Layer } from "effect"
 import { WeirConfig } from "../config.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
-import { recordShed } from "../telemetry.ts"
+import { recordShed } from "../telemetry/metrics.ts"
 
 export class Overload extends Context.Service<
   Overload,

@@ -9,7 +9,8 @@ import { rateWindows } from "../admission/rates.ts"
 import { serviceError } from "../protocol/error.ts"
 import type { Admitted } from "../session/sessions.ts"
 import { toServiceError } from "../store/unavailable.ts"
-import { recordOutcome } from "../telemetry.ts"
+import { recordOutcome } from "../telemetry/metrics.ts"
+import { spanned } from "../telemetry/tracing.ts"
 import type { ActorServices, RegisteredExchange } from "./admitted.ts"
 import type { ClientLink } from "./client-link.ts"
 import { type DecodedExchange, decodeExchange } from "./decode.ts"
@@ -25,7 +26,7 @@ export const runExchange = (services: ActorServices, call: ExchangeCall, link: C
     const startedAt = performance.now()
     const decoded = decodeExchange(call.body)
     const registration = registrationOf(call, decoded)
-    const admission = yield* admit(services, call, decoded, registration)
+    const admission = yield* spanned("admit")(admit(services, call, decoded, registration))
     const { request } = yield* Effect.fromResult(decoded)
     switch (admission._tag) {
       case "InProgress":

@@ -7,15 +7,17 @@ import type { ModelTarget } from "../catalogue/snapshot.ts"
 import { EgressBlocked } from "../net/egress.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 import type { WarnEvent } from "../protocol/event.ts"
-import { recordTier } from "../telemetry.ts"
+import { recordTier, recordTierLimits, recordTierTimeout } from "../telemetry/metrics.ts"
+import { currentSpan, spanned, traceHeaders } from "../telemetry/tracing.ts"
 import type { UpstreamCall, VendorClient } from "../vendor/client.ts"
 import type { EncodeRefusal, VendorEvent, VendorRequest } from "../vendor/dialects/dialect.ts"
 import type { TargetHealth, TargetResting, Verdict } from "../vendor/health.ts"
 import { egressBlocked } from "../vendor/upstream-keys.ts"
+import { chatSpan, countChat } from "./chat-span.ts"
 import type { ClientLink } from "./client-link.ts"
 import { type ReadError, ReplyReader, VendorRejected } from "./reply-reader.ts"
 import type { Tally } from "./tally.ts"
-import { type TierTimeout, type Timeouts, withinTier } from "./tiers.ts"
+import { type TierTimeout, type Timeouts, tierOf, withinTier } from "./tiers.ts"
 import type { Watch } from "./watch.ts"
 
 export type ConversationError =
@@ -66,10 +68,13 @@ const tryTargets = Effect.fnUntraced(function* (
 ): Effect.fn.Return<AttemptError | undefined> {
   let worst: AttemptError = noTarget
   for (const target of c.targets) {
-    const result = yield* Effect.result(Effect.scoped(attempt(c, target, despiteBreaker)))
-    if (Result.isSuccess(result)) return undefined
-    const error = result.failure
+    const startedAt = performance.now()
+    const result = yield* Effect.result(spannedChat(c, target, Effect.scoped(attempt(c, target, despiteBreaker))))
+    const error = Result.isFailure(result) ? result.failure : undefined
+    if (error?._tag !== "TargetResting") countChat(c, target, performance.now() - startedAt, error)
+    if (error === undefined) return undefined
     if (error._tag !== "TargetResting") {
+      countTimeout(c, target, error)
       yield* Effect.logWarning("An upstream call failed", { target: target.key, ...describe(error) })
     }
     worst = moreTelling(worst, error)
@@ -77,6 +82,17 @@ const tryTargets = Effect.fnUntraced(function* (
   }
   return worst
 })
+
+const spannedChat = <A, E>(c: Conversation, target: ModelTarget, effect: Effect.Effect<A, E>): Effect.Effect<A, E> =>
+  Effect.flatMap(currentSpan, (span) =>
+    span === undefined ? effect : spanned(`chat ${target.model}`, chatSpan(c, target))(effect),
+  )
+
+/** Counts a call that one of its tiers ended. */
+export const countTimeout = (c: Conversation, target: ModelTarget, error: object): void => {
+  const tier = tierOf(error)
+  if (tier !== undefined) recordTierTimeout(c.services, tier, target)
+}
 
 const noTarget: AttemptError = new VendorRejected({ status: 0, code: "no_target" })
 
@@ -109,10 +125,10 @@ const attempt = Effect.fnUntraced(function* (
   if (c.vendorRequest.stream) c.link.write(c.opening())
   yield* reader.deliver(first)
   yield* reader.untilWhole.pipe(
-    Effect.ensuring(Effect.sync(() => recordTier(c.services, "idle", target.vendor.id, reader.longestGapMs))),
+    Effect.ensuring(Effect.sync(() => recordTier(c.services, "idle", target, reader.longestGapMs))),
   )
   call.leave()
-  recordTier(c.services, "total", target.vendor.id, clock.currentTimeMillisUnsafe() - startedAtMs)
+  recordTier(c.services, "total", target, clock.currentTimeMillisUnsafe() - startedAtMs)
 })
 
 const failoverWarning = (from: ModelTarget, to: ModelTarget): WarnEvent => ({
@@ -134,8 +150,9 @@ const open = Effect.fnUntraced(function* (
   clock: Clock.Clock,
 ): Effect.fn.Return<Opened, ReadError, Scope.Scope> {
   const timeouts = c.timeoutsOf(target)
+  recordTierLimits(c.services, target, timeouts)
   const record = (tier: keyof Timeouts, sinceMs: number) =>
-    recordTier(c.services, tier, target.vendor.id, clock.currentTimeMillisUnsafe() - sinceMs)
+    recordTier(c.services, tier, target, clock.currentTimeMillisUnsafe() - sinceMs)
 
   const startedAtMs = clock.currentTimeMillisUnsafe()
   const call = yield* openCall(c, target)
@@ -159,8 +176,8 @@ const openCall = Effect.fnUntraced(function* (c: Conversation, target: ModelTarg
     return yield* new VendorRejected({ status: 401, code: "credential_missing" })
   }
   const wire = yield* Effect.mapError(Effect.fromResult(dialect.encode({ ...c.vendorRequest, model })), refused)
-  const headers =
-    credential === undefined ? wire.headers : { ...wire.headers, ...dialect.authorize(Redacted.value(credential)) }
+  const authorization = credential === undefined ? {} : dialect.authorize(Redacted.value(credential))
+  const headers = { ...wire.headers, ...authorization, ...(yield* traceHeaders) }
   const { baseUrl } = vendor
   return yield* c.client.open({ baseUrl, path: wire.path, headers, body: wire.body, isGuarded })
 })

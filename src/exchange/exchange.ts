@@ -9,7 +9,9 @@ import { Ledger } from "../money/ledger.ts"
 import { Settler } from "../money/settler.ts"
 import { Review } from "../review/review.ts"
 import { Sessions } from "../session/sessions.ts"
-import { recordOpenExchanges, withRequestId } from "../telemetry.ts"
+import { withRequestId } from "../telemetry/logs.ts"
+import { recordOpenExchanges } from "../telemetry/metrics.ts"
+import { currentSpan, within } from "../telemetry/tracing.ts"
 import { VendorClient } from "../vendor/client.ts"
 import { TargetHealth } from "../vendor/health.ts"
 import { UpstreamKeys } from "../vendor/upstream-keys.ts"
@@ -80,7 +82,8 @@ export class Exchanges extends Context.Service<
             withRequestId(call.requestId),
             Effect.ensuring(Effect.sync(() => count(-1))),
           )
-          yield* FiberSet.run(running, actor)
+          const span = yield* currentSpan
+          yield* FiberSet.run(running, span === undefined ? actor : within(span, actor))
           return link
         }),
       })

@@ -9,10 +9,11 @@ import { protocolLabel } from "../protocol/event.ts"
 import { contentBlocked } from "../review/review.ts"
 import { textOfRequest } from "../review/texts.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
+import { spanned } from "../telemetry/tracing.ts"
 import { orderTargets } from "../vendor/pool.ts"
 import type { UpstreamKey } from "../vendor/upstream-keys.ts"
 import type { Admitted, PlannedConversation } from "./admitted.ts"
-import { type Conversation, type ConversationWatch, converse } from "./conversation.ts"
+import { type Conversation, type ConversationWatch, converse, countTimeout } from "./conversation.ts"
 import { ClientGone } from "./ending.ts"
 import { Landing } from "./landing.ts"
 import { makePlan, type Plan } from "./plan.ts"
@@ -44,7 +45,7 @@ export class Flight {
       const holdAmount = targets.every(({ isOwn }) => isOwn) ? 0n : plan.holdAmount
       yield* Effect.uninterruptibleMask((restore) =>
         Effect.gen({ self: this }, function* () {
-          const balance = yield* this.#admitted.services.ledger.hold({
+          const hold = this.#admitted.services.ledger.hold({
             ref: requestId,
             orgId: caller.org.id,
             currency: plan.price.currency,
@@ -54,6 +55,7 @@ export class Flight {
             leaseMs: this.#admitted.services.config.leaseMs,
             quota: { tokens: plan.promptTokens + plan.vendorRequest.maxTokens, limit: caller.plan?.dailyTokens },
           })
+          const balance = yield* spanned("hold")(hold)
           this.#admitted.services.overload.observe(performance.now() - this.#admitted.startedAt)
           const conversation = this.#conversation(plan, targets)
           const leased = this.#landing.leased(conversation)
@@ -142,9 +144,11 @@ export class Flight {
   }
 
   #converse(conversation: Conversation) {
-    const late = Effect.tapError(conversation.watch.run, ({ code }) =>
-      Effect.logWarning("An upstream call failed", { target: conversation.target?.key, code }),
-    )
+    const late = Effect.tapError(conversation.watch.run, (error) => {
+      const { target } = conversation
+      if (target !== undefined) countTimeout(conversation, target, error)
+      return Effect.logWarning("An upstream call failed", { target: target?.key, code: error.code })
+    })
     return Effect.raceAllFirst([this.#clientGone(conversation), converse(conversation), late])
   }
 

@@ -12,7 +12,8 @@ import type { Usage } from "../protocol/usage.ts"
 import { contentBlocked, type Denial } from "../review/review.ts"
 import { textOfReply } from "../review/texts.ts"
 import { type StoreUnavailable, toServiceError } from "../store/unavailable.ts"
-import { recordOutcome } from "../telemetry.ts"
+import { recordOutcome } from "../telemetry/metrics.ts"
+import { spanned } from "../telemetry/tracing.ts"
 import type { ActorServices, Admitted, PlannedConversation } from "./admitted.ts"
 import { type Estimated, needsEstimate } from "./bill.ts"
 import { type Due, dueOf } from "./due.ts"
@@ -54,7 +55,7 @@ export class Landing {
       if (due === undefined) return yield* this.#abandon(error ?? emptyReply())
       const denial = yield* this.#reviewOutbound(error === undefined)
       const { bill, charge, settlement } = due
-      const settled = yield* this.#admitted.services.settler.settle(settlement)
+      const settled = yield* spanned("settle")(this.#admitted.services.settler.settle(settlement))
       if (settled._tag === "Deferred") this.#warn(settlementDeferred)
       const left = settled._tag === "Landed" ? settled.balance : balance - charge.cost
       const usage = usageOf(bill, charge, left, plan.price.currency)

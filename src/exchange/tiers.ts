@@ -42,6 +42,10 @@ export const tierTimeout = (tier: Tier, timeoutMs: number): TierTimeout =>
     detail: { tier, timeoutMs },
   })
 
+/** The tier that an error tells of, where it is one's. */
+export const tierOf = (error: object): Tier | undefined =>
+  tiers.find((tier) => "code" in error && error.code === `upstream_${tier}_timeout`)
+
 /** The total tier of a conversation, for its watch. */
 export const totalClock = (beganMs: number, limitMs: number): Watched<TierTimeout> => ({
   sinceMs: () => beganMs,

@@ -4,7 +4,7 @@ import { HttpServerResponse } from "effect/http"
 import { newRequestId } from "../exchange/exchange.ts"
 import { errorBody, errorStatus, type ServiceError, serviceError } from "../protocol/error.ts"
 import { type StoreUnavailable, toServiceError } from "../store/unavailable.ts"
-import { withRequestId } from "../telemetry.ts"
+import { withRequestId } from "../telemetry/logs.ts"
 
 export type RouteError = ServiceError | StoreUnavailable
 

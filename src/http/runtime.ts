@@ -6,6 +6,7 @@ import { newRequestId } from "../exchange/exchange.ts"
 import type { Caller } from "../identity/caller.ts"
 import { type CallerRequest, Callers } from "../identity/callers.ts"
 import type { ServiceError } from "../protocol/error.ts"
+import { currentSpan, Tracing } from "../telemetry/tracing.ts"
 import type { Request } from "./operator.ts"
 import { makeCallerAddress, readBody } from "./request.ts"
 import { type RouteError, respond } from "./respond.ts"
@@ -46,6 +47,7 @@ type Answer<C extends Caller, R> = (
 export const makeForCaller = Effect.gen(function* () {
   const config = yield* WeirConfig
   const callers = yield* Callers
+  const tracing = yield* Tracing
   const callerAddress = makeCallerAddress(config.trustedProxies)
 
   const answerAs =
@@ -58,7 +60,27 @@ export const makeForCaller = Effect.gen(function* () {
         const caller = yield* authenticate({ headers, address: callerAddress(request), method, target, body })
         return yield* answer({ requestId, caller, body, request })
       })
-      return respond(requestId, answered)
+      const traced = tracing.trace(() => ({
+        name: `${request.method} ${routeOf(request.url)}`,
+        headers: request.headers,
+        attributes: {
+          "http.request.method": request.method,
+          "http.route": routeOf(request.url),
+          "weir.request_id": requestId,
+        },
+      }))
+      return traced(Effect.tap(respond(requestId, answered), tellStatus))
     }
   return { forCaller: answerAs(callers.authenticate), forApplication: answerAs(callers.application) }
 })
+
+/** The path without what is a caller's. */
+const routeOf = (url: string): string => {
+  const path = url.split("?", 1)[0] ?? ""
+  return path.startsWith("/t1/sessions/") ? "/t1/sessions/{id}" : path
+}
+
+const tellStatus = ({ status }: HttpServerResponse.HttpServerResponse): Effect.Effect<void> =>
+  Effect.map(currentSpan, (span) => {
+    if (span?._tag === "Span") span.attribute("http.response.status_code", status)
+  })

@@ -3,7 +3,7 @@ import { Context, Effect, Layer, Schedule } from "effect"
 import { SqlClient } from "effect/sql"
 import { withDeadline } from "../store/database.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
-import { recordRetention } from "../telemetry.ts"
+import { recordRetention } from "../telemetry/metrics.ts"
 
 export interface Retained {
   readonly made: number

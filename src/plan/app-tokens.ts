@@ -10,7 +10,7 @@ import { EndUserTokens, type MintedToken } from "../identity/end-user-tokens.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 import { withDeadline } from "../store/database.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
-import { recordConcurrency } from "../telemetry.ts"
+import { recordConcurrency } from "../telemetry/metrics.ts"
 
 export class AppTokens extends Context.Service<
   AppTokens,

@@ -5,7 +5,7 @@
 import { Context, Effect, FiberSet, Layer } from "effect"
 import { WeirConfig } from "../config.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
-import { recordReview } from "../telemetry.ts"
+import { recordReview } from "../telemetry/metrics.ts"
 import { ModerationEngine } from "./moderation.ts"
 import type { ReviewPolicy } from "./policy.ts"
 

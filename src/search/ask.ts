@@ -2,6 +2,7 @@
 import { Clock, Data, Effect, type Scope } from "effect"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 import type { SearchResult } from "../protocol/search.ts"
+import { spanned } from "../telemetry/tracing.ts"
 import type { UpstreamBroken, UpstreamCall, VendorClient } from "../vendor/client.ts"
 import { parseObject } from "../vendor/dialects/json.ts"
 import type { TargetHealth, TargetResting } from "../vendor/health.ts"
@@ -45,7 +46,8 @@ export const ask = Effect.fnUntraced(function* (
       const call = Effect.scoped(askOne(services, provider, query, count)).pipe(
         Effect.timeoutOrElse({ duration: timeout, orElse: () => Effect.fail(timedOut) }),
       )
-      const outcome = yield* services.health.begin(key, call, { judge, despiteBreaker }).pipe(Effect.result)
+      const attempt = spanned(`search ${id}`, { kind: "client", attributes: { "weir.vendor": id } })(call)
+      const outcome = yield* services.health.begin(key, attempt, { judge, despiteBreaker }).pipe(Effect.result)
       if (outcome._tag === "Success") return { provider, results: outcome.success }
       const error = outcome.failure
       yield* Effect.logWarning("A search provider failed", { provider: id, ...describe(error) })

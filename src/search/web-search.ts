@@ -15,7 +15,8 @@ import { type HoldError, Ledger, type UsageRecord } from "../money/ledger.ts"
 import { Settler } from "../money/settler.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 import type { SearchRequest, SearchResult } from "../protocol/search.ts"
-import { recordOutcome } from "../telemetry.ts"
+import { recordOutcome } from "../telemetry/metrics.ts"
+import { spanned } from "../telemetry/tracing.ts"
 import { VendorClient } from "../vendor/client.ts"
 import { TargetHealth } from "../vendor/health.ts"
 import { ask } from "./ask.ts"
@@ -112,13 +113,13 @@ const search = Effect.fnUntraced(function* (
   // What is reserved is settled or given back, whatever becomes of the client.
   return yield* Effect.uninterruptibleMask((restore) =>
     Effect.gen(function* () {
-      yield* admit
+      yield* spanned("admit")(admit)
       const answered = Effect.gen(function* () {
-        yield* hold
+        yield* spanned("hold")(hold)
         const asked = restore(ask(services, providers, query, max_results))
         const { provider, results } = yield* Effect.onError(asked, () => settler.release(requestId))
         const settlement = { ref: requestId, cost: provider.price, record: recordOf(caller, provider.entry) }
-        yield* settler.settle(settlement)
+        yield* spanned("settle")(settler.settle(settlement))
         return results
       })
       // A search that came to nothing does not count.

@@ -21,7 +21,7 @@ import { type Caller, sessionOwner } from "../identity/caller.ts"
 import type { ServiceError } from "../protocol/error.ts"
 import { withDeadline } from "../store/database.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
-import { recordConcurrency } from "../telemetry.ts"
+import { recordConcurrency } from "../telemetry/metrics.ts"
 
 export type Admitted = Exclude<Admission, { readonly _tag: "UnknownSession" }>
 

@@ -20,7 +20,8 @@ import { Ledger } from "../money/ledger.ts"
 import { ResolveHost } from "../net/egress.ts"
 import { PlanCurve } from "../plan/plan-usage.ts"
 import { layerServices } from "../services.ts"
-import { layerLogs } from "../telemetry.ts"
+import { layerLogs } from "../telemetry/logs.ts"
+import { layerOtlp } from "../telemetry/otlp.ts"
 import { type ScriptedVendor, startScriptedVendor, type VendorScript } from "./scripted-vendor.ts"
 import { testStores } from "./stores.ts"
 import { answering } from "./vendor-replies.ts"
@@ -161,10 +162,11 @@ export const startGateway = (options: GatewayOptions = {}): Effect.Effect<TestGa
     const gateway = layerServer.pipe(
       Layer.provideMerge(Layer.succeed(AdminKey, makeAdminKey(sha256(adminKey).toString("hex")))),
       Layer.provideMerge(layerServices),
+      Layer.provide(layerOtlp),
       Layer.provideMerge(config),
       Layer.provide(Layer.succeed(ResolveSecret, resolveTestSecret)),
       Layer.provide(options.resolveHost === undefined ? Layer.empty : Layer.succeed(ResolveHost, options.resolveHost)),
-      Layer.provide(layerLogs("None", false)),
+      Layer.provide(layerLogs(options.config?.logLevel ?? "None", false)),
     )
     const services = yield* Layer.build(gateway)
     const urls = { vendor: vendor.url, second: second.url }

@@ -5,7 +5,7 @@
  */
 import { Clock, Context, Data, Duration, Effect, type Exit, Layer, Schedule, type Scope, Stream } from "effect"
 import { CircuitBreaker } from "effect/persistence"
-import { recordRest } from "../telemetry.ts"
+import { recordRest } from "../telemetry/metrics.ts"
 
 /** `vendor`: it asked to be left alone. `breaker`: its calls failed. */
 export type RestCause = "vendor" | "breaker"

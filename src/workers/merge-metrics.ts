@@ -9,6 +9,9 @@ interface Family {
 /** A line such as `weir_exchanges_total{outcome="end"} 12`; labels may hold spaces and braces inside quotes. */
 const sample = /^([a-zA-Z_:][a-zA-Z0-9_:]*(?:\{.*\})?) (\S+)$/
 
+/** What is in force is so in all workers: twice the same limit is no greater one. */
+const isLimit = /^\w+_limit_ms\b/
+
 export const mergeMetrics = (pages: ReadonlyArray<string>): string => {
   const families = new Map<string, Family>()
   for (const page of pages) {
@@ -28,7 +31,8 @@ export const mergeMetrics = (pages: ReadonlyArray<string>): string => {
         family = families.get(key) ?? { head, series: new Map() }
         families.set(key, family)
       }
-      family.series.set(series, (family.series.get(series) ?? 0) + Number(value))
+      const known = family.series.get(series) ?? 0
+      family.series.set(series, isLimit.test(series) ? Math.max(known, Number(value)) : known + Number(value))
     }
   }
   const lines = [...families.values()].flatMap(({ head, series }) => [

@@ -22,13 +22,16 @@ describe("for machines", () => {
     expect(await response.json()).toEqual({ status: "ready", postgres: true, gate: true, draining: false })
   })
 
-  it("/metrics has a histogram for each tier's actual time, by vendor", async () => {
+  it("/metrics has a histogram for each tier's actual time, by vendor and model, and its limit", async () => {
     await gateway().exchange(hello)
     await (await gateway().exchange({ ...hello, stream: true })).text()
     const text = await (await get("/metrics")).text()
     for (const tier of ["connect", "ttfb", "idle", "total"]) {
-      expect(text).toMatch(new RegExp(`weir_upstream_tier_ms_count\\{tier="${tier}",vendor="openai"\\} [1-9]`))
+      expect(text).toMatch(
+        new RegExp(`weir_upstream_tier_ms_count\\{tier="${tier}",vendor="openai",model="upstream-main"\\} [1-9]`),
+      )
     }
+    expect(text).toMatch(/weir_upstream_tier_limit_ms\{tier="ttfb",vendor="openai",model="upstream-main"\} 120000/)
     expect(text).toContain(`weir_exchanges_total{outcome="end",model="main"}`)
   })
 

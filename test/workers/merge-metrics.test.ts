@@ -22,6 +22,11 @@ describe("merging metrics", () => {
     expect(lines.filter((line) => line.startsWith("# TYPE weir_exchanges_total"))).toHaveLength(1)
   })
 
+  it("a limit that all have is no greater for it", () => {
+    const limit = `# TYPE weir_upstream_tier_limit_ms gauge\nweir_upstream_tier_limit_ms{tier="ttfb"} 40000\n`
+    expect(mergeMetrics([limit, limit])).toBe(limit)
+  })
+
   it("nothing, broken lines and one page are no trouble", () => {
     expect(mergeMetrics([])).toBe("")
     expect(mergeMetrics(["nonsense\n\n"])).toBe("")

@@ -1,0 +1,71 @@
+/**
+ * The span of one call to a model, and what is counted of it. Source: OpenTelemetry semantic conventions for generative AI.
+ */
+import type { ModelTarget } from "../catalogue/snapshot.ts"
+import type { VendorProfile } from "../protocol/catalogue.ts"
+import { recordChat } from "../telemetry/metrics.ts"
+import type { SpanOptions } from "../telemetry/tracing.ts"
+import type { VendorUsage } from "../vendor/dialects/dialect.ts"
+import type { Conversation } from "./conversation.ts"
+
+/** Well-known values of `gen_ai.provider.name`; a vendor that has none goes by its profile. */
+const providers: Readonly<Partial<Record<VendorProfile, string>>> = {
+  azure: "azure.ai.openai",
+  mistral: "mistral_ai",
+  moonshot: "moonshot_ai",
+  xai: "x_ai",
+}
+
+export const providerOf = ({ vendor: { dialect, profile } }: ModelTarget): string => {
+  if (profile !== undefined) return providers[profile] ?? profile
+  if (dialect === "anthropic") return "anthropic"
+  return dialect === "gemini" ? "gcp.gemini" : "openai"
+}
+
+/** Counts one call to a model. @param error what ended it, where that was not the reply's own end */
+export const countChat = (
+  { services, tally }: Conversation,
+  target: ModelTarget,
+  millis: number,
+  error: { readonly _tag: string; readonly code?: string } | undefined,
+): void =>
+  recordChat(
+    services,
+    {
+      provider: providerOf(target),
+      model: target.model,
+      millis,
+      ...(error !== undefined && { error: error._tag === "ServiceError" ? (error.code ?? error._tag) : error._tag }),
+    },
+    error === undefined && tally.usage !== undefined
+      ? { inTokens: inputOf(tally.usage), outTokens: tally.usage.outTokens }
+      : undefined,
+  )
+
+const inputOf = ({ inTokens, cacheReadTokens, cacheWriteTokens }: VendorUsage): number =>
+  inTokens + cacheReadTokens + cacheWriteTokens
+
+export const chatSpan = ({ vendorRequest, tally }: Conversation, target: ModelTarget): SpanOptions => {
+  const { maxTokens, temperature, topP } = vendorRequest
+  return {
+    kind: "client",
+    attributes: {
+      "gen_ai.operation.name": "chat",
+      "gen_ai.provider.name": providerOf(target),
+      "gen_ai.request.model": target.model,
+      "gen_ai.request.max_tokens": maxTokens,
+      ...(temperature !== undefined && { "gen_ai.request.temperature": temperature }),
+      ...(topP !== undefined && { "gen_ai.request.top_p": topP }),
+      "server.address": URL.parse(target.vendor.baseUrl)?.hostname ?? "",
+      "weir.vendor": target.vendor.id,
+    },
+    atEnd: () => ({
+      ...(tally.stop !== undefined && { "gen_ai.response.finish_reasons": [tally.stop] }),
+      ...(tally.usage !== undefined && {
+        "gen_ai.usage.input_tokens": inputOf(tally.usage),
+        "gen_ai.usage.output_tokens": tally.usage.outTokens,
+        "gen_ai.usage.cache_read.input_tokens": tally.usage.cacheReadTokens,
+      }),
+    }),
+  }
+}

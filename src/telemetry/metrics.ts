@@ -1,0 +1,179 @@
+/** What operators see of numbers: every metric of Weir, in one place. `/metrics` has them in Prometheus' format. */
+import { type Context, Metric } from "effect"
+import { type Tier, type Timeouts, tiers } from "../exchange/tiers.ts"
+
+/** From a millisecond to an hour, about five steps a power of ten: fine enough to tune timeouts by. */
+const tierBoundaries = [
+  ...[1, 10, 100, 1000, 10_000, 100_000, 1_000_000].flatMap((power) =>
+    [1, 1.5, 2, 3, 5, 7].map((step) => step * power),
+  ),
+].filter((boundary) => boundary <= 3_600_000)
+
+/** What each timeout tier really took, in milliseconds; attributes `tier`, `vendor` and the vendor's name of the `model`. */
+const tierMillis = Metric.histogram("weir_upstream_tier_ms", {
+  description: "Actual time of each upstream timeout tier, in milliseconds, of those that were kept",
+  boundaries: [...tierBoundaries, 3_600_000],
+})
+const tierLimit = Metric.gauge("weir_upstream_tier_limit_ms", {
+  description: "The timeout of each upstream tier that is in force, in milliseconds",
+})
+
+const counter = (name: string, description: string) => Metric.counter(name, { description, incremental: true })
+
+const tierTimeouts = counter("weir_upstream_tier_timeouts_total", "Upstream calls that a timeout tier ended")
+
+const exchanges = counter("weir_exchanges_total", "Exchanges by outcome: a stop reason, or an error code")
+
+/** Source of the names, attributes and boundaries: OpenTelemetry semantic conventions, generative AI metrics. */
+const chatSeconds = Metric.histogram("gen_ai.client.operation.duration", {
+  description: "Duration of calls to models, in seconds",
+  boundaries: [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92],
+})
+const chatTokens = Metric.histogram("gen_ai.client.token.usage", {
+  description: "Tokens of calls to models, input and output",
+  boundaries: [1, 4, 16, 64, 256, 1024, 4096, 16_384, 65_536, 262_144, 1_048_576, 4_194_304, 16_777_216, 67_108_864],
+})
+
+const gateFailures = counter(
+  "weir_gate_failures_total",
+  "Admissions that the gate's store did not answer, by mode: enforce refuses them, shadow and off let them pass",
+)
+
+const sheds = counter(
+  "weir_shed_total",
+  "Calls that were turned away because this process had too much to do, by cause: busy, or too many open",
+)
+
+const rests = counter(
+  "weir_target_rests_total",
+  "Times that a target was left alone: its breaker opened, or its vendor asked for it with Retry-After",
+)
+
+const reviews = counter(
+  "weir_reviews_total",
+  "Safety reviews by mode (review before or withholding, sample of a stream) and verdict: allowed, denied, failed, dropped",
+)
+
+const concurrency = counter(
+  "weir_plan_gate_total",
+  "Sessions judged by their plan's concurrency: admitted, rejected (enforce), would_reject (shadow)",
+)
+
+const retentionRuns = counter("weir_retention_runs_total", "Runs of the retention job")
+const retentionDropped = counter(
+  "weir_retention_partitions_dropped_total",
+  "Usage partitions dropped because they were past keeping",
+)
+const retentionRemoved = counter("weir_retention_rows_removed_total", "Rows removed because they were past keeping")
+
+const openExchanges = Metric.gauge("weir_exchanges_open", { description: "Exchanges in flight on this node" })
+
+/** Metrics with their attributes bound are kept, because binding costs more than counting. */
+const bound = <Labels extends ReadonlyArray<string>, M>(make: (...labels: Labels) => M): ((...labels: Labels) => M) => {
+  const known = new Map<string, M>()
+  return (...labels) => {
+    const key = labels.length === 1 ? (labels[0] ?? "") : labels.join("\n")
+    const seen = known.get(key)
+    if (seen !== undefined) return seen
+    const metric = make(...labels)
+    known.set(key, metric)
+    return metric
+  }
+}
+
+const tierMetric = bound((tier: Tier, vendor: string, model: string) =>
+  Metric.withAttributes(tierMillis, { tier, vendor, model }),
+)
+const concurrencyMetric = bound((decision: string) => Metric.withAttributes(concurrency, { decision }))
+const outcomeMetric = bound((outcome: string, model: string) => Metric.withAttributes(exchanges, { outcome, model }))
+
+const chatAttributes = (provider: string, model: string) => ({
+  "gen_ai.operation.name": "chat",
+  "gen_ai.provider.name": provider,
+  "gen_ai.request.model": model,
+})
+const chatSecondsMetric = bound((provider: string, model: string, error: string) =>
+  Metric.withAttributes(chatSeconds, {
+    ...chatAttributes(provider, model),
+    ...(error !== "" && { "error.type": error }),
+  }),
+)
+const chatTokensMetric = bound((provider: string, model: string, type: string) =>
+  Metric.withAttributes(chatTokens, { ...chatAttributes(provider, model), "gen_ai.token.type": type }),
+)
+
+type Services = Context.Context<never>
+
+/** Whom an upstream call went to. */
+interface Upstream {
+  readonly vendor: { readonly id: string }
+  /** The vendor's own name of it. */
+  readonly model: string
+}
+
+/** Records how long a tier took; called between frames, so it must not be an effect. */
+export const recordTier = (services: Services, tier: Tier, { vendor, model }: Upstream, millis: number): void =>
+  tierMetric(tier, vendor.id, model).updateUnsafe(millis, services)
+
+/** Counts a call that a tier ended. */
+export const recordTierTimeout = (services: Services, tier: Tier, { vendor, model }: Upstream): void =>
+  Metric.withAttributes(tierTimeouts, { tier, vendor: vendor.id, model }).updateUnsafe(1, services)
+
+const limitMetric = bound((tier: Tier, vendor: string, model: string) =>
+  Metric.withAttributes(tierLimit, { tier, vendor, model }),
+)
+
+/** Tells which timeouts are in force for a target. */
+export const recordTierLimits = (services: Services, { vendor, model }: Upstream, timeouts: Timeouts): void => {
+  for (const tier of tiers) limitMetric(tier, vendor.id, model).updateUnsafe(timeouts[tier], services)
+}
+
+/** Records a call to a model. @param error names what went wrong @param usage what the vendor told of it */
+export const recordChat = (
+  services: Services,
+  call: { readonly provider: string; readonly model: string; readonly millis: number; readonly error?: string },
+  usage: { readonly inTokens: number; readonly outTokens: number } | undefined,
+): void => {
+  const { provider, model, millis, error = "" } = call
+  chatSecondsMetric(provider, model, error).updateUnsafe(millis / 1000, services)
+  if (usage === undefined) return
+  chatTokensMetric(provider, model, "input").updateUnsafe(usage.inTokens, services)
+  chatTokensMetric(provider, model, "output").updateUnsafe(usage.outTokens, services)
+}
+
+/** Counts an exchange by how it ended. Handles outside the catalogue are not label values: pass `unknown`. */
+export const recordOutcome = (services: Services, outcome: string, model: string): void =>
+  outcomeMetric(outcome, model).updateUnsafe(1, services)
+
+export const recordOpenExchanges = (services: Services, open: number): void =>
+  openExchanges.updateUnsafe(open, services)
+
+/** Counts an admission that had to be decided without the gate's store. */
+export const recordGateFailure = (services: Services, mode: string): void =>
+  Metric.withAttributes(gateFailures, { mode }).updateUnsafe(1, services)
+
+/** Counts a call that was turned away unread. */
+export const recordShed = (services: Services, cause: "busy" | "open"): void =>
+  Metric.withAttributes(sheds, { cause }).updateUnsafe(1, services)
+
+/** Counts a run of the retention job. */
+export const recordRetention = (services: Services, dropped: number, removed: number): void => {
+  retentionRuns.updateUnsafe(1, services)
+  retentionDropped.updateUnsafe(dropped, services)
+  retentionRemoved.updateUnsafe(removed, services)
+}
+
+/** Counts a target that is left alone from now on for a while. @param target names vendor and model */
+export const recordRest = (services: Services, target: string, cause: string): void =>
+  Metric.withAttributes(rests, { target, cause }).updateUnsafe(1, services)
+
+/** Counts a safety review. */
+export const recordReview = (
+  services: Services,
+  mode: "review" | "sample",
+  verdict: "allowed" | "denied" | "failed" | "dropped",
+): void => Metric.withAttributes(reviews, { mode, verdict }).updateUnsafe(1, services)
+
+/** Counts a session that was judged by its plan. */
+export const recordConcurrency = (services: Services, decision: "admitted" | "rejected" | "would_reject"): void =>
+  concurrencyMetric(decision).updateUnsafe(1, services)

@@ -1,0 +1,35 @@
+/** Traces, metrics and logs to an OpenTelemetry collector, where `SVC_OTLP_URL` names one. Source: OTLP 1.x over HTTP. */
+import { Effect, Layer, Redacted, References } from "effect"
+import { FetchHttpClient } from "effect/http"
+import { Otlp, OtlpSerialization } from "effect/observability"
+import { WeirConfig } from "../config.ts"
+
+/** Spans are off but where a call is sampled: see tracing.ts. */
+const quiet = Layer.succeed(References.TracerEnabled, false)
+
+export const layerOtlp = Layer.unwrap(
+  Effect.map(WeirConfig, ({ env, otlpUrl, otlpHeaders }) => {
+    if (otlpUrl === undefined) return quiet
+    const exporter = Otlp.layer({
+      baseUrl: otlpUrl,
+      headers: headersOf(otlpHeaders === undefined ? "" : Redacted.value(otlpHeaders)),
+      resource: {
+        serviceName: "weir",
+        serviceVersion: "0.1.0",
+        attributes: { "deployment.environment.name": env, "process.pid": process.pid },
+      },
+      compression: "gzip",
+    }).pipe(Layer.provide(OtlpSerialization.layerJson), Layer.provide(FetchHttpClient.layer))
+    return Layer.merge(exporter, quiet)
+  }),
+)
+
+/** `name=value` pairs, separated by commas, as OTEL_EXPORTER_OTLP_HEADERS has them. */
+const headersOf = (text: string): Record<string, string> =>
+  Object.fromEntries(
+    text
+      .split(",")
+      .map((pair) => pair.split("="))
+      .filter(([name]) => name !== undefined && name.trim() !== "")
+      .map(([name = "", ...value]) => [name.trim(), decodeURIComponent(value.join("=").trim())]),
+  )

@@ -1,0 +1,116 @@
+/**
+ * Traces: one for a call, from the edge to the vendor and the ledger. A call that is not sampled costs nothing: spans are
+ * off in its fibers. Source: W3C Trace Context; OpenTelemetry semantic conventions (HTTP, GenAI).
+ */
+import { Cause, Clock, Context, Effect, Exit, Layer, References, type Scope, Tracer } from "effect"
+import { Headers, HttpTraceContext } from "effect/http"
+import { WeirConfig } from "../config.ts"
+
+type Attributes = Readonly<Record<string, unknown>>
+
+export interface SpanOptions {
+  readonly kind?: "server" | "client" | "internal"
+  readonly attributes?: Attributes
+  /** More of them, known at its end. */
+  readonly atEnd?: () => Attributes
+}
+
+/** What traces need to know of a call. */
+export interface TracedCall {
+  /** Method and route: nothing of the caller's. */
+  readonly name: string
+  readonly headers: Readonly<Record<string, string | undefined>>
+  readonly attributes: Attributes
+}
+
+export class Tracing extends Context.Service<
+  Tracing,
+  {
+    /** Runs a call in its own trace, or its caller's, where it is sampled; its span ends with the scope. */
+    readonly trace: (
+      call: () => TracedCall,
+    ) => <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R | Scope.Scope>
+  }
+>()("weir/telemetry/Tracing") {
+  static readonly layer = Layer.effect(
+    Tracing,
+    Effect.map(WeirConfig, ({ otlpUrl, traceRate }) => {
+      if (otlpUrl === undefined || traceRate === 0) return Tracing.of({ trace: () => (effect) => effect })
+      return Tracing.of({ trace: (call) => (effect) => Effect.suspend(() => traced(call(), traceRate, effect)) })
+    }),
+  )
+}
+
+const traced = <A, E, R>(
+  { name, headers, attributes }: TracedCall,
+  rate: number,
+  effect: Effect.Effect<A, E, R>,
+): Effect.Effect<A, E, R | Scope.Scope> => {
+  const { traceparent } = headers
+  const parent = traceparent === undefined ? undefined : parentOf(traceparent)
+  if (parent === undefined ? Math.random() >= rate : !parent.sampled || shareOf(parent.traceId) >= rate) return effect
+  const begin = Effect.acquireRelease(makeSpan(name, { kind: "server", attributes }, parent), endSpan)
+  return Effect.flatMap(begin, (span) => within(span, effect))
+}
+
+const parentOf = (traceparent: string): Tracer.ExternalSpan | undefined => {
+  const parent = HttpTraceContext.w3c(Headers.fromRecordUnsafe({ traceparent }))
+  return parent._tag === "Some" ? parent.value : undefined
+}
+
+/** From 0 to 1, the same wherever the trace comes by: nodes that sample at one rate sample the same traces. */
+const shareOf = (traceId: string): number => Number.parseInt(traceId.slice(-13), 16) / 2 ** 52
+
+const makeSpan = (name: string, { kind = "internal", attributes = {} }: SpanOptions, parent?: Tracer.AnySpan) =>
+  Effect.withTracerEnabled(
+    Effect.makeSpan(name, {
+      kind,
+      attributes: { ...attributes },
+      sampled: true,
+      ...(parent === undefined ? { root: true } : { parent }),
+    }),
+    true,
+  )
+
+/** Of a failure only its name is told: messages may hold what a caller wrote. */
+const endSpan = (span: Tracer.Span, exit: Exit.Exit<unknown, unknown>): Effect.Effect<void> =>
+  Effect.map(Clock.currentTimeNanos, (now) => {
+    if (Exit.isSuccess(exit) || Cause.hasInterruptsOnly(exit.cause)) return span.end(now, Exit.void)
+    const name = nameOf(Cause.squash(exit.cause))
+    span.attribute("error.type", name)
+    span.end(now, Exit.fail(name))
+  })
+
+const nameOf = (error: unknown): string => {
+  if (typeof error !== "object" || error === null) return "defect"
+  if ("code" in error && typeof error.code === "string") return error.code
+  return "_tag" in error && typeof error._tag === "string" ? error._tag : "defect"
+}
+
+/** Runs an effect inside a span, whose fiber traces from here on. */
+export const within = <A, E, R>(span: Tracer.AnySpan, effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.withTracerEnabled(Effect.provideService(effect, Tracer.ParentSpan, span), true)
+
+/** The span that the fiber runs in, where it is traced. */
+export const currentSpan: Effect.Effect<Tracer.AnySpan | undefined> = Effect.withFiberSucceed((fiber) =>
+  fiber.getRef(References.TracerEnabled) ? Context.getOrUndefined(fiber.context, Tracer.ParentSpan) : undefined,
+)
+
+/** Runs an effect in a span of its own where its fiber is traced, and as it is where it is not. */
+export const spanned =
+  (name: string, options: SpanOptions = {}) =>
+  <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+    Effect.flatMap(currentSpan, (parent) => {
+      if (parent === undefined) return effect
+      return Effect.flatMap(makeSpan(name, options, parent), (span) =>
+        Effect.onExit(within(span, effect), (exit) => {
+          for (const [key, value] of Object.entries(options.atEnd?.() ?? {})) span.attribute(key, value)
+          return endSpan(span, exit)
+        }),
+      )
+    })
+
+/** The header that carries the trace on to a vendor; none where the fiber is not traced. */
+export const traceHeaders: Effect.Effect<Readonly<Record<string, string>>> = Effect.map(currentSpan, (span) =>
+  span === undefined ? {} : { traceparent: `00-${span.traceId.padStart(32, "0")}-${span.spanId}-01` },
+)

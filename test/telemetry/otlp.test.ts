@@ -1,0 +1,170 @@
+/** Traces, metrics and logs at a collector that speaks OTLP over HTTP; the vendor and the caller on one trace with us. */
+import { createServer } from "node:http"
+import { gunzipSync } from "node:zlib"
+import { Redacted, Schema } from "effect"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { answering, hello } from "../../src/testing/index.ts"
+import { eventually, useGateway } from "../conformance/gateway.ts"
+
+const secretWords = "a prompt that nobody else may read"
+const answer = { words: ["an answer that nobody else may read"], inTokens: 1000, outTokens: 200, cachedTokens: 400 }
+
+const Attributes = Schema.Array(Schema.Struct({ key: Schema.String, value: Schema.Record(Schema.String, Schema.Json) }))
+const Span = Schema.Struct({
+  traceId: Schema.String,
+  spanId: Schema.String,
+  parentSpanId: Schema.optionalKey(Schema.NullOr(Schema.String)),
+  name: Schema.String,
+  kind: Schema.Int,
+  attributes: Attributes,
+  status: Schema.Struct({ code: Schema.Int }),
+})
+type Span = typeof Span.Type
+const Traces = Schema.fromJsonString(
+  Schema.Struct({
+    resourceSpans: Schema.Array(
+      Schema.Struct({
+        resource: Schema.Struct({ attributes: Attributes }),
+        scopeSpans: Schema.Array(Schema.Struct({ spans: Schema.Array(Span) })),
+      }),
+    ),
+  }),
+)
+
+/** The collector: keeps what it is sent, unpacked. */
+const received: Record<string, Array<string>> = {}
+const tokens: Array<string | undefined> = []
+const collector = createServer(async (request, response) => {
+  const chunks: Array<Buffer> = []
+  for await (const chunk of request) chunks.push(chunk)
+  const raw = Buffer.concat(chunks)
+  const text = (request.headers["content-encoding"] === "gzip" ? gunzipSync(raw) : raw).toString("utf8")
+  const { url = "" } = request
+  received[url] = [...(received[url] ?? []), text]
+  tokens.push(request.headers["x-token"]?.toString())
+  response.writeHead(200, { "content-type": "application/json" }).end("{}")
+})
+const portOf = () => {
+  const address = collector.address()
+  return typeof address === "object" && address !== null ? address.port : 0
+}
+beforeAll(() => new Promise<void>((resolve) => collector.listen(0, "127.0.0.1", resolve)))
+afterAll(() => {
+  collector.closeAllConnections()
+  collector.close()
+})
+
+const gateway = useGateway(() => ({
+  script: answering(answer),
+  config: {
+    otlpUrl: `http://127.0.0.1:${portOf()}`,
+    otlpHeaders: Redacted.make("x-token=a%20token"),
+    traceRate: 1,
+    logLevel: "Warn",
+  },
+}))
+
+const spans = (): ReadonlyArray<Span> =>
+  (received["/v1/traces"] ?? []).flatMap((text) =>
+    Schema.decodeUnknownSync(Traces)(text).resourceSpans.flatMap(({ scopeSpans }) =>
+      scopeSpans.flatMap(({ spans }) => spans),
+    ),
+  )
+const spansOf = async (traceId: string, count: number) => {
+  const found = () => spans().filter((span) => span.traceId === traceId)
+  await eventually(() => found().length >= count, 15_000)
+  return found()
+}
+const attributeOf = (span: Span | undefined, key: string) => {
+  const value = span?.attributes.find((attribute) => attribute.key === key)?.value
+  return value === undefined ? undefined : Object.values(value)[0]
+}
+const newTrace = (flags = "01") => {
+  const traceId = Array.from({ length: 32 }, () => Math.floor(Math.random() * 16).toString(16)).join("")
+  return { traceId, traceparent: `00-${traceId}-00f067aa0ba902b7-${flags}` }
+}
+const named = (all: ReadonlyArray<Span>, name: string) => all.find((span) => span.name === name)
+
+describe("one trace", () => {
+  it("goes from the caller's span over HTTP, gate, hold and model to the settlement, and on to the vendor", async () => {
+    const { traceId, traceparent } = newTrace()
+    const body = { ...hello, stream: true, thread: [{ role: "user", blocks: [{ t: "text", v: secretWords }] }] }
+    await (await gateway().exchange(body, { headers: { traceparent } })).text()
+    const all = await spansOf(traceId, 5)
+    const root = named(all, "POST /t1/exchange")
+    expect(root).toMatchObject({ kind: 2, parentSpanId: "00f067aa0ba902b7" })
+    expect(attributeOf(root, "http.response.status_code")).toBeDefined()
+    for (const name of ["admit", "hold", "settle", "chat upstream-main"]) {
+      expect(named(all, name)?.parentSpanId, name).toBe(root?.spanId)
+    }
+    const chat = named(all, "chat upstream-main")
+    expect(chat?.kind).toBe(3)
+    expect(attributeOf(chat, "gen_ai.provider.name")).toBe("openai")
+    expect(attributeOf(chat, "gen_ai.operation.name")).toBe("chat")
+    expect(Number(attributeOf(chat, "gen_ai.usage.input_tokens"))).toBe(1000)
+    expect(Number(attributeOf(chat, "gen_ai.usage.output_tokens"))).toBe(200)
+    expect(gateway().vendor.calls.at(-1)?.headers["traceparent"]).toBe(`00-${traceId}-${chat?.spanId}-01`)
+  })
+
+  it("names what went wrong, and no more of it", async () => {
+    gateway().vendor.script((call) => {
+      call.head(500, { "content-type": "application/json" })
+      call.end(JSON.stringify({ error: { code: "server_error", message: "the vendor's own words" } }))
+    })
+    const { traceId, traceparent } = newTrace()
+    const { status } = await gateway().exchange(hello, { headers: { traceparent } })
+    gateway().vendor.script(answering(answer))
+    expect(status).toBe(502)
+    const chat = named(await spansOf(traceId, 4), "chat upstream-main")
+    expect(chat?.status.code).toBe(2)
+    expect(attributeOf(chat, "error.type")).toBe("server_error")
+  })
+
+  it("a call that its caller does not sample is not traced, and its vendor told of none", async () => {
+    const { traceId, traceparent } = newTrace("00")
+    await gateway().exchange(hello, { headers: { traceparent } })
+    expect(gateway().vendor.calls.at(-1)?.headers["traceparent"]).toBeUndefined()
+    const later = newTrace()
+    await gateway().exchange(hello, { headers: { traceparent: later.traceparent } })
+    await spansOf(later.traceId, 5)
+    expect(spans().filter((span) => span.traceId === traceId)).toEqual([])
+  })
+
+  it("a traceparent that is none begins a trace of its own", async () => {
+    const known = new Set(spans().map(({ traceId }) => traceId))
+    await gateway().exchange(hello, { headers: { traceparent: "nonsense" } })
+    await eventually(() => spans().some(({ traceId, name }) => !known.has(traceId) && name === "settle"), 15_000)
+  })
+})
+
+describe("at the collector", () => {
+  it("come metrics and logs, too, with the headers that it wants", async () => {
+    await eventually(
+      () => (received["/v1/metrics"] ?? []).length > 0 && (received["/v1/logs"] ?? []).length > 0,
+      25_000,
+    )
+    const metrics = received["/v1/metrics"]?.join() ?? ""
+    for (const name of ["weir_upstream_tier_ms", "gen_ai.client.operation.duration", "gen_ai.client.token.usage"]) {
+      expect(metrics).toContain(name)
+    }
+    expect(received["/v1/logs"]?.join()).toContain("An upstream call failed")
+    expect(new Set(tokens)).toEqual(new Set(["a token"]))
+  }, 40_000)
+
+  it("come no prompt, no answer, no secret, no word of a vendor, and no span that belongs to no call", () => {
+    const everything = Object.values(received).flat().join()
+    for (const word of [secretWords, answer.words[0], gateway().key, "vendor-credential", "own words"]) {
+      expect(everything).not.toContain(word)
+    }
+    for (const { name, parentSpanId } of spans()) {
+      expect(parentSpanId ?? "").toMatch(name.startsWith("POST") ? /.*/ : /^[0-9a-f]{16}$/)
+    }
+  })
+})
+
+describe("a collector that is away", () => {
+  const alone = useGateway({ config: { otlpUrl: "http://127.0.0.1:9", traceRate: 1 } })
+  it("is not felt by callers", async () => {
+    for (let at = 0; at < 20; at++) expect((await alone().exchange(hello)).status).toBe(200)
+  })
+})
