@@ -16,6 +16,7 @@ import { login, logout, me } from "./cli/login.ts"
 import { apply, doctor, ledger, topup } from "./cli/operator.ts"
 import { orgs, usage } from "./cli/orgs.ts"
 import { Failed } from "./cli/target.ts"
+import { timeouts } from "./cli/timeouts.ts"
 import { users } from "./cli/users.ts"
 import { vendors } from "./cli/vendors.ts"
 import { WeirConfig } from "./config.ts"
@@ -71,6 +72,7 @@ Command.make("weir").pipe(
     vendors,
     audit,
     doctor,
+    timeouts,
     chat,
     conformance,
     login,

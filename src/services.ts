@@ -53,6 +53,7 @@ import { layerDatabase } from "./store/database.ts"
 import { layerRedis } from "./store/redis.ts"
 import { makeSealer, type Sealer } from "./store/seal.ts"
 import { Tracing } from "./telemetry/tracing.ts"
+import { TierTimes } from "./timeouts/tier-times.ts"
 import { VendorClient } from "./vendor/client.ts"
 import { layerTargetHealth } from "./vendor/health.ts"
 import { layerRedisTargetHealth } from "./vendor/health-redis.ts"
@@ -221,6 +222,7 @@ export const layerServices = Layer.mergeAll(
   WebSearch.layer,
   DeliveredSettings.layer,
   AuditLog.layer,
+  TierTimes.layer,
 ).pipe(
   Layer.provideMerge(
     Layer.mergeAll(settler, review, sessions, clientUsage, planCurve, appTokens, settings, statements, Tokenizer.layer),

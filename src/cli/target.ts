@@ -16,6 +16,8 @@ const adminKey = Flag.String("admin-key").pipe(
   Flag.withDescription("The admin key (SVC_ADMIN_KEY); in development it is printed at start"),
   Flag.withFallbackConfig(Config.String("SVC_ADMIN_KEY")),
 )
+/** Where a command may do without. */
+export const optionalAdminKey = Flag.optional(adminKey)
 /** Whether a machine reads the output. */
 export const json = Flag.Boolean("json").pipe(
   Flag.withDescription("Print the gateway's reply, for machines"),

@@ -17,7 +17,7 @@ import { chatSpan, countChat } from "./chat-span.ts"
 import type { ClientLink } from "./client-link.ts"
 import { type ReadError, ReplyReader, VendorRejected } from "./reply-reader.ts"
 import type { Tally } from "./tally.ts"
-import { type TierTimeout, type Timeouts, tierOf, withinTier } from "./tiers.ts"
+import { type Tier, type TierTimeout, type Timeouts, tierOf, withinTier } from "./tiers.ts"
 import type { Watch } from "./watch.ts"
 
 export type ConversationError =
@@ -51,6 +51,8 @@ export interface Conversation {
   target: ModelTarget | undefined
   /** Whether a first frame has come: the end of failover. */
   opened: boolean
+  /** What each tier took at the target that is spoken to, in milliseconds. */
+  readonly took: Partial<Record<Tier, number>>
 }
 
 /** Speaks to the targets in order; ends when one reply is whole. */
@@ -124,12 +126,15 @@ const attempt = Effect.fnUntraced(function* (
   if (preferred !== undefined && preferred !== target) c.warnings.push(failoverWarning(preferred, target))
   if (c.vendorRequest.stream) c.link.write(c.opening())
   yield* reader.deliver(first)
-  yield* reader.untilWhole.pipe(
-    Effect.ensuring(Effect.sync(() => recordTier(c.services, "idle", target, reader.longestGapMs))),
-  )
+  yield* reader.untilWhole.pipe(Effect.ensuring(Effect.sync(() => record(c, "idle", target, reader.longestGapMs))))
   call.leave()
-  recordTier(c.services, "total", target, clock.currentTimeMillisUnsafe() - startedAtMs)
+  record(c, "total", target, clock.currentTimeMillisUnsafe() - startedAtMs)
 })
+
+const record = (c: Conversation, tier: Tier, target: ModelTarget, millis: number): void => {
+  c.took[tier] = millis
+  recordTier(c.services, tier, target, millis)
+}
 
 const failoverWarning = (from: ModelTarget, to: ModelTarget): WarnEvent => ({
   code: "vendor_failover",
@@ -151,13 +156,10 @@ const open = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Opened, ReadError, Scope.Scope> {
   const timeouts = c.timeoutsOf(target)
   recordTierLimits(c.services, target, timeouts)
-  const record = (tier: keyof Timeouts, sinceMs: number) =>
-    recordTier(c.services, tier, target, clock.currentTimeMillisUnsafe() - sinceMs)
-
   const startedAtMs = clock.currentTimeMillisUnsafe()
   const call = yield* openCall(c, target)
   yield* call.connected.pipe(withinTier("connect", timeouts))
-  record("connect", startedAtMs)
+  record(c, "connect", target, clock.currentTimeMillisUnsafe() - startedAtMs)
 
   const connectedAtMs = clock.currentTimeMillisUnsafe()
   const { link, tally } = c
@@ -166,7 +168,7 @@ const open = Effect.fnUntraced(function* (
   const { dialect } = target
   const reader = new ReplyReader({ call, dialect, link, tally, streams, timeouts, maxBytes, clock, watch: c.watch })
   const first = yield* reader.untilFirstFrame.pipe(withinTier("ttfb", timeouts))
-  record("ttfb", connectedAtMs)
+  record(c, "ttfb", target, clock.currentTimeMillisUnsafe() - connectedAtMs)
   return { call, reader, first }
 })
 

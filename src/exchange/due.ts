@@ -5,10 +5,12 @@ import type { Settlement } from "../money/ledger.ts"
 import { type Charge, priceUsage } from "../money/pricing.ts"
 import type { ExchangeRequest, Stop } from "../protocol/exchange.ts"
 import { type Bill, type Estimated, makeBill } from "./bill.ts"
+import type { Conversation } from "./conversation.ts"
 import type { BrokenReason } from "./ending.ts"
 import { tokensOfBytes } from "./estimate.ts"
 import type { Plan } from "./plan.ts"
 import type { Tally } from "./tally.ts"
+import { dimensionOf, tiers } from "./tiers.ts"
 
 export interface ExchangeCall {
   /** The gateway's own id of the exchange. */
@@ -28,6 +30,7 @@ export interface DueOptions {
   readonly request: ExchangeRequest
   readonly plan: Plan
   readonly target: ModelTarget | undefined
+  readonly took: Conversation["took"]
   readonly seen: Tally
   readonly broken: BrokenReason | undefined
   readonly stop: Stop
@@ -37,7 +40,7 @@ export interface DueOptions {
 
 /** Undefined where nothing is owed. */
 export const dueOf = (options: DueOptions): Due | undefined => {
-  const { call, request, plan, target, seen, broken, stop } = options
+  const { call, request, plan, target, took, seen, broken, stop } = options
   const rough = { promptTokens: plan.promptTokens, outTokens: tokensOfBytes(seen.outputBytes) }
   const bill = makeBill(seen, broken, options.estimated ?? rough)
   if (bill === undefined) return undefined
@@ -54,13 +57,23 @@ export const dueOf = (options: DueOptions): Due | undefined => {
         purpose: request.meta?.purpose ?? "exchange",
         model: request.model,
         vendor: target?.vendor.id ?? "",
-        counts: bill.counts,
+        counts: { ...bill.counts, dims: { ...bill.counts.dims, ...observations(took) } },
         estimatedReason: bill.estimatedReason,
         stop,
         cacheNetSaving: charge.cacheNetSaving,
       },
     },
   }
+}
+
+/** What the tiers took, kept with the record for whoever tunes them; `obs_*` are never billed. */
+const observations = (took: Conversation["took"]): Readonly<Record<string, number>> => {
+  const dims: Record<string, number> = {}
+  for (const tier of tiers) {
+    const millis = took[tier]
+    if (millis !== undefined) dims[dimensionOf(tier)] = Math.max(1, Math.round(millis))
+  }
+  return dims
 }
 
 /** With the organisation's own key, its vendor bills it. */

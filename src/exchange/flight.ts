@@ -119,6 +119,7 @@ export class Flight {
       warnings: this.#admitted.warnings,
       target: undefined,
       opened: false,
+      took: {},
     }
   }
 

@@ -78,7 +78,7 @@ export class Landing {
 
   /** What the exchange owes as far as it has come. */
   #due(
-    { plan, target }: PlannedConversation,
+    { plan, target, took }: PlannedConversation,
     broken: BrokenReason | undefined,
     stop: Stop,
     estimated?: Estimated,
@@ -89,6 +89,7 @@ export class Landing {
       request: this.#admitted.request,
       plan,
       target,
+      took,
       seen,
       broken,
       stop,

@@ -12,6 +12,9 @@ export type Tier = "connect" | "ttfb" | "idle" | "total"
 
 export const tiers: ReadonlyArray<Tier> = ["connect", "ttfb", "idle", "total"]
 
+/** The name of a tier's time among a usage record's dimensions; `obs_*` are never billed. */
+export const dimensionOf = (tier: Tier): string => `obs_${tier}_ms`
+
 /** Milliseconds of each tier. */
 export type Timeouts = Readonly<Record<Tier, number>>
 

@@ -66,6 +66,7 @@ export class VendorTrial extends Context.Service<
           watch: new Watch(Math.min(timeouts.idle, timeouts.total)),
           target: undefined,
           opened: false,
+          took: {},
         }
         conversation.watch.add(totalClock(beganMs, timeouts.total))
         const outcome = yield* Effect.result(Effect.raceFirst(converse(conversation), conversation.watch.run))

@@ -41,6 +41,23 @@ export const TopupResponse = Schema.Struct({
 export type TopupResponse = typeof TopupResponse.Type
 
 /** What is wrong with the books; sound where there are no findings. */
+/** What the timeout tiers took in a range of time. */
+export const TierTimesReply = Schema.Struct({
+  data: Schema.Array(
+    Schema.Struct({
+      vendor: Schema.String,
+      /** The handle that callers use. */
+      model: Schema.String,
+      tier: Schema.Literals(["connect", "ttfb", "idle", "total"]),
+      /** The timeout that is in force now. */
+      limitMs: Schema.Int,
+      /** Calls that took at most so long, and longer than the bucket before allows; null has no end. */
+      buckets: Schema.Array(Schema.Struct({ upToMs: Schema.NullOr(Schema.Finite), count: Schema.Int })),
+    }),
+  ),
+}).annotate({ identifier: "TierTimesReply" })
+export type TierTimesReply = typeof TierTimesReply.Type
+
 export const DoctorResponse = Schema.Struct({
   findings: Schema.Array(Schema.Struct({ finding: Schema.String, id: Schema.String })),
 }).annotate({ identifier: "DoctorResponse" })

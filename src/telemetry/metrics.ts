@@ -2,17 +2,18 @@
 import { type Context, Metric } from "effect"
 import { type Tier, type Timeouts, tiers } from "../exchange/tiers.ts"
 
-/** From a millisecond to an hour, about five steps a power of ten: fine enough to tune timeouts by. */
-const tierBoundaries = [
+/** From a millisecond to an hour, about six steps a power of ten: fine enough to tune timeouts by. */
+export const tierBoundaries: ReadonlyArray<number> = [
   ...[1, 10, 100, 1000, 10_000, 100_000, 1_000_000].flatMap((power) =>
     [1, 1.5, 2, 3, 5, 7].map((step) => step * power),
   ),
+  3_600_000,
 ].filter((boundary) => boundary <= 3_600_000)
 
 /** What each timeout tier really took, in milliseconds; attributes `tier`, `vendor` and the vendor's name of the `model`. */
 const tierMillis = Metric.histogram("weir_upstream_tier_ms", {
   description: "Actual time of each upstream timeout tier, in milliseconds, of those that were kept",
-  boundaries: [...tierBoundaries, 3_600_000],
+  boundaries: tierBoundaries,
 })
 const tierLimit = Metric.gauge("weir_upstream_tier_limit_ms", {
   description: "The timeout of each upstream tier that is in force, in milliseconds",

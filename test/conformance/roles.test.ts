@@ -104,6 +104,7 @@ const matrix: ReadonlyArray<Row> = [
   ["POST", "/v1/auth/device/approve", { userCode: "x", approve: true }, "401 401 404 404 404 404 403 403 403 401"],
   ["POST", "/v1/app-tokens", { endUserId: "ada" }, "401 200 401 401 401 401 401 401 401 401"],
   ["GET", "/v1/admin/doctor", undefined, "401 401 401 401 401 401 401 401 401 200"],
+  ["GET", "/v1/admin/tier-times?from=2026-01-01", undefined, "401 401 401 401 401 401 401 401 401 200"],
   ["GET", "/v1/admin/audit/verify", undefined, "401 401 401 401 401 401 401 401 401 200"],
   ["GET", `/v1/admin/ledger/${ids.org}`, undefined, "401 401 401 401 401 401 401 401 401 200"],
   ["GET", `/v1/admin/orgs/${ids.org}/upstream-keys`, undefined, "401 401 401 401 401 401 401 401 401 200"],

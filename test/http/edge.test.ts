@@ -86,6 +86,7 @@ describe("for people", () => {
       "/v1/admin/topups",
       "/v1/admin/ledger/{org}",
       "/v1/admin/doctor",
+      "/v1/admin/tier-times",
       "/v1/admin/audit/verify",
       "/v1/admin/orgs",
       "/v1/admin/users",

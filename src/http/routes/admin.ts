@@ -1,5 +1,5 @@
 /** `/v1/admin/*`: what operators do; the CLI speaks these routes. */
-import { Effect } from "effect"
+import { Clock, Effect, Schema } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { AuditLog } from "../../audit/audit-log.ts"
 import { Catalogue, type CatalogueRefused } from "../../catalogue/catalogue.ts"
@@ -16,7 +16,9 @@ import {
   type TopupResponse,
 } from "../../protocol/admin.ts"
 import { Api } from "../../protocol/api.ts"
+import { Instant } from "../../protocol/catalogue.ts"
 import { type ServiceError, serviceError } from "../../protocol/error.ts"
+import { TierTimes } from "../../timeouts/tier-times.ts"
 import { makeForOperator, maxBodyBytes, type Request } from "../operator.ts"
 import { readJson } from "../request.ts"
 
@@ -29,6 +31,7 @@ export const adminRoutes = HttpApiBuilder.group(
     const ledger = yield* Ledger
     const books = yield* Books
     const auditLog = yield* AuditLog
+    const tierTimes = yield* TierTimes
 
     const apply = Effect.fn("admin.apply")(function* (request: Request) {
       const { text, dryRun, keySha256 } = yield* readJson(ApplyRequest, request, maxBodyBytes)
@@ -48,6 +51,14 @@ export const adminRoutes = HttpApiBuilder.group(
       return { credited, balance, currency } satisfies TopupResponse
     })
 
+    const tiersBetween = Effect.fnUntraced(function* (from: string, to: string | undefined) {
+      const until = to ?? new Date(yield* Clock.currentTimeMillis).toISOString()
+      for (const instant of [from, until]) {
+        if (!isInstant(instant)) return yield* serviceError("bad_request", "from and to must be dates or instants")
+      }
+      return yield* tierTimes.between(from, until)
+    })
+
     const verifyAudit = Effect.map(
       auditLog.verify,
       ({ entries, head, broken }): AuditResponse => ({
@@ -63,6 +74,7 @@ export const adminRoutes = HttpApiBuilder.group(
       .handleRaw("ledger", ({ request, params }) =>
         forOperator<LedgerResponse, never>(request, books.ledger(params.org)),
       )
+      .handleRaw("tierTimes", ({ request, query }) => forOperator(request, tiersBetween(query.from, query.to)))
       .handleRaw("auditVerify", ({ request }) => forOperator(request, verifyAudit))
       .handleRaw("doctor", ({ request }) =>
         forOperator<DoctorResponse, never>(
@@ -72,6 +84,8 @@ export const adminRoutes = HttpApiBuilder.group(
       )
   }),
 )
+
+const isInstant = Schema.is(Instant)
 
 const toBadRequest = ({ issues }: CatalogueRefused): ServiceError<"bad_request"> =>
   serviceError("bad_request", "The catalogue has errors; nothing was applied", {

@@ -7,6 +7,7 @@ import {
   AuditResponse,
   DoctorResponse,
   LedgerResponse,
+  TierTimesReply,
   TopupRequest,
   TopupResponse,
 } from "../admin.ts"
@@ -52,6 +53,19 @@ export class Admin extends HttpApiGroup.make("admin")
       OpenApi.annotations({
         summary: "Check the books",
         description: "Entries sum to balances, no hold outlives its lease, settlements and usage records match.",
+      }),
+    ),
+  )
+  .add(
+    HttpApiEndpoint.get("tierTimes", "/v1/admin/tier-times", {
+      headers: adminHeaders,
+      query: { from: Schema.String, to: Schema.optionalKey(Schema.String) },
+      success: TierTimesReply,
+      error: errorsOf([...everywhere, "admin_key_invalid"]),
+    }).annotateMerge(
+      OpenApi.annotations({
+        summary: "What the timeout tiers took in a range of time",
+        description: "Of exchanges that were billed. `from` and `to` (now when absent) are dates or instants.",
       }),
     ),
   )

@@ -1,0 +1,125 @@
+/** `weir timeouts`: what the timeout tiers really took, what they end, and what they should be. */
+import { readFileSync } from "node:fs"
+import { Config, Console, Effect, Option, Result, Schema } from "effect"
+import { Command, Flag } from "effect/cli"
+import { FetchHttpClient, HttpClient } from "effect/http"
+import { type Tier, tiers } from "../exchange/tiers.ts"
+import { Millis } from "../protocol/catalogue.ts"
+import { writeWholeFile } from "../store/whole-file.ts"
+import { judge } from "../timeouts/judge.ts"
+import { addUp, type Observed, since } from "../timeouts/observed.ts"
+import { describeTimeouts } from "../timeouts/report.ts"
+import { readTiers } from "../timeouts/scrape.ts"
+import { ask, Failed, json, optionalAdminKey, url } from "./target.ts"
+
+export const timeouts = Command.make(
+  "timeouts",
+  {
+    url,
+    metrics: Flag.String("metrics").pipe(
+      Flag.withDescription(
+        "A node's metrics, as a URL or a saved page; may be given for each; /metrics of --url when absent",
+      ),
+      Flag.atMost(256),
+    ),
+    since: Flag.String("since").pipe(
+      Flag.withDescription("A page saved earlier: only what came after it counts"),
+      Flag.optional,
+    ),
+    from: Flag.String("from").pipe(
+      Flag.withDescription("Read the usage store from this day or instant on, instead of metrics; needs the admin key"),
+      Flag.optional,
+    ),
+    to: Flag.String("to").pipe(Flag.withDescription("Up to this day or instant; now when absent"), Flag.optional),
+    adminKey: optionalAdminKey,
+    save: Flag.String("save").pipe(Flag.withDescription("Keep the pages in this file, for --since"), Flag.optional),
+    tries: Flag.String("try").pipe(
+      Flag.withDescription("A timeout to weigh, e.g. ttfb=40s; may be given for each tier"),
+      Flag.atMost(tiers.length),
+    ),
+    vendor: Flag.String("vendor").pipe(Flag.withDescription("Of this vendor alone"), Flag.optional),
+    env: Flag.String("env").pipe(
+      Flag.withDescription("The environment that the profile is for (SVC_ENV)"),
+      Flag.withFallbackConfig(Config.String("SVC_ENV").pipe(Config.withDefault("production"))),
+    ),
+    json,
+  },
+  Effect.fn(function* ({ tries, vendor, env, json, ...source }) {
+    const candidates = yield* Effect.forEach(tries, candidateOf)
+    const observed = yield* Option.isSome(source.from) ? fromStore(source, source.from.value) : fromMetrics(source)
+    const judged = inOrder(observed)
+      .filter((row) => Option.isNone(vendor) || row.vendor === vendor.value)
+      .map((row) => judge(row, candidates.find(([tier]) => tier === row.tier)?.[1]))
+    yield* Console.log(json ? JSON.stringify(judged, undefined, 2) : describeTimeouts(judged, env))
+  }),
+).pipe(
+  Command.withDescription("Show what each timeout tier really took, what it ends, and what it should be"),
+  Command.provide(FetchHttpClient.layer),
+)
+
+const fromMetrics = Effect.fnUntraced(function* (source: {
+  readonly url: string
+  readonly metrics: ReadonlyArray<string>
+  readonly since: Option.Option<string>
+  readonly save: Option.Option<string>
+}) {
+  const places = source.metrics.length === 0 ? [`${source.url}/metrics`] : source.metrics
+  const pages = yield* Effect.forEach(places, readPage, { concurrency: 8 })
+  if (Option.isSome(source.save)) writeWholeFile(source.save.value, pages.join("\n"))
+  const now = addUp(pages.map(readTiers))
+  return Option.isSome(source.since) ? since(now, readTiers(yield* readPage(source.since.value))) : now
+})
+
+const fromStore = Effect.fnUntraced(function* (
+  source: {
+    readonly url: string
+    readonly adminKey: Option.Option<string>
+    readonly to: Option.Option<string>
+  },
+  from: string,
+) {
+  if (Option.isNone(source.adminKey))
+    return yield* Effect.fail(new Failed("--from needs the admin key (SVC_ADMIN_KEY)"))
+  const target = { url: source.url, adminKey: source.adminKey.value, json: false }
+  const query = { from, ...(Option.isSome(source.to) && { to: source.to.value }) }
+  const { data } = yield* ask(target, (client, headers) => client.admin.tierTimes({ headers, query }))
+  return data.map(
+    ({ buckets, ...row }): Observed => ({
+      ...row,
+      ended: 0,
+      buckets: buckets
+        .map(({ upToMs, count }) => ({ upToMs: upToMs ?? Number.POSITIVE_INFINITY, count }))
+        .sort((a, b) => a.upToMs - b.upToMs),
+    }),
+  )
+})
+
+/** A page at a URL; or one that was saved. */
+const readPage = (place: string): Effect.Effect<string, Failed, HttpClient.HttpClient> =>
+  Effect.gen(function* () {
+    if (!/^https?:\/\//.test(place)) {
+      const unreadable = () => new Failed(`${place}: the file cannot be read`)
+      return yield* Effect.try({ try: () => readFileSync(place, "utf8"), catch: unreadable })
+    }
+    const unreached = () => new Failed(`${place} could not be reached`)
+    const response = yield* Effect.mapError(HttpClient.get(place), unreached)
+    if (response.status !== 200) return yield* Effect.fail(new Failed(`${place} answered ${response.status}`))
+    return yield* Effect.mapError(response.text, unreached)
+  })
+
+const decodeMillis = Schema.decodeUnknownResult(Millis)
+
+const candidateOf = (text: string): Effect.Effect<readonly [Tier, number], Failed> => {
+  const [name, ...rest] = text.split("=")
+  const tier = tiers.find((candidate) => candidate === name)
+  const limitMs = decodeMillis(rest.join("="))
+  return tier === undefined || Result.isFailure(limitMs)
+    ? Effect.fail(new Failed(`--try ${text}: a tier (${tiers.join(", ")}) and a duration are needed, e.g. ttfb=40s`))
+    : Effect.succeed([tier, limitMs.success])
+}
+
+/** Tier by tier, as a call goes through them; within one, the busiest first. */
+const inOrder = (observed: ReadonlyArray<Observed>): ReadonlyArray<Observed> => {
+  const calls = ({ buckets }: Observed) => buckets.reduce((sum, { count }) => sum + count, 0)
+  return [...observed].sort((a, b) => tiers.indexOf(a.tier) - tiers.indexOf(b.tier) || calls(b) - calls(a))
+}
