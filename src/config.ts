@@ -2,7 +2,7 @@
  * Every variable that Weir reads, with its default and its meaning: one schema-typed table, and nothing reads the
  * environment beside it (but for the `env:` secrets that a catalogue names).
  */
-import { Config, Context, Effect, Layer, Option, Schema } from "effect"
+import { Config, ConfigProvider, Context, Effect, Layer, Option, Schema } from "effect"
 import { parseNetwork } from "./net/network.ts"
 
 const Millis = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 2 ** 31 - 1 }))
@@ -83,6 +83,11 @@ const variables = {
   /** A PostgreSQL server; the embedded one when absent. */
   databaseUrl: secret("SVC_DATABASE_URL"),
   databaseConnections: Config.Int("SVC_DATABASE_CONNECTIONS").pipe(Config.withDefault(10)),
+  /** `0`: missing migrations are not applied at start, but refused; `weir migrate` applies them. */
+  migrates: Config.schema(Flag, "SVC_MIGRATE").pipe(
+    Config.withDefault("1"),
+    Config.map((flag) => flag === "1"),
+  ),
   databaseDeadlineMs: millis("SVC_DATABASE_DEADLINE_MS", 5000),
   /** Seals kept answers and organisations' upstream keys; all nodes need the same one. When absent, answers are sealed
    * with a key of the process's own, and no upstream keys are taken. */
@@ -186,6 +191,24 @@ const variables = {
 }
 
 const config = Config.all(variables)
+
+/** The name of every variable, learned by reading them all from nowhere. */
+export const variableNames: Effect.Effect<ReadonlySet<string>> = Effect.suspend(() => {
+  const names = new Set<string>()
+  const nowhere = ConfigProvider.make((path) => {
+    names.add(path.join("_"))
+    return Effect.undefined
+  })
+  return Effect.as(Effect.ignore(config.parse(nowhere)), names)
+})
+
+/** What the commands read of the environment, and the scripts of this project. */
+const otherNames = /^SVC_(BASE_URL|ADMIN_KEY|KEY_ID|KEY|TOKEN|UPSTREAM_KEY|TEST_\w+)$/
+
+/** Variables of the environment that look like ours and are none: misspelled, or of another version. */
+export const unheardVariables: Effect.Effect<ReadonlyArray<string>> = Effect.map(variableNames, (names) =>
+  Object.keys(process.env).filter((name) => name.startsWith("SVC_") && !names.has(name) && !otherNames.test(name)),
+)
 
 export class WeirConfig extends Context.Service<WeirConfig, Config.Success<typeof config>>()("weir/WeirConfig") {
   /** Reads the environment. */

@@ -61,9 +61,10 @@ import { layerUpstreamKeys } from "./vendor/upstream-keys.ts"
 
 /** The database alone, migrated. */
 export const layerMigratedDatabase = Layer.unwrap(
-  Effect.map(WeirConfig, ({ databaseUrl, databaseConnections, dataDir }) =>
+  Effect.map(WeirConfig, ({ databaseUrl, databaseConnections, dataDir, migrates }) =>
     layerDatabase({
       url: databaseUrl,
+      migrates,
       dataDir: dataDir === ":memory:" ? undefined : join(dataDir, "postgres"),
       maxConnections: databaseConnections,
     }),

@@ -1,6 +1,6 @@
 /** The commands of operators; they speak the admin routes, and nothing reaches the database behind the service's back. */
 import { readFileSync } from "node:fs"
-import { Console, Effect, Option, Result } from "effect"
+import { Effect, Option, Result } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { FetchHttpClient } from "effect/http"
 import { loadCatalogue } from "../catalogue/load.ts"
@@ -64,19 +64,6 @@ export const ledger = Command.make("ledger", { org, ...operator }, ({ org, ...ta
   ),
 ).pipe(
   Command.withDescription("Print an organisation's balances and newest entries"),
-  Command.provide(FetchHttpClient.layer),
-)
-
-export const doctor = Command.make(
-  "doctor",
-  operator,
-  Effect.fn(function* (target) {
-    const { findings } = yield* ask(target, (client, headers) => client.admin.doctor({ headers }))
-    if (findings.length === 0) return yield* Console.log("The books are sound")
-    return yield* Effect.fail(new Failed(findings.map(({ finding, id }) => `${finding}: ${id}`).join("\n")))
-  }),
-).pipe(
-  Command.withDescription("Check the books; fails with the ids of what is wrong"),
   Command.provide(FetchHttpClient.layer),
 )
 

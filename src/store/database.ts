@@ -6,7 +6,8 @@ import { PgClient } from "@effect/sql-pg"
 import { type Duration, Effect, Layer, Redacted } from "effect"
 import { Migrator, SqlClient, type SqlError } from "effect/sql"
 import { startEmbedded } from "./embedded.ts"
-import { loadMigrations } from "./migrations.ts"
+import { loadMigrations, migrationsTable } from "./migrations.ts"
+import { missingMigrations, newerSchema, type SchemaMismatch, schemaState } from "./schema-state.ts"
 import { StoreUnavailable } from "./unavailable.ts"
 
 export interface DatabaseOptions {
@@ -15,6 +16,8 @@ export interface DatabaseOptions {
   /** Where the embedded database is kept; in memory when absent. */
   readonly dataDir?: string | undefined
   readonly maxConnections: number
+  /** Whether missing migrations are applied; if not, a database that lacks one is refused. */
+  readonly migrates: boolean
 }
 
 const toUnavailable = (cause: unknown) => new StoreUnavailable({ store: "postgres", cause })
@@ -22,11 +25,21 @@ const toUnavailable = (cause: unknown) => new StoreUnavailable({ store: "postgre
 /** A connected, migrated database. */
 export const layerDatabase = (
   options: DatabaseOptions,
-): Layer.Layer<SqlClient.SqlClient, StoreUnavailable | SqlError.SqlError> => {
+): Layer.Layer<SqlClient.SqlClient, StoreUnavailable | SqlError.SqlError | SchemaMismatch> => {
   const client =
     options.url === undefined ? layerEmbedded(options.dataDir) : layerServer(options.url, options.maxConnections)
-  return Layer.effectDiscard(migrate).pipe(Layer.provideMerge(client))
+  return Layer.effectDiscard(prepare(options)).pipe(Layer.provideMerge(client))
 }
+
+/** Brings the schema up to date, or makes sure that it is. */
+const prepare = Effect.fnUntraced(function* ({ migrates }: DatabaseOptions) {
+  const { missing, unknown } = yield* schemaState
+  if (unknown !== undefined) return yield* newerSchema(unknown)
+  if (missing.length === 0) return
+  if (!migrates) return yield* missingMigrations(missing)
+  yield* Effect.logInfo("Migrations are applied", { count: missing.length, newest: missing.at(-1) })
+  yield* migrate
+})
 
 const layerServer = (url: Redacted.Redacted, maxConnections: number) =>
   PgClient.layer({
@@ -55,7 +68,7 @@ const layerEmbedded = (dataDir: string | undefined) =>
   )
 
 /** Applies the migrations that are missing; safe when many nodes start at once. */
-export const migrate = Migrator.make({})({ loader: loadMigrations, table: "weir_migrations" }).pipe(
+export const migrate = Migrator.make({})({ loader: loadMigrations, table: migrationsTable }).pipe(
   Effect.mapError(toUnavailable),
 )
 

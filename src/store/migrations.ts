@@ -4,6 +4,9 @@ import { fileURLToPath } from "node:url"
 import { Effect } from "effect"
 import { Migrator, SqlClient } from "effect/sql"
 
+/** Where a database keeps which of them it has had. */
+export const migrationsTable = "weir_migrations"
+
 const folder = fileURLToPath(new URL("../../migrations/", import.meta.url))
 
 /** A file's statements run as one anonymous block, because the wire protocol takes one statement at a time. */

@@ -11,7 +11,7 @@ export const unit = 10n ** 10n
 
 /** A database of its own for a test file. */
 export const layerTestDatabase = Layer.unwrap(
-  Effect.map(testStores, ({ databaseUrl }) => layerDatabase({ url: databaseUrl, maxConnections: 8 })),
+  Effect.map(testStores, ({ databaseUrl }) => layerDatabase({ url: databaseUrl, migrates: true, maxConnections: 8 })),
 )
 
 /** The ledger on it. */

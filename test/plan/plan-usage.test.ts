@@ -39,7 +39,9 @@ describe("PlanCurve", () => {
     }).pipe(
       Effect.provide(
         layerPlanCurve({ deadline: "5 seconds" }).pipe(
-          Layer.provide(Layer.mergeAll(gate, layerStaticCatalogue(catalogue), layerDatabase({ maxConnections: 1 }))),
+          Layer.provide(
+            Layer.mergeAll(gate, layerStaticCatalogue(catalogue), layerDatabase({ migrates: true, maxConnections: 1 })),
+          ),
         ),
       ),
     )

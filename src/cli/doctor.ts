@@ -1,0 +1,192 @@
+/**
+ * `weir doctor`: everything that must be so for a gateway to run here: variables, catalogue, port, folder, database and its
+ * migrations, Redis; and of one that runs, its readiness and its books.
+ */
+import { accessSync, constants, existsSync, readFileSync } from "node:fs"
+import { createServer } from "node:net"
+import { dirname, resolve } from "node:path"
+import { PgClient } from "@effect/sql-pg"
+import { Console, Effect, Layer, Option, Result } from "effect"
+import { Command } from "effect/cli"
+import { FetchHttpClient, HttpClient } from "effect/http"
+import { CatalogueRefused } from "../catalogue/catalogue.ts"
+import { loadCatalogue } from "../catalogue/load.ts"
+import { resolveFromMachine } from "../catalogue/secrets.ts"
+import { describeRefusal } from "../catalogue/watch.ts"
+import { isDevelopment, unheardVariables, variableNames, WeirConfig } from "../config.ts"
+import { layerRedis, Redis } from "../store/redis.ts"
+import { missingMigrations, newerSchema, schemaState } from "../store/schema-state.ts"
+import { describeUnheard, explainError } from "./explain.ts"
+import { table } from "./table.ts"
+import { ask, Failed, json, optionalAdminKey, print, url } from "./target.ts"
+
+interface Finding {
+  readonly check: string
+  readonly result: "ok" | "warning" | "failed" | "skipped"
+  readonly note: string
+}
+
+type Settings = WeirConfig["Service"]
+
+const ok = (check: string, note = ""): Finding => ({ check, result: "ok", note })
+const failed = (check: string, note: string): Finding => ({ check, result: "failed", note })
+const skipped = (check: string, note: string): Finding => ({ check, result: "skipped", note })
+
+export const doctor = Command.make(
+  "doctor",
+  { url, adminKey: optionalAdminKey, json },
+  Effect.fn(function* ({ url, adminKey, json }) {
+    const findings: Array<Finding> = [...(yield* checkNames)]
+    const config = yield* Effect.result(Effect.provide(WeirConfig, WeirConfig.layer))
+    if (Result.isFailure(config)) {
+      findings.push(failed("variables", explainError(config.failure) ?? String(config.failure)))
+    } else {
+      const settings = config.success
+      findings.push(ok("variables"), checkCatalogue(settings), checkFolder(settings), ...checkKeys(settings))
+      findings.push(yield* checkPort(settings, url), yield* checkDatabase(settings), yield* checkRedis(settings))
+    }
+    findings.push(yield* checkGateway(url), ...(yield* checkBooks(url, adminKey)))
+    yield* print({ json }, findings, describe)
+    const wrong = findings.filter(({ result }) => result === "failed").length
+    if (wrong > 0) return yield* Effect.fail(new Failed(`${wrong} of ${findings.length} checks failed`))
+    if (!json) yield* Console.log("Nothing is in the way")
+  }),
+).pipe(
+  Command.withDescription(
+    "Check variables, catalogue, port, stores and migrations, and the books of a running gateway",
+  ),
+  Command.provide(FetchHttpClient.layer),
+)
+
+const describe = (findings: ReadonlyArray<Finding>): string =>
+  table(
+    ["check", "result", "note"],
+    findings.map(({ check, result, note }) => [check, result, note]),
+  )
+
+const checkNames = Effect.gen(function* () {
+  const known = yield* variableNames
+  return (yield* unheardVariables).map(
+    (name): Finding => ({ check: "variables", result: "warning", note: describeUnheard(name, known) }),
+  )
+})
+
+/** The file, and every secret that it names. */
+const checkCatalogue = ({ catalogueFile }: Settings): Finding => {
+  const check = "catalogue"
+  if (catalogueFile === undefined) return skipped(check, "SVC_CATALOGUE is not set")
+  if (!existsSync(catalogueFile)) return failed(check, `${catalogueFile}: there is no such file; correct SVC_CATALOGUE`)
+  const loaded = loadCatalogue(readFileSync(catalogueFile, "utf8"))
+  if (Result.isFailure(loaded)) {
+    return failed(check, describeRefusal(catalogueFile, new CatalogueRefused({ issues: loaded.failure })))
+  }
+  const { vendors = [], searchProviders = [] } = loaded.success.document
+  const refs = [...vendors, ...searchProviders].flatMap(({ credential }) =>
+    credential === undefined ? [] : [credential],
+  )
+  const missing = [...new Set(refs)].filter((ref) => resolveFromMachine(ref) === undefined)
+  if (missing.length === 0) return ok(check, catalogueFile)
+  return failed(check, `${missing.join(", ")}: not set here; the vendors that need them will be refused`)
+}
+
+/** The nearest folder that exists must let us write. */
+const checkFolder = ({ dataDir }: Settings): Finding => {
+  const check = "data folder"
+  if (dataDir === ":memory:") return skipped(check, "kept in memory")
+  let folder = resolve(dataDir)
+  while (!existsSync(folder) && dirname(folder) !== folder) folder = dirname(folder)
+  try {
+    accessSync(folder, constants.W_OK)
+    return ok(check, resolve(dataDir))
+  } catch {
+    return failed(check, `${folder} cannot be written; set SVC_DATA_DIR to a folder that this user may write`)
+  }
+}
+
+const checkKeys = (config: Settings): ReadonlyArray<Finding> => {
+  if (isDevelopment(config)) return []
+  return [
+    config.adminKeySha256 === undefined
+      ? { check: "admin key", result: "warning", note: "SVC_ADMIN_KEY_SHA256 is not set: there is no admin API" }
+      : ok("admin key"),
+    config.redisUrl !== undefined && config.masterKey === undefined
+      ? failed("master key", "SVC_MASTER_KEY is not set: nodes that share a Redis need one, the same for all")
+      : ok("master key"),
+  ]
+}
+
+const checkPort = ({ host, port }: Settings, url: string): Effect.Effect<Finding, never, HttpClient.HttpClient> => {
+  const check = `port ${port}`
+  if (port === 0) return Effect.succeed(ok(check, "a free one is taken"))
+  return Effect.flatMap(listens(host, port), (error) => {
+    if (error === undefined) return Effect.succeed(ok(check, `free on ${host}`))
+    const taken = failed(check, `${error.message}; stop what listens there, or set SVC_PORT to another port`)
+    if (error.code !== "EADDRINUSE") return Effect.succeed(taken)
+    return Effect.map(answers(`${url}/healthz`), (isWeir) => (isWeir ? ok(check, "Weir listens there already") : taken))
+  })
+}
+
+const listens = (host: string, port: number): Effect.Effect<NodeJS.ErrnoException | undefined> =>
+  Effect.callback((resume) => {
+    const server = createServer()
+    server.once("error", (error: NodeJS.ErrnoException) => resume(Effect.succeed(error)))
+    server.listen(port, host, () => server.close(() => resume(Effect.undefined)))
+  })
+
+const answers = (place: string): Effect.Effect<boolean, never, HttpClient.HttpClient> =>
+  HttpClient.get(place).pipe(
+    Effect.timeout("5 seconds"),
+    Effect.match({ onSuccess: ({ status }) => status === 200, onFailure: () => false }),
+  )
+
+const checkDatabase = ({ databaseUrl, migrates }: Settings): Effect.Effect<Finding> => {
+  const check = "postgres"
+  if (databaseUrl === undefined) return Effect.succeed(ok(check, "embedded"))
+  const client = PgClient.layer({ url: databaseUrl, maxConnections: 1, connectTimeout: "5 seconds" })
+  return schemaState.pipe(
+    Effect.map(({ missing, unknown }) => {
+      if (unknown !== undefined) return failed(check, newerSchema(unknown).message)
+      if (missing.length === 0) return ok(check, "reached, up to date")
+      return migrates
+        ? ok(check, `reached; ${missing.length} migrations are applied at the next start`)
+        : failed(check, missingMigrations(missing).message)
+    }),
+    Effect.provide(client),
+    Effect.catch((error) => Effect.succeed(failed(check, explainError(error) ?? String(error)))),
+  )
+}
+
+const checkRedis = ({ redisUrl, redisDeadlineMs }: Settings): Effect.Effect<Finding> => {
+  const check = "redis"
+  if (redisUrl === undefined) return Effect.succeed(ok(check, "none: this node is alone"))
+  return Effect.flatMap(Redis, ({ ping }) => ping).pipe(
+    Effect.as(ok(check, "reached")),
+    Effect.provide(Layer.fresh(layerRedis({ url: redisUrl, deadlineMs: redisDeadlineMs }))),
+    Effect.catch((error) => Effect.succeed(failed(check, explainError(error) ?? String(error)))),
+  )
+}
+
+const checkGateway = (url: string): Effect.Effect<Finding, never, HttpClient.HttpClient> =>
+  HttpClient.get(`${url}/readyz`).pipe(
+    Effect.timeout("5 seconds"),
+    Effect.match({
+      onSuccess: ({ status }) =>
+        status === 200 ? ok("gateway", `${url} is ready`) : failed("gateway", `${url}/readyz answers ${status}`),
+      onFailure: () => skipped("gateway", `none answers at ${url}`),
+    }),
+  )
+
+/** What is wrong in the books, each with the id of what is wrong. */
+const checkBooks = (url: string, adminKey: Option.Option<string>) => {
+  if (Option.isNone(adminKey)) return Effect.succeed([skipped("books", "needs the admin key (SVC_ADMIN_KEY)")])
+  return ask({ url, adminKey: adminKey.value, json: false }, (client, headers) =>
+    client.admin.doctor({ headers }),
+  ).pipe(
+    Effect.map(({ findings }) =>
+      findings.length === 0
+        ? [ok("books", "sound")]
+        : findings.map(({ finding, id }) => failed("books", `${finding}: ${id}`)),
+    ),
+    Effect.catch(({ message }) => Effect.succeed([failed("books", message)])),
+  )
+}

@@ -1,0 +1,112 @@
+/** What can go wrong at start, each in one clear line with its remedy; what should not go wrong comes with its cause. */
+import { Cause, Config, Schema } from "effect"
+import { HttpServerError } from "effect/http"
+import { SqlError } from "effect/sql"
+import { CatalogueRefused } from "../catalogue/catalogue.ts"
+import { describeRefusal } from "../catalogue/watch.ts"
+import { issuesOf } from "../protocol/issues.ts"
+import { SchemaMismatch } from "../store/schema-state.ts"
+import { StoreUnavailable } from "../store/unavailable.ts"
+import { WorkersFailed } from "../workers/supervisor.ts"
+import { Failed } from "./target.ts"
+
+export const explain = (cause: Cause.Cause<unknown>): string => explainError(Cause.squash(cause)) ?? Cause.pretty(cause)
+
+/** Undefined where it is nothing that an operator can mend. */
+export const explainError = (error: unknown): string | undefined => {
+  if (error instanceof Failed || error instanceof WorkersFailed || error instanceof SchemaMismatch) return error.message
+  if (error instanceof CatalogueRefused) return describeRefusal(process.env["SVC_CATALOGUE"] ?? "catalogue", error)
+  if (error instanceof StoreUnavailable) return explainStore(error.store, error.cause)
+  if (SqlError.isSqlError(error)) return explainStore("postgres", error)
+  if (error instanceof HttpServerError.ServeError) return explainListen(error.cause)
+  if (error instanceof Config.ConfigError) return explainConfig(error)
+  return explainFolder(error)
+}
+
+const folderCodes = new Set(["EACCES", "EROFS", "ENOTDIR", "ENOSPC", "EPERM", "EEXIST"])
+
+const explainFolder = (error: unknown): string | undefined => {
+  const code = codeOf(error)
+  return code !== undefined && folderCodes.has(code)
+    ? `The data folder cannot be used: ${reasonOf(error)}; set SVC_DATA_DIR to a folder that this user may write`
+    : undefined
+}
+
+const explainStore = (store: "postgres" | "redis", cause: unknown): string => {
+  const reason = reasonOf(cause)
+  // The embedded database says what to do itself.
+  if (reason.includes("SVC_DATA_DIR")) return reason
+  const folder = explainFolder(cause)
+  if (folder !== undefined) return folder
+  const remedy =
+    store === "postgres"
+      ? "start it or correct SVC_DATABASE_URL (without it, an embedded one is used)"
+      : "start it or correct SVC_REDIS_URL (without it, a node alone keeps what it needs in memory)"
+  return `${store} cannot be reached: ${reason}; ${remedy}`
+}
+
+const explainListen = (cause: unknown): string => {
+  if (codeOf(cause) === "EADDRINUSE") {
+    return `Weir cannot listen: ${reasonOf(cause)}; stop what listens there, or set SVC_PORT to another port (0 takes a free one)`
+  }
+  return `Weir cannot listen: ${reasonOf(cause)}; correct SVC_HOST or SVC_PORT`
+}
+
+const explainConfig = ({ cause }: Config.ConfigError): string => {
+  const issues = Schema.isSchemaError(cause) ? issuesOf(cause) : [{ path: "", message: cause.toString() }]
+  return issues
+    .map(
+      ({ path, message }) =>
+        `${path === "" ? "A variable" : path} is wrong: ${message.replace(/\s+/g, " ")}; src/config.ts tells what it takes`,
+    )
+    .join("\n")
+}
+
+const codeOf = (error: unknown): string | undefined =>
+  typeof error === "object" && error !== null && "code" in error && typeof error.code === "string"
+    ? error.code
+    : undefined
+
+/** The words of the innermost cause: the others only say that something went wrong. */
+const reasonOf = (error: unknown): string => {
+  let innermost = error
+  for (let depth = 0; depth < 8; depth++) {
+    if (typeof innermost !== "object" || innermost === null) break
+    const next = "reason" in innermost && typeof innermost.reason === "object" ? innermost.reason : undefined
+    const deeper = next ?? ("cause" in innermost ? innermost.cause : undefined)
+    if (deeper === undefined || deeper === null) break
+    innermost = deeper
+  }
+  if (innermost instanceof AggregateError) innermost = innermost.errors.at(-1)
+  return innermost instanceof Error && innermost.message !== "" ? innermost.message : String(innermost)
+}
+
+/** A variable that nobody reads. */
+export const describeUnheard = (name: string, known: Iterable<string>): string => {
+  const meant = nearest(name, known)
+  return `${name} is no variable of Weir${meant === undefined ? "" : `; did you mean ${meant}?`}`
+}
+
+/** Names that somebody may have meant: at most two letters away. */
+const nearest = (name: string, known: Iterable<string>): string | undefined => {
+  const [best] = [...known]
+    .map((candidate) => ({ candidate, apart: distance(name, candidate) }))
+    .filter(({ apart }) => apart <= 2)
+    .sort((a, b) => a.apart - b.apart)
+  return best?.candidate
+}
+
+/** Levenshtein's, with neighbours that changed places counted once. */
+const distance = (a: string, b: string): number => {
+  const rows = Array.from({ length: a.length + 1 }, (_, at) => [at])
+  for (let j = 1; j <= b.length; j++) rows[0]?.push(j)
+  const at = (i: number, j: number) => rows[i]?.[j] ?? Number.POSITIVE_INFINITY
+  for (let i = 1; i <= a.length; i++) {
+    for (let j = 1; j <= b.length; j++) {
+      const changed = at(i - 1, j - 1) + (a[i - 1] === b[j - 1] ? 0 : 1)
+      const swapped = a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1] ? at(i - 2, j - 2) + 1 : Number.POSITIVE_INFINITY
+      rows[i]?.push(Math.min(changed, at(i - 1, j) + 1, at(i, j - 1) + 1, swapped))
+    }
+  }
+  return at(a.length, b.length)
+}
