@@ -2,6 +2,7 @@
  * Token counts where a vendor reports none: those of o200k, the tokenizer of OpenAI's current models, and a tenth more,
  * because other vendors cut finer. Counting happens in a thread of its own, which starts when it is first needed.
  */
+import { extname } from "node:path"
 import { Worker } from "node:worker_threads"
 import { Context, Effect, Layer } from "effect"
 import type { ExchangeRequest } from "../protocol/exchange.ts"
@@ -53,7 +54,7 @@ const patience = "5 seconds"
 const countBytes = (text: string): number => tokensOfBytes(Buffer.byteLength(text))
 
 class CountingThread {
-  readonly #worker = new Worker(new URL("./tokenizer-worker.ts", import.meta.url))
+  readonly #worker = new Worker(new URL(`./tokenizer-worker${extname(import.meta.filename)}`, import.meta.url))
   readonly #waiting = new Map<number, { readonly text: string; readonly resume: (tokens: number) => void }>()
   #lastId = 0
   isBroken = false

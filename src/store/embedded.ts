@@ -1,6 +1,6 @@
 /** The embedded database: PostgreSQL (PGlite) in a worker thread of this process, reached over a loopback socket. */
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
-import { dirname } from "node:path"
+import { dirname, extname } from "node:path"
 import { Worker } from "node:worker_threads"
 import { Effect, type Scope } from "effect"
 import { type EmbeddedWorkerData, isListeningMessage } from "./embedded-protocol.ts"
@@ -21,7 +21,7 @@ export const startEmbedded = (
     const worker = yield* Effect.acquireRelease(
       Effect.sync(() => {
         const workerData: EmbeddedWorkerData = { dataDir }
-        return new Worker(new URL("./embedded-worker.ts", import.meta.url), { workerData })
+        return new Worker(new URL(`./embedded-worker${extname(import.meta.filename)}`, import.meta.url), { workerData })
       }),
       stop,
     )

@@ -1,0 +1,224 @@
+/**
+ * `npm run readme`: runs every command of the README, section by section, each against a fresh gateway, and compares what it
+ * prints with the lines `# → …` beneath it (regular expressions). What another part of `.ci/run` runs is looked up there.
+ */
+import { type ChildProcess, spawn, spawnSync } from "node:child_process"
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { setTimeout as sleep } from "node:timers/promises"
+import { fileURLToPath } from "node:url"
+
+const root = fileURLToPath(new URL("..", import.meta.url))
+const readme = readFileSync(join(root, "README.md"), "utf8")
+const ci = readFileSync(join(root, ".ci/run"), "utf8")
+
+/** Commands that `.ci/run` runs itself, by what must stand there. */
+const elsewhere: ReadonlyArray<readonly [command: RegExp, there: string]> = [
+  [/^npm ci$/, "npm ci"],
+  [/^npm test$/, "npm test"],
+  [/^npm run test:browser$/, "npm run test:browser"],
+  [/^npm run check$/, "npm run check"],
+  [/^npm run readme$/, "npm run readme"],
+  [/^npm run faults$/, "npm run faults"],
+  [/npm run bench/, "npm run bench"],
+]
+
+interface Command {
+  readonly text: string
+  /** What must be seen of its output. */
+  readonly expected: ReadonlyArray<string>
+}
+
+/** Commands of one section, with the YAML that stands in it. */
+interface Section {
+  readonly title: string
+  readonly commands: ReadonlyArray<Command>
+  readonly yaml: string | undefined
+}
+
+const sections: ReadonlyArray<Section> = readme.split(/^##+ /m).map((text) => ({
+  title: text.split("\n", 1)[0] ?? "",
+  commands: [...text.matchAll(/^```sh\n([\s\S]*?)^```/gm)].flatMap(([, block = ""]) => commandsOf(block)),
+  yaml: /^```yaml\n([\s\S]*?)^```/m.exec(text)?.[1],
+}))
+
+function commandsOf(block: string): ReadonlyArray<Command> {
+  const commands: Array<{ text: string; expected: Array<string> }> = []
+  for (const line of block.replaceAll(/\\\n\s*/g, "").split("\n")) {
+    const expected = /^# → (.*)$/.exec(line)?.[1]
+    if (expected !== undefined) commands.at(-1)?.expected.push(expected)
+    else if (line.trim() !== "" && !line.startsWith("#"))
+      commands.push({ text: line.replace(/ {2,}#.*$/, ""), expected: [] })
+  }
+  return commands
+}
+
+/** A gateway as the README's reader has it: started by `npm start`, on a folder and a port of its own. */
+class Gateway {
+  readonly dir = mkdtempSync(join(tmpdir(), "weir-readme-"))
+  readonly #child: ChildProcess
+  log = ""
+
+  constructor(variables: Readonly<Record<string, string>> = {}) {
+    const own = {
+      SVC_PORT: "0",
+      SVC_DATA_DIR: join(this.dir, "data"),
+      SVC_READY_FILE: join(this.dir, "ready"),
+      SVC_MASTER_KEY: "of this page",
+    }
+    this.#child = spawn("npm", ["start"], { cwd: root, env: { ...process.env, ...own, ...variables }, detached: true })
+    for (const stream of [this.#child.stdout, this.#child.stderr]) {
+      stream?.on("data", (chunk) => {
+        this.log += chunk
+      })
+    }
+  }
+
+  async ready(): Promise<Readonly<Record<string, string>>> {
+    const file = join(this.dir, "ready")
+    for (let tries = 0; tries < 600 && this.#child.exitCode === null; tries++) {
+      if (existsSync(file)) return JSON.parse(readFileSync(file, "utf8"))
+      await sleep(100)
+    }
+    throw new Error(`npm start did not come up:\n${this.log}`)
+  }
+
+  async stop(): Promise<void> {
+    const { pid } = this.#child
+    if (pid !== undefined && this.#child.exitCode === null) {
+      const gone = new Promise((resolve) => this.#child.once("exit", resolve))
+      process.kill(-pid, "SIGTERM")
+      await gone
+    }
+    rmSync(this.dir, { recursive: true, force: true })
+  }
+}
+
+/** Logs in as the development catalogue's owner, as a person would: with the code from the log. */
+const accessToken = async (gateway: Gateway, baseUrl: string): Promise<string> => {
+  const post = async (path: string, body: object) => {
+    const headers = { "content-type": "application/json" }
+    return fetch(`${baseUrl}${path}`, { method: "POST", headers, body: JSON.stringify(body) })
+  }
+  await post("/v1/auth/otp/request", { email: "ada@example.com" })
+  const reply = await post("/v1/auth/otp/verify", { email: "ada@example.com", code: await codeIn(gateway, "") })
+  const { accessToken = "" } = JSON.parse(await reply.text())
+  return accessToken
+}
+
+/** The newest code in the log that is not the one known. */
+const codeIn = async (gateway: Gateway, known: string): Promise<string> => {
+  for (let tries = 0; tries < 100; tries++) {
+    const code = [...gateway.log.matchAll(/Your code to log in is (\d{6})/g)].at(-1)?.[1]
+    if (code !== undefined && code !== known) return code
+    await sleep(50)
+  }
+  throw new Error("no code came")
+}
+
+const problems: Array<string> = []
+let ran = 0
+let compared = 0
+
+const judge = (section: Section, command: Command, code: number | null, output: string): void => {
+  ran++
+  if (code !== 0) problems.push(`${section.title}: ${command.text}\n  ended with ${code}:\n${output}`)
+  for (const expected of command.expected) {
+    compared++
+    if (!new RegExp(expected.replace(/[()?]/g, "\\$&"), "m").test(output)) {
+      problems.push(`${section.title}: ${command.text}\n  does not print ${expected}:\n${output}`)
+    }
+  }
+}
+
+/** `NAME=value … npm start`: comes up, and stops when it is told to. */
+const start = async (section: Section, command: Command): Promise<void> => {
+  const variables = Object.fromEntries(
+    [...command.text.matchAll(/(\w+)=(\S+)/g)].map(([, name = "", value = ""]) => [name, value]),
+  )
+  const stores = {
+    SVC_DATABASE_URL: process.env["SVC_TEST_DATABASE_URL"],
+    SVC_REDIS_URL: process.env["SVC_TEST_REDIS_URL"],
+  }
+  for (const [name, url] of Object.entries(stores)) {
+    if (variables[name] === undefined) continue
+    if (url === undefined) return console.log(`skipped, for want of ${name}: ${command.text}`)
+    variables[name] = url
+  }
+  if (variables["SVC_CATALOGUE"] !== undefined) variables["SVC_CATALOGUE"] = join(root, variables["SVC_CATALOGUE"])
+  const gateway = new Gateway(variables)
+  const outcome = await gateway.ready().then(
+    () => 0,
+    () => 1,
+  )
+  judge(section, command, outcome, gateway.log)
+  await gateway.stop()
+}
+
+const run = async (section: Section): Promise<void> => {
+  const known = section.commands.filter(({ text }) => {
+    const found = elsewhere.find(([pattern]) => pattern.test(text))
+    if (found === undefined) return true
+    if (ci.includes(found[1])) ran++
+    else problems.push(`${section.title}: ${text} is not run by .ci/run`)
+    return false
+  })
+  const commands = known.filter(({ text }) => !/npm start$/.test(text))
+  for (const command of known.filter(({ text }) => /npm start$/.test(text))) await start(section, command)
+  if (commands.length === 0) return
+
+  const gateway = new Gateway()
+  try {
+    const { baseUrl = "", keyId = "", key = "", adminKey = "" } = await gateway.ready()
+    // So that there is something to see.
+    const hello = { model: "main", thread: [{ role: "user", blocks: [{ t: "text", v: "Hello" }] }] }
+    const headers = { "content-type": "application/json", "x-svc-key-id": keyId, "x-svc-key": key }
+    await fetch(`${baseUrl}/t1/exchange`, { method: "POST", headers, body: JSON.stringify(hello) })
+    const token = section.commands.some(({ text }) => text.includes("$ACCESS_TOKEN"))
+      ? await accessToken(gateway, baseUrl)
+      : ""
+    const env: Record<string, string | undefined> = {
+      ...process.env,
+      SVC_BASE_URL: baseUrl,
+      SVC_KEY_ID: keyId,
+      SVC_KEY: key,
+      SVC_ADMIN_KEY: adminKey,
+      ACCESS_TOKEN: token,
+      SVC_DATA_DIR: join(gateway.dir, "commands"),
+      SVC_PORT: "0",
+      PATH: `${join(root, "node_modules/.bin")}:${process.env["PATH"]}`,
+    }
+    if (section.yaml !== undefined) writeFileSync(join(root, "weir.yaml"), section.yaml)
+    let lastCode = [...gateway.log.matchAll(/Your code to log in is (\d{6})/g)].at(-1)?.[1] ?? ""
+    for (const command of commands) {
+      if (/^CODE=…/.test(command.text)) {
+        lastCode = await codeIn(gateway, lastCode)
+        env["CODE"] = lastCode
+        ran++
+        continue
+      }
+      const text = command.text.replaceAll("http://127.0.0.1:8080", baseUrl)
+      const { status, stdout, stderr } = spawnSync("bash", ["-c", text], {
+        cwd: root,
+        env,
+        encoding: "utf8",
+        timeout: 120_000,
+      })
+      judge(section, command, status, stdout + stderr)
+    }
+  } finally {
+    rmSync(join(root, "weir.yaml"), { force: true })
+    rmSync(join(root, "now.prom"), { force: true })
+    await gateway.stop()
+  }
+}
+
+for (const section of sections) {
+  if (section.commands.length === 0) continue
+  process.stderr.write(`${section.title} (${section.commands.length})\n`)
+  await run(section)
+}
+for (const problem of problems) console.error(problem)
+console.log(`README: ${ran} commands run, ${compared} outputs compared, ${problems.length} problems`)
+process.exit(problems.length === 0 ? 0 : 1)
