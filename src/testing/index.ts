@@ -4,6 +4,13 @@ export { parseEvents, readEvents, type StreamedEvent } from "../protocol/parse-e
 export { type GatewayOptions, hello, newTestIds, startGateway, type TestGateway, testCatalogue } from "./gateway.ts"
 export { type LedgerBook, layerMemoryLedger, makeLedgerBook } from "./ledger-memory.ts"
 export { layerMockVendorClient, type MockReply, type MockVendor, makeMockVendor } from "./mock-vendor-client.ts"
+export {
+  type MockedExchange,
+  type MockedOptions,
+  mockCaller,
+  mockCatalogue,
+  startMockedExchange,
+} from "./mocked-exchange.ts"
 export { layerPlainServices } from "./plain-services.ts"
 export { type ScriptedVendor, startScriptedVendor, type VendorCall, type VendorScript } from "./scripted-vendor.ts"
 export { layerStaticCatalogue } from "./static-catalogue.ts"

@@ -1,67 +1,24 @@
 /** The four tiers in both modes on the test clock: to the millisecond, at the real defaults. */
-import { mkdtempSync } from "node:fs"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, Fiber, Layer, Result } from "effect"
+import { Effect, Fiber, Result } from "effect"
 import { TestClock } from "effect/testing"
-import { WeirConfig } from "../../src/config.ts"
 import type { ReplyError } from "../../src/exchange/client-link.ts"
-import { Exchanges } from "../../src/exchange/exchange.ts"
 import { defaultTimeouts, resolveTimeouts } from "../../src/exchange/tiers.ts"
-import { layerSettler } from "../../src/money/settler.ts"
-import { makeSealer } from "../../src/store/seal.ts"
-import {
-  hello,
-  layerMemoryGate,
-  layerMemoryLedger,
-  layerMockVendorClient,
-  layerPlainServices,
-  layerStaticCatalogue,
-  type MockReply,
-  makeLedgerBook,
-  makeMockVendor,
-  openaiChunk,
-  parseEvents,
-} from "../../src/testing/index.ts"
-import { caller, catalogue, textOf } from "./fixture.ts"
+import { hello, type MockReply, openaiChunk, parseEvents, startMockedExchange } from "../../src/testing/index.ts"
 
 /** Runs an exchange against a scripted reply, and gives what its client had after each step of time. */
-const run = (stream: boolean, reply: MockReply, steps: ReadonlyArray<number>) => {
-  const vendor = makeMockVendor()
-  const book = makeLedgerBook({ org: 10n ** 12n })
-  const services = Exchanges.layer.pipe(
-    Layer.provide(layerSettler({ folder: mkdtempSync(join(tmpdir(), "weir-test-")), patienceMs: 10_000 })),
-    Layer.provide(
-      Layer.mergeAll(
-        layerPlainServices.pipe(
-          Layer.provideMerge(layerMemoryGate({ idempotencyTtlMs: 60_000, sealer: makeSealer(undefined) })),
-        ),
-        layerMockVendorClient(vendor, [reply]),
-        layerMemoryLedger(book),
-        layerStaticCatalogue(catalogue),
-        WeirConfig.layerWith({ env: "test" }),
-      ),
-    ),
+const run = (stream: boolean, reply: MockReply, steps: ReadonlyArray<number>) =>
+  Effect.scoped(
+    Effect.gen(function* () {
+      const { client, vendor, hold } = yield* startMockedExchange({ ask: { ...hello, stream }, replies: [reply] })
+      const ends: Array<boolean> = []
+      for (const step of steps) {
+        yield* TestClock.adjust(step)
+        ends.push(client.pollUnsafe() !== undefined)
+      }
+      return { ends, error: errorIn(yield* Fiber.join(client)), aborted: vendor.aborted, hold: hold() }
+    }),
   )
-  return Effect.gen(function* () {
-    const exchanges = yield* Exchanges
-    const body = Buffer.from(JSON.stringify({ ...hello, stream }))
-    const link = yield* exchanges.start({ requestId: "req", caller, body }, { cut: () => undefined })
-    const client = yield* Effect.forkChild(
-      Effect.flatMap(link.reply, (reply) =>
-        reply._tag === "Json" ? Effect.succeed(reply.body) : textOf(reply.events),
-      ).pipe(Effect.result),
-    )
-    const ends: Array<boolean> = []
-    for (const step of steps) {
-      yield* TestClock.adjust(step)
-      ends.push(client.pollUnsafe() !== undefined)
-    }
-    const outcome = yield* Fiber.join(client)
-    return { ends, error: errorIn(outcome), aborted: vendor.aborted, hold: book.holds.get("req") }
-  }).pipe(Effect.provide(services))
-}
 
 const errorIn = (outcome: Result.Result<string, ReplyError>) => {
   if (Result.isFailure(outcome)) return outcome.failure._tag === "ServiceError" ? outcome.failure : undefined

@@ -5,8 +5,7 @@ import { Gate } from "../../src/admission/gate.ts"
 import { addDays, dayOf } from "../../src/admission/utc8.ts"
 import { layerPlanCurve, PlanCurve } from "../../src/plan/plan-usage.ts"
 import { layerDatabase } from "../../src/store/database.ts"
-import { layerStaticCatalogue } from "../../src/testing/index.ts"
-import { catalogue } from "../exchange/fixture.ts"
+import { mockCatalogue as catalogue, layerStaticCatalogue } from "../../src/testing/index.ts"
 
 const hours = (peaks: Readonly<Record<number, number>>) => Array.from({ length: 24 }, (_, hour) => peaks[hour])
 const folded = (peaks: Readonly<Record<number, number>>) => hours(peaks).map((peak) => peak ?? 0)

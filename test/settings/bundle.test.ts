@@ -2,7 +2,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { fingerprintOf, tierOf } from "../../src/settings/bundle.ts"
-import { caller } from "../exchange/fixture.ts"
+import { mockCaller as caller } from "../../src/testing/index.ts"
 
 /** The same value with the keys of every object the other way round. */
 const reversed = (value: Schema.Json): Schema.Json => {

@@ -1,0 +1,17 @@
+// An application of Weir's: asks one question, and prints the answer as it is written.
+// WEIR_URL, WEIR_KEY_ID and WEIR_KEY say where and as whom.
+import { connect } from "weir/client"
+
+/** @param {import("weir/client").WeirOptions} options @param {string} question */
+export async function* answerTo(options, question) {
+  const weir = connect(options)
+  yield* weir.text({ model: "main", thread: [{ role: "user", blocks: [{ t: "text", v: question }] }] })
+}
+
+if (process.env.WEIR_URL !== undefined) {
+  const { WEIR_URL: baseUrl, WEIR_KEY_ID: keyId = "", WEIR_KEY: key = "" } = process.env
+  for await (const piece of answerTo({ baseUrl, credentials: { keyId, key } }, "What is a weir?")) {
+    process.stdout.write(piece)
+  }
+  process.stdout.write("\n")
+}

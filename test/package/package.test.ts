@@ -1,0 +1,66 @@
+/** The package as others have it: built, packed, installed into the example project, which then tests itself. */
+import { execFile, spawnSync } from "node:child_process"
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { fileURLToPath } from "node:url"
+import { promisify } from "node:util"
+import { Effect, Exit, Scope } from "effect"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { answering, startGateway } from "../../src/testing/index.ts"
+
+const root = fileURLToPath(new URL("../..", import.meta.url))
+const dir = mkdtempSync(join(tmpdir(), "weir-package-"))
+const project = join(dir, "river")
+const installed = join(project, "node_modules/weir")
+afterAll(() => rmSync(dir, { recursive: true, force: true }))
+
+const run = (command: string, args: ReadonlyArray<string>, cwd: string, env: Record<string, string> = {}) => {
+  const { status, stdout, stderr } = spawnSync(command, args, {
+    cwd,
+    env: { ...process.env, ...env },
+    encoding: "utf8",
+  })
+  return { status, output: stdout + stderr }
+}
+
+beforeAll(() => {
+  const packed = run("npm", ["pack", "--silent", "--pack-destination", dir], root)
+  expect(packed.status, packed.output).toBe(0)
+  cpSync(join(root, "scripts/example"), project, { recursive: true })
+  mkdirSync(installed, { recursive: true })
+  const [tarball = ""] = readdirSync(dir).filter((name) => name.endsWith(".tgz"))
+  run("tar", ["-xzf", join(dir, tarball), "-C", installed, "--strip-components=1"], dir)
+  // What `npm install` would fetch is here already.
+  for (const name of readdirSync(join(root, "node_modules"))) {
+    if (name !== ".bin" && name !== "weir")
+      symlinkSync(join(root, "node_modules", name), join(project, "node_modules", name))
+  }
+}, 120_000)
+
+describe("the package", () => {
+  it("has what it needs and nothing else", () => {
+    expect(readdirSync(installed).sort()).toEqual(["LICENSE", "README.md", "dist", "migrations", "package.json"])
+  })
+
+  it("the example project's tests pass with it", () => {
+    const tested = run("npm", ["test"], project, { PATH: `${join(root, "node_modules/.bin")}:${process.env["PATH"]}` })
+    expect(tested.status, tested.output).toBe(0)
+    expect(tested.output).toMatch(/3 passed/)
+  }, 120_000)
+
+  it("the example application asks a running gateway", async () => {
+    const scope = Scope.makeUnsafe()
+    const script = answering({ words: ["It ", "regulates."], inTokens: 10, outTokens: 5 })
+    const gateway = await Effect.runPromise(Scope.provide(startGateway({ script }), scope))
+    const { baseUrl: WEIR_URL, keyId: WEIR_KEY_ID, key: WEIR_KEY } = gateway
+    const env = { ...process.env, WEIR_URL, WEIR_KEY_ID, WEIR_KEY }
+    const said = await promisify(execFile)(process.execPath, ["river.mjs"], { cwd: project, env })
+    await Effect.runPromise(Scope.close(scope, Exit.void))
+    expect(said.stdout).toBe("It regulates.\n")
+  })
+
+  it("the command runs", () => {
+    expect(run(process.execPath, [join(installed, "dist/cli.js"), "--version"], project).output).toContain("0.1.0")
+  })
+})
