@@ -12,6 +12,7 @@ import { SettingRoutes } from "./api/settings.ts"
 import { Sso } from "./api/sso.ts"
 import { StatementRoutes } from "./api/statements.ts"
 import { Tokens } from "./api/tokens.ts"
+import { completeOpenApi } from "./openapi.ts"
 
 export class Api extends HttpApi.make("weir")
   .add(Runtime)
@@ -26,4 +27,4 @@ export class Api extends HttpApi.make("weir")
   .add(Admin)
   .add(AdminDirectory)
   .add(AdminVendors)
-  .annotateMerge(OpenApi.annotations({ title: "Weir", version: "0.1.0" })) {}
+  .annotateMerge(OpenApi.annotations({ title: "Weir", version: "0.1.0", transform: completeOpenApi })) {}

@@ -1,0 +1,218 @@
+/** What the OpenAPI document shows: whole examples of the shapes that matter, and words for the members of the others. */
+import type { Schema } from "effect"
+import type { ErrorCode } from "./error.ts"
+
+type Json = Schema.Json
+
+const requestId = "req_3f2b1c0d9e8a47b6a5c4d3e2f1a0b9c8"
+const ulid = "01JD8Q4T6ZK3M5N7P9R1S2V4W6"
+const instant = "2026-11-21T09:30:00.000Z"
+const usage = {
+  inTokens: 1200,
+  outTokens: 340,
+  cacheReadTokens: 800,
+  cacheWriteTokens: 0,
+  cost: "0.00894",
+  balance: "99.99106",
+  currency: "USD",
+  cacheNetSaving: "0.00216",
+}
+
+/** By the name of the schema. */
+export const examples: Readonly<Record<string, Json>> = {
+  Usage: usage,
+  UsageEncoded: usage,
+  Decimal: "12.5",
+  ExchangeRequest: {
+    model: "main",
+    thread: [{ role: "user", blocks: [{ t: "text", v: "What is a weir?" }] }],
+    params: { maxTokens: 500, temperature: 0.7 },
+    meta: { requestId: ulid, purpose: "chat" },
+    stream: false,
+  },
+  ExchangeResponse: {
+    requestId,
+    clientRequestId: ulid,
+    model: "main",
+    blocks: [{ t: "text", v: "A weir regulates and measures a stream.", cacheable: false }],
+    stop: "end",
+    usage,
+  },
+  EventStream: [
+    ["t.open", { requestId, clientRequestId: ulid, model: "main", protocol: "twp/1" }],
+    ["t.delta", { i: 0, t: "text", v: "A weir " }],
+    ["t.delta", { i: 0, t: "text", v: "regulates a stream." }],
+    ["t.usage", usage],
+    ["t.close", { stop: "end", usage }],
+  ]
+    .map(([event, data], id) => `id: ${id}\nevent: ${event}\ndata: ${JSON.stringify(data)}\n\n`)
+    .join(""),
+  HeartbeatRequest: { sessionId: ulid, configVersion: "5d41402abc4b2a76b9719d911017c592", meta: { platform: "linux" } },
+  HandshakeRequest: { protocols: ["twp/1"], client: { name: "river", version: "1.0.0" } },
+  SearchRequest: { query: "rivers of Mesopotamia", max_results: 5 },
+  ApplyRequest: { text: "version: 1\nvendors: []\n", dryRun: true },
+  KeyMint: { app: "app_demo", scopes: ["runtime"], expiresAt: "2027-01-01" },
+  SettingWrite: { value: "dark", lock: true, enforcement: "shadow", reason: "try out" },
+  TierTimesReply: {
+    data: [
+      {
+        vendor: "openai",
+        model: "main",
+        tier: "ttfb",
+        limitMs: 60_000,
+        buckets: [
+          { upToMs: 1000, count: 950 },
+          { upToMs: null, count: 1 },
+        ],
+      },
+    ],
+  },
+}
+
+/** By the name of a member that is a text. */
+export const words: Readonly<Record<string, string>> = {
+  "": "text",
+  accessToken: "eyJhbGciOiJFZERTQSJ9…",
+  account: "available",
+  actorId: "usr_ada",
+  amount: "12.5",
+  app: "app_demo",
+  appId: "app_demo",
+  as: "self",
+  at: instant,
+  baseUrl: "https://llm.example.com/v1",
+  clientEventId: ulid,
+  clientName: "weir on river",
+  code: "123456",
+  configVersion: "5d41402abc4b2a76b9719d911017c592",
+  bundleEtag: "5d41402abc4b2a76b9719d911017c592",
+  createdAt: instant,
+  currency: "USD",
+  day: "2026-11-21",
+  deviceCode: "dc_8Zq4hZ0YmGJuGQ9LvO",
+  dialect: "openai-chat",
+  email: "ada@example.com",
+  endUserId: "user-4711",
+  entry: "models[main]",
+  expiresAt: "2027-01-01T00:00:00.000Z",
+  features: "platform-audio",
+  finding: "a hold outlives its lease",
+  handle: "main",
+  head: "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+  hint: "…f00a",
+  id: ulid,
+  key: "wk_…",
+  keyId: "key_demo",
+  keyPath: "site.theme",
+  lastAt: instant,
+  licenseStatus: "active",
+  linkToken: "lt_8Zq4hZ0YmGJuGQ9LvO",
+  message: "what happened, in words",
+  model: "main",
+  modelHandle: "main",
+  modelId: "gpt-5",
+  name: "Demo",
+  nextCursor: "WyIxNzYzNzE4NjAwMDAwMDAwIiwicmVxXzEiXQ",
+  occurredAt: instant,
+  org: "org_demo",
+  orgId: "org_demo",
+  plan: "team",
+  protocol: "twp/1",
+  protocols: "twp/1",
+  purpose: "chat",
+  query: "rivers",
+  reason: "try out",
+  ref: requestId,
+  refreshToken: "rt_8Zq4hZ0YmGJuGQ9LvO",
+  requestId,
+  revision: "42",
+  secret: "wk_…",
+  serverTime: instant,
+  sessionId: ulid,
+  snippet: "The Tigris and the Euphrates …",
+  source: "gateway",
+  stop: "end",
+  team: "team_river",
+  text: "ready",
+  title: "Rivers",
+  token: "wt_8Zq4hZ0YmGJuGQ9LvO",
+  updatedAt: instant,
+  url: "https://example.com/rivers",
+  userCode: "BDWP-HQPK",
+  v: "Hello, river",
+  vendor: "openai",
+  verificationUri: "https://weir.example.com/activate",
+  verificationUriComplete: "https://weir.example.com/activate?code=BDWP-HQPK",
+}
+
+/** By the name of a member that is a number. */
+export const numbers: Readonly<Record<string, number>> = {
+  expiresIn: 900,
+  interval: 5,
+  retryAfterMs: 1000,
+  ttlSeconds: 3600,
+  rpm: 600,
+  bodyMaxBytes: 33_554_432,
+  streamHeartbeatMs: 15_000,
+  sessionWindowMs: 300_000,
+  usageEventsMax: 200,
+  searchResultsMax: 20,
+  codeExpiresInDays: 30,
+  contextWindow: 128_000,
+  maxOutput: 8192,
+  millis: 466,
+  firstFrameMs: 59,
+}
+
+/** What errors say, and the keys of their detail where they have some. Source: interface.md "Errors". */
+export const errorDetails: Readonly<Partial<Record<ErrorCode, { readonly message: string; readonly detail?: Json }>>> =
+  {
+    admin_key_invalid: { message: "The admin key is not valid" },
+    app_disabled: { message: "The application is disabled" },
+    app_ip_denied: { message: "The application may not be used from this address" },
+    app_key_invalid: { message: "The application key is not valid" },
+    bad_request: {
+      message: "thread: Missing key",
+      detail: { issues: [{ path: "thread", message: "Missing key" }] },
+    },
+    content_blocked: { message: "The content was blocked", detail: { reason: "secret_material" } },
+    context_window_exceeded: { message: "The request does not fit the model's context window" },
+    egress_blocked: { message: "The address may not be called", detail: { reason: "private_address" } },
+    idempotency_conflict: { message: "This requestId has already been billed", detail: { replayable: false } },
+    insufficient_balance: { message: "The balance does not cover this request" },
+    internal_error: { message: "The service could not complete the request", detail: { retryable: true } },
+    model_not_authorized: { message: "The model is not open to this caller" },
+    nonce_replayed: { message: "This nonce has been used" },
+    not_found: { message: "There is no such thing" },
+    payload_too_large: { message: "The body is larger than 33554432 bytes" },
+    plan_concurrency_exceeded: { message: "The plan's concurrency is used up" },
+    plan_gate_unavailable: { message: "Admissions cannot be decided for the moment" },
+    quota_exceeded: {
+      message: "The daily token quota is used up",
+      detail: { limit: 1_000_000, used: 1_000_000, resetAt: "2026-11-21T16:00:00.000Z" },
+    },
+    rate_limited: { message: "Too many requests", detail: { scope: "app", limit: 600 } },
+    section_not_deliverable: { message: "Clients never consume this", detail: { reason: "unknown_leaf" } },
+    session_archived: { message: "The session is archived", detail: { sessionId: ulid } },
+    signature_invalid: { message: "x-svc-sign does not match the request" },
+    stream_backpressure: { message: "The client takes nothing of what is waiting for it" },
+    upstream_connect_timeout: {
+      message: "The upstream did not keep the connect timeout",
+      detail: { tier: "connect", timeoutMs: 10_000 },
+    },
+    upstream_disconnected: { message: "The upstream dropped the connection" },
+    upstream_error: { message: "The upstream rejected the request", detail: { upstreamStatus: 500 } },
+    upstream_idle_timeout: {
+      message: "The upstream did not keep the idle timeout",
+      detail: { tier: "idle", timeoutMs: 90_000 },
+    },
+    upstream_total_timeout: {
+      message: "The upstream did not keep the total timeout",
+      detail: { tier: "total", timeoutMs: 3_600_000 },
+    },
+    upstream_ttfb_timeout: {
+      message: "The upstream did not keep the ttfb timeout",
+      detail: { tier: "ttfb", timeoutMs: 120_000 },
+    },
+    websearch_quota_exceeded: { message: "The daily searches are used up", detail: { limit: 100, used: 100 } },
+  }

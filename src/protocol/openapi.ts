@@ -1,0 +1,123 @@
+/**
+ * The OpenAPI document as people read it: one error envelope instead of one a route, an example for each body, and for each
+ * error of each route the envelope as it comes. Source: OpenAPI 3.1, "Media Type Object".
+ */
+import { Schema } from "effect"
+import { type ErrorCode, errorCodes } from "./error.ts"
+import { errorDetails, examples, numbers, words } from "./examples.ts"
+
+type Json = Schema.Json
+type JsonObject = { readonly [key: string]: Json }
+
+const isObject = (value: Json | undefined): value is JsonObject =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
+/** Changes the document that is derived from the API. */
+export const completeOpenApi = (document: Record<string, unknown>): Record<string, unknown> => {
+  const spec = oneEnvelope(Schema.decodeUnknownSync(Schema.JsonObject)(document))
+  const components = isObject(spec["components"]) ? spec["components"] : {}
+  const schemas = isObject(components["schemas"]) ? components["schemas"] : {}
+  const paths = isObject(spec["paths"]) ? spec["paths"] : {}
+  return { ...spec, paths: mapValues(paths, (path) => mapValues(path, (operation) => exemplify(operation, schemas))) }
+}
+
+const mapValues = (value: Json, change: (member: Json, key: string) => Json): Json =>
+  isObject(value) ? Object.fromEntries(Object.entries(value).map(([key, member]) => [key, change(member, key)])) : value
+
+const copy = /^#\/components\/schemas\/ErrorEnvelope_\d+$/
+
+/** Every route's envelope is the same one. */
+const oneEnvelope = (spec: JsonObject): JsonObject => {
+  const visit = (value: Json): Json => {
+    if (Array.isArray(value)) return value.map(visit)
+    if (!isObject(value)) return value
+    return Object.fromEntries(
+      Object.entries(value)
+        .filter(([key]) => !/^ErrorEnvelope_\d+$/.test(key))
+        .map(([key, member]) => [
+          key,
+          key === "$ref" && typeof member === "string" && copy.test(member)
+            ? "#/components/schemas/ErrorEnvelope"
+            : visit(member),
+        ]),
+    )
+  }
+  const visited = visit(spec)
+  return isObject(visited) ? visited : spec
+}
+
+const exemplify = (operation: Json, schemas: JsonObject): Json => {
+  if (!isObject(operation)) return operation
+  const { requestBody, responses } = operation
+  return {
+    ...operation,
+    ...(requestBody !== undefined && { requestBody: withExample(requestBody, schemas) }),
+    ...(responses !== undefined && {
+      responses: mapValues(responses, (response, status) =>
+        Number(status) < 400 ? withExample(response, schemas) : withErrors(response),
+      ),
+    }),
+  }
+}
+
+const withExample = (body: Json, schemas: JsonObject): Json =>
+  mapMember(body, "content", (content) =>
+    mapValues(content, (media, type) => {
+      if (!isObject(media) || media["schema"] === undefined) return media
+      if (type === "text/event-stream") return { ...media, example: examples["EventStream"] ?? "" }
+      return type === "application/json" ? { ...media, example: exampleOf(media["schema"], "", schemas) } : media
+    }),
+  )
+
+/** An example for each code that the description names. */
+const withErrors = (response: Json): Json => {
+  const description = isObject(response) ? response["description"] : ""
+  const codes = errorCodes.filter((code) => String(description).split(", ").includes(code))
+  return mapMember(response, "content", (content) =>
+    mapValues(content, (media) => (isObject(media) ? { ...media, examples: errorExamples(codes) } : media)),
+  )
+}
+
+const errorExamples = (codes: ReadonlyArray<ErrorCode>): JsonObject =>
+  Object.fromEntries(
+    codes.map((code) => {
+      const { message, detail } = errorDetails[code] ?? { message: code.replaceAll("_", " ") }
+      const error = { code, message, requestId: words["requestId"] ?? "", ...(detail !== undefined && { detail }) }
+      return [code, { value: { error } }]
+    }),
+  )
+
+const mapMember = (value: Json, key: string, change: (member: Json) => Json): Json => {
+  const member = isObject(value) ? value[key] : undefined
+  return isObject(value) && member !== undefined ? { ...value, [key]: change(member) } : value
+}
+
+/** A value that a schema takes: one of ours where it has a name, else put together of its members. */
+const exampleOf = (schema: Json, name: string, schemas: JsonObject): Json => {
+  if (!isObject(schema)) return {}
+  const { $ref, type, anyOf, properties, items } = schema
+  if (typeof $ref === "string") {
+    const named = $ref.slice($ref.lastIndexOf("/") + 1)
+    return examples[named] ?? exampleOf(schemas[named] ?? {}, name, schemas)
+  }
+  const choices = schema["enum"]
+  if (Array.isArray(choices)) return choices[0] ?? null
+  if (Array.isArray(anyOf)) return exampleOf(anyOf[0] ?? {}, name, schemas)
+  switch (type) {
+    case "object":
+      return isObject(properties) ? mapValues(properties, (member, key) => exampleOf(member, key, schemas)) : {}
+    case "array":
+      return items === undefined ? [] : [exampleOf(items, name, schemas)]
+    case "string":
+      return words[name] ?? "text"
+    case "integer":
+    case "number":
+      return numbers[name] ?? 1
+    case "boolean":
+      return true
+    case "null":
+      return null
+    default:
+      return words[name] ?? {}
+  }
+}

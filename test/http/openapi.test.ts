@@ -1,0 +1,109 @@
+/** The OpenAPI document: an example for every body of every route, true to its schema, and for every error that it names. */
+import { Result, Schema } from "effect"
+import { HttpApi, OpenApi } from "effect/http-api"
+import { describe, expect, it } from "vitest"
+import { Api } from "../../src/protocol/api.ts"
+import { ErrorEnvelope, errorStatus } from "../../src/protocol/error.ts"
+import { parseEvents } from "../../src/testing/index.ts"
+
+const text = JSON.stringify(OpenApi.fromApi(Api))
+const spec = JSON.parse(text)
+const decodeEnvelope = Schema.decodeUnknownSync(ErrorEnvelope, { onExcessProperty: "error" })
+
+interface Route {
+  readonly name: string
+  readonly operation: {
+    readonly requestBody?: { readonly content: Record<string, { readonly example?: unknown }> }
+    readonly responses: Record<
+      string,
+      {
+        readonly description: string
+        readonly content?: Record<
+          string,
+          { readonly example?: unknown; readonly examples?: Record<string, { value: unknown }> }
+        >
+      }
+    >
+  }
+  readonly payloads: ReadonlyArray<Schema.Top>
+  readonly successes: ReadonlyMap<number, ReadonlyArray<Schema.Top>>
+}
+const routes: Array<Route> = []
+HttpApi.reflect(Api, {
+  onGroup() {},
+  onEndpoint({ endpoint, successes }) {
+    const path = endpoint.path.replaceAll(/:(\w+)/g, "{$1}")
+    routes.push({
+      name: `${endpoint.method} ${path}`,
+      operation: spec.paths[path][endpoint.method.toLowerCase()],
+      payloads: [...endpoint.payload.values()].flatMap(({ schemas }) => schemas),
+      successes,
+    })
+  },
+})
+
+/** Whether one of the schemas takes it, and nothing more than it has. */
+const fits = (schemas: ReadonlyArray<Schema.Top>, example: unknown): boolean =>
+  schemas.some((schema) => takes(schema) && Result.isSuccess(decodeStrictly(schema)(example)))
+
+/** No schema of ours needs a service to decode; a stream's is no body's. */
+const takes = (schema: Schema.Top): schema is Schema.Codec<unknown, unknown> => !("_tag" in schema)
+const decodeStrictly = (schema: Schema.Codec<unknown, unknown>) =>
+  Schema.decodeUnknownResult(Schema.toCodecJson(schema), { onExcessProperty: "error" })
+
+describe.each(routes)("$name", ({ operation, payloads, successes }) => {
+  it("has an example for what is sent, and for what is answered, as their schemas have them", () => {
+    const { requestBody, responses } = operation
+    const sent = requestBody?.content["application/json"]
+    if (sent !== undefined) expect(fits(payloads, sent.example), JSON.stringify(sent.example)).toBe(true)
+    for (const [status, { content = {} }] of Object.entries(responses)) {
+      if (Number(status) >= 400) continue
+      const answered = content["application/json"]
+      if (answered === undefined) continue
+      expect(fits(successes.get(Number(status)) ?? [], answered.example), JSON.stringify(answered.example)).toBe(true)
+    }
+  })
+
+  it("has an example for each error that it names, under its status", () => {
+    for (const [status, { description, content = {} }] of Object.entries(operation.responses)) {
+      if (Number(status) < 400) continue
+      const shown = content["application/json"]?.examples ?? {}
+      expect(Object.keys(shown).sort()).toEqual(description.split(", ").sort())
+      for (const { value } of Object.values(shown)) {
+        expect(errorStatus[decodeEnvelope(value).error.code]).toBe(Number(status))
+      }
+    }
+  })
+})
+
+describe("the document", () => {
+  it("has one envelope, and every reference leads somewhere", () => {
+    const names = Object.keys(spec.components.schemas)
+    expect(names.filter((name) => name.startsWith("ErrorEnvelope"))).toEqual(["ErrorEnvelope"])
+    for (const [, name = ""] of text.matchAll(/"#\/components\/schemas\/([^"]+)"/g)) expect(names).toContain(name)
+  })
+
+  it("would not take an example that is none", () => {
+    const exchange = routes.find(({ name }) => name === "POST /t1/exchange")
+    expect(fits(exchange?.payloads ?? [], { model: "main" })).toBe(false)
+    expect(
+      fits(exchange?.payloads ?? [], {
+        model: "main",
+        thread: [{ role: "user", blocks: [{ t: "text", v: "Hi" }] }],
+        more: 1,
+      }),
+    ).toBe(false)
+    expect(fits(exchange?.successes.get(200) ?? [], { requestId: "r" })).toBe(false)
+  })
+
+  it("shows a stream that a client can read", () => {
+    const { example } = spec.paths["/t1/exchange"].post.responses["200"].content["text/event-stream"]
+    expect(parseEvents(example).map(({ event }) => event)).toEqual([
+      "t.open",
+      "t.delta",
+      "t.delta",
+      "t.usage",
+      "t.close",
+    ])
+  })
+})
