@@ -5,7 +5,7 @@
 import { Agent, request as call, createServer } from "node:http"
 
 const upstreamPort = Number(process.argv[2])
-const agent = new Agent({ keepAlive: true, maxSockets: 1024 })
+const agent = new Agent({ keepAlive: true, maxSockets: Number.POSITIVE_INFINITY })
 
 const server = createServer((request, response) => {
   const outgoing = call(
@@ -43,6 +43,10 @@ const server = createServer((request, response) => {
       reply.on("end", () => response.end())
     },
   )
+  outgoing.on("error", () => response.destroy())
+  response.on("close", () => {
+    if (!response.writableFinished) outgoing.destroy()
+  })
   request.pipe(outgoing)
 })
 server.listen(0, "127.0.0.1", () => {
