@@ -14,9 +14,11 @@ import { openStreams } from "./open-streams.ts"
 import { canPin, startSubjects } from "./subjects.ts"
 
 const [, , what = "load", file = `${what}.svg`] = process.argv
-const seconds = 7
+/** Of the effort: less for a look, 1 for a graph that is shown. */
+const scale = Number(process.env["BENCH_SCALE"] ?? 1)
+const seconds = 7 * scale
 /** From when on is counted: what a load that sets in all at once does is another matter. */
-const settledAfterMs = 3000
+const settledAfterMs = 3000 * scale
 const stepMs = 5
 
 // The gateway and its stores have one core, the world that calls them the other: it must not be the world that gives in.
@@ -58,8 +60,9 @@ const offer = async (endpoint: Endpoint, perSecond: number): Promise<Offered> =>
 const loadCharts = async (): Promise<ReadonlyArray<Chart>> => {
   const { weir, stop } = await startSubjects()
   const endpoint = weir.exchange("short")
-  await drive(endpoint, { requests: 6000, inFlight: 64 })
-  const capacity = 4000 / (await drive(endpoint, { requests: 4000, inFlight: 64 })).seconds
+  await drive(endpoint, { requests: 6000 * scale, inFlight: 64 })
+  const sample = 4000 * scale
+  const capacity = sample / (await drive(endpoint, { requests: sample, inFlight: 64 })).seconds
   const offered: Array<Offered> = []
   for (const share of [0.25, 0.5, 0.75, 1, 1.5, 2, 2.5, 3]) {
     const result = await offer(endpoint, share * capacity)
@@ -102,7 +105,8 @@ const memoryChart = async (): Promise<Chart> => {
     await drive(subject.exchange("short"), { requests: 500, inFlight: 16 })
     const groups: Array<ReturnType<typeof openStreams>> = []
     points[name].push([0, residentBytes(subject.pid) / 2 ** 20])
-    for (const more of [1000, 1500, 2500, Math.min(5000, openFilesLimit() / 2 - 5100)]) {
+    for (const steps of [1000, 1500, 2500, Math.min(5000, openFilesLimit() / 2 - 5100)]) {
+      const more = Math.round(steps * scale)
       const group = openStreams(subject.exchange("paced-200"), more)
       groups.push(group)
       await group.allOpen

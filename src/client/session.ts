@@ -2,7 +2,7 @@
  * A session that looks after itself: it keeps its place in the plan with heartbeats, fetches the configuration when its own
  * is stale, and is replaced by a new one when it was archived. Source: interface.md "States and transitions" (Session).
  */
-import { Effect, type Scope, Semaphore, Stream, SubscriptionRef } from "effect"
+import { Effect, Ref, type Scope, Semaphore, Stream } from "effect"
 import type { Bundle } from "../protocol/bundle.ts"
 import type { ExchangeResponse } from "../protocol/exchange.ts"
 import type { Ask, WeirClientShape } from "./client.ts"
@@ -39,21 +39,21 @@ export const makeSession = (
   { heartbeatMs = 60_000, onConfig, onTrouble }: SessionOptions = {},
 ): Effect.Effect<Session, never, Scope.Scope> =>
   Effect.gen(function* () {
-    const known = yield* SubscriptionRef.make<Known>({ id: undefined, config: undefined })
+    const known = yield* Ref.make<Known>({ id: undefined, config: undefined })
     const oneAtATime = Semaphore.withPermit(yield* Semaphore.make(1))
-    const setId = (id: string | undefined) => SubscriptionRef.update(known, (now) => ({ ...now, id }))
+    const setId = (id: string | undefined) => Ref.update(known, (now) => ({ ...now, id }))
 
     const refresh = Effect.gen(function* () {
-      const { config } = yield* SubscriptionRef.get(known)
+      const { config } = yield* Ref.get(known)
       const fetched = yield* client.config(config?.configVersion)
       if (fetched === undefined) return
-      yield* SubscriptionRef.update(known, (now) => ({ ...now, config: fetched }))
+      yield* Ref.update(known, (now) => ({ ...now, config: fetched }))
       onConfig?.(fetched)
     })
 
     /** The client mints the id, so that a heartbeat that got no answer can be repeated. */
     const beat = Effect.fnUntraced(function* (sessionId: string) {
-      const { config } = yield* SubscriptionRef.get(known)
+      const { config } = yield* Ref.get(known)
       const configVersion = config === undefined ? {} : { configVersion: config.configVersion }
       const told = yield* client.heartbeat({ sessionId, ...configVersion })
       if (config === undefined || told.configStale) yield* refresh
@@ -61,7 +61,7 @@ export const makeSession = (
 
     const id = oneAtATime(
       Effect.gen(function* () {
-        const { id } = yield* SubscriptionRef.get(known)
+        const { id } = yield* Ref.get(known)
         if (id !== undefined) return id
         const fresh = newUlid(Date.now())
         yield* beat(fresh)
@@ -71,11 +71,10 @@ export const makeSession = (
     )
 
     /** The session is over: whatever comes next opens another one. */
-    const forget = (dead: string) =>
-      SubscriptionRef.update(known, (now) => (now.id === dead ? { ...now, id: undefined } : now))
+    const forget = (dead: string) => Ref.update(known, (now) => (now.id === dead ? { ...now, id: undefined } : now))
 
     const keepAlive = Effect.gen(function* () {
-      const { id } = yield* SubscriptionRef.get(known)
+      const { id } = yield* Ref.get(known)
       if (id === undefined) return
       yield* Effect.catch(beat(id), (error) => {
         onTrouble?.(error)
@@ -87,7 +86,7 @@ export const makeSession = (
 
     yield* Effect.forkScoped(keepAlive)
     yield* Effect.addFinalizer(() =>
-      Effect.flatMap(SubscriptionRef.get(known), ({ id }) =>
+      Effect.flatMap(Ref.get(known), ({ id }) =>
         id === undefined ? Effect.void : Effect.ignore(Effect.timeout(client.endSession(id), endingMs)),
       ),
     )
@@ -120,7 +119,7 @@ export const makeSession = (
         ),
       )
 
-    return { id, exchange, stream, config: Effect.map(SubscriptionRef.get(known), ({ config }) => config) }
+    return { id, exchange, stream, config: Effect.map(Ref.get(known), ({ config }) => config) }
   })
 
 /** How long the farewell may take. */

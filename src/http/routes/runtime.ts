@@ -123,7 +123,8 @@ export const makeRuntime = Effect.gen(function* () {
   return { heartbeat, endSession, readConfig, handshake, search, reportUsage }
 })
 
-const vary = { vary: featuresHeader }
+/** Also of the origin: where pages of other origins may ask, the reply names theirs (cross-origin.ts). */
+const vary = { vary: `${featuresHeader}, Origin` }
 
 /** RFC 9110, section 13.1.2: any of a list, weak or strong, or a star. */
 const matches = (header: string | undefined, etag: string): boolean =>
