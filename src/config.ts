@@ -156,7 +156,7 @@ const variables = {
   ).pipe(Config.withDefault(20_000)),
   /** How late the event loop may come to its work before calls are turned away with `rate_limited`. */
   shedLagMs: millis("SVC_SHED_LAG_MS", 60),
-  /** The same for the least time that calls wait until their money is held and they go to a vendor. */
+  /** How long calls may wait, on the average, until their money is held; as many may wait as this allows. */
   shedWaitMs: millis("SVC_SHED_WAIT_MS", 250),
   /** How long running exchanges may go on after SIGTERM. */
   drainTimeoutMs: millis("SVC_DRAIN_TIMEOUT_MS", 30_000),

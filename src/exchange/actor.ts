@@ -23,7 +23,6 @@ import { Tally } from "./tally.ts"
 /** Runs one exchange; all that it has to say goes through the link. */
 export const runExchange = (services: ActorServices, call: ExchangeCall, link: ClientLink): Effect.Effect<void> =>
   Effect.gen(function* () {
-    const startedAt = performance.now()
     const decoded = decodeExchange(call.body)
     const registration = registrationOf(call, decoded)
     const admission = yield* spanned("admit")(admit(services, call, decoded, registration))
@@ -37,7 +36,6 @@ export const runExchange = (services: ActorServices, call: ExchangeCall, link: C
         return yield* new Flight({
           services,
           call,
-          startedAt,
           link,
           request,
           registration,

@@ -47,8 +47,6 @@ export interface RegisteredExchange extends Registration {
 export interface Admitted {
   readonly services: ActorServices
   readonly call: ExchangeCall
-  /** Of the process's monotonic clock, in milliseconds. */
-  readonly startedAt: number
   readonly link: ClientLink
   readonly request: ExchangeRequest
   readonly registration: RegisteredExchange | undefined

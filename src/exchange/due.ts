@@ -1,4 +1,6 @@
 /** What an exchange owes: its bill, priced, as the settlement that the ledger takes. Pure. */
+
+import type { Waiting } from "../admission/overload.ts"
 import type { ModelTarget } from "../catalogue/snapshot.ts"
 import type { Caller } from "../identity/caller.ts"
 import type { Settlement } from "../money/ledger.ts"
@@ -17,6 +19,8 @@ export interface ExchangeCall {
   readonly requestId: string
   readonly caller: Caller
   readonly body: Uint8Array
+  /** Told when it goes to its vendor. */
+  readonly waiting: Waiting
 }
 
 export interface Due {

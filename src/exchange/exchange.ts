@@ -26,7 +26,10 @@ export class Exchanges extends Context.Service<
   Exchanges,
   {
     /** Starts an exchange. What comes of it is at the link; whoever holds the link tells it when the client leaves. */
-    readonly start: (call: ExchangeCall, options: { readonly cut: () => void }) => Effect.Effect<ClientLink>
+    readonly start: (
+      call: Omit<ExchangeCall, "waiting">,
+      options: { readonly cut: () => void },
+    ) => Effect.Effect<ClientLink>
     /** How many have not ended yet. */
     readonly open: () => number
     /** Waits until all have ended; those that take too long are ended with `t.err`, and settled. */
@@ -78,9 +81,15 @@ export class Exchanges extends Context.Service<
         start: Effect.fnUntraced(function* (call, { cut }) {
           const link = new ClientLink({ bufferBytes: services.config.streamBufferBytes, nowMs, cut })
           count(1)
-          const actor = runExchange(services, call, link).pipe(
+          const waiting = services.overload.enter()
+          const actor = runExchange(services, { ...call, waiting }, link).pipe(
             withRequestId(call.requestId),
-            Effect.ensuring(Effect.sync(() => count(-1))),
+            Effect.ensuring(
+              Effect.sync(() => {
+                waiting.over()
+                count(-1)
+              }),
+            ),
           )
           const span = yield* currentSpan
           yield* FiberSet.run(running, span === undefined ? actor : within(span, actor))

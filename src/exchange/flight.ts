@@ -56,7 +56,7 @@ export class Flight {
             quota: { tokens: plan.promptTokens + plan.vendorRequest.maxTokens, limit: caller.plan?.dailyTokens },
           })
           const balance = yield* spanned("hold")(hold)
-          this.#admitted.services.overload.observe(performance.now() - this.#admitted.startedAt)
+          this.#admitted.call.waiting.held()
           const conversation = this.#conversation(plan, targets)
           const leased = this.#landing.leased(conversation)
           this.#admitted.services.leased.add(leased)

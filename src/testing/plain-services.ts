@@ -36,7 +36,10 @@ const anySession = Layer.effect(
 )
 
 /** Never too much to do. */
-const noOverload = Layer.succeed(Overload, Overload.of({ check: () => Effect.void, observe: () => {} }))
+const noOverload = Layer.succeed(
+  Overload,
+  Overload.of({ check: () => Effect.void, enter: () => ({ held: () => {}, over: () => {} }) }),
+)
 
 export const layerPlainServices: Layer.Layer<
   Review | UpstreamKeys | TargetHealth | Tokenizer | Sessions | Overload,

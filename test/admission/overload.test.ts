@@ -1,6 +1,6 @@
 /** Shedding load: at the bound of what is open, and while the event loop is late. */
 import { describe, expect, it } from "vitest"
-import { nextShare } from "../../src/admission/overload.ts"
+import { nextMost, nextShare } from "../../src/admission/overload.ts"
 import { answering, hello, newTestIds } from "../../src/testing/index.ts"
 import { errorOf, eventually, useGateway } from "../conformance/gateway.ts"
 
@@ -31,6 +31,23 @@ describe("the share that is turned away", () => {
     const falling = steady(0, 800)
     expect(shareAfter(falling, 0.98)).toBe(0)
     expect(shareAfter(falling.slice(0, 20), 0.98)).toBeGreaterThan(0.5)
+  })
+})
+
+describe("how many may wait", () => {
+  it("is a fifth less than did, where they wait for too long; however slow, some may", () => {
+    expect(nextMost(20_000, 1.2, 400)).toBe(320)
+    expect(nextMost(100, 5, 400)).toBe(80)
+    expect(nextMost(20, 50, 20)).toBe(16)
+  })
+
+  it("grows while there is room, and settles where the wait is what is allowed", () => {
+    // Calls wait as long as those before them take: 800 a second, a quarter of a second allowed.
+    let most = 20_000
+    for (let window = 0; window < 100; window++) most = nextMost(most, most / 800 / 0.25, Math.min(most, 3000))
+    expect(most).toBeGreaterThan(140)
+    expect(most).toBeLessThan(260)
+    expect(nextMost(100, 0.5, 10)).toBe(110)
   })
 })
 
