@@ -48,7 +48,7 @@ export const makeSession = (
       const fetched = yield* client.config(config?.configVersion)
       if (fetched === undefined) return
       yield* Ref.update(known, (now) => ({ ...now, config: fetched }))
-      onConfig?.(fetched)
+      yield* tell(() => onConfig?.(fetched))
     })
 
     /** The client mints the id, so that a heartbeat that got no answer can be repeated. */
@@ -76,10 +76,12 @@ export const makeSession = (
     const keepAlive = Effect.gen(function* () {
       const { id } = yield* Ref.get(known)
       if (id === undefined) return
-      yield* Effect.catch(beat(id), (error) => {
-        onTrouble?.(error)
-        return isOver(error) ? forget(id) : Effect.void
-      })
+      yield* Effect.catch(beat(id), (error) =>
+        Effect.andThen(
+          tell(() => onTrouble?.(error)),
+          isOver(error) ? forget(id) : Effect.void,
+        ),
+      )
     }).pipe(Effect.delay(heartbeatMs), Effect.forever)
 
     const within = (ask: Ask, sessionId: string): Ask => ({ ...ask, meta: { ...ask.meta, sessionId } })
@@ -121,6 +123,10 @@ export const makeSession = (
 
     return { id, exchange, stream, config: Effect.map(Ref.get(known), ({ config }) => config) }
   })
+
+/** A listener that throws must not end the heartbeats. */
+const tell = (listener: () => void): Effect.Effect<void> =>
+  Effect.catchDefect(Effect.sync(listener), (defect) => Effect.logError("A listener of a session threw", defect))
 
 /** How long the farewell may take. */
 const endingMs = 2000

@@ -261,6 +261,25 @@ describe("a session", () => {
     await session.close()
   })
 
+  it("a listener that throws ends neither the session nor its heartbeats", async () => {
+    let told = 0
+    const session = weir().session({
+      heartbeatMs: 15,
+      onConfig: () => {
+        throw new Error("a listener's own")
+      },
+      onTrouble: () => {
+        told++
+        throw new Error("another's")
+      },
+    })
+    const id = await session.id()
+    await gateway().call("DELETE", `/t1/sessions/${id}`)
+    await eventually(() => told > 0)
+    expect(await session.id()).not.toBe(id)
+    await session.close()
+  })
+
   it("a configuration that changed is fetched with the next heartbeat", async () => {
     const told: Array<ReadonlyArray<string>> = []
     const session = weir().session({
