@@ -16,7 +16,7 @@ import { orgs, usage } from "./cli/orgs.ts"
 import { timeouts } from "./cli/timeouts.ts"
 import { users } from "./cli/users.ts"
 import { vendors } from "./cli/vendors.ts"
-import { unheardVariables, variableNames, WeirConfig } from "./config.ts"
+import { WeirConfig } from "./config.ts"
 import { layerGateway } from "./main.ts"
 import { layerMigratedDatabase } from "./services.ts"
 import { superviseWorkers } from "./workers/supervisor.ts"
@@ -30,13 +30,9 @@ const serve = Command.make("serve", {}, () =>
   }).pipe(Effect.provide(WeirConfig.layer), (started) => Effect.andThen(warnOfNames, started)),
 ).pipe(Command.withDescription("Run the gateway"))
 
-/** A variable that nobody reads changes nothing: better said at once. */
-const warnOfNames = Effect.gen(function* () {
-  const known = yield* variableNames
-  for (const name of yield* unheardVariables) {
-    yield* Console.error(describeUnheard(name, known))
-  }
-})
+const warnOfNames = Effect.flatMap(describeUnheard, (lines) =>
+  Effect.forEach(lines, (line) => Console.error(line), { discard: true }),
+)
 
 const migrate = Command.make("migrate", {}, () =>
   Effect.scoped(Layer.build(layerMigratedDatabase)).pipe(

@@ -206,9 +206,8 @@ export const variableNames: Effect.Effect<ReadonlySet<string>> = Effect.suspend(
 const otherNames = /^SVC_(BASE_URL|ADMIN_KEY|KEY_ID|KEY|TOKEN|UPSTREAM_KEY|TEST_\w+)$/
 
 /** Variables of the environment that look like ours and are none: misspelled, or of another version. */
-export const unheardVariables: Effect.Effect<ReadonlyArray<string>> = Effect.map(variableNames, (names) =>
-  Object.keys(process.env).filter((name) => name.startsWith("SVC_") && !names.has(name) && !otherNames.test(name)),
-)
+export const unheardVariables = (known: ReadonlySet<string>): ReadonlyArray<string> =>
+  Object.keys(process.env).filter((name) => name.startsWith("SVC_") && !known.has(name) && !otherNames.test(name))
 
 export class WeirConfig extends Context.Service<WeirConfig, Config.Success<typeof config>>()("weir/WeirConfig") {
   /** Reads the environment. */

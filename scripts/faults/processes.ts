@@ -5,6 +5,7 @@ import { connect, createServer } from "node:net"
 import { join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
 import { fileURLToPath } from "node:url"
+import { portOf } from "../../src/testing/port.ts"
 
 export interface Service {
   readonly name: string
@@ -16,12 +17,12 @@ export interface Service {
 export const freePort = () =>
   new Promise<number>((resolve) => {
     const server = createServer().listen(0, "127.0.0.1", () => {
-      const address = server.address()
-      server.close(() => resolve(typeof address === "object" && address !== null ? address.port : 0))
+      server.close(() => resolve(portOf(server)))
     })
   })
 
-const accepts = (port: number) =>
+/** Whether somebody listens there. */
+export const accepts = (port: number) =>
   new Promise<boolean>((resolve) => {
     const socket = connect(port, "127.0.0.1", () => {
       socket.destroy()

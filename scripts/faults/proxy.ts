@@ -1,5 +1,6 @@
 /** A line between a gateway and a store that can be cut, or fall silent. */
 import { connect, createServer, type Socket } from "node:net"
+import { portOf } from "../../src/testing/port.ts"
 
 export interface Line {
   readonly port: number
@@ -27,12 +28,11 @@ export const openLine = (target: number): Promise<Line> =>
       far.pipe(near)
     })
     server.listen(0, "127.0.0.1", () => {
-      const address = server.address()
       const each = (act: (socket: Socket) => void) => {
         for (const pair of pairs) for (const socket of pair) act(socket)
       }
       resolve({
-        port: typeof address === "object" && address !== null ? address.port : 0,
+        port: portOf(server),
         cut: () => each((socket) => socket.destroy()),
         stall: (ms) => {
           for (const [near, far] of [...pairs]) {

@@ -13,7 +13,7 @@ import { CatalogueRefused } from "../catalogue/catalogue.ts"
 import { loadCatalogue } from "../catalogue/load.ts"
 import { resolveFromMachine } from "../catalogue/secrets.ts"
 import { describeRefusal } from "../catalogue/watch.ts"
-import { isDevelopment, unheardVariables, variableNames, WeirConfig } from "../config.ts"
+import { isDevelopment, WeirConfig } from "../config.ts"
 import { layerRedis, Redis } from "../store/redis.ts"
 import { missingMigrations, newerSchema, schemaState } from "../store/schema-state.ts"
 import { describeUnheard, explainError } from "./explain.ts"
@@ -64,12 +64,9 @@ const describe = (findings: ReadonlyArray<Finding>): string =>
     findings.map(({ check, result, note }) => [check, result, note]),
   )
 
-const checkNames = Effect.gen(function* () {
-  const known = yield* variableNames
-  return (yield* unheardVariables).map(
-    (name): Finding => ({ check: "variables", result: "warning", note: describeUnheard(name, known) }),
-  )
-})
+const checkNames = Effect.map(describeUnheard, (lines) =>
+  lines.map((note): Finding => ({ check: "variables", result: "warning", note })),
+)
 
 /** The file, and every secret that it names. */
 const checkCatalogue = ({ catalogueFile }: Settings): Finding => {
@@ -179,9 +176,7 @@ const checkGateway = (url: string): Effect.Effect<Finding, never, HttpClient.Htt
 /** What is wrong in the books, each with the id of what is wrong. */
 const checkBooks = (url: string, adminKey: Option.Option<string>) => {
   if (Option.isNone(adminKey)) return Effect.succeed([skipped("books", "needs the admin key (SVC_ADMIN_KEY)")])
-  return ask({ url, adminKey: adminKey.value, json: false }, (client, headers) =>
-    client.admin.doctor({ headers }),
-  ).pipe(
+  return ask({ url, adminKey: adminKey.value }, (client, headers) => client.admin.doctor({ headers })).pipe(
     Effect.map(({ findings }) =>
       findings.length === 0
         ? [ok("books", "sound")]

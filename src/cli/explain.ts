@@ -1,9 +1,10 @@
 /** What can go wrong at start, each in one clear line with its remedy; what should not go wrong comes with its cause. */
-import { Cause, Config, Schema } from "effect"
+import { Cause, Config, Effect, Schema } from "effect"
 import { HttpServerError } from "effect/http"
 import { SqlError } from "effect/sql"
 import { CatalogueRefused } from "../catalogue/catalogue.ts"
 import { describeRefusal } from "../catalogue/watch.ts"
+import { unheardVariables, variableNames } from "../config.ts"
 import { issuesOf } from "../protocol/issues.ts"
 import { SchemaMismatch } from "../store/schema-state.ts"
 import { StoreUnavailable } from "../store/unavailable.ts"
@@ -81,11 +82,13 @@ const reasonOf = (error: unknown): string => {
   return innermost instanceof Error && innermost.message !== "" ? innermost.message : String(innermost)
 }
 
-/** A variable that nobody reads. */
-export const describeUnheard = (name: string, known: Iterable<string>): string => {
-  const meant = nearest(name, known)
-  return `${name} is no variable of Weir${meant === undefined ? "" : `; did you mean ${meant}?`}`
-}
+/** A line for each variable that nobody reads: it changes nothing, and that is better said. */
+export const describeUnheard: Effect.Effect<ReadonlyArray<string>> = Effect.map(variableNames, (known) =>
+  unheardVariables(known).map((name) => {
+    const meant = nearest(name, known)
+    return `${name} is no variable of Weir${meant === undefined ? "" : `; did you mean ${meant}?`}`
+  }),
+)
 
 /** Names that somebody may have meant: at most two letters away. */
 const nearest = (name: string, known: Iterable<string>): string | undefined => {

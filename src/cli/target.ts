@@ -44,7 +44,7 @@ export interface AdminHeaders {
 
 /** Asks a gateway as its operator; a refusal is a line for people. @param file names the lines of a catalogue's issues */
 export const ask = <A, E, R>(
-  target: Operator,
+  target: Omit<Operator, "json">,
   request: (client: Client, headers: AdminHeaders) => Effect.Effect<A, E, R>,
   file?: string,
 ) =>

@@ -7,7 +7,7 @@ import { type Tier, tiers } from "../exchange/tiers.ts"
 import { Millis } from "../protocol/catalogue.ts"
 import { writeWholeFile } from "../store/whole-file.ts"
 import { judge } from "../timeouts/judge.ts"
-import { addUp, type Observed, since } from "../timeouts/observed.ts"
+import { addUp, keptOf, type Observed, since } from "../timeouts/observed.ts"
 import { describeTimeouts } from "../timeouts/report.ts"
 import { readTiers } from "../timeouts/scrape.ts"
 import { ask, Failed, json, optionalAdminKey, url } from "./target.ts"
@@ -80,7 +80,7 @@ const fromStore = Effect.fnUntraced(function* (
 ) {
   if (Option.isNone(source.adminKey))
     return yield* Effect.fail(new Failed("--from needs the admin key (SVC_ADMIN_KEY)"))
-  const target = { url: source.url, adminKey: source.adminKey.value, json: false }
+  const target = { url: source.url, adminKey: source.adminKey.value }
   const query = { from, ...(Option.isSome(source.to) && { to: source.to.value }) }
   const { data } = yield* ask(target, (client, headers) => client.admin.tierTimes({ headers, query }))
   return data.map(
@@ -119,7 +119,5 @@ const candidateOf = (text: string): Effect.Effect<readonly [Tier, number], Faile
 }
 
 /** Tier by tier, as a call goes through them; within one, the busiest first. */
-const inOrder = (observed: ReadonlyArray<Observed>): ReadonlyArray<Observed> => {
-  const calls = ({ buckets }: Observed) => buckets.reduce((sum, { count }) => sum + count, 0)
-  return [...observed].sort((a, b) => tiers.indexOf(a.tier) - tiers.indexOf(b.tier) || calls(b) - calls(a))
-}
+const inOrder = (observed: ReadonlyArray<Observed>): ReadonlyArray<Observed> =>
+  [...observed].sort((a, b) => tiers.indexOf(a.tier) - tiers.indexOf(b.tier) || keptOf(b) - keptOf(a))

@@ -1,5 +1,5 @@
 /** The client as effects and streams. {@link connect} gives the same as promises and async iterables. */
-import { Context, Effect, Layer, Stream } from "effect"
+import { Context, Effect, Layer, type Schema, Stream } from "effect"
 import { type AppTokenRequest, AppTokenResponse } from "../protocol/app-token.ts"
 import { Bundle } from "../protocol/bundle.ts"
 import { protocolLabel } from "../protocol/event.ts"
@@ -54,26 +54,19 @@ export const makeClient = (options: WeirOptions): WeirClientShape => {
       return send(options, post("/t1/exchange", { ...ask, meta, stream } satisfies ExchangeRequest, true))
     })
 
+  const call = <S extends Schema.ConstraintDecoder<unknown>>(outgoing: Call, schema: S) =>
+    Effect.flatMap(send(options, outgoing), (response) => readBody(response, schema))
+
   return {
     exchange: (ask) => Effect.flatMap(exchange(ask, false), (response) => readBody(response, ExchangeResponse)),
     stream: (ask) => Stream.unwrap(Effect.map(exchange(ask, true), (response) => eventsOf(response, silenceMs))),
     // A search that got no answer may have been billed: it is the caller's to ask again.
-    search: (request) =>
-      Effect.flatMap(send(options, post("/t1/websearch", request, false)), (response) =>
-        readBody(response, SearchResponse),
-      ),
-    reportUsage: (report) =>
-      Effect.flatMap(send(options, post("/t1/usage", report, true)), (response) => readBody(response, UsageReceipt)),
-    handshake: Effect.flatMap(
-      send(options, post("/t1/handshake", { protocols: [protocolLabel] }, true, featureHeaders)),
-      (response) => readBody(response, HandshakeResponse),
-    ),
+    search: (request) => call(post("/t1/websearch", request, false), SearchResponse),
+    reportUsage: (report) => call(post("/t1/usage", report, true), UsageReceipt),
+    handshake: call(post("/t1/handshake", { protocols: [protocolLabel] }, true, featureHeaders), HandshakeResponse),
+    // One that opens a session would open another.
     heartbeat: (request) =>
-      Effect.flatMap(
-        // One that opens a session would open another.
-        send(options, post("/t1/heartbeat", request, request.sessionId !== undefined, featureHeaders)),
-        (response) => readBody(response, HeartbeatResponse),
-      ),
+      call(post("/t1/heartbeat", request, request.sessionId !== undefined, featureHeaders), HeartbeatResponse),
     endSession: (id) =>
       Effect.asVoid(
         send(options, { method: "DELETE", target: `/t1/sessions/${encodeURIComponent(id)}`, isIdempotent: true }),
@@ -88,9 +81,6 @@ export const makeClient = (options: WeirOptions): WeirClientShape => {
         }),
         (response) => (response.status === 304 ? Effect.succeed(undefined) : readBody(response, Bundle)),
       ),
-    mintAppToken: (request) =>
-      Effect.flatMap(send(options, post("/v1/app-tokens", request, true)), (response) =>
-        readBody(response, AppTokenResponse),
-      ),
+    mintAppToken: (request) => call(post("/v1/app-tokens", request, true), AppTokenResponse),
   }
 }

@@ -93,14 +93,14 @@ export const makeSession = (
       ),
     )
 
+    /** The session to go on with, where one is over. */
+    const reopen = (dead: string) => Effect.andThen(forget(dead), id)
+
     const exchange = (ask: Ask) =>
       Effect.flatMap(id, (sessionId) =>
         Effect.catch(client.exchange(within(ask, sessionId)), (error) =>
           isOver(error)
-            ? Effect.andThen(
-                forget(sessionId),
-                Effect.flatMap(id, (next) => client.exchange(within(ask, next))),
-              )
+            ? Effect.flatMap(reopen(sessionId), (next) => client.exchange(within(ask, next)))
             : Effect.fail(error),
         ),
       )
@@ -110,12 +110,7 @@ export const makeSession = (
         Effect.map(id, (sessionId) =>
           Stream.catch(client.stream(within(ask, sessionId)), (error) =>
             isOver(error)
-              ? Stream.unwrap(
-                  Effect.andThen(
-                    forget(sessionId),
-                    Effect.map(id, (next) => client.stream(within(ask, next))),
-                  ),
-                )
+              ? Stream.unwrap(Effect.map(reopen(sessionId), (next) => client.stream(within(ask, next))))
               : Stream.fail(error),
           ),
         ),

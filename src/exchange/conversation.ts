@@ -8,7 +8,7 @@ import { EgressBlocked } from "../net/egress.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 import type { WarnEvent } from "../protocol/event.ts"
 import { recordTier, recordTierLimits, recordTierTimeout } from "../telemetry/metrics.ts"
-import { currentSpan, spanned, traceHeaders } from "../telemetry/tracing.ts"
+import { spanned, traceHeaders } from "../telemetry/tracing.ts"
 import type { UpstreamCall, VendorClient } from "../vendor/client.ts"
 import type { EncodeRefusal, VendorEvent, VendorRequest } from "../vendor/dialects/dialect.ts"
 import type { TargetHealth, TargetResting, Verdict } from "../vendor/health.ts"
@@ -71,7 +71,10 @@ const tryTargets = Effect.fnUntraced(function* (
   let worst: AttemptError = noTarget
   for (const target of c.targets) {
     const startedAt = performance.now()
-    const result = yield* Effect.result(spannedChat(c, target, Effect.scoped(attempt(c, target, despiteBreaker))))
+    const result = yield* Effect.scoped(attempt(c, target, despiteBreaker)).pipe(
+      spanned(`chat ${target.model}`, () => chatSpan(c, target)),
+      Effect.result,
+    )
     const error = Result.isFailure(result) ? result.failure : undefined
     if (error?._tag !== "TargetResting") countChat(c, target, performance.now() - startedAt, error)
     if (error === undefined) return undefined
@@ -84,11 +87,6 @@ const tryTargets = Effect.fnUntraced(function* (
   }
   return worst
 })
-
-const spannedChat = <A, E>(c: Conversation, target: ModelTarget, effect: Effect.Effect<A, E>): Effect.Effect<A, E> =>
-  Effect.flatMap(currentSpan, (span) =>
-    span === undefined ? effect : spanned(`chat ${target.model}`, chatSpan(c, target))(effect),
-  )
 
 /** Counts a call that one of its tiers ended. */
 export const countTimeout = (c: Conversation, target: ModelTarget, error: object): void => {

@@ -1,5 +1,4 @@
 /** What an exchange owes: its bill, priced, as the settlement that the ledger takes. Pure. */
-
 import type { Waiting } from "../admission/overload.ts"
 import type { ModelTarget } from "../catalogue/snapshot.ts"
 import type { Caller } from "../identity/caller.ts"

@@ -1,6 +1,6 @@
 /** The four timeout tiers of an upstream call. Source: interface.md "Limits", decisions "Timeout tiers". */
 import { Effect } from "effect"
-import type { TimeoutTiers } from "../protocol/catalogue.ts"
+import { Tier, type TimeoutTiers } from "../protocol/catalogue.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 import type { Watched } from "./watch.ts"
 
@@ -8,9 +8,9 @@ import type { Watched } from "./watch.ts"
  * connect: to a connection. ttfb: from there to the first frame (streaming) or the whole body (not streaming).
  * idle: between signs of life of the vendor. total: the whole conversation with vendors, for safety.
  */
-export type Tier = "connect" | "ttfb" | "idle" | "total"
+export type { Tier }
 
-export const tiers: ReadonlyArray<Tier> = ["connect", "ttfb", "idle", "total"]
+export const tiers: ReadonlyArray<Tier> = Tier.literals
 
 /** The name of a tier's time among a usage record's dimensions; `obs_*` are never billed. */
 export const dimensionOf = (tier: Tier): string => `obs_${tier}_ms`

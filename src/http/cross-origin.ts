@@ -2,8 +2,9 @@
  * Browsers that call the runtime from pages of other origins (`SVC_CORS_ORIGINS`). No cookie opens these routes, so none is
  * asked for. Source: Fetch Standard, "HTTP-CORS protocol".
  */
-import type { IncomingMessage, Server, ServerResponse } from "node:http"
+import type { Server } from "node:http"
 import { Effect, type Scope } from "effect"
+import { standAhead } from "./ahead.ts"
 
 /** Beyond what a page may send and read anyway. */
 const allowedHeaders = [
@@ -34,23 +35,14 @@ export const admitOrigins = (
 ): Effect.Effect<void, never, Scope.Scope> => {
   if (origins.length === 0) return Effect.void
   const admits = (origin: string) => origins.includes("*") || origins.includes(origin)
-  return Effect.acquireRelease(
-    Effect.sync(() => {
-      const behind = server.listeners("request")
-      const listen = (request: IncomingMessage, response: ServerResponse): void => {
-        const { origin } = request.headers
-        if (origin !== undefined && admits(origin) && (request.url ?? "").startsWith("/t1/")) {
-          response.setHeader("access-control-allow-origin", origin)
-          response.setHeader("access-control-expose-headers", exposedHeaders.join(", "))
-          response.setHeader("vary", "Origin")
-          if (request.method === "OPTIONS") return void response.writeHead(204, preflightHeaders).end()
-        }
-        for (const listener of behind) listener.call(server, request, response)
-      }
-      server.removeAllListeners("request")
-      server.on("request", listen)
-      return listen
-    }),
-    (listen) => Effect.sync(() => server.off("request", listen)),
-  )
+  return standAhead(server, (behind) => (request, response) => {
+    const { origin } = request.headers
+    if (origin !== undefined && admits(origin) && (request.url ?? "").startsWith("/t1/")) {
+      response.setHeader("access-control-allow-origin", origin)
+      response.setHeader("access-control-expose-headers", exposedHeaders.join(", "))
+      response.setHeader("vary", "Origin")
+      if (request.method === "OPTIONS") return void response.writeHead(204, preflightHeaders).end()
+    }
+    behind(request, response)
+  })
 }

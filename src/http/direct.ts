@@ -6,6 +6,7 @@ import type { IncomingMessage, Server, ServerResponse } from "node:http"
 import { Effect, Exit, Fiber, Option, type Scope, Stream } from "effect"
 import type { HttpServerResponse } from "effect/http"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
+import { standAhead } from "./ahead.ts"
 import { bodyTooLarge } from "./request.ts"
 import type { RuntimeRequest } from "./runtime.ts"
 
@@ -21,13 +22,9 @@ export const answerDirectly = (
   Effect.gen(function* () {
     const scope = yield* Effect.scope
     const fork = Effect.runForkWith(yield* Effect.context<never>())
-    const behind = server.listeners("request")
-    const listen = (request: IncomingMessage, response: ServerResponse): void => {
+    yield* standAhead(server, (behind) => (request, response) => {
       const handler = request.method === "POST" ? handlers.get(pathOf(request.url ?? "")) : undefined
-      if (handler === undefined) {
-        for (const listener of behind) listener.call(server, request, response)
-        return
-      }
+      if (handler === undefined) return behind(request, response)
       const answered = Effect.flatMap(handler(fromNode(request)), (reply) => write(reply, response))
       const fiber = Fiber.runIn(fork(Effect.scoped(answered)), scope)
       response.on("close", () => {
@@ -37,10 +34,7 @@ export const answerDirectly = (
       fiber.addObserver((exit) => {
         if (Exit.isFailure(exit)) response.destroy()
       })
-    }
-    server.removeAllListeners("request")
-    server.on("request", listen)
-    yield* Effect.addFinalizer(() => Effect.sync(() => server.off("request", listen)))
+    })
   })
 
 const pathOf = (url: string): string => {

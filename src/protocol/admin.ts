@@ -1,5 +1,6 @@
 /** The admin routes' shapes. */
 import { Schema } from "effect"
+import { Tier } from "./catalogue.ts"
 import { ErrorCode, ErrorDetail } from "./error.ts"
 import { Stop } from "./exchange.ts"
 import { Currency, Decimal } from "./usage.ts"
@@ -48,7 +49,7 @@ export const TierTimesReply = Schema.Struct({
       vendor: Schema.String,
       /** The handle that callers use. */
       model: Schema.String,
-      tier: Schema.Literals(["connect", "ttfb", "idle", "total"]),
+      tier: Tier,
       /** The timeout that is in force now. */
       limitMs: Schema.Int,
       /** Calls that took at most so long, and longer than the bucket before allows; null has no end. */

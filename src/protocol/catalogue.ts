@@ -22,6 +22,10 @@ export const Millis = Schema.String.check(
 )
 const unitMillis: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 }
 
+/** What may take too long of an upstream call, in the order in which a call comes to it. */
+export const Tier = Schema.Literals(["connect", "ttfb", "idle", "total"])
+export type Tier = typeof Tier.Type
+
 /** The four timeout tiers of an upstream call, in milliseconds. */
 export const TimeoutTiers = Schema.Struct({
   connect: optional(Millis),

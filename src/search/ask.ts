@@ -46,7 +46,7 @@ export const ask = Effect.fnUntraced(function* (
       const call = Effect.scoped(askOne(services, provider, query, count)).pipe(
         Effect.timeoutOrElse({ duration: timeout, orElse: () => Effect.fail(timedOut) }),
       )
-      const attempt = spanned(`search ${id}`, { kind: "client", attributes: { "weir.vendor": id } })(call)
+      const attempt = spanned(`search ${id}`, () => ({ kind: "client", attributes: { "weir.vendor": id } }))(call)
       const outcome = yield* services.health.begin(key, attempt, { judge, despiteBreaker }).pipe(Effect.result)
       if (outcome._tag === "Success") return { provider, results: outcome.success }
       const error = outcome.failure

@@ -96,12 +96,13 @@ export const currentSpan: Effect.Effect<Tracer.AnySpan | undefined> = Effect.wit
   fiber.getRef(References.TracerEnabled) ? Context.getOrUndefined(fiber.context, Tracer.ParentSpan) : undefined,
 )
 
-/** Runs an effect in a span of its own where its fiber is traced, and as it is where it is not. */
+/** Runs an effect in a span of its own where its fiber is traced, and as it is where it is not. @param make its options */
 export const spanned =
-  (name: string, options: SpanOptions = {}) =>
+  (name: string, make: () => SpanOptions = () => ({})) =>
   <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
     Effect.flatMap(currentSpan, (parent) => {
       if (parent === undefined) return effect
+      const options = make()
       return Effect.flatMap(makeSpan(name, options, parent), (span) =>
         Effect.onExit(within(span, effect), (exit) => {
           for (const [key, value] of Object.entries(options.atEnd?.() ?? {})) span.attribute(key, value)

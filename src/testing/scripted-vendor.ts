@@ -5,6 +5,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
 import { setTimeout as sleep } from "node:timers/promises"
 import { Effect, type Schema, type Scope } from "effect"
+import { portOf } from "./port.ts"
 
 type Json = Schema.Json
 
@@ -58,8 +59,7 @@ export const startScriptedVendor = (script: VendorScript): Effect.Effect<Scripte
         socket.on("close", () => sockets.delete(socket))
       })
       server.listen(0, "127.0.0.1", () => {
-        const address = server.address()
-        const port = typeof address === "object" && address !== null ? address.port : 0
+        const port = portOf(server)
         resume(
           Effect.succeed({
             url: `http://127.0.0.1:${port}`,

@@ -1,6 +1,6 @@
 /** What observations say of a timeout: how long calls take, what it ends, and what it should be. Pure. */
 import { type Tier, tiers } from "../exchange/tiers.ts"
-import type { Observed } from "./observed.ts"
+import { keptOf, type Observed } from "./observed.ts"
 
 export interface Judged {
   readonly vendor: string
@@ -34,7 +34,7 @@ const mostMs: Readonly<Record<Tier, number>> = { connect: 30_000, ttfb: 600_000,
 
 export const judge = (observed: Observed, candidateMs?: number): Judged => {
   const { vendor, model, tier, limitMs, ended } = observed
-  const kept = observed.buckets.reduce((sum, { count }) => sum + count, 0)
+  const kept = keptOf(observed)
   const calls = kept + ended
   const quantile = (share: number) => timeOf(observed, share * calls)
   return {

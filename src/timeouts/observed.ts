@@ -21,6 +21,9 @@ export interface Observed {
 
 export const keyOf = ({ vendor, model, tier }: Observed): string => JSON.stringify([vendor, model, tier])
 
+/** How many calls the tier did not end. */
+export const keptOf = ({ buckets }: Observed): number => buckets.reduce((sum, { count }) => sum + count, 0)
+
 /** Adds up what several nodes saw. Where they have other limits, the shortest counts: it is what ends calls. */
 export const addUp = (pages: ReadonlyArray<ReadonlyArray<Observed>>): ReadonlyArray<Observed> => {
   const sums = new Map<string, Observed>()

@@ -101,7 +101,7 @@ const yaml = (judged: ReadonlyArray<Judged>, env: string): string => {
   if (members.length === 0) return `# Too little was seen to recommend a profile: ${enoughCalls} calls are needed`
   const few = judged.filter(({ recommendedMs, calls }) => recommendedMs === undefined && calls > 0)
   return [
-    `# A call in a thousand may take as long, and half as much again.${few.length === 0 ? "" : " Targets with fewer than 200 calls are not in it."}`,
+    `# A call in a thousand may take as long, and half as much again.${few.length === 0 ? "" : ` Targets with fewer than ${enoughCalls} calls are not in it.`}`,
     "timeouts:",
     `  ${env}: { ${members.join(", ")} }`,
   ].join("\n")

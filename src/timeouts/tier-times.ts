@@ -51,12 +51,10 @@ export class TierTimes extends Context.Service<
         between: Effect.fnUntraced(function* (from, to) {
           const rows = yield* bounded(sql<Row>`
             select vendor, model, d.key as dimension, count(*) as count,
-              width_bucket((d.value)::text::float8 - 0.5, ${JSON.stringify(tierBoundaries)
-                .replace("[", "{")
-                .replace("]", "}")}::text::float8[]) + 1 as bucket
+              width_bucket((d.value)::text::float8 - 0.5, ${`{${tierBoundaries.join()}}`}::text::float8[]) + 1 as bucket
             from usage_records cross join lateral jsonb_each(dims) as d
             where at >= ${from}::text::timestamptz and at < ${to}::text::timestamptz
-              and d.key in ('obs_connect_ms', 'obs_ttfb_ms', 'obs_idle_ms', 'obs_total_ms')
+              and d.key in ${sql.in(tiers.map(dimensionOf))}
             group by 1, 2, 3, 5`)
           const groups = new Map<string, TierTimesReply["data"][number]>()
           for (const { vendor, model, dimension, bucket, count } of rows) {

@@ -5,6 +5,7 @@ import { build } from "vite"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { connect } from "../../src/client/index.ts"
 import { answering, openaiChunk } from "../../src/testing/index.ts"
+import { portOf } from "../../src/testing/port.ts"
 import { eventually, useGateway } from "../conformance/gateway.ts"
 import { useChromium } from "./chromium.ts"
 
@@ -20,8 +21,7 @@ const site = createServer((request, response) => {
   )
 })
 const originOf = () => {
-  const address = site.address()
-  return `http://127.0.0.1:${typeof address === "object" && address !== null ? address.port : 0}`
+  return `http://127.0.0.1:${portOf(site)}`
 }
 await new Promise<void>((resolve) => site.listen(0, "127.0.0.1", resolve))
 afterAll(() => site.close())

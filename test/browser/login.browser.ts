@@ -14,6 +14,7 @@ import type { Page } from "playwright-core"
 import { afterAll, beforeEach, describe, expect, it } from "vitest"
 import { DeviceCode } from "../../src/protocol/device.ts"
 import { newTestIds, testCatalogue } from "../../src/testing/index.ts"
+import { portOf } from "../../src/testing/port.ts"
 import { eventually, useGateway } from "../conformance/gateway.ts"
 import { clientId, startOidc } from "../conformance/oidc.ts"
 import { startSmtp } from "../conformance/smtp.ts"
@@ -181,9 +182,8 @@ describe("another site", () => {
       response.writeHead(200, { "content-type": "text/html" }).end(html)
     })
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
-    const address = server.address()
     // By another name, so that it is another site.
-    await use(`http://localhost:${typeof address === "object" && address !== null ? address.port : 0}`)
+    await use(`http://localhost:${portOf(server)}`)
     server.closeAllConnections()
     server.close()
   }

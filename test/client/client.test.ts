@@ -13,6 +13,7 @@ import {
   WeirUnreadable,
 } from "../../src/client/index.ts"
 import { answering, newTestIds, openaiChunk, testCatalogue } from "../../src/testing/index.ts"
+import { portOf } from "../../src/testing/port.ts"
 import { eventually, holdsOf, useGateway } from "../conformance/gateway.ts"
 
 const answer = { words: ["Hello", " ", "river"], inTokens: 1000, outTokens: 200 }
@@ -213,8 +214,7 @@ describe("what does not speak twp/1", () => {
     server.close()
   })
   const at = (path: string, more: Partial<WeirOptions> = {}) => {
-    const address = server.address()
-    const port = typeof address === "object" && address !== null ? address.port : 0
+    const port = portOf(server)
     return weir({ baseUrl: `http://127.0.0.1:${port}${path}`, ...more })
   }
 

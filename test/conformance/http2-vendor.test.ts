@@ -4,6 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises"
 import { rootCertificates, setDefaultCACertificates } from "node:tls"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { hello, newTestIds, openaiBody, openaiFrames, readEvents, testCatalogue } from "../../src/testing/index.ts"
+import { portOf } from "../../src/testing/port.ts"
 import { certificate, privateKey } from "../net/certificate.ts"
 import { eventually, holdsOf, replyOf, useGateway } from "./gateway.ts"
 
@@ -28,8 +29,7 @@ beforeAll(
         stream.once("end", () => answering(stream)).resume()
       })
       server.listen(0, "127.0.0.1", () => {
-        const address = server.address()
-        port = typeof address === "object" && address !== null ? address.port : 0
+        port = portOf(server)
         resolve()
       })
     }),

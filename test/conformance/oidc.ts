@@ -6,6 +6,7 @@ import { text } from "node:stream/consumers"
 import { rootCertificates, setDefaultCACertificates } from "node:tls"
 import { exportJWK, generateKeyPair, SignJWT } from "jose"
 import Provider from "oidc-provider"
+import { portOf } from "../../src/testing/port.ts"
 import { certificate, privateKey } from "../net/certificate.ts"
 import type { Browser, Shown } from "./browser.ts"
 
@@ -13,8 +14,7 @@ const listen = async (handle: (origin: string) => RequestListener): Promise<{ or
   setDefaultCACertificates([...rootCertificates, certificate])
   const server = createServer({ cert: certificate, key: privateKey })
   await new Promise<void>((resolve) => server.listen(0, "localhost", resolve))
-  const address = server.address()
-  const origin = `https://localhost:${typeof address === "object" && address !== null ? address.port : 0}`
+  const origin = `https://localhost:${portOf(server)}`
   server.on("request", handle(origin))
   return { origin, server }
 }

@@ -12,6 +12,7 @@ import {
   type TestGateway,
   testCatalogue,
 } from "../../src/testing/index.ts"
+import { portOf } from "../../src/testing/port.ts"
 import { certificate, privateKey } from "../net/certificate.ts"
 import { balanceOf, errorOf, eventually, lastUsage, replyOf, useGateway } from "./gateway.ts"
 
@@ -32,8 +33,7 @@ beforeAll(
         response.writeHead(200, { "content-type": "application/json" }).end(openaiBody(answer))
       })
       server.listen(0, "127.0.0.2", () => {
-        const address = server.address()
-        port = typeof address === "object" && address !== null ? address.port : 0
+        port = portOf(server)
         resolve()
       })
     }),

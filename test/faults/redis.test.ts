@@ -1,10 +1,10 @@
 /** Lessons 14 and 17: a Redis that is frozen, gone, or back and empty. Needs a Redis of its own to hurt. */
 import { type ChildProcess, spawn, spawnSync } from "node:child_process"
 import { randomUUID } from "node:crypto"
-import { createServer } from "node:net"
 import { setTimeout as sleep } from "node:timers/promises"
 import { Effect, Redacted, Schema } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { freePort } from "../../scripts/faults/processes.ts"
 import { hello } from "../../src/testing/index.ts"
 import { balanceOf, errorOf, eventually, useGateway } from "../conformance/gateway.ts"
 
@@ -15,14 +15,6 @@ const callsIn = (text: string, orgId: string): number =>
   text.split("\n").filter((line) => line.includes(`{${orgId}}`) && /"eval(sha)?"/.test(line)).length
 
 const hasRedis = spawnSync("redis-server", ["--version"]).status === 0
-
-const freePort = () =>
-  new Promise<number>((resolve) => {
-    const server = createServer().listen(0, "127.0.0.1", () => {
-      const address = server.address()
-      server.close(() => resolve(typeof address === "object" && address !== null ? address.port : 0))
-    })
-  })
 
 const port = await freePort()
 let redis: ChildProcess | undefined

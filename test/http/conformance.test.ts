@@ -2,6 +2,7 @@
 import { createServer, type Server } from "node:http"
 import { afterEach, describe, expect, it } from "vitest"
 import { groups } from "../../src/conformance/checks.ts"
+import { portOf } from "../../src/testing/port.ts"
 import { useProcesses } from "./process.ts"
 
 const { serve, weir } = useProcesses()
@@ -13,13 +14,11 @@ afterEach(() => {
 
 const answeringEverything = (body: string, status = 200) =>
   new Promise<string>((resolve) => {
-    server = createServer((request, response) => {
+    const started = createServer((request, response) => {
       request.resume()
       response.writeHead(status, { "content-type": "application/json", "x-svc-request-id": "req_same" }).end(body)
-    }).listen(0, "127.0.0.1", () => {
-      const address = server?.address()
-      resolve(`http://127.0.0.1:${typeof address === "object" && address !== null ? address.port : 0}`)
-    })
+    }).listen(0, "127.0.0.1", () => resolve(`http://127.0.0.1:${portOf(started)}`))
+    server = started
   })
 
 const checks = groups.flatMap((group) => group.checks).length

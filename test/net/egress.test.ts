@@ -7,6 +7,7 @@ import { Context, Effect, Layer, Result } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { Egress, EgressBlocked, makeEgressGuard, ResolveHost } from "../../src/net/egress.ts"
 import { parseNetwork } from "../../src/net/network.ts"
+import { portOf } from "../../src/testing/port.ts"
 import { VendorClient } from "../../src/vendor/client.ts"
 import { certificate, privateKey } from "./certificate.ts"
 
@@ -228,8 +229,7 @@ describe("DNS rebinding, over a real name server, a real socket and TLS", () => 
     setDefaultCACertificates([...rootCertificates, certificate])
     // A public address stands in as 127.0.0.2, which is allowed here; 127.0.0.1 stays what it is.
     good = await startServer("127.0.0.2", 0)
-    const address = good.address()
-    port = typeof address === "object" && address !== null ? address.port : 0
+    port = portOf(good)
     trap = await startServer("127.0.0.1", port)
   })
   afterAll(() => {

@@ -1,11 +1,11 @@
 /** PostgreSQL behind a pooler that gives a connection for one transaction at a time. Needs pgbouncer and a PostgreSQL. */
 import { type ChildProcess, spawn, spawnSync } from "node:child_process"
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
-import { connect, createServer } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Redacted } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { accepts, freePort } from "../../scripts/faults/processes.ts"
 import { parseAmount } from "../../src/money/amount.ts"
 import { hello } from "../../src/testing/index.ts"
 import { balanceOf, eventually, holdsOf, replyOf, useGateway } from "../conformance/gateway.ts"
@@ -13,21 +13,6 @@ import { useOwnDatabase } from "../workers/own-database.ts"
 
 const hasPooler = spawnSync("pgbouncer", ["--version"]).status === 0
 const serverUrl = process.env["SVC_TEST_DATABASE_URL"]
-
-const freePort = () =>
-  new Promise<number>((resolve) => {
-    const server = createServer().listen(0, "127.0.0.1", () => {
-      const address = server.address()
-      server.close(() => resolve(typeof address === "object" && address !== null ? address.port : 0))
-    })
-  })
-
-const accepts = (port: number) =>
-  new Promise<boolean>((resolve) => {
-    const socket = connect(port, "127.0.0.1", () => resolve(true))
-    socket.once("error", () => resolve(false))
-    socket.once("close", () => socket.destroy())
-  })
 
 describe.skipIf(!hasPooler || serverUrl === undefined)("PostgreSQL behind a transaction pooler", () => {
   const database = useOwnDatabase(serverUrl)

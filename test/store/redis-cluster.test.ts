@@ -2,11 +2,11 @@
 import { type ChildProcess, execFileSync, spawn, spawnSync } from "node:child_process"
 import { randomUUID } from "node:crypto"
 import { mkdtempSync, rmSync } from "node:fs"
-import { createServer } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Effect, Redacted } from "effect"
 import { afterAll, describe, expect, it } from "vitest"
+import { freePort } from "../../scripts/faults/processes.ts"
 import { hello } from "../../src/testing/index.ts"
 import { errorOf, eventually, useGateway } from "../conformance/gateway.ts"
 
@@ -14,14 +14,9 @@ const hasRedis =
   spawnSync("redis-server", ["--version"]).status === 0 && spawnSync("redis-cli", ["--version"]).status === 0
 
 /** The node's bus takes the port ten thousand above. */
-const freePort = async (): Promise<number> => {
-  const port = await new Promise<number>((resolve) => {
-    const server = createServer().listen(0, "127.0.0.1", () => {
-      const address = server.address()
-      server.close(() => resolve(typeof address === "object" && address !== null ? address.port : 0))
-    })
-  })
-  return port < 50_000 ? port : freePort()
+const portWithBus = async (): Promise<number> => {
+  const port = await freePort()
+  return port < 50_000 ? port : portWithBus()
 }
 
 const dir = mkdtempSync(join(tmpdir(), "weir-cluster-"))
@@ -30,7 +25,7 @@ const cli = (...args: ReadonlyArray<string>) => execFileSync("redis-cli", args, 
 
 const startCluster = async (): Promise<string> => {
   for (let count = 0; count < 3; count++) {
-    const port = await freePort()
+    const port = await portWithBus()
     const own = ["--port", String(port), "--bind", "127.0.0.1", "--dir", dir, "--save", "", "--appendonly", "no"]
     const clustered = ["--cluster-enabled", "yes", "--cluster-config-file", `nodes-${port}.conf`]
     nodes.push({ port, process: spawn("redis-server", [...own, ...clustered], { stdio: "ignore" }) })

@@ -4,6 +4,7 @@ import { gunzipSync } from "node:zlib"
 import { Redacted, Schema } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { answering, hello } from "../../src/testing/index.ts"
+import { portOf } from "../../src/testing/port.ts"
 import { eventually, useGateway } from "../conformance/gateway.ts"
 
 const secretWords = "a prompt that nobody else may read"
@@ -44,10 +45,6 @@ const collector = createServer(async (request, response) => {
   tokens.push(request.headers["x-token"]?.toString())
   response.writeHead(200, { "content-type": "application/json" }).end("{}")
 })
-const portOf = () => {
-  const address = collector.address()
-  return typeof address === "object" && address !== null ? address.port : 0
-}
 beforeAll(() => new Promise<void>((resolve) => collector.listen(0, "127.0.0.1", resolve)))
 afterAll(() => {
   collector.closeAllConnections()
@@ -57,7 +54,7 @@ afterAll(() => {
 const gateway = useGateway(() => ({
   script: answering(answer),
   config: {
-    otlpUrl: `http://127.0.0.1:${portOf()}`,
+    otlpUrl: `http://127.0.0.1:${portOf(collector)}`,
     otlpHeaders: Redacted.make("x-token=a%20token"),
     traceRate: 1,
     logLevel: "Warn",
