@@ -2,17 +2,20 @@ import { cpus } from "node:os"
 import { defineConfig } from "vitest/config"
 
 /** Tests that start processes, which bring stores of their own: they say the same on a server's. */
-const processes = ["test/http/{start,cli,conformance}.test.ts", "test/package/**", "test/timeouts/**"]
+const processes = ["test/http/{start,start-failures,catalogue-file,cli,conformance}.test.ts", "test/package/**", "test/telemetry/timeouts.test.ts"]
 const onServers = process.env["SVC_TEST_DATABASE_URL"] !== undefined
 
 export default defineConfig({
   test: {
     include: ["test/**/*.test.ts"],
+    globalSetup: "test/template.ts",
     exclude: onServers ? processes : [],
     testTimeout: 30_000,
     hookTimeout: 60_000,
     pool: "forks",
+    // Modules are loaded once per worker: a quarter of the time of all tests. Tests may not leave global state behind.
+    isolate: false,
     // Most of them wait for sockets and databases: two share a core well.
-    maxWorkers: Math.max(2, cpus().length),
+    maxWorkers: cpus().length + 1,
   },
 })

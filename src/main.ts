@@ -1,80 +1,54 @@
-/** What runs: every layer composed once, and launched. */
-import { rmSync } from "node:fs"
-import { Console, Effect, Layer } from "effect"
-import { HttpServer } from "effect/http"
-import { NetAddress } from "effect/net"
-import { applyAndWatch } from "./catalogue/watch.ts"
-import { WeirConfig } from "./config.ts"
-import {
-  type DevelopmentHandout,
-  layerAdminKey,
-  layerSecrets,
-  layerSimulatedVendor,
-  startDevelopment,
-} from "./development/start.ts"
-import { layerServer } from "./http/server.ts"
-import { layerServices } from "./services.ts"
-import { writeWholeFile } from "./store/whole-file.ts"
-import { layerLogs } from "./telemetry/logs.ts"
-import { layerOtlp } from "./telemetry/otlp.ts"
-import { answerSupervisor, isWorker, tellReady } from "./workers/worker.ts"
+#!/usr/bin/env node
+/** The command line. `weir --help` lists the commands; `weir --completions bash` (zsh, fish) prints shell completions. */
+import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { Cause, Console, Effect, Exit, Runtime } from "effect"
+import { CliError, Command } from "effect/cli"
+import { explain } from "./cli/explain.ts"
 
-const logs = Layer.unwrap(Effect.map(WeirConfig, ({ logLevel }) => layerLogs(logLevel, process.stdout.isTTY === true)))
+/** Each command in its own module, loaded only when it runs: the commands share little, and loading all takes a second. */
+const commands = {
+  serve: async () => (await import("./cli/serve.ts")).serve,
+  migrate: async () => (await import("./cli/migrate.ts")).migrate,
+  apply: async () => (await import("./cli/operator.ts")).apply,
+  orgs: async () => (await import("./cli/orgs.ts")).orgs,
+  users: async () => (await import("./cli/users.ts")).users,
+  keys: async () => (await import("./cli/keys.ts")).keys,
+  licence: async () => (await import("./cli/licences.ts")).licence,
+  topup: async () => (await import("./cli/operator.ts")).topup,
+  ledger: async () => (await import("./cli/operator.ts")).ledger,
+  usage: async () => (await import("./cli/orgs.ts")).usage,
+  vendors: async () => (await import("./cli/vendors.ts")).vendors,
+  audit: async () => (await import("./cli/audit.ts")).audit,
+  doctor: async () => (await import("./cli/doctor.ts")).doctor,
+  timeouts: async () => (await import("./cli/timeouts.ts")).timeouts,
+  chat: async () => (await import("./cli/chat.ts")).chat,
+  conformance: async () => (await import("./cli/conformance.ts")).conformance,
+  login: async () => (await import("./cli/login.ts")).login,
+  me: async () => (await import("./cli/login.ts")).me,
+  logout: async () => (await import("./cli/login.ts")).logout,
+}
 
-/** Applies the catalogue, then tells that and how the gateway can be called. */
-const start = Layer.effectDiscard(
-  Effect.gen(function* () {
-    const config = yield* WeirConfig
-    const handout = yield* startDevelopment
-    if (config.catalogueFile !== undefined) yield* applyAndWatch(config.catalogueFile)
-    const { address } = yield* HttpServer.HttpServer
-    const baseUrl = NetAddress.formatUrlUnsafe(address).replace("0.0.0.0", "127.0.0.1")
-    if (isWorker) {
-      yield* answerSupervisor
-      return tellReady(readyOf(baseUrl, handout))
-    }
-    yield* Console.log(greeting(baseUrl, handout))
-    if (config.readyFile !== undefined) yield* writeReadyFile(config.readyFile, readyOf(baseUrl, handout))
+const isCommand = (name: string | undefined): name is keyof typeof commands =>
+  name !== undefined && Object.hasOwn(commands, name)
+
+/** The command that is asked for; all of them for `--help`, completions, and names that do not exist. */
+const [, , asked] = process.argv
+const loaded = await Promise.all((isCommand(asked) ? [commands[asked]] : Object.values(commands)).map((load) => load()))
+
+Command.make("weir").pipe(
+  Command.withDescription("A gateway in front of model and search vendors"),
+  Command.withSubcommands(loaded),
+  Command.run({ version: "0.1.0" }),
+  Effect.provide(NodeServices.layer),
+  Effect.tapCause((cause) => {
+    if (Cause.hasInterruptsOnly(cause) || CliError.isCliError(Cause.squash(cause))) return Effect.void
+    return Console.error(explain(cause))
+  }),
+  NodeRuntime.runMain({
+    disableErrorReporting: true,
+    // An interrupted gateway has drained and settled: that is a success.
+    teardown: (exit, onExit) =>
+      Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause) ? onExit(0) : Runtime.defaultTeardown(exit, onExit),
   }),
 )
-
-/** The gateway, given its configuration. */
-export const layerGateway = start.pipe(
-  Layer.provideMerge(layerServer),
-  Layer.provideMerge(Layer.mergeAll(layerAdminKey, layerSimulatedVendor)),
-  Layer.provideMerge(layerServices),
-  Layer.provide(layerSecrets),
-  Layer.provide(layerOtlp),
-  Layer.provide(logs),
-)
-
-const readyOf = (baseUrl: string, handout: DevelopmentHandout | undefined) => ({
-  baseUrl,
-  pid: process.pid,
-  ...(handout?.key !== undefined && { keyId: handout.key.id, key: handout.key.secret }),
-  ...(handout !== undefined && { adminKey: handout.adminKey }),
-})
-
-const writeReadyFile = (file: string, ready: ReturnType<typeof readyOf>) =>
-  Effect.acquireRelease(
-    Effect.sync(() => writeWholeFile(file, `${JSON.stringify(ready)}\n`)),
-    () => Effect.sync(() => rmSync(file, { force: true })),
-  )
-
-const greeting = (baseUrl: string, handout: DevelopmentHandout | undefined): string => {
-  const lines = [`Weir listens on ${baseUrl} (documentation at ${baseUrl}/docs)`]
-  if (handout !== undefined) lines.push(`Admin key (development only): ${handout.adminKey}`)
-  if (handout?.key !== undefined) {
-    const body = JSON.stringify({
-      model: "main",
-      stream: true,
-      thread: [{ role: "user", blocks: [{ t: "text", v: "Hello, river" }] }],
-    })
-    lines.push(
-      `App key (development only): ${handout.key.id} ${handout.key.secret}`,
-      "Try it:",
-      `  curl -N ${baseUrl}/t1/exchange -H 'x-svc-key-id: ${handout.key.id}' -H 'x-svc-key: ${handout.key.secret}' -H 'content-type: application/json' -d '${body}'`,
-    )
-  }
-  return lines.join("\n")
-}

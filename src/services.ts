@@ -1,248 +1,93 @@
-/** Which implementation of each service a configuration asks for; `main.ts` runs them, tests take them as they are. */
-
-import { mkdtempSync } from "node:fs"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
-import { Duration, Effect, Layer, Redacted } from "effect"
-import { layerMemory } from "./admission/gate-memory.ts"
-import { withGateMode } from "./admission/gate-mode.ts"
-import { layerRedisGate } from "./admission/gate-redis.ts"
+/** The graph of services below HTTP. Each layer reads its own configuration; this file only composes them. */
+import { Effect, Layer } from "effect"
+import { AppTokens } from "./admission/app-tokens.ts"
+import { layerMemory as layerMemoryGate } from "./admission/gate-memory.ts"
+import { layerRedis as layerRedisGate } from "./admission/gate-redis.ts"
 import { Overload } from "./admission/overload.ts"
-import { AuditLog } from "./audit/audit-log.ts"
-import { layerCatalogue } from "./catalogue/catalogue.ts"
+import { PlanCurve } from "./admission/plan-usage.ts"
+import { Sessions } from "./admission/sessions.ts"
+import { Catalogue } from "./catalogue/catalogue.ts"
 import { WeirConfig } from "./config.ts"
 import { Exchanges } from "./exchange/exchange.ts"
 import { Tokenizer } from "./exchange/tokenizer.ts"
-import { VendorTrial } from "./exchange/trial.ts"
-import { Draining } from "./http/draining.ts"
+import { VendorCheck } from "./exchange/vendor-check.ts"
 import { AccessJwts } from "./identity/access-jwts.ts"
-import { layerAccessTokens } from "./identity/access-tokens.ts"
-import { layerAccounts } from "./identity/accounts.ts"
-import { layerAppConfigs } from "./identity/app-configs.ts"
-import { layerAppKeys } from "./identity/app-keys.ts"
+import { AccessTokens } from "./identity/access-tokens.ts"
+import { Accounts } from "./identity/accounts.ts"
+import { AppConfigs } from "./identity/app-configs.ts"
+import { AppKeys } from "./identity/app-keys.ts"
 import { Bearers } from "./identity/bearers.ts"
 import { Callers } from "./identity/callers.ts"
-import { layerDeviceLogin } from "./identity/device-login.ts"
+import { DeviceLogin } from "./identity/device-login.ts"
 import { EndUserTokens } from "./identity/end-user-tokens.ts"
 import { IdentityProviders } from "./identity/identity-providers.ts"
-import { layerKeyDesk } from "./identity/key-desk.ts"
+import { KeyAdmin } from "./identity/key-admin.ts"
 import { KeyRing } from "./identity/key-ring.ts"
-import { layerLogins } from "./identity/logins.ts"
+import { Licences } from "./identity/licences.ts"
+import { Logins } from "./identity/logins.ts"
 import { MailLogin } from "./identity/mail-login.ts"
 import { MailedCodes } from "./identity/mailed-codes.ts"
-import { layerOneTimeCodes } from "./identity/one-time-codes.ts"
-import { layerSsoLogin } from "./identity/sso-login.ts"
-import { layerLicences } from "./licence/licences.ts"
-import { Mailer } from "./mail/mailer.ts"
-import { layerBooks } from "./money/books.ts"
-import { layerClientUsage } from "./money/client-usage.ts"
-import { layerLedger } from "./money/ledger.ts"
-import { layerRetention } from "./money/retention.ts"
-import { layerSettler } from "./money/settler.ts"
-import { layerStatements } from "./money/statements.ts"
-import { Egress } from "./net/egress.ts"
-import { layerAppTokens } from "./plan/app-tokens.ts"
-import { layerPlanCurve } from "./plan/plan-usage.ts"
+import { Mailer } from "./identity/mailer.ts"
+import { OneTimeCodes } from "./identity/one-time-codes.ts"
+import { SsoLogin } from "./identity/sso-login.ts"
+import { Books } from "./money/books.ts"
+import { ClientUsage } from "./money/client-usage.ts"
+import { Ledger } from "./money/ledger.ts"
+import { Retention } from "./money/retention.ts"
+import { Settler } from "./money/settler.ts"
+import { Statements } from "./money/statements.ts"
 import { ModerationEngine } from "./review/moderation.ts"
 import { Review } from "./review/review.ts"
 import { WebSearch } from "./search/web-search.ts"
-import { layerSessions } from "./session/sessions.ts"
 import { DeliveredSettings } from "./settings/delivered.ts"
-import { layerSettings } from "./settings/settings.ts"
+import { Settings } from "./settings/settings.ts"
+import { AuditLog } from "./store/audit-log.ts"
 import { layerDatabase } from "./store/database.ts"
-import { layerRedis } from "./store/redis.ts"
-import { makeSealer, type Sealer } from "./store/seal.ts"
+import { Redis } from "./store/redis.ts"
+import { Sealing } from "./store/seal.ts"
+import { TierTimes } from "./telemetry/timeouts/tier-times.ts"
 import { Tracing } from "./telemetry/tracing.ts"
-import { TierTimes } from "./timeouts/tier-times.ts"
-import { VendorClient } from "./vendor/client.ts"
-import { layerTargetHealth } from "./vendor/health.ts"
-import { layerRedisTargetHealth } from "./vendor/health-redis.ts"
-import { layerUpstreamKeys } from "./vendor/upstream-keys.ts"
+import { VendorClient } from "./upstream/client.ts"
+import { Egress } from "./upstream/egress.ts"
+import { TargetHealth } from "./upstream/health.ts"
+import { layerRedis as layerRedisHealth } from "./upstream/health-redis.ts"
+import { UpstreamKeys } from "./upstream/upstream-keys.ts"
 
-/** The database alone, migrated. */
-export const layerMigratedDatabase = Layer.unwrap(
-  Effect.map(WeirConfig, ({ databaseUrl, databaseConnections, dataDir, migrates }) =>
-    layerDatabase({
-      url: databaseUrl,
-      migrates,
-      dataDir: dataDir === ":memory:" ? undefined : join(dataDir, "postgres"),
-      maxConnections: databaseConnections,
-    }),
-  ),
-)
-
-/** What nodes share through Redis where there is one, and a node alone keeps in memory. */
+/** State that nodes share through Redis; without `SVC_REDIS_URL` a single node keeps it in memory. */
 const shared = Layer.unwrap(
-  Effect.map(WeirConfig, (config) => {
-    const { redisUrl, redisDeadlineMs, idempotencyTtlS, gateMode } = config
-    const options = { idempotencyTtlMs: idempotencyTtlS * 1000, sealer: sealerOf(config) }
-    if (redisUrl === undefined) return Layer.merge(layerMemory(options), layerTargetHealth)
-    const redis = layerRedis({ url: redisUrl, deadlineMs: redisDeadlineMs })
-    const gate = layerRedisGate(options).pipe(Layer.provide(redis), withGateMode(gateMode))
-    return Layer.merge(gate, layerRedisTargetHealth.pipe(Layer.provide(redis)))
-  }),
-)
-
-const sealerOf = ({ masterKey, masterKeyPrevious }: WeirConfig["Service"]): Sealer =>
-  makeSealer(
-    masterKey === undefined ? undefined : Redacted.value(masterKey),
-    masterKeyPrevious === undefined ? undefined : Redacted.value(masterKeyPrevious),
-  )
-
-const upstreamKeys = Layer.unwrap(
-  Effect.map(WeirConfig, (config) =>
-    layerUpstreamKeys({
-      sealer: config.masterKey === undefined ? undefined : sealerOf(config),
-      deadline: Duration.millis(config.databaseDeadlineMs),
-      refreshEvery: "2 seconds",
-    }),
+  Effect.map(WeirConfig, ({ redisUrl }) =>
+    redisUrl === undefined
+      ? Layer.merge(layerMemoryGate, TargetHealth.layer)
+      : Layer.merge(layerRedisGate, layerRedisHealth).pipe(Layer.provide(Redis.layer)),
   ),
 )
 
-const ledger = Layer.unwrap(
-  Effect.map(WeirConfig, ({ databaseDeadlineMs }) => layerLedger({ deadline: Duration.millis(databaseDeadlineMs) })),
-)
+const store = Layer.mergeAll(Sealing.layer, AuditLog.layer).pipe(Layer.provideMerge(layerDatabase))
 
-const books = Layer.unwrap(
-  Effect.map(WeirConfig, ({ databaseDeadlineMs }) => layerBooks({ deadline: Duration.millis(databaseDeadlineMs) })),
-)
-
-const statements = Layer.unwrap(
-  Effect.map(WeirConfig, ({ databaseDeadlineMs }) =>
-    layerStatements({ deadline: Duration.millis(databaseDeadlineMs) }),
+/** Identification of callers. */
+const identity = Layer.mergeAll(Callers.layer, Bearers.layer, DeviceLogin.layer, SsoLogin.layer, MailLogin.layer).pipe(
+  Layer.provideMerge(
+    Layer.mergeAll(AppKeys.layer, KeyAdmin.layer, AccessTokens.layer, Logins.layer, MailedCodes.layer),
+  ),
+  Layer.provideMerge(Layer.mergeAll(Accounts.layer, OneTimeCodes.layer, AccessJwts.layer, EndUserTokens.layer)),
+  Layer.provideMerge(
+    Layer.mergeAll(AppConfigs.layer, Licences.layer, KeyRing.layer, Mailer.layer, IdentityProviders.layer),
   ),
 )
 
-const retention = Layer.unwrap(
-  Effect.map(WeirConfig, ({ retentionDays }) => layerRetention({ keepDays: retentionDays })),
+const admission = Layer.mergeAll(Sessions.layer, AppTokens.layer, PlanCurve.layer, Overload.layer)
+const money = Layer.mergeAll(Settler.layer, Books.layer, ClientUsage.layer, Retention.layer, Statements.layer).pipe(
+  Layer.provideMerge(Ledger.layer),
 )
-
-const settler = Layer.unwrap(
-  Effect.map(WeirConfig, ({ dataDir, settlePatienceMs }) =>
-    layerSettler({
-      folder: join(dataDir === ":memory:" ? mkdtempSync(join(tmpdir(), "weir-")) : dataDir, "journal"),
-      patienceMs: settlePatienceMs,
-    }),
-  ),
-)
-
-const catalogue = Layer.unwrap(
-  Effect.map(WeirConfig, ({ databaseDeadlineMs }) =>
-    layerCatalogue({ deadline: Duration.millis(databaseDeadlineMs), refreshEvery: "2 seconds" }),
-  ),
-)
-
-const appKeys = Layer.unwrap(
-  Effect.map(WeirConfig, ({ databaseDeadlineMs, requireSignature, authStaleMs }) =>
-    layerAppKeys({ deadline: Duration.millis(databaseDeadlineMs), requireSignature, staleMs: authStaleMs }),
-  ),
-)
-
+const upstream = Layer.mergeAll(VendorClient.layer, UpstreamKeys.layer)
 const review = Review.layer.pipe(Layer.provide(ModerationEngine.layer))
+const settings = DeliveredSettings.layer.pipe(Layer.provideMerge(Settings.layer))
+const telemetry = Layer.mergeAll(Tracing.layer, TierTimes.layer)
 
-const appConfigs = Layer.unwrap(
-  Effect.map(WeirConfig, ({ databaseDeadlineMs }) =>
-    layerAppConfigs({ deadline: Duration.millis(databaseDeadlineMs), refreshEvery: "2 seconds" }),
-  ),
-)
-
-const keyDesk = Layer.unwrap(
-  Effect.map(WeirConfig, ({ databaseDeadlineMs }) => layerKeyDesk({ deadline: Duration.millis(databaseDeadlineMs) })),
-)
-
-const accessTokens = Layer.unwrap(
-  Effect.map(WeirConfig, ({ databaseDeadlineMs, authStaleMs }) =>
-    layerAccessTokens({ deadline: Duration.millis(databaseDeadlineMs), staleMs: authStaleMs }),
-  ),
-)
-
-const people = Layer.unwrap(
-  Effect.map(WeirConfig, ({ databaseDeadlineMs, authStaleMs }) => {
-    const deadline = Duration.millis(databaseDeadlineMs)
-    return Layer.mergeAll(layerDeviceLogin({ deadline }), layerSsoLogin({ deadline }), MailLogin.layer).pipe(
-      Layer.provideMerge(Layer.mergeAll(layerLogins({ deadline, staleMs: authStaleMs }), MailedCodes.layer)),
-      Layer.provideMerge(
-        Layer.mergeAll(layerAccounts({ deadline }), layerOneTimeCodes({ deadline }), AccessJwts.layer, Mailer.layer),
-      ),
-      Layer.provideMerge(IdentityProviders.layer),
-    )
-  }),
-)
-
-const settings = Layer.unwrap(
-  Effect.map(WeirConfig, ({ databaseDeadlineMs }) => layerSettings({ deadline: Duration.millis(databaseDeadlineMs) })),
-)
-
-const licences = Layer.unwrap(
-  Effect.map(WeirConfig, ({ databaseDeadlineMs, authStaleMs }) =>
-    layerLicences({ deadline: Duration.millis(databaseDeadlineMs), staleMs: authStaleMs }),
-  ),
-)
-
-/** Who calls. */
-const identity = Layer.mergeAll(Callers.layer, Bearers.layer).pipe(
-  Layer.provideMerge(Layer.mergeAll(appKeys, keyDesk, accessTokens, EndUserTokens.layer, people)),
-  Layer.provideMerge(Layer.mergeAll(appConfigs, licences, KeyRing.layer)),
-)
-
-const sessions = Layer.unwrap(
-  Effect.map(WeirConfig, ({ databaseDeadlineMs, sessionWindowS, gateMode }) =>
-    layerSessions({
-      deadline: Duration.millis(databaseDeadlineMs),
-      windowMs: sessionWindowS * 1000,
-      mode: gateMode,
-      writeBehindEvery: "2 seconds",
-    }),
-  ),
-)
-
-const clientUsage = Layer.unwrap(
-  Effect.map(WeirConfig, ({ databaseDeadlineMs }) =>
-    layerClientUsage({ deadline: Duration.millis(databaseDeadlineMs) }),
-  ),
-)
-
-const planCurve = Layer.unwrap(
-  Effect.map(WeirConfig, ({ databaseDeadlineMs }) => layerPlanCurve({ deadline: Duration.millis(databaseDeadlineMs) })),
-)
-
-const appTokens = Layer.unwrap(
-  Effect.map(WeirConfig, ({ databaseDeadlineMs, sessionWindowS, gateMode }) =>
-    layerAppTokens({
-      deadline: Duration.millis(databaseDeadlineMs),
-      windowMs: sessionWindowS * 1000,
-      mode: gateMode,
-    }),
-  ),
-)
-
-/** Everything below HTTP. */
-export const layerServices = Layer.mergeAll(
-  Exchanges.layer,
-  VendorTrial.layer,
-  WebSearch.layer,
-  DeliveredSettings.layer,
-  AuditLog.layer,
-  TierTimes.layer,
-).pipe(
-  Layer.provideMerge(
-    Layer.mergeAll(settler, review, sessions, clientUsage, planCurve, appTokens, settings, statements, Tokenizer.layer),
-  ),
-  Layer.provideMerge(
-    Layer.mergeAll(
-      shared,
-      ledger,
-      books,
-      retention,
-      identity,
-      upstreamKeys,
-      VendorClient.layer,
-      Draining.layer,
-      Tracing.layer,
-      Overload.layer,
-    ),
-  ),
-  Layer.provideMerge(Egress.layer),
-  Layer.provideMerge(catalogue),
-  Layer.provideMerge(layerMigratedDatabase),
+/** Everything below HTTP, in the order of a request's journey: each line needs only the lines below it. */
+export const layerServices = Layer.mergeAll(Exchanges.layer, VendorCheck.layer, WebSearch.layer).pipe(
+  Layer.provideMerge(Layer.mergeAll(admission, review, settings, Tokenizer.layer)),
+  Layer.provideMerge(Layer.mergeAll(identity, upstream)),
+  Layer.provideMerge(Layer.mergeAll(shared, money, telemetry, Egress.layer, Catalogue.layer)),
+  Layer.provideMerge(store),
 )

@@ -79,7 +79,7 @@ export const startSubjects = async (pauseMs = 20): Promise<Subjects & { readonly
   const profile = process.env["BENCH_PROFILE"]
   const weir = start(
     0,
-    [...(profile === undefined ? [] : ["--cpu-prof", `--cpu-prof-dir=${profile}`]), here("../../src/cli.ts"), "serve"],
+    [...(profile === undefined ? [] : ["--cpu-prof", `--cpu-prof-dir=${profile}`]), here("../../src/main.ts"), "serve"],
     {
       SVC_ENV: "bench",
       SVC_PORT: "0",

@@ -161,7 +161,7 @@ const check = (holds: boolean, problem: string) => {
   if (!holds) problems.push(problem)
 }
 // Not synchronously: the gateways' lines to their stores run through this process.
-const doctor = fileURLToPath(new URL("../../src/cli.ts", import.meta.url))
+const doctor = fileURLToPath(new URL("../../src/main.ts", import.meta.url))
 await promisify(execFile)(process.execPath, [doctor, "doctor", "--url", urls[0] ?? "", "--admin-key", adminKey]).then(
   ({ stdout }) => console.log(stdout.trim()),
   (error) => problems.push(`doctor: ${error.stderr}`),

@@ -119,7 +119,7 @@ export const redis = (port: number): Service =>
     () => accepts(port),
   )
 
-const cli = fileURLToPath(new URL("../../src/cli.ts", import.meta.url))
+const cli = fileURLToPath(new URL("../../src/main.ts", import.meta.url))
 
 export const gateway = (name: string, dir: string, port: number, env: Record<string, string>): Service => {
   const ready = join(dir, `${name}.ready`)

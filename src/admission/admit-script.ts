@@ -1,12 +1,12 @@
 /**
- * The one Lua call that admits a request. Keys of one owner share the hash tag `{owner}`, so that it runs on a cluster.
- * Everything is judged first and written last: what is refused has counted nothing.
+ * The Lua script that admits a request in one call. Keys of one owner share the hash tag `{owner}`, so it runs on a cluster.
+ * All checks come before the first write: a refused request counts nothing.
  *
- * KEYS: the nonce (if any), one a rate window, one a daily count, the idempotency record (if any), then, where a session
+ * KEYS: the nonce (if any), one per rate window, one per daily count, the idempotency record (if any), then, if a session
  *       is claimed: its record, the owner's active sessions, the day's peaks.
  * ARGV: one JSON object: {nonceMs?, rates: [[limit, ms]], counts: [limit], register?: {hash, leaseMs, claim},
  *       session?: {id, caller, windowMs, cap, enforces, register, lastSeenMs?, keepMs, hour, peaksMs}}.
- * Gives {"admitted", entry?, would reject?} | {"nonce"} | {"rate", which, ms left} | {"count", which, used} | {"conflict"}
+ * Returns {"admitted", entry?, would reject?} | {"nonce"} | {"rate", index, ms left} | {"count", index, used} | {"conflict"}
  *       | {"in_progress"} | {"replay", snapshot} | {"not_replayable"} | {"full"} | {"archived"} | {"foreign"} | {"unknown"}.
  */
 export const admitScript = `
@@ -100,7 +100,7 @@ end
 return {'admitted', entry, wouldReject or 0}
 `
 
-/** Gives daily counts back. KEYS: one a count. */
+/** Returns daily counts. KEYS: one per count. */
 export const giveBackScript = `
 for _, count in ipairs(KEYS) do
   if tonumber(redis.call('GET', count) or '0') > 0 then redis.call('DECR', count) end
@@ -120,17 +120,17 @@ end
 return 1
 `
 
-/** How many are active. KEYS: the owner's active sessions. ARGV: the window. */
+/** Counts active sessions. KEYS: the owner's active sessions. ARGV: the window. */
 export const activeSessionsScript = `
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 return redis.call('ZCOUNT', KEYS[1], '(' .. (now - ARGV[1]), '+inf')
 `
 
-/** The peaks of a day, as hours and counts in turn. */
+/** The peaks of a day: alternating hours and counts. */
 export const peaksScript = "return redis.call('HGETALL', KEYS[1])"
 
-/** Marks a record completed, with its snapshot where there is one. ARGV: hash, time to live, has a snapshot, snapshot. */
+/** Marks a record completed, with its snapshot if there is one. ARGV: hash, time to live, has a snapshot, snapshot. */
 export const completeScript = `
 redis.call('DEL', KEYS[1])
 redis.call('HSET', KEYS[1], 'hash', ARGV[1], 'state', 'completed')
@@ -139,14 +139,14 @@ redis.call('PEXPIRE', KEYS[1], ARGV[2])
 return 1
 `
 
-/** Frees a record that is still in progress under this claim. ARGV: the claim. */
+/** Deletes a record that is still in progress under this claim. ARGV: the claim. */
 export const withdrawScript = `
 local known = redis.call('HMGET', KEYS[1], 'state', 'claim')
 if known[1] == 'in_progress' and known[2] == ARGV[1] then redis.call('DEL', KEYS[1]) end
 return 1
 `
 
-/** Keeps a record that is still in progress under this claim. ARGV: the claim, the lease. */
+/** Extends a record that is still in progress under this claim. ARGV: the claim, the lease. */
 export const renewScript = `
 local known = redis.call('HMGET', KEYS[1], 'state', 'claim')
 if known[1] == 'in_progress' and known[2] == ARGV[1] then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end

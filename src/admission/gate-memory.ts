@@ -1,5 +1,6 @@
-/** The gate of a single node: state in this process, gone with it (the ledger still refuses a second flight). */
+/** The gate of a single node: its state is in this process and ends with it (the ledger still refuses a spent request id). */
 import { Clock, Effect, Layer, Schedule } from "effect"
+import { addDays, dayOf } from "../protocol/utc8.ts"
 import {
   type Admission,
   type AdmissionError,
@@ -7,6 +8,7 @@ import {
   type DailyCount,
   Gate,
   type GateOptions,
+  gateOptions,
   nonceReplayed,
   nonceWindowMs,
   notReplayable,
@@ -19,9 +21,8 @@ import {
   searchQuotaExceeded,
 } from "./gate.ts"
 import { MemorySessions } from "./sessions-memory.ts"
-import { addDays, dayOf } from "./utc8.ts"
 
-/** Snapshots beyond this are given up, oldest first; their keys stay spent. */
+/** Above this size, the oldest snapshots are deleted; their request ids stay spent. */
 const maxSnapshotBytes = 64 * 1024 * 1024
 
 interface Window {
@@ -37,31 +38,30 @@ interface IdempotencyRecord {
   sealed?: string | undefined
 }
 
-export const layerMemory = (options: GateOptions): Layer.Layer<Gate> =>
-  Layer.effect(
-    Gate,
-    Effect.gen(function* () {
-      const gate = new MemoryGate(options, yield* Clock.Clock)
-      yield* Effect.forkScoped(
-        Effect.repeat(
-          Effect.sync(() => gate.sweep()),
-          Schedule.spaced("30 seconds"),
-        ),
-      )
-      return Gate.of({
-        admit: (request) => Effect.suspend(() => gate.admit(request)),
-        complete: (registration, payloadHash, snapshot) =>
-          Effect.sync(() => gate.complete(registration, payloadHash, snapshot)),
-        withdraw: (registration) => Effect.sync(() => gate.withdraw(registration)),
-        renew: (registrations, leaseMs) => Effect.sync(() => gate.renew(registrations, leaseMs)),
-        giveBack: (owner, counts) => Effect.sync(() => gate.giveBack(owner, counts)),
-        endSession: (owner, id, caller, how) => Effect.sync(() => gate.sessions.end(owner, id, caller, how)),
-        activeSessions: (owner, windowMs) => Effect.sync(() => gate.sessions.active(owner, windowMs)),
-        peaks: (owner, day) => Effect.sync(() => gate.sessions.peaks(owner, day)),
-        ping: Effect.void,
-      })
-    }),
-  )
+export const layerMemory = Layer.effect(
+  Gate,
+  Effect.gen(function* () {
+    const gate = new MemoryGate(yield* gateOptions, yield* Clock.Clock)
+    yield* Effect.forkScoped(
+      Effect.repeat(
+        Effect.sync(() => gate.sweep()),
+        Schedule.spaced("30 seconds"),
+      ),
+    )
+    return Gate.of({
+      admit: (request) => Effect.suspend(() => gate.admit(request)),
+      complete: (registration, payloadHash, snapshot) =>
+        Effect.sync(() => gate.complete(registration, payloadHash, snapshot)),
+      withdraw: (registration) => Effect.sync(() => gate.withdraw(registration)),
+      renew: (registrations, leaseMs) => Effect.sync(() => gate.renew(registrations, leaseMs)),
+      giveBack: (owner, counts) => Effect.sync(() => gate.giveBack(owner, counts)),
+      endSession: (owner, id, caller, how) => Effect.sync(() => gate.sessions.end(owner, id, caller, how)),
+      activeSessions: (owner, windowMs) => Effect.sync(() => gate.sessions.active(owner, windowMs)),
+      peaks: (owner, day) => Effect.sync(() => gate.sessions.peaks(owner, day)),
+      ping: Effect.void,
+    })
+  }),
+)
 
 class MemoryGate {
   readonly #options: GateOptions
@@ -188,7 +188,7 @@ class MemoryGate {
     return record.sealed === undefined ? Effect.fail(notReplayable()) : openSnapshot(this.#options, record.sealed)
   }
 
-  /** Whether a record is in progress under this claim. */
+  /** Whether a record is in progress with this claim. */
   #isClaimed(key: string, claim: string): boolean {
     const record = this.#records.get(key)
     return record?.state === "in_progress" && record.claim === claim

@@ -1,5 +1,6 @@
-/** The gate of many nodes: state in Redis, one Lua call to admit, one to complete. */
+/** The gate of several nodes: its state is in Redis; one script call admits, one completes. */
 import { Clock, Effect, Layer, Schedule } from "effect"
+import { dayOf, hourOf } from "../protocol/utc8.ts"
 import { makeScript, Redis } from "../store/redis.ts"
 import { StoreUnavailable } from "../store/unavailable.ts"
 import {
@@ -21,6 +22,7 @@ import {
   type DailyCount,
   Gate,
   type GateOptions,
+  gateOptions,
   isEntry,
   nonceReplayed,
   nonceWindowMs,
@@ -35,7 +37,7 @@ import {
   sessionArchived,
   unknownSession,
 } from "./gate.ts"
-import { dayOf, hourOf } from "./utc8.ts"
+import { withGateMode } from "./gate-mode.ts"
 
 const admit = makeScript(admitScript)
 const complete = makeScript(completeScript)
@@ -46,79 +48,79 @@ const endSession = makeScript(endSessionScript)
 const activeSessions = makeScript(activeSessionsScript)
 const peaks = makeScript(peaksScript)
 
-/** What the gate forgets of a session, the durable store tells it again. */
+/** How long the gate remembers a session; after that it is read from the database. */
 const sessionKeepMs = 86_400_000
-/** A day's peaks are folded on the day after it. */
+/** A day's peaks are written to the database on the following day. */
 const peaksKeepMs = 3 * 86_400_000
 
 const recordKey = ({ owner, keyId, requestId }: Omit<Registration, "claim">) =>
   `weir:{${owner}}:idem:${keyId}:${requestId}`
 
-export const layerRedisGate = (options: GateOptions): Layer.Layer<Gate, never, Redis> =>
-  Layer.effect(
-    Gate,
-    Effect.gen(function* () {
-      const redis = yield* Redis
-      const withdrawClaim = (registration: Registration) =>
-        Effect.asVoid(redis.run(withdraw, [recordKey(registration)], [registration.claim]))
-      return Gate.of({
-        admit: (request) =>
-          Effect.flatMap(Clock.currentTimeMillis, (nowMs) =>
-            redis.run(admit, keysOf(request, nowMs), [askOf(request, nowMs)]),
-          ).pipe(
-            // The answer is lost, the claim perhaps not: it must not keep the key from whoever asks again.
-            Effect.tapError(() => {
-              const claimed = registrationOf(request)
-              return claimed === undefined
-                ? Effect.void
-                : Effect.forkDetach(Effect.retry(withdrawClaim(claimed), giveBack))
-            }),
-            Effect.flatMap((reply) => readAdmission(options, request, reply)),
+export const layerRedis = Layer.effect(
+  Gate,
+  Effect.gen(function* () {
+    const options = yield* gateOptions
+    const redis = yield* Redis
+    const withdrawClaim = (registration: Registration) =>
+      Effect.asVoid(redis.run(withdraw, [recordKey(registration)], [registration.claim]))
+    return Gate.of({
+      admit: (request) =>
+        Effect.flatMap(Clock.currentTimeMillis, (nowMs) =>
+          redis.run(admit, keysOf(request, nowMs), [askOf(request, nowMs)]),
+        ).pipe(
+          // The reply is lost but the claim may exist: release it, so that a retry with the same request id is not refused.
+          Effect.tapError(() => {
+            const claimed = registrationOf(request)
+            return claimed === undefined
+              ? Effect.void
+              : Effect.forkDetach(Effect.retry(withdrawClaim(claimed), giveBack))
+          }),
+          Effect.flatMap((reply) => readAdmission(options, request, reply)),
+        ),
+      complete: (registration, payloadHash, snapshot) =>
+        Effect.asVoid(
+          redis.run(
+            complete,
+            [recordKey(registration)],
+            [
+              payloadHash,
+              options.idempotencyTtlMs,
+              snapshot === undefined ? 0 : 1,
+              snapshot === undefined ? "" : sealSnapshot(options, snapshot),
+            ],
           ),
-        complete: (registration, payloadHash, snapshot) =>
-          Effect.asVoid(
-            redis.run(
-              complete,
-              [recordKey(registration)],
-              [
-                payloadHash,
-                options.idempotencyTtlMs,
-                snapshot === undefined ? 0 : 1,
-                snapshot === undefined ? "" : sealSnapshot(options, snapshot),
-              ],
-            ),
+        ),
+      withdraw: withdrawClaim,
+      renew: (registrations, leaseMs) =>
+        Effect.forEach(
+          registrations,
+          (registration) => redis.run(renew, [recordKey(registration)], [registration.claim, leaseMs]),
+          {
+            concurrency: 64,
+            discard: true,
+          },
+        ),
+      giveBack: (owner, counts) =>
+        Effect.asVoid(
+          redis.run(
+            giveBackCounts,
+            counts.map((count) => countKey(owner, count)),
+            [],
           ),
-        withdraw: withdrawClaim,
-        renew: (registrations, leaseMs) =>
-          Effect.forEach(
-            registrations,
-            (registration) => redis.run(renew, [recordKey(registration)], [registration.claim, leaseMs]),
-            {
-              concurrency: 64,
-              discard: true,
-            },
-          ),
-        giveBack: (owner, counts) =>
-          Effect.asVoid(
-            redis.run(
-              giveBackCounts,
-              counts.map((count) => countKey(owner, count)),
-              [],
-            ),
-          ),
-        endSession: (owner, id, caller, how) =>
-          Effect.asVoid(
-            redis.run(endSession, [sessionKey(owner, id), activeKey(owner)], [id, caller, how, sessionKeepMs]),
-          ),
-        activeSessions: (owner, windowMs) =>
-          Effect.map(redis.run(activeSessions, [activeKey(owner)], [windowMs]), Number),
-        peaks: (owner, day) => Effect.map(redis.run(peaks, [peaksKey(owner, day)], []), readPeaks),
-        ping: redis.ping,
-      })
-    }),
-  )
+        ),
+      endSession: (owner, id, caller, how) =>
+        Effect.asVoid(
+          redis.run(endSession, [sessionKey(owner, id), activeKey(owner)], [id, caller, how, sessionKeepMs]),
+        ),
+      activeSessions: (owner, windowMs) =>
+        Effect.map(redis.run(activeSessions, [activeKey(owner)], [windowMs]), Number),
+      peaks: (owner, day) => Effect.map(redis.run(peaks, [peaksKey(owner, day)], []), readPeaks),
+      ping: redis.ping,
+    })
+  }),
+).pipe(withGateMode)
 
-/** Retries for about a minute, ever more slowly. */
+/** Retries for about a minute with growing pauses. */
 const giveBack = Schedule.exponential("200 millis").pipe(Schedule.upTo({ times: 8 }))
 
 const registrationOf = ({ owner, keyId, register }: AdmitRequest): Registration | undefined =>

@@ -1,16 +1,17 @@
 /**
- * Admission: may this caller do this now? One atomic step a request, the same for one node and for many.
+ * Admission: may this caller do this now? One atomic step per request, with the same rules for one node and for many.
  *
- * In this order, and nothing is counted unless all of it passes: the nonce is new, every rate window and every daily
- * count has room, the idempotency key is free, the session is the caller's and its plan has room for it.
+ * The checks, in order; nothing is counted unless all pass: the nonce is new, every rate window and every daily count has
+ * room, the idempotency key is free, the session belongs to the caller and its plan has room for it.
  * Sources: interface.md "Request signature" 3, "Limits", the state tables "Exchange request id" and "Session".
  */
 import { Context, Effect, Option, Schedule, Schema } from "effect"
+import { WeirConfig } from "../config.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
-import type { Sealer } from "../store/seal.ts"
+import { type Sealer, Sealing } from "../store/seal.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 
-/** A nonce may not come again for the same key id within this time. */
+/** How long a nonce cannot be reused with the same key id. */
 export const nonceWindowMs = 600_000
 
 export interface RateWindow {
@@ -18,7 +19,7 @@ export interface RateWindow {
   readonly bucket: string
   readonly limit: number
   readonly windowMs: number
-  /** Told in `detail.scope`; absent for the key-level window. */
+  /** Returned in `detail.scope`; absent for the key-level window. */
   readonly scope?: "app" | "endUser" | undefined
 }
 
@@ -27,11 +28,11 @@ export interface Registration {
   readonly owner: string
   readonly keyId: string
   readonly requestId: string
-  /** The gateway's own id of the call that claims the key: only its own claim can be renewed or withdrawn. */
+  /** The gateway's request id of the claiming call; only this claim can be renewed or withdrawn. */
   readonly claim: string
 }
 
-/** A count that ends with its day, e.g. web searches; midnight is UTC+8. */
+/** A counter per day, e.g. for web searches; days begin at midnight UTC+8. */
 export interface DailyCount {
   readonly bucket: string
   readonly limit: number
@@ -39,19 +40,19 @@ export interface DailyCount {
   readonly day: string
 }
 
-/** A session that asks to be active: renewed inside the window, judged like a new one outside of it. */
+/** A request to make a session active: renewed inside the window, checked like a new one outside it. */
 export interface SessionClaim {
   readonly id: string
-  /** Who it belongs to: a key, and the end user where there is one. */
+  /** The owner of the session: a key, and the end user if there is one. */
   readonly caller: string
   readonly windowMs: number
-  /** How many sessions an owner may have active; undefined has no end. */
+  /** Maximum active sessions of an owner; undefined is unlimited. */
   readonly cap: number | undefined
-  /** Whether a full plan refuses; if not, it is only told. */
+  /** Whether a full plan refuses; otherwise the refusal is only reported. */
   readonly enforces: boolean
-  /** What to do with an id that the gate does not know: register it, or say so. */
+  /** What to do with an id that the gate does not know: register it, or return `UnknownSession`. */
   readonly ifUnknown: "register" | "tell"
-  /** What the durable store knows of the session, where the gate did not: when it was last seen. */
+  /** When the session was last seen, according to the database; for a session that the gate does not know. */
   readonly lastSeenMs?: number | undefined
 }
 
@@ -66,15 +67,15 @@ export interface AdmitRequest {
     | {
         readonly requestId: string
         readonly claim: string
-        /** Hash of the payload, blind to key order. */
+        /** Hash of the payload, independent of key order. */
         readonly payloadHash: string
-        /** How long the claim stands if this node dies. */
+        /** How long the claim is valid if this node dies. */
         readonly leaseMs: number
       }
     | undefined
 }
 
-/** A finished reply, kept to be given again. */
+/** A finished reply, stored for replay. */
 export const Snapshot = Schema.Struct({
   status: Schema.Int,
   headers: Schema.Record(Schema.String, Schema.String),
@@ -85,10 +86,10 @@ export type Snapshot = typeof Snapshot.Type
 export type Admission =
   | {
       readonly _tag: "Admitted"
-      /** How the session came in, where one was claimed; `wouldReject` where the plan was full and only tells. */
+      /** How the session was admitted, if one was claimed; `wouldReject` if the plan was full and does not enforce. */
       readonly session?: { readonly entry: "renewed" | "reentered" | "registered"; readonly wouldReject: boolean }
     }
-  /** The gate does not know the session, and was to say so: nothing was counted. */
+  /** The gate does not know the session and was asked to say so; nothing was counted. */
   | { readonly _tag: "UnknownSession" }
   /** The first call with this idempotency key is still running. */
   | { readonly _tag: "InProgress" }
@@ -110,40 +111,40 @@ type SessionErrorCode = "plan_concurrency_exceeded" | "session_archived" | "not_
 export class Gate extends Context.Service<
   Gate,
   {
-    /** Admits or refuses. A registration stands until {@link complete} or {@link withdraw}. */
+    /** Admits or refuses. A registration is valid until {@link complete} or {@link withdraw}. */
     readonly admit: (request: AdmitRequest) => Effect.Effect<Admission, AdmissionError>
-    /** The exchange was billed: the key is spent. Without a snapshot the result cannot be replayed. */
+    /** The exchange was billed: its request id is spent. Without a snapshot the result cannot be replayed. */
     readonly complete: (
       registration: Registration,
       payloadHash: string,
       snapshot: Snapshot | undefined,
     ) => Effect.Effect<void, StoreUnavailable>
-    /** The exchange came to nothing: the same key may be used again. */
+    /** The exchange had no result: its request id is free again. */
     readonly withdraw: (registration: Registration) => Effect.Effect<void, StoreUnavailable>
-    /** Keeps claims that are in progress for another lease. */
+    /** Extends the leases of claims that are in progress. */
     readonly renew: (
       registrations: ReadonlyArray<Registration>,
       leaseMs: number,
     ) => Effect.Effect<void, StoreUnavailable>
-    /** Gives counts of a day back that came to nothing. */
+    /** Returns daily counts of a call that had no result. */
     readonly giveBack: (owner: string, counts: ReadonlyArray<DailyCount>) => Effect.Effect<void, StoreUnavailable>
-    /** Ends a session: it is never active again. `forget` is for one that was never registered durably. */
+    /** Ends a session for good. `forget` is for a session that was never stored in the database. */
     readonly endSession: (
       owner: string,
       id: string,
       caller: string,
       how: "archive" | "forget",
     ) => Effect.Effect<void, StoreUnavailable>
-    /** How many sessions an owner has active; takes no slot. */
+    /** The number of active sessions of an owner; takes no slot. */
     readonly activeSessions: (owner: string, windowMs: number) => Effect.Effect<number, StoreUnavailable>
-    /** The most sessions active in each hour of a UTC+8 day; undefined for hours without activity. */
+    /** The highest number of active sessions in each hour of a UTC+8 day; undefined for hours without activity. */
     readonly peaks: (owner: string, day: string) => Effect.Effect<ReadonlyArray<number | undefined>, StoreUnavailable>
-    /** Whether the store answers. */
+    /** Succeeds if the store answers. */
     readonly ping: Effect.Effect<void, StoreUnavailable>
   }
 >()("weir/admission/Gate") {}
 
-/** Tells the gate what it must come to know; one that does not answer is told again, ever more slowly, for a minute. */
+/** Sends an update to the gate. If the gate does not answer, retries in the background for a minute, with growing pauses. */
 export const tellEventually = (tell: Effect.Effect<void, StoreUnavailable>): Effect.Effect<void> =>
   Effect.catch(tell, () => Effect.asVoid(Effect.forkDetach(Effect.ignore(Effect.retry(tell, evermoreSlowly)))))
 
@@ -152,9 +153,16 @@ const evermoreSlowly = Schedule.exponential("200 millis").pipe(Schedule.upTo({ t
 export interface GateOptions {
   /** How long finished idempotency records are kept. */
   readonly idempotencyTtlMs: number
-  /** Snapshots are answers: they are sealed where they are kept. */
+  /** Snapshots contain answers, so they are sealed at rest. */
   readonly sealer: Sealer
 }
+
+/** The gate's configuration. */
+export const gateOptions = Effect.gen(function* () {
+  const { idempotencyTtlS } = yield* WeirConfig
+  const { sealer } = yield* Sealing
+  return { idempotencyTtlMs: idempotencyTtlS * 1000, sealer } satisfies GateOptions
+})
 
 const SnapshotJson = Schema.fromJsonString(Snapshot)
 const encodeSnapshot = Schema.encodeSync(SnapshotJson)
@@ -163,7 +171,7 @@ const decodeSnapshot = Schema.decodeUnknownOption(SnapshotJson)
 export const sealSnapshot = ({ sealer }: GateOptions, snapshot: Snapshot): string =>
   sealer.seal(encodeSnapshot(snapshot))
 
-/** A snapshot that does not open cannot be replayed. */
+/** A snapshot that cannot be opened cannot be replayed. */
 export const openSnapshot = ({ sealer }: GateOptions, sealed: string): Effect.Effect<Admission, AdmissionError> => {
   const snapshot = Option.getOrUndefined(decodeSnapshot(sealer.open(sealed)))
   return snapshot === undefined ? Effect.fail(notReplayable()) : Effect.succeed({ _tag: "Replay", snapshot })
@@ -202,7 +210,7 @@ export const admittedSession = (
   session: { entry, wouldReject },
 })
 
-/** Hours and counts in turn, as a store keeps them. */
+/** Parses alternating hours and counts, as Redis returns a hash. */
 export const readPeaks = (reply: unknown): ReadonlyArray<number | undefined> => {
   const peaks: Array<number | undefined> = Array.from({ length: 24 })
   const fields: ReadonlyArray<unknown> = Array.isArray(reply) ? reply : []
@@ -210,7 +218,7 @@ export const readPeaks = (reply: unknown): ReadonlyArray<number | undefined> => 
   return peaks
 }
 
-/** Suggested by the contract ("Limits"). */
+/** Source: interface.md "Limits". */
 const concurrencyRetryAfterMs = 30_000
 
 export const concurrencyExceeded = (): ServiceError<"plan_concurrency_exceeded"> =>

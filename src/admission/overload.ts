@@ -1,28 +1,28 @@
 /**
- * Shedding load before it is felt: beyond what a process can do, some callers are turned away at the door, so that the
- * others are served as fast as ever. What is watched is how late the event loop comes to its work, how long calls wait
- * before they go to their vendors, and how much is open. Source: CoDel (RFC 8289) for the least wait; additive increase
- * and multiplicative decrease (RFC 5681) for how many may wait.
+ * Load shedding: when a process has more work than it can do, it refuses some calls immediately, so that the others keep
+ * their latency. Inputs are the event loop's lag, how long calls wait for their hold, and the number of open exchanges.
+ * Source: CoDel (RFC 8289) for the minimum wait; additive increase and multiplicative decrease (RFC 5681) for the number of
+ * calls that may wait.
  */
 import { Context, Effect, Layer } from "effect"
 import { WeirConfig } from "../config.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 import { recordShed } from "../telemetry/metrics.ts"
 
-/** An exchange until its money is held; whichever of the two comes first ends the wait. */
+/** An exchange that waits for its hold. The wait ends with the first of the two calls. */
 export interface Waiting {
-  /** Its money is held: it goes to its vendor. */
+  /** The hold is made: the exchange calls its vendor. */
   readonly held: () => void
-  /** It is over, held or not. */
+  /** The exchange ended, with or without a hold. */
   readonly over: () => void
 }
 
 export class Overload extends Context.Service<
   Overload,
   {
-    /** Lets a call in, or turns it away. @param open exchanges that this process has open */
+    /** Admits a call or refuses it. @param open the number of exchanges that this process has open */
     readonly check: (open: number) => Effect.Effect<void, ServiceError<"rate_limited">>
-    /** Counts an exchange that begins, and waits. */
+    /** Counts an exchange as waiting. */
     readonly enter: () => Waiting
   }
 >()("weir/admission/Overload") {
@@ -38,7 +38,7 @@ export class Overload extends Context.Service<
       let waiting = 0
       let mostWaiting = maxOpenExchanges
       let dueAt = performance.now() + lookEveryMs
-      // The loop itself is measured: by Node's own clock and timer, whatever clock the rest goes by.
+      // The event loop itself is measured, so this uses Node's clock and timer, not Effect's.
       const look = () => {
         const now = performance.now()
         if (now - waits.sinceMs >= waitWindowMs) {
@@ -63,7 +63,7 @@ export class Overload extends Context.Service<
         return Effect.fail(
           serviceError("rate_limited", "The gateway has as much to do as it can", {
             detail: { scope: "gateway" },
-            // Not all at the same time again.
+            // Random, so that clients do not retry at the same moment.
             retryAfterMs: 1000 + Math.random() * 2000,
           }),
         )
@@ -101,37 +101,37 @@ export class Overload extends Context.Service<
 
 const lookEveryMs = 20
 
-/** Money is held in batches: a window is longer than one. Of a few slow calls nothing is concluded. */
+/** Holds are made in batches; a window is longer than a batch. Do not infer overload from fewer than this many calls. */
 const waitWindowMs = 200
 const callsThatTell = 16
 
 const noWaits = (sinceMs: number) => ({ sinceMs, seen: 0, sumMs: 0, peak: 0, leastMs: Number.POSITIVE_INFINITY })
 
-/** However slow all is, so many may wait. */
+/** Lower bound of the calls that may wait. */
 const leastMost = 16
 
 /**
- * How many calls may wait for their money from now on: a fifth fewer than did while they wait for too long, a tenth more
- * than may now while they do not. Pure.
- * @param pressure how many times what is allowed calls waited, on the average
- * @param peak how many waited at the most
+ * The number of calls that may wait for their hold from now on: 20 % fewer than waited while waits are too long, 10 % more
+ * than now while they are not. Pure.
+ * @param pressure the average wait divided by the allowed wait
+ * @param peak the most calls that waited at one time
  */
 export const nextMost = (most: number, pressure: number, peak: number): number =>
   pressure > 1 ? Math.max(leastMost, Math.floor(Math.min(most, peak) * 0.8)) : most + Math.ceil(most / 10)
 
-/** A collection of garbage, or the start of a process, makes one look late; too much to do makes all of them late. */
+/** A garbage collection or the start of a process delays one measurement; overload delays all of them. */
 const looksInARow = 4
 
-/** Whoever turns everybody away never learns that there is room again. */
+/** A process that refused every call would not notice that it has room again. */
 const maxShare = 0.98
 const slowestFall = 0.002
-/** Below this there is room; between it and 1 all stays as it is, so that the share settles instead of swinging. */
+/** Below this there is room. Between this and 1 the share stays, so that it settles instead of oscillating. */
 const roomBelow = 0.5
 
 /**
- * The share to turn away from now on: it rises while there is too much pressure, the faster the more, and falls slowly
- * once there is room. Pure.
- * @param pressure how many times what is allowed the loop is late, or the luckiest call waits
+ * The share of calls to refuse from now on: it rises with the pressure while there is too much, and falls slowly once there
+ * is room. Pure.
+ * @param pressure the loop's lag, or the shortest wait, divided by what is allowed
  */
 export const nextShare = (share: number, pressure: number): number => {
   if (pressure > 1) return Math.min(maxShare, share + 0.02 * Math.min(5, pressure))

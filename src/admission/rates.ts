@@ -4,7 +4,7 @@ import type { RateWindow } from "./gate.ts"
 
 const keyWindowMs = 60_000
 
-/** The windows that a call counts in: its key's, its application's, its end user's. */
+/** The windows in which a call counts: its key's, its application's, its end user's. */
 export const rateWindows = ({ keyId, app, plan, endUserId }: Caller): ReadonlyArray<RateWindow> => {
   const windows: ReadonlyArray<Omit<RateWindow, "limit" | "windowMs"> & { readonly limit: number | undefined }> = [
     { bucket: `key:${keyId}`, limit: plan?.perMinute },

@@ -1,5 +1,6 @@
-/** Active sessions of a single node: the concurrency of plans, and its peaks by the hour. */
+/** Active sessions of a single node: concurrency per owner, and its hourly peaks. */
 import type { Clock } from "effect"
+import { addDays, dayOf, hourOf } from "../protocol/utc8.ts"
 import {
   type Admission,
   admittedSession,
@@ -8,7 +9,6 @@ import {
   sessionArchived,
   unknownSession,
 } from "./gate.ts"
-import { addDays, dayOf, hourOf } from "./utc8.ts"
 
 interface KnownSession {
   readonly caller: string
@@ -23,7 +23,7 @@ export type Judgement =
   | { readonly _tag: "Unknown" }
   | { readonly _tag: "Refused"; readonly error: Refusal }
 
-/** What this node forgets of a session, the durable store tells it again. */
+/** How long this node remembers a session; after that it is read from the database. */
 const keepMs = 86_400_000
 
 export class MemorySessions {
@@ -35,7 +35,7 @@ export class MemorySessions {
     this.#clock = clock
   }
 
-  /** Judges a claim, and changes nothing. */
+  /** Checks a claim without changing anything. */
   judge(owner: string, claim: SessionClaim): Judgement {
     const now = this.#clock.currentTimeMillisUnsafe()
     const known = this.#of(owner).get(claim.id)
@@ -49,7 +49,7 @@ export class MemorySessions {
     return admittedSession(lastSeenMs === undefined ? "registered" : "reentered", isFull)
   }
 
-  /** Makes an admitted session active from now on. */
+  /** Marks an admitted session active from now on. */
   enter(owner: string, { id, caller, windowMs }: SessionClaim): void {
     const now = this.#clock.currentTimeMillisUnsafe()
     this.#of(owner).set(id, { caller, state: "active", lastSeenMs: now })

@@ -1,98 +1,64 @@
 /**
- * The catalogue service: the snapshot in force, and applying a new one. A revision is stored in the database, so that
- * every node takes it up; a running exchange keeps the snapshot that it began with.
+ * The catalogue service: the current snapshot, and applying a new catalogue. A revision is stored in the database, from
+ * where every node loads it; a running exchange keeps the snapshot with which it started.
  */
-import { Context, Data, type Duration, Effect, Layer, Schedule, Schema, Semaphore } from "effect"
+import { Context, Effect, Layer, Schedule, Schema, Semaphore } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { type Amount, formatAmount, parseAmount } from "../money/amount.ts"
 import { fingerprint } from "../protocol/canonical.ts"
 import { CatalogueDocument, type CatalogueEncoded } from "../protocol/catalogue.ts"
-import { withDeadline } from "../store/database.ts"
+import { queryDeadline, refreshEvery, withDeadline } from "../store/database.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 import { type Change, diffCatalogues } from "./diff.ts"
 import { type CatalogueIssue, type LoadedCatalogue, loadCatalogue } from "./load.ts"
+import { CatalogueRefused } from "./refusal.ts"
 import { mintSecret, ResolveSecret, sha256 } from "./secrets.ts"
 import { type CatalogueSnapshot, emptySnapshot, makeSnapshot } from "./snapshot.ts"
-
-/** A catalogue that was refused; nothing of it was applied. */
-export class CatalogueRefused extends Data.TaggedError("CatalogueRefused")<{
-  readonly issues: ReadonlyArray<CatalogueIssue>
-}> {
-  override get message(): string {
-    return this.issues.map(({ line, path, message }) => `line ${line}: ${path}: ${message}`).join("\n")
-  }
-}
 
 export interface Applied {
   readonly revision: bigint
   readonly changes: ReadonlyArray<Change>
-  /** Secrets minted for new keys without one: told here once. */
+  /** Secrets minted for new keys without one. Returned once. */
   readonly minted: ReadonlyArray<{ readonly keyId: string; readonly secret: string }>
-  /** Top-ups that were credited now. */
+  /** Top-ups that this call credited. */
   readonly credited: ReadonlyArray<string>
-  /** What works only after someone has acted, e.g. a credential that is not set. */
+  /** What needs an action before it works, e.g. a credential that is not set. */
   readonly warnings: ReadonlyArray<string>
 }
 
 export interface ApplyOptions {
-  /** Whether somebody is there to be told minted secrets; if not, new keys without a secret wait for who is. */
+  /** Whether the caller can receive minted secrets; if not, new keys without a secret are not created yet. */
   readonly mint?: boolean | undefined
   readonly dryRun?: boolean | undefined
-  /** SHA-256 digests, in hex, of key secrets by reference; they go before what the gateway itself resolves. */
+  /** SHA-256 digests, in hex, of key secrets by reference; they take precedence over what the gateway resolves. */
   readonly keySha256?: Readonly<Record<string, string>> | undefined
 }
 
 export class Catalogue extends Context.Service<
   Catalogue,
   {
-    /** The snapshot in force; cheap, for the hot path. */
+    /** The current snapshot; cheap, for the hot path. */
     readonly current: () => CatalogueSnapshot
-    /** Applies a catalogue's text; with `dryRun` only tells what would change. Applying again changes nothing. */
+    /** Applies a catalogue's text; with `dryRun` only returns what would change. Applying it again changes nothing. */
     readonly apply: (
       text: string,
       options?: ApplyOptions,
     ) => Effect.Effect<Applied, CatalogueRefused | StoreUnavailable>
-    /** Takes up what another node applied. */
+    /** Loads what another node applied. */
     readonly refresh: Effect.Effect<void, StoreUnavailable>
   }
->()("weir/catalogue/Catalogue") {}
-
-export interface CatalogueOptions {
-  readonly deadline: Duration.Input
-  /** How often other nodes' revisions are looked for. */
-  readonly refreshEvery: Duration.Input
-}
-
-interface ProviderChange {
-  readonly id: string
-  readonly changed_at: Date
-}
-
-interface RevisionRow {
-  readonly revision: bigint
-  readonly fingerprint: string
-  readonly document: CatalogueEncoded
-}
-
-/** A file may name many keys and credits; they are stored in one transaction. */
-const applyDeadline = "30 seconds"
-
-const decodeDocument = Schema.decodeUnknownSync(CatalogueDocument)
-
-export const layerCatalogue = (
-  options: CatalogueOptions,
-): Layer.Layer<Catalogue, StoreUnavailable, SqlClient.SqlClient> =>
-  Layer.effect(
+>()("weir/catalogue/Catalogue") {
+  static readonly layer = Layer.effect(
     Catalogue,
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
-      const bounded = withDeadline(options.deadline)
+      const bounded = yield* queryDeadline
       const oneAtATime = yield* Semaphore.make(1)
       const resolveSecret = yield* ResolveSecret
       let snapshot = emptySnapshot
       let encoded: CatalogueEncoded = { version: 1 }
 
-      /** A revision that this version cannot read changes nothing here: the one in force stays. */
+      /** If this version cannot read a revision, it keeps the current one. */
       const takeUp = Effect.fnUntraced(function* (row: RevisionRow) {
         const changes = yield* bounded(sql<ProviderChange>`select id, changed_at from search_provider_changes`)
         const changedAt = new Map(changes.map(({ id, changed_at }) => [id, changed_at.getTime()]))
@@ -162,7 +128,7 @@ export const layerCatalogue = (
       yield* Effect.forkScoped(
         Effect.repeat(
           Effect.catch(refresh, (error) => Effect.logWarning("The catalogue could not be refreshed", error)),
-          Schedule.spaced(options.refreshEvery),
+          Schedule.spaced(refreshEvery),
         ),
       )
       return Catalogue.of({
@@ -172,6 +138,23 @@ export const layerCatalogue = (
       })
     }),
   )
+}
+
+interface ProviderChange {
+  readonly id: string
+  readonly changed_at: Date
+}
+
+interface RevisionRow {
+  readonly revision: bigint
+  readonly fingerprint: string
+  readonly document: CatalogueEncoded
+}
+
+/** A file may contain many keys and top-ups, all stored in one transaction. */
+const applyDeadline = "30 seconds"
+
+const decodeDocument = Schema.decodeUnknownSync(CatalogueDocument)
 
 interface KnownKey {
   readonly id: string
@@ -181,7 +164,7 @@ interface KnownKey {
 interface PlannedKey {
   readonly id: string
   readonly appId: string
-  /** Absent for a minted key that exists: its hash stays. */
+  /** Absent for a minted key that exists: its hash does not change. */
   readonly hash: Buffer | undefined
   readonly minted: string | undefined
   readonly scopes: ReadonlyArray<string>
@@ -189,7 +172,7 @@ interface PlannedKey {
   readonly expiresAt: string | null
 }
 
-/** Resolves or mints the secret of every key; a reference that leads nowhere refuses the catalogue. */
+/** Resolves or mints the secret of every key; a reference that cannot be resolved is an error. */
 const planKeys = Effect.fnUntraced(function* (
   existing: ReadonlySet<string>,
   { document, lineOf }: LoadedCatalogue,
@@ -255,7 +238,7 @@ const storeRevision = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, enc
   yield* sql`insert into catalogue_revisions (fingerprint, document) values (${hash}, ${json}::jsonb)`
 })
 
-/** Remembers when each search provider last changed: the directory lists the newest first among equals. */
+/** Stores when each search provider last changed: the directory lists the most recent first among equal weights. */
 const storeProviderChanges = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, encoded: CatalogueEncoded) {
   for (const provider of encoded.searchProviders ?? []) {
     const hash = fingerprint(JSON.parse(JSON.stringify(provider)))
@@ -266,7 +249,7 @@ const storeProviderChanges = Effect.fnUntraced(function* (sql: SqlClient.SqlClie
   }
 })
 
-/** Keys of the file are set; keys that an earlier file named and this one does not are revoked. */
+/** Creates or updates the file's keys; revokes keys that an earlier file contained and this one does not. */
 const storeKeys = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, keys: ReadonlyArray<PlannedKey>) {
   for (const { id, appId, hash, scopes, status, expiresAt } of keys) {
     if (hash !== undefined) {

@@ -1,8 +1,9 @@
-/** Catalogue text to a checked document; every error names its path and its line. */
+/** Parses catalogue text into a checked document; every error has its path and its line. */
 import { Result, Schema, SchemaIssue } from "effect"
 import { LineCounter, parseDocument } from "yaml"
 import { CatalogueDocument, type CatalogueEncoded } from "../protocol/catalogue.ts"
-import { checkReferences } from "./references.ts"
+import { isStorable } from "../protocol/text.ts"
+import { checkReferences, type Path, type Problem } from "./references.ts"
 
 export interface CatalogueIssue {
   /** e.g. `models[0].targets[1].vendor`; empty for the whole file. */
@@ -13,13 +14,11 @@ export interface CatalogueIssue {
 
 export interface LoadedCatalogue {
   readonly document: CatalogueDocument
-  /** The same as it was written, which is what gets stored. */
+  /** The encoded form, which is what the database stores. */
   readonly encoded: CatalogueEncoded
-  /** The line of a node, or of the nearest one above it: what is missing has no line of its own. */
+  /** The line of a node, or of its nearest ancestor that exists. */
   readonly lineOf: (path: Path) => number
 }
-
-export type Path = ReadonlyArray<PropertyKey>
 
 const decode = Schema.decodeUnknownResult(CatalogueDocument, { errors: "all", onExcessProperty: "error" })
 const encode = Schema.encodeSync(CatalogueDocument)
@@ -64,10 +63,21 @@ export const loadCatalogue = (text: string): Result.Result<LoadedCatalogue, Read
     )
   }
   const document = decoded.success
-  const problems = checkReferences(document)
+  const problems = [...unstorable(document), ...checkReferences(document)]
   return problems.length > 0
     ? Result.fail(problems.map(({ path, message }) => issueAt(path, message)))
     : Result.succeed({ document, encoded: encode(document), lineOf })
+}
+
+/** Every string of a document that the database cannot store. */
+const unstorable = (value: unknown, path: Path = []): ReadonlyArray<Problem> => {
+  if (typeof value === "string") {
+    return isStorable(value) ? [] : [{ path, message: "well-formed Unicode without U+0000 is required" }]
+  }
+  if (typeof value !== "object" || value === null) return []
+  return Object.entries(value).flatMap(([key, member]) =>
+    unstorable(member, [...path, Array.isArray(value) ? Number(key) : key]),
+  )
 }
 
 const hasRange = (node: unknown): node is { readonly range: readonly [number, number, number] } =>

@@ -1,10 +1,12 @@
-/** What a schema cannot see: names that point nowhere, names used twice, prices and keys that contradict. */
+/** Checks beyond the schema: unknown and duplicate names, prices and keys that contradict each other. */
 import { Result } from "effect"
 import { isSanePrice, maxPricePerMillion, readPrice } from "../money/pricing.ts"
-import { parseNetwork } from "../net/network.ts"
 import type { CatalogueDocument } from "../protocol/catalogue.ts"
+import { parseNetwork } from "../protocol/network.ts"
 import { compilePolicy } from "../review/policy.ts"
-import type { Path } from "./load.ts"
+
+/** A location in a document: keys and indexes. */
+export type Path = ReadonlyArray<PropertyKey>
 
 export interface Problem {
   readonly path: Path
@@ -52,7 +54,7 @@ export const checkReferences = (document: CatalogueDocument): ReadonlyArray<Prob
     }
   })
   document.models?.forEach((model, m) => {
-    model.targets.forEach(({ vendor }, t) => {
+    model.targets?.forEach(({ vendor }, t) => {
       known(vendors, vendor, "vendor", "models", m, "targets", t, "vendor")
     })
   })
@@ -119,7 +121,7 @@ const sectionsWithId = [
 const names = (items: ReadonlyArray<{ readonly id: string }> | undefined): ReadonlySet<string> =>
   new Set((items ?? []).map(({ id }) => id))
 
-/** The entries of a record with optional keys that are there. */
+/** The entries of a record whose values are defined. */
 export const definedOf = <A>(record: { readonly [key: string]: A | undefined } | undefined): Record<string, A> => {
   const defined: Record<string, A> = {}
   for (const [key, value] of Object.entries(record ?? {})) if (value !== undefined) defined[key] = value

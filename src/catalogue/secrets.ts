@@ -3,12 +3,12 @@ import { createHash, randomBytes } from "node:crypto"
 import { readFileSync } from "node:fs"
 import { Context } from "effect"
 
-/** How a reference becomes a secret; undefined where there is none. A reference, so that tests may bring their own. */
+/** Resolves a reference; undefined if there is no secret. A Context.Reference, so that tests can replace it. */
 export const ResolveSecret = Context.Reference<(ref: string) => string | undefined>("weir/catalogue/ResolveSecret", {
   defaultValue: () => resolveFromMachine,
 })
 
-/** From this process's environment, or a file. */
+/** From this process's environment, or from a file. */
 export function resolveFromMachine(ref: string): string | undefined {
   if (ref.startsWith("env:")) return process.env[ref.slice("env:".length)] || undefined
   try {
@@ -21,5 +21,5 @@ export function resolveFromMachine(ref: string): string | undefined {
 /** A new secret of 256 random bits. */
 export const mintSecret = (prefix: string): string => `${prefix}_${randomBytes(32).toString("base64url")}`
 
-/** The raw SHA-256 digest of a secret: what is kept of it. */
+/** The raw SHA-256 digest of a secret: only this is stored. */
 export const sha256 = (secret: string): Buffer => createHash("sha256").update(secret).digest()

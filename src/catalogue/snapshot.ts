@@ -1,8 +1,9 @@
-/** The catalogue in force, indexed for the hot path: immutable, replaced whole when a new revision is applied. */
+/** The current catalogue, indexed for the hot path: immutable, replaced as a whole when a new revision is applied. */
 import { Redacted, Result } from "effect"
 import type { IpNetwork } from "effect/net"
+import type { Dialect } from "../dialects/dialect.ts"
+import { dialectOf } from "../dialects/index.ts"
 import { isSanePrice, type Price, readPrice } from "../money/pricing.ts"
-import { parseNetwork } from "../net/network.ts"
 import type {
   App,
   CatalogueDocument,
@@ -15,11 +16,9 @@ import type {
   TimeoutTiers,
   Vendor,
 } from "../protocol/catalogue.ts"
+import { parseNetwork } from "../protocol/network.ts"
 import { compilePolicy, type Direction, type ReviewPolicy } from "../review/policy.ts"
-import { byDirectory } from "../search/directory.ts"
-import type { Dialect } from "../vendor/dialects/dialect.ts"
-import { dialectOf } from "../vendor/dialects/index.ts"
-import type { Pooled } from "../vendor/pool.ts"
+import type { Pooled } from "../upstream/pool.ts"
 import { definedOf } from "./references.ts"
 
 export interface OrgEntry {
@@ -38,18 +37,18 @@ export interface AppEntry extends OrgEntry {
 export interface VendorEntry {
   readonly vendor: Vendor
   readonly dialect: Dialect
-  /** Undefined where the catalogue names none, or none is there. */
+  /** Undefined if the catalogue names none, or it cannot be resolved. */
   readonly credential: Redacted.Redacted | undefined
-  /** The vendor's own names of the models that the catalogue has it for. */
+  /** The vendor's own names of the models for which the catalogue uses it. */
   readonly models: ReadonlyArray<string>
 }
 
 export interface ModelTarget extends Pooled, Omit<VendorEntry, "models"> {
   /** The vendor's own name of the model. */
   readonly model: string
-  /** Whether the organisation brings the key, and perhaps the address: the vendor bills it, and Weir does not. */
+  /** Whether the organisation brings its own key: then the vendor bills the organisation, and Weir does not. */
   readonly isOwn: boolean
-  /** Whether it brings the address too: then calls pass the egress guard. */
+  /** Whether the organisation brings its own address too: then calls pass the egress guard. */
   readonly isGuarded: boolean
 }
 
@@ -61,9 +60,9 @@ export interface ModelEntry {
 
 export interface SearchProviderEntry {
   readonly provider: SearchProvider
-  /** Undefined where the catalogue names none, or none is there. */
+  /** Undefined if the catalogue names none, or it cannot be resolved. */
   readonly credential: Redacted.Redacted | undefined
-  /** When the catalogue last changed it. */
+  /** When the provider last changed in the catalogue. */
   readonly changedAtMs: number
 }
 
@@ -71,7 +70,7 @@ export interface SearchProviderEntry {
 export interface SsoEntry {
   readonly orgId: string
   readonly provider: SsoProvider
-  /** Undefined where the catalogue names none, or none is there. */
+  /** Undefined if the catalogue names none, or it cannot be resolved. */
   readonly clientSecret: Redacted.Redacted | undefined
 }
 
@@ -81,19 +80,19 @@ export interface CatalogueSnapshot {
   readonly document: CatalogueDocument
   readonly org: (id: string) => OrgEntry | undefined
   readonly app: (id: string) => AppEntry | undefined
-  /** The identity provider of an organisation that has one. */
+  /** The identity provider of an organisation, if it has one. */
   readonly sso: (orgId: string) => SsoEntry | undefined
   readonly vendor: (id: string) => VendorEntry | undefined
   readonly model: (handle: string) => ModelEntry | undefined
-  /** The price in force at a time; undefined where there is none, or one that must not be charged. */
+  /** The price at a time; undefined if there is none, or if it is out of range. */
   readonly price: (handle: string, currency: string, nowMs: number) => Price | undefined
   /** Active search providers, in the directory's order. */
   readonly searchProviders: ReadonlyArray<SearchProviderEntry>
-  /** The timeout profile of a deployment. */
+  /** The timeout profile of an environment. */
   readonly timeouts: (env: string) => TimeoutTiers
 }
 
-/** Resolves a secret reference; undefined where it leads nowhere. */
+/** Resolves a secret reference; undefined if there is no secret. */
 type ResolveRef = (ref: string) => string | undefined
 
 interface DatedPrice {
@@ -130,7 +129,7 @@ export const makeSnapshot = (
   }
 }
 
-/** What a node has before any catalogue was applied. */
+/** The snapshot of a node before any catalogue is applied. */
 export const emptySnapshot: CatalogueSnapshot = makeSnapshot({ version: 1 }, 0n, "", () => undefined)
 
 function indexSso(document: CatalogueDocument, resolve: ResolveRef): ReadonlyMap<string, SsoEntry> {
@@ -167,11 +166,11 @@ function indexApps(document: CatalogueDocument, orgs: ReadonlyMap<string, OrgEnt
   return apps
 }
 
-/** What is no network was refused with the catalogue. */
+/** Invalid networks were refused when the catalogue was applied. */
 export const readNetworks = (texts: ReadonlyArray<string> | undefined): AppEntry["ipAllow"] =>
   (texts ?? []).flatMap((text) => parseNetwork(text) ?? [])
 
-/** Compiled once for all that use them. */
+/** Each policy is compiled once and shared by the organisations that use it. */
 function indexPolicies(document: CatalogueDocument, resolve: ResolveRef): (org: Org) => AppEntry["policies"] {
   const compiled = new Map<string, ReviewPolicy>()
   for (const policy of document.policies ?? []) {
@@ -186,7 +185,7 @@ function indexPolicies(document: CatalogueDocument, resolve: ResolveRef): (org: 
 }
 
 function indexVendors(document: CatalogueDocument, resolve: ResolveRef): ReadonlyMap<string, VendorEntry> {
-  const models = (document.models ?? []).flatMap(({ targets }) => targets)
+  const models = (document.models ?? []).flatMap(({ targets = [] }) => targets)
   return new Map(
     document.vendors?.map((vendor) => {
       const entry: VendorEntry = {
@@ -210,7 +209,13 @@ function indexSearchProviders(
     const credential = redactedOf(provider.credential, resolve)
     return { provider, credential, changedAtMs: changedAtMs(provider.id) }
   })
-  return entries.sort(byDirectory)
+  return entries.sort(byDirectoryOrder)
+}
+
+/** By weight, then the most recently changed, then by id: the order of the directory, and of failover. */
+function byDirectoryOrder(a: SearchProviderEntry, b: SearchProviderEntry): number {
+  const byWeight = (b.provider.weight ?? 1) - (a.provider.weight ?? 1)
+  return byWeight || b.changedAtMs - a.changedAtMs || (a.provider.id < b.provider.id ? -1 : 1)
 }
 
 function indexModels(
@@ -220,7 +225,10 @@ function indexModels(
   return new Map(
     document.models?.map((model) => [
       model.handle,
-      { model, targets: model.targets.flatMap((target) => makeTarget(target, vendors.get(target.vendor)) ?? []) },
+      {
+        model,
+        targets: (model.targets ?? []).flatMap((target) => makeTarget(target, vendors.get(target.vendor)) ?? []),
+      },
     ]),
   )
 }

@@ -1,11 +1,12 @@
-/** `SVC_CATALOGUE`: a file applied at start, which must be right, and again whenever it changes, which may be wrong. */
+/** `SVC_CATALOGUE`: applied at start, where an error stops the start, and after every change, where an error is logged. */
 import { readFileSync, watch } from "node:fs"
 import { basename, dirname } from "node:path"
 import { Effect, Queue, type Scope, Stream } from "effect"
 import type { StoreUnavailable } from "../store/unavailable.ts"
-import { Catalogue, CatalogueRefused } from "./catalogue.ts"
+import { Catalogue } from "./catalogue.ts"
+import { CatalogueRefused, describeRefusal } from "./refusal.ts"
 
-/** Editors write a file in several steps; they are taken as one. */
+/** Editors write a file in several steps; changes within this time are one. */
 const settleTime = "200 millis"
 
 export const applyAndWatch = (
@@ -16,7 +17,7 @@ export const applyAndWatch = (
     const apply = Effect.flatMap(read(file), (text) => catalogue.apply(text, { mint: false })).pipe(
       Effect.tap(({ changes, warnings }) => report(file, changes.length, warnings)),
     )
-    // Watched before it is first read, so that no change is missed.
+    // Watched before the first read, so that no change is missed.
     const changes = yield* watchFile(file)
     yield* apply
     yield* Stream.fromQueue(changes).pipe(
@@ -32,7 +33,7 @@ const read = (file: string): Effect.Effect<string, CatalogueRefused> =>
     catch: () => new CatalogueRefused({ issues: [{ path: "", line: 0, message: "the file cannot be read" }] }),
   })
 
-/** The folder is watched, because editors replace files. */
+/** The directory is watched, because editors replace files. */
 const watchFile = Effect.fnUntraced(function* (file: string) {
   const changes = yield* Queue.sliding<void>(1)
   yield* Effect.acquireRelease(
@@ -51,11 +52,3 @@ const report = (file: string, changes: number, warnings: ReadonlyArray<string>) 
     Effect.logInfo("A catalogue was applied", { file, changes }),
     Effect.forEach(warnings, (warning) => Effect.logWarning(warning), { discard: true }),
   )
-
-/** A refusal in lines of `file:line: path: message`. */
-export const describeRefusal = (file: string, error: CatalogueRefused | StoreUnavailable): string =>
-  error._tag === "StoreUnavailable"
-    ? `${file}: the database does not answer; nothing was applied`
-    : error.issues
-        .map(({ line, path, message }) => `${file}:${line}: ${path === "" ? "" : `${path}: `}${message}`)
-        .join("\n")

@@ -1,4 +1,4 @@
-/** `weir audit`: whether the audit log is what was written. */
+/** `weir audit`: verifies the audit log. */
 import { Effect } from "effect"
 import { Command } from "effect/cli"
 import { FetchHttpClient } from "effect/http"

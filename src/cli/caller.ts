@@ -1,4 +1,4 @@
-/** As whom the commands of callers speak: an application's key pair, or somebody's token. */
+/** Credentials for commands that act as a caller: an application's key pair, or a token. */
 import { Config, Effect, Option } from "effect"
 import { Flag } from "effect/cli"
 import type { Credentials } from "../client/credentials.ts"
@@ -11,7 +11,7 @@ const optionalText = (name: string, variable: string, description: string) =>
     Flag.optional,
   )
 
-/** What every command of callers takes. */
+/** Flags of every command that acts as a caller. */
 export const caller = {
   url,
   keyId: optionalText("key-id", "SVC_KEY_ID", "The application key's id"),

@@ -1,4 +1,4 @@
-/** `weir chat`: a conversation at the terminal, by the client that applications use. */
+/** `weir chat`: a conversation at the terminal, through the same client that applications use. */
 import { createInterface } from "node:readline/promises"
 import { Console, Effect, Option, Stream } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
@@ -37,7 +37,7 @@ export const chat = Command.make(
           const line = yield* lines.next
           if (Option.isNone(line)) return
           if (line.value.trim() === "") continue
-          // A turn that fails leaves the conversation where it was.
+          // A failed turn leaves the conversation unchanged.
           yield* Effect.catch(say(session, line.value), ({ message }) => Console.error(message))
         }
       }),
@@ -45,7 +45,7 @@ export const chat = Command.make(
   }),
 ).pipe(Command.withDescription("Talk to a model; an empty line asks nothing, the end of input ends it"))
 
-/** One question and its answer, written as it comes; both join the thread when the answer is whole. */
+/** One question and its answer, printed as it arrives; both are added to the thread when the answer is complete. */
 const turn = Effect.fnUntraced(function* (
   session: Session,
   model: string,
@@ -76,7 +76,7 @@ const describe = (error: WeirError): string =>
 const describeUsage = ({ inTokens, outTokens, cost, balance, currency }: Usage): string =>
   `${inTokens} in, ${outTokens} out, ${cost} ${currency}; ${balance} left`
 
-/** Lines from the terminal, or from whatever is piped in. */
+/** Lines from the terminal, or from piped input. */
 const terminal = Effect.acquireRelease(
   Effect.sync(() => {
     const { stdin: input, stderr: output } = process

@@ -1,4 +1,4 @@
-/** Where this machine keeps the logins of its person, one for each gateway: a file that nobody else reads. */
+/** Stored logins of this user, one per gateway, in a file that only this user can read. */
 import { closeSync, mkdirSync, openSync, readFileSync, rmSync, statSync } from "node:fs"
 import { homedir } from "node:os"
 import { dirname, join } from "node:path"
@@ -32,17 +32,17 @@ const readAll = (): Readonly<Record<string, Credential>> => {
 
 export const credentialFor = (url: string): Credential | undefined => readAll()[url]
 
-/** Keeps a login; none forgets it. */
+/** Stores a login, or removes it if undefined. */
 export const keepCredential = (url: string, credential: Credential | undefined): void => {
   const { [url]: _old, ...others } = readAll()
   const kept = credential === undefined ? others : { ...others, [url]: credential }
   writeWholeFile(file(), JSON.stringify(kept, undefined, 2))
 }
 
-/** A lock that is older than any refresh takes was left by a process that died. */
+/** A lock older than this belongs to a process that died: no refresh takes as long. */
 const staleMs = 30_000
 
-/** One at a time among all processes of this person: a refresh token that comes twice ends its login. */
+/** Runs one refresh at a time among all processes of this user: a refresh token used twice ends its login. */
 export const alone = <A, E, R>(work: Effect.Effect<A, E, R>): Effect.Effect<A, E | Failed, R> =>
   Effect.acquireUseRelease(
     Effect.retry(Effect.try({ try: takeLock, catch: () => new Failed(`${lock()} is held by another process`) }), {

@@ -1,22 +1,21 @@
 /**
- * `weir doctor`: everything that must be so for a gateway to run here: variables, catalogue, port, folder, database and its
- * migrations, Redis; and of one that runs, its readiness and its books.
+ * `weir doctor`: checks everything that a gateway needs here: variables, catalogue, port, directory, database and its
+ * migrations, Redis; and of a running gateway, its readiness and its books.
  */
 import { accessSync, constants, existsSync, readFileSync } from "node:fs"
 import { createServer } from "node:net"
 import { dirname, resolve } from "node:path"
-import { PgClient } from "@effect/sql-pg"
+import * as PgClient from "@effect/sql-pg/PgClient"
 import { Console, Effect, Layer, Option, Result } from "effect"
 import { Command } from "effect/cli"
 import { FetchHttpClient, HttpClient } from "effect/http"
-import { CatalogueRefused } from "../catalogue/catalogue.ts"
 import { loadCatalogue } from "../catalogue/load.ts"
+import { CatalogueRefused, describeRefusal } from "../catalogue/refusal.ts"
 import { resolveFromMachine } from "../catalogue/secrets.ts"
-import { describeRefusal } from "../catalogue/watch.ts"
 import { isDevelopment, WeirConfig } from "../config.ts"
-import { layerRedis, Redis } from "../store/redis.ts"
+import { Redis } from "../store/redis.ts"
 import { missingMigrations, newerSchema, schemaState } from "../store/schema-state.ts"
-import { describeUnheard, explainError } from "./explain.ts"
+import { describeUnknownVariables, explainError } from "./explain.ts"
 import { table } from "./table.ts"
 import { ask, Failed, json, optionalAdminKey, print, url } from "./target.ts"
 
@@ -64,11 +63,11 @@ const describe = (findings: ReadonlyArray<Finding>): string =>
     findings.map(({ check, result, note }) => [check, result, note]),
   )
 
-const checkNames = Effect.map(describeUnheard, (lines) =>
+const checkNames = Effect.map(describeUnknownVariables, (lines) =>
   lines.map((note): Finding => ({ check: "variables", result: "warning", note })),
 )
 
-/** The file, and every secret that it names. */
+/** The file, and every secret that it references. */
 const checkCatalogue = ({ catalogueFile }: Settings): Finding => {
   const check = "catalogue"
   if (catalogueFile === undefined) return skipped(check, "SVC_CATALOGUE is not set")
@@ -86,7 +85,7 @@ const checkCatalogue = ({ catalogueFile }: Settings): Finding => {
   return failed(check, `${missing.join(", ")}: not set here; the vendors that need them will be refused`)
 }
 
-/** The nearest folder that exists must let us write. */
+/** The nearest existing directory must be writable. */
 const checkFolder = ({ dataDir }: Settings): Finding => {
   const check = "data folder"
   if (dataDir === ":memory:") return skipped(check, "kept in memory")
@@ -153,12 +152,12 @@ const checkDatabase = ({ databaseUrl, migrates }: Settings): Effect.Effect<Findi
   )
 }
 
-const checkRedis = ({ redisUrl, redisDeadlineMs }: Settings): Effect.Effect<Finding> => {
+const checkRedis = (config: Settings): Effect.Effect<Finding> => {
   const check = "redis"
-  if (redisUrl === undefined) return Effect.succeed(ok(check, "none: this node is alone"))
+  if (config.redisUrl === undefined) return Effect.succeed(ok(check, "none: this node is alone"))
   return Effect.flatMap(Redis, ({ ping }) => ping).pipe(
     Effect.as(ok(check, "reached")),
-    Effect.provide(Layer.fresh(layerRedis({ url: redisUrl, deadlineMs: redisDeadlineMs }))),
+    Effect.provide(Layer.fresh(Redis.layer).pipe(Layer.provide(Layer.succeed(WeirConfig, config)))),
     Effect.catch((error) => Effect.succeed(failed(check, explainError(error) ?? String(error)))),
   )
 }
@@ -173,7 +172,7 @@ const checkGateway = (url: string): Effect.Effect<Finding, never, HttpClient.Htt
     }),
   )
 
-/** What is wrong in the books, each with the id of what is wrong. */
+/** Every inconsistency of the books, each with the id that it concerns. */
 const checkBooks = (url: string, adminKey: Option.Option<string>) => {
   if (Option.isNone(adminKey)) return Effect.succeed([skipped("books", "needs the admin key (SVC_ADMIN_KEY)")])
   return ask({ url, adminKey: adminKey.value }, (client, headers) => client.admin.doctor({ headers })).pipe(

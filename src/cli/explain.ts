@@ -1,19 +1,19 @@
-/** What can go wrong at start, each in one clear line with its remedy; what should not go wrong comes with its cause. */
+/** Errors of the start, each in one line with its remedy. Unexpected errors are shown with their cause. */
 import { Cause, Config, Effect, Schema } from "effect"
 import { HttpServerError } from "effect/http"
 import { SqlError } from "effect/sql"
-import { CatalogueRefused } from "../catalogue/catalogue.ts"
-import { describeRefusal } from "../catalogue/watch.ts"
-import { unheardVariables, variableNames } from "../config.ts"
+import { CatalogueRefused, describeRefusal } from "../catalogue/refusal.ts"
+import { unknownVariables, variableNames } from "../config.ts"
 import { issuesOf } from "../protocol/issues.ts"
+import { DirectoryUnusable } from "../store/directory.ts"
 import { SchemaMismatch } from "../store/schema-state.ts"
 import { StoreUnavailable } from "../store/unavailable.ts"
-import { WorkersFailed } from "../workers/supervisor.ts"
+import { WorkersFailed } from "../workers/failed.ts"
 import { Failed } from "./target.ts"
 
 export const explain = (cause: Cause.Cause<unknown>): string => explainError(Cause.squash(cause)) ?? Cause.pretty(cause)
 
-/** Undefined where it is nothing that an operator can mend. */
+/** Undefined for an error that an operator cannot fix. */
 export const explainError = (error: unknown): string | undefined => {
   if (error instanceof Failed || error instanceof WorkersFailed || error instanceof SchemaMismatch) return error.message
   if (error instanceof CatalogueRefused) return describeRefusal(process.env["SVC_CATALOGUE"] ?? "catalogue", error)
@@ -24,18 +24,20 @@ export const explainError = (error: unknown): string | undefined => {
   return explainFolder(error)
 }
 
+const folderRemedy = "set SVC_DATA_DIR to a directory that this user can write to"
 const folderCodes = new Set(["EACCES", "EROFS", "ENOTDIR", "ENOSPC", "EPERM", "EEXIST"])
 
 const explainFolder = (error: unknown): string | undefined => {
+  if (error instanceof DirectoryUnusable) return `${error.message}; ${folderRemedy}`
   const code = codeOf(error)
   return code !== undefined && folderCodes.has(code)
-    ? `The data folder cannot be used: ${reasonOf(error)}; set SVC_DATA_DIR to a folder that this user may write`
+    ? `The data directory cannot be used: ${reasonOf(error)}; ${folderRemedy}`
     : undefined
 }
 
 const explainStore = (store: "postgres" | "redis", cause: unknown): string => {
   const reason = reasonOf(cause)
-  // The embedded database says what to do itself.
+  // The embedded database's message contains its remedy.
   if (reason.includes("SVC_DATA_DIR")) return reason
   const folder = explainFolder(cause)
   if (folder !== undefined) return folder
@@ -68,7 +70,7 @@ const codeOf = (error: unknown): string | undefined =>
     ? error.code
     : undefined
 
-/** The words of the innermost cause: the others only say that something went wrong. */
+/** The message of the innermost cause: the outer ones only say that something failed. */
 const reasonOf = (error: unknown): string => {
   let innermost = error
   for (let depth = 0; depth < 8; depth++) {
@@ -82,15 +84,15 @@ const reasonOf = (error: unknown): string => {
   return innermost instanceof Error && innermost.message !== "" ? innermost.message : String(innermost)
 }
 
-/** A line for each variable that nobody reads: it changes nothing, and that is better said. */
-export const describeUnheard: Effect.Effect<ReadonlyArray<string>> = Effect.map(variableNames, (known) =>
-  unheardVariables(known).map((name) => {
+/** A line for each variable that has no effect because Weir does not know it. */
+export const describeUnknownVariables: Effect.Effect<ReadonlyArray<string>> = Effect.map(variableNames, (known) =>
+  unknownVariables(known).map((name) => {
     const meant = nearest(name, known)
     return `${name} is no variable of Weir${meant === undefined ? "" : `; did you mean ${meant}?`}`
   }),
 )
 
-/** Names that somebody may have meant: at most two letters away. */
+/** The most similar known name, at an edit distance of at most two. */
 const nearest = (name: string, known: Iterable<string>): string | undefined => {
   const [best] = [...known]
     .map((candidate) => ({ candidate, apart: distance(name, candidate) }))
@@ -99,7 +101,7 @@ const nearest = (name: string, known: Iterable<string>): string | undefined => {
   return best?.candidate
 }
 
-/** Levenshtein's, with neighbours that changed places counted once. */
+/** Levenshtein distance with transpositions counted once (Damerau). */
 const distance = (a: string, b: string): number => {
   const rows = Array.from({ length: a.length + 1 }, (_, at) => [at])
   for (let j = 1; j <= b.length; j++) rows[0]?.push(j)

@@ -1,4 +1,4 @@
-/** `weir login | me | logout`: a person logs in with a browser, wherever that is. Source: RFC 8628. */
+/** `weir login | me | logout`: logs a person in through a browser on any device. Source: RFC 8628. */
 import { hostname } from "node:os"
 import { Clock, Console, Effect } from "effect"
 import { Command } from "effect/cli"
@@ -51,7 +51,7 @@ export const logout = Command.make(
   }),
 ).pipe(Command.withDescription("End the login, here and at the gateway"), Command.provide(FetchHttpClient.layer))
 
-/** Asks as often as it may, until somebody has decided. */
+/** Polls at the allowed interval until somebody has decided. */
 const poll = (client: Client, url: string, deviceCode: string, intervalS: number): Effect.Effect<TokenReply, Failed> =>
   Effect.sleep(intervalS * 1000).pipe(
     Effect.andThen(client.device.deviceToken({ payload: { deviceCode } })),
@@ -63,10 +63,10 @@ const poll = (client: Client, url: string, deviceCode: string, intervalS: number
     }),
   )
 
-/** Sooner than it ends: a call takes time, too. */
+/** Refreshes this long before the end: a call takes time too. */
 const leewayMs = 30_000
 
-/** The client of the person who is logged in, with an access token that is good for now. */
+/** A client with the access token of the logged-in person, refreshed if needed. */
 const loggedIn = Effect.fnUntraced(function* (url: string) {
   const client = yield* clientOf(url)
   const accessToken = yield* alone(

@@ -1,4 +1,4 @@
-/** The commands of operators; they speak the admin routes, and nothing reaches the database behind the service's back. */
+/** Commands of operators. They call the admin routes; nothing reaches the database except through the gateway. */
 import { readFileSync } from "node:fs"
 import { Effect, Option, Result } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
@@ -33,7 +33,7 @@ export const apply = Command.make(
 /** An organisation's id. */
 export const org = Argument.String("org").pipe(Argument.withDescription("The organisation's id"))
 
-/** Narrows a list to one organisation. */
+/** Filters a list by one organisation. */
 export const ofOrg = Flag.String("org").pipe(Flag.withDescription("Of this organisation alone"), Flag.optional)
 export const queryOf = (org: Option.Option<string>) => (Option.isSome(org) ? { org: org.value } : {})
 
@@ -76,7 +76,7 @@ const describeLedger = (org: string, { balances, entries }: LedgerResponse): str
     ),
   ].join("\n")
 
-/** Digests of the key secrets that this machine knows: the secrets themselves stay here. */
+/** Digests of the key secrets that this machine can resolve; the secrets are not sent. */
 const keyDigests = (text: string): Record<string, string> => {
   const loaded = loadCatalogue(text)
   const digests: Record<string, string> = {}

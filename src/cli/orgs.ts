@@ -1,4 +1,4 @@
-/** `weir orgs | usage`: what organisations have and what they used. */
+/** `weir orgs | usage`: balances and usage of organisations. */
 import { Option } from "effect"
 import { Command, Flag } from "effect/cli"
 import { FetchHttpClient } from "effect/http"

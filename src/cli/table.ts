@@ -1,4 +1,4 @@
-/** Rows for people: columns as wide as they must be, numbers to the right. */
+/** Formats rows as a table: columns as wide as needed, numbers right-aligned. */
 export const table = (heads: ReadonlyArray<string>, rows: ReadonlyArray<ReadonlyArray<string>>): string => {
   if (rows.length === 0) return "Nothing here"
   const columns = heads.map((head, at) => {

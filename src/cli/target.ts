@@ -1,10 +1,9 @@
-/** Which gateway a command speaks to, as whom, and what is said when it refuses. */
+/** The gateway that a command calls, its credentials, and how refusals are shown. */
 import { Config, Console, Effect, Option, Schema } from "effect"
 import { Flag } from "effect/cli"
 import { HttpClient, HttpClientRequest } from "effect/http"
 import { HttpApiClient } from "effect/http-api"
-import { CatalogueRefused } from "../catalogue/catalogue.ts"
-import { describeRefusal } from "../catalogue/watch.ts"
+import { CatalogueRefused, describeRefusal } from "../catalogue/refusal.ts"
 import { Api } from "../protocol/api.ts"
 import { ErrorEnvelope } from "../protocol/error.ts"
 
@@ -16,15 +15,15 @@ const adminKey = Flag.String("admin-key").pipe(
   Flag.withDescription("The admin key (SVC_ADMIN_KEY); in development it is printed at start"),
   Flag.withFallbackConfig(Config.String("SVC_ADMIN_KEY")),
 )
-/** Where a command may do without. */
+/** For commands that also work without it. */
 export const optionalAdminKey = Flag.optional(adminKey)
-/** Whether a machine reads the output. */
+/** Whether the output is for machines. */
 export const json = Flag.Boolean("json").pipe(
   Flag.withDescription("Print the gateway's reply, for machines"),
   Flag.withDefault(false),
 )
 
-/** What every command of operators takes. */
+/** Flags of every command of operators. */
 export const operator = { url, adminKey, json }
 
 export interface Operator {
@@ -33,7 +32,7 @@ export interface Operator {
   readonly json: boolean
 }
 
-/** The client that the contract gives. */
+/** The client derived from the API definition. */
 export const clientOf = (baseUrl: string) =>
   HttpApiClient.make(Api, { transformClient: HttpClient.mapRequest(HttpClientRequest.prependUrl(baseUrl)) })
 export type Client = Effect.Success<ReturnType<typeof clientOf>>
@@ -42,7 +41,7 @@ export interface AdminHeaders {
   readonly "x-svc-admin-key": string
 }
 
-/** Asks a gateway as its operator; a refusal is a line for people. @param file names the lines of a catalogue's issues */
+/** Calls a gateway as its operator; a refusal becomes one line. @param file the catalogue file that issues refer to */
 export const ask = <A, E, R>(
   target: Omit<Operator, "json">,
   request: (client: Client, headers: AdminHeaders) => Effect.Effect<A, E, R>,
@@ -52,24 +51,24 @@ export const ask = <A, E, R>(
     refused(target.url, file),
   )
 
-/** Whatever a gateway refuses is a line for people. */
+/** Turns every refusal of a gateway into one line. */
 export const refused =
   (url: string, file?: string) =>
   <A, E, R>(request: Effect.Effect<A, E, R>): Effect.Effect<A, Failed, R> =>
     Effect.mapError(request, (error) => new Failed(describeError(error, url, file)))
 
-/** Prints what people read, or what machines do. */
+/** Prints the reply as text for people, or as JSON. */
 export const print = <A>({ json }: Pick<Operator, "json">, reply: A, describe: (reply: A) => string) =>
   Console.log(json ? JSON.stringify(reply, undefined, 2) : describe(reply))
 
-/** Asks, and prints the answer. */
+/** Calls a gateway and prints the reply. */
 export const show = <A, E, R>(
   target: Operator,
   request: (client: Client, headers: AdminHeaders) => Effect.Effect<A, E, R>,
   describe: (reply: A) => string,
 ) => Effect.flatMap(ask(target, request), (reply) => print(target, reply, describe))
 
-/** A failure with a line for people. */
+/** A failure whose message is one line for people. */
 export class Failed extends Error {
   readonly _tag = "Failed"
 }
@@ -80,11 +79,11 @@ const Issues = Schema.Struct({
 const decodeEnvelope = Schema.decodeUnknownOption(ErrorEnvelope)
 const decodeIssues = Schema.decodeUnknownOption(Issues)
 
-/** What a gateway's refusal was, where one answered at all. */
+/** The gateway's error, if it answered. */
 export const refusalOf = (error: unknown): ErrorEnvelope["error"] | undefined =>
   Option.getOrUndefined(decodeEnvelope(error))?.error
 
-/** @param file names the lines of a catalogue's issues */
+/** @param file the catalogue file that issues refer to */
 export const describeError = (error: unknown, baseUrl: string, file = "catalogue"): string => {
   const refusal = refusalOf(error)
   if (refusal === undefined) return `The gateway at ${baseUrl} could not be reached; is it running?`

@@ -1,16 +1,16 @@
-/** `weir timeouts`: what the timeout tiers really took, what they end, and what they should be. */
+/** `weir timeouts`: observed times of the timeout tiers, how many calls each ended, and suggested values. */
 import { readFileSync } from "node:fs"
 import { Config, Console, Effect, Option, Result, Schema } from "effect"
 import { Command, Flag } from "effect/cli"
 import { FetchHttpClient, HttpClient } from "effect/http"
-import { type Tier, tiers } from "../exchange/tiers.ts"
 import { Millis } from "../protocol/catalogue.ts"
+import { type Tier, tiers } from "../protocol/timeout-tiers.ts"
 import { writeWholeFile } from "../store/whole-file.ts"
-import { judge } from "../timeouts/judge.ts"
-import { addUp, keptOf, type Observed, since } from "../timeouts/observed.ts"
-import { describeTimeouts } from "../timeouts/report.ts"
-import { readTiers } from "../timeouts/scrape.ts"
+import { judge } from "../telemetry/timeouts/judge.ts"
+import { addUp, keptOf, type Observed, since } from "../telemetry/timeouts/observed.ts"
+import { readTiers } from "../telemetry/timeouts/scrape.ts"
 import { ask, Failed, json, optionalAdminKey, url } from "./target.ts"
+import { describeTimeouts } from "./timeouts-report.ts"
 
 export const timeouts = Command.make(
   "timeouts",
@@ -94,7 +94,7 @@ const fromStore = Effect.fnUntraced(function* (
   )
 })
 
-/** A page at a URL; or one that was saved. */
+/** Metrics from a URL, or from a saved file. */
 const readPage = (place: string): Effect.Effect<string, Failed, HttpClient.HttpClient> =>
   Effect.gen(function* () {
     if (!/^https?:\/\//.test(place)) {
@@ -118,6 +118,6 @@ const candidateOf = (text: string): Effect.Effect<readonly [Tier, number], Faile
     : Effect.succeed([tier, limitMs.success])
 }
 
-/** Tier by tier, as a call goes through them; within one, the busiest first. */
+/** In the order in which a call passes the tiers; within a tier, the busiest first. */
 const inOrder = (observed: ReadonlyArray<Observed>): ReadonlyArray<Observed> =>
   [...observed].sort((a, b) => tiers.indexOf(a.tier) - tiers.indexOf(b.tier) || keptOf(b) - keptOf(a))

@@ -1,4 +1,4 @@
-/** `weir users`: who there is, and who is shut out. */
+/** `weir users`: lists people, disables and enables them. */
 import { Argument, Command } from "effect/cli"
 import { FetchHttpClient } from "effect/http"
 import type { AdminUser } from "../protocol/admin-directory.ts"

@@ -1,8 +1,8 @@
-/** `weir vendors`: trying vendors out, and the upstream keys that organisations bring. */
+/** `weir vendors`: checks vendors with a real call, and manages organisations' upstream keys. */
 import { Config, Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { FetchHttpClient } from "effect/http"
-import type { TrialResponse, UpstreamKeysResponse } from "../protocol/admin.ts"
+import type { UpstreamKeysResponse, VendorCheckResponse } from "../protocol/admin.ts"
 import { org } from "./operator.ts"
 import { table } from "./table.ts"
 import { ask, Failed, operator, print, show } from "./target.ts"
@@ -39,7 +39,7 @@ const describeTrial = ({
   stop,
   usage,
   error,
-}: TrialResponse): string =>
+}: VendorCheckResponse): string =>
   [
     `${vendor} (${dialect}, ${model}): ${error === undefined ? "works" : "failed"} after ${millis} ms`,
     ...(firstFrameMs === undefined ? [] : [`  first frame   ${firstFrameMs} ms`]),

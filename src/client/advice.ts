@@ -1,10 +1,10 @@
-/** What to do about each error, so that an application handles eight cases and not eighty-eight. */
+/** What a caller can do about each error code: eight cases instead of one per code. */
 import type { ErrorCode } from "../protocol/error.ts"
 
 /**
- * retry: the same call may succeed soon; this client does so by itself. wait: a quota or a plan is full until it resets.
- * log_in: the credentials are wrong, or past. pay: money or a plan is missing. ask_permission: somebody must allow it.
- * new_session: the session is over. fix_request: the same call never succeeds. tell_operator: the deployment lacks a part.
+ * retry: the same call may succeed soon; this client retries by itself. wait: a quota or a plan is full until it resets.
+ * log_in: the credentials are wrong or expired. pay: money or a plan is missing. ask_permission: somebody must allow it.
+ * new_session: the session has ended. fix_request: the same call never succeeds. tell_operator: the deployment lacks a part.
  */
 export type Advice =
   | "retry"
@@ -16,7 +16,7 @@ export type Advice =
   | "fix_request"
   | "tell_operator"
 
-/** A code that is added to the contract must be added here: the type says so. */
+/** Complete by type: a new code of the contract must be added here. */
 export const advice = {
   adjudicator_not_authorized: "ask_permission",
   admin_forbidden: "ask_permission",

@@ -12,22 +12,22 @@ import { eventsOf, type StreamedEvent } from "./exchange-stream.ts"
 import { type Call, readBody, send, type WeirOptions } from "./transport.ts"
 import { newUlid } from "./ulid.ts"
 
-/** What is asked of a model; whether it is streamed, the method says. */
+/** A request to a model; the method decides whether it is streamed. */
 export type Ask = Omit<ExchangeRequest, "stream">
 
 export interface WeirClientShape {
-  /** One turn, whole. Without `meta.requestId` it gets one, so that however often it is tried, it is billed once. */
+  /** Creates an exchange and returns the whole reply. Without `meta.requestId` it gets one, so that retries are billed once. */
   readonly exchange: (ask: Ask) => Effect.Effect<ExchangeResponse, WeirError>
-  /** One turn as it is written. Interrupting ends it at the vendor too; what was seen until then is billed. */
+  /** Creates a streamed exchange. Interrupting ends it at the vendor too; what was received until then is billed. */
   readonly stream: (ask: Ask) => Stream.Stream<StreamedEvent, WeirError>
   readonly search: (request: SearchRequest) => Effect.Effect<SearchResponse, WeirError>
   readonly reportUsage: (report: UsageReport) => Effect.Effect<UsageReceipt, WeirError>
   readonly handshake: Effect.Effect<HandshakeResponse, WeirError>
   readonly heartbeat: (request: HeartbeatRequest) => Effect.Effect<HeartbeatResponse, WeirError>
   readonly endSession: (id: string) => Effect.Effect<void, WeirError>
-  /** The configuration. @param knownVersion the one that the client has: undefined comes back where it still holds */
+  /** The configuration. @param knownVersion the client's version; the result is undefined if it is still current */
   readonly config: (knownVersion?: string) => Effect.Effect<Bundle | undefined, WeirError>
-  /** A token for one of the application's end users; for servers that hold the key pair. */
+  /** Mints a token for an end user of the application; for servers that hold the key pair. */
   readonly mintAppToken: (request: AppTokenRequest) => Effect.Effect<AppTokenResponse, WeirError>
 }
 
@@ -60,11 +60,11 @@ export const makeClient = (options: WeirOptions): WeirClientShape => {
   return {
     exchange: (ask) => Effect.flatMap(exchange(ask, false), (response) => readBody(response, ExchangeResponse)),
     stream: (ask) => Stream.unwrap(Effect.map(exchange(ask, true), (response) => eventsOf(response, silenceMs))),
-    // A search that got no answer may have been billed: it is the caller's to ask again.
+    // Not retried: a search whose reply was lost may have been billed.
     search: (request) => call(post("/t1/websearch", request, false), SearchResponse),
     reportUsage: (report) => call(post("/t1/usage", report, true), UsageReceipt),
     handshake: call(post("/t1/handshake", { protocols: [protocolLabel] }, true, featureHeaders), HandshakeResponse),
-    // One that opens a session would open another.
+    // Not retried without an id: each heartbeat without one opens a session.
     heartbeat: (request) =>
       call(post("/t1/heartbeat", request, request.sessionId !== undefined, featureHeaders), HeartbeatResponse),
     endSession: (id) =>

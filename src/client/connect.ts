@@ -1,4 +1,4 @@
-/** The client as promises and async iterables, for programs that know nothing of Effect. */
+/** The client as promises and async iterables, for programs without Effect. */
 import { Cause, Effect, Exit, Scope, Stream } from "effect"
 import type { AppTokenRequest, AppTokenResponse } from "../protocol/app-token.ts"
 import type { Bundle } from "../protocol/bundle.ts"
@@ -17,13 +17,13 @@ export interface CallOptions {
   readonly signal?: AbortSignal
 }
 
-/** The part of the client that a session has as well. */
+/** The methods that a session has too. */
 export interface Exchanging {
-  /** One turn, whole. Rejects with a {@link WeirError}. */
+  /** Creates an exchange and returns the whole reply. Rejects with a {@link WeirError}. */
   readonly exchange: (ask: Ask, options?: CallOptions) => Promise<ExchangeResponse>
-  /** One turn as it is written: `for await (const { event, data } of weir.stream(…))`. Leaving the loop ends it. */
+  /** Creates a streamed exchange: `for await (const { event, data } of weir.stream(…))`. Leaving the loop ends it. */
   readonly stream: (ask: Ask, options?: CallOptions) => AsyncIterable<StreamedEvent>
-  /** The text of a turn alone, as it is written. */
+  /** The text of a streamed exchange, without its other events. */
   readonly text: (ask: Ask, options?: CallOptions) => AsyncIterable<string>
 }
 
@@ -33,18 +33,18 @@ export interface Weir extends Exchanging {
   readonly handshake: (options?: CallOptions) => Promise<HandshakeResponse>
   readonly config: (knownVersion?: string, options?: CallOptions) => Promise<Bundle | undefined>
   readonly mintAppToken: (request: AppTokenRequest, options?: CallOptions) => Promise<AppTokenResponse>
-  /** A session that keeps itself alive until it is closed. */
+  /** Opens a session that sends heartbeats until it is closed. */
   readonly session: (options?: SessionOptions) => OpenSession
 }
 
 export interface OpenSession extends Exchanging {
   readonly id: (options?: CallOptions) => Promise<string>
   readonly config: () => Promise<Bundle | undefined>
-  /** Stops the heartbeats, and ends the session at the gateway. */
+  /** Stops the heartbeats and ends the session at the gateway. */
   readonly close: () => Promise<void>
 }
 
-/** A client for one gateway. Nothing is sent before the first call. */
+/** Creates a client for one gateway. Sends nothing before the first call. */
 export const connect = (options: WeirOptions): Weir => {
   const client = makeClient(options)
   return {
@@ -79,7 +79,7 @@ const exchanging = ({
   text: (ask, call) => iterate(textOf(stream(ask)), call),
 })
 
-/** The pieces of text among the events of a stream. */
+/** The text deltas of a stream. */
 export const textOf = <E>(events: Stream.Stream<StreamedEvent, E>): Stream.Stream<string, E> =>
   Stream.flatMap(events, ({ event, data }) =>
     event === "t.delta" && data.t === "text" ? Stream.succeed(data.v) : Stream.empty,
@@ -93,7 +93,7 @@ const run = async <A>(effect: Effect.Effect<A, WeirError>, { signal }: CallOptio
   throw Cause.squash(exit.cause)
 }
 
-/** Takes events one by one, so that a slow reader slows its stream; a signal ends it between two of them. */
+/** Pulls events one by one, so that a slow reader slows the stream; a signal ends it between two events. */
 async function* iterate<A>(
   stream: Stream.Stream<A, WeirError>,
   { signal }: CallOptions = {},

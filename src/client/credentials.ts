@@ -1,17 +1,17 @@
-/** Who calls: an application, one of its end users, or a person; and how a call shows it. */
+/** Credentials of a caller (application, end user or person), and the headers that carry them. */
 import { Effect } from "effect"
 import { signatureLabel } from "../protocol/signature.ts"
 import { newUlid } from "./ulid.ts"
 
-/** A token, or how to come by one: it is asked for before each call. */
+/** A token, or a function that returns one and is called before each call. */
 export type Token = string | (() => string | Promise<string>)
 
 export type Credentials =
-  /** An application's key pair, for servers: it must not be shipped to browsers. */
+  /** An application's key pair, for servers: never ship it to browsers. */
   | {
       readonly keyId: string
       readonly key: string
-      /** Whether each call is signed, so that nobody on the way can change or repeat it. */
+      /** Whether each call is signed, so that a third party can neither change nor replay it. */
       readonly sign?: boolean
     }
   /** A token that the application minted for its end user. */
@@ -26,7 +26,7 @@ export interface Outgoing {
   readonly body: Uint8Array<ArrayBuffer>
 }
 
-/** The headers that show who calls. */
+/** The authentication headers of a call. */
 export const credentialHeaders = (
   credentials: Credentials,
   outgoing: Outgoing,
@@ -46,7 +46,7 @@ const tokenOf = (token: Token): Effect.Effect<string, unknown> =>
     ? Effect.succeed(token)
     : Effect.tryPromise({ try: async () => token(), catch: (cause) => cause })
 
-/** Source: interface.md "Request signature (optional)". Web Crypto does it, which every runtime has. */
+/** Source: interface.md "Request signature (optional)". Uses Web Crypto, which every runtime has. */
 const signatureHeaders = (secret: string, { method, target, body }: Outgoing) =>
   Effect.tryPromise({
     try: async () => {

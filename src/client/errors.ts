@@ -1,18 +1,18 @@
-/** What may become of a call: typed failures, which promises reject with and effects fail with. */
+/** The typed failures of a call: promises reject with them, effects fail with them. */
 import { Data } from "effect"
 import type { ErrorCode, ErrorDetail } from "../protocol/error.ts"
 import { type Advice, adviceFor } from "./advice.ts"
 
-/** The gateway answered that it will not, or could not: the envelope, or the stream's `t.err`. */
+/** The gateway refused or failed: the error envelope, or the stream's `t.err`. */
 export class WeirRefused extends Data.TaggedError("WeirRefused")<{
   readonly code: ErrorCode
   readonly message: string
-  /** The HTTP status; that of the code where the refusal came inside a stream. */
+  /** The HTTP status; the code's status if the error came inside a stream. */
   readonly status: number
-  /** Names the call in the gateway's log. */
+  /** Identifies the call in the gateway's log. */
   readonly requestId: string
   readonly detail?: ErrorDetail | undefined
-  /** Milliseconds that the gateway asks to wait before another try. */
+  /** Milliseconds to wait before a retry, as the gateway asks. */
   readonly retryAfterMs?: number | undefined
 }> {
   /** What a caller can do about it. */
@@ -21,22 +21,22 @@ export class WeirRefused extends Data.TaggedError("WeirRefused")<{
   }
 }
 
-/** No answer came, or it broke off before its end. */
+/** There was no reply, or it was cut off. */
 export class WeirUnreachable extends Data.TaggedError("WeirUnreachable")<{
   readonly message: string
-  /** Whether part of an answer had come. */
+  /** Whether a part of the reply had arrived. */
   readonly brokeOff: boolean
   readonly cause?: unknown
 }> {}
 
-/** Something answered that does not speak twp/1: a proxy's page, say. */
+/** The reply is not twp/1, e.g. a proxy's error page. */
 export class WeirUnreadable extends Data.TaggedError("WeirUnreadable")<{
   readonly message: string
   readonly status: number
   readonly cause?: unknown
 }> {}
 
-/** The first call with the same `meta.requestId` goes on for longer than this client waits. */
+/** The first call with the same `meta.requestId` runs for longer than this client waits. */
 export class WeirStillRunning extends Data.TaggedError("WeirStillRunning")<{
   readonly message: string
   readonly requestId: string

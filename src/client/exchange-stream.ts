@@ -1,14 +1,14 @@
-/** The events of a streamed exchange, checked one by one; exactly one of `t.close` and `t.err` ends a whole one. */
+/** The events of a streamed exchange, each checked by its schema; exactly one of `t.close` and `t.err` ends a stream. */
 import { Effect, Stream } from "effect"
 import { Sse } from "effect/encoding"
 import { errorStatus } from "../protocol/error.ts"
 import { ExchangeEvent } from "../protocol/event.ts"
 import { type WeirError, WeirRefused, WeirUnreachable, WeirUnreadable } from "./errors.ts"
 
-/** What a stream gives: every event but `t.err`, which is its failure. */
+/** The events that a stream emits: all but `t.err`, which fails it. */
 export type StreamedEvent = Exclude<typeof ExchangeEvent.Type, { readonly event: "t.err" }>
 
-/** @param silenceMs how long nothing at all may come, the gateway's heartbeats counted */
+/** @param silenceMs how long the stream may be silent, heartbeat comments included */
 export const eventsOf = (response: Response, silenceMs: number): Stream.Stream<StreamedEvent, WeirError> => {
   const { body } = response
   if (body === null) return Stream.fail(brokenOff("The reply has no body"))

@@ -1,6 +1,6 @@
 /**
- * A session that looks after itself: it keeps its place in the plan with heartbeats, fetches the configuration when its own
- * is stale, and is replaced by a new one when it was archived. Source: interface.md "States and transitions" (Session).
+ * A session that maintains itself: it sends heartbeats, fetches the configuration when its own is stale, and opens a new
+ * session when it was archived. Source: interface.md "States and transitions" (Session).
  */
 import { Effect, Ref, type Scope, Semaphore, Stream } from "effect"
 import type { Bundle } from "../protocol/bundle.ts"
@@ -11,18 +11,18 @@ import type { StreamedEvent } from "./exchange-stream.ts"
 import { newUlid } from "./ulid.ts"
 
 export interface SessionOptions {
-  /** Milliseconds between heartbeats; 60,000 when absent. Well below the plan's window (see the handshake's limits). */
+  /** Milliseconds between heartbeats; 60,000 if absent. Keep it well below the plan's window (see the handshake's limits). */
   readonly heartbeatMs?: number
-  /** Told of the configuration: at the beginning, and whenever it changed. */
+  /** Called with the configuration: first when the session opens, then after each change. */
   readonly onConfig?: (config: Bundle) => void
-  /** Told of heartbeats that failed; the next one is tried all the same. */
+  /** Called when a heartbeat fails; the next one is sent regardless. */
   readonly onTrouble?: (error: WeirError) => void
 }
 
 export interface Session {
   /** The session's id, once it is open. */
   readonly id: Effect.Effect<string, WeirError>
-  /** The newest configuration that is known. */
+  /** The latest known configuration. */
   readonly config: Effect.Effect<Bundle | undefined>
   readonly exchange: (ask: Ask) => Effect.Effect<ExchangeResponse, WeirError>
   readonly stream: (ask: Ask) => Stream.Stream<StreamedEvent, WeirError>
@@ -33,7 +33,7 @@ interface Known {
   readonly config: Bundle | undefined
 }
 
-/** Opens a session at its first use, and ends it with the scope. */
+/** Opens a session at its first use and ends it with the scope. */
 export const makeSession = (
   client: WeirClientShape,
   { heartbeatMs = 60_000, onConfig, onTrouble }: SessionOptions = {},
@@ -51,7 +51,7 @@ export const makeSession = (
       yield* tell(() => onConfig?.(fetched))
     })
 
-    /** The client mints the id, so that a heartbeat that got no answer can be repeated. */
+    /** The client creates the id, so that a heartbeat without a reply can be repeated. */
     const beat = Effect.fnUntraced(function* (sessionId: string) {
       const { config } = yield* Ref.get(known)
       const configVersion = config === undefined ? {} : { configVersion: config.configVersion }
@@ -70,7 +70,7 @@ export const makeSession = (
       }),
     )
 
-    /** The session is over: whatever comes next opens another one. */
+    /** The session has ended: the next call opens another one. */
     const forget = (dead: string) => Ref.update(known, (now) => (now.id === dead ? { ...now, id: undefined } : now))
 
     const keepAlive = Effect.gen(function* () {
@@ -93,7 +93,7 @@ export const makeSession = (
       ),
     )
 
-    /** The session to go on with, where one is over. */
+    /** The id of the session that replaces an ended one. */
     const reopen = (dead: string) => Effect.andThen(forget(dead), id)
 
     const exchange = (ask: Ask) =>
@@ -119,11 +119,11 @@ export const makeSession = (
     return { id, exchange, stream, config: Effect.map(Ref.get(known), ({ config }) => config) }
   })
 
-/** A listener that throws must not end the heartbeats. */
+/** A listener that throws does not end the heartbeats. */
 const tell = (listener: () => void): Effect.Effect<void> =>
   Effect.catchDefect(Effect.sync(listener), (defect) => Effect.logError("A listener of a session threw", defect))
 
-/** How long the farewell may take. */
+/** How long ending the session may take. */
 const endingMs = 2000
 
 const isOver = (error: WeirError): boolean => error._tag === "WeirRefused" && error.code === "session_archived"

@@ -1,4 +1,4 @@
-/** One call over `fetch`: as it goes out, what comes back, and when it is made again. */
+/** One call over `fetch`: the request, the reply, and when it is retried. */
 import { Effect, Option, Random, Schema } from "effect"
 import { ErrorEnvelope } from "../protocol/error.ts"
 import { InProgress } from "../protocol/exchange.ts"
@@ -6,13 +6,13 @@ import { type Credentials, credentialHeaders } from "./credentials.ts"
 import { type WeirError, WeirRefused, WeirStillRunning, WeirUnreachable, WeirUnreadable } from "./errors.ts"
 
 export interface RetryOptions {
-  /** How often a call that failed is made again; 4 when absent, 0 for never. */
+  /** Retries of a failed call; 4 if absent, 0 for none. */
   readonly times?: number
-  /** The first pause, in milliseconds, which doubles; 250 when absent. */
+  /** The first pause in milliseconds, which doubles; 250 if absent. */
   readonly firstMs?: number
-  /** The longest pause, also where the gateway asks for one: beyond it the failure is the caller's; 10,000 when absent. */
+  /** The longest pause, also if the gateway asks for more: then the call fails; 10,000 if absent. */
   readonly longestMs?: number
-  /** How long the first call with the same `meta.requestId` is waited for; 600,000 when absent. */
+  /** How long to wait for the first call with the same `meta.requestId`; 600,000 if absent. */
   readonly inProgressMs?: number
 }
 
@@ -21,13 +21,13 @@ export interface WeirOptions {
   readonly baseUrl: string
   readonly credentials: Credentials
   readonly retry?: RetryOptions
-  /** Told with every exchange, for the operator's statistics. */
+  /** Sent with every exchange, for the operator's statistics. */
   readonly client?: { readonly name: string; readonly version: string }
-  /** What the client can do beyond the baseline, e.g. `platform-audio`. */
+  /** Client features beyond the baseline, e.g. `platform-audio`. */
   readonly features?: ReadonlyArray<string>
-  /** How long a stream may be silent, its heartbeats counted, before it is given up; 60,000 when absent. */
+  /** How long a stream may be silent, heartbeat comments included, before it fails; 60,000 if absent. */
   readonly silenceMs?: number
-  /** Another `fetch` than the runtime's. */
+  /** Replaces the runtime's `fetch`. */
   readonly fetch?: typeof fetch
 }
 
@@ -37,11 +37,11 @@ export interface Call {
   readonly target: string
   readonly body?: unknown
   readonly headers?: Readonly<Record<string, string>>
-  /** Whether the same call twice does no more than once: only then is one repeated that got no answer. */
+  /** Whether repeating the call has no further effect: only then is it retried after a lost reply. */
   readonly isIdempotent: boolean
 }
 
-/** A reply that is neither a refusal nor "in progress", with its body unread. */
+/** A reply that is neither an error nor "in progress", with its body unread. */
 export const send = (options: WeirOptions, call: Call): Effect.Effect<Response, WeirError> =>
   Effect.suspend(() => {
     const { times = 4, inProgressMs = 600_000 } = options.retry ?? {}
@@ -61,7 +61,7 @@ export const send = (options: WeirOptions, call: Call): Effect.Effect<Response, 
         const pauseMs = made < times ? pauseBefore(failure, made, call, options.retry) : undefined
         if (pauseMs === undefined) return Effect.fail(failure)
         return Effect.flatMap(Random.nextBetween(0.5, 1), (share) =>
-          // Who is asked to wait waits that long at least; others spread.
+          // A requested pause is a minimum; other pauses are randomised.
           Effect.delay(attempt(made + 1), hasWish(failure) ? pauseMs * (1.5 - share / 2) : pauseMs * share),
         )
       })
@@ -70,7 +70,7 @@ export const send = (options: WeirOptions, call: Call): Effect.Effect<Response, 
 
 const hasWish = (failure: WeirError): boolean => failure._tag === "WeirRefused" && failure.retryAfterMs !== undefined
 
-/** Milliseconds until another try makes sense; undefined where it does not. */
+/** Milliseconds until a retry makes sense; undefined if none does. */
 const pauseBefore = (
   failure: WeirError,
   made: number,
@@ -131,7 +131,7 @@ const refused = (response: Response, error: ErrorEnvelope["error"]): WeirRefused
   })
 }
 
-/** A body as its schema has it; members that this client does not know are let pass. */
+/** Decodes a body by its schema; unknown members are ignored. */
 export const readBody = <S extends Schema.ConstraintDecoder<unknown>>(
   response: Response,
   schema: S,

@@ -1,4 +1,4 @@
-/** ULIDs: ids that sort by the time they were made. Source: github.com/ulid/spec. */
+/** ULIDs: ids that sort by their creation time. Source: github.com/ulid/spec. */
 const alphabet = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 const timeLength = 10
 const randomLength = 16

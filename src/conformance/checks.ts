@@ -1,4 +1,4 @@
-/** Every check of the kit, by the part of the contract that it belongs to. */
+/** All checks of the kit, grouped by the part of the contract. */
 import { edgeChecks } from "./edge.ts"
 import { exchangeChecks } from "./exchange.ts"
 import { idempotencyChecks } from "./idempotency.ts"
@@ -22,7 +22,7 @@ export interface Outcome {
   readonly millis: number
 }
 
-/** Runs every check, one after the other, against whatever answers there. @param onOutcome is told of each as it ends */
+/** Runs every check in sequence against a deployment. @param onOutcome called with each outcome */
 export const runChecks = async (
   deployment: Deployment,
   onOutcome: (outcome: Outcome) => void = () => {},

@@ -1,4 +1,4 @@
-/** Before any route: the envelope, authentication, bodies that are none. */
+/** Checks before any route: the envelope, authentication, invalid bodies. */
 import { expectError, expectThat, type Group } from "./probe.ts"
 
 export const edgeChecks: Group = {

@@ -1,4 +1,4 @@
-/** The exchange, whole and streamed. */
+/** Checks of the exchange, whole and streamed. */
 import { Bundle } from "../protocol/bundle.ts"
 import { ExchangeResponse } from "../protocol/exchange.ts"
 import { CheckSkipped, decode, eventsOf, expectError, expectThat, type Group } from "./probe.ts"

@@ -1,4 +1,4 @@
-/** One request id: one call to the vendor, one bill. */
+/** Checks of idempotency: one request id gives one vendor call and one charge. */
 import { newUlid } from "../client/ulid.ts"
 import { ExchangeResponse, InProgress } from "../protocol/exchange.ts"
 import { decode, eventsOf, expectError, expectThat, type Group } from "./probe.ts"

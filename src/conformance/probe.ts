@@ -1,4 +1,4 @@
-/** What a check may use: raw calls, because what is wrong must go out as it is, and words for what came back. */
+/** Tools of the checks: raw calls, because invalid input must be sent unchanged, and assertions on the replies. */
 import { Effect, Option, Schema } from "effect"
 import { credentialHeaders } from "../client/credentials.ts"
 import { type ErrorCode, ErrorEnvelope, errorStatus } from "../protocol/error.ts"
@@ -13,7 +13,7 @@ export interface Deployment {
 
 export interface Check {
   readonly name: string
-  /** Throws what is wrong; a text that it gives is shown beside its result. */
+  /** Throws if the check fails; a returned text is shown with the result. */
   readonly run: (probe: Probe) => Promise<unknown>
 }
 
@@ -23,7 +23,7 @@ export interface Group {
   readonly checks: ReadonlyArray<Check>
 }
 
-/** The deployment does not do what the contract says; or does not have what the check needs. */
+/** The deployment does not follow the contract, or lacks what the check needs. */
 export class CheckFailed extends Error {
   readonly _tag = "CheckFailed"
 }
@@ -39,9 +39,9 @@ export interface Reply {
 
 export interface Sending {
   readonly method?: string
-  /** JSON where it is no string. */
+  /** JSON unless it is a string. */
   readonly body?: unknown
-  /** `undefined` leaves a header out. */
+  /** `undefined` removes a header. */
   readonly headers?: Readonly<Record<string, string | undefined>>
 }
 
@@ -76,7 +76,7 @@ export class Probe {
     return Effect.runPromise(credentialHeaders({ keyId, key, sign: true }, outgoing))
   }
 
-  /** A small question, as a body. */
+  /** A small question, as a request body. */
   ask(more: Readonly<Record<string, unknown>> = {}): Readonly<Record<string, unknown>> {
     const thread = [{ role: "user", blocks: [{ t: "text", v: "Answer with one word: river" }] }]
     return { model: this.deployment.model, thread, params: { maxTokens: 64 }, ...more }
@@ -87,7 +87,7 @@ export const expectThat = (holds: boolean, message: string): void => {
   if (!holds) throw new CheckFailed(message)
 }
 
-/** The body by its schema; members that the schema does not know are let pass. */
+/** Decodes a body by its schema; unknown members are ignored. */
 export const decode = <S extends Schema.ConstraintDecoder<unknown>>(
   reply: Reply,
   schema: S,
@@ -99,7 +99,7 @@ export const decode = <S extends Schema.ConstraintDecoder<unknown>>(
   throw new CheckFailed(`the body is not as its schema has it: ${reply.text.slice(0, 200)}`)
 }
 
-/** The envelope with one of these codes, each under its own status, with the request id of the header. */
+/** Asserts the error envelope with one of these codes, its status, and the request id of the header. */
 export const expectError = (reply: Reply, ...codes: ReadonlyArray<ErrorCode>): ErrorEnvelope["error"] => {
   const decoded = Schema.decodeUnknownOption(Schema.fromJsonString(ErrorEnvelope))(reply.text)
   if (Option.isNone(decoded)) {
@@ -113,7 +113,7 @@ export const expectError = (reply: Reply, ...codes: ReadonlyArray<ErrorCode>): E
   return error
 }
 
-/** The events of a stream, each by its schema. */
+/** Decodes the events of a stream, each by its schema. */
 export const eventsOf = (reply: Reply): ReadonlyArray<StreamedEvent> => {
   expectThat(reply.status === 200, `status ${reply.status}: ${reply.text.slice(0, 200)}`)
   expectThat((reply.headers.get("content-type") ?? "").startsWith("text/event-stream"), "it is no event stream")

@@ -1,4 +1,4 @@
-/** Handshake, configuration, heartbeats, client-side usage, search. */
+/** Checks of handshake, configuration, heartbeats, client usage reports and web search. */
 import { newUlid } from "../client/ulid.ts"
 import { Bundle } from "../protocol/bundle.ts"
 import { SearchResponse } from "../protocol/search.ts"

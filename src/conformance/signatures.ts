@@ -1,4 +1,4 @@
-/** Request signatures: judged wherever they appear. */
+/** Checks of request signatures, which are verified wherever they are present. */
 import { HandshakeResponse } from "../protocol/session.ts"
 import { decode, expectError, type Group } from "./probe.ts"
 

@@ -1,10 +1,10 @@
-/** What a fresh machine starts with: a simulated vendor, one model, one funded organisation with one key. */
+/** The development catalogue: a simulated vendor, one model, one funded organisation with one key. */
 
-/** The name under which the development key's secret is resolved. */
+/** The reference under which the development key's secret is resolved. */
 export const developmentKeyRef = "env:WEIR_DEVELOPMENT_KEY"
 export const developmentKeyId = "key_development"
 
-/** @param vendorUrl where the simulated vendor listens */
+/** @param vendorUrl the address of the simulated vendor */
 export const developmentCatalogue = (vendorUrl: string): string => `
 version: 1
 timeouts:

@@ -1,4 +1,4 @@
-/** The secrets of a development machine, minted once and kept in the data folder, so that a restart keeps them. */
+/** Development secrets: minted once and stored in the data directory, so that a restart keeps them. */
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { Effect, Schema } from "effect"
@@ -13,7 +13,7 @@ const decode = Schema.decodeUnknownSync(Schema.fromJsonString(DevelopmentSecrets
 export const developmentSecrets = (dataDir: string): Effect.Effect<DevelopmentSecrets> =>
   Effect.sync(() => {
     const mint = () => ({ key: mintSecret("wk"), adminKey: mintSecret("wa") })
-    // With a database in memory, nothing outlives the process that they would open.
+    // With a database in memory nothing remains for which they would be needed.
     if (dataDir === ":memory:") return mint()
     const file = join(dataDir, "development.json")
     try {

@@ -1,4 +1,4 @@
-/** The vendor of a fresh machine, on loopback: chats as chat completions, searches as SearXNG, and echoes what it was asked. */
+/** The simulated vendor, on loopback: answers chat completions and SearXNG searches by repeating what it was asked. */
 import type { Effect, Schema, Scope } from "effect"
 import { type ScriptedVendor, startScriptedVendor, type VendorScript } from "../testing/scripted-vendor.ts"
 import { answering } from "../testing/vendor-replies.ts"

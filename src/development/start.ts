@@ -1,4 +1,4 @@
-/** What a development gateway does at start: its own secrets, and, without a catalogue, a vendor and a funded key. */
+/** What a development gateway does at start: mint its secrets and, without a catalogue, start a vendor and fund a key. */
 import { Context, Effect, Layer } from "effect"
 import { Catalogue } from "../catalogue/catalogue.ts"
 import { ResolveSecret, sha256 } from "../catalogue/secrets.ts"
@@ -9,10 +9,11 @@ import { developmentCatalogue, developmentKeyId, developmentKeyRef } from "./cat
 import { type DevelopmentSecrets, developmentSecrets } from "./secrets.ts"
 import { startSimulatedVendor } from "./simulated-vendor.ts"
 
-/** What is told to whoever starts a development gateway. */
+/** What the start prints and writes in development. */
 export interface DevelopmentHandout {
-  readonly adminKey: string
-  /** Present where the development catalogue is in force. */
+  /** Absent if the operator has set a key (`SVC_ADMIN_KEY_SHA256`). */
+  readonly adminKey: string | undefined
+  /** Present if the development catalogue is used. */
   readonly key?: { readonly id: string; readonly secret: string } | undefined
 }
 
@@ -22,7 +23,7 @@ const secrets = Effect.flatMap(WeirConfig, (config) =>
     : Effect.succeed<DevelopmentSecrets | undefined>(undefined),
 )
 
-/** The admin key: the operator's hash, or in development one that is minted. */
+/** The admin key: the operator's hash, or in development a minted one. */
 export const layerAdminKey = Layer.effect(
   AdminKey,
   Effect.gen(function* () {
@@ -32,7 +33,7 @@ export const layerAdminKey = Layer.effect(
   }),
 )
 
-/** Adds the development key to what references can resolve. */
+/** Resolves the development key's reference in addition to the others. */
 export const layerSecrets = Layer.effect(
   ResolveSecret,
   Effect.gen(function* () {
@@ -42,7 +43,7 @@ export const layerSecrets = Layer.effect(
   }),
 )
 
-/** The simulated vendor; undefined where a catalogue names real ones. It outlives the exchanges that use it. */
+/** The simulated vendor; undefined if a catalogue names real ones. It is stopped after the exchanges that use it. */
 class SimulatedVendor extends Context.Service<SimulatedVendor, ScriptedVendor | undefined>()(
   "weir/development/SimulatedVendor",
 ) {}
@@ -54,14 +55,15 @@ export const layerSimulatedVendor = Layer.effect(
   ),
 )
 
-/** Applies the development catalogue, where that is wanted, and tells what a developer needs to know. */
+/** Applies the development catalogue if there is no other, and returns what to print. */
 export const startDevelopment = Effect.gen(function* () {
   const minted = yield* secrets
   if (minted === undefined) return undefined
-  const adminKey = minted.adminKey
+  // If the operator has set an admin key, the minted one is not valid.
+  const adminKey = (yield* WeirConfig).adminKeySha256 === undefined ? minted.adminKey : undefined
   const catalogue = yield* Catalogue
   const vendor = yield* SimulatedVendor
-  if (vendor === undefined) return { adminKey }
+  if (vendor === undefined) return { adminKey } satisfies DevelopmentHandout
   yield* catalogue.apply(developmentCatalogue(vendor.url))
   return { adminKey, key: { id: developmentKeyId, secret: minted.key } } satisfies DevelopmentHandout
 })

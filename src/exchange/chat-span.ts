@@ -1,12 +1,21 @@
 /**
  * The span of one call to a model, and what is counted of it. Source: OpenTelemetry semantic conventions for generative AI.
  */
+import type { Context } from "effect"
 import type { ModelTarget } from "../catalogue/snapshot.ts"
+import type { VendorRequest, VendorUsage } from "../dialects/dialect.ts"
 import type { VendorProfile } from "../protocol/catalogue.ts"
 import { recordChat } from "../telemetry/metrics.ts"
 import type { SpanOptions } from "../telemetry/tracing.ts"
-import type { VendorUsage } from "../vendor/dialects/dialect.ts"
-import type { Conversation } from "./conversation.ts"
+import type { Tally } from "./tally.ts"
+
+/** What is known of a call to a model. */
+interface ChatCall {
+  readonly services: Context.Context<never>
+  /** The request without the target's own name of the model. */
+  readonly vendorRequest: Omit<VendorRequest, "model">
+  readonly tally: Tally
+}
 
 /** Well-known values of `gen_ai.provider.name`; a vendor that has none goes by its profile. */
 const providers: Readonly<Partial<Record<VendorProfile, string>>> = {
@@ -24,7 +33,7 @@ export const providerOf = ({ vendor: { dialect, profile } }: ModelTarget): strin
 
 /** Counts one call to a model. @param error what ended it, where that was not the reply's own end */
 export const countChat = (
-  { services, tally }: Conversation,
+  { services, tally }: Pick<ChatCall, "services" | "tally">,
   target: ModelTarget,
   millis: number,
   error: { readonly _tag: string; readonly code?: string } | undefined,
@@ -45,7 +54,7 @@ export const countChat = (
 const inputOf = ({ inTokens, cacheReadTokens, cacheWriteTokens }: VendorUsage): number =>
   inTokens + cacheReadTokens + cacheWriteTokens
 
-export const chatSpan = ({ vendorRequest, tally }: Conversation, target: ModelTarget): SpanOptions => {
+export const chatSpan = ({ vendorRequest, tally }: Omit<ChatCall, "services">, target: ModelTarget): SpanOptions => {
   const { maxTokens, temperature, topP } = vendorRequest
   return {
     kind: "client",

@@ -1,10 +1,11 @@
 /** The edge of an exchange: bytes to a checked request, or `bad_request` with what is wrong and where. */
+import { isUtf8 } from "node:buffer"
 import { Result, Schema } from "effect"
 import { fingerprint } from "../protocol/canonical.ts"
 import { isDeeperThan } from "../protocol/depth.ts"
 import type { ServiceError } from "../protocol/error.ts"
 import { ExchangeRequest } from "../protocol/exchange.ts"
-import { invalidInput, issuesOf } from "../protocol/issues.ts"
+import { invalidInput, issuesOf, notUtf8 } from "../protocol/issues.ts"
 
 export interface DecodedExchange {
   readonly request: ExchangeRequest
@@ -18,6 +19,7 @@ const maxDepth = 64
 const decodeRequest = Schema.decodeUnknownResult(ExchangeRequest, { errors: "all", onExcessProperty: "error" })
 
 export const decodeExchange = (body: Uint8Array): Result.Result<DecodedExchange, ServiceError<"bad_request">> => {
+  if (!isUtf8(body)) return Result.fail(notUtf8())
   const json = parseJson(body)
   if (json === undefined) return refuse("The body is not valid JSON")
   if (isDeeperThan(json, maxDepth)) return refuse(`The body is nested deeper than ${maxDepth}`)

@@ -5,13 +5,13 @@ import type { Caller } from "../identity/caller.ts"
 import type { Settlement } from "../money/ledger.ts"
 import { type Charge, priceUsage } from "../money/pricing.ts"
 import type { ExchangeRequest, Stop } from "../protocol/exchange.ts"
+import { dimensionOf, tiers } from "../protocol/timeout-tiers.ts"
 import { type Bill, type Estimated, makeBill } from "./bill.ts"
 import type { Conversation } from "./conversation.ts"
 import type { BrokenReason } from "./ending.ts"
 import { tokensOfBytes } from "./estimate.ts"
 import type { Plan } from "./plan.ts"
 import type { Tally } from "./tally.ts"
-import { dimensionOf, tiers } from "./tiers.ts"
 
 export interface ExchangeCall {
   /** The gateway's own id of the exchange. */

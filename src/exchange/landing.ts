@@ -57,7 +57,7 @@ export class Landing {
       const { bill, charge, settlement } = due
       const settled = yield* spanned("settle")(this.#admitted.services.settler.settle(settlement))
       if (settled._tag === "Deferred") this.#warn(settlementDeferred)
-      const left = settled._tag === "Landed" ? settled.balance : balance - charge.cost
+      const left = settled._tag === "Settled" ? settled.balance : balance - charge.cost
       const usage = usageOf(bill, charge, left, plan.price.currency)
       if (error !== undefined) return yield* this.#breakOff(usage, error)
       return denial === undefined ? yield* this.#conclude(usage) : yield* this.#withhold(usage, denial)

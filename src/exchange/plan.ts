@@ -4,6 +4,7 @@
  */
 import { Result } from "effect"
 import type { CatalogueSnapshot, ModelEntry, OrgEntry } from "../catalogue/snapshot.ts"
+import type { VendorRequest } from "../dialects/dialect.ts"
 import type { Amount } from "../money/amount.ts"
 import { maxCharge, type Price } from "../money/pricing.ts"
 import type { Block } from "../protocol/block.ts"
@@ -11,7 +12,6 @@ import type { Capability, ParamsProfile } from "../protocol/catalogue.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 import type { WarnEvent } from "../protocol/event.ts"
 import type { ExchangeParams, ExchangeRequest } from "../protocol/exchange.ts"
-import type { VendorRequest } from "../vendor/dialects/dialect.ts"
 import { estimatePrompt } from "./estimate.ts"
 
 export interface Plan {

@@ -3,14 +3,15 @@
  * client as they come. What a vendor may send has limits here.
  */
 import { type Clock, Data, Effect } from "effect"
+import { type Decoder, type Dialect, malformed, type VendorEvent } from "../dialects/dialect.ts"
 import type { ServiceError } from "../protocol/error.ts"
-import { UpstreamBroken, type UpstreamCall, type UpstreamHead } from "../vendor/client.ts"
-import { type Decoder, type Dialect, malformed, type VendorEvent } from "../vendor/dialects/dialect.ts"
-import { retryAfterOf } from "../vendor/retry-after.ts"
+import type { Timeouts } from "../protocol/timeout-tiers.ts"
+import { UpstreamBroken, type UpstreamCall, type UpstreamHead } from "../upstream/client.ts"
+import { retryAfterOf } from "../upstream/retry-after.ts"
 import type { ClientLink } from "./client-link.ts"
 import { silence } from "./silence.ts"
 import type { Tally } from "./tally.ts"
-import { type TierTimeout, type Timeouts, tierTimeout } from "./tiers.ts"
+import { type TierTimeout, tierTimeout } from "./tiers.ts"
 import type { Watch } from "./watch.ts"
 
 /** The vendor answered, and said no. */

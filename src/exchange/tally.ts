@@ -1,9 +1,10 @@
 /** What has been seen of a vendor's reply so far: its blocks, its usage, how far it got. */
+
+import type { VendorEvent, VendorUsage } from "../dialects/dialect.ts"
 import type { ReplyBlock } from "../protocol/block.ts"
 import { isDeeperThan } from "../protocol/depth.ts"
 import type { Delta } from "../protocol/event.ts"
 import type { Stop } from "../protocol/exchange.ts"
-import type { VendorEvent, VendorUsage } from "../vendor/dialects/dialect.ts"
 
 interface OpenBlock {
   readonly t: Delta["t"]

@@ -1,4 +1,4 @@
-/** Answering who shows a bearer token: as a person or an organisation, or as a member of the organisation it acts for. */
+/** Routes for bearer tokens: the token's principal, or its membership in the organisation that the request names. */
 import { Effect } from "effect"
 import type { Membership } from "../identity/accounts.ts"
 import { Bearers, type Principal } from "../identity/bearers.ts"
@@ -13,7 +13,7 @@ export interface Member extends Membership {
 export const makeForBearer = Effect.map(Bearers, (bearers) => {
   const principalOf = (request: Request) => bearers.authenticate(request.headers["authorization"])
 
-  /** The membership that a request acts by. */
+  /** The membership with which a request acts. */
   const memberIn = Effect.fnUntraced(function* (
     request: Request,
     principal: Principal,
@@ -23,7 +23,7 @@ export const makeForBearer = Effect.map(Bearers, (bearers) => {
     if (asked === undefined && memberships.length > 1) {
       return yield* serviceError("bad_request", "x-svc-org is needed: you are a member of several organisations")
     }
-    // Who is no member is told the same as who asks for an organisation that does not exist.
+    // A non-member gets the same reply as for an organisation that does not exist.
     const membership = asked === undefined ? memberships[0] : memberships.find(({ org }) => org.org.id === asked)
     return membership === undefined ? yield* notFound : { ...membership, principal }
   })
@@ -41,6 +41,6 @@ export const makeForBearer = Effect.map(Bearers, (bearers) => {
 
 const notFound = serviceError("not_found", "There is no such organisation")
 
-/** Owners and admins pass. */
+/** Requires the role owner or admin. */
 export const requireAdmin = ({ role }: Member): Effect.Effect<void, ServiceError<"forbidden">> =>
   role === "member" ? Effect.fail(serviceError("forbidden", "Owners and admins may do this")) : Effect.void

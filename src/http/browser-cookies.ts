@@ -1,4 +1,4 @@
-/** What a browser keeps for us, where no script reads it: a session of minutes, and the secrets of logins under way. RFC 6265bis. */
+/** Cookies of the login pages, not readable by scripts: a short session, and the secrets of logins in progress. RFC 6265bis. */
 import { HttpServerResponse } from "effect/http"
 import { accessTokenTtlS } from "../identity/access-jwts.ts"
 import type { LoginTokens } from "../identity/logins.ts"
@@ -11,7 +11,7 @@ const sessionCookie = "weir_session"
 const cookieOptions = (origin: string) =>
   ({ httpOnly: true, sameSite: "lax", secure: origin.startsWith("https:") }) as const
 
-/** Keeps a browser logged in for as long as an access token lasts. */
+/** Sets a session cookie that lasts as long as the access token. */
 export const withSession = (reply: Reply, { accessToken }: Pick<LoginTokens, "accessToken">, origin: string): Reply =>
   HttpServerResponse.setCookieUnsafe(reply, sessionCookie, accessToken, {
     ...cookieOptions(origin),
@@ -22,10 +22,10 @@ export const withSession = (reply: Reply, { accessToken }: Pick<LoginTokens, "ac
 export const withoutSession = (reply: Reply, origin: string): Reply =>
   HttpServerResponse.expireCookieUnsafe(reply, sessionCookie, { ...cookieOptions(origin), path: "/" })
 
-/** The access token of a browser that is logged in. */
+/** The access token in the session cookie. */
 export const sessionOf = (request: Request): string | undefined => request.cookies[sessionCookie]
 
-/** A secret that a browser keeps while it is away at an identity provider; one for each login that is under way. */
+/** The secret of a login at an identity provider, one cookie per login in progress. */
 const flowCookie = (state: string) => `weir_sso_${state.slice(0, 12)}`
 const flowPath = "/v1/auth/sso/callback"
 

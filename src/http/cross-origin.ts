@@ -1,12 +1,12 @@
 /**
- * Browsers that call the runtime from pages of other origins (`SVC_CORS_ORIGINS`). No cookie opens these routes, so none is
- * asked for. Source: Fetch Standard, "HTTP-CORS protocol".
+ * CORS for the runtime routes (`SVC_CORS_ORIGINS`). These routes do not accept cookies, so credentials are not allowed.
+ * Source: Fetch Standard, "HTTP-CORS protocol".
  */
 import type { Server } from "node:http"
 import { Effect, type Scope } from "effect"
-import { standAhead } from "./ahead.ts"
+import { standAhead } from "./request-interceptor.ts"
 
-/** Beyond what a page may send and read anyway. */
+/** Request headers that are not allowed by default. */
 const allowedHeaders = [
   "authorization",
   "content-type",
@@ -24,11 +24,11 @@ const exposedHeaders = ["etag", "retry-after", "x-svc-idempotent-replay", "x-svc
 const preflightHeaders = {
   "access-control-allow-methods": "GET, POST, DELETE",
   "access-control-allow-headers": allowedHeaders.join(", "),
-  // Seconds for which a browser need not ask again.
+  // Seconds for which a browser may cache a preflight reply.
   "access-control-max-age": "7200",
 }
 
-/** Answers preflights and marks replies of `/t1`, ahead of whatever listens to the server already, until the scope closes. */
+/** Answers preflight requests and adds CORS headers to replies of `/t1`, until the scope closes. */
 export const admitOrigins = (
   server: Server,
   origins: ReadonlyArray<string>,

@@ -1,4 +1,4 @@
-/** Whether this node is on its way out: it then tells load balancers so, and finishes what it has begun. */
+/** Whether this node is shutting down: readiness then fails, while running exchanges finish. */
 import { Context, Layer } from "effect"
 
 export class Draining extends Context.Service<

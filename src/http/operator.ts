@@ -1,4 +1,4 @@
-/** Answering operators: with JSON for who has the admin key, with `admin_key_invalid` for anybody else. */
+/** Routes for operators: they require the admin key and answer with JSON. */
 import { Effect } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { AdminKey } from "../identity/admin.ts"
@@ -6,7 +6,7 @@ import { type RouteError, respondJson } from "./respond.ts"
 
 export type Request = HttpServerRequest.HttpServerRequest
 
-/** The most that an operator's request may bring. */
+/** Maximum body of an operator's request. */
 export const maxBodyBytes = 16 * 1024 * 1024
 
 export const makeForOperator = Effect.map(AdminKey, (adminKey) => {

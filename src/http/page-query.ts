@@ -1,4 +1,4 @@
-/** Which page of a list is asked for. */
+/** The page of a list: `limit` and `cursor`. */
 import { Effect, Schema } from "effect"
 import type { Page } from "../money/statements.ts"
 import type { ServiceError } from "../protocol/error.ts"

@@ -1,17 +1,17 @@
 /**
- * Answering browsers: pages with a strict policy, and forms that only these pages may send.
+ * HTML replies with a strict content security policy, and forms that are accepted from our own pages only.
  * Source: OWASP CSRF Prevention Cheat Sheet (verifying origin), CSP Level 3.
  */
 import { Effect, Schema } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { newRequestId } from "../exchange/exchange.ts"
-import { failurePage } from "../pages/failure.ts"
-import { contentSecurityPolicy, document, type Page } from "../pages/layout.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 import { toServiceError } from "../store/unavailable.ts"
-import { maxLoginBytes } from "./anybody.ts"
+import { maxLoginBytes } from "./anonymous.ts"
 import type { Request } from "./operator.ts"
-import { readBody } from "./request.ts"
+import { failurePage } from "./pages/failure.ts"
+import { contentSecurityPolicy, document, type Page } from "./pages/layout.ts"
+import { decodeText, readContent } from "./request.ts"
 import { errorHead, logCause, type RouteError, respond } from "./respond.ts"
 
 type Reply = HttpServerResponse.HttpServerResponse
@@ -19,7 +19,7 @@ type Reply = HttpServerResponse.HttpServerResponse
 const pageHeaders = {
   "content-security-policy": contentSecurityPolicy,
   "cache-control": "no-store",
-  // `no-referrer` would take the origin from our own forms, too.
+  // `no-referrer` would remove the origin from our own forms.
   "referrer-policy": "same-origin",
   "x-content-type-options": "nosniff",
   "x-frame-options": "DENY",
@@ -29,15 +29,15 @@ const pageHeaders = {
 export const pageReply = (page: Page, status = 200): Reply =>
   HttpServerResponse.text(document(page), { status, contentType: "text/html; charset=utf-8", headers: pageHeaders })
 
-/** Goes on to another page of ours, or with `302` to wherever a machine's flow leads. */
+/** Redirects to another page with 303, or to the next step of a flow with 302. */
 export const goTo = (location: string, status: 302 | 303 = 303): Reply =>
   HttpServerResponse.redirect(location, { status, headers: { "cache-control": "no-store" } })
 
-/** Answers a person: failures are pages, too. */
+/** Answers with a page; failures are pages too. */
 export const respondPage = <R>(answer: Effect.Effect<Reply, RouteError, R>): Effect.Effect<Reply, never, R> =>
   respond(newRequestId(), answer, failureReply)
 
-/** The page that tells of a failure. */
+/** The error page. */
 export const failureReply = (requestId: string, failure: RouteError): Effect.Effect<Reply> => {
   const error = toServiceError(failure)
   const { status, headers } = errorHead(error, requestId)
@@ -48,10 +48,10 @@ export const failureReply = (requestId: string, failure: RouteError): Effect.Eff
   return Effect.as(logCause(error, requestId), reply)
 }
 
-/** A person's browser, rather than a machine. */
+/** Whether the client is a browser. */
 export const wantsPage = (request: Request): boolean => (request.headers["accept"] ?? "").includes("text/html")
 
-/** Decodes a form that one of our own pages has sent; nobody else's page may. */
+/** Decodes a form that one of our own pages has sent; other origins are refused. */
 export const readForm = <S extends Schema.ConstraintDecoder<unknown>>(
   schema: S,
   request: Request,
@@ -59,7 +59,7 @@ export const readForm = <S extends Schema.ConstraintDecoder<unknown>>(
 ): Effect.Effect<S["Type"], ServiceError<"forbidden" | "bad_request" | "payload_too_large">> =>
   Effect.gen(function* () {
     if (!isOurs(request, origin)) return yield* serviceError("forbidden", "This form was not sent by a page of ours")
-    const fields = new URLSearchParams(Buffer.from(yield* readBody(request, maxLoginBytes)).toString("utf8"))
+    const fields = new URLSearchParams(yield* decodeText(yield* readContent(request, maxLoginBytes)))
     return yield* Effect.mapError(decodeFields(schema, Object.fromEntries(fields)), () =>
       serviceError("bad_request", "The form is not filled in as it must be"),
     )
@@ -68,7 +68,7 @@ export const readForm = <S extends Schema.ConstraintDecoder<unknown>>(
 const decodeFields = <S extends Schema.ConstraintDecoder<unknown>>(schema: S, fields: unknown) =>
   Effect.fromResult(Schema.decodeUnknownResult(schema, { onExcessProperty: "error" })(fields))
 
-/** Browsers say where a form comes from, and no page can make them lie. The host counts: a proxy may end TLS before us. */
+/** Browsers send the origin of a form, and pages cannot forge it. Compares hosts only, because a proxy may terminate TLS. */
 const isOurs = ({ headers }: Request, origin: string): boolean => {
   const from = headers["origin"]
   if (from === undefined) return headers["sec-fetch-site"] === "same-origin"

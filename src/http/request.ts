@@ -1,10 +1,12 @@
-/** What routes read from a request: its body within the limit, the caller's address, JSON by schema. */
+/** Reading requests: body within the limit, JSON by schema, the caller's address. */
+import { isUtf8 } from "node:buffer"
 import { ByteSize, Effect, Option, Schema } from "effect"
 import { HttpIncomingMessage, type HttpServerError, type HttpServerRequest } from "effect/http"
 import { IpNetwork, type NetAddress } from "effect/net"
-import { parseAddress, parseNetwork } from "../net/network.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
-import { invalidInput, issuesOf } from "../protocol/issues.ts"
+import { invalidInput, issuesOf, notUtf8 } from "../protocol/issues.ts"
+import { parseAddress, parseNetwork } from "../protocol/network.ts"
+import { bodyTooLarge, decodeContent } from "./content-encoding.ts"
 
 /** The raw bytes, which signatures cover. */
 export const readBody = (
@@ -19,11 +21,17 @@ export const readBody = (
     ),
   )
 
-export const bodyTooLarge = (maxBytes: number): ServiceError<"payload_too_large"> =>
-  serviceError("payload_too_large", `The body is larger than ${maxBytes} bytes`)
-
 const isTooLarge = ({ reason }: HttpServerError.HttpServerError): boolean =>
   reason._tag === "RequestParseError" && reason.reason === "BodyTooLarge"
+
+/** The body without its content encoding. */
+export const readContent = (
+  request: HttpServerRequest.HttpServerRequest,
+  maxBytes: number,
+): Effect.Effect<Uint8Array, ServiceError<"payload_too_large" | "bad_request">> =>
+  Effect.flatMap(readBody(request, maxBytes), (body) =>
+    decodeContent(request.headers["content-encoding"], body, maxBytes),
+  )
 
 /** Decodes a JSON body; unknown fields are refused. */
 export const readJson = <S extends Schema.ConstraintDecoder<unknown>>(
@@ -31,22 +39,26 @@ export const readJson = <S extends Schema.ConstraintDecoder<unknown>>(
   request: HttpServerRequest.HttpServerRequest,
   maxBytes: number,
 ): Effect.Effect<S["Type"], ServiceError<"payload_too_large" | "bad_request">> =>
-  Effect.flatMap(readBody(request, maxBytes), (body) => decodeJson(schema, body))
+  Effect.flatMap(readContent(request, maxBytes), (body) => decodeJson(schema, body))
 
-/** The same of a body that was read already. */
+/** Decodes a JSON body that has already been read. */
 export const decodeJson = <S extends Schema.ConstraintDecoder<unknown>>(
   schema: S,
   body: Uint8Array,
 ): Effect.Effect<S["Type"], ServiceError<"bad_request">> =>
-  Effect.fromResult(
-    Schema.decodeUnknownResult(Schema.fromJsonString(schema), { errors: "all", onExcessProperty: "error" })(
-      Buffer.from(body).toString("utf8"),
-    ),
-  ).pipe(Effect.mapError((error) => invalidInput(issuesOf(error))))
+  Effect.flatMap(decodeText(body), (text) =>
+    Effect.fromResult(
+      Schema.decodeUnknownResult(Schema.fromJsonString(schema), { errors: "all", onExcessProperty: "error" })(text),
+    ).pipe(Effect.mapError((error) => invalidInput(issuesOf(error)))),
+  )
+
+/** Decodes a body as UTF-8. Other bytes are refused: replacing them would change what was sent. */
+export const decodeText = (body: Uint8Array): Effect.Effect<string, ServiceError<"bad_request">> =>
+  isUtf8(body) ? Effect.succeed(Buffer.from(body).toString("utf8")) : Effect.fail(notUtf8())
 
 /**
- * The caller's address. `X-Forwarded-For` is believed only as far as proxies that the operator trusts wrote it: read
- * from the right, the first address that is no trusted proxy is the caller.
+ * The caller's address. `X-Forwarded-For` is trusted only as far as trusted proxies wrote it: read from the right, the first
+ * address that is not a trusted proxy is the caller.
  */
 export const makeCallerAddress = (trustedProxies: ReadonlyArray<string>) => {
   const trusted = trustedProxies.flatMap((network) => {
@@ -70,7 +82,7 @@ export const makeCallerAddress = (trustedProxies: ReadonlyArray<string>) => {
   }
 }
 
-/** Where the asker reaches this service: the public address where one is set, else what the request says of its host. */
+/** The public origin of this service: the configured URL, otherwise the request's host. */
 export const originOf = (
   publicUrl: string | undefined,
   { headers }: Pick<HttpServerRequest.HttpServerRequest, "headers">,

@@ -1,4 +1,4 @@
-/** The edge's last word: every reply has a request id, and every failure is the error envelope. */
+/** Replies: every reply has a request id, and every failure is the error envelope. */
 import { Cause, Effect, Option } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { newRequestId } from "../exchange/exchange.ts"
@@ -8,7 +8,7 @@ import { withRequestId } from "../telemetry/logs.ts"
 
 export type RouteError = ServiceError | StoreUnavailable
 
-/** Answers with what a handler gives, or with what tells of its failure: the envelope, where nothing else is given. */
+/** Answers with the handler's reply, or with the reply to its failure; the envelope by default. */
 export const respond = <R>(
   requestId: string,
   handler: Effect.Effect<HttpServerResponse.HttpServerResponse, RouteError, R>,
@@ -17,12 +17,12 @@ export const respond = <R>(
   Effect.catchCause(handler, (cause) => {
     const failure = Cause.findErrorOption(cause)
     if (Option.isSome(failure)) return tell(requestId, failure.value)
-    // A client that hung up is told nothing.
+    // A client that disconnected gets no reply.
     if (Cause.hasInterruptsOnly(cause)) return Effect.failCause(Cause.interrupt())
     return tell(requestId, serviceError("internal_error", "The service could not complete the request", { cause }))
   })
 
-/** Answers with JSON, or with nothing where there is nothing to say; for its asker alone, and never kept on the way. */
+/** Answers with JSON, or with 204 if there is no body. Not cacheable. */
 export const respondJson = <A, R>(
   answer: Effect.Effect<A, RouteError, R>,
   status?: number,
@@ -36,7 +36,7 @@ export const respondJson = <A, R>(
   return respond(requestId, Effect.map(answer, reply))
 }
 
-/** The error reply itself; causes go to the log under the request id, and nowhere else. */
+/** The error reply. The cause is logged with the request id and never sent. */
 export const envelope = (
   requestId: string,
   failure: RouteError,
@@ -47,7 +47,7 @@ export const envelope = (
   return Effect.as(logCause(error, requestId), response)
 }
 
-/** The status and headers of every reply that tells of a failure. */
+/** Status and headers of an error reply. */
 export const errorHead = ({ code, retryAfterMs }: ServiceError, requestId: string) => ({
   status: errorStatus[code],
   headers: {

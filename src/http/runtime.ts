@@ -1,4 +1,4 @@
-/** How runtime routes answer: the body is read once, because signatures cover its bytes, then the caller is known. */
+/** Authentication of runtime routes: reads the body once, because signatures cover its bytes, then identifies the caller. */
 import { Effect, type Option } from "effect"
 import type { HttpServerResponse } from "effect/http"
 import { WeirConfig } from "../config.ts"
@@ -7,11 +7,12 @@ import type { Caller } from "../identity/caller.ts"
 import { type CallerRequest, Callers } from "../identity/callers.ts"
 import type { ServiceError } from "../protocol/error.ts"
 import { currentSpan, Tracing } from "../telemetry/tracing.ts"
+import { decodeContent } from "./content-encoding.ts"
 import type { Request } from "./operator.ts"
 import { makeCallerAddress, readBody } from "./request.ts"
 import { type RouteError, respond } from "./respond.ts"
 
-/** A request as far as runtime routes look at it, whoever took it from the socket. */
+/** The part of a request that runtime routes use, from the hot routes' socket or from the router. */
 export interface RuntimeRequest {
   /** In lower case. */
   readonly headers: Readonly<Record<string, string | undefined>>
@@ -36,6 +37,7 @@ export const fromRouter = (request: Request): RuntimeRequest => ({
 export interface Authenticated<C extends Caller = Caller> {
   readonly requestId: string
   readonly caller: C
+  /** Without its content encoding. */
   readonly body: Uint8Array
   readonly request: RuntimeRequest
 }
@@ -55,9 +57,10 @@ export const makeForCaller = Effect.gen(function* () {
     <R>(request: RuntimeRequest, answer: Answer<C, R>) => {
       const requestId = newRequestId()
       const answered = Effect.gen(function* () {
-        const body = yield* request.body(config.bodyMaxBytes)
+        const sent = yield* request.body(config.bodyMaxBytes)
         const { headers, method, url: target } = request
-        const caller = yield* authenticate({ headers, address: callerAddress(request), method, target, body })
+        const caller = yield* authenticate({ headers, address: callerAddress(request), method, target, body: sent })
+        const body = yield* decodeContent(headers["content-encoding"], sent, config.bodyMaxBytes)
         return yield* answer({ requestId, caller, body, request })
       })
       const traced = tracing.trace(() => ({
@@ -74,7 +77,7 @@ export const makeForCaller = Effect.gen(function* () {
   return { forCaller: answerAs(callers.authenticate), forApplication: answerAs(callers.application) }
 })
 
-/** The path without what is a caller's. */
+/** The route of a path, without ids. */
 const routeOf = (url: string): string => {
   const path = url.split("?", 1)[0] ?? ""
   return path.startsWith("/t1/sessions/") ? "/t1/sessions/{id}" : path

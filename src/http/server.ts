@@ -1,16 +1,18 @@
-/** The HTTP server: all routes, the envelope for paths that do not exist, limits on what a socket may cost. */
+/** The HTTP server: all routes, the envelope for invalid requests, and limits per connection. */
 import { createServer, type Server } from "node:http"
-import { NodeHttpServer } from "@effect/platform-node"
+import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { Effect, Layer } from "effect"
-import { HttpRouter } from "effect/http"
-import { HttpApiBuilder, HttpApiScalar } from "effect/http-api"
+import { HttpRouter, HttpServerError } from "effect/http"
+import { HttpApiBuilder, HttpApiError, HttpApiScalar } from "effect/http-api"
 import { WeirConfig } from "../config.ts"
 import { Exchanges, newRequestId } from "../exchange/exchange.ts"
 import { Api } from "../protocol/api.ts"
 import { serviceError } from "../protocol/error.ts"
+import { invalidInput, issuesOf } from "../protocol/issues.ts"
+import { maxPathParameter } from "../protocol/text.ts"
 import { admitOrigins } from "./cross-origin.ts"
-import { answerDirectly } from "./direct.ts"
 import { Draining } from "./draining.ts"
+import { answerDirectly } from "./hot-routes.ts"
 import { envelope } from "./respond.ts"
 import { adminRoutes } from "./routes/admin.ts"
 import { adminDirectoryRoutes } from "./routes/admin-directory.ts"
@@ -46,49 +48,66 @@ const apiRoutes = HttpApiBuilder.layer(Api, { openapiPath: "/openapi.json" }).pi
 
 const docs = HttpApiScalar.layer(Api, { path: "/docs" })
 
-const notFound = HttpRouter.add(
-  "*",
-  "/*",
-  Effect.suspend(() => envelope(newRequestId(), serviceError("not_found", "There is nothing at this path"))),
-)
-
-/** Node buffers this much of a reply before it asks to wait; small, so that a slow client shows early. */
+/** Node's reply buffer, in bytes: small, so that backpressure from a slow client shows early. */
 const responseBufferBytes = 16 * 1024
 
 const makeServer = () =>
   createServer({ highWaterMark: responseBufferBytes, keepAliveTimeout: 65_000, requestTimeout: 300_000, noDelay: true })
 
-/** Serves everything on the configured address; `/metrics` on a port of its own where one is set. */
+/** Serves all routes on the configured address; `/metrics` on its own port if one is set. */
 export const layerServer = Layer.unwrap(
   Effect.map(WeirConfig, ({ host, port, metricsPort, corsOrigins }) => {
     const node = makeServer()
-    const main = Layer.mergeAll(apiRoutes, pageRoutes, docs, healthRoutes, notFound)
+    const main = Layer.mergeAll(apiRoutes, pageRoutes, docs, healthRoutes)
     const routes = metricsPort === undefined ? Layer.mergeAll(main, metricsRoute) : main
     const ahead = Effect.andThen(
       Effect.flatMap(hotAnswers, (answers) => answerDirectly(node, answers)),
       admitOrigins(node, corsOrigins),
     )
     const served = Layer.effectDiscard(ahead).pipe(Layer.provideMerge(serve(routes, node, { host, port })))
-    const server = drainAtShutdown(node).pipe(Layer.provideMerge(served))
+    const server = drainAtShutdown(node).pipe(Layer.provideMerge(served), Layer.provide(Draining.layer))
     if (metricsPort === undefined) return server
     const metrics = serve(metricsRoute, makeServer(), { host, port: metricsPort })
     return Layer.mergeAll(server, Layer.effectDiscard(Layer.build(metrics)))
   }),
 )
 
+/** The envelope for what fails before a handler runs: unknown paths, and parts of a request that their schema refuses. */
+const envelopes = HttpRouter.middleware(
+  (answer) =>
+    answer.pipe(
+      Effect.catch((error) => {
+        const known: unknown = error
+        if (!HttpServerError.isHttpServerError(known)) return Effect.fail(error)
+        return envelope(newRequestId(), known.reason._tag === "RouteNotFound" ? notFound : notReadable)
+      }),
+      Effect.catchDefect((defect) =>
+        HttpApiError.HttpApiSchemaError.is(defect)
+          ? envelope(newRequestId(), invalidInput(issuesOf(defect.cause)))
+          : Effect.die(defect),
+      ),
+    ),
+  { global: true },
+)
+
+const notFound = serviceError("not_found", "There is no such route")
+const notReadable = serviceError("bad_request", "The request could not be read")
+
 const serve = <E, R>(
   routes: Layer.Layer<never, E, R>,
   node: Server,
   listen: { readonly host: string; readonly port: number },
 ) =>
-  HttpRouter.serve(routes, { disableLogger: true, disableListenLog: true }).pipe(
-    Layer.provideMerge(NodeHttpServer.layer(() => node, { ...listen, gracefulShutdownTimeout: lastWordsMs })),
-  )
+  HttpRouter.serve(Layer.merge(routes, envelopes), {
+    disableLogger: true,
+    disableListenLog: true,
+    routerConfig: { maxParamLength: maxPathParameter },
+  }).pipe(Layer.provideMerge(NodeHttpServer.layer(() => node, { ...listen, gracefulShutdownTimeout: lastWordsMs })))
 
-/** How long connections may take to carry the last bytes once every exchange has ended. */
+/** How long connections stay open after the last exchange, so that its last bytes are delivered. */
 const lastWordsMs = 3000
 
-/** Stops listening, says so to load balancers, and lets exchanges finish before anything they need is closed. */
+/** At shutdown: stops accepting, fails readiness, and waits for exchanges before their services close. */
 const drainAtShutdown = (node: Server) =>
   Layer.effectDiscard(
     Effect.gen(function* () {

@@ -1,6 +1,6 @@
 /**
- * Access tokens of people: JWTs of 15 minutes, signed with Ed25519 keys that come from the ring and are published as a
- * JWK set, so that others can verify them. Source: decisions "Control routes", RFC 7519, RFC 7517, RFC 8037.
+ * Access tokens of people: JWTs of 15 minutes, signed with Ed25519 keys derived from the key ring and published as a JWK
+ * set. Source: decisions "Control routes", RFC 7519, RFC 7517, RFC 8037.
  */
 import { createPrivateKey, createPublicKey } from "node:crypto"
 import { Clock, Context, Effect, Layer, Option, Schema } from "effect"
@@ -8,10 +8,10 @@ import { errors, type JSONWebKeySet, jwtVerify, SignJWT } from "jose"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 import { KeyRing, type Ring, type RingKey } from "./key-ring.ts"
 
-/** What an access token says. */
+/** The claims of an access token. */
 export interface AccessClaims {
   readonly userId: string
-  /** The login that it comes from, and ends with. */
+  /** The login to which the token belongs. */
   readonly loginId: string
 }
 
@@ -21,9 +21,9 @@ export class AccessJwts extends Context.Service<
   AccessJwts,
   {
     readonly sign: (claims: AccessClaims) => Effect.Effect<string>
-    /** What a token says; whether its login still stands is for others to judge. */
+    /** Verifies signature and expiry and returns the claims. Does not check whether the login is still valid. */
     readonly verify: (token: string) => Effect.Effect<AccessClaims, ServiceError<"unauthorized" | "token_expired">>
-    /** The public halves of the ring. */
+    /** The public keys of the ring. */
     readonly jwks: JSONWebKeySet
   }
 >()("weir/identity/AccessJwts") {
@@ -86,7 +86,7 @@ export function makeAccessJwts(ring: Ring): AccessJwts["Service"] {
   })
 }
 
-/** A private key of Ed25519 as PKCS #8, up to its 32 bytes. RFC 8410. */
+/** PKCS #8 prefix of an Ed25519 private key, before its 32 bytes. RFC 8410. */
 const pkcs8Prefix = Buffer.from("302e020100300506032b657004220420", "hex")
 
 const pairOf = ({ id, derive }: RingKey) => {

@@ -1,33 +1,34 @@
 /**
- * Personal access tokens and device keys, carried as bearer tokens: hashed at rest, found by their hash.
+ * Personal access tokens and device keys, sent as bearer tokens: stored and found by their hash.
  * Source: interface.md "Credential kinds", decisions "Control routes".
  */
-import { Clock, Context, type Duration, Effect, Layer } from "effect"
+import { Clock, Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { mintSecret, sha256 } from "../catalogue/secrets.ts"
+import { WeirConfig } from "../config.ts"
 import type { KeyScope } from "../protocol/catalogue.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
-import { withDeadline } from "../store/database.ts"
+import { queryDeadline } from "../store/database.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 import { makeCachedLookup } from "./cached-lookup.ts"
 
 export type AccessTokenKind = "pat" | "device"
 
-/** Who a bearer token speaks for. */
+/** The owner of a bearer token. */
 export interface Bearer {
   readonly tokenId: string
   readonly kind: AccessTokenKind
   readonly orgId: string
-  /** Absent where the token is the organisation's own. */
+  /** Absent if the token belongs to the organisation itself. */
   readonly person: { readonly id: string; readonly email: string | undefined } | undefined
 }
 
-/** What is known of a token, which is not its secret. */
+/** A token without its secret. */
 export interface KnownToken {
   readonly id: string
   readonly name: string
   readonly orgId: string
-  /** Absent where the token is the organisation's own. */
+  /** Absent if the token belongs to the organisation itself. */
   readonly userId: string | undefined
   readonly scopes: ReadonlyArray<string>
   readonly createdAt: Date
@@ -39,9 +40,9 @@ export type BearerError = ServiceError<"unauthorized" | "token_expired" | "forbi
 export class AccessTokens extends Context.Service<
   AccessTokens,
   {
-    /** Who a token speaks for; refused where it lacks the scope. @param authorization the header's whole value */
+    /** Authenticates a token that has the scope. @param authorization the whole header value */
     readonly authenticate: (authorization: string | undefined, scope: KeyScope) => Effect.Effect<Bearer, BearerError>
-    /** Makes a token; its secret is told here once. */
+    /** Creates a token. The secret is returned once. */
     readonly issue: (token: {
       readonly kind: AccessTokenKind
       readonly orgId: string
@@ -50,52 +51,18 @@ export class AccessTokens extends Context.Service<
       readonly scopes: ReadonlyArray<KeyScope>
       readonly expiresAt?: Date | undefined
     }) => Effect.Effect<{ readonly id: string; readonly secret: string }, StoreUnavailable>
-    /** Personal access tokens that stand, newest first. */
+    /** Active personal access tokens, newest first. */
     readonly list: (orgId: string) => Effect.Effect<ReadonlyArray<KnownToken>, StoreUnavailable>
     readonly find: (id: string) => Effect.Effect<KnownToken | undefined, StoreUnavailable>
     readonly revoke: (id: string) => Effect.Effect<void, StoreUnavailable>
   }
->()("weir/identity/AccessTokens") {}
-
-interface TokenRow {
-  readonly id: string
-  readonly kind: AccessTokenKind
-  readonly org_id: string
-  readonly user_id: string | null
-  readonly email: string | null
-  readonly is_disabled: boolean | null
-  readonly scopes: ReadonlyArray<string>
-  readonly status: "active" | "revoked"
-  readonly expires_at: Date | null
-}
-
-interface ListedRow extends Omit<TokenRow, "kind" | "status" | "email" | "is_disabled"> {
-  readonly name: string
-  readonly created_at: Date
-}
-
-const known = ({ id, name, org_id, user_id, scopes, created_at, expires_at }: ListedRow): KnownToken => ({
-  id,
-  name,
-  orgId: org_id,
-  userId: user_id ?? undefined,
-  scopes,
-  createdAt: created_at,
-  expiresAt: expires_at ?? undefined,
-})
-
-/** `Bearer `, and a secret as {@link mintSecret} makes it. */
-const bearerPattern = /^Bearer ((?:pat|dev)_[A-Za-z0-9_-]{20,200})$/i
-
-export const layerAccessTokens = (options: {
-  readonly deadline: Duration.Input
-  readonly staleMs: number
-}): Layer.Layer<AccessTokens, never, SqlClient.SqlClient> =>
-  Layer.effect(
+>()("weir/identity/AccessTokens") {
+  static readonly layer = Layer.effect(
     AccessTokens,
     Effect.gen(function* () {
+      const { authStaleMs } = yield* WeirConfig
       const sql = yield* SqlClient.SqlClient
-      const bounded = withDeadline(options.deadline)
+      const bounded = yield* queryDeadline
       const rowOf = yield* makeCachedLookup<TokenRow>(
         (hash) =>
           bounded(
@@ -105,7 +72,7 @@ export const layerAccessTokens = (options: {
               from access_tokens t left join users u on u.id = t.user_id
               where t.secret_sha256 = decode(${hash}, 'hex')`,
           ).pipe(Effect.map((rows) => rows[0])),
-        options.staleMs,
+        authStaleMs,
       )
       return AccessTokens.of({
         authenticate: Effect.fnUntraced(function* (authorization, scope) {
@@ -144,5 +111,36 @@ export const layerAccessTokens = (options: {
       })
     }),
   )
+}
+
+interface TokenRow {
+  readonly id: string
+  readonly kind: AccessTokenKind
+  readonly org_id: string
+  readonly user_id: string | null
+  readonly email: string | null
+  readonly is_disabled: boolean | null
+  readonly scopes: ReadonlyArray<string>
+  readonly status: "active" | "revoked"
+  readonly expires_at: Date | null
+}
+
+interface ListedRow extends Omit<TokenRow, "kind" | "status" | "email" | "is_disabled"> {
+  readonly name: string
+  readonly created_at: Date
+}
+
+const known = ({ id, name, org_id, user_id, scopes, created_at, expires_at }: ListedRow): KnownToken => ({
+  id,
+  name,
+  orgId: org_id,
+  userId: user_id ?? undefined,
+  scopes,
+  createdAt: created_at,
+  expiresAt: expires_at ?? undefined,
+})
+
+/** `Bearer ` and a secret in the form of {@link mintSecret}. */
+const bearerPattern = /^Bearer ((?:pat|dev)_[A-Za-z0-9_-]{20,200})$/i
 
 const unauthorized = serviceError("unauthorized", "A valid bearer token is needed")

@@ -1,14 +1,14 @@
 /**
- * People: an account for each address that was proven, and the organisations that the catalogue makes it a member of.
+ * People: an account for each verified address, and the organisations of which the catalogue makes it a member.
  * Source: interface.md "POST /v1/auth/otp/verify", decisions "Control routes".
  */
 import { randomUUID } from "node:crypto"
-import { Context, type Duration, Effect, Layer } from "effect"
+import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { Catalogue } from "../catalogue/catalogue.ts"
 import type { CatalogueSnapshot, OrgEntry } from "../catalogue/snapshot.ts"
 import type { Role } from "../protocol/catalogue.ts"
-import { withDeadline } from "../store/database.ts"
+import { queryDeadline } from "../store/database.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 
 export interface Account {
@@ -27,56 +27,30 @@ export interface Membership {
 export class Accounts extends Context.Service<
   Accounts,
   {
-    /** The account of an address that its holder has just proven; made where there is none. */
+    /** The account of a verified address; created if there is none. */
     readonly proven: (email: string) => Effect.Effect<Account, StoreUnavailable>
-    /** The account of an address, where there is one. */
+    /** The account of an address, if there is one. */
     readonly byEmail: (email: string) => Effect.Effect<Account | undefined, StoreUnavailable>
     readonly find: (id: string) => Effect.Effect<Account | undefined, StoreUnavailable>
-    /** Everybody who has ever logged in, by address. */
+    /** All accounts, by address. */
     readonly list: Effect.Effect<ReadonlyArray<Account>, StoreUnavailable>
-    /** Lets a person in or out, and writes that down; undefined where there is no such account. */
+    /** Enables or disables an account, with an audit record; undefined if there is no such account. */
     readonly setStatus: (id: string, status: Account["status"]) => Effect.Effect<Account | undefined, StoreUnavailable>
   }
->()("weir/identity/Accounts") {}
-
-/** A person, as a credential names it. */
-export interface Person {
-  readonly id: string
-  /** What was proven goes before the id; absent for who has never logged in. */
-  readonly email: string | undefined
-}
-
-const declaredAs = ({ document }: CatalogueSnapshot, { id, email }: Person) =>
-  (document.users ?? []).filter((user) => (email === undefined ? user.id === id : normalEmail(user.email) === email))
-
-/** The organisations that the catalogue in force makes a person a member of. */
-export const membershipsOf = (snapshot: CatalogueSnapshot, person: Person): ReadonlyArray<Membership> =>
-  declaredAs(snapshot, person).flatMap(({ id, org: orgId, role }) => {
-    const org = snapshot.org(orgId)
-    const teams = snapshot.document.teams ?? []
-    const own = teams.filter((team) => team.org === orgId && team.disabled !== true && team.members.includes(id))
-    return org === undefined ? [] : [{ org, role, teams: own.map((team) => team.id).sort() }]
-  })
-
-/** One spelling for an address: its case is nobody's difference. */
-export const normalEmail = (email: string): string => email.trim().toLowerCase()
-
-export const layerAccounts = (options: {
-  readonly deadline: Duration.Input
-}): Layer.Layer<Accounts, never, SqlClient.SqlClient | Catalogue> =>
-  Layer.effect(
+>()("weir/identity/Accounts") {
+  static readonly layer = Layer.effect(
     Accounts,
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const catalogue = yield* Catalogue
-      const bounded = withDeadline(options.deadline)
+      const bounded = yield* queryDeadline
 
       return Accounts.of({
         proven: Effect.fnUntraced(function* (given) {
           const email = normalEmail(given)
           const minted = `usr_${randomUUID().replaceAll("-", "")}`
           const id = declaredAs(catalogue.current(), { id: minted, email })[0]?.id ?? minted
-          // The catalogue's id, unless it was another address's once. The update makes a row come back that was there.
+          // Uses the catalogue's id unless another address has it. The update makes an existing row be returned.
           const [account] = yield* bounded(sql<Account>`
             insert into users (id, email)
             select case when exists (select from users where id = ${id}) then ${minted} else ${id} end, ${email}
@@ -102,3 +76,26 @@ export const layerAccounts = (options: {
       })
     }),
   )
+}
+
+/** A person as a credential identifies it. */
+export interface Person {
+  readonly id: string
+  /** A verified address takes precedence over the id; absent for somebody who has never logged in. */
+  readonly email: string | undefined
+}
+
+const declaredAs = ({ document }: CatalogueSnapshot, { id, email }: Person) =>
+  (document.users ?? []).filter((user) => (email === undefined ? user.id === id : normalEmail(user.email) === email))
+
+/** The organisations of which the current catalogue makes a person a member. */
+export const membershipsOf = (snapshot: CatalogueSnapshot, person: Person): ReadonlyArray<Membership> =>
+  declaredAs(snapshot, person).flatMap(({ id, org: orgId, role }) => {
+    const org = snapshot.org(orgId)
+    const teams = snapshot.document.teams ?? []
+    const own = teams.filter((team) => team.org === orgId && team.disabled !== true && team.members.includes(id))
+    return org === undefined ? [] : [{ org, role, teams: own.map((team) => team.id).sort() }]
+  })
+
+/** Canonical spelling of an address: trimmed, lower case. */
+export const normalEmail = (email: string): string => email.trim().toLowerCase()

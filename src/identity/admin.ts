@@ -1,4 +1,4 @@
-/** The admin key: one secret of the operator's, of which the service knows only the hash. */
+/** The admin key: one secret of the operator, stored as its hash. */
 import { timingSafeEqual } from "node:crypto"
 import { Context, Effect } from "effect"
 import { sha256 } from "../catalogue/secrets.ts"
@@ -7,7 +7,7 @@ import { type ServiceError, serviceError } from "../protocol/error.ts"
 export class AdminKey extends Context.Service<
   AdminKey,
   {
-    /** Lets the operator pass. Without a configured key nobody does. */
+    /** Requires the admin key. Fails if none is configured. */
     readonly check: (given: string | undefined) => Effect.Effect<void, ServiceError<"admin_key_invalid">>
   }
 >()("weir/identity/AdminKey") {}

@@ -1,42 +1,30 @@
 /**
- * What organisations set for their applications (`PUT /v1/apps/{id}/config`); it goes before what the catalogue says. In
- * memory on every node, looked for again every moment.
+ * Settings of organisations for their applications (`PUT /v1/apps/{id}/config`); they override the catalogue. Held in memory
+ * on every node and refreshed regularly.
  */
-import { Context, type Duration, Effect, Layer, Schedule, Schema } from "effect"
+import { Context, Effect, Layer, Schedule, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { type AppEntry, readNetworks } from "../catalogue/snapshot.ts"
 import { AppConfig } from "../protocol/app-config.ts"
-import { withDeadline } from "../store/database.ts"
+import { queryDeadline, refreshEvery } from "../store/database.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 
 export class AppConfigs extends Context.Service<
   AppConfigs,
   {
-    /** What is set for an application; cheap, for the hot path. */
+    /** The configuration of an application; cheap, for the hot path. */
     readonly of: (appId: string) => AppConfig | undefined
-    /** An application as it is in force. */
+    /** An application with its configuration applied. */
     readonly apply: (entry: AppEntry) => AppEntry
-    /** Sets all of it; what is left out falls back to the catalogue. */
+    /** Replaces the configuration; absent members fall back to the catalogue. */
     readonly set: (appId: string, config: AppConfig) => Effect.Effect<void, StoreUnavailable>
   }
->()("weir/identity/AppConfigs") {}
-
-interface ConfigRow {
-  readonly app_id: string
-  readonly config: unknown
-}
-
-const decodeConfig = Schema.decodeUnknownEffect(AppConfig)
-
-export const layerAppConfigs = (options: {
-  readonly deadline: Duration.Input
-  readonly refreshEvery: Duration.Input
-}): Layer.Layer<AppConfigs, StoreUnavailable, SqlClient.SqlClient> =>
-  Layer.effect(
+>()("weir/identity/AppConfigs") {
+  static readonly layer = Layer.effect(
     AppConfigs,
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
-      const bounded = withDeadline(options.deadline)
+      const bounded = yield* queryDeadline
       let known: ReadonlyMap<string, AppConfig> = new Map()
       let state = ""
 
@@ -62,7 +50,7 @@ export const layerAppConfigs = (options: {
           Effect.catch(refresh, (error) =>
             Effect.logWarning("Application configurations could not be refreshed", error),
           ),
-          Schedule.spaced(options.refreshEvery),
+          Schedule.spaced(refreshEvery),
         ),
       )
       return AppConfigs.of({
@@ -80,6 +68,14 @@ export const layerAppConfigs = (options: {
       })
     }),
   )
+}
+
+interface ConfigRow {
+  readonly app_id: string
+  readonly config: unknown
+}
+
+const decodeConfig = Schema.decodeUnknownEffect(AppConfig)
 
 const withConfig = (entry: AppEntry, { quota, requireSignature, ipAllow, disabled }: AppConfig): AppEntry => ({
   ...entry,

@@ -1,25 +1,26 @@
 /**
- * App keys: who calls a runtime route. Scope, status, expiry, address, signature, licence, in this order; the secret is
- * hashed at rest and compared in constant time. Source: interface.md "Authentication".
+ * Application keys: authentication of runtime callers. Checks scope, status, expiry, address, signature and licence, in this
+ * order; the secret is hashed at rest and compared in constant time. Source: interface.md "Authentication".
  */
 import { timingSafeEqual } from "node:crypto"
-import { Clock, Context, type Duration, Effect, Layer } from "effect"
+import { Clock, Context, Effect, Layer } from "effect"
 import { IpNetwork, type NetAddress } from "effect/net"
 import { SqlClient } from "effect/sql"
 import { Catalogue } from "../catalogue/catalogue.ts"
 import { sha256 } from "../catalogue/secrets.ts"
 import type { AppEntry } from "../catalogue/snapshot.ts"
-import { Licences } from "../licence/licences.ts"
+import { WeirConfig } from "../config.ts"
 import type { App, KeyScope } from "../protocol/catalogue.ts"
 import { type ErrorCode, type ServiceError, serviceError } from "../protocol/error.ts"
-import { withDeadline } from "../store/database.ts"
+import { queryDeadline } from "../store/database.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 import { AppConfigs } from "./app-configs.ts"
 import { makeCachedLookup } from "./cached-lookup.ts"
 import type { Caller } from "./caller.ts"
+import { Licences } from "./licences.ts"
 import { type SignatureHeaders, verifySignature } from "./signature.ts"
 
-/** One request's credentials, and what its signature covers. */
+/** The credentials of a request, and what its signature covers. */
 export interface AppCredentials {
   readonly keyId: string | undefined
   readonly key: string | undefined
@@ -43,51 +44,32 @@ export type AuthenticationError =
 export class AppKeys extends Context.Service<
   AppKeys,
   {
-    /** Authenticates; a store that does not answer is never an authentication error. */
+    /** Authenticates an application. An unavailable store is never an authentication error. */
     readonly authenticate: (credentials: AppCredentials) => Effect.Effect<AppCaller, AuthenticationError>
-    /** The same for who has shown otherwise that the key spoke for them: is it, and is its application, in order still? */
+    /** Checks a key without its secret, for an end-user token that names it: are the key and its application still valid? */
     readonly standing: (
       credentials: Omit<AppCredentials, "key" | "scope" | "address">,
     ) => Effect.Effect<AppCaller, AuthenticationError>
   }
->()("weir/identity/AppKeys") {}
-
-export interface AppKeysOptions {
-  readonly deadline: Duration.Input
-  /** Whether every request must be signed, whatever its application says. */
-  readonly requireSignature: boolean
-  /** How long a known key keeps working while the database does not answer. */
-  readonly staleMs: number
-}
-
-interface KeyRow {
-  readonly app_id: string
-  readonly secret_sha256: Uint8Array
-  readonly scopes: ReadonlyArray<string>
-  readonly status: "active" | "disabled" | "revoked"
-  readonly expires_at: Date | null
-}
-
-export const layerAppKeys = (
-  options: AppKeysOptions,
-): Layer.Layer<AppKeys, never, SqlClient.SqlClient | Catalogue | AppConfigs | Licences> =>
-  Layer.effect(
+>()("weir/identity/AppKeys") {
+  static readonly layer = Layer.effect(
     AppKeys,
     Effect.gen(function* () {
+      const { authStaleMs, requireSignature } = yield* WeirConfig
       const catalogue = yield* Catalogue
       const appConfigs = yield* AppConfigs
       const licences = yield* Licences
       const sql = yield* SqlClient.SqlClient
-      const bounded = withDeadline(options.deadline)
+      const bounded = yield* queryDeadline
       const keyRow = yield* makeCachedLookup<KeyRow>(
         (id) =>
           bounded(
             sql<KeyRow>`select app_id, secret_sha256, scopes, status, expires_at from app_keys where id = ${id}`,
           ).pipe(Effect.map((rows) => rows[0])),
-        options.staleMs,
+        authStaleMs,
       )
 
-      /** Everything but the secret: status, expiry, address, signature, licence, in this order. */
+      /** Checks everything but the secret: status, expiry, address, signature, licence, in this order. */
       const judge = Effect.fnUntraced(function* (keyId: string, row: KeyRow, credentials: Judged) {
         const known = catalogue.current().app(row.app_id)
         if (row.status === "revoked" || known === undefined || !row.scopes.includes(credentials.scope)) {
@@ -104,7 +86,7 @@ export const layerAppKeys = (
         }
         const verdict = verifySignature(credentials.signature, credentials, row.secret_sha256, nowMs)
         if (verdict._tag === "Invalid") return yield* refuse("signature_invalid", verdict.reason)
-        if (verdict._tag === "Unsigned" && (options.requireSignature || entry.app.requireSignature === true)) {
+        if (verdict._tag === "Unsigned" && (requireSignature || entry.app.requireSignature === true)) {
           return yield* refuse("signature_invalid", "This application requires signed requests")
         }
         if (entry.app.licenceRequired === true && !(yield* licences.isLicensed(entry.app.id))) {
@@ -127,7 +109,7 @@ export const layerAppKeys = (
           const { keyId } = credentials
           const row = keyId === undefined ? undefined : yield* keyRow(keyId)
           if (keyId === undefined || row === undefined) return yield* rejected
-          // End users are anywhere: the addresses that an application allows are those of its back end.
+          // End users may be anywhere: an application's allowed addresses are those of its back end.
           return yield* judge(keyId, row, {
             ...credentials,
             scope: "runtime",
@@ -138,6 +120,15 @@ export const layerAppKeys = (
       })
     }),
   )
+}
+
+interface KeyRow {
+  readonly app_id: string
+  readonly secret_sha256: Uint8Array
+  readonly scopes: ReadonlyArray<string>
+  readonly status: "active" | "disabled" | "revoked"
+  readonly expires_at: Date | null
+}
 
 interface Judged extends Omit<AppCredentials, "keyId" | "key"> {
   readonly checksAddress: boolean
@@ -145,12 +136,12 @@ interface Judged extends Omit<AppCredentials, "keyId" | "key"> {
 
 const refuse = <Code extends ErrorCode>(code: Code, message: string) => serviceError(code, message)
 
-/** One answer for every way in which a key can be wrong, so that it tells nothing. */
+/** The same error for every invalid key, so that it reveals nothing. */
 const rejected = refuse("app_key_invalid", "The application key is not valid")
 
 const nobody = sha256("")
 
-/** Compares in constant time, also where there is no such key. */
+/** Compares in constant time, also if there is no such key. */
 const sameSecret = (key: string, hash: Uint8Array | undefined): boolean =>
   timingSafeEqual(sha256(key), hash ?? nobody) && hash !== undefined
 

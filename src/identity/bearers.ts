@@ -1,6 +1,6 @@
 /**
- * Who a bearer token speaks for on the control routes: a person who has logged in, or whom a personal access token was
- * made for, or an organisation by a token of its own. Source: interface.md "Authentication".
+ * The principal of a bearer token on control routes: a person by login or personal access token, or an organisation by its
+ * own token. Source: interface.md "Authentication".
  */
 import { Context, Effect, Layer } from "effect"
 import { Catalogue } from "../catalogue/catalogue.ts"
@@ -11,18 +11,18 @@ import { type Membership, membershipsOf, type Person } from "./accounts.ts"
 import { Logins } from "./logins.ts"
 
 export interface Principal {
-  /** Absent where the token is an organisation's own. */
+  /** Absent if the token belongs to an organisation itself. */
   readonly person: Person | undefined
-  /** Whether the person has logged in; a token made for it may do less. */
+  /** Whether the person has logged in; a personal access token may do less. */
   readonly hasLoggedIn: boolean
-  /** Where it may act, and as what. A token acts in its own organisation alone. */
+  /** The organisations in which the token acts, with roles. A personal access token acts in one. */
   readonly memberships: ReadonlyArray<Membership>
 }
 
 export class Bearers extends Context.Service<
   Bearers,
   {
-    /** @param authorization the header's whole value */
+    /** @param authorization the whole header value */
     readonly authenticate: (authorization: string | undefined) => Effect.Effect<Principal, BearerError>
   }
 >()("weir/identity/Bearers") {

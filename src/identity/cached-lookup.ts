@@ -1,15 +1,15 @@
 /**
- * Records of credentials, cached for moments so that a revoked one stops working soon; a stale record stands in while the
- * database does not answer, so that known callers keep working. Field lesson 15.
+ * Credential records with a short cache, so that revocation takes effect soon. While the database does not answer, stale
+ * records keep known callers working. Field lesson 15.
  */
 import { Cache, Clock, Effect, Exit } from "effect"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 
-/** A revoked credential stops working after at most this time. */
+/** A revoked credential stops working within this time. */
 const freshMs = 2000
 const maxCached = 10_000
 
-/** @param staleMs how long a known record keeps standing in */
+/** @param staleMs how long a stale record is used while the database does not answer */
 export const makeCachedLookup = Effect.fnUntraced(function* <Row>(
   find: (id: string) => Effect.Effect<Row | undefined, StoreUnavailable>,
   staleMs: number,

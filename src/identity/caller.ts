@@ -1,19 +1,19 @@
-/** Who calls a runtime route, however they showed it. */
+/** The caller of a runtime route, independent of its kind of credential. */
 import type { AppEntry, OrgEntry } from "../catalogue/snapshot.ts"
 
 export interface Caller extends OrgEntry {
-  /** What usage is attributed to: an application key, a device key or a personal access token. */
+  /** The id to which usage is attributed: an application key, a device key or a personal access token. */
   readonly keyId: string
-  /** Absent where a person calls: with a device key or a token of their own. */
+  /** Absent if a person calls with a device key or a token. */
   readonly app: AppEntry["app"] | undefined
-  /** The application's end user, where the caller came with an end user's token. */
+  /** The application's end user, if the caller has an end-user token. */
   readonly endUserId: string | undefined
-  /** The member behind a device key or a token of its own. */
+  /** The member behind a device key or a personal access token. */
   readonly person?: { readonly id: string; readonly teams: ReadonlyArray<string> } | undefined
-  /** Present where the request was signed; the gate must see it for the first time. */
+  /** Present if the request was signed; the gate refuses a nonce that it has seen. */
   readonly nonce: string | undefined
 }
 
-/** Whose sessions they are: a key's, and with an end user's token that end user's alone. */
+/** The owner of the caller's sessions: the key, or the end user of the key. */
 export const sessionOwner = ({ keyId, endUserId }: Caller): string =>
   endUserId === undefined ? keyId : `${keyId}/${endUserId}`

@@ -1,6 +1,6 @@
 /**
- * Who calls a runtime route: an application with its key pair, one of its end users with a token, or a person with a
- * device key or a token of their own. Source: interface.md "Credential kinds".
+ * Authentication of runtime routes: an application by key pair, an end user by token, or a person by device key or personal
+ * access token. Source: interface.md "Credential kinds".
  */
 import { Context, Effect, Layer } from "effect"
 import type { NetAddress } from "effect/net"
@@ -13,7 +13,7 @@ import { type AppCaller, AppKeys, type AuthenticationError } from "./app-keys.ts
 import type { Caller } from "./caller.ts"
 import { EndUserTokens } from "./end-user-tokens.ts"
 
-/** One request, as far as authentication looks at it. */
+/** The part of a request that authentication uses. */
 export interface CallerRequest {
   readonly headers: Readonly<Record<string, string | undefined>>
   readonly address: NetAddress.IpAddress | undefined
@@ -32,7 +32,7 @@ export class Callers extends Context.Service<
   Callers,
   {
     readonly authenticate: (request: CallerRequest) => Effect.Effect<Caller, CallerError>
-    /** An application with its key pair; nothing else will do. */
+    /** Authenticates an application by its key pair only. */
     readonly application: (request: CallerRequest) => Effect.Effect<AppCaller, CallerError>
   }
 >()("weir/identity/Callers") {

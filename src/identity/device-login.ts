@@ -1,12 +1,12 @@
 /**
- * Logging in on one device by approving it on another. Source: interface.md "POST /v1/auth/device/code", RFC 8628.
+ * Device login: a device gets tokens after a person approves it elsewhere. Source: interface.md "POST /v1/auth/device/code", RFC 8628.
  */
 import { randomInt } from "node:crypto"
-import { Clock, Context, type Duration, Effect, Layer } from "effect"
+import { Clock, Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { mintSecret, sha256 } from "../catalogue/secrets.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
-import { withDeadline } from "../store/database.ts"
+import { queryDeadline } from "../store/database.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 import { Accounts } from "./accounts.ts"
 import { Logins, type LoginTokens } from "./logins.ts"
@@ -17,7 +17,7 @@ export interface StartedDevice {
   readonly userCode: string
 }
 
-/** A device that waits for somebody to decide. */
+/** A device that waits for a decision. */
 export interface PendingDevice {
   /** XXXX-XXXX. */
   readonly userCode: string
@@ -33,42 +33,25 @@ export class DeviceLogin extends Context.Service<
   DeviceLogin,
   {
     readonly start: (clientName: string, scope: string | undefined) => Effect.Effect<StartedDevice, StoreUnavailable>
-    /** Tokens, once, when somebody has approved. */
+    /** Returns tokens once, after approval. */
     readonly poll: (deviceCode: string) => Effect.Effect<LoginTokens, PollError | StoreUnavailable>
-    /** The device behind a code, while it waits. */
+    /** The device of a user code, while it waits. */
     readonly pending: (userCode: string) => Effect.Effect<PendingDevice | undefined, StoreUnavailable>
-    /** What a person decides; a code that is unknown, late or decided is not found. */
+    /** Approves or denies a device; an unknown, expired or decided code is not found. */
     readonly decide: (
       userCode: string,
       userId: string,
       approve: boolean,
     ) => Effect.Effect<void, ServiceError<"not_found"> | StoreUnavailable>
   }
->()("weir/identity/DeviceLogin") {}
-
-export const deviceTtlS = 600
-export const pollIntervalS = 5
-
-/** Letters that are not taken for one another and make no words. RFC 8628 section 6.1. */
-const letters = "BCDFGHJKLMNPQRSTVWXZ"
-const codeLength = 8
-
-interface Poll {
-  readonly verdict: "pending" | "approved" | "denied" | "slow_down" | "expired"
-  readonly user_id: string | null
-  readonly interval_s: number | null
-}
-
-export const layerDeviceLogin = (options: {
-  readonly deadline: Duration.Input
-}): Layer.Layer<DeviceLogin, never, SqlClient.SqlClient | Accounts | Logins> =>
-  Layer.effect(
+>()("weir/identity/DeviceLogin") {
+  static readonly layer = Layer.effect(
     DeviceLogin,
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const accounts = yield* Accounts
       const logins = yield* Logins
-      const bounded = withDeadline(options.deadline)
+      const bounded = yield* queryDeadline
 
       return DeviceLogin.of({
         start: Effect.fnUntraced(function* (clientName, scope) {
@@ -106,10 +89,24 @@ export const layerDeviceLogin = (options: {
       })
     }),
   )
+}
+
+export const deviceTtlS = 600
+export const pollIntervalS = 5
+
+/** Letters that are not confused with one another and form no words. RFC 8628 section 6.1. */
+const letters = "BCDFGHJKLMNPQRSTVWXZ"
+const codeLength = 8
+
+interface Poll {
+  readonly verdict: "pending" | "approved" | "denied" | "slow_down" | "expired"
+  readonly user_id: string | null
+  readonly interval_s: number | null
+}
 
 const shownUserCode = (typed: string): string => `${typed.slice(0, 4)}-${typed.slice(4)}`
 
-/** As people type it: in any case, with or without a hyphen. */
+/** Normalises what a person typed: any case, with or without hyphen. */
 const normalUserCode = (typed: string): string => typed.toUpperCase().replace(/[^A-Z]/g, "")
 
 const refusals = {

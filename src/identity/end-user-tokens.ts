@@ -1,6 +1,6 @@
 /**
- * End-user tokens: short-lived JWTs that a back end mints with its application key for one of its end users. Signed with
- * the first key of the ring, verified with any of them; revoked with their application or key.
+ * End-user tokens: short-lived JWTs that a back end mints with its application key for one of its end users. The first key
+ * of the ring signs, all keys verify; revoking the application or key revokes the tokens.
  * Source: interface.md "App end-user token", decisions "Runtime routes".
  */
 import { randomBytes } from "node:crypto"
@@ -9,7 +9,7 @@ import { errors, jwtVerify, SignJWT } from "jose"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 import { KeyRing, type Ring } from "./key-ring.ts"
 
-/** What a token says. */
+/** The claims of a token. */
 export interface EndUserClaims {
   readonly endUserId: string
   readonly appId: string
@@ -25,7 +25,7 @@ export class EndUserTokens extends Context.Service<
   EndUserTokens,
   {
     readonly mint: (claims: EndUserClaims, ttlSeconds: number) => Effect.Effect<MintedToken>
-    /** What a token says; whether its application and key still stand is for others to judge. */
+    /** Verifies signature and expiry and returns the claims. Does not check the application and the key. */
     readonly verify: (token: string) => Effect.Effect<EndUserClaims, ServiceError<"unauthorized" | "token_expired">>
   }
 >()("weir/identity/EndUserTokens") {
@@ -38,7 +38,7 @@ const audience = "twp/1"
 const Claims = Schema.Struct({ sub: Schema.String, app: Schema.String, key: Schema.String })
 const decodeClaims = Schema.decodeUnknownOption(Claims)
 
-/** @param ring the first one signs */
+/** @param ring the first key signs */
 export function makeEndUserTokens(ring: Ring): EndUserTokens["Service"] {
   const keys = new Map(ring.map(({ id, derive }) => [id, derive("end-user-tokens")]))
   const [current] = ring
@@ -80,5 +80,5 @@ export function makeEndUserTokens(ring: Ring): EndUserTokens["Service"] {
   })
 }
 
-/** Verifies nothing: a token of an unknown key fails like one with a wrong signature. */
+/** Verifies nothing: a token with an unknown key id fails like one with a wrong signature. */
 const nobodysKey = randomBytes(32)

@@ -1,5 +1,5 @@
 /**
- * Organisations' identity providers: where a browser is sent, and whom an answer names. All that is read from a provider
+ * Organisations' identity providers: builds the authorization URL and verifies the callback. Every request to a provider
  * passes the egress guard. Source: OpenID Connect Core 1.0 section 3.1 (code flow), RFC 7636 (PKCE), RFC 9207.
  */
 import { Context, Data, Duration, Effect, Layer, Redacted, Result } from "effect"
@@ -20,16 +20,17 @@ import {
 } from "openid-client"
 import { Agent, fetch } from "undici"
 import type { SsoEntry } from "../catalogue/snapshot.ts"
-import { Egress, EgressBlocked } from "../net/egress.ts"
 import { fingerprint } from "../protocol/canonical.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
+import { isStorable } from "../protocol/text.ts"
+import { Egress, EgressBlocked } from "../upstream/egress.ts"
 import type { FlowSecrets } from "./sso-flow.ts"
 
-/** Whom a provider says that it has before it. */
+/** The identity that a provider asserts. */
 export interface FederatedIdentity {
   readonly issuer: string
   readonly subject: string
-  /** What the provider says; nothing is proven by it. */
+  /** As the provider says; not verified. */
   readonly email: string | undefined
 }
 
@@ -38,13 +39,13 @@ export type ProviderError = ServiceError<"idp_untrusted" | "upstream_error">
 export class IdentityProviders extends Context.Service<
   IdentityProviders,
   {
-    /** Where the browser goes to log in. */
+    /** The URL to which the browser is redirected. */
     readonly authorizationUrl: (
       entry: SsoEntry,
       flow: FlowSecrets,
       redirectUri: string,
     ) => Effect.Effect<URL, ProviderError>
-    /** Exchanges the answer's code, and checks all that it must hold. @param answer the callback's whole URL */
+    /** Exchanges the code of a callback and verifies the ID token. @param answer the callback's whole URL */
     readonly identify: (
       entry: SsoEntry,
       flow: FlowSecrets,
@@ -58,7 +59,7 @@ export class IdentityProviders extends Context.Service<
       const guardedFetch = yield* makeGuardedFetch
       const discovered = new Map<string, Discovered>()
 
-      /** What a provider says of itself, read again after a while; a failure is not remembered. */
+      /** A provider's metadata, cached for a while; failures are not cached. */
       const configurationOf = ({ provider, clientSecret }: SsoEntry): Promise<Configuration> => {
         const secret = clientSecret && Redacted.value(clientSecret)
         const key = fingerprint([provider.issuer, provider.clientId, secret ?? null])
@@ -103,6 +104,7 @@ export class IdentityProviders extends Context.Service<
             const claims = tokens.claims()
             if (claims === undefined) throw new Error("there is no ID token")
             const { iss: issuer, sub: subject } = claims
+            if (!isStorable(subject) || subject.length > maxSubjectLength) throw new Error("the subject is malformed")
             const said =
               claims["email"] ??
               (configuration.serverMetadata().userinfo_endpoint === undefined
@@ -115,7 +117,7 @@ export class IdentityProviders extends Context.Service<
   )
 }
 
-/** The secret in the header, unless the provider says that it wants it in the body alone. RFC 6749 section 2.3.1. */
+/** Sends the client secret in the header, unless the provider accepts it only in the body. RFC 6749 section 2.3.1. */
 const byEitherSecret = (secret: string): ClientAuth => {
   const [basic, post] = [ClientSecretBasic(secret), ClientSecretPost(secret)]
   return (server, client, body, headers) => {
@@ -130,16 +132,19 @@ interface Discovered {
   readonly goodUntilMs: number
 }
 
+/** OpenID Connect Core 1.0 section 2: a subject has at most 255 ASCII characters. */
+const maxSubjectLength = 255
+
 const discoveryTtlMs = 10 * 60_000
 const timeout = Duration.seconds(10)
 
-/** No provider says more than this about itself or a person. */
+/** Maximum size of a provider's reply. */
 const maxReplyBytes = 1024 * 1024
 
-/** The provider could not be asked at all. */
+/** The provider did not answer. */
 class ProviderSilent extends Data.TaggedError("ProviderSilent")<{ readonly cause: unknown }> {}
 
-/** What openid-client fetches with: the address that was checked is the one that is called. */
+/** The fetch function of openid-client, which connects only to the address that was checked. */
 const makeGuardedFetch = Effect.gen(function* () {
   const egress = yield* Egress
   const agent = yield* Effect.acquireRelease(
@@ -162,10 +167,10 @@ const makeGuardedFetch = Effect.gen(function* () {
   return guardedFetch
 })
 
-/** A provider that does not answer is one thing; one that answers what it must not is another. */
+/** Distinguishes a provider that does not answer from one whose answer is invalid. */
 const toProviderError = (error: unknown): ProviderError => {
   const chain = causesOf(error)
-  // Their messages alone: what is attached to them names people.
+  // Messages only: the attached data identifies people.
   const cause = chain.map((each) => (each instanceof Error ? `${each.name}: ${each.message}` : "")).join(" < ")
   const blocked = chain.find((error) => error instanceof EgressBlocked)
   if (blocked !== undefined) {

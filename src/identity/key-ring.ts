@@ -1,6 +1,6 @@
 /**
- * The ring of keys that tokens are signed with: the first one signs, all of them verify, so that keys can be replaced
- * without ending what is in use. Each purpose derives keys of its own. Source: decisions "Runtime routes".
+ * The keys that sign tokens: the first one signs, all of them verify, so that keys can be rotated without invalidating
+ * tokens. A key is derived for each purpose. Source: decisions "Runtime routes".
  */
 import { randomBytes } from "node:crypto"
 import { Context, Effect, Layer, Redacted } from "effect"
@@ -9,7 +9,7 @@ import { WeirConfig } from "../config.ts"
 
 export interface RingKey {
   readonly id: string
-  /** 32 bytes for one purpose; nothing is learnt from them about those for another. */
+  /** Derives 32 bytes for one purpose; they reveal nothing about other purposes. */
   readonly derive: (purpose: string) => Buffer
 }
 
@@ -19,7 +19,7 @@ export class KeyRing extends Context.Service<KeyRing, Ring>()("weir/identity/Key
   static readonly layer = Layer.effect(KeyRing, Effect.map(WeirConfig, ringOf))
 }
 
-/** The keys that are configured; else some made of the master key; else one of this process's own. */
+/** The configured keys; otherwise keys derived from the master key; otherwise a random key of this process. */
 function ringOf({ tokenKeys, masterKey, masterKeyPrevious }: WeirConfig["Service"]): Ring {
   const configured = tokenKeys === undefined ? [] : Redacted.value(tokenKeys).split(",").map(readKey)
   const made = [masterKey, masterKeyPrevious].flatMap((key) =>
@@ -36,7 +36,7 @@ const readKey = (text: string): RingKey => {
   return makeKey(text.slice(0, Math.max(at, 0)).trim(), text.slice(at + 1))
 }
 
-/** Without an id, one that tells secrets apart. */
+/** Without an id, a hash prefix that distinguishes secrets. */
 export const makeKey = (id: string | undefined, secret: string): RingKey => ({
   id: id || sha256(secret).toString("hex").slice(0, 8),
   derive: (purpose) => sha256(`weir.${purpose} ${secret}`),

@@ -1,12 +1,13 @@
 /**
- * Logins: an access token of minutes and a refresh token of days, each good for one exchange. A refresh token that comes
- * twice ends its login. Source: decisions "Control routes", RFC 9700 section 4.14.
+ * Logins: a short-lived access token and a refresh token that is valid for one use. A refresh token that is used twice ends
+ * its login. Source: decisions "Control routes", RFC 9700 section 4.14.
  */
-import { Clock, Context, type Duration, Effect, Layer } from "effect"
+import { Clock, Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { mintSecret, sha256 } from "../catalogue/secrets.ts"
+import { WeirConfig } from "../config.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
-import { withDeadline } from "../store/database.ts"
+import { queryDeadline } from "../store/database.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 import { AccessJwts } from "./access-jwts.ts"
 import { type Account, Accounts } from "./accounts.ts"
@@ -18,61 +19,45 @@ export interface LoginTokens {
   readonly account: Account
 }
 
-/** A person behind an access token. */
+/** The person behind an access token. */
 export interface LoggedIn {
   readonly loginId: string
   readonly account: Account
-  /** Where alone the login acts: that organisation's identity provider vouched for the person. */
+  /** If present, the login acts only in this organisation, whose identity provider authenticated the person. */
   readonly orgId: string | undefined
 }
 
 export class Logins extends Context.Service<
   Logins,
   {
-    /** Logs a person in who has shown who it is. @param orgId the organisation whose identity provider says so */
+    /** Starts a login for an authenticated person. @param orgId the organisation whose identity provider authenticated it */
     readonly begin: (
       account: Account,
       method: "otp" | "device" | "sso",
       orgId?: string,
     ) => Effect.Effect<LoginTokens, ServiceError<"forbidden"> | StoreUnavailable>
-    /** The next pair of tokens. */
+    /** Rotates the tokens. */
     readonly refresh: (
       refreshToken: string,
     ) => Effect.Effect<LoginTokens, ServiceError<"unauthorized" | "token_expired" | "forbidden"> | StoreUnavailable>
-    /** Ends the login of a refresh token; of none that is known, nothing. */
+    /** Ends the login of a refresh token; does nothing for an unknown token. */
     readonly end: (refreshToken: string) => Effect.Effect<void, StoreUnavailable>
-    /** The same for who knows no refresh token, but the login. */
+    /** Ends a login by its id. */
     readonly endById: (loginId: string) => Effect.Effect<void, StoreUnavailable>
-    /** Who an access token speaks for, if its login still stands. */
+    /** The person behind an access token, if the login is still valid. */
     readonly authenticate: (
       accessToken: string,
     ) => Effect.Effect<LoggedIn, ServiceError<"unauthorized" | "token_expired"> | StoreUnavailable>
   }
->()("weir/identity/Logins") {}
-
-const refreshTtlMs = 30 * 24 * 3600 * 1000
-
-interface StandingRow extends Account {
-  readonly org_id: string | null
-}
-
-interface Rotation {
-  readonly verdict: "rotated" | "reused" | "expired" | "unknown"
-  readonly login_id: string | null
-  readonly user_id: string | null
-}
-
-export const layerLogins = (options: {
-  readonly deadline: Duration.Input
-  readonly staleMs: number
-}): Layer.Layer<Logins, never, SqlClient.SqlClient | AccessJwts | Accounts> =>
-  Layer.effect(
+>()("weir/identity/Logins") {
+  static readonly layer = Layer.effect(
     Logins,
     Effect.gen(function* () {
+      const { authStaleMs } = yield* WeirConfig
       const sql = yield* SqlClient.SqlClient
       const jwts = yield* AccessJwts
       const accounts = yield* Accounts
-      const bounded = withDeadline(options.deadline)
+      const bounded = yield* queryDeadline
 
       const standing = yield* makeCachedLookup<StandingRow>(
         (loginId) =>
@@ -81,7 +66,7 @@ export const layerLogins = (options: {
               select u.id, u.email, u.status, l.org_id from logins l join users u on u.id = l.user_id
               where l.id = ${loginId} and l.ended_at is null and u.status = 'active'`,
           ).pipe(Effect.map((rows) => rows[0])),
-        options.staleMs,
+        authStaleMs,
       )
 
       const nextRefresh = Effect.map(Clock.currentTimeMillis, (nowMs) => {
@@ -142,6 +127,19 @@ export const layerLogins = (options: {
       })
     }),
   )
+}
+
+const refreshTtlMs = 30 * 24 * 3600 * 1000
+
+interface StandingRow extends Account {
+  readonly org_id: string | null
+}
+
+interface Rotation {
+  readonly verdict: "rotated" | "reused" | "expired" | "unknown"
+  readonly login_id: string | null
+  readonly user_id: string | null
+}
 
 const notValid = serviceError("unauthorized", "The token is not valid")
 const unusable = serviceError("forbidden", "This account cannot be used")

@@ -1,6 +1,6 @@
 /**
- * Logging in with a code that comes by mail; whoever proves an address for the first time has an account from then on.
- * Asking tells nobody whether there is one: the reply and its time are the same. Source: interface.md "POST /v1/auth/otp/verify".
+ * Login by a mailed code; the first verification of an address creates its account. The reply to a request and its timing
+ * do not reveal whether there is an account. Source: interface.md "POST /v1/auth/otp/verify".
  */
 import { Context, Effect, Layer } from "effect"
 import type { ServiceError } from "../protocol/error.ts"
@@ -13,7 +13,7 @@ import { OneTimeCodes } from "./one-time-codes.ts"
 export class MailLogin extends Context.Service<
   MailLogin,
   {
-    /** Sends a code. An address that has had its share for this hour gets none, and no other reply. */
+    /** Sends a code. Above the hourly limit of an address nothing is sent, and the reply is the same. */
     readonly request: (
       email: string,
     ) => Effect.Effect<void, ServiceError<"auth_channel_undelivered"> | StoreUnavailable>

@@ -1,15 +1,15 @@
-/** Sends one-time codes by mail, in the background: how long a mail takes tells nobody whether there was one. */
+/** Sends one-time codes by mail in the background, so that the reply's timing does not reveal whether a mail was sent. */
 import { Context, Effect, FiberSet, Layer } from "effect"
-import { Mailer } from "../mail/mailer.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
+import { Mailer } from "./mailer.ts"
 import { type CodePurpose, codeTtlMs, OneTimeCodes } from "./one-time-codes.ts"
 
 export class MailedCodes extends Context.Service<
   MailedCodes,
   {
     /**
-     * Makes a code and sends it; false where the address has had its share for this hour.
+     * Creates a code and sends it; false if the address has reached its hourly limit.
      * @param occasion see {@link OneTimeCodes}
      */
     readonly send: (

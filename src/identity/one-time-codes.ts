@@ -1,31 +1,31 @@
 /**
- * One-time codes that come by mail: six digits, ten minutes, once. Only a keyed hash is kept, because six digits are soon
- * guessed from a plain one. Source: interface.md "POST /v1/auth/otp/verify", RFC 6238 section 5.2 (single use).
+ * One-time codes: six digits, valid for ten minutes and one use. Stored as a keyed hash, because six digits can be guessed
+ * from a plain hash. Source: interface.md "POST /v1/auth/otp/verify", RFC 6238 section 5.2 (single use).
  */
 import { createHmac, randomInt } from "node:crypto"
-import { Clock, Context, type Duration, Effect, Layer } from "effect"
+import { Clock, Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
-import { withDeadline } from "../store/database.ts"
+import { queryDeadline } from "../store/database.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 import { KeyRing } from "./key-ring.ts"
 
-/** What a code is for: one of another purpose is no code. */
+/** The purpose of a code; it is invalid for any other purpose. */
 export type CodePurpose = "login" | "sso-link"
 
 export class OneTimeCodes extends Context.Service<
   OneTimeCodes,
   {
     /**
-     * A new code, in the place of the one before; undefined where the subject has had its share for this hour.
-     * @param occasion what the code is bound to beside its subject: it is right for the same one only
+     * Creates a code, which replaces the previous one; undefined if the subject has reached its hourly limit.
+     * @param occasion binds the code to more than its subject, e.g. to one link
      */
     readonly make: (
       purpose: CodePurpose,
       subject: string,
       occasion?: string,
     ) => Effect.Effect<string | undefined, StoreUnavailable>
-    /** Succeeds for the right code, once. */
+    /** Succeeds once, for the right code. */
     readonly spend: (
       purpose: CodePurpose,
       subject: string,
@@ -33,23 +33,13 @@ export class OneTimeCodes extends Context.Service<
       occasion?: string,
     ) => Effect.Effect<void, ServiceError<"otp_invalid" | "otp_rate_limited"> | StoreUnavailable>
   }
->()("weir/identity/OneTimeCodes") {}
-
-export const codeTtlMs = 600_000
-/** Wrong attempts at one code, and at all codes of a subject within an hour; codes made within an hour. */
-const maxWrong = 5
-const maxHourWrong = 15
-const maxHourSent = 10
-
-export const layerOneTimeCodes = (options: {
-  readonly deadline: Duration.Input
-}): Layer.Layer<OneTimeCodes, never, SqlClient.SqlClient | KeyRing> =>
-  Layer.effect(
+>()("weir/identity/OneTimeCodes") {
+  static readonly layer = Layer.effect(
     OneTimeCodes,
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const [key] = yield* KeyRing
-      const bounded = withDeadline(options.deadline)
+      const bounded = yield* queryDeadline
       const macKey = key.derive("one-time-codes")
       const macOf = (purpose: CodePurpose, subject: string, code: string, occasion = "") =>
         createHmac("sha256", macKey)
@@ -76,3 +66,10 @@ export const layerOneTimeCodes = (options: {
       })
     }),
   )
+}
+
+export const codeTtlMs = 600_000
+/** Limits: wrong attempts per code, wrong attempts per subject and hour, codes per subject and hour. */
+const maxWrong = 5
+const maxHourWrong = 15
+const maxHourSent = 10

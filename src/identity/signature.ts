@@ -38,7 +38,7 @@ export type SignatureVerdict =
 
 const invalid = (reason: string): SignatureVerdict => ({ _tag: "Invalid", reason })
 
-/** Judges the three headers of one request; all or none must be there. The nonce's freshness is the gate's to judge. */
+/** Verifies the three headers of a request; either all or none must be present. The gate checks whether the nonce is new. */
 export const verifySignature = (
   headers: SignatureHeaders,
   request: Omit<SignedParts, "ts" | "nonce">,

@@ -1,16 +1,16 @@
 /**
- * Logging in at an organisation's identity provider. A subject that comes for the first time is bound to a member of the
- * organisation once that member has confirmed it with a code by mail; every step is good once.
+ * Login at an organisation's identity provider. A new subject is linked to a member after the member confirms with a mailed
+ * code; every step is valid once.
  * Source: interface.md "POST /v1/auth/sso/link/confirm", decisions "Control routes".
  */
-import { Clock, Context, type Duration, Effect, Layer, Schema } from "effect"
+import { Clock, Context, Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { Catalogue } from "../catalogue/catalogue.ts"
 import { mintSecret, sha256 } from "../catalogue/secrets.ts"
 import type { SsoEntry } from "../catalogue/snapshot.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 import { Email } from "../protocol/login.ts"
-import { withDeadline } from "../store/database.ts"
+import { queryDeadline } from "../store/database.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 import { type Account, Accounts, membershipsOf, normalEmail } from "./accounts.ts"
 import { type FederatedIdentity, IdentityProviders, type ProviderError } from "./identity-providers.ts"
@@ -19,23 +19,23 @@ import { MailedCodes } from "./mailed-codes.ts"
 import { codeTtlMs, OneTimeCodes } from "./one-time-codes.ts"
 import { type FlowSecrets, flowSecrets, newBrowserSecret } from "./sso-flow.ts"
 
-/** Where a login goes on to when it is done. */
+/** Where a finished login continues. */
 export interface Onward {
-  /** One of the addresses that the catalogue allows; Weir's own pages when absent. */
+  /** An address that the catalogue allows; Weir's own pages if absent. */
   readonly returnTo: string | undefined
-  /** Whatever that address wants to hear again. */
+  /** An opaque value that is returned to that address. */
   readonly clientState: string | undefined
-  /** The device that the person came to decide on, where Weir's own pages go on. */
+  /** The device that the person wants to approve, for Weir's own pages. */
   readonly userCode: string | undefined
 }
 
-/** A one-time login code, and where it goes. */
+/** A one-time login code, and where it is sent. */
 export interface LoginCode {
   readonly code: string
   readonly onward: Onward
 }
 
-/** What a provider's answer comes to: a person who is known, or one who has yet to confirm. */
+/** The outcome of a callback: a known person, or one who must confirm first. */
 export type Answered =
   | { readonly _tag: "Known"; readonly login: LoginCode }
   | { readonly _tag: "Unconfirmed"; readonly linkToken: string }
@@ -46,13 +46,13 @@ type ConfirmError = Failures | ServiceError<"otp_invalid" | "otp_rate_limited">
 export class SsoLogin extends Context.Service<
   SsoLogin,
   {
-    /** Where the browser goes, and the secret that it keeps meanwhile. */
+    /** The URL to redirect to, and the secret that the browser stores meanwhile. */
     readonly start: (
       orgId: string,
       redirectUri: string,
       onward: Onward,
     ) => Effect.Effect<{ readonly url: URL; readonly browserSecret: string }, Failures | ProviderError>
-    /** Takes a provider's answer. @param answer the callback's whole URL @param browserSecret what the browser kept */
+    /** Handles a callback. @param answer the callback's whole URL @param browserSecret the secret that the browser stored */
     readonly answer: (
       answer: URL,
       browserSecret: string | undefined,
@@ -61,42 +61,13 @@ export class SsoLogin extends Context.Service<
       Failures | ProviderError | ServiceError<"otp_rate_limited" | "auth_channel_undelivered">
     >
     readonly confirm: (linkToken: string, code: string) => Effect.Effect<LoginCode, ConfirmError>
-    /** Tokens for a login code. They act in the organisation alone whose provider was asked. */
+    /** Exchanges a login code for tokens, which act only in the organisation of the identity provider. */
     readonly exchange: (
       code: string,
     ) => Effect.Effect<LoginTokens, ServiceError<"unauthorized" | "forbidden"> | StoreUnavailable>
   }
->()("weir/identity/SsoLogin") {}
-
-/** How long a person may take at the provider, a link to be confirmed, and a back end to exchange a code. */
-export const flowTtlMs = 600_000
-const loginCodeTtlMs = 60_000
-
-interface OnwardRow {
-  readonly org_id: string
-  readonly return_to: string | null
-  readonly client_state: string | null
-  readonly user_code: string | null
-}
-
-interface LinkRow extends OnwardRow {
-  readonly email: string
-}
-
-const onwardOf = ({ return_to, client_state, user_code }: OnwardRow): Onward => ({
-  returnTo: return_to ?? undefined,
-  clientState: client_state ?? undefined,
-  userCode: user_code ?? undefined,
-})
-
-export const layerSsoLogin = (options: {
-  readonly deadline: Duration.Input
-}): Layer.Layer<
-  SsoLogin,
-  never,
-  SqlClient.SqlClient | Catalogue | Accounts | IdentityProviders | Logins | MailedCodes | OneTimeCodes
-> =>
-  Layer.effect(
+>()("weir/identity/SsoLogin") {
+  static readonly layer = Layer.effect(
     SsoLogin,
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
@@ -106,7 +77,7 @@ export const layerSsoLogin = (options: {
       const logins = yield* Logins
       const mailed = yield* MailedCodes
       const codes = yield* OneTimeCodes
-      const bounded = withDeadline(options.deadline)
+      const bounded = yield* queryDeadline
 
       const inMillis = (ttlMs: number) =>
         Effect.map(Clock.currentTimeMillis, (nowMs) => new Date(nowMs + ttlMs).toISOString())
@@ -119,7 +90,7 @@ export const layerSsoLogin = (options: {
         return entry === undefined ? noProvider : Effect.succeed(entry)
       }
 
-      /** The flow that an answer belongs to; it is over with that. */
+      /** Ends the flow to which a callback belongs and returns it. */
       const endFlow = Effect.fnUntraced(function* (state: string | null, secrets: FlowSecrets | undefined) {
         if (secrets === undefined || state !== secrets.state) return yield* noSuchFlow
         const [flow] = yield* bounded(sql<OnwardRow>`
@@ -144,7 +115,7 @@ export const layerSsoLogin = (options: {
         return code
       })
 
-      /** Has a member of the organisation confirm that a new subject is theirs. */
+      /** Asks a member of the organisation to confirm a new subject. */
       const askToConfirm = Effect.fnUntraced(function* (
         { orgId, provider }: SsoEntry,
         { issuer, subject, email: said }: FederatedIdentity,
@@ -228,6 +199,28 @@ export const layerSsoLogin = (options: {
       })
     }),
   )
+}
+
+/** Time limits for the login at the provider, the confirmation, and the exchange of the login code. */
+export const flowTtlMs = 600_000
+const loginCodeTtlMs = 60_000
+
+interface OnwardRow {
+  readonly org_id: string
+  readonly return_to: string | null
+  readonly client_state: string | null
+  readonly user_code: string | null
+}
+
+interface LinkRow extends OnwardRow {
+  readonly email: string
+}
+
+const onwardOf = ({ return_to, client_state, user_code }: OnwardRow): Onward => ({
+  returnTo: return_to ?? undefined,
+  clientState: client_state ?? undefined,
+  userCode: user_code ?? undefined,
+})
 
 const isEmail = Schema.is(Email)
 

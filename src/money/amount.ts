@@ -23,5 +23,5 @@ export const formatAmount = (amount: Amount): string => {
   return `${amount < 0n ? "-" : ""}${whole}${fraction === "" ? "" : `.${fraction}`}`
 }
 
-/** What the database says, without its trailing zeros. */
+/** Removes trailing zeros from an amount of the database. */
 export const tidy = (amount: string): string => formatAmount(parseAmount(amount) ?? 0n)

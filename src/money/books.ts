@@ -1,43 +1,27 @@
-/** The books as operators read them: balances, entries, and whether all that must hold does hold. */
-import { Context, type Duration, Effect, Layer } from "effect"
+/** The books for operators: balances, entries, and a consistency check. */
+import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import type { DoctorResponse, LedgerResponse } from "../protocol/admin.ts"
-import { withDeadline } from "../store/database.ts"
+import { queryDeadline, withDeadline } from "../store/database.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 import { tidy } from "./amount.ts"
 
 export class Books extends Context.Service<
   Books,
   {
-    /** Everything that is wrong, each with the id of what is wrong; empty where the books are sound. */
+    /** Every inconsistency, each with the id that it concerns; empty if the books are sound. */
     readonly audit: Effect.Effect<DoctorResponse["findings"], StoreUnavailable>
-    /** What every organisation has. */
+    /** The balance of every organisation. */
     readonly balances: Effect.Effect<ReadonlyArray<OrgBalance>, StoreUnavailable>
     /** Balances and the newest entries of an org. */
     readonly ledger: (orgId: string) => Effect.Effect<LedgerResponse, StoreUnavailable>
   }
->()("weir/money/Books") {}
-
-export interface OrgBalance extends Balance {
-  readonly orgId: string
-}
-
-const maxEntries = 100
-
-/** The audit reads every entry; it may take longer than a call on the hot path. */
-const auditDeadline = "60 seconds"
-
-type Entry = LedgerResponse["entries"][number]
-type Balance = LedgerResponse["balances"][number]
-
-export const layerBooks = (options: {
-  readonly deadline: Duration.Input
-}): Layer.Layer<Books, never, SqlClient.SqlClient> =>
-  Layer.effect(
+>()("weir/money/Books") {
+  static readonly layer = Layer.effect(
     Books,
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
-      const bounded = withDeadline(options.deadline)
+      const bounded = yield* queryDeadline
       return Books.of({
         audit: sql<DoctorResponse["findings"][number]>`select finding, id from ledger_audit() order by 1, 2`.pipe(
           withDeadline(auditDeadline),
@@ -61,3 +45,16 @@ export const layerBooks = (options: {
       })
     }),
   )
+}
+
+export interface OrgBalance extends Balance {
+  readonly orgId: string
+}
+
+const maxEntries = 100
+
+/** The check reads every entry; it may take longer than a call on the hot path. */
+const auditDeadline = "60 seconds"
+
+type Entry = LedgerResponse["entries"][number]
+type Balance = LedgerResponse["balances"][number]

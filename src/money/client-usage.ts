@@ -1,37 +1,39 @@
-/** What clients report of calls that did not go through the gateway: recorded, never billed. Source: interface.md "POST /t1/usage". */
-import { Context, type Duration, Effect, Layer } from "effect"
+/** Usage that clients report for calls that bypassed the gateway: recorded, never billed. Source: interface.md "POST /t1/usage". */
+import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
-import type { Caller } from "../identity/caller.ts"
 import type { UsageEvent, UsageReceipt } from "../protocol/usage-report.ts"
-import { withDeadline } from "../store/database.ts"
+import { queryDeadline } from "../store/database.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
+
+/** The identity to which reported usage is attributed. */
+export interface UsageReporter {
+  readonly orgId: string
+  readonly keyId: string
+  readonly appId: string | undefined
+}
 
 export class ClientUsage extends Context.Service<
   ClientUsage,
   {
-    /** Records events, each once by its id, in one statement. */
+    /** Records events in one statement, each once by its id. */
     readonly report: (
-      caller: Caller,
+      reporter: UsageReporter,
       events: ReadonlyArray<UsageEvent>,
     ) => Effect.Effect<UsageReceipt, StoreUnavailable>
   }
->()("weir/money/ClientUsage") {}
-
-export const layerClientUsage = (options: {
-  readonly deadline: Duration.Input
-}): Layer.Layer<ClientUsage, never, SqlClient.SqlClient> =>
-  Layer.effect(
+>()("weir/money/ClientUsage") {
+  static readonly layer = Layer.effect(
     ClientUsage,
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
-      const bounded = withDeadline(options.deadline)
+      const bounded = yield* queryDeadline
       return ClientUsage.of({
-        report: Effect.fnUntraced(function* ({ org, keyId, app }, events) {
+        report: Effect.fnUntraced(function* ({ orgId, keyId, appId }, events) {
           if (events.length === 0) return { accepted: 0, duplicates: 0 }
           const rows = yield* bounded(sql<{ client_event_id: string }>`
             insert into client_usage_records (org_id, key_id, app_id, client_event_id, model_handle, model_id, in_tokens,
               out_tokens, cache_read_tokens, cache_write_tokens, estimated, occurred_at, session_id, purpose)
-            select ${org.id}, ${keyId}, ${app?.id ?? ""}, x.*
+            select ${orgId}, ${keyId}, ${appId ?? ""}, x.*
             from jsonb_to_recordset(${JSON.stringify(events.map(columnsOf))}::text::jsonb) as x(client_event_id text,
               model_handle text, model_id text, in_tokens bigint, out_tokens bigint, cache_read_tokens bigint,
               cache_write_tokens bigint, estimated boolean, occurred_at timestamptz, session_id text, purpose text)
@@ -42,6 +44,7 @@ export const layerClientUsage = (options: {
       })
     }),
   )
+}
 
 const columnsOf = (event: UsageEvent): object => ({
   client_event_id: event.clientEventId,

@@ -1,14 +1,13 @@
 /**
- * The settlement journal: where a settlement waits on this node's disk while the database is away. Lines of JSON, each
- * behind its checksum, synced before anybody is told; a torn last line is known by it, and the ones before it are kept.
+ * The settlement journal: settlements that wait on this node's disk while the database does not answer. Each line is a
+ * checksum and JSON, synced before the exchange ends; a torn last line is detected, and the lines before it are kept.
  */
-import { createHash } from "node:crypto"
+import { createHash, randomUUID } from "node:crypto"
 import {
   closeSync,
   existsSync,
   fsyncSync,
   ftruncateSync,
-  mkdirSync,
   openSync,
   readdirSync,
   readFileSync,
@@ -18,10 +17,11 @@ import {
 import { join } from "node:path"
 import { Effect, Option, Schema, type Scope } from "effect"
 import { EstimatedReason } from "../protocol/usage.ts"
-import { isAlive } from "../store/pid.ts"
+import { makeDirectory } from "../store/directory.ts"
+import { tryFileLock } from "../store/file-lock.ts"
 import type { Settlement } from "./ledger.ts"
 
-/** A settlement as it is written: amounts as strings, because JSON has no integers that large. */
+/** A stored settlement: amounts as strings, because JSON has no integers that large. */
 const Entry = Schema.Struct({
   ref: Schema.String,
   cost: Schema.BigIntFromString,
@@ -48,58 +48,84 @@ const encode = Schema.encodeSync(EntryJson)
 const decode = Schema.decodeUnknownOption(EntryJson)
 
 export interface Journal {
-  /** Settlements that have not landed yet, oldest first. */
+  /** Settlements that are not in the ledger yet, oldest first. */
   readonly pending: () => ReadonlyArray<Settlement>
-  /** Keeps a settlement; it is on disk when this returns. */
+  /** Stores a settlement; it is on disk when this completes. */
   readonly append: (settlement: Settlement) => Effect.Effect<void>
-  /** A settlement has landed; when the last one has, the file is emptied. */
-  readonly landed: (ref: string) => Effect.Effect<void>
+  /** Removes a settlement that is in the ledger now; after the last one, the file is emptied. */
+  readonly settled: (ref: string) => Effect.Effect<void>
 }
 
-/** Opens this process's journal in a folder, and takes over what processes that are gone have left there. */
+/**
+ * Opens a new journal for this process in a directory, and moves into it what dead processes left there. A process is
+ * dead when the lock on its journal can be taken.
+ */
 export const openJournal = (folder: string): Effect.Effect<Journal, never, Scope.Scope> =>
   Effect.gen(function* () {
-    const { fd, file, left } = yield* Effect.acquireRelease(
-      Effect.sync(() => openOwn(folder)),
-      ({ fd }) => Effect.sync(() => closeSync(fd)),
-    )
     const pending = new Map<string, Settlement>()
+    const own = yield* Effect.acquireRelease(
+      Effect.sync(() => createJournal(folder)),
+      ({ fd, path, lock }) =>
+        Effect.sync(() => {
+          closeSync(fd)
+          if (pending.size === 0) rmSync(path)
+          lock.release()
+          if (pending.size === 0) rmSync(lockPath(path), { force: true })
+        }),
+    )
     const write = (settlements: ReadonlyArray<Settlement>) => {
       for (const settlement of settlements) pending.set(settlement.ref, settlement)
-      writeSync(fd, settlements.map(writeLine).join(""))
-      fsyncSync(fd)
+      writeSync(own.fd, settlements.map(writeLine).join(""))
+      fsyncSync(own.fd)
     }
-    for (const { path, settlements, torn } of left) {
-      if (settlements.length > 0) write(settlements)
+    for (const name of readdirSync(folder).filter((name) => name.endsWith(".journal"))) {
+      const path = join(folder, name)
+      if (path === own.path) continue
+      const torn = takeOver(path, write)
       if (torn > 0) yield* Effect.logError("A journal has lines that cannot be read", { path, lines: torn })
-      if (path !== file) rmSync(path)
     }
     return {
       pending: () => [...pending.values()],
       append: (settlement) => Effect.sync(() => write([settlement])),
-      landed: (ref) =>
+      settled: (ref) =>
         Effect.sync(() => {
-          if (pending.delete(ref) && pending.size === 0) ftruncateSync(fd, 0)
+          if (pending.delete(ref) && pending.size === 0) ftruncateSync(own.fd, 0)
         }),
     }
   })
 
-interface LeftJournal {
-  readonly path: string
-  readonly settlements: ReadonlyArray<Settlement>
-  readonly torn: number
+const lockPath = (journal: string): string => `${journal}.lock`
+
+/** A file of its own for each start of a process, locked for as long as the process lives. */
+const createJournal = (folder: string) => {
+  makeDirectory(folder)
+  const path = join(folder, `${randomUUID()}.journal`)
+  const lock = tryFileLock(lockPath(path))
+  if (lock === undefined) throw new Error(`${path} is locked by another process`)
+  return { path, lock, fd: openSync(path, "a", 0o600) }
 }
 
-const openOwn = (folder: string) => {
-  mkdirSync(folder, { recursive: true })
-  const file = join(folder, `${process.pid}.journal`)
-  const left = readdirSync(folder)
-    .filter((name) => name.endsWith(".journal"))
-    .filter((name) => name === `${process.pid}.journal` || !isAlive(Number.parseInt(name, 10)))
-    .map((name) => readJournal(join(folder, name)))
-  // An own file from an earlier process of this pid is written anew with what is in it.
-  if (existsSync(file)) rmSync(file)
-  return { fd: openSync(file, "a", 0o600), file, left }
+/** Writes a dead process's settlements into the own journal, then removes its files. Returns the count of unreadable lines. */
+const takeOver = (path: string, write: (settlements: ReadonlyArray<Settlement>) => void): number => {
+  const lock = tryFileLock(lockPath(path))
+  if (lock === undefined) return 0
+  try {
+    // Another process may have taken it over before the lock was ours.
+    if (!existsSync(path)) return 0
+    const { settlements, torn } = readJournal(path)
+    if (settlements.length > 0) write(settlements)
+    rmSync(path)
+    return torn
+  } finally {
+    lock.release()
+    rmSync(lockPath(path), { force: true })
+  }
+}
+
+interface JournalContent {
+  readonly settlements: ReadonlyArray<Settlement>
+  /** Lines that are not whole. */
+  readonly torn: number
 }
 
 const checksum = (json: string): string => createHash("sha256").update(json).digest("hex").slice(0, 16)
@@ -109,8 +135,8 @@ const writeLine = (settlement: Settlement): string => {
   return `${checksum(json)} ${json}\n`
 }
 
-/** Reads a journal file: every whole line, and how many are not. */
-export const readJournal = (path: string): LeftJournal => {
+/** Reads a journal file. */
+export const readJournal = (path: string): JournalContent => {
   const lines = readFileSync(path, "utf8")
     .split("\n")
     .filter((line) => line !== "")
@@ -118,5 +144,5 @@ export const readJournal = (path: string): LeftJournal => {
     const json = line.slice(17)
     return line.slice(0, 16) === checksum(json) ? Option.toArray(decode(json)) : []
   })
-  return { path, settlements, torn: lines.length - settlements.length }
+  return { settlements, torn: lines.length - settlements.length }
 }

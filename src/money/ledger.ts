@@ -1,16 +1,16 @@
 /**
- * The ledger: a hold before the vendor is called, closed exactly once by a settlement or a release.
+ * The ledger: a hold is made before the vendor is called and is closed exactly once, by a settlement or a release.
  *
- * Every operation is idempotent by the hold's `ref` (the gateway's request id). Concurrent holds travel together, and
- * concurrent settlements too: one round trip and one commit for many.
+ * Every operation is idempotent by the hold's `ref` (the gateway's request id). Concurrent holds are sent as one batch, and
+ * so are concurrent settlements: one round trip and one commit for many.
  * Source: interface.md "Fail-closed billing", exchange rules 1, 2 and 7.
  */
-import { Array as Arr, Clock, Context, type Duration, Effect, Layer, Schedule } from "effect"
+import { Array as Arr, Clock, Context, Effect, Layer, Schedule } from "effect"
 import { SqlClient, SqlError } from "effect/sql"
-import { nextDayMs } from "../admission/utc8.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 import type { EstimatedReason } from "../protocol/usage.ts"
-import { withDeadline } from "../store/database.ts"
+import { nextDayMs } from "../protocol/utc8.ts"
+import { queryDeadline } from "../store/database.ts"
 import { makeGroupCommit } from "../store/group-commit.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 import { type Amount, formatAmount, parseAmount } from "./amount.ts"
@@ -22,29 +22,29 @@ export interface HoldRequest {
   readonly orgId: string
   readonly currency: string
   readonly keyId: string
-  /** The caller's idempotency key; `ref` again where it gave none. */
+  /** The caller's idempotency key; `ref` if there is none. */
   readonly requestId: string
   readonly amount: Amount
-  /** How long the hold stands without being renewed. */
+  /** How long the hold is valid without a renewal. */
   readonly leaseMs: number
-  /** Tokens that the exchange may use of the org's day, and how many a day has; undefined has no end. */
+  /** Tokens to reserve of the organisation's day, and the day's limit; undefined is unlimited. */
   readonly quota: { readonly tokens: number; readonly limit: number | undefined }
 }
 
-/** A cost with the record of what it is for. */
+/** A cost and its usage record. */
 export interface Settlement {
   readonly ref: string
   readonly cost: Amount
   readonly record: UsageRecord
 }
 
-/** A running exchange: its lease is renewed, and what it would settle now is kept. */
+/** Renews the lease of a running exchange and stores what it would settle now. */
 export interface Checkpoint {
   readonly ref: string
   readonly settlement: Omit<Settlement, "ref"> | undefined
 }
 
-/** What a settlement writes into the usage record of its call. */
+/** The usage record of a settled call. */
 export interface UsageRecord {
   readonly appId: string
   readonly sessionId?: string | undefined
@@ -64,17 +64,17 @@ export type HoldError =
 export class Ledger extends Context.Service<
   Ledger,
   {
-    /** Reserves an amount; fails closed. Gives the balance left. */
+    /** Reserves an amount; fails closed. Returns the remaining balance. */
     readonly hold: (request: HoldRequest) => Effect.Effect<Amount, HoldError>
-    /** Closes a hold at its cost, which may exceed the hold, and writes the usage record. Gives the balance left. */
+    /** Closes a hold at its cost, which may exceed the hold, and writes the usage record. Returns the remaining balance. */
     readonly settle: (settlement: Settlement) => Effect.Effect<Amount, StoreUnavailable>
-    /** Gives a hold back whole. A ref that was never held is no error. */
+    /** Closes a hold without a charge. An unknown ref is not an error. */
     readonly release: (ref: string) => Effect.Effect<Amount, StoreUnavailable>
     /** Renews the leases of running exchanges with their checkpoints. */
     readonly renew: (checkpoints: ReadonlyArray<Checkpoint>, leaseMs: number) => Effect.Effect<void, StoreUnavailable>
-    /** Closes holds whose lease has run out, at their last checkpoint; gives how many. */
+    /** Closes holds whose lease has expired, at their last checkpoint. Returns how many. */
     readonly reap: Effect.Effect<number, StoreUnavailable>
-    /** Credits an org once an id; gives whether it was new. */
+    /** Tops up an organisation. Idempotent by id; returns whether the id was new. */
     readonly topup: (credit: {
       readonly id: string
       readonly orgId: string
@@ -83,32 +83,12 @@ export class Ledger extends Context.Service<
     }) => Effect.Effect<boolean, StoreUnavailable>
     readonly balance: (orgId: string, currency: string) => Effect.Effect<Amount, StoreUnavailable>
   }
->()("weir/money/Ledger") {}
-
-export interface LedgerOptions {
-  /** What one round trip may take. */
-  readonly deadline: Duration.Input
-}
-
-/** When a caller may ask again for a key that is held. */
-const retryAfterMs = 1000
-
-/** What one round trip carries at the most. */
-const maxBatch = 256
-
-interface ItemRow {
-  readonly item: number
-  readonly outcome: string
-  readonly balance: string
-  readonly used?: bigint
-}
-
-export const layerLedger = (options: LedgerOptions): Layer.Layer<Ledger, never, SqlClient.SqlClient> =>
-  Layer.effect(
+>()("weir/money/Ledger") {
+  static readonly layer = Layer.effect(
     Ledger,
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
-      const bounded = withDeadline(options.deadline)
+      const bounded = yield* queryDeadline
 
       const commitTo = (fn: "ledger_hold" | "ledger_close") =>
         makeGroupCommit<ItemRow>({
@@ -140,7 +120,7 @@ export const layerLedger = (options: LedgerOptions): Layer.Layer<Ledger, never, 
           quota_tokens: request.quota.tokens,
           quota_limit: request.quota.limit ?? null,
         }).pipe(
-          // The answer is lost, the hold perhaps not: whatever came of it is given back.
+          // The reply is lost but the hold may exist: release it.
           Effect.tapError(() => Effect.forkDetach(Effect.retry(release(request.ref), giveBack))),
         )
         if (row.outcome === "quota") {
@@ -197,6 +177,20 @@ export const layerLedger = (options: LedgerOptions): Layer.Layer<Ledger, never, 
       })
     }),
   )
+}
+
+/** When a caller may retry with a request id that is in use. */
+const retryAfterMs = 1000
+
+/** Maximum items of a batch. */
+const maxBatch = 256
+
+interface ItemRow {
+  readonly item: number
+  readonly outcome: string
+  readonly balance: string
+  readonly used?: bigint
+}
 
 export const quotaExceeded = (limit: number, used: number, nowMs: number): ServiceError<"quota_exceeded"> => {
   const resetAtMs = nextDayMs(nowMs)
@@ -206,10 +200,10 @@ export const quotaExceeded = (limit: number, used: number, nowMs: number): Servi
   })
 }
 
-/** Retries the give-back of an uncertain hold: for about a minute, ever more slowly. */
+/** Retries the release of an uncertain hold for about a minute, with growing pauses. */
 const giveBack = Schedule.exponential("200 millis").pipe(Schedule.upTo({ times: 8 }))
 
-/** A statement that the database answered with an error: one item of a batch may be to blame, and not the others. */
+/** Whether the database answered with an error: one item of the batch may have caused it. */
 const isStatementFault = ({ cause }: StoreUnavailable): boolean =>
   SqlError.isSqlError(cause) && !unreachable.has(cause.reason._tag)
 

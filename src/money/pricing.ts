@@ -1,4 +1,4 @@
-/** What a usage costs: pure, exact, rounded once. Source: interface.md "Exchange response", decisions on `usage`. */
+/** Prices usage: pure, exact, rounded once. Source: interface.md "Exchange response", decisions on `usage`. */
 import { type Amount, parseAmount } from "./amount.ts"
 
 /** Counts to be priced; `inTokens` excludes cache reads and writes. */
@@ -23,13 +23,13 @@ export interface Price {
 
 export interface Charge {
   readonly cost: Amount
-  /** What the cache saved: reads below the full price less what writes cost above it; may be negative. */
+  /** What the cache saved: reads below the full price, minus the premium of writes; may be negative. */
   readonly cacheNetSaving: Amount
 }
 
 const million = 1_000_000n
 
-/** No price of a real vendor is above this many currency units per million. */
+/** Plausibility limit for a price, in currency units per million. */
 export const maxPricePerMillion = 1_000_000
 
 /** Whether a price can be charged: non-negative and within {@link maxPricePerMillion}. */
@@ -67,7 +67,7 @@ export const priceUsage = (price: Price, counts: Counts): Charge => {
   return { cost: perMillion(total), cacheNetSaving: perMillion(readSaved - writePremium) }
 }
 
-/** The most that this many tokens can cost: all input written to the dearest cache, all output at the dearest price. */
+/** The maximum charge for these tokens: all input at the highest input price, all output at the highest output price. */
 export const maxCharge = (price: Price, inTokens: number, outTokens: number): Amount => {
   const input = [price.input, price.cacheWrite, price.cacheWrite1h, price.dims["audio_in"], price.dims["image_in"]]
   const output = [price.output, price.dims["reasoning"], price.dims["audio_out"]]
@@ -96,13 +96,13 @@ function refined(
   return sum + BigInt(rest) * base
 }
 
-/** A part is never more than its whole, whatever a vendor reports. */
+/** A part never exceeds its total, whatever a vendor reports. */
 const within = (part: number | undefined, whole: number): bigint => BigInt(Math.min(part ?? 0, whole))
 
 /** Divides by a million, half away from zero. */
 const perMillion = (amount: bigint): Amount => (amount >= 0n ? amount + million / 2n : amount - million / 2n) / million
 
-/** Reads the price strings of a catalogue entry; `undefined` where one is no decimal. */
+/** Parses the prices of a catalogue entry; undefined if one is not a decimal. */
 export const readPrice = (entry: {
   readonly currency: string
   readonly input: string

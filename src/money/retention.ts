@@ -1,6 +1,7 @@
-/** The retention job: partitions for the days to come, and an end for what is past keeping. Any node may run it. */
+/** The retention job: creates partitions ahead and deletes expired data. Any node may run it. */
 import { Context, Effect, Layer, Schedule } from "effect"
 import { SqlClient } from "effect/sql"
+import { WeirConfig } from "../config.ts"
 import { withDeadline } from "../store/database.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 import { recordRetention } from "../telemetry/metrics.ts"
@@ -14,27 +15,17 @@ export interface Retained {
 export class Retention extends Context.Service<
   Retention,
   { readonly run: Effect.Effect<Retained, StoreUnavailable> }
->()("weir/money/Retention") {}
-
-/** Partitions are made this many days ahead, so that a node that is down for a night leaves no gap. */
-const aheadDays = 3
-const every = "1 hour"
-/** It reads and drops whole partitions; it may take longer than a call on the hot path. */
-const deadline = "5 minutes"
-
-/** @param keepDays how long usage records and closed holds are kept; a spent key is refused that long */
-export const layerRetention = (options: {
-  readonly keepDays: number
-}): Layer.Layer<Retention, never, SqlClient.SqlClient> =>
-  Layer.effect(
+>()("weir/money/Retention") {
+  static readonly layer = Layer.effect(
     Retention,
     Effect.gen(function* () {
+      const { retentionDays } = yield* WeirConfig
       const sql = yield* SqlClient.SqlClient
       const context = yield* Effect.context<never>()
       const run = Effect.gen(function* () {
-        const [row] = yield* sql<Retained>`select * from retain(${options.keepDays}::int, ${aheadDays}::int)`
+        const [row] = yield* sql<Retained>`select * from retain(${retentionDays}::int, ${aheadDays}::int)`
         const [more] = yield* sql<{ removed: bigint }>`
-          select retain_runtime(${options.keepDays}::int) + retain_accounts() as removed`
+          select retain_runtime(${retentionDays}::int) + retain_accounts() as removed`
         const { made = 0, dropped = 0, removed = 0n } = row ?? {}
         return { made, dropped, removed: removed + (more?.removed ?? 0n) }
       }).pipe(
@@ -50,3 +41,10 @@ export const layerRetention = (options: {
       return Retention.of({ run })
     }),
   )
+}
+
+/** Partitions are created this many days ahead, so that an outage of a night leaves no gap. */
+const aheadDays = 3
+const every = "1 hour"
+/** The job drops whole partitions; it may take longer than a call on the hot path. */
+const deadline = "5 minutes"

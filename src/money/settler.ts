@@ -1,47 +1,41 @@
 /**
- * Settling whatever happens: retried while the database is away for a moment, kept in the journal when it stays away,
- * and replayed until it lands. Nothing is lost, and the ledger sees to it that nothing lands twice.
+ * Settles in every case: retries for a while, then stores the settlement in the journal and replays it until the ledger has
+ * it. Nothing is lost, and the ledger ensures that nothing is settled twice.
  */
+import { mkdtempSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
 import { Context, Effect, Layer, Schedule } from "effect"
+import { WeirConfig } from "../config.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 import type { Amount } from "./amount.ts"
 import { openJournal } from "./journal.ts"
 import { Ledger, type Settlement } from "./ledger.ts"
 
-export type Settled =
-  | { readonly _tag: "Landed"; readonly balance: Amount }
-  /** On disk, to land when the database is back. */
+export type SettleResult =
+  | { readonly _tag: "Settled"; readonly balance: Amount }
+  /** Stored on disk, to be settled when the database answers again. */
   | { readonly _tag: "Deferred" }
 
 export class Settler extends Context.Service<
   Settler,
   {
-    /** Settles a hold, or sees to it that it will be settled. Does not fail. */
-    readonly settle: (settlement: Settlement) => Effect.Effect<Settled>
-    /** Gives a hold back; tried for a while, and then left to the hold's lease. */
+    /** Settles a hold, or ensures that it will be settled. Does not fail. */
+    readonly settle: (settlement: Settlement) => Effect.Effect<SettleResult>
+    /** Releases a hold; after some retries, the hold's lease ends it. */
     readonly release: (ref: string) => Effect.Effect<void>
-    /** Settlements that wait in the journal; their leases must be kept. */
+    /** Settlements in the journal; their leases must be renewed. */
     readonly deferred: () => ReadonlyArray<Settlement>
   }
->()("weir/money/Settler") {}
-
-export interface SettlerOptions {
-  /** Where the journal is kept. */
-  readonly folder: string
-  /** How long a settlement is tried before it goes to the journal. */
-  readonly patienceMs: number
-}
-
-export const layerSettler = (options: SettlerOptions): Layer.Layer<Settler, never, Ledger> =>
-  Layer.effect(
+>()("weir/money/Settler") {
+  static readonly layer = Layer.effect(
     Settler,
     Effect.gen(function* () {
+      const { dataDir, settlePatienceMs } = yield* WeirConfig
       const ledger = yield* Ledger
-      const journal = yield* openJournal(options.folder)
+      const journal = yield* openJournal(journalFolder(dataDir))
 
-      const patience = Schedule.exponential("50 millis").pipe(
-        Schedule.upTo({ duration: `${options.patienceMs} millis` }),
-      )
+      const patience = Schedule.exponential("50 millis").pipe(Schedule.upTo({ duration: `${settlePatienceMs} millis` }))
       const patiently = <A>(effect: Effect.Effect<A, StoreUnavailable>) => Effect.retry(effect, patience)
 
       const defer = (settlement: Settlement) =>
@@ -49,14 +43,14 @@ export const layerSettler = (options: SettlerOptions): Layer.Layer<Settler, neve
           .append(settlement)
           .pipe(
             Effect.andThen(Effect.logError("A settlement waits in the journal", { ref: settlement.ref })),
-            Effect.as<Settled>({ _tag: "Deferred" }),
+            Effect.as<SettleResult>({ _tag: "Deferred" }),
           )
 
-      // All at once, as one batch; each for itself, so that one that cannot land keeps no other from it.
+      // All at once, as one batch; each on its own, so that one that fails does not block the others.
       const replay = Effect.suspend(() =>
         Effect.forEach(
           journal.pending(),
-          (settlement) => Effect.ignore(Effect.andThen(ledger.settle(settlement), journal.landed(settlement.ref))),
+          (settlement) => Effect.ignore(Effect.andThen(ledger.settle(settlement), journal.settled(settlement.ref))),
           { concurrency: "unbounded", discard: true },
         ),
       )
@@ -66,7 +60,7 @@ export const layerSettler = (options: SettlerOptions): Layer.Layer<Settler, neve
         deferred: journal.pending,
         settle: (settlement) =>
           patiently(ledger.settle(settlement)).pipe(
-            Effect.map((balance): Settled => ({ _tag: "Landed", balance })),
+            Effect.map((balance): SettleResult => ({ _tag: "Settled", balance })),
             Effect.catch(() => defer(settlement)),
           ),
         release: (ref) =>
@@ -77,3 +71,8 @@ export const layerSettler = (options: SettlerOptions): Layer.Layer<Settler, neve
       })
     }),
   )
+}
+
+/** In the data directory; in a temporary directory if the database is in memory. */
+const journalFolder = (dataDir: string): string =>
+  join(dataDir === ":memory:" ? mkdtempSync(join(tmpdir(), "weir-")) : dataDir, "journal")

@@ -1,9 +1,10 @@
-/** What an organisation used and paid, newest first, page by page: a cursor names the last row that was seen. */
-import { Context, type Duration, Effect, Layer, Option, Schema } from "effect"
+/** Usage records and ledger entries of an organisation, newest first, with cursors. */
+import { Context, Effect, Layer, Option, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 import type { LedgerStatement, UsageStatement } from "../protocol/statement.ts"
-import { withDeadline } from "../store/database.ts"
+import { StoredText } from "../protocol/text.ts"
+import { queryDeadline } from "../store/database.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 import { tidy } from "./amount.ts"
 
@@ -20,41 +21,12 @@ export class Statements extends Context.Service<
     readonly usage: (orgId: string, page: Page) => Effect.Effect<UsageStatement, StatementError>
     readonly ledger: (orgId: string, page: Page) => Effect.Effect<LedgerStatement, StatementError>
   }
->()("weir/money/Statements") {}
-
-/** Where a page ends: a place in time (microseconds, so that nothing falls between), and what tells rows of it apart. */
-const Place = Schema.fromJsonString(
-  Schema.Tuple([Schema.String.check(Schema.isPattern(/^\d{1,18}$/)), Schema.String.check(Schema.isMaxLength(256))]),
-)
-const decodePlace = Schema.decodeUnknownOption(Place)
-
-const cursorOf = (at: string, ref: string): string => Buffer.from(JSON.stringify([at, ref])).toString("base64url")
-
-const placeOf = (cursor: string | undefined) => {
-  // Beyond whatever there is.
-  if (cursor === undefined) return Effect.succeed(["999999999999999999", ""] as const)
-  const place = decodePlace(Buffer.from(cursor, "base64url").toString("utf8"))
-  return Option.isSome(place)
-    ? Effect.succeed(place.value)
-    : Effect.fail(serviceError("bad_request", "The cursor is not one of this list's"))
-}
-
-interface UsageRow {
-  readonly micros: string
-  readonly ref: string
-  readonly row: UsageStatement["data"][number]
-}
-
-type LedgerRow = LedgerStatement["data"][number]
-
-export const layerStatements = (options: {
-  readonly deadline: Duration.Input
-}): Layer.Layer<Statements, never, SqlClient.SqlClient> =>
-  Layer.effect(
+>()("weir/money/Statements") {
+  static readonly layer = Layer.effect(
     Statements,
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
-      const bounded = withDeadline(options.deadline)
+      const bounded = yield* queryDeadline
       return Statements.of({
         usage: Effect.fnUntraced(function* (orgId, { limit, cursor }) {
           const [before, ref] = yield* placeOf(cursor)
@@ -91,3 +63,29 @@ export const layerStatements = (options: {
       })
     }),
   )
+}
+
+/** The position after which a page starts: a time in microseconds, and an id that distinguishes rows of the same time. */
+const Place = Schema.fromJsonString(
+  Schema.Tuple([Schema.String.check(Schema.isPattern(/^\d{1,18}$/)), StoredText.check(Schema.isMaxLength(256))]),
+)
+const decodePlace = Schema.decodeUnknownOption(Place)
+
+const cursorOf = (at: string, ref: string): string => Buffer.from(JSON.stringify([at, ref])).toString("base64url")
+
+const placeOf = (cursor: string | undefined) => {
+  // After every existing row.
+  if (cursor === undefined) return Effect.succeed(["999999999999999999", ""] as const)
+  const place = decodePlace(Buffer.from(cursor, "base64url").toString("utf8"))
+  return Option.isSome(place)
+    ? Effect.succeed(place.value)
+    : Effect.fail(serviceError("bad_request", "The cursor is not one of this list's"))
+}
+
+interface UsageRow {
+  readonly micros: string
+  readonly ref: string
+  readonly row: UsageStatement["data"][number]
+}
+
+type LedgerRow = LedgerStatement["data"][number]

@@ -1,17 +1,18 @@
-/** Personal access tokens, and an organisation's own. Source: decisions "Control routes". */
+/** Personal access tokens, and tokens of organisations. Source: decisions "Control routes". */
 import { Schema } from "effect"
 import { KeyScope } from "./catalogue.ts"
+import { storedName } from "./text.ts"
 
-const Name = Schema.NonEmptyString.check(Schema.isMaxLength(64))
+const Name = storedName(64)
 const Owner = Schema.Literals(["person", "org"])
 
 export const AccessTokenRequest = Schema.Struct({
-  /** What it is for, in its maker's words. */
+  /** What the token is for, in its creator's words. */
   name: Name,
   scopes: Schema.NonEmptyArray(KeyScope),
-  /** `person` when absent; owners and admins may make tokens of the organisation's own. */
+  /** `person` if absent; owners and admins may create tokens of the organisation. */
   owner: Schema.optionalKey(Owner),
-  /** 1 to 366; without it the token does not expire. */
+  /** 1 to 366; if absent, the token does not expire. */
   expiresInDays: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 366 }))),
 }).annotate({ identifier: "AccessTokenRequest" })
 export type AccessTokenRequest = typeof AccessTokenRequest.Type
@@ -28,7 +29,7 @@ const fields = {
 export const AccessToken = Schema.Struct(fields).annotate({ identifier: "AccessToken" })
 export type AccessToken = typeof AccessToken.Type
 
-/** The secret is told here once. */
+/** The secret is returned once. */
 export const AccessTokenMinted = Schema.Struct({ ...fields, secret: Schema.String }).annotate({
   identifier: "AccessTokenMinted",
 })

@@ -1,6 +1,7 @@
-/** What operators see of organisations, people, keys and licences. Source: decisions "Control routes" (admin). */
+/** Organisations, people, keys and licences for operators. Source: decisions "Control routes" (admin). */
 import { Schema } from "effect"
-import { Id, Instant, KeyScope, Role } from "./catalogue.ts"
+import { Id, KeyScope, Role } from "./catalogue.ts"
+import { Instant } from "./instant.ts"
 import { Currency, Decimal } from "./usage.ts"
 
 export const OrgList = Schema.Struct({
@@ -20,12 +21,12 @@ export const OrgList = Schema.Struct({
 }).annotate({ identifier: "OrgList" })
 export type OrgList = typeof OrgList.Type
 
-/** Somebody whom the catalogue names, or who has logged in. */
+/** A person whom the catalogue declares, or who has logged in. */
 export const AdminUser = Schema.Struct({
-  /** The account's id where there is one, else the catalogue's. */
+  /** The account's id if there is one, otherwise the catalogue's. */
   id: Schema.String,
   email: Schema.String,
-  /** `invited`: named, and has never logged in. */
+  /** `invited`: declared, but has never logged in. */
   status: Schema.Literals(["active", "disabled", "invited"]),
   memberships: Schema.Array(Schema.Struct({ org: Schema.String, role: Role })),
 }).annotate({ identifier: "AdminUser" })
@@ -38,11 +39,11 @@ export const KeyList = Schema.Struct({
     Schema.Struct({
       id: Schema.String,
       appId: Schema.String,
-      /** Absent where the catalogue has the application no more. */
+      /** Absent if the catalogue no longer has the application. */
       orgId: Schema.optionalKey(Schema.String),
       scopes: Schema.Array(Schema.String),
       status: Schema.Literals(["active", "disabled", "revoked"]),
-      /** Who made it: a catalogue's keys come and go with it. */
+      /** A key of the catalogue is revoked when the catalogue no longer contains it. */
       origin: Schema.Literals(["catalogue", "admin"]),
       createdAt: Schema.String,
       expiresAt: Schema.optionalKey(Schema.String),
@@ -53,14 +54,14 @@ export type KeyList = typeof KeyList.Type
 
 export const KeyMint = Schema.Struct({
   app: Id,
-  /** One is made up when absent. */
+  /** Generated if absent. */
   id: Schema.optionalKey(Id),
-  /** `runtime` when absent. */
+  /** `runtime` if absent. */
   scopes: Schema.optionalKey(Schema.Array(KeyScope).check(Schema.isMinLength(1))),
   expiresAt: Schema.optionalKey(Instant),
 }).annotate({ identifier: "KeyMint" })
 
-/** The secret is told here once. */
+/** The secret is returned once. */
 export const KeyMinted = Schema.Struct({ keyId: Schema.String, key: Schema.String }).annotate({
   identifier: "KeyMinted",
 })

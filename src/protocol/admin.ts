@@ -1,15 +1,16 @@
-/** The admin routes' shapes. */
+/** Shapes of the admin routes. */
 import { Schema } from "effect"
 import { Tier } from "./catalogue.ts"
 import { ErrorCode, ErrorDetail } from "./error.ts"
 import { Stop } from "./exchange.ts"
+import { storedName } from "./text.ts"
 import { Currency, Decimal } from "./usage.ts"
 
-/** A catalogue to apply: the text of the file, so that errors can name its lines. */
+/** A catalogue to apply, as the text of its file, so that errors can refer to lines. */
 export const ApplyRequest = Schema.Struct({
   text: Schema.String.check(Schema.isMaxLength(8 * 1024 * 1024)),
   dryRun: Schema.optionalKey(Schema.Boolean),
-  /** Key secrets that the caller can resolve and the gateway perhaps not, by reference: their SHA-256 in hex. */
+  /** SHA-256, in hex, of key secrets by reference: for secrets that the caller can resolve and the gateway cannot. */
   keySha256: Schema.optionalKey(Schema.Record(Schema.String, Schema.String.check(Schema.isPattern(/^[0-9a-f]{64}$/)))),
 }).annotate({ identifier: "ApplyRequest" })
 
@@ -18,22 +19,22 @@ export const ApplyResponse = Schema.Struct({
   changes: Schema.Array(
     Schema.Struct({ entry: Schema.String, change: Schema.Literals(["added", "changed", "removed"]) }),
   ),
-  /** Secrets of new keys; told here once. */
+  /** Secrets of new keys. Returned once. */
   minted: Schema.Array(Schema.Struct({ keyId: Schema.String, secret: Schema.String })),
-  /** Top-ups credited now. */
+  /** Top-ups that this call credited. */
   credited: Schema.Array(Schema.String),
   warnings: Schema.Array(Schema.String),
 }).annotate({ identifier: "ApplyResponse" })
 export type ApplyResponse = typeof ApplyResponse.Type
 
-/** A credit; the same id credits once. */
+/** A top-up. Idempotent by `id`. */
 export const TopupRequest = Schema.Struct({
-  id: Schema.NonEmptyString.check(Schema.isMaxLength(128)),
-  org: Schema.NonEmptyString.check(Schema.isMaxLength(64)),
+  id: storedName(128),
+  org: storedName(64),
   amount: Decimal.check(Schema.isPattern(/^[^-]/, { expected: "a decimal that is not negative" })),
 }).annotate({ identifier: "TopupRequest" })
 
-/** `credited` is false where the id was credited before. */
+/** `credited` is false if the id was credited before. */
 export const TopupResponse = Schema.Struct({
   credited: Schema.Boolean,
   balance: Decimal,
@@ -41,18 +42,17 @@ export const TopupResponse = Schema.Struct({
 }).annotate({ identifier: "TopupResponse" })
 export type TopupResponse = typeof TopupResponse.Type
 
-/** What is wrong with the books; sound where there are no findings. */
-/** What the timeout tiers took in a range of time. */
+/** Times of the timeout tiers in a period. */
 export const TierTimesReply = Schema.Struct({
   data: Schema.Array(
     Schema.Struct({
       vendor: Schema.String,
-      /** The handle that callers use. */
+      /** The model handle. */
       model: Schema.String,
       tier: Tier,
-      /** The timeout that is in force now. */
+      /** The timeout in force now. */
       limitMs: Schema.Int,
-      /** Calls that took at most so long, and longer than the bucket before allows; null has no end. */
+      /** Calls that took at most this long, and longer than the previous bucket; null is unbounded. */
       buckets: Schema.Array(Schema.Struct({ upToMs: Schema.NullOr(Schema.Finite), count: Schema.Int })),
     }),
   ),
@@ -64,7 +64,7 @@ export const DoctorResponse = Schema.Struct({
 }).annotate({ identifier: "DoctorResponse" })
 export type DoctorResponse = typeof DoctorResponse.Type
 
-/** The newest entries of an org, newest first, and what it has. */
+/** Balances of an organisation and its newest entries, newest first. */
 export const LedgerResponse = Schema.Struct({
   balances: Schema.Array(Schema.Struct({ currency: Currency, available: Decimal, held: Decimal })),
   entries: Schema.Array(
@@ -80,14 +80,14 @@ export const LedgerResponse = Schema.Struct({
 }).annotate({ identifier: "LedgerResponse" })
 export type LedgerResponse = typeof LedgerResponse.Type
 
-/** Tries a vendor out. */
-export const TrialRequest = Schema.Struct({
-  /** The vendor's own name of a model; one that the catalogue has the vendor for when absent. */
+/** Checks a vendor. */
+export const VendorCheckRequest = Schema.Struct({
+  /** The vendor's own name of a model; if absent, one for which the catalogue uses the vendor. */
   model: Schema.optionalKey(Schema.NonEmptyString.check(Schema.isMaxLength(256))),
-}).annotate({ identifier: "TrialRequest" })
+}).annotate({ identifier: "VendorCheckRequest" })
 
-/** What came of one small real call; times in milliseconds. */
-export const TrialResponse = Schema.Struct({
+/** The result of one small real call; times in milliseconds. */
+export const VendorCheckResponse = Schema.Struct({
   vendor: Schema.String,
   dialect: Schema.String,
   model: Schema.String,
@@ -108,17 +108,20 @@ export const TrialResponse = Schema.Struct({
   error: Schema.optionalKey(
     Schema.Struct({ code: ErrorCode, message: Schema.String, detail: Schema.optionalKey(ErrorDetail) }),
   ),
-}).annotate({ identifier: "TrialResponse" })
-export type TrialResponse = typeof TrialResponse.Type
+}).annotate({ identifier: "VendorCheckResponse" })
+export type VendorCheckResponse = typeof VendorCheckResponse.Type
 
-/** An organisation's own key for a vendor of the catalogue, and where it holds if not at the vendor's own address. */
+/** An organisation's own key for a vendor, and its own address if it has one. */
 export const UpstreamKeyRequest = Schema.Struct({
-  key: Schema.NonEmptyString.check(Schema.isMaxLength(4096)),
-  /** HTTPS, and public: the egress guard judges it. */
-  baseUrl: Schema.optionalKey(Schema.NonEmptyString.check(Schema.isMaxLength(2048))),
+  /** Printable ASCII without spaces: it is sent in a header. */
+  key: Schema.String.check(
+    Schema.isPattern(/^[\x21-\x7e]{1,4096}$/, { expected: "1 to 4096 printable ASCII characters without spaces" }),
+  ),
+  /** Must be HTTPS and public: it passes the egress guard. */
+  baseUrl: Schema.optionalKey(storedName(2048)),
 }).annotate({ identifier: "UpstreamKeyRequest" })
 
-/** The keys that an organisation brought; the keys themselves are never told again. */
+/** An organisation's upstream keys, without the keys themselves. */
 export const UpstreamKeysResponse = Schema.Struct({
   keys: Schema.Array(
     Schema.Struct({
@@ -132,12 +135,12 @@ export const UpstreamKeysResponse = Schema.Struct({
 }).annotate({ identifier: "UpstreamKeysResponse" })
 export type UpstreamKeysResponse = typeof UpstreamKeysResponse.Type
 
-/** Whether the audit log is what was written. */
+/** The result of verifying the audit log. */
 export const AuditResponse = Schema.Struct({
   entries: Schema.Int,
   /** The hash of the newest entry, in hex. */
   head: Schema.String,
-  /** The first entry that is missing or not what was written. */
+  /** The first entry that is missing or was changed. */
   broken: Schema.optionalKey(Schema.String),
 }).annotate({ identifier: "AuditResponse" })
 export type AuditResponse = typeof AuditResponse.Type

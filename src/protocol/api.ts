@@ -1,4 +1,4 @@
-/** The HTTP contract as one value: OpenAPI and clients are derived from it. */
+/** The HTTP API as one value; OpenAPI and clients are derived from it. */
 import { HttpApi, OpenApi } from "effect/http-api"
 import { Admin } from "./api/admin.ts"
 import { AdminDirectory } from "./api/admin-directory.ts"

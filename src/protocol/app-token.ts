@@ -7,12 +7,12 @@ export const EndUserId = Schema.String.check(
 
 export const AppTokenRequest = Schema.Struct({
   endUserId: EndUserId,
-  /** 3600 when absent. */
+  /** 3600 if absent. */
   ttlSeconds: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 60, maximum: 86_400 }))),
 }).annotate({ identifier: "AppTokenRequest" })
 export type AppTokenRequest = typeof AppTokenRequest.Type
 
-/** The token is told here once. */
+/** The token is returned once. */
 export const AppTokenResponse = Schema.Struct({
   token: Schema.NonEmptyString,
   expiresAt: Schema.NonEmptyString,

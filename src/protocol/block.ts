@@ -1,4 +1,4 @@
-/** Blocks and messages of twp/1: what a conversation is made of. */
+/** Blocks and messages of twp/1. */
 import { Schema } from "effect"
 
 const cacheable = Schema.optionalKey(Schema.Boolean)
@@ -14,7 +14,7 @@ export const ToolName = Schema.String.check(Schema.isPattern(/^[a-zA-Z0-9_-]{1,6
 
 export const TextBlock = Schema.Struct({ t: Schema.Literal("text"), v: Schema.String, cacheable })
 
-/** A model's reasoning. `redacted` blocks carry the vendor's opaque data in `v`; `signature` proves the text to its vendor. */
+/** A model's reasoning. `redacted` blocks carry the vendor's opaque data in `v`; `signature` is verified by the vendor. */
 export const ReasoningBlock = Schema.Struct({
   t: Schema.Literal("reasoning"),
   v: Schema.String,
@@ -22,7 +22,7 @@ export const ReasoningBlock = Schema.Struct({
   redacted: Schema.optionalKey(Schema.Boolean),
 })
 
-/** `input` is the parsed JSON object; arguments that are no JSON object arrive as `{"$raw": "<text>"}`. */
+/** `input` is the parsed JSON object; arguments that are not a JSON object arrive as `{"$raw": "<text>"}`. */
 export const ToolCallBlock = Schema.Struct({
   t: Schema.Literal("tool_call"),
   id: CallId,
@@ -69,7 +69,7 @@ export type ToolResultBlock = typeof ToolResultBlock.Type
 export type ImageBlock = typeof ImageBlock.Type
 export type FileBlock = typeof FileBlock.Type
 
-/** Blocks that a model may answer with. */
+/** Blocks of a model's reply. */
 export const ReplyBlock = Schema.Union([TextBlock, ReasoningBlock, ToolCallBlock])
 export type ReplyBlock = typeof ReplyBlock.Type
 
@@ -79,7 +79,7 @@ export type Role = typeof Role.Type
 const blocksOf = <B extends Schema.Constraint>(block: B) =>
   Schema.Array(block).check(Schema.isMinLength(1), Schema.isMaxLength(1000))
 
-/** A message; each role has the blocks that make sense for it. */
+/** A message; each role allows certain blocks. */
 export const Message = Schema.Union([
   Schema.Struct({ role: Schema.Literal("system"), blocks: blocksOf(TextBlock) }),
   Schema.Struct({

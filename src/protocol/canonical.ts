@@ -1,4 +1,4 @@
-/** Canonical JSON (RFC 8785) and the hashes taken over it: equal content, equal hash, whatever the key order. */
+/** Canonical JSON (RFC 8785) and its hash: equal content has an equal hash, independent of key order. */
 import { createHash } from "node:crypto"
 import type { Schema } from "effect"
 

@@ -1,5 +1,6 @@
-/** The catalogue: operators' declarative configuration, one YAML file. Money is per million tokens, as strings. */
+/** The catalogue: the operators' declarative configuration in one YAML file. Prices are per million tokens, as strings. */
 import { Duration, Schema, SchemaTransformation } from "effect"
+import { Instant } from "./instant.ts"
 import { Currency, Decimal } from "./usage.ts"
 
 export const Id = Schema.String.check(Schema.isPattern(/^[A-Za-z0-9][A-Za-z0-9_.:/-]{0,63}$/))
@@ -22,7 +23,7 @@ export const Millis = Schema.String.check(
 )
 const unitMillis: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 }
 
-/** What may take too long of an upstream call, in the order in which a call comes to it. */
+/** The tiers in the order in which a call passes them. */
 export const Tier = Schema.Literals(["connect", "ttfb", "idle", "total"])
 export type Tier = typeof Tier.Type
 
@@ -35,7 +36,7 @@ export const TimeoutTiers = Schema.Struct({
 })
 export type TimeoutTiers = typeof TimeoutTiers.Type
 
-/** Where a secret is: `env:NAME` or `file:PATH`. The secret itself never stands in a catalogue. */
+/** A reference to a secret: `env:NAME` or `file:PATH`. A catalogue never contains the secret itself. */
 export const SecretRef = Schema.String.check(
   Schema.isPattern(/^(env:[A-Za-z_][A-Za-z0-9_]*|file:.+)$/, { expected: "env:NAME or file:PATH" }),
 )
@@ -45,7 +46,7 @@ const HttpUrl = Schema.String.check(Schema.isPattern(/^https?:\/\/[^\s?#]+$/, { 
 export const DialectName = Schema.Literals(["openai-chat", "openai-responses", "anthropic", "gemini"])
 export type DialectName = typeof DialectName.Type
 
-/** Whose way of speaking `openai-chat` a vendor has; `azure` goes with `openai-responses` too. */
+/** The vendor's variant of `openai-chat`; `azure` is allowed for `openai-responses` too. */
 export const VendorProfile = Schema.Literals([
   "openai",
   "azure",
@@ -69,13 +70,13 @@ export const Vendor = Schema.Struct({
   id: Id,
   dialect: DialectName,
   profile: optional(VendorProfile),
-  /** Azure's `api-version`; with it calls go to a deployment's path, without it to Azure's `/openai/v1`. */
+  /** Azure's `api-version`: calls then use the deployment's path; without it, Azure's `/openai/v1`. */
   apiVersion: optional(Schema.String.check(Schema.isPattern(/^[\w.-]{1,32}$/))),
   baseUrl: HttpUrl,
   credential: optional(SecretRef),
   timeouts: optional(TimeoutTiers),
   weight: optional(Int),
-  /** What happens upstream when a client leaves a stream: cut it, or read on for the exact usage. */
+  /** What happens upstream when a client leaves a stream: abort, or drain for the exact usage. */
   clientGone: optional(Schema.Literals(["abort", "drain"])),
 })
 export type Vendor = typeof Vendor.Type
@@ -84,11 +85,11 @@ const Range = Schema.Struct({
   default: optional(Schema.Finite),
   min: optional(Schema.Finite),
   max: optional(Schema.Finite),
-  /** Never sent to the vendor. */
+  /** Never send this parameter to the vendor. */
   strip: optional(Schema.Boolean),
 })
 
-/** How the server strips or clamps a caller's parameters. */
+/** How the server strips or clamps the caller's parameters. */
 export const ParamsProfile = Schema.Struct({
   maxTokens: optional(Schema.Struct({ default: optional(Positive), max: optional(Positive) })),
   temperature: optional(Range),
@@ -117,18 +118,18 @@ export const Model = Schema.Struct({
   capabilities: optional(Schema.Array(Capability)),
   params: optional(ParamsProfile),
   timeouts: optional(TimeoutTiers),
-  targets: Schema.Array(Target).check(Schema.isMinLength(1)),
-})
-export type Model = typeof Model.Type
-
-/** A date (`2026-01-01`) or an instant (`2026-01-01T00:00:00Z`). */
-export const Instant = Schema.String.check(
-  Schema.makeFilter((text: string) =>
-    /^\d{4}-\d{2}-\d{2}/.test(text) && !Number.isNaN(Date.parse(text)) ? undefined : "a date or an instant is needed",
+  /** In failover order. A model of mode `direct` is never called by Weir and needs none. */
+  targets: optional(Schema.Array(Target)),
+}).check(
+  Schema.makeFilter(({ mode, targets }: { readonly mode?: string; readonly targets?: ReadonlyArray<unknown> }) =>
+    mode === "direct" || (targets !== undefined && targets.length > 0)
+      ? undefined
+      : { path: ["targets"], issue: "at least one target is required" },
   ),
 )
+export type Model = typeof Model.Type
 
-/** Dimensions that may have a price of their own. */
+/** Dimensions that can have their own price. */
 export const PricedDimension = Schema.Literals(["reasoning", "audio_in", "audio_out", "image_in", "web_search"])
 
 export const PriceEntry = Schema.Struct({
@@ -172,16 +173,16 @@ export const Plan = Schema.Struct({
 })
 export type Plan = typeof Plan.Type
 
-/** An endpoint in the shape of OpenAI's moderations, at `{baseUrl}/moderations`. */
+/** An endpoint with the API of OpenAI's moderations, at `{baseUrl}/moderations`. */
 export const Moderation = Schema.Struct({
   baseUrl: HttpUrl,
   credential: optional(SecretRef),
   model: optional(Schema.NonEmptyString),
-  /** Categories that deny; when absent, whatever the endpoint flags. */
+  /** Categories that deny; if absent, whatever the endpoint flags. */
   categories: optional(Schema.Array(Schema.NonEmptyString).check(Schema.isMinLength(1))),
-  /** 3 seconds when absent. */
+  /** 3 seconds if absent. */
   timeout: optional(Millis),
-  /** What it means when the endpoint does not answer; `deny` when absent. */
+  /** The verdict if the endpoint does not answer; `deny` if absent. */
   onFailure: optional(Schema.Literals(["allow", "deny"])),
 })
 
@@ -191,7 +192,7 @@ export const Policy = Schema.Struct({
   match: Schema.Union([
     /** RE2 syntax. */
     Schema.Struct({ regex: Schema.NonEmptyString }),
-    /** Anywhere in the text, in any case. */
+    /** Substrings, independent of case. */
     Schema.Struct({ keywords: Schema.Array(Schema.NonEmptyString).check(Schema.isMinLength(1)) }),
     Schema.Struct({ moderation: Moderation }),
   ]),
@@ -202,18 +203,18 @@ export type Policy = typeof Policy.Type
 
 /** An organisation's own identity provider. Source: OpenID Connect Core 1.0. */
 export const SsoProvider = Schema.Struct({
-  /** HTTPS; its `/.well-known/openid-configuration` says the rest. */
+  /** HTTPS; the rest is discovered at `/.well-known/openid-configuration`. */
   issuer: Schema.String.check(Schema.isPattern(/^https:\/\/[^\s?#]+$/, { expected: "an https URL" })),
   clientId: Schema.NonEmptyString,
-  /** Absent for a public client, which PKCE alone protects. */
+  /** Absent for a public client, which uses PKCE only. */
   clientSecret: optional(SecretRef),
-  /** Domains of the addresses that it may speak for; all when absent. */
+  /** Mail domains that the provider may assert; all if absent. */
   domains: optional(
     Schema.Array(
       Schema.String.check(Schema.isPattern(/^[a-z0-9-]+(\.[a-z0-9-]+)+$/, { expected: "a domain in lower case" })),
     ).check(Schema.isMinLength(1)),
   ),
-  /** Where a login may return to with a code, beside Weir's own pages: addresses of the organisation's back ends. */
+  /** Addresses of the organisation's back ends to which a login may return with a code. */
   returnTo: optional(Schema.Array(HttpUrl)),
 })
 export type SsoProvider = typeof SsoProvider.Type
@@ -260,14 +261,14 @@ export type KeyScope = typeof KeyScope.Type
 export const Key = Schema.Struct({
   id: Id,
   app: Id,
-  /** Absent: a secret is minted when the key is first applied, and told once. */
+  /** If absent, a secret is minted when the key is first applied, and returned once. */
   secret: optional(SecretRef),
   scopes: optional(Schema.Array(KeyScope)),
   expiresAt: optional(Instant),
   disabled: optional(Schema.Boolean),
 })
 
-/** Credits an org once, however often the file is applied. */
+/** A top-up. Credited once, however often the file is applied. */
 export const Topup = Schema.Struct({ id: Id, org: Id, amount: NonNegative })
 
 const list = <S extends Schema.Constraint>(item: S) => optional(Schema.Array(item))
@@ -278,7 +279,7 @@ export const CatalogueDocument = Schema.Struct({
   vendors: list(Vendor),
   models: list(Model),
   prices: list(PriceEntry),
-  /** Key paths of settings that clients consume, and `prefix.*`; `site.*` and `mode.localProviders` always are. */
+  /** Key paths of settings that clients consume, also as `prefix.*`; `site.*` and `mode.localProviders` always are. */
   deliverableSettings: list(
     Schema.String.check(
       Schema.isPattern(/^[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*(?:\.\*)?$/, { expected: "a key path, or prefix.*" }),

@@ -1,6 +1,6 @@
-/** How deep a JSON value is nested: what recurses over a value must know that it ends. */
+/** Limits the nesting of JSON values, so that recursion over them is bounded. */
 
-/** Whether a value has more than `depth` levels of objects and lists. Looks no further than it must. */
+/** Whether a value has more than `depth` levels of objects and arrays. Stops at the first that has. */
 export const isDeeperThan = (value: unknown, depth: number): boolean =>
   typeof value === "object" &&
   value !== null &&

@@ -1,8 +1,9 @@
-/** Logging in on a device without a keyboard. Source: interface.md "Device code", RFC 8628. */
+/** Device login. Source: interface.md "Device code", RFC 8628. */
 import { Schema } from "effect"
+import { storedName } from "./text.ts"
 
 export const DeviceCodeRequest = Schema.Struct({
-  clientName: Schema.NonEmptyString.check(Schema.isMaxLength(128)),
+  clientName: storedName(128),
   scope: Schema.optionalKey(Schema.Literal("data")),
 }).annotate({ identifier: "DeviceCodeRequest" })
 
@@ -12,9 +13,9 @@ export const DeviceCode = Schema.Struct({
   userCode: Schema.String,
   verificationUri: Schema.String,
   verificationUriComplete: Schema.String,
-  /** Seconds that the codes are good for. */
+  /** Validity of the codes, in seconds. */
   expiresIn: Schema.Int,
-  /** Seconds between polls, at least. */
+  /** Minimum polling interval, in seconds. */
   interval: Schema.Int,
 }).annotate({ identifier: "DeviceCode" })
 export type DeviceCode = typeof DeviceCode.Type
@@ -24,7 +25,7 @@ export const DeviceTokenRequest = Schema.Struct({
 }).annotate({ identifier: "DeviceTokenRequest" })
 
 export const DeviceDecision = Schema.Struct({
-  userCode: Schema.NonEmptyString.check(Schema.isMaxLength(32)),
+  userCode: storedName(32),
   approve: Schema.Boolean,
 }).annotate({ identifier: "DeviceDecision" })
 

@@ -5,7 +5,7 @@
  */
 import { Data, Schema } from "effect"
 
-/** Every error code and the one status it is ever sent with. */
+/** Every error code with its HTTP status. */
 export const errorStatus = {
   adjudicator_not_authorized: 403,
   admin_forbidden: 403,
@@ -122,8 +122,8 @@ export const ErrorEnvelope = Schema.Struct({ error: ErrorBody }).annotate({ iden
 export type ErrorEnvelope = typeof ErrorEnvelope.Type
 
 /**
- * A request refused or failed for a reason that the protocol names. Services fail with it; the edge turns it into
- * the envelope, or into `t.err` once a stream has begun.
+ * A request that is refused or fails with a code of the protocol. Services fail with it; the edge turns it into the
+ * envelope, or into `t.err` once a stream has started.
  */
 export class ServiceError<Code extends ErrorCode = ErrorCode> extends Data.TaggedError("ServiceError")<{
   readonly code: Code
@@ -131,7 +131,7 @@ export class ServiceError<Code extends ErrorCode = ErrorCode> extends Data.Tagge
   readonly detail?: ErrorDetail | undefined
   /** Milliseconds after which a retry may succeed; sent as `Retry-After`, rounded up to seconds. */
   readonly retryAfterMs?: number | undefined
-  /** What really happened; for the log only, never for a client. */
+  /** The actual cause, for the log only; never sent to a client. */
   readonly cause?: unknown
 }> {}
 

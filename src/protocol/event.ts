@@ -36,7 +36,7 @@ export const ToolCallDelta = Schema.Struct({
   args: Schema.optionalKey(Schema.String),
 })
 
-/** A piece of one block; the pieces of index `i`, joined, are that block of the non-streaming reply. */
+/** A part of one block; the parts of index `i`, concatenated, are that block of the non-streaming reply. */
 export const Delta = Schema.Union([TextDelta, ReasoningDelta, ToolCallDelta])
 export type Delta = typeof Delta.Type
 

@@ -1,4 +1,4 @@
-/** What the OpenAPI document shows: whole examples of the shapes that matter, and words for the members of the others. */
+/** Examples for the OpenAPI document: whole bodies by schema name, and values by member name. */
 import type { Schema } from "effect"
 import type { ErrorCode } from "./error.ts"
 
@@ -18,7 +18,7 @@ const usage = {
   cacheNetSaving: "0.00216",
 }
 
-/** By the name of the schema. */
+/** By schema name. */
 export const examples: Readonly<Record<string, Json>> = {
   Usage: usage,
   UsageEncoded: usage,
@@ -69,7 +69,7 @@ export const examples: Readonly<Record<string, Json>> = {
   },
 }
 
-/** By the name of a member that is a text. */
+/** Strings, by member name. */
 export const words: Readonly<Record<string, string>> = {
   "": "text",
   accessToken: "eyJhbGciOiJFZERTQSJ9…",
@@ -99,9 +99,9 @@ export const words: Readonly<Record<string, string>> = {
   finding: "a hold outlives its lease",
   handle: "main",
   head: "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
-  hint: "…f00a",
+  hint: "cdef",
   id: ulid,
-  key: "wk_…",
+  key: "sk-0123456789abcdef",
   keyId: "key_demo",
   keyPath: "site.theme",
   lastAt: instant,
@@ -113,7 +113,8 @@ export const words: Readonly<Record<string, string>> = {
   modelId: "gpt-5",
   name: "Demo",
   nextCursor: "WyIxNzYzNzE4NjAwMDAwMDAwIiwicmVxXzEiXQ",
-  occurredAt: instant,
+  // Must be within the range of OccurredAt.
+  occurredAt: `${new Date().toISOString().slice(0, 10)}T00:00:00.000Z`,
   org: "org_demo",
   orgId: "org_demo",
   plan: "team",
@@ -126,7 +127,7 @@ export const words: Readonly<Record<string, string>> = {
   refreshToken: "rt_8Zq4hZ0YmGJuGQ9LvO",
   requestId,
   revision: "42",
-  secret: "wk_…",
+  secret: "wk_0123456789abcdef",
   serverTime: instant,
   sessionId: ulid,
   snippet: "The Tigris and the Euphrates …",
@@ -145,7 +146,7 @@ export const words: Readonly<Record<string, string>> = {
   verificationUriComplete: "https://weir.example.com/activate?code=BDWP-HQPK",
 }
 
-/** By the name of a member that is a number. */
+/** Numbers, by member name. */
 export const numbers: Readonly<Record<string, number>> = {
   expiresIn: 900,
   interval: 5,
@@ -164,7 +165,7 @@ export const numbers: Readonly<Record<string, number>> = {
   firstFrameMs: 59,
 }
 
-/** What errors say, and the keys of their detail where they have some. Source: interface.md "Errors". */
+/** Messages and details of errors. Source: interface.md "Errors". */
 export const errorDetails: Readonly<Partial<Record<ErrorCode, { readonly message: string; readonly detail?: Json }>>> =
   {
     admin_key_invalid: { message: "The admin key is not valid" },

@@ -1,6 +1,7 @@
-/** The exchange: one turn of a conversation with a model. Source: interface.md "Exchange request / response". */
+/** The exchange. Source: interface.md "Exchange request / response". */
 import { Schema } from "effect"
 import { Message, ReplyBlock, ToolName } from "./block.ts"
+import { storedName } from "./text.ts"
 import { Usage } from "./usage.ts"
 
 const Positive = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 100_000_000 }))
@@ -12,7 +13,7 @@ export const Tool = Schema.Struct({
 })
 export type Tool = typeof Tool.Type
 
-/** How much a model may reason before it answers; `off` asks for none. */
+/** How much a model may reason before it answers; `off` requests none. */
 export const ReasoningLevel = Schema.Literals(["off", "minimal", "low", "medium", "high", "max"])
 export type ReasoningLevel = typeof ReasoningLevel.Type
 
@@ -36,14 +37,14 @@ export const ExchangeParams = Schema.Struct({
 export type ExchangeParams = typeof ExchangeParams.Type
 
 /** The idempotency key of an exchange, unique at owner level; a ULID is recommended. */
-export const ClientRequestId = Schema.NonEmptyString.check(Schema.isMaxLength(128))
+export const ClientRequestId = storedName(128)
 
 /** A billing-attribution purpose. Well-formed values outside the vocabulary are recorded as given. */
 export const Purpose = Schema.String.check(Schema.isPattern(/^[a-z][a-z0-9_-]{0,15}$/))
 
 export const ExchangeMeta = Schema.Struct({
   requestId: Schema.optionalKey(ClientRequestId),
-  sessionId: Schema.optionalKey(Schema.NonEmptyString.check(Schema.isMaxLength(64))),
+  sessionId: Schema.optionalKey(storedName(64)),
   client: Schema.optionalKey(
     Schema.Struct({
       name: Schema.String.check(Schema.isMaxLength(64)),
@@ -58,7 +59,7 @@ export const ExchangeCache = Schema.Struct({
   key: Schema.optionalKey(Schema.NonEmptyString.check(Schema.isMaxLength(256))),
 })
 
-/** Unknown fields are refused: a parameter dropped in silence costs its user money. */
+/** Unknown fields are refused: dropping a parameter silently would cost its user money. */
 export const ExchangeRequest = Schema.Struct({
   model: Schema.NonEmptyString.check(Schema.isMaxLength(128)),
   thread: Schema.Array(Message).check(Schema.isMinLength(1), Schema.isMaxLength(10_000)),

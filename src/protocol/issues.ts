@@ -1,4 +1,4 @@
-/** Input that does not fit its schema, told as `bad_request` with what is wrong and where. */
+/** Input that its schema refuses, as `bad_request` with path and message. */
 import { type Schema, SchemaIssue } from "effect"
 import { type ServiceError, serviceError } from "./error.ts"
 
@@ -7,7 +7,7 @@ export interface InputIssue {
   readonly message: string
 }
 
-/** At most this many problems are told at once. */
+/** Maximum issues in one error. */
 const maxIssues = 16
 
 const format = SchemaIssue.makeFormatterStandardSchemaV1()
@@ -25,3 +25,6 @@ export const invalidInput = (issues: ReadonlyArray<InputIssue>): ServiceError<"b
     detail: { issues: issues.slice(0, maxIssues).map(({ path, message }) => ({ path, message })) },
   })
 }
+
+/** A body that is not UTF-8. RFC 8259 section 8.1. */
+export const notUtf8 = (): ServiceError<"bad_request"> => serviceError("bad_request", "The body must be UTF-8")

@@ -1,11 +1,12 @@
 /** Licences of applications. Source: interface.md "Licence". */
 import { Schema } from "effect"
+import { storedName } from "./text.ts"
 
 export const License = Schema.Struct({
   id: Schema.String,
-  /** The application that it is for. */
+  /** The application of the licence. */
   appId: Schema.String,
-  /** Grows with each suspension and revocation: caches that know an older one ask again. */
+  /** Increases with each suspension and revocation, so that caches can be invalidated. */
   epoch: Schema.Int,
   createdAt: Schema.String,
   principalType: Schema.Literal("member"),
@@ -15,12 +16,12 @@ export const License = Schema.Struct({
 export type License = typeof License.Type
 
 export const LicenseIssue = Schema.Struct({
-  appId: Schema.NonEmptyString.check(Schema.isMaxLength(128)),
-  /** How long the code may be redeemed: 1 to 366 days, 30 when absent. */
+  appId: storedName(128),
+  /** Validity of the code in days: 1 to 366, 30 if absent. */
   codeExpiresInDays: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 366 }))),
 }).annotate({ identifier: "LicenseIssue" })
 
-/** The code is told here once. */
+/** The code is returned once. */
 export const LicenseIssued = Schema.Struct({ license: License, code: Schema.String }).annotate({
   identifier: "LicenseIssued",
 })

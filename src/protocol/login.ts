@@ -1,8 +1,8 @@
-/** Logging in: one-time codes, tokens, who am I. Source: interface.md "Other bodies", decisions "Control routes". */
+/** Login: one-time codes, tokens, the current person. Source: interface.md "Other bodies", decisions "Control routes". */
 import { Schema } from "effect"
 import { Role } from "./catalogue.ts"
 
-/** An address as browsers' forms take it: one mailbox, nothing around it. HTML Living Standard, "valid e-mail address". */
+/** An e-mail address without a display name. HTML Living Standard, "valid e-mail address". */
 export const Email = Schema.String.check(
   Schema.isPattern(/^[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]+@[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63})+$/, {
     expected: "an e-mail address",
@@ -14,7 +14,7 @@ const Secret = Schema.NonEmptyString.check(Schema.isMaxLength(512))
 
 export const OtpRequest = Schema.Struct({ email: Email }).annotate({ identifier: "OtpRequest" })
 
-/** The same whoever asked, so that nobody learns who has an account. */
+/** The same reply for every address, so that it does not reveal who has an account. */
 export const OtpAccepted = Schema.Struct({ status: Schema.Literal("accepted"), expiresIn: Schema.Int }).annotate({
   identifier: "OtpAccepted",
 })
@@ -29,21 +29,21 @@ export const RefreshRequest = Schema.Struct({ refreshToken: Secret }).annotate({
 
 const Person = Schema.Struct({ id: Schema.String, email: Schema.String })
 
-/** What every way of logging in ends with. */
+/** The reply of every login method. */
 export const TokenReply = Schema.Struct({
   accessToken: Schema.String,
   tokenType: Schema.Literal("Bearer"),
-  /** Seconds that the access token is good for. */
+  /** Validity of the access token, in seconds. */
   expiresIn: Schema.Int,
-  /** Good for one refresh, within 30 days; the reply to it has the next one. */
+  /** Valid for one refresh within 30 days; the reply contains the next one. */
   refreshToken: Schema.String,
   user: Person,
 }).annotate({ identifier: "TokenReply" })
 export type TokenReply = typeof TokenReply.Type
 
-/** Who a bearer token speaks for. */
+/** The principal of a bearer token. */
 export const Me = Schema.Struct({
-  /** Absent where the token is an organisation's own. */
+  /** Absent if the token belongs to an organisation itself. */
   user: Schema.optionalKey(Person),
   orgs: Schema.Array(
     Schema.Struct({ id: Schema.String, name: Schema.String, role: Role, teams: Schema.Array(Schema.String) }),

@@ -1,6 +1,6 @@
 /**
- * The OpenAPI document as people read it: one error envelope instead of one a route, an example for each body, and for each
- * error of each route the envelope as it comes. Source: OpenAPI 3.1, "Media Type Object".
+ * Completes the derived OpenAPI document: one shared error envelope, an example for each body, and one for each error of each
+ * route. Source: OpenAPI 3.1, "Media Type Object".
  */
 import { Schema } from "effect"
 import { type ErrorCode, errorCodes } from "./error.ts"
@@ -12,7 +12,7 @@ type JsonObject = { readonly [key: string]: Json }
 const isObject = (value: Json | undefined): value is JsonObject =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
-/** Changes the document that is derived from the API. */
+/** Transforms the document that is derived from the API. */
 export const completeOpenApi = (document: Record<string, unknown>): Record<string, unknown> => {
   const spec = oneEnvelope(Schema.decodeUnknownSync(Schema.JsonObject)(document))
   const components = isObject(spec["components"]) ? spec["components"] : {}
@@ -26,7 +26,7 @@ const mapValues = (value: Json, change: (member: Json, key: string) => Json): Js
 
 const copy = /^#\/components\/schemas\/ErrorEnvelope_\d+$/
 
-/** Every route's envelope is the same one. */
+/** Replaces the copies of the envelope, one per route, by a reference to one schema. */
 const oneEnvelope = (spec: JsonObject): JsonObject => {
   const visit = (value: Json): Json => {
     if (Array.isArray(value)) return value.map(visit)
@@ -69,7 +69,7 @@ const withExample = (body: Json, schemas: JsonObject): Json =>
     }),
   )
 
-/** An example for each code that the description names. */
+/** An example for each code in the description. */
 const withErrors = (response: Json): Json => {
   const description = isObject(response) ? response["description"] : ""
   const codes = errorCodes.filter((code) => String(description).split(", ").includes(code))
@@ -92,7 +92,7 @@ const mapMember = (value: Json, key: string, change: (member: Json) => Json): Js
   return isObject(value) && member !== undefined ? { ...value, [key]: change(member) } : value
 }
 
-/** A value that a schema takes: one of ours where it has a name, else put together of its members. */
+/** A value of a schema: by schema name if there is one, otherwise built from its members. */
 const exampleOf = (schema: Json, name: string, schemas: JsonObject): Json => {
   if (!isObject(schema)) return {}
   const { $ref, type, anyOf, properties, items } = schema

@@ -1,4 +1,4 @@
-/** Reads a streamed exchange as its client does: every event, checked against its schema. */
+/** Parses a streamed exchange; every event is checked by its schema. */
 import { Schema } from "effect"
 import { Sse } from "effect/encoding"
 import { ExchangeEvent } from "./event.ts"
@@ -7,7 +7,7 @@ export type StreamedEvent = typeof ExchangeEvent.Type
 
 const decode = Schema.decodeUnknownSync(ExchangeEvent, { onExcessProperty: "error" })
 
-/** All events of a reply's text, in order; throws where one is not as the protocol has it. */
+/** All events of a reply's text, in order; throws for an invalid event. */
 export const parseEvents = (text: string): ReadonlyArray<StreamedEvent> => {
   const events: Array<StreamedEvent> = []
   const parser = Sse.makeParser((event) => {

@@ -1,4 +1,4 @@
-/** Web search and its directory. Source: interface.md "Web search", "Search provider directory item". */
+/** Web search and its provider directory. Source: interface.md "Web search", "Search provider directory item". */
 import { Schema } from "effect"
 import { Currency, Decimal } from "./usage.ts"
 
@@ -27,7 +27,7 @@ export const SearchResponse = Schema.Struct({ results: Schema.Array(SearchResult
 })
 export type SearchResponse = typeof SearchResponse.Type
 
-/** What may be told of a provider: nothing of what it costs the operator, how it is reached or how it is weighed. */
+/** A provider as callers see it: without cost, credential, address, weight and timeout. */
 export const SearchDirectoryItem = Schema.Struct({
   id: Schema.String,
   name: Schema.String,
@@ -38,9 +38,9 @@ export const SearchDirectoryItem = Schema.Struct({
   isDefault: Schema.Boolean,
 })
 
-/** In failover order: by weight, then the newest, then by id. */
+/** In failover order: by weight, then the most recently changed, then by id. */
 export const SearchDirectory = Schema.Struct({
-  /** Null where none is assigned, or it is not active: then the lot decides, by weight. */
+  /** Null if none is assigned or it is inactive: then providers are chosen at random by weight. */
   defaultProviderId: Schema.NullOr(Schema.String),
   data: Schema.Array(SearchDirectoryItem),
 }).annotate({ identifier: "SearchDirectory" })

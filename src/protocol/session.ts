@@ -1,15 +1,16 @@
-/** Sessions and what a client learns at a heartbeat or a handshake. Source: interface.md "Heartbeat request / response". */
+/** Sessions: heartbeat and handshake. Source: interface.md "Heartbeat request / response". */
 import { Schema } from "effect"
+import { storedName } from "./text.ts"
 
 const short = Schema.String.check(Schema.isMaxLength(64))
-export const SessionId = Schema.NonEmptyString.check(Schema.isMaxLength(64))
+export const SessionId = storedName(64)
 
-/** Nothing but these keys: a heartbeat carries no content. */
+/** Only these keys are allowed: a heartbeat carries no content. */
 export const HeartbeatRequest = Schema.Struct({
-  /** Absent: a new session is opened. */
+  /** If absent, a session is opened. */
   sessionId: Schema.optionalKey(SessionId),
   client: Schema.optionalKey(Schema.Literal("cli")),
-  /** The fingerprint of the configuration that the client has. */
+  /** The fingerprint of the client's configuration. */
   configVersion: Schema.optionalKey(short),
   meta: Schema.optionalKey(
     Schema.Struct({ clientVersion: Schema.optionalKey(short), platform: Schema.optionalKey(short) }),
@@ -20,9 +21,9 @@ export type HeartbeatRequest = typeof HeartbeatRequest.Type
 export const HeartbeatResponse = Schema.Struct({
   sessionId: Schema.String,
   serverTime: Schema.String,
-  /** Changes when, and only when, the configuration that is delivered changes. */
+  /** Changes exactly when the delivered configuration changes. */
   configVersion: Schema.String,
-  /** Whether it is another than the client's; false where the client told none. */
+  /** Whether it differs from the client's; false if the client sent none. */
   configStale: Schema.Boolean,
   /** The ETag of `/t1/config`, without quotes. */
   bundleEtag: Schema.optionalKey(Schema.String),
@@ -32,7 +33,7 @@ export const HeartbeatResponse = Schema.Struct({
 export type HeartbeatResponse = typeof HeartbeatResponse.Type
 
 export const HandshakeRequest = Schema.Struct({
-  /** Protocols that the client speaks, e.g. `twp/1`. */
+  /** Protocols that the client supports, e.g. `twp/1`. */
   protocols: Schema.Array(Schema.NonEmptyString.check(Schema.isMaxLength(32))).check(
     Schema.isMinLength(1),
     Schema.isMaxLength(16),

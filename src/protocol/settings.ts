@@ -1,5 +1,6 @@
 /** Layered settings. Source: interface.md "Effective settings preview", "Configuration revision row". */
 import { Schema } from "effect"
+import { StoredJson, StoredText } from "./text.ts"
 
 export const SettingScope = Schema.Literals(["platform", "org", "team", "user"])
 export type SettingScope = typeof SettingScope.Type
@@ -7,15 +8,17 @@ export type SettingScope = typeof SettingScope.Type
 const Enforcement = Schema.Literals(["shadow", "enforce"])
 const KeyPaths = Schema.Array(Schema.String)
 const ByPath = Schema.Record(Schema.String, SettingScope)
+/** Why a setting was written; at most 512 characters. */
+export const Reason = StoredText.check(Schema.isMinLength(1), Schema.isMaxLength(512))
 const Maybe = Schema.NullOr(Schema.String)
 
 export const EffectiveSettings = Schema.Struct({
   values: Schema.Record(Schema.String, Schema.Json),
-  /** Locked, in force: clients refuse to override these. */
+  /** Key paths with an enforced lock: clients refuse to override them. */
   locks: KeyPaths,
   /** The layer that won, by key path. */
   origins: ByPath,
-  /** Delivered, warned about, and not effective yet. */
+  /** Key paths that are delivered and only warned about, not effective yet. */
   shadow: KeyPaths,
   lockOrigins: Schema.optionalKey(ByPath),
 }).annotate({ identifier: "EffectiveSettings" })
@@ -24,26 +27,26 @@ export type EffectiveSettings = typeof EffectiveSettings.Type
 export const SettingsPreview = Schema.Struct({
   settings: EffectiveSettings,
   view: Schema.Struct({
-    /** `self`, or the viewpoint that was asked for. */
+    /** `self`, or the requested viewpoint. */
     as: Schema.String,
-    /** The layers that took part, low to high. */
+    /** The layers that took part, from low to high. */
     scopes: Schema.Array(SettingScope),
     org: Maybe,
     team: Maybe,
     member: Maybe,
-    /** What is set and no client consumes. */
+    /** Key paths that are set and that no client consumes. */
     ignoredByClient: KeyPaths,
   }),
 }).annotate({ identifier: "SettingsPreview" })
 export type SettingsPreview = typeof SettingsPreview.Type
 
 export const SettingWrite = Schema.Struct({
-  value: Schema.Json,
-  /** Whether layers below may not override it. */
+  value: StoredJson,
+  /** Whether lower layers may not override it. */
   lock: Schema.optionalKey(Schema.Boolean),
-  /** `enforce` when absent; `shadow` is delivered, and what it would refuse is only recorded. */
+  /** `enforce` if absent; `shadow` is delivered, and what it would refuse is only recorded. */
   enforcement: Schema.optionalKey(Enforcement),
-  reason: Schema.optionalKey(Schema.NonEmptyString.check(Schema.isMaxLength(512))),
+  reason: Schema.optionalKey(Reason),
 }).annotate({ identifier: "SettingWrite" })
 export type SettingWrite = typeof SettingWrite.Type
 
@@ -63,7 +66,7 @@ export const SettingRows = Schema.Struct({ data: Schema.Array(SettingRow) }).ann
 export const SettingWritten = Schema.Struct({
   keyPath: Schema.String,
   revision: Schema.Int,
-  /** Whether a lock in shadow would have refused this. */
+  /** Whether an enforced lock would have refused this write. */
   wouldDeny: Schema.Boolean,
 }).annotate({ identifier: "SettingWritten" })
 export type SettingWritten = typeof SettingWritten.Type
@@ -86,7 +89,7 @@ export const ConfigRevisions = Schema.Struct({ data: Schema.Array(ConfigRevision
   identifier: "ConfigRevisions",
 })
 
-/** What locks in shadow would have refused, by key path. */
+/** Writes that shadow locks would have refused, by key path. */
 export const ShadowReport = Schema.Struct({
   data: Schema.Array(Schema.Struct({ keyPath: Schema.String, writes: Schema.Int, lastAt: Schema.String })),
 }).annotate({ identifier: "ShadowReport" })

@@ -1,4 +1,4 @@
-/** What both sides of a request signature agree on. Source: interface.md "Request signature (optional)". */
+/** Constants of request signatures. Source: interface.md "Request signature (optional)". */
 
-/** The first of the six lines that are signed. */
+/** The first of the six signed lines. */
 export const signatureLabel = "TWP1-HMAC-SHA256"

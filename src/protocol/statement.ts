@@ -1,4 +1,4 @@
-/** What an organisation used and paid, page by page. Source: decisions "Control routes". */
+/** Usage records and ledger entries of an organisation, with cursors. Source: decisions "Control routes". */
 import { Schema } from "effect"
 import { Decimal } from "./usage.ts"
 
@@ -28,7 +28,7 @@ export const UsageStatement = Schema.Struct({
       currency: Schema.String,
     }),
   ),
-  /** Of the next page; null on the last one. */
+  /** Cursor of the next page; null on the last page. */
   nextCursor: NextCursor,
 }).annotate({ identifier: "UsageStatement" })
 export type UsageStatement = typeof UsageStatement.Type
@@ -42,7 +42,7 @@ export const LedgerStatement = Schema.Struct({
       account: Schema.Literals(["available", "held", "revenue", "funding"]),
       amount: Decimal,
       currency: Schema.String,
-      /** The request, or the top-up, that it is of. */
+      /** The id of the request or top-up. */
       ref: Schema.String,
     }),
   ),

@@ -1,4 +1,4 @@
-/** Usage of one exchange: what was counted and what it cost. */
+/** Usage of one exchange: counts and cost. */
 import { Schema } from "effect"
 
 /** A DECIMAL string: no exponent, at most ten fraction digits; never a binary float. */
@@ -11,7 +11,7 @@ export const Currency = Schema.String.check(Schema.isPattern(/^[A-Z]{3}$/))
 
 const Count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
 
-/** Why a usage is the gateway's own conservative estimate; absent where the vendor reported it. */
+/** Why usage is the gateway's own conservative estimate; absent if the vendor reported it. */
 export const EstimatedReason = Schema.Literals([
   "upstream_usage_missing",
   "upstream_disconnected",

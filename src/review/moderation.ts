@@ -1,19 +1,19 @@
 /**
- * The review engine that asks an endpoint in the shape of OpenAI's moderations.
+ * The review engine that calls an endpoint with the API of OpenAI's moderations.
  * Source: https://platform.openai.com/docs/api-reference/moderations
  */
 import { Context, Data, Effect, Layer, Redacted, type Scope } from "effect"
-import { type UpstreamBroken, type UpstreamCall, VendorClient } from "../vendor/client.ts"
-import { type JsonObject, objectAt, objectsAt, parseObject } from "../vendor/dialects/json.ts"
+import { type JsonObject, objectAt, objectsAt, parseObject } from "../dialects/json.ts"
+import { type UpstreamBroken, type UpstreamCall, VendorClient } from "../upstream/client.ts"
 import type { ModerationCheck } from "./policy.ts"
 
-/** The endpoint did not answer, not in time, or not in its shape. */
+/** The endpoint did not answer in time, or its reply is invalid. */
 export class ModerationFailed extends Data.TaggedError("ModerationFailed")<{ readonly cause: unknown }> {}
 
 export class ModerationEngine extends Context.Service<
   ModerationEngine,
   {
-    /** Whether the endpoint objects to a text. */
+    /** Whether the endpoint flags a text. */
     readonly flags: (check: ModerationCheck, text: string) => Effect.Effect<boolean, ModerationFailed>
   }
 >()("weir/review/ModerationEngine") {
@@ -32,7 +32,7 @@ export class ModerationEngine extends Context.Service<
   )
 }
 
-/** Endpoints take texts of a limited size, and several at once. */
+/** Endpoints limit the size of a text and accept several at once. */
 const inputChars = 32 * 1024
 const maxReplyBytes = 4 * 1024 * 1024
 

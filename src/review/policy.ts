@@ -1,4 +1,4 @@
-/** Safety policies of the catalogue, made ready: patterns compiled, credentials resolved. Pure. */
+/** Compiles safety policies of the catalogue. Pure. */
 import { Redacted, Result } from "effect"
 import { RE2JS } from "re2js"
 import type { Policy } from "../protocol/catalogue.ts"
@@ -8,33 +8,33 @@ export type Direction = Policy["direction"]
 export interface ReviewPolicy {
   readonly id: string
   readonly direction: Direction
-  /** What a client is told of a denial. */
+  /** The reason that a client receives with a denial. */
   readonly reason: string
   readonly check: RuleCheck | ModerationCheck
 }
 
-/** Whether a text is against a rule; in time linear to the text, whatever the rule. */
+/** Whether a text matches; takes time linear in the text for every rule. */
 export interface RuleCheck {
   readonly kind: "rule"
   readonly matches: (text: string) => boolean
 }
 
-/** Asks an endpoint in the shape of OpenAI's moderations. */
+/** Calls an endpoint with the API of OpenAI's moderations. */
 export interface ModerationCheck {
   readonly kind: "moderation"
   readonly baseUrl: string
   readonly credential: Redacted.Redacted | undefined
   readonly model: string | undefined
-  /** Those that deny; any that the endpoint flags, when absent. */
+  /** Categories that deny; if absent, any that the endpoint flags. */
   readonly categories: ReadonlyArray<string> | undefined
   readonly timeoutMs: number
-  /** What an endpoint that does not answer means. */
+  /** The verdict if the endpoint does not answer. */
   readonly onFailure: "allow" | "deny"
 }
 
 const defaultTimeoutMs = 3000
 
-/** Makes a policy ready; fails with what is wrong with its pattern. */
+/** Compiles a policy; fails with the error of its pattern. */
 export const compilePolicy = (
   { id, direction, reason, match }: Policy,
   resolve: (ref: string) => string | undefined,
@@ -50,7 +50,7 @@ export const compilePolicy = (
   return Result.map(matches, (matches) => ({ id, direction, reason, check: { kind: "rule", matches } }))
 }
 
-/** RE2 has no backtracking: no pattern and no text take more than linear time. */
+/** RE2 does not backtrack: matching takes linear time for every pattern and text. */
 function compileRegex(pattern: string): Result.Result<RuleCheck["matches"], string> {
   try {
     const regex = RE2JS.compile(pattern)
@@ -60,7 +60,7 @@ function compileRegex(pattern: string): Result.Result<RuleCheck["matches"], stri
   }
 }
 
-/** Blind to case, and to the forms in which Unicode can write the same letters. */
+/** Independent of case and of Unicode normalisation. */
 function keywordMatcher(keywords: ReadonlyArray<string>): RuleCheck["matches"] {
   const folded = keywords.map(fold)
   return (text) => {

@@ -1,6 +1,6 @@
 /**
- * Safety review: what goes in is denied before any money is held, what comes out whole is withheld, and streams are
- * sampled when they are over. Nothing of a text goes to a log. Source: interface.md exchange rule 5.
+ * Safety review: requests are denied before a hold is made, whole replies are withheld, and finished streams are sampled.
+ * Texts are never logged. Source: interface.md exchange rule 5.
  */
 import { Context, Effect, FiberSet, Layer } from "effect"
 import { WeirConfig } from "../config.ts"
@@ -9,7 +9,7 @@ import { recordReview } from "../telemetry/metrics.ts"
 import { ModerationEngine } from "./moderation.ts"
 import type { ReviewPolicy } from "./policy.ts"
 
-/** A policy objects. */
+/** A policy denied a text. */
 export interface Denial {
   readonly policy: string
   readonly reason: string
@@ -18,9 +18,9 @@ export interface Denial {
 export class Review extends Context.Service<
   Review,
   {
-    /** The first objection of any policy; policies are asked in their order. @param text made only if it is needed */
+    /** The first denial, in the order of the policies. @param text evaluated only if there is a policy */
     readonly judge: (policies: ReadonlyArray<ReviewPolicy>, text: () => string) => Effect.Effect<Denial | undefined>
-    /** Reviews a finished stream in the background, as often as the sample rate says; objections are counted and logged. */
+    /** Reviews a finished stream in the background, at the sample rate; denials are counted and logged. */
     readonly sample: (policies: ReadonlyArray<ReviewPolicy>, text: () => string) => Effect.Effect<void>
   }
 >()("weir/review/Review") {
@@ -32,7 +32,7 @@ export class Review extends Context.Service<
       const services = yield* Effect.context<never>()
       const running = yield* FiberSet.make<void>()
 
-      /** The reason of a denial; undefined where the policy has no objection. */
+      /** The reason of a denial; undefined if the policy allows the text. */
       const objection = ({ id, reason, check }: ReviewPolicy, text: string): Effect.Effect<string | undefined> => {
         if (check.kind === "rule") return Effect.sync(() => (check.matches(text) ? reason : undefined))
         return moderation.flags(check, text).pipe(
@@ -57,7 +57,7 @@ export class Review extends Context.Service<
         for (const policy of policies) {
           const reason = yield* objection(policy, text)
           if (reason !== undefined) return { policy: policy.id, reason }
-          // A long text takes a while: others get their turn between policies.
+          // Matching a long text takes time: yield between policies.
           yield* Effect.yieldNow
         }
         return undefined
@@ -87,12 +87,12 @@ export class Review extends Context.Service<
   )
 }
 
-/** What a client is told of a denial. */
+/** The error of a denial. */
 export const contentBlocked = ({ reason }: Denial): ServiceError<"content_blocked"> =>
   serviceError("content_blocked", "A safety policy does not let this pass", { detail: { reason } })
 
-/** What a client is told where an endpoint that must agree does not answer. */
+/** The reason if a required endpoint does not answer. */
 const unavailable = "review_unavailable"
 
-/** Samples at a time; more are left out and counted, so that a slow endpoint holds nothing up. */
+/** Maximum concurrent samples; further ones are dropped and counted, so that a slow endpoint blocks nothing. */
 const maxSamples = 64

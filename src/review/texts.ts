@@ -1,8 +1,8 @@
-/** What of a request is reviewed: everything that a model would read as text. Pure. */
+/** The text of a request or a reply that is reviewed: everything that a model reads or writes as text. Pure. */
 import type { Block, ReplyBlock } from "../protocol/block.ts"
 import type { ExchangeRequest } from "../protocol/exchange.ts"
 
-/** One text: messages by lines, the blocks of a message joined as vendors join them, so that nothing hides in between. */
+/** One text: messages as lines, with the blocks of a message joined as vendors join them, so that nothing is missed between. */
 export const textOfRequest = ({ thread, tools = [] }: ExchangeRequest): string =>
   [
     ...tools.map(({ name, description = "", inputSchema }) => `${name} ${description} ${JSON.stringify(inputSchema)}`),

@@ -1,12 +1,12 @@
-/** Asking search providers, one after the other, until one answers. */
+/** Calls search providers in order until one answers. */
 import { Clock, Data, Effect, type Scope } from "effect"
+import { parseObject } from "../dialects/json.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 import type { SearchResult } from "../protocol/search.ts"
 import { spanned } from "../telemetry/tracing.ts"
-import type { UpstreamBroken, UpstreamCall, VendorClient } from "../vendor/client.ts"
-import { parseObject } from "../vendor/dialects/json.ts"
-import type { TargetHealth, TargetResting } from "../vendor/health.ts"
-import { retryAfterOf } from "../vendor/retry-after.ts"
+import type { UpstreamBroken, UpstreamCall, VendorClient } from "../upstream/client.ts"
+import type { TargetHealth, TargetResting } from "../upstream/health.ts"
+import { retryAfterOf } from "../upstream/retry-after.ts"
 import { normalise, refusalCode } from "./dialects/dialect.ts"
 import { maxSearchResults } from "./directory.ts"
 import type { Ready } from "./providers.ts"
@@ -23,14 +23,14 @@ export interface Answer {
   readonly results: ReadonlyArray<SearchResult>
 }
 
-/** The provider said no, or something else. */
+/** The provider refused, or its reply is invalid. */
 class SearchRejected extends Data.TaggedError("SearchRejected")<{
   readonly status: number
   readonly code: string
   readonly retryAfterMs?: number | undefined
 }> {}
 
-/** Asks one provider after the other; the last refusal is what the client hears of. */
+/** Calls providers in order; if all fail, the client gets the last refusal. */
 export const ask = Effect.fnUntraced(function* (
   services: AskServices,
   providers: ReadonlyArray<Ready>,

@@ -1,21 +1,17 @@
-/** The search providers that are active: their order, and what may be told of them. Pure. */
+/** Active search providers as callers see them. Pure. */
 
 import type { CatalogueSnapshot, SearchProviderEntry } from "../catalogue/snapshot.ts"
 import { type Amount, formatAmount, parseAmount } from "../money/amount.ts"
 import type { SearchDirectory } from "../protocol/search.ts"
 
-/** The most results that any provider gives. */
+/** Maximum results of any provider. */
 export const maxSearchResults = 20
-
-/** By weight, then the newest, then by id: the directory's order, and that of failover. */
-export const byDirectory = (a: SearchProviderEntry, b: SearchProviderEntry): number =>
-  weightOf(b) - weightOf(a) || b.changedAtMs - a.changedAtMs || (a.provider.id < b.provider.id ? -1 : 1)
 
 export const weightOf = ({ provider }: SearchProviderEntry): number => provider.weight ?? 1
 
 export const priceOf = ({ provider }: SearchProviderEntry): Amount | undefined => parseAmount(provider.pricePerCall)
 
-/** A safe projection: no credential, cost, weight, timeout or address. */
+/** A safe projection: without credential, cost, weight, timeout and address. */
 export const searchDirectory = (snapshot: CatalogueSnapshot): SearchDirectory => {
   const { defaultSearchProvider } = snapshot.document
   const active = snapshot.searchProviders

@@ -1,4 +1,4 @@
-/** Which search providers a caller's search goes to, in which order. Source: interface.md "POST /t1/websearch". */
+/** The search providers for a search, in order. Source: interface.md "POST /t1/websearch". */
 import { Redacted, Result } from "effect"
 import type { CatalogueSnapshot, SearchProviderEntry } from "../catalogue/snapshot.ts"
 import type { Amount } from "../money/amount.ts"
@@ -7,7 +7,7 @@ import type { SearchDialect } from "./dialects/dialect.ts"
 import { searchDialectOf } from "./dialects/index.ts"
 import { priceOf, weightOf } from "./directory.ts"
 
-/** A provider that passed the three gates: its wire is known, its price can be charged, its credential is there. */
+/** A usable provider: known vendor, chargeable price, credential present. */
 export interface Ready {
   readonly entry: SearchProviderEntry
   readonly dialect: SearchDialect
@@ -16,8 +16,8 @@ export interface Ready {
 }
 
 /**
- * The providers to ask, in order: the application's own, or the platform's default, or one by lot; then the others in
- * the directory's order. An application's own provider that fails a gate is not replaced: fail-closed.
+ * The providers to call, in order: the application's own, or the platform's default, or one at random; then the others in the
+ * directory's order. An application's own provider that is not usable is not replaced: fail-closed.
  */
 export const providersFor = (
   snapshot: CatalogueSnapshot,
@@ -45,7 +45,7 @@ const readyOf = (entry: SearchProviderEntry, currency: string): Ready | undefine
   return { entry, dialect, price, credential: secret ?? "" }
 }
 
-/** By lot, weighted. */
+/** Random choice by weight. */
 const drawn = (ready: ReadonlyArray<Ready>): Ready | undefined => {
   let lot = Math.random() * ready.reduce((sum, { entry }) => sum + weightOf(entry), 0)
   const found = ready.find(({ entry }) => {

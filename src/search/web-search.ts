@@ -1,11 +1,10 @@
 /**
- * Web search: admitted, held, asked of one provider after the other, billed once for the one that answered. The query is
- * in the request to the vendor, and nowhere else. Source: interface.md "POST /t1/websearch".
+ * Web search: admit, hold, call providers in order, settle once for the provider that answered. The query is only in the
+ * request to the provider. Source: interface.md "POST /t1/websearch".
  */
 import { Clock, Context, Effect, Layer } from "effect"
 import { type AdmissionError, type DailyCount, Gate, tellEventually } from "../admission/gate.ts"
 import { rateWindows } from "../admission/rates.ts"
-import { dayOf } from "../admission/utc8.ts"
 import { Catalogue } from "../catalogue/catalogue.ts"
 import type { SearchProviderEntry } from "../catalogue/snapshot.ts"
 import { WeirConfig } from "../config.ts"
@@ -15,10 +14,11 @@ import { type HoldError, Ledger, type UsageRecord } from "../money/ledger.ts"
 import { Settler } from "../money/settler.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 import type { SearchRequest, SearchResult } from "../protocol/search.ts"
+import { dayOf } from "../protocol/utc8.ts"
 import { recordOutcome } from "../telemetry/metrics.ts"
 import { spanned } from "../telemetry/tracing.ts"
-import { VendorClient } from "../vendor/client.ts"
-import { TargetHealth } from "../vendor/health.ts"
+import { VendorClient } from "../upstream/client.ts"
+import { TargetHealth } from "../upstream/health.ts"
 import { ask } from "./ask.ts"
 import { providersFor } from "./providers.ts"
 
@@ -97,7 +97,7 @@ const search = Effect.fnUntraced(function* (
   const counts = countsOf(caller, yield* Clock.currentTimeMillis)
   const { keyId, nonce, org } = caller
   const admit = gate.admit({ owner: org.id, keyId, nonce, rates: rateWindows(caller), counts })
-  // Whichever provider answers, its price is covered.
+  // The hold covers the most expensive provider.
   const amount = providers.reduce((most, { price }) => (price > most ? price : most), 0n)
   const hold = ledger.hold({
     ref: requestId,
@@ -110,7 +110,7 @@ const search = Effect.fnUntraced(function* (
     quota: { tokens: 0, limit: undefined },
   })
 
-  // What is reserved is settled or given back, whatever becomes of the client.
+  // The hold is settled or released, even if the client disconnects.
   return yield* Effect.uninterruptibleMask((restore) =>
     Effect.gen(function* () {
       yield* spanned("admit")(admit)
@@ -122,7 +122,7 @@ const search = Effect.fnUntraced(function* (
         yield* spanned("settle")(settler.settle(settlement))
         return results
       })
-      // A search that came to nothing does not count.
+      // A failed search does not count.
       const giveBack = counts.length === 0 ? Effect.void : tellEventually(gate.giveBack(org.id, counts))
       return yield* Effect.onError(answered, () => giveBack)
     }),

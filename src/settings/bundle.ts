@@ -1,4 +1,4 @@
-/** The configuration that a caller is given, with its content-stable fingerprint. Pure, but for what it remembers. */
+/** The configuration bundle of a caller, with its content-stable fingerprint. Pure, except for a cache. */
 import type { CatalogueSnapshot, OrgEntry } from "../catalogue/snapshot.ts"
 import type { Caller } from "../identity/caller.ts"
 import type { Bundle } from "../protocol/bundle.ts"
@@ -6,20 +6,20 @@ import { fingerprint } from "../protocol/canonical.ts"
 import { searchDirectory } from "../search/directory.ts"
 import type { Effective } from "./merge.ts"
 
-/** The capability header's vocabulary: one word. */
+/** The only word of the capability header. */
 export const audioFeature = "platform-audio"
 
-/** Who has no header, or knows none of its words, is at the baseline; owners always have everything. */
+/** Clients without the header, or with unknown words only, get the baseline; owners always get everything. */
 export type Tier = "baseline" | "full"
 
-/** Source: interface.md "Capability header": commas, any case, unknown words ignored; end-user path only. */
+/** Source: interface.md "Capability header": comma-separated, case-insensitive, unknown words ignored; end-user path only. */
 export const tierOf = ({ endUserId }: Caller, header: string | undefined): Tier => {
   if (endUserId === undefined) return "full"
   const declared = (header ?? "").split(",").map((word) => word.trim().toLowerCase())
   return declared.includes(audioFeature) ? "full" : "baseline"
 }
 
-/** The same snapshot, settings, organisation and tier always give the same bundle: it is made once. */
+/** Cache: the same snapshot, settings, organisation and tier give the same bundle. */
 const remembered = new WeakMap<CatalogueSnapshot, WeakMap<Effective, Map<string, Bundle>>>()
 
 export const bundleOf = (snapshot: CatalogueSnapshot, entry: OrgEntry, tier: Tier, settings: Effective): Bundle => {
@@ -36,7 +36,7 @@ export const bundleOf = (snapshot: CatalogueSnapshot, entry: OrgEntry, tier: Tie
   return bundle
 }
 
-/** SHA-256 of the canonical JSON, cut to 32 hexadecimal characters: blind to the order of keys. */
+/** SHA-256 of the canonical JSON, first 32 hex characters: independent of key order. */
 export const fingerprintOf = (content: object): string => fingerprint(JSON.parse(JSON.stringify(content))).slice(0, 32)
 
 function contentOf(

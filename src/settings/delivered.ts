@@ -1,6 +1,6 @@
 /**
- * The settings that a caller's clients are given: of the platform and the organisation, and of its teams and itself where
- * a person calls. Remembered for moments, because every heartbeat asks. Source: interface.md "GET /v1/config/effective", rule 2.
+ * The settings delivered to a caller: of the platform and the organisation, and, for a person, of their teams and of
+ * themselves. Cached briefly, because every heartbeat needs them. Source: interface.md "GET /v1/config/effective", rule 2.
  */
 import { Context, Effect, Layer } from "effect"
 import { Catalogue } from "../catalogue/catalogue.ts"
@@ -15,7 +15,7 @@ import { type LayerId, platform, Settings } from "./settings.ts"
 export class DeliveredSettings extends Context.Service<
   DeliveredSettings,
   {
-    /** The same object for as long as it is remembered. */
+    /** Returns the same object while it is cached. */
     readonly of: (caller: Caller) => Effect.Effect<Effective, StoreUnavailable>
   }
 >()("weir/settings/DeliveredSettings") {
@@ -49,7 +49,7 @@ export class DeliveredSettings extends Context.Service<
 
 const nothing: Effective = merge([])
 
-/** Ids have no spaces. */
+/** Ids contain no spaces. */
 const keyOf = ({ org, person }: Caller): string =>
   person === undefined ? org.id : [org.id, person.id, ...person.teams].join(" ")
 

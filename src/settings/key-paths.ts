@@ -1,12 +1,21 @@
-/** Key paths of settings: their grammar, which contain which, and which of them clients consume. Pure. */
+/** Key paths of settings: their grammar, containment, and which of them clients consume. Pure. */
 import type { Schema } from "effect"
 
 export type Json = Schema.Json
 
-/** Segments joined by points; object values have the same names, so that each leaf has one path. */
-export const keyPathPattern = /^[A-Za-z0-9_-]{1,64}(?:\.[A-Za-z0-9_-]{1,64}){0,15}$/
-
 const segmentPattern = /^[A-Za-z0-9_-]{1,64}$/
+const maxSegments = 16
+
+/** Names with a meaning in JavaScript: a client that builds objects from paths would change prototypes. */
+const reservedNames = new Set(["__proto__", "constructor", "prototype"])
+
+const isSegment = (name: string): boolean => segmentPattern.test(name) && !reservedNames.has(name)
+
+/** Whether a text is one to sixteen names joined by points. Members of object values have the same names. */
+export const isKeyPath = (text: string): boolean => {
+  const names = text.split(".")
+  return names.length <= maxSegments && names.every(isSegment)
+}
 
 export interface JsonObject {
   readonly [key: string]: Json
@@ -15,34 +24,33 @@ export interface JsonObject {
 export const isObject = (value: Json | undefined): value is JsonObject =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
-/** Whether a path is another one or lies within it. */
+/** Whether a path equals another one or is inside it. */
 export const isWithin = (path: string, container: string): boolean =>
   path === container || path.startsWith(`${container}.`)
 
-/** A path, and all that contain it. */
+/** A path and all its prefixes. */
 export const containersOf = (path: string): ReadonlyArray<string> =>
   path.split(".").map((_name, at, names) => names.slice(0, at + 1).join("."))
 
-/** What a value sets, leaf by leaf: an array is one, and so is an object without members. */
+/** The leaves of a value; arrays and empty objects are leaves. */
 export const leavesOf = (path: string, value: Json): ReadonlyArray<readonly [path: string, value: Json]> => {
   if (!isObject(value) || Object.keys(value).length === 0) return [[path, value]]
   return Object.entries(value).flatMap(([key, member]) => leavesOf(`${path}.${key}`, member))
 }
 
-/** Whether all members of a value are named so that they have a path. */
+/** Whether all members of a value have names that are allowed in paths. */
 export const hasPaths = (value: Json): boolean =>
-  !isObject(value) ||
-  Object.entries(value).every(([key, member]) => segmentPattern.test(key) && key !== "__proto__" && hasPaths(member))
+  !isObject(value) || Object.entries(value).every(([key, member]) => isSegment(key) && hasPaths(member))
 
-/** Sections that no client is ever given. Source: interface.md "Effective settings preview". */
+/** Sections that are never delivered. Source: interface.md "Effective settings preview". */
 const excludedSections = new Set(["permissions", "hooks", "mcpServers", "policy", "workspaceTrust", "memory"])
 
-/** What every client consumes, beside what the catalogue names. */
+/** Paths that every client consumes, in addition to the catalogue's. */
 const alwaysDeliverable = ["site.*", "mode.localProviders"]
 
 export type Undeliverable = "excluded_section" | "unknown_leaf"
 
-/** Why a client would not consume a leaf; undefined where it would. @param deliverable paths, and `prefix.*` */
+/** Why clients do not consume a leaf; undefined if they do. @param deliverable paths, also as `prefix.*` */
 export const undeliverable = (path: string, deliverable: ReadonlyArray<string>): Undeliverable | undefined => {
   const [section = ""] = path.split(".")
   if (excludedSections.has(section)) return "excluded_section"

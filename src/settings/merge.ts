@@ -1,6 +1,6 @@
 /**
- * Layers of settings merged into what is in force: objects merge member by member, arrays and scalars replace; a layer's
- * enforced locks hold against every layer below it. Pure. Source: interface.md "Effective settings preview".
+ * Merges layers of settings: objects merge by member, arrays and scalars replace; a layer's enforced locks protect a key from
+ * all lower layers. Pure. Source: interface.md "Effective settings preview".
  */
 import type { SettingScope } from "../protocol/settings.ts"
 import { containersOf, isObject, isWithin, type Json, type JsonObject, leavesOf } from "./key-paths.ts"
@@ -12,7 +12,7 @@ export interface Setting {
   readonly enforcement: "shadow" | "enforce"
 }
 
-/** What one subject sets; several of one scope may take part (a person's teams). */
+/** The settings of one subject; several of one scope may take part (a person's teams). */
 export interface Layer {
   readonly scope: SettingScope
   readonly settings: ReadonlyArray<Setting>
@@ -22,9 +22,9 @@ export interface Effective {
   readonly values: JsonObject
   /** Enforced locks. */
   readonly locks: ReadonlyArray<string>
-  /** The layer that won, for each leaf; in lexicographic order. */
+  /** The winning layer of each leaf, in lexicographic order. */
   readonly origins: Readonly<Record<string, SettingScope>>
-  /** Leaves that are delivered and not yet effective. */
+  /** Leaves that are delivered but not effective yet. */
   readonly shadow: ReadonlyArray<string>
   readonly lockOrigins?: Readonly<Record<string, SettingScope>>
 }
@@ -35,19 +35,19 @@ interface Winner {
   readonly setting: Setting
 }
 
-/** A place in the values: a leaf that somebody won, or what has members. */
+/** A node of the merged values: a leaf with its winner, or members. */
 interface Place {
   winner: Winner | undefined
   readonly members: Map<string, Place>
 }
 
-/** @param layers from the one that governs most (platform) to the one that governs least (user) */
+/** @param layers from the highest (platform) to the lowest (user) */
 export const merge = (layers: ReadonlyArray<Layer>): Effective => {
   const root = newPlace()
   const lockOrigins = new Map<string, SettingScope>()
   for (const { scope, settings } of layers) {
     const above = [...lockOrigins.keys()]
-    // What is set at a shorter path first: what is set within it is more to the point.
+    // Shorter paths first: a longer path is more specific and overrides.
     for (const setting of settings.toSorted((a, b) => (a.keyPath < b.keyPath ? -1 : 1))) {
       for (const [path, value] of leavesOf(setting.keyPath, setting.value)) {
         const isLocked = above.some((lock) => isWithin(path, lock) || isWithin(lock, path))
@@ -73,7 +73,7 @@ export const merge = (layers: ReadonlyArray<Layer>): Effective => {
 
 const newPlace = (): Place => ({ winner: undefined, members: new Map() })
 
-/** A leaf takes the place of whatever contained it as one value, and of whatever it contains. */
+/** A leaf replaces a value that contains it, and everything that it contains. */
 const put = (root: Place, path: string, winner: Winner): void => {
   let at = root
   for (const name of path.split(".")) {
@@ -82,7 +82,7 @@ const put = (root: Place, path: string, winner: Winner): void => {
     at.members.set(name, member)
     at = member
   }
-  // An empty object has nothing to say about an object's members.
+  // An empty object does not replace an object's members.
   if (isObject(winner.value) && at.members.size > 0) return
   at.winner = winner
   at.members.clear()
@@ -99,7 +99,7 @@ const valuesIn = ({ members }: Place): JsonObject =>
     [...members].map(([name, member]) => [name, member.winner === undefined ? valuesIn(member) : member.winner.value]),
   )
 
-/** Every leaf that is, or lies within, a key whose shadow setting still wins somewhere. */
+/** Every leaf that equals, or is inside, a key whose shadow setting wins. */
 const shadowOf = (winners: ReadonlyArray<readonly [path: string, winner: Winner]>): ReadonlyArray<string> => {
   const shadows = winners.filter(([, { setting }]) => setting.enforcement === "shadow")
   const keys = new Set(shadows.map(([, { setting }]) => setting.keyPath))

@@ -1,17 +1,17 @@
 /**
- * Layered settings as they are kept: read by the layers that take part, written with a revision, locks and an audit
- * record in one step. Source: interface.md "GET /v1/config/effective", "GET /v1/config-revisions".
+ * Stored settings: read per layer; written with revision, locks and audit record in one statement. Source: interface.md
+ * "GET /v1/config/effective", "GET /v1/config-revisions".
  */
-import { Context, type Duration, Effect, Layer } from "effect"
+import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 import type { ConfigRevision, SettingRow, SettingScope, SettingWritten, ShadowReport } from "../protocol/settings.ts"
-import { withDeadline } from "../store/database.ts"
+import { queryDeadline } from "../store/database.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 import type { Json } from "./key-paths.ts"
 import type { Layer as SettingLayer } from "./merge.ts"
 
-/** Whose settings: an organisation's, a team's, a person's; the platform's have no subject. */
+/** The owner of a layer: an organisation, a team or a person; the platform has no subject. */
 export interface LayerId {
   readonly scope: SettingScope
   readonly subject: string
@@ -21,14 +21,14 @@ export const platform: LayerId = { scope: "platform", subject: "" }
 
 export interface WriteRequest {
   readonly layer: LayerId
-  /** The layers that govern it, highest first. */
+  /** The layers above, highest first. */
   readonly above: ReadonlyArray<LayerId>
   readonly orgId: string | undefined
   readonly keyPath: string
-  /** Absent: the setting is deleted. */
+  /** If absent, the setting is deleted. */
   readonly write?: { readonly value: Json; readonly locked: boolean; readonly enforcement: "shadow" | "enforce" }
   readonly reason: string | undefined
-  /** The revision that the writer has seen, 0 for none; undefined writes whatever is there. */
+  /** The revision that the writer has seen, 0 for none; undefined writes unconditionally. */
   readonly ifMatch: number | undefined
   readonly actor: { readonly type: "user" | "org" | "service"; readonly id: string }
 }
@@ -38,58 +38,24 @@ export type WriteError = ServiceError<"policy_locked" | "conflict" | "limit_exce
 export class Settings extends Context.Service<
   Settings,
   {
-    /** What layers set, in the order in which they are given. */
+    /** The settings of layers, in the given order. */
     readonly read: (layers: ReadonlyArray<LayerId>) => Effect.Effect<ReadonlyArray<SettingLayer>, StoreUnavailable>
     readonly list: (layer: LayerId) => Effect.Effect<ReadonlyArray<SettingRow>, StoreUnavailable>
     readonly write: (request: WriteRequest) => Effect.Effect<SettingWritten, WriteError | StoreUnavailable>
-    /** What became of one key, newest first. */
+    /** Revisions of one key, newest first. */
     readonly revisions: (
       layer: LayerId,
       keyPath: string,
     ) => Effect.Effect<ReadonlyArray<ConfigRevision>, StoreUnavailable>
-    /** What locks in shadow would have refused in an organisation. */
+    /** Writes in an organisation that shadow locks would have refused. */
     readonly shadowReport: (orgId: string) => Effect.Effect<(typeof ShadowReport.Type)["data"], StoreUnavailable>
   }
->()("weir/settings/Settings") {}
-
-/** Source: interface.md "Limits". */
-export const maxLocks = 64
-const maxKeys = 1000
-const maxRevisions = 100
-
-interface Row {
-  readonly scope: SettingScope
-  readonly subject: string
-  readonly key_path: string
-  readonly value: Json
-  readonly locked: boolean
-  readonly enforcement: "shadow" | "enforce"
-  readonly revision: number
-  readonly updated_at: Date
-}
-
-interface Outcome {
-  readonly verdict: "written" | "conflict" | "not_found" | "locked" | "too_many_locks" | "too_many_keys"
-  readonly revision: number
-  readonly origin: SettingScope | null
-  readonly would_deny: boolean
-}
-
-interface RevisionRow {
-  readonly at: Date
-  readonly actor_type: ConfigRevision["actorType"]
-  readonly actor_id: string
-  readonly detail: Omit<ConfigRevision, "at" | "actorType" | "actorId"> & { readonly [key: string]: Json }
-}
-
-export const layerSettings = (options: {
-  readonly deadline: Duration.Input
-}): Layer.Layer<Settings, never, SqlClient.SqlClient> =>
-  Layer.effect(
+>()("weir/settings/Settings") {
+  static readonly layer = Layer.effect(
     Settings,
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
-      const bounded = withDeadline(options.deadline)
+      const bounded = yield* queryDeadline
 
       const rowsOf = (layers: ReadonlyArray<LayerId>) =>
         bounded(sql<Row>`
@@ -154,6 +120,37 @@ export const layerSettings = (options: {
       })
     }),
   )
+}
+
+/** Source: interface.md "Limits". */
+export const maxLocks = 64
+const maxKeys = 1000
+const maxRevisions = 100
+
+interface Row {
+  readonly scope: SettingScope
+  readonly subject: string
+  readonly key_path: string
+  readonly value: Json
+  readonly locked: boolean
+  readonly enforcement: "shadow" | "enforce"
+  readonly revision: number
+  readonly updated_at: Date
+}
+
+interface Outcome {
+  readonly verdict: "written" | "conflict" | "not_found" | "locked" | "too_many_locks" | "too_many_keys"
+  readonly revision: number
+  readonly origin: SettingScope | null
+  readonly would_deny: boolean
+}
+
+interface RevisionRow {
+  readonly at: Date
+  readonly actor_type: ConfigRevision["actorType"]
+  readonly actor_id: string
+  readonly detail: Omit<ConfigRevision, "at" | "actorType" | "actorId"> & { readonly [key: string]: Json }
+}
 
 const refusals = {
   conflict: (revision: number) =>

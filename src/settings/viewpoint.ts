@@ -1,4 +1,4 @@
-/** From where settings are looked at, and which layers take part. Source: interface.md "GET /v1/config/effective", rules 1 to 6. */
+/** Viewpoints of the settings preview, and their layers. Source: interface.md "GET /v1/config/effective", rules 1 to 6. */
 import { Effect } from "effect"
 import type { CatalogueSnapshot } from "../catalogue/snapshot.ts"
 import { type Membership, normalEmail } from "../identity/accounts.ts"
@@ -15,13 +15,13 @@ const user = (subject: string): LayerId => ({ scope: "user", subject })
 const team = (subject: string): LayerId => ({ scope: "team", subject })
 const org = (subject: string): LayerId => ({ scope: "org", subject })
 
-/** A person outside of any organisation. */
+/** A person outside any organisation. */
 export const ownViewpoint = (personId: string): Viewpoint => ({
   layers: [platform, user(personId)],
   view: { as: "self", org: null, team: null, member: personId },
 })
 
-/** A person as a member. */
+/** A person as a member of an organisation. */
 export const memberViewpoint = (personId: string, { org: { org: own }, teams }: Membership): Viewpoint => ({
   layers: [platform, org(own.id), ...teams.map(team), user(personId)],
   view: { as: "self", org: own.id, team: teams[0] ?? null, member: personId },
@@ -36,8 +36,8 @@ export const orgViewpoint = (orgId: string): Viewpoint => ({
 export const asPattern = /^(org|team:[A-Za-z0-9_-]+|member:[A-Za-z0-9_-]+)$/
 
 /**
- * The viewpoint of somebody below, within an organisation; what is not there, or not here, or disabled, is told alike.
- * @param personOf the account of a declared member
+ * The viewpoint of a team or member of an organisation; unknown, foreign and disabled ones are all not found.
+ * @param personOf returns the account id of a declared member
  */
 export const viewpointAs = <E>(
   snapshot: CatalogueSnapshot,

@@ -1,43 +1,39 @@
 /**
  * PostgreSQL: a server named by `SVC_DATABASE_URL`, or the embedded one. Same client, same SQL, same migrations.
- * Every call has a deadline of its own; what fails is {@link StoreUnavailable}, whatever the driver calls it.
+ * Every call has its own deadline; every failure of a call is {@link StoreUnavailable}, whatever the driver calls it.
  */
-import { PgClient } from "@effect/sql-pg"
+import { join } from "node:path"
+import * as PgClient from "@effect/sql-pg/PgClient"
 import { type Duration, Effect, Layer, Redacted } from "effect"
 import { Migrator, SqlClient, type SqlError } from "effect/sql"
+import { WeirConfig } from "../config.ts"
 import { startEmbedded } from "./embedded.ts"
 import { loadMigrations, migrationsTable } from "./migrations.ts"
 import { missingMigrations, newerSchema, type SchemaMismatch, schemaState } from "./schema-state.ts"
 import { StoreUnavailable } from "./unavailable.ts"
 
-export interface DatabaseOptions {
-  /** A PostgreSQL server; embedded when absent. */
-  readonly url?: Redacted.Redacted | undefined
-  /** Where the embedded database is kept; in memory when absent. */
-  readonly dataDir?: string | undefined
-  readonly maxConnections: number
-  /** Whether missing migrations are applied; if not, a database that lacks one is refused. */
-  readonly migrates: boolean
-}
+/** A connected, migrated database. With `SVC_MIGRATE=0`, a database that lacks a migration is refused. */
+export const layerDatabase: Layer.Layer<
+  SqlClient.SqlClient,
+  StoreUnavailable | SqlError.SqlError | SchemaMismatch,
+  WeirConfig
+> = Layer.unwrap(
+  Effect.map(WeirConfig, ({ databaseUrl, databaseConnections, dataDir, migrates }) => {
+    const client =
+      databaseUrl === undefined
+        ? layerEmbedded(dataDir === ":memory:" ? undefined : join(dataDir, "postgres"))
+        : layerServer(databaseUrl, databaseConnections)
+    return Layer.effectDiscard(prepare(migrates)).pipe(Layer.provideMerge(client))
+  }),
+)
 
-const toUnavailable = (cause: unknown) => new StoreUnavailable({ store: "postgres", cause })
-
-/** A connected, migrated database. */
-export const layerDatabase = (
-  options: DatabaseOptions,
-): Layer.Layer<SqlClient.SqlClient, StoreUnavailable | SqlError.SqlError | SchemaMismatch> => {
-  const client =
-    options.url === undefined ? layerEmbedded(options.dataDir) : layerServer(options.url, options.maxConnections)
-  return Layer.effectDiscard(prepare(options)).pipe(Layer.provideMerge(client))
-}
-
-/** Brings the schema up to date, or makes sure that it is. */
-const prepare = Effect.fnUntraced(function* ({ migrates }: DatabaseOptions) {
+/** Applies missing migrations, or fails if there are any. */
+const prepare = Effect.fnUntraced(function* (migrates: boolean) {
   const { missing, unknown } = yield* schemaState
   if (unknown !== undefined) return yield* newerSchema(unknown)
   if (missing.length === 0) return
   if (!migrates) return yield* missingMigrations(missing)
-  yield* Effect.logInfo("Migrations are applied", { count: missing.length, newest: missing.at(-1) })
+  yield* Effect.logInfo("Applying migrations", { count: missing.length, newest: missing.at(-1) })
   yield* migrate
 })
 
@@ -51,7 +47,7 @@ const layerServer = (url: Redacted.Redacted, maxConnections: number) =>
     connectTimeout: "5 seconds",
   })
 
-/** PGlite is one session: one connection, pipelined. */
+/** PGlite has one session: one connection, pipelined. */
 const layerEmbedded = (dataDir: string | undefined) =>
   Layer.unwrap(
     Effect.map(startEmbedded(dataDir), ({ host, port }) =>
@@ -67,16 +63,24 @@ const layerEmbedded = (dataDir: string | undefined) =>
     ),
   )
 
-/** Applies the migrations that are missing; safe when many nodes start at once. */
-export const migrate = Migrator.make({})({ loader: loadMigrations, table: migrationsTable }).pipe(
+const toUnavailable = (cause: unknown) => new StoreUnavailable({ store: "postgres", cause })
+
+/** Applies the missing migrations; safe when many nodes start at once. */
+const migrate = Migrator.make({})({ loader: loadMigrations, table: migrationsTable }).pipe(
   Effect.mapError(toUnavailable),
 )
 
-/** Gives a store call its deadline and its one error. */
+/** Gives a query a deadline, and turns its errors into {@link StoreUnavailable}. */
 export const withDeadline =
   (deadline: Duration.Input) =>
   <A, R>(query: Effect.Effect<A, SqlError.SqlError, R>): Effect.Effect<A, StoreUnavailable, R> =>
     query.pipe(Effect.timeout(deadline), Effect.mapError(toUnavailable))
 
-/** Whether the database answers and is migrated; for readiness. */
+/** {@link withDeadline} with the configured deadline (`SVC_DATABASE_DEADLINE_MS`). */
+export const queryDeadline = Effect.map(WeirConfig, ({ databaseDeadlineMs }) => withDeadline(databaseDeadlineMs))
+
+/** How often nodes poll the database for changes that other nodes made. */
+export const refreshEvery = "2 seconds"
+
+/** Succeeds if the database answers and is migrated; for readiness. */
 export const ping = Effect.flatMap(SqlClient.SqlClient, (sql) => sql`select 1 from weir_migrations limit 1`)

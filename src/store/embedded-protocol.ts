@@ -1,9 +1,11 @@
-/** What the embedded database's worker and its owner say to each other. */
+/** Messages between the embedded database's worker thread and the thread that started it. */
 import { Predicate } from "effect"
 
 export interface EmbeddedWorkerData {
-  /** Where the data is kept; in memory when absent. */
+  /** Directory of the data; in memory if absent. */
   readonly dataDir?: string | undefined
+  /** A dump (tar) that a database in memory starts from; empty if absent. */
+  readonly template?: string | undefined
 }
 
 export const isStopMessage = (message: unknown): message is { readonly stop: true } =>

@@ -1,16 +1,16 @@
 /**
- * Group commit: while one batch is on its way to the database, whatever comes in the meantime gathers, and goes as one
- * batch when it is back. One round trip and one commit for many callers, and no delay for a caller that is alone.
+ * Group commit: while a batch is being committed, new items are collected; they are sent as the next batch. One round trip
+ * and one commit serve many callers, and a single caller does not wait.
  */
 import { Deferred, Effect, Exit, Request, RequestResolver } from "effect"
 import type { StoreUnavailable } from "./unavailable.ts"
 
 export interface GroupCommitOptions<Row> {
-  /** One round trip for these items; a row an item, in any order. */
+  /** Runs one statement for these items; one row per item, in any order. */
   readonly run: (items: ReadonlyArray<object>) => Effect.Effect<ReadonlyArray<Row>, StoreUnavailable>
-  /** Which item, by its place, a row answers. */
+  /** The index of the item that a row belongs to. */
   readonly itemOf: (row: Row) => number
-  /** Whether a failed batch may have failed for one of its items: then each is tried alone. */
+  /** Whether one item may have caused the failure of a batch: then each item is tried alone. */
   readonly isItemFault: (error: StoreUnavailable) => boolean
   readonly maxBatch: number
 }
@@ -19,7 +19,7 @@ interface Commit<Row> extends Request.Request<Row, StoreUnavailable> {
   readonly item: object
 }
 
-/** Gives what sends one item with the next batch. Batches go one after another. */
+/** Returns a function that sends an item with the next batch. Batches run in sequence. */
 export const makeGroupCommit = <Row>(
   options: GroupCommitOptions<Row>,
 ): ((item: object) => Effect.Effect<Row, StoreUnavailable>) => {
@@ -48,7 +48,7 @@ export const makeGroupCommit = <Row>(
 
   const resolver = RequestResolver.makeWith<Commit<Row>>({
     batchKey: () => "all",
-    // A batch in the making waits for the one that is under way, and grows meanwhile.
+    // The next batch waits for the running one and grows meanwhile.
     delay: Effect.suspend(() => (underWay === undefined ? Effect.yieldNow : Deferred.await(underWay))),
     collectWhile: (entries) => entries.size < options.maxBatch,
     runAll: (entries) =>

@@ -1,8 +1,9 @@
-/** Redis, or Redis Cluster, through ioredis: one shared connection, pipelined; every call has a deadline of its own. */
+/** Redis or Redis Cluster through ioredis: one shared connection, pipelined; every call has its own deadline. */
 import { createHash } from "node:crypto"
 import { Context, Effect, Layer, Redacted } from "effect"
 import { CircuitBreaker } from "effect/persistence"
 import { Redis as Client, Cluster } from "ioredis"
+import { WeirConfig } from "../config.ts"
 import { StoreUnavailable } from "./unavailable.ts"
 
 export interface Script {
@@ -23,21 +24,15 @@ export class Redis extends Context.Service<
     ) => Effect.Effect<unknown, StoreUnavailable>
     readonly ping: Effect.Effect<void, StoreUnavailable>
   }
->()("weir/store/Redis") {}
-
-export interface RedisOptions {
-  /** `redis://host:port/db`, or several, separated by commas, for a cluster. */
-  readonly url: Redacted.Redacted
-  /** What one call may take. */
-  readonly deadlineMs: number
-}
-
-export const layerRedis = (options: RedisOptions): Layer.Layer<Redis, StoreUnavailable> =>
-  Layer.effect(
+>()("weir/store/Redis") {
+  /** Needs `SVC_REDIS_URL`: `redis://host:port/db`, or several URLs, separated by commas, for a cluster. */
+  static readonly layer = Layer.effect(
     Redis,
     Effect.gen(function* () {
+      const { redisUrl, redisDeadlineMs } = yield* WeirConfig
+      if (redisUrl === undefined) return yield* Effect.die("Redis.layer needs SVC_REDIS_URL")
       const client = yield* Effect.acquireRelease(
-        Effect.sync(() => connect(options)),
+        Effect.sync(() => connect(redisUrl, redisDeadlineMs)),
         (client) => Effect.sync(() => client.disconnect()),
       )
       const breaker = yield* CircuitBreaker.make({
@@ -46,7 +41,7 @@ export const layerRedis = (options: RedisOptions): Layer.Layer<Redis, StoreUnava
       })
       const attempt = <A>(command: () => Promise<A>): Effect.Effect<A, StoreUnavailable> =>
         Effect.tryPromise({ try: command, catch: (cause) => new StoreUnavailable({ store: "redis", cause }) })
-      // A Redis that accepts and never answers costs its deadline a few times, and then nothing until it is probed.
+      // A Redis that accepts connections but does not answer costs a few deadlines; then the breaker fails calls immediately.
       const call = <A>(command: () => Promise<A>): Effect.Effect<A, StoreUnavailable> =>
         attempt(command).pipe(
           breaker.execute({ key: "redis" }),
@@ -62,7 +57,7 @@ export const layerRedis = (options: RedisOptions): Layer.Layer<Redis, StoreUnava
             try {
               return await client.evalsha(script.sha, keys.length, ...keys, ...args)
             } catch (error) {
-              // A restarted Redis has forgotten its scripts.
+              // A restarted Redis has no scripts loaded.
               if (!(error instanceof Error && error.message.startsWith("NOSCRIPT"))) throw error
               return await client.eval(script.text, keys.length, ...keys, ...args)
             }
@@ -70,20 +65,21 @@ export const layerRedis = (options: RedisOptions): Layer.Layer<Redis, StoreUnava
       })
     }),
   ).pipe(Layer.provide(CircuitBreaker.layerStoreMemory()))
+}
 
-/** Failures in a row that open the breaker, and for how long. */
+/** Consecutive failures that open the breaker, and for how long. */
 const breakerFailures = 5
 const breakerOpen = "500 millis"
 
-function connect({ url, deadlineMs }: RedisOptions): Client | Cluster {
+function connect(url: Redacted.Redacted, deadlineMs: number): Client | Cluster {
   const urls = Redacted.value(url).split(",")
   const options = {
     commandTimeout: deadlineMs,
     connectTimeout: 5000,
     maxRetriesPerRequest: 1,
-    // A command that cannot be sent now fails now: no queue of waiting commands while Redis is gone.
+    // Fail a command that cannot be sent now: do not queue commands while Redis is not reachable.
     enableOfflineQueue: false,
-    // Nobody waits any more for what was asked on a connection that broke.
+    // Callers no longer wait for commands that were sent on a broken connection.
     autoResendUnfulfilledCommands: false,
     retryStrategy: (tries: number) => Math.min(50 * tries, 1000),
   }
@@ -91,7 +87,7 @@ function connect({ url, deadlineMs }: RedisOptions): Client | Cluster {
     urls.length === 1
       ? new Client(urls[0] ?? "", options)
       : new Cluster(urls, { redisOptions: options, enableOfflineQueue: false })
-  // Each call reports its own failure; an unheard "error" event would end the process.
+  // Each call reports its own failure; an "error" event without a listener would end the process.
   client.on("error", () => {})
   return client
 }

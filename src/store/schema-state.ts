@@ -1,15 +1,15 @@
-/** Whether a database has the schema that this version of Weir speaks to. */
+/** Compares the database's schema with the one that this version needs. */
 import { Data, Effect } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { loadMigrations, migrationsTable } from "./migrations.ts"
 
-/** The database and this version do not belong together; the message says why, and what to do. */
+/** The schema does not match this version; the message contains the remedy. */
 export class SchemaMismatch extends Data.TaggedError("SchemaMismatch")<{ readonly message: string }> {}
 
 export interface SchemaState {
   /** Names of the migrations that the database lacks, oldest first. */
   readonly missing: ReadonlyArray<string>
-  /** The newest one that it has and this version does not know: a newer Weir applied it. */
+  /** The newest migration that this version does not know; a newer version applied it. */
   readonly unknown: string | undefined
 }
 
@@ -23,7 +23,7 @@ export const schemaState: Effect.Effect<SchemaState, SqlError.SqlError, SqlClien
   const [table] = yield* sql<{ found: boolean }>`select to_regclass(${migrationsTable}) is not null as found`
   const applied =
     table?.found === true ? yield* sql<Applied>`select migration_id, name from ${sql(migrationsTable)}` : []
-  // They are read from this very package: one that cannot be is a defect.
+  // Migrations are files of this package: an unreadable one is a defect.
   const known = yield* Effect.orDie(loadMigrations)
   const newest = Math.max(0, ...known.map(([id]) => id))
   const has = new Set(applied.map(({ migration_id }) => migration_id))

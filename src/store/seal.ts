@@ -1,19 +1,42 @@
 /**
- * Sealing what is kept of answers, and keys that organisations bring: AES-256-GCM under the server's master key. What
- * was sealed under another key, for another context, or altered, does not open, and counts as not there.
+ * Encrypts stored replies and organisations' upstream keys: AES-256-GCM with the server's master key. Text sealed with
+ * another key, for another context, or altered, cannot be opened and is treated as absent.
  */
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from "node:crypto"
+import { Context, Effect, Layer, Redacted } from "effect"
+import { WeirConfig } from "../config.ts"
 
 export interface Sealer {
-  /** @param context what the text belongs to; it must be the same to open it */
+  /** @param context what the text belongs to; opening requires the same context */
   readonly seal: (text: string, context?: string) => string
   readonly open: (sealed: string, context?: string) => string | undefined
-  /** Whether this was sealed under the key in force, and not under the one before. */
+  /** Whether this was sealed with the current key, not the previous one. */
   readonly isCurrent: (sealed: string) => boolean
 }
 
+/** The server's sealer, with `SVC_MASTER_KEY`, or with a key of this process. */
+export class Sealing extends Context.Service<
+  Sealing,
+  {
+    readonly sealer: Sealer
+    /** Whether what is sealed can be opened by other nodes and after a restart. */
+    readonly isDurable: boolean
+  }
+>()("weir/store/Sealing") {
+  static readonly layer = Layer.effect(
+    Sealing,
+    Effect.map(WeirConfig, ({ masterKey, masterKeyPrevious }) => ({
+      sealer: makeSealer(
+        masterKey && Redacted.value(masterKey),
+        masterKeyPrevious && Redacted.value(masterKeyPrevious),
+      ),
+      isDurable: masterKey !== undefined,
+    })),
+  )
+}
+
 interface Key {
-  /** Tells keys apart in what they sealed, and nothing about them. */
+  /** Identifies the key in sealed text without revealing it. */
   readonly id: string
   readonly bytes: Buffer
 }
@@ -22,8 +45,8 @@ const ivBytes = 12
 const tagBytes = 16
 
 /**
- * @param secret the server's master key, of any length; without one a key of this process's own is used, and dies with it
- * @param previous the key before, which opens what it sealed and seals nothing
+ * @param secret the server's master key, of any length; if absent, a random key of this process
+ * @param previous the previous key, which only opens
  */
 export const makeSealer = (secret: string | undefined, previous?: string): Sealer => {
   const current = makeKey(secret === undefined ? randomBytes(32) : digest(secret))

@@ -1,4 +1,4 @@
-/** A store that did not answer in time or at all; told to clients as `internal_error`, retryable. */
+/** A store that did not answer, or not in time; clients get `internal_error`, retryable. */
 import { Data } from "effect"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 
@@ -9,7 +9,7 @@ export class StoreUnavailable extends Data.TaggedError("StoreUnavailable")<{
 
 const retryAfterMs = 1000
 
-/** A store's failure is never the caller's fault: not an authentication error, not a refusal. */
+/** A failed store is never reported as an authentication error or a refusal. */
 const storeFailure = (error: StoreUnavailable): ServiceError<"internal_error"> =>
   serviceError("internal_error", "The service could not complete the request", {
     detail: { retryable: true },
@@ -17,6 +17,6 @@ const storeFailure = (error: StoreUnavailable): ServiceError<"internal_error"> =
     cause: error,
   })
 
-/** What a client is told of a failure, whichever it is. */
+/** The error that a client receives. */
 export const toServiceError = (error: ServiceError | StoreUnavailable): ServiceError =>
   error instanceof StoreUnavailable ? storeFailure(error) : error

@@ -1,10 +1,11 @@
-/** Files that other processes read: they appear whole, or not at all. */
-import { mkdirSync, renameSync, writeFileSync } from "node:fs"
+/** Files that other processes read: written atomically. */
+import { renameSync, writeFileSync } from "node:fs"
 import { dirname } from "node:path"
+import { makeDirectory } from "./directory.ts"
 
-/** Moves a file into place whole, with whatever folder it needs; nobody but this machine's user reads it. */
+/** Writes a file atomically, creating its directory if needed. Only this user can read it. */
 export const writeWholeFile = (file: string, text: string): void => {
-  mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
+  makeDirectory(dirname(file))
   const draft = `${file}.${process.pid}`
   writeFileSync(draft, text, { mode: 0o600 })
   renameSync(draft, file)

@@ -1,12 +1,16 @@
-/** What operators read: structured logs, which never hold a prompt or a secret. */
-import { Effect, Layer, Logger, type LogLevel, References } from "effect"
+/** Structured logs for operators. They never contain prompts or secrets. */
+import { Effect, Layer, Logger, References } from "effect"
+import { WeirConfig } from "../config.ts"
 
-/** JSON lines on standard output; people at a terminal get a readable form. */
-export const layerLogs = (level: LogLevel.LogLevel, readable: boolean): Layer.Layer<never> =>
-  Layer.mergeAll(
-    Logger.layer([readable ? Logger.consolePretty() : Logger.consoleJson]),
-    Layer.succeed(References.MinimumLogLevel, level),
-  )
+/** JSON lines on standard output; a readable form where it is a terminal. */
+export const layerLogs: Layer.Layer<never, never, WeirConfig> = Layer.unwrap(
+  Effect.map(WeirConfig, ({ logLevel }) =>
+    Layer.mergeAll(
+      Logger.layer([process.stdout.isTTY === true ? Logger.consolePretty() : Logger.consoleJson]),
+      Layer.succeed(References.MinimumLogLevel, logLevel),
+    ),
+  ),
+)
 
-/** Logs under one request id. */
+/** Adds the request id to log entries. */
 export const withRequestId = (requestId: string) => Effect.annotateLogs({ requestId })

@@ -1,8 +1,8 @@
-/** What operators see of numbers: every metric of Weir, in one place. `/metrics` has them in Prometheus' format. */
+/** Every metric of Weir. `/metrics` exposes them in Prometheus format. */
 import { type Context, Metric } from "effect"
-import { type Tier, type Timeouts, tiers } from "../exchange/tiers.ts"
+import { type Tier, type Timeouts, tiers } from "../protocol/timeout-tiers.ts"
 
-/** From a millisecond to an hour, about six steps a power of ten: fine enough to tune timeouts by. */
+/** From a millisecond to an hour, six steps per power of ten: fine enough to tune timeouts. */
 export const tierBoundaries: ReadonlyArray<number> = [
   ...[1, 10, 100, 1000, 10_000, 100_000, 1_000_000].flatMap((power) =>
     [1, 1.5, 2, 3, 5, 7].map((step) => step * power),
@@ -10,7 +10,7 @@ export const tierBoundaries: ReadonlyArray<number> = [
   3_600_000,
 ].filter((boundary) => boundary <= 3_600_000)
 
-/** What each timeout tier really took, in milliseconds; attributes `tier`, `vendor` and the vendor's name of the `model`. */
+/** Observed time of each timeout tier, in milliseconds; attributes `tier`, `vendor` and the vendor's name of the `model`. */
 const tierMillis = Metric.histogram("weir_upstream_tier_ms", {
   description: "Actual time of each upstream timeout tier, in milliseconds, of those that were kept",
   boundaries: tierBoundaries,
@@ -69,7 +69,7 @@ const retentionRemoved = counter("weir_retention_rows_removed_total", "Rows remo
 
 const openExchanges = Metric.gauge("weir_exchanges_open", { description: "Exchanges in flight on this node" })
 
-/** Metrics with their attributes bound are kept, because binding costs more than counting. */
+/** Metrics with bound attributes are cached, because binding costs more than counting. */
 const bound = <Labels extends ReadonlyArray<string>, M>(make: (...labels: Labels) => M): ((...labels: Labels) => M) => {
   const known = new Map<string, M>()
   return (...labels) => {
@@ -105,14 +105,14 @@ const chatTokensMetric = bound((provider: string, model: string, type: string) =
 
 type Services = Context.Context<never>
 
-/** Whom an upstream call went to. */
+/** The target of an upstream call. */
 interface Upstream {
   readonly vendor: { readonly id: string }
-  /** The vendor's own name of it. */
+  /** The vendor's own name of the model. */
   readonly model: string
 }
 
-/** Records how long a tier took; called between frames, so it must not be an effect. */
+/** Records the time of a tier; called between frames, so it is not an effect. */
 export const recordTier = (services: Services, tier: Tier, { vendor, model }: Upstream, millis: number): void =>
   tierMetric(tier, vendor.id, model).updateUnsafe(millis, services)
 
@@ -124,12 +124,12 @@ const limitMetric = bound((tier: Tier, vendor: string, model: string) =>
   Metric.withAttributes(tierLimit, { tier, vendor, model }),
 )
 
-/** Tells which timeouts are in force for a target. */
+/** Records the timeouts in force for a target. */
 export const recordTierLimits = (services: Services, { vendor, model }: Upstream, timeouts: Timeouts): void => {
   for (const tier of tiers) limitMetric(tier, vendor.id, model).updateUnsafe(timeouts[tier], services)
 }
 
-/** Records a call to a model. @param error names what went wrong @param usage what the vendor told of it */
+/** Records a call to a model. @param error the kind of failure @param usage the usage that the vendor reported */
 export const recordChat = (
   services: Services,
   call: { readonly provider: string; readonly model: string; readonly millis: number; readonly error?: string },
@@ -142,18 +142,18 @@ export const recordChat = (
   chatTokensMetric(provider, model, "output").updateUnsafe(usage.outTokens, services)
 }
 
-/** Counts an exchange by how it ended. Handles outside the catalogue are not label values: pass `unknown`. */
+/** Counts an exchange by its outcome. Unknown handles are not label values: pass `unknown`. */
 export const recordOutcome = (services: Services, outcome: string, model: string): void =>
   outcomeMetric(outcome, model).updateUnsafe(1, services)
 
 export const recordOpenExchanges = (services: Services, open: number): void =>
   openExchanges.updateUnsafe(open, services)
 
-/** Counts an admission that had to be decided without the gate's store. */
+/** Counts an admission for which the gate's store did not answer. */
 export const recordGateFailure = (services: Services, mode: string): void =>
   Metric.withAttributes(gateFailures, { mode }).updateUnsafe(1, services)
 
-/** Counts a call that was turned away unread. */
+/** Counts a call that was refused because of overload. */
 export const recordShed = (services: Services, cause: "busy" | "open"): void =>
   Metric.withAttributes(sheds, { cause }).updateUnsafe(1, services)
 
@@ -164,7 +164,7 @@ export const recordRetention = (services: Services, dropped: number, removed: nu
   retentionRemoved.updateUnsafe(removed, services)
 }
 
-/** Counts a target that is left alone from now on for a while. @param target names vendor and model */
+/** Counts a target that starts to cool down. @param target vendor and model */
 export const recordRest = (services: Services, target: string, cause: string): void =>
   Metric.withAttributes(rests, { target, cause }).updateUnsafe(1, services)
 
@@ -175,6 +175,6 @@ export const recordReview = (
   verdict: "allowed" | "denied" | "failed" | "dropped",
 ): void => Metric.withAttributes(reviews, { mode, verdict }).updateUnsafe(1, services)
 
-/** Counts a session that was judged by its plan. */
+/** Counts a session that was checked against its plan. */
 export const recordConcurrency = (services: Services, decision: "admitted" | "rejected" | "would_reject"): void =>
   concurrencyMetric(decision).updateUnsafe(1, services)

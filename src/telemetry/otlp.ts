@@ -1,10 +1,10 @@
-/** Traces, metrics and logs to an OpenTelemetry collector, where `SVC_OTLP_URL` names one. Source: OTLP 1.x over HTTP. */
+/** Exports traces, metrics and logs to an OpenTelemetry collector (`SVC_OTLP_URL`). Source: OTLP 1.x over HTTP. */
 import { Effect, Layer, Redacted, References } from "effect"
 import { FetchHttpClient } from "effect/http"
 import { Otlp, OtlpSerialization } from "effect/observability"
 import { WeirConfig } from "../config.ts"
 
-/** Spans are off but where a call is sampled: see tracing.ts. */
+/** Spans are off except in sampled calls: see tracing.ts. */
 const quiet = Layer.succeed(References.TracerEnabled, false)
 
 export const layerOtlp = Layer.unwrap(
@@ -24,7 +24,7 @@ export const layerOtlp = Layer.unwrap(
   }),
 )
 
-/** `name=value` pairs, separated by commas, as OTEL_EXPORTER_OTLP_HEADERS has them. */
+/** `name=value` pairs, separated by commas, as in OTEL_EXPORTER_OTLP_HEADERS. */
 const headersOf = (text: string): Record<string, string> =>
   Object.fromEntries(
     text

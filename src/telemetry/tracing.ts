@@ -1,6 +1,6 @@
 /**
- * Traces: one for a call, from the edge to the vendor and the ledger. A call that is not sampled costs nothing: spans are
- * off in its fibers. Source: W3C Trace Context; OpenTelemetry semantic conventions (HTTP, GenAI).
+ * Tracing: one trace per call, from the edge to the vendor and the ledger. A call that is not sampled costs nothing, because
+ * spans are off in its fibers. Source: W3C Trace Context; OpenTelemetry semantic conventions (HTTP, GenAI).
  */
 import { Cause, Clock, Context, Effect, Exit, Layer, References, type Scope, Tracer } from "effect"
 import { Headers, HttpTraceContext } from "effect/http"
@@ -11,13 +11,13 @@ type Attributes = Readonly<Record<string, unknown>>
 export interface SpanOptions {
   readonly kind?: "server" | "client" | "internal"
   readonly attributes?: Attributes
-  /** More of them, known at its end. */
+  /** Further attributes, known at the end of the span. */
   readonly atEnd?: () => Attributes
 }
 
-/** What traces need to know of a call. */
+/** The attributes of a call's root span. */
 export interface TracedCall {
-  /** Method and route: nothing of the caller's. */
+  /** Method and route, without ids. */
   readonly name: string
   readonly headers: Readonly<Record<string, string | undefined>>
   readonly attributes: Attributes
@@ -26,7 +26,7 @@ export interface TracedCall {
 export class Tracing extends Context.Service<
   Tracing,
   {
-    /** Runs a call in its own trace, or its caller's, where it is sampled; its span ends with the scope. */
+    /** Runs a call in its own trace, or in its caller's, if it is sampled; the span ends with the scope. */
     readonly trace: (
       call: () => TracedCall,
     ) => <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R | Scope.Scope>
@@ -58,7 +58,7 @@ const parentOf = (traceparent: string): Tracer.ExternalSpan | undefined => {
   return parent._tag === "Some" ? parent.value : undefined
 }
 
-/** From 0 to 1, the same wherever the trace comes by: nodes that sample at one rate sample the same traces. */
+/** A number from 0 to 1 derived from the trace id: nodes with the same rate sample the same traces. */
 const shareOf = (traceId: string): number => Number.parseInt(traceId.slice(-13), 16) / 2 ** 52
 
 const makeSpan = (name: string, { kind = "internal", attributes = {} }: SpanOptions, parent?: Tracer.AnySpan) =>
@@ -72,7 +72,7 @@ const makeSpan = (name: string, { kind = "internal", attributes = {} }: SpanOpti
     true,
   )
 
-/** Of a failure only its name is told: messages may hold what a caller wrote. */
+/** Records only the name of a failure: messages may contain what a caller wrote. */
 const endSpan = (span: Tracer.Span, exit: Exit.Exit<unknown, unknown>): Effect.Effect<void> =>
   Effect.map(Clock.currentTimeNanos, (now) => {
     if (Exit.isSuccess(exit) || Cause.hasInterruptsOnly(exit.cause)) return span.end(now, Exit.void)
@@ -87,16 +87,16 @@ const nameOf = (error: unknown): string => {
   return "_tag" in error && typeof error._tag === "string" ? error._tag : "defect"
 }
 
-/** Runs an effect inside a span, whose fiber traces from here on. */
+/** Runs an effect inside a span and enables tracing in its fiber. */
 export const within = <A, E, R>(span: Tracer.AnySpan, effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.withTracerEnabled(Effect.provideService(effect, Tracer.ParentSpan, span), true)
 
-/** The span that the fiber runs in, where it is traced. */
+/** The current span, if the fiber is traced. */
 export const currentSpan: Effect.Effect<Tracer.AnySpan | undefined> = Effect.withFiberSucceed((fiber) =>
   fiber.getRef(References.TracerEnabled) ? Context.getOrUndefined(fiber.context, Tracer.ParentSpan) : undefined,
 )
 
-/** Runs an effect in a span of its own where its fiber is traced, and as it is where it is not. @param make its options */
+/** Runs an effect in its own span if the fiber is traced, otherwise as it is. @param make returns the span's options */
 export const spanned =
   (name: string, make: () => SpanOptions = () => ({})) =>
   <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
@@ -111,7 +111,7 @@ export const spanned =
       )
     })
 
-/** The header that carries the trace on to a vendor; none where the fiber is not traced. */
+/** The header that propagates the trace to a vendor; empty if the fiber is not traced. */
 export const traceHeaders: Effect.Effect<Readonly<Record<string, string>>> = Effect.map(currentSpan, (span) =>
   span === undefined ? {} : { traceparent: `00-${span.traceId.padStart(32, "0")}-${span.spanId}-01` },
 )

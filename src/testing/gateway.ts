@@ -1,6 +1,6 @@
 /**
- * A whole gateway for a test: real sockets, an embedded database in memory (or the servers that
- * `SVC_TEST_DATABASE_URL` and `SVC_TEST_REDIS_URL` name), scripted vendors, one funded application.
+ * A complete gateway for a test: real sockets, an embedded database in memory (or the servers of
+ * `SVC_TEST_DATABASE_URL` and `SVC_TEST_REDIS_URL`), scripted vendors, one funded application.
  */
 import { randomUUID } from "node:crypto"
 import { Context, Effect, Layer, type Scope } from "effect"
@@ -8,6 +8,7 @@ import { HttpServer } from "effect/http"
 import { NetAddress } from "effect/net"
 import { SqlClient } from "effect/sql"
 import { Gate } from "../admission/gate.ts"
+import { PlanCurve } from "../admission/plan-usage.ts"
 import { Catalogue } from "../catalogue/catalogue.ts"
 import { ResolveSecret, sha256 } from "../catalogue/secrets.ts"
 import { WeirConfig } from "../config.ts"
@@ -17,24 +18,23 @@ import { Accounts } from "../identity/accounts.ts"
 import { AdminKey, makeAdminKey } from "../identity/admin.ts"
 import { Logins, type LoginTokens } from "../identity/logins.ts"
 import { Ledger } from "../money/ledger.ts"
-import { ResolveHost } from "../net/egress.ts"
-import { PlanCurve } from "../plan/plan-usage.ts"
 import { layerServices } from "../services.ts"
 import { layerLogs } from "../telemetry/logs.ts"
 import { layerOtlp } from "../telemetry/otlp.ts"
+import { ResolveHost } from "../upstream/egress.ts"
 import { type ScriptedVendor, startScriptedVendor, type VendorScript } from "./scripted-vendor.ts"
-import { testStores } from "./stores.ts"
+import { layerTestTemplate, testStores } from "./stores.ts"
 import { answering } from "./vendor-replies.ts"
 
 export interface GatewayOptions {
-  /** Replaces variables. */
+  /** Replaces values of the configuration. */
   readonly config?: Partial<WeirConfig["Service"]>
-  /** The catalogue, given the vendors' URLs; a plain one with both dialects when absent. */
+  /** The catalogue, given the vendors' URLs; {@link testCatalogue} if absent. */
   readonly catalogue?: (urls: { readonly vendor: string; readonly second: string }) => string
-  /** The ids that the catalogue names; fresh ones when absent. */
+  /** The ids that the catalogue uses; new ones if absent. */
   readonly ids?: TestIds
   readonly script?: VendorScript
-  /** Resolves names for calls to addresses that organisations chose; the system's resolver when absent. */
+  /** Resolves host names for the egress guard; the system's resolver if absent. */
   readonly resolveHost?: (host: string) => Promise<ReadonlyArray<string>>
 }
 
@@ -52,10 +52,10 @@ export interface TestGateway {
   readonly catalogue: Catalogue["Service"]
   readonly accessTokens: AccessTokens["Service"]
   readonly planCurve: PlanCurve["Service"]
-  /** Logs a person in, as if a code had come to the address. */
+  /** Logs a person in without a mailed code. */
   readonly logIn: (email: string) => Promise<LoginTokens>
   readonly sql: SqlClient.SqlClient
-  /** Calls a route with the application's key; headers replace, and `undefined` leaves out. */
+  /** Calls a route with the application's key; the given headers override, and `undefined` removes a header. */
   readonly call: (
     method: string,
     path: string,
@@ -66,7 +66,7 @@ export interface TestGateway {
   readonly exchange: (body: unknown, init?: RequestInit) => Promise<Response>
 }
 
-/** A request that every model of the default catalogue answers. */
+/** A request that every model of the default catalogue accepts. */
 export const hello = {
   model: "main",
   thread: [{ role: "user", blocks: [{ t: "text", v: "Hello, river" }] }],
@@ -77,7 +77,7 @@ const answer = { words: ["Hello", " ", "there"], inTokens: 1000, outTokens: 200,
 export const testKey = "wk_test_secret"
 const testKeyRef = "env:WEIR_TEST_KEY"
 
-/** One org of its own for every gateway, so that gateways on one database do not meet. */
+/** A separate organisation for every gateway, so that gateways on one database do not interfere. */
 export const testCatalogue = (
   { vendor, second }: { readonly vendor: string; readonly second: string },
   ids: TestIds,
@@ -143,16 +143,17 @@ const resolveTestSecret = (ref: string): string | undefined => {
   return ref === "env:WEIR_TEST_VENDOR" ? "vendor-credential" : undefined
 }
 
-/** Starts a gateway; it is gone with the scope. */
+/** Starts a gateway; it stops when the scope closes. */
 export const startGateway = (options: GatewayOptions = {}): Effect.Effect<TestGateway, unknown, Scope.Scope> =>
   Effect.gen(function* () {
     const ids = options.ids ?? newTestIds()
     const adminKey = "wa_test_secret"
     const vendor = yield* startScriptedVendor(options.script ?? answering(answer))
     const second = yield* startScriptedVendor(options.script ?? answering(answer))
-    // However late a busy machine comes to its tests, nobody is turned away for it.
+    // A slow test machine must not cause load shedding.
     const config = WeirConfig.layerWith({
       env: "test",
+      logLevel: "None",
       port: 0,
       shedLagMs: 60_000,
       shedWaitMs: 60_000,
@@ -163,10 +164,11 @@ export const startGateway = (options: GatewayOptions = {}): Effect.Effect<TestGa
       Layer.provideMerge(Layer.succeed(AdminKey, makeAdminKey(sha256(adminKey).toString("hex")))),
       Layer.provideMerge(layerServices),
       Layer.provide(layerOtlp),
+      Layer.provide(layerLogs),
       Layer.provideMerge(config),
       Layer.provide(Layer.succeed(ResolveSecret, resolveTestSecret)),
+      Layer.provide(layerTestTemplate),
       Layer.provide(options.resolveHost === undefined ? Layer.empty : Layer.succeed(ResolveHost, options.resolveHost)),
-      Layer.provide(layerLogs(options.config?.logLevel ?? "None", false)),
     )
     const services = yield* Layer.build(gateway)
     const urls = { vendor: vendor.url, second: second.url }

@@ -1,4 +1,4 @@
-/** What a project imports to test against Weir: a whole gateway, scripted vendors, memory layers, replies to send. */
+/** The test kit of `weir/testing`: a complete gateway, scripted vendors, memory layers, vendor replies. */
 export { layerMemory as layerMemoryGate } from "../admission/gate-memory.ts"
 export { parseEvents, readEvents, type StreamedEvent } from "../protocol/parse-events.ts"
 export { type GatewayOptions, hello, newTestIds, startGateway, type TestGateway, testCatalogue } from "./gateway.ts"

@@ -1,4 +1,4 @@
-/** A ledger in memory, with the rules of the real one, for tests that are about something else. */
+/** A ledger in memory, with the rules of the real one. */
 import { Effect, Layer } from "effect"
 import type { Amount } from "../money/amount.ts"
 import { type HoldError, Ledger, type UsageRecord } from "../money/ledger.ts"
@@ -14,7 +14,7 @@ export interface MemoryHold {
   record: UsageRecord | undefined
 }
 
-/** What a memory ledger holds, open to assertions. */
+/** The state of a memory ledger, for assertions. */
 export interface LedgerBook {
   readonly balances: Map<string, Amount>
   readonly holds: Map<string, MemoryHold>
@@ -25,7 +25,7 @@ export const makeLedgerBook = (balances: Readonly<Record<string, Amount>>): Ledg
   holds: new Map(),
 })
 
-/** @param book balances by org, and every hold that was made */
+/** @param book balances by organisation, and every hold */
 export const layerMemoryLedger = (book: LedgerBook): Layer.Layer<Ledger> => {
   const balanceOf = (orgId: string): Amount => book.balances.get(orgId) ?? 0n
   const move = (orgId: string, change: Amount) => book.balances.set(orgId, balanceOf(orgId) + change)

@@ -1,19 +1,19 @@
-/** A vendor client without a network, on Effect's clock: tests move the time, and nothing waits for real. */
+/** A vendor client without a network, on Effect's clock: a test moves the time. */
 import { Effect, Layer } from "effect"
-import { type UpstreamHead, type UpstreamRequest, VendorClient } from "../vendor/client.ts"
+import { type UpstreamHead, type UpstreamRequest, VendorClient } from "../upstream/client.ts"
 
-/** A reply as it would arrive; every pause is waited before what follows it. Absent stages never come. */
+/** A reply and its timing; each pause comes before what follows it. Absent stages never happen. */
 export interface MockReply {
   readonly connectAfterMs?: number
   readonly head?: { readonly afterMs: number } & Partial<UpstreamHead>
   readonly reads?: ReadonlyArray<{ readonly afterMs: number; readonly bytes: string }>
-  /** How long after the last read the body ends; it hangs when absent. */
+  /** Pause between the last read and the end of the body; if absent, the body does not end. */
   readonly endAfterMs?: number
 }
 
 export interface MockVendor {
   readonly requests: Array<UpstreamRequest>
-  /** Calls that were torn down before they had ended. */
+  /** Calls that were torn down before their end. */
   aborted: number
 }
 
@@ -21,7 +21,7 @@ export const makeMockVendor = (): MockVendor => ({ requests: [], aborted: 0 })
 
 const eventStream = { "content-type": "text/event-stream" }
 
-/** Answers the calls in order with the replies, and the last reply again and again. */
+/** Answers the calls with the replies in order; the last reply repeats. */
 export const layerMockVendorClient = (
   vendor: MockVendor,
   replies: ReadonlyArray<MockReply>,

@@ -1,25 +1,23 @@
 /**
- * One exchange through the whole actor, with mocks of gate, ledger and vendor, on Effect's clock: an hour passes in a
- * millisecond, and nothing listens anywhere.
+ * One exchange through the whole engine, with mocks of gate, ledger and vendor, on Effect's clock: an hour passes in a
+ * millisecond, and nothing listens on a socket.
  */
-import { mkdtempSync } from "node:fs"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
 import { Effect, type Fiber, Layer, Result, type Scope } from "effect"
 import { layerMemory } from "../admission/gate-memory.ts"
-import type { CatalogueRefused } from "../catalogue/catalogue.ts"
-import { WeirConfig } from "../config.ts"
+import type { CatalogueRefused } from "../catalogue/refusal.ts"
+import type { WeirConfig } from "../config.ts"
 import type { ByteQueue } from "../exchange/byte-queue.ts"
 import type { ReplyError } from "../exchange/client-link.ts"
 import { Exchanges } from "../exchange/exchange.ts"
 import type { Caller } from "../identity/caller.ts"
 import type { Ledger } from "../money/ledger.ts"
-import { layerSettler } from "../money/settler.ts"
-import { makeSealer } from "../store/seal.ts"
+import { Settler } from "../money/settler.ts"
+import { Sealing } from "../store/seal.ts"
 import { type LedgerBook, layerMemoryLedger, type MemoryHold, makeLedgerBook } from "./ledger-memory.ts"
 import { layerMockVendorClient, type MockReply, type MockVendor, makeMockVendor } from "./mock-vendor-client.ts"
 import { layerPlainServices } from "./plain-services.ts"
 import { layerStaticCatalogue } from "./static-catalogue.ts"
+import { layerTestConfig } from "./stores.ts"
 
 /** One vendor, one model (`main`), one organisation. */
 export const mockCatalogue = `
@@ -43,25 +41,25 @@ export const mockCaller: Caller = {
 }
 
 export interface MockedOptions {
-  /** What is asked, as the body of `POST /t1/exchange`. */
+  /** The body of `POST /t1/exchange`. */
   readonly ask: unknown
-  /** What the vendor answers, call after call; the last one again and again. */
+  /** The vendor's replies, call by call; the last one repeats. */
   readonly replies: ReadonlyArray<MockReply>
-  /** {@link mockCatalogue} when absent. */
+  /** {@link mockCatalogue} if absent. */
   readonly catalogue?: string
-  /** Ten-thousand-millionths of a currency unit that the organisation has; 100 when absent. */
+  /** The organisation's balance in units of 10^-10; 100 currency units if absent. */
   readonly balance?: bigint
-  /** Another ledger than the one in memory, e.g. one that fails. */
+  /** Replaces the memory ledger, e.g. by one that fails. */
   readonly ledger?: Layer.Layer<Ledger>
   readonly config?: Partial<WeirConfig["Service"]>
 }
 
 export interface MockedExchange {
-  /** All that the client is sent: a body, or the text of a stream's events; or what refused it. */
+  /** Everything that the client receives: a body, or the text of a stream's events; or the refusal. */
   readonly client: Fiber.Fiber<Result.Result<string, ReplyError>>
   readonly vendor: MockVendor
   readonly book: LedgerBook
-  /** What became of the money. */
+  /** The hold of the exchange. */
   readonly hold: () => MemoryHold | undefined
   /** Closes the client's connection. */
   readonly leave: () => void
@@ -69,24 +67,20 @@ export interface MockedExchange {
 
 const ref = "req_mocked"
 
-/** Starts an exchange; move the time with `TestClock.adjust`, then look. */
+/** Starts an exchange. Move the time with `TestClock.adjust`, then assert. */
 export const startMockedExchange = (
   options: MockedOptions,
 ): Effect.Effect<MockedExchange, CatalogueRefused, Scope.Scope> =>
   Effect.gen(function* () {
     const vendor = makeMockVendor()
     const book = makeLedgerBook({ org: options.balance ?? 10n ** 12n })
-    const gate = layerMemory({ idempotencyTtlMs: 60_000, sealer: makeSealer(undefined) })
     const parts = Layer.mergeAll(
-      layerPlainServices.pipe(Layer.provideMerge(gate)),
+      layerPlainServices.pipe(Layer.provideMerge(layerMemory), Layer.provide(Sealing.layer)),
       layerMockVendorClient(vendor, options.replies),
       options.ledger ?? layerMemoryLedger(book),
       layerStaticCatalogue(options.catalogue ?? mockCatalogue),
-      Layer.orDie(WeirConfig.layerWith({ env: "test", ...options.config })),
-    )
-    const folder = mkdtempSync(join(tmpdir(), "weir-mocked-"))
-    const settler = layerSettler({ folder, patienceMs: 10_000 })
-    const context = yield* Layer.build(Exchanges.layer.pipe(Layer.provide(settler), Layer.provide(parts)))
+    ).pipe(Layer.provideMerge(layerTestConfig(options.config)))
+    const context = yield* Layer.build(Exchanges.layer.pipe(Layer.provide(Settler.layer), Layer.provide(parts)))
     const exchanges = yield* Effect.provideContext(Exchanges, context)
     const body = Buffer.from(JSON.stringify(options.ask))
     const link = yield* exchanges.start({ requestId: ref, caller: mockCaller, body }, { cut: () => undefined })
@@ -97,7 +91,7 @@ export const startMockedExchange = (
     return { client, vendor, book, hold: () => book.holds.get(ref), leave: () => link.leave() }
   })
 
-/** All that a client would be sent. */
+/** Everything that a client would receive. */
 const textOf = (events: ByteQueue): Effect.Effect<string> =>
   Effect.gen(function* () {
     let text = ""

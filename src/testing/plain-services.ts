@@ -1,12 +1,12 @@
-/** What an exchange needs beside the parts that a test is about: no safety policies, no keys of organisations, healthy targets. */
+/** Services that an exchange needs besides those under test: no safety policies, no upstream keys, healthy targets. */
 import { Effect, Layer } from "effect"
 import { Gate } from "../admission/gate.ts"
 import { Overload } from "../admission/overload.ts"
+import { Sessions } from "../admission/sessions.ts"
 import { Tokenizer } from "../exchange/tokenizer.ts"
 import { Review } from "../review/review.ts"
-import { Sessions } from "../session/sessions.ts"
-import { layerTargetHealth, type TargetHealth } from "../vendor/health.ts"
-import { UpstreamKeys } from "../vendor/upstream-keys.ts"
+import { TargetHealth } from "../upstream/health.ts"
+import { UpstreamKeys } from "../upstream/upstream-keys.ts"
 
 const noReview = Layer.succeed(Review, Review.of({ judge: () => Effect.undefined, sample: () => Effect.void }))
 
@@ -20,7 +20,7 @@ const noUpstreamKeys = Layer.succeed(
   }),
 )
 
-/** Sessions of anybody's: no gate looks at them. */
+/** Sessions that accept every id. */
 const anySession = Layer.effect(
   Sessions,
   Effect.map(Gate, (gate) =>
@@ -35,7 +35,7 @@ const anySession = Layer.effect(
   ),
 )
 
-/** Never too much to do. */
+/** Load shedding that never refuses. */
 const noOverload = Layer.succeed(
   Overload,
   Overload.of({ check: () => Effect.void, enter: () => ({ held: () => {}, over: () => {} }) }),
@@ -45,4 +45,4 @@ export const layerPlainServices: Layer.Layer<
   Review | UpstreamKeys | TargetHealth | Tokenizer | Sessions | Overload,
   never,
   Gate
-> = Layer.mergeAll(noReview, noUpstreamKeys, noOverload, layerTargetHealth, anySession, Tokenizer.layerBytes)
+> = Layer.mergeAll(noReview, noUpstreamKeys, noOverload, TargetHealth.layer, anySession, Tokenizer.layerBytes)

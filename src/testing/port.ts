@@ -1,7 +1,7 @@
-/** Where a server of a test listens. */
+/** The port of a test's server. */
 import type { AddressInfo } from "node:net"
 
-/** The port of a server that listens; 0 where it does not. */
+/** The port of a listening server; 0 if it does not listen. */
 export const portOf = (server: { readonly address: () => AddressInfo | string | null }): number => {
   const address = server.address()
   return typeof address === "object" && address !== null ? address.port : 0

@@ -1,6 +1,6 @@
 /**
- * A vendor that does as it is told: a real HTTP server on loopback whose replies are scripts, so that latency, stalls,
- * resets, nonsense and floods are a line each. It tells what it was asked and whether its caller hung up.
+ * A scripted vendor: a real HTTP server on loopback whose replies are functions, so that latency, stalls, resets, invalid
+ * replies and floods take one line each. It records its requests and disconnects.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
 import { setTimeout as sleep } from "node:timers/promises"
@@ -9,21 +9,21 @@ import { portOf } from "./port.ts"
 
 type Json = Schema.Json
 
-/** One request to the vendor, as its script sees it. */
+/** One request, as a script sees it. */
 export interface VendorCall {
   readonly path: string
   readonly headers: Readonly<Record<string, string | ReadonlyArray<string> | undefined>>
   readonly body: { readonly [key: string]: Json }
   /** Whether the request asks for a stream. */
   readonly streaming: boolean
-  /** When the caller hung up before the reply was whole, in `Date.now()` milliseconds. */
+  /** When the caller disconnected before the reply was complete, in `Date.now()` milliseconds. */
   readonly hungUpAt: number | undefined
-  /** Sends the head; an event stream by default. */
+  /** Sends status and headers; those of an event stream by default. */
   readonly head: (status?: number, headers?: Record<string, string>) => void
-  /** Sends bytes and waits until they are taken; false when the caller is gone. */
+  /** Sends bytes and waits until they are accepted; false if the caller has disconnected. */
   readonly write: (bytes: string | Uint8Array) => Promise<boolean>
   readonly end: (text?: string) => void
-  /** Cuts the connection in the middle. */
+  /** Resets the connection. */
   readonly reset: () => void
   readonly wait: (ms: number) => Promise<void>
 }
@@ -35,13 +35,13 @@ export interface ScriptedVendor {
   readonly url: string
   /** Every request so far. */
   readonly calls: ReadonlyArray<VendorCall>
-  /** Replaces what the vendor does from now on. */
+  /** Replaces the script. */
   readonly script: (script: VendorScript) => void
-  /** Connections now open to it. */
+  /** Open connections. */
   readonly openSockets: () => number
 }
 
-/** Starts a vendor; it is gone with the scope. */
+/** Starts a vendor; it stops when the scope closes. */
 export const startScriptedVendor = (script: VendorScript): Effect.Effect<ScriptedVendor, never, Scope.Scope> =>
   Effect.acquireRelease(
     Effect.callback<ScriptedVendor & { readonly stop: () => void }>((resume) => {

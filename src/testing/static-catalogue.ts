@@ -1,7 +1,8 @@
-/** A catalogue that is what its text says, without a database. */
+/** A fixed catalogue from a text, without a database. */
 import { Effect, Layer, Result } from "effect"
-import { Catalogue, CatalogueRefused } from "../catalogue/catalogue.ts"
+import { Catalogue } from "../catalogue/catalogue.ts"
 import { loadCatalogue } from "../catalogue/load.ts"
+import { CatalogueRefused } from "../catalogue/refusal.ts"
 import { makeSnapshot } from "../catalogue/snapshot.ts"
 
 export const layerStaticCatalogue = (text: string): Layer.Layer<Catalogue, CatalogueRefused> =>

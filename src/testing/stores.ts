@@ -1,9 +1,10 @@
-/** Where tests keep their data: embedded and in memory, or on the servers that the environment names. */
+/** Stores for tests: embedded and in memory, or the servers that the environment names. */
 import { randomUUID } from "node:crypto"
-import { PgClient } from "@effect/sql-pg"
+import * as PgClient from "@effect/sql-pg/PgClient"
 import { Effect, Layer, Redacted, type Scope } from "effect"
 import type { SqlError } from "effect/sql"
-import type { WeirConfig } from "../config.ts"
+import { WeirConfig } from "../config.ts"
+import { EmbeddedTemplate } from "../store/embedded.ts"
 
 type Stores = Pick<WeirConfig["Service"], "databaseUrl" | "redisUrl" | "dataDir">
 
@@ -15,14 +16,21 @@ export const testRedisUrl = (): Redacted.Redacted | undefined => {
 }
 
 /**
- * `SVC_TEST_DATABASE_URL` and `SVC_TEST_REDIS_URL`, each replaced by the embedded store where it is not set. On a
- * server, every scope has a database of its own.
+ * `SVC_TEST_DATABASE_URL` and `SVC_TEST_REDIS_URL`, each replaced by the embedded store if it is not set. On a server, every
+ * scope has its own database.
  */
 export const testStores: Effect.Effect<Stores, SqlError.SqlError, Scope.Scope> = Effect.gen(function* () {
   const server = fromEnvironment("SVC_TEST_DATABASE_URL")
   const databaseUrl = server === undefined ? undefined : yield* ownDatabase(server)
   return { databaseUrl, redisUrl: testRedisUrl(), dataDir: ":memory:" }
 })
+
+/** The configuration of a test: defaults, no logs, the embedded stores, and whatever replaces them. */
+export const layerTestConfig = (values: Partial<WeirConfig["Service"]> = {}): Layer.Layer<WeirConfig> =>
+  Layer.orDie(WeirConfig.layerWith({ env: "test", logLevel: "None", dataDir: ":memory:", ...values }))
+
+/** Databases in memory start from the dump that `SVC_TEST_EMBEDDED_TEMPLATE` names, if it names one. */
+export const layerTestTemplate = Layer.succeed(EmbeddedTemplate, fromEnvironment("SVC_TEST_EMBEDDED_TEMPLATE"))
 
 const ownDatabase = Effect.fnUntraced(function* (server: string) {
   const name = `weir_test_${randomUUID().replaceAll("-", "")}`

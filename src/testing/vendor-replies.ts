@@ -1,4 +1,4 @@
-/** Replies as vendors write them, for scripts: the same answer as a stream and as a whole, in each dialect. */
+/** Vendor replies for scripts: the same answer, streamed and whole, in each dialect. */
 import type { DialectName } from "../protocol/catalogue.ts"
 import type { VendorCall, VendorScript } from "./scripted-vendor.ts"
 
@@ -6,15 +6,15 @@ export interface Answer {
   readonly words: ReadonlyArray<string>
   readonly inTokens: number
   readonly outTokens: number
-  /** Part of `inTokens`. */
+  /** Included in `inTokens`. */
   readonly cachedTokens?: number
 }
 
-/** A server-sent event as OpenAI writes it. */
+/** A server-sent event in OpenAI's format. */
 export const openaiFrame = (data: unknown): string =>
   `data: ${typeof data === "string" ? data : JSON.stringify(data)}\n\n`
 
-/** A server-sent event as Anthropic writes it. */
+/** A server-sent event in Anthropic's format. */
 export const anthropicFrame = (data: { readonly type: string; readonly [key: string]: unknown }): string =>
   `event: ${data.type}\ndata: ${JSON.stringify(data)}\n\n`
 
@@ -94,7 +94,7 @@ const responsesReply = (answer: Answer) => ({
   usage: responsesUsage(answer),
 })
 
-/** The frames of a streamed response; they are named in their data, as in {@link anthropicFrame}. */
+/** The frames of a streamed response; the event name is in the data, as in {@link anthropicFrame}. */
 export const responsesFrames = (answer: Answer): ReadonlyArray<string> => {
   const item = responsesReply(answer).output[0]
   return [
@@ -149,7 +149,7 @@ const dialectAskedFor = ({ path }: VendorCall): DialectName => {
   return path.split("?")[0]?.endsWith("/responses") === true ? "openai-responses" : "openai-chat"
 }
 
-/** Gives an answer in the dialect and the mode that the request asks for. @param pauseMs before each frame */
+/** Answers in the dialect and mode that the request asks for. @param pauseMs pause before each frame */
 export const answering =
   (answer: Answer, pauseMs = 0): VendorScript =>
   async (call) => {

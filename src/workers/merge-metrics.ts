@@ -1,4 +1,4 @@
-/** One page of Prometheus text for all workers: counts of the same series are added up. Pure. Source: text format 0.0.4. */
+/** Merges the metrics of all workers: values of the same series are added. Pure. Source: Prometheus text format 0.0.4. */
 
 interface Family {
   /** Its HELP and TYPE lines. */
@@ -9,7 +9,7 @@ interface Family {
 /** A line such as `weir_exchanges_total{outcome="end"} 12`; labels may hold spaces and braces inside quotes. */
 const sample = /^([a-zA-Z_:][a-zA-Z0-9_:]*(?:\{.*\})?) (\S+)$/
 
-/** What is in force is so in all workers: twice the same limit is no greater one. */
+/** Limits are the same in all workers: use the largest one instead of their sum. */
 const isLimit = /^\w+_limit_ms\b/
 
 export const mergeMetrics = (pages: ReadonlyArray<string>): string => {

@@ -1,14 +1,14 @@
-/** What a gateway's processes say to one another. They share nothing but the stores; this is for people and probes. */
+/** Messages between the supervisor and its workers. They share nothing else but the stores. */
 import { Schema } from "effect"
 
-/** A worker accepts requests. */
+/** The worker accepts requests. */
 const Ready = Schema.Struct({ _tag: Schema.Literal("Ready"), ready: Schema.Record(Schema.String, Schema.Json) })
-/** A worker was asked for everybody's metrics. */
+/** The worker was asked for the metrics of all workers. */
 const MetricsWanted = Schema.Struct({ _tag: Schema.Literal("MetricsWanted"), id: Schema.Int })
-/** The supervisor wants a worker's own. */
+/** The supervisor asks for a worker's own metrics. */
 const MetricsAsked = Schema.Struct({ _tag: Schema.Literal("MetricsAsked"), id: Schema.Int })
 const MetricsTold = Schema.Struct({ _tag: Schema.Literal("MetricsTold"), id: Schema.Int, text: Schema.String })
-/** Everybody's metrics, for the worker that wanted them. */
+/** The merged metrics, for the worker that asked. */
 const MetricsMerged = Schema.Struct({ _tag: Schema.Literal("MetricsMerged"), id: Schema.Int, text: Schema.String })
 
 export const FromWorker = Schema.Union([Ready, MetricsWanted, MetricsTold])

@@ -1,28 +1,26 @@
 /**
- * `SVC_WORKERS`: several processes on one port, which share nothing but the stores. One that dies is replaced, and its
- * exchanges are settled by whoever comes after it; the others do not notice.
+ * `SVC_WORKERS`: several processes on one port, which share only the stores. A worker that dies is replaced, and another
+ * node settles its exchanges; the other workers are not affected.
  */
 import cluster, { type Worker } from "node:cluster"
 import { rmSync } from "node:fs"
-import { Data, Duration, Effect, Option } from "effect"
+import { Duration, Effect, Option } from "effect"
 import { isDevelopment, type WeirConfig } from "../config.ts"
 import { writeWholeFile } from "../store/whole-file.ts"
+import { WorkersFailed } from "./failed.ts"
 import { mergeMetrics } from "./merge-metrics.ts"
 import { type FromWorker, readFromWorker, type ToWorker } from "./messages.ts"
 import { metricsPatience } from "./worker.ts"
 
-/** Workers cannot run, or could not start; the message says why. */
-export class WorkersFailed extends Data.TaggedError("WorkersFailed")<{ readonly message: string }> {}
-
 type Settings = WeirConfig["Service"]
 type Ready = Extract<FromWorker, { _tag: "Ready" }>["ready"]
 
-/** A worker that lived this long was well: the next one starts at once. */
+/** After this lifetime a worker is replaced without a pause. */
 const wellMs = 10_000
 const firstPauseMs = 200
 const longestPauseMs = 10_000
 
-/** Runs the workers until this process is told to stop, and waits until they have drained. */
+/** Runs the workers until this process is stopped, and waits until they have drained. */
 export const superviseWorkers = (config: Settings): Effect.Effect<void, WorkersFailed> =>
   Effect.callback<void, WorkersFailed>((resume) => {
     const missing = missingFor(config)
@@ -60,7 +58,7 @@ class Supervisor {
     for (let count = 0; count < this.#config.workers; count++) this.#fork()
   }
 
-  /** Tells every worker to drain, and waits for the last one. */
+  /** Stops every worker and waits for the last one. */
   readonly stop: Effect.Effect<void> = Effect.callback<void>((resume) => {
     this.#stopping = true
     const { readyFile } = this.#config
@@ -80,7 +78,7 @@ class Supervisor {
     worker.on("exit", (code, signal) => {
       this.#ready.delete(worker)
       if (this.#stopping) return
-      // One that never came up will not come up the next time either.
+      // If no worker ever started, the next one would not start either.
       if (!this.#everReady) return this.#giveUp()
       console.error(`A worker ended (${signal ?? `code ${code}`}); another one takes its place`)
       this.#pauseMs = Date.now() - startedAt > wellMs ? firstPauseMs : Math.min(this.#pauseMs * 2, longestPauseMs)
@@ -113,7 +111,7 @@ class Supervisor {
     }
   }
 
-  /** Once all accept requests, and only the first time. */
+  /** Announces readiness once, when all workers accept requests. */
   #announce(ready: Ready): void {
     if (this.#everReady) return
     this.#everReady = true
@@ -122,7 +120,7 @@ class Supervisor {
     if (readyFile !== undefined) writeWholeFile(readyFile, `${JSON.stringify({ ...ready, pid: process.pid })}\n`)
   }
 
-  /** Adds up what the workers tell; one that does not answer in time is left out. */
+  /** Collects and merges metrics; a worker that does not answer in time is left out. */
   #collect(done: (text: string) => void): void {
     const id = ++this.#lastCollection
     const asked = [...this.#ready]

@@ -1,24 +1,24 @@
-/** A worker's side: it tells that it is ready, and gets everybody's metrics where it is asked for them. */
+/** The worker's side: announces readiness, and collects the metrics of all workers. */
 import cluster from "node:cluster"
 import { Duration, Effect, Option } from "effect"
 import { PrometheusMetrics } from "effect/observability"
 import { type FromWorker, readToWorker } from "./messages.ts"
 
-/** Whether this process is one of several on one port. */
+/** Whether this process is a worker. */
 export const isWorker = cluster.isWorker
 
 const tell = (message: FromWorker): void => {
-  // A supervisor that is gone needs nothing any more.
+  // The supervisor may have ended.
   if (process.connected) process.send?.(message)
 }
 
-export const tellReady = (ready: Extract<FromWorker, { _tag: "Ready" }>["ready"]): void =>
+export const sendReady = (ready: Extract<FromWorker, { _tag: "Ready" }>["ready"]): void =>
   tell({ _tag: "Ready", ready })
 
 const waiting = new Map<number, (text: string) => void>()
 let lastId = 0
 
-/** Answers the supervisor, as long as the scope is open. */
+/** Answers the supervisor until the scope closes. */
 export const answerSupervisor = Effect.gen(function* () {
   const context = yield* Effect.context<never>()
   const listen = (message: unknown) => {
@@ -34,10 +34,10 @@ export const answerSupervisor = Effect.gen(function* () {
   )
 })
 
-/** What one worker may take to answer; then the others' sum has to do. */
+/** How long to wait for a worker's metrics. */
 export const metricsPatience = Duration.millis(500)
 
-/** The metrics of all workers; of this one alone where the supervisor does not answer. */
+/** The metrics of all workers; of this one if the supervisor does not answer. */
 export const metricsOfAll: Effect.Effect<string> = Effect.suspend(() => {
   if (!isWorker) return PrometheusMetrics.format()
   const id = ++lastId

@@ -5,13 +5,19 @@ import { Effect, type Layer, Layer as Layers, Result } from "effect"
 import { TestClock } from "effect/testing"
 import { type AdmitRequest, Gate, type SessionClaim, type Snapshot } from "../../src/admission/gate.ts"
 import { layerMemory } from "../../src/admission/gate-memory.ts"
-import { layerRedisGate } from "../../src/admission/gate-redis.ts"
-import { dayOf } from "../../src/admission/utc8.ts"
-import { layerRedis } from "../../src/store/redis.ts"
-import { makeSealer } from "../../src/store/seal.ts"
-import { testRedisUrl } from "../../src/testing/stores.ts"
+import { layerRedis } from "../../src/admission/gate-redis.ts"
+import { dayOf } from "../../src/protocol/utc8.ts"
+import { Redis } from "../../src/store/redis.ts"
+import { makeSealer, type Sealer, Sealing } from "../../src/store/seal.ts"
+import { layerTestConfig, testRedisUrl } from "../../src/testing/stores.ts"
 
-const options = { idempotencyTtlMs: 60_000, sealer: makeSealer(undefined) }
+const redisUrl = testRedisUrl()
+const settings = (sealer: Sealer = makeSealer(undefined)) =>
+  Layers.merge(
+    Layers.succeed(Sealing, { sealer, isDurable: false }),
+    layerTestConfig({ idempotencyTtlS: 60, redisUrl, redisDeadlineMs: 2000 }),
+  )
+const memory = layerMemory.pipe(Layers.provide(settings()))
 const snapshot: Snapshot = { status: 200, headers: { a: "b" }, body: `{"x":"é"}` }
 
 const newCaller = (): AdmitRequest => ({ owner: `org_${randomUUID()}`, keyId: "key", rates: [] })
@@ -256,15 +262,11 @@ const contract = (name: string, gate: Layer.Layer<Gate, unknown>) =>
     )
   })
 
-contract("the gate in memory", layerMemory(options))
+contract("the gate in memory", memory)
 
-const redisUrl = testRedisUrl()
 describe.skipIf(redisUrl === undefined)("on Redis", () => {
   if (redisUrl === undefined) return
-  contract(
-    "the gate on Redis",
-    layerRedisGate(options).pipe(Layers.provide(layerRedis({ url: redisUrl, deadlineMs: 2000 }))),
-  )
+  contract("the gate on Redis", layerRedis.pipe(Layers.provide(Redis.layer), Layers.provide(settings())))
 })
 
 describe("the gate in memory, by the test clock", () => {
@@ -276,7 +278,7 @@ describe("the gate in memory, by the test clock", () => {
       expect(yield* outcome(request)).toMatchObject({ refused: "nonce_replayed" })
       yield* TestClock.adjust("2 seconds")
       expect(yield* outcome(request)).toEqual({ admitted: "Admitted" })
-    }).pipe(Effect.provide(layerMemory(options))),
+    }).pipe(Effect.provide(memory)),
   )
 
   it.effect("gives up old snapshots beyond its bound; their keys stay spent", () =>
@@ -292,7 +294,7 @@ describe("the gate in memory, by the test clock", () => {
       expect(yield* claim("r0")).toMatchObject({ refused: "idempotency_conflict", detail: { replayable: false } })
       expect(yield* claim("r399")).toEqual({ admitted: "Replay" })
       expect(admit).toBeDefined()
-    }).pipe(Effect.provide(layerMemory(options))),
+    }).pipe(Effect.provide(memory)),
   )
 })
 
@@ -331,7 +333,7 @@ describe("a kept answer", () => {
         yield* complete({ ...caller, requestId: "r", claim: "mine" }, "h", snapshot)
         const claim = { ...caller, register: { requestId: "r", payloadHash: "h", leaseMs: 1, claim: "mine" } }
         expect(yield* outcome(claim)).toMatchObject({ refused: "idempotency_conflict", detail: { replayable: false } })
-      }).pipe(Effect.provide(layerMemory({ ...options, sealer: keys })))
+      }).pipe(Effect.provide(layerMemory.pipe(Layers.provide(settings(keys)))))
     }),
   )
 })

@@ -72,7 +72,7 @@ const poll = async (deviceCode: string): Promise<unknown> =>
 
 const home = mkdtempSync(join(tmpdir(), "weir-home-"))
 const weir = (...args: ReadonlyArray<string>) => {
-  const cli = fileURLToPath(new URL("../../src/cli.ts", import.meta.url))
+  const cli = fileURLToPath(new URL("../../src/main.ts", import.meta.url))
   const node = fileURLToPath(new URL("../../node_modules/.bin/node", import.meta.url))
   const env = { PATH: process.env["PATH"], HOME: home, SVC_BASE_URL: gateway().baseUrl }
   const child = spawn(node, [cli, ...args], { env })

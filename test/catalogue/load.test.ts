@@ -6,7 +6,7 @@ import { diffCatalogues } from "../../src/catalogue/diff.ts"
 import { loadCatalogue } from "../../src/catalogue/load.ts"
 import { makeSnapshot } from "../../src/catalogue/snapshot.ts"
 import { canonicalJson, fingerprint } from "../../src/protocol/canonical.ts"
-import { orderTargets } from "../../src/vendor/pool.ts"
+import { orderTargets } from "../../src/upstream/pool.ts"
 
 const issues = (text: string) => {
   const loaded = loadCatalogue(text)
@@ -59,6 +59,33 @@ describe("a catalogue with an error", () => {
     ["a secret in the open", `${good}keys: [{ id: k, app: x, secret: hunter2 }]\n`, "keys[0].secret", 16],
   ])("%s", (_what, text, path, line) => {
     expect(issues(text)).toContainEqual(expect.objectContaining({ path, line }))
+  })
+})
+
+describe("a model without targets", () => {
+  const model = (fields: string) =>
+    `${good}`.replace(/models:\n[\s\S]*prices:/, `models:\n  - { handle: m${fields} }\nprices:`)
+
+  it("is a good one if its clients call the vendor directly", () => {
+    expect(issues(model(", mode: direct"))).toEqual([])
+    expect(issues(model(", mode: direct, targets: []"))).toEqual([])
+  })
+
+  it.each(["", ", mode: platform", ", targets: []"])("is refused otherwise: {handle: m%s}", (fields) => {
+    expect(issues(model(fields))).toMatchObject([
+      { path: "models[0].targets", message: "at least one target is required" },
+    ])
+  })
+})
+
+describe("values that no store can hold", () => {
+  it.each([
+    [good.replace("name: O", 'name: "a\\0b"'), "orgs[0].name"],
+    [good.replace("from: 2026-01-01", "from: 2026-02-30"), "prices[0].from"],
+    [good.replace("from: 2026-01-01", "from: 9999-01-01"), "prices[0].from"],
+    [good.replace("from: 2026-01-01", "from: 1900-01-01"), "prices[0].from"],
+  ])("are refused by their path: %#", (text, path) => {
+    expect(issues(text)).toMatchObject([{ path }])
   })
 })
 

@@ -5,7 +5,7 @@ import { rootCertificates, setDefaultCACertificates } from "node:tls"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { hello, newTestIds, openaiBody, openaiFrames, readEvents, testCatalogue } from "../../src/testing/index.ts"
 import { portOf } from "../../src/testing/port.ts"
-import { certificate, privateKey } from "../net/certificate.ts"
+import { certificate, privateKey } from "../upstream/certificate.ts"
 import { eventually, holdsOf, replyOf, useGateway } from "./gateway.ts"
 
 const answer = { words: ["one ", "two ", "three"], inTokens: 1000, outTokens: 200 }

@@ -7,7 +7,7 @@ import { rootCertificates, setDefaultCACertificates } from "node:tls"
 import { exportJWK, generateKeyPair, SignJWT } from "jose"
 import Provider from "oidc-provider"
 import { portOf } from "../../src/testing/port.ts"
-import { certificate, privateKey } from "../net/certificate.ts"
+import { certificate, privateKey } from "../upstream/certificate.ts"
 import type { Browser, Shown } from "./browser.ts"
 
 const listen = async (handle: (origin: string) => RequestListener): Promise<{ origin: string; server: Server }> => {

@@ -1,8 +1,8 @@
 /** `GET /v1/plan/usage`: peaks of the gate, folded by the day. Rules of interface.md "Plan usage curve". */
 import { Effect, Schema } from "effect"
 import { describe, expect, it } from "vitest"
-import { addDays, dayOf, hourOf, nextDayMs } from "../../src/admission/utc8.ts"
 import { PlanUsage } from "../../src/protocol/plan-usage.ts"
+import { addDays, dayOf, hourOf, nextDayMs } from "../../src/protocol/utc8.ts"
 import { errorOf, useGateway } from "./gateway.ts"
 
 const gateway = useGateway()

@@ -187,6 +187,29 @@ describe("GET /v1/config/effective", () => {
 })
 
 describe("PUT and DELETE /v1/config/{scope}/{keyPath}", () => {
+  it("a key path may have sixteen names of 64 characters", async () => {
+    const path = [
+      "site",
+      ...Array.from({ length: 15 }, (_, at) => `${tag}${String(at).padStart(2, "0")}`.padEnd(64, "x")),
+    ].join(".")
+    expect((await put("org", path, as("bo"), 1)).status).toBe(200)
+    const deleted = await call("DELETE", `/v1/config/org/${path}`, as("bo"))
+    expect(deleted.status).toBe(204)
+  })
+
+  it.each(["__proto__", "constructor", "prototype"])("the name %s is refused in paths and values", async (name) => {
+    for (const path of [`site.${name}`, `site.${name}.polluted`, `${name}.a`]) {
+      expect(await errorOf(await put("org", path, as("bo"), 1))).toMatchObject({ status: 400, code: "bad_request" })
+    }
+    const value = JSON.parse(`{"${name}":{"polluted":1}}`)
+    expect(await errorOf(await put("org", "site.reserved", as("bo"), value))).toMatchObject({ status: 400 })
+  })
+
+  it("a value deeper than 32 levels is refused", async () => {
+    const nested = (depth: number): unknown => (depth === 0 ? 1 : [nested(depth - 1)])
+    expect(await errorOf(await put("org", "site.deep", as("bo"), nested(1000)))).toMatchObject({ status: 400 })
+  })
+
   it("list, with revisions; delete once", async () => {
     const path = `${tag}.listed`
     expect(await written("org", path, as("ada"), { a: [1, "x", null] })).toEqual({

@@ -13,7 +13,7 @@ import {
   testCatalogue,
 } from "../../src/testing/index.ts"
 import { portOf } from "../../src/testing/port.ts"
-import { certificate, privateKey } from "../net/certificate.ts"
+import { certificate, privateKey } from "../upstream/certificate.ts"
 import { balanceOf, errorOf, eventually, lastUsage, replyOf, useGateway } from "./gateway.ts"
 
 const answer = { words: ["own"], inTokens: 1000, outTokens: 200 }
@@ -81,6 +81,17 @@ describe("keeping keys", () => {
     expect(error).toMatchObject({ code: "upstream_error", detail: { upstreamStatus: 401 } })
     await admin("DELETE", place())
   })
+
+  it.each(["sk\n", "sk key", "sk-\u00e9", "\u0000", "sk-\ud83e\uddab", "", "x".repeat(4097)])(
+    "a key that no header can carry is refused: %j",
+    async (key) => {
+      expect(await errorOf(await admin("PUT", place(), { key }))).toMatchObject({
+        status: 400,
+        code: "bad_request",
+        detail: { issues: [{ path: "key" }] },
+      })
+    },
+  )
 
   it.each([
     ["http://upstream.test", "not_https"],

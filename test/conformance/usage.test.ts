@@ -15,7 +15,7 @@ const event = (more: object = {}) => ({
   cacheReadTokens: 0,
   cacheWriteTokens: 0,
   estimated: false,
-  occurredAt: "2026-11-21T08:00:00Z",
+  occurredAt: new Date().toISOString(),
   ...more,
 })
 const report = (events: ReadonlyArray<object>, more: object = {}) =>
@@ -84,6 +84,12 @@ describe("what is reported", () => {
     ["cacheWriteTokens below 0", event({ cacheWriteTokens: -1 }), {}],
     ["half a token", event({ inTokens: 0.5 }), {}],
     ["no instant", event({ occurredAt: "yesterday" }), {}],
+    ["a date that the calendar does not have", event({ occurredAt: "2026-02-30T00:00:00Z" }), {}],
+    ["the year 0", event({ occurredAt: "0000-01-01T00:00:00Z" }), {}],
+    ["a date of another century", event({ occurredAt: "1900-01-01T00:00:00Z" }), {}],
+    ["a date that is far ahead", event({ occurredAt: "9999-12-31T00:00:00Z" }), {}],
+    ["an id with U+0000", event({ clientEventId: "a\u0000" }), {}],
+    ["an id with a lone surrogate", event({ clientEventId: "\ud800" }), {}],
     ["estimated as text", event({ estimated: "no" }), {}],
   ])("%s is bad_request, and nothing of the report is kept", async (_rule, wrong, more) => {
     const good = event()

@@ -1,6 +1,6 @@
 /** Recordings cut short, with flipped bytes and torn anywhere: only typed outcomes, never a crash or a hang. */
 import { describe, expect, it } from "vitest"
-import { cutAt, decodePieces, fold } from "../vendor/replay.ts"
+import { cutAt, decodePieces, fold } from "../dialects/replay.ts"
 import { corpora, isStream, recordingsOf } from "./recordings.ts"
 
 /** Numbers from 0 to 1, the same in every run (Park and Miller). */

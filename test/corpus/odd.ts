@@ -1,5 +1,5 @@
 /** Recordings that are no good replies, by the vendor or by the recorder: what comes of them instead. */
-import type { Folded } from "../vendor/replay.ts"
+import type { Folded } from "../dialects/replay.ts"
 
 export const odd: Readonly<Record<string, Partial<Folded>>> = {
   // The vendor refused in the middle of a stream.

@@ -3,10 +3,10 @@ import { existsSync, readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { Schema } from "effect"
+import type { Dialect } from "../../src/dialects/dialect.ts"
+import { dialectOf } from "../../src/dialects/index.ts"
+import { objectAt, parseObject } from "../../src/dialects/json.ts"
 import type { DialectName, VendorProfile } from "../../src/protocol/catalogue.ts"
-import type { Dialect } from "../../src/vendor/dialects/dialect.ts"
-import { dialectOf } from "../../src/vendor/dialects/index.ts"
-import { objectAt, parseObject } from "../../src/vendor/dialects/json.ts"
 
 const Recording = Schema.Struct({
   request: Schema.NullOr(Schema.Struct({ path: Schema.String, body: Schema.Unknown })),

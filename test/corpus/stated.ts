@@ -1,6 +1,6 @@
 /** The totals that a recording itself states last, whatever its dialect calls them. */
-import type { VendorUsage } from "../../src/vendor/dialects/dialect.ts"
-import { countAt, type JsonObject, objectAt, objectsAt, parseObject } from "../../src/vendor/dialects/json.ts"
+import type { VendorUsage } from "../../src/dialects/dialect.ts"
+import { countAt, type JsonObject, objectAt, objectsAt, parseObject } from "../../src/dialects/json.ts"
 import { isStream, type Recording } from "./recordings.ts"
 
 export interface Totals {

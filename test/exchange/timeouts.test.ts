@@ -3,7 +3,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { Effect, Fiber, Result } from "effect"
 import { TestClock } from "effect/testing"
 import type { ReplyError } from "../../src/exchange/client-link.ts"
-import { defaultTimeouts, resolveTimeouts } from "../../src/exchange/tiers.ts"
+import { defaultTimeouts, resolveTimeouts } from "../../src/protocol/timeout-tiers.ts"
 import { hello, type MockReply, openaiChunk, parseEvents, startMockedExchange } from "../../src/testing/index.ts"
 
 /** Runs an exchange against a scripted reply, and gives what its client had after each step of time. */

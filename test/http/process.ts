@@ -6,9 +6,13 @@ import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { afterEach, beforeEach } from "vitest"
 import { eventually } from "../conformance/gateway.ts"
+import { copyTemplate } from "../template.ts"
 
-const cli = fileURLToPath(new URL("../../src/cli.ts", import.meta.url))
+const cli = fileURLToPath(new URL("../../src/main.ts", import.meta.url))
 const node = fileURLToPath(new URL("../../node_modules/.bin/node", import.meta.url))
+
+/** Compiled modules, kept between the many short processes. */
+const compileCache = join(tmpdir(), "weir-test-compile-cache")
 
 interface Ready {
   readonly baseUrl: string
@@ -18,8 +22,11 @@ interface Ready {
   readonly adminKey: string
 }
 
-/** Gives each test a folder and what it needs to run commands; what runs after the test is killed. */
-export const useProcesses = () => {
+/**
+ * Gives each test a directory and what it needs to run commands; what still runs after the test is killed.
+ * @param options.fresh without a migrated database in the data directory: as on a new machine
+ */
+export const useProcesses = (options: { readonly fresh?: boolean } = {}) => {
   let dir = ""
   const processes: Array<ChildProcess> = []
   beforeEach(() => {
@@ -27,7 +34,7 @@ export const useProcesses = () => {
   })
   afterEach(async () => {
     for (const child of processes.splice(0)) {
-      if (child.exitCode === null) {
+      if (child.exitCode === null && child.signalCode === null) {
         child.kill("SIGKILL")
         await new Promise((resolve) => child.once("exit", resolve))
       }
@@ -36,6 +43,7 @@ export const useProcesses = () => {
   })
 
   const weir = (args: ReadonlyArray<string>, env: Record<string, string> = {}) => {
+    if (args[0] === "serve" && options.fresh !== true) copyTemplate(join(dir, "data"))
     const child = spawn(node, [cli, ...args], {
       env: {
         PATH: process.env["PATH"],
@@ -43,6 +51,7 @@ export const useProcesses = () => {
         SVC_PORT: "0",
         SVC_DATA_DIR: join(dir, "data"),
         SVC_READY_FILE: join(dir, "ready"),
+        NODE_COMPILE_CACHE: compileCache,
         ...env,
       },
     })

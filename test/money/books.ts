@@ -3,19 +3,30 @@ import { randomUUID } from "node:crypto"
 import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { expect } from "vitest"
-import { type HoldRequest, Ledger, layerLedger, type UsageRecord } from "../../src/money/ledger.ts"
+import type { WeirConfig } from "../../src/config.ts"
+import { type HoldRequest, Ledger, type UsageRecord } from "../../src/money/ledger.ts"
 import { layerDatabase } from "../../src/store/database.ts"
-import { testStores } from "../../src/testing/stores.ts"
+import { layerTestConfig, layerTestTemplate, testStores } from "../../src/testing/stores.ts"
 
 export const unit = 10n ** 10n
 
-/** A database of its own for a test file. */
-export const layerTestDatabase = Layer.unwrap(
-  Effect.map(testStores, ({ databaseUrl }) => layerDatabase({ url: databaseUrl, migrates: true, maxConnections: 8 })),
-)
+/** A database of its own for a test file, and the configuration. */
+export const makeTestDatabase = (config: Partial<WeirConfig["Service"]> = {}) =>
+  Layer.unwrap(
+    Effect.map(testStores, ({ databaseUrl }) =>
+      layerDatabase.pipe(
+        Layer.provide(layerTestTemplate),
+        Layer.provideMerge(
+          layerTestConfig({ databaseUrl, databaseConnections: 8, databaseDeadlineMs: 10_000, ...config }),
+        ),
+      ),
+    ),
+  )
+
+export const layerTestDatabase = makeTestDatabase()
 
 /** The ledger on it. */
-export const layerTestLedger = layerLedger({ deadline: "10 seconds" }).pipe(Layer.provideMerge(layerTestDatabase))
+export const layerTestLedger = Ledger.layer.pipe(Layer.provideMerge(layerTestDatabase))
 
 /** A small answer's usage record. */
 export const record: UsageRecord = {

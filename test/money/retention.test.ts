@@ -2,12 +2,12 @@
 import { describe, expect, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
-import { Ledger, layerLedger } from "../../src/money/ledger.ts"
-import { layerRetention, Retention } from "../../src/money/retention.ts"
-import { expectSound, fund, holdOf, layerTestDatabase, record, unit } from "./books.ts"
+import { Ledger } from "../../src/money/ledger.ts"
+import { Retention } from "../../src/money/retention.ts"
+import { expectSound, fund, holdOf, makeTestDatabase, record, unit } from "./books.ts"
 
-const services = Layer.mergeAll(layerRetention({ keepDays: 30 }), layerLedger({ deadline: "5 seconds" })).pipe(
-  Layer.provideMerge(layerTestDatabase),
+const services = Layer.mergeAll(Retention.layer, Ledger.layer).pipe(
+  Layer.provideMerge(makeTestDatabase({ retentionDays: 30 })),
 )
 
 layer(services, { excludeTestServices: true, timeout: "60 seconds" })("retention", (it) => {

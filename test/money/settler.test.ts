@@ -1,14 +1,18 @@
 /** Settling while the database is away: the journal keeps what it was given, torn lines and all. */
-import { appendFileSync, mkdtempSync, readdirSync, readFileSync, renameSync, statSync } from "node:fs"
+import { spawn } from "node:child_process"
+import { once } from "node:events"
+import { appendFileSync, existsSync, mkdtempSync, readdirSync, readFileSync, renameSync, statSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { fileURLToPath } from "node:url"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Fiber, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import { openJournal, readJournal } from "../../src/money/journal.ts"
 import { Ledger, type Settlement } from "../../src/money/ledger.ts"
-import { layerSettler, Settler } from "../../src/money/settler.ts"
+import { Settler } from "../../src/money/settler.ts"
 import { StoreUnavailable } from "../../src/store/unavailable.ts"
+import { layerTestConfig } from "../../src/testing/stores.ts"
 
 const folder = () => mkdtempSync(join(tmpdir(), "weir-journal-"))
 const settlement = (ref: string): Settlement => ({
@@ -26,8 +30,13 @@ const settlement = (ref: string): Settlement => ({
     cacheNetSaving: -5n,
   },
 })
-const ownFile = (path: string) => join(path, `${process.pid}.journal`)
-const deadFile = (path: string) => join(path, "999999999.journal")
+const node = fileURLToPath(new URL("../../node_modules/.bin/node", import.meta.url))
+/** {@link settlement} as JavaScript. */
+const settlementText = (ref: string) =>
+  `{ ref: "${ref}", cost: 1n, record: { appId: "app", purpose: "exchange", model: "main", vendor: "v",
+    counts: { inTokens: 1, outTokens: 2, cacheReadTokens: 3, cacheWriteTokens: 4, dims: {} }, stop: "end", cacheNetSaving: 0n } }`
+/** The only journal of a directory. */
+const journalIn = (path: string) => join(path, readdirSync(path).find((name) => name.endsWith(".journal")) ?? "none")
 
 describe("the journal", () => {
   it.effect("keeps what it was given, on disk, readable by its owner alone", () =>
@@ -37,26 +46,26 @@ describe("the journal", () => {
       yield* append(settlement("a"))
       yield* append(settlement("b"))
       expect(pending()).toEqual([settlement("a"), settlement("b")])
-      expect(readJournal(ownFile(path))).toMatchObject({ settlements: [{ ref: "a" }, { ref: "b" }], torn: 0 })
-      expect(readJournal(ownFile(path)).settlements[0]).toEqual(settlement("a"))
-      expect(statSync(ownFile(path)).mode & 0o777).toBe(0o600)
+      expect(readJournal(journalIn(path))).toMatchObject({ settlements: [{ ref: "a" }, { ref: "b" }], torn: 0 })
+      expect(readJournal(journalIn(path)).settlements[0]).toEqual(settlement("a"))
+      expect(statSync(journalIn(path)).mode & 0o777).toBe(0o600)
     }).pipe(Effect.scoped),
   )
 
-  it.effect("is empty when the last settlement has landed", () =>
+  it.effect("is empty when the last settlement is in the ledger", () =>
     Effect.gen(function* () {
       const path = folder()
-      const { append, landed, pending } = yield* openJournal(path)
+      const { append, settled, pending } = yield* openJournal(path)
       yield* append(settlement("a"))
       yield* append(settlement("b"))
-      yield* landed("a")
-      yield* landed("b")
+      yield* settled("a")
+      yield* settled("b")
       expect(pending()).toEqual([])
-      expect(readFileSync(ownFile(path), "utf8")).toBe("")
+      expect(readFileSync(journalIn(path), "utf8")).toBe("")
     }).pipe(Effect.scoped),
   )
 
-  it.effect("takes over what a dead process left; a torn last line is known, the ones before it are kept", () =>
+  it.effect("takes over what a dead process left; a torn last line is detected, the lines before it are kept", () =>
     Effect.gen(function* () {
       const path = folder()
       yield* Effect.scoped(
@@ -66,14 +75,59 @@ describe("the journal", () => {
           yield* append(settlement("b"))
         }),
       )
-      const whole = readFileSync(ownFile(path), "utf8")
-      renameSync(ownFile(path), deadFile(path))
-      appendFileSync(deadFile(path), whole.slice(0, 70))
-      expect(readJournal(deadFile(path)).torn).toBe(1)
+      const dead = journalIn(path)
+      appendFileSync(dead, readFileSync(dead, "utf8").slice(0, 70))
+      expect(readJournal(dead).torn).toBe(1)
       const { pending } = yield* openJournal(path)
       expect(pending().map(({ ref }) => ref)).toEqual(["a", "b"])
-      expect(readdirSync(path)).toEqual([`${process.pid}.journal`])
-      expect(readJournal(ownFile(path))).toMatchObject({ settlements: [{ ref: "a" }, { ref: "b" }], torn: 0 })
+      expect(existsSync(dead)).toBe(false)
+      expect(readJournal(journalIn(path))).toMatchObject({ settlements: [{ ref: "a" }, { ref: "b" }], torn: 0 })
+    }).pipe(Effect.scoped),
+  )
+
+  it.effect("leaves the journal of a living process alone, also of this one", () =>
+    Effect.gen(function* () {
+      const path = folder()
+      const { append, pending } = yield* openJournal(path)
+      yield* append(settlement("a"))
+      const other = yield* openJournal(path)
+      expect(other.pending()).toEqual([])
+      expect(pending().map(({ ref }) => ref)).toEqual(["a"])
+    }).pipe(Effect.scoped),
+  )
+
+  it.live("of a process that was killed is taken over at once, whatever lives under its pid", () =>
+    Effect.gen(function* () {
+      const path = folder()
+      const source = fileURLToPath(new URL("../../src/money/journal.ts", import.meta.url))
+      const child = spawn(node, [
+        "--input-type=module",
+        "--eval",
+        `import { Effect } from "effect"
+         import { openJournal } from ${JSON.stringify(source)}
+         const run = Effect.scoped(Effect.flatMap(openJournal(${JSON.stringify(path)}), ({ append }) =>
+           Effect.andThen(append(${settlementText("lost")}), Effect.andThen(Effect.sync(() => console.log("written")), Effect.never))))
+         setInterval(() => {}, 1000)
+         await Effect.runPromise(run)`,
+      ])
+      yield* Effect.promise(() => once(child.stdout, "data"))
+      const before = yield* openJournal(path)
+      expect(before.pending()).toEqual([])
+      child.kill("SIGKILL")
+      yield* Effect.promise(() => once(child, "exit"))
+      // The own pid stands for a pid that something else has now.
+      const after = yield* openJournal(path)
+      expect(after.pending().map(({ ref }) => ref)).toEqual(["lost"])
+    }).pipe(Effect.scoped),
+  )
+
+  it.effect("of an earlier version, named by a pid, is taken over", () =>
+    Effect.gen(function* () {
+      const path = folder()
+      yield* Effect.scoped(Effect.flatMap(openJournal(path), ({ append }) => append(settlement("a"))))
+      renameSync(journalIn(path), join(path, `${process.pid}.journal`))
+      const { pending } = yield* openJournal(path)
+      expect(pending().map(({ ref }) => ref)).toEqual(["a"])
     }).pipe(Effect.scoped),
   )
 
@@ -81,9 +135,9 @@ describe("the journal", () => {
     Effect.gen(function* () {
       const path = folder()
       yield* Effect.scoped(Effect.flatMap(openJournal(path), ({ append }) => append(settlement("a"))))
-      const line = readFileSync(ownFile(path), "utf8")
-      appendFileSync(ownFile(path), line.replace(`"outTokens":2`, `"outTokens":1`))
-      expect(readJournal(ownFile(path))).toMatchObject({ settlements: [{ ref: "a" }], torn: 1 })
+      const line = readFileSync(journalIn(path), "utf8")
+      appendFileSync(journalIn(path), line.replace(`"outTokens":2`, `"outTokens":1`))
+      expect(readJournal(journalIn(path))).toMatchObject({ settlements: [{ ref: "a" }], torn: 1 })
     }),
   )
 })
@@ -108,8 +162,9 @@ describe("the settler", () => {
           return Effect.succeed(7n)
         }),
     })
-    const path = folder()
-    return { database, path, layer: layerSettler({ folder: path, patienceMs: 10_000 }).pipe(Layer.provide(ledger)) }
+    const dataDir = folder()
+    const path = join(dataDir, "journal")
+    return { database, path, layer: Settler.layer.pipe(Layer.provide([ledger, layerTestConfig({ dataDir })])) }
   }
 
   it.effect("retries for a while, and lands when the database comes back in time", () => {
@@ -120,7 +175,7 @@ describe("the settler", () => {
       yield* TestClock.adjust("5 seconds")
       database.away = false
       yield* TestClock.adjust("10 seconds")
-      expect(yield* Fiber.join(fiber)).toEqual({ _tag: "Landed", balance: 7n })
+      expect(yield* Fiber.join(fiber)).toEqual({ _tag: "Settled", balance: 7n })
       expect(deferred()).toEqual([])
     }).pipe(Effect.provide(layer))
   })
@@ -133,7 +188,7 @@ describe("the settler", () => {
       yield* TestClock.adjust("30 seconds")
       expect(yield* Fiber.join(fiber)).toEqual({ _tag: "Deferred" })
       expect(deferred().map(({ ref }) => ref)).toEqual(["a"])
-      expect(readJournal(ownFile(path)).settlements.length).toBe(1)
+      expect(readJournal(journalIn(path)).settlements.length).toBe(1)
       database.away = false
       yield* TestClock.adjust("3 seconds")
       expect(deferred()).toEqual([])

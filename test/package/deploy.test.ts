@@ -60,7 +60,7 @@ describe("Dockerfile", () => {
 
   it("runs as nobody special, hears signals, and says how it is", () => {
     expect(lines).toContain("USER node")
-    expect(lines).toContain(`ENTRYPOINT ["node", "dist/cli.js"]`)
+    expect(lines).toContain(`ENTRYPOINT ["node", "dist/main.js"]`)
     expect(dockerfile).toContain("/healthz")
     expect(dockerfile).not.toMatch(/:latest|curl \||--unsafe/)
   })

@@ -61,6 +61,6 @@ describe("the package", () => {
   })
 
   it("the command runs", () => {
-    expect(run(process.execPath, [join(installed, "dist/cli.js"), "--version"], project).output).toContain("0.1.0")
+    expect(run(process.execPath, [join(installed, "dist/main.js"), "--version"], project).output).toContain("0.1.0")
   })
 })

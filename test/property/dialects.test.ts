@@ -2,10 +2,10 @@
 
 import { describe, expect, it } from "@effect/vitest"
 import { Schema } from "effect"
+import { dialects } from "../../src/dialects/index.ts"
 import { DialectName } from "../../src/protocol/catalogue.ts"
 import { anthropicFrame, openaiFrame, vendorReplies } from "../../src/testing/index.ts"
-import { dialects } from "../../src/vendor/dialects/index.ts"
-import { cutAt, decodeBytes, decodePieces, decodeText, fold } from "../vendor/replay.ts"
+import { cutAt, decodeBytes, decodePieces, decodeText, fold } from "../dialects/replay.ts"
 
 const Share = Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 0.999 }))
 const Shares = Schema.Array(Share).check(Schema.isMaxLength(12))

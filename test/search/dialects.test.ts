@@ -1,9 +1,9 @@
 /** Each search vendor's wire, by its documentation; recorded replies where there are some. */
 import { describe, expect, it } from "@effect/vitest"
 import { Schema } from "effect"
+import { objectsAt, parseObject } from "../../src/dialects/json.ts"
 import { normalise, refusalCode, type SearchWire } from "../../src/search/dialects/dialect.ts"
 import { searchDialectOf, searchVendors } from "../../src/search/dialects/index.ts"
-import { objectsAt, parseObject } from "../../src/vendor/dialects/json.ts"
 import { recordingsOf } from "../corpus/recordings.ts"
 
 const dialect = (vendor: string) => {

@@ -2,18 +2,19 @@
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { Effect } from "effect"
+import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { afterAll, expect, it } from "vitest"
 import { layerDatabase } from "../../src/store/database.ts"
 import { schemaState } from "../../src/store/schema-state.ts"
+import { layerTestConfig } from "../../src/testing/stores.ts"
 
 const dir = mkdtempSync(join(tmpdir(), "weir-schema-"))
 afterAll(() => rmSync(dir, { recursive: true, force: true }))
 
 const inDatabase = <A, E>(migrates: boolean, work: Effect.Effect<A, E, SqlClient.SqlClient>) =>
   Effect.runPromise(
-    Effect.provide(work, layerDatabase({ dataDir: join(dir, "postgres"), maxConnections: 1, migrates })),
+    Effect.provide(work, layerDatabase.pipe(Layer.provide(layerTestConfig({ dataDir: dir, migrates })))),
   )
 const statement = (text: string) => Effect.flatMap(SqlClient.SqlClient, (sql) => sql.unsafe(text))
 

@@ -1,10 +1,10 @@
-/** Operators look after organisations, people, keys and licences. Source: decisions "Control routes" (admin). */
+/** Admin routes for organisations, people, keys and licences. Source: decisions "Control routes" (admin). */
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { Catalogue } from "../../catalogue/catalogue.ts"
 import { type Account, Accounts, membershipsOf, normalEmail } from "../../identity/accounts.ts"
-import { KeyDesk } from "../../identity/key-desk.ts"
-import { type Actor, Licences } from "../../licence/licences.ts"
+import { KeyAdmin } from "../../identity/key-admin.ts"
+import { type Actor, Licences } from "../../identity/licences.ts"
 import { Books } from "../../money/books.ts"
 import { Statements } from "../../money/statements.ts"
 import { type AdminUser, KeyMint, type OrgList } from "../../protocol/admin-directory.ts"
@@ -23,7 +23,7 @@ export const adminDirectoryRoutes = HttpApiBuilder.group(
     const catalogue = yield* Catalogue
     const accounts = yield* Accounts
     const books = yield* Books
-    const keys = yield* KeyDesk
+    const keys = yield* KeyAdmin
     const licences = yield* Licences
     const statements = yield* Statements
     const issueLicence = yield* makeIssueLicence
@@ -130,5 +130,5 @@ export const adminDirectoryRoutes = HttpApiBuilder.group(
   }),
 )
 
-/** Who an audit record names where somebody acted with the admin key. */
+/** The actor in audit records of requests with the admin key. */
 const operator: Actor = { type: "service", id: "admin" }

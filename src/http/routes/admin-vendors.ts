@@ -1,12 +1,12 @@
-/** `/v1/admin/vendors/*` and organisations' upstream keys: trying vendors out, and keeping keys that are brought. */
+/** Admin routes for vendor checks and organisations' upstream keys. */
 import { Effect, Redacted } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { Catalogue } from "../../catalogue/catalogue.ts"
-import { VendorTrial } from "../../exchange/trial.ts"
-import { TrialRequest, UpstreamKeyRequest, type UpstreamKeysResponse } from "../../protocol/admin.ts"
+import { VendorCheck } from "../../exchange/vendor-check.ts"
+import { UpstreamKeyRequest, type UpstreamKeysResponse, VendorCheckRequest } from "../../protocol/admin.ts"
 import { Api } from "../../protocol/api.ts"
 import { serviceError } from "../../protocol/error.ts"
-import { UpstreamKeys } from "../../vendor/upstream-keys.ts"
+import { UpstreamKeys } from "../../upstream/upstream-keys.ts"
 import { makeForOperator, maxBodyBytes, type Request } from "../operator.ts"
 import { readJson } from "../request.ts"
 
@@ -21,11 +21,11 @@ export const adminVendorRoutes = HttpApiBuilder.group(
   Effect.fn(function* (handlers) {
     const forOperator = yield* makeForOperator
     const catalogue = yield* Catalogue
-    const trial = yield* VendorTrial
+    const trial = yield* VendorCheck
     const keys = yield* UpstreamKeys
 
     const test = Effect.fn("admin.testVendor")(function* (request: Request, vendor: string) {
-      const { model } = yield* readJson(TrialRequest, request, maxBodyBytes)
+      const { model } = yield* readJson(VendorCheckRequest, request, maxBodyBytes)
       return yield* trial.run(vendor, model)
     })
 

@@ -1,8 +1,9 @@
-/** `/v1/admin/*`: what operators do; the CLI speaks these routes. */
+/** Admin routes for the catalogue, top-ups, books, audit log and tier times; the CLI calls them. */
 import { Clock, Effect, Schema } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
-import { AuditLog } from "../../audit/audit-log.ts"
-import { Catalogue, type CatalogueRefused } from "../../catalogue/catalogue.ts"
+import { Catalogue } from "../../catalogue/catalogue.ts"
+import type { CatalogueRefused } from "../../catalogue/refusal.ts"
+import { WeirConfig } from "../../config.ts"
 import { formatAmount, parseAmount } from "../../money/amount.ts"
 import { Books } from "../../money/books.ts"
 import { Ledger } from "../../money/ledger.ts"
@@ -16,9 +17,11 @@ import {
   type TopupResponse,
 } from "../../protocol/admin.ts"
 import { Api } from "../../protocol/api.ts"
-import { Instant } from "../../protocol/catalogue.ts"
 import { type ServiceError, serviceError } from "../../protocol/error.ts"
-import { TierTimes } from "../../timeouts/tier-times.ts"
+import { Instant } from "../../protocol/instant.ts"
+import { resolveTimeouts, type Tier } from "../../protocol/timeout-tiers.ts"
+import { AuditLog } from "../../store/audit-log.ts"
+import { TierTimes } from "../../telemetry/timeouts/tier-times.ts"
 import { makeForOperator, maxBodyBytes, type Request } from "../operator.ts"
 import { readJson } from "../request.ts"
 
@@ -32,6 +35,18 @@ export const adminRoutes = HttpApiBuilder.group(
     const books = yield* Books
     const auditLog = yield* AuditLog
     const tierTimes = yield* TierTimes
+    const { env, upstreamTimeouts } = yield* WeirConfig
+
+    const limitOf = (vendorId: string, handle: string, tier: Tier): number => {
+      const snapshot = catalogue.current()
+      const entry = snapshot.model(handle)
+      return resolveTimeouts({
+        profile: snapshot.timeouts(env),
+        variables: upstreamTimeouts,
+        vendor: entry?.targets.find(({ vendor }) => vendor.id === vendorId)?.vendor.timeouts,
+        model: entry?.model.timeouts,
+      })[tier]
+    }
 
     const apply = Effect.fn("admin.apply")(function* (request: Request) {
       const { text, dryRun, keySha256 } = yield* readJson(ApplyRequest, request, maxBodyBytes)
@@ -56,7 +71,7 @@ export const adminRoutes = HttpApiBuilder.group(
       for (const instant of [from, until]) {
         if (!isInstant(instant)) return yield* serviceError("bad_request", "from and to must be dates or instants")
       }
-      return yield* tierTimes.between(from, until)
+      return yield* tierTimes.between(from, until, limitOf)
     })
 
     const verifyAudit = Effect.map(

@@ -1,18 +1,18 @@
-/** Applications and plans: end-user tokens, an application's configuration, the plan's curve, the search directory. */
+/** Routes of applications and plans: end-user tokens, application configuration, plan usage, search directory. */
 import { Effect, Schema } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
+import { AppTokens } from "../../admission/app-tokens.ts"
+import { PlanCurve } from "../../admission/plan-usage.ts"
 import { Catalogue } from "../../catalogue/catalogue.ts"
 import { AppConfigs } from "../../identity/app-configs.ts"
 import type { AppCaller } from "../../identity/app-keys.ts"
-import { parseNetwork } from "../../net/network.ts"
-import { AppTokens } from "../../plan/app-tokens.ts"
-import { PlanCurve } from "../../plan/plan-usage.ts"
 import { Api } from "../../protocol/api.ts"
 import { AppConfig } from "../../protocol/app-config.ts"
 import { AppTokenRequest, type AppTokenResponse } from "../../protocol/app-token.ts"
 import { serviceError } from "../../protocol/error.ts"
 import { invalidInput } from "../../protocol/issues.ts"
+import { parseNetwork } from "../../protocol/network.ts"
 import { searchDirectory } from "../../search/directory.ts"
 import { type Member, makeForBearer, requireAdmin } from "../bearer.ts"
 import { maxBodyBytes, type Request } from "../operator.ts"
@@ -47,7 +47,7 @@ export const applicationRoutes = HttpApiBuilder.group(
       })
     })
 
-    /** An application of the member's organisation; others are told the same as of one that does not exist. */
+    /** An application of the member's organisation. Other applications are not found. */
     const ownApp = ({ org }: Member, id: string) => {
       const entry = catalogue.current().app(id)
       return entry?.org.id === org.org.id

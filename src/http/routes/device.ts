@@ -1,4 +1,4 @@
-/** The device login. Source: interface.md "POST /v1/auth/device/code", "POST /v1/auth/device/approve", RFC 8628. */
+/** Routes of the device login. Source: interface.md "POST /v1/auth/device/code", "POST /v1/auth/device/approve", RFC 8628. */
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { WeirConfig } from "../../config.ts"
@@ -13,7 +13,7 @@ import {
   DeviceTokenRequest,
 } from "../../protocol/device.ts"
 import { serviceError } from "../../protocol/error.ts"
-import { makeForAnybody, maxLoginBytes, tokenReply } from "../anybody.ts"
+import { makeForAnybody, maxLoginBytes, tokenReply } from "../anonymous.ts"
 import { makeForBearer } from "../bearer.ts"
 import type { Request } from "../operator.ts"
 import { originOf, readJson } from "../request.ts"
@@ -58,7 +58,7 @@ export const deviceRoutes = HttpApiBuilder.group(
     return (
       handlers
         .handleRaw("deviceCode", ({ request }) => forAnybody(request, start(request)))
-        // Its code is no guess, and polling has a pace of its own: the strict tier would only hit offices.
+        // Device codes cannot be guessed, and polling has its own limit: the strict limit would only hurt shared addresses.
         .handleRaw("deviceToken", ({ request }) => respondJson(poll(request)))
         .handleRaw("deviceDecision", ({ request }) => forPrincipal(request, (principal) => decide(request, principal)))
     )

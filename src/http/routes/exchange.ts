@@ -1,4 +1,4 @@
-/** The runtime group: `POST /t1/exchange`, which starts an exchange and answers what comes of it, and the routes beside it. */
+/** The runtime group: `POST /t1/exchange` and the routes beside it. */
 import { Effect, Scope, Stream } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
@@ -7,19 +7,19 @@ import type { ByteQueue } from "../../exchange/byte-queue.ts"
 import type { Reply } from "../../exchange/client-link.ts"
 import { Exchanges, newRequestId } from "../../exchange/exchange.ts"
 import { Api } from "../../protocol/api.ts"
-import type { DirectHandler } from "../direct.ts"
+import type { DirectHandler } from "../hot-routes.ts"
 import { envelope } from "../respond.ts"
 import { type Authenticated, fromRouter, makeForCaller, type RuntimeRequest } from "../runtime.ts"
 import { makeRuntime } from "./runtime.ts"
 
-/** What answers each runtime route. */
+/** The handler of each runtime route. */
 export const makeRuntimeAnswers = Effect.gen(function* () {
   const exchanges = yield* Exchanges
   const { forCaller } = yield* makeForCaller
   const runtime = yield* makeRuntime
   const overload = yield* Overload
 
-  /** Turns calls away before anything of them is read, when there is too much to do. */
+  /** Refuses calls under overload before their body is read. */
   const unlessOverloaded =
     (answer: DirectHandler): DirectHandler =>
     (request) =>
@@ -32,7 +32,7 @@ export const makeRuntimeAnswers = Effect.gen(function* () {
     const fiber = yield* Effect.fiber
     const scope = yield* Effect.scope
     const link = yield* exchanges.start({ requestId, caller, body }, { cut: () => fiber.interruptUnsafe() })
-    // The request's scope closes when the reply is out, or when the client is gone.
+    // The request's scope closes when the reply is sent or the client disconnects.
     yield* Scope.addFinalizer(
       scope,
       Effect.sync(() => link.leave()),
@@ -67,7 +67,7 @@ export const runtimeRoutes = HttpApiBuilder.group(
   }),
 )
 
-/** The hot ones, by path, for whoever serves them without a router. */
+/** Handlers of the hot routes by path, for serving without a router. */
 export const hotAnswers = Effect.map(
   makeRuntimeAnswers,
   ({ exchange, heartbeat, websearch }): ReadonlyMap<string, DirectHandler> =>

@@ -1,6 +1,6 @@
 /**
- * What machines ask: `/healthz` is this process alone, `/readyz` its stores and whether it is draining, `/metrics` is
- * Prometheus' text. Nothing here kills what works: liveness never asks a store.
+ * `/healthz`: this process is alive. `/readyz`: the stores answer and the node is not draining. `/metrics`: Prometheus text.
+ * Liveness never depends on a store.
  */
 import { Effect, Layer } from "effect"
 import { HttpRouter, HttpServerResponse } from "effect/http"
@@ -37,7 +37,7 @@ const readiness = HttpRouter.use((router) =>
   }),
 )
 
-/** `/metrics` of all workers, on whichever server it is to stand. */
+/** `/metrics` of all workers. */
 export const metricsRoute = HttpRouter.add(
   "GET",
   "/metrics",

@@ -1,9 +1,9 @@
-/** Licences. Source: interface.md "POST /v1/org-licenses/activate", decisions "Control routes". */
+/** Routes of licences. Source: interface.md "POST /v1/org-licenses/activate", decisions "Control routes". */
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { Catalogue } from "../../catalogue/catalogue.ts"
 import type { Principal } from "../../identity/bearers.ts"
-import { type Actor, Licences } from "../../licence/licences.ts"
+import { type Actor, Licences } from "../../identity/licences.ts"
 import { Api } from "../../protocol/api.ts"
 import { serviceError } from "../../protocol/error.ts"
 import { LicenseActivate, LicenseIssue } from "../../protocol/licence.ts"
@@ -11,10 +11,10 @@ import { type Member, makeForBearer, requireAdmin } from "../bearer.ts"
 import { maxBodyBytes, type Request } from "../operator.ts"
 import { readJson } from "../request.ts"
 
-/** How long a licence's code may be redeemed. */
+/** Default validity of an activation code, in days. */
 const defaultCodeDays = 30
 
-/** Issues what a request asks for, on behalf of whoever may. */
+/** Issues a licence for an application of an organisation. */
 export const makeIssueLicence = Effect.gen(function* () {
   const catalogue = yield* Catalogue
   const licences = yield* Licences

@@ -1,4 +1,4 @@
-/** Logging in and out, by one-time code so far; what tokens say of whom. Source: decisions "Control routes". */
+/** Routes of logging in by one-time code, refreshing and logging out. Source: decisions "Control routes". */
 import { Effect } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
@@ -9,7 +9,7 @@ import { MailLogin } from "../../identity/mail-login.ts"
 import { codeTtlMs } from "../../identity/one-time-codes.ts"
 import { Api } from "../../protocol/api.ts"
 import { type Me, type OtpAccepted, OtpRequest, OtpVerify, RefreshRequest } from "../../protocol/login.ts"
-import { makeForAnybody, maxLoginBytes, tokenReply } from "../anybody.ts"
+import { makeForAnybody, maxLoginBytes, tokenReply } from "../anonymous.ts"
 import { makeForBearer } from "../bearer.ts"
 import type { Request } from "../operator.ts"
 import { readJson } from "../request.ts"

@@ -1,4 +1,4 @@
-/** What people see in a browser: `/login`, `/activate`, `/auth/sso/link`. Source: decisions "Control routes" (pages). */
+/** The pages `/login`, `/activate` and `/auth/sso/link`. Source: decisions "Control routes" (pages). */
 import { Effect, Schema } from "effect"
 import { HttpRouter } from "effect/http"
 import { Catalogue } from "../../catalogue/catalogue.ts"
@@ -7,15 +7,15 @@ import { DeviceLogin } from "../../identity/device-login.ts"
 import { type LoggedIn, Logins } from "../../identity/logins.ts"
 import { MailLogin } from "../../identity/mail-login.ts"
 import { SsoLogin } from "../../identity/sso-login.ts"
-import { decidedPage, decisionPage, userCodePage } from "../../pages/activate.ts"
-import { codePage, loggedInPage, loginPage, onwardPage } from "../../pages/login.ts"
-import { linkPage } from "../../pages/sso-link.ts"
 import { type ErrorCode, errorStatus } from "../../protocol/error.ts"
 import { Email } from "../../protocol/login.ts"
-import { makeForAnybody } from "../anybody.ts"
+import { makeForAnybody } from "../anonymous.ts"
 import { sessionOf, withoutSession, withSession } from "../browser-cookies.ts"
 import type { Request } from "../operator.ts"
 import { goTo, pageReply, readForm, respondPage } from "../page.ts"
+import { decidedPage, decisionPage, userCodePage } from "../pages/activate.ts"
+import { codePage, loggedInPage, loginPage, onwardPage } from "../pages/login.ts"
+import { linkPage } from "../pages/sso-link.ts"
 import { originOf } from "../request.ts"
 import type { RouteError } from "../respond.ts"
 import { activatePath, backEndUrl, ownPage } from "./sso.ts"
@@ -41,7 +41,7 @@ export const pageRoutes = HttpRouter.use(
     const catalogue = yield* Catalogue
     const origin = (request: Request) => originOf(publicUrl, request)
 
-    /** Who has logged in with this browser, if anybody. */
+    /** The person who is logged in with this browser; undefined if none. */
     const visitor = (request: Request): Effect.Effect<LoggedIn | undefined, RouteError> => {
       const token = sessionOf(request)
       return token === undefined ? Effect.succeed(undefined) : allowing(logins.authenticate(token), notLoggedIn)
@@ -140,7 +140,7 @@ export const pageRoutes = HttpRouter.use(
 
 const noSuchCode = "There is no such code: it is mistyped, too old, or was decided on."
 
-/** Refusals after which a person may try again on the same page. */
+/** Refusals after which the same page is shown again, with their text. */
 const wrongCode = {
   otp_invalid: "This code is not right, or not any more.",
   otp_rate_limited: "Too many wrong codes. Ask for another one, or wait an hour.",
@@ -150,7 +150,7 @@ const notLoggedIn = { unauthorized: "", token_expired: "" }
 
 type Sayings = { readonly [code in ErrorCode]?: string }
 
-/** Takes refusals with these codes as values, with what to say of them. */
+/** Turns refusals with these codes into values with their text. */
 const orAsk =
   (sayings: Sayings) =>
   <A, E extends RouteError, R>(effect: Effect.Effect<A, E, R>) =>
@@ -164,7 +164,7 @@ const orAsk =
       },
     )
 
-/** The same where nothing is to be said: nothing comes of it. */
+/** Turns refusals with these codes into undefined. */
 const allowing = <A, E extends RouteError, R>(effect: Effect.Effect<A, E, R>, sayings: Sayings) =>
   Effect.map(orAsk(sayings)(effect), (result) => (result._tag === "Done" ? result.value : undefined))
 

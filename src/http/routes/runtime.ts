@@ -2,6 +2,7 @@
 import { Clock, Effect } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { Gate } from "../../admission/gate.ts"
+import { Sessions } from "../../admission/sessions.ts"
 import { Catalogue } from "../../catalogue/catalogue.ts"
 import { WeirConfig } from "../../config.ts"
 import type { Caller } from "../../identity/caller.ts"
@@ -18,13 +19,12 @@ import {
 import { maxUsageEvents, UsageReport } from "../../protocol/usage-report.ts"
 import { maxSearchResults } from "../../search/directory.ts"
 import { WebSearch } from "../../search/web-search.ts"
-import { Sessions } from "../../session/sessions.ts"
 import { audioFeature, bundleOf, tierOf } from "../../settings/bundle.ts"
 import { DeliveredSettings } from "../../settings/delivered.ts"
 import { decodeJson } from "../request.ts"
 import type { Authenticated } from "../runtime.ts"
 
-/** The capability header: requests that differ in it differ in their reply. */
+/** The capability header; replies vary on it. */
 const featuresHeader = "x-svc-client-features"
 
 const json = (body: unknown, requestId: string, headers: Readonly<Record<string, string>> = {}) =>
@@ -46,7 +46,7 @@ export const makeRuntime = Effect.gen(function* () {
       bundleOf(catalogue.current(), caller, tierOf(caller, request.headers[featuresHeader]), settings),
     )
 
-  /** A signed request is seen once, also where nothing is counted. */
+  /** A nonce must be new also where nothing else is counted. */
   const checkNonce = (caller: Caller) =>
     caller.nonce === undefined ? Effect.void : Effect.asVoid(gate.admit(admitOf(caller)))
 
@@ -61,7 +61,7 @@ export const makeRuntime = Effect.gen(function* () {
       configVersion,
       configStale: asked.configVersion !== undefined && asked.configVersion !== configVersion,
       bundleEtag: configVersion,
-      // An application that needs a licence does not come this far without one.
+      // An application that requires a licence is refused earlier if it has none.
       licenseStatus: caller.app?.licenceRequired === true ? "active" : "none",
       features: [audioFeature],
     }
@@ -117,15 +117,18 @@ export const makeRuntime = Effect.gen(function* () {
   const reportUsage = Effect.fnUntraced(function* ({ requestId, caller, body }: Authenticated) {
     const { events } = yield* decodeJson(UsageReport, body)
     yield* checkNonce(caller)
-    return json(yield* usage.report(caller, events), requestId)
+    return json(
+      yield* usage.report({ orgId: caller.org.id, keyId: caller.keyId, appId: caller.app?.id }, events),
+      requestId,
+    )
   })
 
   return { heartbeat, endSession, readConfig, handshake, search, reportUsage }
 })
 
-/** Also of the origin: where pages of other origins may ask, the reply names theirs (cross-origin.ts). */
+/** Varies on the origin too, because of CORS (cross-origin.ts). */
 const vary = { vary: `${featuresHeader}, Origin` }
 
-/** RFC 9110, section 13.1.2: any of a list, weak or strong, or a star. */
+/** `If-None-Match`: a list of strong or weak tags, or `*`. RFC 9110 section 13.1.2. */
 const matches = (header: string | undefined, etag: string): boolean =>
   (header ?? "").split(",").some((candidate) => ["*", etag].includes(candidate.trim().replace(/^W\//, "")))

@@ -1,4 +1,4 @@
-/** Layered settings: the preview, one layer at a time, and what became of a key. Source: interface.md "GET /v1/config/effective". */
+/** Routes of layered settings: preview, one layer, revisions. Source: interface.md "GET /v1/config/effective". */
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { Catalogue } from "../../catalogue/catalogue.ts"
@@ -9,18 +9,18 @@ import { Api } from "../../protocol/api.ts"
 import { serviceError } from "../../protocol/error.ts"
 import { invalidInput } from "../../protocol/issues.ts"
 import { type SettingScope, type SettingsPreview, SettingWrite } from "../../protocol/settings.ts"
-import { hasPaths, keyPathPattern, leavesOf, undeliverable } from "../../settings/key-paths.ts"
+import { hasPaths, isKeyPath, leavesOf, undeliverable } from "../../settings/key-paths.ts"
 import { merge } from "../../settings/merge.ts"
 import { type LayerId, platform, Settings, type WriteRequest } from "../../settings/settings.ts"
 import { asPattern, memberViewpoint, orgViewpoint, ownViewpoint, viewpointAs } from "../../settings/viewpoint.ts"
 import { makeForBearer, requireAdmin } from "../bearer.ts"
 import type { Request } from "../operator.ts"
-import { decodeJson, readBody } from "../request.ts"
+import { readJson } from "../request.ts"
 import { type RouteError, respondJson } from "../respond.ts"
 
 const maxValueBytes = 16 * 1024
 
-/** A layer that somebody may write, and what governs it. */
+/** A layer that the caller may write, and the layers above it. */
 type Governed = Pick<WriteRequest, "layer" | "above" | "orgId" | "actor">
 
 export const settingRoutes = HttpApiBuilder.group(
@@ -68,7 +68,7 @@ export const settingRoutes = HttpApiBuilder.group(
       } satisfies SettingsPreview
     })
 
-    /** The layer that a request means, if it may. */
+    /** The layer that a request names, if the caller may access it. */
     const governed = Effect.fnUntraced(function* (
       request: Request,
       scope: string,
@@ -125,7 +125,7 @@ export const settingRoutes = HttpApiBuilder.group(
         lock = false,
         enforcement = "enforce",
         reason,
-      } = yield* decodeJson(SettingWrite, yield* readBody(request, maxValueBytes))
+      } = yield* readJson(SettingWrite, request, maxValueBytes)
       if (!hasPaths(value)) return yield* invalidInput([{ path: "value", message: "members are named like key paths" }])
       if (lock && scope === "user") return yield* invalidInput([{ path: "lock", message: "nothing is below a user" }])
       for (const [leaf] of leavesOf(path, value)) {
@@ -155,7 +155,7 @@ export const settingRoutes = HttpApiBuilder.group(
       const who = yield* governed(request, scope, team)
       const path = yield* keyPathOf(keyPath)
       const ifMatch = yield* revisionOf(request)
-      yield* settings.write({ ...who, keyPath: path, reason: reason?.slice(0, 512), ifMatch })
+      yield* settings.write({ ...who, keyPath: path, reason, ifMatch })
     })
 
     const revisions = Effect.fnUntraced(function* (
@@ -196,11 +196,19 @@ export const settingRoutes = HttpApiBuilder.group(
 const isScope = (scope: string): scope is Exclude<SettingScope, "platform"> => ["org", "team", "user"].includes(scope)
 
 const keyPathOf = (keyPath: string) =>
-  keyPathPattern.test(keyPath)
+  isKeyPath(keyPath)
     ? Effect.succeed(keyPath)
-    : Effect.fail(invalidInput([{ path: "keyPath", message: "names joined by points are needed, at most sixteen" }]))
+    : Effect.fail(
+        invalidInput([
+          {
+            path: "keyPath",
+            message:
+              "one to sixteen names joined by points are required; __proto__, constructor and prototype are reserved",
+          },
+        ]),
+      )
 
-/** `If-Match` with a revision, in quotes or not. */
+/** `If-Match` with a revision, quoted or not. */
 const revisionOf = (request: Request) => {
   const header = request.headers["if-match"]
   if (header === undefined) return Effect.undefined

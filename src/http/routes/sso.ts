@@ -1,4 +1,4 @@
-/** Logging in at an identity provider. Source: interface.md "POST /v1/auth/sso/link/confirm", decisions "Control routes". */
+/** Routes of logging in at an identity provider. Source: interface.md "POST /v1/auth/sso/link/confirm", decisions "Control routes". */
 import { Effect, Schema } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { WeirConfig } from "../../config.ts"
@@ -7,7 +7,7 @@ import { flowTtlMs, type LoginCode, SsoLogin } from "../../identity/sso-login.ts
 import { Api } from "../../protocol/api.ts"
 import { invalidInput, issuesOf } from "../../protocol/issues.ts"
 import { SsoCode, SsoLinkConfirm, SsoStart } from "../../protocol/sso.ts"
-import { makeForAnybody, maxLoginBytes, tokenReply } from "../anybody.ts"
+import { makeForAnybody, maxLoginBytes, tokenReply } from "../anonymous.ts"
 import { flowOf, withFlow, withoutFlow, withSession } from "../browser-cookies.ts"
 import type { Request } from "../operator.ts"
 import { failureReply, goTo, wantsPage } from "../page.ts"
@@ -76,7 +76,7 @@ const decodeStart = (query: unknown) =>
     Effect.mapError((error) => invalidInput(issuesOf(error))),
   )
 
-/** Where a login goes that a back end began: to it, with the code that it exchanges. */
+/** Where a login that a back end started returns to, with the code to exchange. */
 export const backEndUrl = ({ code, onward: { returnTo, clientState } }: LoginCode): string | undefined => {
   if (returnTo === undefined) return undefined
   const url = new URL(returnTo)
@@ -85,10 +85,10 @@ export const backEndUrl = ({ code, onward: { returnTo, clientState } }: LoginCod
   return url.href
 }
 
-/** Where a login goes that our own pages began. */
+/** Where a login that our own pages started returns to. */
 export const ownPage = ({ onward: { userCode } }: Pick<LoginCode, "onward">): string =>
   userCode === undefined ? "/login" : activatePath(userCode)
 
-/** @param userCode empty where the person has yet to type it */
+/** @param userCode empty if the person has not entered it yet */
 export const activatePath = (userCode: string): string =>
   userCode === "" ? "/activate" : `/activate?code=${encodeURIComponent(userCode)}`

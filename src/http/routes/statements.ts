@@ -1,4 +1,4 @@
-/** What an organisation used and paid. Source: decisions "Control routes". */
+/** Routes of usage records and ledger entries. Source: decisions "Control routes". */
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { Statements } from "../../money/statements.ts"

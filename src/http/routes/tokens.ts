@@ -1,4 +1,4 @@
-/** Tokens that people make, list and revoke. Source: decisions "Control routes". */
+/** Routes of personal access tokens. Source: decisions "Control routes". */
 import { Clock, Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { AccessTokens, type KnownToken } from "../../identity/access-tokens.ts"
@@ -14,7 +14,7 @@ import { type Member, makeForBearer, requireAdmin } from "../bearer.ts"
 import { maxBodyBytes, type Request } from "../operator.ts"
 import { readJson } from "../request.ts"
 
-/** Tokens that stand, of one person in one organisation, or of the organisation itself. */
+/** Maximum active tokens of one person in one organisation, or of the organisation itself. */
 const maxTokens = 50
 
 const dayMs = 24 * 3600 * 1000
@@ -26,7 +26,7 @@ export const tokenRoutes = HttpApiBuilder.group(
     const { forMember } = yield* makeForBearer
     const tokens = yield* AccessTokens
 
-    /** A person's own; an organisation's for its owners and admins. */
+    /** People may revoke their own tokens; owners and admins also the organisation's. */
     const mayRevoke = ({ org, principal, role }: Member, token: KnownToken) =>
       token.orgId === org.org.id &&
       (token.userId === undefined ? role !== "member" : token.userId === principal.person?.id)

@@ -1,16 +1,16 @@
-/** The routes by which operators look after organisations, people, keys and licences. */
-import { Schema } from "effect"
+/** Admin routes for organisations, people, keys and licences. */
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { AdminUser, KeyList, KeyMint, KeyMinted, OrgList, UserList } from "../admin-directory.ts"
 import { LicenseIssue, LicenseIssued, LicenseList, LicenseReply } from "../licence.ts"
 import { UsageStatement } from "../statement.ts"
+import { PathId } from "../text.ts"
 import { errorsOf, everywhere } from "./errors.ts"
 import { header, adminHeaders as headers } from "./headers.ts"
 
 const adminErrors = [...everywhere, "admin_key_invalid"] as const
 const error = errorsOf([...adminErrors, "not_found"])
-const org = { org: Schema.String }
-const licence = { org: Schema.String, id: Schema.String }
+const org = { org: PathId }
+const licence = { org: PathId, id: PathId }
 const ofOrg = { org: header("Of this organisation alone") }
 const summary = (text: string) => OpenApi.annotations({ summary: text })
 
@@ -33,7 +33,7 @@ export class AdminDirectory extends HttpApiGroup.make("adminDirectory")
   .add(
     HttpApiEndpoint.post("disableUser", "/v1/admin/users/:id/disable", {
       headers,
-      params: { id: Schema.String },
+      params: { id: PathId },
       success: AdminUser,
       error,
     }).annotateMerge(summary("Shut a person out: logins end, tokens stop working; audited")),
@@ -41,7 +41,7 @@ export class AdminDirectory extends HttpApiGroup.make("adminDirectory")
   .add(
     HttpApiEndpoint.post("enableUser", "/v1/admin/users/:id/enable", {
       headers,
-      params: { id: Schema.String },
+      params: { id: PathId },
       success: AdminUser,
       error,
     }).annotateMerge(summary("Let a person in again; audited")),
@@ -65,7 +65,7 @@ export class AdminDirectory extends HttpApiGroup.make("adminDirectory")
   .add(
     HttpApiEndpoint.post("revokeKey", "/v1/admin/keys/:id/revoke", {
       headers,
-      params: { id: Schema.String },
+      params: { id: PathId },
       success: HttpApiSchema.NoContent,
       error,
     }).annotateMerge(summary("End a key for good, a catalogue's too; audited")),

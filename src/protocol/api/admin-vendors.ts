@@ -1,19 +1,19 @@
-/** The routes of operators: vendors, and the keys that organisations brought for them. */
-import { Schema } from "effect"
+/** Admin routes for vendors and organisations' upstream keys. */
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
-import { TrialRequest, TrialResponse, UpstreamKeyRequest, UpstreamKeysResponse } from "../admin.ts"
+import { UpstreamKeyRequest, UpstreamKeysResponse, VendorCheckRequest, VendorCheckResponse } from "../admin.ts"
+import { PathId } from "../text.ts"
 import { errorsOf, everywhere } from "./errors.ts"
 import { adminHeaders } from "./headers.ts"
 
-const keyParams = { org: Schema.String, vendor: Schema.String }
+const keyParams = { org: PathId, vendor: PathId }
 
 export class AdminVendors extends HttpApiGroup.make("adminVendors")
   .add(
     HttpApiEndpoint.post("testVendor", "/v1/admin/vendors/:vendor/test", {
       headers: adminHeaders,
-      params: { vendor: Schema.String },
-      payload: TrialRequest,
-      success: TrialResponse,
+      params: { vendor: PathId },
+      payload: VendorCheckRequest,
+      success: VendorCheckResponse,
       error: errorsOf([...everywhere, "admin_key_invalid", "not_found"]),
     }).annotateMerge(
       OpenApi.annotations({
@@ -26,7 +26,7 @@ export class AdminVendors extends HttpApiGroup.make("adminVendors")
   .add(
     HttpApiEndpoint.get("listUpstreamKeys", "/v1/admin/orgs/:org/upstream-keys", {
       headers: adminHeaders,
-      params: { org: Schema.String },
+      params: { org: PathId },
       success: UpstreamKeysResponse,
       error: errorsOf([...everywhere, "admin_key_invalid", "not_found"]),
     }).annotateMerge(OpenApi.annotations({ summary: "The upstream keys that an organisation brought" })),

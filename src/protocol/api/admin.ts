@@ -1,4 +1,4 @@
-/** The routes of operators: catalogue, balances, books. */
+/** Admin routes for the catalogue, top-ups, books, audit log and tier times. */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import {
@@ -11,6 +11,7 @@ import {
   TopupRequest,
   TopupResponse,
 } from "../admin.ts"
+import { PathId } from "../text.ts"
 import { errorsOf, everywhere } from "./errors.ts"
 import { adminHeaders } from "./headers.ts"
 
@@ -39,7 +40,7 @@ export class Admin extends HttpApiGroup.make("admin")
   .add(
     HttpApiEndpoint.get("ledger", "/v1/admin/ledger/:org", {
       headers: adminHeaders,
-      params: { org: Schema.String },
+      params: { org: PathId },
       success: LedgerResponse,
       error: errorsOf([...everywhere, "admin_key_invalid"]),
     }).annotateMerge(OpenApi.annotations({ summary: "An organisation's balances and its newest 100 entries" })),

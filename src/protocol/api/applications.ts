@@ -1,10 +1,11 @@
-/** The routes of applications and of the people who own them. */
+/** Routes of applications and plans. */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { AppConfig } from "../app-config.ts"
 import { AppTokenRequest, AppTokenResponse } from "../app-token.ts"
 import { PlanUsage } from "../plan-usage.ts"
 import { SearchDirectory } from "../search.ts"
+import { PathId } from "../text.ts"
 import { appErrors, bearerErrors, errorsOf, everywhere } from "./errors.ts"
 import { appHeaders, bearerHeaders } from "./headers.ts"
 
@@ -31,7 +32,7 @@ export class Applications extends HttpApiGroup.make("applications")
   .add(
     HttpApiEndpoint.get("appConfig", "/v1/apps/:id/config", {
       headers: bearerHeaders,
-      params: { id: Schema.String },
+      params: { id: PathId },
       success: AppConfig,
       error: errorsOf([...everywhere, ...bearerErrors]),
     }).annotateMerge(OpenApi.annotations({ summary: "What the organisation has set for one of its applications" })),
@@ -39,7 +40,7 @@ export class Applications extends HttpApiGroup.make("applications")
   .add(
     HttpApiEndpoint.put("setAppConfig", "/v1/apps/:id/config", {
       headers: bearerHeaders,
-      params: { id: Schema.String },
+      params: { id: PathId },
       payload: AppConfig,
       success: AppConfig,
       error: errorsOf([...everywhere, ...bearerErrors]),

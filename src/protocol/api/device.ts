@@ -1,4 +1,4 @@
-/** The routes of the device login. */
+/** Routes of the device login. */
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { DeviceCode, DeviceCodeRequest, DeviceDecided, DeviceDecision, DeviceTokenRequest } from "../device.ts"
 import { TokenReply } from "../login.ts"

@@ -1,8 +1,8 @@
-/** Which errors a route names in the OpenAPI document. */
+/** The errors that routes declare in the OpenAPI document. */
 import { HttpApiSchema } from "effect/http-api"
 import { type ErrorCode, ErrorEnvelope, errorStatus } from "../error.ts"
 
-/** The envelope, once for each status among these codes, described with the codes that it carries. */
+/** The envelope once per status of these codes; the description lists the codes. */
 export const errorsOf = (codes: ReadonlyArray<ErrorCode>) => {
   const byStatus = new Map<number, Array<ErrorCode>>()
   for (const code of codes) byStatus.set(errorStatus[code], [...(byStatus.get(errorStatus[code]) ?? []), code])
@@ -11,10 +11,10 @@ export const errorsOf = (codes: ReadonlyArray<ErrorCode>) => {
   )
 }
 
-/** Errors that every route can give. */
+/** Errors of every route. */
 export const everywhere = ["bad_request", "payload_too_large", "internal_error"] as const
 
-/** Errors of the routes where people log in. */
+/** Errors of the login routes, which have the strict rate limit. */
 export const strictErrors = [...everywhere, "rate_limited", "plan_gate_unavailable"] as const
 
 export const appErrors = [
@@ -27,7 +27,7 @@ export const appErrors = [
   "rate_limited",
 ] as const
 
-/** Errors of every way in which a caller may show who it is. */
+/** Errors of authentication, for every kind of credential. */
 export const callerErrors = [...appErrors, "unauthorized", "token_expired", "forbidden"] as const
 
 export const sessionErrors = ["plan_concurrency_exceeded", "session_archived", "not_found"] as const

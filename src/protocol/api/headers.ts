@@ -1,9 +1,9 @@
-/** The headers by which a caller shows who it is. */
+/** Headers that carry credentials. */
 import { Schema } from "effect"
 
 export const header = (description: string) => Schema.optionalKey(Schema.String.annotate({ description }))
 
-/** Headers of a route that an application key pair opens. They are judged by the identity service, which knows the right error. */
+/** Headers of routes for application key pairs. Optional in the schema, because authentication reports what is missing. */
 export const appHeaders = {
   "x-svc-key-id": header("The application key's id; required"),
   "x-svc-key": header("The application key's secret; required"),
@@ -12,7 +12,7 @@ export const appHeaders = {
   "x-svc-sign": header("Request signature: 64 lowercase hexadecimal characters; all three or none"),
 }
 
-/** Who calls a runtime route: an application, one of its end users, or a person. */
+/** Headers of runtime routes, for applications, end users and people. */
 export const callerHeaders = {
   ...appHeaders,
   "x-svc-key-id": header("The application key's id; with `x-svc-key`"),

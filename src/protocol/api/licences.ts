@@ -1,12 +1,12 @@
-/** The routes of licences. */
-import { Schema } from "effect"
+/** Routes of licences. */
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { LicenseActivate, LicenseIssue, LicenseIssued, LicenseList, LicenseReply } from "../licence.ts"
+import { PathId } from "../text.ts"
 import { bearerErrors, errorsOf, everywhere } from "./errors.ts"
 import { bearerHeaders } from "./headers.ts"
 
 const errors = [...everywhere, ...bearerErrors] as const
-const params = { id: Schema.String }
+const params = { id: PathId }
 
 export class LicenceRoutes extends HttpApiGroup.make("licences")
   .add(

@@ -1,4 +1,4 @@
-/** The routes by which people log in. */
+/** Routes of logging in by mailed code, refreshing and logging out. */
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { JwkSet, Me, OtpAccepted, OtpRequest, OtpVerify, RefreshRequest, TokenReply } from "../login.ts"
 import { errorsOf, everywhere, strictErrors } from "./errors.ts"

@@ -1,11 +1,11 @@
-/** The routes of clients: `/t1`. */
-import { Schema } from "effect"
+/** The runtime routes, `/t1`. */
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { Bundle } from "../bundle.ts"
 import { ExchangeEvent } from "../event.ts"
 import { ExchangeRequest, ExchangeResponse, InProgress } from "../exchange.ts"
 import { SearchRequest, SearchResponse } from "../search.ts"
 import { HandshakeRequest, HandshakeResponse, HeartbeatRequest, HeartbeatResponse } from "../session.ts"
+import { PathId } from "../text.ts"
 import { UsageReceipt, UsageReport } from "../usage-report.ts"
 import { callerErrors, errorsOf, everywhere, sessionErrors } from "./errors.ts"
 import { callerHeaders, featureHeaders, header } from "./headers.ts"
@@ -75,7 +75,7 @@ export class Runtime extends HttpApiGroup.make("runtime")
   .add(
     HttpApiEndpoint.delete("endSession", "/t1/sessions/:id", {
       headers: callerHeaders,
-      params: { id: Schema.String },
+      params: { id: PathId },
       success: HttpApiSchema.NoContent,
       error: errorsOf([...everywhere, ...callerErrors, "not_found"]),
     }).annotateMerge(OpenApi.annotations({ summary: "End a session for ever; ending it again is no error" })),

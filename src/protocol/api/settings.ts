@@ -1,14 +1,16 @@
-/** The routes of layered settings. */
+/** Routes of layered settings. */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import {
   ConfigRevisions,
+  Reason,
   SettingRows,
   SettingsPreview,
   SettingWrite,
   SettingWritten,
   ShadowReport,
 } from "../settings.ts"
+import { PathId } from "../text.ts"
 import { bearerErrors, errorsOf, everywhere } from "./errors.ts"
 import { bearerHeaders, header } from "./headers.ts"
 
@@ -16,13 +18,13 @@ const text = Schema.optionalKey(Schema.String)
 
 const errors = [...everywhere, ...bearerErrors] as const
 
-/** The platform's layer is the operators'. */
+/** Operators write the platform's layer. */
 const layerHeaders = { ...bearerHeaders, "x-svc-admin-key": header("The admin key; for the scope `platform`") }
 const writeHeaders = {
   ...layerHeaders,
   "if-match": header("The revision that was seen, 0 for none; 409 where it is another"),
 }
-const params = { scope: Schema.String, keyPath: Schema.String }
+const params = { scope: PathId, keyPath: PathId }
 
 export class SettingRoutes extends HttpApiGroup.make("settings")
   .add(
@@ -62,7 +64,7 @@ export class SettingRoutes extends HttpApiGroup.make("settings")
   .add(
     HttpApiEndpoint.get("listSettings", "/v1/config/:scope", {
       headers: layerHeaders,
-      params: { scope: Schema.String },
+      params: { scope: PathId },
       query: { team: text },
       success: SettingRows,
       error: errorsOf([...errors, "admin_key_invalid"]),
@@ -95,7 +97,7 @@ export class SettingRoutes extends HttpApiGroup.make("settings")
     HttpApiEndpoint.delete("deleteSetting", "/v1/config/:scope/:keyPath", {
       headers: writeHeaders,
       params,
-      query: { team: text, reason: text },
+      query: { team: text, reason: Schema.optionalKey(Reason) },
       success: HttpApiSchema.NoContent,
       error: errorsOf([...errors, "admin_key_invalid", "conflict"]),
     }).annotateMerge(OpenApi.annotations({ summary: "Delete a key from one layer" })),

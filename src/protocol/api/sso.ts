@@ -1,4 +1,4 @@
-/** The routes by which people log in at their organisation's identity provider. */
+/** Routes of logging in at an organisation's identity provider. */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { TokenReply } from "../login.ts"

@@ -1,4 +1,4 @@
-/** The routes of statements. */
+/** Routes of usage records and ledger entries. */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { LedgerStatement, UsageStatement } from "../statement.ts"

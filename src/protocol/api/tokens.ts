@@ -1,7 +1,7 @@
-/** The routes for tokens that people make for themselves and for their organisation. */
-import { Schema } from "effect"
+/** Routes of access tokens. */
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { AccessTokenList, AccessTokenMinted, AccessTokenRequest } from "../access-token.ts"
+import { PathId } from "../text.ts"
 import { bearerErrors, errorsOf, everywhere } from "./errors.ts"
 import { bearerHeaders } from "./headers.ts"
 
@@ -32,7 +32,7 @@ export class Tokens extends HttpApiGroup.make("tokens")
   .add(
     HttpApiEndpoint.delete("revokeToken", "/v1/tokens/:id", {
       headers: bearerHeaders,
-      params: { id: Schema.String },
+      params: { id: PathId },
       success: HttpApiSchema.NoContent,
       error: errorsOf([...everywhere, ...bearerErrors]),
     }).annotateMerge(OpenApi.annotations({ summary: "Revoke a token; it stops working within two seconds" })),

@@ -1,10 +1,11 @@
-/** What a search vendor's dialect is: pure translation between a query and one vendor's wire. */
+/** A search vendor's dialect: pure translation between a query and one vendor's API. */
+
+import { type JsonObject, parseObject, stringAt } from "../../dialects/json.ts"
 import type { SearchResult } from "../../protocol/search.ts"
-import { type JsonObject, parseObject, stringAt } from "../../vendor/dialects/json.ts"
 
 export interface SearchQuery {
   readonly query: string
-  /** How many results, at most. */
+  /** Maximum results. */
   readonly count: number
 }
 
@@ -13,7 +14,7 @@ export interface SearchWire {
   /** Appended to the provider's base URL. */
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
-  /** Empty for GET. */
+  /** Absent for GET. */
   readonly body: string
 }
 
@@ -21,7 +22,7 @@ export interface SearchDialect {
   /** Whether calls need a credential. */
   readonly needsCredential: boolean
   readonly encode: (query: SearchQuery, credential: string) => SearchWire
-  /** The results as they came; undefined where the reply is not the vendor's shape. */
+  /** The results; undefined if the reply is not the vendor's format. */
   readonly decode: (body: JsonObject) => ReadonlyArray<SearchResult> | undefined
 }
 
@@ -43,13 +44,13 @@ export const get = (
   body: "",
 })
 
-/** Results with a title and a URL; the others are nobody's. */
+/** Keeps results that have a title and a URL. */
 export const resultsOf = (
   items: ReadonlyArray<JsonObject>,
   fields: {
     readonly title: string
     readonly url: string
-    /** The first of these that says something. */
+    /** The first non-empty value. */
     readonly snippet: ReadonlyArray<string>
   },
 ): ReadonlyArray<SearchResult> =>
@@ -61,11 +62,11 @@ export const resultsOf = (
     return [{ title, url, snippet }]
   })
 
-/** The longest snippet that is given, in characters (code points). */
+/** Maximum snippet length, in code points. */
 const maxSnippet = 1000
 const maxTitle = 300
 
-/** One form for what all vendors give: plain text on one line, of bounded length, with a URL that can be opened. */
+/** Normalises results: plain text on one line, limited length, an http(s) URL. */
 export const normalise = (results: ReadonlyArray<SearchResult>, count: number): ReadonlyArray<SearchResult> =>
   results
     .filter(({ url }) => /^https?:\/\//i.test(url))
@@ -78,7 +79,7 @@ export const normalise = (results: ReadonlyArray<SearchResult>, count: number): 
 
 const entities: Readonly<Record<string, string>> = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'", nbsp: " " }
 
-/** Without markup: vendors mark the words that were found. */
+/** Removes markup, with which vendors highlight matches. */
 const plain = (text: string): string =>
   text
     .replace(/<\/?[a-z][^<>]{0,200}>/gi, "")
@@ -90,11 +91,11 @@ const plain = (text: string): string =>
     .replace(/\s+/g, " ")
     .trim()
 
-/** Cuts between characters, never inside one. */
+/** Truncates between code points. */
 const cut = (text: string, length: number): string =>
   text.length <= length ? text : [...text].slice(0, length).join("")
 
-/** A vendor's machine code for why it refused; its words stay inside. */
+/** The vendor's machine-readable error code; its text is not used. */
 export const refusalCode = (body: string): string => {
   const json = parseObject(body)
   const found = [json?.["code"], json?.["error"], json?.["type"], json?.["tag"]].find(

@@ -1,5 +1,5 @@
-/** The search vendors by their names in the catalogue, each as its documentation describes it. */
-import { type JsonObject, objectAt, objectsAt } from "../../vendor/dialects/json.ts"
+/** Search vendors by their name in the catalogue. */
+import { type JsonObject, objectAt, objectsAt } from "../../dialects/json.ts"
 import { get, post, resultsOf, type SearchDialect } from "./dialect.ts"
 
 const listed = (body: JsonObject | undefined, key: string): ReadonlyArray<JsonObject> | undefined =>
@@ -11,7 +11,7 @@ const brave: SearchDialect = {
   encode: ({ query, count }, credential) =>
     get("/res/v1/web/search", { "x-subscription-token": credential }, { q: query, count: String(count) }),
   decode: (body) => {
-    // A query without a hit has no web section at all.
+    // The reply to a query without results has no web section.
     const items = listed(objectAt(body, "web"), "results") ?? (objectAt(body, "query") === undefined ? undefined : [])
     return items && resultsOf(items, { title: "title", url: "url", snippet: ["description"] })
   },
@@ -76,7 +76,7 @@ const bocha: SearchDialect = {
 
 const vendors: Readonly<Record<string, SearchDialect>> = { brave, tavily, serper, exa, searxng, bocha }
 
-/** Undefined where no such vendor is spoken. */
+/** Undefined for an unknown vendor. */
 export const searchDialectOf = (vendor: string): SearchDialect | undefined =>
   Object.hasOwn(vendors, vendor) ? vendors[vendor] : undefined
 

@@ -1,8 +1,9 @@
 /** Reads a request of `anthropic`. */
+
+import type { VendorRequest } from "../../../src/dialects/dialect.ts"
+import type { JsonObject } from "../../../src/dialects/json.ts"
 import type { Block, Message } from "../../../src/protocol/block.ts"
 import type { ToolChoice } from "../../../src/protocol/exchange.ts"
-import type { VendorRequest } from "../../../src/vendor/dialects/dialect.ts"
-import type { JsonObject } from "../../../src/vendor/dialects/json.ts"
 import { Beyond, json, list, maybe, mergeTurns, noCache, only, text, unsaid } from "./reading.ts"
 
 const fields = ["model", "messages", "system", "max_tokens", "tools", "tool_choice", "stop_sequences"]

@@ -1,9 +1,10 @@
 /** Reads a request of `openai-chat`, with the words of one vendor's profile. */
+
+import type { ChatProfile } from "../../../src/dialects/chat-profiles.ts"
+import type { VendorRequest } from "../../../src/dialects/dialect.ts"
+import type { JsonObject } from "../../../src/dialects/json.ts"
 import type { Block, Message } from "../../../src/protocol/block.ts"
 import { ReasoningLevel, type ToolChoice } from "../../../src/protocol/exchange.ts"
-import type { ChatProfile } from "../../../src/vendor/dialects/chat-profiles.ts"
-import type { VendorRequest } from "../../../src/vendor/dialects/dialect.ts"
-import type { JsonObject } from "../../../src/vendor/dialects/json.ts"
 import { Beyond, joinTexts, json, list, maybe, media, mergeTurns, only, parseInput, text, unsaid } from "./reading.ts"
 
 const fields = ["model", "messages", "tools", "tool_choice", "stop", "temperature", "top_p", "prompt_cache_key"]

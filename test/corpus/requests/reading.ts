@@ -1,7 +1,8 @@
 /** Reading recorded requests strictly: a field that twp/1 has no word for is named, and nothing is passed over. */
+
+import type { VendorRequest } from "../../../src/dialects/dialect.ts"
+import { type JsonObject, parseObject } from "../../../src/dialects/json.ts"
 import type { Block, Message } from "../../../src/protocol/block.ts"
-import type { VendorRequest } from "../../../src/vendor/dialects/dialect.ts"
-import { type JsonObject, parseObject } from "../../../src/vendor/dialects/json.ts"
 
 /** Something in a request that twp/1 cannot say, e.g. a server-side tool. */
 export class Beyond extends Error {}

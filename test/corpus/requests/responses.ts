@@ -1,9 +1,10 @@
 /** Reads a request of `openai-responses`. */
+
+import type { VendorRequest } from "../../../src/dialects/dialect.ts"
+import type { JsonObject } from "../../../src/dialects/json.ts"
+import { reasoningSignature } from "../../../src/dialects/openai-responses-encode.ts"
 import type { Block, Message } from "../../../src/protocol/block.ts"
 import type { ReasoningLevel, ToolChoice } from "../../../src/protocol/exchange.ts"
-import type { VendorRequest } from "../../../src/vendor/dialects/dialect.ts"
-import type { JsonObject } from "../../../src/vendor/dialects/json.ts"
-import { reasoningSignature } from "../../../src/vendor/dialects/openai-responses-encode.ts"
 import { Beyond, json, list, maybe, media, mergeTurns, noCache, only, parseInput, text, unsaid } from "./reading.ts"
 
 const fields = ["model", "input", "instructions", "tools", "tool_choice", "reasoning", "include", "store"]

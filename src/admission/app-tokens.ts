@@ -1,0 +1,79 @@
+/** Mints end-user tokens within the plan's limits. A token takes no concurrency slot. Source: interface.md "POST /v1/app-tokens". */
+import { Clock, Context, Effect, Layer } from "effect"
+import { SqlClient } from "effect/sql"
+import { WeirConfig } from "../config.ts"
+import type { AppCaller } from "../identity/app-keys.ts"
+import { EndUserTokens, type MintedToken } from "../identity/end-user-tokens.ts"
+import { type ServiceError, serviceError } from "../protocol/error.ts"
+import { dayOf } from "../protocol/utc8.ts"
+import { queryDeadline } from "../store/database.ts"
+import type { StoreUnavailable } from "../store/unavailable.ts"
+import { recordConcurrency } from "../telemetry/metrics.ts"
+import { type AdmissionError, concurrencyExceeded, Gate } from "./gate.ts"
+import { rateWindows } from "./rates.ts"
+
+export class AppTokens extends Context.Service<
+  AppTokens,
+  {
+    readonly mint: (
+      caller: AppCaller,
+      endUserId: string,
+      ttlSeconds: number,
+    ) => Effect.Effect<MintedToken, AdmissionError | ServiceError<"plan_end_users_exceeded">>
+  }
+>()("weir/admission/AppTokens") {
+  static readonly layer = Layer.effect(
+    AppTokens,
+    Effect.gen(function* () {
+      const { sessionWindowS, gateMode } = yield* WeirConfig
+      const sql = yield* SqlClient.SqlClient
+      const gate = yield* Gate
+      const tokens = yield* EndUserTokens
+      const services = yield* Effect.context<never>()
+      const bounded = yield* queryDeadline
+      const enforces = gateMode === "enforce"
+
+      const checkConcurrency = Effect.fnUntraced(function* ({ org, plan }: AppCaller) {
+        const cap = plan?.concurrency
+        if (cap === undefined || gateMode === "off") return
+        const active = yield* gate
+          .activeSessions(org.id, sessionWindowS * 1000)
+          .pipe(Effect.catch((error) => (enforces ? Effect.fail(unavailable(error)) : Effect.succeed(0))))
+        if (active < cap) return
+        recordConcurrency(services, enforces ? "rejected" : "would_reject")
+        if (enforces) return yield* concurrencyExceeded()
+      })
+
+      const checkEndUsers = Effect.fnUntraced(function* ({ org, plan }: AppCaller, endUserId: string) {
+        if (plan?.testTier !== true || gateMode === "off") return
+        const month = dayOf(yield* Clock.currentTimeMillis).slice(0, 7)
+        const [taken] = yield* bounded(sql<{ admitted: boolean; used: number }>`
+          select * from plan_end_user_take(${org.id}, ${month}, ${endUserId}, ${testTierEndUsers}::int, ${enforces})`)
+        if (taken?.admitted !== false) return
+        return yield* serviceError("plan_end_users_exceeded", "The plan has no room for another end user this month", {
+          detail: { limit: testTierEndUsers, used: taken.used },
+        })
+      })
+
+      return AppTokens.of({
+        mint: Effect.fnUntraced(function* (caller, endUserId, ttlSeconds) {
+          yield* gate.admit({
+            owner: caller.org.id,
+            keyId: caller.keyId,
+            nonce: caller.nonce,
+            rates: rateWindows(caller),
+          })
+          yield* checkConcurrency(caller)
+          yield* checkEndUsers(caller, endUserId)
+          return yield* tokens.mint({ endUserId, appId: caller.app.id, keyId: caller.keyId }, ttlSeconds)
+        }),
+      })
+    }),
+  )
+}
+
+/** Distinct end users per month for a plan of the test tier. */
+const testTierEndUsers = 100
+
+const unavailable = (cause: StoreUnavailable): ServiceError<"plan_gate_unavailable"> =>
+  serviceError("plan_gate_unavailable", "Admission is not possible at the moment", { retryAfterMs: 1000, cause })

@@ -1,0 +1,87 @@
+/**
+ * A plan's concurrency over time: peaks recorded by the gate, stored in the database once their day has ended. Any node may
+ * store them, any number of times. Source: interface.md "GET /v1/plan/usage".
+ */
+import { Clock, Context, Effect, Layer, Schedule } from "effect"
+import { SqlClient } from "effect/sql"
+import { Catalogue } from "../catalogue/catalogue.ts"
+import type { PlanUsage } from "../protocol/plan-usage.ts"
+import { addDays, dayOf } from "../protocol/utc8.ts"
+import { queryDeadline } from "../store/database.ts"
+import type { StoreUnavailable } from "../store/unavailable.ts"
+import { Gate } from "./gate.ts"
+
+export class PlanCurve extends Context.Service<
+  PlanCurve,
+  {
+    /** The last `days` days before today, and today live. */
+    readonly of: (orgId: string, days: number) => Effect.Effect<PlanUsage, StoreUnavailable>
+    /** Stores the ended days that the gate still has. */
+    readonly fold: Effect.Effect<void, StoreUnavailable>
+  }
+>()("weir/admission/PlanCurve") {
+  static readonly layer = Layer.effect(
+    PlanCurve,
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const gate = yield* Gate
+      const catalogue = yield* Catalogue
+      const bounded = yield* queryDeadline
+
+      const foldDay = Effect.fnUntraced(function* (orgId: string, day: string) {
+        const peaks = yield* gate.peaks(orgId, day)
+        if (peaks.every((peak) => peak === undefined)) return
+        const hours = peaks.map((peak) => peak ?? 0)
+        yield* bounded(sql`
+          insert into plan_usage_days as d (org_id, day, peak_concurrency, hourly_peaks)
+          values (${orgId}, ${day}::text::date, ${Math.max(...hours)}::int, ${hours}::int[])
+          on conflict (org_id, day) do update set
+            peak_concurrency = greatest(d.peak_concurrency, excluded.peak_concurrency),
+            hourly_peaks = (select array_agg(greatest(a, b) order by n)
+              from unnest(d.hourly_peaks, excluded.hourly_peaks) with ordinality as h(a, b, n))`)
+      })
+
+      const fold = Effect.gen(function* () {
+        const today = dayOf(yield* Clock.currentTimeMillis)
+        const orgs = catalogue.current().document.orgs ?? []
+        for (const { id } of orgs) for (const ago of foldedDays) yield* foldDay(id, addDays(today, -ago))
+      })
+
+      yield* Effect.forkScoped(
+        Effect.repeat(
+          Effect.catch(fold, (error) => Effect.logWarning("Plan usage could not be folded", error)),
+          Schedule.spaced(every),
+        ),
+      )
+      return PlanCurve.of({
+        fold,
+        of: Effect.fnUntraced(function* (orgId, days) {
+          const today = dayOf(yield* Clock.currentTimeMillis)
+          const rows = yield* bounded(sql<DayRow>`
+            select day::text as day, peak_concurrency, hourly_peaks from plan_usage_days
+            where org_id = ${orgId} and day < ${today}::text::date and day >= ${addDays(today, -days)}::text::date
+            order by day`)
+          const peaks = yield* gate.peaks(orgId, today)
+          return {
+            days: rows.map(({ day, peak_concurrency: peakConcurrency, hourly_peaks: hourlyPeaks }) => ({
+              day,
+              peakConcurrency,
+              hourlyPeaks,
+            })),
+            today: { day: today, hourlyPeaks: peaks.map((peak) => peak ?? null) },
+          }
+        }),
+      })
+    }),
+  )
+}
+
+interface DayRow {
+  readonly day: string
+  readonly peak_concurrency: number
+  readonly hourly_peaks: ReadonlyArray<number>
+}
+
+/** The gate keeps a day's peaks for three days. */
+const foldedDays = [1, 2]
+const every = "10 minutes"

@@ -1,0 +1,78 @@
+/** What `weir serve` runs: the services, the HTTP server, and the start itself. */
+import { rmSync } from "node:fs"
+import { Console, Effect, Layer } from "effect"
+import { HttpServer } from "effect/http"
+import { NetAddress } from "effect/net"
+import { applyAndWatch } from "../catalogue/watch.ts"
+import { WeirConfig } from "../config.ts"
+import {
+  type DevelopmentHandout,
+  layerAdminKey,
+  layerSecrets,
+  layerSimulatedVendor,
+  startDevelopment,
+} from "../development/start.ts"
+import { layerServer } from "../http/server.ts"
+import { layerServices } from "../services.ts"
+import { writeWholeFile } from "../store/whole-file.ts"
+import { layerLogs } from "../telemetry/logs.ts"
+import { layerOtlp } from "../telemetry/otlp.ts"
+import { answerSupervisor, isWorker, sendReady } from "../workers/worker.ts"
+
+/** Applies the catalogue, then announces how the gateway can be called. */
+const start = Layer.effectDiscard(
+  Effect.gen(function* () {
+    const config = yield* WeirConfig
+    const handout = yield* startDevelopment
+    if (config.catalogueFile !== undefined) yield* applyAndWatch(config.catalogueFile)
+    const { address } = yield* HttpServer.HttpServer
+    const baseUrl = NetAddress.formatUrlUnsafe(address).replace("0.0.0.0", "127.0.0.1")
+    if (isWorker) {
+      yield* answerSupervisor
+      return sendReady(readyOf(baseUrl, handout))
+    }
+    yield* Console.log(greeting(baseUrl, handout))
+    if (config.readyFile !== undefined) yield* writeReadyFile(config.readyFile, readyOf(baseUrl, handout))
+  }),
+)
+
+/** The gateway, given its configuration. */
+export const layerGateway = start.pipe(
+  Layer.provideMerge(layerServer),
+  Layer.provideMerge(Layer.mergeAll(layerAdminKey, layerSimulatedVendor)),
+  Layer.provideMerge(layerServices),
+  Layer.provide(layerSecrets),
+  Layer.provide(layerOtlp),
+  Layer.provide(layerLogs),
+)
+
+const readyOf = (baseUrl: string, handout: DevelopmentHandout | undefined) => ({
+  baseUrl,
+  pid: process.pid,
+  ...(handout?.key !== undefined && { keyId: handout.key.id, key: handout.key.secret }),
+  ...(handout?.adminKey !== undefined && { adminKey: handout.adminKey }),
+})
+
+const writeReadyFile = (file: string, ready: ReturnType<typeof readyOf>) =>
+  Effect.acquireRelease(
+    Effect.sync(() => writeWholeFile(file, `${JSON.stringify(ready)}\n`)),
+    () => Effect.sync(() => rmSync(file, { force: true })),
+  )
+
+const greeting = (baseUrl: string, handout: DevelopmentHandout | undefined): string => {
+  const lines = [`Weir listens on ${baseUrl} (documentation at ${baseUrl}/docs)`]
+  if (handout?.adminKey !== undefined) lines.push(`Admin key (development only): ${handout.adminKey}`)
+  if (handout?.key !== undefined) {
+    const body = JSON.stringify({
+      model: "main",
+      stream: true,
+      thread: [{ role: "user", blocks: [{ t: "text", v: "Hello, river" }] }],
+    })
+    lines.push(
+      `App key (development only): ${handout.key.id} ${handout.key.secret}`,
+      "Try it:",
+      `  curl -N ${baseUrl}/t1/exchange -H 'x-svc-key-id: ${handout.key.id}' -H 'x-svc-key: ${handout.key.secret}' -H 'content-type: application/json' -d '${body}'`,
+    )
+  }
+  return lines.join("\n")
+}

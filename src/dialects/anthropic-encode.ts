@@ -1,0 +1,188 @@
+/** The request side of the dialect `anthropic`. */
+import { Result } from "effect"
+import type { Block, FileBlock, ImageBlock, Message, ReasoningBlock, TextBlock } from "../protocol/block.ts"
+import type { ReasoningLevel, ToolChoice } from "../protocol/exchange.ts"
+import type { EncodeRefusal, VendorRequest } from "./dialect.ts"
+import { signatureFor } from "./signature.ts"
+
+/** Anthropic accepts this many cache breakpoints per request; the last ones are the most useful. */
+const maxCacheBreakpoints = 4
+
+interface WireBlock {
+  readonly type: string
+  cache_control?: { readonly type: "ephemeral" }
+  readonly [key: string]: unknown
+}
+
+interface WireMessage {
+  readonly role: "user" | "assistant"
+  readonly content: Array<WireBlock>
+}
+
+export const encodeMessages = (request: VendorRequest): Result.Result<object, EncodeRefusal> => {
+  const refusal = findRefusal(request.thread)
+  if (refusal !== undefined) return Result.fail(refusal)
+  const system = request.thread.flatMap((message) => (message.role === "system" ? encodeBlocks(message.blocks) : []))
+  const messages = mergeTurns(request.thread)
+  if (request.cache.enabled) setCacheBreakpoints(system, messages, request.cache.skipWrite)
+  else clearCacheBreakpoints([...system, ...messages.flatMap(({ content }) => content)])
+  const thinking = encodeThinking(request)
+  return Result.succeed({
+    model: request.model,
+    max_tokens: request.maxTokens,
+    ...(system.length > 0 && { system }),
+    messages,
+    ...(request.tools.length > 0 && {
+      tools: request.tools.map(({ name, description, inputSchema }) => ({
+        name,
+        ...(description !== undefined && { description }),
+        input_schema: inputSchema,
+      })),
+      ...(request.toolChoice !== undefined && { tool_choice: encodeToolChoice(request.toolChoice) }),
+    }),
+    ...(request.stop.length > 0 && { stop_sequences: request.stop }),
+    // With thinking enabled, Anthropic does not accept sampling parameters.
+    ...(thinking === undefined && request.temperature !== undefined && { temperature: request.temperature }),
+    ...(thinking === undefined && request.topP !== undefined && { top_p: request.topP }),
+    ...thinking,
+    ...(request.stream && { stream: true }),
+  })
+}
+
+type Level = Exclude<ReasoningLevel, "off">
+
+const thinkingBudgets: Readonly<Record<Level, number>> = {
+  minimal: 1024,
+  low: 2048,
+  medium: 8192,
+  high: 16_384,
+  max: 32_768,
+}
+
+const efforts: Readonly<Record<Level, string>> = {
+  minimal: "low",
+  low: "low",
+  medium: "medium",
+  high: "high",
+  max: "max",
+}
+
+/**
+ * Models from 4.6 on choose their own amount of thinking, by effort; those of family 5 refuse a budget. Older models take a
+ * budget between 1024 and `max_tokens`, exclusive; if there is no room, they answer without thinking.
+ * Source: https://platform.claude.com/docs/en/build-with-claude/adaptive-thinking
+ */
+function encodeThinking({ model, reasoning, maxTokens }: VendorRequest): object | undefined {
+  if (reasoning === undefined || reasoning === "off") return undefined
+  const version = versionOf(model)
+  if (version >= 4.6) {
+    // Later models return their thinking only if asked.
+    const display = version > 4.6 ? { display: "summarized" } : {}
+    return { thinking: { type: "adaptive", ...display }, output_config: { effort: efforts[reasoning] } }
+  }
+  if (maxTokens <= 1024) return undefined
+  return { thinking: { type: "enabled", budget_tokens: Math.min(thinkingBudgets[reasoning], maxTokens - 1) } }
+}
+
+/** e.g. 4.5 for `claude-sonnet-4-5-20250929`, 3.7 for `claude-3-7-sonnet`; 0 for a name without a number. */
+const versionOf = (model: string): number => {
+  const [, major, minor = "0"] = /claude-(?:[a-z]+-)?(\d{1,2})(?:[-.](\d)(?!\d))?(?!\d)/.exec(model) ?? []
+  return major === undefined ? 0 : Number(`${major}.${minor}`)
+}
+
+function encodeToolChoice(choice: ToolChoice): object {
+  if (typeof choice !== "string") return { type: "tool", name: choice.name }
+  return { type: choice === "required" ? "any" : choice }
+}
+
+const isReadableFile = ({ mime, url }: FileBlock): boolean =>
+  mime === "application/pdf" || (mime.startsWith("text/") && url === undefined)
+
+const findRefusal = (thread: ReadonlyArray<Message>): EncodeRefusal | undefined =>
+  thread.some(({ blocks }) => blocks.some((block) => block.t === "file" && !isReadableFile(block)))
+    ? { capability: "file_type", message: "this model takes files of type application/pdf, or text as data" }
+    : undefined
+
+/** Tool results have the role user; adjacent messages of one role are merged. */
+function mergeTurns(thread: ReadonlyArray<Message>): Array<WireMessage> {
+  const messages: Array<WireMessage> = []
+  for (const message of thread) {
+    if (message.role === "system") continue
+    const role = message.role === "assistant" ? "assistant" : "user"
+    const content = encodeBlocks(message.blocks)
+    if (content.length === 0) continue
+    const last = messages.at(-1)
+    if (last?.role === role) last.content.push(...content)
+    else messages.push({ role, content })
+  }
+  return messages
+}
+
+const encodeBlocks = (blocks: ReadonlyArray<Block>): Array<WireBlock> => blocks.flatMap(encodeBlock)
+
+const marked = (cacheable: boolean | undefined): { cache_control?: { readonly type: "ephemeral" } } =>
+  cacheable === true ? { cache_control: { type: "ephemeral" } } : {}
+
+function encodeBlock(block: Block): ReadonlyArray<WireBlock> {
+  switch (block.t) {
+    case "text":
+      return encodeText(block)
+    case "reasoning":
+      return encodeReasoning(block)
+    case "tool_call":
+      return [{ type: "tool_use", id: block.id, name: block.name, input: block.input }]
+    case "tool_result":
+      return [
+        {
+          type: "tool_result",
+          tool_use_id: block.id,
+          content: block.v,
+          ...(block.isError === true && { is_error: true }),
+          ...marked(block.cacheable),
+        },
+      ]
+    case "image":
+      return [{ type: "image", source: mediaSource(block) }]
+    case "file":
+      return [
+        {
+          type: "document",
+          source:
+            block.data !== undefined && block.mime.startsWith("text/")
+              ? { type: "text", media_type: "text/plain", data: Buffer.from(block.data, "base64").toString("utf8") }
+              : mediaSource(block),
+          ...(block.name !== undefined && { title: block.name }),
+        },
+      ]
+  }
+}
+
+/** Thinking without its signature, or of another vendor, is refused, so it is omitted. */
+function encodeReasoning({ v, signature, redacted }: ReasoningBlock): ReadonlyArray<WireBlock> {
+  if (redacted === true) return [{ type: "redacted_thinking", data: v }]
+  const own = signatureFor("anthropic", signature)
+  return own === undefined ? [] : [{ type: "thinking", thinking: v, signature: own }]
+}
+
+/** Anthropic refuses empty text. */
+const encodeText = ({ v, cacheable }: TextBlock): ReadonlyArray<WireBlock> =>
+  v === "" ? [] : [{ type: "text", text: v, ...marked(cacheable) }]
+
+const mediaSource = ({ mime, data, url }: ImageBlock | FileBlock): object =>
+  url !== undefined ? { type: "url", url } : { type: "base64", media_type: mime, data }
+
+const isCacheable = ({ type }: WireBlock): boolean => type !== "thinking" && type !== "redacted_thinking"
+
+/** Marks the end of the thread, unless this is a one-shot request, and keeps the last breakpoints that fit. */
+function setCacheBreakpoints(system: Array<WireBlock>, messages: Array<WireMessage>, skipWrite: boolean): void {
+  const blocks = [...system, ...messages.flatMap(({ content }) => content)]
+  const tail = messages.at(-1)?.content.at(-1)
+  if (!skipWrite && tail !== undefined && isCacheable(tail)) tail.cache_control = { type: "ephemeral" }
+  clearCacheBreakpoints(
+    blocks.filter(({ cache_control }) => cache_control !== undefined).slice(0, -maxCacheBreakpoints),
+  )
+}
+
+function clearCacheBreakpoints(blocks: ReadonlyArray<WireBlock>): void {
+  for (const block of blocks) delete block.cache_control
+}

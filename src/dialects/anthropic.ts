@@ -1,0 +1,215 @@
+/**
+ * The dialect `anthropic`: Anthropic's messages, streamed and not.
+ * Source: https://docs.anthropic.com/en/api/messages and /en/api/messages-streaming
+ */
+import { Result } from "effect"
+import type { Stop } from "../protocol/exchange.ts"
+import { encodeMessages } from "./anthropic-encode.ts"
+import {
+  type BlockNumbers,
+  makeBlockNumbers,
+  reasoningDelta,
+  signatureDelta,
+  textDelta,
+  toolCallArgs,
+  toolCallOpen,
+} from "./blocks.ts"
+import { type Decoder, type Dialect, malformed, nonZero, type VendorEvent, type VendorUsage } from "./dialect.ts"
+import { countAt, type JsonObject, numberAt, objectAt, objectsAt, parseObject, stringAt } from "./json.ts"
+import { signFor } from "./signature.ts"
+import { makeSseDecoder } from "./sse-frames.ts"
+
+export const anthropic: Dialect = {
+  authorize: (credential) => ({ "x-api-key": credential, "anthropic-version": "2023-06-01" }),
+  encode: (request) =>
+    Result.map(encodeMessages(request), (body) => ({
+      path: "/v1/messages",
+      headers: { accept: request.stream ? "text/event-stream" : "application/json" },
+      body: JSON.stringify(body),
+    })),
+  decoder,
+  decodeBody,
+  decodeError: (status, body) => ({ status, code: errorType(parseObject(body)) }),
+}
+
+function decoder(): Decoder {
+  const reply = new ReplyReader()
+  return makeSseDecoder((data, events) => reply.readFrame(parseObject(data), events))
+}
+
+function decodeBody(body: string): ReadonlyArray<VendorEvent> {
+  const json = parseObject(body)
+  if (json === undefined) return [malformed]
+  if (stringAt(json, "type") === "error") return [faultOf(json)]
+  if (!Array.isArray(json["content"])) return [malformed]
+  const events: Array<VendorEvent> = []
+  const reply = new ReplyReader()
+  objectsAt(json, "content").forEach((block, index) => {
+    reply.openBlock(index, block, events)
+  })
+  reply.readUsage(objectAt(json, "usage"), true, events)
+  events.push({ kind: "stop", stop: stopOf(stringAt(json, "stop_reason")) }, { kind: "done" })
+  return events
+}
+
+class ReplyReader {
+  readonly #blocks: BlockNumbers = makeBlockNumbers()
+  #usage: JsonObject = {}
+
+  readFrame(frame: JsonObject | undefined, events: Array<VendorEvent>): void {
+    switch (stringAt(frame, "type")) {
+      case "message_start":
+        this.readUsage(objectAt(objectAt(frame, "message"), "usage"), false, events)
+        return
+      case "content_block_start":
+        this.openBlock(numberAt(frame, "index") ?? 0, objectAt(frame, "content_block"), events)
+        return
+      case "content_block_delta":
+        this.#readDelta(numberAt(frame, "index") ?? 0, objectAt(frame, "delta"), events)
+        return
+      case "message_delta": {
+        this.readUsage(objectAt(frame, "usage"), true, events)
+        const reason = stringAt(objectAt(frame, "delta"), "stop_reason")
+        if (reason !== undefined) events.push({ kind: "stop", stop: stopOf(reason) })
+        return
+      }
+      case "message_stop":
+        events.push({ kind: "done" })
+        return
+      case "error":
+        events.push(faultOf(frame))
+        return
+      case undefined:
+        events.push(malformed)
+        return
+      default: // content_block_stop, ping, and future kinds
+        return
+    }
+  }
+
+  /** A block of a whole reply, or the empty block with which a stream starts one; its content follows in deltas. */
+  openBlock(index: number, block: JsonObject | undefined, events: Array<VendorEvent>): void {
+    const key = String(index)
+    switch (stringAt(block, "type")) {
+      case "text": {
+        const text = stringAt(block, "text")
+        if (text) events.push(textDelta(this.#blocks.of(key), text))
+        return
+      }
+      case "thinking": {
+        const thinking = stringAt(block, "thinking")
+        if (thinking) events.push(reasoningDelta(this.#blocks.of(key), thinking))
+        this.#readSignature(key, stringAt(block, "signature"), events)
+        return
+      }
+      case "redacted_thinking":
+        events.push({
+          kind: "delta",
+          delta: { i: this.#blocks.of(key), t: "reasoning", v: stringAt(block, "data") ?? "", redacted: true },
+        })
+        return
+      case "tool_use": {
+        const i = this.#blocks.of(key)
+        events.push(toolCallOpen(i, stringAt(block, "id") ?? `call_${i}`, stringAt(block, "name") ?? ""))
+        const input = objectAt(block, "input")
+        if (input !== undefined && Object.keys(input).length > 0) events.push(toolCallArgs(i, JSON.stringify(input)))
+        return
+      }
+      default: // server-side tools and their results stay between Anthropic and its own tools
+        return
+    }
+  }
+
+  #readDelta(index: number, delta: JsonObject | undefined, events: Array<VendorEvent>): void {
+    const key = String(index)
+    switch (stringAt(delta, "type")) {
+      case "text_delta": {
+        const text = stringAt(delta, "text")
+        if (text) events.push(textDelta(this.#blocks.of(key), text))
+        return
+      }
+      case "thinking_delta": {
+        const thinking = stringAt(delta, "thinking")
+        if (thinking) events.push(reasoningDelta(this.#blocks.of(key), thinking))
+        return
+      }
+      case "signature_delta":
+        this.#readSignature(key, stringAt(delta, "signature"), events)
+        return
+      case "input_json_delta": {
+        // Only the client's tool calls are open here; a server-side tool's input is omitted.
+        const args = stringAt(delta, "partial_json")
+        if (args && this.#blocks.isOpen(key)) events.push(toolCallArgs(this.#blocks.of(key), args))
+        return
+      }
+      default:
+        return
+    }
+  }
+
+  #readSignature(key: string, signature: string | undefined, events: Array<VendorEvent>): void {
+    if (!signature) return
+    events.push(signatureDelta(this.#blocks.of(key), signFor("anthropic", signature)))
+  }
+
+  /** Counts are cumulative, and a later report may omit some: reported counts replace, omitted ones stay. */
+  readUsage(report: JsonObject | undefined, final: boolean, events: Array<VendorEvent>): void {
+    if (report === undefined) return
+    const said = Object.entries(report).filter(([, value]) => value !== null)
+    this.#usage = { ...this.#usage, ...Object.fromEntries(said) }
+    events.push({ kind: "usage", usage: usageOf(this.#usage), final })
+  }
+}
+
+function usageOf(usage: JsonObject): VendorUsage {
+  const cacheWriteTokens = countAt(usage, "cache_creation_input_tokens")
+  const serverTools = objectAt(usage, "server_tool_use")
+  // The total decides; a breakdown of an earlier event refines it and never exceeds it.
+  const cacheWrite1h = Math.min(
+    countAt(objectAt(usage, "cache_creation"), "ephemeral_1h_input_tokens"),
+    cacheWriteTokens,
+  )
+  return {
+    inTokens: countAt(usage, "input_tokens"),
+    outTokens: countAt(usage, "output_tokens"),
+    cacheReadTokens: countAt(usage, "cache_read_input_tokens"),
+    cacheWriteTokens,
+    dims: nonZero({
+      reasoning: countAt(objectAt(usage, "output_tokens_details"), "thinking_tokens"),
+      cache_write_1h: cacheWrite1h,
+      web_search: countAt(serverTools, "web_search_requests"),
+      obs_web_fetch: countAt(serverTools, "web_fetch_requests"),
+    }),
+  }
+}
+
+const stops: Readonly<Record<string, Stop>> = {
+  end_turn: "end",
+  max_tokens: "max_tokens",
+  model_context_window_exceeded: "max_tokens",
+  stop_sequence: "stop_sequence",
+  tool_use: "tool_call",
+  refusal: "filtered",
+  pause_turn: "interrupted",
+}
+
+const stopOf = (reason: string | undefined): Stop => stops[reason ?? ""] ?? "end"
+
+const errorType = (json: JsonObject | undefined): string => stringAt(objectAt(json, "error"), "type") ?? "unknown"
+
+/** Error frames carry a type; the status is Anthropic's for that type (https://docs.anthropic.com/en/api/errors). */
+const errorStatuses: Readonly<Record<string, number>> = {
+  invalid_request_error: 400,
+  authentication_error: 401,
+  permission_error: 403,
+  not_found_error: 404,
+  request_too_large: 413,
+  rate_limit_error: 429,
+  api_error: 500,
+  overloaded_error: 529,
+}
+
+const faultOf = (json: JsonObject | undefined): VendorEvent => {
+  const code = errorType(json)
+  return { kind: "fault", fault: { status: errorStatuses[code] ?? 502, code } }
+}

@@ -1,0 +1,43 @@
+/** Numbers the blocks of a reply in the order of their first content, independent of the vendor's numbers. */
+import type { VendorEvent } from "./dialect.ts"
+
+type DeltaEvent = Extract<VendorEvent, { kind: "delta" }>
+
+export interface BlockNumbers {
+  /** The block index for a vendor's key; the first call for a key creates it. */
+  readonly of: (key: string) => number
+  readonly isOpen: (key: string) => boolean
+}
+
+export const makeBlockNumbers = (): BlockNumbers => {
+  const numbers = new Map<string, number>()
+  return {
+    isOpen: (key) => numbers.has(key),
+    of: (key) => {
+      const known = numbers.get(key)
+      if (known !== undefined) return known
+      numbers.set(key, numbers.size)
+      return numbers.size - 1
+    },
+  }
+}
+
+export const textDelta = (i: number, v: string): DeltaEvent => ({ kind: "delta", delta: { i, t: "text", v } })
+
+export const reasoningDelta = (i: number, v: string): DeltaEvent => ({ kind: "delta", delta: { i, t: "reasoning", v } })
+
+/** The signature of a reasoning block, which ends it. */
+export const signatureDelta = (i: number, signature: string): DeltaEvent => ({
+  kind: "delta",
+  delta: { i, t: "reasoning", v: "", signature },
+})
+
+export const toolCallOpen = (i: number, id: string, name: string): DeltaEvent => ({
+  kind: "delta",
+  delta: { i, t: "tool_call", id, name },
+})
+
+export const toolCallArgs = (i: number, args: string): DeltaEvent => ({
+  kind: "delta",
+  delta: { i, t: "tool_call", args },
+})

@@ -1,0 +1,143 @@
+/**
+ * Differences in the requests of vendors with the API `openai-chat`; one decoder reads the replies of all.
+ * Each profile names the documentation that it follows.
+ */
+import type { VendorProfile } from "../protocol/catalogue.ts"
+import type { ReasoningLevel } from "../protocol/exchange.ts"
+
+export interface ChatProfile {
+  /** The field that limits the output tokens. */
+  readonly maxTokens: "max_completion_tokens" | "max_tokens"
+  /** Fields that ask for a level of reasoning. */
+  readonly reasoning: (level: ReasoningLevel) => object
+  /** The field of an assistant message that returns reasoning; if absent, reasoning is omitted. */
+  readonly reasoningBack?: "reasoning_content" | "reasoning_details"
+  /** Whether usage of a stream must be requested; other vendors always send it, or refuse the field. */
+  readonly asksForUsage: boolean
+  /** How a prefix is cached on request: by a routing key, or by marks on blocks. */
+  readonly cache?: "key" | "marks"
+  /** The value of a tool choice that requires some tool call. */
+  readonly requiredChoice: "required" | "any"
+  /** How a document is sent: as data in a `file` part, also by URL, or in Mistral's `document_url`. */
+  readonly documents: "data" | "data-or-url" | "document_url"
+  /** The format of tool call ids, if the vendor refuses other ids. */
+  readonly callIds?: "nine-alphanumerics"
+}
+
+type Levels = Readonly<Record<ReasoningLevel, string>>
+
+const openaiEfforts: Levels = {
+  off: "none",
+  minimal: "minimal",
+  low: "low",
+  medium: "medium",
+  high: "high",
+  max: "xhigh",
+}
+/** For vendors with three levels, or three and none. */
+const threeEfforts: Levels = { off: "none", minimal: "low", low: "low", medium: "medium", high: "high", max: "high" }
+
+const effort = (levels: Levels) => (level: ReasoningLevel) => ({ reasoning_effort: levels[level] })
+const thinkingSwitch = (level: ReasoningLevel) => ({ thinking: { type: level === "off" ? "disabled" : "enabled" } })
+
+/** What all vendors understand. */
+const plain: ChatProfile = {
+  maxTokens: "max_tokens",
+  reasoning: () => ({}),
+  asksForUsage: true,
+  requiredChoice: "required",
+  documents: "data",
+}
+
+/** https://platform.openai.com/docs/api-reference/chat */
+const openai: ChatProfile = {
+  ...plain,
+  maxTokens: "max_completion_tokens",
+  reasoning: effort(openaiEfforts),
+  cache: "key",
+}
+
+export const chatProfiles: Readonly<Record<VendorProfile, ChatProfile>> = {
+  openai,
+  /** https://learn.microsoft.com/azure/ai-foundry/openai/reference; only the path and the header differ. */
+  azure: openai,
+  /** Any other server with this API. */
+  generic: plain,
+  /** https://api-docs.deepseek.com; the reasoning of a turn with tool calls must be given back. */
+  deepseek: { ...plain, reasoning: thinkingSwitch, reasoningBack: "reasoning_content" },
+  /** https://help.aliyun.com/zh/model-studio (DashScope's compatible mode) */
+  qwen: {
+    ...plain,
+    reasoning: (level) => ({
+      enable_thinking: level !== "off",
+      ...(level !== "off" && { thinking_budget: qwenBudgets[level] }),
+    }),
+  },
+  /** https://platform.moonshot.ai/docs */
+  moonshot: { ...plain, reasoning: thinkingSwitch, reasoningBack: "reasoning_content" },
+  /** https://docs.mistral.ai/api; refuses unknown fields and call ids, and sends usage without a request for it. */
+  mistral: {
+    ...plain,
+    asksForUsage: false,
+    reasoning: (level) => ({ reasoning_effort: level === "off" ? "none" : "high" }),
+    cache: "key",
+    requiredChoice: "any",
+    documents: "document_url",
+    callIds: "nine-alphanumerics",
+  },
+  /** https://console.groq.com/docs/reasoning */
+  groq: {
+    ...plain,
+    maxTokens: "max_completion_tokens",
+    reasoning: (level) => ({ reasoning_effort: threeEfforts[level], reasoning_format: "parsed" }),
+  },
+  /** https://docs.x.ai/docs/guides/reasoning; two levels; models without reasoning refuse the field. */
+  xai: {
+    ...plain,
+    maxTokens: "max_completion_tokens",
+    reasoning: (level) => (level === "off" ? {} : { reasoning_effort: xaiEfforts[level] }),
+  },
+  /** https://openrouter.ai/docs/use-cases/reasoning-tokens */
+  openrouter: {
+    ...plain,
+    reasoning: (level) => ({ reasoning: level === "off" ? { enabled: false } : { effort: openaiEfforts[level] } }),
+    reasoningBack: "reasoning_details",
+    cache: "marks",
+    documents: "data-or-url",
+  },
+  /** https://docs.ollama.com/api/openai-compatibility */
+  ollama: { ...plain, reasoning: effort(threeEfforts) },
+  /** https://docs.vllm.ai/en/latest/features/reasoning_outputs */
+  vllm: {
+    ...plain,
+    reasoning: (level) => ({ chat_template_kwargs: { enable_thinking: level !== "off" } }),
+    reasoningBack: "reasoning_content",
+  },
+  /** https://docs.z.ai/guides/capabilities/thinking */
+  zai: {
+    ...plain,
+    // Keep reasoning that is returned.
+    reasoning: (level) => ({ thinking: { clear_thinking: false, type: level === "off" ? "disabled" : "enabled" } }),
+    reasoningBack: "reasoning_content",
+  },
+  /** https://inference-docs.cerebras.ai/capabilities/reasoning */
+  cerebras: { ...plain, maxTokens: "max_completion_tokens", reasoning: effort(threeEfforts) },
+  /** https://docs.perplexity.ai/api-reference; usage comes with every chunk. */
+  perplexity: { ...plain, asksForUsage: false, reasoning: effort(threeEfforts) },
+}
+
+const qwenBudgets: Readonly<Record<Exclude<ReasoningLevel, "off">, number>> = {
+  minimal: 512,
+  low: 2048,
+  medium: 8192,
+  high: 16_384,
+  max: 38_912,
+}
+
+const xaiEfforts: Readonly<Record<Exclude<ReasoningLevel, "off">, string>> = {
+  minimal: "low",
+  low: "low",
+  medium: "low",
+  high: "high",
+  max: "high",
+}

@@ -1,0 +1,107 @@
+/**
+ * The interface of a vendor dialect: pure translation between twp/1 and one vendor's API, without effects and services.
+ *
+ * `encode` builds the request; a `Decoder` turns the bytes of a streamed reply into {@link VendorEvent}s, one call per
+ * socket read; `decodeBody` turns a whole JSON reply into the same events.
+ */
+import type { Result } from "effect"
+import type { Message } from "../protocol/block.ts"
+import type { Delta } from "../protocol/event.ts"
+import type { ReasoningLevel, Stop, Tool, ToolChoice } from "../protocol/exchange.ts"
+
+/** An admitted exchange: authorised, clamped, for one target. */
+export interface VendorRequest {
+  /** The vendor's own name of the model. */
+  readonly model: string
+  readonly thread: ReadonlyArray<Message>
+  readonly tools: ReadonlyArray<Tool>
+  readonly toolChoice?: ToolChoice | undefined
+  readonly maxTokens: number
+  readonly temperature?: number | undefined
+  readonly topP?: number | undefined
+  readonly stop: ReadonlyArray<string>
+  readonly canReason: boolean
+  /** Absent if the model cannot reason or the caller did not say. */
+  readonly reasoning?: ReasoningLevel | undefined
+  /** Whether the model has a prefix cache; `skipWrite` omits the breakpoint at the end of the thread. */
+  readonly cache: { readonly enabled: boolean; readonly skipWrite: boolean; readonly key?: string | undefined }
+  readonly stream: boolean
+}
+
+export interface WireRequest {
+  /** Appended to the vendor's base URL. */
+  readonly path: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
+}
+
+/** A feature that this dialect does not support, e.g. a file by URL. */
+export interface EncodeRefusal {
+  readonly capability: string
+  readonly message: string
+}
+
+/** Counts as a vendor reported them; `inTokens` excludes cache reads and writes. */
+export interface VendorUsage {
+  readonly inTokens: number
+  readonly outTokens: number
+  readonly cacheReadTokens: number
+  readonly cacheWriteTokens: number
+  /** Non-zero buckets. Known buckets refine a total; `obs_*` are only observed. */
+  readonly dims: Readonly<Record<string, number>>
+}
+
+/** A vendor's failure inside its reply. Its text is never sent to the client. */
+export interface VendorFault {
+  /** The HTTP status, or the one that the failure corresponds to. */
+  readonly status: number
+  /** The vendor's machine code, for the log. */
+  readonly code: string
+}
+
+export type VendorEvent =
+  /** Content for the client; `json` is the text as the vendor encoded it in JSON, if known. */
+  | { readonly kind: "delta"; readonly delta: Delta; readonly json?: string }
+  /** All usage known so far; the last report wins. */
+  | { readonly kind: "usage"; readonly usage: VendorUsage; readonly final: boolean }
+  | { readonly kind: "stop"; readonly stop: Stop }
+  /** The vendor's terminal event: the reply is complete. */
+  | { readonly kind: "done" }
+  | { readonly kind: "fault"; readonly fault: VendorFault }
+
+export interface Decoder {
+  /** Decodes one socket read; frames may be split at any byte. Never throws. */
+  readonly push: (bytes: Uint8Array) => ReadonlyArray<VendorEvent>
+  /** The connection ended; decodes a last line without a line break. A stop makes a reply complete without `done`. */
+  readonly end: () => ReadonlyArray<VendorEvent>
+  /** Data frames seen so far; keep-alives are not frames. */
+  readonly frames: () => number
+}
+
+export interface Dialect {
+  /** Headers that carry the credential. */
+  readonly authorize: (credential: string) => Readonly<Record<string, string>>
+  readonly encode: (request: VendorRequest) => Result.Result<WireRequest, EncodeRefusal>
+  readonly decoder: () => Decoder
+  readonly decodeBody: (body: string) => ReadonlyArray<VendorEvent>
+  /** The failure in a reply with an error status. */
+  readonly decodeError: (status: number, body: string) => VendorFault
+}
+
+/** A reply that is not in the dialect's format: not JSON, the wrong shape, or a frame over the limit. */
+export const malformed: VendorEvent = { kind: "fault", fault: { status: 502, code: "malformed_reply" } }
+
+/** Removes empty buckets. */
+export const nonZero = (dims: Readonly<Record<string, number>>): Readonly<Record<string, number>> =>
+  Object.fromEntries(Object.entries(dims).filter(([, count]) => count > 0))
+
+/** Splits an input total that includes cache reads and writes. The parts never exceed the total. */
+export const splitInput = (
+  total: number,
+  read: number,
+  write: number,
+): Pick<VendorUsage, "inTokens" | "cacheReadTokens" | "cacheWriteTokens"> => {
+  const cacheReadTokens = Math.min(read, total)
+  const cacheWriteTokens = Math.min(write, total - cacheReadTokens)
+  return { inTokens: total - cacheReadTokens - cacheWriteTokens, cacheReadTokens, cacheWriteTokens }
+}

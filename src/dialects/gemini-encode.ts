@@ -1,0 +1,146 @@
+/** The request side of the dialect `gemini`. */
+import { Result } from "effect"
+import type {
+  Block,
+  FileBlock,
+  ImageBlock,
+  Message,
+  ReasoningBlock,
+  ToolCallBlock,
+  ToolResultBlock,
+} from "../protocol/block.ts"
+import type { ReasoningLevel, ToolChoice } from "../protocol/exchange.ts"
+import type { EncodeRefusal, VendorRequest } from "./dialect.ts"
+import { parseObject } from "./json.ts"
+import { signatureFor } from "./signature.ts"
+
+type Part = { readonly [key: string]: unknown }
+
+interface Content {
+  readonly role: "user" | "model"
+  readonly parts: Array<Part>
+}
+
+export const encodeGenerate = (request: VendorRequest): Result.Result<object, EncodeRefusal> => {
+  const { thread, tools, toolChoice } = request
+  const system = thread.flatMap(({ role, blocks }) => (role === "system" ? blocks : []))
+  return Result.succeed({
+    contents: mergeTurns(thread),
+    ...(system.length > 0 && { systemInstruction: { parts: system.map(({ v }) => ({ text: v })) } }),
+    ...(tools.length > 0 && {
+      tools: [
+        {
+          functionDeclarations: tools.map(({ name, description = "", inputSchema }) => ({
+            name,
+            description,
+            parametersJsonSchema: inputSchema,
+          })),
+        },
+      ],
+      ...(toolChoice !== undefined && { toolConfig: { functionCallingConfig: encodeToolChoice(toolChoice) } }),
+    }),
+    generationConfig: {
+      maxOutputTokens: request.maxTokens,
+      ...(request.temperature !== undefined && { temperature: request.temperature }),
+      ...(request.topP !== undefined && { topP: request.topP }),
+      ...(request.stop.length > 0 && { stopSequences: request.stop }),
+      ...(request.reasoning !== undefined && { thinkingConfig: encodeThinking(request.model, request.reasoning) }),
+    },
+  })
+}
+
+function encodeToolChoice(choice: ToolChoice): object {
+  if (typeof choice !== "string") return { mode: "ANY", allowedFunctionNames: [choice.name] }
+  return { mode: { auto: "AUTO", none: "NONE", required: "ANY" }[choice] }
+}
+
+const thinkingBudgets: Readonly<Record<ReasoningLevel, number>> = {
+  off: 0,
+  minimal: 512,
+  low: 2048,
+  medium: 8192,
+  high: 16_384,
+  max: 24_576,
+}
+
+/** Minimum thinking budget of 2.x pro models. */
+const proMinimumBudget = 128
+
+/** Models up to 2.5 take a budget in tokens, later ones a level; pro models cannot disable thinking. */
+function encodeThinking(model: string, level: ReasoningLevel): object {
+  const isPro = model.includes("pro")
+  const includeThoughts = level !== "off"
+  if (/gemini-[12]/.test(model)) {
+    const thinkingBudget = Math.max(thinkingBudgets[level], isPro ? proMinimumBudget : 0)
+    return { thinkingBudget, includeThoughts }
+  }
+  const least = isPro ? "low" : "minimal"
+  const thinkingLevel = { off: least, minimal: least, low: "low", medium: "medium", high: "high", max: "high" }[level]
+  return { thinkingLevel, includeThoughts }
+}
+
+/** Tool results have the role user; adjacent messages of one role are merged. */
+function mergeTurns(thread: ReadonlyArray<Message>): ReadonlyArray<Content> {
+  const toolNames = new Map<string, string>()
+  const turns: Array<Content> = []
+  for (const { role, blocks } of thread) {
+    if (role === "system") continue
+    for (const block of blocks) if (block.t === "tool_call") toolNames.set(block.id, block.name)
+    const parts = encodeParts(blocks, toolNames)
+    const author = role === "assistant" ? "model" : "user"
+    const last = turns.at(-1)
+    if (parts.length === 0) continue
+    if (last?.role === author) last.parts.push(...parts)
+    else turns.push({ role: author, parts: [...parts] })
+  }
+  return turns
+}
+
+/** A signature belongs to the part after its reasoning; at the end of a turn it is on an empty text. */
+function encodeParts(blocks: ReadonlyArray<Block>, toolNames: ReadonlyMap<string, string>): ReadonlyArray<Part> {
+  const parts: Array<Part> = []
+  let signature: string | undefined
+  const flush = () => {
+    if (signature !== undefined) parts.push({ text: "", thoughtSignature: signature })
+    signature = undefined
+  }
+  for (const block of blocks) {
+    if (block.t === "reasoning") {
+      flush()
+      signature = ownSignature(block)
+      continue
+    }
+    parts.push({ ...encodePart(block, toolNames), ...(signature !== undefined && { thoughtSignature: signature }) })
+    signature = undefined
+  }
+  flush()
+  return parts
+}
+
+/** The text of thoughts is not returned: the signature represents it. */
+const ownSignature = ({ signature }: ReasoningBlock): string | undefined => signatureFor("gemini", signature)
+
+function encodePart(block: Exclude<Block, ReasoningBlock>, toolNames: ReadonlyMap<string, string>): Part {
+  switch (block.t) {
+    case "text":
+      return { text: block.v }
+    case "image":
+    case "file":
+      return encodeMedia(block)
+    case "tool_call":
+      return encodeCall(block)
+    case "tool_result":
+      return encodeResult(block, toolNames.get(block.id) ?? block.id)
+  }
+}
+
+const encodeMedia = ({ mime, data, url }: ImageBlock | FileBlock): Part =>
+  url === undefined ? { inlineData: { mimeType: mime, data } } : { fileData: { mimeType: mime, fileUri: url } }
+
+const encodeCall = ({ id, name, input }: ToolCallBlock): Part => ({ functionCall: { id, name, args: input } })
+
+/** A result must be an object; other values are wrapped under the key of Gemini's documentation. */
+const encodeResult = ({ id, v, isError }: ToolResultBlock, name: string): Part => {
+  const response = isError === true ? { error: v } : (parseObject(v) ?? { output: v })
+  return { functionResponse: { id, name, response } }
+}

@@ -1,0 +1,205 @@
+/**
+ * The dialect `gemini`: Google's generateContent and streamGenerateContent.
+ * Source: https://ai.google.dev/api/generate-content and https://ai.google.dev/gemini-api/docs/thought-signatures
+ */
+import { Result } from "effect"
+import type { Stop } from "../protocol/exchange.ts"
+import { reasoningDelta, signatureDelta, textDelta, toolCallArgs, toolCallOpen } from "./blocks.ts"
+import {
+  type Decoder,
+  type Dialect,
+  malformed,
+  nonZero,
+  splitInput,
+  type VendorEvent,
+  type VendorUsage,
+} from "./dialect.ts"
+import { encodeGenerate } from "./gemini-encode.ts"
+import { PartialArguments } from "./gemini-partial-arguments.ts"
+import { countAt, type JsonObject, numberAt, objectAt, objectsAt, parseObject, stringAt } from "./json.ts"
+import { signFor } from "./signature.ts"
+import { makeSseDecoder } from "./sse-frames.ts"
+
+export const gemini: Dialect = {
+  authorize: (credential) => ({ "x-goog-api-key": credential }),
+  encode: (request) =>
+    Result.map(encodeGenerate(request), (body) => ({
+      path: `/v1beta/models/${encodeURIComponent(request.model)}:${request.stream ? "streamGenerateContent?alt=sse" : "generateContent"}`,
+      headers: { accept: request.stream ? "text/event-stream" : "application/json" },
+      body: JSON.stringify(body),
+    })),
+  decoder,
+  decodeBody,
+  decodeError: (status, body) => ({ status, code: errorCode(objectAt(parseObject(body), "error")) }),
+}
+
+/** Gemini has no terminal event: the connection ends after the reply with a finish reason. */
+function decoder(): Decoder {
+  const reply = new ReplyReader()
+  return makeSseDecoder(
+    (data, events) => reply.readReply(parseObject(data), events),
+    (events) => reply.close(events),
+  )
+}
+
+function decodeBody(body: string): ReadonlyArray<VendorEvent> {
+  const json = parseObject(body)
+  const events: Array<VendorEvent> = []
+  const reply = new ReplyReader()
+  reply.readReply(json, events)
+  reply.close(events)
+  return events.length === 0 ? [malformed] : events
+}
+
+type OpenBlock = "text" | "reasoning"
+
+class ReplyReader {
+  /** Blocks are numbered as they begin; a part of another kind begins the next one. */
+  #blocks = 0
+  #open: OpenBlock | undefined
+  /** A call whose arguments arrive in parts. */
+  #partial: { readonly index: number; readonly args: PartialArguments } | undefined
+  #replyId = ""
+  #called = false
+  #stop: Stop | undefined
+
+  readReply(reply: JsonObject | undefined, events: Array<VendorEvent>): void {
+    const error = objectAt(reply, "error")
+    if (error !== undefined) {
+      events.push({ kind: "fault", fault: { status: numberAt(error, "code") ?? 502, code: errorCode(error) } })
+      return
+    }
+    const candidate = objectsAt(reply, "candidates").find((one) => (numberAt(one, "index") ?? 0) === 0)
+    const blocked = stringAt(objectAt(reply, "promptFeedback"), "blockReason")
+    const usage = objectAt(reply, "usageMetadata")
+    if (candidate === undefined && blocked === undefined && usage === undefined) {
+      events.push(malformed)
+      return
+    }
+    this.#replyId = stringAt(reply, "responseId") ?? this.#replyId
+    for (const part of objectsAt(objectAt(candidate, "content"), "parts")) this.#readPart(part, events)
+    const reason = stringAt(candidate, "finishReason")
+    if (reason !== undefined) this.#closePartial(events)
+    if (reason !== undefined) this.#stop = stopOf(reason, this.#called)
+    else if (blocked !== undefined) this.#stop = "filtered"
+    // Reports are cumulative; one without a prompt count is not about this reply.
+    if (usage !== undefined && numberAt(usage, "promptTokenCount") !== undefined) {
+      events.push({ kind: "usage", usage: usageOf(usage), final: this.#stop !== undefined })
+    }
+    if (reason !== undefined || blocked !== undefined) events.push({ kind: "stop", stop: this.#stop ?? "end" })
+  }
+
+  /** Ends the reply. */
+  close(events: Array<VendorEvent>): void {
+    if (this.#stop !== undefined) events.push({ kind: "done" })
+  }
+
+  #readPart(part: JsonObject, events: Array<VendorEvent>): void {
+    const call = objectAt(part, "functionCall")
+    const signature = stringAt(part, "thoughtSignature")
+    const text = stringAt(part, "text")
+    if (call !== undefined) {
+      if (signature) this.#sign(signature, events)
+      this.#readCall(call, events)
+    } else if (text !== undefined) {
+      const kind = part["thought"] === true ? "reasoning" : "text"
+      // A signature comes before its text, or after text that has begun.
+      const opens = kind === "text" && text !== "" && this.#open !== "text"
+      if (signature && opens) this.#sign(signature, events)
+      if (text !== "") this.#readText(kind, text, events)
+      if (signature && !opens) this.#sign(signature, events)
+    }
+  }
+
+  #readText(kind: OpenBlock, text: string, events: Array<VendorEvent>): void {
+    if (this.#open !== kind) this.#begin(kind)
+    const i = this.#blocks - 1
+    events.push(kind === "text" ? textDelta(i, text) : reasoningDelta(i, text))
+  }
+
+  /** Ends the previous reasoning block, or is its own reasoning block. */
+  #sign(signature: string, events: Array<VendorEvent>): void {
+    if (this.#open !== "reasoning") this.#begin("reasoning")
+    events.push(signatureDelta(this.#blocks - 1, signFor("gemini", signature)))
+    this.#open = undefined
+  }
+
+  #begin(kind: OpenBlock | undefined): void {
+    this.#open = kind
+    this.#blocks++
+  }
+
+  #readCall(call: JsonObject, events: Array<VendorEvent>): void {
+    const name = stringAt(call, "name")
+    const willContinue = call["willContinue"] === true
+    if (name !== undefined) {
+      this.#called = true
+      this.#begin(undefined)
+      const index = this.#blocks - 1
+      events.push(toolCallOpen(index, stringAt(call, "id") ?? this.#callId(index), name))
+      if (willContinue) this.#partial = { index, args: new PartialArguments() }
+      const args = objectAt(call, "args")
+      if (args !== undefined && Object.keys(args).length > 0) events.push(toolCallArgs(index, JSON.stringify(args)))
+    }
+    for (const piece of objectsAt(call, "partialArgs")) this.#partial?.args.add(piece)
+    if (!willContinue) this.#closePartial(events)
+  }
+
+  #closePartial(events: Array<VendorEvent>): void {
+    if (this.#partial !== undefined) events.push(toolCallArgs(this.#partial.index, this.#partial.args.toJson()))
+    this.#partial = undefined
+  }
+
+  /** Gemini may omit a call's id; the generated one is unique in the conversation. */
+  #callId(index: number): string {
+    return this.#replyId === "" ? `call_${index}` : `call_${this.#replyId}_${index}`
+  }
+}
+
+/** Thoughts count as output; input of Gemini's own tools counts as input. */
+function usageOf(usage: JsonObject): VendorUsage {
+  const thoughts = countAt(usage, "thoughtsTokenCount")
+  const inputTokens = countAt(usage, "promptTokenCount") + countAt(usage, "toolUsePromptTokenCount")
+  const modality = (details: string, name: string) =>
+    objectsAt(usage, details)
+      .filter((detail) => stringAt(detail, "modality") === name)
+      .reduce((sum, detail) => sum + countAt(detail, "tokenCount"), 0)
+  const cached = (name: string) => modality("cacheTokensDetails", name)
+  return {
+    ...splitInput(inputTokens, countAt(usage, "cachedContentTokenCount"), 0),
+    outTokens: countAt(usage, "candidatesTokenCount") + thoughts,
+    dims: nonZero({
+      reasoning: thoughts,
+      audio_in: modality("promptTokensDetails", "AUDIO") - cached("AUDIO"),
+      image_in: modality("promptTokensDetails", "IMAGE") - cached("IMAGE"),
+      audio_out: modality("candidatesTokensDetails", "AUDIO"),
+      obs_video_in: modality("promptTokensDetails", "VIDEO"),
+      obs_document_in: modality("promptTokensDetails", "DOCUMENT"),
+      obs_tool_use_in: countAt(usage, "toolUsePromptTokenCount"),
+    }),
+  }
+}
+
+const stops: Readonly<Record<string, Stop>> = {
+  STOP: "end",
+  MAX_TOKENS: "max_tokens",
+  SAFETY: "filtered",
+  RECITATION: "filtered",
+  LANGUAGE: "filtered",
+  BLOCKLIST: "filtered",
+  PROHIBITED_CONTENT: "filtered",
+  SPII: "filtered",
+  IMAGE_SAFETY: "filtered",
+  IMAGE_PROHIBITED_CONTENT: "filtered",
+  MALFORMED_FUNCTION_CALL: "interrupted",
+  UNEXPECTED_TOOL_CALL: "interrupted",
+  TOO_MANY_TOOL_CALLS: "interrupted",
+}
+
+const stopOf = (reason: string, called: boolean): Stop => {
+  const stop = stops[reason] ?? "end"
+  return stop === "end" && called ? "tool_call" : stop
+}
+
+/** e.g. `RESOURCE_EXHAUSTED`, in the style of other vendors' codes. */
+const errorCode = (error: JsonObject | undefined): string => (stringAt(error, "status") ?? "unknown").toLowerCase()

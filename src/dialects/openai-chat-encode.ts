@@ -1,0 +1,166 @@
+/** The request side of the dialect `openai-chat`, including vendor profiles. */
+import { createHash } from "node:crypto"
+import { Result } from "effect"
+import type {
+  Block,
+  FileBlock,
+  ImageBlock,
+  Message,
+  ReasoningBlock,
+  TextBlock,
+  ToolCallBlock,
+  ToolResultBlock,
+} from "../protocol/block.ts"
+import type { ToolChoice } from "../protocol/exchange.ts"
+import type { ChatProfile } from "./chat-profiles.ts"
+import type { EncodeRefusal, VendorRequest } from "./dialect.ts"
+import { reasoningDetailsOf } from "./reasoning-details.ts"
+
+export const encodeChat = (request: VendorRequest, profile: ChatProfile): Result.Result<object, EncodeRefusal> => {
+  const refusal = findRefusal(request.thread, profile)
+  if (refusal !== undefined) return Result.fail(refusal)
+  const writer = new MessageWriter(profile, request.cache.enabled)
+  return Result.succeed({
+    model: request.model,
+    messages: request.thread.flatMap((message) => writer.encode(message)),
+    [profile.maxTokens]: request.maxTokens,
+    ...(request.temperature !== undefined && { temperature: request.temperature }),
+    ...(request.topP !== undefined && { top_p: request.topP }),
+    ...(request.stop.length > 0 && { stop: request.stop }),
+    ...(request.reasoning !== undefined && profile.reasoning(request.reasoning)),
+    ...(request.tools.length > 0 && {
+      tools: request.tools.map(({ name, description, inputSchema }) => ({
+        type: "function",
+        function: { name, ...(description !== undefined && { description }), parameters: inputSchema },
+      })),
+      ...(request.toolChoice !== undefined && { tool_choice: encodeToolChoice(request.toolChoice, profile) }),
+    }),
+    ...(profile.cache === "key" && request.cache.key !== undefined && { prompt_cache_key: request.cache.key }),
+    ...(request.stream && { stream: true, ...(profile.asksForUsage && { stream_options: { include_usage: true } }) }),
+  })
+}
+
+const encodeToolChoice = (choice: ToolChoice, { requiredChoice }: ChatProfile): unknown => {
+  if (typeof choice !== "string") return { type: "function", function: { name: choice.name } }
+  return choice === "required" ? requiredChoice : choice
+}
+
+/** Most vendors accept files as data only. */
+const findRefusal = (thread: ReadonlyArray<Message>, { documents }: ChatProfile): EncodeRefusal | undefined =>
+  documents === "data" &&
+  thread.some(({ blocks }) => blocks.some((block) => block.t === "file" && block.url !== undefined))
+    ? { capability: "file_url", message: "this model takes files as data, not by URL" }
+    : undefined
+
+class MessageWriter {
+  readonly #profile: ChatProfile
+  readonly #marksCache: boolean
+
+  constructor(profile: ChatProfile, cacheEnabled: boolean) {
+    this.#profile = profile
+    this.#marksCache = profile.cache === "marks" && cacheEnabled
+  }
+
+  encode(message: Message): ReadonlyArray<object> {
+    switch (message.role) {
+      case "system":
+        return [{ role: "system", content: this.#textContent(message.blocks) }]
+      case "assistant":
+        return [this.#encodeAssistant(message.blocks)]
+      case "tool":
+        return message.blocks.map((block) => this.#encodeToolResult(block))
+      case "user": {
+        const results = message.blocks.filter((block) => block.t === "tool_result")
+        const parts = message.blocks.filter((block) => block.t !== "tool_result")
+        const encoded = results.map((block) => this.#encodeToolResult(block))
+        if (parts.length === 0) return encoded
+        const [only] = parts
+        const content =
+          parts.length === 1 && only?.t === "text"
+            ? this.#textContent([only])
+            : parts.map((part) => this.#encodePart(part))
+        return [...encoded, { role: "user", content }]
+      }
+    }
+  }
+
+  /** Text alone is a string, unless a part of it must carry a mark. */
+  #textContent(blocks: ReadonlyArray<TextBlock>): unknown {
+    return this.#marksCache && blocks.some(({ cacheable }) => cacheable === true)
+      ? blocks.map((block) => this.#encodePart(block))
+      : joinText(blocks)
+  }
+
+  #encodeAssistant(blocks: ReadonlyArray<Block>): object {
+    const text = joinText(blocks)
+    const calls = blocks.filter((block): block is ToolCallBlock => block.t === "tool_call")
+    return {
+      role: "assistant",
+      content: text === "" && calls.length > 0 ? null : text,
+      ...this.#encodeReasoning(blocks.filter((block) => block.t === "reasoning")),
+      ...(calls.length > 0 && {
+        tool_calls: calls.map(({ id, name, input }) => ({
+          id: this.#callId(id),
+          type: "function",
+          function: { name, arguments: JSON.stringify(input) },
+        })),
+      }),
+    }
+  }
+
+  #encodeReasoning(blocks: ReadonlyArray<ReasoningBlock>): object {
+    switch (this.#profile.reasoningBack) {
+      case "reasoning_content": {
+        const text = blocks.map(({ v, redacted }) => (redacted === true ? "" : v)).join("")
+        return text === "" ? {} : { reasoning_content: text }
+      }
+      case "reasoning_details": {
+        const details = blocks.flatMap(({ signature }) => reasoningDetailsOf(signature))
+        return details.length === 0 ? {} : { reasoning_details: details }
+      }
+      default:
+        return {}
+    }
+  }
+
+  #encodeToolResult({ id, v }: ToolResultBlock): object {
+    return { role: "tool", tool_call_id: this.#callId(id), content: v }
+  }
+
+  #callId(id: string): string {
+    return this.#profile.callIds === undefined || /^[a-zA-Z0-9]{9}$/.test(id) ? id : nineAlphanumerics(id)
+  }
+
+  #encodePart(part: Exclude<Block, ToolResultBlock>): object {
+    switch (part.t) {
+      case "image":
+        return { type: "image_url", image_url: { url: sourceUrl(part) } }
+      case "file":
+        return this.#encodeFile(part)
+      default: {
+        const text = { type: "text", text: part.t === "text" ? part.v : "" }
+        const isMarked = this.#marksCache && part.t === "text" && part.cacheable === true
+        return isMarked ? { ...text, cache_control: { type: "ephemeral" } } : text
+      }
+    }
+  }
+
+  #encodeFile(file: FileBlock): object {
+    if (file.mime.startsWith("audio/")) {
+      return { type: "input_audio", input_audio: { data: file.data, format: audioFormat(file.mime) } }
+    }
+    return this.#profile.documents === "document_url"
+      ? { type: "document_url", document_url: sourceUrl(file) }
+      : { type: "file", file: { filename: file.name ?? "file", file_data: sourceUrl(file) } }
+  }
+}
+
+const joinText = (blocks: ReadonlyArray<Block>): string =>
+  blocks.map((block) => (block.t === "text" ? block.v : "")).join("")
+
+/** Another vendor's id in a format that Mistral accepts; deterministic. */
+const nineAlphanumerics = (id: string): string => createHash("sha256").update(id).digest("hex").slice(0, 9)
+
+const sourceUrl = ({ mime, data, url }: ImageBlock | FileBlock): string => url ?? `data:${mime};base64,${data}`
+
+const audioFormat = (mime: string): string => (mime === "audio/mpeg" ? "mp3" : mime.slice("audio/".length))

@@ -1,0 +1,194 @@
+/**
+ * The dialect `openai-chat`: OpenAI's chat completions, streamed and not, with the extensions of other vendors.
+ * Source: https://platform.openai.com/docs/api-reference/chat
+ */
+import { Result } from "effect"
+import type { Stop } from "../protocol/exchange.ts"
+import {
+  type BlockNumbers,
+  makeBlockNumbers,
+  reasoningDelta,
+  signatureDelta,
+  textDelta,
+  toolCallArgs,
+  toolCallOpen,
+} from "./blocks.ts"
+import { type ChatProfile, chatProfiles } from "./chat-profiles.ts"
+import {
+  type Decoder,
+  type Dialect,
+  malformed,
+  nonZero,
+  splitInput,
+  type VendorEvent,
+  type VendorUsage,
+} from "./dialect.ts"
+import { countAt, type JsonObject, numberAt, objectAt, objectsAt, parseObject, stringAt } from "./json.ts"
+import { encodeChat } from "./openai-chat-encode.ts"
+import { ReasoningDetails } from "./reasoning-details.ts"
+import { makeSseDecoder } from "./sse-frames.ts"
+
+/** The dialect with a vendor's profile. */
+export const makeChatDialect = (profile: ChatProfile): Dialect => ({
+  authorize: (credential) => ({ authorization: `Bearer ${credential}` }),
+  encode: (request) =>
+    Result.map(encodeChat(request, profile), (body) => ({
+      path: "/chat/completions",
+      headers: { accept: request.stream ? "text/event-stream" : "application/json" },
+      body: JSON.stringify(body),
+    })),
+  decoder,
+  decodeBody: decodeChatBody,
+  decodeError: (status, body) => ({ status, code: errorCode(objectAt(parseObject(body), "error")) }),
+})
+
+export const openaiChat: Dialect = makeChatDialect(chatProfiles.openai)
+
+function decoder(): Decoder {
+  const reply = new ReplyReader()
+  return makeSseDecoder((data, events) => {
+    if (data === "[DONE]") events.push({ kind: "done" })
+    else reply.readChunk(parseObject(data), events)
+  })
+}
+
+/** A whole reply. */
+export function decodeChatBody(body: string): ReadonlyArray<VendorEvent> {
+  const json = parseObject(body)
+  if (json === undefined) return [malformed]
+  const events: Array<VendorEvent> = []
+  const reply = new ReplyReader()
+  const choice = objectsAt(json, "choices")[0]
+  if (choice === undefined && objectAt(json, "error") === undefined) return [malformed]
+  reply.readReply(json, choice, objectAt(choice, "message"), events)
+  events.push({ kind: "done" })
+  return events
+}
+
+/** Decodes whole replies and chunks: a chunk's `delta` and a reply's `message` have the same fields. */
+class ReplyReader {
+  readonly #blocks: BlockNumbers = makeBlockNumbers()
+  readonly #details = new ReasoningDetails()
+  #refused = false
+
+  readChunk(chunk: JsonObject | undefined, events: Array<VendorEvent>): void {
+    if (chunk === undefined) {
+      events.push(malformed)
+      return
+    }
+    const choice = objectsAt(chunk, "choices").find((candidate) => (numberAt(candidate, "index") ?? 0) === 0)
+    this.readReply(chunk, choice, objectAt(choice, "delta"), events)
+  }
+
+  readReply(
+    reply: JsonObject,
+    choice: JsonObject | undefined,
+    content: JsonObject | undefined,
+    events: Array<VendorEvent>,
+  ): void {
+    const error = objectAt(reply, "error")
+    if (error !== undefined) {
+      events.push({ kind: "fault", fault: { status: errorStatus(error), code: errorCode(error) } })
+      return
+    }
+    this.#readContent(content, events)
+    const finish = stringAt(choice, "finish_reason")
+    // Usage is read wherever it is: beside choices, after them, inside one (Moonshot), or in its own object (Groq).
+    const usage = objectAt(reply, "usage") ?? objectAt(choice, "usage") ?? objectAt(objectAt(reply, "x_groq"), "usage")
+    if (usage !== undefined) events.push({ kind: "usage", usage: readUsage(usage), final: true })
+    if (finish) this.#sign(events)
+    if (finish) events.push({ kind: "stop", stop: this.#refused ? "filtered" : stopOf(finish) })
+  }
+
+  #readContent(content: JsonObject | undefined, events: Array<VendorEvent>): void {
+    if (content === undefined) return
+    this.#readReasoning(stringAt(content, "reasoning_content") ?? stringAt(content, "reasoning"), events)
+    for (const detail of objectsAt(content, "reasoning_details")) this.#details.add(detail)
+    this.#readText(stringAt(content, "content"), events)
+    // Mistral's reasoning models answer in parts.
+    for (const part of objectsAt(content, "content")) {
+      for (const thought of objectsAt(part, "thinking")) this.#readReasoning(stringAt(thought, "text"), events)
+      this.#readText(stringAt(part, "text"), events)
+    }
+    const refusal = stringAt(content, "refusal")
+    if (refusal) {
+      this.#refused = true
+      this.#readText(refusal, events)
+    }
+    objectsAt(content, "tool_calls").forEach((call, position) => {
+      this.#readToolCall(call, position, events)
+    })
+  }
+
+  #readReasoning(text: string | undefined, events: Array<VendorEvent>): void {
+    if (text) events.push(reasoningDelta(this.#blocks.of("reasoning"), text))
+  }
+
+  #readText(text: string | undefined, events: Array<VendorEvent>): void {
+    if (text) events.push(textDelta(this.#blocks.of("text"), text))
+  }
+
+  #sign(events: Array<VendorEvent>): void {
+    const { signature } = this.#details
+    if (signature !== undefined) events.push(signatureDelta(this.#blocks.of("reasoning"), signature))
+  }
+
+  #readToolCall(call: JsonObject, position: number, events: Array<VendorEvent>): void {
+    const key = `tool ${numberAt(call, "index") ?? position}`
+    const fn = objectAt(call, "function")
+    if (!this.#blocks.isOpen(key)) {
+      const index = this.#blocks.of(key)
+      events.push(toolCallOpen(index, stringAt(call, "id") ?? `call_${index}`, stringAt(fn, "name") ?? ""))
+    }
+    const args = stringAt(fn, "arguments")
+    if (args) events.push(toolCallArgs(this.#blocks.of(key), args))
+  }
+}
+
+const stops: Readonly<Record<string, Stop>> = {
+  stop: "end",
+  length: "max_tokens",
+  model_length: "max_tokens",
+  tool_calls: "tool_call",
+  function_call: "tool_call",
+  content_filter: "filtered",
+}
+
+const stopOf = (finish: string): Stop => stops[finish] ?? "end"
+
+/** Each vendor reports cached tokens in its own field. */
+const cachedTokens = (usage: JsonObject): number =>
+  countAt(objectAt(usage, "prompt_tokens_details"), "cached_tokens") ||
+  countAt(usage, "prompt_cache_hit_tokens") ||
+  countAt(usage, "cached_tokens") ||
+  countAt(usage, "num_cached_tokens")
+
+function readUsage(usage: JsonObject): VendorUsage {
+  const input = objectAt(usage, "prompt_tokens_details")
+  const output = objectAt(usage, "completion_tokens_details")
+  const promptTokens = countAt(usage, "prompt_tokens")
+  const completionTokens = countAt(usage, "completion_tokens")
+  const reasoning = countAt(output, "reasoning_tokens")
+  // xAI counts reasoning in addition to the completion; its total shows that.
+  const isBeside = reasoning > 0 && countAt(usage, "total_tokens") === promptTokens + completionTokens + reasoning
+  return {
+    ...splitInput(promptTokens, cachedTokens(usage), countAt(input, "cache_write_tokens")),
+    outTokens: completionTokens + (isBeside ? reasoning : 0),
+    dims: nonZero({
+      reasoning,
+      audio_in: countAt(input, "audio_tokens"),
+      audio_out: countAt(output, "audio_tokens"),
+      obs_accepted_prediction: countAt(output, "accepted_prediction_tokens"),
+      obs_rejected_prediction: countAt(output, "rejected_prediction_tokens"),
+    }),
+  }
+}
+
+const errorCode = (error: JsonObject | undefined): string =>
+  stringAt(error, "code") ?? stringAt(error, "type") ?? "unknown"
+
+/** An error frame inside a stream has no HTTP status; some vendors put one into `code`. */
+const errorStatus = (error: JsonObject): number => {
+  const code = numberAt(error, "code") ?? numberAt(error, "status_code") ?? numberAt(error, "status")
+  return code !== undefined && code >= 400 && code <= 599 ? code : 502
+}

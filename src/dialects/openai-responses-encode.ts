@@ -1,0 +1,125 @@
+/** The request side of the dialect `openai-responses`. */
+import { Result } from "effect"
+import type { Block, FileBlock, ImageBlock, Message, ReasoningBlock, ToolResultBlock } from "../protocol/block.ts"
+import type { ReasoningLevel, ToolChoice } from "../protocol/exchange.ts"
+import type { EncodeRefusal, VendorRequest } from "./dialect.ts"
+import { signatureFor, signFor } from "./signature.ts"
+
+export const encodeResponses = (request: VendorRequest): Result.Result<object, EncodeRefusal> => {
+  if (request.stop.length > 0) {
+    return Result.fail({ capability: "stop", message: "this model takes no stop sequences" })
+  }
+  return Result.succeed({
+    model: request.model,
+    input: request.thread.flatMap(encodeMessage),
+    max_output_tokens: request.maxTokens,
+    // Nothing is stored at the vendor; encrypted reasoning is returned with the thread.
+    store: false,
+    ...(request.canReason && { include: ["reasoning.encrypted_content"] }),
+    ...(request.temperature !== undefined && { temperature: request.temperature }),
+    ...(request.topP !== undefined && { top_p: request.topP }),
+    ...(request.reasoning !== undefined && { reasoning: encodeReasoningLevel(request.reasoning) }),
+    ...(request.tools.length > 0 && {
+      tools: request.tools.map(({ name, description, inputSchema }) => ({
+        type: "function",
+        name,
+        ...(description !== undefined && { description }),
+        parameters: inputSchema,
+        strict: false,
+      })),
+      ...(request.toolChoice !== undefined && { tool_choice: encodeToolChoice(request.toolChoice) }),
+    }),
+    ...(request.cache.key !== undefined && { prompt_cache_key: request.cache.key }),
+    ...(request.stream && { stream: true }),
+  })
+}
+
+const efforts: Readonly<Record<ReasoningLevel, string>> = {
+  off: "none",
+  minimal: "minimal",
+  low: "low",
+  medium: "medium",
+  high: "high",
+  max: "xhigh",
+}
+
+const encodeReasoningLevel = (level: ReasoningLevel): object =>
+  level === "off" ? { effort: efforts.off } : { effort: efforts[level], summary: "auto" }
+
+const encodeToolChoice = (choice: ToolChoice): unknown =>
+  typeof choice === "string" ? choice : { type: "function", name: choice.name }
+
+/** Messages become items; content between two calls or results becomes its own messages, in order. */
+function encodeMessage({ role, blocks }: Message): ReadonlyArray<object> {
+  const items: Array<object> = []
+  let content: Array<object> = []
+  const flush = () => {
+    if (content.length > 0) items.push({ type: "message", role, content })
+    content = []
+  }
+  for (const block of blocks) {
+    const part = encodePart(block, role)
+    if (part !== undefined) {
+      content.push(part)
+      continue
+    }
+    flush()
+    const item = encodeItem(block)
+    if (item !== undefined) items.push(item)
+  }
+  flush()
+  return items
+}
+
+function encodePart(block: Block, role: Message["role"]): object | undefined {
+  switch (block.t) {
+    case "text":
+      return { type: role === "assistant" ? "output_text" : "input_text", text: block.v }
+    case "image":
+      return { type: "input_image", image_url: sourceUrl(block), detail: "auto" }
+    case "file":
+      return block.url !== undefined
+        ? { type: "input_file", file_url: block.url }
+        : { type: "input_file", filename: block.name ?? "file", file_data: sourceUrl(block) }
+    default:
+      return undefined
+  }
+}
+
+function encodeItem(block: Block): object | undefined {
+  switch (block.t) {
+    case "tool_call":
+      return { type: "function_call", call_id: block.id, name: block.name, arguments: JSON.stringify(block.input) }
+    case "tool_result":
+      return encodeResult(block)
+    case "reasoning":
+      return encodeReasoning(block)
+    default:
+      return undefined
+  }
+}
+
+const encodeResult = ({ id, v }: ToolResultBlock): object => ({ type: "function_call_output", call_id: id, output: v })
+
+const sourceUrl = ({ mime, data, url }: ImageBlock | FileBlock): string => url ?? `data:${mime};base64,${data}`
+
+/** An item id contains no colon. */
+const separator = ":"
+
+/** Encodes a reasoning item for a later request: its id and its encrypted content; undefined if there is none. */
+export const reasoningSignature = (id: string | undefined, sealed: string | undefined): string | undefined =>
+  sealed ? signFor("openai", `${id ?? ""}${separator}${sealed}`) : undefined
+
+/** Reasoning without encrypted content, or of another vendor, is omitted. */
+function encodeReasoning({ v, signature }: ReasoningBlock): object | undefined {
+  const own = signatureFor("openai", signature)
+  if (own === undefined) return undefined
+  const end = own.indexOf(separator)
+  const id = own.slice(0, Math.max(end, 0))
+  return {
+    type: "reasoning",
+    ...(id !== "" && { id }),
+    summary: v === "" ? [] : [{ type: "summary_text", text: v }],
+    encrypted_content: own.slice(end + 1),
+  }
+}

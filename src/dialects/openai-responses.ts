@@ -1,0 +1,232 @@
+/**
+ * The dialect `openai-responses`: OpenAI's responses, streamed and not, without state at the vendor (`store: false`).
+ * Source: https://platform.openai.com/docs/api-reference/responses and /responses-streaming
+ */
+import { Result } from "effect"
+import type { Stop } from "../protocol/exchange.ts"
+import {
+  type BlockNumbers,
+  makeBlockNumbers,
+  reasoningDelta,
+  signatureDelta,
+  textDelta,
+  toolCallArgs,
+  toolCallOpen,
+} from "./blocks.ts"
+import {
+  type Decoder,
+  type Dialect,
+  malformed,
+  nonZero,
+  splitInput,
+  type VendorEvent,
+  type VendorUsage,
+} from "./dialect.ts"
+import { countAt, type JsonObject, numberAt, objectAt, objectsAt, parseObject, stringAt } from "./json.ts"
+import { decodeChatBody } from "./openai-chat.ts"
+import { encodeResponses, reasoningSignature } from "./openai-responses-encode.ts"
+import { makeSseDecoder } from "./sse-frames.ts"
+
+export const openaiResponses: Dialect = {
+  authorize: (credential) => ({ authorization: `Bearer ${credential}` }),
+  encode: (request) =>
+    Result.map(encodeResponses(request), (body) => ({
+      path: "/responses",
+      headers: { accept: request.stream ? "text/event-stream" : "application/json" },
+      body: JSON.stringify(body),
+    })),
+  decoder,
+  decodeBody,
+  decodeError: (status, body) => ({ status, code: errorCode(objectAt(parseObject(body), "error")) }),
+}
+
+function decoder(): Decoder {
+  const reply = new ReplyReader()
+  return makeSseDecoder((data, events) => {
+    if (data !== "[DONE]") reply.readFrame(parseObject(data), events)
+  })
+}
+
+function decodeBody(body: string): ReadonlyArray<VendorEvent> {
+  const json = parseObject(body)
+  if (json === undefined) return [malformed]
+  // Azure answers in the older format for models that are not OpenAI's.
+  if (Array.isArray(json["choices"])) return decodeChatBody(body)
+  if (!Array.isArray(json["output"]) && objectAt(json, "error") === undefined) return [malformed]
+  const events: Array<VendorEvent> = []
+  const reply = new ReplyReader()
+  objectsAt(json, "output").forEach((item, index) => {
+    reply.closeItem(index, item, events)
+  })
+  reply.close(json, events)
+  return events
+}
+
+class ReplyReader {
+  readonly #blocks: BlockNumbers = makeBlockNumbers()
+  /** Parts whose content arrived in deltas; the event that closes them repeats it. */
+  readonly #told = new Set<string>()
+  #refused = false
+  #called = false
+
+  readFrame(frame: JsonObject | undefined, events: Array<VendorEvent>): void {
+    const index = numberAt(frame, "output_index") ?? 0
+    const part = numberAt(frame, "content_index") ?? numberAt(frame, "summary_index") ?? 0
+    const delta = stringAt(frame, "delta") ?? ""
+    switch (stringAt(frame, "type")) {
+      case "response.output_text.delta":
+        this.#readText(index, part, delta, events)
+        return
+      case "response.refusal.delta":
+        this.#refused = true
+        this.#readText(index, part, delta, events)
+        return
+      case "response.reasoning_summary_text.delta":
+      case "response.reasoning_text.delta":
+        this.#readReasoning(index, part, delta, events)
+        return
+      case "response.function_call_arguments.delta":
+        this.#readArguments(index, delta, events)
+        return
+      case "response.output_item.added": {
+        const item = objectAt(frame, "item")
+        if (stringAt(item, "type") === "function_call") this.#openCall(index, item, events)
+        return
+      }
+      case "response.output_item.done":
+        this.closeItem(index, objectAt(frame, "item"), events)
+        return
+      case "response.completed":
+      case "response.incomplete":
+      case "response.failed":
+      case "response.cancelled":
+        this.close(objectAt(frame, "response"), events)
+        return
+      case "error":
+        events.push(faultOf(objectAt(frame, "error") ?? frame))
+        return
+      case undefined:
+        events.push(malformed)
+        return
+      default: // repetitions of the above, server-side tools, and future kinds
+        return
+    }
+  }
+
+  /** A closed item, or one of a whole reply: emits what has not been emitted yet. */
+  closeItem(index: number, item: JsonObject | undefined, events: Array<VendorEvent>): void {
+    switch (stringAt(item, "type")) {
+      case "message":
+        objectsAt(item, "content").forEach((content, part) => {
+          const refusal = stringAt(content, "refusal")
+          if (refusal) this.#refused = true
+          if (this.#told.has(`text ${index} ${part}`)) return
+          this.#readText(index, part, stringAt(content, "text") ?? refusal ?? "", events)
+        })
+        return
+      case "reasoning": {
+        const parts = [...objectsAt(item, "summary"), ...objectsAt(item, "content")]
+        if (!this.#told.has(`reasoning ${index}`)) {
+          parts.forEach((content, part) => {
+            this.#readReasoning(index, part, stringAt(content, "text") ?? "", events)
+          })
+        }
+        const signature = reasoningSignature(stringAt(item, "id"), stringAt(item, "encrypted_content"))
+        if (signature !== undefined) events.push(signatureDelta(this.#blocks.of(`reasoning ${index}`), signature))
+        return
+      }
+      case "function_call":
+        this.#openCall(index, item, events)
+        if (!this.#told.has(`call ${index}`)) this.#readArguments(index, stringAt(item, "arguments") ?? "", events)
+        return
+      default:
+        return
+    }
+  }
+
+  /** The end of the reply: usage and stop, or a failure. */
+  close(response: JsonObject | undefined, events: Array<VendorEvent>): void {
+    const status = stringAt(response, "status")
+    const error = objectAt(response, "error")
+    if (status === "failed" || error !== undefined) {
+      events.push(faultOf(error))
+      return
+    }
+    const usage = objectAt(response, "usage")
+    if (usage !== undefined) events.push({ kind: "usage", usage: usageOf(usage), final: true })
+    events.push({ kind: "stop", stop: this.#stopOf(status, response) }, { kind: "done" })
+  }
+
+  #stopOf(status: string | undefined, response: JsonObject | undefined): Stop {
+    if (status === "incomplete") {
+      const reason = stringAt(objectAt(response, "incomplete_details"), "reason")
+      return reason === "content_filter" ? "filtered" : "max_tokens"
+    }
+    if (status === "cancelled") return "interrupted"
+    if (this.#refused) return "filtered"
+    return this.#called ? "tool_call" : "end"
+  }
+
+  #readText(index: number, part: number, text: string, events: Array<VendorEvent>): void {
+    if (text === "") return
+    const key = `text ${index} ${part}`
+    this.#told.add(key)
+    events.push(textDelta(this.#blocks.of(key), text))
+  }
+
+  /** The parts of a summary are paragraphs of one block. */
+  #readReasoning(index: number, part: number, text: string, events: Array<VendorEvent>): void {
+    if (text === "") return
+    const key = `reasoning ${index}`
+    const partKey = `${key} ${part}`
+    const isNewPart = this.#told.has(key) && !this.#told.has(partKey)
+    this.#told.add(key).add(partKey)
+    events.push(reasoningDelta(this.#blocks.of(key), isNewPart ? `\n\n${text}` : text))
+  }
+
+  #openCall(index: number, item: JsonObject | undefined, events: Array<VendorEvent>): void {
+    const key = `call ${index}`
+    if (this.#blocks.isOpen(key)) return
+    this.#called = true
+    const i = this.#blocks.of(key)
+    events.push(toolCallOpen(i, stringAt(item, "call_id") ?? `call_${i}`, stringAt(item, "name") ?? ""))
+  }
+
+  #readArguments(index: number, args: string, events: Array<VendorEvent>): void {
+    const key = `call ${index}`
+    // A server-side tool's arguments are omitted.
+    if (args === "" || !this.#blocks.isOpen(key)) return
+    this.#told.add(key)
+    events.push(toolCallArgs(this.#blocks.of(key), args))
+  }
+}
+
+function usageOf(usage: JsonObject): VendorUsage {
+  const input = objectAt(usage, "input_tokens_details")
+  return {
+    ...splitInput(
+      countAt(usage, "input_tokens"),
+      countAt(input, "cached_tokens"),
+      countAt(input, "cache_write_tokens"),
+    ),
+    outTokens: countAt(usage, "output_tokens"),
+    dims: nonZero({ reasoning: countAt(objectAt(usage, "output_tokens_details"), "reasoning_tokens") }),
+  }
+}
+
+const errorCode = (error: JsonObject | undefined): string =>
+  stringAt(error, "code") ?? stringAt(error, "type") ?? "unknown"
+
+/** A failure inside a reply has a code and no status. */
+const errorStatuses: Readonly<Record<string, number>> = {
+  rate_limit_exceeded: 429,
+  insufficient_quota: 429,
+  invalid_prompt: 400,
+  invalid_request_error: 400,
+  server_error: 500,
+}
+
+const faultOf = (error: JsonObject | undefined): VendorEvent => {
+  const code = errorCode(error)
+  return { kind: "fault", fault: { status: errorStatuses[code] ?? 502, code } }
+}

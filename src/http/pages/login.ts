@@ -1,0 +1,60 @@
+/** `/login`: by mailed code, or at the organisation's identity provider. */
+import { html } from "./html.ts"
+import { hidden, type Page } from "./layout.ts"
+
+/** The device that the person wants to approve: its code, or empty if not entered yet. */
+export interface Bound {
+  /** Absent if the login has no device. */
+  readonly device: string | undefined
+}
+
+/** @param hasSso whether any organisation has an identity provider */
+export const loginPage = ({ device }: Bound, hasSso: boolean, alert?: string): Page => ({
+  title: "Log in",
+  alert,
+  body: html`<form method="post" action="/login">
+${hidden("device", device)}
+<label for="email">E-mail address</label>
+<p class="hint" id="email-hint">We send you a code. The first time, this makes your account.</p>
+<input id="email" name="email" type="email" autocomplete="email" required maxlength="254" aria-describedby="email-hint" autofocus>
+<button>Send me a code</button>
+</form>
+${hasSso ? ssoForm(device) : undefined}`,
+})
+
+const ssoForm = (device: string | undefined) => html`<form method="post" action="/login/sso">
+${hidden("device", device)}
+<label for="org">Or log in at your organisation</label>
+<p class="hint" id="org-hint">Its id, such as org_example</p>
+<input id="org" name="org" type="text" autocomplete="organization" autocapitalize="none" spellcheck="false" required maxlength="64" aria-describedby="org-hint">
+<button class="quiet">Go to its login</button>
+</form>`
+
+export const codePage = ({ device }: Bound, email: string, alert?: string): Page => ({
+  title: "Enter the code",
+  alert,
+  body: html`<p>If <strong>${email}</strong> can receive mail, a code of six digits is on its way.</p>
+<form method="post" action="/login/code">
+${hidden("device", device)}${hidden("email", email)}
+<label for="code">Code</label>
+${codeField}
+<button>Log in</button>
+</form>
+<p class="hint"><a href="/login${device === undefined ? "" : `?device=${encodeURIComponent(device)}`}">Another address, or another code</a></p>`,
+})
+
+export const codeField = html`<input class="code" id="code" name="code" type="text" inputmode="numeric" autocomplete="one-time-code" pattern="\\s*[0-9]{6}\\s*" title="six digits" required maxlength="16" autofocus>`
+
+export const loggedInPage = (email: string): Page => ({
+  title: "You are logged in",
+  body: html`<p>You are logged in as <strong>${email}</strong>.</p>
+<form method="post" action="/logout"><button class="quiet">Log out</button></form>`,
+})
+
+/** An intermediate page before another site: the reply to a form cannot redirect there, and the person sees the target. */
+export const onwardPage = (url: string): Page => ({
+  title: "One moment",
+  onward: url,
+  body: html`<p>You are going on to <strong>${URL.parse(url)?.host ?? "your organisation's login"}</strong>.</p>
+<p><a class="button" href="${url}">Go on</a></p>`,
+})

@@ -1,0 +1,46 @@
+/** Sends mail by SMTP. In development without a server, mail is printed. Source: decisions "Control routes". */
+import { Context, Data, Effect, Layer, Redacted } from "effect"
+import { createTransport } from "nodemailer"
+import { isDevelopment, WeirConfig } from "../config.ts"
+
+export interface Mail {
+  readonly to: string
+  readonly subject: string
+  readonly text: string
+}
+
+export class MailFailed extends Data.TaggedError("MailFailed")<{ readonly cause: unknown }> {}
+
+export class Mailer extends Context.Service<
+  Mailer,
+  {
+    /** Undefined if mail cannot be sent. */
+    readonly send: ((mail: Mail) => Effect.Effect<void, MailFailed>) | undefined
+  }
+>()("weir/identity/Mailer") {
+  static readonly layer = Layer.effect(
+    Mailer,
+    Effect.gen(function* () {
+      const config = yield* WeirConfig
+      const { smtpUrl, mailFrom } = config
+      if (smtpUrl === undefined) return { send: isDevelopment(config) ? print : undefined }
+      const transport = yield* Effect.acquireRelease(
+        Effect.sync(() => createTransport({ url: Redacted.value(smtpUrl), pool: true, ...timeouts })),
+        (open) => Effect.sync(() => open.close()),
+      )
+      return {
+        send: ({ to, subject, text }) =>
+          Effect.asVoid(
+            Effect.tryPromise({
+              try: () => transport.sendMail({ from: mailFrom, to: { name: "", address: to }, subject, text }),
+              catch: (cause) => new MailFailed({ cause }),
+            }),
+          ),
+      }
+    }),
+  )
+}
+
+const timeouts = { connectionTimeout: 10_000, greetingTimeout: 10_000, socketTimeout: 20_000 }
+
+const print = ({ to, text }: Mail) => Effect.logInfo(`Mail to ${to} (development only): ${text}`)

@@ -1,0 +1,54 @@
+/**
+ * Strings that reach a store. PostgreSQL's `text` and `jsonb` do not accept U+0000, and UTF-8 cannot encode a lone surrogate:
+ * such values would fail in the database, so they are refused at the edge.
+ */
+import { Schema } from "effect"
+
+/** Whether PostgreSQL can store a string. */
+export const isStorable = (text: string): boolean => text.isWellFormed() && !text.includes("\u0000")
+
+/** Control characters of ASCII and Latin-1. */
+const control = /\p{Cc}/u
+
+/** Free text, e.g. a reason: any characters that can be stored. */
+export const StoredText = Schema.String.check(
+  Schema.makeFilter((text: string) =>
+    isStorable(text) ? undefined : "well-formed Unicode without U+0000 is required",
+  ),
+)
+
+/** Identifiers and names: not empty, of limited length, without control characters. */
+export const storedName = (maxLength: number) =>
+  Schema.NonEmptyString.check(
+    Schema.isMaxLength(maxLength),
+    Schema.makeFilter((text: string) =>
+      isStorable(text) && !control.test(text)
+        ? undefined
+        : "well-formed Unicode without control characters is required",
+    ),
+  )
+
+/** Longest parameter of a path, in characters: a key path has up to 16 names of 64. */
+export const maxPathParameter = 2048
+
+/** An id in a path. */
+export const PathId = storedName(maxPathParameter)
+
+const maxJsonDepth = 32
+
+/** JSON whose strings and keys can be stored, at most 32 levels deep. */
+export const StoredJson = Schema.Json.check(
+  Schema.makeFilter((value: Schema.Json) =>
+    isStorableJson(value, maxJsonDepth)
+      ? undefined
+      : "at most 32 levels of well-formed Unicode without U+0000 are required",
+  ),
+)
+
+/** Whether all strings and keys of a JSON value can be stored, and its depth is within the limit. */
+export const isStorableJson = (value: unknown, depth: number): boolean => {
+  if (typeof value === "string") return isStorable(value)
+  if (typeof value !== "object" || value === null) return true
+  if (depth === 0) return false
+  return Object.entries(value).every(([key, member]) => isStorable(key) && isStorableJson(member, depth - 1))
+}

@@ -1,0 +1,36 @@
+/** The four timeout tiers of an upstream call and their configured values. Pure. Source: interface.md "Limits", decisions "Timeout tiers". */
+import { Tier, type TimeoutTiers } from "./catalogue.ts"
+
+/**
+ * connect: until the connection is established. ttfb: from there to the first frame (streaming) or the whole body (not
+ * streaming). idle: between two reads from the vendor. total: all upstream calls of the exchange together.
+ */
+export type { Tier }
+
+export const tiers: ReadonlyArray<Tier> = Tier.literals
+
+/** The dimension of a usage record that holds a tier's time; `obs_*` are never billed. */
+export const dimensionOf = (tier: Tier): string => `obs_${tier}_ms`
+
+/** Milliseconds of each tier. */
+export type Timeouts = Readonly<Record<Tier, number>>
+
+export const defaultTimeouts: Timeouts = { connect: 10_000, ttfb: 120_000, idle: 90_000, total: 3_600_000 }
+
+type Layer = { readonly [tier in Tier]?: number | undefined } | undefined
+
+/** Each source overrides the previous ones: defaults, the environment's profile, variables, the vendor, the model. */
+export const resolveTimeouts = (layers: {
+  readonly profile: TimeoutTiers
+  readonly variables: Layer
+  readonly vendor: Layer
+  readonly model: Layer
+}): Timeouts => {
+  const pick = (tier: Tier): number =>
+    layers.model?.[tier] ??
+    layers.vendor?.[tier] ??
+    layers.variables?.[tier] ??
+    layers.profile[tier] ??
+    defaultTimeouts[tier]
+  return { connect: pick("connect"), ttfb: pick("ttfb"), idle: pick("idle"), total: pick("total") }
+}

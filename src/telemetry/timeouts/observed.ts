@@ -1,0 +1,58 @@
+/** Observed times of the timeout tiers, by target; observations of several nodes and periods can be added. Pure. */
+import type { Tier } from "../../protocol/timeout-tiers.ts"
+
+export interface Bucket {
+  /** Inclusive, in milliseconds; the last one is Infinity. */
+  readonly upToMs: number
+  readonly count: number
+}
+
+export interface Observed {
+  readonly vendor: string
+  readonly model: string
+  readonly tier: Tier
+  /** Ascending; of calls that the tier did not end. */
+  readonly buckets: ReadonlyArray<Bucket>
+  /** Calls that the tier ended; they would have taken longer. */
+  readonly ended: number
+  /** The timeout in force, in milliseconds. */
+  readonly limitMs: number | undefined
+}
+
+export const keyOf = ({ vendor, model, tier }: Observed): string => JSON.stringify([vendor, model, tier])
+
+/** Number of calls that the tier did not end. */
+export const keptOf = ({ buckets }: Observed): number => buckets.reduce((sum, { count }) => sum + count, 0)
+
+/** Adds observations of several nodes. If their limits differ, the shortest one is used. */
+export const addUp = (pages: ReadonlyArray<ReadonlyArray<Observed>>): ReadonlyArray<Observed> => {
+  const sums = new Map<string, Observed>()
+  for (const observed of pages.flat()) {
+    const known = sums.get(keyOf(observed))
+    sums.set(keyOf(observed), known === undefined ? observed : combine(known, observed, 1))
+  }
+  return [...sums.values()]
+}
+
+/** The difference to earlier observations of the same nodes; a node that was restarted counts from its start. */
+export const since = (now: ReadonlyArray<Observed>, before: ReadonlyArray<Observed>): ReadonlyArray<Observed> => {
+  const earlier = new Map(before.map((observed) => [keyOf(observed), observed]))
+  return now.map((observed) => {
+    const past = earlier.get(keyOf(observed))
+    if (past === undefined) return observed
+    const rest = combine(observed, past, -1)
+    return rest.ended < 0 || rest.buckets.some(({ count }) => count < 0) ? observed : rest
+  })
+}
+
+const combine = (a: Observed, b: Observed, sign: 1 | -1): Observed => {
+  const counts = new Map(a.buckets.map(({ upToMs, count }) => [upToMs, count]))
+  for (const { upToMs, count } of b.buckets) counts.set(upToMs, (counts.get(upToMs) ?? 0) + sign * count)
+  const limits = [a.limitMs, sign === 1 ? b.limitMs : undefined].filter((limit) => limit !== undefined)
+  return {
+    ...a,
+    buckets: [...counts].map(([upToMs, count]) => ({ upToMs, count })).sort((x, y) => x.upToMs - y.upToMs),
+    ended: a.ended + sign * b.ended,
+    limitMs: limits.length === 0 ? undefined : Math.min(...limits),
+  }
+}

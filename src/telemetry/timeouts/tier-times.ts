@@ -1,0 +1,65 @@
+/**
+ * Tier times of a period, from usage records: each settled exchange stores its own as observations. A call that a timeout
+ * ended before its first content was not billed and has no record; the metrics count it.
+ */
+import { Context, Effect, Layer } from "effect"
+import { SqlClient } from "effect/sql"
+import type { TierTimesReply } from "../../protocol/admin.ts"
+import { dimensionOf, type Tier, tiers } from "../../protocol/timeout-tiers.ts"
+import { withDeadline } from "../../store/database.ts"
+import type { StoreUnavailable } from "../../store/unavailable.ts"
+import { tierBoundaries } from "../metrics.ts"
+
+interface Row {
+  readonly vendor: string
+  readonly model: string
+  readonly dimension: string
+  /** Index of the bucket, from 1. */
+  readonly bucket: number
+  readonly count: bigint
+}
+
+export type LimitOf = (vendorId: string, handle: string, tier: Tier) => number
+
+/** Reading a month of records may take longer than a call on the hot path. */
+const deadline = "60 seconds"
+
+export class TierTimes extends Context.Service<
+  TierTimes,
+  {
+    /**
+     * @param from @param to instants; the first is included, the second is not
+     * @param limitOf the timeout in force for a tier of a vendor and a model handle, in milliseconds
+     */
+    readonly between: (from: string, to: string, limitOf: LimitOf) => Effect.Effect<TierTimesReply, StoreUnavailable>
+  }
+>()("weir/telemetry/TierTimes") {
+  static readonly layer = Layer.effect(
+    TierTimes,
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const bounded = withDeadline(deadline)
+      return TierTimes.of({
+        between: Effect.fnUntraced(function* (from, to, limitOf) {
+          const rows = yield* bounded(sql<Row>`
+            select vendor, model, d.key as dimension, count(*) as count,
+              width_bucket((d.value)::text::float8 - 0.5, ${`{${tierBoundaries.join()}}`}::text::float8[]) + 1 as bucket
+            from usage_records cross join lateral jsonb_each(dims) as d
+            where at >= ${from}::text::timestamptz and at < ${to}::text::timestamptz
+              and d.key in ${sql.in(tiers.map(dimensionOf))}
+            group by 1, 2, 3, 5`)
+          const groups = new Map<string, TierTimesReply["data"][number]>()
+          for (const { vendor, model, dimension, bucket, count } of rows) {
+            const tier = tiers.find((candidate) => dimensionOf(candidate) === dimension)
+            if (tier === undefined) continue
+            const key = JSON.stringify([vendor, model, tier])
+            const known = groups.get(key) ?? { vendor, model, tier, limitMs: limitOf(vendor, model, tier), buckets: [] }
+            const upToMs = tierBoundaries[bucket - 1] ?? null
+            groups.set(key, { ...known, buckets: [...known.buckets, { upToMs, count: Number(count) }] })
+          }
+          return { data: [...groups.values()] }
+        }),
+      })
+    }),
+  )
+}

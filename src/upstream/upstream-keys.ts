@@ -1,0 +1,177 @@
+/**
+ * Upstream keys of organisations (BYOK): a key for a vendor of the catalogue, and optionally an own address. Sealed at rest,
+ * held in memory on every node, never logged and never returned.
+ */
+import { Context, Effect, Layer, Redacted, Schedule } from "effect"
+import { SqlClient } from "effect/sql"
+import { type ServiceError, serviceError } from "../protocol/error.ts"
+import { queryDeadline, refreshEvery } from "../store/database.ts"
+import { Sealing } from "../store/seal.ts"
+import type { StoreUnavailable } from "../store/unavailable.ts"
+import { Egress, EgressBlocked, type EgressReason } from "./egress.ts"
+
+export interface UpstreamKey {
+  /** If absent, the vendor's address of the catalogue is used. */
+  readonly baseUrl: string | undefined
+  /** Undefined if it cannot be opened because the master key that sealed it is gone. */
+  readonly key: Redacted.Redacted | undefined
+}
+
+/** A key without its secret. */
+export interface UpstreamKeyInfo {
+  readonly vendor: string
+  readonly baseUrl: string | undefined
+  /** Its last four characters. */
+  readonly hint: string
+  readonly updatedAt: Date
+}
+
+export interface SetUpstreamKey {
+  readonly orgId: string
+  readonly vendorId: string
+  readonly baseUrl: string | undefined
+  readonly key: Redacted.Redacted
+}
+
+export class UpstreamKeys extends Context.Service<
+  UpstreamKeys,
+  {
+    /** The keys of an organisation by vendor; cheap, for the hot path. */
+    readonly of: (orgId: string) => ReadonlyMap<string, UpstreamKey> | undefined
+    /** Stores a key. Its address must pass the egress guard, now and at every call. */
+    readonly set: (
+      key: SetUpstreamKey,
+    ) => Effect.Effect<void, ServiceError<"egress_blocked" | "org_byok_not_available"> | StoreUnavailable>
+    readonly list: (orgId: string) => Effect.Effect<ReadonlyArray<UpstreamKeyInfo>, StoreUnavailable>
+    /** False if there was none. */
+    readonly remove: (orgId: string, vendorId: string) => Effect.Effect<boolean, StoreUnavailable>
+  }
+>()("weir/upstream/UpstreamKeys") {
+  static readonly layer = Layer.effect(
+    UpstreamKeys,
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const egress = yield* Egress
+      const bounded = yield* queryDeadline
+      const { sealer, isDurable } = yield* Sealing
+      let known: ReadonlyMap<string, ReadonlyMap<string, UpstreamKey>> = new Map()
+      let state = ""
+
+      const allRows = bounded(sql<KeyRow>`select * from org_upstream_keys`)
+
+      const refresh = Effect.gen(function* () {
+        const [now] = yield* bounded(sql<{ state: string }>`
+          select count(*) || ' ' || coalesce(sum(revision), 0) as state from org_upstream_keys`)
+        if (now === undefined || now.state === state) return
+        const rows = yield* allRows
+        known = open(rows)
+        state = now.state
+        yield* Effect.forEach(rows, sealAgain, { discard: true })
+      })
+
+      function open(rows: ReadonlyArray<KeyRow>): ReadonlyMap<string, ReadonlyMap<string, UpstreamKey>> {
+        const byOrg = new Map<string, Map<string, UpstreamKey>>()
+        for (const { org_id, vendor_id, base_url, sealed_key } of rows) {
+          const key = sealer.open(sealed_key, contextOf(org_id, vendor_id, base_url))
+          const own = byOrg.get(org_id) ?? new Map()
+          own.set(vendor_id, {
+            baseUrl: base_url ?? undefined,
+            key: key === undefined ? undefined : Redacted.make(key),
+          })
+          byOrg.set(org_id, own)
+        }
+        return byOrg
+      }
+
+      /** Seals a key of the previous master key again with the current one; any number of nodes may do so. */
+      const sealAgain = Effect.fnUntraced(function* ({ org_id, vendor_id, base_url, sealed_key }: KeyRow) {
+        const context = contextOf(org_id, vendor_id, base_url)
+        const key = sealer.open(sealed_key, context)
+        if (!isDurable || sealer.isCurrent(sealed_key)) return
+        if (key === undefined) {
+          return yield* Effect.logError("An upstream key does not open: the master key that sealed it is gone", {
+            org: org_id,
+            vendor: vendor_id,
+          })
+        }
+        yield* bounded(sql`
+          update org_upstream_keys set sealed_key = ${sealer.seal(key, context)}
+          where org_id = ${org_id} and vendor_id = ${vendor_id} and sealed_key = ${sealed_key}`)
+      })
+
+      const checkTarget = (baseUrl: string): Effect.Effect<void, ServiceError<"egress_blocked">> =>
+        Effect.fromResult(egress.check(baseUrl)).pipe(
+          Effect.flatMap(({ hostname }) =>
+            Effect.tryPromise({
+              try: () => egress.resolve(hostname.replace(/^\[|\]$/g, "")),
+              catch: (cause) => (cause instanceof EgressBlocked ? cause : new EgressBlocked({ reason: "unresolved" })),
+            }),
+          ),
+          Effect.mapError(({ reason }) => egressBlocked(reason)),
+          Effect.asVoid,
+        )
+
+      yield* refresh
+      yield* Effect.forkScoped(
+        Effect.repeat(
+          Effect.catch(refresh, (error) => Effect.logWarning("Upstream keys could not be refreshed", error)),
+          Schedule.spaced(refreshEvery),
+        ),
+      )
+      return UpstreamKeys.of({
+        of: (orgId) => known.get(orgId),
+        set: Effect.fn("UpstreamKeys.set")(function* ({ orgId, vendorId, baseUrl, key }) {
+          if (!isDurable) return yield* notAvailable
+          if (baseUrl !== undefined) yield* checkTarget(baseUrl)
+          const secret = Redacted.value(key)
+          const sealed = sealer.seal(secret, contextOf(orgId, vendorId, baseUrl ?? null))
+          yield* bounded(sql`
+            insert into org_upstream_keys (org_id, vendor_id, base_url, sealed_key, hint)
+            values (${orgId}, ${vendorId}, ${baseUrl ?? null}, ${sealed}, ${secret.slice(-4)})
+            on conflict (org_id, vendor_id) do update set base_url = excluded.base_url,
+              sealed_key = excluded.sealed_key, hint = excluded.hint, revision = excluded.revision, updated_at = now()`)
+          yield* refresh
+        }),
+        list: (orgId) =>
+          bounded(sql<KeyRow>`select * from org_upstream_keys where org_id = ${orgId} order by vendor_id`).pipe(
+            Effect.map((rows) => rows.map(infoOf)),
+          ),
+        remove: (orgId, vendorId) =>
+          bounded(sql`
+            delete from org_upstream_keys where org_id = ${orgId} and vendor_id = ${vendorId} returning org_id`).pipe(
+            Effect.tap(refresh),
+            Effect.map((rows) => rows.length > 0),
+          ),
+      })
+    }),
+  )
+}
+
+interface KeyRow {
+  readonly org_id: string
+  readonly vendor_id: string
+  readonly base_url: string | null
+  readonly sealed_key: string
+  readonly hint: string
+  readonly updated_at: Date
+}
+
+/** The sealing context: in another row, or with another address, a key cannot be opened. */
+const contextOf = (orgId: string, vendorId: string, baseUrl: string | null): string =>
+  JSON.stringify([orgId, vendorId, baseUrl])
+
+const infoOf = ({ vendor_id: vendor, base_url, hint, updated_at: updatedAt }: KeyRow): UpstreamKeyInfo => ({
+  vendor,
+  baseUrl: base_url ?? undefined,
+  hint,
+  updatedAt,
+})
+
+/** The error for an address that the egress guard blocks. */
+export const egressBlocked = (reason: EgressReason): ServiceError<"egress_blocked"> =>
+  serviceError("egress_blocked", "The organisation's own upstream address may not be called", { detail: { reason } })
+
+const notAvailable = serviceError(
+  "org_byok_not_available",
+  "This server keeps no keys of organisations: it has no master key (SVC_MASTER_KEY)",
+)

@@ -1,0 +1,53 @@
+/** Folding a day that is over: idempotent, by any node, and never less than what is known. */
+import { describe, expect, it } from "@effect/vitest"
+import { Effect, Layer } from "effect"
+import { Gate } from "../../src/admission/gate.ts"
+import { PlanCurve } from "../../src/admission/plan-usage.ts"
+import { addDays, dayOf } from "../../src/protocol/utc8.ts"
+import { layerDatabase } from "../../src/store/database.ts"
+import { mockCatalogue as catalogue, layerStaticCatalogue } from "../../src/testing/index.ts"
+import { layerTestConfig, layerTestTemplate } from "../../src/testing/stores.ts"
+
+const hours = (peaks: Readonly<Record<number, number>>) => Array.from({ length: 24 }, (_, hour) => peaks[hour])
+const folded = (peaks: Readonly<Record<number, number>>) => hours(peaks).map((peak) => peak ?? 0)
+
+describe("PlanCurve", () => {
+  it.live("folds yesterday once however often, and takes the greater of what nodes saw", () => {
+    let peaks: Readonly<Record<number, number>> = { 9: 3, 10: 5 }
+    const asked: Array<string> = []
+    const gate = Layer.mock(Gate, {
+      peaks: (_owner, day) =>
+        Effect.sync(() => {
+          asked.push(day)
+          return hours(day === yesterday ? peaks : {})
+        }),
+    })
+    const yesterday = addDays(dayOf(Date.now()), -1)
+    return Effect.gen(function* () {
+      const curve = yield* PlanCurve
+      for (let time = 0; time < 3; time++) yield* curve.fold
+      expect((yield* curve.of("org", 30)).days).toEqual([
+        { day: yesterday, peakConcurrency: 5, hourlyPeaks: folded({ 9: 3, 10: 5 }) },
+      ])
+      peaks = { 10: 2, 11: 9 }
+      yield* curve.fold
+      expect((yield* curve.of("org", 30)).days).toEqual([
+        { day: yesterday, peakConcurrency: 9, hourlyPeaks: folded({ 9: 3, 10: 5, 11: 9 }) },
+      ])
+      expect(asked).toContain(yesterday)
+      expect((yield* curve.of("other", 30)).days).toEqual([])
+    }).pipe(
+      Effect.provide(
+        PlanCurve.layer.pipe(
+          Layer.provide(
+            Layer.mergeAll(
+              gate,
+              layerStaticCatalogue(catalogue),
+              layerDatabase.pipe(Layer.provide(layerTestTemplate)),
+            ).pipe(Layer.provideMerge(layerTestConfig())),
+          ),
+        ),
+      ),
+    )
+  })
+})

@@ -1,0 +1,57 @@
+/** Runs decoders over bytes, and folds what comes of them. */
+
+import type { Dialect, VendorEvent, VendorUsage } from "../../src/dialects/dialect.ts"
+import { Tally } from "../../src/exchange/tally.ts"
+import type { Stop } from "../../src/protocol/exchange.ts"
+
+export interface Folded {
+  readonly blocks: ReturnType<Tally["blocks"]>
+  readonly stop: Stop | undefined
+  readonly usage: VendorUsage | undefined
+  readonly done: boolean
+  readonly faults: ReadonlyArray<string>
+}
+
+export const fold = (events: ReadonlyArray<VendorEvent>): Folded => {
+  const tally = new Tally({ keepsBlocks: true })
+  for (const event of events) tally.add(event)
+  return {
+    blocks: tally.blocks(),
+    stop: tally.stop,
+    usage: tally.usage,
+    done: tally.done,
+    faults: events.flatMap((event) => (event.kind === "fault" ? [event.fault.code] : [])),
+  }
+}
+
+/** Decodes a streamed reply given in pieces. */
+export const decodePieces = (dialect: Dialect, pieces: ReadonlyArray<Uint8Array>): ReadonlyArray<VendorEvent> => {
+  const decoder = dialect.decoder()
+  return [...pieces.flatMap((piece) => decoder.push(piece)), ...decoder.end()].map(withoutSpelling)
+}
+
+/** Decodes with the full parser alone: of a frame that comes byte by byte nothing can be known beforehand. */
+export const decodeBytes = (dialect: Dialect, bytes: Uint8Array): ReadonlyArray<VendorEvent> =>
+  decodePieces(
+    dialect,
+    [...bytes].map((byte) => Uint8Array.of(byte)),
+  )
+
+/** How a text is spelled is not what it says; but it must spell that text, on one line. */
+const withoutSpelling = (event: VendorEvent): VendorEvent => {
+  if (event.kind !== "delta" || event.json === undefined) return event
+  const { json, ...plain } = event
+  if (event.delta.t !== "text" || JSON.parse(json) !== event.delta.v || /[\r\n]/.test(json)) {
+    throw new Error(`${json} does not spell ${JSON.stringify(event.delta)}`)
+  }
+  return plain
+}
+
+export const decodeText = (dialect: Dialect, text: string): ReadonlyArray<VendorEvent> =>
+  decodePieces(dialect, [Buffer.from(text)])
+
+/** Cuts bytes at the given places, each a share of the whole. */
+export const cutAt = (bytes: Uint8Array, shares: ReadonlyArray<number>): ReadonlyArray<Uint8Array> => {
+  const places = [...new Set(shares.map((share) => Math.floor(share * bytes.length)))].sort((a, b) => a - b)
+  return [0, ...places].map((from, at) => bytes.subarray(from, places[at] ?? bytes.length))
+}

@@ -1,0 +1,74 @@
+import { writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { describe, expect, it } from "vitest"
+import { hello } from "../../src/testing/index.ts"
+import { eventually } from "../conformance/gateway.ts"
+import { useProcesses } from "./process.ts"
+
+describe("SVC_CATALOGUE and weir apply", () => {
+  const { dir, serve, weir } = useProcesses()
+  const catalogue = (name: string) => `version: 1\norgs:\n  - { id: o, name: ${name}, currency: USD, models: [] }\n`
+
+  it("a file is applied at start and whenever it changes; a wrong one is refused by line", async () => {
+    const file = join(dir(), "weir.yaml")
+    writeFileSync(file, catalogue("One"))
+    const { output, ready } = await serve({ SVC_CATALOGUE: file })
+    expect(ready.key).toBeUndefined()
+    writeFileSync(file, `${catalogue("Two")}surprise: 1\n`)
+    await eventually(() => output.text.includes(`${file}:4: surprise`))
+    const env = { SVC_BASE_URL: ready.baseUrl, SVC_ADMIN_KEY: ready.adminKey }
+    const dry = weir(["apply", "--dry-run", file], env)
+    expect(await dry.exit).toBe(1)
+    expect(dry.output.text).toContain(`${file}:4: surprise`)
+    writeFileSync(file, catalogue("Three"))
+    await eventually(async () => {
+      const again = weir(["apply", "--dry-run", file], env)
+      await again.exit
+      return again.output.text.includes("Nothing changes")
+    }, 15_000)
+    const wrongKey = weir(["apply", file], { ...env, SVC_ADMIN_KEY: "wrong" })
+    expect(await wrongKey.exit).toBe(1)
+    expect(wrongKey.output.text).toContain("admin_key_invalid")
+  }, 60_000)
+
+  it("weir topup, ledger, audit and doctor speak to a running gateway", async () => {
+    const { exchange, run } = await serve()
+    await exchange(hello)
+    const doctor = await run("doctor")
+    expect(doctor.code, doctor.text).toBe(0)
+    expect(doctor.text).toMatch(/^books +ok +sound/m)
+    expect(doctor.text).toContain("Nothing is in the way")
+    expect((await run("audit", "verify")).text).toMatch(
+      /^0 entries are sound; the newest one's hash is [0-9a-f]{64}\n$/,
+    )
+    expect((await run("topup", "org_development", "12.5", "--id", "one")).text).toMatch(
+      /^Credited; org_development has 112\.\d+ USD/,
+    )
+    expect((await run("topup", "org_development", "12.5", "--id", "one")).text).toContain("credited before")
+    const tried = await run("vendors", "test", "simulated")
+    expect(tried.code).toBe(0)
+    expect(tried.text).toMatch(/^simulated \(openai-chat, \S+\): works after \d+ ms/)
+    expect(tried.text).toMatch(/usage\s+\d+ in, \d+ out/)
+    expect(await run("vendors", "test", "nobody")).toMatchObject({
+      code: 1,
+      text: expect.stringContaining("not_found"),
+    })
+    expect(await run("vendors", "set-key", "org_development", "simulated", "--key", "k")).toMatchObject({
+      code: 1,
+      text: expect.stringContaining("SVC_MASTER_KEY"),
+    })
+    expect((await run("vendors", "keys", "org_development")).text).toContain("no upstream keys")
+    expect(await run("topup", "org_unheard", "1", "--id", "two")).toMatchObject({ code: 1 })
+    const { text } = await run("ledger", "org_development")
+    expect(text).toMatch(/org_development: 112\.\d+ USD available, 0 held/)
+    expect(text).toMatch(/settle\s+revenue/)
+  }, 60_000)
+
+  it("a wrong file at start is told by line, and nothing runs", async () => {
+    const file = join(dir(), "weir.yaml")
+    writeFileSync(file, "version: 2\n")
+    const { exit, output } = weir(["serve"], { SVC_CATALOGUE: file })
+    expect(await exit).not.toBe(0)
+    expect(output.text).toContain(`${file}:1: version`)
+  }, 30_000)
+})

@@ -1,0 +1,102 @@
+/** What is wrong at the start is reported in one line with its remedy. */
+import { existsSync } from "node:fs"
+import { describe, expect, it } from "vitest"
+import { useProcesses } from "./process.ts"
+
+describe("weir serve", () => {
+  const { dir, serve, weir } = useProcesses()
+
+  it.each<[what: string, env: Record<string, string>, line: RegExp]>([
+    ["a wrong variable", { SVC_PORT: "many" }, /^SVC_PORT is wrong: Expected a finite number; src\/config.ts/],
+    ["two of them", { SVC_LOG_LEVEL: "loud", SVC_ENV: "" }, /SVC_(ENV|LOG_LEVEL) is wrong/],
+    [
+      "a database that is not there",
+      { SVC_DATABASE_URL: "postgres://x@127.0.0.1:1/x" },
+      /^postgres cannot be reached: .*ECONNREFUSED.*SVC_DATABASE_URL/,
+    ],
+    [
+      "a database URL that is none",
+      { SVC_DATABASE_URL: "nonsense" },
+      /^postgres cannot be reached: Invalid URL; .*SVC_DATABASE_URL/,
+    ],
+    [
+      "a Redis that is not there",
+      { SVC_REDIS_URL: "redis://127.0.0.1:1" },
+      /^redis cannot be reached: .*SVC_REDIS_URL/m,
+    ],
+    [
+      "a catalogue that is not there",
+      { SVC_CATALOGUE: "/nowhere.yaml" },
+      /^\/nowhere.yaml:0: the file cannot be read/m,
+    ],
+    [
+      "a data directory that is a file",
+      { SVC_DATA_DIR: `${process.execPath}/x` },
+      /^Cannot create the directory .*ENOTDIR.*SVC_DATA_DIR/,
+    ],
+    [
+      "a data directory where nothing can be created",
+      { SVC_DATA_DIR: "/proc/x" },
+      /^Cannot create the directory \/proc\/x: .*SVC_DATA_DIR/,
+    ],
+    ["an address that is not ours", { SVC_HOST: "192.0.2.1" }, /^Weir cannot listen: .*SVC_HOST/m],
+  ])(
+    "%s is told in a line with its remedy, and the exit code is not zero",
+    async (_what, env, line) => {
+      const { exit, output } = weir(["serve"], env)
+      expect(await exit).toBe(1)
+      expect(output.text).toMatch(line)
+      expect(output.text).not.toMatch(/^\s+at /m)
+    },
+    30_000,
+  )
+
+  it("a port that is taken is told with its remedy; doctor knows who has it", async () => {
+    const { ready } = await serve()
+    const { port } = new URL(ready.baseUrl)
+    const second = weir(["serve"], { SVC_PORT: port, SVC_DATA_DIR: ":memory:", SVC_READY_FILE: `${dir()}/second` })
+    expect(await second.exit).toBe(1)
+    expect(second.output.text).toMatch(/^Weir cannot listen: .*EADDRINUSE.*SVC_PORT/m)
+    const doctor = weir(["doctor"], { SVC_PORT: port, SVC_BASE_URL: ready.baseUrl })
+    expect(await doctor.exit).toBe(0)
+    expect(doctor.output.text).toContain("Weir listens there already")
+    const stranger = weir(["doctor", "--json"], { SVC_PORT: port, SVC_BASE_URL: "http://127.0.0.1:9" })
+    expect(await stranger.exit).toBe(1)
+    expect(stranger.output.text).toContain("EADDRINUSE")
+    // What is kept in memory leaves no folder behind.
+    expect(existsSync(":memory:")).toBe(false)
+  }, 60_000)
+
+  it("a variable that nobody reads is named, with the one that was meant", async () => {
+    const { exit, output } = weir(["serve"], { SVC_PROT: "8080", SVC_LOG_LEVEL: "loud" })
+    await exit
+    expect(output.text).toContain("SVC_PROT is no variable of Weir; did you mean SVC_PORT?")
+  })
+
+  it("doctor finds all of it at once, and says what to do", async () => {
+    const { exit, output } = weir(["doctor"], {
+      SVC_PROT: "1",
+      SVC_ENV: "production",
+      SVC_DATABASE_URL: "postgres://x@127.0.0.1:1/x",
+      SVC_REDIS_URL: "redis://127.0.0.1:1",
+      SVC_CATALOGUE: "/nowhere.yaml",
+      SVC_DATA_DIR: `${process.execPath}/x`,
+    })
+    expect(await exit).toBe(1)
+    const lines = output.text.split("\n")
+    for (const [check, result] of [
+      ["variables", "warning"],
+      ["catalogue", "failed"],
+      ["master key", "failed"],
+      ["postgres", "failed"],
+      ["redis", "failed"],
+      ["gateway", "skipped"],
+      ["books", "skipped"],
+    ] as const) {
+      expect(
+        lines.some((line) => line.startsWith(check) && line.includes(result)),
+        check,
+      ).toBe(true)
+    }
+  }, 60_000)
+})

@@ -1,0 +1,116 @@
+/** Nodes tell each other which targets rest: through a shared board, and through Redis where there is one. */
+import { randomUUID } from "node:crypto"
+import { describe, expect, it } from "@effect/vitest"
+import { Effect, Exit, Layer, type Redacted, Result } from "effect"
+import { CircuitBreaker } from "effect/persistence"
+import { TestClock } from "effect/testing"
+import { Redis } from "../../src/store/redis.ts"
+import { layerTestConfig, testRedisUrl } from "../../src/testing/stores.ts"
+import {
+  TargetHealth as Health,
+  makeTargetHealth,
+  type Rest,
+  type SharedRests,
+  type TargetHealth,
+  type Verdict,
+} from "../../src/upstream/health.ts"
+import { layerRedis } from "../../src/upstream/health-redis.ts"
+
+const judge = (exit: Exit.Exit<unknown, unknown>): Verdict => (Exit.isSuccess(exit) ? "healthy" : "failing")
+const call = (health: TargetHealth["Service"], target: string, works: boolean, despiteBreaker = false) =>
+  Effect.result(
+    health.begin(target, works ? Effect.succeed("ok") : Effect.fail("broken"), { judge, despiteBreaker }),
+  ).pipe(
+    Effect.map((result) => {
+      if (Result.isSuccess(result)) return result.success
+      return typeof result.failure === "string" ? result.failure : result.failure.cause
+    }),
+  )
+
+const makeNode = (shared: SharedRests | undefined) =>
+  Effect.flatMap(Layer.build(CircuitBreaker.layerStoreMemory()), (store) =>
+    Effect.provide(makeTargetHealth(shared), store),
+  )
+
+const makeBoard = (): SharedRests => {
+  const rests = new Map<string, Rest>()
+  return {
+    tell: (target, rest) => Effect.sync(() => void rests.set(target, rest)),
+    all: Effect.sync(() => new Map(rests)),
+  }
+}
+
+describe("a node", () => {
+  it.effect("rests a target whose calls fail, for a second, then two, up to half a minute", () =>
+    Effect.gen(function* () {
+      const node = yield* makeNode(undefined)
+      const outcomes: Array<string> = []
+      for (let at = 0; at < 6; at++) outcomes.push(yield* call(node, "t", false))
+      expect(outcomes).toEqual(["broken", "broken", "broken", "broken", "broken", "breaker"])
+      for (const seconds of [1, 2, 4, 8, 16, 30, 30]) {
+        yield* TestClock.adjust(seconds * 1000 - 1)
+        expect(yield* call(node, "t", true)).toBe("breaker")
+        yield* TestClock.adjust(1)
+        expect(yield* call(node, "t", false)).toBe("broken")
+      }
+      yield* TestClock.adjust("30 seconds")
+      expect(yield* call(node, "t", true)).toBe("ok")
+      expect(yield* call(node, "other", true)).toBe("ok")
+    }).pipe(Effect.scoped),
+  )
+
+  it.effect("calls a target despite its breaker where nobody else is left, and never despite its vendor", () =>
+    Effect.gen(function* () {
+      const node = yield* makeNode(undefined)
+      for (let at = 0; at < 6; at++) yield* call(node, "t", false)
+      expect(yield* call(node, "t", true)).toBe("breaker")
+      expect(yield* call(node, "t", true, true)).toBe("ok")
+      yield* node.rest("t", 1000)
+      expect(yield* call(node, "t", true, true)).toBe("vendor")
+      yield* TestClock.adjust(1000)
+      expect(yield* call(node, "t", true, true)).toBe("ok")
+    }).pipe(Effect.scoped),
+  )
+})
+
+describe("two nodes", () => {
+  it.effect("share what a vendor asked for, and what a breaker found", () =>
+    Effect.gen(function* () {
+      const board = makeBoard()
+      const [one, two] = [yield* makeNode(board), yield* makeNode(board)]
+      yield* one.rest("asked", 5000)
+      for (let at = 0; at < 5; at++) yield* call(one, "failing", false)
+      yield* TestClock.adjust("250 millis")
+      expect(yield* call(two, "asked", true)).toBe("vendor")
+      expect(yield* call(two, "failing", true)).toBe("breaker")
+      yield* TestClock.adjust("750 millis")
+      expect(yield* call(two, "failing", true)).toBe("ok")
+      yield* TestClock.adjust("4 seconds")
+      expect(yield* call(two, "asked", true)).toBe("ok")
+    }).pipe(Effect.scoped),
+  )
+})
+
+const onRedis = (redisUrl: Redacted.Redacted) =>
+  describe("two nodes on Redis", () => {
+    it.live("share what a vendor asked for, and what a breaker found", () =>
+      Effect.gen(function* () {
+        const target = randomUUID()
+        const node = Effect.map(
+          Layer.build(
+            Layer.fresh(layerRedis.pipe(Layer.provide(Redis.layer), Layer.provide(layerTestConfig({ redisUrl })))),
+          ),
+          (services) => Effect.runSync(Effect.provide(Health, services)),
+        )
+        const [one, two] = [yield* node, yield* node]
+        yield* one.rest(target, 2500)
+        yield* Effect.sleep("1200 millis")
+        expect(yield* call(two, target, true)).toBe("vendor")
+        yield* Effect.sleep("2 seconds")
+        expect(yield* call(two, target, true)).toBe("ok")
+      }).pipe(Effect.scoped),
+    )
+  })
+
+const redisUrl = testRedisUrl()
+if (redisUrl !== undefined) onRedis(redisUrl)
