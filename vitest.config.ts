@@ -2,7 +2,11 @@ import { cpus } from "node:os"
 import { defineConfig } from "vitest/config"
 
 /** Tests that start processes, which bring stores of their own: they say the same on a server's. */
-const processes = ["test/http/{start,start-failures,catalogue-file,cli,conformance}.test.ts", "test/package/**", "test/telemetry/timeouts.test.ts"]
+const processes = [
+  "test/http/{start,start-failures,catalogue-file,cli,conformance}.test.ts",
+  "test/package/**",
+  "test/telemetry/timeouts.test.ts",
+]
 const onServers = process.env["SVC_TEST_DATABASE_URL"] !== undefined
 
 export default defineConfig({

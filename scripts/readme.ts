@@ -1,6 +1,7 @@
 /**
- * `npm run readme`: runs every command of the README, section by section, each against a fresh gateway, and compares what it
- * prints with the lines `# → …` beneath it (regular expressions). What another part of `.ci/run` runs is looked up there.
+ * `npm run readme`: runs every command of the READMEs, section by section, each against a fresh gateway, and compares
+ * what it prints with the lines `# → …` beneath it (regular expressions). What another part of `.ci/run` runs is looked
+ * up there.
  */
 import { type ChildProcess, spawn, spawnSync } from "node:child_process"
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
@@ -10,7 +11,8 @@ import { setTimeout as sleep } from "node:timers/promises"
 import { fileURLToPath } from "node:url"
 
 const root = fileURLToPath(new URL("..", import.meta.url))
-const readme = readFileSync(join(root, "README.md"), "utf8")
+const pages = ["README.md", "src/identity/README.md", "src/settings/README.md", "scripts/bench/README.md"]
+const readme = pages.map((page) => readFileSync(join(root, page), "utf8").replace(/^# /, "## ")).join("\n")
 const ci = readFileSync(join(root, ".ci/run"), "utf8")
 
 /** Commands that `.ci/run` runs itself, by what must stand there. */

@@ -33,7 +33,7 @@ const networks = (name: string) =>
       Schema.makeFilter((text: string) =>
         text.split(",").every((network) => parseNetwork(network.trim()) !== undefined)
           ? undefined
-          : "networks such as 10.0.0.0/8, separated by commas, are needed",
+          : "networks such as 10.0.0.0/8, separated by commas, are required",
       ),
     ),
     name,
@@ -48,7 +48,10 @@ function toUndefined<A>(config: Config.Config<Option.Option<A>>): Config.Config<
 
 /** The variables. Times in milliseconds unless the name says seconds (`_S`), sizes in bytes. */
 const variables = {
-  /** Environment of the deployment: selects the profile in the catalogue's `timeouts:`; `development` prints secrets and codes. */
+  /**
+   * Environment of the deployment: selects the profile in the catalogue's `timeouts:`; `development` prints secrets and
+   * codes.
+   */
   env: Config.NonEmptyString("SVC_ENV").pipe(Config.withDefault("development")),
   /** Address to listen on. */
   host: Config.NonEmptyString("SVC_HOST").pipe(Config.withDefault("127.0.0.1")),
@@ -61,7 +64,9 @@ const variables = {
   ).pipe(Config.withDefault(1)),
   /** A separate port for `/metrics`; without it `/metrics` is on the main port. */
   metricsPort: port("SVC_METRICS_PORT").pipe(Config.option, toUndefined),
-  /** The public URL of this service, e.g. `https://weir.example.com`; if absent, it is derived from the request's host. */
+  /**
+   * The public URL of this service, e.g. `https://weir.example.com`; if absent, it is derived from the request's host.
+   */
   publicUrl: Config.schema(Schema.String.check(Schema.isPattern(/^https?:\/\/[^\s/]+$/)), "SVC_PUBLIC_URL").pipe(
     Config.option,
     toUndefined,
@@ -89,13 +94,20 @@ const variables = {
     Config.map((flag) => flag === "1"),
   ),
   databaseDeadlineMs: millis("SVC_DATABASE_DEADLINE_MS", 5000),
-  /** Seals stored replies and organisations' upstream keys; all nodes need the same key. If absent, replies are sealed with a
-   * key of this process, and upstream keys are refused. */
+  /**
+   * Seals stored replies and organisations' upstream keys; all nodes need the same key. If absent, replies are sealed
+   * with a key of this process, and upstream keys are refused.
+   */
   masterKey: secret("SVC_MASTER_KEY"),
-  /** The previous master key, during a rotation: it opens what it sealed; upstream keys are sealed again with the new one. */
+  /**
+   * The previous master key, during a rotation: it opens what it sealed; upstream keys are sealed again with the new
+   * one.
+   */
   masterKeyPrevious: secret("SVC_MASTER_KEY_PREVIOUS"),
-  /** Signing keys of end-user tokens as `id:secret`, separated by commas: the first signs, all verify. Derived from the master
-   * key if absent; without a master key, a key of this process. */
+  /**
+   * Signing keys of end-user tokens as `id:secret`, separated by commas: the first signs, all verify. Derived from the
+   * master key if absent; without a master key, a key of this process.
+   */
   tokenKeys: secret("SVC_TOKEN_KEYS"),
   /** SMTP server, e.g. `smtps://user:password@mail.example.com`; in development, codes are printed without one. */
   smtpUrl: secret("SVC_SMTP_URL"),
@@ -113,8 +125,10 @@ const variables = {
   redisDeadlineMs: millis("SVC_REDIS_DEADLINE_MS", 1000),
   /** SHA-256 of the admin key, in hex; without it there is no admin API (development mints a key). */
   adminKeySha256: Config.schema(Sha256Hex, "SVC_ADMIN_KEY_SHA256").pipe(Config.option, toUndefined),
-  /** How the gate treats a full plan, and a store that does not answer: `enforce` refuses, `shadow` only counts, `off` does not
-   * check. */
+  /**
+   * How the gate treats a full plan, and a store that does not answer: `enforce` refuses, `shadow` only counts, `off`
+   * does not check.
+   */
   gateMode: Config.schema(GateModes, "SVC_PLAN_GATE_MODE").pipe(Config.withDefault("enforce" as const)),
   /** How long a session counts as active after it was last seen, in seconds. */
   sessionWindowS: Config.schema(

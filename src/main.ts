@@ -1,12 +1,16 @@
 #!/usr/bin/env node
-/** The command line. `weir --help` lists the commands; `weir --completions bash` (zsh, fish) prints shell completions. */
+/**
+ * The command line. `weir --help` lists the commands; `weir --completions bash` (zsh, fish) prints shell completions.
+ */
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Cause, Console, Effect, Exit, Runtime } from "effect"
 import { CliError, Command } from "effect/cli"
 import { explain } from "./cli/explain.ts"
 
-/** Each command in its own module, loaded only when it runs: the commands share little, and loading all takes a second. */
+/**
+ * Each command in its own module, loaded only when it runs: the commands share little, and loading all takes a second.
+ */
 const commands = {
   serve: async () => (await import("./cli/serve.ts")).serve,
   migrate: async () => (await import("./cli/migrate.ts")).migrate,

@@ -1,7 +1,7 @@
 /**
- * `taskset -c 0 scripts/with-stores node scripts/bench/graph.ts load FILE.svg`: throughput and p99 against offered load, up
- * to three times what the gateway can do. `graph.ts memory FILE.svg`: its memory against open streams. Requests come at their rate whether or not earlier ones
- * have been answered, as they do from the world.
+ * `taskset -c 0 scripts/with-stores node scripts/bench/graph.ts load FILE.svg`: throughput and p99 against offered
+ * load, up to three times what the gateway can do. `graph.ts memory FILE.svg`: its memory against open streams.
+ * Requests come at their rate whether or not earlier ones have been answered, as they do from the world.
  */
 import { spawnSync } from "node:child_process"
 import { writeFileSync } from "node:fs"
@@ -21,7 +21,8 @@ const seconds = 7 * scale
 const settledAfterMs = 3000 * scale
 const stepMs = 5
 
-// The gateway and its stores have one core, the world that calls them the other: it must not be the world that gives in.
+// The gateway and its stores have one core, the world that calls them the other: it must not be the world that gives
+// in.
 if (canPin) spawnSync("taskset", ["-cp", "1", String(process.pid)])
 
 interface Offered {

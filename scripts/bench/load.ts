@@ -1,4 +1,6 @@
-/** Drives one endpoint with a fixed number of requests in flight, and takes what the process behind it uses meanwhile. */
+/**
+ * Drives one endpoint with a fixed number of requests in flight, and takes what the process behind it uses meanwhile.
+ */
 import { readFileSync } from "node:fs"
 import { setTimeout as sleep } from "node:timers/promises"
 import { Agent } from "undici"

@@ -35,7 +35,9 @@ interface Cost {
   readonly perSecond: number
 }
 
-/** CPU microseconds a request of each subject, in turns, so that what the machine does meanwhile happens to all alike. */
+/**
+ * CPU microseconds a request of each subject, in turns, so that what the machine does meanwhile happens to all alike.
+ */
 const costs = async (
   subjects: ReadonlyArray<{ readonly subject: Subject; readonly endpoint: Endpoint }>,
   requests: number,
@@ -231,7 +233,10 @@ const keep = async (subject: Subject, streams: number) => {
   return { kibPerStream, usPerFrame, framesPerSecond: frames / seconds, broken }
 }
 
-/** An hour of ten exchanges a second, as fast as they go: whole, streamed, replayed and refused. Memory must stand still. */
+/**
+ * An hour of ten exchanges a second, as fast as they go: whole, streamed, replayed and refused. Memory must stand
+ * still.
+ */
 export const leak: Scenario = async ({ weir }, { scale }) => {
   const exchanges = 36_000 * scale
   const batches = 8

@@ -1,7 +1,8 @@
 /**
- * `npm run faults -- [exchanges] [seed]`: many exchanges over HTTP through two gateways on one PostgreSQL and one Redis,
- * while gateways and stores are killed and lines are cut, at random. Afterwards the books must be sound, every key
- * billed at most once, no hold left, and what clients were given equal to what was billed. A seed replays its faults.
+ * `npm run faults -- [exchanges] [seed]`: many exchanges over HTTP through two gateways on one PostgreSQL and one
+ * Redis, while gateways and stores are killed and lines are cut, at random. Afterwards the books must be sound, every
+ * key billed at most once, no hold left, and what clients were given equal to what was billed. A seed replays its
+ * faults.
  */
 import { execFile, execFileSync } from "node:child_process"
 import { createHash } from "node:crypto"

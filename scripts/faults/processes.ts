@@ -17,7 +17,8 @@ export interface Service {
 export const freePort = () =>
   new Promise<number>((resolve) => {
     const server = createServer().listen(0, "127.0.0.1", () => {
-      server.close(() => resolve(portOf(server)))
+      const port = portOf(server)
+      server.close(() => resolve(port))
     })
   })
 

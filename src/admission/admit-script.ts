@@ -1,13 +1,16 @@
 /**
- * The Lua script that admits a request in one call. Keys of one owner share the hash tag `{owner}`, so it runs on a cluster.
- * All checks come before the first write: a refused request counts nothing.
+ * The Lua script that admits a request in one call. Keys of one owner share the hash tag `{owner}`, so it runs on a
+ * cluster. All checks come before the first write: a refused request counts nothing.
  *
- * KEYS: the nonce (if any), one per rate window, one per daily count, the idempotency record (if any), then, if a session
- *       is claimed: its record, the owner's active sessions, the day's peaks.
+ * KEYS: the nonce (if any), one per rate window, one per daily count, the idempotency record (if any), then, if a
+ * session is claimed: its record, the owner's active sessions, the day's peaks.
+ *
  * ARGV: one JSON object: {nonceMs?, rates: [[limit, ms]], counts: [limit], register?: {hash, leaseMs, claim},
- *       session?: {id, caller, windowMs, cap, enforces, register, lastSeenMs?, keepMs, hour, peaksMs}}.
- * Returns {"admitted", entry?, would reject?} | {"nonce"} | {"rate", index, ms left} | {"count", index, used} | {"conflict"}
- *       | {"in_progress"} | {"replay", snapshot} | {"not_replayable"} | {"full"} | {"archived"} | {"foreign"} | {"unknown"}.
+ * session?: {id, caller, windowMs, cap, enforces, register, lastSeenMs?, keepMs, hour, peaksMs}}.
+ *
+ * Returns {"admitted", entry?, would reject?} | {"nonce"} | {"rate", index, ms left} | {"count", index, used} |
+ * {"conflict"} | {"in_progress"} | {"replay", snapshot} | {"not_replayable"} | {"full"} | {"archived"} | {"foreign"} |
+ * {"unknown"}.
  */
 export const admitScript = `
 local ask = cjson.decode(ARGV[1])
@@ -108,7 +111,9 @@ end
 return 1
 `
 
-/** Ends a session. KEYS: its record, the owner's active sessions. ARGV: id, caller, "archive" or "forget", ms to keep. */
+/**
+ * Ends a session. KEYS: its record, the owner's active sessions. ARGV: id, caller, "archive" or "forget", ms to keep.
+ */
 export const endSessionScript = `
 redis.call('ZREM', KEYS[2], ARGV[1])
 if ARGV[3] == 'forget' then

@@ -1,4 +1,7 @@
-/** Mints end-user tokens within the plan's limits. A token takes no concurrency slot. Source: interface.md "POST /v1/app-tokens". */
+/**
+ * Mints end-user tokens within the plan's limits. A token takes no concurrency slot. Source: interface.md "POST
+ * /v1/app-tokens".
+ */
 import { Clock, Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { WeirConfig } from "../config.ts"
@@ -76,4 +79,4 @@ export class AppTokens extends Context.Service<
 const testTierEndUsers = 100
 
 const unavailable = (cause: StoreUnavailable): ServiceError<"plan_gate_unavailable"> =>
-  serviceError("plan_gate_unavailable", "Admission is not possible at the moment", { retryAfterMs: 1000, cause })
+  serviceError("plan_gate_unavailable", "Admission is temporarily unavailable", { retryAfterMs: 1000, cause })

@@ -1,4 +1,7 @@
-/** The gate of a single node: its state is in this process and ends with it (the ledger still refuses a spent request id). */
+/**
+ * The gate of a single node: its state is in this process and ends with it (the ledger still refuses a spent request
+ * id).
+ */
 import { Clock, Effect, Layer, Schedule } from "effect"
 import { addDays, dayOf } from "../protocol/utc8.ts"
 import {

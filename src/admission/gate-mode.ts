@@ -1,6 +1,6 @@
 /**
- * What happens when the gate's store does not answer: `enforce` fails closed, `shadow` and `off` fail open; a metric counts
- * both. Source: interface.md heartbeat rule 8; field lesson 17.
+ * What happens when the gate's store does not answer: `enforce` fails closed, `shadow` and `off` fail open; a metric
+ * counts both. Source: interface.md heartbeat rule 8; field lesson 17.
  */
 import { Effect, Layer } from "effect"
 import { WeirConfig } from "../config.ts"
@@ -11,7 +11,10 @@ import { type Admission, Gate } from "./gate.ts"
 const retryAfterMs = 1000
 const admitted: Admission = { _tag: "Admitted" }
 
-/** Applies `SVC_PLAN_GATE_MODE` to a gate. Without a store nothing is counted; the ledger still refuses a spent request id. */
+/**
+ * Applies `SVC_PLAN_GATE_MODE` to a gate. Without a store nothing is counted; the ledger still refuses a spent request
+ * id.
+ */
 export const withGateMode = <E, R>(gate: Layer.Layer<Gate, E, R>): Layer.Layer<Gate, E, R | WeirConfig> =>
   Layer.effect(
     Gate,
@@ -26,7 +29,7 @@ export const withGateMode = <E, R>(gate: Layer.Layer<Gate, E, R>): Layer.Layer<G
             recordGateFailure(context, gateMode)
             if (gateMode !== "enforce") return Effect.succeed(admitted)
             return Effect.fail(
-              serviceError("plan_gate_unavailable", "Admission is not possible at the moment", {
+              serviceError("plan_gate_unavailable", "Admission is temporarily unavailable", {
                 retryAfterMs,
                 cause: error,
               }),

@@ -68,7 +68,8 @@ export const layerRedis = Layer.effect(
         Effect.flatMap(Clock.currentTimeMillis, (nowMs) =>
           redis.run(admit, keysOf(request, nowMs), [askOf(request, nowMs)]),
         ).pipe(
-          // The reply is lost but the claim may exist: release it, so that a retry with the same request id is not refused.
+          // The reply is lost but the claim may exist: release it, so that a retry with the same request id is not
+          // refused.
           Effect.tapError(() => {
             const claimed = registrationOf(request)
             return claimed === undefined

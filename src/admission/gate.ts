@@ -1,9 +1,9 @@
 /**
  * Admission: may this caller do this now? One atomic step per request, with the same rules for one node and for many.
  *
- * The checks, in order; nothing is counted unless all pass: the nonce is new, every rate window and every daily count has
- * room, the idempotency key is free, the session belongs to the caller and its plan has room for it.
- * Sources: interface.md "Request signature" 3, "Limits", the state tables "Exchange request id" and "Session".
+ * The checks, in order; nothing is counted unless all pass: the nonce is new, every rate window and every daily count
+ * has room, the idempotency key is free, the session belongs to the caller and its plan has room for it. Sources:
+ * interface.md "Request signature" 3, "Limits", the state tables "Exchange request id" and "Session".
  */
 import { Context, Effect, Option, Schedule, Schema } from "effect"
 import { WeirConfig } from "../config.ts"
@@ -144,7 +144,10 @@ export class Gate extends Context.Service<
   }
 >()("weir/admission/Gate") {}
 
-/** Sends an update to the gate. If the gate does not answer, retries in the background for a minute, with growing pauses. */
+/**
+ * Sends an update to the gate. If the gate does not answer, retries in the background for a minute, with growing
+ * pauses.
+ */
 export const tellEventually = (tell: Effect.Effect<void, StoreUnavailable>): Effect.Effect<void> =>
   Effect.catch(tell, () => Effect.asVoid(Effect.forkDetach(Effect.ignore(Effect.retry(tell, evermoreSlowly)))))
 
@@ -178,7 +181,7 @@ export const openSnapshot = ({ sealer }: GateOptions, sealed: string): Effect.Ef
 }
 
 export const nonceReplayed = (): ServiceError<"nonce_replayed"> =>
-  serviceError("nonce_replayed", "This nonce has been used within the last ten minutes")
+  serviceError("nonce_replayed", "The nonce was used within the last 600 seconds")
 
 export const rateLimited = (
   scope: RateWindow["scope"] | undefined,
@@ -230,7 +233,7 @@ export const sessionArchived = (sessionId: string): ServiceError<"session_archiv
   serviceError("session_archived", "This session has ended", { detail: { sessionId } })
 
 /** Unknown and foreign sessions are refused identically. */
-export const unknownSession = (): ServiceError<"not_found"> => serviceError("not_found", "There is no such session")
+export const unknownSession = (): ServiceError<"not_found"> => serviceError("not_found", "The session does not exist")
 
 export const searchQuotaExceeded = (limit: number, used: number): ServiceError<"websearch_quota_exceeded"> =>
-  serviceError("websearch_quota_exceeded", "The daily searches are used up", { detail: { limit, used } })
+  serviceError("websearch_quota_exceeded", "The daily web search quota is used up", { detail: { limit, used } })

@@ -1,8 +1,8 @@
 /**
- * Load shedding: when a process has more work than it can do, it refuses some calls immediately, so that the others keep
- * their latency. Inputs are the event loop's lag, how long calls wait for their hold, and the number of open exchanges.
- * Source: CoDel (RFC 8289) for the minimum wait; additive increase and multiplicative decrease (RFC 5681) for the number of
- * calls that may wait.
+ * Load shedding: when a process has more work than it can do, it refuses some calls immediately, so that the others
+ * keep their latency. Inputs are the event loop's lag, how long calls wait for their hold, and the number of open
+ * exchanges. Source: CoDel (RFC 8289) for the minimum wait; additive increase and multiplicative decrease (RFC 5681)
+ * for the number of calls that may wait.
  */
 import { Context, Effect, Layer } from "effect"
 import { WeirConfig } from "../config.ts"
@@ -61,7 +61,7 @@ export class Overload extends Context.Service<
       const turnAway = (cause: "busy" | "open") => {
         recordShed(services, cause)
         return Effect.fail(
-          serviceError("rate_limited", "The gateway has as much to do as it can", {
+          serviceError("rate_limited", "The gateway is overloaded", {
             detail: { scope: "gateway" },
             // Random, so that clients do not retry at the same moment.
             retryAfterMs: 1000 + Math.random() * 2000,
@@ -101,7 +101,9 @@ export class Overload extends Context.Service<
 
 const lookEveryMs = 20
 
-/** Holds are made in batches; a window is longer than a batch. Do not infer overload from fewer than this many calls. */
+/**
+ * Holds are made in batches; a window is longer than a batch. Do not infer overload from fewer than this many calls.
+ */
 const waitWindowMs = 200
 const callsThatTell = 16
 
@@ -111,8 +113,8 @@ const noWaits = (sinceMs: number) => ({ sinceMs, seen: 0, sumMs: 0, peak: 0, lea
 const leastMost = 16
 
 /**
- * The number of calls that may wait for their hold from now on: 20 % fewer than waited while waits are too long, 10 % more
- * than now while they are not. Pure.
+ * The number of calls that may wait for their hold from now on: 20 % fewer than waited while waits are too long, 10 %
+ * more than now while they are not. Pure.
  * @param pressure the average wait divided by the allowed wait
  * @param peak the most calls that waited at one time
  */
@@ -129,8 +131,8 @@ const slowestFall = 0.002
 const roomBelow = 0.5
 
 /**
- * The share of calls to refuse from now on: it rises with the pressure while there is too much, and falls slowly once there
- * is room. Pure.
+ * The share of calls to refuse from now on: it rises with the pressure while there is too much, and falls slowly once
+ * there is room. Pure.
  * @param pressure the loop's lag, or the shortest wait, divided by what is allowed
  */
 export const nextShare = (share: number, pressure: number): number => {

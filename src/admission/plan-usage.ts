@@ -1,6 +1,6 @@
 /**
- * A plan's concurrency over time: peaks recorded by the gate, stored in the database once their day has ended. Any node may
- * store them, any number of times. Source: interface.md "GET /v1/plan/usage".
+ * A plan's concurrency over time: peaks recorded by the gate, stored in the database once their day has ended. Any node
+ * may store them, any number of times. Source: interface.md "GET /v1/plan/usage".
  */
 import { Clock, Context, Effect, Layer, Schedule } from "effect"
 import { SqlClient } from "effect/sql"
@@ -49,7 +49,7 @@ export class PlanCurve extends Context.Service<
 
       yield* Effect.forkScoped(
         Effect.repeat(
-          Effect.catch(fold, (error) => Effect.logWarning("Plan usage could not be folded", error)),
+          Effect.catch(fold, (error) => Effect.logWarning("Plan usage could not be stored", error)),
           Schedule.spaced(every),
         ),
       )

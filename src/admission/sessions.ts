@@ -1,7 +1,7 @@
 /**
- * Sessions: stored in the database at first sight, kept active by the gate, ended for good. Inside the window no request
- * waits for a write: last-seen times are written in the background.
- * Source: interface.md "Session", the state table "Session", heartbeat rules 5 to 8.
+ * Sessions: stored in the database at first sight, kept active by the gate, ended for good. Inside the window no
+ * request waits for a write: last-seen times are written in the background. Source: interface.md "Session", the state
+ * table "Session", heartbeat rules 5 to 8.
  */
 import { randomUUID } from "node:crypto"
 import { Clock, Context, Effect, Layer, Schedule } from "effect"
@@ -34,7 +34,9 @@ export class Sessions extends Context.Service<
       caller: Caller,
       sessionId: string,
     ) => Effect.Effect<Admitted, AdmissionError>
-    /** Opens a session with an id of ours, or renews one. If the gate does not answer, sessions inside the window pass. */
+    /**
+     * Opens a session with an id of ours, or renews one. If the gate does not answer, sessions inside the window pass.
+     */
     readonly heartbeat: (
       request: AdmitRequest,
       caller: Caller,
@@ -194,7 +196,7 @@ export class Sessions extends Context.Service<
         )
       })
       const write = Effect.catch(writeBehind, (error) =>
-        Effect.logWarning("Last-seen times could not be written", error),
+        Effect.logWarning("Last-seen times could not be stored", error),
       )
       yield* Effect.forkScoped(Effect.repeat(write, Schedule.spaced(writeBehindEvery)))
       yield* Effect.addFinalizer(() => write)

@@ -185,7 +185,7 @@ const planKeys = Effect.fnUntraced(function* (
     const given = key.secret === undefined ? undefined : digestOf(key.secret)
     if (key.secret !== undefined && given === undefined) {
       const line = lineOf(["keys", at, "secret"])
-      issues.push({ path: `keys[${at}].secret`, line, message: `there is no secret at ${key.secret}` })
+      issues.push({ path: `keys[${at}].secret`, line, message: `${key.secret} cannot be resolved` })
     }
     const minted = key.secret === undefined && !existing.has(key.id) ? mintSecret("wk") : undefined
     const planned: PlannedKey = {

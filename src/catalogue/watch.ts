@@ -1,4 +1,6 @@
-/** `SVC_CATALOGUE`: applied at start, where an error stops the start, and after every change, where an error is logged. */
+/**
+ * `SVC_CATALOGUE`: applied at start, where an error stops the start, and after every change, where an error is logged.
+ */
 import { readFileSync, watch } from "node:fs"
 import { basename, dirname } from "node:path"
 import { Effect, Queue, type Scope, Stream } from "effect"
@@ -49,6 +51,6 @@ const watchFile = Effect.fnUntraced(function* (file: string) {
 
 const report = (file: string, changes: number, warnings: ReadonlyArray<string>) =>
   Effect.andThen(
-    Effect.logInfo("A catalogue was applied", { file, changes }),
+    Effect.logInfo("Catalogue applied", { file, changes }),
     Effect.forEach(warnings, (warning) => Effect.logWarning(warning), { discard: true }),
   )

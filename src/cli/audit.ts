@@ -20,7 +20,7 @@ const verify = Command.make(
       ({ entries, head }) => `${entries} entries are sound; the newest one's hash is ${head}`,
     )
   }),
-).pipe(Command.withDescription("Check the chain; fails with the first entry that is not what was written"))
+).pipe(Command.withDescription("Verify the audit log; fails at the first entry that is missing or was changed"))
 
 export const audit = Command.make("audit").pipe(
   Command.withDescription("The audit log"),

@@ -28,5 +28,7 @@ export interface CallerFlags {
 export const credentialsOf = ({ keyId, key, token }: CallerFlags): Effect.Effect<Credentials, Failed> => {
   if (Option.isSome(token)) return Effect.succeed({ bearer: token.value })
   if (Option.isSome(keyId) && Option.isSome(key)) return Effect.succeed({ keyId: keyId.value, key: key.value })
-  return Effect.fail(new Failed("Say who calls: --key-id and --key (SVC_KEY_ID, SVC_KEY), or --token (SVC_TOKEN)"))
+  return Effect.fail(
+    new Failed("Credentials are missing: set --key-id and --key (SVC_KEY_ID, SVC_KEY), or --token (SVC_TOKEN)"),
+  )
 }

@@ -13,10 +13,10 @@ export const chat = Command.make(
   "chat",
   {
     words: Argument.String("prompt").pipe(
-      Argument.withDescription("What to ask; without it, lines are read until their end"),
+      Argument.withDescription("The question; if absent, questions are read line by line"),
       Argument.variadic(),
     ),
-    model: Flag.String("model").pipe(Flag.withDescription("A model's handle"), Flag.withDefault("main")),
+    model: Flag.String("model").pipe(Flag.withDescription("The model handle"), Flag.withDefault("main")),
     ...caller,
   },
   Effect.fn(function* ({ words, model, url, ...flags }) {
@@ -43,7 +43,7 @@ export const chat = Command.make(
       }),
     )
   }),
-).pipe(Command.withDescription("Talk to a model; an empty line asks nothing, the end of input ends it"))
+).pipe(Command.withDescription("Chat with a model; ends at the end of input"))
 
 /** One question and its answer, printed as it arrives; both are added to the thread when the answer is complete. */
 const turn = Effect.fnUntraced(function* (

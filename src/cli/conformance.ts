@@ -10,7 +10,7 @@ export const conformance = Command.make(
   "conformance",
   {
     baseUrl: Argument.String("url").pipe(Argument.withDescription("Base URL of the deployment")),
-    model: Flag.String("model").pipe(Flag.withDescription("A cheap model's handle"), Flag.withDefault("main")),
+    model: Flag.String("model").pipe(Flag.withDescription("The handle of a cheap model"), Flag.withDefault("main")),
     keyId: caller.keyId,
     key: caller.key,
     token: caller.token,
@@ -18,8 +18,7 @@ export const conformance = Command.make(
   },
   Effect.fn(function* ({ baseUrl, model, json, ...flags }) {
     const credentials = yield* credentialsOf(flags)
-    if (!("keyId" in credentials))
-      return yield* Effect.fail(new Failed("The checks need a key pair: --key-id and --key"))
+    if (!("keyId" in credentials)) return yield* Effect.fail(new Failed("A key pair is required: --key-id and --key"))
     const { keyId, key } = credentials
     const showProgress = !json && process.stderr.isTTY === true
     const outcomes = yield* Effect.promise(() =>
@@ -33,7 +32,9 @@ export const conformance = Command.make(
     if (failed > 0) return yield* Effect.fail(new Failed(`${failed} of ${outcomes.length} checks failed`))
   }),
 ).pipe(
-  Command.withDescription("Check a deployment against the contract; makes about twenty small exchanges, which cost"),
+  Command.withDescription(
+    "Check a deployment against the contract; makes about twenty small exchanges, which are billed",
+  ),
 )
 
 const describe = (outcomes: ReadonlyArray<Outcome>): string => {

@@ -60,7 +60,7 @@ const explainConfig = ({ cause }: Config.ConfigError): string => {
   return issues
     .map(
       ({ path, message }) =>
-        `${path === "" ? "A variable" : path} is wrong: ${message.replace(/\s+/g, " ")}; src/config.ts tells what it takes`,
+        `${path === "" ? "A variable" : path} is invalid: ${message.replace(/\s+/g, " ")}; see src/config.ts`,
     )
     .join("\n")
 }
@@ -88,7 +88,7 @@ const reasonOf = (error: unknown): string => {
 export const describeUnknownVariables: Effect.Effect<ReadonlyArray<string>> = Effect.map(variableNames, (known) =>
   unknownVariables(known).map((name) => {
     const meant = nearest(name, known)
-    return `${name} is no variable of Weir${meant === undefined ? "" : `; did you mean ${meant}?`}`
+    return `${name} is not a variable of Weir${meant === undefined ? "" : `; did you mean ${meant}?`}`
   }),
 )
 

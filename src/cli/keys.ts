@@ -17,13 +17,13 @@ const mintKey = Command.make(
   "mint",
   {
     app: Argument.String("app").pipe(Argument.withDescription("The application's id in the catalogue")),
-    id: Flag.String("id").pipe(Flag.withDescription("The key's id; one is made up when absent"), Flag.optional),
+    id: Flag.String("id").pipe(Flag.withDescription("The key's id; generated if absent"), Flag.optional),
     scopes: Flag.Literals("scope", ["runtime", "control"]).pipe(
-      Flag.withDescription("What the key opens; may be given twice; runtime when absent"),
+      Flag.withDescription("A scope of the key; may be given twice; runtime if absent"),
       Flag.atMost(2),
     ),
     expiresAt: Flag.String("expires-at").pipe(
-      Flag.withDescription("The day or instant that ends it, e.g. 2027-01-01"),
+      Flag.withDescription("When the key expires: a date or an instant, e.g. 2027-01-01"),
       Flag.optional,
     ),
     ...operator,
@@ -37,7 +37,7 @@ const mintKey = Command.make(
     }
     return show(target, (client, headers) => client.adminDirectory.mintKey({ headers, payload }), describeMinted)
   },
-).pipe(Command.withDescription("Make a key for an application; its secret is told once"))
+).pipe(Command.withDescription("Mint a key for an application. The secret is shown once"))
 
 const revokeKey = Command.make("revoke", { id, ...operator }, ({ id, ...target }) =>
   show(
@@ -45,7 +45,7 @@ const revokeKey = Command.make("revoke", { id, ...operator }, ({ id, ...target }
     (client, headers) => client.adminDirectory.revokeKey({ headers, params: { id } }),
     () => `${id} is revoked`,
   ),
-).pipe(Command.withDescription("End a key for good, a catalogue's too"))
+).pipe(Command.withDescription("Revoke a key for good, including a key of the catalogue"))
 
 const describeKeys = ({ data }: KeyList): string =>
   table(

@@ -21,7 +21,10 @@ const issueLicence = Command.make(
   {
     org,
     app: Argument.String("app").pipe(Argument.withDescription("The application's id")),
-    days: Flag.Int("days").pipe(Flag.withDescription("How long the code may be redeemed"), Flag.withDefault(30)),
+    days: Flag.Int("days").pipe(
+      Flag.withDescription("How long the activation code is valid, in days"),
+      Flag.withDefault(30),
+    ),
     ...operator,
   },
   ({ org, app, days, ...target }) => {
@@ -33,7 +36,7 @@ const issueLicence = Command.make(
       describeIssued,
     )
   },
-).pipe(Command.withDescription("Issue a licence; its code is told once, and a member redeems it"))
+).pipe(Command.withDescription("Issue a licence. Its activation code is shown once; a member redeems it"))
 
 const suspendLicence = Command.make("suspend", { org, id, ...operator }, (given) =>
   show(
@@ -41,7 +44,7 @@ const suspendLicence = Command.make("suspend", { org, id, ...operator }, (given)
     (client, headers) => client.adminDirectory.suspendOrgLicence({ headers, params: { org: given.org, id: given.id } }),
     ({ license }) => describeLicences([license]),
   ),
-).pipe(Command.withDescription("Hold a licence up"))
+).pipe(Command.withDescription("Suspend a licence"))
 
 const revokeLicence = Command.make("revoke", { org, id, ...operator }, (given) =>
   show(
@@ -49,7 +52,7 @@ const revokeLicence = Command.make("revoke", { org, id, ...operator }, (given) =
     (client, headers) => client.adminDirectory.revokeOrgLicence({ headers, params: { org: given.org, id: given.id } }),
     ({ license }) => describeLicences([license]),
   ),
-).pipe(Command.withDescription("End a licence for good"))
+).pipe(Command.withDescription("Revoke a licence for good"))
 
 const describeIssued = ({ license, code }: LicenseIssued): string =>
   `${license.id} for ${license.appId}: ${code} (told once)`

@@ -22,7 +22,7 @@ export const login = Command.make(
     yield* Console.log(`Logged in as ${reply.user.email}`)
   }),
 ).pipe(
-  Command.withDescription("Log in with a browser, on this machine or another"),
+  Command.withDescription("Log in through a browser, on this machine or another"),
   Command.provide(FetchHttpClient.layer),
 )
 
@@ -34,7 +34,7 @@ export const me = Command.make(
     yield* print({ json }, yield* client.login.me({ headers }).pipe(refused(url)), describeMe)
   }),
 ).pipe(
-  Command.withDescription("Print who is logged in, and where they may act"),
+  Command.withDescription("Print who is logged in, with organisations and roles"),
   Command.provide(FetchHttpClient.layer),
 )
 
@@ -49,7 +49,7 @@ export const logout = Command.make(
     keepCredential(url, undefined)
     yield* Console.log(`${credential.email} is logged out`)
   }),
-).pipe(Command.withDescription("End the login, here and at the gateway"), Command.provide(FetchHttpClient.layer))
+).pipe(Command.withDescription("Log out, here and at the gateway"), Command.provide(FetchHttpClient.layer))
 
 /** Polls at the allowed interval until somebody has decided. */
 const poll = (client: Client, url: string, deviceCode: string, intervalS: number): Effect.Effect<TokenReply, Failed> =>

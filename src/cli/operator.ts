@@ -14,7 +14,7 @@ export const apply = Command.make(
   {
     file: Argument.String("file").pipe(Argument.withDescription("A catalogue in YAML")),
     dryRun: Flag.Boolean("dry-run").pipe(
-      Flag.withDescription("Print what would change, and change nothing"),
+      Flag.withDescription("Print what would change, without changing anything"),
       Flag.withDefault(false),
     ),
     ...operator,
@@ -34,7 +34,7 @@ export const apply = Command.make(
 export const org = Argument.String("org").pipe(Argument.withDescription("The organisation's id"))
 
 /** Filters a list by one organisation. */
-export const ofOrg = Flag.String("org").pipe(Flag.withDescription("Of this organisation alone"), Flag.optional)
+export const ofOrg = Flag.String("org").pipe(Flag.withDescription("Only of this organisation"), Flag.optional)
 export const queryOf = (org: Option.Option<string>) => (Option.isSome(org) ? { org: org.value } : {})
 
 export const topup = Command.make(
@@ -44,7 +44,7 @@ export const topup = Command.make(
     amount: Argument.String("amount").pipe(
       Argument.withDescription("e.g. 100 or 12.50, in the organisation's currency"),
     ),
-    id: Flag.String("id").pipe(Flag.withDescription("An id of yours: the same id credits once")),
+    id: Flag.String("id").pipe(Flag.withDescription("Your id of the top-up; an id is credited once")),
     ...operator,
   },
   ({ org, amount, id, ...target }) =>
@@ -54,7 +54,7 @@ export const topup = Command.make(
       ({ credited, balance, currency }) =>
         `${credited ? "Credited" : "This id was credited before"}; ${org} has ${balance} ${currency}`,
     ),
-).pipe(Command.withDescription("Credit an organisation, once an id"), Command.provide(FetchHttpClient.layer))
+).pipe(Command.withDescription("Top up an organisation. Idempotent by `id`"), Command.provide(FetchHttpClient.layer))
 
 export const ledger = Command.make("ledger", { org, ...operator }, ({ org, ...target }) =>
   show(

@@ -10,7 +10,7 @@ import { operator, show } from "./target.ts"
 
 export const orgs = Command.make("orgs", operator, (target) =>
   show(target, (client, headers) => client.adminDirectory.listOrgs({ headers }), describeOrgs),
-).pipe(Command.withDescription("List the organisations, with what they have"), Command.provide(FetchHttpClient.layer))
+).pipe(Command.withDescription("List organisations with their balances"), Command.provide(FetchHttpClient.layer))
 
 const describeOrgs = ({ data }: OrgList): string =>
   table(
@@ -32,8 +32,11 @@ export const usage = Command.make(
   "usage",
   {
     org,
-    limit: Flag.Int("limit").pipe(Flag.withDescription("Rows of a page, 1 to 200"), Flag.withDefault(50)),
-    cursor: Flag.String("cursor").pipe(Flag.withDescription("The page after this one"), Flag.optional),
+    limit: Flag.Int("limit").pipe(Flag.withDescription("Rows per page, 1 to 200"), Flag.withDefault(50)),
+    cursor: Flag.String("cursor").pipe(
+      Flag.withDescription("The cursor that the previous page printed"),
+      Flag.optional,
+    ),
     ...operator,
   },
   ({ org, limit, cursor, ...target }) => {
@@ -45,7 +48,7 @@ export const usage = Command.make(
     )
   },
 ).pipe(
-  Command.withDescription("Print an organisation's billed calls, newest first"),
+  Command.withDescription("List an organisation's usage records, newest first"),
   Command.provide(FetchHttpClient.layer),
 )
 

@@ -19,7 +19,7 @@ const adminKey = Flag.String("admin-key").pipe(
 export const optionalAdminKey = Flag.optional(adminKey)
 /** Whether the output is for machines. */
 export const json = Flag.Boolean("json").pipe(
-  Flag.withDescription("Print the gateway's reply, for machines"),
+  Flag.withDescription("Print the gateway's reply as JSON"),
   Flag.withDefault(false),
 )
 

@@ -5,7 +5,7 @@ import { enoughCalls, type Judged, profileOf } from "../telemetry/timeouts/judge
 import { table } from "./table.ts"
 
 export const describeTimeouts = (judged: ReadonlyArray<Judged>, env: string): string => {
-  if (judged.length === 0) return "No upstream call has been seen yet"
+  if (judged.length === 0) return "No upstream calls have been observed"
   const tries = judged.some(({ candidate }) => candidate !== undefined)
   const rows = judged.map((row) => [
     row.tier,
@@ -15,13 +15,13 @@ export const describeTimeouts = (judged: ReadonlyArray<Judged>, env: string): st
     ...[row.p50, row.p90, row.p99, row.p999].map((ms) => beyond(ms, row)),
     row.max === undefined ? "" : `≤ ${duration(row.max)}`,
     row.limitMs === undefined ? "" : duration(row.limitMs),
-    percent(row.endedShare),
+    percent(row.timedOutShare),
     ...(tries ? [candidateOf(row)] : []),
-    row.recommendedMs === undefined ? "" : duration(row.recommendedMs),
+    row.suggestedMs === undefined ? "" : duration(row.suggestedMs),
   ])
-  const heads = ["tier", "vendor", "model", "calls", "p50", "p90", "p99", "p99.9", "max", "limit", "ended"]
+  const heads = ["tier", "vendor", "model", "calls", "p50", "p90", "p99", "p99.9", "max", "limit", "timed out"]
   return [
-    table([...heads, ...(tries ? ["would end"] : []), "we would set"], rows),
+    table([...heads, ...(tries ? ["would time out"] : []), "suggested"], rows),
     "",
     chart(judged),
     "",
@@ -74,11 +74,11 @@ const chart = (judged: ReadonlyArray<Judged>): string => {
   ] as const) {
     axis.splice(place(ms), label.length, ...label)
   }
-  const legend = "━ up to p90, ─ up to p99.9, ● p50, │ the timeout in force, ○ what we would set"
+  const legend = "━ up to p90, ─ up to p99.9, ● p50, │ the timeout in force, ○ suggested"
   return [...lines, `${" ".repeat(margin)}  ${axis.join("").trimEnd()}`, `${" ".repeat(margin)}  ${legend}`].join("\n")
 }
 
-const bar = ({ p50, p90, p999, max, limitMs, recommendedMs }: Judged): string => {
+const bar = ({ p50, p90, p999, max, limitMs, suggestedMs }: Judged): string => {
   const cells = Array.from({ length: width }, () => " ")
   const draw = (from: number, to: number, mark: string) => {
     for (let at = place(from); at <= place(to); at++) cells[at] = mark
@@ -88,7 +88,7 @@ const bar = ({ p50, p90, p999, max, limitMs, recommendedMs }: Judged): string =>
     draw(p50, p90 ?? p50, "━")
     cells[place(p50)] = "●"
   }
-  if (recommendedMs !== undefined) cells[place(recommendedMs)] = "○"
+  if (suggestedMs !== undefined) cells[place(suggestedMs)] = "○"
   if (limitMs !== undefined) cells[place(limitMs)] = "│"
   return cells.join("").trimEnd()
 }
@@ -99,10 +99,10 @@ const yaml = (judged: ReadonlyArray<Judged>, env: string): string => {
     const ms = profile[tier]
     return ms === undefined ? [] : [`${tier}: ${duration(ms)}`]
   })
-  if (members.length === 0) return `# Too little was seen to recommend a profile: ${enoughCalls} calls are needed`
-  const few = judged.filter(({ recommendedMs, calls }) => recommendedMs === undefined && calls > 0)
+  if (members.length === 0) return `# Too few observations for a suggestion: ${enoughCalls} calls are required`
+  const few = judged.filter(({ suggestedMs, calls }) => suggestedMs === undefined && calls > 0)
   return [
-    `# A call in a thousand may take as long, and half as much again.${few.length === 0 ? "" : ` Targets with fewer than ${enoughCalls} calls are not in it.`}`,
+    `# Suggested: the 99.9th percentile and half as much again.${few.length === 0 ? "" : ` Targets with fewer than ${enoughCalls} calls are excluded.`}`,
     "timeouts:",
     `  ${env}: { ${members.join(", ")} }`,
   ].join("\n")

@@ -23,23 +23,23 @@ export const timeouts = Command.make(
       Flag.atMost(256),
     ),
     since: Flag.String("since").pipe(
-      Flag.withDescription("A page saved earlier: only what came after it counts"),
+      Flag.withDescription("A file of earlier metrics: only later observations count"),
       Flag.optional,
     ),
     from: Flag.String("from").pipe(
-      Flag.withDescription("Read the usage store from this day or instant on, instead of metrics; needs the admin key"),
+      Flag.withDescription("Read usage records from this date or instant on, instead of metrics; needs the admin key"),
       Flag.optional,
     ),
-    to: Flag.String("to").pipe(Flag.withDescription("Up to this day or instant; now when absent"), Flag.optional),
+    to: Flag.String("to").pipe(Flag.withDescription("Up to this date or instant; now if absent"), Flag.optional),
     adminKey: optionalAdminKey,
-    save: Flag.String("save").pipe(Flag.withDescription("Keep the pages in this file, for --since"), Flag.optional),
+    save: Flag.String("save").pipe(Flag.withDescription("Save the metrics to this file, for --since"), Flag.optional),
     tries: Flag.String("try").pipe(
-      Flag.withDescription("A timeout to weigh, e.g. ttfb=40s; may be given for each tier"),
+      Flag.withDescription("A timeout to evaluate, e.g. ttfb=40s; may be given for each tier"),
       Flag.atMost(tiers.length),
     ),
-    vendor: Flag.String("vendor").pipe(Flag.withDescription("Of this vendor alone"), Flag.optional),
+    vendor: Flag.String("vendor").pipe(Flag.withDescription("Only of this vendor"), Flag.optional),
     env: Flag.String("env").pipe(
-      Flag.withDescription("The environment that the profile is for (SVC_ENV)"),
+      Flag.withDescription("The environment of the suggested profile (SVC_ENV)"),
       Flag.withFallbackConfig(Config.String("SVC_ENV").pipe(Config.withDefault("production"))),
     ),
     json,
@@ -53,7 +53,7 @@ export const timeouts = Command.make(
     yield* Console.log(json ? JSON.stringify(judged, undefined, 2) : describeTimeouts(judged, env))
   }),
 ).pipe(
-  Command.withDescription("Show what each timeout tier really took, what it ends, and what it should be"),
+  Command.withDescription("Show observed times of each timeout tier, how many calls it ended, and a suggested value"),
   Command.provide(FetchHttpClient.layer),
 )
 
@@ -101,7 +101,7 @@ const readPage = (place: string): Effect.Effect<string, Failed, HttpClient.HttpC
       const unreadable = () => new Failed(`${place}: the file cannot be read`)
       return yield* Effect.try({ try: () => readFileSync(place, "utf8"), catch: unreadable })
     }
-    const unreached = () => new Failed(`${place} could not be reached`)
+    const unreached = () => new Failed(`${place} cannot be reached`)
     const response = yield* Effect.mapError(HttpClient.get(place), unreached)
     if (response.status !== 200) return yield* Effect.fail(new Failed(`${place} answered ${response.status}`))
     return yield* Effect.mapError(response.text, unreached)

@@ -14,7 +14,7 @@ const listUsers = Command.make("list", { org: ofOrg, ...operator }, ({ org, ...t
     (client, headers) => client.adminDirectory.listUsers({ headers, query: queryOf(org) }),
     ({ data }) => describeUsers(data),
   ),
-).pipe(Command.withDescription("List everybody whom the catalogue names, and who has logged in"))
+).pipe(Command.withDescription("List people whom the catalogue declares or who have logged in"))
 
 const disableUser = Command.make("disable", { id, ...operator }, ({ id, ...target }) =>
   show(
@@ -22,7 +22,7 @@ const disableUser = Command.make("disable", { id, ...operator }, ({ id, ...targe
     (client, headers) => client.adminDirectory.disableUser({ headers, params: { id } }),
     (user) => describeUsers([user]),
   ),
-).pipe(Command.withDescription("Shut a person out: logins end, tokens stop working"))
+).pipe(Command.withDescription("Disable a person: ends their logins and rejects their tokens"))
 
 const enableUser = Command.make("enable", { id, ...operator }, ({ id, ...target }) =>
   show(
@@ -30,7 +30,7 @@ const enableUser = Command.make("enable", { id, ...operator }, ({ id, ...target 
     (client, headers) => client.adminDirectory.enableUser({ headers, params: { id } }),
     (user) => describeUsers([user]),
   ),
-).pipe(Command.withDescription("Let a person in again"))
+).pipe(Command.withDescription("Enable a person again"))
 
 const describeUsers = (users: ReadonlyArray<AdminUser>): string =>
   table(

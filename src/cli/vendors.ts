@@ -14,7 +14,7 @@ const test = Command.make(
   {
     vendor,
     model: Flag.String("model").pipe(
-      Flag.withDescription("The vendor's own name of a model; one of the catalogue when absent"),
+      Flag.withDescription("The vendor's own name of a model; one of the catalogue if absent"),
       Flag.optional,
     ),
     ...operator,
@@ -27,7 +27,7 @@ const test = Command.make(
     if (!outcome.ok) return yield* Effect.fail(new Failed(describeTrial(outcome)))
     yield* print(target, outcome, describeTrial)
   }),
-).pipe(Command.withDescription("Make one small real call to a vendor, and print what came back"))
+).pipe(Command.withDescription("Make one small real call to a vendor and print the result"))
 
 const describeTrial = ({
   vendor,
@@ -59,11 +59,11 @@ const setKey = Command.make(
     org,
     vendor,
     key: Flag.String("key").pipe(
-      Flag.withDescription("The key (SVC_UPSTREAM_KEY, which keeps it out of the shell's history)"),
+      Flag.withDescription("The key; prefer SVC_UPSTREAM_KEY, which keeps it out of the shell's history"),
       Flag.withFallbackConfig(Config.String("SVC_UPSTREAM_KEY")),
     ),
     baseUrl: Flag.String("base-url").pipe(
-      Flag.withDescription("An address of the organisation's own; HTTPS and public"),
+      Flag.withDescription("The organisation's own base URL; HTTPS and public"),
       Flag.optional,
     ),
     ...operator,
@@ -76,7 +76,7 @@ const setKey = Command.make(
       (kept) => describeKeys(org, kept),
     )
   },
-).pipe(Command.withDescription("Keep an organisation's own key for a vendor, sealed"))
+).pipe(Command.withDescription("Set an organisation's own key for a vendor"))
 
 const keys = Command.make("keys", { org, ...operator }, ({ org, ...target }) =>
   show(
@@ -84,7 +84,7 @@ const keys = Command.make("keys", { org, ...operator }, ({ org, ...target }) =>
     (client, headers) => client.adminVendors.listUpstreamKeys({ headers, params: { org } }),
     (kept) => describeKeys(org, kept),
   ),
-).pipe(Command.withDescription("List the upstream keys that an organisation brought"))
+).pipe(Command.withDescription("List an organisation's upstream keys"))
 
 const removeKey = Command.make("remove-key", { org, vendor, ...operator }, ({ org, vendor, ...target }) =>
   show(
@@ -92,7 +92,7 @@ const removeKey = Command.make("remove-key", { org, vendor, ...operator }, ({ or
     (client, headers) => client.adminVendors.removeUpstreamKey({ headers, params: { org, vendor } }),
     (kept) => describeKeys(org, kept),
   ),
-).pipe(Command.withDescription("Forget an organisation's own key for a vendor"))
+).pipe(Command.withDescription("Remove an organisation's own key for a vendor"))
 
 const describeKeys = (org: string, { keys }: UpstreamKeysResponse): string =>
   keys.length === 0
@@ -108,7 +108,7 @@ const describeKeys = (org: string, { keys }: UpstreamKeysResponse): string =>
       )
 
 export const vendors = Command.make("vendors").pipe(
-  Command.withDescription("Try vendors out, and keep the upstream keys that organisations bring"),
+  Command.withDescription("Check vendors, and manage organisations' upstream keys"),
   Command.withSubcommands([test, keys, setKey, removeKey]),
   Command.provide(FetchHttpClient.layer),
 )

@@ -2,9 +2,10 @@
 import type { ErrorCode } from "../protocol/error.ts"
 
 /**
- * retry: the same call may succeed soon; this client retries by itself. wait: a quota or a plan is full until it resets.
- * log_in: the credentials are wrong or expired. pay: money or a plan is missing. ask_permission: somebody must allow it.
- * new_session: the session has ended. fix_request: the same call never succeeds. tell_operator: the deployment lacks a part.
+ * retry: the same call may succeed soon; this client retries by itself. wait: a quota or a plan is full until it
+ * resets. log_in: the credentials are wrong or expired. pay: money or a plan is missing. ask_permission: somebody must
+ * allow it. new_session: the session has ended. fix_request: the same call never succeeds. tell_operator: the
+ * deployment lacks a part.
  */
 export type Advice =
   | "retry"

@@ -16,7 +16,10 @@ import { newUlid } from "./ulid.ts"
 export type Ask = Omit<ExchangeRequest, "stream">
 
 export interface WeirClientShape {
-  /** Creates an exchange and returns the whole reply. Without `meta.requestId` it gets one, so that retries are billed once. */
+  /**
+   * Creates an exchange and returns the whole reply. Without `meta.requestId` it gets one, so that retries are billed
+   * once.
+   */
   readonly exchange: (ask: Ask) => Effect.Effect<ExchangeResponse, WeirError>
   /** Creates a streamed exchange. Interrupting ends it at the vendor too; what was received until then is billed. */
   readonly stream: (ask: Ask) => Stream.Stream<StreamedEvent, WeirError>

@@ -1,4 +1,6 @@
-/** The events of a streamed exchange, each checked by its schema; exactly one of `t.close` and `t.err` ends a stream. */
+/**
+ * The events of a streamed exchange, each checked by its schema; exactly one of `t.close` and `t.err` ends a stream.
+ */
 import { Effect, Stream } from "effect"
 import { Sse } from "effect/encoding"
 import { errorStatus } from "../protocol/error.ts"
@@ -41,4 +43,4 @@ const brokenOff = (message: string, cause?: unknown) => new WeirUnreachable({ me
 const isOurs = (error: unknown): error is WeirUnreachable => error instanceof WeirUnreachable
 
 const unreadable = ({ status }: Response, cause: unknown) =>
-  new WeirUnreadable({ message: "An event is not as twp/1 has it", status, cause })
+  new WeirUnreadable({ message: "An event does not match its schema", status, cause })

@@ -1,4 +1,6 @@
-/** `weir/client`: twp/1 for Node, browsers and edge runtimes, as promises and async iterables or as effects and streams. */
+/**
+ * `weir/client`: twp/1 for Node, browsers and edge runtimes, as promises and async iterables or as effects and streams.
+ */
 export { type ErrorCode, errorCodes } from "../protocol/error.ts"
 export type { ExchangeRequest, ExchangeResponse } from "../protocol/exchange.ts"
 export { type Advice, adviceFor } from "./advice.ts"

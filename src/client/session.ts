@@ -1,6 +1,6 @@
 /**
- * A session that maintains itself: it sends heartbeats, fetches the configuration when its own is stale, and opens a new
- * session when it was archived. Source: interface.md "States and transitions" (Session).
+ * A session that maintains itself: it sends heartbeats, fetches the configuration when its own is stale, and opens a
+ * new session when it was archived. Source: interface.md "States and transitions" (Session).
  */
 import { Effect, Ref, type Scope, Semaphore, Stream } from "effect"
 import type { Bundle } from "../protocol/bundle.ts"
@@ -11,7 +11,10 @@ import type { StreamedEvent } from "./exchange-stream.ts"
 import { newUlid } from "./ulid.ts"
 
 export interface SessionOptions {
-  /** Milliseconds between heartbeats; 60,000 if absent. Keep it well below the plan's window (see the handshake's limits). */
+  /**
+   * Milliseconds between heartbeats; 60,000 if absent. Keep it well below the plan's window (see the handshake's
+   * limits).
+   */
   readonly heartbeatMs?: number
   /** Called with the configuration: first when the session opens, then after each change. */
   readonly onConfig?: (config: Bundle) => void

@@ -55,7 +55,10 @@ export const send = (options: WeirOptions, call: Call): Effect.Effect<Response, 
                 failure.retryAfterMs,
               )
             : Effect.fail(
-                new WeirStillRunning({ message: "The first call is still running", requestId: failure.requestId }),
+                new WeirStillRunning({
+                  message: "The first call with this requestId is still running",
+                  requestId: failure.requestId,
+                }),
               )
         }
         const pauseMs = made < times ? pauseBefore(failure, made, call, options.retry) : undefined
@@ -117,7 +120,7 @@ const once = (options: WeirOptions, call: Call): Effect.Effect<Response, WeirErr
   })
 
 const unreachable = (cause: unknown): WeirUnreachable =>
-  new WeirUnreachable({ message: "The gateway could not be reached", brokeOff: false, cause })
+  new WeirUnreachable({ message: "The gateway cannot be reached", brokeOff: false, cause })
 
 const running = ({ requestId, retryAfterMs }: InProgress) =>
   Effect.fail<Running>({ _tag: "InProgress", requestId, retryAfterMs })
@@ -138,7 +141,7 @@ export const readBody = <S extends Schema.ConstraintDecoder<unknown>>(
 ): Effect.Effect<S["Type"], WeirUnreachable | WeirUnreadable> =>
   Effect.tryPromise({
     try: () => response.text(),
-    catch: (cause) => new WeirUnreachable({ message: "The reply broke off", brokeOff: true, cause }),
+    catch: (cause) => new WeirUnreachable({ message: "The reply was cut off", brokeOff: true, cause }),
   }).pipe(
     Effect.flatMap((text) => {
       const decoded = Schema.decodeUnknownOption(Schema.fromJsonString(schema))(text)

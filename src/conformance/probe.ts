@@ -96,7 +96,7 @@ export const decode = <S extends Schema.ConstraintDecoder<unknown>>(
   expectThat(reply.status === status, `status ${reply.status} where ${status} was due: ${reply.text.slice(0, 200)}`)
   const decoded = Schema.decodeUnknownOption(Schema.fromJsonString(schema))(reply.text)
   if (Option.isSome(decoded)) return decoded.value
-  throw new CheckFailed(`the body is not as its schema has it: ${reply.text.slice(0, 200)}`)
+  throw new CheckFailed(`the body does not match its schema: ${reply.text.slice(0, 200)}`)
 }
 
 /** Asserts the error envelope with one of these codes, its status, and the request id of the header. */
@@ -120,6 +120,6 @@ export const eventsOf = (reply: Reply): ReadonlyArray<StreamedEvent> => {
   try {
     return parseEvents(reply.text)
   } catch {
-    throw new CheckFailed("an event is not as its schema has it")
+    throw new CheckFailed("an event does not match its schema")
   }
 }

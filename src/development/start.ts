@@ -1,4 +1,6 @@
-/** What a development gateway does at start: mint its secrets and, without a catalogue, start a vendor and fund a key. */
+/**
+ * What a development gateway does at start: mint its secrets and, without a catalogue, start a vendor and fund a key.
+ */
 import { Context, Effect, Layer } from "effect"
 import { Catalogue } from "../catalogue/catalogue.ts"
 import { ResolveSecret, sha256 } from "../catalogue/secrets.ts"

@@ -68,9 +68,9 @@ const efforts: Readonly<Record<Level, string>> = {
 }
 
 /**
- * Models from 4.6 on choose their own amount of thinking, by effort; those of family 5 refuse a budget. Older models take a
- * budget between 1024 and `max_tokens`, exclusive; if there is no room, they answer without thinking.
- * Source: https://platform.claude.com/docs/en/build-with-claude/adaptive-thinking
+ * Models from 4.6 on choose their own amount of thinking, by effort; those of family 5 refuse a budget. Older models
+ * take a budget between 1024 and `max_tokens`, exclusive; if there is no room, they answer without thinking. Source:
+ * https://platform.claude.com/docs/en/build-with-claude/adaptive-thinking
  */
 function encodeThinking({ model, reasoning, maxTokens }: VendorRequest): object | undefined {
   if (reasoning === undefined || reasoning === "off") return undefined
@@ -100,7 +100,7 @@ const isReadableFile = ({ mime, url }: FileBlock): boolean =>
 
 const findRefusal = (thread: ReadonlyArray<Message>): EncodeRefusal | undefined =>
   thread.some(({ blocks }) => blocks.some((block) => block.t === "file" && !isReadableFile(block)))
-    ? { capability: "file_type", message: "this model takes files of type application/pdf, or text as data" }
+    ? { capability: "file_type", message: "this model accepts files of type application/pdf, or text as data" }
     : undefined
 
 /** Tool results have the role user; adjacent messages of one role are merged. */

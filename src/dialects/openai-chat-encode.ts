@@ -49,7 +49,7 @@ const encodeToolChoice = (choice: ToolChoice, { requiredChoice }: ChatProfile): 
 const findRefusal = (thread: ReadonlyArray<Message>, { documents }: ChatProfile): EncodeRefusal | undefined =>
   documents === "data" &&
   thread.some(({ blocks }) => blocks.some((block) => block.t === "file" && block.url !== undefined))
-    ? { capability: "file_url", message: "this model takes files as data, not by URL" }
+    ? { capability: "file_url", message: "this model accepts files as data, not by URL" }
     : undefined
 
 class MessageWriter {

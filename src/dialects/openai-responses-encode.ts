@@ -7,7 +7,7 @@ import { signatureFor, signFor } from "./signature.ts"
 
 export const encodeResponses = (request: VendorRequest): Result.Result<object, EncodeRefusal> => {
   if (request.stop.length > 0) {
-    return Result.fail({ capability: "stop", message: "this model takes no stop sequences" })
+    return Result.fail({ capability: "stop", message: "this model does not accept stop sequences" })
   }
   return Result.succeed({
     model: request.model,

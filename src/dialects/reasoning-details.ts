@@ -26,7 +26,9 @@ export class ReasoningDetails {
     }
   }
 
-  /** Encodes the details for a later request; undefined if none is signed or encrypted: plain text is not verifiable. */
+  /**
+   * Encodes the details for a later request; undefined if none is signed or encrypted: plain text is not verifiable.
+   */
   get signature(): string | undefined {
     const proves = this.#details.some((detail) => stringAt(detail, "signature") ?? stringAt(detail, "data"))
     return proves ? signFor("openrouter", JSON.stringify({ details: this.#details })) : undefined

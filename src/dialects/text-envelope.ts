@@ -1,10 +1,11 @@
 /**
- * Consecutive frames of a stream usually have the same bytes except for the string with the text. Once one such frame is
- * parsed in full, the following ones need no parsing: the same bytes around a well-formed string have the same meaning, with
- * that string in place of the other. Frames that differ otherwise are parsed. Pure.
+ * Consecutive frames of a stream usually have the same bytes except for the string with the text. Once one such frame
+ * is parsed in full, the following ones need no parsing: the same bytes around a well-formed string have the same
+ * meaning, with that string in place of the other. Frames that differ otherwise are parsed. Pure.
  *
- * Proof: a frame without a backslash encodes every string in exactly one way, so that a text which occurs in it once, between
- * quotes, is where the text came from. Replacing a string literal by another changes no other part of the JSON value.
+ * Proof: a frame without a backslash encodes every string in exactly one way, so that a text which occurs in it once,
+ * between quotes, is where the text came from. Replacing a string literal by another changes no other part of the JSON
+ * value.
  */
 import type { VendorEvent } from "./dialect.ts"
 

@@ -1,7 +1,7 @@
 /**
- * One exchange, from admission to its last event, in a fiber of its own. The order is the contract's: rate limits →
- * decode → idempotency → model, price, context window → hold → vendor → settle → idempotency record → last event.
- * This file has what comes before the exchange is admitted; the rest is its flight.
+ * Runs one exchange, from admission to its last event, in its own fiber. The order is the contract's: rate limits →
+ * decode → idempotency → model, price, context window → hold → vendor → settle → idempotency record → last event. This
+ * file contains the steps before admission; `flight.ts` contains the others.
  */
 import { Effect, Result } from "effect"
 import type { AdmissionError, AdmitRequest } from "../admission/gate.ts"
@@ -20,7 +20,7 @@ import { isAuthorised } from "./plan.ts"
 import { inProgressReply, replayedReply } from "./replies.ts"
 import { Tally } from "./tally.ts"
 
-/** Runs one exchange; all that it has to say goes through the link. */
+/** Runs one exchange; everything for the client goes through the link. */
 export const runExchange = (services: ActorServices, call: ExchangeCall, link: ClientLink): Effect.Effect<void> =>
   Effect.gen(function* () {
     const decoded = decodeExchange(call.body)
@@ -46,12 +46,12 @@ export const runExchange = (services: ActorServices, call: ExchangeCall, link: C
   }).pipe(
     Effect.catch((error) =>
       Effect.sync(() => {
-        // Refused before its model was known, or looked at.
+        // Refused before its model was checked.
         recordOutcome(services.context, toServiceError(error).code, "unknown")
         link.refuse(error, call.requestId)
       }),
     ),
-    // A bug of ours: the client is told that much, and the hold is left to its lease.
+    // A defect: the client gets an internal error, and the hold is left to its lease.
     Effect.onError((cause) =>
       Effect.sync(() =>
         link.refuse(
@@ -62,7 +62,7 @@ export const runExchange = (services: ActorServices, call: ExchangeCall, link: C
     ),
   )
 
-/** One call of the gate; with the session, where the caller may have the model at all. */
+/** One call of the gate, including the session if the caller may use the model. */
 const admit = (
   { gate, sessions, catalogue, config }: ActorServices,
   { caller }: ExchangeCall,

@@ -1,4 +1,4 @@
-/** What the parts of one admitted exchange share. */
+/** State shared by the parts of one admitted exchange. */
 import type { Context } from "effect"
 import type { Gate, Registration } from "../admission/gate.ts"
 import type { Overload } from "../admission/overload.ts"
@@ -34,9 +34,9 @@ export interface ActorServices {
   readonly review: Review["Service"]
   readonly upstreamKeys: UpstreamKeys["Service"]
   readonly tokenizer: Tokenizer["Service"]
-  /** Exchanges that hold something; their leases are renewed. */
+  /** Exchanges with an open hold; their leases are renewed. */
   readonly leased: Set<Leased>
-  /** For metrics, which are counted outside effects. */
+  /** For metrics, which are recorded outside effects. */
   readonly context: Context.Context<never>
 }
 
@@ -50,9 +50,9 @@ export interface Admitted {
   readonly link: ClientLink
   readonly request: ExchangeRequest
   readonly registration: RegisteredExchange | undefined
-  /** What has been seen of the vendor's reply. */
+  /** What has been received of the vendor's reply. */
   readonly tally: Tally
-  /** What the client is to be warned of. */
+  /** Warnings for the client. */
   readonly warnings: Array<WarnEvent>
 }
 

@@ -1,7 +1,7 @@
 /**
  * Whether an exchange is billed, and for what. Pure. Source: decisions "Client gone"; field lessons 2, 8 and 11:
- * nothing before the vendor's first content; its own usage once it has ended; in between, what is known of the input
- * plus the output seen.
+ * nothing before the vendor's first content; the vendor's usage once it has ended; in between, the known input plus the
+ * output received.
  */
 import type { Counts } from "../money/pricing.ts"
 import type { EstimatedReason } from "../protocol/usage.ts"
@@ -14,22 +14,22 @@ export interface Bill {
 
 type Seen = Pick<Tally, "contentSeen" | "usage" | "usageIsFinal" | "done">
 
-/** The gateway's own count of an exchange. */
+/** The gateway's own token count of an exchange. */
 export interface Estimated {
   readonly promptTokens: number
   readonly outTokens: number
 }
 
-/** Whether the vendor has told all that there is to bill. */
+/** Whether the vendor has reported everything that is billed. */
 const isReported = ({ usage, usageIsFinal, done, contentSeen }: Seen): boolean =>
   usage !== undefined && usageIsFinal && (done || contentSeen)
 
-/** Whether the bill will rest on the gateway's own count. */
+/** Whether the bill needs the gateway's own count. */
 export const needsEstimate = (seen: Seen): boolean => !isReported(seen) && (seen.done || seen.contentSeen)
 
 /**
- * @param broken why the exchange ended before the vendor's terminal event; undefined where it ended well
- * @param estimated what is billed where the vendor has told nothing
+ * @param broken why the exchange ended before the vendor's terminal event; undefined if it ended normally
+ * @param estimated the counts to bill if the vendor reported none
  */
 export const makeBill = (
   seen: Seen,

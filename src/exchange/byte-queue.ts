@@ -1,14 +1,14 @@
 /**
- * The queue between an exchange and its client, measured in bytes. What was handed to the socket counts as unsent until
- * the writer comes back for more, so that the limit covers all that waits for a slow client.
+ * The byte queue between an exchange and its client. Bytes given to the socket count as unsent until the writer asks
+ * for more, so that the limit covers everything that waits for a slow client.
  */
 import { Cause, Effect, type Pull } from "effect"
 
-/** At most this much is handed to the socket at once, so that progress shows. */
+/** Maximum bytes given to the socket at once, so that progress is visible. */
 const takeBytes = 64 * 1024
 
 export interface ByteQueueOptions {
-  /** Unsent bytes at which the producer should wait. */
+  /** Unsent bytes at which the producer must wait. */
   readonly limitBytes: number
   readonly nowMs: () => number
 }
@@ -37,7 +37,7 @@ export class ByteQueue {
     return this.unsentBytes >= this.#options.limitBytes
   }
 
-  /** Since when the client has taken nothing of what waits for it; now, where nothing waits. */
+  /** Since when the client has accepted none of the waiting bytes; now if none wait. */
   get stalledSinceMs(): number {
     return this.unsentBytes === 0 ? this.#options.nowMs() : this.#progressAtMs
   }
@@ -50,14 +50,14 @@ export class ByteQueue {
     this.#wakeWriter?.()
   }
 
-  /** No more will be offered. */
+  /** Ends the queue: nothing more will be offered. */
   end(): void {
     this.#ended = true
     this.#wakeWriter?.()
     this.#wakeProducer?.()
   }
 
-  /** The client is gone: what waits is dropped, and what is still offered. */
+  /** The client is gone: drops what waits and what will be offered. */
   discard(): void {
     this.#discarding = true
     this.#chunks = []
@@ -66,13 +66,13 @@ export class ByteQueue {
     this.#wakeProducer?.()
   }
 
-  /** Waits until there is room again. */
+  /** Waits until there is room. */
   readonly room: Effect.Effect<void> = this.#untilProducer(() => !this.isFull)
 
-  /** Waits until all was sent. */
+  /** Waits until everything was sent. */
   readonly drained: Effect.Effect<void> = this.#untilProducer(() => this.unsentBytes === 0)
 
-  /** The writer's side: what there is to send. Coming back for more tells that the last lot is sent. */
+  /** The writer's side: the next bytes. Calling it again confirms that the previous bytes were sent. */
   readonly take: Pull.Pull<readonly [Uint8Array, ...Array<Uint8Array>]> = Effect.callback((resume) => {
     this.#takenBytes = 0
     this.#progressAtMs = this.#options.nowMs()

@@ -1,5 +1,5 @@
 /**
- * The span of one call to a model, and what is counted of it. Source: OpenTelemetry semantic conventions for generative AI.
+ * Span and metrics of one call to a model. Source: OpenTelemetry semantic conventions for generative AI.
  */
 import type { Context } from "effect"
 import type { ModelTarget } from "../catalogue/snapshot.ts"
@@ -9,7 +9,7 @@ import { recordChat } from "../telemetry/metrics.ts"
 import type { SpanOptions } from "../telemetry/tracing.ts"
 import type { Tally } from "./tally.ts"
 
-/** What is known of a call to a model. */
+/** The data of a call to a model. */
 interface ChatCall {
   readonly services: Context.Context<never>
   /** The request without the target's own name of the model. */
@@ -17,7 +17,7 @@ interface ChatCall {
   readonly tally: Tally
 }
 
-/** Well-known values of `gen_ai.provider.name`; a vendor that has none goes by its profile. */
+/** Well-known values of `gen_ai.provider.name`; other vendors use their profile's name. */
 const providers: Readonly<Partial<Record<VendorProfile, string>>> = {
   azure: "azure.ai.openai",
   mistral: "mistral_ai",
@@ -31,7 +31,7 @@ export const providerOf = ({ vendor: { dialect, profile } }: ModelTarget): strin
   return dialect === "gemini" ? "gcp.gemini" : "openai"
 }
 
-/** Counts one call to a model. @param error what ended it, where that was not the reply's own end */
+/** Records the metrics of one call to a model. @param error what ended the call, if it did not end normally */
 export const countChat = (
   { services, tally }: Pick<ChatCall, "services" | "tally">,
   target: ModelTarget,

@@ -1,6 +1,6 @@
 /**
- * The one line between an exchange and its client. The exchange lives in a fiber of its own, so that a client that
- * leaves ends nothing by itself: the exchange is told, and does what billing and the vendor need.
+ * The link between an exchange and its client. The exchange runs in its own fiber: when the client disconnects, the
+ * link tells the exchange, which then does what billing and the vendor require.
  */
 import { Deferred, Effect } from "effect"
 import { errorBody, type ServiceError } from "../protocol/error.ts"
@@ -15,7 +15,7 @@ export type Reply =
       readonly headers: Readonly<Record<string, string>>
       readonly body: string
     }
-  /** The events of a stream, as bytes; pulled until it is done. */
+  /** The events of a stream, as bytes. */
   | { readonly _tag: "Stream"; readonly events: ByteQueue }
 
 export type ReplyError = ServiceError | StoreUnavailable
@@ -23,7 +23,7 @@ export type ReplyError = ServiceError | StoreUnavailable
 export interface LinkOptions {
   readonly bufferBytes: number
   readonly nowMs: () => number
-  /** Breaks the connection to a client that takes nothing. */
+  /** Closes the connection of a client that accepts no bytes. */
   readonly cut: () => void
 }
 
@@ -44,13 +44,13 @@ export class ClientLink {
     this.#wroteAtMs = options.nowMs()
   }
 
-  /** The client's side: what to answer. */
+  /** The client's side: the reply. */
   readonly reply: Effect.Effect<Reply, ReplyError> = Deferred.await(this.#reply)
 
-  /** Fulfilled when the client has left. */
+  /** Completes when the client has disconnected. */
   readonly gone: Effect.Effect<void> = Deferred.await(this.#gone)
 
-  /** Whether the reply has been committed to a stream: from then on, errors are events. */
+  /** Whether the reply is committed to a stream: errors are then events. */
   get isStreaming(): boolean {
     return this.#streaming
   }
@@ -59,7 +59,7 @@ export class ClientLink {
     return this.#wroteAtMs
   }
 
-  /** The client's side: it is no longer there, or has had everything. */
+  /** The client's side: it has disconnected, or has received everything. */
   leave(): void {
     this.queue.discard()
     Deferred.doneUnsafe(this.#gone, Effect.void)
@@ -69,7 +69,7 @@ export class ClientLink {
     Deferred.doneUnsafe(this.#reply, Effect.succeed(reply))
   }
 
-  /** The last word of a bad exchange: an error reply, or `t.err` where a stream has begun. */
+  /** Ends a failed exchange: an error reply, or `t.err` if the stream has started. */
   refuse(error: ReplyError, requestId: string): void {
     if (!this.#streaming) {
       Deferred.doneUnsafe(this.#reply, Effect.fail(error))
@@ -79,12 +79,12 @@ export class ClientLink {
     this.queue.end()
   }
 
-  /** Writes events, and commits the reply to a stream if that has not happened yet. */
+  /** Writes events; commits the reply to a stream if that has not happened yet. */
   write(events: string): void {
     this.#send(Buffer.from(events))
   }
 
-  /** A sign of life; needless where bytes are still waiting. */
+  /** Writes a heartbeat comment, unless bytes are waiting. */
   beat(): void {
     if (this.queue.unsentBytes === 0) this.#send(heartbeat)
     this.#wroteAtMs = this.nowMs()

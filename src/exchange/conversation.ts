@@ -1,6 +1,6 @@
 /**
- * The vendor's side of an exchange: targets in their order until one sends its first frame, then that one to its end,
- * under the four tiers. Nothing of what a vendor says in an error goes further than the log.
+ * The vendor calls of an exchange: targets in order until one sends its first frame, then that one to its end, with the
+ * four timeout tiers. A vendor's error text is logged and never sent to the client.
  */
 import { Clock, type Context, Effect, Exit, Option, Redacted, Result, type Scope } from "effect"
 import type { ModelTarget } from "../catalogue/snapshot.ts"
@@ -12,7 +12,7 @@ import { recordTier, recordTierLimits, recordTierTimeout } from "../telemetry/me
 import { spanned, traceHeaders } from "../telemetry/tracing.ts"
 import type { UpstreamCall, VendorClient } from "../upstream/client.ts"
 import { EgressBlocked } from "../upstream/egress.ts"
-import type { TargetHealth, TargetResting, Verdict } from "../upstream/health.ts"
+import type { TargetCoolingDown, TargetHealth, Verdict } from "../upstream/health.ts"
 import { egressBlocked } from "../upstream/upstream-keys.ts"
 import { chatSpan, countChat } from "./chat-span.ts"
 import type { ClientLink } from "./client-link.ts"
@@ -27,44 +27,44 @@ export type ConversationError =
 
 export type ConversationWatch = Watch<TierTimeout | ServiceError<"stream_backpressure">>
 
-type AttemptError = ReadError | TargetResting
+type AttemptError = ReadError | TargetCoolingDown
 
 export interface Conversation {
   readonly client: VendorClient["Service"]
   readonly health: TargetHealth["Service"]
   readonly services: Context.Context<never>
-  /** Everything but the target's own name of the model. */
+  /** The request without the target's own name of the model. */
   readonly vendorRequest: Omit<VendorRequest, "model">
-  /** In the order in which they are tried. */
+  /** In failover order. */
   readonly targets: ReadonlyArray<ModelTarget>
   readonly link: ClientLink
   readonly tally: Tally
-  /** The most that one reply may bring, in bytes. */
+  /** Maximum size of a reply, in bytes. */
   readonly maxReplyBytes: number
   readonly timeoutsOf: (target: ModelTarget) => Timeouts
-  /** The clocks that run beside it. */
+  /** The deadlines of the conversation. */
   readonly watch: ConversationWatch
-  /** Writes `t.open` and what comes with it. */
+  /** Writes `t.open` and the warnings so far. */
   readonly opening: () => string
-  /** What the client is to be warned of: those of the plan, and failovers. */
+  /** Warnings for the client: of the plan, and of failovers. */
   readonly warnings: Array<WarnEvent>
-  /** The target now spoken to. */
+  /** The current target. */
   target: ModelTarget | undefined
-  /** Whether a first frame has come: the end of failover. */
+  /** Whether the first frame has arrived, which ends failover. */
   opened: boolean
-  /** What each tier took at the target that is spoken to, in milliseconds. */
+  /** The time of each tier at the current target, in milliseconds. */
   readonly took: Partial<Record<Tier, number>>
 }
 
-/** Speaks to the targets in order; ends when one reply is whole. */
+/** Calls the targets in order until one reply is complete. */
 export const converse = Effect.fnUntraced(function* (c: Conversation): Effect.fn.Return<void, ConversationError> {
   const error = yield* tryTargets(c, false)
-  // Where nobody was asked because all rest, breakers yield: asking is better than not. A vendor's own wish stands.
-  const last = error?._tag === "TargetResting" ? yield* tryTargets(c, true) : error
+  // If all targets are cooling down because of their breakers, call them anyway; a vendor's Retry-After is respected.
+  const last = error?._tag === "TargetCoolingDown" ? yield* tryTargets(c, true) : error
   if (last !== undefined) return yield* collapse(last)
 })
 
-/** The error of the last target that was called, or, where all rest, of the one that rests shortest. */
+/** The error of the last call, or, if all targets are cooling down, the one whose cooldown ends first. */
 const tryTargets = Effect.fnUntraced(function* (
   c: Conversation,
   despiteBreaker: boolean,
@@ -77,9 +77,9 @@ const tryTargets = Effect.fnUntraced(function* (
       Effect.result,
     )
     const error = Result.isFailure(result) ? result.failure : undefined
-    if (error?._tag !== "TargetResting") countChat(c, target, performance.now() - startedAt, error)
+    if (error?._tag !== "TargetCoolingDown") countChat(c, target, performance.now() - startedAt, error)
     if (error === undefined) return undefined
-    if (error._tag !== "TargetResting") {
+    if (error._tag !== "TargetCoolingDown") {
       countTimeout(c, target, error)
       yield* Effect.logWarning("An upstream call failed", { target: target.key, ...describe(error) })
     }
@@ -89,7 +89,7 @@ const tryTargets = Effect.fnUntraced(function* (
   return worst
 })
 
-/** Counts a call that one of its tiers ended. */
+/** Counts a call that a timeout tier ended. */
 export const countTimeout = (c: Conversation, target: ModelTarget, error: object): void => {
   const tier = tierOf(error)
   if (tier !== undefined) recordTierTimeout(c.services, tier, target)
@@ -97,10 +97,10 @@ export const countTimeout = (c: Conversation, target: ModelTarget, error: object
 
 const noTarget: AttemptError = new VendorRejected({ status: 0, code: "no_target" })
 
-/** A call that failed says more than a target that rests; of those, the one that rests shortest. */
+/** The error of a call is more informative than a cooldown; of cooldowns, the one that ends first. */
 const moreTelling = (known: AttemptError, error: AttemptError): AttemptError => {
-  if (error._tag !== "TargetResting" || known === noTarget) return error
-  return known._tag === "TargetResting" && error.untilMs < known.untilMs ? error : known
+  if (error._tag !== "TargetCoolingDown" || known === noTarget) return error
+  return known._tag === "TargetCoolingDown" && error.untilMs < known.untilMs ? error : known
 }
 
 interface Opened {
@@ -119,7 +119,7 @@ const attempt = Effect.fnUntraced(function* (
   c.target = target
   const { call, reader, first } = yield* c.health
     .begin(target.key, open(c, target, clock), { judge, despiteBreaker })
-    .pipe(Effect.tapError((error) => restAsAsked(c, target, error)))
+    .pipe(Effect.tapError((error) => coolDownAsAsked(c, target, error)))
   c.opened = true
   const [preferred] = c.targets
   if (preferred !== undefined && preferred !== target) c.warnings.push(failoverWarning(preferred, target))
@@ -137,17 +137,17 @@ const record = (c: Conversation, tier: Tier, target: ModelTarget, millis: number
 
 const failoverWarning = (from: ModelTarget, to: ModelTarget): WarnEvent => ({
   code: "vendor_failover",
-  message: "The vendor was replaced before its first frame",
+  message: "Failover to another vendor before the first frame",
   detail: { from: from.vendor.id, to: to.vendor.id },
 })
 
-/** A vendor that is busy may say for how long. */
-const restAsAsked = (c: Conversation, target: ModelTarget, error: AttemptError): Effect.Effect<void> => {
+/** A vendor may send Retry-After with 429 and 5xx. */
+const coolDownAsAsked = (c: Conversation, target: ModelTarget, error: AttemptError): Effect.Effect<void> => {
   if (error._tag !== "VendorRejected" || (error.status !== 429 && error.status < 500)) return Effect.void
-  return error.retryAfterMs ? c.health.rest(target.key, error.retryAfterMs) : Effect.void
+  return error.retryAfterMs ? c.health.coolDown(target.key, error.retryAfterMs) : Effect.void
 }
 
-/** Calls a target, up to its first frame. */
+/** Calls a target and waits for its first frame. */
 const open = Effect.fnUntraced(function* (
   c: Conversation,
   target: ModelTarget,
@@ -186,7 +186,7 @@ const openCall = Effect.fnUntraced(function* (c: Conversation, target: ModelTarg
 const refused = ({ capability, message }: EncodeRefusal): ServiceError<"bad_request"> =>
   serviceError("bad_request", message, { detail: { capability } })
 
-/** What the beginning of a call says of its target: an answer, even a refusal, is a sign of life. */
+/** What the beginning of a call says about the target's health: any answer is healthy, even a refusal. */
 const judge = (exit: Exit.Exit<unknown, ReadError>): Verdict => {
   if (Exit.isSuccess(exit)) return "healthy"
   const error = Option.getOrUndefined(Exit.findErrorOption(exit))
@@ -202,12 +202,14 @@ const judge = (exit: Exit.Exit<unknown, ReadError>): Verdict => {
   }
 }
 
-/** Another target may do better: the vendor is away, slow, busy or broken. Its judgement of the request is final. */
+/**
+ * Whether another target may succeed: if the vendor is unreachable, slow, busy or broken. A refused request is final.
+ */
 const isWorthFailover = (error: AttemptError): boolean => {
   switch (error._tag) {
     case "UpstreamBroken":
       return !(error.cause instanceof EgressBlocked)
-    case "TargetResting":
+    case "TargetCoolingDown":
       return true
     case "VendorRejected":
       return error.status >= 500 || error.status === 429 || error.code === "credential_missing"
@@ -216,7 +218,7 @@ const isWorthFailover = (error: AttemptError): boolean => {
   }
 }
 
-/** What a client may know: that the upstream said no, and with which status; or that it went away. */
+/** The error for the client: that the upstream refused, with its status, or that it disconnected. */
 const collapse = (error: AttemptError): Effect.Effect<never, ConversationError> => {
   switch (error._tag) {
     case "VendorRejected":
@@ -226,10 +228,10 @@ const collapse = (error: AttemptError): Effect.Effect<never, ConversationError> 
           retryAfterMs: error.retryAfterMs,
         }),
       )
-    case "TargetResting":
+    case "TargetCoolingDown":
       return Effect.flatMap(Clock.currentTimeMillis, (nowMs) =>
         Effect.fail(
-          serviceError("upstream_error", "The upstream asked to be left alone for a while", {
+          serviceError("upstream_error", "All targets are cooling down", {
             detail: { upstreamStatus: 429 },
             retryAfterMs: Math.max(1, error.untilMs - nowMs),
           }),
@@ -237,7 +239,7 @@ const collapse = (error: AttemptError): Effect.Effect<never, ConversationError> 
       )
     case "UpstreamBroken":
       if (error.cause instanceof EgressBlocked) return Effect.fail(egressBlocked(error.cause.reason))
-      return Effect.fail(serviceError("upstream_disconnected", "The upstream dropped the connection"))
+      return Effect.fail(serviceError("upstream_disconnected", "The upstream closed the connection"))
     case "ServiceError":
       return Effect.fail(error)
   }
@@ -249,8 +251,8 @@ const describe = (error: AttemptError): Record<string, unknown> => {
       return { status: error.status, code: error.code }
     case "UpstreamBroken":
       return { cause: error.cause instanceof Error ? error.cause.message : String(error.cause) }
-    case "TargetResting":
-      return { rests: error.cause }
+    case "TargetCoolingDown":
+      return { cooldown: error.cause }
     case "ServiceError":
       return { code: error.code }
   }

@@ -1,4 +1,4 @@
-/** The edge of an exchange: bytes to a checked request, or `bad_request` with what is wrong and where. */
+/** Decodes the body of an exchange, or fails with `bad_request`, path and message. */
 import { isUtf8 } from "node:buffer"
 import { Result, Schema } from "effect"
 import { fingerprint } from "../protocol/canonical.ts"
@@ -9,11 +9,11 @@ import { invalidInput, issuesOf, notUtf8 } from "../protocol/issues.ts"
 
 export interface DecodedExchange {
   readonly request: ExchangeRequest
-  /** Hash of the payload, blind to key order; only where there is an idempotency key. */
+  /** Hash of the payload, independent of key order; only if there is an idempotency key. */
   readonly payloadHash: string | undefined
 }
 
-/** Bodies nested deeper than this are refused unread: no schema of ours needs it, and recursion has an end. */
+/** Maximum nesting of a body, so that recursion is bounded; no schema needs more. */
 const maxDepth = 64
 
 const decodeRequest = Schema.decodeUnknownResult(ExchangeRequest, { errors: "all", onExcessProperty: "error" })

@@ -1,4 +1,4 @@
-/** What an exchange owes: its bill, priced, as the settlement that the ledger takes. Pure. */
+/** The settlement of an exchange: its bill, priced. Pure. */
 import type { Waiting } from "../admission/overload.ts"
 import type { ModelTarget } from "../catalogue/snapshot.ts"
 import type { Caller } from "../identity/caller.ts"
@@ -14,11 +14,11 @@ import type { Plan } from "./plan.ts"
 import type { Tally } from "./tally.ts"
 
 export interface ExchangeCall {
-  /** The gateway's own id of the exchange. */
+  /** The gateway's own request id. */
   readonly requestId: string
   readonly caller: Caller
   readonly body: Uint8Array
-  /** Told when it goes to its vendor. */
+  /** Notified when the hold is made. */
   readonly waiting: Waiting
 }
 
@@ -37,11 +37,11 @@ export interface DueOptions {
   readonly seen: Tally
   readonly broken: BrokenReason | undefined
   readonly stop: Stop
-  /** A careful count where the vendor told none; a rough one, by bytes, when absent. */
+  /** An exact count if the vendor reported none; if absent, an estimate by bytes. */
   readonly estimated: Estimated | undefined
 }
 
-/** Undefined where nothing is owed. */
+/** Undefined if nothing is billed. */
 export const dueOf = (options: DueOptions): Due | undefined => {
   const { call, request, plan, target, took, seen, broken, stop } = options
   const rough = { promptTokens: plan.promptTokens, outTokens: tokensOfBytes(seen.outputBytes) }
@@ -69,7 +69,7 @@ export const dueOf = (options: DueOptions): Due | undefined => {
   }
 }
 
-/** What the tiers took, kept with the record for whoever tunes them; `obs_*` are never billed. */
+/** Tier times, stored in the usage record; `obs_*` are never billed. */
 const observations = (took: Conversation["took"]): Readonly<Record<string, number>> => {
   const dims: Record<string, number> = {}
   for (const tier of tiers) {
@@ -79,5 +79,5 @@ const observations = (took: Conversation["took"]): Readonly<Record<string, numbe
   return dims
 }
 
-/** With the organisation's own key, its vendor bills it. */
+/** With the organisation's own key, the vendor bills the organisation. */
 const free: Charge = { cost: 0n, cacheNetSaving: 0n }

@@ -1,15 +1,15 @@
-/** How a conversation with vendors ended, and what that means for the bill and for the client. */
+/** How an exchange ended, for the bill and for the client. */
 import { Data, Exit, Option } from "effect"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 import type { EstimatedReason } from "../protocol/usage.ts"
 import type { ConversationError } from "./conversation.ts"
 
-/** The client left before the vendor was done. */
+/** The client disconnected before the vendor had finished. */
 export class ClientGone extends Data.TaggedError("ClientGone") {}
 
 export type Ending = Exit.Exit<void, ConversationError | ClientGone | ServiceError<"stream_backpressure">>
 
-/** Why a conversation broke off, as a usage says it. */
+/** Why an exchange ended early, as usage reports it. */
 export type BrokenReason = Exclude<EstimatedReason, "upstream_usage_missing">
 
 const brokenReasons: Readonly<Record<string, BrokenReason>> = {
@@ -20,7 +20,7 @@ const brokenReasons: Readonly<Record<string, BrokenReason>> = {
   stream_backpressure: "stream_backpressure",
 }
 
-/** Why a conversation broke off; undefined where it ended well. */
+/** Why an exchange ended early; undefined if it ended normally. */
 export const brokenBy = (ending: Ending): BrokenReason | undefined => {
   if (Exit.isSuccess(ending)) return undefined
   const failure = Exit.findErrorOption(ending)
@@ -29,7 +29,7 @@ export const brokenBy = (ending: Ending): BrokenReason | undefined => {
   return brokenReasons[failure.value.code] ?? "upstream_disconnected"
 }
 
-/** What the client would be told; nobody is there to hear of `ClientGone`. */
+/** The error for the client; after `ClientGone` nobody receives it. */
 export const errorOf = (ending: Ending): ServiceError | undefined => {
   if (Exit.isSuccess(ending)) return undefined
   const failure = Exit.findErrorOption(ending)
@@ -46,4 +46,4 @@ export const errorOf = (ending: Ending): ServiceError | undefined => {
 }
 
 export const emptyReply = (): ServiceError =>
-  serviceError("upstream_error", "The upstream gave an empty reply", { detail: { upstreamStatus: 200 } })
+  serviceError("upstream_error", "The upstream sent an empty reply", { detail: { upstreamStatus: 200 } })

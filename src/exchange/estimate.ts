@@ -1,25 +1,25 @@
-/** Conservative token counts, where nobody has told the real ones. */
+/** Conservative token counts, used when there are no exact ones. */
 import type { Block } from "../protocol/block.ts"
 import type { ExchangeRequest } from "../protocol/exchange.ts"
 
-/** Real text has about four bytes a token; three errs on the safe side. */
+/** Text has about four bytes per token; three is conservative. */
 const bytesPerToken = 3
-/** What vendors count for a large image. */
+/** Vendors count this much for a large image. */
 const tokensPerImage = 1600
 /** A PDF page is about 50 kB and 3,000 tokens. */
 const fileBytesPerToken = 16
 const tokensPerMessage = 8
 
-/** Tokens of a text of this many UTF-8 bytes. */
+/** Tokens of a text with this many UTF-8 bytes. */
 export const tokensOfBytes = (bytes: number): number => Math.ceil(bytes / bytesPerToken)
 
-/** Tokens of a whole prompt, tools included. */
+/** Tokens of a prompt, including tools. */
 export const estimatePrompt = (request: ExchangeRequest): number => {
   const { text, tokens } = promptParts(request)
   return tokens + tokensOfBytes(Buffer.byteLength(text))
 }
 
-/** The text of a prompt, and the tokens of what is no text. */
+/** The text of a prompt, and the tokens of images and files. */
 export const promptParts = ({
   thread,
   tools = [],

@@ -1,9 +1,9 @@
-/** Writes t.* events as server-sent events: `id` counts from 0, `event`, one `data` line of JSON. */
+/** Encodes t.* events as server-sent events: `id` counts from 0, `event`, one `data` line of JSON. */
 import type { ErrorBody } from "../protocol/error.ts"
 import type { CloseEvent, Delta, EventName, OpenEvent, WarnEvent } from "../protocol/event.ts"
 import type { Usage } from "../protocol/usage.ts"
 
-/** A comment that keeps load balancers from cutting a silent stream. */
+/** A comment that prevents load balancers from closing a silent stream. */
 export const heartbeat: Uint8Array = Buffer.from(": hb\n\n")
 
 export class EventWriter {
@@ -14,8 +14,8 @@ export class EventWriter {
   }
 
   /**
-   * The hot path: a text delta, by far the most frequent event, is put together by hand.
-   * @param json the text in JSON, where somebody has spelled it already
+   * The hot path: text deltas are by far the most frequent events and are concatenated by hand.
+   * @param json the text in JSON, if it is already encoded
    */
   delta(delta: Delta, json?: string): string {
     return delta.t === "text"

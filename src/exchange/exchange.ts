@@ -1,4 +1,4 @@
-/** The exchange service: starts each exchange as a supervised fiber of its own, and drains them all at shutdown. */
+/** The exchange service: runs each exchange in its own fiber, and drains them at shutdown. */
 import { randomUUID } from "node:crypto"
 import { Clock, Context, Effect, FiberSet, Layer } from "effect"
 import { Gate } from "../admission/gate.ts"
@@ -25,14 +25,14 @@ import { Tokenizer } from "./tokenizer.ts"
 export class Exchanges extends Context.Service<
   Exchanges,
   {
-    /** Starts an exchange. What comes of it is at the link; whoever holds the link tells it when the client leaves. */
+    /** Starts an exchange. The reply is read from the link; its reader reports when the client disconnects. */
     readonly start: (
       call: Omit<ExchangeCall, "waiting">,
       options: { readonly cut: () => void },
     ) => Effect.Effect<ClientLink>
-    /** How many have not ended yet. */
+    /** The number of open exchanges. */
     readonly open: () => number
-    /** Waits until all have ended; those that take too long are ended with `t.err`, and settled. */
+    /** Waits until all exchanges have ended; after the timeout, the others are ended with `t.err` and settled. */
     readonly drain: Effect.Effect<void>
   }
 >()("weir/exchange/Exchanges") {
@@ -57,7 +57,7 @@ export class Exchanges extends Context.Service<
       }
       const clock = yield* Clock.Clock
       const nowMs = () => clock.currentTimeMillisUnsafe()
-      // Closing this scope ends what still runs; each exchange settles on its way out.
+      // Closing this scope interrupts running exchanges; each settles before it ends.
       const running = yield* FiberSet.make<void, never>()
       let open = 0
       const count = (change: 1 | -1) => {
@@ -70,7 +70,7 @@ export class Exchanges extends Context.Service<
         Effect.timeoutOrElse({
           duration: services.config.drainTimeoutMs,
           orElse: () =>
-            Effect.logWarning("Exchanges are ended because the drain took too long").pipe(
+            Effect.logWarning("Drain timeout: running exchanges are ended").pipe(
               Effect.andThen(FiberSet.clear(running)),
             ),
         }),
@@ -100,5 +100,5 @@ export class Exchanges extends Context.Service<
   )
 }
 
-/** The gateway's own id of a request. */
+/** A new request id. */
 export const newRequestId = (): string => `req_${randomUUID().replaceAll("-", "")}`

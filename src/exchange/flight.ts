@@ -1,6 +1,6 @@
 /**
- * An admitted exchange on its way: plan → review → hold → vendor, and then its landing, which settles or gives back
- * whatever was reserved, however the exchange ends.
+ * An admitted exchange: plan → review → hold → vendor, then its end (`landing.ts`), which settles or releases
+ * everything that was reserved, however the exchange ends.
  */
 import { Clock, Effect } from "effect"
 import type { ModelTarget } from "../catalogue/snapshot.ts"
@@ -21,7 +21,7 @@ import { makePlan, type Plan } from "./plan.ts"
 import { totalClock } from "./tiers.ts"
 import { Watch } from "./watch.ts"
 
-/** An admitted exchange on its way. */
+/** An admitted exchange. */
 export class Flight {
   readonly #admitted: Admitted
   readonly #landing: Landing
@@ -35,7 +35,7 @@ export class Flight {
     return Effect.catch(this.#fly(), (error) => this.#landing.fail(error))
   }
 
-  /** Everything up to a hold has nothing to give back but the idempotency key. */
+  /** Before the hold, only the idempotency key must be released on failure. */
   #fly(): Effect.Effect<void, ServiceError | StoreUnavailable> {
     return Effect.gen({ self: this }, function* () {
       const plan = yield* this.#plan()
@@ -83,7 +83,7 @@ export class Flight {
     )
   }
 
-  /** A denial comes before anything is held: nothing is billed. */
+  /** A denial comes before the hold: nothing is billed. */
   #reviewInbound(): Effect.Effect<void, ServiceError<"content_blocked">> {
     return Effect.flatMap(
       this.#admitted.services.review.judge(this.#admitted.call.caller.policies.inbound, () =>
@@ -93,7 +93,7 @@ export class Flight {
     )
   }
 
-  /** In the order in which they are tried; where the organisation brings a key of its own, with that. */
+  /** Targets in failover order, with the organisation's own key if it has one. */
   #targets({ entry, vendorRequest }: Plan): ReadonlyArray<ModelTarget> {
     const { id } = this.#admitted.call.caller.org
     const own = this.#admitted.services.upstreamKeys.of(id)
@@ -154,7 +154,7 @@ export class Flight {
     return Effect.raceAllFirst([this.#clientGone(conversation), converse(conversation), late])
   }
 
-  /** What ends a conversation beside itself; and a silent stream's sign of life. */
+  /** The deadlines that can end a conversation, and the heartbeat of a silent stream. */
   #watch(timeouts: ReadonlyArray<Timeouts>): ConversationWatch {
     const { link, request, services } = this.#admitted
     const { streamStallMs, streamHeartbeatMs } = services.config
@@ -177,8 +177,8 @@ export class Flight {
   }
 
   /**
-   * Fails when the client has left: at once, or, where the vendor has already said why it stopped or the catalogue
-   * says `clientGone: drain`, when its usage has not come within a bound.
+   * Fails when the client has disconnected: at once, or, if the vendor has reported its stop or the catalogue says
+   * `clientGone: drain`, when the usage has not arrived within a time limit.
    */
   #clientGone(conversation: Conversation): Effect.Effect<never, ClientGone> {
     return this.#admitted.link.gone.pipe(
@@ -193,7 +193,7 @@ export class Flight {
   }
 }
 
-const takesNothing = () => serviceError("stream_backpressure", "The client takes nothing of what is waiting for it")
+const takesNothing = () => serviceError("stream_backpressure", "The client did not read its stream in time")
 
 const withOwnKey = (target: ModelTarget, orgId: string, keys: ReadonlyMap<string, UpstreamKey>): ModelTarget => {
   const own = keys.get(target.vendor.id)

@@ -1,6 +1,6 @@
 /**
- * How an admitted exchange ends: reviewed, settled or given back, its idempotency record completed, and the last word
- * said to the client. What is in here happens whatever else does.
+ * The end of an admitted exchange: review, settlement or release, idempotency record, last event. These steps happen
+ * however the exchange ends.
  */
 import { Clock, Effect } from "effect"
 import type { Snapshot } from "../admission/gate.ts"
@@ -23,12 +23,12 @@ import { completedReply, usageOf, withheldReply } from "./replies.ts"
 import { silence } from "./silence.ts"
 import { countExchange } from "./tokenizer.ts"
 
-/** Results larger than this are not kept for replay. */
+/** Larger replies are not stored for replay. */
 const maxSnapshotBytes = 256 * 1024
 
 const settlementDeferred: WarnEvent = {
   code: "settlement_deferred",
-  message: "The settlement is kept and lands later; the balance is as this gateway knows it",
+  message: "The settlement is stored and will be retried; the balance is this gateway's estimate",
 }
 
 export class Landing {
@@ -38,7 +38,7 @@ export class Landing {
     this.#admitted = admitted
   }
 
-  /** Settles or releases, then says the last word. @param balance what there was before the hold */
+  /** Settles or releases, then answers. @param balance the balance before the hold */
   readonly land = Effect.fnUntraced(
     function* (
       this: Landing,
@@ -64,7 +64,7 @@ export class Landing {
     }.bind(this),
   )
 
-  /** A whole reply is reviewed before anybody has it; a stream has been had, and is sampled for the record. */
+  /** A whole reply is reviewed before it is sent; a stream has been sent already and is sampled. */
   #reviewOutbound(isGood: boolean): Effect.Effect<Denial | undefined> {
     const { review } = this.#admitted.services
     const policies = this.#admitted.call.caller.policies.outbound
@@ -76,7 +76,7 @@ export class Landing {
     return isGood ? review.judge(policies, () => textOfReply(this.#admitted.tally.blocks())) : Effect.undefined
   }
 
-  /** What the exchange owes as far as it has come. */
+  /** The settlement of the exchange at this moment. */
   #due(
     { plan, target, took }: PlannedConversation,
     broken: BrokenReason | undefined,
@@ -97,7 +97,7 @@ export class Landing {
     })
   }
 
-  /** What another node needs, should this one die. */
+  /** The data that another node needs if this one dies. */
   leased(conversation: PlannedConversation): Leased {
     return {
       registration: this.#admitted.registration,
@@ -108,7 +108,7 @@ export class Landing {
     }
   }
 
-  /** A warning that comes after the stream has opened, or goes into the header of a whole reply. */
+  /** A warning after the stream has started, or for the header of a whole reply. */
   #warn(warning: WarnEvent): void {
     this.#admitted.warnings.push(warning)
     if (this.#admitted.link.isStreaming) this.#admitted.link.write(this.#admitted.link.events.warn(warning))
@@ -118,7 +118,7 @@ export class Landing {
     return this.#admitted.tally.stop ?? "end"
   }
 
-  /** Nothing is billed: the hold is given back and the idempotency key is free again. */
+  /** Nothing is billed: releases the hold and the idempotency key. */
   #abandon(error: ServiceError): Effect.Effect<void> {
     return Effect.gen({ self: this }, function* () {
       yield* this.#admitted.services.settler.release(this.#admitted.call.requestId)
@@ -132,7 +132,7 @@ export class Landing {
       this.#admitted.registration === undefined
         ? Effect.void
         : Effect.catch(this.#admitted.services.gate.withdraw(this.#admitted.registration), (cause) =>
-            Effect.logWarning("An idempotency key could not be freed", cause),
+            Effect.logWarning("An idempotency key could not be released", cause),
           )
     return Effect.andThen(
       withdraw,
@@ -140,7 +140,7 @@ export class Landing {
     )
   }
 
-  /** A good end: the snapshot is kept before the client hears of it. */
+  /** A normal end: the snapshot is stored before the client gets the reply. */
   #conclude(usage: Usage): Effect.Effect<void> {
     return Effect.gen({ self: this }, function* () {
       const link = this.#admitted.link
@@ -163,7 +163,7 @@ export class Landing {
     })
   }
 
-  /** A good end that the client may not see: what it cost is told, and the same is told again to whoever asks again. */
+  /** A normal end whose reply is withheld: the client gets the error with the usage, also on replay. */
   #withhold(usage: Usage, denial: Denial): Effect.Effect<void> {
     return Effect.gen({ self: this }, function* () {
       recordOutcome(this.#admitted.services.context, "content_blocked", this.#admitted.request.model)
@@ -173,7 +173,7 @@ export class Landing {
     })
   }
 
-  /** A bad end that is billed: the key is spent, and there is nothing to replay. */
+  /** A failure that is billed: the request id is spent, and there is nothing to replay. */
   #breakOff(usage: Usage, error: ServiceError): Effect.Effect<void> {
     return Effect.gen({ self: this }, function* () {
       yield* this.#complete(undefined)
@@ -190,7 +190,7 @@ export class Landing {
         this.#admitted.registration.payloadHash,
         snapshot,
       ),
-      // The ledger refuses a second flight where this record is missing.
+      // Without this record, the ledger refuses a repeated request id.
       (cause) => Effect.logWarning("An idempotency record could not be completed", cause),
     )
   }
@@ -204,7 +204,7 @@ export class Landing {
     this.#admitted.link.refuse(error, this.#admitted.call.requestId)
   }
 
-  /** Waits until the client has had the last event; one that takes nothing from now on is cut off. */
+  /** Waits until the client has received the last event; a client that accepts no bytes is disconnected. */
   linger(): Effect.Effect<void> {
     const { queue, cut, gone, isStreaming } = this.#admitted.link
     if (!isStreaming) return Effect.void

@@ -1,6 +1,6 @@
 /**
- * Leases: a node renews the holds of its running exchanges, with what each would settle now, and closes what other
- * nodes left when their leases ran out. Any number of nodes may do so at once.
+ * Leases: a node renews the holds of its running exchanges, with checkpoints, and closes the holds of other nodes whose
+ * leases have expired. Any number of nodes may do so.
  */
 import { Clock, Effect, Schedule, type Scope } from "effect"
 import type { Gate, Registration } from "../admission/gate.ts"
@@ -8,7 +8,7 @@ import type { Checkpoint, Ledger } from "../money/ledger.ts"
 import type { Settler } from "../money/settler.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 
-/** An exchange that holds something. */
+/** An exchange with an open hold. */
 export interface Leased {
   readonly checkpoint: () => Checkpoint
   readonly registration: Registration | undefined
@@ -23,7 +23,7 @@ export interface LeaseServices {
   readonly checkpointMs: number
 }
 
-/** Keeps this node's leases and reaps other nodes', until the scope closes. */
+/** Renews this node's leases and reaps expired ones, until the scope closes. */
 export const keepLeases = (services: LeaseServices): Effect.Effect<void, never, Scope.Scope> =>
   Effect.gen(function* () {
     const clock = yield* Clock.Clock
@@ -34,7 +34,7 @@ export const keepLeases = (services: LeaseServices): Effect.Effect<void, never, 
       reachableSinceMs = clock.currentTimeMillisUnsafe()
     }
 
-    // After an outage every lease has run out, those of living nodes too: they are given the time to renew first.
+    // After an outage all leases have expired, including those of living nodes: let them renew first.
     const reap = Effect.suspend((): Effect.Effect<unknown, StoreUnavailable> => {
       const reachableMs = clock.currentTimeMillisUnsafe() - reachableSinceMs
       return reachableMs < services.leaseMs ? Effect.void : services.ledger.reap

@@ -1,6 +1,6 @@
 /**
- * What is settled before any money or vendor is touched: the model, the price, the parameters as the server allows them
- * and the most that the exchange can cost. Pure. Source: interface.md exchange field rules and rules 5 to 7.
+ * The plan of an exchange, before money or vendors are involved: model, price, allowed parameters, and the maximum
+ * cost. Pure. Source: interface.md exchange field rules and rules 5 to 7.
  */
 import { Result } from "effect"
 import type { CatalogueSnapshot, ModelEntry, OrgEntry } from "../catalogue/snapshot.ts"
@@ -17,7 +17,7 @@ import { estimatePrompt } from "./estimate.ts"
 export interface Plan {
   readonly entry: ModelEntry
   readonly price: Price
-  /** Everything but the target's own name of the model. */
+  /** The request without the target's own name of the model. */
   readonly vendorRequest: Omit<VendorRequest, "model">
   readonly promptTokens: number
   readonly holdAmount: Amount
@@ -28,7 +28,7 @@ export type PlanError = ServiceError<
   "model_not_authorized" | "pricing_guard_tripped" | "context_window_exceeded" | "image_not_supported" | "bad_request"
 >
 
-/** Where neither the caller, the profile nor the model says how long an answer may be. */
+/** Used if neither the caller, the profile nor the model limits the output. */
 const defaultMaxTokens = 4096
 
 export const makePlan = (
@@ -83,7 +83,7 @@ function authorisedModel(
     : Result.fail(serviceError("model_not_authorized", "This model is not available to the caller"))
 }
 
-/** Whether a caller may have a model at all. */
+/** Whether a caller may use a model. */
 export const isAuthorised = (model: string, { org }: Pick<OrgEntry, "org">, catalogue: CatalogueSnapshot): boolean => {
   const entry = catalogue.model(model)
   return entry !== undefined && entry.model.mode !== "direct" && org.models.includes(model)
@@ -97,7 +97,7 @@ function chargeablePrice(
 ): Result.Result<Price, PlanError> {
   const price = catalogue.price(model, org.currency, nowMs)
   return price === undefined
-    ? Result.fail(serviceError("pricing_guard_tripped", "This model has no valid price at the moment"))
+    ? Result.fail(serviceError("pricing_guard_tripped", "This model has no valid price"))
     : Result.succeed(price)
 }
 
@@ -109,7 +109,7 @@ function checkCapabilities(
   const lacks = (capability: Capability) =>
     Result.fail(serviceError("bad_request", `This model does not support ${capability}`, { detail: { capability } }))
   if (uses("image") && !capabilities.has("images")) {
-    return Result.fail(serviceError("image_not_supported", "This model does not take images"))
+    return Result.fail(serviceError("image_not_supported", "This model does not accept images"))
   }
   if (uses("file") && !capabilities.has("files")) return lacks("files")
   const usesTools = (request.tools?.length ?? 0) > 0 || uses("tool_call") || uses("tool_result")
@@ -127,7 +127,7 @@ function checkContextWindow(
   if (promptTokensEstimate === undefined || contextWindow === undefined) return Result.succeed(undefined)
   if (promptTokensEstimate + maxTokens <= contextWindow) return Result.succeed(undefined)
   return Result.fail(
-    serviceError("context_window_exceeded", "The prompt and the answer do not fit into the model's context window", {
+    serviceError("context_window_exceeded", "The prompt and maxTokens exceed the model's context window", {
       detail: { promptTokensEstimate, maxTokens, contextWindow },
     }),
   )
@@ -135,7 +135,7 @@ function checkContextWindow(
 
 type AllowedParams = Omit<ExchangeParams, "maxTokens"> & { readonly maxTokens: number }
 
-/** Strips and clamps; what a caller asked for and did not get is told in one `params_clamped` warning. */
+/** Strips and clamps parameters; changes are reported in one `params_clamped` warning. */
 function applyProfile(
   asked: ExchangeParams,
   { model }: ModelEntry,

@@ -1,4 +1,4 @@
-/** The replies of an exchange that is not streamed. Source: interface.md "Exchange response", "In-progress reply". */
+/** Replies of exchanges that are not streamed. Source: interface.md "Exchange response", "In-progress reply". */
 import type { Snapshot } from "../admission/gate.ts"
 import { type Amount, formatAmount } from "../money/amount.ts"
 import type { Charge } from "../money/pricing.ts"
@@ -25,7 +25,7 @@ export const inProgressReply = (requestId: string): Reply => {
   }
 }
 
-/** Body and billing headers are those of the completion. */
+/** Body and billing headers are those of the first reply. */
 export const replayedReply = ({ status, headers, body }: Snapshot): Reply => ({
   _tag: "Json",
   status,
@@ -42,7 +42,7 @@ export interface CompletedExchange {
   readonly warnings: ReadonlyArray<WarnEvent>
 }
 
-/** A whole reply; warnings, which a stream has as `t.warn`, are named in `x-svc-warnings`. */
+/** A whole reply; warnings, which a stream sends as `t.warn`, are named in `x-svc-warnings`. */
 export const completedReply = ({ requestId, request, blocks, stop, usage, warnings }: CompletedExchange): Snapshot => {
   const clientRequestId = request.meta?.requestId
   const response: ExchangeResponse = {
@@ -63,7 +63,7 @@ export const completedReply = ({ requestId, request, blocks, stop, usage, warnin
   }
 }
 
-/** A reply whose content is withheld: an error that tells what was used. */
+/** A reply whose content is withheld: an error with the usage. */
 export const withheldReply = (requestId: string, error: ServiceError, usage: Usage): Snapshot => ({
   status: errorStatus[error.code],
   headers: billedHeaders(requestId, usage),

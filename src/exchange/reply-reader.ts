@@ -1,6 +1,6 @@
 /**
- * Reads one call to a vendor, a socket read at a time, under the tiers that watch a reply, and hands its events to the
- * client as they come. What a vendor may send has limits here.
+ * Reads one vendor reply, one socket read at a time, with its timeout tiers and size limits, and passes its events to
+ * the client as they arrive.
  */
 import { type Clock, Data, Effect } from "effect"
 import { type Decoder, type Dialect, malformed, type VendorEvent } from "../dialects/dialect.ts"
@@ -14,11 +14,11 @@ import type { Tally } from "./tally.ts"
 import { type TierTimeout, tierTimeout } from "./tiers.ts"
 import type { Watch } from "./watch.ts"
 
-/** The vendor answered, and said no. */
+/** The vendor refused. */
 export class VendorRejected extends Data.TaggedError("VendorRejected")<{
   readonly status: number
   readonly code: string
-  /** How long it asked to be left alone. */
+  /** How long the vendor asks to wait. */
   readonly retryAfterMs?: number | undefined
 }> {}
 
@@ -29,17 +29,17 @@ export interface ReplyOptions {
   readonly dialect: Dialect
   readonly link: ClientLink
   readonly tally: Tally
-  /** Whether the client has deltas as they come. */
+  /** Whether the client gets deltas as they arrive. */
   readonly streams: boolean
   readonly timeouts: Timeouts
-  /** The most that one reply may bring. */
+  /** Maximum size of a reply. */
   readonly maxBytes: number
   readonly clock: Clock.Clock
-  /** Where the idle tier of a stream is watched. */
+  /** Where the idle tier of a stream is checked. */
   readonly watch: Pick<Watch<TierTimeout>, "during">
 }
 
-/** The largest whole reply, and the most that is read of an error. */
+/** Maximum size of a whole reply, and of an error body. */
 const maxBodyBytes = 32 * 1024 * 1024
 const maxErrorBytes = 64 * 1024
 
@@ -50,7 +50,7 @@ export class ReplyReader {
   #bytes = 0
   #clientIsSlow = false
   #atEnd = false
-  /** The longest time that the vendor was silent. */
+  /** The longest pause between two reads. */
   longestGapMs = 0
 
   constructor(options: ReplyOptions) {
@@ -58,18 +58,18 @@ export class ReplyReader {
     this.#readAtMs = options.clock.currentTimeMillisUnsafe()
   }
 
-  /** The events up to and with the first frame; of a reply that is not streamed, all of them. */
+  /** Reads events up to and including the first frame; all events of a reply that is not streamed. */
   get untilFirstFrame(): Effect.Effect<ReadonlyArray<VendorEvent>, ReadError> {
     return Effect.flatMap(this.#options.call.head, (head) => {
       this.#readAtMs = this.#options.clock.currentTimeMillisUnsafe()
       if (head.status !== 200) return this.#rejection(head)
-      // Nothing compressed was asked for: what comes unasked is not unpacked.
+      // No compression was requested: a compressed reply is refused.
       if (isEncoded(head)) return Effect.fail(new VendorRejected({ status: 502, code: "unexpected_encoding" }))
       return isEventStream(head) ? this.#firstFrame() : this.#wholeBody()
     }).pipe(Effect.filterOrElse((events) => events[0]?.kind !== "fault", rejectedBy))
   }
 
-  /** Reads on until the vendor's terminal event, or an end after its stop. */
+  /** Reads until the vendor's terminal event, or until the end of the body after its stop. */
   get untilWhole(): Effect.Effect<void, ReadError> {
     const { tally } = this.#options
     if (tally.done) return Effect.void
@@ -91,7 +91,7 @@ export class ReplyReader {
         fault = new VendorRejected(event.fault)
         break
       }
-      // What a vendor says after its terminal event is no part of the reply.
+      // Anything after the terminal event is not part of the reply.
       if (event.kind === "done") break
     }
     if (text !== "") link.write(text)
@@ -103,7 +103,7 @@ export class ReplyReader {
       const { link, tally, clock } = this.#options
       while (!tally.done) {
         if (link.queue.isFull) {
-          // The idle clock stands still while it is the client that is slow.
+          // The idle clock stops while the client is slow.
           this.#clientIsSlow = true
           yield* link.queue.room
           this.#clientIsSlow = false
@@ -115,13 +115,13 @@ export class ReplyReader {
     })
   }
 
-  /** Made when it is first needed: a whole reply has no use for it. */
+  /** Created when first needed: a whole reply does not need it. */
   get #decoder(): Decoder {
     this.#streamDecoder ??= this.#options.dialect.decoder()
     return this.#streamDecoder
   }
 
-  /** The next events; none where bytes came that complete no frame. */
+  /** The next events; none if the bytes complete no frame. */
   #next(): Effect.Effect<ReadonlyArray<VendorEvent>, UpstreamBroken> {
     return Effect.map(this.#read(), (bytes) => {
       if (this.#bytes > this.#options.maxBytes) return [malformed]
@@ -140,7 +140,7 @@ export class ReplyReader {
     })
   }
 
-  /** Any byte is a sign of life: keep-alive comments reset this tier, though they are no frames. */
+  /** Any byte resets the idle tier: keep-alive comments too, although they are not frames. */
   readonly #idleSinceMs = (): number =>
     this.#clientIsSlow ? this.#options.clock.currentTimeMillisUnsafe() : this.#readAtMs
 
@@ -174,7 +174,7 @@ export class ReplyReader {
     })
   }
 
-  /** The rest of the body as text; undefined where it is larger than the limit. */
+  /** The remaining body as text; undefined if it exceeds the limit. */
   #collect(limit: number): Effect.Effect<string | undefined, UpstreamBroken> {
     return Effect.gen({ self: this }, function* () {
       const chunks: Array<Uint8Array> = []

@@ -1,9 +1,9 @@
-/** Waiting for silence: one timer a limit, and nothing at all for each sign of life in between. */
+/** Waits for a period of silence with one timer per limit. */
 import { Clock, Effect } from "effect"
 
 /**
- * Returns once `sinceMs()` lies `limitMs` in the past. Reading a number is all that a sign of life costs, which is why
- * the idle tier, the heartbeat and the stall watch are all made of this.
+ * Returns once `sinceMs()` is `limitMs` in the past. Activity only writes a number and does not reset a timer; the idle
+ * tier, the heartbeat and the stall limit use this.
  */
 export const silence = (sinceMs: () => number, limitMs: number): Effect.Effect<void> =>
   Effect.flatMap(Clock.Clock, (clock) => {

@@ -1,4 +1,4 @@
-/** What has been seen of a vendor's reply so far: its blocks, its usage, how far it got. */
+/** What has been received of a vendor's reply: blocks, usage, progress. */
 
 import type { VendorEvent, VendorUsage } from "../dialects/dialect.ts"
 import type { ReplyBlock } from "../protocol/block.ts"
@@ -15,14 +15,14 @@ interface OpenBlock {
   redacted: boolean
 }
 
-/** What is kept of a streamed answer, so that it can be counted should the vendor not say. */
+/** How much of a streamed answer is kept, to count its tokens if the vendor does not. */
 const maxKeptBytes = 64 * 1024
 const firstKeptBytes = 1024
-/** A stream's text is counted and kept a piece of about this many characters at a time. */
+/** A stream's text is counted and kept in parts of about this many characters. */
 const pieceLength = 1024
 
 export class Tally {
-  /** Whether blocks are kept, to be given whole at the end; a stream does not need them. */
+  /** Whether blocks are kept for a whole reply; a stream does not need them. */
   readonly #keepsBlocks: boolean
   readonly #blocks: Array<OpenBlock> = []
   #kept: Buffer | undefined
@@ -39,7 +39,7 @@ export class Tally {
     this.#keepsBlocks = options.keepsBlocks
   }
 
-  /** Whether the vendor has sent content: from here on the exchange is billed. */
+  /** Whether the vendor has sent content: from then on the exchange is billed. */
   get contentSeen(): boolean {
     return this.#outputBytes > 0 || this.#uncounted !== ""
   }
@@ -53,17 +53,17 @@ export class Tally {
     return this.#usage
   }
 
-  /** Whether the vendor's last usage report was its closing one. */
+  /** Whether the vendor's last usage report was its final one. */
   get usageIsFinal(): boolean {
     return this.#usageIsFinal
   }
 
-  /** Why the reply ended, once the vendor has said so. */
+  /** Why the reply ended, if the vendor has reported it. */
   get stop(): Stop | undefined {
     return this.#stop
   }
 
-  /** Whether the vendor's terminal event has come. */
+  /** Whether the vendor's terminal event has arrived. */
   get done(): boolean {
     return this.#done
   }
@@ -88,14 +88,14 @@ export class Tally {
     }
   }
 
-  /** The blocks of the whole reply. */
+  /** The blocks of a whole reply. */
   blocks(): ReadonlyArray<ReplyBlock> {
     return this.#blocks.map(closeBlock)
   }
 
   #addDelta(delta: Delta): void {
     const text = delta.t === "tool_call" ? (delta.args ?? "") : delta.v
-    // A tool's name and an opaque signature are output too; they make an answer without text an answer.
+    // A tool's name and an opaque signature count as output too: they make a reply without text a reply.
     const named = delta.t === "tool_call" ? (delta.name?.length ?? 0) : 0
     this.#outputBytes += named
     this.#uncounted += text
@@ -112,7 +112,7 @@ export class Tally {
     }
   }
 
-  /** The text of the answer as far as it is kept: all of a whole reply, the first 64 KiB of a stream. */
+  /** The kept text: all of a whole reply, the first 64 KiB of a stream. */
   keptText(): string {
     if (this.#keepsBlocks) return this.#blocks.map(({ name, text }) => name + text).join("")
     this.#count()
@@ -159,23 +159,23 @@ function closeBlock({ t, text, id, name, signature, redacted }: OpenBlock): Repl
   }
 }
 
-/** As deep as a request may be, so that an answer can be given back. */
+/** The maximum depth of a request, so that a reply can be sent back. */
 const maxInputDepth = 48
 
-/** Arguments that are no JSON object are kept as they came, so that nothing is lost. */
+/** Arguments that are not a JSON object are kept as text, so that nothing is lost. */
 const parseInput = (args: string) => {
   if (args.trim() === "") return {}
   try {
     const input: unknown = JSON.parse(args)
     if (isJsonObject(input) && !isDeeperThan(input, maxInputDepth)) return input
   } catch {
-    // fall through: the model wrote something else
+    // fall through: not JSON
   }
   return { $raw: args }
 }
 
 type Input = Extract<ReplyBlock, { readonly t: "tool_call" }>["input"]
 
-/** What came out of `JSON.parse` is JSON; only its outermost shape is open. */
+/** `JSON.parse` returns JSON; only the outermost type is checked. */
 const isJsonObject = (value: unknown): value is Input =>
   typeof value === "object" && value !== null && !Array.isArray(value)

@@ -7,11 +7,11 @@ import type { Watched } from "./watch.ts"
 export type TierTimeout = ServiceError<`upstream_${Tier}_timeout`>
 
 export const tierTimeout = (tier: Tier, timeoutMs: number): TierTimeout =>
-  serviceError(`upstream_${tier}_timeout`, `The upstream did not keep the ${tier} timeout`, {
+  serviceError(`upstream_${tier}_timeout`, `The upstream exceeded the ${tier} timeout`, {
     detail: { tier, timeoutMs },
   })
 
-/** The tier that an error tells of, where it is one's. */
+/** The tier of a timeout error; undefined for other errors. */
 export const tierOf = (error: object): Tier | undefined =>
   tiers.find((tier) => "code" in error && error.code === `upstream_${tier}_timeout`)
 
@@ -22,7 +22,7 @@ export const totalClock = (beganMs: number, limitMs: number): Watched<TierTimeou
   late: () => tierTimeout("total", limitMs),
 })
 
-/** Fails with the tier's own error when the effect takes longer than the tier allows. */
+/** Fails with the tier's error if the effect takes longer than the tier allows. */
 export const withinTier =
   (tier: Tier, timeouts: Timeouts) =>
   <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E | TierTimeout, R> =>

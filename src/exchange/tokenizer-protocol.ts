@@ -1,4 +1,4 @@
-/** What the tokenizer and its worker thread say to each other. */
+/** Messages between the tokenizer and its worker thread. */
 import { Predicate } from "effect"
 
 export interface CountRequest {

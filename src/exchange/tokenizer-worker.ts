@@ -1,9 +1,12 @@
-/** The worker thread of the tokenizer: loading it takes 140 ms and 70 MB, and a text may be long; streams must not wait for either. */
+/**
+ * The tokenizer's worker thread: loading takes 140 ms and 70 MB, and counting a long text takes time; streams must not
+ * wait.
+ */
 import { parentPort } from "node:worker_threads"
 import { countTokens } from "gpt-tokenizer/encoding/o200k_base"
 import { type CountReply, type CountRequest, isCountRequest } from "./tokenizer-protocol.ts"
 
-/** A text is counted in slices: the time of a merge grows with the square of a word, and words may be of any length. */
+/** Text is counted in slices: the time of a merge grows with the square of a word's length. */
 const sliceChars = 128
 
 parentPort?.on("message", (message: unknown) => {
@@ -13,7 +16,7 @@ parentPort?.on("message", (message: unknown) => {
 function count({ id, text }: CountRequest): CountReply {
   let tokens = 0
   for (let at = 0; at < text.length; at += sliceChars) {
-    // What looks like a control token is text here.
+    // Control tokens in the text are ordinary text.
     tokens += countTokens(text.slice(at, at + sliceChars), { disallowedSpecial: new Set() })
   }
   return { id, tokens }

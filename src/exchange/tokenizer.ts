@@ -1,6 +1,6 @@
 /**
- * Token counts where a vendor reports none: those of o200k, the tokenizer of OpenAI's current models, and a tenth more,
- * because other vendors cut finer. Counting happens in a thread of its own, which starts when it is first needed.
+ * Token counts if a vendor reports none: those of o200k, the tokenizer of OpenAI's current models, plus 10 %, because
+ * other vendors' tokenizers produce more tokens. Counting runs in a worker thread, which starts when first needed.
  */
 import { extname } from "node:path"
 import { Worker } from "node:worker_threads"
@@ -14,7 +14,7 @@ import { type CountRequest, isCountReply } from "./tokenizer-protocol.ts"
 export class Tokenizer extends Context.Service<
   Tokenizer,
   {
-    /** Tokens of a text; by its bytes where it is very long, or where the thread does not answer. */
+    /** Tokens of a text; estimated by bytes if the text is very long or the thread does not answer. */
     readonly count: (text: string) => Effect.Effect<number>
   }
 >()("weir/exchange/Tokenizer") {
@@ -39,16 +39,16 @@ export class Tokenizer extends Context.Service<
     }),
   )
 
-  /** Counts by bytes alone; for tests that are about something else. */
+  /** Estimates by bytes only; for tests. */
   static readonly layerBytes = Layer.succeed(
     Tokenizer,
     Tokenizer.of({ count: (text) => Effect.sync(() => countBytes(text)) }),
   )
 }
 
-/** What is longer is counted by its bytes from there on. */
+/** Text beyond this is estimated by its bytes. */
 const maxChars = 256 * 1024
-/** A settlement waits no longer for its count. */
+/** Maximum time that a settlement waits for a count. */
 const patience = "5 seconds"
 
 const countBytes = (text: string): number => tokensOfBytes(Buffer.byteLength(text))
@@ -60,7 +60,7 @@ class CountingThread {
   isBroken = false
 
   constructor() {
-    // A process that has nothing else to do may end.
+    // The thread must not keep the process alive.
     this.#worker.unref()
     this.#worker.on("message", (message: unknown) => {
       if (isCountReply(message)) this.#answer(message.id, message.tokens)
@@ -87,14 +87,14 @@ class CountingThread {
     this.#waiting.delete(id)
   }
 
-  /** Whoever waits is served by bytes; the next one gets a new thread. */
+  /** Pending counts are estimated by bytes; the next count starts a new thread. */
   #giveUp(): void {
     this.isBroken = true
     for (const [id, { text }] of this.#waiting) this.#answer(id, countBytes(text))
   }
 }
 
-/** Tokens of an exchange: of its prompt, and of the answer as far as it came. */
+/** Tokens of an exchange: of its prompt, and of the answer received so far. */
 export const countExchange = Effect.fnUntraced(function* (
   tokenizer: Tokenizer["Service"],
   request: ExchangeRequest,

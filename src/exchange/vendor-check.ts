@@ -1,4 +1,4 @@
-/** Trying a vendor out: one small real call, outside of any exchange, that nobody is billed for. */
+/** Checks a vendor with one small real call, outside any exchange; Weir bills nobody. */
 import { Clock, Context, Effect, Layer, Result } from "effect"
 import { Catalogue } from "../catalogue/catalogue.ts"
 import type { CatalogueSnapshot, ModelTarget } from "../catalogue/snapshot.ts"
@@ -18,7 +18,10 @@ import { Watch } from "./watch.ts"
 export class VendorCheck extends Context.Service<
   VendorCheck,
   {
-    /** Calls a vendor of the catalogue. @param model the vendor's own name of a model; one of the catalogue when absent */
+    /**
+     * Calls a vendor of the catalogue.
+     * @param model the vendor's own name of a model; one of the catalogue if absent
+     */
     readonly run: (
       vendorId: string,
       model: string | undefined,
@@ -50,8 +53,8 @@ export class VendorCheck extends Context.Service<
         const beganMs = nowMs()
         const conversation: Conversation = {
           client,
-          // A trial neither heeds nor hurts the health of its target.
-          health: { begin: (_target, call) => call, rest: () => Effect.void },
+          // A check neither uses nor changes the health of its target.
+          health: { begin: (_target, call) => call, coolDown: () => Effect.void },
           services,
           vendorRequest: question,
           targets: [target],
@@ -96,7 +99,7 @@ export class VendorCheck extends Context.Service<
   )
 }
 
-/** Small, and long enough for a model that thinks first. */
+/** Small, but long enough for a model that reasons first. */
 const question: Omit<VendorRequest, "model"> = {
   thread: [{ role: "user", blocks: [{ t: "text", v: "Reply with one word: ready" }] }],
   tools: [],
@@ -114,12 +117,10 @@ const targetOf = (
   model: string | undefined,
 ): Effect.Effect<ModelTarget, ServiceError<"not_found" | "bad_request">> => {
   const entry = snapshot.vendor(vendorId)
-  if (entry === undefined) return Effect.fail(serviceError("not_found", "There is no such vendor in the catalogue"))
+  if (entry === undefined) return Effect.fail(serviceError("not_found", "The catalogue has no such vendor"))
   const name = model ?? entry.models[0]
   if (name === undefined) {
-    return Effect.fail(
-      serviceError("bad_request", "No model of the catalogue has this vendor: name a model of its own"),
-    )
+    return Effect.fail(serviceError("bad_request", "No model of the catalogue uses this vendor: set `model`"))
   }
   const { vendor, dialect, credential } = entry
   return Effect.succeed({

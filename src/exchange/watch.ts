@@ -1,14 +1,14 @@
 /**
- * The clocks of one conversation in one fiber: the total and the idle tier, a client that takes nothing, and the sign of
- * life that a silent stream needs. A sign of life costs the writing of a number; nothing is armed anew for it.
+ * The deadlines of one conversation in one fiber: total and idle tier, a stalled client, and the heartbeat of a silent
+ * stream. Activity only writes a number; no timer is reset.
  */
 import { Clock, Effect } from "effect"
 
 export interface Watched<E> {
-  /** Since when, in milliseconds; read whenever the clocks are looked at. */
+  /** The start of the period, in milliseconds; read whenever the deadlines are checked. */
   readonly sinceMs: () => number
   readonly limitMs: number
-  /** What comes of it when the limit has passed: an error that ends the conversation, or nothing. */
+  /** Called when the limit has passed; returns an error that ends the conversation, or undefined. */
   readonly late: () => E | undefined
 }
 
@@ -16,7 +16,7 @@ export class Watch<E> {
   readonly #clocks = new Set<Watched<E>>()
   readonly #shortestMs: number
 
-  /** @param shortestMs the shortest limit that will ever be watched: nothing that is added later ends within it */
+  /** @param shortestMs the shortest limit that will be watched: nothing added later ends earlier */
   constructor(shortestMs: number) {
     this.#shortestMs = shortestMs
   }
@@ -25,7 +25,7 @@ export class Watch<E> {
     this.#clocks.add(clock)
   }
 
-  /** Watches while an effect runs. */
+  /** Watches a deadline while an effect runs. */
   during<A, E2, R>(clock: Watched<E>, effect: Effect.Effect<A, E2, R>): Effect.Effect<A, E2, R> {
     return Effect.suspend(() => {
       this.#clocks.add(clock)
@@ -36,7 +36,7 @@ export class Watch<E> {
     })
   }
 
-  /** Fails with the error of the first clock that has one. */
+  /** Fails with the error of the first deadline that returns one. */
   readonly run: Effect.Effect<never, E> = Effect.flatMap(Clock.Clock, (clock) => {
     const look: Effect.Effect<never, E> = Effect.suspend(() => {
       let sleepMs = this.#shortestMs

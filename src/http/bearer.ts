@@ -21,7 +21,7 @@ export const makeForBearer = Effect.map(Bearers, (bearers) => {
     const { memberships } = principal
     const asked = request.headers["x-svc-org"]
     if (asked === undefined && memberships.length > 1) {
-      return yield* serviceError("bad_request", "x-svc-org is needed: you are a member of several organisations")
+      return yield* serviceError("bad_request", "x-svc-org is required: you are a member of several organisations")
     }
     // A non-member gets the same reply as for an organisation that does not exist.
     const membership = asked === undefined ? memberships[0] : memberships.find(({ org }) => org.org.id === asked)
@@ -39,8 +39,8 @@ export const makeForBearer = Effect.map(Bearers, (bearers) => {
   return { principalOf, memberIn, forPrincipal: answering(principalOf), forMember: answering(memberOf) }
 })
 
-const notFound = serviceError("not_found", "There is no such organisation")
+const notFound = serviceError("not_found", "The organisation does not exist")
 
 /** Requires the role owner or admin. */
 export const requireAdmin = ({ role }: Member): Effect.Effect<void, ServiceError<"forbidden">> =>
-  role === "member" ? Effect.fail(serviceError("forbidden", "Owners and admins may do this")) : Effect.void
+  role === "member" ? Effect.fail(serviceError("forbidden", "This requires the role owner or admin")) : Effect.void

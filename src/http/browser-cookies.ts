@@ -1,4 +1,7 @@
-/** Cookies of the login pages, not readable by scripts: a short session, and the secrets of logins in progress. RFC 6265bis. */
+/**
+ * Cookies of the login pages, not readable by scripts: a short session, and the secrets of logins in progress. RFC
+ * 6265bis.
+ */
 import { HttpServerResponse } from "effect/http"
 import { accessTokenTtlS } from "../identity/access-jwts.ts"
 import type { LoginTokens } from "../identity/logins.ts"

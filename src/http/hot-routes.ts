@@ -1,6 +1,6 @@
 /**
- * The hot routes, served directly from Node's socket: one fiber per request, without router and middleware. They use the
- * same handlers as the routes behind the router.
+ * The hot routes, served directly from Node's socket: one fiber per request, without router and middleware. They use
+ * the same handlers as the routes behind the router.
  */
 import type { IncomingMessage, Server, ServerResponse } from "node:http"
 import { Effect, Exit, Fiber, Option, type Scope, Stream } from "effect"

@@ -24,4 +24,4 @@ export const pageOf = ({ limit, cursor }: PageQuery): Effect.Effect<Page, Servic
         Effect.map((read) => ({ limit: read, cursor })),
       )
 
-const wrongLimit = invalidInput([{ path: "limit", message: "an integer from 1 to 200 is needed" }])
+const wrongLimit = invalidInput([{ path: "limit", message: "an integer from 1 to 200 is required" }])

@@ -58,17 +58,21 @@ export const readForm = <S extends Schema.ConstraintDecoder<unknown>>(
   origin: string,
 ): Effect.Effect<S["Type"], ServiceError<"forbidden" | "bad_request" | "payload_too_large">> =>
   Effect.gen(function* () {
-    if (!isOurs(request, origin)) return yield* serviceError("forbidden", "This form was not sent by a page of ours")
+    if (!isOurs(request, origin))
+      return yield* serviceError("forbidden", "The form was not sent by a page of this site")
     const fields = new URLSearchParams(yield* decodeText(yield* readContent(request, maxLoginBytes)))
     return yield* Effect.mapError(decodeFields(schema, Object.fromEntries(fields)), () =>
-      serviceError("bad_request", "The form is not filled in as it must be"),
+      serviceError("bad_request", "The form is incomplete or invalid"),
     )
   })
 
 const decodeFields = <S extends Schema.ConstraintDecoder<unknown>>(schema: S, fields: unknown) =>
   Effect.fromResult(Schema.decodeUnknownResult(schema, { onExcessProperty: "error" })(fields))
 
-/** Browsers send the origin of a form, and pages cannot forge it. Compares hosts only, because a proxy may terminate TLS. */
+/**
+ * Browsers send the origin of a form, and pages cannot forge it. Compares hosts only, because a proxy may terminate
+ * TLS.
+ */
 const isOurs = ({ headers }: Request, origin: string): boolean => {
   const from = headers["origin"]
   if (from === undefined) return headers["sec-fetch-site"] === "same-origin"

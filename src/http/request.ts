@@ -57,8 +57,8 @@ export const decodeText = (body: Uint8Array): Effect.Effect<string, ServiceError
   isUtf8(body) ? Effect.succeed(Buffer.from(body).toString("utf8")) : Effect.fail(notUtf8())
 
 /**
- * The caller's address. `X-Forwarded-For` is trusted only as far as trusted proxies wrote it: read from the right, the first
- * address that is not a trusted proxy is the caller.
+ * The caller's address. `X-Forwarded-For` is trusted only as far as trusted proxies wrote it: read from the right, the
+ * first address that is not a trusted proxy is the caller.
  */
 export const makeCallerAddress = (trustedProxies: ReadonlyArray<string>) => {
   const trusted = trustedProxies.flatMap((network) => {

@@ -57,4 +57,4 @@ export const errorHead = ({ code, retryAfterMs }: ServiceError, requestId: strin
 })
 
 export const logCause = ({ cause }: ServiceError, requestId: string): Effect.Effect<void> =>
-  cause === undefined ? Effect.void : Effect.logError("A request failed", cause).pipe(withRequestId(requestId))
+  cause === undefined ? Effect.void : Effect.logError("Request failed", cause).pipe(withRequestId(requestId))

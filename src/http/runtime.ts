@@ -1,4 +1,7 @@
-/** Authentication of runtime routes: reads the body once, because signatures cover its bytes, then identifies the caller. */
+/**
+ * Authentication of runtime routes: reads the body once, because signatures cover its bytes, then identifies the
+ * caller.
+ */
 import { Effect, type Option } from "effect"
 import type { HttpServerResponse } from "effect/http"
 import { WeirConfig } from "../config.ts"

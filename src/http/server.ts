@@ -72,7 +72,9 @@ export const layerServer = Layer.unwrap(
   }),
 )
 
-/** The envelope for what fails before a handler runs: unknown paths, and parts of a request that their schema refuses. */
+/**
+ * The envelope for what fails before a handler runs: unknown paths, and parts of a request that their schema refuses.
+ */
 const envelopes = HttpRouter.middleware(
   (answer) =>
     answer.pipe(
@@ -90,7 +92,7 @@ const envelopes = HttpRouter.middleware(
   { global: true },
 )
 
-const notFound = serviceError("not_found", "There is no such route")
+const notFound = serviceError("not_found", "The route does not exist")
 const notReadable = serviceError("bad_request", "The request could not be read")
 
 const serve = <E, R>(

@@ -143,4 +143,4 @@ const known = ({ id, name, org_id, user_id, scopes, created_at, expires_at }: Li
 /** `Bearer ` and a secret in the form of {@link mintSecret}. */
 const bearerPattern = /^Bearer ((?:pat|dev)_[A-Za-z0-9_-]{20,200})$/i
 
-const unauthorized = serviceError("unauthorized", "A valid bearer token is needed")
+const unauthorized = serviceError("unauthorized", "A valid bearer token is required")

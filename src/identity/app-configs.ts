@@ -1,6 +1,6 @@
 /**
- * Settings of organisations for their applications (`PUT /v1/apps/{id}/config`); they override the catalogue. Held in memory
- * on every node and refreshed regularly.
+ * Settings of organisations for their applications (`PUT /v1/apps/{id}/config`); they override the catalogue. Held in
+ * memory on every node and refreshed regularly.
  */
 import { Context, Effect, Layer, Schedule, Schema } from "effect"
 import { SqlClient } from "effect/sql"

@@ -1,6 +1,6 @@
 /**
- * Application keys: authentication of runtime callers. Checks scope, status, expiry, address, signature and licence, in this
- * order; the secret is hashed at rest and compared in constant time. Source: interface.md "Authentication".
+ * Application keys: authentication of runtime callers. Checks scope, status, expiry, address, signature and licence, in
+ * this order; the secret is hashed at rest and compared in constant time. Source: interface.md "Authentication".
  */
 import { timingSafeEqual } from "node:crypto"
 import { Clock, Context, Effect, Layer } from "effect"
@@ -46,7 +46,10 @@ export class AppKeys extends Context.Service<
   {
     /** Authenticates an application. An unavailable store is never an authentication error. */
     readonly authenticate: (credentials: AppCredentials) => Effect.Effect<AppCaller, AuthenticationError>
-    /** Checks a key without its secret, for an end-user token that names it: are the key and its application still valid? */
+    /**
+     * Checks a key without its secret, for an end-user token that names it: are the key and its application still
+     * valid?
+     */
     readonly standing: (
       credentials: Omit<AppCredentials, "key" | "scope" | "address">,
     ) => Effect.Effect<AppCaller, AuthenticationError>

@@ -1,6 +1,6 @@
 /**
- * The principal of a bearer token on control routes: a person by login or personal access token, or an organisation by its
- * own token. Source: interface.md "Authentication".
+ * The principal of a bearer token on control routes: a person by login or personal access token, or an organisation by
+ * its own token. Source: interface.md "Authentication".
  */
 import { Context, Effect, Layer } from "effect"
 import { Catalogue } from "../catalogue/catalogue.ts"
@@ -50,7 +50,7 @@ export class Bearers extends Context.Service<
           const memberships = membershipsOf(snapshot, person).filter(({ org }) => org.org.id === orgId)
           return { person, hasLoggedIn: false, memberships }
         }
-        if (org === undefined) return yield* serviceError("unauthorized", "A valid bearer token is needed")
+        if (org === undefined) return yield* serviceError("unauthorized", "A valid bearer token is required")
         return { person, hasLoggedIn: false, memberships: [{ org, role: ownRole, teams: [] }] }
       })
 

@@ -1,6 +1,6 @@
 /**
- * Authentication of runtime routes: an application by key pair, an end user by token, or a person by device key or personal
- * access token. Source: interface.md "Credential kinds".
+ * Authentication of runtime routes: an application by key pair, an end user by token, or a person by device key or
+ * personal access token. Source: interface.md "Credential kinds".
  */
 import { Context, Effect, Layer } from "effect"
 import type { NetAddress } from "effect/net"
@@ -67,7 +67,7 @@ export class Callers extends Context.Service<
         const memberships = owner === undefined ? [] : membershipsOf(snapshot, owner)
         const membership = memberships.find(({ org }) => org.org.id === orgId)
         if (entry === undefined || (owner !== undefined && membership === undefined)) {
-          return yield* serviceError("unauthorized", "A valid bearer token is needed")
+          return yield* serviceError("unauthorized", "A valid bearer token is required")
         }
         const person = owner && membership && { id: owner.id, teams: membership.teams }
         return { ...entry, keyId: tokenId, app: undefined, endUserId: undefined, person, nonce: undefined }

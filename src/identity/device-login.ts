@@ -1,5 +1,6 @@
 /**
- * Device login: a device gets tokens after a person approves it elsewhere. Source: interface.md "POST /v1/auth/device/code", RFC 8628.
+ * Device login: a device gets tokens after a person approves it elsewhere. Source: interface.md "POST
+ * /v1/auth/device/code", RFC 8628.
  */
 import { randomInt } from "node:crypto"
 import { Clock, Context, Effect, Layer } from "effect"
@@ -84,7 +85,7 @@ export class DeviceLogin extends Context.Service<
         decide: Effect.fnUntraced(function* (userCode, userId, approve) {
           const [row] = yield* bounded(sql<{ decided: boolean }>`
             select device_decide(${normalUserCode(userCode)}, ${userId}, ${approve}) as decided`)
-          if (row?.decided !== true) return yield* serviceError("not_found", "There is no such code")
+          if (row?.decided !== true) return yield* serviceError("not_found", "The code does not exist or has expired")
         }),
       })
     }),
@@ -113,7 +114,10 @@ const refusals = {
   pending: (interval: number) =>
     serviceError("device_code_pending", "Nobody has approved this device yet", { detail: { interval } }),
   slow_down: (interval: number) =>
-    serviceError("device_code_slow_down", "Ask less often", { detail: { interval }, retryAfterMs: interval * 1000 }),
-  expired: () => serviceError("device_code_expired", "This code is not good any more; start again"),
+    serviceError("device_code_slow_down", "Polling is too frequent", {
+      detail: { interval },
+      retryAfterMs: interval * 1000,
+    }),
+  expired: () => serviceError("device_code_expired", "The device code has expired"),
   denied: () => serviceError("device_code_denied", "Access was denied"),
 }

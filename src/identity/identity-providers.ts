@@ -1,6 +1,6 @@
 /**
- * Organisations' identity providers: builds the authorization URL and verifies the callback. Every request to a provider
- * passes the egress guard. Source: OpenID Connect Core 1.0 section 3.1 (code flow), RFC 7636 (PKCE), RFC 9207.
+ * Organisations' identity providers: builds the authorization URL and verifies the callback. Every request to a
+ * provider passes the egress guard. Source: OpenID Connect Core 1.0 section 3.1 (code flow), RFC 7636 (PKCE), RFC 9207.
  */
 import { Context, Data, Duration, Effect, Layer, Redacted, Result } from "effect"
 import {
@@ -175,14 +175,14 @@ const toProviderError = (error: unknown): ProviderError => {
   const blocked = chain.find((error) => error instanceof EgressBlocked)
   if (blocked !== undefined) {
     const detail = { reason: `egress_${blocked.reason}` }
-    return serviceError("idp_untrusted", "The identity provider is at an address that may not be called", {
+    return serviceError("idp_untrusted", "The identity provider's address is not allowed", {
       detail,
       cause,
     })
   }
   return chain.some((error) => error instanceof ProviderSilent)
-    ? serviceError("upstream_error", "The identity provider could not be reached", { cause })
-    : serviceError("idp_untrusted", "The identity provider's answer does not hold", { cause })
+    ? serviceError("upstream_error", "The identity provider did not answer", { cause })
+    : serviceError("idp_untrusted", "The identity provider's reply is invalid", { cause })
 }
 
 const causesOf = (error: unknown): ReadonlyArray<unknown> =>

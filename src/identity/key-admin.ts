@@ -58,17 +58,18 @@ export class KeyAdmin extends Context.Service<
           ),
         mint: Effect.fnUntraced(function* ({ app, id, scopes, expiresAt }) {
           const known = catalogue.current().app(app)
-          if (known === undefined) return yield* serviceError("not_found", "There is no such application")
+          if (known === undefined) return yield* serviceError("not_found", "The application does not exist")
           const keyId = id ?? mintSecret("key").slice(0, 20)
           const key = mintSecret("wk")
           const [row] = yield* bounded(sql<{ minted: boolean }>`
             select app_key_mint(${keyId}, ${app}, ${known.org.id}, ${sha256(key)}, ${scopes}::text[],
               ${expiresAt ?? null}::text::timestamptz) as minted`)
-          return row?.minted === true ? { keyId, key } : yield* serviceError("conflict", "This id is taken")
+          return row?.minted === true ? { keyId, key } : yield* serviceError("conflict", "This id already exists")
         }),
         revoke: Effect.fnUntraced(function* (id) {
           const [row] = yield* bounded(sql<{ revoked: boolean }>`select app_key_revoke(${id}) as revoked`)
-          if (row?.revoked !== true) return yield* serviceError("not_found", "There is no such key, or it is revoked")
+          if (row?.revoked !== true)
+            return yield* serviceError("not_found", "The key does not exist or is already revoked")
         }),
       })
     }),

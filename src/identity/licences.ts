@@ -1,6 +1,6 @@
 /**
- * Licences: issued with a code, activated once, suspended, or revoked for good. Each step is one statement that includes its
- * audit record. Source: interface.md "Licence", "POST /v1/org-licenses/activate".
+ * Licences: issued with a code, activated once, suspended, or revoked for good. Each step is one statement that
+ * includes its audit record. Source: interface.md "Licence", "POST /v1/org-licenses/activate".
  */
 import { Clock, Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
@@ -73,7 +73,7 @@ export class Licences extends Context.Service<
           const [row] = yield* bounded(sql<Row>`
             select * from licence_activate(${sha256(code)}, ${orgIds}::text[], ${userId})`)
           return row === undefined
-            ? yield* serviceError("validation_failed", "This code is not valid, not any more, or was redeemed")
+            ? yield* serviceError("validation_failed", "The code is invalid, expired or already redeemed")
             : licenseOf(row)
         }),
         end: Effect.fnUntraced(function* (orgId, id, status, actor) {
@@ -81,7 +81,7 @@ export class Licences extends Context.Service<
             select * from licence_end(${id}, ${orgId}, ${status}, ${actor.type}, ${actor.id})`)
           if (row !== undefined) return licenseOf(row)
           const [known] = yield* bounded(sql<Row>`select * from licences where id = ${id} and org_id = ${orgId}`)
-          if (known === undefined) return yield* serviceError("not_found", "There is no such licence")
+          if (known === undefined) return yield* serviceError("not_found", "The licence does not exist")
           return yield* serviceError("conflict", `This licence is ${known.status}`, {
             detail: { status: known.status },
           })

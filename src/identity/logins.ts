@@ -1,6 +1,6 @@
 /**
- * Logins: a short-lived access token and a refresh token that is valid for one use. A refresh token that is used twice ends
- * its login. Source: decisions "Control routes", RFC 9700 section 4.14.
+ * Logins: a short-lived access token and a refresh token that is valid for one use. A refresh token that is used twice
+ * ends its login. Source: decisions "Control routes", RFC 9700 section 4.14.
  */
 import { Clock, Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
@@ -30,7 +30,10 @@ export interface LoggedIn {
 export class Logins extends Context.Service<
   Logins,
   {
-    /** Starts a login for an authenticated person. @param orgId the organisation whose identity provider authenticated it */
+    /**
+     * Starts a login for an authenticated person.
+     * @param orgId the organisation whose identity provider authenticated it
+     */
     readonly begin: (
       account: Account,
       method: "otp" | "device" | "sso",
@@ -101,7 +104,9 @@ export class Logins extends Context.Service<
             select * from login_refresh(${sha256(refreshToken)}, ${hash}, ${expiresAt}::text::timestamptz)`)
           if (rotation?.verdict === "expired") return yield* serviceError("token_expired", "The login has expired")
           if (rotation?.verdict === "reused") {
-            yield* Effect.logWarning("A refresh token came twice; its login was ended", { login: rotation.login_id })
+            yield* Effect.logWarning("A refresh token was used twice; its login was ended", {
+              login: rotation.login_id,
+            })
           }
           const { login_id: loginId, user_id: userId } = rotation ?? {}
           if (rotation?.verdict !== "rotated" || !loginId || !userId) return yield* notValid
@@ -142,4 +147,4 @@ interface Rotation {
 }
 
 const notValid = serviceError("unauthorized", "The token is not valid")
-const unusable = serviceError("forbidden", "This account cannot be used")
+const unusable = serviceError("forbidden", "The account is disabled")

@@ -1,4 +1,6 @@
-/** Sends one-time codes by mail in the background, so that the reply's timing does not reveal whether a mail was sent. */
+/**
+ * Sends one-time codes by mail in the background, so that the reply's timing does not reveal whether a mail was sent.
+ */
 import { Context, Effect, FiberSet, Layer } from "effect"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
@@ -29,11 +31,11 @@ export class MailedCodes extends Context.Service<
       return MailedCodes.of({
         send: Effect.fnUntraced(function* (purpose, email, occasion) {
           if (send === undefined) {
-            return yield* serviceError("auth_channel_undelivered", "Mail cannot be sent at the moment")
+            return yield* serviceError("auth_channel_undelivered", "Mail is not configured")
           }
           const code = yield* codes.make(purpose, email, occasion)
           if (code === undefined) {
-            yield* Effect.logWarning("An address has had its share of codes for this hour")
+            yield* Effect.logWarning("An address has reached its hourly limit of codes")
             return false
           }
           const sent = send({ to: email, subject: `Your code is ${code}`, text: mailText(purposes[purpose], code) })
@@ -50,10 +52,10 @@ export class MailedCodes extends Context.Service<
 
 const purposes: Readonly<Record<CodePurpose, string>> = {
   login: "to log in",
-  "sso-link": "to link the account that you logged in with at your organisation to this address",
+  "sso-link": "to link your organisation's login to this address",
 }
 
 const mailText = (purpose: string, code: string): string => `Your code ${purpose} is ${code}
 
-It is good for ${codeTtlMs / 60_000} minutes, and once. If you did not ask for it, you need not do anything.
+It is valid for ${codeTtlMs / 60_000} minutes and one use. If you did not request it, ignore this mail.
 `

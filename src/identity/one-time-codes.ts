@@ -1,6 +1,6 @@
 /**
- * One-time codes: six digits, valid for ten minutes and one use. Stored as a keyed hash, because six digits can be guessed
- * from a plain hash. Source: interface.md "POST /v1/auth/otp/verify", RFC 6238 section 5.2 (single use).
+ * One-time codes: six digits, valid for ten minutes and one use. Stored as a keyed hash, because six digits can be
+ * guessed from a plain hash. Source: interface.md "POST /v1/auth/otp/verify", RFC 6238 section 5.2 (single use).
  */
 import { createHmac, randomInt } from "node:crypto"
 import { Clock, Context, Effect, Layer } from "effect"
@@ -61,7 +61,7 @@ export class OneTimeCodes extends Context.Service<
               ${maxWrong}::int, ${maxHourWrong}::int) as verdict`)
           if (tried?.verdict === "right") return
           if (tried?.verdict !== "exhausted") return yield* serviceError("otp_invalid", "The code is not valid")
-          return yield* serviceError("otp_rate_limited", "Too many wrong codes; ask for another one, or wait an hour")
+          return yield* serviceError("otp_rate_limited", "Too many wrong codes; request another code, or wait an hour")
         }),
       })
     }),

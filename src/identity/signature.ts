@@ -38,7 +38,10 @@ export type SignatureVerdict =
 
 const invalid = (reason: string): SignatureVerdict => ({ _tag: "Invalid", reason })
 
-/** Verifies the three headers of a request; either all or none must be present. The gate checks whether the nonce is new. */
+/**
+ * Verifies the three headers of a request; either all or none must be present. The gate checks whether the nonce is
+ * new.
+ */
 export const verifySignature = (
   headers: SignatureHeaders,
   request: Omit<SignedParts, "ts" | "nonce">,

@@ -1,6 +1,7 @@
 /**
- * The secrets of one login at an identity provider, derived from one secret that the browser stores: the callback must come
- * from the browser that started the login. Source: OpenID Connect Core 1.0 section 3.1.2.1 (state, nonce), RFC 7636 (verifier).
+ * The secrets of one login at an identity provider, derived from one secret that the browser stores: the callback must
+ * come from the browser that started the login. Source: OpenID Connect Core 1.0 section 3.1.2.1 (state, nonce), RFC
+ * 7636 (verifier).
  */
 import { createHmac, randomBytes } from "node:crypto"
 

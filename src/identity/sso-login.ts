@@ -1,7 +1,7 @@
 /**
- * Login at an organisation's identity provider. A new subject is linked to a member after the member confirms with a mailed
- * code; every step is valid once.
- * Source: interface.md "POST /v1/auth/sso/link/confirm", decisions "Control routes".
+ * Login at an organisation's identity provider. A new subject is linked to a member after the member confirms with a
+ * mailed code; every step is valid once. Source: interface.md "POST /v1/auth/sso/link/confirm", decisions "Control
+ * routes".
  */
 import { Clock, Context, Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
@@ -52,7 +52,11 @@ export class SsoLogin extends Context.Service<
       redirectUri: string,
       onward: Onward,
     ) => Effect.Effect<{ readonly url: URL; readonly browserSecret: string }, Failures | ProviderError>
-    /** Handles a callback. @param answer the callback's whole URL @param browserSecret the secret that the browser stored */
+    /**
+     * Handles a callback.
+     * @param answer the callback's whole URL
+     * @param browserSecret the secret that the browser stored
+     */
     readonly answer: (
       answer: URL,
       browserSecret: string | undefined,
@@ -121,11 +125,12 @@ export class SsoLogin extends Context.Service<
         { issuer, subject, email: said }: FederatedIdentity,
         flow: OnwardRow,
       ) {
-        if (!isEmail(said)) return yield* serviceError("idp_untrusted", "The identity provider names no address")
+        if (!isEmail(said))
+          return yield* serviceError("idp_untrusted", "The identity provider returned no e-mail address")
         const email = normalEmail(said)
         const domain = email.slice(email.indexOf("@") + 1)
         if (provider.domains !== undefined && !provider.domains.includes(domain)) {
-          return yield* serviceError("idp_untrusted", "The identity provider may not speak for this address")
+          return yield* serviceError("idp_untrusted", "The identity provider is not allowed to assert this address")
         }
         if (!isMember(orgId, { id: "", email })) return yield* unusable
         const linkToken = mintSecret("lk")
@@ -136,7 +141,7 @@ export class SsoLogin extends Context.Service<
           values (${hash}, ${orgId}, ${issuer}, ${subject}, ${email}, ${flow.return_to}, ${flow.client_state},
             ${flow.user_code}, ${yield* inMillis(codeTtlMs)}::text::timestamptz)`)
         if (!(yield* mailed.send("sso-link", email, hash.toString("hex")))) {
-          return yield* serviceError("otp_rate_limited", "This address has had its share of codes for this hour")
+          return yield* serviceError("otp_rate_limited", "This address has reached its hourly limit of codes")
         }
         return linkToken
       })
@@ -145,7 +150,7 @@ export class SsoLogin extends Context.Service<
         start: Effect.fnUntraced(function* (orgId, redirectUri, onward) {
           const entry = yield* providerOf(orgId)
           if (onward.returnTo !== undefined && !entry.provider.returnTo?.includes(onward.returnTo)) {
-            return yield* serviceError("bad_request", "returnTo is none of the organisation's addresses")
+            return yield* serviceError("bad_request", "returnTo is not an allowed address of the organisation")
           }
           const browserSecret = newBrowserSecret()
           const secrets = flowSecrets(browserSecret)
@@ -160,7 +165,7 @@ export class SsoLogin extends Context.Service<
           const secrets = browserSecret === undefined ? undefined : flowSecrets(browserSecret)
           const flow = yield* endFlow(answer.searchParams.get("state"), secrets)
           if (answer.searchParams.has("error") || secrets === undefined) {
-            return yield* serviceError("forbidden", "The identity provider did not log you in")
+            return yield* serviceError("forbidden", "The identity provider rejected the login")
           }
           const entry = yield* providerOf(flow.org_id)
           const identity = yield* providers.identify(entry, secrets, answer)
@@ -192,7 +197,7 @@ export class SsoLogin extends Context.Service<
             delete from login_codes where code_sha256 = ${sha256(code)} and expires_at > now() returning user_id, org_id`)
           const account = row === undefined ? undefined : yield* accounts.find(row.user_id)
           if (row === undefined || account === undefined) {
-            return yield* serviceError("unauthorized", "This login code is not valid, not any more, or was used")
+            return yield* serviceError("unauthorized", "The login code is invalid, expired or already used")
           }
           return yield* logins.begin(account, "sso", row.org_id)
         }),
@@ -224,7 +229,7 @@ const onwardOf = ({ return_to, client_state, user_code }: OnwardRow): Onward => 
 
 const isEmail = Schema.is(Email)
 
-const noProvider = serviceError("not_found", "There is no such organisation, or it has no identity provider")
-const noSuchFlow = serviceError("bad_request", "This login was not begun in this browser, took too long, or is over")
-const noSuchLink = serviceError("bad_request", "This link is not valid, not any more, or was used")
-const unusable = serviceError("forbidden", "This account is no member of the organisation, or cannot be used")
+const noProvider = serviceError("not_found", "The organisation does not exist or has no identity provider")
+const noSuchFlow = serviceError("bad_request", "The login was not started in this browser, has expired, or has ended")
+const noSuchLink = serviceError("bad_request", "The link is invalid, expired or already used")
+const unusable = serviceError("forbidden", "The account is not a member of the organisation, or is disabled")

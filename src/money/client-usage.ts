@@ -1,4 +1,7 @@
-/** Usage that clients report for calls that bypassed the gateway: recorded, never billed. Source: interface.md "POST /t1/usage". */
+/**
+ * Usage that clients report for calls that bypassed the gateway: recorded, never billed. Source: interface.md "POST
+ * /t1/usage".
+ */
 import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import type { UsageEvent, UsageReceipt } from "../protocol/usage-report.ts"

@@ -105,7 +105,10 @@ const createJournal = (folder: string) => {
   return { path, lock, fd: openSync(path, "a", 0o600) }
 }
 
-/** Writes a dead process's settlements into the own journal, then removes its files. Returns the count of unreadable lines. */
+/**
+ * Writes a dead process's settlements into the own journal, then removes its files. Returns the count of unreadable
+ * lines.
+ */
 const takeOver = (path: string, write: (settlements: ReadonlyArray<Settlement>) => void): number => {
   const lock = tryFileLock(lockPath(path))
   if (lock === undefined) return 0

@@ -1,9 +1,9 @@
 /**
  * The ledger: a hold is made before the vendor is called and is closed exactly once, by a settlement or a release.
  *
- * Every operation is idempotent by the hold's `ref` (the gateway's request id). Concurrent holds are sent as one batch, and
- * so are concurrent settlements: one round trip and one commit for many.
- * Source: interface.md "Fail-closed billing", exchange rules 1, 2 and 7.
+ * Every operation is idempotent by the hold's `ref` (the gateway's request id). Concurrent holds are sent as one batch,
+ * and so are concurrent settlements: one round trip and one commit for many. Source: interface.md "Fail-closed
+ * billing", exchange rules 1, 2 and 7.
  */
 import { Array as Arr, Clock, Context, Effect, Layer, Schedule } from "effect"
 import { SqlClient, SqlError } from "effect/sql"
@@ -66,7 +66,9 @@ export class Ledger extends Context.Service<
   {
     /** Reserves an amount; fails closed. Returns the remaining balance. */
     readonly hold: (request: HoldRequest) => Effect.Effect<Amount, HoldError>
-    /** Closes a hold at its cost, which may exceed the hold, and writes the usage record. Returns the remaining balance. */
+    /**
+     * Closes a hold at its cost, which may exceed the hold, and writes the usage record. Returns the remaining balance.
+     */
     readonly settle: (settlement: Settlement) => Effect.Effect<Amount, StoreUnavailable>
     /** Closes a hold without a charge. An unknown ref is not an error. */
     readonly release: (ref: string) => Effect.Effect<Amount, StoreUnavailable>
@@ -160,7 +162,9 @@ export class Ledger extends Context.Service<
           ),
         reap: bounded(sql<{ ref: string }>`select ref, outcome from ledger_reap(${maxBatch}::int)`).pipe(
           Effect.tap((rows) =>
-            rows.length === 0 ? Effect.void : Effect.logWarning("Holds of lost exchanges were closed", { rows }),
+            rows.length === 0
+              ? Effect.void
+              : Effect.logWarning("Holds of lost exchanges were settled or released", { rows }),
           ),
           Effect.map((rows) => rows.length),
         ),

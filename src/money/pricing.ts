@@ -67,7 +67,9 @@ export const priceUsage = (price: Price, counts: Counts): Charge => {
   return { cost: perMillion(total), cacheNetSaving: perMillion(readSaved - writePremium) }
 }
 
-/** The maximum charge for these tokens: all input at the highest input price, all output at the highest output price. */
+/**
+ * The maximum charge for these tokens: all input at the highest input price, all output at the highest output price.
+ */
 export const maxCharge = (price: Price, inTokens: number, outTokens: number): Amount => {
   const input = [price.input, price.cacheWrite, price.cacheWrite1h, price.dims["audio_in"], price.dims["image_in"]]
   const output = [price.output, price.dims["reasoning"], price.dims["audio_out"]]

@@ -1,6 +1,6 @@
 /**
- * Settles in every case: retries for a while, then stores the settlement in the journal and replays it until the ledger has
- * it. Nothing is lost, and the ledger ensures that nothing is settled twice.
+ * Settles in every case: retries for a while, then stores the settlement in the journal and replays it until the ledger
+ * has it. Nothing is lost, and the ledger ensures that nothing is settled twice.
  */
 import { mkdtempSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -42,7 +42,7 @@ export class Settler extends Context.Service<
         journal
           .append(settlement)
           .pipe(
-            Effect.andThen(Effect.logError("A settlement waits in the journal", { ref: settlement.ref })),
+            Effect.andThen(Effect.logError("A settlement was stored in the journal", { ref: settlement.ref })),
             Effect.as<SettleResult>({ _tag: "Deferred" }),
           )
 

@@ -65,7 +65,9 @@ export class Statements extends Context.Service<
   )
 }
 
-/** The position after which a page starts: a time in microseconds, and an id that distinguishes rows of the same time. */
+/**
+ * The position after which a page starts: a time in microseconds, and an id that distinguishes rows of the same time.
+ */
 const Place = Schema.fromJsonString(
   Schema.Tuple([Schema.String.check(Schema.isPattern(/^\d{1,18}$/)), StoredText.check(Schema.isMaxLength(256))]),
 )
@@ -79,7 +81,7 @@ const placeOf = (cursor: string | undefined) => {
   const place = decodePlace(Buffer.from(cursor, "base64url").toString("utf8"))
   return Option.isSome(place)
     ? Effect.succeed(place.value)
-    : Effect.fail(serviceError("bad_request", "The cursor is not one of this list's"))
+    : Effect.fail(serviceError("bad_request", "The cursor is invalid"))
 }
 
 interface UsageRow {

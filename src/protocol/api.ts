@@ -27,4 +27,12 @@ export class Api extends HttpApi.make("weir")
   .add(Admin)
   .add(AdminDirectory)
   .add(AdminVendors)
-  .annotateMerge(OpenApi.annotations({ title: "Weir", version: "0.1.0", transform: completeOpenApi })) {}
+  .annotateMerge(
+    OpenApi.annotations({
+      title: "Weir",
+      version: "0.1.0",
+      license: { name: "MIT", url: "https://opensource.org/license/mit" },
+      servers: [{ url: "/", description: "This gateway" }],
+      transform: completeOpenApi,
+    }),
+  ) {}

@@ -14,7 +14,9 @@ export const ToolName = Schema.String.check(Schema.isPattern(/^[a-zA-Z0-9_-]{1,6
 
 export const TextBlock = Schema.Struct({ t: Schema.Literal("text"), v: Schema.String, cacheable })
 
-/** A model's reasoning. `redacted` blocks carry the vendor's opaque data in `v`; `signature` is verified by the vendor. */
+/**
+ * A model's reasoning. `redacted` blocks carry the vendor's opaque data in `v`; `signature` is verified by the vendor.
+ */
 export const ReasoningBlock = Schema.Struct({
   t: Schema.Literal("reasoning"),
   v: Schema.String,
@@ -56,7 +58,7 @@ export const FileBlock = Schema.Struct({
 
 function exactlyOneSource<S extends { readonly data?: string; readonly url?: string }>() {
   return Schema.makeFilter((block: S) =>
-    (block.data === undefined) !== (block.url === undefined) ? undefined : "exactly one of data and url is needed",
+    (block.data === undefined) !== (block.url === undefined) ? undefined : "exactly one of data and url is required",
   )
 }
 

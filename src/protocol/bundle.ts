@@ -1,6 +1,7 @@
 /**
  * The configuration of a client. The baseline has three capability and two model keys; clients that declare
- * `platform-audio` get five, four and the audio media. Source: interface.md "Capability header", decisions "Runtime routes".
+ * `platform-audio` get five, four and the audio media. Source: interface.md "Capability header", decisions "Runtime
+ * routes".
  */
 import { Schema } from "effect"
 import { Capability } from "./catalogue.ts"

@@ -1,4 +1,6 @@
-/** The catalogue: the operators' declarative configuration in one YAML file. Prices are per million tokens, as strings. */
+/**
+ * The catalogue: the operators' declarative configuration in one YAML file. Prices are per million tokens, as strings.
+ */
 import { Duration, Schema, SchemaTransformation } from "effect"
 import { Instant } from "./instant.ts"
 import { Currency, Decimal } from "./usage.ts"

@@ -26,7 +26,9 @@ const instantWithin = (expected: string, isInRange: (atMs: number, nowMs: number
 /** A hundred years ahead: a later expiry is a mistake. */
 const farthestMs = 36_525 * dayMs
 
-/** A date (`2026-01-01`, midnight UTC) or an instant (`2026-01-01T00:00:00Z`), from 1970 to a hundred years from now. */
+/**
+ * A date (`2026-01-01`, midnight UTC) or an instant (`2026-01-01T00:00:00Z`), from 1970 to a hundred years from now.
+ */
 export const Instant = Schema.String.check(
   instantWithin("a date or an instant", (atMs, nowMs) => atMs >= 0 && atMs <= nowMs + farthestMs),
 )

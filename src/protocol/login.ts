@@ -1,4 +1,6 @@
-/** Login: one-time codes, tokens, the current person. Source: interface.md "Other bodies", decisions "Control routes". */
+/**
+ * Login: one-time codes, tokens, the current person. Source: interface.md "Other bodies", decisions "Control routes".
+ */
 import { Schema } from "effect"
 import { Role } from "./catalogue.ts"
 

@@ -1,6 +1,6 @@
 /**
- * Completes the derived OpenAPI document: one shared error envelope, an example for each body, and one for each error of each
- * route. Source: OpenAPI 3.1, "Media Type Object".
+ * Completes the derived OpenAPI document: one shared error envelope, an example for each body, and one for each error
+ * of each route. Source: OpenAPI 3.1, "Media Type Object".
  */
 import { Schema } from "effect"
 import { type ErrorCode, errorCodes } from "./error.ts"
@@ -53,21 +53,39 @@ const exemplify = (operation: Json, schemas: JsonObject): Json => {
     ...operation,
     ...(requestBody !== undefined && { requestBody: withExample(requestBody, schemas) }),
     ...(responses !== undefined && {
-      responses: mapValues(responses, (response, status) =>
-        Number(status) < 400 ? withExample(response, schemas) : withErrors(response),
+      responses: withErrorPage(
+        mapValues(responses, (response, status) =>
+          Number(status) < 400 ? withExample(response, schemas) : withErrors(response),
+        ),
       ),
     }),
   }
+}
+
+/** Routes that redirect are opened by browsers, which receive errors as a page. */
+const withErrorPage = (responses: Json): Json => {
+  if (!isObject(responses) || responses["302"] === undefined) return responses
+  const content = { "text/html": { schema: { type: "string" } } }
+  return { ...responses, default: { description: "For clients that accept text/html, an error is a page", content } }
 }
 
 const withExample = (body: Json, schemas: JsonObject): Json =>
   mapMember(body, "content", (content) =>
     mapValues(content, (media, type) => {
       if (!isObject(media) || media["schema"] === undefined) return media
-      if (type === "text/event-stream") return { ...media, example: examples["EventStream"] ?? "" }
+      if (type === "text/event-stream") return eventStream(media["schema"])
       return type === "application/json" ? { ...media, example: exampleOf(media["schema"], "", schemas) } : media
     }),
   )
+
+/**
+ * The body of an event stream is text; its schema is that of one event's data. Source: JSON Schema 2020-12,
+ * "contentSchema".
+ */
+const eventStream = (event: Json): Json => ({
+  schema: { type: "string", contentMediaType: "text/event-stream", contentSchema: event },
+  example: examples["EventStream"] ?? "",
+})
 
 /** An example for each code in the description. */
 const withErrors = (response: Json): Json => {

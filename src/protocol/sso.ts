@@ -1,4 +1,6 @@
-/** Logging in at an organisation's identity provider. Source: interface.md "Other bodies", decisions "Control routes". */
+/**
+ * Logging in at an organisation's identity provider. Source: interface.md "Other bodies", decisions "Control routes".
+ */
 import { Schema } from "effect"
 import { storedName } from "./text.ts"
 

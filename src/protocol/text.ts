@@ -1,6 +1,6 @@
 /**
- * Strings that reach a store. PostgreSQL's `text` and `jsonb` do not accept U+0000, and UTF-8 cannot encode a lone surrogate:
- * such values would fail in the database, so they are refused at the edge.
+ * Strings that reach a store. PostgreSQL's `text` and `jsonb` do not accept U+0000, and UTF-8 cannot encode a lone
+ * surrogate: such values would fail in the database, so they are refused at the edge.
  */
 import { Schema } from "effect"
 

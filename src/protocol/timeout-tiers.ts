@@ -1,4 +1,7 @@
-/** The four timeout tiers of an upstream call and their configured values. Pure. Source: interface.md "Limits", decisions "Timeout tiers". */
+/**
+ * The four timeout tiers of an upstream call and their configured values. Pure. Source: interface.md "Limits",
+ * decisions "Timeout tiers".
+ */
 import { Tier, type TimeoutTiers } from "./catalogue.ts"
 
 /**

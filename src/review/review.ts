@@ -1,6 +1,6 @@
 /**
- * Safety review: requests are denied before a hold is made, whole replies are withheld, and finished streams are sampled.
- * Texts are never logged. Source: interface.md exchange rule 5.
+ * Safety review: requests are denied before a hold is made, whole replies are withheld, and finished streams are
+ * sampled. Texts are never logged. Source: interface.md exchange rule 5.
  */
 import { Context, Effect, FiberSet, Layer } from "effect"
 import { WeirConfig } from "../config.ts"
@@ -66,7 +66,9 @@ export class Review extends Context.Service<
       const report = (mode: "review" | "sample") => (denial: Denial | undefined) =>
         Effect.suspend(() => {
           recordReview(services, mode, denial === undefined ? "allowed" : "denied")
-          return denial === undefined ? Effect.void : Effect.logWarning("A safety policy objects", { mode, ...denial })
+          return denial === undefined
+            ? Effect.void
+            : Effect.logWarning("A safety policy denied a text", { mode, ...denial })
         })
 
       return Review.of({
@@ -89,7 +91,7 @@ export class Review extends Context.Service<
 
 /** The error of a denial. */
 export const contentBlocked = ({ reason }: Denial): ServiceError<"content_blocked"> =>
-  serviceError("content_blocked", "A safety policy does not let this pass", { detail: { reason } })
+  serviceError("content_blocked", "A safety policy denied the content", { detail: { reason } })
 
 /** The reason if a required endpoint does not answer. */
 const unavailable = "review_unavailable"

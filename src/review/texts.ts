@@ -2,7 +2,10 @@
 import type { Block, ReplyBlock } from "../protocol/block.ts"
 import type { ExchangeRequest } from "../protocol/exchange.ts"
 
-/** One text: messages as lines, with the blocks of a message joined as vendors join them, so that nothing is missed between. */
+/**
+ * One text: messages as lines, with the blocks of a message joined as vendors join them, so that nothing is missed
+ * between.
+ */
 export const textOfRequest = ({ thread, tools = [] }: ExchangeRequest): string =>
   [
     ...tools.map(({ name, description = "", inputSchema }) => `${name} ${description} ${JSON.stringify(inputSchema)}`),

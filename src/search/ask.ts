@@ -5,7 +5,7 @@ import { type ServiceError, serviceError } from "../protocol/error.ts"
 import type { SearchResult } from "../protocol/search.ts"
 import { spanned } from "../telemetry/tracing.ts"
 import type { UpstreamBroken, UpstreamCall, VendorClient } from "../upstream/client.ts"
-import type { TargetHealth, TargetResting } from "../upstream/health.ts"
+import type { TargetCoolingDown, TargetHealth } from "../upstream/health.ts"
 import { retryAfterOf } from "../upstream/retry-after.ts"
 import { normalise, refusalCode } from "./dialects/dialect.ts"
 import { maxSearchResults } from "./directory.ts"
@@ -37,7 +37,7 @@ export const ask = Effect.fnUntraced(function* (
   query: string,
   maxResults: number,
 ): Effect.fn.Return<Answer, ServiceError<"upstream_error">> {
-  let last: SearchRejected | TargetResting | undefined
+  let last: SearchRejected | TargetCoolingDown | undefined
   for (const despiteBreaker of [false, true]) {
     for (const provider of providers) {
       const { id, baseUrl, timeout = defaultTimeoutMs, maxResultsCap = maxSearchResults } = provider.entry.provider
@@ -51,12 +51,13 @@ export const ask = Effect.fnUntraced(function* (
       if (outcome._tag === "Success") return { provider, results: outcome.success }
       const error = outcome.failure
       yield* Effect.logWarning("A search provider failed", { provider: id, ...describe(error) })
-      if (error._tag === "SearchRejected" && error.retryAfterMs) yield* services.health.rest(key, error.retryAfterMs)
+      if (error._tag === "SearchRejected" && error.retryAfterMs)
+        yield* services.health.coolDown(key, error.retryAfterMs)
       if (last === undefined || error._tag === "SearchRejected") last = error
     }
     if (last?._tag === "SearchRejected") break
   }
-  const rejected = last?._tag === "SearchRejected" ? last : new SearchRejected({ status: 429, code: "resting" })
+  const rejected = last?._tag === "SearchRejected" ? last : new SearchRejected({ status: 429, code: "cooling_down" })
   return yield* serviceError("upstream_error", "The upstream rejected the request", {
     detail: { upstreamStatus: rejected.status, upstreamCode: rejected.code },
     retryAfterMs: rejected.retryAfterMs,
@@ -67,8 +68,8 @@ const timedOut = new SearchRejected({ status: 504, code: "timeout" })
 
 const judge = (exit: { readonly _tag: "Success" | "Failure" }) => (exit._tag === "Success" ? "healthy" : "failing")
 
-const describe = (error: SearchRejected | TargetResting) =>
-  error._tag === "SearchRejected" ? { status: error.status, code: error.code } : { rests: error.cause }
+const describe = (error: SearchRejected | TargetCoolingDown) =>
+  error._tag === "SearchRejected" ? { status: error.status, code: error.code } : { cooldown: error.cause }
 
 const maxReplyBytes = 4 * 1024 * 1024
 

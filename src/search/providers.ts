@@ -16,8 +16,8 @@ export interface Ready {
 }
 
 /**
- * The providers to call, in order: the application's own, or the platform's default, or one at random; then the others in the
- * directory's order. An application's own provider that is not usable is not replaced: fail-closed.
+ * The providers to call, in order: the application's own, or the platform's default, or one at random; then the others
+ * in the directory's order. An application's own provider that is not usable is not replaced: fail-closed.
  */
 export const providersFor = (
   snapshot: CatalogueSnapshot,
@@ -33,7 +33,7 @@ export const providersFor = (
   return Result.succeed([preferred, ...ready.filter((provider) => provider !== preferred)])
 }
 
-const notConfigured = serviceError("websearch_not_configured", "Web search is not available at the moment")
+const notConfigured = serviceError("websearch_not_configured", "No usable search provider is configured")
 
 const readyOf = (entry: SearchProviderEntry, currency: string): Ready | undefined => {
   const { provider, credential } = entry

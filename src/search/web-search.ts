@@ -1,6 +1,6 @@
 /**
- * Web search: admit, hold, call providers in order, settle once for the provider that answered. The query is only in the
- * request to the provider. Source: interface.md "POST /t1/websearch".
+ * Web search: admit, hold, call providers in order, settle once for the provider that answered. The query is only in
+ * the request to the provider. Source: interface.md "POST /t1/websearch".
  */
 import { Clock, Context, Effect, Layer } from "effect"
 import { type AdmissionError, type DailyCount, Gate, tellEventually } from "../admission/gate.ts"
@@ -87,7 +87,7 @@ const search = Effect.fnUntraced(function* (
 ): Effect.fn.Return<ReadonlyArray<SearchResult>, SearchError> {
   const { gate, ledger, settler, config } = services
   if (caller.endUserId !== undefined && caller.org.capabilities?.["webSearch"] !== true) {
-    return yield* serviceError("forbidden", "Web search is not open to end users", {
+    return yield* serviceError("forbidden", "Web search is not enabled for end users", {
       detail: { capability: "webSearch" },
     })
   }

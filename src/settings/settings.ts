@@ -154,10 +154,16 @@ interface RevisionRow {
 
 const refusals = {
   conflict: (revision: number) =>
-    serviceError("conflict", "Somebody has written this setting since", { detail: { revision } }),
-  not_found: () => serviceError("not_found", "There is no such setting"),
+    serviceError("conflict", "The setting was changed by somebody else", { detail: { revision } }),
+  not_found: () => serviceError("not_found", "The setting does not exist"),
   locked: (_revision: number, lockedBy: SettingScope) =>
     serviceError("policy_locked", `This setting is locked by the ${lockedBy}`, { detail: { lockedBy } }),
-  too_many_locks: () => serviceError("limit_exceeded", "Unlock a key first", { detail: { limit: maxLocks } }),
-  too_many_keys: () => serviceError("limit_exceeded", "Delete a key first", { detail: { limit: maxKeys } }),
+  too_many_locks: () =>
+    serviceError("limit_exceeded", "The maximum number of locks is reached: unlock a key first", {
+      detail: { limit: maxLocks },
+    }),
+  too_many_keys: () =>
+    serviceError("limit_exceeded", "The maximum number of keys is reached: delete one first", {
+      detail: { limit: maxKeys },
+    }),
 }

@@ -1,4 +1,6 @@
-/** Viewpoints of the settings preview, and their layers. Source: interface.md "GET /v1/config/effective", rules 1 to 6. */
+/**
+ * Viewpoints of the settings preview, and their layers. Source: interface.md "GET /v1/config/effective", rules 1 to 6.
+ */
 import { Effect } from "effect"
 import type { CatalogueSnapshot } from "../catalogue/snapshot.ts"
 import { type Membership, normalEmail } from "../identity/accounts.ts"
@@ -64,4 +66,4 @@ export const viewpointAs = <E>(
     }
   })
 
-const noTarget = serviceError("not_found", "There is no such organisation, team or member")
+const noTarget = serviceError("not_found", "The organisation, team or member does not exist")

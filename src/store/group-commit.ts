@@ -1,6 +1,6 @@
 /**
- * Group commit: while a batch is being committed, new items are collected; they are sent as the next batch. One round trip
- * and one commit serve many callers, and a single caller does not wait.
+ * Group commit: while a batch is being committed, new items are collected; they are sent as the next batch. One round
+ * trip and one commit serve many callers, and a single caller does not wait.
  */
 import { Deferred, Effect, Exit, Request, RequestResolver } from "effect"
 import type { StoreUnavailable } from "./unavailable.ts"

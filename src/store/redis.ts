@@ -41,7 +41,8 @@ export class Redis extends Context.Service<
       })
       const attempt = <A>(command: () => Promise<A>): Effect.Effect<A, StoreUnavailable> =>
         Effect.tryPromise({ try: command, catch: (cause) => new StoreUnavailable({ store: "redis", cause }) })
-      // A Redis that accepts connections but does not answer costs a few deadlines; then the breaker fails calls immediately.
+      // A Redis that accepts connections but does not answer costs a few deadlines; then the breaker fails calls
+      // immediately.
       const call = <A>(command: () => Promise<A>): Effect.Effect<A, StoreUnavailable> =>
         attempt(command).pipe(
           breaker.execute({ key: "redis" }),

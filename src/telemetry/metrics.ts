@@ -10,13 +10,16 @@ export const tierBoundaries: ReadonlyArray<number> = [
   3_600_000,
 ].filter((boundary) => boundary <= 3_600_000)
 
-/** Observed time of each timeout tier, in milliseconds; attributes `tier`, `vendor` and the vendor's name of the `model`. */
+/**
+ * Observed time of each timeout tier, in milliseconds; attributes `tier`, `vendor` and the vendor's name of the
+ * `model`.
+ */
 const tierMillis = Metric.histogram("weir_upstream_tier_ms", {
-  description: "Actual time of each upstream timeout tier, in milliseconds, of those that were kept",
+  description: "Observed time of each upstream timeout tier, in milliseconds, of calls that the tier did not end",
   boundaries: tierBoundaries,
 })
 const tierLimit = Metric.gauge("weir_upstream_tier_limit_ms", {
-  description: "The timeout of each upstream tier that is in force, in milliseconds",
+  description: "The timeout in force of each upstream tier, in milliseconds",
 })
 
 const counter = (name: string, description: string) => Metric.counter(name, { description, incremental: true })
@@ -37,17 +40,14 @@ const chatTokens = Metric.histogram("gen_ai.client.token.usage", {
 
 const gateFailures = counter(
   "weir_gate_failures_total",
-  "Admissions that the gate's store did not answer, by mode: enforce refuses them, shadow and off let them pass",
+  "Admissions without an answer of the gate's store, by mode: enforce refuses them, shadow and off admit them",
 )
 
-const sheds = counter(
-  "weir_shed_total",
-  "Calls that were turned away because this process had too much to do, by cause: busy, or too many open",
-)
+const sheds = counter("weir_shed_total", "Calls refused because of overload, by cause: busy, or too many open")
 
-const rests = counter(
-  "weir_target_rests_total",
-  "Times that a target was left alone: its breaker opened, or its vendor asked for it with Retry-After",
+const cooldowns = counter(
+  "weir_target_cooldowns_total",
+  "Cooldowns of targets, by cause: the breaker opened, or the vendor sent Retry-After",
 )
 
 const reviews = counter(
@@ -57,17 +57,17 @@ const reviews = counter(
 
 const concurrency = counter(
   "weir_plan_gate_total",
-  "Sessions judged by their plan's concurrency: admitted, rejected (enforce), would_reject (shadow)",
+  "Sessions checked against their plan's concurrency: admitted, rejected (enforce), would_reject (shadow)",
 )
 
 const retentionRuns = counter("weir_retention_runs_total", "Runs of the retention job")
 const retentionDropped = counter(
   "weir_retention_partitions_dropped_total",
-  "Usage partitions dropped because they were past keeping",
+  "Usage partitions dropped after their retention",
 )
-const retentionRemoved = counter("weir_retention_rows_removed_total", "Rows removed because they were past keeping")
+const retentionRemoved = counter("weir_retention_rows_removed_total", "Rows removed after their retention")
 
-const openExchanges = Metric.gauge("weir_exchanges_open", { description: "Exchanges in flight on this node" })
+const openExchanges = Metric.gauge("weir_exchanges_open", { description: "Open exchanges of this node" })
 
 /** Metrics with bound attributes are cached, because binding costs more than counting. */
 const bound = <Labels extends ReadonlyArray<string>, M>(make: (...labels: Labels) => M): ((...labels: Labels) => M) => {
@@ -165,8 +165,8 @@ export const recordRetention = (services: Services, dropped: number, removed: nu
 }
 
 /** Counts a target that starts to cool down. @param target vendor and model */
-export const recordRest = (services: Services, target: string, cause: string): void =>
-  Metric.withAttributes(rests, { target, cause }).updateUnsafe(1, services)
+export const recordCooldown = (services: Services, target: string, cause: string): void =>
+  Metric.withAttributes(cooldowns, { target, cause }).updateUnsafe(1, services)
 
 /** Counts a safety review. */
 export const recordReview = (

@@ -1,6 +1,6 @@
 /**
- * Tracing: one trace per call, from the edge to the vendor and the ledger. A call that is not sampled costs nothing, because
- * spans are off in its fibers. Source: W3C Trace Context; OpenTelemetry semantic conventions (HTTP, GenAI).
+ * Tracing: one trace per call, from the edge to the vendor and the ledger. A call that is not sampled costs nothing,
+ * because spans are off in its fibers. Source: W3C Trace Context; OpenTelemetry semantic conventions (HTTP, GenAI).
  */
 import { Cause, Clock, Context, Effect, Exit, Layer, References, type Scope, Tracer } from "effect"
 import { Headers, HttpTraceContext } from "effect/http"

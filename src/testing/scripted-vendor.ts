@@ -1,6 +1,6 @@
 /**
- * A scripted vendor: a real HTTP server on loopback whose replies are functions, so that latency, stalls, resets, invalid
- * replies and floods take one line each. It records its requests and disconnects.
+ * A scripted vendor: a real HTTP server on loopback whose replies are functions, so that latency, stalls, resets,
+ * invalid replies and floods take one line each. It records its requests and disconnects.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
 import { setTimeout as sleep } from "node:timers/promises"

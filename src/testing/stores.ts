@@ -16,8 +16,8 @@ export const testRedisUrl = (): Redacted.Redacted | undefined => {
 }
 
 /**
- * `SVC_TEST_DATABASE_URL` and `SVC_TEST_REDIS_URL`, each replaced by the embedded store if it is not set. On a server, every
- * scope has its own database.
+ * `SVC_TEST_DATABASE_URL` and `SVC_TEST_REDIS_URL`, each replaced by the embedded store if it is not set. On a server,
+ * every scope has its own database.
  */
 export const testStores: Effect.Effect<Stores, SqlError.SqlError, Scope.Scope> = Effect.gen(function* () {
   const server = fromEnvironment("SVC_TEST_DATABASE_URL")

@@ -1,6 +1,7 @@
 /**
- * HTTP calls to vendors. A call is opened in a scope and torn down with it: however an exchange ends, the body is consumed or
- * its socket is destroyed. Bytes arrive as chunks of one socket read, and reading stops when nobody consumes them.
+ * HTTP calls to vendors. A call is opened in a scope and torn down with it: however an exchange ends, the body is
+ * consumed or its socket is destroyed. Bytes arrive as chunks of one socket read, and reading stops when nobody
+ * consumes them.
  */
 import type { LookupFunction } from "node:net"
 import { Context, Data, Effect, Layer, Result, Scope } from "effect"
@@ -57,7 +58,8 @@ export class VendorClient extends Context.Service<
           (agent) => Effect.promise(() => agent.destroy()),
         )
       const agent = yield* makeAgent({})
-      // The egress guard is the connection's lookup: it connects to the address that was checked. Redirects are not followed.
+      // The egress guard is the connection's lookup: it connects to the address that was checked. Redirects are not
+      // followed.
       const guarded = yield* makeAgent({ lookup: egress.lookup })
       const makeCall = (request: UpstreamRequest) => {
         if (request.isGuarded !== true) return new Call(agent, request)
@@ -155,7 +157,8 @@ class Call implements UpstreamCall, Dispatcher.DispatchHandler {
     this.#chunks.push(chunk)
     this.#bytes += chunk.length
     this.#notify()
-    // The reader may have consumed everything just now: resuming inside this callback would lose the parser's remaining bytes.
+    // The reader may have consumed everything just now: resuming inside this callback would lose the parser's remaining
+    // bytes.
     if (this.#bytes >= highWaterBytes) controller.pause()
   }
 

@@ -1,10 +1,12 @@
-/** Shares cooldowns between nodes through one Redis hash, which each node reads four times a second in the background. */
+/**
+ * Shares cooldowns between nodes through one Redis hash, which each node reads four times a second in the background.
+ */
 import { Effect, Layer, Schema } from "effect"
 import { CircuitBreaker } from "effect/persistence"
 import { makeScript, Redis } from "../store/redis.ts"
-import { makeTargetHealth, type Rest, type RestCause, type SharedRests, TargetHealth } from "./health.ts"
+import { type Cooldown, type CooldownCause, makeTargetHealth, type SharedCooldowns, TargetHealth } from "./health.ts"
 
-const key = "weir:{rests}"
+const key = "weir:{cooldowns}"
 
 /** Stores a cooldown if it is longer than the stored one. ARGV: target, cause, until. */
 const tell = makeScript(`
@@ -16,24 +18,24 @@ return 0`)
 
 /** Returns all cooldowns and deletes expired ones. ARGV: now. */
 const all = makeScript(`
-local rests = redis.call("HGETALL", KEYS[1])
+local cooldowns = redis.call("HGETALL", KEYS[1])
 local now = tonumber(ARGV[1])
-for at = 1, #rests, 2 do
-  local untilMs = tonumber(string.match(rests[at + 1], "^%a+ (%d+)$"))
-  if untilMs == nil or untilMs < now then redis.call("HDEL", KEYS[1], rests[at]) end
+for at = 1, #cooldowns, 2 do
+  local untilMs = tonumber(string.match(cooldowns[at + 1], "^%a+ (%d+)$"))
+  if untilMs == nil or untilMs < now then redis.call("HDEL", KEYS[1], cooldowns[at]) end
 end
-return rests`)
+return cooldowns`)
 
-const decodeRests = Schema.decodeUnknownSync(Schema.Array(Schema.String))
+const decodeCooldowns = Schema.decodeUnknownSync(Schema.Array(Schema.String))
 
-const makeSharedRests = Effect.map(Redis, (redis): SharedRests => {
-  let last: ReadonlyMap<string, Rest> = new Map()
+const makeSharedCooldowns = Effect.map(Redis, (redis): SharedCooldowns => {
+  let last: ReadonlyMap<string, Cooldown> = new Map()
   return {
     tell: (target, { cause, untilMs }) => Effect.ignore(redis.run(tell, [key], [target, cause, untilMs])),
     // If Redis does not answer, the last known cooldowns apply.
     all: Effect.suspend(() => redis.run(all, [key], [Date.now()])).pipe(
       Effect.map((reply) => {
-        last = readRests(decodeRests(reply))
+        last = readCooldowns(decodeCooldowns(reply))
         return last
       }),
       Effect.catch(() => Effect.succeed(last)),
@@ -41,19 +43,19 @@ const makeSharedRests = Effect.map(Redis, (redis): SharedRests => {
   }
 })
 
-function readRests(reply: ReadonlyArray<string>): ReadonlyMap<string, Rest> {
-  const rests = new Map<string, Rest>()
+function readCooldowns(reply: ReadonlyArray<string>): ReadonlyMap<string, Cooldown> {
+  const cooldowns = new Map<string, Cooldown>()
   for (let at = 0; at + 1 < reply.length; at += 2) {
     const [cause = "", untilMs] = reply[at + 1]?.split(" ") ?? []
-    if (isCause(cause)) rests.set(reply[at] ?? "", { cause, untilMs: Number(untilMs) })
+    if (isCause(cause)) cooldowns.set(reply[at] ?? "", { cause, untilMs: Number(untilMs) })
   }
-  return rests
+  return cooldowns
 }
 
-const isCause = (text: string): text is RestCause => text === "vendor" || text === "breaker"
+const isCause = (text: string): text is CooldownCause => text === "vendor" || text === "breaker"
 
 /** For nodes that share a Redis. */
 export const layerRedis: Layer.Layer<TargetHealth, never, Redis> = Layer.effect(
   TargetHealth,
-  Effect.flatMap(makeSharedRests, makeTargetHealth),
+  Effect.flatMap(makeSharedCooldowns, makeTargetHealth),
 ).pipe(Layer.provide(CircuitBreaker.layerStoreMemory()))

@@ -11,8 +11,8 @@ export interface Pooled {
 }
 
 /**
- * Chooses an order. A conversation stays with its target, whose prefix cache has its prompt: the same `affinity` gives the
- * same order, and a change of the pool moves as few conversations as possible (weighted rendezvous hashing).
+ * Chooses an order. A conversation stays with its target, whose prefix cache has its prompt: the same `affinity` gives
+ * the same order, and a change of the pool moves as few conversations as possible (weighted rendezvous hashing).
  *
  * @param affinity identifies a conversation; if absent, the order is random
  */

@@ -1,6 +1,6 @@
 /**
- * Upstream keys of organisations (BYOK): a key for a vendor of the catalogue, and optionally an own address. Sealed at rest,
- * held in memory on every node, never logged and never returned.
+ * Upstream keys of organisations (BYOK): a key for a vendor of the catalogue, and optionally an own address. Sealed at
+ * rest, held in memory on every node, never logged and never returned.
  */
 import { Context, Effect, Layer, Redacted, Schedule } from "effect"
 import { SqlClient } from "effect/sql"
@@ -89,7 +89,7 @@ export class UpstreamKeys extends Context.Service<
         const key = sealer.open(sealed_key, context)
         if (!isDurable || sealer.isCurrent(sealed_key)) return
         if (key === undefined) {
-          return yield* Effect.logError("An upstream key does not open: the master key that sealed it is gone", {
+          return yield* Effect.logError("An upstream key cannot be opened: the master key that sealed it is gone", {
             org: org_id,
             vendor: vendor_id,
           })
@@ -169,9 +169,6 @@ const infoOf = ({ vendor_id: vendor, base_url, hint, updated_at: updatedAt }: Ke
 
 /** The error for an address that the egress guard blocks. */
 export const egressBlocked = (reason: EgressReason): ServiceError<"egress_blocked"> =>
-  serviceError("egress_blocked", "The organisation's own upstream address may not be called", { detail: { reason } })
+  serviceError("egress_blocked", "The organisation's own upstream address is not allowed", { detail: { reason } })
 
-const notAvailable = serviceError(
-  "org_byok_not_available",
-  "This server keeps no keys of organisations: it has no master key (SVC_MASTER_KEY)",
-)
+const notAvailable = serviceError("org_byok_not_available", "Upstream keys need a master key (SVC_MASTER_KEY)")

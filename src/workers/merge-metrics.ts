@@ -1,4 +1,6 @@
-/** Merges the metrics of all workers: values of the same series are added. Pure. Source: Prometheus text format 0.0.4. */
+/**
+ * Merges the metrics of all workers: values of the same series are added. Pure. Source: Prometheus text format 0.0.4.
+ */
 
 interface Family {
   /** Its HELP and TYPE lines. */

@@ -1,6 +1,6 @@
 /**
- * `SVC_WORKERS`: several processes on one port, which share only the stores. A worker that dies is replaced, and another
- * node settles its exchanges; the other workers are not affected.
+ * `SVC_WORKERS`: several processes on one port, which share only the stores. A worker that dies is replaced, and
+ * another node settles its exchanges; the other workers are not affected.
  */
 import cluster, { type Worker } from "node:cluster"
 import { rmSync } from "node:fs"

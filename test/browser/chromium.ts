@@ -1,4 +1,6 @@
-/** A real Chromium, without script unless a test asks for it; what it shows goes to a folder outside of the repository. */
+/**
+ * A real Chromium, without script unless a test asks for it; what it shows goes to a folder outside of the repository.
+ */
 import { existsSync, mkdtempSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"

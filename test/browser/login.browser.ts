@@ -90,7 +90,7 @@ describe("by a code that comes by mail", () => {
     await logInByMail(page, "ada")
     await page.getByText(`You are logged in as ${at("ada")}`).waitFor()
     await page.goto(url("/activate"))
-    await page.getByLabel("Code that the device shows").waitFor()
+    await page.getByLabel("Code shown on the device").waitFor()
     await page.goto(url("/login"))
     await page.getByRole("button", { name: "Log out" }).click()
     await page.getByLabel("E-mail address").waitFor()
@@ -144,8 +144,8 @@ describe("at the organisation", () => {
   const logInThere = async (page: Page, name: string) => {
     oidc.emails.set(name, at(name))
     await page.goto(url("/login"))
-    await page.getByLabel("Or log in at your organisation").fill(ids.org)
-    await page.getByRole("button", { name: "Go to its login" }).click()
+    await page.getByLabel("Or log in through your organisation").fill(ids.org)
+    await page.getByRole("button", { name: "Continue to its login" }).click()
     // The provider's own page, on its own origin.
     await page.waitForURL(`${oidc.issuer}/**`)
     await page.locator("input[name=login]").fill(name)

@@ -1,4 +1,7 @@
-/** What operators do: organisations, people, keys, licences. Each test names its rule: decisions "Control routes" (Admin). */
+/**
+ * What operators do: organisations, people, keys, licences. Each test names its rule: decisions "Control routes"
+ * (Admin).
+ */
 import { randomUUID } from "node:crypto"
 import { Effect, Schema } from "effect"
 import { describe, expect, it } from "vitest"

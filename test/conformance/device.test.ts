@@ -1,4 +1,7 @@
-/** Logging in on a device. Each test names its rule: "POST /v1/auth/device/code", the state table "Device code", RFC 8628. */
+/**
+ * Logging in on a device. Each test names its rule: "POST /v1/auth/device/code", the state table "Device code", RFC
+ * 8628.
+ */
 import { randomUUID } from "node:crypto"
 import { Effect, Schema } from "effect"
 import { describe, expect, it } from "vitest"

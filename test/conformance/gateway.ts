@@ -38,11 +38,11 @@ export const errorOf = async (response: Response) => {
 /** A good reply that is not streamed, checked against its schema. */
 export const replyOf = async (response: Response): Promise<ExchangeResponse> => decodeReply(await response.json())
 
-/** Waits until something holds, or fails. */
-export const eventually = async (check: () => boolean | Promise<boolean>, withinMs = 5000): Promise<void> => {
+/** Waits until a condition is true, or fails. */
+export const eventually = async (check: () => boolean | Promise<boolean>, withinMs = 15_000): Promise<void> => {
   const endsAt = Date.now() + withinMs
   while (!(await check())) {
-    if (Date.now() > endsAt) throw new Error("it did not come to hold in time")
+    if (Date.now() > endsAt) throw new Error("the condition did not become true in time")
     await sleep(5)
   }
 }

@@ -1,4 +1,7 @@
-/** Licences over HTTP. Each test names its rule: "POST /v1/org-licenses/activate", the state table "Licence", "Authentication". */
+/**
+ * Licences over HTTP. Each test names its rule: "POST /v1/org-licenses/activate", the state table "Licence",
+ * "Authentication".
+ */
 import { randomUUID } from "node:crypto"
 import { Effect, Schema } from "effect"
 import { beforeAll, describe, expect, it } from "vitest"

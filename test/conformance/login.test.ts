@@ -1,4 +1,7 @@
-/** Logging in by mail, and what tokens are good for. Each test names its rule: "POST /v1/auth/otp/verify", "Errors", RFC 9700. */
+/**
+ * Logging in by mail, and what tokens are good for. Each test names its rule: "POST /v1/auth/otp/verify", "Errors", RFC
+ * 9700.
+ */
 import { randomUUID } from "node:crypto"
 import { Effect, Redacted, Schema } from "effect"
 import { createLocalJWKSet, jwtVerify } from "jose"

@@ -1,4 +1,6 @@
-/** The pages that people see, as a browser without script goes through them. Source: decisions "Control routes" (pages). */
+/**
+ * The pages that people see, as a browser without script goes through them. Source: decisions "Control routes" (pages).
+ */
 import { randomUUID } from "node:crypto"
 import { Redacted, Schema } from "effect"
 import { afterAll, describe, expect, it } from "vitest"
@@ -64,7 +66,7 @@ describe("/login", () => {
     const code = await smtp.codeFor(at("bo"), 1)
     const wrong = String((Number(code) + 1) % 1_000_000).padStart(6, "0")
     const again = await browser.submit("/login/code", { code: wrong })
-    expect([again.status, again.html]).toEqual([401, expect.stringMatching(/role="alert">This code is not right/)])
+    expect([again.status, again.html]).toEqual([401, expect.stringMatching(/role="alert">This code is wrong/)])
     for (let attempt = 0; attempt < 4; attempt++) await browser.submit("/login/code", { code: wrong })
     expect((await browser.submit("/login/code", { code })).status).toBe(429)
   })
@@ -127,7 +129,7 @@ describe("/auth/sso/link", () => {
     const browser = new Browser()
     await browser.visit(url("/auth/sso/link?linkToken=lk_unknown"))
     const shown = await browser.submit("/auth/sso/link", { code: "123456" })
-    expect([shown.status, shown.html]).toEqual([400, expect.stringContaining("This link is not valid")])
+    expect([shown.status, shown.html]).toEqual([400, expect.stringContaining("The link is invalid")])
   })
 })
 

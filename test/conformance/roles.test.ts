@@ -71,7 +71,9 @@ type Row = readonly [method: string, path: string, body: unknown, statuses: stri
 
 const app = `/v1/apps/${ids.app}/config`
 const site = `site.${tag}`
-/** A status for each principal, in their order. Where the body is wrong on purpose, 400 and 404 are for who came so far. */
+/**
+ * A status for each principal, in their order. Where the body is wrong on purpose, 400 and 404 are for who came so far.
+ */
 const matrix: ReadonlyArray<Row> = [
   ["GET", "/v1/me", undefined, "401 401 200 200 200 200 200 403 200 401"],
   ["GET", "/v1/search-providers", undefined, "401 401 404 200 200 200 200 403 200 401"],

@@ -1,4 +1,7 @@
-/** Sessions over HTTP. Each test names its rule of interface.md: the state table "Session", "POST /t1/heartbeat", "Limits". */
+/**
+ * Sessions over HTTP. Each test names its rule of interface.md: the state table "Session", "POST /t1/heartbeat",
+ * "Limits".
+ */
 import { setTimeout as sleep } from "node:timers/promises"
 import { Effect, Schema } from "effect"
 import { describe, expect, it } from "vitest"

@@ -1,4 +1,7 @@
-/** Layered settings over HTTP. Each test names its rule: "GET /v1/config/effective", "GET /v1/config-revisions", "Limits". */
+/**
+ * Layered settings over HTTP. Each test names its rule: "GET /v1/config/effective", "GET /v1/config-revisions",
+ * "Limits".
+ */
 import { randomUUID } from "node:crypto"
 import { Effect, Schema } from "effect"
 import { beforeAll, describe, expect, it } from "vitest"

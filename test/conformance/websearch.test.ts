@@ -213,25 +213,28 @@ describe("limits", () => {
   })
 
   it("websearch_not_configured: no provider, or none that passes wire, price and credential", async () => {
-    for (const more of [
+    const of = newTestIds()
+    const catalogues = [
       "",
       `searchProviders:\n${provider("a", "unspoken", "http://127.0.0.1:9")}`,
       `searchProviders:\n${provider("a", "brave", "http://127.0.0.1:9")}`,
       `searchProviders:\n${provider("a", "tavily", "http://127.0.0.1:9", `, credential: "env:NOWHERE"`)}`,
       `searchProviders:\n${provider("a", "searxng", "http://127.0.0.1:9").replace("USD", "EUR")}`,
-    ]) {
-      const of = newTestIds()
-      await withGateway(
-        of,
-        (urls) => testCatalogue(urls, of, more),
-        async (to) => {
+    ]
+    await withGateway(
+      of,
+      (urls) => testCatalogue(urls, of),
+      async (to) => {
+        const urls = { vendor: to.vendor.url, second: to.second.url }
+        for (const more of catalogues) {
+          await Effect.runPromise(to.catalogue.apply(testCatalogue(urls, of, more)))
           expect(await errorOf(await search("river", {}, {}, to))).toMatchObject({
             status: 503,
             code: "websearch_not_configured",
           })
-        },
-      )
-    }
+        }
+      },
+    )
   }, 60_000)
 })
 

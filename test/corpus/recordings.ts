@@ -1,4 +1,7 @@
-/** Recorded vendor traffic, where a machine has some: in `SVC_TEST_RECORDINGS`, or in `fixtures` of a folder beside ours. */
+/**
+ * Recorded vendor traffic, where a machine has some: in `SVC_TEST_RECORDINGS`, or in `fixtures` of a folder beside
+ * ours.
+ */
 import { existsSync, readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"

@@ -1,12 +1,12 @@
-/** The README's table of vendors names what there is. */
+/** The table of profiles names what there is. */
 import { readFileSync } from "node:fs"
 import { describe, expect, it } from "vitest"
 import { DialectName, VendorProfile } from "../../src/protocol/catalogue.ts"
 
-const readme = readFileSync(new URL("../../README.md", import.meta.url), "utf8")
+const readme = readFileSync(new URL("../../src/dialects/README.md", import.meta.url), "utf8")
 const rows = [...readme.matchAll(/^\| `([a-z]+)` +\|/gm)].map(([, name]) => name).filter((name) => name !== "profile")
 
-describe("README", () => {
+describe("src/dialects/README.md", () => {
   it("has a row for each profile, and no other", () => {
     expect(rows.sort()).toEqual([...VendorProfile.literals].sort())
   })

@@ -38,6 +38,20 @@ const leaveAfter = async (body: object, moment: (call: VendorCall) => Promise<vo
   return { call, leftAt }
 }
 
+/**
+ * The vendor's connection closes within 100 ms of the client's. A machine that stalls can only add to one attempt, so
+ * the best of five counts.
+ */
+const expectPromptHangUp = async (leave: () => ReturnType<typeof leaveAfter>) => {
+  let bestMs = Number.POSITIVE_INFINITY
+  for (let attempt = 0; attempt < 5 && bestMs >= 100; attempt++) {
+    const { call, leftAt } = await leave()
+    await eventually(() => call.hungUpAt !== undefined)
+    bestMs = Math.min(bestMs, (call.hungUpAt ?? Number.POSITIVE_INFINITY) - leftAt)
+  }
+  expect(bestMs).toBeLessThan(100)
+}
+
 const noHoldIsLeft = () => eventually(async () => (await holdsOf(gateway())).every(({ state }) => state !== "held"))
 
 describe("a client that leaves", () => {
@@ -45,13 +59,13 @@ describe("a client that leaves", () => {
     "before the first frame (stream: %s): the vendor hears of it within 100 ms, nothing is billed",
     async (stream) => {
       const before = await balanceOf(gateway())
-      const { call, leftAt } = await leaveAfter(
-        { ...hello, stream },
-        () => sleep(50),
-        () => undefined,
+      await expectPromptHangUp(() =>
+        leaveAfter(
+          { ...hello, stream },
+          () => sleep(50),
+          () => undefined,
+        ),
       )
-      await eventually(() => call.hungUpAt !== undefined)
-      expect((call.hungUpAt ?? 0) - leftAt).toBeLessThan(100)
       await noHoldIsLeft()
       expect(await balanceOf(gateway())).toBe(before)
     },
@@ -59,31 +73,31 @@ describe("a client that leaves", () => {
 
   it("while a whole reply is on its way: the same", async () => {
     const before = await balanceOf(gateway())
-    const { call, leftAt } = await leaveAfter(
-      hello,
-      () => sleep(50),
-      async (call) => {
-        call.head(200, { "content-type": "application/json" })
-        await call.write(`{"choices":`)
-      },
+    await expectPromptHangUp(() =>
+      leaveAfter(
+        hello,
+        () => sleep(50),
+        async (call) => {
+          call.head(200, { "content-type": "application/json" })
+          await call.write(`{"choices":`)
+        },
+      ),
     )
-    await eventually(() => call.hungUpAt !== undefined)
-    expect((call.hungUpAt ?? 0) - leftAt).toBeLessThan(100)
     await noHoldIsLeft()
     expect(await balanceOf(gateway())).toBe(before)
   })
 
   it("after content: the input by estimate and the output seen are billed", async () => {
-    const { call, leftAt } = await leaveAfter(
-      { ...hello, stream: true },
-      () => sleep(100),
-      async (call) => {
-        call.head()
-        await call.write(openaiChunk("twelve chars"))
-      },
+    await expectPromptHangUp(() =>
+      leaveAfter(
+        { ...hello, stream: true },
+        () => sleep(100),
+        async (call) => {
+          call.head()
+          await call.write(openaiChunk("twelve chars"))
+        },
+      ),
     )
-    await eventually(() => call.hungUpAt !== undefined)
-    expect((call.hungUpAt ?? 0) - leftAt).toBeLessThan(100)
     await noHoldIsLeft()
     expect(await lastUsage(gateway())).toMatchObject({
       estimated_reason: "client_disconnected",

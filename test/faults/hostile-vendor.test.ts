@@ -1,4 +1,7 @@
-/** What a vendor may send has limits: each trick gives a typed error, bills nothing that was not seen, and leaves the gateway well. */
+/**
+ * What a vendor may send has limits: each trick gives a typed error, bills nothing that was not seen, and leaves the
+ * gateway well.
+ */
 import { createServer, type Server, type Socket } from "node:net"
 import { gzipSync } from "node:zlib"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"

@@ -1,4 +1,6 @@
-/** Lessons 12, 15 and 16, and the journal: a PostgreSQL that is full, gone, and back. It needs one of its own to hurt. */
+/**
+ * Lessons 12, 15 and 16, and the journal: a PostgreSQL that is full, gone, and back. It needs one of its own to hurt.
+ */
 import { execFileSync } from "node:child_process"
 import { chmodSync, mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"

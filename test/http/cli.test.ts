@@ -21,7 +21,7 @@ describe("commands of operators", () => {
     expect(minted.text).toMatch(/^extra: wk_\S+ \(told once\)\n$/)
     expect(await run("keys", "mint", "app_development", "--id", "extra")).toMatchObject({
       code: 1,
-      text: "conflict: This id is taken\n",
+      text: "conflict: This id already exists\n",
     })
     expect((await run("keys", "revoke", "extra")).text).toBe("extra is revoked\n")
     const listed = await run("keys", "list", "--json")

@@ -1,4 +1,7 @@
-/** Pages of other origins: which may call the runtime, and what they are told. Source: Fetch Standard, HTTP-CORS protocol. */
+/**
+ * Pages of other origins: which may call the runtime, and what they are told. Source: Fetch Standard, HTTP-CORS
+ * protocol.
+ */
 import { describe, expect, it } from "vitest"
 import { hello } from "../../src/testing/index.ts"
 import { useGateway } from "../conformance/gateway.ts"

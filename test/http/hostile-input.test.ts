@@ -198,12 +198,14 @@ const withInput = routes.filter(
 describe.each(withInput.map((route) => [`${route.method} ${route.path}`, route] as const))("%s", (name, route) => {
   const { parameters, example } = route
   const pathNames = [...route.path.matchAll(/\{(\w+)\}/g)].map(([, parameter = ""]) => parameter)
+  const isHeader = (name: string) =>
+    parameters.some((parameter) => parameter.name === name && parameter.in === "header")
   const names = [...new Set([...pathNames, ...parameters.map((parameter) => parameter.name)])]
 
   itIf(names.length > 0)("with hostile parameters", () =>
     inParallel(
       names.flatMap((parameter) =>
-        strings.map((value) => async () => {
+        (isHeader(parameter) ? strings.slice(0, 6) : strings).map((value) => async () => {
           const response = await send(route, { parameters: { [parameter]: value } })
           await check(`${name} with ${parameter}=${JSON.stringify(value)}`, response)
         }),

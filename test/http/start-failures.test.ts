@@ -7,8 +7,8 @@ describe("weir serve", () => {
   const { dir, serve, weir } = useProcesses()
 
   it.each<[what: string, env: Record<string, string>, line: RegExp]>([
-    ["a wrong variable", { SVC_PORT: "many" }, /^SVC_PORT is wrong: Expected a finite number; src\/config.ts/],
-    ["two of them", { SVC_LOG_LEVEL: "loud", SVC_ENV: "" }, /SVC_(ENV|LOG_LEVEL) is wrong/],
+    ["a wrong variable", { SVC_PORT: "many" }, /^SVC_PORT is invalid: Expected a finite number; see src\/config.ts/],
+    ["two of them", { SVC_LOG_LEVEL: "loud", SVC_ENV: "" }, /SVC_(ENV|LOG_LEVEL) is invalid/],
     [
       "a database that is not there",
       { SVC_DATABASE_URL: "postgres://x@127.0.0.1:1/x" },
@@ -70,7 +70,7 @@ describe("weir serve", () => {
   it("a variable that nobody reads is named, with the one that was meant", async () => {
     const { exit, output } = weir(["serve"], { SVC_PROT: "8080", SVC_LOG_LEVEL: "loud" })
     await exit
-    expect(output.text).toContain("SVC_PROT is no variable of Weir; did you mean SVC_PORT?")
+    expect(output.text).toContain("SVC_PROT is not a variable of Weir; did you mean SVC_PORT?")
   })
 
   it("doctor finds all of it at once, and says what to do", async () => {

@@ -136,12 +136,9 @@ describe("kubernetes.yaml", () => {
 })
 
 describe("the threat model", () => {
-  const page = readFileSync(new URL("src/threat-model.md", root), "utf8")
-  it("names tests that there are, for every threat", () => {
-    const rows = page
-      .slice(page.indexOf("## What stands in the way"), page.indexOf("## What does not"))
-      .split("\n")
-      .slice(4)
+  const page = readFileSync(new URL("src/identity/threat-model.md", root), "utf8")
+  it("names an existing test for every threat", () => {
+    const rows = page.slice(page.indexOf("## Countermeasures"), page.indexOf("## Out of scope")).split("\n").slice(4)
     for (const row of rows.filter((line) => line.startsWith("|"))) {
       const tests = [...row.matchAll(/`(test\/[\w/.-]+)`/g)].map(([, file = ""]) => file)
       expect(tests.length, row).toBeGreaterThan(0)
@@ -149,9 +146,16 @@ describe("the threat model", () => {
     }
   })
 
-  it("and the README lead to files that there are", () => {
-    const readme = readFileSync(new URL("README.md", root), "utf8")
-    for (const [, link = ""] of readme.matchAll(/\]\(((?!http)[^)#]+)\)/g))
-      expect(existsSync(new URL(link, root)), link).toBe(true)
+  it.each([
+    "README.md",
+    "src/dialects/README.md",
+    "src/identity/README.md",
+    "src/identity/threat-model.md",
+    "src/settings/README.md",
+    "scripts/bench/README.md",
+  ])("%s links to files that exist", (page) => {
+    const url = new URL(page, root)
+    for (const [, link = ""] of readFileSync(url, "utf8").matchAll(/\]\(((?!http)[^)#]+)\)/g))
+      expect(existsSync(new URL(link, url)), link).toBe(true)
   })
 })

@@ -1,4 +1,6 @@
-/** PostgreSQL behind a pooler that gives a connection for one transaction at a time. Needs pgbouncer and a PostgreSQL. */
+/**
+ * PostgreSQL behind a pooler that gives a connection for one transaction at a time. Needs pgbouncer and a PostgreSQL.
+ */
 import { type ChildProcess, spawn, spawnSync } from "node:child_process"
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"

@@ -1,4 +1,7 @@
-/** A Redis Cluster of three nodes: an organisation's keys lie together, wherever that is. Needs redis-server and redis-cli. */
+/**
+ * A Redis Cluster of three nodes: an organisation's keys lie together, wherever that is. Needs redis-server and
+ * redis-cli.
+ */
 import { type ChildProcess, execFileSync, spawn, spawnSync } from "node:child_process"
 import { randomUUID } from "node:crypto"
 import { mkdtempSync, rmSync } from "node:fs"

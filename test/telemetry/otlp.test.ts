@@ -1,4 +1,6 @@
-/** Traces, metrics and logs at a collector that speaks OTLP over HTTP; the vendor and the caller on one trace with us. */
+/**
+ * Traces, metrics and logs at a collector that speaks OTLP over HTTP; the vendor and the caller on one trace with us.
+ */
 import { createServer } from "node:http"
 import { gunzipSync } from "node:zlib"
 import { Redacted, Schema } from "effect"

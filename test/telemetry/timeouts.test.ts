@@ -65,7 +65,7 @@ ${extra}`
     const before = observe([...times(10, 50)], { ended: 1 })
     const now = observe([...times(10, 50), ...times(5, 5000)], { ended: 3 })
     const [rest = before] = since([now], [before])
-    expect(judge(rest)).toMatchObject({ calls: 7, endedShare: 2 / 7 })
+    expect(judge(rest)).toMatchObject({ calls: 7, timedOutShare: 2 / 7 })
     expect(since([observe(times(2, 50))], [before])[0]).toEqual(observe(times(2, 50)))
   })
 })
@@ -103,7 +103,7 @@ describe("judging", () => {
   it("says what today's setting ends, and what a candidate would", () => {
     const slow = observe([...times(900, 800), ...times(90, 25_000)], { ended: 10 })
     expect(judge(slow, 5000)).toMatchObject({
-      endedShare: 0.01,
+      timedOutShare: 0.01,
       p50: expect.any(Number),
       candidate: { share: 0.1, isUpperBound: false },
     })
@@ -117,12 +117,12 @@ describe("judging", () => {
     ["never below what a bad minute needs", observe(times(5000, 3)), 5000],
     ["twice the limit, where the limit ends too many", observe(times(900, 800), { ended: 100 }), 60_000],
     ["never beyond what anybody waits", observe(times(900, 800), { ended: 100, limitMs: 500_000 }), 600_000],
-  ])("recommends: %s", (_, observed, recommended) => {
-    expect(judge(observed).recommendedMs).toBe(recommended)
+  ])("suggests: %s", (_, observed, recommended) => {
+    expect(judge(observed).suggestedMs).toBe(recommended)
   })
 })
 
-describe("what people see", () => {
+describe("the report", () => {
   const judged = [
     judge(observe(times(5000, 9000)), 12_000),
     judge(observe(times(5000, 20_000), { vendor: "slow" }), 12_000),
@@ -132,7 +132,7 @@ describe("what people see", () => {
 
   it("a table, a chart, and a profile that a catalogue takes", () => {
     const text = describeTimeouts(judged, "production")
-    expect(text).toContain("WOULD END")
+    expect(text).toContain("WOULD TIME OUT")
     expect(text).toContain("100.00% at 12s")
     expect(text).toMatch(/●.*│/)
     const yaml = text.slice(text.indexOf("timeouts:"))
@@ -144,9 +144,9 @@ describe("what people see", () => {
     })
   })
 
-  it("nothing, where nothing was seen", () => {
-    expect(describeTimeouts([], "production")).toBe("No upstream call has been seen yet")
-    expect(describeTimeouts([judge(observe(times(3, 5)))], "production")).toContain("Too little was seen")
+  it("says so if there are no observations", () => {
+    expect(describeTimeouts([], "production")).toBe("No upstream calls have been observed")
+    expect(describeTimeouts([judge(observe(times(3, 5)))], "production")).toContain("Too few observations")
   })
 
   it.each([
@@ -178,7 +178,7 @@ describe("the command", () => {
     for (const [args, words] of [
       [["timeouts", "--try", "ttfb=soon"], "ttfb=40s"],
       [["timeouts", "--since", "/nowhere"], "cannot be read"],
-      [["timeouts", "--metrics", "http://127.0.0.1:9/metrics"], "could not be reached"],
+      [["timeouts", "--metrics", "http://127.0.0.1:9/metrics"], "cannot be reached"],
       [["timeouts", "--from", "yesterday"], "dates or instants"],
     ] as const) {
       const refused = await run(...args)

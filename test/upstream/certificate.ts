@@ -1,4 +1,7 @@
-/** A certificate for servers of tests, valid for a century: `upstream.test`, `localhost`, 127.0.0.1 and 127.0.0.2. It guards nothing. */
+/**
+ * A certificate for servers of tests, valid for a century: `upstream.test`, `localhost`, 127.0.0.1 and 127.0.0.2. It
+ * guards nothing.
+ */
 export const certificate = `-----BEGIN CERTIFICATE-----
 MIIBsTCCAVigAwIBAgIUWeXCBXklqeK3KzKRkdSMA6xSFW8wCgYIKoZIzj0EAwIw
 FDESMBAGA1UEAwwJd2VpciB0ZXN0MCAXDTI2MTEyMTA4MzMwMVoYDzIxMjYxMDI4

@@ -7,10 +7,10 @@ import { TestClock } from "effect/testing"
 import { Redis } from "../../src/store/redis.ts"
 import { layerTestConfig, testRedisUrl } from "../../src/testing/stores.ts"
 import {
+  type Cooldown,
   TargetHealth as Health,
   makeTargetHealth,
-  type Rest,
-  type SharedRests,
+  type SharedCooldowns,
   type TargetHealth,
   type Verdict,
 } from "../../src/upstream/health.ts"
@@ -27,21 +27,21 @@ const call = (health: TargetHealth["Service"], target: string, works: boolean, d
     }),
   )
 
-const makeNode = (shared: SharedRests | undefined) =>
+const makeNode = (shared: SharedCooldowns | undefined) =>
   Effect.flatMap(Layer.build(CircuitBreaker.layerStoreMemory()), (store) =>
     Effect.provide(makeTargetHealth(shared), store),
   )
 
-const makeBoard = (): SharedRests => {
-  const rests = new Map<string, Rest>()
+const makeBoard = (): SharedCooldowns => {
+  const cooldowns = new Map<string, Cooldown>()
   return {
-    tell: (target, rest) => Effect.sync(() => void rests.set(target, rest)),
-    all: Effect.sync(() => new Map(rests)),
+    tell: (target, cooldown) => Effect.sync(() => void cooldowns.set(target, cooldown)),
+    all: Effect.sync(() => new Map(cooldowns)),
   }
 }
 
 describe("a node", () => {
-  it.effect("rests a target whose calls fail, for a second, then two, up to half a minute", () =>
+  it.effect("cools a target down whose calls fail, for a second, then two, up to half a minute", () =>
     Effect.gen(function* () {
       const node = yield* makeNode(undefined)
       const outcomes: Array<string> = []
@@ -65,7 +65,7 @@ describe("a node", () => {
       for (let at = 0; at < 6; at++) yield* call(node, "t", false)
       expect(yield* call(node, "t", true)).toBe("breaker")
       expect(yield* call(node, "t", true, true)).toBe("ok")
-      yield* node.rest("t", 1000)
+      yield* node.coolDown("t", 1000)
       expect(yield* call(node, "t", true, true)).toBe("vendor")
       yield* TestClock.adjust(1000)
       expect(yield* call(node, "t", true, true)).toBe("ok")
@@ -78,7 +78,7 @@ describe("two nodes", () => {
     Effect.gen(function* () {
       const board = makeBoard()
       const [one, two] = [yield* makeNode(board), yield* makeNode(board)]
-      yield* one.rest("asked", 5000)
+      yield* one.coolDown("asked", 5000)
       for (let at = 0; at < 5; at++) yield* call(one, "failing", false)
       yield* TestClock.adjust("250 millis")
       expect(yield* call(two, "asked", true)).toBe("vendor")
@@ -103,7 +103,7 @@ const onRedis = (redisUrl: Redacted.Redacted) =>
           (services) => Effect.runSync(Effect.provide(Health, services)),
         )
         const [one, two] = [yield* node, yield* node]
-        yield* one.rest(target, 2500)
+        yield* one.coolDown(target, 2500)
         yield* Effect.sleep("1200 millis")
         expect(yield* call(two, target, true)).toBe("vendor")
         yield* Effect.sleep("2 seconds")

@@ -7,9 +7,9 @@ export const userCodePage = (alert?: string): Page => ({
   title: "Connect a device",
   alert,
   body: html`<form method="get" action="/activate">
-<label for="user-code">Code that the device shows</label>
+<label for="user-code">Code shown on the device</label>
 <input class="code" id="user-code" name="code" type="text" autocomplete="off" autocapitalize="characters" spellcheck="false" placeholder="XXXX-XXXX" required maxlength="16" autofocus>
-<button>Go on</button>
+<button>Continue</button>
 </form>`,
 })
 
@@ -18,10 +18,10 @@ export const decisionPage = ({ userCode, clientName, scope }: PendingDevice, ema
   body: html`<dl>
 <dt>Device</dt><dd><strong>${clientName}</strong></dd>
 <dt>Code</dt><dd><strong class="code">${userCode}</strong></dd>
-${scope === undefined ? undefined : html`<dt>Asks for</dt><dd>${scope}</dd>`}
+${scope === undefined ? undefined : html`<dt>Scope</dt><dd>${scope}</dd>`}
 <dt>Acts as</dt><dd>${email}</dd>
 </dl>
-<p>Approve only what you began yourself, just now, and whose code is the one above. Nobody else may ask you for it.</p>
+<p>Approve only if you started this yourself just now and your device shows the code above. Never approve because somebody asks you to.</p>
 <form method="post" action="/activate">
 <input type="hidden" name="userCode" value="${userCode}">
 <button name="decision" value="approve">Approve</button>

@@ -5,6 +5,6 @@ import type { Page } from "./layout.ts"
 export const failurePage = (message: string, code: string, requestId: string): Page => ({
   title: "This did not work",
   alert: `${message}.`,
-  body: html`<p><a href="/login">Begin again</a></p>
-<p class="hint">If you ask for help, say <code>${code}</code> and <code>${requestId}</code>.</p>`,
+  body: html`<p><a href="/login">Start again</a></p>
+<p class="hint">For support, quote <code>${code}</code> and <code>${requestId}</code>.</p>`,
 })

@@ -15,7 +15,7 @@ export const loginPage = ({ device }: Bound, hasSso: boolean, alert?: string): P
   body: html`<form method="post" action="/login">
 ${hidden("device", device)}
 <label for="email">E-mail address</label>
-<p class="hint" id="email-hint">We send you a code. The first time, this makes your account.</p>
+<p class="hint" id="email-hint">We will mail you a code. The first login creates your account.</p>
 <input id="email" name="email" type="email" autocomplete="email" required maxlength="254" aria-describedby="email-hint" autofocus>
 <button>Send me a code</button>
 </form>
@@ -24,23 +24,23 @@ ${hasSso ? ssoForm(device) : undefined}`,
 
 const ssoForm = (device: string | undefined) => html`<form method="post" action="/login/sso">
 ${hidden("device", device)}
-<label for="org">Or log in at your organisation</label>
-<p class="hint" id="org-hint">Its id, such as org_example</p>
+<label for="org">Or log in through your organisation</label>
+<p class="hint" id="org-hint">The organisation's id, for example org_example</p>
 <input id="org" name="org" type="text" autocomplete="organization" autocapitalize="none" spellcheck="false" required maxlength="64" aria-describedby="org-hint">
-<button class="quiet">Go to its login</button>
+<button class="quiet">Continue to its login</button>
 </form>`
 
 export const codePage = ({ device }: Bound, email: string, alert?: string): Page => ({
   title: "Enter the code",
   alert,
-  body: html`<p>If <strong>${email}</strong> can receive mail, a code of six digits is on its way.</p>
+  body: html`<p>If <strong>${email}</strong> can receive mail, we have sent it a six-digit code.</p>
 <form method="post" action="/login/code">
 ${hidden("device", device)}${hidden("email", email)}
 <label for="code">Code</label>
 ${codeField}
 <button>Log in</button>
 </form>
-<p class="hint"><a href="/login${device === undefined ? "" : `?device=${encodeURIComponent(device)}`}">Another address, or another code</a></p>`,
+<p class="hint"><a href="/login${device === undefined ? "" : `?device=${encodeURIComponent(device)}`}">Use another address or request another code</a></p>`,
 })
 
 export const codeField = html`<input class="code" id="code" name="code" type="text" inputmode="numeric" autocomplete="one-time-code" pattern="\\s*[0-9]{6}\\s*" title="six digits" required maxlength="16" autofocus>`
@@ -51,10 +51,12 @@ export const loggedInPage = (email: string): Page => ({
 <form method="post" action="/logout"><button class="quiet">Log out</button></form>`,
 })
 
-/** An intermediate page before another site: the reply to a form cannot redirect there, and the person sees the target. */
+/**
+ * An intermediate page before another site: the reply to a form cannot redirect there, and the person sees the target.
+ */
 export const onwardPage = (url: string): Page => ({
   title: "One moment",
   onward: url,
-  body: html`<p>You are going on to <strong>${URL.parse(url)?.host ?? "your organisation's login"}</strong>.</p>
-<p><a class="button" href="${url}">Go on</a></p>`,
+  body: html`<p>You will continue at <strong>${URL.parse(url)?.host ?? "your organisation's login"}</strong>.</p>
+<p><a class="button" href="${url}">Continue</a></p>`,
 })

@@ -6,7 +6,7 @@ import { codeField } from "./login.ts"
 export const linkPage = (linkToken: string, alert?: string): Page => ({
   title: "Confirm that it is you",
   alert,
-  body: html`<p>You have logged in at your organisation for the first time. We have sent a code to the address that it has of you.</p>
+  body: html`<p>This is your first login through your organisation. We have sent a code to your address there.</p>
 <form method="post" action="/auth/sso/link">
 ${hidden("linkToken", linkToken)}
 <label for="code">Code</label>

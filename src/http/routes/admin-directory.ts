@@ -30,7 +30,7 @@ export const adminDirectoryRoutes = HttpApiBuilder.group(
 
     const knownOrg = (id: string) =>
       catalogue.current().org(id) === undefined
-        ? Effect.fail(serviceError("not_found", "There is no such organisation"))
+        ? Effect.fail(serviceError("not_found", "The organisation does not exist"))
         : Effect.void
 
     const listOrgs = Effect.gen(function* () {
@@ -80,7 +80,7 @@ export const adminDirectoryRoutes = HttpApiBuilder.group(
 
     const setStatus = Effect.fnUntraced(function* (id: string, status: Account["status"]) {
       const account = yield* accounts.setStatus(id, status)
-      return account === undefined ? yield* serviceError("not_found", "There is no such account") : userOf(account)
+      return account === undefined ? yield* serviceError("not_found", "The account does not exist") : userOf(account)
     })
 
     const mint = Effect.fnUntraced(function* (request: Request) {

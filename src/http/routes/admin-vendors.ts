@@ -32,7 +32,7 @@ export const adminVendorRoutes = HttpApiBuilder.group(
     const knownOrg = (id: string) =>
       catalogue.current().document.orgs?.some((org) => org.id === id) === true
         ? Effect.void
-        : Effect.fail(serviceError("not_found", "There is no such organisation"))
+        : Effect.fail(serviceError("not_found", "The organisation does not exist"))
 
     const list = Effect.fnUntraced(function* (org: string) {
       yield* knownOrg(org)
@@ -51,14 +51,14 @@ export const adminVendorRoutes = HttpApiBuilder.group(
       const { key, baseUrl } = yield* readJson(UpstreamKeyRequest, request, maxBodyBytes)
       yield* knownOrg(org)
       if (catalogue.current().vendor(vendor) === undefined) {
-        return yield* serviceError("not_found", "There is no such vendor in the catalogue")
+        return yield* serviceError("not_found", "The catalogue has no such vendor")
       }
       yield* keys.set({ orgId: org, vendorId: vendor, baseUrl, key: Redacted.make(key) })
       return yield* list(org)
     })
 
     const remove = Effect.fn("admin.removeUpstreamKey")(function* ({ org, vendor }: KeyPlace) {
-      if (!(yield* keys.remove(org, vendor))) return yield* serviceError("not_found", "There is no such key")
+      if (!(yield* keys.remove(org, vendor))) return yield* serviceError("not_found", "The key does not exist")
       return yield* list(org)
     })
 

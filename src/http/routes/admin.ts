@@ -59,7 +59,7 @@ export const adminRoutes = HttpApiBuilder.group(
     const topup = Effect.fn("admin.topup")(function* (request: Request) {
       const { id, org: orgId, amount } = yield* readJson(TopupRequest, request, maxBodyBytes)
       const org = catalogue.current().document.orgs?.find((known) => known.id === orgId)
-      if (org === undefined) return yield* serviceError("not_found", "There is no such organisation")
+      if (org === undefined) return yield* serviceError("not_found", "The organisation does not exist")
       const { currency } = org
       const credited = yield* ledger.topup({ id, orgId, currency, amount: parseAmount(amount) ?? 0n })
       const balance = formatAmount(yield* ledger.balance(orgId, currency))

@@ -52,7 +52,7 @@ export const applicationRoutes = HttpApiBuilder.group(
       const entry = catalogue.current().app(id)
       return entry?.org.id === org.org.id
         ? Effect.succeed(entry)
-        : Effect.fail(serviceError("not_found", "There is no such application"))
+        : Effect.fail(serviceError("not_found", "The application does not exist"))
     }
 
     const readConfig = Effect.fnUntraced(function* (member: Member, id: string) {
@@ -66,12 +66,12 @@ export const applicationRoutes = HttpApiBuilder.group(
       const config = yield* readJson(AppConfig, request, maxBodyBytes)
       const wrong = (config.ipAllow ?? []).findIndex((network) => parseNetwork(network) === undefined)
       if (wrong >= 0) {
-        return yield* invalidInput([{ path: `ipAllow[${wrong}]`, message: "an address or a network is needed" }])
+        return yield* invalidInput([{ path: `ipAllow[${wrong}]`, message: "an address or a network is required" }])
       }
       const { searchProviderId } = config
       const isKnown = catalogue.current().searchProviders.some(({ provider }) => provider.id === searchProviderId)
       if (typeof searchProviderId === "string" && !isKnown) {
-        return yield* invalidInput([{ path: "searchProviderId", message: "there is no such active search provider" }])
+        return yield* invalidInput([{ path: "searchProviderId", message: "no such active search provider" }])
       }
       yield* appConfigs.set(id, config)
       return config
@@ -97,5 +97,5 @@ export const applicationRoutes = HttpApiBuilder.group(
 
 const decodeDays = (text: string) =>
   Effect.mapError(Schema.decodeUnknownEffect(Days)(text), () =>
-    invalidInput([{ path: "days", message: "an integer from 1 to 90 is needed" }]),
+    invalidInput([{ path: "days", message: "an integer from 1 to 90 is required" }]),
   )

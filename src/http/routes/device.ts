@@ -1,4 +1,7 @@
-/** Routes of the device login. Source: interface.md "POST /v1/auth/device/code", "POST /v1/auth/device/approve", RFC 8628. */
+/**
+ * Routes of the device login. Source: interface.md "POST /v1/auth/device/code", "POST /v1/auth/device/approve", RFC
+ * 8628.
+ */
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { WeirConfig } from "../../config.ts"
@@ -49,7 +52,8 @@ export const deviceRoutes = HttpApiBuilder.group(
 
     const decide = Effect.fnUntraced(function* (request: Request, { hasLoggedIn, person }: Principal) {
       yield* admitAddress(request)
-      if (!hasLoggedIn || person === undefined) return yield* serviceError("forbidden", "Log in to decide on devices")
+      if (!hasLoggedIn || person === undefined)
+        return yield* serviceError("forbidden", "A login is required to approve or deny devices")
       const { userCode, approve } = yield* readJson(DeviceDecision, request, maxLoginBytes)
       yield* devices.decide(userCode, person.id, approve)
       return { status: approve ? "approved" : "denied" } satisfies DeviceDecided
@@ -58,7 +62,8 @@ export const deviceRoutes = HttpApiBuilder.group(
     return (
       handlers
         .handleRaw("deviceCode", ({ request }) => forAnybody(request, start(request)))
-        // Device codes cannot be guessed, and polling has its own limit: the strict limit would only hurt shared addresses.
+        // Device codes cannot be guessed, and polling has its own limit: the strict limit would only hurt shared
+        // addresses.
         .handleRaw("deviceToken", ({ request }) => respondJson(poll(request)))
         .handleRaw("deviceDecision", ({ request }) => forPrincipal(request, (principal) => decide(request, principal)))
     )

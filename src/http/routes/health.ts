@@ -1,6 +1,6 @@
 /**
- * `/healthz`: this process is alive. `/readyz`: the stores answer and the node is not draining. `/metrics`: Prometheus text.
- * Liveness never depends on a store.
+ * `/healthz`: this process is alive. `/readyz`: the stores answer and the node is not draining. `/metrics`: Prometheus
+ * text. Liveness never depends on a store.
  */
 import { Effect, Layer } from "effect"
 import { HttpRouter, HttpServerResponse } from "effect/http"

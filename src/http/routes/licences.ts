@@ -21,7 +21,7 @@ export const makeIssueLicence = Effect.gen(function* () {
   return Effect.fnUntraced(function* (request: Request, orgId: string, actor: Actor) {
     const { appId, codeExpiresInDays = defaultCodeDays } = yield* readJson(LicenseIssue, request, maxBodyBytes)
     if (catalogue.current().app(appId)?.org.id !== orgId) {
-      return yield* serviceError("not_found", "There is no such application in this organisation")
+      return yield* serviceError("not_found", "The organisation has no such application")
     }
     return yield* licences.issue(orgId, appId, codeExpiresInDays, actor)
   })
@@ -41,7 +41,8 @@ export const licenceRoutes = HttpApiBuilder.group(
     })
 
     const activate = Effect.fnUntraced(function* (request: Request, { hasLoggedIn, person, memberships }: Principal) {
-      if (!hasLoggedIn || person === undefined) return yield* serviceError("forbidden", "Log in to activate a licence")
+      if (!hasLoggedIn || person === undefined)
+        return yield* serviceError("forbidden", "A login is required to activate a licence")
       const { code } = yield* readJson(LicenseActivate, request, maxBodyBytes)
       const orgIds = memberships.map(({ org }) => org.org.id)
       return { license: yield* licences.activate(code.trim(), orgIds, person.id) }

@@ -77,7 +77,7 @@ export const pageRoutes = HttpRouter.use(
       yield* admitAddress(request)
       if (catalogue.current().sso(org.trim()) === undefined) {
         return pageReply(
-          loginPage({ device }, true, "There is no such organisation, or it has no login of its own."),
+          loginPage({ device }, true, "The organisation does not exist or has no login of its own."),
           404,
         )
       }
@@ -138,12 +138,12 @@ export const pageRoutes = HttpRouter.use(
   }),
 )
 
-const noSuchCode = "There is no such code: it is mistyped, too old, or was decided on."
+const noSuchCode = "This code does not exist, has expired, or was already used."
 
 /** Refusals after which the same page is shown again, with their text. */
 const wrongCode = {
-  otp_invalid: "This code is not right, or not any more.",
-  otp_rate_limited: "Too many wrong codes. Ask for another one, or wait an hour.",
+  otp_invalid: "This code is wrong or has expired.",
+  otp_rate_limited: "Too many wrong codes. Request another one, or wait an hour.",
 }
 
 const notLoggedIn = { unauthorized: "", token_expired: "" }

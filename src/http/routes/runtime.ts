@@ -89,7 +89,7 @@ export const makeRuntime = Effect.gen(function* () {
     const { protocols } = yield* decodeJson(HandshakeRequest, call.body)
     yield* checkNonce(call.caller)
     if (!protocols.includes(protocolLabel)) {
-      return yield* serviceError("protocol_unsupported", `This server speaks ${protocolLabel}`, {
+      return yield* serviceError("protocol_unsupported", `This server supports ${protocolLabel}`, {
         detail: { supported: [protocolLabel] },
       })
     }

@@ -37,13 +37,13 @@ export const settingRoutes = HttpApiBuilder.group(
 
     const viewpointOf = Effect.fnUntraced(function* (request: Request, principal: Principal, as: string | undefined) {
       if (as !== undefined && !asPattern.test(as)) {
-        return yield* invalidInput([{ path: "as", message: "org, team:ID or member:ID is needed" }])
+        return yield* invalidInput([{ path: "as", message: "org, team:ID or member:ID is required" }])
       }
       const { person } = principal
       const hasOrg = person === undefined || request.headers["x-svc-org"] !== undefined
       if (!hasOrg) {
         if (as === undefined) return ownViewpoint(person.id)
-        return yield* serviceError("bad_request", "x-svc-org is needed to look from another viewpoint")
+        return yield* serviceError("bad_request", "x-svc-org is required for another viewpoint")
       }
       const member = yield* memberIn(request, principal)
       if (as === undefined) {
@@ -79,7 +79,7 @@ export const settingRoutes = HttpApiBuilder.group(
         return { layer: platform, above: [], orgId: undefined, actor: { type: "service", id: "admin" } }
       }
       if (!isScope(scope)) {
-        return yield* invalidInput([{ path: "scope", message: "platform, org, team or user is needed" }])
+        return yield* invalidInput([{ path: "scope", message: "platform, org, team or user is required" }])
       }
       const principal = yield* principalOf(request)
       const { person } = principal
@@ -96,14 +96,14 @@ export const settingRoutes = HttpApiBuilder.group(
         const above = member === undefined ? [platform] : [platform, org, ...teams]
         return { layer: { scope, subject: person.id }, above, orgId, actor }
       }
-      if (member === undefined) return yield* serviceError("bad_request", "x-svc-org is needed")
+      if (member === undefined) return yield* serviceError("bad_request", "x-svc-org is required")
       yield* requireAdmin(member)
       if (scope === "org") return { layer: org, above: [platform], orgId, actor }
-      if (teamId === undefined) return yield* invalidInput([{ path: "team", message: "the team's id is needed" }])
+      if (teamId === undefined) return yield* invalidInput([{ path: "team", message: "the team's id is required" }])
       const isHere = (catalogue.current().document.teams ?? []).some(
         ({ id, org: owner }) => id === teamId && owner === orgId,
       )
-      if (!isHere) return yield* serviceError("not_found", "There is no such organisation, team or member")
+      if (!isHere) return yield* serviceError("not_found", "The organisation, team or member does not exist")
       return { layer: { scope, subject: teamId }, above: [platform, org], orgId, actor }
     })
 
@@ -126,8 +126,15 @@ export const settingRoutes = HttpApiBuilder.group(
         enforcement = "enforce",
         reason,
       } = yield* readJson(SettingWrite, request, maxValueBytes)
-      if (!hasPaths(value)) return yield* invalidInput([{ path: "value", message: "members are named like key paths" }])
-      if (lock && scope === "user") return yield* invalidInput([{ path: "lock", message: "nothing is below a user" }])
+      if (!hasPaths(value))
+        return yield* invalidInput([
+          {
+            path: "value",
+            message: "member names must be valid in key paths; __proto__, constructor and prototype are reserved",
+          },
+        ])
+      if (lock && scope === "user")
+        return yield* invalidInput([{ path: "lock", message: "there is no layer below user" }])
       for (const [leaf] of leavesOf(path, value)) {
         const why = undeliverable(leaf, deliverable())
         if (why !== undefined) {
@@ -164,7 +171,7 @@ export const settingRoutes = HttpApiBuilder.group(
     ) {
       if (scope === undefined || keyPath === undefined || scope === "platform") {
         const path = keyPath === undefined && scope !== undefined && scope !== "platform" ? "keyPath" : "scope"
-        return yield* invalidInput([{ path, message: "scope (org, team or user) and keyPath are needed" }])
+        return yield* invalidInput([{ path, message: "scope (org, team or user) and keyPath are required" }])
       }
       const { layer } = yield* governed(request, scope, team)
       return { data: yield* settings.revisions(layer, yield* keyPathOf(keyPath)) }
@@ -214,6 +221,6 @@ const revisionOf = (request: Request) => {
   if (header === undefined) return Effect.undefined
   const revision = /^(?:W\/)?"?(\d{1,15})"?$/.exec(header.trim())?.[1]
   return revision === undefined
-    ? Effect.fail(invalidInput([{ path: "if-match", message: "a revision is needed" }]))
+    ? Effect.fail(invalidInput([{ path: "if-match", message: "a revision is required" }]))
     : Effect.succeed(Number(revision))
 }

@@ -1,4 +1,7 @@
-/** Routes of logging in at an identity provider. Source: interface.md "POST /v1/auth/sso/link/confirm", decisions "Control routes". */
+/**
+ * Routes of logging in at an identity provider. Source: interface.md "POST /v1/auth/sso/link/confirm", decisions
+ * "Control routes".
+ */
 import { Effect, Schema } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { WeirConfig } from "../../config.ts"

@@ -33,7 +33,8 @@ export const tokenRoutes = HttpApiBuilder.group(
 
     const mint = Effect.fnUntraced(function* (request: Request, member: Member) {
       const { hasLoggedIn, person } = member.principal
-      if (!hasLoggedIn || person === undefined) return yield* serviceError("forbidden", "Log in to make tokens")
+      if (!hasLoggedIn || person === undefined)
+        return yield* serviceError("forbidden", "A login is required to create tokens")
       const {
         name,
         scopes,
@@ -45,7 +46,9 @@ export const tokenRoutes = HttpApiBuilder.group(
       const userId = owner === "org" ? undefined : person.id
       const standing = (yield* tokens.list(orgId)).filter((token) => token.userId === userId)
       if (standing.length >= maxTokens) {
-        return yield* serviceError("limit_exceeded", "Revoke a token first", { detail: { limit: maxTokens } })
+        return yield* serviceError("limit_exceeded", "The maximum number of tokens is reached: revoke one first", {
+          detail: { limit: maxTokens },
+        })
       }
       const nowMs = yield* Clock.currentTimeMillis
       const expiresAt = expiresInDays === undefined ? undefined : new Date(nowMs + expiresInDays * dayMs)
@@ -63,7 +66,7 @@ export const tokenRoutes = HttpApiBuilder.group(
     const revoke = Effect.fnUntraced(function* (member: Member, id: string) {
       const token = yield* tokens.find(id)
       if (token === undefined || !mayRevoke(member, token)) {
-        return yield* serviceError("not_found", "There is no such token")
+        return yield* serviceError("not_found", "The token does not exist")
       }
       yield* tokens.revoke(id)
     })

@@ -11,7 +11,7 @@ const adminErrors = [...everywhere, "admin_key_invalid"] as const
 const error = errorsOf([...adminErrors, "not_found"])
 const org = { org: PathId }
 const licence = { org: PathId, id: PathId }
-const ofOrg = { org: header("Of this organisation alone") }
+const ofOrg = { org: header("Only of this organisation") }
 const summary = (text: string) => OpenApi.annotations({ summary: text })
 
 export class AdminDirectory extends HttpApiGroup.make("adminDirectory")
@@ -20,7 +20,7 @@ export class AdminDirectory extends HttpApiGroup.make("adminDirectory")
       headers,
       success: OrgList,
       error: errorsOf(adminErrors),
-    }).annotateMerge(summary("All organisations, with what they have")),
+    }).annotateMerge(summary("List organisations with their balances")),
   )
   .add(
     HttpApiEndpoint.get("listUsers", "/v1/admin/users", {
@@ -28,7 +28,7 @@ export class AdminDirectory extends HttpApiGroup.make("adminDirectory")
       query: ofOrg,
       success: UserList,
       error: errorsOf(adminErrors),
-    }).annotateMerge(summary("Everybody whom the catalogue names, and who has logged in")),
+    }).annotateMerge(summary("List people whom the catalogue declares or who have logged in")),
   )
   .add(
     HttpApiEndpoint.post("disableUser", "/v1/admin/users/:id/disable", {
@@ -36,7 +36,7 @@ export class AdminDirectory extends HttpApiGroup.make("adminDirectory")
       params: { id: PathId },
       success: AdminUser,
       error,
-    }).annotateMerge(summary("Shut a person out: logins end, tokens stop working; audited")),
+    }).annotateMerge(summary("Disable a person: ends their logins and rejects their tokens. Audited.")),
   )
   .add(
     HttpApiEndpoint.post("enableUser", "/v1/admin/users/:id/enable", {
@@ -44,7 +44,7 @@ export class AdminDirectory extends HttpApiGroup.make("adminDirectory")
       params: { id: PathId },
       success: AdminUser,
       error,
-    }).annotateMerge(summary("Let a person in again; audited")),
+    }).annotateMerge(summary("Enable a person again. Audited.")),
   )
   .add(
     HttpApiEndpoint.get("listKeys", "/v1/admin/keys", {
@@ -52,7 +52,7 @@ export class AdminDirectory extends HttpApiGroup.make("adminDirectory")
       query: ofOrg,
       success: KeyList,
       error: errorsOf(adminErrors),
-    }).annotateMerge(summary("All application keys, newest first")),
+    }).annotateMerge(summary("List application keys, newest first")),
   )
   .add(
     HttpApiEndpoint.post("mintKey", "/v1/admin/keys", {
@@ -60,7 +60,7 @@ export class AdminDirectory extends HttpApiGroup.make("adminDirectory")
       payload: KeyMint,
       success: KeyMinted,
       error: errorsOf([...adminErrors, "not_found", "conflict"]),
-    }).annotateMerge(summary("Make a key for an application; its secret is told once; audited")),
+    }).annotateMerge(summary("Mint a key for an application. The secret is shown once. Audited.")),
   )
   .add(
     HttpApiEndpoint.post("revokeKey", "/v1/admin/keys/:id/revoke", {
@@ -68,7 +68,7 @@ export class AdminDirectory extends HttpApiGroup.make("adminDirectory")
       params: { id: PathId },
       success: HttpApiSchema.NoContent,
       error,
-    }).annotateMerge(summary("End a key for good, a catalogue's too; audited")),
+    }).annotateMerge(summary("Revoke a key for good, including a key of the catalogue. Audited.")),
   )
   .add(
     HttpApiEndpoint.get("listOrgLicences", "/v1/admin/orgs/:org/licences", {
@@ -76,7 +76,7 @@ export class AdminDirectory extends HttpApiGroup.make("adminDirectory")
       params: org,
       success: LicenseList,
       error,
-    }).annotateMerge(summary("An organisation's licences")),
+    }).annotateMerge(summary("List an organisation's licences")),
   )
   .add(
     HttpApiEndpoint.post("issueOrgLicence", "/v1/admin/orgs/:org/licences", {
@@ -85,7 +85,7 @@ export class AdminDirectory extends HttpApiGroup.make("adminDirectory")
       payload: LicenseIssue,
       success: LicenseIssued,
       error,
-    }).annotateMerge(summary("Issue a licence; its code is told once; audited")),
+    }).annotateMerge(summary("Issue a licence. Its code is returned once. Audited.")),
   )
   .add(
     HttpApiEndpoint.post("suspendOrgLicence", "/v1/admin/orgs/:org/licences/:id/suspend", {
@@ -93,7 +93,7 @@ export class AdminDirectory extends HttpApiGroup.make("adminDirectory")
       params: licence,
       success: LicenseReply,
       error: errorsOf([...adminErrors, "not_found", "conflict"]),
-    }).annotateMerge(summary("Hold a licence up; audited")),
+    }).annotateMerge(summary("Suspend a licence. Audited.")),
   )
   .add(
     HttpApiEndpoint.post("revokeOrgLicence", "/v1/admin/orgs/:org/licences/:id/revoke", {
@@ -101,15 +101,20 @@ export class AdminDirectory extends HttpApiGroup.make("adminDirectory")
       params: licence,
       success: LicenseReply,
       error: errorsOf([...adminErrors, "not_found", "conflict"]),
-    }).annotateMerge(summary("End a licence for good; audited")),
+    }).annotateMerge(summary("Revoke a licence for good. Audited.")),
   )
   .add(
     HttpApiEndpoint.get("orgUsage", "/v1/admin/orgs/:org/usage", {
       headers,
       params: org,
-      query: { limit: header("1 to 200, 50 when absent"), cursor: header("The `nextCursor` of the page before") },
+      query: { limit: header("1 to 200, 50 if absent"), cursor: header("The `nextCursor` of the previous page") },
       success: UsageStatement,
       error,
-    }).annotateMerge(summary("An organisation's billed calls, newest first")),
+    }).annotateMerge(summary("List an organisation's usage records, newest first")),
   )
-  .annotateMerge(OpenApi.annotations({ title: "Administration: organisations, people, keys, licences" })) {}
+  .annotateMerge(
+    OpenApi.annotations({
+      title: "Administration: organisations, people, keys, licences",
+      description: "Organisations, people, keys and licences; requires the admin key",
+    }),
+  ) {}

@@ -17,9 +17,8 @@ export class AdminVendors extends HttpApiGroup.make("adminVendors")
       error: errorsOf([...everywhere, "admin_key_invalid", "not_found"]),
     }).annotateMerge(
       OpenApi.annotations({
-        summary: "Make one small real call to a vendor, and tell what came back",
-        description:
-          "Nobody is billed by Weir; the vendor bills its key. A call that failed is a reply with `ok: false`.",
+        summary: "Check a vendor with one small real call",
+        description: "Weir bills nobody; the vendor bills its key. A failed call is a reply with `ok: false`.",
       }),
     ),
   )
@@ -29,7 +28,7 @@ export class AdminVendors extends HttpApiGroup.make("adminVendors")
       params: { org: PathId },
       success: UpstreamKeysResponse,
       error: errorsOf([...everywhere, "admin_key_invalid", "not_found"]),
-    }).annotateMerge(OpenApi.annotations({ summary: "The upstream keys that an organisation brought" })),
+    }).annotateMerge(OpenApi.annotations({ summary: "List an organisation's upstream keys" })),
   )
   .add(
     HttpApiEndpoint.put("setUpstreamKey", "/v1/admin/orgs/:org/upstream-keys/:vendor", {
@@ -40,10 +39,10 @@ export class AdminVendors extends HttpApiGroup.make("adminVendors")
       error: errorsOf([...everywhere, "admin_key_invalid", "not_found", "egress_blocked", "org_byok_not_available"]),
     }).annotateMerge(
       OpenApi.annotations({
-        summary: "Keep an organisation's own key for a vendor",
+        summary: "Set an organisation's own key for a vendor",
         description: [
-          "Exchanges of the organisation then go to this vendor with its own key, and are not billed. The key is sealed",
-          "at rest. An address of its own must be HTTPS and public, when it is kept and at every connection.",
+          "Exchanges of the organisation then use this key at the vendor and are not billed. The key is sealed",
+          "at rest. An own address must be HTTPS and public, now and at every connection.",
         ].join(" "),
       }),
     ),
@@ -54,6 +53,11 @@ export class AdminVendors extends HttpApiGroup.make("adminVendors")
       params: keyParams,
       success: UpstreamKeysResponse,
       error: errorsOf([...everywhere, "admin_key_invalid", "not_found"]),
-    }).annotateMerge(OpenApi.annotations({ summary: "Forget an organisation's own key for a vendor" })),
+    }).annotateMerge(OpenApi.annotations({ summary: "Remove an organisation's own key for a vendor" })),
   )
-  .annotateMerge(OpenApi.annotations({ title: "Vendors and their keys" })) {}
+  .annotateMerge(
+    OpenApi.annotations({
+      title: "Vendors and their keys",
+      description: "Checks of vendors, and organisations' upstream keys; requires the admin key",
+    }),
+  ) {}

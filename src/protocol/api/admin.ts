@@ -24,8 +24,8 @@ export class Admin extends HttpApiGroup.make("admin")
       error: errorsOf([...everywhere, "admin_key_invalid"]),
     }).annotateMerge(
       OpenApi.annotations({
-        summary: "Apply a catalogue, or tell what applying it would change",
-        description: "Needs `x-svc-admin-key`. A catalogue with an error changes nothing.",
+        summary: "Apply a catalogue, or return what it would change",
+        description: "A catalogue with an error changes nothing.",
       }),
     ),
   )
@@ -35,7 +35,7 @@ export class Admin extends HttpApiGroup.make("admin")
       payload: TopupRequest,
       success: TopupResponse,
       error: errorsOf([...everywhere, "admin_key_invalid", "not_found"]),
-    }).annotateMerge(OpenApi.annotations({ summary: "Credit an organisation, once an id" })),
+    }).annotateMerge(OpenApi.annotations({ summary: "Top up an organisation. Idempotent by `id`" })),
   )
   .add(
     HttpApiEndpoint.get("ledger", "/v1/admin/ledger/:org", {
@@ -43,7 +43,7 @@ export class Admin extends HttpApiGroup.make("admin")
       params: { org: PathId },
       success: LedgerResponse,
       error: errorsOf([...everywhere, "admin_key_invalid"]),
-    }).annotateMerge(OpenApi.annotations({ summary: "An organisation's balances and its newest 100 entries" })),
+    }).annotateMerge(OpenApi.annotations({ summary: "Get an organisation's balances and its newest 100 entries" })),
   )
   .add(
     HttpApiEndpoint.get("doctor", "/v1/admin/doctor", {
@@ -53,7 +53,8 @@ export class Admin extends HttpApiGroup.make("admin")
     }).annotateMerge(
       OpenApi.annotations({
         summary: "Check the books",
-        description: "Entries sum to balances, no hold outlives its lease, settlements and usage records match.",
+        description:
+          "Checks that entries sum to balances, that no hold outlives its lease, and that settlements match usage records.",
       }),
     ),
   )
@@ -65,8 +66,8 @@ export class Admin extends HttpApiGroup.make("admin")
       error: errorsOf([...everywhere, "admin_key_invalid"]),
     }).annotateMerge(
       OpenApi.annotations({
-        summary: "What the timeout tiers took in a range of time",
-        description: "Of exchanges that were billed. `from` and `to` (now when absent) are dates or instants.",
+        summary: "Get observed times of the timeout tiers",
+        description: "Of billed exchanges. `from` and `to` (now if absent) are dates or instants.",
       }),
     ),
   )
@@ -77,9 +78,14 @@ export class Admin extends HttpApiGroup.make("admin")
       error: errorsOf([...everywhere, "admin_key_invalid"]),
     }).annotateMerge(
       OpenApi.annotations({
-        summary: "Check the audit log",
-        description: "Each entry's hash binds it to all before it; `broken` is the first that is not what was written.",
+        summary: "Verify the audit log",
+        description: "Entries are chained by hashes; `broken` is the first entry that is missing or was changed.",
       }),
     ),
   )
-  .annotateMerge(OpenApi.annotations({ title: "Administration" })) {}
+  .annotateMerge(
+    OpenApi.annotations({
+      title: "Administration",
+      description: "Catalogue, top-ups, ledger, audit log and health; requires the admin key",
+    }),
+  ) {}

@@ -24,8 +24,8 @@ export class Applications extends HttpApiGroup.make("applications")
       ]),
     }).annotateMerge(
       OpenApi.annotations({
-        summary: "Mint a token for one of the application's end users",
-        description: "It reads the plan's limits and takes no slot. The token is told once.",
+        summary: "Mint an end-user token",
+        description: "Checks the plan's limits and takes no slot. The token is returned once.",
       }),
     ),
   )
@@ -35,7 +35,7 @@ export class Applications extends HttpApiGroup.make("applications")
       params: { id: PathId },
       success: AppConfig,
       error: errorsOf([...everywhere, ...bearerErrors]),
-    }).annotateMerge(OpenApi.annotations({ summary: "What the organisation has set for one of its applications" })),
+    }).annotateMerge(OpenApi.annotations({ summary: "Get an application's configuration" })),
   )
   .add(
     HttpApiEndpoint.put("setAppConfig", "/v1/apps/:id/config", {
@@ -46,8 +46,8 @@ export class Applications extends HttpApiGroup.make("applications")
       error: errorsOf([...everywhere, ...bearerErrors]),
     }).annotateMerge(
       OpenApi.annotations({
-        summary: "Set it; what is left out falls back to the catalogue",
-        description: "Owners and admins.",
+        summary: "Replace an application's configuration",
+        description: "Requires owner or admin.",
       }),
     ),
   )
@@ -59,8 +59,8 @@ export class Applications extends HttpApiGroup.make("applications")
       error: errorsOf([...everywhere, ...bearerErrors]),
     }).annotateMerge(
       OpenApi.annotations({
-        summary: "The curve of the plan's concurrency",
-        description: "`days`: 1 to 90, 30 when absent; today is beside them, live. Days are UTC+8.",
+        summary: "Get the plan's concurrency over time",
+        description: "`days`: 1 to 90, 30 if absent; today is separate and live. Days are UTC+8.",
       }),
     ),
   )
@@ -69,6 +69,11 @@ export class Applications extends HttpApiGroup.make("applications")
       headers: bearerHeaders,
       success: SearchDirectory,
       error: errorsOf([...everywhere, ...bearerErrors]),
-    }).annotateMerge(OpenApi.annotations({ summary: "The search providers that are active, in failover order" })),
+    }).annotateMerge(OpenApi.annotations({ summary: "List active search providers, in failover order" })),
   )
-  .annotateMerge(OpenApi.annotations({ title: "Applications and plans" })) {}
+  .annotateMerge(
+    OpenApi.annotations({
+      title: "Applications and plans",
+      description: "An organisation's applications, end-user tokens and plan",
+    }),
+  ) {}

@@ -11,7 +11,7 @@ export class Device extends HttpApiGroup.make("device")
       payload: DeviceCodeRequest,
       success: DeviceCode,
       error: errorsOf(strictErrors),
-    }).annotateMerge(OpenApi.annotations({ summary: "Begin to log in on a device (RFC 8628)" })),
+    }).annotateMerge(OpenApi.annotations({ summary: "Start a device login (RFC 8628)" })),
   )
   .add(
     HttpApiEndpoint.post("deviceToken", "/v1/auth/device/token", {
@@ -27,17 +27,19 @@ export class Device extends HttpApiGroup.make("device")
       ]),
     }).annotateMerge(
       OpenApi.annotations({
-        summary: "Ask whether somebody has approved; tokens, once",
-        description: "Ask every `interval` seconds. Who asks before has five seconds more to wait each time.",
+        summary: "Poll for the tokens of an approved device",
+        description: "Poll every `interval` seconds; each earlier poll adds five seconds.",
       }),
     ),
   )
   .add(
     HttpApiEndpoint.post("deviceDecision", "/v1/auth/device/approve", {
-      headers: { authorization: header("`Bearer` and the access token of somebody who has logged in; required") },
+      headers: { authorization: header("`Bearer` and the access token of a logged-in person; required") },
       payload: DeviceDecision,
       success: DeviceDecided,
       error: errorsOf([...strictErrors, "unauthorized", "token_expired", "forbidden", "not_found"]),
-    }).annotateMerge(OpenApi.annotations({ summary: "Approve a device, or deny it; audited before it has an effect" })),
+    }).annotateMerge(OpenApi.annotations({ summary: "Approve or deny a device. Audited before it takes effect." })),
   )
-  .annotateMerge(OpenApi.annotations({ title: "Logging in on a device" })) {}
+  .annotateMerge(
+    OpenApi.annotations({ title: "Device login", description: "Login of devices without a keyboard (RFC 8628)" }),
+  ) {}

@@ -3,11 +3,13 @@ import { Schema } from "effect"
 
 export const header = (description: string) => Schema.optionalKey(Schema.String.annotate({ description }))
 
-/** Headers of routes for application key pairs. Optional in the schema, because authentication reports what is missing. */
+/**
+ * Headers of routes for application key pairs. Optional in the schema, because authentication reports what is missing.
+ */
 export const appHeaders = {
   "x-svc-key-id": header("The application key's id; required"),
   "x-svc-key": header("The application key's secret; required"),
-  "x-svc-ts": header("Request signature: unix seconds, at most 300 off"),
+  "x-svc-ts": header("Request signature: unix seconds, at most 300 from the server's clock"),
   "x-svc-nonce": header("Request signature: 16 to 128 characters, new within 600 seconds"),
   "x-svc-sign": header("Request signature: 64 lowercase hexadecimal characters; all three or none"),
 }
@@ -17,18 +19,18 @@ export const callerHeaders = {
   ...appHeaders,
   "x-svc-key-id": header("The application key's id; with `x-svc-key`"),
   "x-svc-key": header("The application key's secret"),
-  "x-svc-app-token": header("An end user's token, instead of the key pair"),
+  "x-svc-app-token": header("An end-user token, instead of the key pair"),
   authorization: header("`Bearer` and a device key or a personal access token, instead of the key pair"),
 }
 
 export const featureHeaders = {
   ...callerHeaders,
-  "x-svc-client-features": header("`platform-audio`; matters on the end-user path only"),
+  "x-svc-client-features": header("`platform-audio`; has an effect on the end-user path only"),
 }
 
 export const bearerHeaders = {
   authorization: header("`Bearer` and a token with the scope `control`; required"),
-  "x-svc-org": header("The organisation; it must be the token's own"),
+  "x-svc-org": header("The organisation's id; required for members of several organisations"),
 }
 
 export const adminHeaders = { "x-svc-admin-key": header("The admin key; required") }

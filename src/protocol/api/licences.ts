@@ -17,8 +17,8 @@ export class LicenceRoutes extends HttpApiGroup.make("licences")
       error: errorsOf(errors),
     }).annotateMerge(
       OpenApi.annotations({
-        summary: "Issue a licence for an application; its code is told once",
-        description: "Owners and admins.",
+        summary: "Issue a licence for an application. Its code is returned once.",
+        description: "Requires owner or admin.",
       }),
     ),
   )
@@ -27,7 +27,9 @@ export class LicenceRoutes extends HttpApiGroup.make("licences")
       headers: bearerHeaders,
       success: LicenseList,
       error: errorsOf(errors),
-    }).annotateMerge(OpenApi.annotations({ summary: "The organisation's licences, newest first; owners and admins" })),
+    }).annotateMerge(
+      OpenApi.annotations({ summary: "List the organisation's licences, newest first. Requires owner or admin." }),
+    ),
   )
   .add(
     HttpApiEndpoint.post("activateLicence", "/v1/org-licenses/activate", {
@@ -37,8 +39,8 @@ export class LicenceRoutes extends HttpApiGroup.make("licences")
       error: errorsOf([...errors, "validation_failed"]),
     }).annotateMerge(
       OpenApi.annotations({
-        summary: "Redeem a code, once",
-        description: "For members who have logged in. Check, redemption, binding and audit are one transaction.",
+        summary: "Activate a licence with its code",
+        description: "For logged-in members. Check, redemption, binding and audit are one transaction.",
       }),
     ),
   )
@@ -48,7 +50,7 @@ export class LicenceRoutes extends HttpApiGroup.make("licences")
       params,
       success: LicenseReply,
       error: errorsOf([...errors, "conflict"]),
-    }).annotateMerge(OpenApi.annotations({ summary: "End a licence for good; owners and admins" })),
+    }).annotateMerge(OpenApi.annotations({ summary: "Revoke a licence for good. Requires owner or admin." })),
   )
   .add(
     HttpApiEndpoint.post("suspendLicence", "/v1/org-licenses/:id/suspend", {
@@ -56,6 +58,8 @@ export class LicenceRoutes extends HttpApiGroup.make("licences")
       params,
       success: LicenseReply,
       error: errorsOf([...errors, "conflict"]),
-    }).annotateMerge(OpenApi.annotations({ summary: "Suspend an active licence; owners and admins" })),
+    }).annotateMerge(OpenApi.annotations({ summary: "Suspend an active licence. Requires owner or admin." })),
   )
-  .annotateMerge(OpenApi.annotations({ title: "Licences" })) {}
+  .annotateMerge(
+    OpenApi.annotations({ title: "Licences", description: "Licences of applications that require one" }),
+  ) {}

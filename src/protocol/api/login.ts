@@ -12,7 +12,7 @@ export class Login extends HttpApiGroup.make("login")
       error: errorsOf([...strictErrors, "auth_channel_undelivered"]),
     }).annotateMerge(
       OpenApi.annotations({
-        summary: "Have a one-time code sent to an address",
+        summary: "Mail a one-time code",
         description: "The reply is the same whether or not the address has an account.",
       }),
     ),
@@ -24,8 +24,9 @@ export class Login extends HttpApiGroup.make("login")
       error: errorsOf([...strictErrors, "otp_invalid", "otp_rate_limited", "forbidden"]),
     }).annotateMerge(
       OpenApi.annotations({
-        summary: "Log in with a code; the first time, this registers",
-        description: "A code is good for ten minutes, once, and for five attempts.",
+        summary: "Log in with a mailed code",
+        description:
+          "The first login of an address creates its account. A code is valid for ten minutes, one use and five attempts.",
       }),
     ),
   )
@@ -36,9 +37,8 @@ export class Login extends HttpApiGroup.make("login")
       error: errorsOf([...strictErrors, "unauthorized", "token_expired", "forbidden"]),
     }).annotateMerge(
       OpenApi.annotations({
-        summary: "The next pair of tokens",
-        description:
-          "Each refresh token is good once. One that comes again ends its login, because one of the two was stolen.",
+        summary: "Refresh the tokens",
+        description: "A refresh token is valid for one use. A second use ends the login, because the token was stolen.",
       }),
     ),
   )
@@ -47,18 +47,19 @@ export class Login extends HttpApiGroup.make("login")
       payload: RefreshRequest,
       success: HttpApiSchema.NoContent,
       error: errorsOf(strictErrors),
-    }).annotateMerge(OpenApi.annotations({ summary: "End a login; ending it again is no error" })),
+    }).annotateMerge(OpenApi.annotations({ summary: "Log out. Repeating it is not an error." })),
   )
   .add(
     HttpApiEndpoint.get("me", "/v1/me", {
       headers: { authorization: header("`Bearer` and an access token, or a token with the scope `control`; required") },
       success: Me,
       error: errorsOf([...everywhere, "unauthorized", "token_expired", "forbidden"]),
-    }).annotateMerge(OpenApi.annotations({ summary: "Who the token speaks for, and where it may act" })),
+    }).annotateMerge(OpenApi.annotations({ summary: "Get the token's principal and its organisations" })),
   )
   .add(
-    HttpApiEndpoint.get("jwks", "/.well-known/jwks.json", { success: JwkSet }).annotateMerge(
-      OpenApi.annotations({ summary: "The public keys of access tokens (Ed25519, RFC 7517)" }),
-    ),
+    HttpApiEndpoint.get("jwks", "/.well-known/jwks.json", {
+      success: JwkSet,
+      error: errorsOf(everywhere),
+    }).annotateMerge(OpenApi.annotations({ summary: "Get the public keys of access tokens (Ed25519, RFC 7517)" })),
   )
-  .annotateMerge(OpenApi.annotations({ title: "Logging in" })) {}
+  .annotateMerge(OpenApi.annotations({ title: "Login", description: "Login by mailed code, refresh and logout" })) {}

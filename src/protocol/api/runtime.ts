@@ -46,7 +46,7 @@ export class Runtime extends HttpApiGroup.make("runtime")
       error: errorsOf(exchangeErrors),
     }).annotateMerge(
       OpenApi.annotations({
-        summary: "One turn of a conversation with a model, streamed or not",
+        summary: "Create an exchange (streamed or whole)",
         description: [
           "Application key pair in `x-svc-key-id` and `x-svc-key`; optional request signature in `x-svc-ts`,",
           "`x-svc-nonce` and `x-svc-sign`. `meta.requestId` is the idempotency key: the same id gives one upstream",
@@ -64,10 +64,10 @@ export class Runtime extends HttpApiGroup.make("runtime")
       error: errorsOf([...everywhere, ...callerErrors, ...sessionErrors, "plan_gate_unavailable"]),
     }).annotateMerge(
       OpenApi.annotations({
-        summary: "Open a session, or keep one active",
+        summary: "Open or renew a session",
         description: [
-          "Without `sessionId` a session is opened. An id that a client minted (a ULID) is registered at first sight.",
-          "Inside the plan's window a renewal changes nothing; outside of it a session is judged like a new one.",
+          "Without `sessionId`, a session is opened. A client's own id (a ULID) is registered at first sight.",
+          "Inside the plan's window a renewal changes nothing; outside it, a session is checked like a new one.",
         ].join(" "),
       }),
     ),
@@ -78,16 +78,16 @@ export class Runtime extends HttpApiGroup.make("runtime")
       params: { id: PathId },
       success: HttpApiSchema.NoContent,
       error: errorsOf([...everywhere, ...callerErrors, "not_found"]),
-    }).annotateMerge(OpenApi.annotations({ summary: "End a session for ever; ending it again is no error" })),
+    }).annotateMerge(OpenApi.annotations({ summary: "End a session for good. Repeating it is not an error." })),
   )
   .add(
     HttpApiEndpoint.get("config", "/t1/config", {
-      headers: { ...featureHeaders, "if-none-match": header("An ETag; 304 where it still holds") },
+      headers: { ...featureHeaders, "if-none-match": header("An ETag; 304 if it is current") },
       success: Bundle,
       error: errorsOf([...everywhere, ...callerErrors]),
     }).annotateMerge(
       OpenApi.annotations({
-        summary: "The configuration that a client is given",
+        summary: "Get the client's configuration",
         description:
           "`ETag` is the fingerprint, in quotes; the same as `configVersion` and a heartbeat's `bundleEtag`.",
       }),
@@ -99,7 +99,7 @@ export class Runtime extends HttpApiGroup.make("runtime")
       payload: HandshakeRequest,
       success: HandshakeResponse,
       error: errorsOf([...everywhere, ...callerErrors, "protocol_unsupported"]),
-    }).annotateMerge(OpenApi.annotations({ summary: "Agree on a protocol, and learn the limits" })),
+    }).annotateMerge(OpenApi.annotations({ summary: "Negotiate the protocol and get the limits" })),
   )
   .add(
     HttpApiEndpoint.post("websearch", "/t1/websearch", {
@@ -118,7 +118,7 @@ export class Runtime extends HttpApiGroup.make("runtime")
     }).annotateMerge(
       OpenApi.annotations({
         summary: "Search the web",
-        description: "One billed call for each search that is answered. The query is never logged or stored.",
+        description: "Each answered search is billed as one call. The query is never logged or stored.",
       }),
     ),
   )
@@ -130,8 +130,13 @@ export class Runtime extends HttpApiGroup.make("runtime")
       error: errorsOf([...everywhere, ...callerErrors]),
     }).annotateMerge(
       OpenApi.annotations({
-        summary: "Report calls that did not go through the gateway; never billed, each event once",
+        summary: "Report usage of calls that bypassed the gateway. Never billed; idempotent by event.",
       }),
     ),
   )
-  .annotateMerge(OpenApi.annotations({ title: "Runtime" })) {}
+  .annotateMerge(
+    OpenApi.annotations({
+      title: "Runtime",
+      description: "Exchanges, web search, sessions and configuration for clients",
+    }),
+  ) {}

@@ -19,10 +19,10 @@ const text = Schema.optionalKey(Schema.String)
 const errors = [...everywhere, ...bearerErrors] as const
 
 /** Operators write the platform's layer. */
-const layerHeaders = { ...bearerHeaders, "x-svc-admin-key": header("The admin key; for the scope `platform`") }
+const layerHeaders = { ...bearerHeaders, "x-svc-admin-key": header("The admin key; required for the scope `platform`") }
 const writeHeaders = {
   ...layerHeaders,
-  "if-match": header("The revision that was seen, 0 for none; 409 where it is another"),
+  "if-match": header("The revision that was read, 0 for none; 409 if it has changed"),
 }
 const params = { scope: PathId, keyPath: PathId }
 
@@ -35,7 +35,7 @@ export class SettingRoutes extends HttpApiGroup.make("settings")
       error: errorsOf(errors),
     }).annotateMerge(
       OpenApi.annotations({
-        summary: "The settings that are in force",
+        summary: "Get the effective settings",
         description:
           "`as`: `org`, `team:ID` or `member:ID`, for owners and admins. Without `x-svc-org`: platform and user.",
       }),
@@ -46,7 +46,9 @@ export class SettingRoutes extends HttpApiGroup.make("settings")
       headers: bearerHeaders,
       success: ShadowReport,
       error: errorsOf(errors),
-    }).annotateMerge(OpenApi.annotations({ summary: "What locks in shadow would have refused; owners and admins" })),
+    }).annotateMerge(
+      OpenApi.annotations({ summary: "List writes that shadow locks would have denied. Requires owner or admin." }),
+    ),
   )
   .add(
     HttpApiEndpoint.get("configRevisions", "/v1/config-revisions", {
@@ -56,8 +58,8 @@ export class SettingRoutes extends HttpApiGroup.make("settings")
       error: errorsOf(errors),
     }).annotateMerge(
       OpenApi.annotations({
-        summary: "What became of one key, newest first, at most 100",
-        description: "`scope`: `org` or `team` (with `team`) for owners and admins, `user` for oneself.",
+        summary: "List revisions of a key, newest first, at most 100",
+        description: "`scope`: `org` or `team` (with `team`) for owners and admins, `user` for the caller.",
       }),
     ),
   )
@@ -68,7 +70,7 @@ export class SettingRoutes extends HttpApiGroup.make("settings")
       query: { team: text },
       success: SettingRows,
       error: errorsOf([...errors, "admin_key_invalid"]),
-    }).annotateMerge(OpenApi.annotations({ summary: "What one layer sets" })),
+    }).annotateMerge(OpenApi.annotations({ summary: "List the settings of one layer" })),
   )
   .add(
     HttpApiEndpoint.put("setSetting", "/v1/config/:scope/:keyPath", {
@@ -87,9 +89,9 @@ export class SettingRoutes extends HttpApiGroup.make("settings")
       ]),
     }).annotateMerge(
       OpenApi.annotations({
-        summary: "Set a key in one layer, locked or not",
+        summary: "Set a key in one layer, optionally locked",
         description:
-          "At most 64 locks and 1000 keys a layer, 16 KiB a value. Each write is a revision in the audit log.",
+          "At most 64 locks and 1000 keys per layer, 16 KiB per value. Each write is a revision in the audit log.",
       }),
     ),
   )
@@ -102,4 +104,6 @@ export class SettingRoutes extends HttpApiGroup.make("settings")
       error: errorsOf([...errors, "admin_key_invalid", "conflict"]),
     }).annotateMerge(OpenApi.annotations({ summary: "Delete a key from one layer" })),
   )
-  .annotateMerge(OpenApi.annotations({ title: "Settings" })) {}
+  .annotateMerge(
+    OpenApi.annotations({ title: "Settings", description: "Layered settings, their revisions and shadow locks" }),
+  ) {}

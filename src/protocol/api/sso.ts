@@ -14,18 +14,16 @@ export class Sso extends HttpApiGroup.make("sso")
     HttpApiEndpoint.get("ssoStart", "/v1/auth/sso/start", {
       query: {
         org: header("The organisation's id; required"),
-        returnTo: header(
-          "One of the addresses that the catalogue allows the organisation; Weir's own pages when absent",
-        ),
-        state: header("Comes back to `returnTo` beside the code"),
-        device: header("A device's user code, to go on with on Weir's own pages"),
+        returnTo: header("An address that the catalogue allows; Weir's own pages if absent"),
+        state: header("Returned to `returnTo` with the code"),
+        device: header("A device's user code, to approve on Weir's own pages"),
       },
       success: Redirect,
       error: errorsOf([...strictErrors, ...providerErrors]),
     }).annotateMerge(
       OpenApi.annotations({
-        summary: "Go to an organisation's identity provider",
-        description: "OpenID Connect, authorization code flow with PKCE. The browser keeps a cookie until it is back.",
+        summary: "Start a login at an organisation's identity provider",
+        description: "OpenID Connect, authorization code flow with PKCE. Sets a cookie until the callback.",
       }),
     ),
   )
@@ -42,9 +40,9 @@ export class Sso extends HttpApiGroup.make("sso")
       ]),
     }).annotateMerge(
       OpenApi.annotations({
-        summary: "Come back from the identity provider",
+        summary: "Handle the identity provider's callback",
         description:
-          "Leads on to `returnTo` with `code` and `state`, or to Weir's own pages. Who comes for the first time is led to `/auth/sso/link?linkToken=` and sent a code by mail.",
+          "Redirects to `returnTo` with `code` and `state`, or to Weir's own pages. At the first login, redirects to `/auth/sso/link?linkToken=` and mails a code.",
       }),
     ),
   )
@@ -55,8 +53,8 @@ export class Sso extends HttpApiGroup.make("sso")
       error: errorsOf([...strictErrors, "otp_invalid", "otp_rate_limited", "forbidden"]),
     }).annotateMerge(
       OpenApi.annotations({
-        summary: "Confirm with a code by mail whom a provider's new subject is",
-        description: "The reply's one-time login code is good for a minute. A link is good for ten, and once.",
+        summary: "Confirm a provider's new subject with a mailed code",
+        description: "The reply's login code is valid for a minute. A link is valid for ten minutes and one use.",
       }),
     ),
   )
@@ -67,9 +65,11 @@ export class Sso extends HttpApiGroup.make("sso")
       error: errorsOf([...strictErrors, "unauthorized", "forbidden"]),
     }).annotateMerge(
       OpenApi.annotations({
-        summary: "Tokens for a one-time login code",
-        description: "They act in the organisation alone whose identity provider was asked.",
+        summary: "Exchange a one-time login code for tokens",
+        description: "The tokens act only in the organisation of the identity provider.",
       }),
     ),
   )
-  .annotateMerge(OpenApi.annotations({ title: "Logging in at an organisation" })) {}
+  .annotateMerge(
+    OpenApi.annotations({ title: "Single sign-on", description: "Login at an organisation's OpenID Connect provider" }),
+  ) {}

@@ -7,7 +7,7 @@ import { bearerHeaders } from "./headers.ts"
 
 const query = { limit: Schema.optionalKey(Schema.String), cursor: Schema.optionalKey(Schema.String) }
 const description =
-  "Owners and admins. `limit`: 1 to 200, 50 when absent; `cursor`: the `nextCursor` of the page before."
+  "Requires owner or admin. `limit`: 1 to 200, 50 if absent; `cursor`: the `nextCursor` of the previous page."
 const error = errorsOf([...everywhere, ...bearerErrors])
 
 export class StatementRoutes extends HttpApiGroup.make("statements")
@@ -17,7 +17,7 @@ export class StatementRoutes extends HttpApiGroup.make("statements")
       query,
       success: UsageStatement,
       error,
-    }).annotateMerge(OpenApi.annotations({ summary: "Billed calls, newest first", description })),
+    }).annotateMerge(OpenApi.annotations({ summary: "List usage records, newest first", description })),
   )
   .add(
     HttpApiEndpoint.get("ledgerStatement", "/v1/ledger", {
@@ -25,6 +25,6 @@ export class StatementRoutes extends HttpApiGroup.make("statements")
       query,
       success: LedgerStatement,
       error,
-    }).annotateMerge(OpenApi.annotations({ summary: "Ledger entries, newest first", description })),
+    }).annotateMerge(OpenApi.annotations({ summary: "List ledger entries, newest first", description })),
   )
-  .annotateMerge(OpenApi.annotations({ title: "Statements" })) {}
+  .annotateMerge(OpenApi.annotations({ title: "Statements", description: "An organisation's usage and ledger" })) {}

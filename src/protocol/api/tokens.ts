@@ -14,9 +14,9 @@ export class Tokens extends HttpApiGroup.make("tokens")
       error: errorsOf([...everywhere, ...bearerErrors, "limit_exceeded"]),
     }).annotateMerge(
       OpenApi.annotations({
-        summary: "Make a token; its secret is told once",
+        summary: "Create a token. The secret is returned once.",
         description:
-          "For people who have logged in: a token makes no tokens. An organisation's own: owners and admins.",
+          "Requires a login: a token cannot create tokens. Tokens of the organisation require owner or admin.",
       }),
     ),
   )
@@ -25,9 +25,7 @@ export class Tokens extends HttpApiGroup.make("tokens")
       headers: bearerHeaders,
       success: AccessTokenList,
       error: errorsOf([...everywhere, ...bearerErrors]),
-    }).annotateMerge(
-      OpenApi.annotations({ summary: "The tokens that are yours to revoke and still stand, newest first" }),
-    ),
+    }).annotateMerge(OpenApi.annotations({ summary: "List your active tokens, newest first" })),
   )
   .add(
     HttpApiEndpoint.delete("revokeToken", "/v1/tokens/:id", {
@@ -35,6 +33,11 @@ export class Tokens extends HttpApiGroup.make("tokens")
       params: { id: PathId },
       success: HttpApiSchema.NoContent,
       error: errorsOf([...everywhere, ...bearerErrors]),
-    }).annotateMerge(OpenApi.annotations({ summary: "Revoke a token; it stops working within two seconds" })),
+    }).annotateMerge(OpenApi.annotations({ summary: "Revoke a token. It is rejected within two seconds." })),
   )
-  .annotateMerge(OpenApi.annotations({ title: "Access tokens" })) {}
+  .annotateMerge(
+    OpenApi.annotations({
+      title: "Access tokens",
+      description: "Personal access tokens and organisations' access tokens",
+    }),
+  ) {}

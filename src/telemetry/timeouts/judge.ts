@@ -16,18 +16,18 @@ export interface Judged {
   readonly max: number | undefined
   readonly limitMs: number | undefined
   /** Share of calls, 0 to 1, that the timeout in force ended. */
-  readonly endedShare: number
+  readonly timedOutShare: number
   /** Share that a candidate would end; an upper bound if it is longer than the timeout in force. */
   readonly candidate: { readonly limitMs: number; readonly share: number; readonly isUpperBound: boolean } | undefined
   /** The suggested timeout; undefined if there are too few observations. */
-  readonly recommendedMs: number | undefined
+  readonly suggestedMs: number | undefined
 }
 
 /** Minimum number of calls for a suggestion. */
 export const enoughCalls = 200
 /** One call in a thousand may be ended; the suggestion adds half as much again, as a margin for slow days. */
 const headroom = 1.5
-const endedAtMost = 0.001
+const maxTimedOutShare = 0.001
 /** Lower bounds: shorter timeouts save nothing and end calls in a bad minute. */
 const leastMs: Readonly<Record<Tier, number>> = { connect: 1000, ttfb: 5000, idle: 10_000, total: 60_000 }
 const mostMs: Readonly<Record<Tier, number>> = { connect: 30_000, ttfb: 600_000, idle: 600_000, total: 3_600_000 }
@@ -48,9 +48,9 @@ export const judge = (observed: Observed, candidateMs?: number): Judged => {
     p999: quantile(0.999),
     max: kept === 0 ? undefined : observed.buckets.findLast(({ count }) => count > 0)?.upToMs,
     limitMs,
-    endedShare: calls === 0 ? 0 : ended / calls,
+    timedOutShare: calls === 0 ? 0 : ended / calls,
     candidate: candidateMs === undefined ? undefined : weigh(observed, calls, candidateMs),
-    recommendedMs: recommend(observed, calls),
+    suggestedMs: recommend(observed, calls),
   }
 }
 
@@ -89,7 +89,7 @@ const recommend = (observed: Observed, calls: number): number | undefined => {
   if (calls < enoughCalls) return undefined
   const within = (ms: number) => roundUp(Math.min(mostMs[tier], Math.max(leastMs[tier], ms)))
   // Ended calls have unknown times: suggest twice the timeout and observe again.
-  if (ended / calls > endedAtMost && limitMs !== undefined) return within(limitMs * 2)
+  if (ended / calls > maxTimedOutShare && limitMs !== undefined) return within(limitMs * 2)
   const p999 = timeOf(observed, 0.999 * calls)
   return p999 === undefined ? undefined : within(p999 * headroom)
 }
@@ -105,7 +105,7 @@ export const profileOf = (judged: ReadonlyArray<Judged>): Readonly<Partial<Recor
   const profile: Partial<Record<Tier, number>> = {}
   for (const tier of tiers) {
     const wanted = judged.flatMap((row) =>
-      row.tier === tier && row.recommendedMs !== undefined ? [row.recommendedMs] : [],
+      row.tier === tier && row.suggestedMs !== undefined ? [row.suggestedMs] : [],
     )
     if (wanted.length > 0) profile[tier] = Math.max(...wanted)
   }

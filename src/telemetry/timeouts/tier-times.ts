@@ -1,6 +1,6 @@
 /**
- * Tier times of a period, from usage records: each settled exchange stores its own as observations. A call that a timeout
- * ended before its first content was not billed and has no record; the metrics count it.
+ * Tier times of a period, from usage records: each settled exchange stores its own as observations. A call that a
+ * timeout ended before its first content was not billed and has no record; the metrics count it.
  */
 import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
