@@ -36,9 +36,9 @@ const commands = {
 const isCommand = (name: string | undefined): name is keyof typeof commands =>
   name !== undefined && Object.hasOwn(commands, name)
 
-/** The command that is asked for; all of them for `--help`, completions, and names that do not exist. */
-const [, , asked] = process.argv
-const loaded = await Promise.all((isCommand(asked) ? [commands[asked]] : Object.values(commands)).map((load) => load()))
+/** The command that is name for; all of them for `--help`, completions, and names that do not exist. */
+const [, , name] = process.argv
+const loaded = await Promise.all((isCommand(name) ? [commands[name]] : Object.values(commands)).map((load) => load()))
 
 Command.make("weir").pipe(
   Command.withDescription("A gateway in front of model and search vendors"),

@@ -6,7 +6,7 @@
  * session is claimed: its record, the owner's active sessions, the day's peaks.
  *
  * ARGV: one JSON object: {nonceMs?, rates: [[limit, ms]], counts: [limit], register?: {hash, leaseMs, claim},
- * session?: {id, caller, windowMs, cap, enforces, register, lastSeenMs?, keepMs, hour, peaksMs}}.
+ * session?: {id, caller, windowMs, cap, enforces, register, lastSeenMs?, retentionMs, hour, peaksMs}}.
  *
  * Returns {"admitted", entry?, would reject?} | {"nonce"} | {"rate", index, ms left} | {"count", index, used} |
  * {"conflict"} | {"in_progress"} | {"replay", snapshot} | {"not_replayable"} | {"full"} | {"archived"} | {"foreign"} |
@@ -91,7 +91,7 @@ if not session then return {'admitted'} end
 
 local s = ask.session
 redis.call('HSET', session, 'caller', s.caller, 'state', 'active')
-redis.call('PEXPIRE', session, s.keepMs)
+redis.call('PEXPIRE', session, s.retentionMs)
 redis.call('ZREMRANGEBYSCORE', active, '-inf', now - s.windowMs)
 redis.call('ZADD', active, now, s.id)
 redis.call('PEXPIRE', active, s.windowMs)

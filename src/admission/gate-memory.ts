@@ -100,7 +100,7 @@ class MemoryGate {
     const judged =
       request.session === undefined || !claims ? undefined : this.sessions.judge(request.owner, request.session)
     if (judged !== undefined && judged._tag !== "Admitted")
-      return judged._tag === "Unknown" ? tellUnknown : Effect.fail(judged.error)
+      return judged._tag === "Unknown" ? reportUnknown : Effect.fail(judged.error)
     if (request.nonce !== undefined) this.#nonces.set(nonceKey, now + nonceWindowMs)
     for (const { bucket, windowMs } of request.rates) this.#count(`${request.owner} ${bucket}`, now, windowMs)
     for (const count of request.counts ?? []) {
@@ -213,7 +213,7 @@ class MemoryGate {
 
 const admitted: Effect.Effect<Admission> = Effect.succeed({ _tag: "Admitted" })
 
-const tellUnknown: Effect.Effect<Admission> = Effect.succeed({ _tag: "UnknownSession" })
+const reportUnknown: Effect.Effect<Admission> = Effect.succeed({ _tag: "UnknownSession" })
 
 const countKey = (owner: string, { bucket, day }: DailyCount): string => `${day} ${owner} ${bucket}`
 

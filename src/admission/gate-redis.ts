@@ -49,7 +49,7 @@ const activeSessions = makeScript(activeSessionsScript)
 const peaks = makeScript(peaksScript)
 
 /** How long the gate remembers a session; after that it is read from the database. */
-const sessionKeepMs = 86_400_000
+const sessionRetentionMs = 86_400_000
 /** A day's peaks are written to the database on the following day. */
 const peaksKeepMs = 3 * 86_400_000
 
@@ -111,7 +111,7 @@ export const layerRedis = Layer.effect(
         ),
       endSession: (owner, id, caller, how) =>
         Effect.asVoid(
-          redis.run(endSession, [sessionKey(owner, id), activeKey(owner)], [id, caller, how, sessionKeepMs]),
+          redis.run(endSession, [sessionKey(owner, id), activeKey(owner)], [id, caller, how, sessionRetentionMs]),
         ),
       activeSessions: (owner, windowMs) =>
         Effect.map(redis.run(activeSessions, [activeKey(owner)], [windowMs]), Number),
@@ -160,7 +160,7 @@ const askOf = ({ nonce, rates, counts = [], register, session }: AdmitRequest, n
         enforces: session.enforces,
         register: session.ifUnknown === "register",
         lastSeenMs: session.lastSeenMs,
-        keepMs: sessionKeepMs,
+        retentionMs: sessionRetentionMs,
         hour: String(hourOf(nowMs)),
         peaksMs: peaksKeepMs,
       },

@@ -51,7 +51,7 @@ export interface SessionClaim {
   /** Whether a full plan refuses; otherwise the refusal is only reported. */
   readonly enforces: boolean
   /** What to do with an id that the gate does not know: register it, or return `UnknownSession`. */
-  readonly ifUnknown: "register" | "tell"
+  readonly ifUnknown: "register" | "report"
   /** When the session was last seen, according to the database; for a session that the gate does not know. */
   readonly lastSeenMs?: number | undefined
 }
@@ -148,10 +148,10 @@ export class Gate extends Context.Service<
  * Sends an update to the gate. If the gate does not answer, retries in the background for a minute, with growing
  * pauses.
  */
-export const tellEventually = (tell: Effect.Effect<void, StoreUnavailable>): Effect.Effect<void> =>
-  Effect.catch(tell, () => Effect.asVoid(Effect.forkDetach(Effect.ignore(Effect.retry(tell, evermoreSlowly)))))
+export const retryInBackground = (update: Effect.Effect<void, StoreUnavailable>): Effect.Effect<void> =>
+  Effect.catch(update, () => Effect.asVoid(Effect.forkDetach(Effect.ignore(Effect.retry(update, growingPauses)))))
 
-const evermoreSlowly = Schedule.exponential("200 millis").pipe(Schedule.upTo({ times: 8 }))
+const growingPauses = Schedule.exponential("200 millis").pipe(Schedule.upTo({ times: 8 }))
 
 export interface GateOptions {
   /** How long finished idempotency records are kept. */

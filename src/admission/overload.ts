@@ -36,29 +36,29 @@ export class Overload extends Context.Service<
       let waits = noWaits(performance.now())
       let waitPressure = 0
       let waiting = 0
-      let mostWaiting = maxOpenExchanges
-      let dueAt = performance.now() + lookEveryMs
+      let maxWaiting = maxOpenExchanges
+      let dueAt = performance.now() + sampleEveryMs
       // The event loop itself is measured, so this uses Node's clock and timer, not Effect's.
-      const look = () => {
+      const sample = () => {
         const now = performance.now()
         if (now - waits.sinceMs >= waitWindowMs) {
-          const tells = waits.seen >= callsThatTell
-          waitPressure = tells ? waits.leastMs / shedWaitMs : 0
-          if (tells) {
+          const isConclusive = waits.seen >= minCallsToJudge
+          waitPressure = isConclusive ? waits.leastMs / shedWaitMs : 0
+          if (isConclusive) {
             const pressure = waits.sumMs / waits.seen / shedWaitMs
-            mostWaiting = Math.min(maxOpenExchanges, nextMost(mostWaiting, pressure, waits.peak))
+            maxWaiting = Math.min(maxOpenExchanges, nextMaxWaiting(maxWaiting, pressure, waits.peak))
           }
           waits = noWaits(now)
         }
-        pressures = [...pressures.slice(1 - looksInARow), Math.max((now - dueAt) / shedLagMs, waitPressure)]
-        share = nextShare(share, pressures.length < looksInARow ? 0 : Math.min(...pressures))
-        dueAt = now + lookEveryMs
+        pressures = [...pressures.slice(1 - samplesInARow), Math.max((now - dueAt) / shedLagMs, waitPressure)]
+        share = nextShare(share, pressures.length < samplesInARow ? 0 : Math.min(...pressures))
+        dueAt = now + sampleEveryMs
       }
       yield* Effect.acquireRelease(
-        Effect.sync(() => setInterval(look, lookEveryMs).unref()),
+        Effect.sync(() => setInterval(sample, sampleEveryMs).unref()),
         (timer) => Effect.sync(() => clearInterval(timer)),
       )
-      const turnAway = (cause: "busy" | "open") => {
+      const refuse = (cause: "busy" | "open") => {
         recordShed(services, cause)
         return Effect.fail(
           serviceError("rate_limited", "The gateway is overloaded", {
@@ -90,27 +90,27 @@ export class Overload extends Context.Service<
           }
         },
         check: (open) => {
-          if (open >= maxOpenExchanges) return turnAway("open")
-          if (waiting >= mostWaiting) return turnAway("busy")
-          return share > 0 && Math.random() < share ? turnAway("busy") : Effect.void
+          if (open >= maxOpenExchanges) return refuse("open")
+          if (waiting >= maxWaiting) return refuse("busy")
+          return share > 0 && Math.random() < share ? refuse("busy") : Effect.void
         },
       })
     }),
   )
 }
 
-const lookEveryMs = 20
+const sampleEveryMs = 20
 
 /**
  * Holds are made in batches; a window is longer than a batch. Do not infer overload from fewer than this many calls.
  */
 const waitWindowMs = 200
-const callsThatTell = 16
+const minCallsToJudge = 16
 
 const noWaits = (sinceMs: number) => ({ sinceMs, seen: 0, sumMs: 0, peak: 0, leastMs: Number.POSITIVE_INFINITY })
 
 /** Lower bound of the calls that may wait. */
-const leastMost = 16
+const minWaiting = 16
 
 /**
  * The number of calls that may wait for their hold from now on: 20 % fewer than waited while waits are too long, 10 %
@@ -118,11 +118,11 @@ const leastMost = 16
  * @param pressure the average wait divided by the allowed wait
  * @param peak the most calls that waited at one time
  */
-export const nextMost = (most: number, pressure: number, peak: number): number =>
-  pressure > 1 ? Math.max(leastMost, Math.floor(Math.min(most, peak) * 0.8)) : most + Math.ceil(most / 10)
+export const nextMaxWaiting = (most: number, pressure: number, peak: number): number =>
+  pressure > 1 ? Math.max(minWaiting, Math.floor(Math.min(most, peak) * 0.8)) : most + Math.ceil(most / 10)
 
 /** A garbage collection or the start of a process delays one measurement; overload delays all of them. */
-const looksInARow = 4
+const samplesInARow = 4
 
 /** A process that refused every call would not notice that it has room again. */
 const maxShare = 0.98

@@ -24,7 +24,7 @@ export type Judgement =
   | { readonly _tag: "Refused"; readonly error: Refusal }
 
 /** How long this node remembers a session; after that it is read from the database. */
-const keepMs = 86_400_000
+const retentionMs = 86_400_000
 
 export class MemorySessions {
   readonly #clock: Clock.Clock
@@ -42,7 +42,7 @@ export class MemorySessions {
     if (known !== undefined && known.caller !== claim.caller) return refuse(unknownSession())
     if (known?.state === "archived") return refuse(sessionArchived(claim.id))
     const lastSeenMs = known?.lastSeenMs ?? claim.lastSeenMs
-    if (lastSeenMs === undefined && claim.ifUnknown === "tell") return { _tag: "Unknown" }
+    if (lastSeenMs === undefined && claim.ifUnknown === "report") return { _tag: "Unknown" }
     if (lastSeenMs !== undefined && lastSeenMs > now - claim.windowMs) return admittedSession("renewed", false)
     const isFull = claim.cap !== undefined && this.active(owner, claim.windowMs) >= claim.cap
     if (isFull && claim.enforces) return refuse(concurrencyExceeded())
@@ -78,7 +78,7 @@ export class MemorySessions {
   sweep(): void {
     const now = this.#clock.currentTimeMillisUnsafe()
     for (const sessions of this.#owners.values()) {
-      for (const [id, { lastSeenMs }] of sessions) if (lastSeenMs < now - keepMs) sessions.delete(id)
+      for (const [id, { lastSeenMs }] of sessions) if (lastSeenMs < now - retentionMs) sessions.delete(id)
     }
     const oldest = addDays(dayOf(now), -3)
     for (const key of this.#peaks.keys()) if (key < oldest) this.#peaks.delete(key)

@@ -17,9 +17,9 @@ import {
   type AdmissionError,
   type AdmitRequest,
   Gate,
+  retryInBackground,
   type SessionClaim,
   sessionArchived,
-  tellEventually,
   unknownSession,
 } from "./gate.ts"
 
@@ -107,7 +107,7 @@ export class Sessions extends Context.Service<
       })
 
       const enter = Effect.fnUntraced(function* (request: AdmitRequest, caller: Caller, id: string, isNew: boolean) {
-        const ifUnknown = isNew || ulid.test(id) ? "register" : "tell"
+        const ifUnknown = isNew || ulid.test(id) ? "register" : "report"
         const first = yield* gate.admit({ ...request, session: claimOf(caller, id, { ifUnknown }) })
         if (first._tag !== "UnknownSession") return first
         // The gate has forgotten the session, or it never existed.
@@ -117,13 +117,13 @@ export class Sessions extends Context.Service<
         const lastSeenMs = row.last_seen_at.getTime()
         const second = yield* gate.admit({
           ...request,
-          session: claimOf(caller, id, { ifUnknown: "tell", lastSeenMs }),
+          session: claimOf(caller, id, { ifUnknown: "report", lastSeenMs }),
         })
         return second._tag === "UnknownSession" ? yield* unknownSession() : second
       })
 
       /** If the gate let the request pass unchecked, the stored session decides. */
-      const enterUnseen = Effect.fnUntraced(function* (caller: Caller, id: string, isNew: boolean) {
+      const admitUnknown = Effect.fnUntraced(function* (caller: Caller, id: string, isNew: boolean) {
         const row = yield* find(id)
         if (row === undefined) return isNew || ulid.test(id) ? yield* register(caller, id) : yield* unknownSession()
         if (!isOwn(row, caller)) return yield* unknownSession()
@@ -147,7 +147,7 @@ export class Sessions extends Context.Service<
         isNew: boolean,
         entry: Entry | undefined,
       ): Effect.Effect<void, ServiceError<"not_found" | "session_archived"> | StoreUnavailable> => {
-        if (entry === undefined) return enterUnseen(caller, id, isNew)
+        if (entry === undefined) return admitUnknown(caller, id, isNew)
         if (entry !== "registered") return Effect.void
         // A slot without a stored session would be unknown to everybody: release it.
         return register(caller, id).pipe(
@@ -223,7 +223,7 @@ export class Sessions extends Context.Service<
           recent.delete(id)
           unwritten.delete(id)
           // The session has ended: if the gate does not answer now, it is updated later.
-          yield* tellEventually(gate.endSession(caller.org.id, id, sessionOwner(caller), "archive"))
+          yield* retryInBackground(gate.endSession(caller.org.id, id, sessionOwner(caller), "archive"))
         }),
       })
     }),

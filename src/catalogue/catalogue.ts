@@ -205,7 +205,7 @@ const planKeys = Effect.fnUntraced(function* (
 const waitingKeys = (document: CatalogueDocument, planned: ReadonlyArray<PlannedKey>): ReadonlyArray<string> =>
   (document.keys ?? [])
     .filter(({ id }) => !planned.some((key) => key.id === id))
-    .map(({ id }) => `${id} has no secret: apply the file with \`weir apply\` to be told a minted one`)
+    .map(({ id }) => `${id} has no secret: apply the file with \`weir apply\` to print a generated one`)
 
 const revokedKeys = (document: CatalogueDocument, known: ReadonlyArray<KnownKey>): ReadonlyArray<string> => {
   const revoked = new Set(known.flatMap(({ id, isRevoked }) => (isRevoked ? [id] : [])))

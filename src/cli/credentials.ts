@@ -33,7 +33,7 @@ const readAll = (): Readonly<Record<string, Credential>> => {
 export const credentialFor = (url: string): Credential | undefined => readAll()[url]
 
 /** Stores a login, or removes it if undefined. */
-export const keepCredential = (url: string, credential: Credential | undefined): void => {
+export const storeCredential = (url: string, credential: Credential | undefined): void => {
   const { [url]: _old, ...others } = readAll()
   const kept = credential === undefined ? others : { ...others, [url]: credential }
   writeWholeFile(file(), JSON.stringify(kept, undefined, 2))

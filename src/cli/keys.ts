@@ -62,7 +62,7 @@ const describeKeys = ({ data }: KeyList): string =>
     ]),
   )
 
-const describeMinted = ({ keyId, key }: KeyMinted): string => `${keyId}: ${key} (told once)`
+const describeMinted = ({ keyId, key }: KeyMinted): string => `${keyId}: ${key} (printed once)`
 
 export const keys = Command.make("keys").pipe(
   Command.withDescription("Application keys"),

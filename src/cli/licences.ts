@@ -55,7 +55,7 @@ const revokeLicence = Command.make("revoke", { org, id, ...operator }, (given) =
 ).pipe(Command.withDescription("Revoke a licence for good"))
 
 const describeIssued = ({ license, code }: LicenseIssued): string =>
-  `${license.id} for ${license.appId}: ${code} (told once)`
+  `${license.id} for ${license.appId}: ${code} (printed once)`
 
 const describeLicences = (licences: ReadonlyArray<License>): string =>
   table(

@@ -4,7 +4,7 @@ import { Clock, Console, Effect } from "effect"
 import { Command } from "effect/cli"
 import { FetchHttpClient } from "effect/http"
 import type { Me, TokenReply } from "../protocol/login.ts"
-import { alone, type Credential, credentialFor, keepCredential } from "./credentials.ts"
+import { alone, type Credential, credentialFor, storeCredential } from "./credentials.ts"
 import { table } from "./table.ts"
 import { type Client, clientOf, describeError, Failed, json, print, refusalOf, refused, url } from "./target.ts"
 
@@ -46,7 +46,7 @@ export const logout = Command.make(
     if (credential === undefined) return yield* Console.log("Nobody is logged in")
     const client = yield* clientOf(url)
     yield* client.login.logout({ payload: { refreshToken: credential.refreshToken } }).pipe(refused(url))
-    keepCredential(url, undefined)
+    storeCredential(url, undefined)
     yield* Console.log(`${credential.email} is logged out`)
   }),
 ).pipe(Command.withDescription("Log out, here and at the gateway"), Command.provide(FetchHttpClient.layer))
@@ -85,7 +85,7 @@ const loggedIn = Effect.fnUntraced(function* (url: string) {
 const keep = (url: string, { accessToken, refreshToken, expiresIn, user }: TokenReply) =>
   Effect.map(Clock.currentTimeMillis, (nowMs): Credential => {
     const credential = { email: user.email, accessToken, refreshToken, expiresAtMs: nowMs + expiresIn * 1000 }
-    keepCredential(url, credential)
+    storeCredential(url, credential)
     return credential
   })
 

@@ -93,7 +93,7 @@ const describeApplied = ({ changes, credited, minted, revision, warnings }: Appl
     ...changes.map(({ entry, change }) => `${{ added: "+", changed: "~", removed: "-" }[change]} ${entry}`),
     ...(changes.length === 0 ? ["Nothing changes"] : []),
     ...credited.map((id) => `credited ${id}`),
-    ...minted.map(({ keyId, secret }) => `${keyId}: ${secret} (told once)`),
+    ...minted.map(({ keyId, secret }) => `${keyId}: ${secret} (printed once)`),
     ...warnings.map((warning) => `warning: ${warning}`),
     dryRun ? "Dry run: nothing was applied" : `Revision ${revision} is in force`,
   ].join("\n")

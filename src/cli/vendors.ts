@@ -24,12 +24,12 @@ const test = Command.make(
     const outcome = yield* ask(target, (client, headers) =>
       client.adminVendors.testVendor({ headers, params: { vendor }, payload }),
     )
-    if (!outcome.ok) return yield* Effect.fail(new Failed(describeTrial(outcome)))
-    yield* print(target, outcome, describeTrial)
+    if (!outcome.ok) return yield* Effect.fail(new Failed(describeCheck(outcome)))
+    yield* print(target, outcome, describeCheck)
   }),
 ).pipe(Command.withDescription("Make one small real call to a vendor and print the result"))
 
-const describeTrial = ({
+const describeCheck = ({
   vendor,
   dialect,
   model,

@@ -4,7 +4,7 @@ import type { ErrorCode } from "../protocol/error.ts"
 /**
  * retry: the same call may succeed soon; this client retries by itself. wait: a quota or a plan is full until it
  * resets. log_in: the credentials are wrong or expired. pay: money or a plan is missing. ask_permission: somebody must
- * allow it. new_session: the session has ended. fix_request: the same call never succeeds. tell_operator: the
+ * allow it. new_session: the session has ended. fix_request: the same call never succeeds. contact_operator: the
  * deployment lacks a part.
  */
 export type Advice =
@@ -15,7 +15,7 @@ export type Advice =
   | "ask_permission"
   | "new_session"
   | "fix_request"
-  | "tell_operator"
+  | "contact_operator"
 
 /** Complete by type: a new code of the contract must be added here. */
 export const advice = {
@@ -26,7 +26,7 @@ export const advice = {
   app_ip_denied: "ask_permission",
   app_key_invalid: "log_in",
   approval_self_forbidden: "ask_permission",
-  asr_not_configured: "tell_operator",
+  asr_not_configured: "contact_operator",
   asr_quota_exceeded: "wait",
   auth_channel_undelivered: "retry",
   bad_request: "fix_request",
@@ -40,13 +40,13 @@ export const advice = {
   device_code_slow_down: "retry",
   egress_blocked: "ask_permission",
   endpoint_disabled: "ask_permission",
-  envelope_key_undelivered: "tell_operator",
+  envelope_key_undelivered: "contact_operator",
   fence_denied: "ask_permission",
   forbidden: "ask_permission",
   idempotency_conflict: "fix_request",
   idp_untrusted: "ask_permission",
   image_not_supported: "fix_request",
-  imagegen_not_configured: "tell_operator",
+  imagegen_not_configured: "contact_operator",
   imagegen_quota_exceeded: "wait",
   insufficient_balance: "pay",
   internal_error: "retry",
@@ -64,7 +64,7 @@ export const advice = {
   otp_invalid: "log_in",
   otp_rate_limited: "wait",
   pay_amount_mismatch: "pay",
-  pay_channel_undelivered: "tell_operator",
+  pay_channel_undelivered: "contact_operator",
   pay_signature_invalid: "pay",
   payload_too_large: "fix_request",
   payment_required: "pay",
@@ -76,7 +76,7 @@ export const advice = {
   plan_required: "pay",
   plan_tier_insufficient: "pay",
   policy_locked: "ask_permission",
-  pool_signing_undelivered: "tell_operator",
+  pool_signing_undelivered: "contact_operator",
   preflight_required: "fix_request",
   pricing_guard_tripped: "retry",
   principal_required: "log_in",
@@ -89,7 +89,7 @@ export const advice = {
   signature_invalid: "log_in",
   stream_backpressure: "retry",
   token_expired: "log_in",
-  tts_not_configured: "tell_operator",
+  tts_not_configured: "contact_operator",
   tts_quota_exceeded: "wait",
   unauthorized: "log_in",
   upstream_connect_timeout: "retry",
@@ -100,9 +100,9 @@ export const advice = {
   upstream_total_timeout: "retry",
   upstream_ttfb_timeout: "retry",
   validation_failed: "fix_request",
-  videogen_not_configured: "tell_operator",
+  videogen_not_configured: "contact_operator",
   videogen_quota_exceeded: "wait",
-  websearch_not_configured: "tell_operator",
+  websearch_not_configured: "contact_operator",
   websearch_quota_exceeded: "wait",
 } as const satisfies Record<ErrorCode, Advice>
 

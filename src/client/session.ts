@@ -51,15 +51,15 @@ export const makeSession = (
       const fetched = yield* client.config(config?.configVersion)
       if (fetched === undefined) return
       yield* Ref.update(known, (now) => ({ ...now, config: fetched }))
-      yield* tell(() => onConfig?.(fetched))
+      yield* notify(() => onConfig?.(fetched))
     })
 
     /** The client creates the id, so that a heartbeat without a reply can be repeated. */
     const beat = Effect.fnUntraced(function* (sessionId: string) {
       const { config } = yield* Ref.get(known)
       const configVersion = config === undefined ? {} : { configVersion: config.configVersion }
-      const told = yield* client.heartbeat({ sessionId, ...configVersion })
-      if (config === undefined || told.configStale) yield* refresh
+      const reply = yield* client.heartbeat({ sessionId, ...configVersion })
+      if (config === undefined || reply.configStale) yield* refresh
     })
 
     const id = oneAtATime(
@@ -81,7 +81,7 @@ export const makeSession = (
       if (id === undefined) return
       yield* Effect.catch(beat(id), (error) =>
         Effect.andThen(
-          tell(() => onTrouble?.(error)),
+          notify(() => onTrouble?.(error)),
           isOver(error) ? forget(id) : Effect.void,
         ),
       )
@@ -123,7 +123,7 @@ export const makeSession = (
   })
 
 /** A listener that throws does not end the heartbeats. */
-const tell = (listener: () => void): Effect.Effect<void> =>
+const notify = (listener: () => void): Effect.Effect<void> =>
   Effect.catchDefect(Effect.sync(listener), (defect) => Effect.logError("A listener of a session threw", defect))
 
 /** How long ending the session may take. */

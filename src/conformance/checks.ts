@@ -32,11 +32,11 @@ export const runChecks = async (
   for (const { section, checks } of groups) {
     for (const { name, run } of checks) {
       const startedAt = performance.now()
-      const told = await run(probe).then(
+      const result = await run(probe).then(
         (note) => ({ result: "passed" as const, note: typeof note === "string" ? note : "" }),
         (error: unknown) => judge(error),
       )
-      const outcome = { section, check: name, ...told, millis: Math.round(performance.now() - startedAt) }
+      const outcome = { section, check: name, ...result, millis: Math.round(performance.now() - startedAt) }
       outcomes.push(outcome)
       onOutcome(outcome)
     }

@@ -34,9 +34,12 @@ export const sessionChecks: Group = {
         const again = await probe.send("/t1/config", { method: "GET", headers: { "if-none-match": etag ?? "" } })
         expectThat(again.status === 304 && again.text === "", `status ${again.status} for an ETag that holds`)
         const session = newUlid(Date.now())
-        const told = decode(await beat(probe, { sessionId: session, configVersion }), HeartbeatResponse)
+        const decoded = decode(await beat(probe, { sessionId: session, configVersion }), HeartbeatResponse)
         await end(probe, session)
-        expectThat(told.configVersion === configVersion && !told.configStale, "the heartbeat has another fingerprint")
+        expectThat(
+          decoded.configVersion === configVersion && !decoded.configStale,
+          "the heartbeat has another fingerprint",
+        )
       },
     },
     {

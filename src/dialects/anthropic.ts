@@ -155,8 +155,8 @@ class ReplyReader {
   /** Counts are cumulative, and a later report may omit some: reported counts replace, omitted ones stay. */
   readUsage(report: JsonObject | undefined, final: boolean, events: Array<VendorEvent>): void {
     if (report === undefined) return
-    const said = Object.entries(report).filter(([, value]) => value !== null)
-    this.#usage = { ...this.#usage, ...Object.fromEntries(said) }
+    const reported = Object.entries(report).filter(([, value]) => value !== null)
+    this.#usage = { ...this.#usage, ...Object.fromEntries(reported) }
     events.push({ kind: "usage", usage: usageOf(this.#usage), final })
   }
 }

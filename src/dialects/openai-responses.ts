@@ -65,7 +65,7 @@ function decodeBody(body: string): ReadonlyArray<VendorEvent> {
 class ReplyReader {
   readonly #blocks: BlockNumbers = makeBlockNumbers()
   /** Parts whose content arrived in deltas; the event that closes them repeats it. */
-  readonly #told = new Set<string>()
+  readonly #emitted = new Set<string>()
   #refused = false
   #called = false
 
@@ -120,13 +120,13 @@ class ReplyReader {
         objectsAt(item, "content").forEach((content, part) => {
           const refusal = stringAt(content, "refusal")
           if (refusal) this.#refused = true
-          if (this.#told.has(`text ${index} ${part}`)) return
+          if (this.#emitted.has(`text ${index} ${part}`)) return
           this.#readText(index, part, stringAt(content, "text") ?? refusal ?? "", events)
         })
         return
       case "reasoning": {
         const parts = [...objectsAt(item, "summary"), ...objectsAt(item, "content")]
-        if (!this.#told.has(`reasoning ${index}`)) {
+        if (!this.#emitted.has(`reasoning ${index}`)) {
           parts.forEach((content, part) => {
             this.#readReasoning(index, part, stringAt(content, "text") ?? "", events)
           })
@@ -137,7 +137,7 @@ class ReplyReader {
       }
       case "function_call":
         this.#openCall(index, item, events)
-        if (!this.#told.has(`call ${index}`)) this.#readArguments(index, stringAt(item, "arguments") ?? "", events)
+        if (!this.#emitted.has(`call ${index}`)) this.#readArguments(index, stringAt(item, "arguments") ?? "", events)
         return
       default:
         return
@@ -170,7 +170,7 @@ class ReplyReader {
   #readText(index: number, part: number, text: string, events: Array<VendorEvent>): void {
     if (text === "") return
     const key = `text ${index} ${part}`
-    this.#told.add(key)
+    this.#emitted.add(key)
     events.push(textDelta(this.#blocks.of(key), text))
   }
 
@@ -179,8 +179,8 @@ class ReplyReader {
     if (text === "") return
     const key = `reasoning ${index}`
     const partKey = `${key} ${part}`
-    const isNewPart = this.#told.has(key) && !this.#told.has(partKey)
-    this.#told.add(key).add(partKey)
+    const isNewPart = this.#emitted.has(key) && !this.#emitted.has(partKey)
+    this.#emitted.add(key).add(partKey)
     events.push(reasoningDelta(this.#blocks.of(key), isNewPart ? `\n\n${text}` : text))
   }
 
@@ -196,7 +196,7 @@ class ReplyReader {
     const key = `call ${index}`
     // A server-side tool's arguments are omitted.
     if (args === "" || !this.#blocks.isOpen(key)) return
-    this.#told.add(key)
+    this.#emitted.add(key)
     events.push(toolCallArgs(this.#blocks.of(key), args))
   }
 }

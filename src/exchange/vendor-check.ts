@@ -60,7 +60,7 @@ export class VendorCheck extends Context.Service<
           targets: [target],
           link: new ClientLink({ bufferBytes: config.streamBufferBytes, nowMs, cut: () => {} }),
           tally,
-          maxReplyBytes: maxTrialBytes,
+          maxReplyBytes: maxCheckBytes,
           timeoutsOf: () => timeouts,
           opening: () => {
             firstFrameMs = nowMs() - beganMs
@@ -109,7 +109,7 @@ const question: Omit<VendorRequest, "model"> = {
   cache: { enabled: false, skipWrite: true },
   stream: true,
 }
-const maxTrialBytes = 1024 * 1024
+const maxCheckBytes = 1024 * 1024
 
 const targetOf = (
   snapshot: CatalogueSnapshot,

@@ -18,7 +18,7 @@ const windowMs = 60_000
 /** Maximum body of a login request. */
 export const maxLoginBytes = 16 * 1024
 
-export const makeForAnybody = Effect.gen(function* () {
+export const makeAnonymousRoutes = Effect.gen(function* () {
   const gate = yield* Gate
   const { authPerMinute, trustedProxies } = yield* WeirConfig
   const callerAddress = makeCallerAddress(trustedProxies)
@@ -32,10 +32,10 @@ export const makeForAnybody = Effect.gen(function* () {
   }
 
   /** Answers without authentication, within the strict rate limit. */
-  const forAnybody = <A, R>(request: Request, answer: Effect.Effect<A, RouteError, R>, status?: number) =>
+  const respondAnonymous = <A, R>(request: Request, answer: Effect.Effect<A, RouteError, R>, status?: number) =>
     respondJson(Effect.andThen(admitAddress(request), answer), status)
 
-  return { admitAddress, forAnybody }
+  return { admitAddress, respondAnonymous }
 })
 
 /** The address for IPv4; the /64 network for IPv6, because one customer usually has all of it. */

@@ -21,14 +21,14 @@ const allowedHeaders = [
   "traceparent",
 ]
 const exposedHeaders = ["etag", "retry-after", "x-svc-idempotent-replay", "x-svc-request-id"]
-const preflightHeaders = {
+const optionsHeaders = {
   "access-control-allow-methods": "GET, POST, DELETE",
   "access-control-allow-headers": allowedHeaders.join(", "),
-  // Seconds for which a browser may cache a preflight reply.
+  // Seconds for which a browser may cache the reply to OPTIONS.
   "access-control-max-age": "7200",
 }
 
-/** Answers preflight requests and adds CORS headers to replies of `/t1`, until the scope closes. */
+/** Answers OPTIONS requests and adds CORS headers to replies of `/t1`, until the scope closes. */
 export const admitOrigins = (
   server: Server,
   origins: ReadonlyArray<string>,
@@ -41,7 +41,7 @@ export const admitOrigins = (
       response.setHeader("access-control-allow-origin", origin)
       response.setHeader("access-control-expose-headers", exposedHeaders.join(", "))
       response.setHeader("vary", "Origin")
-      if (request.method === "OPTIONS") return void response.writeHead(204, preflightHeaders).end()
+      if (request.method === "OPTIONS") return void response.writeHead(204, optionsHeaders).end()
     }
     behind(request, response)
   })

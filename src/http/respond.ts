@@ -12,14 +12,17 @@ export type RouteError = ServiceError | StoreUnavailable
 export const respond = <R>(
   requestId: string,
   handler: Effect.Effect<HttpServerResponse.HttpServerResponse, RouteError, R>,
-  tell: typeof envelope = envelope,
+  failureReply: typeof envelope = envelope,
 ): Effect.Effect<HttpServerResponse.HttpServerResponse, never, R> =>
   Effect.catchCause(handler, (cause) => {
     const failure = Cause.findErrorOption(cause)
-    if (Option.isSome(failure)) return tell(requestId, failure.value)
+    if (Option.isSome(failure)) return failureReply(requestId, failure.value)
     // A client that disconnected gets no reply.
     if (Cause.hasInterruptsOnly(cause)) return Effect.failCause(Cause.interrupt())
-    return tell(requestId, serviceError("internal_error", "The service could not complete the request", { cause }))
+    return failureReply(
+      requestId,
+      serviceError("internal_error", "The service could not complete the request", { cause }),
+    )
   })
 
 /** Answers with JSON, or with 204 if there is no body. Not cacheable. */

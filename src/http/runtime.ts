@@ -75,7 +75,7 @@ export const makeForCaller = Effect.gen(function* () {
           "weir.request_id": requestId,
         },
       }))
-      return traced(Effect.tap(respond(requestId, answered), tellStatus))
+      return traced(Effect.tap(respond(requestId, answered), recordStatus))
     }
   return { forCaller: answerAs(callers.authenticate), forApplication: answerAs(callers.application) }
 })
@@ -86,7 +86,7 @@ const routeOf = (url: string): string => {
   return path.startsWith("/t1/sessions/") ? "/t1/sessions/{id}" : path
 }
 
-const tellStatus = ({ status }: HttpServerResponse.HttpServerResponse): Effect.Effect<void> =>
+const recordStatus = ({ status }: HttpServerResponse.HttpServerResponse): Effect.Effect<void> =>
   Effect.map(currentSpan, (span) => {
     if (span?._tag === "Span") span.attribute("http.response.status_code", status)
   })

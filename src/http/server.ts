@@ -104,10 +104,10 @@ const serve = <E, R>(
     disableLogger: true,
     disableListenLog: true,
     routerConfig: { maxParamLength: maxPathParameter },
-  }).pipe(Layer.provideMerge(NodeHttpServer.layer(() => node, { ...listen, gracefulShutdownTimeout: lastWordsMs })))
+  }).pipe(Layer.provideMerge(NodeHttpServer.layer(() => node, { ...listen, gracefulShutdownTimeout: closeGraceMs })))
 
 /** How long connections stay open after the last exchange, so that its last bytes are delivered. */
-const lastWordsMs = 3000
+const closeGraceMs = 3000
 
 /** At shutdown: stops accepting, fails readiness, and waits for exchanges before their services close. */
 const drainAtShutdown = (node: Server) =>
@@ -121,7 +121,7 @@ const drainAtShutdown = (node: Server) =>
       })
       const hangUp = Effect.sync(() => {
         node.closeIdleConnections()
-        setTimeout(() => node.closeAllConnections(), lastWordsMs).unref()
+        setTimeout(() => node.closeAllConnections(), closeGraceMs).unref()
       })
       yield* Effect.addFinalizer(() => stopListening.pipe(Effect.andThen(exchanges.drain), Effect.andThen(hangUp)))
     }),

@@ -28,7 +28,7 @@ export class Accounts extends Context.Service<
   Accounts,
   {
     /** The account of a verified address; created if there is none. */
-    readonly proven: (email: string) => Effect.Effect<Account, StoreUnavailable>
+    readonly forVerifiedEmail: (email: string) => Effect.Effect<Account, StoreUnavailable>
     /** The account of an address, if there is one. */
     readonly byEmail: (email: string) => Effect.Effect<Account | undefined, StoreUnavailable>
     readonly find: (id: string) => Effect.Effect<Account | undefined, StoreUnavailable>
@@ -46,8 +46,8 @@ export class Accounts extends Context.Service<
       const bounded = yield* queryDeadline
 
       return Accounts.of({
-        proven: Effect.fnUntraced(function* (given) {
-          const email = normalEmail(given)
+        forVerifiedEmail: Effect.fnUntraced(function* (address) {
+          const email = normalEmail(address)
           const minted = `usr_${randomUUID().replaceAll("-", "")}`
           const id = declaredAs(catalogue.current(), { id: minted, email })[0]?.id ?? minted
           // Uses the catalogue's id unless another address has it. The update makes an existing row be returned.
@@ -57,9 +57,9 @@ export class Accounts extends Context.Service<
             on conflict (email) do update set email = excluded.email returning id, email, status`)
           return account ?? { id, email, status: "active" }
         }),
-        byEmail: (given) =>
+        byEmail: (address) =>
           Effect.map(
-            bounded(sql<Account>`select id, email, status from users where email = ${normalEmail(given)}`),
+            bounded(sql<Account>`select id, email, status from users where email = ${normalEmail(address)}`),
             ([account]) => account,
           ),
         find: (id) =>

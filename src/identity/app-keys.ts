@@ -50,7 +50,7 @@ export class AppKeys extends Context.Service<
      * Checks a key without its secret, for an end-user token that names it: are the key and its application still
      * valid?
      */
-    readonly standing: (
+    readonly checkKey: (
       credentials: Omit<AppCredentials, "key" | "scope" | "address">,
     ) => Effect.Effect<AppCaller, AuthenticationError>
   }
@@ -108,7 +108,7 @@ export class AppKeys extends Context.Service<
           if (!sameSecret(key, row?.secret_sha256) || row === undefined) return yield* rejected
           return yield* judge(keyId, row, { ...credentials, checksAddress: true })
         }),
-        standing: Effect.fnUntraced(function* (credentials) {
+        checkKey: Effect.fnUntraced(function* (credentials) {
           const { keyId } = credentials
           const row = keyId === undefined ? undefined : yield* keyRow(keyId)
           if (keyId === undefined || row === undefined) return yield* rejected

@@ -55,7 +55,7 @@ export class Callers extends Context.Service<
 
       const endUser = Effect.fnUntraced(function* (request: CallerRequest, token: string) {
         const { keyId, appId, endUserId } = yield* endUserTokens.verify(token)
-        const caller = yield* appKeys.standing({ ...request, keyId, signature: signatureOf(request) })
+        const caller = yield* appKeys.checkKey({ ...request, keyId, signature: signatureOf(request) })
         if (caller.app.id !== appId) return yield* serviceError("unauthorized", "The token is not valid")
         return { ...caller, endUserId }
       })

@@ -76,12 +76,12 @@ export class IdentityProviders extends Context.Service<
         return configuration
       }
 
-      const asking = <A>(ask: () => Promise<A>): Effect.Effect<A, ProviderError> =>
-        Effect.tryPromise({ try: ask, catch: toProviderError })
+      const request = <A>(call: () => Promise<A>): Effect.Effect<A, ProviderError> =>
+        Effect.tryPromise({ try: call, catch: toProviderError })
 
       return IdentityProviders.of({
         authorizationUrl: (entry, { state, nonce, verifier }, redirectUri) =>
-          asking(async () => {
+          request(async () => {
             const configuration = await configurationOf(entry)
             return buildAuthorizationUrl(configuration, {
               redirect_uri: redirectUri,
@@ -93,7 +93,7 @@ export class IdentityProviders extends Context.Service<
             })
           }),
         identify: (entry, { state, nonce, verifier }, answer) =>
-          asking(async () => {
+          request(async () => {
             const configuration = await configurationOf(entry)
             const tokens = await authorizationCodeGrant(configuration, answer, {
               expectedState: state,
@@ -105,12 +105,12 @@ export class IdentityProviders extends Context.Service<
             if (claims === undefined) throw new Error("there is no ID token")
             const { iss: issuer, sub: subject } = claims
             if (!isStorable(subject) || subject.length > maxSubjectLength) throw new Error("the subject is malformed")
-            const said =
+            const claimed =
               claims["email"] ??
               (configuration.serverMetadata().userinfo_endpoint === undefined
                 ? undefined
                 : (await fetchUserInfo(configuration, tokens.access_token, subject)).email)
-            return { issuer, subject, email: typeof said === "string" ? said : undefined }
+            return { issuer, subject, email: typeof claimed === "string" ? claimed : undefined }
           }),
       })
     }),
@@ -122,8 +122,8 @@ const byEitherSecret = (secret: string): ClientAuth => {
   const [basic, post] = [ClientSecretBasic(secret), ClientSecretPost(secret)]
   return (server, client, body, headers) => {
     const methods = server.token_endpoint_auth_methods_supported
-    const wantsPost = methods?.includes("client_secret_post") === true && !methods.includes("client_secret_basic")
-    return (wantsPost ? post : basic)(server, client, body, headers)
+    const usesPost = methods?.includes("client_secret_post") === true && !methods.includes("client_secret_basic")
+    return (usesPost ? post : basic)(server, client, body, headers)
   }
 }
 

@@ -62,10 +62,10 @@ export class Logins extends Context.Service<
       const accounts = yield* Accounts
       const bounded = yield* queryDeadline
 
-      const standing = yield* makeCachedLookup<StandingRow>(
+      const activeLogin = yield* makeCachedLookup<ActiveLoginRow>(
         (loginId) =>
           bounded(
-            sql<StandingRow>`
+            sql<ActiveLoginRow>`
               select u.id, u.email, u.status, l.org_id from logins l join users u on u.id = l.user_id
               where l.id = ${loginId} and l.ended_at is null and u.status = 'active'`,
           ).pipe(Effect.map((rows) => rows[0])),
@@ -124,7 +124,7 @@ export class Logins extends Context.Service<
           Effect.asVoid(bounded(sql`update logins set ended_at = now() where ended_at is null and id = ${loginId}`)),
         authenticate: Effect.fnUntraced(function* (accessToken) {
           const { loginId, userId } = yield* jwts.verify(accessToken)
-          const row = yield* standing(loginId)
+          const row = yield* activeLogin(loginId)
           if (row?.id !== userId) return yield* notValid
           const { org_id: orgId, ...account } = row
           return { loginId, account, orgId: orgId ?? undefined }
@@ -136,7 +136,7 @@ export class Logins extends Context.Service<
 
 const refreshTtlMs = 30 * 24 * 3600 * 1000
 
-interface StandingRow extends Account {
+interface ActiveLoginRow extends Account {
   readonly org_id: string | null
 }
 

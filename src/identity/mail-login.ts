@@ -33,10 +33,10 @@ export class MailLogin extends Context.Service<
 
       return MailLogin.of({
         request: (email) => Effect.asVoid(mailed.send("login", normalEmail(email))),
-        verify: Effect.fnUntraced(function* (given, code) {
-          const email = normalEmail(given)
+        verify: Effect.fnUntraced(function* (address, code) {
+          const email = normalEmail(address)
           yield* codes.spend("login", email, code.trim())
-          return yield* logins.begin(yield* accounts.proven(email), "otp")
+          return yield* logins.begin(yield* accounts.forVerifiedEmail(email), "otp")
         }),
       })
     }),

@@ -120,14 +120,14 @@ export class SsoLogin extends Context.Service<
       })
 
       /** Asks a member of the organisation to confirm a new subject. */
-      const askToConfirm = Effect.fnUntraced(function* (
+      const requestConfirmation = Effect.fnUntraced(function* (
         { orgId, provider }: SsoEntry,
-        { issuer, subject, email: said }: FederatedIdentity,
+        { issuer, subject, email: claimed }: FederatedIdentity,
         flow: OnwardRow,
       ) {
-        if (!isEmail(said))
+        if (!isEmail(claimed))
           return yield* serviceError("idp_untrusted", "The identity provider returned no e-mail address")
-        const email = normalEmail(said)
+        const email = normalEmail(claimed)
         const domain = email.slice(email.indexOf("@") + 1)
         if (provider.domains !== undefined && !provider.domains.includes(domain)) {
           return yield* serviceError("idp_untrusted", "The identity provider is not allowed to assert this address")
@@ -171,7 +171,7 @@ export class SsoLogin extends Context.Service<
           const identity = yield* providers.identify(entry, secrets, answer)
           const account = yield* boundTo(entry.orgId, identity)
           if (account === undefined) {
-            return { _tag: "Unconfirmed", linkToken: yield* askToConfirm(entry, identity, flow) } as const
+            return { _tag: "Unconfirmed", linkToken: yield* requestConfirmation(entry, identity, flow) } as const
           }
           if (account.status === "disabled" || !isMember(entry.orgId, account)) return yield* unusable
           const code = yield* newLoginCode(account, entry.orgId)
@@ -184,7 +184,7 @@ export class SsoLogin extends Context.Service<
             where link_sha256 = ${hash} and expires_at > now()`)
           if (link === undefined) return yield* noSuchLink
           yield* codes.spend("sso-link", link.email, code.trim(), hash.toString("hex"))
-          const account = yield* accounts.proven(link.email)
+          const account = yield* accounts.forVerifiedEmail(link.email)
           if (account.status === "disabled" || !isMember(link.org_id, account)) return yield* unusable
           const loginCode = mintSecret("lgc")
           const expiresAt = yield* inMillis(loginCodeTtlMs)

@@ -47,10 +47,10 @@ const readyOf = (entry: SearchProviderEntry, currency: string): Ready | undefine
 
 /** Random choice by weight. */
 const drawn = (ready: ReadonlyArray<Ready>): Ready | undefined => {
-  let lot = Math.random() * ready.reduce((sum, { entry }) => sum + weightOf(entry), 0)
+  let draw = Math.random() * ready.reduce((sum, { entry }) => sum + weightOf(entry), 0)
   const found = ready.find(({ entry }) => {
-    lot -= weightOf(entry)
-    return lot < 0
+    draw -= weightOf(entry)
+    return draw < 0
   })
   return found ?? ready[0]
 }

@@ -3,7 +3,7 @@
  * the request to the provider. Source: interface.md "POST /t1/websearch".
  */
 import { Clock, Context, Effect, Layer } from "effect"
-import { type AdmissionError, type DailyCount, Gate, tellEventually } from "../admission/gate.ts"
+import { type AdmissionError, type DailyCount, Gate, retryInBackground } from "../admission/gate.ts"
 import { rateWindows } from "../admission/rates.ts"
 import { Catalogue } from "../catalogue/catalogue.ts"
 import type { SearchProviderEntry } from "../catalogue/snapshot.ts"
@@ -123,7 +123,7 @@ const search = Effect.fnUntraced(function* (
         return results
       })
       // A failed search does not count.
-      const giveBack = counts.length === 0 ? Effect.void : tellEventually(gate.giveBack(org.id, counts))
+      const giveBack = counts.length === 0 ? Effect.void : retryInBackground(gate.giveBack(org.id, counts))
       return yield* Effect.onError(answered, () => giveBack)
     }),
   )

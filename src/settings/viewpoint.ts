@@ -50,15 +50,15 @@ export const viewpointAs = <E>(
   Effect.gen(function* () {
     const { teams = [], users = [] } = snapshot.document
     const [kind, id = ""] = as.split(":")
-    const standing = teams.filter((known) => known.org === orgId && known.disabled !== true)
+    const enabled = teams.filter((known) => known.org === orgId && known.disabled !== true)
     if (kind === "org") return orgViewpoint(orgId)
     if (kind === "team") {
-      if (!standing.some((known) => known.id === id)) return yield* noTarget
+      if (!enabled.some((known) => known.id === id)) return yield* noTarget
       return { layers: [platform, org(orgId), team(id)], view: { as, org: orgId, team: id, member: null } }
     }
     const declared = users.find((known) => known.id === id && known.org === orgId)
     if (declared === undefined) return yield* noTarget
-    const own = standing.filter(({ members }) => members.includes(id)).map((known) => known.id)
+    const own = enabled.filter(({ members }) => members.includes(id)).map((known) => known.id)
     const personId = (yield* personOf(normalEmail(declared.email))) ?? id
     return {
       layers: [platform, org(orgId), ...own.sort().map(team), user(personId)],

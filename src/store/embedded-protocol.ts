@@ -3,9 +3,7 @@ import { Predicate } from "effect"
 
 export interface EmbeddedWorkerData {
   /** Directory of the data; in memory if absent. */
-  readonly dataDir?: string | undefined
-  /** A dump (tar) that a database in memory starts from; empty if absent. */
-  readonly template?: string | undefined
+  readonly dataDir?: string
 }
 
 export const isStopMessage = (message: unknown): message is { readonly stop: true } =>

@@ -1,15 +1,11 @@
 /** The worker thread of the embedded database: PGlite behind its socket server, so that the same client serves both. */
-import { readFileSync } from "node:fs"
 import { parentPort, workerData } from "node:worker_threads"
 import { PGlite } from "@electric-sql/pglite"
 import { PGLiteSocketServer } from "@electric-sql/pglite-socket"
 import { type EmbeddedWorkerData, isStopMessage } from "./embedded-protocol.ts"
 
-const { dataDir, template }: EmbeddedWorkerData = workerData
-const db = await PGlite.create({
-  ...(dataDir !== undefined && { dataDir }),
-  ...(dataDir === undefined && template !== undefined && { loadDataDir: new Blob([readFileSync(template)]) }),
-})
+const { dataDir }: EmbeddedWorkerData = workerData
+const db = await PGlite.create(dataDir === undefined ? {} : { dataDir })
 const server = new PGLiteSocketServer({ db, host: "127.0.0.1", port: 0, maxConnections: 1 })
 await server.start()
 parentPort?.on("message", async (message: unknown) => {

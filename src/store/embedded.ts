@@ -12,30 +12,23 @@ export interface EmbeddedAddress {
   readonly port: number
 }
 
-/**
- * A dump of a migrated database that databases in memory start from: creating one takes two seconds, loading a dump a
- * quarter of that. For tests; undefined starts with an empty database.
- */
-export const EmbeddedTemplate = Context.Reference<string | undefined>("weir/store/EmbeddedTemplate", {
-  defaultValue: () => undefined,
-})
+/** Starts a database in memory: an empty one of its own. Tests replace it, to reuse migrated ones. */
+export const InMemoryDatabase = Context.Reference<Effect.Effect<EmbeddedAddress, StoreUnavailable, Scope.Scope>>(
+  "weir/store/InMemoryDatabase",
+  { defaultValue: () => startWorker({}) },
+)
 
 /** Starts the database; closing the scope flushes and stops it. @param dataDir its directory; in memory if absent */
 export const startEmbedded = (
   dataDir: string | undefined,
 ): Effect.Effect<EmbeddedAddress, StoreUnavailable, Scope.Scope> =>
-  Effect.gen(function* () {
-    if (dataDir !== undefined) yield* lock(dataDir)
-    const template = yield* EmbeddedTemplate
-    const worker = yield* Effect.acquireRelease(
-      Effect.sync(() => {
-        const workerData: EmbeddedWorkerData = { dataDir, template }
-        return new Worker(new URL(`./embedded-worker${extname(import.meta.filename)}`, import.meta.url), { workerData })
-      }),
-      stop,
-    )
-    return yield* listening(worker)
-  })
+  dataDir === undefined ? Effect.flatten(InMemoryDatabase) : Effect.andThen(lock(dataDir), startWorker({ dataDir }))
+
+const startWorker = (workerData: EmbeddedWorkerData): Effect.Effect<EmbeddedAddress, StoreUnavailable, Scope.Scope> => {
+  const file = new URL(`./embedded-worker${extname(import.meta.filename)}`, import.meta.url)
+  const start = Effect.sync(() => new Worker(file, { workerData }))
+  return Effect.flatMap(Effect.acquireRelease(start, stop), listening)
+}
 
 /** Two processes on one directory would destroy it: the first one holds a lock beside it. */
 const lock = (dataDir: string): Effect.Effect<void, StoreUnavailable, Scope.Scope> => {
@@ -60,7 +53,8 @@ const lock = (dataDir: string): Effect.Effect<void, StoreUnavailable, Scope.Scop
   )
 }
 
-const listening = (worker: Worker): Effect.Effect<EmbeddedAddress, StoreUnavailable> =>
+/** Waits until a worker accepts connections. */
+export const listening = (worker: Worker): Effect.Effect<EmbeddedAddress, StoreUnavailable> =>
   Effect.callback((resume) => {
     worker.once("error", (cause) => resume(Effect.fail(new StoreUnavailable({ store: "postgres", cause }))))
     worker.on("message", (message: unknown) => {

@@ -61,7 +61,7 @@ const concurrency = counter(
 )
 
 const retentionRuns = counter("weir_retention_runs_total", "Runs of the retention job")
-const retentionDropped = counter(
+const droppedPartitions = counter(
   "weir_retention_partitions_dropped_total",
   "Usage partitions dropped after their retention",
 )
@@ -160,7 +160,7 @@ export const recordShed = (services: Services, cause: "busy" | "open"): void =>
 /** Counts a run of the retention job. */
 export const recordRetention = (services: Services, dropped: number, removed: number): void => {
   retentionRuns.updateUnsafe(1, services)
-  retentionDropped.updateUnsafe(dropped, services)
+  droppedPartitions.updateUnsafe(dropped, services)
   retentionRemoved.updateUnsafe(removed, services)
 }
 

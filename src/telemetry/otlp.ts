@@ -5,11 +5,11 @@ import { Otlp, OtlpSerialization } from "effect/observability"
 import { WeirConfig } from "../config.ts"
 
 /** Spans are off except in sampled calls: see tracing.ts. */
-const quiet = Layer.succeed(References.TracerEnabled, false)
+const disabled = Layer.succeed(References.TracerEnabled, false)
 
 export const layerOtlp = Layer.unwrap(
   Effect.map(WeirConfig, ({ env, otlpUrl, otlpHeaders }) => {
-    if (otlpUrl === undefined) return quiet
+    if (otlpUrl === undefined) return disabled
     const exporter = Otlp.layer({
       baseUrl: otlpUrl,
       headers: headersOf(otlpHeaders === undefined ? "" : Redacted.value(otlpHeaders)),
@@ -20,7 +20,7 @@ export const layerOtlp = Layer.unwrap(
       },
       compression: "gzip",
     }).pipe(Layer.provide(OtlpSerialization.layerJson), Layer.provide(FetchHttpClient.layer))
-    return Layer.merge(exporter, quiet)
+    return Layer.merge(exporter, disabled)
   }),
 )
 

@@ -23,7 +23,7 @@ import { layerLogs } from "../telemetry/logs.ts"
 import { layerOtlp } from "../telemetry/otlp.ts"
 import { ResolveHost } from "../upstream/egress.ts"
 import { type ScriptedVendor, startScriptedVendor, type VendorScript } from "./scripted-vendor.ts"
-import { layerTestTemplate, testStores } from "./stores.ts"
+import { layerTestDatabases, testStores } from "./stores.ts"
 import { answering } from "./vendor-replies.ts"
 
 export interface GatewayOptions {
@@ -167,7 +167,7 @@ export const startGateway = (options: GatewayOptions = {}): Effect.Effect<TestGa
       Layer.provide(layerLogs),
       Layer.provideMerge(config),
       Layer.provide(Layer.succeed(ResolveSecret, resolveTestSecret)),
-      Layer.provide(layerTestTemplate),
+      Layer.provide(layerTestDatabases),
       Layer.provide(options.resolveHost === undefined ? Layer.empty : Layer.succeed(ResolveHost, options.resolveHost)),
     )
     const services = yield* Layer.build(gateway)
@@ -190,7 +190,7 @@ export const startGateway = (options: GatewayOptions = {}): Effect.Effect<TestGa
       planCurve: Context.get(services, PlanCurve),
       logIn: (email) =>
         Effect.runPromise(
-          Effect.flatMap(Context.get(services, Accounts).proven(email), (account) =>
+          Effect.flatMap(Context.get(services, Accounts).forVerifiedEmail(email), (account) =>
             Context.get(services, Logins).begin(account, "otp"),
           ),
         ),

@@ -96,8 +96,8 @@ const textOf = (events: ByteQueue): Effect.Effect<string> =>
   Effect.gen(function* () {
     let text = ""
     while (true) {
-      const lot = yield* Effect.result(events.take)
-      if (Result.isFailure(lot)) return text
-      text += Buffer.concat(lot.success).toString("utf8")
+      const batch = yield* Effect.result(events.take)
+      if (Result.isFailure(batch)) return text
+      text += Buffer.concat(batch.success).toString("utf8")
     }
   })

@@ -4,7 +4,8 @@ import * as PgClient from "@effect/sql-pg/PgClient"
 import { Effect, Layer, Redacted, type Scope } from "effect"
 import type { SqlError } from "effect/sql"
 import { WeirConfig } from "../config.ts"
-import { EmbeddedTemplate } from "../store/embedded.ts"
+import { InMemoryDatabase } from "../store/embedded.ts"
+import { reusedDatabase } from "./reused-database.ts"
 
 type Stores = Pick<WeirConfig["Service"], "databaseUrl" | "redisUrl" | "dataDir">
 
@@ -29,8 +30,13 @@ export const testStores: Effect.Effect<Stores, SqlError.SqlError, Scope.Scope> =
 export const layerTestConfig = (values: Partial<WeirConfig["Service"]> = {}): Layer.Layer<WeirConfig> =>
   Layer.orDie(WeirConfig.layerWith({ env: "test", logLevel: "None", dataDir: ":memory:", ...values }))
 
-/** Databases in memory start from the dump that `SVC_TEST_EMBEDDED_TEMPLATE` names, if it names one. */
-export const layerTestTemplate = Layer.succeed(EmbeddedTemplate, fromEnvironment("SVC_TEST_EMBEDDED_TEMPLATE"))
+/** Databases in memory are copies of the dump that `SVC_TEST_EMBEDDED_TEMPLATE` names, and are reused. */
+export const layerTestDatabases: Layer.Layer<never> = Layer.unwrap(
+  Effect.sync(() => {
+    const template = fromEnvironment("SVC_TEST_EMBEDDED_TEMPLATE")
+    return template === undefined ? Layer.empty : Layer.succeed(InMemoryDatabase, reusedDatabase(template))
+  }),
+)
 
 const ownDatabase = Effect.fnUntraced(function* (server: string) {
   const name = `weir_test_${randomUUID().replaceAll("-", "")}`

@@ -143,7 +143,7 @@ export const vendorReplies: Readonly<
   gemini: { frames: geminiFrames, body: geminiBody },
 }
 
-const dialectAskedFor = ({ path }: VendorCall): DialectName => {
+const dialectOf = ({ path }: VendorCall): DialectName => {
   if (path.endsWith("/messages")) return "anthropic"
   if (path.includes("enerateContent")) return "gemini"
   return path.split("?")[0]?.endsWith("/responses") === true ? "openai-responses" : "openai-chat"
@@ -153,7 +153,7 @@ const dialectAskedFor = ({ path }: VendorCall): DialectName => {
 export const answering =
   (answer: Answer, pauseMs = 0): VendorScript =>
   async (call) => {
-    const { frames, body } = vendorReplies[dialectAskedFor(call)]
+    const { frames, body } = vendorReplies[dialectOf(call)]
     if (!call.streaming) {
       await call.wait(pauseMs)
       call.head(200, { "content-type": "application/json" })

@@ -9,7 +9,7 @@ import { type Cooldown, type CooldownCause, makeTargetHealth, type SharedCooldow
 const key = "weir:{cooldowns}"
 
 /** Stores a cooldown if it is longer than the stored one. ARGV: target, cause, until. */
-const tell = makeScript(`
+const publish = makeScript(`
 local known = redis.call("HGET", KEYS[1], ARGV[1])
 local untilMs = known and tonumber(string.match(known, "^%a+ (%d+)$")) or 0
 if tonumber(ARGV[3]) > untilMs then redis.call("HSET", KEYS[1], ARGV[1], ARGV[2] .. " " .. ARGV[3]) end
@@ -31,7 +31,7 @@ const decodeCooldowns = Schema.decodeUnknownSync(Schema.Array(Schema.String))
 const makeSharedCooldowns = Effect.map(Redis, (redis): SharedCooldowns => {
   let last: ReadonlyMap<string, Cooldown> = new Map()
   return {
-    tell: (target, { cause, untilMs }) => Effect.ignore(redis.run(tell, [key], [target, cause, untilMs])),
+    publish: (target, { cause, untilMs }) => Effect.ignore(redis.run(publish, [key], [target, cause, untilMs])),
     // If Redis does not answer, the last known cooldowns apply.
     all: Effect.suspend(() => redis.run(all, [key], [Date.now()])).pipe(
       Effect.map((reply) => {

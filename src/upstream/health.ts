@@ -46,7 +46,7 @@ export class TargetHealth extends Context.Service<
 
 /** Exchanges cooldowns between nodes. */
 export interface SharedCooldowns {
-  readonly tell: (target: string, rest: Cooldown) => Effect.Effect<void>
+  readonly publish: (target: string, rest: Cooldown) => Effect.Effect<void>
   readonly all: Effect.Effect<ReadonlyMap<string, Cooldown>>
 }
 
@@ -57,7 +57,7 @@ const openDuration = Schedule.min([Schedule.exponential("1 second"), Schedule.sp
 /** Upper bound of a cooldown that a vendor asks for. */
 const maxCooldownMs = 3_600_000
 /** How often a node reads the cooldowns of other nodes. */
-const lookEvery = "250 millis"
+const refreshInterval = "250 millis"
 
 const outcomes = {
   healthy: CircuitBreaker.success,
@@ -87,7 +87,7 @@ export const makeTargetHealth = (
       const look = Effect.map(shared.all, (all) => {
         others = all
       })
-      yield* Effect.forkScoped(Effect.repeat(look, Schedule.spaced(lookEvery)))
+      yield* Effect.forkScoped(Effect.repeat(look, Schedule.spaced(refreshInterval)))
     }
 
     // This node's breaker is open already; inform the other nodes.
@@ -96,7 +96,7 @@ export const makeTargetHealth = (
       recordCooldown(services, transition.key, "breaker")
       const untilMs = (yield* Clock.currentTimeMillis) + Duration.toMillis(transition.retryAfter)
       yield* Effect.logWarning("A target is cooling down after failed calls", { target: transition.key })
-      if (shared !== undefined) yield* shared.tell(transition.key, { cause: "breaker", untilMs })
+      if (shared !== undefined) yield* shared.publish(transition.key, { cause: "breaker", untilMs })
     })
     yield* Effect.forkScoped(Stream.runForEach(breaker.transitions, opened), { startImmediately: true })
 
@@ -106,7 +106,7 @@ export const makeTargetHealth = (
           const cooldown: Cooldown = { cause: "vendor", untilMs: nowMs + Math.min(forMs, maxCooldownMs) }
           own.set(target, cooldown)
           recordCooldown(services, target, cooldown.cause)
-          return shared === undefined ? Effect.void : shared.tell(target, cooldown)
+          return shared === undefined ? Effect.void : shared.publish(target, cooldown)
         }),
       begin: (target, call, { judge, despiteBreaker }) =>
         Effect.flatMap(Clock.currentTimeMillis, (nowMs) => {

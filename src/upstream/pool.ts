@@ -24,12 +24,12 @@ export const orderTargets = <T extends Pooled>(
   const inRotation = targets.filter(({ weight }) => weight > 0)
   if (inRotation.length < 2) return inRotation
   const drawn = inRotation.map((target) => {
-    const lot = affinity === undefined ? random() : lotOf(affinity, target.key)
-    return { target, score: -Math.log(1 - lot) / target.weight }
+    const draw = affinity === undefined ? random() : drawOf(affinity, target.key)
+    return { target, score: -Math.log(1 - draw) / target.weight }
   })
   return drawn.sort((a, b) => a.target.tier - b.target.tier || a.score - b.score).map(({ target }) => target)
 }
 
 /** A number from 0 to 1, exclusive, that is fixed for a conversation and a target. */
-const lotOf = (affinity: string, key: string): number =>
+const drawOf = (affinity: string, key: string): number =>
   createHash("sha256").update(`${affinity}\n${key}`).digest().readUInt32BE() / 2 ** 32

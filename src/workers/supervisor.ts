@@ -74,7 +74,7 @@ class Supervisor {
   #fork(): void {
     const worker = cluster.fork()
     const startedAt = Date.now()
-    worker.on("message", (message: unknown) => this.#hear(worker, message))
+    worker.on("message", (message: unknown) => this.#receive(worker, message))
     worker.on("exit", (code, signal) => {
       this.#ready.delete(worker)
       if (this.#stopping) return
@@ -94,17 +94,17 @@ class Supervisor {
     this.#fail(Effect.andThen(this.stop, Effect.fail(new WorkersFailed({ message }))))
   }
 
-  #hear(worker: Worker, given: unknown): void {
+  #receive(worker: Worker, given: unknown): void {
     const message = Option.getOrUndefined(readFromWorker(given))
     switch (message?._tag) {
       case "Ready":
         this.#ready.add(worker)
         if (this.#ready.size === this.#config.workers) this.#announce(message.ready)
         return
-      case "MetricsWanted":
+      case "MetricsRequested":
         this.#collect((text) => send(worker, { _tag: "MetricsMerged", id: message.id, text }))
         return
-      case "MetricsTold":
+      case "WorkerMetrics":
         this.#collections.get(message.id)?.(message.text)
         return
       case undefined:
@@ -123,7 +123,7 @@ class Supervisor {
   /** Collects and merges metrics; a worker that does not answer in time is left out. */
   #collect(done: (text: string) => void): void {
     const id = ++this.#lastCollection
-    const asked = [...this.#ready]
+    const workers = [...this.#ready]
     const pages: Array<string> = []
     const finish = () => {
       clearTimeout(timer)
@@ -131,9 +131,9 @@ class Supervisor {
     }
     const timer = setTimeout(finish, Duration.toMillis(metricsPatience))
     this.#collections.set(id, (text) => {
-      if (pages.push(text) === asked.length) finish()
+      if (pages.push(text) === workers.length) finish()
     })
-    for (const worker of asked) send(worker, { _tag: "MetricsAsked", id })
+    for (const worker of workers) send(worker, { _tag: "WorkerMetricsRequested", id })
   }
 }
 

@@ -7,13 +7,13 @@ import { type FromWorker, readToWorker } from "./messages.ts"
 /** Whether this process is a worker. */
 export const isWorker = cluster.isWorker
 
-const tell = (message: FromWorker): void => {
+const send = (message: FromWorker): void => {
   // The supervisor may have ended.
   if (process.connected) process.send?.(message)
 }
 
 export const sendReady = (ready: Extract<FromWorker, { _tag: "Ready" }>["ready"]): void =>
-  tell({ _tag: "Ready", ready })
+  send({ _tag: "Ready", ready })
 
 const waiting = new Map<number, (text: string) => void>()
 let lastId = 0
@@ -22,11 +22,11 @@ let lastId = 0
 export const answerSupervisor = Effect.gen(function* () {
   const context = yield* Effect.context<never>()
   const listen = (message: unknown) => {
-    const asked = Option.getOrUndefined(readToWorker(message))
-    if (asked === undefined) return
-    if (asked._tag === "MetricsMerged") return waiting.get(asked.id)?.(asked.text)
+    const request = Option.getOrUndefined(readToWorker(message))
+    if (request === undefined) return
+    if (request._tag === "MetricsMerged") return waiting.get(request.id)?.(request.text)
     const text = Effect.runSyncWith(context)(PrometheusMetrics.format())
-    tell({ _tag: "MetricsTold", id: asked.id, text })
+    send({ _tag: "WorkerMetrics", id: request.id, text })
   }
   yield* Effect.acquireRelease(
     Effect.sync(() => process.on("message", listen)),
@@ -43,7 +43,7 @@ export const metricsOfAll: Effect.Effect<string> = Effect.suspend(() => {
   const id = ++lastId
   return Effect.callback<string>((resume) => {
     waiting.set(id, (text) => resume(Effect.succeed(text)))
-    tell({ _tag: "MetricsWanted", id })
+    send({ _tag: "MetricsRequested", id })
   }).pipe(
     Effect.timeoutOrElse({ duration: Duration.times(metricsPatience, 3), orElse: () => PrometheusMetrics.format() }),
     Effect.ensuring(Effect.sync(() => waiting.delete(id))),

@@ -108,7 +108,7 @@ const contract = (name: string, gate: Layer.Layer<Gate, unknown>) =>
           yield* gate.endSession(caller.owner, "a", "key", "archive")
           expect(yield* enter(caller, "a")).toEqual({ refused: "session_archived" })
           expect(yield* gate.activeSessions(caller.owner, 400)).toBe(0)
-          expect(yield* enter(caller, "b", { ifUnknown: "tell" })).toEqual({ told: "UnknownSession" })
+          expect(yield* enter(caller, "b", { ifUnknown: "report" })).toEqual({ told: "UnknownSession" })
           const nowMs = Date.now()
           expect(yield* enter(caller, "b", { lastSeenMs: nowMs - 10 })).toEqual({
             entry: "renewed",
@@ -116,7 +116,7 @@ const contract = (name: string, gate: Layer.Layer<Gate, unknown>) =>
           })
           expect(yield* enter(caller, "c", { lastSeenMs: nowMs - 10_000 })).toMatchObject({ entry: "reentered" })
           yield* gate.endSession(caller.owner, "c", "key", "forget")
-          expect(yield* enter(caller, "c", { ifUnknown: "tell" })).toEqual({ told: "UnknownSession" })
+          expect(yield* enter(caller, "c", { ifUnknown: "report" })).toEqual({ told: "UnknownSession" })
         }),
       )
 
@@ -298,8 +298,8 @@ describe("the gate in memory, by the test clock", () => {
   )
 })
 
-describe("a kept answer", () => {
-  it("is unreadable where it is kept, and opens under its own key alone", () => {
+describe("a stored answer", () => {
+  it("is sealed at rest, and opens with its own key only", () => {
     const sealer = makeSealer("master")
     const sealed = sealer.seal("the answer")
     expect(Buffer.from(sealed.split(".")[1] ?? "", "base64").toString("utf8")).not.toContain("answer")

@@ -1,33 +1,33 @@
 /** Shedding load: at the bound of what is open, and while the event loop is late. */
 import { describe, expect, it } from "vitest"
-import { nextMost, nextShare } from "../../src/admission/overload.ts"
+import { nextMaxWaiting, nextShare } from "../../src/admission/overload.ts"
 import { answering, hello, newTestIds } from "../../src/testing/index.ts"
 import { errorOf, eventually, useGateway } from "../conformance/gateway.ts"
 
-describe("the share that is turned away", () => {
+describe("the share of refused calls", () => {
   const shareAfter = (lags: ReadonlyArray<number>, from = 0) =>
     lags.reduce((share, lag) => nextShare(share, lag / 100), from)
   const steady = (lag: number, times: number) => Array.from({ length: times }, () => lag)
 
-  it("is nothing while the loop is in time, and after one late turn nearly so", () => {
+  it("is zero while the loop is on time, and nearly zero after one late turn", () => {
     expect(shareAfter(steady(100, 1000))).toBe(0)
     expect(shareAfter([150])).toBeLessThan(0.1)
   })
 
-  it("rises within half a second to nearly all while the loop stays late, and never to all", () => {
+  it("rises to nearly 1 within half a second while the loop stays late, and never to 1", () => {
     expect(shareAfter(steady(500, 25))).toBeGreaterThan(0.9)
     expect(shareAfter(steady(10_000, 1000))).toBe(0.98)
   })
 
-  it("rises faster the more there is to do", () => {
+  it("rises faster with more pressure", () => {
     expect(shareAfter(steady(400, 3))).toBeGreaterThan(shareAfter(steady(110, 3)))
   })
 
-  it("stays where it is while the loop is just in time", () => {
+  it("is unchanged while the loop is just on time", () => {
     expect(shareAfter(steady(80, 1000), 0.4)).toBe(0.4)
   })
 
-  it("falls to nothing within seconds", () => {
+  it("falls to zero within seconds", () => {
     const falling = steady(0, 800)
     expect(shareAfter(falling, 0.98)).toBe(0)
     expect(shareAfter(falling.slice(0, 20), 0.98)).toBeGreaterThan(0.5)
@@ -35,23 +35,23 @@ describe("the share that is turned away", () => {
 })
 
 describe("how many may wait", () => {
-  it("is a fifth less than did, where they wait for too long; however slow, some may", () => {
-    expect(nextMost(20_000, 1.2, 400)).toBe(320)
-    expect(nextMost(100, 5, 400)).toBe(80)
-    expect(nextMost(20, 50, 20)).toBe(16)
+  it("falls by a fifth while waits are too long, but not below the minimum", () => {
+    expect(nextMaxWaiting(20_000, 1.2, 400)).toBe(320)
+    expect(nextMaxWaiting(100, 5, 400)).toBe(80)
+    expect(nextMaxWaiting(20, 50, 20)).toBe(16)
   })
 
-  it("grows while there is room, and settles where the wait is what is allowed", () => {
+  it("grows while there is room, and converges where the wait is as long as allowed", () => {
     // Calls wait as long as those before them take: 800 a second, a quarter of a second allowed.
     let most = 20_000
-    for (let window = 0; window < 100; window++) most = nextMost(most, most / 800 / 0.25, Math.min(most, 3000))
+    for (let window = 0; window < 100; window++) most = nextMaxWaiting(most, most / 800 / 0.25, Math.min(most, 3000))
     expect(most).toBeGreaterThan(140)
     expect(most).toBeLessThan(260)
-    expect(nextMost(100, 0.5, 10)).toBe(110)
+    expect(nextMaxWaiting(100, 0.5, 10)).toBe(110)
   })
 })
 
-describe("a gateway with too much to do", () => {
+describe("an overloaded gateway", () => {
   const slow = answering({ words: ["a", "b", "c"], inTokens: 1, outTokens: 3 }, 300)
   const bounded = useGateway({ ids: newTestIds(), script: slow, config: { maxOpenExchanges: 2 } })
   const waiting = useGateway({ ids: newTestIds(), config: { shedWaitMs: 1 } })
@@ -66,7 +66,7 @@ describe("a gateway with too much to do", () => {
     await eventually(async () => (await bounded().exchange(hello)).status === 200)
   })
 
-  it("of one slow call after another nothing is concluded; of many that all wait, that there is too much to do", async () => {
+  it("few slow calls do not count as overload; many calls that all wait do", async () => {
     for (let count = 0; count < 10; count++) expect((await waiting().exchange(hello)).status).toBe(200)
     const statuses: Array<number> = []
     const asking = Array.from({ length: 40 }, async () => {
@@ -76,7 +76,7 @@ describe("a gateway with too much to do", () => {
     expect(new Set(statuses)).toEqual(new Set([200, 429]))
   })
 
-  it("turns callers away while its event loop is late, before reading them, and serves again when it is not", async () => {
+  it("refuses calls while its event loop is late, before reading them, and serves again afterwards", async () => {
     const statuses: Array<number> = []
     const asking = (async () => {
       for (let count = 0; count < 60; count++) statuses.push((await late().exchange(hello)).status)

@@ -6,7 +6,7 @@ import { PlanCurve } from "../../src/admission/plan-usage.ts"
 import { addDays, dayOf } from "../../src/protocol/utc8.ts"
 import { layerDatabase } from "../../src/store/database.ts"
 import { mockCatalogue as catalogue, layerStaticCatalogue } from "../../src/testing/index.ts"
-import { layerTestConfig, layerTestTemplate } from "../../src/testing/stores.ts"
+import { layerTestConfig, layerTestDatabases } from "../../src/testing/stores.ts"
 
 const hours = (peaks: Readonly<Record<number, number>>) => Array.from({ length: 24 }, (_, hour) => peaks[hour])
 const folded = (peaks: Readonly<Record<number, number>>) => hours(peaks).map((peak) => peak ?? 0)
@@ -43,7 +43,7 @@ describe("PlanCurve", () => {
             Layer.mergeAll(
               gate,
               layerStaticCatalogue(catalogue),
-              layerDatabase.pipe(Layer.provide(layerTestTemplate)),
+              layerDatabase.pipe(Layer.provide(layerTestDatabases)),
             ).pipe(Layer.provideMerge(layerTestConfig())),
           ),
         ),

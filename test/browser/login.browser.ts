@@ -97,7 +97,7 @@ describe("by a code that comes by mail", () => {
     expect(await page.context().cookies()).toEqual([])
   })
 
-  it("a wrong code is said so, where people and their readers look first", async () => {
+  it("a wrong code is reported in an alert, first on the page", async () => {
     const page = await newPage({ colorScheme: "dark" })
     await page.goto(url("/login"))
     await page.getByLabel("E-mail address").fill(at("bo"))

@@ -38,7 +38,7 @@ describe("POST /v1/admin/catalogue", () => {
     expect(await balanceOf(gateway())).toBe(before)
   })
 
-  it("with an error changes nothing, and tells path and line", async () => {
+  it("with an error changes nothing, and reports path and line", async () => {
     const broken = testCatalogue(urls, ids).replace("handle: plain,", "handle: plain, colour: red,")
     const error = await errorOf(await apply(broken))
     expect(error).toMatchObject({ status: 400, code: "bad_request" })
@@ -46,13 +46,13 @@ describe("POST /v1/admin/catalogue", () => {
     expect((await exchange({ ...hello, model: "plain" })).status).toBe(200)
   })
 
-  it("with a key whose secret is nowhere changes nothing", async () => {
+  it("with a key whose secret is unknown changes nothing", async () => {
     const text = testCatalogue(urls, ids).replace("env:WEIR_TEST_KEY", "env:NOWHERE")
     expect((await errorOf(await apply(text))).detail).toMatchObject({ issues: [{ path: "keys[0].secret", line: 46 }] })
     expect((await exchange()).status).toBe(200)
   })
 
-  it("dry-run tells what would change, and changes nothing", async () => {
+  it("dry-run reports changes, and changes nothing", async () => {
     const text = testCatalogue(urls, ids).replace("maxOutput: 2000", "maxOutput: 1999")
     const told = await (await apply(text, { dryRun: true })).json()
     expect(told).toMatchObject({ changes: [{ entry: "models/main", change: "changed" }] })
@@ -71,7 +71,7 @@ describe("POST /v1/admin/catalogue", () => {
     await eventually(async () => (await exchange(hello, "key_minted", secret)).status === 401)
   })
 
-  it("does not mint where nobody is told: the key waits, and is minted for who applies it next", async () => {
+  it("generates no key if it cannot be printed: the next apply generates it", async () => {
     const waiting = testCatalogue(urls, ids).replace("\nkeys:\n", `\nkeys:\n  - { id: key_waiting, app: ${ids.app} }\n`)
     const applied = await Effect.runPromise(gateway().catalogue.apply(waiting, { mint: false }))
     expect(applied.minted).toEqual([])
@@ -92,7 +92,7 @@ describe("POST /v1/admin/catalogue", () => {
     expect((await exchange()).status).toBe(200)
   })
 
-  it("keeps what it is told in the database, for every node", async () => {
+  it("stores configurations in the database, for every node", async () => {
     const rows = await Effect.runPromise(gateway().sql<{ n: bigint }>`select count(*) as n from catalogue_revisions`)
     expect(rows[0]?.n).toBeGreaterThan(1n)
   })

@@ -218,7 +218,7 @@ describe("what does not speak twp/1", () => {
     return weir({ baseUrl: `http://127.0.0.1:${port}${path}`, ...more })
   }
 
-  it("is told apart: a page, an event that is none, a stream without its end, silence, nobody", async () => {
+  it("is distinguished: a page, an invalid event, a stream without an end, silence, no server", async () => {
     expect(await failureOf(at("/page").exchange(ask))).toBeInstanceOf(WeirUnreadable)
     expect(await failureOf(collect(at("/odd").stream(ask)))).toBeInstanceOf(WeirUnreadable)
     const half = await failureOf(collect(at("/half").stream(ask)))
@@ -231,7 +231,7 @@ describe("what does not speak twp/1", () => {
 })
 
 describe("a session", () => {
-  it("opens at its first use, keeps its place, tells the configuration, and is ended when it is closed", async () => {
+  it("opens at its first use, stays active, delivers the configuration, and ends when it is closed", async () => {
     const told: Array<string> = []
     const session = weir().session({ heartbeatMs: 20, onConfig: ({ configVersion }) => void told.push(configVersion) })
     expect((await session.exchange(ask)).stop).toBe("end")
@@ -247,7 +247,7 @@ describe("a session", () => {
     expect(after).toMatchObject({ code: "session_archived", advice: "new_session" })
   })
 
-  it("one that was archived is replaced at the next exchange, and its heartbeats stop", async () => {
+  it("an archived session is replaced at the next exchange, and its heartbeats stop", async () => {
     const session = weir().session({ heartbeatMs: 15 })
     const first = await session.id()
     await gateway().call("DELETE", `/t1/sessions/${first}`)
@@ -280,7 +280,7 @@ describe("a session", () => {
     await session.close()
   })
 
-  it("a configuration that changed is fetched with the next heartbeat", async () => {
+  it("a changed configuration is fetched with the next heartbeat", async () => {
     const told: Array<ReadonlyArray<string>> = []
     const session = weir().session({
       heartbeatMs: 20,

@@ -19,7 +19,7 @@ const explain = (advice: Advice): string => {
       return "anew"
     case "fix_request":
       return "mistaken"
-    case "tell_operator":
+    case "contact_operator":
       return "broken"
     default:
       return advice satisfies never

@@ -64,7 +64,7 @@ describe("organisations", () => {
     })
   })
 
-  it("their usage is told page by page, as they see it themselves", async () => {
+  it("usage is listed page by page, as for members", async () => {
     for (let count = 0; count < 3; count++) await replyOf(await gateway().exchange(hello))
     const first = await usage(`orgs/${ids.org}/usage?limit=2`)
     expect(first.data.length).toBe(2)
@@ -76,7 +76,7 @@ describe("organisations", () => {
 })
 
 describe("keys", () => {
-  it("one that is minted works at once, with its scopes, and its secret is told once", async () => {
+  it("a new key works at once, with its scopes, and its secret is printed once", async () => {
     const { keyId, key } = await mint({ app: ids.app })
     expect((await gateway().exchange(hello, as(keyId, key))).status).toBe(200)
     const { data } = await keys(`keys?org=${ids.org}`)
@@ -85,7 +85,7 @@ describe("keys", () => {
     expect(await audited("key.minted", keyId)).toEqual([{ actor_type: "service", actor_id: "admin" }])
   })
 
-  it("one that lacks the scope, or whose day has come, opens nothing", async () => {
+  it("a token that lacks the scope, or has expired, opens nothing", async () => {
     const control = await mint({ app: ids.app, scopes: ["control"] })
     const old = await mint({ app: ids.app, expiresAt: "2020-01-01" })
     for (const { keyId, key } of [control, old]) {
@@ -93,7 +93,7 @@ describe("keys", () => {
     }
   })
 
-  it("one that is revoked stops working; again it is not found", async () => {
+  it("a revoked key stops working; revoking it again is not_found", async () => {
     const { keyId, key } = await mint({ app: ids.app, id: `short_${tag}` })
     expect((await gateway().exchange(hello, as(keyId, key))).status).toBe(200)
     expect((await admin("POST", `keys/${keyId}/revoke`)).status).toBe(204)
@@ -102,7 +102,7 @@ describe("keys", () => {
     expect((await audited("key.revoked", keyId)).length).toBe(1)
   })
 
-  it("a catalogue's key that was revoked stays so, whatever is applied, and that is said", async () => {
+  it("a catalogue's key that was revoked stays revoked, whatever is applied, and this is reported", async () => {
     const urls = { vendor: gateway().vendor.url, second: gateway().second.url }
     const more = (name: string) => withPeople(urls).replace("topups:", `  - { id: ${name}, app: ${ids.app} }\ntopups:`)
     const key = `gone_${tag}`
@@ -139,13 +139,13 @@ describe("keys", () => {
   })
 })
 
-describe("people", () => {
+describe("users", () => {
   const statusOf = async (email: string) => {
     const { data } = await users(`users?org=${ids.org}`)
     return data.find((user) => user.email === email)
   }
 
-  it("are invited until they log in", async () => {
+  it("have the status invited until they log in", async () => {
     expect(await statusOf(at("ada"))).toEqual({
       id: `ada_${tag}`,
       email: at("ada"),
@@ -156,7 +156,7 @@ describe("people", () => {
     expect((await statusOf(at("ada")))?.status).toBe("active")
   })
 
-  it("one who is shut out loses logins and tokens at once, and comes back by logging in again", async () => {
+  it("a disabled person loses logins and tokens at once, and can log in again when enabled", async () => {
     const { accessToken, account } = await gateway().logIn(at("bo"))
     const token = await Effect.runPromise(
       gateway().accessTokens.issue({ kind: "pat", orgId: ids.org, scopes: ["control"], userId: account.id }),
@@ -175,13 +175,13 @@ describe("people", () => {
     expect((await audited("user.enabled", account.id)).length).toBe(1)
   })
 
-  it("nobody by this id: not_found", async () => {
+  it("unknown id: not_found", async () => {
     expect(await errorOf(await admin("POST", "users/usr_unheard/disable"))).toMatchObject({ code: "not_found" })
   })
 })
 
 describe("licences", () => {
-  it("are issued, held up and ended by operators; the log says by whom", async () => {
+  it("are issued, suspended and revoked by operators; the audit log records by whom", async () => {
     const issued = await admin("POST", `orgs/${ids.org}/licences`, { appId: ids.app, codeExpiresInDays: 1 })
     const { license, code } = decodeIssued(await issued.json())
     expect([license.status, code]).toEqual(["issued", expect.stringMatching(/^lic_/)])

@@ -88,7 +88,7 @@ describe("POST /v1/app-tokens", () => {
     }
   })
 
-  it("test tier: 100 distinct end users a month, exactly, whoever asks at once; known ones stay welcome", async () => {
+  it("test tier: exactly 100 distinct end users a month, also under concurrency; known ones are still admitted", async () => {
     const of = newTestIds()
     const program = Effect.gen(function* () {
       const to = yield* startGateway({ ids: of, catalogue: plan(of, "testTier: true") })
@@ -282,7 +282,7 @@ describe("GET|PUT /v1/apps/{id}/config", () => {
   }
   const path = () => `/v1/apps/${ids.app}/config`
 
-  it("what is set goes before the catalogue, at once; what is left out falls back to it", async () => {
+  it("settings override the catalogue at once; removed ones fall back to it", async () => {
     const headers = await control()
     const config = { quota: { rpm: 1 }, requireSignature: false }
     expect(await (await gateway().call("PUT", path(), config, headers)).json()).toEqual(config)
@@ -300,7 +300,7 @@ describe("GET|PUT /v1/apps/{id}/config", () => {
     expect((await exchange(key)).status).toBe(200)
   })
 
-  it("owners and admins set; members read; others are told that there is no such thing", async () => {
+  it("owners and admins write; members read; others get not_found", async () => {
     const member = await control(`usr_${ids.org}`)
     expect((await gateway().call("GET", path(), undefined, member)).status).toBe(200)
     expect(await errorOf(await gateway().call("PUT", path(), {}, member))).toMatchObject({

@@ -78,7 +78,7 @@ describe("the bundle's settings", () => {
     await eventually(async () => (await bundle()).configVersion === before.configVersion)
   })
 
-  it("never bring what clients do not consume", async () => {
+  it("never contain keys that clients do not consume", async () => {
     await Effect.runPromise(gateway().sql`
       insert into settings (scope, subject, key_path, value, revision) values
         ('org', ${ids.org}, 'permissions.allow', '["all"]', 1), ('org', ${ids.org}, 'site.seen', '1', 1)`)
@@ -183,7 +183,7 @@ describe("the bundle", () => {
 })
 
 describe("handshake", () => {
-  it("agrees on the protocol and tells limits", async () => {
+  it("negotiates the protocol and returns limits", async () => {
     const response = await gateway().call("POST", "/t1/handshake", {
       protocols: ["twp/2", "twp/1"],
       client: { name: "c", version: "1" },

@@ -32,7 +32,7 @@ const later = (userCode: string) =>
   run(`update device_codes set polled_at = polled_at - interval '1 minute' where user_code = '${typed(userCode)}'`)
 
 describe("a device", () => {
-  it("state pending → approved: polls, is approved elsewhere, and has tokens once", async () => {
+  it("state pending → approved: polls, is approved in a browser, and receives tokens once", async () => {
     const code = await start({ scope: "data" })
     expect(code.userCode).toMatch(/^[B-DF-HJ-NP-TV-XZ]{4}-[B-DF-HJ-NP-TV-XZ]{4}$/)
     expect(code).toMatchObject({
@@ -57,7 +57,7 @@ describe("a device", () => {
     expect(await errorOf(await poll(code.deviceCode))).toMatchObject({ code: "device_code_expired" })
   })
 
-  it("state pending → denied: it hears so, and stays denied", async () => {
+  it("state pending → denied: receives the denial, and stays denied", async () => {
     const code = await start()
     expect((await decide(code.userCode, false, await logIn())).status).toBe(200)
     for (const _again of [1, 2]) {
@@ -67,7 +67,7 @@ describe("a device", () => {
     expect(await errorOf(await decide(code.userCode, true, await logIn()))).toMatchObject({ code: "not_found" })
   })
 
-  it("RFC 8628 3.5: who polls before the interval is over waits five seconds longer from then on", async () => {
+  it("RFC 8628 3.5: polling before the interval has passed adds five seconds to it", async () => {
     const { deviceCode, userCode } = await start()
     await poll(deviceCode)
     const told = []
@@ -83,7 +83,7 @@ describe("a device", () => {
     })
   })
 
-  it("device_code_expired: after ten minutes, approved or not, and for a code that never was", async () => {
+  it("device_code_expired: after ten minutes, approved or not, and for an unknown code", async () => {
     const { deviceCode, userCode } = await start()
     await decide(userCode, true, await logIn())
     await run(`update device_codes set expires_at = now() where user_code = '${typed(userCode)}'`)
@@ -98,7 +98,7 @@ describe("a device", () => {
     expect(replies.filter(({ status }) => status === 200).length).toBe(1)
   })
 
-  it("its code is kept as a hash", async () => {
+  it("its code is stored as a hash", async () => {
     const { deviceCode, userCode } = await start()
     const [row] = await Effect.runPromise(
       gateway().sql<{ row: string }>`select t::text as row from device_codes t where user_code = ${typed(userCode)}`,
@@ -117,7 +117,7 @@ describe("a device", () => {
     expect(await errorOf(await post("/v1/auth/device/code", body))).toMatchObject({ status: 400, code: "bad_request" })
   })
 
-  it("clientName: 128 characters are welcome", async () => {
+  it("clientName: 128 characters are accepted", async () => {
     expect((await start({ clientName: "n".repeat(128) })).interval).toBe(5)
   })
 })
@@ -140,7 +140,7 @@ describe("a decision", () => {
     }
   })
 
-  it("whose audit cannot be written has no effect", async () => {
+  it("a decision without its audit record has no effect", async () => {
     const { deviceCode, userCode } = await start({ clientName: "unaudited" })
     await run("alter table audit_log add constraint unaudited check (detail ->> 'clientName' <> 'unaudited') not valid")
     expect(await errorOf(await decide(userCode, true, await logIn()))).toMatchObject({ code: "internal_error" })
@@ -157,7 +157,7 @@ describe("a decision", () => {
     expect(replies.filter(({ status }) => status === 404).length).toBe(49)
   })
 
-  it("not_found: a code that never was, is late, or was decided; all are told alike", async () => {
+  it("not_found: a code that is unknown, expired or decided; the reply is the same", async () => {
     const late = await start()
     await run(`update device_codes set expires_at = now() where user_code = '${typed(late.userCode)}'`)
     const decided = await start()
@@ -171,7 +171,7 @@ describe("a decision", () => {
     expect(new Set(told.map((error) => JSON.stringify(error))).size).toBe(1)
   })
 
-  it("is a person's who has logged in: nobody else's", async () => {
+  it("requires a logged-in person", async () => {
     const { userCode } = await start()
     const { secret } = await Effect.runPromise(
       gateway().accessTokens.issue({ kind: "pat", orgId: gateway().orgId, scopes: ["control"] }),

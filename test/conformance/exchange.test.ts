@@ -175,7 +175,7 @@ describe("a refused exchange", () => {
     expect(vendor.calls.length).toBe(calls)
   })
 
-  it("a refused handle tells the same whether it exists or not", async () => {
+  it("a refused handle gets the same reply whether it exists or not", async () => {
     const messages = await Promise.all(
       ["nope", "foreign", "direct"].map(
         async (model) => (await errorOf(await gateway().exchange({ ...hello, model }))).message,
@@ -195,7 +195,7 @@ describe("a refused exchange", () => {
   })
 })
 
-describe("one settlement for every way in", () => {
+describe("one settlement for every entry point", () => {
   it("lesson 13: streamed or not, what was charged is what the records say and what the balance lost", async () => {
     const before = await balanceOf(gateway())
     for (const stream of [false, true]) {

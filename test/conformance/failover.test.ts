@@ -60,7 +60,7 @@ describe("weights", () => {
     expect(share).toBeLessThan(0.9)
   })
 
-  it("a conversation stays with its vendor, whose cache knows it", async () => {
+  it("a conversation stays on one vendor, for its prefix cache", async () => {
     const calls = () => [gateway().vendor.calls.length, gateway().second.calls.length]
     const before = calls()
     for (let turn = 0; turn < 8; turn++) await (await ask("weighted", { cache: { key: "conversation" } })).text()
@@ -73,7 +73,7 @@ describe("weights", () => {
 })
 
 describe("breaker", () => {
-  it("opens for a target that fails, and lets it try again after a while", { timeout: 20_000 }, async () => {
+  it("opens for a failing target, and allows a trial call after the cooldown", { timeout: 20_000 }, async () => {
     gateway().vendor.script(rejecting(500))
     gateway().second.script(answering(answer))
     for (let at = 0; at < 8; at++) expect((await ask("tried")).status).toBe(200)
@@ -88,7 +88,7 @@ describe("breaker", () => {
     expect(healed.headers.get("x-svc-warnings")).toBeNull()
   })
 
-  it("yields where nobody else is left to ask", async () => {
+  it("calls the target if no other is left", async () => {
     gateway().vendor.script(rejecting(503))
     for (let at = 0; at < 8; at++) {
       expect(await errorOf(await ask("single"))).toMatchObject({
@@ -103,7 +103,7 @@ describe("breaker", () => {
 })
 
 describe("Retry-After", () => {
-  it("a target rests as long as its vendor asked; then it is called again", { timeout: 20_000 }, async () => {
+  it("a target cools down for as long as its vendor asked; then it is called again", { timeout: 20_000 }, async () => {
     gateway().vendor.script(rejecting(429, { "retry-after": "2" }))
     gateway().second.script(answering(answer))
     const events = await readEvents(await ask("resting", { stream: true }))
@@ -120,7 +120,7 @@ describe("Retry-After", () => {
     })
   })
 
-  it("where all targets rest, the client is told when to come back, and no vendor is called", async () => {
+  it("if all targets are cooling down, the reply has Retry-After, and no vendor is called", async () => {
     gateway().vendor.script(rejecting(429, { "retry-after": "40" }))
     gateway().second.script(rejecting(429, { "retry-after-ms": "9000" }))
     const first = await ask("recovering")
@@ -154,7 +154,7 @@ describe("exactly once across failover", () => {
     expect(reply.usage.cost).toBe("0.006")
   })
 
-  it("a target without the words for a request is passed over for one that has them", async () => {
+  it("a target that cannot express a request is skipped for one that can", async () => {
     gateway().vendor.script(answering(answer))
     const file = { t: "file", mime: "application/pdf", url: "https://x.test/a.pdf" }
     const response = await ask("main", { thread: [{ role: "user", blocks: [file] }] })

@@ -106,7 +106,7 @@ describe("a vendor over HTTP/2", () => {
     expect((await ask(false)).status).toBe(200)
   })
 
-  it("a vendor that asks its callers to move on is left in peace: nothing is lost", async () => {
+  it("a vendor that sends GOAWAY gets a new connection: nothing is lost", async () => {
     answering = (stream) => {
       whole(stream)
       stream.session?.goaway()

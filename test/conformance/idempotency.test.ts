@@ -95,7 +95,7 @@ describe("Exchange request id", () => {
     expect(await errorOf(await gateway().exchange(withId(requestId)))).toMatchObject({ detail: { replayable: false } })
   })
 
-  it("completed → interrupted: what was billed is not flown again", async () => {
+  it("completed → interrupted: a billed call is not made again", async () => {
     const requestId = randomUUID()
     gateway().vendor.script(async (call) => {
       call.head()
@@ -123,7 +123,7 @@ describe("Exchange request id", () => {
     expect((await settled()) - before.settled).toBe(1)
   })
 
-  it("a reservation in the ledger whose registry record is gone: 409, and no flight", async () => {
+  it("a reservation in the ledger whose idempotency record is lost: 409, and no upstream call", async () => {
     const requestId = randomUUID()
     const { ledger, orgId, keyId, vendor } = gateway()
     const hold = {
@@ -146,7 +146,7 @@ describe("Exchange request id", () => {
     await Effect.runPromise(ledger.release(hold.ref))
   })
 
-  it("without meta.requestId nothing is idempotent", async () => {
+  it("without meta.requestId a call is not idempotent", async () => {
     const calls = gateway().vendor.calls.length
     await gateway().exchange(hello)
     await gateway().exchange(hello)

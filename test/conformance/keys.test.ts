@@ -181,7 +181,7 @@ describe("rate windows", () => {
   })
 })
 
-describe("an empty purse", () => {
+describe("an empty balance", () => {
   it("is insufficient_balance before any vendor is called", async () => {
     const calls = gateway().vendor.calls.length
     // Four million tokens at 3 a million are more than the 10 that this organisation has.

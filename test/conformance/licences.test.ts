@@ -101,7 +101,7 @@ describe("a code", () => {
   const expectInvalid = async (response: Response) =>
     expect(await errorOf(response)).toMatchObject({ status: 400, code: "validation_failed" })
 
-  it("validation_failed: redeemed before, expired, unknown, revoked, of another organisation; all told alike", async () => {
+  it("validation_failed: redeemed, expired, unknown, revoked, of another organisation; the reply is the same", async () => {
     const redeemed = await issue()
     expect((await activate("cy", redeemed.code)).status).toBe(200)
     const expired = await issue()
@@ -144,7 +144,7 @@ describe("a code", () => {
   })
 })
 
-describe("who may what", () => {
+describe("permissions", () => {
   it("forbidden: members issue, list, suspend and revoke nothing; tokens activate nothing", async () => {
     const { license, code } = await issue()
     const { secret } = await Effect.runPromise(

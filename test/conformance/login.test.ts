@@ -65,7 +65,7 @@ const wrongOf = (code: string) => String((Number(code) + 1) % 1_000_000).padStar
 const run = (statement: string) => Effect.runPromise(gateway().sql.unsafe(statement))
 
 describe("a one-time code", () => {
-  it("logs in; the first time it registers, and what the catalogue declares is there at once", async () => {
+  it("logs in; the first login registers the person with the catalogue's memberships", async () => {
     const { accessToken, user, expiresIn } = await logIn(at("ada"))
     expect(expiresIn).toBe(900)
     expect(user).toEqual({ id: `ada_${tag}`, email: at("ada") })
@@ -75,14 +75,14 @@ describe("a one-time code", () => {
     })
   })
 
-  it("registers whoever proves an address, as a member of nothing", async () => {
+  it("registers a verified address, without memberships", async () => {
     const { accessToken, user } = await logIn(at("new"))
     expect(user.id).toMatch(/^usr_[0-9a-f]{32}$/)
     expect(decodeMe(await (await get("/v1/me", accessToken)).json()).orgs).toEqual([])
     expect((await logIn(at("NEW"))).user).toEqual(user)
   })
 
-  it("no account enumeration: who has one and who has none is told the same", async () => {
+  it("no account enumeration: the reply is the same with and without an account", async () => {
     const known = await ask(at("ada"))
     const unknown = await ask(at("nobody"))
     expect([known.status, await known.json()]).toEqual([unknown.status, await unknown.json()])
@@ -117,7 +117,7 @@ describe("a one-time code", () => {
     expect(await errorOf(await verify(email, code))).toMatchObject({ status: 401, code: "otp_invalid" })
   })
 
-  it("otp_invalid: somebody else's", async () => {
+  it("otp_invalid: another person's code", async () => {
     const code = await codeFor(at("mine"))
     await codeFor(at("theirs"))
     expect(await errorOf(await verify(at("theirs"), code))).toMatchObject({ code: "otp_invalid" })
@@ -141,7 +141,7 @@ describe("a one-time code", () => {
     expect((await verify(email, await codeFor(email))).status).toBe(200)
   })
 
-  it("otp_rate_limited: asking for another code does not buy attempts without end; an hour does", async () => {
+  it("otp_rate_limited: new codes do not add attempts without limit; an hour does", async () => {
     const email = at("patient")
     for (let attempt = 0; attempt < 15; attempt++) {
       if (attempt % 4 === 0) await codeFor(email)
@@ -185,7 +185,7 @@ describe("a login", () => {
     expect((await get("/v1/me", third.accessToken)).status).toBe(200)
   })
 
-  it("RFC 9700 4.14: a refresh token that comes twice ends the login, for whoever has the newer one too", async () => {
+  it("RFC 9700 4.14: reuse of a refresh token revokes the login, also for the holder of the newer token", async () => {
     const { refreshToken } = await logIn(at("ada"))
     const next = await tokensOf(await refresh(refreshToken))
     expect(await errorOf(await refresh(refreshToken))).toMatchObject({ status: 401, code: "unauthorized" })
@@ -193,7 +193,7 @@ describe("a login", () => {
     await eventually(async () => (await get("/v1/me", next.accessToken)).status === 401)
   })
 
-  it("50 refreshes at once: exactly one wins, and the login is over", async () => {
+  it("50 refreshes at once: exactly one wins, and the login is revoked", async () => {
     const { refreshToken } = await logIn(at("ada"))
     const replies = await Promise.all(Array.from({ length: 50 }, () => refresh(refreshToken)))
     const won = replies.filter(({ status }) => status === 200)
@@ -226,7 +226,7 @@ describe("a login", () => {
     await eventually(async () => (await get("/v1/me", accessToken)).status === 401)
   })
 
-  it("of an account that was disabled: forbidden, and what it holds stops working", async () => {
+  it("of a disabled account: forbidden, and its credentials stop working", async () => {
     const { accessToken, refreshToken, user } = await logIn(at("gone"))
     await run(`update users set status = 'disabled' where id = '${user.id}'`)
     expect(await errorOf(await refresh(refreshToken))).toMatchObject({ status: 403, code: "forbidden" })
@@ -271,7 +271,7 @@ describe("an access token", () => {
     expect(await errorOf(await get("/v1/me", token))).toMatchObject({ status: 401, code: "unauthorized" })
   })
 
-  it("acts for one organisation: its member's only one, or the one that is named; others are not found", async () => {
+  it("acts for one organisation: the only one, or the one in x-svc-org; others are not found", async () => {
     const ada = await logIn(at("ada"))
     const bo = await logIn(at("bo"))
     const directory = (token: string, org?: string) =>
@@ -302,7 +302,7 @@ describe("an access token", () => {
   })
 })
 
-describe("where people log in", () => {
+describe("identity providers", () => {
   const strict = useGateway({
     config: { smtpUrl: Redacted.make(smtp.url), authPerMinute: 3, trustedProxies: ["127.0.0.0/8"] },
   })
@@ -330,7 +330,7 @@ describe("where people log in", () => {
     expect(await errorOf(refused)).toMatchObject({ status: 503, code: "auth_channel_undelivered" })
   })
 
-  it("a mail server that is away changes no reply", async () => {
+  it("an unreachable mail server changes no reply", async () => {
     expect((await post("/v1/auth/otp/request", { email: at("ada") }, cut())).status).toBe(202)
   })
 })

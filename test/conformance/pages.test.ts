@@ -71,7 +71,7 @@ describe("/login", () => {
     expect((await browser.submit("/login/code", { code })).status).toBe(429)
   })
 
-  it("an organisation without a login of its own is said so, on the same page", async () => {
+  it("an organisation without a provider is reported on the same page", async () => {
     const headers = { ...nobody, origin: gateway().baseUrl, "content-type": "application/x-www-form-urlencoded" }
     const reply = await gateway().call("POST", "/login/sso", `org=${gateway().orgId}&device=BCDF-GHJK`, headers)
     const text = await reply.text()
@@ -81,7 +81,7 @@ describe("/login", () => {
     expect((await new Browser().visit(url("/login"))).html).not.toContain("organisation")
   })
 
-  it("what people type is text, not HTML", async () => {
+  it("input is shown as text, not as HTML", async () => {
     const browser = new Browser()
     const shown = await browser.visit(url(`/login?device=${encodeURIComponent(`"><script>alert(1)</script>`)}`))
     expect(shown.html).not.toContain("<script>")
@@ -104,7 +104,7 @@ describe("/activate", () => {
     expect((await poll(deviceCode)).status).toBe(200)
   })
 
-  it("denied: the device is told", async () => {
+  it("denied: the device receives the denial", async () => {
     const { deviceCode, userCode } = await startDevice()
     const browser = await newVisitor("di")
     await browser.visit(url("/activate"))
@@ -113,7 +113,7 @@ describe("/activate", () => {
     expect(await (await poll(deviceCode)).json()).toMatchObject({ error: { code: "device_code_denied" } })
   })
 
-  it("a code that nobody waits for, and one that was decided on, are told alike", async () => {
+  it("an unknown code and a decided code get the same reply", async () => {
     const { userCode } = await startDevice()
     const browser = await newVisitor("ed")
     const unknown = await browser.visit(url("/activate?code=BBBB-BBBB"))
@@ -125,7 +125,7 @@ describe("/activate", () => {
 })
 
 describe("/auth/sso/link", () => {
-  it("a link that is none ends in a page, not in JSON", async () => {
+  it("an invalid link is answered with a page, not with JSON", async () => {
     const browser = new Browser()
     await browser.visit(url("/auth/sso/link?linkToken=lk_unknown"))
     const shown = await browser.submit("/auth/sso/link", { code: "123456" })
@@ -133,10 +133,10 @@ describe("/auth/sso/link", () => {
   })
 })
 
-describe("what guards the pages", () => {
+describe("protection of the pages", () => {
   const pages = ["/login", "/auth/sso/link?linkToken=x", "/activate"]
 
-  it.each(pages)("%s: a strict policy, nothing kept on the way, nobody frames it, no script", async (path) => {
+  it.each(pages)("%s: has a strict policy, is not cached, cannot be framed, and has no script", async (path) => {
     const { headers, html } = await (await newVisitor(`guard${pages.indexOf(path)}`)).visit(url(path))
     const policy = headers.get("content-security-policy") ?? ""
     expect(policy).toContain("default-src 'none'")
@@ -186,7 +186,7 @@ describe("what guards the pages", () => {
     expect([reply.status, reply.headers.get("content-type")]).toEqual([status, "text/html; charset=utf-8"])
   })
 
-  it("the strict tier holds for them, too", async () => {
+  it("the strict rate limit applies to them, too", async () => {
     const address = `2001:db8:${randomUUID().slice(0, 4)}::1`
     const send = () =>
       strict().call("POST", "/login", "email=ada%40example.com", {

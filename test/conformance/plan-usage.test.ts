@@ -18,7 +18,7 @@ const usage = async (query = "", headers: Record<string, string | undefined> = {
   gateway().call("GET", `/v1/plan/usage${query}`, undefined, { ...(await bearer(["control"])), ...headers })
 
 describe("the curve", () => {
-  it("today is live: the hour's peak, and null for hours to come or without activity", async () => {
+  it("today is live: the hour's peak, and null for future hours and hours without activity", async () => {
     for (let at = 0; at < 3; at++) await gateway().call("POST", "/t1/heartbeat", {})
     const { today } = decode(await (await usage()).json())
     const now = Date.now()
@@ -28,7 +28,7 @@ describe("the curve", () => {
     expect(today.hourlyPeaks[hourOf(now)]).toBe(3)
   })
 
-  it("days come from the fold of days that are over; folding again changes nothing; days without activity are absent", async () => {
+  it("past days are aggregated; aggregating again changes nothing; days without activity are absent", async () => {
     const { gate, planCurve, orgId, sql } = gateway()
     const yesterday = addDays(dayOf(Date.now()), -1)
     const hours = Array.from({ length: 24 }, (_, hour) => (hour === 9 ? 7 : hour === 10 ? 4 : 0))

@@ -99,7 +99,7 @@ describe("inbound", () => {
     expect((await gateway().exchange(saying("hm"))).status).toBe(200)
   })
 
-  it("asks the endpoint in its shape, with its own credential, in pieces where a text is long", async () => {
+  it("calls the endpoint in its format, with its own credential, in parts for a long text", async () => {
     await (await gateway().exchange(saying("x".repeat(70_000)))).text()
     const call = gateway().second.calls.findLast(({ path }) => path === "/closed/moderations")
     expect(call?.headers["authorization"]).toBe("Bearer vendor-credential")
@@ -110,7 +110,7 @@ describe("inbound", () => {
 })
 
 describe("outbound", () => {
-  it("rule 5: content of a whole reply is withheld and its consumption recorded; a retry hears the same", async () => {
+  it("rule 5: content of a whole reply is withheld and its usage recorded; a retry gets the same reply", async () => {
     gateway().vendor.script(answerOf("this is CLASSIFIED"))
     const before = await balanceOf(gateway())
     const meta = { requestId: "withheld" }

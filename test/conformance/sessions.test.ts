@@ -29,14 +29,14 @@ describe("sessions without a limit", () => {
   const beat = (body: object = {}, headers: Record<string, string | undefined> = {}) => beatAt(gateway())(body, headers)
   const sessionOf = async (response: Response) => decode(await response.json())
 
-  it("state (none) → active: a heartbeat without sessionId opens one of ours", async () => {
+  it("state (none) → active: a heartbeat without sessionId opens a session with a generated id", async () => {
     const { sessionId, serverTime } = await sessionOf(await beat())
     expect(sessionId).toMatch(/^ses_[0-9a-f]{32}$/)
     expect(Math.abs(Date.parse(serverTime) - Date.now())).toBeLessThan(5000)
     expect((await sessionOf(await beat({ sessionId }))).sessionId).toBe(sessionId)
   })
 
-  it("both generations: an id that a client minted is registered at first sight, in either case", async () => {
+  it("an id that a client generated is registered on first use, in either case", async () => {
     for (const sessionId of [ulid(1), ulid(2).toLowerCase()]) {
       expect((await sessionOf(await beat({ sessionId }))).sessionId).toBe(sessionId)
     }
@@ -54,7 +54,7 @@ describe("sessions without a limit", () => {
     expect((await beat({ sessionId })).status).toBe(200)
   })
 
-  it("a session that cannot be written down: internal_error, and neither its slot nor the requestId is spent", async () => {
+  it("a session that cannot be stored: internal_error, and neither its slot nor the requestId is used", async () => {
     gateway().vendor.script(answering({ words: ["x"], inTokens: 1, outTokens: 1 }))
     const sessionId = ulid(99)
     const exchange = () => gateway().exchange({ ...hello, meta: { sessionId, requestId: "unwritten" } })
@@ -75,7 +75,7 @@ describe("sessions without a limit", () => {
     },
   )
 
-  it("rule 6: a session of another caller is told like an unknown one", async () => {
+  it("rule 6: a session of another caller gets the same reply as an unknown one", async () => {
     const { sessionId } = await sessionOf(await beat())
     const other = await mint("ada")
     const foreign = await errorOf(await beat({ sessionId }, { ...asEndUser, "x-svc-app-token": other }))
@@ -115,7 +115,7 @@ describe("sessions without a limit", () => {
     }
   })
 
-  it("archived is known to a gate that has forgotten it", async () => {
+  it("an archived session stays archived when the gate has lost it", async () => {
     const { sessionId } = await sessionOf(await beat({ sessionId: ulid(6) }))
     await gateway().call("DELETE", `/t1/sessions/${sessionId}`)
     await Effect.runPromise(gateway().gate.endSession(gateway().orgId, sessionId, gateway().keyId, "forget"))
@@ -154,7 +154,7 @@ describe("a plan with room for three, all at once", () => {
   const ids = newTestIds()
   const gateway = useGateway({ ids, catalogue: withPlan(ids, "concurrency: 3") })
 
-  it("500 first heartbeats at once: exactly three come in", async () => {
+  it("500 first heartbeats at once: exactly three are admitted", async () => {
     const statuses = await Promise.all(Array.from({ length: 500 }, async () => (await beatAt(gateway())()).status))
     expect(statuses.filter((status) => status === 200).length).toBe(3)
     expect(statuses.filter((status) => status === 429).length).toBe(497)
@@ -165,7 +165,7 @@ describe("a plan with room for three, enforced", () => {
   const ids = newTestIds()
   const gateway = useGateway({ ids, catalogue: withPlan(ids, "concurrency: 3"), config: { sessionWindowS: 1 } })
 
-  it("state (none) at the hard cap: 429 with Retry-After 30, also for app-tokens and exchanges; room comes with time", async () => {
+  it("state (none) at the hard cap: 429 with Retry-After 30, also for app-tokens and exchanges; room returns with time", async () => {
     const beat = beatAt(gateway())
     const first = decode(await (await beat()).json())
     for (let at = 0; at < 2; at++) expect((await beat()).status).toBe(200)

@@ -130,13 +130,13 @@ describe("GET /v1/config/effective", () => {
     expect(view).toMatchObject({ as: `member:cy_${tag}`, member: `cy_${tag}`, team: `core_${tag}` })
   })
 
-  it("rule 4: a member who sends as always gets 403, whatever it names", async () => {
+  it("rule 4: a member who sends as gets 403, whatever its value", async () => {
     for (const target of ["org", `team:core_${tag}`, `member:cy_${tag}`, "team:unheard"]) {
       expect(await refusedPreview(as("cy"), `?as=${target}`)).toMatchObject({ status: 403, code: "forbidden" })
     }
   })
 
-  it("rule 5: an unknown target, one of another organisation and a disabled team are told alike", async () => {
+  it("rule 5: an unknown target, one of another organisation and a disabled team get the same reply", async () => {
     const told = []
     for (const target of [
       "team:unheard",
@@ -299,7 +299,7 @@ describe("PUT and DELETE /v1/config/{scope}/{keyPath}", () => {
     expect((await call("DELETE", `/v1/config/user/${path}`, as("cy"))).status).toBe(204)
   })
 
-  it("a lock in shadow lets pass, records wouldDeny, and is reported; enforced, the same write gives 409", async () => {
+  it("a shadow lock allows the write, records wouldDeny, and is reported; enforced, the same write gives 409", async () => {
     const path = `${tag}.soft`
     await written("org", path, as("ada"), "org", { lock: true, enforcement: "shadow" })
     expect((await written("user", path, as("cy"), "mine")).wouldDeny).toBe(true)
@@ -314,7 +314,7 @@ describe("PUT and DELETE /v1/config/{scope}/{keyPath}", () => {
     expect(await errorOf(await call("GET", "/v1/config/shadow-report", as("cy")))).toMatchObject({ code: "forbidden" })
   })
 
-  it("limit_exceeded: 64 locks a layer, and one more not", async () => {
+  it("limit_exceeded: 64 locks in a layer, and not one more", async () => {
     const paths = Array.from({ length: 64 }, (_, count) => `${tag}.locks.k${count}`)
     const own = as("eve", other.org)
     for (const path of paths) expect((await put("org", path, own, 1, { lock: true })).status).toBe(200)

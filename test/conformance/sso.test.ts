@@ -137,14 +137,14 @@ describe("the first login", () => {
     })
   })
 
-  it("forbidden: who is no member of the organisation", async () => {
+  it("forbidden: a person who is not a member of the organisation", async () => {
     oidc.emails.set("stranger", at("stranger"))
     const shown = await logInAtProvider("stranger")
     expect([shown.status, shown.html]).toEqual([403, expect.stringContaining("forbidden")])
     expect(smtp.lettersTo(at("stranger"))).toEqual([])
   })
 
-  it("forbidden: whose membership ended before the code came", async () => {
+  it("forbidden: a membership that ended before the code was used", async () => {
     const { linkToken, code } = await newLink("cy")
     await Effect.runPromise(
       gateway().catalogue.apply(
@@ -157,7 +157,7 @@ describe("the first login", () => {
     expect(await errorOf(await confirm(linkToken, code))).toMatchObject({ status: 403, code: "forbidden" })
   })
 
-  it("forbidden: whose account was disabled", async () => {
+  it("forbidden: a disabled account", async () => {
     const { linkToken, code } = await newLink("di")
     await run(`insert into users (id, email, status) values ('di_${tag}', '${at("di")}', 'disabled')`)
     expect(await errorOf(await confirm(linkToken, code))).toMatchObject({ status: 403, code: "forbidden" })
@@ -165,7 +165,7 @@ describe("the first login", () => {
 })
 
 describe("a later login", () => {
-  it("goes straight to the back end, with a code and the state that it gave", async () => {
+  it("is redirected to the back end, with a code and its state", async () => {
     await newLoginCode("ed")
     const { url } = await logInAtProvider("ed", toBackEnd({ state: "mine & yours" }))
     expect(`${url.origin}${url.pathname}`).toBe("https://portal.example.com/after-login")
@@ -173,7 +173,7 @@ describe("a later login", () => {
     expect((await exchange(url.searchParams.get("code") ?? "")).status).toBe(200)
   })
 
-  it("forbidden: of an account that was disabled in the meantime, and its tokens stop", async () => {
+  it("forbidden: an account that was disabled meanwhile; its tokens stop working", async () => {
     const code = await newLoginCode("flo")
     const unused = await newLoginCode("flo")
     const tokens = decodeTokens(await (await exchange(code)).json())
@@ -202,14 +202,14 @@ describe("single use", () => {
   }
   const asMachine = { headers: { accept: "application/json" } }
 
-  it("a callback brought by another browser is bad_request: nobody is logged in as somebody else", async () => {
+  it("a callback from another browser is bad_request: nobody is logged in as another person", async () => {
     const { callback } = await atCallback()
     expect(await errorOf(await newBrowser().request(callback, asMachine))).toMatchObject({ code: "bad_request" })
     const { browser } = await atCallback()
     expect(await errorOf(await browser.request(callback, asMachine))).toMatchObject({ code: "bad_request" })
   })
 
-  it("a callback that comes late is bad_request", async () => {
+  it("an expired callback is bad_request", async () => {
     const { browser, callback } = await atCallback()
     await late("sso_flows", lying.org)
     expect(await errorOf(await browser.request(callback, asMachine))).toMatchObject({ code: "bad_request" })
@@ -245,7 +245,7 @@ describe("single use", () => {
     expect(replies.filter(({ status }) => status === 200).length).toBe(1)
   })
 
-  it("a link's code is none for another link of the same address, nor to log in with", async () => {
+  it("a link's code is invalid for another link of the same address, and for a login", async () => {
     const first = await newLink("jo")
     const second = await newLink("jo")
     expect(await errorOf(await confirm(first.linkToken, second.code))).toMatchObject({ code: "otp_invalid" })
@@ -263,7 +263,7 @@ describe("single use", () => {
     expect(await errorOf(await confirm(linkToken, code))).toMatchObject({ status: 429, code: "otp_rate_limited" })
   })
 
-  it("otp_rate_limited: more logins do not buy more codes than an hour's share", async () => {
+  it("otp_rate_limited: more logins do not exceed the codes of an hour", async () => {
     for (let count = 0; count < 10; count++) await newLink("leo")
     expect((await logInAtProvider("leo")).status).toBe(429)
     expect(smtp.lettersTo(at("leo")).length).toBe(10)
@@ -297,7 +297,7 @@ describe("single use", () => {
   })
 })
 
-describe("a provider is believed only what holds", () => {
+describe("a provider's claims are verified", () => {
   const throughLiar = async () => {
     const browser = newBrowser()
     const started = await browser.request(new URL(startUrl({ org: lying.org, returnTo: backEnd })))
@@ -305,14 +305,14 @@ describe("a provider is believed only what holds", () => {
     return browser.request(new URL(answered.headers.get("location") ?? ""), { headers: { accept: "*/*" } })
   }
 
-  it("PKCE: the verifier fits the challenge; what holds leads on", async () => {
+  it("PKCE: the verifier matches the challenge, and the flow continues", async () => {
     hostile.spoil({})
     const reply = await throughLiar()
     expect([reply.status, reply.headers.get("location")]).toEqual([302, expect.stringContaining("/auth/sso/link?")])
     expect(hostile.seen.verifierFits).toBe(true)
   })
 
-  it("an address that only the userinfo has counts, too", async () => {
+  it("an email address that only the userinfo has is used", async () => {
     hostile.spoil({ claims: { email: undefined }, userinfo: { email: "ADA@example.com" } })
     expect((await throughLiar()).status).toBe(302)
   })
@@ -341,7 +341,7 @@ describe("a provider is believed only what holds", () => {
     expect(await errorOf(await throughLiar())).toMatchObject({ status: 403, code: "idp_untrusted" })
   })
 
-  it("forbidden: the provider says that nobody was logged in; what it says goes nowhere", async () => {
+  it("forbidden: the provider denied the login; its text is not forwarded", async () => {
     const browser = newBrowser()
     const started = await browser.request(new URL(startUrl({ org: lying.org })))
     const state = new URL(started.headers.get("location") ?? "").searchParams.get("state") ?? ""
@@ -377,7 +377,7 @@ describe("beginning", () => {
     expect(reply.headers.get("cache-control")).toBe("no-store")
   })
 
-  it("our own pages: the browser is logged in, and goes on to the device", async () => {
+  it("Weir's own pages: the browser is logged in, and continues to the device", async () => {
     await newLoginCode("ada")
     const browser = newBrowser()
     const shown = await logInAtProvider("ada", startUrl({ org: ids.org, device: "BCDF-GHJK" }), browser)

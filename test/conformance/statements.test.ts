@@ -96,7 +96,7 @@ describe("GET /v1/ledger", () => {
   })
 })
 
-describe("who may what", () => {
+describe("permissions", () => {
   it.each(["/v1/usage", "/v1/ledger"])("%s is for owners and admins", async (path) => {
     const { accessToken } = await gateway().logIn(email("cy"))
     expect(await errorOf(await get(path, accessToken))).toMatchObject({ status: 403, code: "forbidden" })

@@ -45,7 +45,7 @@ const listed = async (token: string) => decodeList(await (await call("GET", "/v1
 const works = async (secret: string) => (await call("GET", "/v1/me", secret)).status === 200
 
 describe("a person's token", () => {
-  it("speaks for its person, in its organisation, with the role of the day", async () => {
+  it("acts for its owner, in its organisation, with the current role", async () => {
     const { secret, owner } = await minted(await logIn("ada"))
     expect(owner).toBe("person")
     expect(secret).toMatch(/^pat_/)
@@ -70,7 +70,7 @@ describe("a person's token", () => {
     })
   })
 
-  it("is told once, and kept as a hash", async () => {
+  it("is returned once, and stored as a hash", async () => {
     const { id, secret } = await minted(await logIn("ada"))
     expect(JSON.stringify(await listed(await logIn("ada")))).not.toContain(secret.slice(4, 20))
     const [row] = await Effect.runPromise(
@@ -89,7 +89,7 @@ describe("a person's token", () => {
     expect((await listed(await logIn("cy"))).map((token) => token.id)).not.toContain(id)
   })
 
-  it("ends with its day", async () => {
+  it("ends when it expires", async () => {
     const { id, secret, expiresAt } = await minted(await logIn("ada"), { expiresInDays: 1 })
     expect(Math.round((Date.parse(expiresAt ?? "") - Date.now()) / 3_600_000)).toBe(24)
     await Effect.runPromise(gateway().sql`update access_tokens set expires_at = now() where id = ${id}`)
@@ -112,7 +112,7 @@ describe("a person's token", () => {
 })
 
 describe("an organisation's own token", () => {
-  it("speaks for the organisation; it outlives who made it", async () => {
+  it("acts for the organisation, also after its creator has left", async () => {
     const { id, secret, owner } = await minted(await logIn("bo"), { owner: "org" })
     expect(owner).toBe("org")
     const me = decodeMe(await (await call("GET", "/v1/me", secret)).json())
@@ -123,7 +123,7 @@ describe("an organisation's own token", () => {
   })
 })
 
-describe("who may what", () => {
+describe("permissions", () => {
   it("forbidden: a token makes no tokens, a member none of the organisation's", async () => {
     const { secret } = await minted(await logIn("ada"))
     expect(await errorOf(await mint(secret))).toMatchObject({ status: 403, code: "forbidden" })
@@ -148,7 +148,7 @@ describe("who may what", () => {
     for (const { secret } of [adas, eves, orgs]) expect(await works(secret)).toBe(true)
   })
 
-  it("limit_exceeded: fifty that stand, one more not; revoking makes room", async () => {
+  it("limit_exceeded: fifty active tokens, and not one more; revoking makes room", async () => {
     const eve = await logIn("eve")
     const first = await minted(eve)
     for (let count = 1; count < 50; count++) expect((await mint(eve)).status).toBe(200)

@@ -54,7 +54,7 @@ const place = (vendor = "openai", org = gateway().orgId) => `orgs/${org}/upstrea
 const own = () => ({ key: "sk-own-secret", baseUrl: `https://upstream.test:${port}/v1` })
 
 describe("keeping keys", () => {
-  it("a key is kept, listed by its last characters, and forgotten; it is never told again", async () => {
+  it("a key is stored, listed by its last characters, and deleted; it is never returned again", async () => {
     const kept = await admin("PUT", place("anthropic"), { key: "sk-ant-0123456789" })
     expect(kept.status).toBe(200)
     const text = await kept.text()
@@ -105,7 +105,7 @@ describe("keeping keys", () => {
     expect(error).toMatchObject({ status: 403, code: "egress_blocked", detail: { reason } })
   })
 
-  it("rule 6: a name that resolves inside is egress_blocked, also when it is kept", async () => {
+  it("rule 6: a name that resolves to a private address is egress_blocked, also when it is stored", async () => {
     resolved = ["93.184.216.34", "10.0.0.1"]
     expect(await errorOf(await admin("PUT", place(), own()))).toMatchObject({ code: "egress_blocked" })
     resolved = ["127.0.0.2"]
@@ -143,7 +143,7 @@ describe("exchanges with the organisation's own key", () => {
     expect(await lastUsage(gateway())).toMatchObject({ vendor: "openai", in_tokens: 1000n })
   })
 
-  it("rule 6: an address that has moved inside since is egress_blocked, with no call and no failover", async () => {
+  it("rule 6: a name that now resolves to a private address is egress_blocked, with no call and no failover", async () => {
     resolved = ["10.0.0.1"]
     server.closeAllConnections()
     const calls = gateway().second.calls.length
@@ -172,7 +172,7 @@ describe("exchanges with the organisation's own key", () => {
 })
 
 describe("the master key", () => {
-  it("without one no keys are taken", async () => {
+  it("without a master key no keys are accepted", async () => {
     const program = Effect.gen(function* () {
       const bare = yield* startGateway()
       const refused = yield* Effect.promise(() => admin("PUT", place("openai", bare.orgId), { key: "k" }, bare))

@@ -28,7 +28,7 @@ const rejecting =
 
 const noHoldIsLeft = () => eventually(async () => (await holdsOf(gateway())).every(({ state }) => state !== "held"))
 
-describe("an upstream that says no", () => {
+describe("an upstream that refuses", () => {
   it.each([400, 401, 403, 404, 429, 500, 503, 529])(
     "%i becomes 502 upstream_error with the status alone",
     async (status) => {
@@ -111,7 +111,7 @@ describe("an upstream that says no", () => {
   })
 })
 
-describe("an upstream that goes away", () => {
+describe("an upstream that disconnects", () => {
   it("refusing connections is upstream_disconnected", async () => {
     expect(await errorOf(await gateway().exchange({ ...hello, model: "nowhere" }))).toMatchObject({
       status: 502,
@@ -143,7 +143,7 @@ describe("an upstream that goes away", () => {
     expect(events[2]).toMatchObject({ data: { estimatedReason: "upstream_disconnected" } })
   })
 
-  it("an end without [DONE] after a finish reason is a good end", async () => {
+  it("a stream without [DONE] after a finish reason is complete", async () => {
     gateway().vendor.script((call) => {
       call.head()
       call.end(openaiChunk("all") + openaiFrame({ choices: [{ index: 0, delta: {}, finish_reason: "length" }] }))
@@ -205,7 +205,7 @@ describe("timeout tiers over real sockets", () => {
     await noHoldIsLeft()
   })
 
-  it("lesson 4: heartbeats stand between events, never inside one", async () => {
+  it("lesson 4: heartbeats are written between events, never inside one", async () => {
     gateway().vendor.script(async (call) => {
       call.head()
       for (const half of [openaiChunk("slow").slice(0, 30), openaiChunk("slow").slice(30)]) {
@@ -221,7 +221,7 @@ describe("timeout tiers over real sockets", () => {
     }
   })
 
-  it("lesson 5: keep-alive comments reset the idle tier, but are no first frame", async () => {
+  it("lesson 5: keep-alive comments reset the idle timeout, but do not count as the first frame", async () => {
     gateway().vendor.script(async (call) => {
       call.head()
       await call.write(openaiChunk("thinking"))
@@ -243,7 +243,7 @@ describe("timeout tiers over real sockets", () => {
 })
 
 describe("after the vendor's terminal event", () => {
-  it("nothing counts: neither content nor usage", async () => {
+  it("is empty: neither content nor usage", async () => {
     const frames = openaiFrames({ words: ["whole"], inTokens: 10, outTokens: 1 }).join("")
     const more = openaiFrames({ words: ["more"], inTokens: 9999, outTokens: 9999 }).join("")
     gateway().vendor.script(async (call) => {
@@ -274,7 +274,7 @@ describe("failover", () => {
     expect(gateway().second.calls.at(-1)?.body).toMatchObject({ model: "b" })
   })
 
-  it("not on a judgement of the request, and not after the first frame", async () => {
+  it("not if the vendor refuses the request, and not after the first frame", async () => {
     const calls = gateway().second.calls.length
     gateway().vendor.script(rejecting(400))
     expect((await gateway().exchange({ ...hello, model: "pool" })).status).toBe(502)

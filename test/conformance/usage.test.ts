@@ -60,7 +60,7 @@ describe("what is reported", () => {
     expect(receipts.filter(({ accepted }) => accepted === 1).length).toBe(1)
   })
 
-  it("200 events pass, 201 do not; none is fine", async () => {
+  it("200 events are accepted, 201 are not; an empty list is accepted", async () => {
     expect(await receipt(await report(Array.from({ length: 200 }, () => event())))).toEqual({
       accepted: 200,
       duplicates: 0,

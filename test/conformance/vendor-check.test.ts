@@ -60,7 +60,7 @@ describe("a vendor that does not", () => {
     expect(text).not.toContain("sk-secret")
   })
 
-  it("failing trials do not open the breaker of exchanges", async () => {
+  it("failed vendor checks do not open the breaker of exchanges", async () => {
     gateway().vendor.script((call) => call.reset())
     for (let at = 0; at < 8; at++) await test("openai")
     gateway().vendor.script(answering(answer))

@@ -129,7 +129,7 @@ describe("failover and failure", () => {
     expect(await lastUsage(gateway())).toMatchObject({ vendor: "spare" })
   })
 
-  it("where all refuse: upstream_error with status and machine code alone, nothing billed, no hold left", async () => {
+  it("if all refuse: upstream_error with status and machine code only, nothing billed, no hold left", async () => {
     gateway().vendor.script(refusing(500))
     gateway().second.script(refusing(403, { code: "plan_exhausted", message: "secret words" }))
     const before = await balanceOf(gateway())
@@ -278,7 +278,7 @@ describe("the directory and an application's own choice", () => {
     )
   })
 
-  it("PUT /v1/apps/{id}/config searchProviderId is asked first; one that fails a gate is not replaced", async () => {
+  it("PUT /v1/apps/{id}/config searchProviderId is called first; one that fails a gate is not replaced", async () => {
     const control = await controlOf(gateway())
     const set = (config: object) => gateway().call("PUT", `/v1/apps/${ids.app}/config`, config, control)
     expect((await set({ searchProviderId: "spare" })).status).toBe(200)

@@ -127,7 +127,7 @@ describe("encode", () => {
       { role: "user", blocks: [text("tail")] },
     ] as const
 
-    it("stand at the message tail and at cacheable blocks, the last four of them", () => {
+    it("are placed at the message tail and at cacheable blocks, the last four of them", () => {
       expect(marks({ thread, cache: { enabled: true, skipWrite: false } })).toEqual(["a", "b", "c", "tail"])
     })
     it("leave the tail out with skipWrite", () => {
@@ -212,7 +212,7 @@ describe("decode", () => {
     })
   })
 
-  it("what a later report omits stays, and null says nothing", () => {
+  it("members that a later report omits are kept, and null is ignored", () => {
     const { usage } = fold(
       decodeText(
         anthropic,

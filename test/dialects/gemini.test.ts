@@ -20,7 +20,7 @@ const wire = (request: Partial<VendorRequest>) => Result.getOrThrow(gemini.encod
 const encode = (request: Partial<VendorRequest>) => JSON.parse(wire(request).body)
 
 describe("encode", () => {
-  it("names model and mode in the path", () => {
+  it("puts model and mode into the path", () => {
     expect(wire({}).path).toBe("/v1beta/models/gemini-3-flash:generateContent")
     expect(wire({ stream: true }).path).toBe("/v1beta/models/gemini-3-flash:streamGenerateContent?alt=sse")
     expect(wire({ model: "../../x?y" }).path).toBe("/v1beta/models/..%2F..%2Fx%3Fy:generateContent")
@@ -116,7 +116,7 @@ const end = (finishReason: string, usageMetadata: object = { promptTokenCount: 3
   frame({ candidates: [{ content: { parts: [{ text: "" }] }, finishReason }], usageMetadata })
 
 describe("decode", () => {
-  it("reads thoughts, text, calls with their signatures; what it gave goes back as it came", () => {
+  it("reads thoughts, text and calls with their signatures, and sends them back unchanged", () => {
     const folded = fold(
       decodeText(
         gemini,
@@ -145,7 +145,7 @@ describe("decode", () => {
     ])
   })
 
-  it("a signature stands after text that has begun, and before text that it comes with", () => {
+  it("a signature is placed after text that has begun, and before text of the same frame", () => {
     const after = fold(
       decodeText(gemini, parts({ text: "so" }) + parts({ text: "", thoughtSignature: "s" }) + end("STOP")),
     )
@@ -154,7 +154,7 @@ describe("decode", () => {
     expect(before.blocks.map(({ t }) => t)).toEqual(["reasoning", "text"])
   })
 
-  it("puts arguments together that come in pieces by path", () => {
+  it("joins arguments that arrive in parts, by path", () => {
     const piece = (jsonPath: string, value: object, more = true) =>
       parts({ functionCall: { partialArgs: [{ jsonPath, ...value }], ...(more && { willContinue: true }) } })
     const folded = fold(

@@ -102,7 +102,7 @@ describe("encode", () => {
     })
   })
 
-  it("writes parameters, the cache key and the wish for usage", () => {
+  it("writes parameters, the cache key and the request for usage", () => {
     expect(
       encode({
         stop: ["END"],

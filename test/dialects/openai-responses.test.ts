@@ -86,7 +86,7 @@ const end = (response: object, type = "response.completed") =>
   frame({ type, response: { status: type.slice("response.".length), ...response } })
 
 describe("decode", () => {
-  it("reads summaries as paragraphs, with the seal that gives the reasoning back", () => {
+  it("reads summaries as paragraphs, with the sealed reasoning to send back", () => {
     const summary = (summary_index: number, delta: string) =>
       frame({ type: "response.reasoning_summary_text.delta", output_index: 0, summary_index, delta })
     const item = {
@@ -113,7 +113,7 @@ describe("decode", () => {
     expect(fold(whole)).toEqual(streamed)
   })
 
-  it("reads parallel calls, whose arguments may come in pieces or at once; a server-side tool's stay behind", () => {
+  it("reads parallel calls, whose arguments may arrive in parts or whole; skips server-side tools", () => {
     const added = (output_index: number, item: object) =>
       frame({ type: "response.output_item.added", output_index, item })
     const args = (output_index: number, delta: string) =>

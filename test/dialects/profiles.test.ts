@@ -121,12 +121,12 @@ describe("decode", () => {
     expect(usage(fields)).toMatchObject({ inTokens: 4, cacheReadTokens: 6 })
   })
 
-  it("reads Groq's usage in its corner", () => {
+  it("reads Groq's usage in x_groq", () => {
     const frame = openaiFrame({ choices: [], x_groq: { usage: { prompt_tokens: 3, completion_tokens: 4 } } })
     expect(read(frame).usage).toMatchObject({ inTokens: 3, outTokens: 4 })
   })
 
-  it("counts xAI's reasoning, which stands beside the completion, and OpenAI's once", () => {
+  it("counts xAI's reasoning, which is not part of the completion, and OpenAI's once", () => {
     const details = { completion_tokens_details: { reasoning_tokens: 30 } }
     expect(usage({ completion_tokens: 2, total_tokens: 42, ...details })).toMatchObject({ outTokens: 32 })
     expect(usage({ completion_tokens: 32, total_tokens: 42, ...details })).toMatchObject({ outTokens: 32 })

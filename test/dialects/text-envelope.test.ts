@@ -9,7 +9,7 @@ const learnt = learnEnvelope(frame(`"river"`), textDelta(3, "river"))
 const read = (text: string, at = 0) => (learnt === undefined ? undefined : readEnvelope(learnt, text, at))
 
 describe("an envelope", () => {
-  it("is what stands around the text", () => {
+  it("is the JSON around the text", () => {
     expect(learnt).toEqual({
       before: `data: {"id":"c-1","choices":[{"delta":{"content":"`,
       after: `"}}]}\n\n`,

@@ -88,7 +88,7 @@ describe("before any content, a hostile reply is upstream_error, and nothing is 
 })
 
 describe("within a reply", () => {
-  it("a stream that brings too much ends in t.err, billed for what was seen", { timeout: 30_000 }, async () => {
+  it("a stream over a limit ends in t.err, billed for what was seen", { timeout: 30_000 }, async () => {
     gateway().vendor.script(async (call) => {
       call.head()
       while (await call.write(openaiChunk("x".repeat(64 * 1024)))) await call.wait(0)
@@ -141,7 +141,7 @@ describe("within a reply", () => {
   })
 })
 
-describe("headers without end", () => {
+describe("endless headers", () => {
   let server: Server
   const sockets = new Set<Socket>()
   beforeAll(

@@ -26,7 +26,7 @@ afterAll(() => {
   deaf.kill("SIGKILL")
 })
 
-describe("strange vendors", () => {
+describe("unusual vendors", () => {
   const gateway = useGateway({
     catalogue: ({ vendor }) => `
 version: 1

@@ -64,7 +64,7 @@ describe("SVC_CATALOGUE and weir apply", () => {
     expect(text).toMatch(/settle\s+revenue/)
   }, 60_000)
 
-  it("a wrong file at start is told by line, and nothing runs", async () => {
+  it("a wrong file at start is reported by line, and nothing runs", async () => {
     const file = join(dir(), "weir.yaml")
     writeFileSync(file, "version: 2\n")
     const { exit, output } = weir(["serve"], { SVC_CATALOGUE: file })

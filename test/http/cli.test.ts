@@ -18,7 +18,7 @@ describe("commands of operators", () => {
       /usr_development +ada@example.com +invited/,
     )
     const minted = await run("keys", "mint", "app_development", "--id", "extra", "--scope", "runtime")
-    expect(minted.text).toMatch(/^extra: wk_\S+ \(told once\)\n$/)
+    expect(minted.text).toMatch(/^extra: wk_\S+ \(printed once\)\n$/)
     expect(await run("keys", "mint", "app_development", "--id", "extra")).toMatchObject({
       code: 1,
       text: "conflict: This id already exists\n",
@@ -27,7 +27,7 @@ describe("commands of operators", () => {
     const listed = await run("keys", "list", "--json")
     expect(JSON.parse(listed.text).data[0]).toMatchObject({ id: "extra", status: "revoked" })
     expect((await run("licence", "issue", "org_development", "app_development")).text).toMatch(
-      /: lic_\S+ \(told once\)/,
+      /: lic_\S+ \(printed once\)/,
     )
     expect((await run("licence", "list", "org_development")).text).toMatch(/app_development +issued +0/)
     expect((await run("usage", "org_development")).text).toMatch(/app_development +main +\d+ +\d+ +0\.\d+ +USD +end/)
@@ -37,7 +37,7 @@ describe("commands of operators", () => {
 })
 
 describe("weir login", () => {
-  it("waits for a browser, keeps the login where nobody else reads it, and ends it", async () => {
+  it("waits for a browser, stores the login in a private file, and logs out", async () => {
     const { output: log, ready } = await serve()
     const env = { SVC_BASE_URL: ready.baseUrl }
     const nobody = weir(["me"], env)

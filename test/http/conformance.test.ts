@@ -24,7 +24,7 @@ const answeringEverything = (body: string, status = 200) =>
 const checks = groups.flatMap((group) => group.checks).length
 
 describe("weir conformance", () => {
-  it("passes here, every check of it", async () => {
+  it("passes every check", async () => {
     const { ready } = await serve()
     const { exit, output } = weir(["conformance", ready.baseUrl, "--key-id", ready.keyId, "--key", ready.key])
     expect(await exit, output.text).toBe(0)
@@ -47,7 +47,7 @@ describe("weir conformance", () => {
     expect(failed).toBeGreaterThanOrEqual(checks - 3)
   })
 
-  it("says in a line what it needs, and that nobody answers", async () => {
+  it("reports missing options and unreachable gateways in a line", async () => {
     const nobody = weir(["conformance", "http://127.0.0.1:9", "--key-id", "a", "--key", "b"])
     expect(await nobody.exit).toBe(1)
     expect(nobody.output.text).toContain("no answer")

@@ -42,7 +42,7 @@ describe.each([
     }
   })
 
-  it("what is not what it says is bad_request", async () => {
+  it("a body that does not match its encoding is bad_request", async () => {
     for (const body of [json, compress(json).subarray(0, 20)]) {
       expect(await errorOf(await post("/t1/exchange", body, encoding))).toMatchObject({ status: 400 })
     }

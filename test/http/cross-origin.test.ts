@@ -48,7 +48,7 @@ describe("pages of other origins", () => {
     expect(allowed(await preflight(path, from))).toBeNull()
   })
 
-  it("and nobody, where nothing is set", async () => {
+  it("allows no origin if none is set", async () => {
     expect(allowed(await preflight("/t1/exchange", origin, closed()))).toBeNull()
     expect(allowed(await closed().exchange(hello, { headers: { origin } }))).toBeNull()
   })

@@ -12,11 +12,11 @@ const gateway = useGateway()
 const get = (path: string) => fetch(`${gateway().baseUrl}${path}`)
 
 describe("for machines", () => {
-  it("/healthz tells that the process lives", async () => {
+  it("/healthz reports that the process is alive", async () => {
     expect((await get("/healthz")).status).toBe(200)
   })
 
-  it("/readyz tells what it depends on", async () => {
+  it("/readyz reports its dependencies", async () => {
     const response = await get("/readyz")
     expect(response.status).toBe(200)
     expect(await response.json()).toEqual({ status: "ready", postgres: true, gate: true, draining: false })
@@ -113,7 +113,7 @@ describe("for people", () => {
 })
 
 describe("errors", () => {
-  it("every code has one status, and that is an error's", () => {
+  it("every code has one error status", () => {
     expect(errorCodes.length).toBe(85)
     for (const code of errorCodes) expect(errorStatus[code]).toBeGreaterThanOrEqual(400)
   })

@@ -95,7 +95,7 @@ describe("the document", () => {
     for (const [, name = ""] of text.matchAll(/"#\/components\/schemas\/([^"]+)"/g)) expect(names).toContain(name)
   })
 
-  it("would not take an example that is none", () => {
+  it("refuses a wrong example", () => {
     const exchange = routes.find(({ name }) => name === "POST /t1/exchange")
     expect(fits(exchange?.payloads ?? [], { model: "main" })).toBe(false)
     expect(

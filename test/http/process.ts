@@ -44,7 +44,8 @@ export const useProcesses = (options: { readonly fresh?: boolean } = {}) => {
 
   const weir = (args: ReadonlyArray<string>, env: Record<string, string> = {}) => {
     if (args[0] === "serve" && options.fresh !== true) copyTemplate(join(dir, "data"))
-    const child = spawn(node, [cli, ...args], {
+    // These processes live for seconds: optimising the embedded database's code is not worth its time.
+    const child = spawn(node, ["--liftoff-only", cli, ...args], {
       env: {
         PATH: process.env["PATH"],
         HOME: dir,

@@ -51,7 +51,7 @@ describe("weir serve", () => {
     30_000,
   )
 
-  it("a port that is taken is told with its remedy; doctor knows who has it", async () => {
+  it("a port in use is reported with its remedy; doctor names its owner", async () => {
     const { ready } = await serve()
     const { port } = new URL(ready.baseUrl)
     const second = weir(["serve"], { SVC_PORT: port, SVC_DATA_DIR: ":memory:", SVC_READY_FILE: `${dir()}/second` })
@@ -67,13 +67,13 @@ describe("weir serve", () => {
     expect(existsSync(":memory:")).toBe(false)
   }, 60_000)
 
-  it("a variable that nobody reads is named, with the one that was meant", async () => {
+  it("an unknown variable is reported, with the closest known one", async () => {
     const { exit, output } = weir(["serve"], { SVC_PROT: "8080", SVC_LOG_LEVEL: "loud" })
     await exit
     expect(output.text).toContain("SVC_PROT is not a variable of Weir; did you mean SVC_PORT?")
   })
 
-  it("doctor finds all of it at once, and says what to do", async () => {
+  it("doctor reports all problems at once, with remedies", async () => {
     const { exit, output } = weir(["doctor"], {
       SVC_PROT: "1",
       SVC_ENV: "production",

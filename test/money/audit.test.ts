@@ -14,7 +14,7 @@ const findings = async () => (await admin("doctor")).json()
 const run = (statement: string) => Effect.runPromise(gateway().sql.unsafe(statement))
 
 describe("the doctor", () => {
-  it("finds sound books sound", async () => {
+  it("reports a consistent ledger as consistent", async () => {
     await gateway().exchange(hello)
     await (await gateway().exchange({ ...hello, stream: true })).text()
     expect(await findings()).toEqual({ findings: [] })
@@ -54,7 +54,7 @@ describe("the doctor", () => {
     expect(requestId).toMatch(/^req_/)
   })
 
-  it("finds a hold that has outlived its lease, by its ref", async () => {
+  it("finds a hold with an expired lease, by its ref", async () => {
     const { ledger, orgId, keyId } = gateway()
     const hold = {
       ref: "stale",
@@ -72,7 +72,7 @@ describe("the doctor", () => {
   })
 })
 
-describe("operators' money", () => {
+describe("money commands", () => {
   it("a top-up credits once an id", async () => {
     const body = JSON.stringify({ id: "extra", org: gateway().orgId, amount: "12.5" })
     expect(await (await admin("topups", { method: "POST", body })).json()).toMatchObject({ credited: true })

@@ -6,7 +6,7 @@ import { expect } from "vitest"
 import type { WeirConfig } from "../../src/config.ts"
 import { type HoldRequest, Ledger, type UsageRecord } from "../../src/money/ledger.ts"
 import { layerDatabase } from "../../src/store/database.ts"
-import { layerTestConfig, layerTestTemplate, testStores } from "../../src/testing/stores.ts"
+import { layerTestConfig, layerTestDatabases, testStores } from "../../src/testing/stores.ts"
 
 export const unit = 10n ** 10n
 
@@ -15,7 +15,7 @@ export const makeTestDatabase = (config: Partial<WeirConfig["Service"]> = {}) =>
   Layer.unwrap(
     Effect.map(testStores, ({ databaseUrl }) =>
       layerDatabase.pipe(
-        Layer.provide(layerTestTemplate),
+        Layer.provide(layerTestDatabases),
         Layer.provideMerge(
           layerTestConfig({ databaseUrl, databaseConnections: 8, databaseDeadlineMs: 10_000, ...config }),
         ),

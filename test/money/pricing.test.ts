@@ -101,7 +101,7 @@ describe("priceUsage", () => {
 })
 
 describe("the price guard", () => {
-  it("accepts what can be charged and refuses what cannot", () => {
+  it("accepts amounts that can be charged and refuses others", () => {
     expect(isSanePrice(price())).toBe(true)
     expect(isSanePrice(price({ input: "1000000" }))).toBe(true)
     expect(isSanePrice(price({ input: "1000000.1" }))).toBe(false)

@@ -58,7 +58,7 @@ describe("Dockerfile", () => {
     }
   })
 
-  it("runs as nobody special, hears signals, and says how it is", () => {
+  it("runs without privileges, receives signals, and reports its health", () => {
     expect(lines).toContain("USER node")
     expect(lines).toContain(`ENTRYPOINT ["node", "dist/main.js"]`)
     expect(dockerfile).toContain("/healthz")

@@ -129,7 +129,7 @@ describe.each(DialectName.literals)("%s", (name) => {
   const bytes = Buffer.from(thorny[name])
   const whole = decodeText(dialect, thorny[name])
 
-  it("reads every single byte on its own", () => {
+  it("reads a stream byte by byte", () => {
     expect(decodeBytes(dialect, bytes)).toEqual(whole)
     expect(fold(whole)).toMatchObject({ done: true, faults: [], stop: "tool_call" })
   })

@@ -69,7 +69,7 @@ describe("keywords", () => {
 })
 
 describe("what is reviewed", () => {
-  it("everything that a model reads as text; blocks of one message are joined as vendors join them", () => {
+  it("checks all text that a model reads; blocks of one message are joined as vendors join them", () => {
     const text = textOfRequest({
       model: "m",
       tools: [{ name: "tool-name", description: "tool-description", inputSchema: { title: "schema-title" } }],

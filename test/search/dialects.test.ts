@@ -71,7 +71,7 @@ describe("decode", () => {
     expect(dialect(vendor).decode(body)).toEqual(results)
   })
 
-  it.each(searchVendors)("%s: another shape is no reply", (vendor) => {
+  it.each(searchVendors)("%s: a reply of another shape is refused", (vendor) => {
     for (const body of [{}, { results: "x" }, { web: [] }, { data: null }, { error: "no" }]) {
       expect(dialect(vendor).decode(body)).toBeUndefined()
     }
@@ -96,7 +96,7 @@ describe("decode", () => {
 describe("normalise", () => {
   const snippetOf = (snippet: string) => normalise([{ title: "t", url: "https://x.test", snippet }], 5)[0]?.snippet
 
-  it("cuts a snippet at 1000 characters, and never inside one", () => {
+  it("cuts a snippet at 1000 characters, and never inside a code point", () => {
     expect(snippetOf("x".repeat(1000))).toBe("x".repeat(1000))
     expect(snippetOf("x".repeat(1001))).toBe("x".repeat(1000))
     const waves = snippetOf("🌊".repeat(1001)) ?? ""
@@ -120,7 +120,7 @@ describe("normalise", () => {
     expect(snippetOf(text)).toBe(plain)
   })
 
-  it("leaves out what cannot be opened, and gives as many as were asked for", () => {
+  it("leaves out results that cannot be opened, and returns as many as requested", () => {
     const results = ["javascript:alert(1)", "https://a.test", "ftp://b.test", "http://c.test", "https://d.test"].map(
       (url) => ({ title: "t", url, snippet: "" }),
     )

@@ -70,7 +70,7 @@ describe("rules", () => {
     expect(lockOrigins).toEqual({ "a.b": "platform" })
   })
 
-  it("a lock holds below its layer, not within it, and lets neighbours pass", () => {
+  it("a lock applies below its layer, not within it, and not to neighbouring keys", () => {
     const { values } = merge([layer("org", set("a", { b: 1 }, lock), set("a.b", 2)), layer("user", set("ab", 3))])
     expect(values).toEqual({ a: { b: 2 }, ab: 3 })
   })
@@ -88,7 +88,7 @@ describe("rules", () => {
     expect(locks).toEqual(["b", "z"])
   })
 
-  it("shadow: delivered, no lock yet; its subtree is closed, until it wins nowhere", () => {
+  it("shadow: delivered, not enforced; a subtree is closed", () => {
     const above = layer("org", set("a", { b: 1, c: 1 }, { ...lock, ...shadow }))
     const some = merge([above, layer("user", set("a.b", 2))])
     expect(some.values).toEqual({ a: { b: 2, c: 1 } })

@@ -49,7 +49,7 @@ describe("a file lock", () => {
     again?.release()
   })
 
-  it("of a process that was killed is free at once", async () => {
+  it("of a killed process is free at once", async () => {
     const path = join(dir, "killed.lock")
     const child = await holder(path)
     child.kill("SIGKILL")

@@ -63,7 +63,7 @@ describe.skipIf(!hasPooler || serverUrl === undefined)("PostgreSQL behind a tran
     expect(await balanceOf(gateway())).toBe(before - 100n * cost)
   })
 
-  it("doctor finds the books sound", async () => {
+  it("doctor finds the ledger consistent", async () => {
     const reply = await gateway().call("GET", "/v1/admin/doctor", undefined, { "x-svc-admin-key": gateway().adminKey })
     expect(await reply.json()).toEqual({ findings: [] })
   })

@@ -68,7 +68,7 @@ describe.skipIf(!hasRedis)("a Redis Cluster of three nodes", () => {
     expect(begin).toMatchObject({ sessionId: expect.any(String) })
   })
 
-  it("200 organisations at once, their keys on all nodes: each counts for itself, exactly", async () => {
+  it("200 organisations at once, with keys on all nodes: each is counted separately and exactly", async () => {
     const { gate } = gateway()
     const owners = Array.from({ length: 200 }, () => `org_${randomUUID()}`)
     const admit = (owner: string) =>
@@ -88,7 +88,7 @@ describe.skipIf(!hasRedis)("a Redis Cluster of three nodes", () => {
     for (const { port } of nodes) expect(Number(cli("-p", String(port), "dbsize"))).toBeGreaterThan(20)
   })
 
-  it("a node that dies is told as the gate not answering, for its organisations alone", async () => {
+  it("a dead node is an unavailable gate, for its organisations only", async () => {
     const { gate } = gateway()
     const owners = Array.from({ length: 60 }, () => `org_${randomUUID()}`)
     nodes[2]?.process.kill("SIGKILL")

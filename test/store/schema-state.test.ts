@@ -18,7 +18,7 @@ const inDatabase = <A, E>(migrates: boolean, work: Effect.Effect<A, E, SqlClient
   )
 const statement = (text: string) => Effect.flatMap(SqlClient.SqlClient, (sql) => sql.unsafe(text))
 
-it("without leave to migrate, one that lacks migrations is refused by name; later it is up to date", async () => {
+it("without permission to migrate, a schema that lacks migrations is refused by name; later it is up to date", async () => {
   await expect(inDatabase(false, Effect.void)).rejects.toMatchObject({
     _tag: "SchemaMismatch",
     message: expect.stringMatching(/lacks migrations 0001_ledger, .*run weir migrate/),
@@ -27,7 +27,7 @@ it("without leave to migrate, one that lacks migrations is refused by name; late
   expect(await inDatabase(false, schemaState)).toEqual({ missing: [], unknown: undefined })
 })
 
-it("one that a newer version migrated is refused", async () => {
+it("a schema of a newer version is refused", async () => {
   await inDatabase(true, statement(`insert into weir_migrations (migration_id, name) values (9001, 'tomorrow')`))
   for (const migrates of [true, false]) {
     await expect(inDatabase(migrates, Effect.void)).rejects.toMatchObject({

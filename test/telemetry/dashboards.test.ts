@@ -58,7 +58,7 @@ describe("dashboard and alerts", () => {
     }
   })
 
-  it("each alert says what to do", () => {
+  it("each alert has a remedy", () => {
     for (const { rules } of alerts.groups)
       for (const { annotations } of rules) expect([annotations.summary, annotations.remedy].join()).toMatch(/.+,.+/)
   })

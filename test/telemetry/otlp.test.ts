@@ -105,7 +105,7 @@ describe("one trace", () => {
     expect(gateway().vendor.calls.at(-1)?.headers["traceparent"]).toBe(`00-${traceId}-${chat?.spanId}-01`)
   })
 
-  it("names what went wrong, and no more of it", async () => {
+  it("reports the cause only", async () => {
     gateway().vendor.script((call) => {
       call.head(500, { "content-type": "application/json" })
       call.end(JSON.stringify({ error: { code: "server_error", message: "the vendor's own words" } }))
@@ -119,7 +119,7 @@ describe("one trace", () => {
     expect(attributeOf(chat, "error.type")).toBe("server_error")
   })
 
-  it("a call that its caller does not sample is not traced, and its vendor told of none", async () => {
+  it("a call that its caller does not sample is not traced, and the vendor receives no traceparent", async () => {
     const { traceId, traceparent } = newTrace("00")
     await gateway().exchange(hello, { headers: { traceparent } })
     expect(gateway().vendor.calls.at(-1)?.headers["traceparent"]).toBeUndefined()
@@ -129,7 +129,7 @@ describe("one trace", () => {
     expect(spans().filter((span) => span.traceId === traceId)).toEqual([])
   })
 
-  it("a traceparent that is none begins a trace of its own", async () => {
+  it("an invalid traceparent begins a new trace", async () => {
     const known = new Set(spans().map(({ traceId }) => traceId))
     await gateway().exchange(hello, { headers: { traceparent: "nonsense" } })
     await eventually(() => spans().some(({ traceId, name }) => !known.has(traceId) && name === "settle"), 15_000)
@@ -137,7 +137,7 @@ describe("one trace", () => {
 })
 
 describe("at the collector", () => {
-  it("come metrics and logs, too, with the headers that it wants", async () => {
+  it("receives metrics and logs too, with the configured headers", async () => {
     await eventually(
       () => (received["/v1/metrics"] ?? []).length > 0 && (received["/v1/logs"] ?? []).length > 0,
       25_000,
@@ -150,7 +150,7 @@ describe("at the collector", () => {
     expect(new Set(tokens)).toEqual(new Set(["a token"]))
   }, 40_000)
 
-  it("come no prompt, no answer, no secret, no word of a vendor, and no span that belongs to no call", () => {
+  it("receives no prompt, answer, secret or vendor text, and no span without a call", () => {
     const everything = Object.values(received).flat().join()
     for (const word of [secretWords, answer.words[0], gateway().key, "vendor-credential", "own words"]) {
       expect(everything).not.toContain(word)
@@ -161,9 +161,9 @@ describe("at the collector", () => {
   })
 })
 
-describe("a collector that is away", () => {
+describe("an unreachable collector", () => {
   const alone = useGateway({ config: { otlpUrl: "http://127.0.0.1:9", traceRate: 1 } })
-  it("is not felt by callers", async () => {
+  it("does not affect callers", async () => {
     for (let at = 0; at < 20; at++) expect((await alone().exchange(hello)).status).toBe(200)
   })
 })

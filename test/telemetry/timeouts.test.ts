@@ -49,19 +49,19 @@ ${extra}`
     ])
   })
 
-  it("nodes add up; of their limits the shortest counts", () => {
+  it("nodes are added up; the shortest of their limits counts", () => {
     const [one = observe([]), two = observe([])] = [readTiers(page())[0], readTiers(page())[0]]
     const [sum] = addUp([[one], [{ ...two, limitMs: 20_000 }]])
     expect(sum).toMatchObject({ ended: 4, limitMs: 20_000 })
     expect(sum?.buckets.map(({ count }) => count)).toEqual([6, 14, 0])
   })
 
-  it("nonsense, other metrics and unheard tiers are passed over", () => {
+  it("malformed lines, other metrics and unknown tiers are skipped", () => {
     expect(readTiers("")).toEqual([])
     expect(readTiers(`<html>\nweir_upstream_tier_ms_bucket{tier="x",vendor="a",model="b",le="1"} 4`)).toEqual([])
   })
 
-  it("what came since an earlier look is the difference; a node that was restarted counts anew", () => {
+  it("the difference to an earlier page is reported; a restarted node counts from zero", () => {
     const before = observe([...times(10, 50)], { ended: 1 })
     const now = observe([...times(10, 50), ...times(5, 5000)], { ended: 3 })
     const [rest = before] = since([now], [before])
@@ -100,7 +100,7 @@ describe("judging", () => {
     },
   )
 
-  it("says what today's setting ends, and what a candidate would", () => {
+  it("reports the share that the current timeout ends, and a candidate's", () => {
     const slow = observe([...times(900, 800), ...times(90, 25_000)], { ended: 10 })
     expect(judge(slow, 5000)).toMatchObject({
       timedOutShare: 0.01,
@@ -163,7 +163,7 @@ describe("the report", () => {
 
 describe("the command", () => {
   const { serve, weir, dir } = useProcesses()
-  it("reads a running node, a page that was kept, and the usage store", async () => {
+  it("reads a running node, a saved page, and the usage store", async () => {
     const { run, exchange, ready } = await serve()
     for (let at = 0; at < 3; at++) await exchange(hello)
     const seen = await run("timeouts", "--try", "ttfb=40s", "--save", `${dir()}/page`)

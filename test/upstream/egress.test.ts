@@ -139,7 +139,7 @@ describe("URLs that name an address", () => {
     expect(reasonOf(url)).toBe(reason)
   })
 
-  it("what an operator allows passes, and nothing beside it", () => {
+  it("allowed networks pass, and nothing else", () => {
     const allowed = makeEgressGuard(
       [parseNetwork("10.1.0.0/16")].filter((network) => network !== undefined),
       noDns,
@@ -267,7 +267,7 @@ describe("DNS rebinding, over a real name server, a real socket and TLS", () => 
     names.close()
   })
 
-  it("a name that points inside from the start is never connected to", async () => {
+  it("a name that resolves to a private address is never connected to", async () => {
     const names = await startNameServer(["127.0.0.1"])
     seen.length = 0
     expect(await call(names.resolve)).toEqual(["address", "address"])
@@ -275,14 +275,14 @@ describe("DNS rebinding, over a real name server, a real socket and TLS", () => 
     names.close()
   })
 
-  it("an address in the URL is not looked up, and checked all the same", async () => {
+  it("an IP address in the URL is checked without a lookup", async () => {
     seen.length = 0
     expect(await call(noDns, "127.0.0.1")).toEqual(["address", "address"])
     expect(await call(noDns, "127.0.0.2")).toEqual(["200", "200"])
     expect(seen).toEqual(["127.0.0.2 own", "127.0.0.2 own"])
   })
 
-  it("a name that does not resolve is a connection that failed", async () => {
+  it("a name that does not resolve is a failed connection", async () => {
     const [outcome] = await call(() => Promise.reject(new Error("ENOTFOUND")))
     expect(outcome).toContain("ENOTFOUND")
   })

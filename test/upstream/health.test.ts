@@ -35,7 +35,7 @@ const makeNode = (shared: SharedCooldowns | undefined) =>
 const makeBoard = (): SharedCooldowns => {
   const cooldowns = new Map<string, Cooldown>()
   return {
-    tell: (target, cooldown) => Effect.sync(() => void cooldowns.set(target, cooldown)),
+    publish: (target, cooldown) => Effect.sync(() => void cooldowns.set(target, cooldown)),
     all: Effect.sync(() => new Map(cooldowns)),
   }
 }

@@ -15,19 +15,19 @@ describe("merging metrics", () => {
     expect(mergeMetrics([page(3), page(4)])).toBe(page(7).replace("weir_open 2", "weir_open 4"))
   })
 
-  it("series that only some workers have stand with their family", () => {
+  it("series that only some workers have stay with their family", () => {
     const other = page(1, "").replace("weir_open 2", `weir_exchanges_total 9`)
     const lines = mergeMetrics([page(1, "# TYPE weir_new counter\nweir_new_total 5\n"), other]).split("\n")
     expect(lines).toContain("weir_new_total 5")
     expect(lines.filter((line) => line.startsWith("# TYPE weir_exchanges_total"))).toHaveLength(1)
   })
 
-  it("a limit that all have is no greater for it", () => {
+  it("a limit that every worker reports is not added up", () => {
     const limit = `# TYPE weir_upstream_tier_limit_ms gauge\nweir_upstream_tier_limit_ms{tier="ttfb"} 40000\n`
     expect(mergeMetrics([limit, limit])).toBe(limit)
   })
 
-  it("nothing, broken lines and one page are no trouble", () => {
+  it("accepts no page, one page, and malformed lines", () => {
     expect(mergeMetrics([])).toBe("")
     expect(mergeMetrics(["nonsense\n\n"])).toBe("")
     expect(mergeMetrics([page(5)])).toBe(page(5))

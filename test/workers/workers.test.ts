@@ -104,7 +104,7 @@ describe.skipIf(redisUrl === undefined || serverUrl === undefined)("workers on P
         }
       })
 
-  it("share the port, the keys and the balance; /metrics is everybody's; SIGTERM drains them all", async () => {
+  it("share the port, the keys and the balance; /metrics covers all; SIGTERM drains all", async () => {
     const { child, exchange, exit, metrics, ready } = await start()
     expect(workersOf(ready.pid).length).toBe(2)
     const replies = await Promise.all(Array.from({ length: 20 }, () => exchange(hello)))
@@ -119,7 +119,7 @@ describe.skipIf(redisUrl === undefined || serverUrl === undefined)("workers on P
     expect(await exit).toBe(0)
   }, 60_000)
 
-  it("one that is killed is replaced; streams of the other go on, and its own are settled", async () => {
+  it("a killed worker is replaced; the other's streams go on, and its own are settled", async () => {
     const { exchange, ready, run } = await start()
     const streams = await Promise.all(Array.from({ length: 12 }, () => exchange({ ...hello, stream: true })))
     const [victim = 0] = workersOf(ready.pid)

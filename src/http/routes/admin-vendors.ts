@@ -21,12 +21,12 @@ export const adminVendorRoutes = HttpApiBuilder.group(
   Effect.fn(function* (handlers) {
     const forOperator = yield* makeForOperator
     const catalogue = yield* Catalogue
-    const trial = yield* VendorCheck
+    const check = yield* VendorCheck
     const keys = yield* UpstreamKeys
 
     const test = Effect.fn("admin.testVendor")(function* (request: Request, vendor: string) {
       const { model } = yield* readJson(VendorCheckRequest, request, maxBodyBytes)
-      return yield* trial.run(vendor, model)
+      return yield* check.run(vendor, model)
     })
 
     const knownOrg = (id: string) =>

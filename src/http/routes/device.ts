@@ -16,7 +16,7 @@ import {
   DeviceTokenRequest,
 } from "../../protocol/device.ts"
 import { serviceError } from "../../protocol/error.ts"
-import { makeForAnybody, maxLoginBytes, tokenReply } from "../anonymous.ts"
+import { makeAnonymousRoutes, maxLoginBytes, tokenReply } from "../anonymous.ts"
 import { makeForBearer } from "../bearer.ts"
 import type { Request } from "../operator.ts"
 import { originOf, readJson } from "../request.ts"
@@ -26,7 +26,7 @@ export const deviceRoutes = HttpApiBuilder.group(
   Api,
   "device",
   Effect.fn(function* (handlers) {
-    const { forAnybody, admitAddress } = yield* makeForAnybody
+    const { respondAnonymous, admitAddress } = yield* makeAnonymousRoutes
     const { forPrincipal } = yield* makeForBearer
     const devices = yield* DeviceLogin
     const { publicUrl } = yield* WeirConfig
@@ -61,7 +61,7 @@ export const deviceRoutes = HttpApiBuilder.group(
 
     return (
       handlers
-        .handleRaw("deviceCode", ({ request }) => forAnybody(request, start(request)))
+        .handleRaw("deviceCode", ({ request }) => respondAnonymous(request, start(request)))
         // Device codes cannot be guessed, and polling has its own limit: the strict limit would only hurt shared
         // addresses.
         .handleRaw("deviceToken", ({ request }) => respondJson(poll(request)))

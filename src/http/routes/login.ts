@@ -9,7 +9,7 @@ import { MailLogin } from "../../identity/mail-login.ts"
 import { codeTtlMs } from "../../identity/one-time-codes.ts"
 import { Api } from "../../protocol/api.ts"
 import { type Me, type OtpAccepted, OtpRequest, OtpVerify, RefreshRequest } from "../../protocol/login.ts"
-import { makeForAnybody, maxLoginBytes, tokenReply } from "../anonymous.ts"
+import { makeAnonymousRoutes, maxLoginBytes, tokenReply } from "../anonymous.ts"
 import { makeForBearer } from "../bearer.ts"
 import type { Request } from "../operator.ts"
 import { readJson } from "../request.ts"
@@ -18,7 +18,7 @@ export const loginRoutes = HttpApiBuilder.group(
   Api,
   "login",
   Effect.fn(function* (handlers) {
-    const { forAnybody } = yield* makeForAnybody
+    const { respondAnonymous } = yield* makeAnonymousRoutes
     const { forPrincipal } = yield* makeForBearer
     const mailLogin = yield* MailLogin
     const logins = yield* Logins
@@ -46,10 +46,10 @@ export const loginRoutes = HttpApiBuilder.group(
     })
 
     return handlers
-      .handleRaw("otpRequest", ({ request }) => forAnybody(request, requestCode(request), 202))
-      .handleRaw("otpVerify", ({ request }) => forAnybody(request, verifyCode(request)))
-      .handleRaw("refresh", ({ request }) => forAnybody(request, refresh(request)))
-      .handleRaw("logout", ({ request }) => forAnybody(request, logout(request)))
+      .handleRaw("otpRequest", ({ request }) => respondAnonymous(request, requestCode(request), 202))
+      .handleRaw("otpVerify", ({ request }) => respondAnonymous(request, verifyCode(request)))
+      .handleRaw("refresh", ({ request }) => respondAnonymous(request, refresh(request)))
+      .handleRaw("logout", ({ request }) => respondAnonymous(request, logout(request)))
       .handleRaw("me", ({ request }) => forPrincipal(request, (principal) => Effect.succeed(meOf(principal))))
       .handleRaw("jwks", () =>
         Effect.succeed(HttpServerResponse.jsonUnsafe(jwts.jwks, { headers: { "cache-control": "max-age=300" } })),

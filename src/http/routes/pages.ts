@@ -9,7 +9,7 @@ import { MailLogin } from "../../identity/mail-login.ts"
 import { SsoLogin } from "../../identity/sso-login.ts"
 import { type ErrorCode, errorStatus } from "../../protocol/error.ts"
 import { Email } from "../../protocol/login.ts"
-import { makeForAnybody } from "../anonymous.ts"
+import { makeAnonymousRoutes } from "../anonymous.ts"
 import { sessionOf, withoutSession, withSession } from "../browser-cookies.ts"
 import type { Request } from "../operator.ts"
 import { goTo, pageReply, readForm, respondPage } from "../page.ts"
@@ -32,7 +32,7 @@ const EmptyForm = Schema.Struct({})
 
 export const pageRoutes = HttpRouter.use(
   Effect.fnUntraced(function* (router) {
-    const { admitAddress } = yield* makeForAnybody
+    const { admitAddress } = yield* makeAnonymousRoutes
     const { publicUrl } = yield* WeirConfig
     const mailLogin = yield* MailLogin
     const sso = yield* SsoLogin
@@ -66,7 +66,7 @@ export const pageRoutes = HttpRouter.use(
     const enterCode = Effect.fnUntraced(function* (request: Request) {
       const { email, code, device } = yield* readForm(CodeForm, request, origin(request))
       yield* admitAddress(request)
-      const verified = yield* mailLogin.verify(email, code).pipe(orAsk(wrongCode))
+      const verified = yield* mailLogin.verify(email, code).pipe(orMessage(wrongCode))
       if (verified._tag === "Refused") return pageReply(codePage({ device }, email, verified.why), verified.status)
       const page = device === undefined ? "/login" : activatePath(device)
       return withSession(goTo(page), verified.value, origin(request))
@@ -109,7 +109,9 @@ export const pageRoutes = HttpRouter.use(
       const who = yield* visitor(request)
       if (who === undefined) return goTo(`/login?device=${encodeURIComponent(userCode)}`)
       const approve = decision === "approve"
-      const decided = yield* devices.decide(userCode, who.account.id, approve).pipe(orAsk({ not_found: noSuchCode }))
+      const decided = yield* devices
+        .decide(userCode, who.account.id, approve)
+        .pipe(orMessage({ not_found: noSuchCode }))
       if (decided._tag === "Refused") return pageReply(userCodePage(decided.why), decided.status)
       return pageReply(decidedPage(approve))
     })
@@ -117,7 +119,7 @@ export const pageRoutes = HttpRouter.use(
     const confirmLink = Effect.fnUntraced(function* (request: Request) {
       const { linkToken, code } = yield* readForm(LinkForm, request, origin(request))
       yield* admitAddress(request)
-      const confirmed = yield* sso.confirm(linkToken, code).pipe(orAsk(wrongCode))
+      const confirmed = yield* sso.confirm(linkToken, code).pipe(orMessage(wrongCode))
       if (confirmed._tag === "Refused") return pageReply(linkPage(linkToken, confirmed.why), confirmed.status)
       const elsewhere = backEndUrl(confirmed.value)
       if (elsewhere !== undefined) return pageReply(onwardPage(elsewhere))
@@ -148,16 +150,16 @@ const wrongCode = {
 
 const notLoggedIn = { unauthorized: "", token_expired: "" }
 
-type Sayings = { readonly [code in ErrorCode]?: string }
+type Messages = { readonly [code in ErrorCode]?: string }
 
 /** Turns refusals with these codes into values with their text. */
-const orAsk =
-  (sayings: Sayings) =>
+const orMessage =
+  (messages: Messages) =>
   <A, E extends RouteError, R>(effect: Effect.Effect<A, E, R>) =>
     Effect.catch(
       Effect.map(effect, (value) => ({ _tag: "Done", value }) as const),
       (error) => {
-        const why = error._tag === "ServiceError" ? sayings[error.code] : undefined
+        const why = error._tag === "ServiceError" ? messages[error.code] : undefined
         return why === undefined || error._tag !== "ServiceError"
           ? Effect.fail(error)
           : Effect.succeed({ _tag: "Refused", why, status: errorStatus[error.code] } as const)
@@ -165,8 +167,8 @@ const orAsk =
     )
 
 /** Turns refusals with these codes into undefined. */
-const allowing = <A, E extends RouteError, R>(effect: Effect.Effect<A, E, R>, sayings: Sayings) =>
-  Effect.map(orAsk(sayings)(effect), (result) => (result._tag === "Done" ? result.value : undefined))
+const allowing = <A, E extends RouteError, R>(effect: Effect.Effect<A, E, R>, messages: Messages) =>
+  Effect.map(orMessage(messages)(effect), (result) => (result._tag === "Done" ? result.value : undefined))
 
 const queryOf = (request: Request, name: string): string | undefined =>
   URL.parse(request.url, "http://localhost")?.searchParams.get(name) ?? undefined

@@ -52,14 +52,14 @@ export const makeRuntime = Effect.gen(function* () {
 
   const heartbeat = Effect.fnUntraced(function* (call: Authenticated) {
     const { caller, requestId } = call
-    const asked = yield* decodeJson(HeartbeatRequest, call.body)
-    const sessionId = yield* sessions.heartbeat(admitOf(caller), caller, asked.sessionId)
+    const body = yield* decodeJson(HeartbeatRequest, call.body)
+    const sessionId = yield* sessions.heartbeat(admitOf(caller), caller, body.sessionId)
     const { configVersion } = yield* bundleFor(call)
     const response: HeartbeatResponse = {
       sessionId,
       serverTime: new Date(yield* Clock.currentTimeMillis).toISOString(),
       configVersion,
-      configStale: asked.configVersion !== undefined && asked.configVersion !== configVersion,
+      configStale: body.configVersion !== undefined && body.configVersion !== configVersion,
       bundleEtag: configVersion,
       // An application that requires a licence is refused earlier if it has none.
       licenseStatus: caller.app?.licenceRequired === true ? "active" : "none",
@@ -110,8 +110,8 @@ export const makeRuntime = Effect.gen(function* () {
   })
 
   const search = Effect.fnUntraced(function* ({ requestId, caller, body }: Authenticated) {
-    const asked = yield* decodeJson(SearchRequest, body)
-    return json({ results: yield* webSearch.search(requestId, caller, asked) }, requestId)
+    const query = yield* decodeJson(SearchRequest, body)
+    return json({ results: yield* webSearch.search(requestId, caller, query) }, requestId)
   })
 
   const reportUsage = Effect.fnUntraced(function* ({ requestId, caller, body }: Authenticated) {

@@ -10,7 +10,7 @@ import { flowTtlMs, type LoginCode, SsoLogin } from "../../identity/sso-login.ts
 import { Api } from "../../protocol/api.ts"
 import { invalidInput, issuesOf } from "../../protocol/issues.ts"
 import { SsoCode, SsoLinkConfirm, SsoStart } from "../../protocol/sso.ts"
-import { makeForAnybody, maxLoginBytes, tokenReply } from "../anonymous.ts"
+import { makeAnonymousRoutes, maxLoginBytes, tokenReply } from "../anonymous.ts"
 import { flowOf, withFlow, withoutFlow, withSession } from "../browser-cookies.ts"
 import type { Request } from "../operator.ts"
 import { failureReply, goTo, wantsPage } from "../page.ts"
@@ -21,7 +21,7 @@ export const ssoRoutes = HttpApiBuilder.group(
   Api,
   "sso",
   Effect.fn(function* (handlers) {
-    const { forAnybody, admitAddress } = yield* makeForAnybody
+    const { respondAnonymous, admitAddress } = yield* makeAnonymousRoutes
     const sso = yield* SsoLogin
     const { publicUrl } = yield* WeirConfig
     const callback = (request: Request) => `${originOf(publicUrl, request)}/v1/auth/sso/callback`
@@ -34,8 +34,8 @@ export const ssoRoutes = HttpApiBuilder.group(
       const { org, returnTo, state, device } = yield* decodeStart(Object.fromEntries(queryOf(request)))
       const onward = { returnTo, clientState: state, userCode: device }
       const { url, browserSecret } = yield* sso.start(org, callback(request), onward)
-      const ours = url.searchParams.get("state") ?? ""
-      return withFlow(goTo(url.href, 302), ours, browserSecret, flowTtlMs, originOf(publicUrl, request))
+      const flowState = url.searchParams.get("state") ?? ""
+      return withFlow(goTo(url.href, 302), flowState, browserSecret, flowTtlMs, originOf(publicUrl, request))
     })
 
     const answer = Effect.fnUntraced(function* (request: Request) {
@@ -65,12 +65,12 @@ export const ssoRoutes = HttpApiBuilder.group(
       return tokenReply(yield* sso.exchange(code))
     })
 
-    const tell = (request: Request) => (wantsPage(request) ? failureReply : envelope)
+    const failureFormat = (request: Request) => (wantsPage(request) ? failureReply : envelope)
     return handlers
-      .handleRaw("ssoStart", ({ request }) => respond(newRequestId(), start(request), tell(request)))
-      .handleRaw("ssoCallback", ({ request }) => respond(newRequestId(), answer(request), tell(request)))
-      .handleRaw("ssoLinkConfirm", ({ request }) => forAnybody(request, confirm(request)))
-      .handleRaw("ssoExchange", ({ request }) => forAnybody(request, exchange(request)))
+      .handleRaw("ssoStart", ({ request }) => respond(newRequestId(), start(request), failureFormat(request)))
+      .handleRaw("ssoCallback", ({ request }) => respond(newRequestId(), answer(request), failureFormat(request)))
+      .handleRaw("ssoLinkConfirm", ({ request }) => respondAnonymous(request, confirm(request)))
+      .handleRaw("ssoExchange", ({ request }) => respondAnonymous(request, exchange(request)))
   }),
 )
 

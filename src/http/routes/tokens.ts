@@ -44,8 +44,8 @@ export const tokenRoutes = HttpApiBuilder.group(
       if (owner === "org") yield* requireAdmin(member)
       const orgId = member.org.org.id
       const userId = owner === "org" ? undefined : person.id
-      const standing = (yield* tokens.list(orgId)).filter((token) => token.userId === userId)
-      if (standing.length >= maxTokens) {
+      const active = (yield* tokens.list(orgId)).filter((token) => token.userId === userId)
+      if (active.length >= maxTokens) {
         return yield* serviceError("limit_exceeded", "The maximum number of tokens is reached: revoke one first", {
           detail: { limit: maxTokens },
         })

@@ -1,0 +1,70 @@
+/** The worker thread of a test's database: a copy of a migrated one that can be reset to its first state. */
+import { readFileSync } from "node:fs"
+import { parentPort, workerData } from "node:worker_threads"
+import { PGlite } from "@electric-sql/pglite"
+import { PGLiteSocketServer } from "@electric-sql/pglite-socket"
+import { Schema } from "effect"
+
+const template = Schema.decodeUnknownSync(Schema.String)(workerData)
+const db = await PGlite.create({ loadDataDir: new Blob([readFileSync(template)]) })
+
+const strings = async (query: string): Promise<ReadonlyArray<string>> => {
+  const { rows } = await db.query<{ readonly text: string }>(query)
+  return rows.map(({ text }) => text)
+}
+
+const tables = () =>
+  strings(`select c.oid::regclass::text as text from pg_class c join pg_namespace n on n.oid = c.relnamespace
+    where nspname = 'public' and relkind in ('r', 'p') order by 1`)
+
+/** Columns, constraints, triggers and functions. */
+const schema = () =>
+  strings(`select text from (
+      select concat_ws(' ', attrelid::regclass, attname, atttypid, attnotnull) as text
+        from pg_attribute a join pg_class c on c.oid = attrelid join pg_namespace n on n.oid = relnamespace
+        where nspname = 'public' and attnum > 0
+      union all select concat_ws(' ', conrelid::regclass, conname, pg_get_constraintdef(oid)) from pg_constraint
+      union all select concat_ws(' ', tgrelid::regclass, tgname, tgenabled) from pg_trigger where not tgisinternal
+      union all select concat_ws(' ', proname, prosrc) from pg_proc p join pg_namespace n on n.oid = pronamespace
+        where nspname = 'public') parts
+    order by text`)
+
+const firstTables = await tables()
+const firstSchema = JSON.stringify(await schema())
+/** Rows that the migrations insert. */
+const firstRows: ReadonlyArray<readonly [table: string, rows: string]> = await Promise.all(
+  firstTables.map(async (table) => {
+    const [rows = "[]"] = await strings(`select coalesce(json_agg(t), '[]')::text as text from ${table} t`)
+    return [table, rows] as const
+  }),
+)
+
+/** @returns whether the database is as it was first: a test may have changed the schema */
+const reset = async (): Promise<boolean> => {
+  await db.exec("rollback")
+  await db.exec("discard all")
+  for (const table of await tables()) if (!firstTables.includes(table)) await db.exec(`drop table ${table} cascade`)
+  // Without triggers: some tables are append-only.
+  await db.exec("set session_replication_role = replica")
+  await db.exec(`truncate ${firstTables.join(", ")} restart identity cascade`)
+  for (const [table, rows] of firstRows) {
+    if (rows !== "[]") {
+      await db.query(
+        `insert into ${table} overriding system value select * from json_populate_recordset(null::${table}, $1)`,
+        [rows],
+      )
+    }
+  }
+  await db.exec("discard all")
+  return JSON.stringify(await schema()) === firstSchema
+}
+
+const server = new PGLiteSocketServer({ db, host: "127.0.0.1", port: 0, maxConnections: 1 })
+await server.start()
+parentPort?.on("message", () => {
+  reset().then(
+    (isReset) => parentPort?.postMessage({ isReset }),
+    () => parentPort?.postMessage({ isReset: false }),
+  )
+})
+parentPort?.postMessage({ listening: server.getServerConn() })
