@@ -134,7 +134,7 @@ const judge = (section: Section, command: Command, code: number | null, output: 
   }
 }
 
-/** `NAME=value … npm start`: comes up, and stops when it is told to. */
+/** `NAME=value … npm start`: starts, and stops on SIGTERM. */
 const start = async (section: Section, command: Command): Promise<void> => {
   const variables = Object.fromEntries(
     [...command.text.matchAll(/(\w+)=(\S+)/g)].map(([, name = "", value = ""]) => [name, value]),

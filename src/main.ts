@@ -36,7 +36,7 @@ const commands = {
 const isCommand = (name: string | undefined): name is keyof typeof commands =>
   name !== undefined && Object.hasOwn(commands, name)
 
-/** The command that is name for; all of them for `--help`, completions, and names that do not exist. */
+/** The named command; all of them for `--help`, completions, and names that do not exist. */
 const [, , name] = process.argv
 const loaded = await Promise.all((isCommand(name) ? [commands[name]] : Object.values(commands)).map((load) => load()))
 

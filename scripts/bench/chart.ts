@@ -1,4 +1,4 @@
-/** Line charts as SVG, with nothing but what two axes need. */
+/** Line charts as SVG, with two axes. */
 export interface Line {
   readonly name: string
   readonly colour: string

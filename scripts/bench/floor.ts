@@ -1,6 +1,6 @@
 /**
- * The floor: what the same work costs when written by hand with node:http and nothing else. JSON is passed through;
- * of a stream every frame is parsed and written anew. Prints its port.
+ * The floor: the same work, written by hand with node:http only. JSON is passed through;
+ * every frame of a stream is parsed and serialised. Prints its port.
  */
 import { Agent, request as call, createServer } from "node:http"
 

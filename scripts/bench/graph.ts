@@ -1,7 +1,7 @@
 /**
  * `taskset -c 0 scripts/with-stores node scripts/bench/graph.ts load FILE.svg`: throughput and p99 against offered
- * load, up to three times what the gateway can do. `graph.ts memory FILE.svg`: its memory against open streams.
- * Requests come at their rate whether or not earlier ones have been answered, as they do from the world.
+ * load, up to three times the gateway's capacity. `graph.ts memory FILE.svg`: its memory against open streams.
+ * Requests arrive at their rate, whether or not earlier ones have been answered (an open loop).
  */
 import { spawnSync } from "node:child_process"
 import { writeFileSync } from "node:fs"
@@ -14,37 +14,36 @@ import { openStreams } from "./open-streams.ts"
 import { canPin, startSubjects } from "./subjects.ts"
 
 const [, , what = "load", file = `${what}.svg`] = process.argv
-/** Of the effort: less for a look, 1 for a graph that is shown. */
+/** Share of the effort: less for a quick look, 1 for a published graph. */
 const scale = Number(process.env["BENCH_SCALE"] ?? 1)
 const seconds = 7 * scale
-/** From when on is counted: what a load that sets in all at once does is another matter. */
+/** Start of the measurement, after the warm-up. */
 const settledAfterMs = 3000 * scale
 const stepMs = 5
 
-// The gateway and its stores have one core, the world that calls them the other: it must not be the world that gives
-// in.
+// The gateway and its stores have one core, the load and the vendor the other, so that the load is not the bottleneck.
 if (canPin) spawnSync("taskset", ["-cp", "1", String(process.pid)])
 
 interface Offered {
   readonly perSecond: number
   readonly served: number
-  readonly turnedAway: number
+  readonly refused: number
   readonly p99Ms: number
 }
 
 const offer = async (endpoint: Endpoint, perSecond: number): Promise<Offered> => {
   const agent = new Agent({ connections: 2048, pipelining: 1, headersTimeout: 0, bodyTimeout: 0 })
   const wholeMs: Array<number> = []
-  let turnedAway = 0
+  let refused = 0
   let sent = 0
   const startedAt = performance.now()
   const pending: Array<Promise<void>> = []
   const ask = async (counts: boolean) => {
-    // A connection that is not taken is a way of turning away, too.
+    // A connection that is not accepted counts as refused, too.
     const reply = await one(agent, endpoint).catch(() => undefined)
     if (!counts) return
     if (reply?.status === 200) wholeMs.push(reply.wholeMs)
-    else turnedAway++
+    else refused++
   }
   for (let at = 0; at < seconds * 1000; at = performance.now() - startedAt) {
     for (; sent < (at / 1000) * perSecond; sent++) pending.push(ask(at > settledAfterMs))
@@ -55,15 +54,16 @@ const offer = async (endpoint: Endpoint, perSecond: number): Promise<Offered> =>
   await agent.destroy()
   const served = wholeMs.length / elapsed
   const sorted = [...wholeMs].sort((a, b) => a - b)
-  return { perSecond, served, turnedAway: turnedAway / elapsed, p99Ms: percentile(sorted, 0.99) }
+  return { perSecond, served, refused: refused / elapsed, p99Ms: percentile(sorted, 0.99) }
 }
 
 const loadCharts = async (): Promise<ReadonlyArray<Chart>> => {
-  const { weir, stop } = await startSubjects()
+  // With the default limits: load shedding is what the graph shows.
+  const { weir, stop } = await startSubjects(20, {})
   const endpoint = weir.exchange("short")
-  await drive(endpoint, { requests: 6000 * scale, inFlight: 64 })
-  const sample = 4000 * scale
-  const capacity = sample / (await drive(endpoint, { requests: sample, inFlight: 64 })).seconds
+  await drive(endpoint, { requests: 6000 * scale, inFlight: 64, countsOthers: true })
+  const sample = await drive(endpoint, { requests: 4000 * scale, inFlight: 64, countsOthers: true })
+  const capacity = sample.wholeMs.length / sample.seconds
   const offered: Array<Offered> = []
   for (const share of [0.25, 0.5, 0.75, 1, 1.5, 2, 2.5, 3]) {
     const result = await offer(endpoint, share * capacity)
@@ -81,9 +81,9 @@ const loadCharts = async (): Promise<ReadonlyArray<Chart>> => {
       lines: [
         { name: "served", colour: "#0b5cad", points: offered.map(({ perSecond, served }) => [perSecond, served]) },
         {
-          name: "turned away",
+          name: "refused",
           colour: "#a3131f",
-          points: offered.map(({ perSecond, turnedAway }) => [perSecond, turnedAway]),
+          points: offered.map(({ perSecond, refused }) => [perSecond, refused]),
         },
       ],
     },

@@ -1,5 +1,5 @@
 /**
- * Drives one endpoint with a fixed number of requests in flight, and takes what the process behind it uses meanwhile.
+ * Drives one endpoint with a fixed number of concurrent requests, and measures the process behind it.
  */
 import { readFileSync } from "node:fs"
 import { setTimeout as sleep } from "node:timers/promises"
@@ -19,7 +19,7 @@ export interface Run {
   readonly seconds: number
   /** Milliseconds from the request to the first content byte, ascending. */
   readonly firstByteMs: ReadonlyArray<number>
-  /** To the last byte, ascending. */
+  /** Milliseconds to the last byte, ascending. */
   readonly wholeMs: ReadonlyArray<number>
   readonly bytes: number
   /** Replies of another status than the endpoint's, by status. */
@@ -29,13 +29,13 @@ export interface Run {
 export interface DriveOptions {
   readonly requests: number
   readonly inFlight: number
-  /** Over which the first ones start, so that streams of equal length do not march in step. */
+  /** Over which the first ones start, so that streams of equal length are not synchronised. */
   readonly spreadMs?: number
-  /** Whether replies of another status are counted; if not, they end the run. */
+  /** Whether replies of another status are counted; otherwise they end the run. */
   readonly countsOthers?: boolean
 }
 
-/** Runs so many requests, so many at a time. */
+/** Runs a number of requests at a concurrency. */
 export const drive = async (endpoint: Endpoint, options: DriveOptions): Promise<Run> => {
   const { requests, inFlight, spreadMs = 0, countsOthers = false } = options
   const agent = new Agent({ connections: inFlight, pipelining: 1, headersTimeout: 0, bodyTimeout: 0 })
@@ -122,6 +122,6 @@ export const cpuSeconds = (pid: number): number => {
 export const residentBytes = (pid: number): number =>
   Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1] ?? 0) * 1024
 
-/** How many files a process may have open at a time (Linux). */
+/** The limit of open files of a process (Linux). */
 export const openFilesLimit = (): number =>
   Number(/Max open files\s+(\d+)/.exec(readFileSync("/proc/self/limits", "utf8"))?.[1] ?? 1024)

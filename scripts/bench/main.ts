@@ -1,5 +1,5 @@
 /**
- * `npm run bench`: what Weir costs, as ratios to a hand-written floor in the same run. Absolute times belong to the
+ * `npm run bench`: Weir's cost as ratios to a hand-written floor in the same run. Absolute times belong to the
  * machine; ratios belong to the code. With SVC_TEST_DATABASE_URL and SVC_TEST_REDIS_URL the stores are real
  * (`scripts/with-stores npm run bench`); without them the embedded database's CPU is Weir's own.
  *
@@ -53,7 +53,7 @@ if (values.vs !== undefined) {
   console.log(machine)
   console.log("| what | floor | Weir | ratio | budget | note |\n|---|---|---|---|---|---|")
   const rows: Array<Row> = []
-  // Scenarios of one pace share their subjects.
+  // Scenarios with the same pace share their subjects.
   for (const pauseMs of new Set(chosen.map(([name]) => pauses[name]))) {
     const subjects = await startSubjects(pauseMs)
     try {

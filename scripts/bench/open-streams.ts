@@ -1,4 +1,4 @@
-/** Many streams at once, each read as its frames come and begun anew when it ends, so that their number stays. */
+/** Many concurrent streams; each is restarted when it ends, so that their number is constant. */
 import { setTimeout as sleep } from "node:timers/promises"
 import { Agent } from "undici"
 import type { Endpoint } from "./load.ts"
@@ -6,14 +6,14 @@ import type { Endpoint } from "./load.ts"
 export interface OpenStreams {
   /** Once each has had its first byte. */
   readonly allOpen: Promise<void>
-  /** Frames that came so far. */
+  /** Frames received so far. */
   readonly frames: () => number
-  /** Streams that ended otherwise than they should. */
+  /** Streams that ended with an error. */
   readonly broken: () => number
   readonly close: () => Promise<void>
 }
 
-/** How many begin at once, and how long apart: what is measured is not the storm of beginnings. */
+/** How many start at once, and the pause between: the start itself is not measured. */
 const batch = 50
 const apartMs = 120
 const blankLine = 0x0a

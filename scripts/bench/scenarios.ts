@@ -1,4 +1,4 @@
-/** What is measured. Each scenario gives rows; where the floor can do the same, its figure stands beside. */
+/** The scenarios. Each returns rows, with the floor's figure where the floor can do the same. */
 import { randomUUID } from "node:crypto"
 import { setTimeout as sleep } from "node:timers/promises"
 import { Agent } from "undici"
@@ -10,18 +10,18 @@ export interface Row {
   readonly what: string
   readonly unit: string
   readonly weir: number
-  /** The same of the floor, or what else the note names. */
+  /** The floor's figure, or the one that the note names. */
   readonly floor?: number
-  /** The greatest distance between two rounds of Weir's. */
+  /** The largest difference between two rounds of Weir. */
   readonly spread?: number
   readonly note?: string
-  /** What the speed budget allows: of the ratio to the floor, or of Weir's own figure. */
+  /** The budget: for the ratio to the floor, or for Weir's figure. */
   readonly budget?: { readonly of: "ratio" | "value"; readonly max: number }
 }
 
 export interface Effort {
   readonly rounds: number
-  /** Of the requests that a round makes; 1 is the whole. */
+  /** Share of a round's requests; 1 is all of them. */
   readonly scale: number
   /** Open at once in `paced`. */
   readonly streams: number
@@ -36,7 +36,7 @@ interface Cost {
 }
 
 /**
- * CPU microseconds a request of each subject, in turns, so that what the machine does meanwhile happens to all alike.
+ * CPU microseconds a request of each subject, in turns, so that other load on the machine affects all of them.
  */
 const costs = async (
   subjects: ReadonlyArray<{ readonly subject: Subject; readonly endpoint: Endpoint }>,
@@ -66,7 +66,7 @@ const both = ({ floor, weir }: Subjects, answer: Answer) =>
 
 const nothing: Cost = { us: 0, spread: 0, perSecond: 0 }
 
-/** A whole reply: authenticated, admitted, held, asked, settled, answered. */
+/** A whole reply: authenticated, admitted, held, called, settled, answered. */
 export const json: Scenario = async (subjects, { rounds, scale }) => {
   const [floor = nothing, weir = nothing] = await costs(both(subjects, "short"), 4000 * scale, 32, rounds)
   return [
@@ -82,7 +82,7 @@ export const json: Scenario = async (subjects, { rounds, scale }) => {
   ]
 }
 
-/** Streams as fast as they go: what a frame more costs, and a stream of 200 with all that belongs to it. */
+/** Streams at full speed: the cost of one more frame, and of a whole stream of 200. */
 export const stream: Scenario = async (subjects, { rounds, scale }) => {
   const [floorShort = nothing, short = nothing] = await costs(both(subjects, "frames-200"), 500 * scale, 16, rounds)
   const [floorLong = nothing, long = nothing] = await costs(both(subjects, "frames-2200"), 150 * scale, 16, rounds)
@@ -107,7 +107,7 @@ export const stream: Scenario = async (subjects, { rounds, scale }) => {
   ]
 }
 
-/** How much later the first content comes than without anybody in between. */
+/** The delay of the first content, compared with a direct call. */
 export const firstFrame: Scenario = async ({ direct, floor, weir }, { rounds, scale }) => {
   const times = new Map<Subject, Array<number>>()
   for (let round = 0; round < rounds; round++) {
@@ -134,7 +134,7 @@ export const firstFrame: Scenario = async ({ direct, floor, weir }, { rounds, sc
   return [row("p50", 0.5, 2), row("p99", 0.99, 8)]
 }
 
-/** Frames of 64 KiB: what large pieces cost. */
+/** Frames of 64 KiB. */
 export const large: Scenario = async (subjects, { rounds, scale }) => {
   const [floor = nothing, weir = nothing] = await costs(both(subjects, "large-32"), 200 * scale, 8, rounds)
   return [
@@ -148,7 +148,7 @@ export const large: Scenario = async (subjects, { rounds, scale }) => {
   ]
 }
 
-/** The routes beside the exchange, against the floor's pass-through. */
+/** The other routes, against the floor's pass-through. */
 export const routes: Scenario = async ({ floor, weir }, { rounds, scale }) => {
   const replayed = { requestId: randomUUID() }
   const once = weir.call("/t1/exchange", { ...exchangeBody, meta: replayed })
@@ -175,7 +175,7 @@ export const routes: Scenario = async ({ floor, weir }, { rounds, scale }) => {
 const exchangeBody = { model: "short", thread: [{ role: "user", blocks: [{ t: "text", v: "Hello, river" }] }] }
 const wrongKey = { "x-svc-key-id": "key_bench", "x-svc-key": "wrong" }
 
-/** Thousands of streams that stay open, with a frame a second each: what it takes to keep one more. */
+/** Thousands of streams that stay open, with a frame a second each: the memory of one more. */
 export const open: Scenario = async ({ floor, weir }, { scale }) => {
   const rows: Array<Row> = []
   // A stream takes two sockets of a process: its client's and its vendor's.
@@ -195,7 +195,7 @@ export const open: Scenario = async ({ floor, weir }, { scale }) => {
   return rows
 }
 
-/** Frames that come one by one, five a second from each stream: as many streams as two cores can feed. */
+/** Frames that arrive one by one, five a second from each stream: as many streams as two cores can carry. */
 export const paced: Scenario = async ({ floor, weir }, { scale, streams }) => {
   const count = Math.round(streams * scale)
   const ofFloor = await keep(floor, count)
@@ -211,7 +211,7 @@ export const paced: Scenario = async ({ floor, weir }, { scale, streams }) => {
   ]
 }
 
-/** Milliseconds between the frames of `paced-N` where a scenario wants other than the vendor's own pace. */
+/** Milliseconds between the frames of `paced-N` if a scenario does not use the vendor's default. */
 export const pauses: Readonly<Record<string, number>> = { open: 1000, paced: 200 }
 
 const keep = async (subject: Subject, streams: number) => {
@@ -219,7 +219,7 @@ const keep = async (subject: Subject, streams: number) => {
   const idle = residentBytes(subject.pid)
   const opened = openStreams(subject.exchange("paced-200"), streams)
   await opened.allOpen
-  // Past the storm of beginnings, so that what is measured is what is kept.
+  // After the start, so that only retained memory is measured.
   await sleep(3000)
   const before = { cpu: cpuSeconds(subject.pid), frames: opened.frames(), at: performance.now() }
   await sleep(5000)
@@ -234,8 +234,8 @@ const keep = async (subject: Subject, streams: number) => {
 }
 
 /**
- * An hour of ten exchanges a second, as fast as they go: whole, streamed, replayed and refused. Memory must stand
- * still.
+ * An hour of ten exchanges a second, at full speed: whole, streamed, replayed and refused. Memory must not
+ * grow.
  */
 export const leak: Scenario = async ({ weir }, { scale }) => {
   const exchanges = 36_000 * scale
@@ -276,7 +276,7 @@ const settled = async ({ pid }: Subject) => {
   }
 }
 
-/** Whether clients that hardly read are felt by the others. */
+/** The effect of slow readers on other clients. */
 export const slowClients: Scenario = async ({ weir }, { scale }) => {
   const requests = 2000 * scale
   const alone = await drive(weir.exchange("short"), { requests, inFlight: 16 })
@@ -308,7 +308,7 @@ const startSlow = async (weir: Weir, clients: number) => {
   return { stop: () => agent.destroy() }
 }
 
-/** A warm-up that every subject gets. */
+/** The warm-up of every subject. */
 export const warmUp = async ({ floor, weir }: Subjects, { scale }: Effort): Promise<void> => {
   for (const subject of [floor, weir]) {
     await drive(subject.exchange("short"), { requests: 3000 * scale, inFlight: 32 })

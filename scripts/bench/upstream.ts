@@ -1,6 +1,6 @@
 /**
- * The bench's vendor: chat completions from memory, so that it costs next to nothing. The model's name says how it
- * answers: `short`, `frames-N` (as fast as they go), `large-N` (N frames of 64 KiB), `paced-N` (N frames, one each
+ * The bench's vendor: chat completions from memory, so that it costs little. The model's name selects the
+ * answer: `short`, `frames-N` (at full speed), `large-N` (N frames of 64 KiB), `paced-N` (N frames, one each
  * PAUSE_MS, 20 ms when not set). Prints its port.
  */
 import { createServer, type ServerResponse } from "node:http"
@@ -10,7 +10,7 @@ const pauseMs = Number(process.env["PAUSE_MS"] ?? 20)
 
 const body = openaiBody({ words: ["a short answer"], inTokens: 100, outTokens: 196 })
 
-/** What stands around the text in each chunk of the busiest vendor. */
+/** The JSON around the text in a chunk. */
 const envelope = {
   id: "chatcmpl-CVdO5dpRjM4pWnRbXkBMBkkcUQmTz",
   object: "chat.completion.chunk",
@@ -33,7 +33,7 @@ const framesOf = (words: ReadonlyArray<string>): ReadonlyArray<string> => [
   openaiFrame("[DONE]"),
 ]
 
-/** As a busy vendor's socket delivers them: about sixteen frames a packet. */
+/** About sixteen frames in a packet, like a busy vendor's socket. */
 const packetsOf = (frames: ReadonlyArray<string>, size: number) =>
   Array.from({ length: Math.ceil(frames.length / size) }, (_, at) => frames.slice(at * size, at * size + size).join(""))
 
@@ -50,7 +50,7 @@ const packetsFor = (kind: string, count: number): ReadonlyArray<string> => {
   return packets
 }
 
-/** As a model writes: a frame at a time, with pauses. */
+/** One frame at a time, with pauses. */
 const pace = (response: ServerResponse, frames: ReadonlyArray<string>, at: number): void => {
   const frame = frames[at]
   if (frame === undefined || response.destroyed) {

@@ -1,4 +1,4 @@
-/** The same load against any gateway that speaks chat completions: what it takes and how long it makes one wait. */
+/** The same load against any gateway that speaks chat completions: its CPU and latency. */
 import { drive, type Endpoint, percentile } from "./load.ts"
 import type { Effort } from "./scenarios.ts"
 

@@ -1,8 +1,7 @@
 /**
  * `npm run faults -- [exchanges] [seed]`: many exchanges over HTTP through two gateways on one PostgreSQL and one
- * Redis, while gateways and stores are killed and lines are cut, at random. Afterwards the books must be sound, every
- * key billed at most once, no hold left, and what clients were given equal to what was billed. A seed replays its
- * faults.
+ * Redis, while gateways and stores are killed and lines are cut, at random. Afterwards the ledger must be consistent,
+ * every key billed at most once, no hold left, and delivered costs equal to billed ones. A seed repeats its faults.
  */
 import { execFile, execFileSync } from "node:child_process"
 import { createHash } from "node:crypto"
@@ -26,7 +25,7 @@ const inFlight = 48
 const faultEveryMs = 700
 const leaseMs = 4000
 
-/** mulberry32: small, and the same everywhere. */
+/** mulberry32: the same numbers on every machine. */
 const randomOf = (start: number) => {
   let state = start
   return () => {
@@ -150,7 +149,7 @@ const query = (sql: string): ReadonlyArray<ReadonlyArray<string>> =>
     .filter((line) => line !== "")
     .map((line) => line.split("|"))
 
-// Leases run out, reapers reap, journals land.
+// Leases expire, reapers settle, journals are settled.
 for (let tries = 0; tries < 60; tries++) {
   if (query("select count(*) from holds where state = 'held' or reaped")[0]?.[0] === "0") break
   if (tries > 30 && query("select count(*) from holds where state = 'held'")[0]?.[0] === "0") break
@@ -183,22 +182,25 @@ for (const [key, outcome] of outcomes) {
   check((entry?.held ?? 0) === 0, `${key} is still held`)
   check(
     (flights.get(key) ?? 0) <= (entry?.attempts ?? 0),
-    `${key} flew ${flights.get(key)} times in ${entry?.attempts} attempts`,
+    `${key} was called ${flights.get(key)} times in ${entry?.attempts} attempts`,
   )
-  if (outcome._tag === "GaveUp") problems.push(`${key} had no final answer: ${outcome.last}`)
+  if (outcome._tag === "GaveUp") problems.push(`${key} got no final answer: ${outcome.last}`)
   else check(entry?.billed === 1, `${key} was ${outcome._tag} and billed ${entry?.billed ?? 0} times`)
   if (outcome._tag === "Delivered") {
     tally.delivered++
     if (outcome.deferred) tally.deferred++
-    check(Number(outcome.cost) === entry?.cost, `${key} was told ${outcome.cost} and billed ${entry?.cost}`)
+    check(
+      Number(outcome.cost) === entry?.cost,
+      `${key} was charged ${outcome.cost} in its reply and billed ${entry?.cost}`,
+    )
   } else if (outcome._tag === "Spent") tally.spent++
 }
 console.log(
-  `${outcomes.size} keys in ${seconds} s: ${tally.delivered} delivered (${tally.deferred} deferred), ${tally.spent} spent without their answer`,
+  `${outcomes.size} keys in ${seconds} s: ${tally.delivered} delivered (${tally.deferred} deferred), ${tally.spent} billed without an answer`,
 )
 console.log([...counts].map(([name, times]) => `${name} ${times}`).join(", "))
 for (const problem of problems.slice(0, 20)) console.error(problem)
-console.log(problems.length === 0 ? "sound" : `${problems.length} problems (seed ${seed})`)
+console.log(problems.length === 0 ? "consistent" : `${problems.length} problems (seed ${seed})`)
 
 await Promise.all([...gateways, cache, database].map((service) => service.kill()))
 for (const line of Object.values(lines)) line.close()

@@ -6,7 +6,7 @@ export interface Line {
   readonly port: number
   /** Cuts every connection that stands. */
   readonly cut: () => void
-  /** Lets nothing through for a while; nobody is told. */
+  /** Blocks all traffic for a while, without closing connections. */
   readonly stall: (ms: number) => void
   readonly close: () => void
 }

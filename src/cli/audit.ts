@@ -11,13 +11,13 @@ const verify = Command.make(
     const verdict = yield* ask(target, (client, headers) => client.admin.auditVerify({ headers }))
     if (verdict.broken !== undefined) {
       const { broken, entries } = verdict
-      const failure = `Entry ${broken} is missing or not what was written; ${entries} before it are sound`
+      const failure = `Entry ${broken} is missing or was changed; the ${entries} before it are valid`
       return yield* Effect.fail(new Failed(failure))
     }
     yield* print(
       target,
       verdict,
-      ({ entries, head }) => `${entries} entries are sound; the newest one's hash is ${head}`,
+      ({ entries, head }) => `${entries} entries are valid; the newest one's hash is ${head}`,
     )
   }),
 ).pipe(Command.withDescription("Verify the audit log; fails at the first entry that is missing or was changed"))

@@ -88,7 +88,7 @@ const checkCatalogue = ({ catalogueFile }: Settings): Finding => {
 /** The nearest existing directory must be writable. */
 const checkFolder = ({ dataDir }: Settings): Finding => {
   const check = "data folder"
-  if (dataDir === ":memory:") return skipped(check, "kept in memory")
+  if (dataDir === ":memory:") return skipped(check, "in memory")
   let folder = resolve(dataDir)
   while (!existsSync(folder) && dirname(folder) !== folder) folder = dirname(folder)
   try {
@@ -113,7 +113,7 @@ const checkKeys = (config: Settings): ReadonlyArray<Finding> => {
 
 const checkPort = ({ host, port }: Settings, url: string): Effect.Effect<Finding, never, HttpClient.HttpClient> => {
   const check = `port ${port}`
-  if (port === 0) return Effect.succeed(ok(check, "a free one is taken"))
+  if (port === 0) return Effect.succeed(ok(check, "any free port"))
   return Effect.flatMap(listens(host, port), (error) => {
     if (error === undefined) return Effect.succeed(ok(check, `free on ${host}`))
     const taken = failed(check, `${error.message}; stop what listens there, or set SVC_PORT to another port`)
@@ -154,7 +154,7 @@ const checkDatabase = ({ databaseUrl, migrates }: Settings): Effect.Effect<Findi
 
 const checkRedis = (config: Settings): Effect.Effect<Finding> => {
   const check = "redis"
-  if (config.redisUrl === undefined) return Effect.succeed(ok(check, "none: this node is alone"))
+  if (config.redisUrl === undefined) return Effect.succeed(ok(check, "not configured: a single node"))
   return Effect.flatMap(Redis, ({ ping }) => ping).pipe(
     Effect.as(ok(check, "reached")),
     Effect.provide(Layer.fresh(Redis.layer).pipe(Layer.provide(Layer.succeed(WeirConfig, config)))),
@@ -168,19 +168,19 @@ const checkGateway = (url: string): Effect.Effect<Finding, never, HttpClient.Htt
     Effect.match({
       onSuccess: ({ status }) =>
         status === 200 ? ok("gateway", `${url} is ready`) : failed("gateway", `${url}/readyz answers ${status}`),
-      onFailure: () => skipped("gateway", `none answers at ${url}`),
+      onFailure: () => skipped("gateway", `no gateway answers at ${url}`),
     }),
   )
 
 /** Every inconsistency of the books, each with the id that it concerns. */
 const checkBooks = (url: string, adminKey: Option.Option<string>) => {
-  if (Option.isNone(adminKey)) return Effect.succeed([skipped("books", "needs the admin key (SVC_ADMIN_KEY)")])
+  if (Option.isNone(adminKey)) return Effect.succeed([skipped("ledger", "needs the admin key (SVC_ADMIN_KEY)")])
   return ask({ url, adminKey: adminKey.value }, (client, headers) => client.admin.doctor({ headers })).pipe(
     Effect.map(({ findings }) =>
       findings.length === 0
-        ? [ok("books", "sound")]
-        : findings.map(({ finding, id }) => failed("books", `${finding}: ${id}`)),
+        ? [ok("ledger", "consistent")]
+        : findings.map(({ finding, id }) => failed("ledger", `${finding}: ${id}`)),
     ),
-    Effect.catch(({ message }) => Effect.succeed([failed("books", message)])),
+    Effect.catch(({ message }) => Effect.succeed([failed("ledger", message)])),
   )
 }

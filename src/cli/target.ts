@@ -6,6 +6,7 @@ import { HttpApiClient } from "effect/http-api"
 import { CatalogueRefused, describeRefusal } from "../catalogue/refusal.ts"
 import { Api } from "../protocol/api.ts"
 import { ErrorEnvelope } from "../protocol/error.ts"
+import { invalidInput, issuesOf } from "../protocol/issues.ts"
 
 export const url = Flag.String("url").pipe(
   Flag.withDescription("Base URL of the gateway (SVC_BASE_URL)"),
@@ -86,6 +87,8 @@ export const refusalOf = (error: unknown): ErrorEnvelope["error"] | undefined =>
 /** @param file the catalogue file that issues refer to */
 export const describeError = (error: unknown, baseUrl: string, file = "catalogue"): string => {
   const refusal = refusalOf(error)
+  // A value that the gateway would refuse is not sent.
+  if (error instanceof Schema.SchemaError) return invalidInput(issuesOf(error)).message
   if (refusal === undefined) return `The gateway at ${baseUrl} could not be reached; is it running?`
   const issues = Option.getOrUndefined(decodeIssues(refusal.detail))
   return issues === undefined

@@ -98,7 +98,7 @@ const describeKeys = (org: string, { keys }: UpstreamKeysResponse): string =>
   keys.length === 0
     ? `${org} has no upstream keys of its own`
     : table(
-        ["vendor", "key", "address", "kept since"],
+        ["vendor", "key", "address", "stored since"],
         keys.map(({ vendor, baseUrl = "the vendor's own", hint, updatedAt }) => [
           vendor,
           `…${hint}`,

@@ -9,7 +9,7 @@ import { tidy } from "./amount.ts"
 export class Books extends Context.Service<
   Books,
   {
-    /** Every inconsistency, each with the id that it concerns; empty if the books are sound. */
+    /** Every inconsistency, each with the id that it concerns; empty if the ledger is consistent. */
     readonly audit: Effect.Effect<DoctorResponse["findings"], StoreUnavailable>
     /** The balance of every organisation. */
     readonly balances: Effect.Effect<ReadonlyArray<OrgBalance>, StoreUnavailable>

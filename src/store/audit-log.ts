@@ -11,7 +11,7 @@ export interface AuditVerdict {
   readonly entries: number
   /** The hash of the newest entry, in hex. Keep it elsewhere to detect that the whole log was rewritten. */
   readonly head: string
-  /** The first entry that is missing or was changed; undefined if all are sound. */
+  /** The first entry that is missing or was changed; undefined if all are valid. */
   readonly broken: bigint | undefined
 }
 

@@ -46,7 +46,7 @@ export class TargetHealth extends Context.Service<
 
 /** Exchanges cooldowns between nodes. */
 export interface SharedCooldowns {
-  readonly publish: (target: string, rest: Cooldown) => Effect.Effect<void>
+  readonly publish: (target: string, cooldown: Cooldown) => Effect.Effect<void>
   readonly all: Effect.Effect<ReadonlyMap<string, Cooldown>>
 }
 

@@ -1,4 +1,4 @@
-/** One contract for every gate: in memory, and on Redis where there is one. */
+/** One contract for every gate: in memory, and on Redis if there is one. */
 import { randomUUID } from "node:crypto"
 import { describe, expect, it, layer } from "@effect/vitest"
 import { Effect, type Layer, Layer as Layers, Result } from "effect"

@@ -1,4 +1,4 @@
-/** Shedding load: at the bound of what is open, and while the event loop is late. */
+/** Load shedding: at the limit of open exchanges, and while the event loop is late. */
 import { describe, expect, it } from "vitest"
 import { nextMaxWaiting, nextShare } from "../../src/admission/overload.ts"
 import { answering, hello, newTestIds } from "../../src/testing/index.ts"

@@ -1,4 +1,4 @@
-/** Folding a day that is over: idempotent, by any node, and never less than what is known. */
+/** Aggregation of a past day: idempotent, by any node, and never below a known peak. */
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { Gate } from "../../src/admission/gate.ts"

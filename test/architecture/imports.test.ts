@@ -4,7 +4,7 @@ import { dirname, join, relative } from "node:path"
 import { fileURLToPath } from "node:url"
 import { describe, expect, it } from "vitest"
 
-/** From the top down: a folder (or file) may import what stands below it, and nothing above. */
+/** From the top down: a folder (or file) may import those below it, and none above. */
 const layers = [
   "main.ts",
   "cli",

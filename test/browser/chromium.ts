@@ -1,5 +1,6 @@
 /**
- * A real Chromium, without script unless a test asks for it; what it shows goes to a folder outside of the repository.
+ * A real Chromium, without script unless a test asks for it; screenshots are written to a folder outside of the
+ * repository.
  */
 import { existsSync, mkdtempSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -20,7 +21,7 @@ export const useChromium = () => {
     browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] })
   })
   afterAll(() => browser?.close())
-  // Whatever a policy blocks, the browser complains of.
+  // The browser reports what a policy blocks.
   afterEach(() => {
     expect(complaints.splice(0)).toEqual([])
   })
@@ -36,7 +37,7 @@ export const useChromium = () => {
       })
       return page
     },
-    /** Keeps what a page looks like. */
+    /** Takes a screenshot. */
     look: (page: Page, name: string) => page.screenshot({ path: join(shots, `${name}.png`), fullPage: true }),
     complaints,
     shots,

@@ -1,5 +1,5 @@
 /**
- * People log in with a real browser: by code, at their organisation, and for a command that waits elsewhere. The pages
+ * Logins with a real browser: by code, at an identity provider, and for a waiting command. The pages
  * must do without script. Source: decisions "Control routes" (pages), RFC 8628 section 3.3.
  */
 import { type ChildProcess, spawn } from "node:child_process"
@@ -105,7 +105,7 @@ describe("by a code that comes by mail", () => {
     const code = await smtp.codeFor(at("bo"), 1)
     await page.getByLabel("Code", { exact: true }).fill(String((Number(code) + 1) % 1_000_000).padStart(6, "0"))
     await page.getByRole("button", { name: "Log in" }).click()
-    expect(await page.getByRole("alert").textContent()).toContain("This code is not right")
+    expect(await page.getByRole("alert").textContent()).toContain("This code is wrong")
     await look(page, "wrong-code-dark")
     await page.getByLabel("Code", { exact: true }).fill(code)
     await page.getByRole("button", { name: "Log in" }).click()
@@ -176,13 +176,13 @@ describe("at the organisation", () => {
 })
 
 describe("another site", () => {
-  /** A page of somebody else's, with script. */
+  /** A page of another origin, with script. */
   const serving = async (html: string, use: (origin: string) => Promise<void>) => {
     const server = createServer((_request, response) => {
       response.writeHead(200, { "content-type": "text/html" }).end(html)
     })
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
-    // By another name, so that it is another site.
+    // Another host name, so that it is another site.
     await use(`http://localhost:${portOf(server)}`)
     server.closeAllConnections()
     server.close()
@@ -198,7 +198,7 @@ describe("another site", () => {
     await serving(form, async (origin) => {
       await page.goto(origin)
       await page.getByRole("alert").waitFor()
-      expect(await page.getByRole("alert").textContent()).toContain("not sent by a page of ours")
+      expect(await page.getByRole("alert").textContent()).toContain("not sent by a page of this site")
     })
     expect(await poll(deviceCode)).toMatchObject({ error: { code: "device_code_pending" } })
   })

@@ -1,4 +1,4 @@
-/** Applying catalogues to a running gateway: whole or not at all, again without effect, and no stream is dropped. */
+/** Applying catalogues to a running gateway: atomic, idempotent, and without dropping a stream. */
 import { Effect } from "effect"
 import { describe, expect, it } from "vitest"
 import { answering, hello, readEvents, testCatalogue } from "../../src/testing/index.ts"

@@ -1,4 +1,4 @@
-/** Catalogue text: what is wrong is told with its path and its line. */
+/** Catalogue text: errors are reported with path and line. */
 import { readFileSync } from "node:fs"
 import { Result } from "effect"
 import { describe, expect, it } from "vitest"

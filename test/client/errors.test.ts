@@ -1,8 +1,8 @@
-/** Every error code is handled: by the types, and by what is there. */
+/** Every error code is handled, by type and by value. */
 import { describe, expect, expectTypeOf, it } from "vitest"
 import { type Advice, adviceFor, type ErrorCode, errorCodes, type WeirError } from "../../src/client/index.ts"
 
-/** Compiles only while it names every advice: one more is one more case here. */
+/** Compiles only while it handles every advice. */
 const explain = (advice: Advice): string => {
   switch (advice) {
     case "retry":
@@ -26,7 +26,7 @@ const explain = (advice: Advice): string => {
   }
 }
 
-/** The same for the ways in which a call may fail. */
+/** The same for the errors of a call. */
 const tell = (error: WeirError): string => {
   switch (error._tag) {
     case "WeirRefused":

@@ -1,5 +1,5 @@
 /**
- * What operators do: organisations, people, keys, licences. Each test names its rule: decisions "Control routes"
+ * Operators' routes: organisations, people, keys, licences. Each test names its rule: decisions "Control routes"
  * (Admin).
  */
 import { randomUUID } from "node:crypto"

@@ -1,4 +1,4 @@
-/** A browser without script: it keeps cookies by host and path, follows redirects and refreshes, and fills in forms. */
+/** A browser without script: it stores cookies by host and path, follows redirects and refreshes, and submits forms. */
 export interface Shown {
   readonly url: URL
   readonly status: number
@@ -24,12 +24,12 @@ const attributeOf = (tag: string, name: string): string | undefined => {
 
 export class Browser {
   cookies: ReadonlyArray<Cookie> = []
-  /** The URLs that it passed on its way, the last one shown. */
+  /** The visited URLs; the last one is shown. */
   passed: ReadonlyArray<string> = []
   #shown: Shown | undefined
   readonly #staysWithin: (url: URL) => boolean
 
-  /** @param staysWithin where it follows; it stops before a URL that is not */
+  /** @param staysWithin the URLs that it follows; it stops before others */
   constructor(staysWithin: (url: URL) => boolean = () => true) {
     this.#staysWithin = staysWithin
   }
@@ -39,7 +39,7 @@ export class Browser {
     return this.#shown
   }
 
-  /** One request, and no further. */
+  /** One request, without following redirects. */
   async request(url: URL, init: RequestInit = {}): Promise<Response> {
     const carried = this.cookies.filter(({ host, path }) => host === url.host && url.pathname.startsWith(path))
     const response = await fetch(url, {
@@ -88,7 +88,7 @@ export class Browser {
     return shown
   }
 
-  /** Sends the form whose action ends so, with its hidden fields and these. */
+  /** Submits the form whose action ends with this, with its hidden fields and these. */
   async submit(action: string, fields: Record<string, string>, headers: Record<string, string> = {}): Promise<Shown> {
     const { html, url } = this.shown
     for (const [form] of html.matchAll(/<form[\s\S]*?<\/form>/g)) {

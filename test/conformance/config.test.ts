@@ -172,7 +172,7 @@ describe("the bundle", () => {
     const before = (await bundle()).configVersion
     const urls = { vendor: gateway().vendor.url, second: gateway().second.url }
     const apply = (text: string) => Effect.runPromise(gateway().catalogue.apply(text))
-    // Where a model is served is no business of clients.
+    // Clients do not see a model's targets.
     await apply(catalogue(urls).replace("upstream-main", "elsewhere"))
     expect((await bundle()).configVersion).toBe(before)
     await apply(catalogue(urls).replace("contextWindow: 10000", "contextWindow: 20000"))

@@ -27,7 +27,7 @@ const decide = (userCode: string, approve: boolean, token: string) =>
   post("/v1/auth/device/approve", { userCode, approve }, token)
 const run = (statement: string) => Effect.runPromise(gateway().sql.unsafe(statement))
 const typed = (userCode: string) => userCode.replace("-", "")
-/** As if the interval were over. */
+/** Ends the polling interval. */
 const later = (userCode: string) =>
   run(`update device_codes set polled_at = polled_at - interval '1 minute' where user_code = '${typed(userCode)}'`)
 

@@ -9,7 +9,7 @@ const ids = newTestIds()
 const models = (names: ReadonlyArray<string>, targets: string) =>
   names.map((name) => `  - { handle: ${name}, maxOutput: 100, targets: [${targets}] }`).join("\n")
 
-/** Each test has a pool of its own, because what a target went through stays with it. */
+/** Each test has a pool of its own, because a target's state is kept. */
 const pools = ["tried", "resting", "recovering", "shared", "once", "capable"]
 const prices = ["single", ...pools, "weighted"].map(
   (model) => `  - { model: ${model}, currency: USD, input: "3", output: "15", from: 2026-01-01 }`,

@@ -8,7 +8,7 @@ import { type GatewayOptions, startGateway, type TestGateway } from "../../src/t
 
 /**
  * Starts a gateway before the tests of a file and stops it after them.
- * @param options a function where they are known only once other things have started
+ * @param options a function if they depend on other servers
  */
 export const useGateway = (options: GatewayOptions | (() => GatewayOptions) = {}): (() => TestGateway) => {
   const scope = Scope.makeUnsafe()
@@ -28,14 +28,14 @@ export const useGateway = (options: GatewayOptions | (() => GatewayOptions) = {}
 const decodeEnvelope = Schema.decodeUnknownSync(ErrorEnvelope, { onExcessProperty: "error" })
 const decodeReply = Schema.decodeUnknownSync(ExchangeResponse, { onExcessProperty: "error" })
 
-/** The error of a reply, after checking that it is the envelope, under the request id of the header. */
+/** The error of a reply; checks the envelope and its request id against the header. */
 export const errorOf = async (response: Response) => {
   const { error } = decodeEnvelope(await response.json())
   expect(error.requestId).toBe(response.headers.get("x-svc-request-id"))
   return { status: response.status, ...error }
 }
 
-/** A good reply that is not streamed, checked against its schema. */
+/** A whole reply, checked against its schema. */
 export const replyOf = async (response: Response): Promise<ExchangeResponse> => decodeReply(await response.json())
 
 /** Waits until a condition is true, or fails. */
@@ -47,7 +47,7 @@ export const eventually = async (check: () => boolean | Promise<boolean>, within
   }
 }
 
-/** What the test's organisation has left. */
+/** The balance of the test's organisation. */
 export const balanceOf = ({ ledger, orgId }: TestGateway): Promise<bigint> =>
   Effect.runPromise(ledger.balance(orgId, "USD"))
 

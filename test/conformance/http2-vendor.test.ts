@@ -1,4 +1,4 @@
-/** Vendors that speak HTTP/2: many exchanges share a connection, and what happens to one of them is its own affair. */
+/** Vendors that speak HTTP/2: many exchanges share a connection, and are isolated from each other. */
 import { createSecureServer, type Http2SecureServer, type ServerHttp2Session, type ServerHttp2Stream } from "node:http2"
 import { setTimeout as sleep } from "node:timers/promises"
 import { rootCertificates, setDefaultCACertificates } from "node:tls"

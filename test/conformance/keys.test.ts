@@ -184,7 +184,7 @@ describe("rate windows", () => {
 describe("an empty balance", () => {
   it("is insufficient_balance before any vendor is called", async () => {
     const calls = gateway().vendor.calls.length
-    // Four million tokens at 3 a million are more than the 10 that this organisation has.
+    // Four million tokens at 3 a million cost more than this organisation's balance of 10.
     const big = { ...hello, model: "claude", params: { promptTokensEstimate: 4_000_000 } }
     expect(await errorOf(await gateway().exchange(big, { headers: { "x-svc-key-id": "key_poor" } }))).toMatchObject({
       status: 402,

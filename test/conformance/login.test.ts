@@ -1,5 +1,5 @@
 /**
- * Logging in by mail, and what tokens are good for. Each test names its rule: "POST /v1/auth/otp/verify", "Errors", RFC
+ * Logging in by mail, and the use of tokens. Each test names its rule: "POST /v1/auth/otp/verify", "Errors", RFC
  * 9700.
  */
 import { randomUUID } from "node:crypto"
@@ -53,7 +53,7 @@ const ask = (email: string) => post("/v1/auth/otp/request", { email })
 const verify = (email: string, code: string) => post("/v1/auth/otp/verify", { email, code })
 const refresh = (refreshToken: string) => post("/v1/auth/refresh", { refreshToken })
 
-/** A code that has just come to an address. */
+/** A new code for an address. */
 const codeFor = async (email: string) => {
   const to = email.toLowerCase()
   const before = smtp.lettersTo(to).length

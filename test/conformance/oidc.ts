@@ -1,4 +1,4 @@
-/** A real OpenID Connect provider over TLS, which logs in whoever says so; and one whose ID tokens a test spoils. */
+/** A real OpenID Connect provider over TLS, which logs in any subject; and one with invalid ID tokens. */
 import { createHash } from "node:crypto"
 import type { RequestListener } from "node:http"
 import { createServer, type Server } from "node:https"
@@ -27,7 +27,7 @@ const stopping = (server: Server) => () =>
 
 export interface TestProvider {
   readonly issuer: string
-  /** The address that the provider has of a subject; none when absent. */
+  /** The email address of a subject, if any. */
   readonly emails: Map<string, string>
   /** Logs in with the browser's current page as a subject, and consents. */
   readonly logIn: (browser: Browser, subject: string) => Promise<Shown>
@@ -35,10 +35,10 @@ export interface TestProvider {
 }
 
 export const clientId = "weir-test"
-/** What the tests' resolver of secrets gives. */
+/** The secret that the tests' resolver returns. */
 const clientSecret = "vendor-credential"
 
-/** @param redirectUris asked for when the first client comes: the gateway's address is not known before */
+/** @param redirectUris evaluated at the first request: the gateway's address is not known before */
 export const startOidc = async (redirectUris: () => ReadonlyArray<string>): Promise<TestProvider> => {
   const emails = new Map<string, string>()
   let provider: Provider | undefined
@@ -70,7 +70,7 @@ const makeProvider = (issuer: string, redirectUris: ReadonlyArray<string>, email
     },
   })
 
-/** What a provider that is up to no good says. */
+/** The faults of a dishonest provider. */
 export interface Spoiled {
   readonly claims?: Record<string, unknown>
   readonly signedByAnother?: boolean
@@ -80,7 +80,7 @@ export interface Spoiled {
   readonly userinfo?: Record<string, unknown>
 }
 
-/** A provider that redirects straight back and answers as it is told to. */
+/** A provider that redirects straight back and answers as scripted. */
 export const startHostileOidc = async () => {
   const ours = await generateKeyPair("ES256")
   const another = await generateKeyPair("ES256")

@@ -1,5 +1,5 @@
 /**
- * The pages that people see, as a browser without script goes through them. Source: decisions "Control routes" (pages).
+ * The HTML pages, in a browser without script. Source: decisions "Control routes" (pages).
  */
 import { randomUUID } from "node:crypto"
 import { Redacted, Schema } from "effect"
@@ -77,7 +77,7 @@ describe("/login", () => {
     const text = await reply.text()
     expect([reply.status, text]).toEqual([404, expect.stringContaining("no login of its own")])
     expect(text).toContain(`name="device" value="BCDF-GHJK"`)
-    // Where no organisation has one, nobody is asked for it.
+    // Without any provider, the page does not ask for one.
     expect((await new Browser().visit(url("/login"))).html).not.toContain("organisation")
   })
 

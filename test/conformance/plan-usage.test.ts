@@ -1,4 +1,4 @@
-/** `GET /v1/plan/usage`: peaks of the gate, folded by the day. Rules of interface.md "Plan usage curve". */
+/** `GET /v1/plan/usage`: peaks of the gate, aggregated by day. Rules of interface.md "Plan usage curve". */
 import { Effect, Schema } from "effect"
 import { describe, expect, it } from "vitest"
 import { PlanUsage } from "../../src/protocol/plan-usage.ts"
@@ -32,7 +32,7 @@ describe("the curve", () => {
     const { gate, planCurve, orgId, sql } = gateway()
     const yesterday = addDays(dayOf(Date.now()), -1)
     const hours = Array.from({ length: 24 }, (_, hour) => (hour === 9 ? 7 : hour === 10 ? 4 : 0))
-    // As a node left it that folded yesterday in the morning.
+    // The state after a node aggregated yesterday in the morning.
     await Effect.runPromise(sql`
       insert into plan_usage_days (org_id, day, peak_concurrency, hourly_peaks)
       values (${orgId}, ${yesterday}::text::date, 7, ${hours}::int[])`)

@@ -36,7 +36,7 @@ interface Result {
 }
 const harmless: Result = { flagged: false }
 
-/** What each endpoint says; `undefined` never answers. */
+/** The reply of each endpoint; `undefined` never answers. */
 const moderating =
   (said: { readonly closed?: Result | undefined; readonly open?: Result | undefined }): VendorScript =>
   (call) => {
@@ -160,7 +160,7 @@ describe("sampling of streams", () => {
     expect((await readEvents(response)).at(-1)?.event).toBe("t.close")
     await sleep(50)
     expect(await metric(`mode="sample"`)).toBe(before)
-    // Of the policies above, this organisation has none that asks an endpoint.
+    // This organisation has no policy with an endpoint.
     expect(quiet().second.calls).toEqual([])
   })
 })

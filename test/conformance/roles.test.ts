@@ -1,5 +1,5 @@
 /**
- * Who may what: every control route with every kind of caller, and the status that it gives. The matrix is printed.
+ * Permissions: every control route with every kind of caller, and the status that it gives. The matrix is printed.
  * Source: interface.md "Authentication", decisions "Control routes" (roles: owner, admin, member).
  */
 import { randomUUID } from "node:crypto"
@@ -72,7 +72,8 @@ type Row = readonly [method: string, path: string, body: unknown, statuses: stri
 const app = `/v1/apps/${ids.app}/config`
 const site = `site.${tag}`
 /**
- * A status for each principal, in their order. Where the body is wrong on purpose, 400 and 404 are for who came so far.
+ * A status for each principal, in their order. With a body that is wrong on purpose, 400 and 404 mean that
+ * authorisation passed.
  */
 const matrix: ReadonlyArray<Row> = [
   ["GET", "/v1/me", undefined, "401 401 200 200 200 200 200 403 200 401"],

@@ -48,7 +48,7 @@ const tokens: Record<string, string> = {}
 beforeAll(async () => {
   for (const name of ["ada", "bo", "cy", "eve"]) tokens[name] = (await gateway().logIn(at(name))).accessToken
 })
-/** A person, as a member of the organisation unless it is told otherwise. */
+/** A person, as a member of the organisation by default. */
 const as = (name: string, org: string | undefined = ids.org): Headers => ({
   authorization: `Bearer ${tokens[name]}`,
   "x-svc-org": org,
@@ -80,7 +80,7 @@ const revisions = async (who: Headers, query: string) =>
   decodeRevisions(await (await call("GET", `/v1/config-revisions${query}`, who)).json()).data
 
 describe("GET /v1/config/effective", () => {
-  /** The part that these tests set: the platform's layer is everybody's. */
+  /** The part that these tests set: the platform's layer is shared. */
   const mine = async (who: Headers, query = "") => (await preview(who, query)).settings.values[tag]
 
   beforeAll(async () => {
@@ -294,7 +294,7 @@ describe("PUT and DELETE /v1/config/{scope}/{keyPath}", () => {
     expect(settings.values[tag]).toMatchObject({ held: { key: "org" } })
     expect(settings.locks).toContain(path)
     expect(settings.lockOrigins?.[path]).toBe("org")
-    // Its own layer may change it, and what is left below may be deleted.
+    // The locking layer may change it, and values below it may be deleted.
     expect((await put("org", path, as("ada"), "new", { lock: true })).status).toBe(200)
     expect((await call("DELETE", `/v1/config/user/${path}`, as("cy"))).status).toBe(204)
   })

@@ -1,4 +1,4 @@
-/** A real SMTP server on loopback that keeps the mail it is given. */
+/** A real SMTP server on loopback that stores the mail it receives. */
 import { SMTPServer } from "smtp-server"
 import { eventually } from "./gateway.ts"
 

@@ -1,5 +1,5 @@
 /**
- * Logging in at an organisation's identity provider: a real one, and one that lies. Each test names its rule:
+ * Logging in at an organisation's identity provider: a real one, and a dishonest one. Each test names its rule:
  * "POST /v1/auth/sso/link/confirm", OpenID Connect Core 1.0 section 3.1.3.7, RFC 7636, RFC 9700.
  */
 import { randomUUID } from "node:crypto"
@@ -71,7 +71,7 @@ const post = (path: string, body: unknown) => gateway().call("POST", path, body,
 const confirm = (linkToken: string, code: string) => post("/v1/auth/sso/link/confirm", { linkToken, code })
 const exchange = (code: string) => post("/v1/auth/sso/exchange", { code })
 const run = (statement: string) => Effect.runPromise(gateway().sql.unsafe(statement))
-/** Makes everything that an organisation's logins wait for come late. */
+/** Expires all pending logins of an organisation. */
 const late = (table: "sso_flows" | "sso_links" | "login_codes", org = ids.org) =>
   run(`update ${table} set expires_at = now() - interval '1 second' where org_id = '${org}'`)
 const decodeCode = Schema.decodeUnknownSync(SsoCode, { onExcessProperty: "error" })
@@ -84,14 +84,14 @@ const toBackEnd = (more: Record<string, string> = {}) => startUrl({ org: ids.org
 const isLocal = ({ hostname }: URL) => hostname === "localhost" || hostname === "127.0.0.1"
 const newBrowser = () => new Browser(isLocal)
 
-/** Goes to the provider and logs in there; gives where that led. */
+/** Logs in at the provider; returns the page that follows. */
 const logInAtProvider = async (name: string, url = toBackEnd(), browser = newBrowser()) => {
   oidc.emails.set(name, at(name))
   await browser.visit(url)
   return oidc.logIn(browser, name)
 }
 
-/** A link that waits to be confirmed, and the code that came for it. */
+/** A link that is not confirmed yet, and its mailed code. */
 const newLink = async (name: string) => {
   const before = smtp.lettersTo(at(name)).length
   const shown = await logInAtProvider(name)
@@ -101,7 +101,7 @@ const newLink = async (name: string) => {
 }
 const wrongOf = (code: string) => String((Number(code) + 1) % 1_000_000).padStart(6, "0")
 
-/** Links a person, if need be, and gives a fresh login code. */
+/** Links a person if necessary, and returns a new login code. */
 const linked = new Set<string>()
 const newLoginCode = async (name: string): Promise<string> => {
   if (linked.has(name)) return (await logInAtProvider(name)).url.searchParams.get("code") ?? ""
@@ -120,7 +120,7 @@ describe("the first login", () => {
       ...nobody,
       authorization: `Bearer ${tokens.accessToken}`,
     })
-    // Another organisation that the person is a member of is not this provider's to open.
+    // The provider does not give access to the person's other organisations.
     expect(decodeMe(await me.json()).orgs.map(({ id }) => id)).toEqual([ids.org])
   })
 

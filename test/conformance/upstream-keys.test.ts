@@ -18,7 +18,7 @@ import { balanceOf, errorOf, eventually, lastUsage, replyOf, useGateway } from "
 
 const answer = { words: ["own"], inTokens: 1000, outTokens: 200 }
 
-/** The organisation's own vendor, on an address that is allowed here as if it were public. */
+/** The organisation's own vendor, on an address that is allowed here like a public one. */
 const asked: Array<{ readonly path: string | undefined; readonly authorization: string | undefined }> = []
 let location: string | undefined
 let server: Server
@@ -72,7 +72,7 @@ describe("keeping keys", () => {
     )
     expect(rows[0]?.sealed_key).not.toContain("sk-own")
     expect(Buffer.from(rows[0]?.sealed_key ?? "", "base64").toString("latin1")).not.toContain("sk-own")
-    // Pointed elsewhere behind the service's back, the key does not open: it cannot be lured away.
+    // With another address in the database, the key does not open: it is sealed to its address.
     await Effect.runPromise(
       gateway().sql`update org_upstream_keys set base_url = 'https://1.1.1.1', revision = revision + 1000`,
     )

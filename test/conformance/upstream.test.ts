@@ -1,4 +1,4 @@
-/** What an exchange says when its vendor fails: one code, no byte of the vendor's, and the right bill. */
+/** Errors of an exchange whose vendor fails: one code, no vendor text, and the right bill. */
 import { describe, expect, it } from "vitest"
 import {
   answering,
@@ -13,7 +13,7 @@ import { balanceOf, errorOf, eventually, holdsOf, lastUsage, useGateway } from "
 
 const timeouts = { connect: 300, ttfb: 400, idle: 300, total: 1500 }
 const gateway = useGateway({ config: { upstreamTimeouts: timeouts, streamHeartbeatMs: 100 } })
-/** With the real clocks: on a busy machine, six megabytes take longer than the short ones allow. */
+/** With the default timeouts: on a busy machine, six megabytes take longer than the short ones allow. */
 const patient = useGateway()
 
 const answer = { words: ["fine"], inTokens: 10, outTokens: 1 }
@@ -225,8 +225,9 @@ describe("timeout tiers over real sockets", () => {
     gateway().vendor.script(async (call) => {
       call.head()
       await call.write(openaiChunk("thinking"))
-      for (let at = 0; at < 4; at++) {
-        await call.wait(200)
+      // Together longer than the idle timeout; each pause far shorter, for machines that stall.
+      for (let at = 0; at < 10; at++) {
+        await call.wait(50)
         await call.write(": OPENROUTER PROCESSING\n\n")
       }
       call.end(openaiFrame({ choices: [{ index: 0, delta: {}, finish_reason: "stop" }] }) + openaiFrame("[DONE]"))

@@ -1,4 +1,4 @@
-/** `weir vendors test` and its route: one small real call, billed to nobody. */
+/** `weir vendors test` and its route: one small real call, not billed. */
 import { Schema } from "effect"
 import { describe, expect, it } from "vitest"
 import { VendorCheckResponse } from "../../src/protocol/admin.ts"

@@ -270,7 +270,7 @@ describe("the directory and an application's own choice", () => {
     await Effect.runPromise(gateway().catalogue.apply(text2.replace(`"foreign search"`, `"Foreign"`)))
     const again = await gateway().call("GET", "/v1/search-providers", undefined, await controlOf(gateway()))
     const after = Schema.decodeUnknownSync(SearchDirectory)(await again.json())
-    // The one that changed comes first among equals; a default that is not active is none.
+    // Among equals, the newest is first; an inactive default is ignored.
     expect(after.data.map(({ id }) => id)).toEqual(["first", "spare", "foreign", "broken"])
     expect(after.defaultProviderId).toBeNull()
     await Effect.runPromise(

@@ -1,4 +1,4 @@
-/** Recordings cut short, with flipped bytes and torn anywhere: only typed outcomes, never a crash or a hang. */
+/** Recordings cut short, with flipped bytes and split anywhere: only typed outcomes, never a crash or a hang. */
 import { describe, expect, it } from "vitest"
 import { cutAt, decodePieces, fold } from "../dialects/replay.ts"
 import { corpora, isStream, recordingsOf } from "./recordings.ts"

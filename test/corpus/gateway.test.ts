@@ -1,4 +1,6 @@
-/** Recordings through the whole gateway: sent over a socket in odd pieces, billed by the vendor's own totals. */
+/**
+ * Recordings through the whole gateway: sent over a socket in pieces of odd sizes, billed by the vendor's own totals.
+ */
 import { setTimeout as sleep } from "node:timers/promises"
 import { describe, expect, it } from "vitest"
 import { hello, newTestIds, readEvents, testCatalogue, type VendorScript } from "../../src/testing/index.ts"
@@ -32,7 +34,7 @@ const catalogue = (urls: { readonly vendor: string; readonly second: string }) =
 
 const gateway = useGateway({ ids, catalogue })
 
-/** Sends a recording in pieces of 1 to 4,001 bytes, so that frames and characters are torn. */
+/** Sends a recording in pieces of 1 to 4,001 bytes, so that frames and characters are split. */
 const replaying =
   (recording: Recording): VendorScript =>
   async (call) => {
@@ -55,7 +57,7 @@ const usageOf = async (response: Response, streams: boolean) => {
 /** A recording of a megabyte is mostly one image. */
 const maxBytes = 512 * 1024
 
-/** What a recording states; where several replies were recorded in a row, the first is the answer to one request. */
+/** The usage that a recording states; if several replies were recorded in a row, the first belongs to the request. */
 const totalsIn = ({ name, dialect }: Corpus, recording: Recording) => {
   if (!isStream(recording)) return stated[name](recording)
   const events = decodeText(dialect, recording.response.body)

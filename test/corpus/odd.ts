@@ -1,4 +1,4 @@
-/** Recordings that are no good replies, by the vendor or by the recorder: what comes of them instead. */
+/** Recordings that are not complete replies, because of the vendor or the recorder, and their expected outcome. */
 import type { Folded } from "../dialects/replay.ts"
 
 export const odd: Readonly<Record<string, Partial<Folded>>> = {

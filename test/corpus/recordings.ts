@@ -1,5 +1,5 @@
 /**
- * Recorded vendor traffic, where a machine has some: in `SVC_TEST_RECORDINGS`, or in `fixtures` of a folder beside
+ * Recorded vendor traffic, if the machine has some: in `SVC_TEST_RECORDINGS`, or in `fixtures` of a folder beside
  * ours.
  */
 import { existsSync, readdirSync, readFileSync } from "node:fs"
@@ -27,7 +27,7 @@ const folder = (): string | undefined =>
     .map((name) => join(beside, name, "fixtures"))
     .find((path) => existsSync(path))
 
-/** All recordings of one vendor by name; none where the machine has none. */
+/** All recordings of one vendor by name; none if the machine has none. */
 export const recordingsOf = (vendor: string): ReadonlyArray<readonly [name: string, recording: Recording]> => {
   const root = folder()
   const path = root === undefined ? undefined : join(root, vendor)
@@ -60,7 +60,7 @@ const corpus = (folder: string, name: DialectName, profile?: VendorProfile): Cor
 const compatible = (vendor: string, profile: VendorProfile): Corpus =>
   corpus(`compat-${vendor}`, "openai-chat", profile)
 
-/** Every folder of recordings, with what reads it. */
+/** Every folder of recordings, with its dialect and profile. */
 export const corpora: ReadonlyArray<Corpus> = [
   corpus("openai-chat", "openai-chat"),
   corpus("openai-responses", "openai-responses"),

@@ -1,6 +1,6 @@
 /**
- * What recorded clients asked, asked by Weir: each recorded request is read into twp/1, encoded by the dialect and read
- * again, and must mean the same. Requests that twp/1 has no words for are counted by what they say.
+ * Recorded clients' requests, sent by Weir: each recorded request is read into twp/1, encoded by the dialect and read
+ * again, and must mean the same. Requests that twp/1 cannot express are counted by reason.
  */
 import { Result } from "effect"
 import { describe, expect, it } from "vitest"
@@ -51,7 +51,7 @@ const requestsOf = ({ folder }: Corpus) =>
     request === null ? [] : [{ file, path: request.path, body: json(request.body) }],
   )
 
-/** Of some vendors only replies were recorded. */
+/** For some vendors only replies were recorded. */
 const withRequests = corpora.filter((corpus) => requestsOf(corpus).length > 0)
 
 describe.each(withRequests.length === 0 ? corpora : withRequests)("requests of $folder", (corpus) => {

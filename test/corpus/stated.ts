@@ -1,4 +1,4 @@
-/** The totals that a recording itself states last, whatever its dialect calls them. */
+/** The last totals in a recording, for every dialect. */
 import type { VendorUsage } from "../../src/dialects/dialect.ts"
 import { countAt, type JsonObject, objectAt, objectsAt, parseObject } from "../../src/dialects/json.ts"
 import { isStream, type Recording } from "./recordings.ts"
@@ -27,7 +27,7 @@ export const objectsIn = (recording: Recording): ReadonlyArray<JsonObject> => {
   return texts.map(parseObject).filter((object) => object !== undefined)
 }
 
-/** The last object that is there at a place. */
+/** The last object at a path. */
 const lastAt = (
   recording: Recording,
   ...places: ReadonlyArray<(object: JsonObject) => JsonObject | undefined>
@@ -55,7 +55,7 @@ const chat = (recording: Recording): Totals | undefined => {
     input,
     output: countAt(usage, "total_tokens") - input,
     read,
-    // OpenRouter reports what was written and read at once in both.
+    // OpenRouter counts tokens that were written and read at once in both.
     write: Math.min(countAt(details, "cache_write_tokens"), input - read),
   }
 }

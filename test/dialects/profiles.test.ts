@@ -1,4 +1,4 @@
-/** What each OpenAI-compatible vendor is asked, and how its odd answers are read. */
+/** The requests to each OpenAI-compatible vendor, and how its deviating answers are read. */
 import { Result } from "effect"
 import { describe, expect, it } from "vitest"
 import type { VendorRequest } from "../../src/dialects/dialect.ts"
@@ -154,7 +154,7 @@ describe("decode", () => {
     expect(encode("openrouter", { thread }).messages[0].reasoning_details).toEqual([
       { type: "reasoning.text", index: 0, text: "so then", signature: "sig" },
     ])
-    // Another vendor has no use for them.
+    // They are not sent to another vendor.
     expect(JSON.stringify(encode("openai", { thread }))).not.toContain("sig")
   })
 })

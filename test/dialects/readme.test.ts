@@ -1,4 +1,4 @@
-/** The table of profiles names what there is. */
+/** The table of profiles is complete. */
 import { readFileSync } from "node:fs"
 import { describe, expect, it } from "vitest"
 import { DialectName, VendorProfile } from "../../src/protocol/catalogue.ts"

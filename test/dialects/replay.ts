@@ -1,4 +1,4 @@
-/** Runs decoders over bytes, and folds what comes of them. */
+/** Runs decoders over bytes, and merges their events. */
 
 import type { Dialect, VendorEvent, VendorUsage } from "../../src/dialects/dialect.ts"
 import { Tally } from "../../src/exchange/tally.ts"
@@ -30,14 +30,14 @@ export const decodePieces = (dialect: Dialect, pieces: ReadonlyArray<Uint8Array>
   return [...pieces.flatMap((piece) => decoder.push(piece)), ...decoder.end()].map(withoutSpelling)
 }
 
-/** Decodes with the full parser alone: of a frame that comes byte by byte nothing can be known beforehand. */
+/** Decodes with the full parser only: byte by byte, no frame can be recognised early. */
 export const decodeBytes = (dialect: Dialect, bytes: Uint8Array): ReadonlyArray<VendorEvent> =>
   decodePieces(
     dialect,
     [...bytes].map((byte) => Uint8Array.of(byte)),
   )
 
-/** How a text is spelled is not what it says; but it must spell that text, on one line. */
+/** Escapes may differ, but they must give the same text, on one line. */
 const withoutSpelling = (event: VendorEvent): VendorEvent => {
   if (event.kind !== "delta" || event.json === undefined) return event
   const { json, ...plain } = event

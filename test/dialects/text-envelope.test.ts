@@ -1,4 +1,4 @@
-/** Frames that repeat the one before but for their text. */
+/** Frames that repeat the one before, except for their text. */
 import { describe, expect, it } from "vitest"
 import { textDelta } from "../../src/dialects/blocks.ts"
 import { learnEnvelope, readEnvelope } from "../../src/dialects/text-envelope.ts"

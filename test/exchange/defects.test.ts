@@ -1,11 +1,11 @@
-/** A bug of ours must not leave a client waiting: it is told, in the envelope or in the stream. */
+/** A bug must not leave a client waiting: it gets an error, in the envelope or in the stream. */
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Fiber, Layer, Result } from "effect"
 import { TestClock } from "effect/testing"
 import { Ledger } from "../../src/money/ledger.ts"
 import { hello, openaiFrames, parseEvents, startMockedExchange } from "../../src/testing/index.ts"
 
-/** A ledger with a bug: it throws where it is told to. */
+/** A ledger with a bug: it throws on demand. */
 const run = (stream: boolean, ledger: Partial<Ledger["Service"]>) => {
   const frames = openaiFrames({ words: ["a"], inTokens: 1, outTokens: 1 })
   const reply = {

@@ -1,4 +1,4 @@
-/** Counts where a vendor tells none: near the truth, never below it, and in bounded time. */
+/** Token counts if a vendor reports none: close to the real count, never below it, and in bounded time. */
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { countTokens as reference } from "gpt-tokenizer/encoding/o200k_base"
@@ -36,7 +36,7 @@ describe("Tokenizer", () => {
 
   it.live("one word of a million letters takes no longer than a text of that size", () =>
     Effect.gen(function* () {
-      // Were time quadratic, patience would run out and the bytes be counted.
+      // In quadratic time, the time limit would pass and the bytes be counted.
       const tokens = yield* counted("qzxj".repeat(50_000))
       expect(tokens).toBeGreaterThan(50_000)
       expect(tokens).not.toBe(Math.ceil(200_000 / 3))

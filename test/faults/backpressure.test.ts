@@ -8,7 +8,7 @@ import { eventually, holdsOf, lastUsage, useGateway } from "../conformance/gatew
 const stallMs = 1200
 const gateway = useGateway({ config: { streamStallMs: stallMs, streamHeartbeatMs: 60_000 } })
 
-/** A client on a bare socket, which reads only when told to. */
+/** A client on a bare socket, which reads on demand only. */
 const openStream = ({ baseUrl, keyId, key }: TestGateway): Socket => {
   const { port } = new URL(baseUrl)
   const socket = connect({ port: Number(port), host: "127.0.0.1" })
@@ -25,13 +25,13 @@ const readAll = async (socket: Socket): Promise<string> => {
   const chunks: Array<Buffer> = []
   for await (const chunk of socket) chunks.push(chunk)
   const text = Buffer.concat(chunks).toString("utf8")
-  // The reply is chunked: the sizes stand on lines of their own.
+  // The reply is chunked: the sizes are on separate lines.
   return text.slice(text.indexOf("\r\n\r\n") + 4).replace(/\r\n[0-9a-f]+\r\n|^[0-9a-f]+\r\n/g, "")
 }
 
 const oneMegabyte = openaiChunk("x".repeat(1024)).repeat(1024)
 
-/** Writes up to a gigabyte; gives how much was taken. */
+/** Writes up to a gigabyte; returns how much was accepted. */
 const flood = (taken: { megabytes: number; isWaiting: boolean }) =>
   gateway().vendor.script(async (call) => {
     call.head()
@@ -64,7 +64,7 @@ describe("a client that does not read, and a vendor that sends 1 GiB", () => {
     await eventually(async () => (await lastUsage(gateway()))?.estimated_reason === "stream_backpressure")
     await eventually(() => gateway().vendor.calls[0]?.hungUpAt !== undefined)
     expect((await holdsOf(gateway())).every(({ state }) => state === "settled")).toBe(true)
-    // A client that comes back in time still gets all that was waiting, and the reason last.
+    // A client that reads again in time still gets all buffered events, and the error last.
     const events = parseEvents(await readAll(socket))
     expect(events.at(-1)).toMatchObject({ event: "t.err", data: { code: "stream_backpressure" } })
     expect(events.at(-2)).toMatchObject({ event: "t.usage" })
@@ -79,7 +79,7 @@ describe("a client that does not read, and a vendor that sends 1 GiB", () => {
       closed = true
     })
     await sleep(stallMs * 2 + 800)
-    // A paused socket hears of the end only when it reads on.
+    // A paused socket notices the end only when it reads again.
     socket.resume()
     await eventually(() => closed)
     const afterwards = await gateway().exchange({ ...hello, model: "nope" })

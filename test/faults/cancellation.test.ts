@@ -1,4 +1,4 @@
-/** Lessons 1, 2, 3, 7 and 11: a client that leaves, at any moment, in both modes. */
+/** Lessons 1, 2, 3, 7 and 11: a client that disconnects, at any moment, in both modes. */
 import { setTimeout as sleep } from "node:timers/promises"
 import { describe, expect, it } from "vitest"
 import {
@@ -16,7 +16,7 @@ const gateway = useGateway({ config: { drainGoneMs: 1000 } })
 
 const answer = { words: ["one ", "two ", "three"], inTokens: 1000, outTokens: 30 }
 
-/** Starts an exchange and leaves it. Gives how long the vendor took to hear of it. */
+/** Starts an exchange and aborts it. Returns the vendor's call and the time of the abort. */
 const leaveAfter = async (body: object, moment: (call: VendorCall) => Promise<void>, script: VendorScript) => {
   const abort = new AbortController()
   const seen: { call?: VendorCall } = {}

@@ -1,6 +1,6 @@
 /**
- * What a vendor may send has limits: each trick gives a typed error, bills nothing that was not seen, and leaves the
- * gateway well.
+ * What a vendor may send has limits: each violation gives a typed error, bills nothing that was not delivered, and
+ * does not harm the gateway.
  */
 import { createServer, type Server, type Socket } from "node:net"
 import { gzipSync } from "node:zlib"

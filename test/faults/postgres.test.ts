@@ -1,5 +1,5 @@
 /**
- * Lessons 12, 15 and 16, and the journal: a PostgreSQL that is full, gone, and back. It needs one of its own to hurt.
+ * Lessons 12, 15 and 16, and the journal: a PostgreSQL that is full, gone, and back. It needs a server of its own.
  */
 import { execFileSync } from "node:child_process"
 import { chmodSync, mkdtempSync, rmSync } from "node:fs"
@@ -41,14 +41,14 @@ describe.skipIf(!hasServers())("PostgreSQL in trouble", async () => {
 
   it("lesson 15: full, it is internal_error and retryable, never an authentication error; known keys keep working", async () => {
     expect(await works()).toBe(true)
-    // The gateway's connections go, and it cannot have new ones: 53300, too many connections.
+    // The gateway's connections are closed, and new ones are refused: 53300, too many connections.
     psql("alter role gateway connection limit 0")
     psql("select pg_terminate_backend(pid) from pg_stat_activity where usename = 'gateway'")
     await eventually(async () => (await gateway().exchange(hello)).status === 500)
     const response = await gateway().exchange(hello)
     expect(response.headers.get("retry-after")).toBe("1")
     expect(await errorOf(response)).toMatchObject({ code: "internal_error", detail: { retryable: true } })
-    // This one is authenticated, by the record that is remembered, and refused without the database.
+    // This one is authenticated from the cache, and refused without the database.
     expect((await gateway().exchange({ ...hello, model: "nope" })).status).toBe(403)
     // Lesson 16: the process is alive, and not ready.
     expect((await fetch(`${gateway().baseUrl}/healthz`)).status).toBe(200)

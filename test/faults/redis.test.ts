@@ -1,4 +1,4 @@
-/** Lessons 14 and 17: a Redis that is frozen, gone, or back and empty. Needs a Redis of its own to hurt. */
+/** Lessons 14 and 17: a Redis that is frozen, gone, or back and empty. Needs a Redis of its own. */
 import { type ChildProcess, spawn, spawnSync } from "node:child_process"
 import { randomUUID } from "node:crypto"
 import { setTimeout as sleep } from "node:timers/promises"
@@ -68,7 +68,7 @@ describe.skipIf(!hasRedis)("Redis in trouble", () => {
     for (const body of [{}, { sessionId: ulid }, { sessionId: "ses_unknown" }]) {
       expect(await errorOf(await beat(body))).toMatchObject({ status: 503, code: "plan_gate_unavailable" })
     }
-    // Another node has not seen the session itself: the database tells it.
+    // Another node has not seen the session: it reads the database.
     await eventually(async () => {
       const [row] = await Effect.runPromise(
         enforcing().sql<{ id: string }>`select id from sessions where id = ${sessionId}`,

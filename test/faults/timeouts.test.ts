@@ -1,4 +1,4 @@
-/** The tiers over real sockets where it takes a strange vendor: one that never accepts, and one that never ends. */
+/** The timeouts over real sockets that need an unusual vendor: one that never accepts, and one that never ends. */
 import { spawn } from "node:child_process"
 import { connect, type Socket } from "node:net"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"

@@ -23,6 +23,10 @@ describe("commands of operators", () => {
       code: 1,
       text: "conflict: This id already exists\n",
     })
+    expect(await run("topup", "org_development", "5", "--id", "a\u0001b")).toMatchObject({
+      code: 1,
+      text: "id: well-formed Unicode without control characters is required\n",
+    })
     expect((await run("keys", "revoke", "extra")).text).toBe("extra is revoked\n")
     const listed = await run("keys", "list", "--json")
     expect(JSON.parse(listed.text).data[0]).toMatchObject({ id: "extra", status: "revoked" })

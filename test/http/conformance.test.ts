@@ -1,4 +1,4 @@
-/** `weir conformance` and `weir chat`, against a gateway that keeps the contract and servers that do not. */
+/** `weir conformance` and `weir chat`, against a gateway that implements the contract and servers that do not. */
 import { createServer, type Server } from "node:http"
 import { afterEach, describe, expect, it } from "vitest"
 import { groups } from "../../src/conformance/checks.ts"
@@ -43,7 +43,7 @@ describe("weir conformance", () => {
     const { exit, output } = weir(["conformance", url, "--key-id", "a", "--key", "b", "--json"])
     expect(await exit).toBe(1)
     const failed = Number(/(\d+) of \d+ checks failed/.exec(output.text)?.[1])
-    // What asks for that very answer passes; nothing else does.
+    // Checks that expect this answer pass; all others fail.
     expect(failed).toBeGreaterThanOrEqual(checks - 3)
   })
 

@@ -6,7 +6,7 @@ import { hello } from "../../src/testing/index.ts"
 import { errorOf, replyOf, useGateway } from "../conformance/gateway.ts"
 
 const maxBytes = 64 * 1024
-const gateway = useGateway({ config: { bodyMaxBytes: maxBytes } })
+const gateway = useGateway({ config: { bodyMaxBytes: maxBytes, authPerMinute: 1_000_000 } })
 
 const post = (path: string, body: Uint8Array, encoding: string, headers: Record<string, string> = {}) =>
   fetch(`${gateway().baseUrl}${path}`, {

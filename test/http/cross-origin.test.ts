@@ -1,6 +1,6 @@
 /**
- * Pages of other origins: which may call the runtime, and what they are told. Source: Fetch Standard, HTTP-CORS
- * protocol.
+ * Pages of other origins: which may call the runtime, and the headers that they receive. Source: Fetch Standard,
+ * HTTP-CORS protocol.
  */
 import { describe, expect, it } from "vitest"
 import { hello } from "../../src/testing/index.ts"

@@ -1,4 +1,4 @@
-/** What stands around the routes: health, readiness, metrics, OpenAPI, documentation, and where a caller is. */
+/** Around the routes: health, readiness, metrics, OpenAPI, documentation, and the caller's address. */
 import { Option } from "effect"
 import { Headers } from "effect/http"
 import { NetAddress } from "effect/net"

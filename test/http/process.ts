@@ -44,8 +44,9 @@ export const useProcesses = (options: { readonly fresh?: boolean } = {}) => {
 
   const weir = (args: ReadonlyArray<string>, env: Record<string, string> = {}) => {
     if (args[0] === "serve" && options.fresh !== true) copyTemplate(join(dir, "data"))
-    // These processes live for seconds: optimising the embedded database's code is not worth its time.
-    const child = spawn(node, ["--liftoff-only", cli, ...args], {
+    // Short processes do not repay the optimisation of the embedded database's code; creating a database does.
+    const flags = options.fresh === true ? [] : ["--liftoff-only"]
+    const child = spawn(node, [...flags, cli, ...args], {
       env: {
         PATH: process.env["PATH"],
         HOME: dir,
@@ -70,7 +71,7 @@ export const useProcesses = (options: { readonly fresh?: boolean } = {}) => {
 
   const serve = async (env: Record<string, string> = {}) => {
     const started = weir(["serve"], env)
-    await eventually(() => existsSync(join(dir, "ready")) || started.child.exitCode !== null, 25_000)
+    await eventually(() => existsSync(join(dir, "ready")) || started.child.exitCode !== null, 60_000)
     if (started.child.exitCode !== null) throw new Error(`It did not start: ${started.output.text}`)
     const ready: Ready = JSON.parse(readFileSync(join(dir, "ready"), "utf8"))
     const post = (path: string) => (body: object) =>

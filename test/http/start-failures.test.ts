@@ -48,7 +48,7 @@ describe("weir serve", () => {
       expect(output.text).toMatch(line)
       expect(output.text).not.toMatch(/^\s+at /m)
     },
-    30_000,
+    60_000,
   )
 
   it("a port in use is reported with its remedy; doctor names its owner", async () => {
@@ -63,7 +63,7 @@ describe("weir serve", () => {
     const stranger = weir(["doctor", "--json"], { SVC_PORT: port, SVC_BASE_URL: "http://127.0.0.1:9" })
     expect(await stranger.exit).toBe(1)
     expect(stranger.output.text).toContain("EADDRINUSE")
-    // What is kept in memory leaves no folder behind.
+    // A database in memory leaves no folder.
     expect(existsSync(":memory:")).toBe(false)
   }, 60_000)
 
@@ -91,7 +91,7 @@ describe("weir serve", () => {
       ["postgres", "failed"],
       ["redis", "failed"],
       ["gateway", "skipped"],
-      ["books", "skipped"],
+      ["ledger", "skipped"],
     ] as const) {
       expect(
         lines.some((line) => line.startsWith(check) && line.includes(result)),

@@ -1,4 +1,4 @@
-/** The gateway as a process: what a person on a fresh machine sees, and what SIGTERM does. */
+/** The gateway as a process: its output on a new machine, and SIGTERM. */
 import { spawn } from "node:child_process"
 import { createHash } from "node:crypto"
 import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
@@ -31,7 +31,7 @@ describe("weir serve on a new machine", () => {
     expect(second.ready.key).toBe(first.ready.key)
     const after = (await replyOf(await second.exchange(hello))).usage
     expect(Number(after.balance) + Number(after.cost)).toBeCloseTo(Number(before.balance), 8)
-  }, 60_000)
+  }, 120_000)
 })
 
 describe("weir serve", () => {

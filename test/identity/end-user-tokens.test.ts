@@ -1,4 +1,4 @@
-/** The key ring of end-user tokens: the first signs, all verify, and what has left it does not. */
+/** The key ring of end-user tokens: the first signs, all verify, and removed keys do not. */
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Result } from "effect"
 import { TestClock } from "effect/testing"

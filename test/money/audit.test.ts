@@ -1,4 +1,7 @@
-/** `weir doctor` and its companions: sound books are said to be sound, and every kind of harm is found by its id. */
+/**
+ * `weir doctor` and its companions: a consistent ledger is reported as such, and every inconsistency is found by its
+ * id.
+ */
 import { Effect } from "effect"
 import { describe, expect, it } from "vitest"
 import { hello } from "../../src/testing/index.ts"

@@ -1,4 +1,4 @@
-/** Accounts to test with, and what must hold of their books at any time. */
+/** Accounts for tests, and the ledger's invariants. */
 import { randomUUID } from "node:crypto"
 import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"

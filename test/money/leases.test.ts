@@ -1,4 +1,4 @@
-/** Holds that outlive their node, and the daily quota: both in the ledger, both exact. */
+/** Holds whose node is lost, and the daily quota: both in the ledger, both exact. */
 import { describe, expect, layer } from "@effect/vitest"
 import { Effect, Result } from "effect"
 import { SqlClient } from "effect/sql"

@@ -1,4 +1,4 @@
-/** The ledger on a real database: holds, settlements, releases, and what must always hold. */
+/** The ledger on a real database: holds, settlements, releases, and their invariants. */
 import { randomUUID } from "node:crypto"
 import { describe, expect, layer } from "@effect/vitest"
 import { Effect, Result } from "effect"

@@ -1,4 +1,4 @@
-/** Partitions for the days to come, and an end for what is past keeping; the books stay sound. */
+/** Partitions for future days, and removal after the retention; the ledger stays consistent. */
 import { describe, expect, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"

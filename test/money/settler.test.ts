@@ -1,4 +1,4 @@
-/** Settling while the database is away: the journal keeps what it was given, torn lines and all. */
+/** Settling while the database is away: the journal stores settlements, and tolerates truncated lines. */
 import { spawn } from "node:child_process"
 import { once } from "node:events"
 import { appendFileSync, existsSync, mkdtempSync, readdirSync, readFileSync, renameSync, statSync } from "node:fs"
@@ -115,7 +115,7 @@ describe("the journal", () => {
       expect(before.pending()).toEqual([])
       child.kill("SIGKILL")
       yield* Effect.promise(() => once(child, "exit"))
-      // The own pid stands for a pid that something else has now.
+      // This process's pid represents a pid that was reused.
       const after = yield* openJournal(path)
       expect(after.pending().map(({ ref }) => ref)).toEqual(["lost"])
     }).pipe(Effect.scoped),
@@ -143,7 +143,7 @@ describe("the journal", () => {
 })
 
 describe("the settler", () => {
-  /** A ledger that can be taken away. */
+  /** A ledger that can become unavailable. */
   const setup = () => {
     const database = { away: true, settled: [] as string[], released: [] as string[] }
     const gone = Effect.fail(new StoreUnavailable({ store: "postgres", cause: "away" }))

@@ -1,4 +1,4 @@
-/** The deployment files say what is true of Weir, and keep to what is asked of containers. */
+/** The deployment files match Weir's configuration and the rules for containers. */
 import { existsSync, readFileSync } from "node:fs"
 import { Effect } from "effect"
 import { describe, expect, it } from "vitest"

@@ -1,4 +1,4 @@
-/** The package as others have it: built, packed, installed into the example project, which then tests itself. */
+/** The published package: built, packed, installed into the example project, whose tests then run. */
 import { execFile, spawnSync } from "node:child_process"
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -31,7 +31,7 @@ beforeAll(() => {
   mkdirSync(installed, { recursive: true })
   const [tarball = ""] = readdirSync(dir).filter((name) => name.endsWith(".tgz"))
   run("tar", ["-xzf", join(dir, tarball), "-C", installed, "--strip-components=1"], dir)
-  // What `npm install` would fetch is here already.
+  // What `npm install` would download is already installed.
   for (const name of readdirSync(join(root, "node_modules"))) {
     if (name !== ".bin" && name !== "weir")
       symlinkSync(join(root, "node_modules", name), join(project, "node_modules", name))

@@ -1,4 +1,7 @@
-/** Any split of the bytes gives the same events; folding a stream gives the whole reply; noise gives typed outcomes. */
+/**
+ * Any split of the bytes gives the same events; merging a stream gives the whole reply; random bytes give typed
+ * outcomes.
+ */
 
 import { describe, expect, it } from "@effect/vitest"
 import { Schema } from "effect"
@@ -16,7 +19,7 @@ const Words = Schema.Array(Schema.String.check(Schema.isMinLength(1))).check(
 const Count = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 1_000_000 }))
 const Answer = Schema.Struct({ words: Words, inTokens: Count, outTokens: Count })
 
-/** What may stand where something else should: JSON's own signs, escapes good and bad, line ends, nothing. */
+/** Replacements for random bytes: JSON's punctuation, valid and invalid escapes, line ends, nothing. */
 const Flaw = Schema.Literals([
   '"',
   "\\",

@@ -1,4 +1,4 @@
-/** Whatever order holds, settlements, releases, retries, renewals and reapers come in, the books stay sound. */
+/** The ledger stays consistent under any order of holds, settlements, releases, retries, renewals and reapers. */
 import { randomUUID } from "node:crypto"
 import { describe, expect, layer } from "@effect/vitest"
 import { Effect, Schema } from "effect"

@@ -1,4 +1,4 @@
-/** Merging layers: rules by table, laws by property. Source: interface.md "Effective settings preview". */
+/** Merging layers: rules by table, algebraic laws by property. Source: interface.md "Effective settings preview". */
 
 import { describe, expect, it } from "@effect/vitest"
 import { Schema } from "effect"
@@ -120,13 +120,13 @@ describe("rules", () => {
 })
 
 const names = ["a", "b", "c"] as const
-/** An object of few names, so that layers meet. */
+/** An object of few names, so that layers overlap. */
 const objectOf = <S extends Schema.Top>(member: S) =>
   Schema.Struct({ a: Schema.optionalKey(member), b: Schema.optionalKey(member), c: Schema.optionalKey(member) })
 const Scalar = Schema.Union([Schema.Int, Schema.Boolean, Schema.Array(Schema.Int)])
 const Value = Schema.Union([Scalar, objectOf(Schema.Union([Scalar, objectOf(Scalar)]))])
 const Anything = objectOf(Value)
-/** Objects at the top, scalars within them: no layer says that an object is a scalar. */
+/** Objects at the top, scalars within them: no layer replaces an object by a scalar. */
 const Shaped = objectOf(objectOf(Scalar))
 const Name = Schema.Literals(names)
 const Settings = Schema.Array(
@@ -147,7 +147,7 @@ const chainOf = (chain: typeof Chain.Type): ReadonlyArray<Layer> =>
     return layer(scopes[at] ?? "user", ...unique.values())
   })
 
-/** A plain deep merge, as the contract words it. */
+/** A plain deep merge, as in the contract. */
 const deepMerge = (low: Json, high: Json): Json => {
   if (!isPlain(low) || !isPlain(high)) return high
   const merged: Record<string, Json> = { ...low }

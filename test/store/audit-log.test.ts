@@ -1,4 +1,4 @@
-/** The audit log: append-only, in one row whoever writes at once, and telling what was changed behind its back. */
+/** The audit log: append-only, in one order under concurrency, and tamper-evident. */
 import { describe, expect, layer } from "@effect/vitest"
 import { Effect, Exit, Layer } from "effect"
 import { SqlClient } from "effect/sql"
@@ -13,7 +13,7 @@ const append = (detail: object) =>
     (sql) => sql`select audit_append('test', null, 'service', 'test', ${JSON.stringify(detail)}::text::jsonb)`,
   )
 
-/** What a verification says after something was done that is undone again. */
+/** The result of a verification after a change that is then reverted. */
 const verifiedAfter = (tampering: (sql: SqlClient.SqlClient, last: bigint) => Effect.Effect<unknown, unknown>) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
@@ -33,7 +33,7 @@ const verifiedAfter = (tampering: (sql: SqlClient.SqlClient, last: bigint) => Ef
 
 layer(services, { excludeTestServices: true, timeout: "60 seconds" })("the audit log", (it) => {
   describe("a chain", () => {
-    it.effect("is sound, and has no gap, whoever writes at once", () =>
+    it.effect("is valid and has no gap under concurrency", () =>
       Effect.gen(function* () {
         const { entries } = yield* (yield* AuditLog).verify
         yield* Effect.all(

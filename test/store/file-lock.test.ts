@@ -1,4 +1,4 @@
-/** Locks and directories: held by the operating system, and refused at once where they cannot be. */
+/** Locks and directories: held by the operating system, and refused at once if unavailable. */
 import { spawn } from "node:child_process"
 import { once } from "node:events"
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
@@ -67,7 +67,7 @@ describe("the embedded database's directory", () => {
   it("is refused while another process has it, and free when that was killed; a pid beside it means nothing", async () => {
     const dataDir = join(dir, "data")
     copyTemplate(dataDir)
-    // An earlier version wrote its pid; this one's stands for a pid that something else has now.
+    // An earlier version wrote its pid; this process's pid represents one that was reused.
     writeFileSync(join(dataDir, "postgres.pid"), String(process.pid))
     const child = await holder(join(dataDir, "postgres.lock"))
     await expect(Effect.runPromise(open(dataDir))).rejects.toMatchObject({

@@ -1,5 +1,5 @@
 /**
- * A Redis Cluster of three nodes: an organisation's keys lie together, wherever that is. Needs redis-server and
+ * A Redis Cluster of three nodes: an organisation's keys are in one slot. Needs redis-server and
  * redis-cli.
  */
 import { type ChildProcess, execFileSync, spawn, spawnSync } from "node:child_process"

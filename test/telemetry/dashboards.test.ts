@@ -1,4 +1,4 @@
-/** The dashboard and the alert rules speak of metrics, labels and values that there are. */
+/** The dashboard and the alert rules use metrics, labels and values that exist. */
 import { readFileSync } from "node:fs"
 import { beforeAll, describe, expect, it } from "vitest"
 import { parse } from "yaml"

@@ -34,7 +34,7 @@ const Traces = Schema.fromJsonString(
   }),
 )
 
-/** The collector: keeps what it is sent, unpacked. */
+/** The collector: stores what it receives, decompressed. */
 const received: Record<string, Array<string>> = {}
 const tokens: Array<string | undefined> = []
 const collector = createServer(async (request, response) => {

@@ -1,4 +1,4 @@
-/** `weir timeouts`: what is read, added up, judged and recommended; and the command against a running gateway. */
+/** `weir timeouts`: reading, adding up, evaluating and suggesting; and the command against a running gateway. */
 import { describe, expect, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { loadCatalogue } from "../../src/catalogue/load.ts"

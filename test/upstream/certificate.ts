@@ -1,6 +1,6 @@
 /**
  * A certificate for servers of tests, valid for a century: `upstream.test`, `localhost`, 127.0.0.1 and 127.0.0.2. It
- * guards nothing.
+ * protects nothing.
  */
 export const certificate = `-----BEGIN CERTIFICATE-----
 MIIBsTCCAVigAwIBAgIUWeXCBXklqeK3KzKRkdSMA6xSFW8wCgYIKoZIzj0EAwIw

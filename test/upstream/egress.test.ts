@@ -18,7 +18,7 @@ const reasonOf = (url: string, checked = guard.check(url)) =>
 
 describe("URLs that name an address", () => {
   it.each([
-    // IPv4: private, loopback, link-local, metadata, special, multicast, nobody's.
+    // IPv4: private, loopback, link-local, metadata, special, multicast, reserved.
     "https://10.0.0.1",
     "https://10.255.255.255",
     "https://172.16.0.1",
@@ -46,7 +46,7 @@ describe("URLs that name an address", () => {
     "https://239.255.255.250",
     "https://240.0.0.1",
     "https://255.255.255.255",
-    // The same in other ways of writing it.
+    // The same in other notations.
     "https://2130706433",
     "https://0x7f000001",
     "https://0177.0.0.1",
@@ -184,7 +184,7 @@ describe("names", () => {
   })
 })
 
-/** A name server whose answers change from one question to the next. */
+/** A name server whose answers change from one query to the next. */
 const startNameServer = (answers: ReadonlyArray<string>) => {
   const asked = { count: 0 }
   const socket: Socket = createSocket("udp4")
@@ -194,7 +194,7 @@ const startNameServer = (answers: ReadonlyArray<string>) => {
     header.writeUInt16BE(0x8180, 2)
     header.writeUInt16BE(1, 6)
     header.writeUInt16BE(0, 10)
-    // The question again, then one A record that points back at its name, with no time to live.
+    // The question, then one A record that points back at its name, with a TTL of zero.
     const end = question.indexOf(0, 12) + 5
     const record = Buffer.from([0xc0, 0x0c, 0, 1, 0, 1, 0, 0, 0, 0, 0, 4, ...answer.split(".").map(Number)])
     socket.send(Buffer.concat([header, question.subarray(12, end), record]), peer.port, peer.address)
@@ -227,7 +227,7 @@ describe("DNS rebinding, over a real name server, a real socket and TLS", () => 
   let port = 0
   beforeAll(async () => {
     setDefaultCACertificates([...rootCertificates, certificate])
-    // A public address stands in as 127.0.0.2, which is allowed here; 127.0.0.1 stays what it is.
+    // 127.0.0.2 represents a public address and is allowed here; 127.0.0.1 stays private.
     good = await startServer("127.0.0.2", 0)
     port = portOf(good)
     trap = await startServer("127.0.0.1", port)
@@ -261,7 +261,7 @@ describe("DNS rebinding, over a real name server, a real socket and TLS", () => 
     const names = await startNameServer(["127.0.0.2", "127.0.0.1"])
     seen.length = 0
     expect(await call(names.resolve)).toEqual(["200", "address"])
-    // One question a connection: there is no second lookup between the check and the connection.
+    // One query for a connection: there is no second lookup between the check and the connection.
     expect(names.asked.count).toBe(2)
     expect(seen).toEqual(["127.0.0.2 own"])
     names.close()

@@ -1,4 +1,4 @@
-/** Nodes tell each other which targets rest: through a shared board, and through Redis where there is one. */
+/** Nodes share cooldowns of targets: through memory, and through Redis if there is one. */
 import { randomUUID } from "node:crypto"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Exit, Layer, type Redacted, Result } from "effect"

@@ -1,4 +1,4 @@
-/** Tiers, weights and affinity; and how long a vendor asks to be left alone. */
+/** Tiers, weights and affinity; and Retry-After. */
 import { describe, expect, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { orderTargets } from "../../src/upstream/pool.ts"

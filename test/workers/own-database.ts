@@ -3,7 +3,7 @@ import { Effect, Exit, type Redacted, Scope } from "effect"
 import { afterAll, beforeAll } from "vitest"
 import { testStores } from "../../src/testing/stores.ts"
 
-/** @param server undefined where there is none, and no test asks for it */
+/** @param server undefined without a server; then no test uses it */
 export const useOwnDatabase = (server: string | undefined): (() => Redacted.Redacted) => {
   const scope = Scope.makeUnsafe()
   let url: Redacted.Redacted | undefined

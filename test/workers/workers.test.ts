@@ -79,7 +79,7 @@ describe.skipIf(redisUrl === undefined || serverUrl === undefined)("workers on P
     const exchange = (body: object) =>
       fetch(`${gateway.ready.baseUrl}/t1/exchange`, {
         method: "POST",
-        // Connections are dealt out: each of these is a new one.
+        // Connections are distributed to workers: each of these is a new one.
         headers: { "x-svc-key-id": ids.key, "x-svc-key": "wk_test_secret", connection: "close" },
         body: JSON.stringify(body),
       })
@@ -91,7 +91,7 @@ describe.skipIf(redisUrl === undefined || serverUrl === undefined)("workers on P
     }
     return { ...gateway, exchange, metrics, run }
   }
-  /** The processes whose parent this is; its fourth field says so (proc(5)). */
+  /** The children of a process, by the fourth field of their stat file (proc(5)). */
   const workersOf = (pid: number): ReadonlyArray<number> =>
     readdirSync("/proc")
       .map(Number)
@@ -109,7 +109,7 @@ describe.skipIf(redisUrl === undefined || serverUrl === undefined)("workers on P
     expect(workersOf(ready.pid).length).toBe(2)
     const replies = await Promise.all(Array.from({ length: 20 }, () => exchange(hello)))
     expect(replies.map(({ status }) => status)).toEqual(Array.from({ length: 20 }, () => 200))
-    // Whichever worker is asked knows of all twenty.
+    // Every worker reports all twenty.
     for (let asked = 0; asked < 4; asked++) {
       expect(await metrics()).toContain(`weir_exchanges_total{outcome="end",model="main"} 20`)
     }
@@ -137,7 +137,7 @@ describe.skipIf(redisUrl === undefined || serverUrl === undefined)("workers on P
     expect(ends.filter((end) => end === "cut").length).toBeGreaterThan(0)
     await eventually(() => workersOf(ready.pid).length === 2, 15_000)
     expect((await exchange(hello)).status).toBe(200)
-    await eventually(async () => (await run("doctor")).includes("sound") && (await held(run)) === "0", 30_000)
+    await eventually(async () => (await run("doctor")).includes("consistent") && (await held(run)) === "0", 30_000)
   }, 90_000)
 
   const held = async (run: (...args: ReadonlyArray<string>) => Promise<string>) =>

@@ -14,7 +14,7 @@ export const readMessages = (body: JsonObject): VendorRequest => {
   if (body["thinking"] === undefined && body["output_config"] !== undefined) throw new Beyond("output_config")
   const { system } = body
   const systemBlocks = typeof system === "string" ? [{ t: "text", v: system } as const] : list(system).map(readBlock)
-  // Anthropic's own way of putting the mark at the tail.
+  // Anthropic's automatic mark at the tail.
   if (body["cache_control"] !== undefined) throw new Beyond("automatic caching")
   return {
     ...unsaid,
@@ -30,7 +30,7 @@ export const readMessages = (body: JsonObject): VendorRequest => {
     topP: maybe(body["top_p"], Number),
     stop: Array.isArray(body["stop_sequences"]) ? body["stop_sequences"].map(text) : [],
     reasoning: maybe(body["thinking"], (thinking) => readThinking(json(thinking), maybe(body["output_config"], json))),
-    // Which blocks are marked is said by the blocks; the tail is marked where nothing forbids it.
+    // Blocks state their marks; the tail is marked unless forbidden.
     cache: { ...noCache, enabled: JSON.stringify(body).includes("cache_control"), skipWrite: true },
     stream: body["stream"] === true,
   }

@@ -1,4 +1,4 @@
-/** Reads a request of `openai-chat`, with the words of one vendor's profile. */
+/** Reads a request of `openai-chat`, with the fields of one vendor's profile. */
 
 import type { ChatProfile } from "../../../src/dialects/chat-profiles.ts"
 import type { VendorRequest } from "../../../src/dialects/dialect.ts"
@@ -38,7 +38,7 @@ export const readChat = (body: JsonObject, profile: ChatProfile): VendorRequest 
   }
 }
 
-/** The level whose words these are. */
+/** The reasoning level of these fields. */
 function readReasoning(body: JsonObject, profile: ChatProfile) {
   const asked = reasoningFields.filter((field) => body[field] !== undefined)
   if (asked.length === 0) return undefined
@@ -55,7 +55,7 @@ const readTool = (tool: JsonObject) => {
   only(tool, ["type", "function"])
   if (tool["type"] !== "function" && tool["type"] !== undefined) throw new Beyond(`tool ${tool["type"]}`)
   const fn = json(tool["function"])
-  // A schema that is meant strictly is a promise beyond twp/1; the schema is the same.
+  // Strict schemas are not part of twp/1; the schema is the same.
   only(fn, ["name", "description", "parameters", "strict"])
   const description = maybe(fn["description"], text)
   return {

@@ -76,7 +76,7 @@ function readPart(part: JsonObject): ReadonlyArray<Block> {
   const signature = maybe(part["thoughtSignature"], text)
   const signed: ReadonlyArray<Block> =
     signature === undefined ? [] : [{ t: "reasoning", v: "", signature: signFor("gemini", signature) }]
-  // A signature alone stands on an empty text.
+  // A signature without text is on an empty text.
   return part["text"] === "" && signature !== undefined ? signed : [...signed, readContentOf(part)]
 }
 

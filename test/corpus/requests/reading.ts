@@ -1,13 +1,13 @@
-/** Reading recorded requests strictly: a field that twp/1 has no word for is named, and nothing is passed over. */
+/** Reads recorded requests strictly: a field that twp/1 does not have is reported, and none is ignored. */
 
 import type { VendorRequest } from "../../../src/dialects/dialect.ts"
 import { type JsonObject, parseObject } from "../../../src/dialects/json.ts"
 import type { Block, Message } from "../../../src/protocol/block.ts"
 
-/** Something in a request that twp/1 cannot say, e.g. a server-side tool. */
+/** A part of a request that twp/1 cannot express, e.g. a server-side tool. */
 export class Beyond extends Error {}
 
-/** Refuses every field but these; fields that say what is the case anyway are let pass. */
+/** Refuses every other field; fields with the default value are accepted. */
 export const only = (object: JsonObject, fields: ReadonlyArray<string>, defaults: JsonObject = {}): void => {
   for (const [key, value] of Object.entries(object)) {
     if (value === null || fields.includes(key)) continue
@@ -41,7 +41,7 @@ export const media = (
   return type === undefined || data === undefined ? { mime, url } : { mime: type, data }
 }
 
-/** Where a recording says nothing. */
+/** The default if a recording has no value. */
 export const unsaid = { maxTokens: 4096, tools: [], stop: [], canReason: false, stream: false } as const
 
 export const noCache = { enabled: false, skipWrite: false } as const
@@ -53,7 +53,7 @@ interface Turn {
   readonly blocks: ReadonlyArray<Block>
 }
 
-/** Neighbours of one role are one turn. */
+/** Consecutive messages of one role are one turn. */
 export const mergeTurns = (
   turns: ReadonlyArray<Turn>,
   merged: ReadonlyArray<Role> = everyRole,
@@ -69,7 +69,7 @@ export const mergeTurns = (
 
 const everyRole: ReadonlyArray<Role> = ["system", "user", "assistant", "tool"]
 
-/** Texts of a message that follow each other are one, unless one of them is marked. */
+/** Consecutive texts of a message are one, unless one of them has a cache mark. */
 export const joinTexts = (blocks: ReadonlyArray<Block>): ReadonlyArray<Block> => {
   if (blocks.some((block) => block.t === "text" && block.cacheable === true)) return blocks
   const joined: Array<Block> = []

@@ -49,7 +49,7 @@ const levels: Readonly<Record<string, ReasoningLevel>> = {
 }
 
 const readReasoning = (reasoning: unknown): ReasoningLevel | undefined => {
-  // A summary is asked for wherever there is reasoning; how long it is, is a detail.
+  // A summary is always requested with reasoning; its length does not matter.
   only(json(reasoning), ["effort", "summary"], { context: "auto", generate_summary: "auto" })
   return maybe(json(reasoning)["effort"], (effort) => levels[text(effort)])
 }
