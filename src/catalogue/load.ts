@@ -2,7 +2,7 @@
 import { Result, Schema, SchemaIssue } from "effect"
 import { LineCounter, parseDocument } from "yaml"
 import { CatalogueDocument, type CatalogueEncoded } from "../protocol/catalogue.ts"
-import { isStorable } from "../protocol/text.ts"
+import { isStorable, storableMessage } from "../protocol/text.ts"
 import { checkReferences, type Path, type Problem } from "./references.ts"
 
 export interface CatalogueIssue {
@@ -72,7 +72,7 @@ export const loadCatalogue = (text: string): Result.Result<LoadedCatalogue, Read
 /** Every string of a document that the database cannot store. */
 const unstorable = (value: unknown, path: Path = []): ReadonlyArray<Problem> => {
   if (typeof value === "string") {
-    return isStorable(value) ? [] : [{ path, message: "well-formed Unicode without U+0000 is required" }]
+    return isStorable(value) ? [] : [{ path, message: storableMessage }]
   }
   if (typeof value !== "object" || value === null) return []
   return Object.entries(value).flatMap(([key, member]) =>

@@ -4,7 +4,7 @@
  */
 import type { Server } from "node:http"
 import { Effect, type Scope } from "effect"
-import { standAhead } from "./request-interceptor.ts"
+import { interceptRequests } from "./request-interceptor.ts"
 
 /** Request headers that are not allowed by default. */
 const allowedHeaders = [
@@ -35,7 +35,7 @@ export const admitOrigins = (
 ): Effect.Effect<void, never, Scope.Scope> => {
   if (origins.length === 0) return Effect.void
   const admits = (origin: string) => origins.includes("*") || origins.includes(origin)
-  return standAhead(server, (behind) => (request, response) => {
+  return interceptRequests(server, (next) => (request, response) => {
     const { origin } = request.headers
     if (origin !== undefined && admits(origin) && (request.url ?? "").startsWith("/t1/")) {
       response.setHeader("access-control-allow-origin", origin)
@@ -43,6 +43,6 @@ export const admitOrigins = (
       response.setHeader("vary", "Origin")
       if (request.method === "OPTIONS") return void response.writeHead(204, optionsHeaders).end()
     }
-    behind(request, response)
+    next(request, response)
   })
 }

@@ -7,7 +7,7 @@ import { Effect, Exit, Fiber, Option, type Scope, Stream } from "effect"
 import type { HttpServerResponse } from "effect/http"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 import { bodyTooLarge } from "./content-encoding.ts"
-import { standAhead } from "./request-interceptor.ts"
+import { interceptRequests } from "./request-interceptor.ts"
 import type { RuntimeRequest } from "./runtime.ts"
 
 export type DirectHandler = (
@@ -22,9 +22,9 @@ export const answerDirectly = (
   Effect.gen(function* () {
     const scope = yield* Effect.scope
     const fork = Effect.runForkWith(yield* Effect.context<never>())
-    yield* standAhead(server, (behind) => (request, response) => {
+    yield* interceptRequests(server, (next) => (request, response) => {
       const handler = request.method === "POST" ? handlers.get(pathOf(request.url ?? "")) : undefined
-      if (handler === undefined) return behind(request, response)
+      if (handler === undefined) return next(request, response)
       const answered = Effect.flatMap(handler(fromNode(request)), (reply) => write(reply, response))
       const fiber = Fiber.runIn(fork(Effect.scoped(answered)), scope)
       response.on("close", () => {

@@ -1,7 +1,10 @@
 /** Routes for operators: they require the admin key and answer with JSON. */
 import { Effect } from "effect"
 import type { HttpServerRequest } from "effect/http"
+import type { Catalogue } from "../catalogue/catalogue.ts"
 import { AdminKey } from "../identity/admin.ts"
+import type { Org } from "../protocol/catalogue.ts"
+import { type ServiceError, serviceError } from "../protocol/error.ts"
 import { type RouteError, respondJson } from "./respond.ts"
 
 export type Request = HttpServerRequest.HttpServerRequest
@@ -14,3 +17,14 @@ export const makeForOperator = Effect.map(AdminKey, (adminKey) => {
     respondJson(Effect.andThen(adminKey.check(request.headers["x-svc-admin-key"]), answer))
   return forOperator
 })
+
+/** The organisation that a request names. */
+export const knownOrg = (
+  catalogue: Catalogue["Service"],
+  id: string,
+): Effect.Effect<Org, ServiceError<"not_found">> => {
+  const entry = catalogue.current().org(id)
+  return entry === undefined
+    ? Effect.fail(serviceError("not_found", "The organisation does not exist"))
+    : Effect.succeed(entry.org)
+}

@@ -3,9 +3,9 @@ import type { RequestListener, Server } from "node:http"
 import { Effect, type Scope } from "effect"
 
 /** @param make receives the listener of the router and returns the listener that replaces it until the scope closes */
-export const standAhead = (
+export const interceptRequests = (
   server: Server,
-  make: (behind: RequestListener) => RequestListener,
+  make: (next: RequestListener) => RequestListener,
 ): Effect.Effect<void, never, Scope.Scope> =>
   Effect.asVoid(
     Effect.acquireRelease(

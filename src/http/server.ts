@@ -60,11 +60,11 @@ export const layerServer = Layer.unwrap(
     const node = makeServer()
     const main = Layer.mergeAll(apiRoutes, pageRoutes, docs, healthRoutes)
     const routes = metricsPort === undefined ? Layer.mergeAll(main, metricsRoute) : main
-    const ahead = Effect.andThen(
+    const interceptors = Effect.andThen(
       Effect.flatMap(hotAnswers, (answers) => answerDirectly(node, answers)),
       admitOrigins(node, corsOrigins),
     )
-    const served = Layer.effectDiscard(ahead).pipe(Layer.provideMerge(serve(routes, node, { host, port })))
+    const served = Layer.effectDiscard(interceptors).pipe(Layer.provideMerge(serve(routes, node, { host, port })))
     const server = drainAtShutdown(node).pipe(Layer.provideMerge(served), Layer.provide(Draining.layer))
     if (metricsPort === undefined) return server
     const metrics = serve(metricsRoute, makeServer(), { host, port: metricsPort })

@@ -3,6 +3,10 @@
  * surrogate: such values would fail in the database, so they are refused at the edge.
  */
 import { Schema } from "effect"
+import { isDeeperThan } from "./depth.ts"
+
+/** Why a string that is not {@link isStorable} is refused. */
+export const storableMessage = "well-formed Unicode without U+0000 is required"
 
 /** Whether PostgreSQL can store a string. */
 export const isStorable = (text: string): boolean => text.isWellFormed() && !text.includes("\u0000")
@@ -12,9 +16,7 @@ const control = /\p{Cc}/u
 
 /** Free text, e.g. a reason: any characters that can be stored. */
 export const StoredText = Schema.String.check(
-  Schema.makeFilter((text: string) =>
-    isStorable(text) ? undefined : "well-formed Unicode without U+0000 is required",
-  ),
+  Schema.makeFilter((text: string) => (isStorable(text) ? undefined : storableMessage)),
 )
 
 /** Identifiers and names: not empty, of limited length, without control characters. */
@@ -39,16 +41,15 @@ const maxJsonDepth = 32
 /** JSON whose strings and keys can be stored, at most 32 levels deep. */
 export const StoredJson = Schema.Json.check(
   Schema.makeFilter((value: Schema.Json) =>
-    isStorableJson(value, maxJsonDepth)
+    !isDeeperThan(value, maxJsonDepth) && isStorableJson(value)
       ? undefined
       : "at most 32 levels of well-formed Unicode without U+0000 are required",
   ),
 )
 
-/** Whether all strings and keys of a JSON value can be stored, and its depth is within the limit. */
-export const isStorableJson = (value: unknown, depth: number): boolean => {
+/** Whether all strings and keys of a JSON value can be stored. */
+const isStorableJson = (value: Schema.Json): boolean => {
   if (typeof value === "string") return isStorable(value)
   if (typeof value !== "object" || value === null) return true
-  if (depth === 0) return false
-  return Object.entries(value).every(([key, member]) => isStorable(key) && isStorableJson(member, depth - 1))
+  return Object.entries(value).every(([key, member]) => isStorable(key) && isStorableJson(member))
 }

@@ -10,7 +10,7 @@ import { Statements } from "../../money/statements.ts"
 import { type AdminUser, KeyMint, type OrgList } from "../../protocol/admin-directory.ts"
 import { Api } from "../../protocol/api.ts"
 import { serviceError } from "../../protocol/error.ts"
-import { makeForOperator, maxBodyBytes, type Request } from "../operator.ts"
+import { knownOrg, makeForOperator, maxBodyBytes, type Request } from "../operator.ts"
 import { pageOf } from "../page-query.ts"
 import { readJson } from "../request.ts"
 import { makeIssueLicence } from "./licences.ts"
@@ -27,11 +27,6 @@ export const adminDirectoryRoutes = HttpApiBuilder.group(
     const licences = yield* Licences
     const statements = yield* Statements
     const issueLicence = yield* makeIssueLicence
-
-    const knownOrg = (id: string) =>
-      catalogue.current().org(id) === undefined
-        ? Effect.fail(serviceError("not_found", "The organisation does not exist"))
-        : Effect.void
 
     const listOrgs = Effect.gen(function* () {
       const { document } = catalogue.current()
@@ -108,7 +103,7 @@ export const adminDirectoryRoutes = HttpApiBuilder.group(
         forOperator(
           request,
           Effect.andThen(
-            knownOrg(org),
+            knownOrg(catalogue, org),
             Effect.map(licences.list(org), (data) => ({ data })),
           ),
         ),
@@ -122,7 +117,7 @@ export const adminDirectoryRoutes = HttpApiBuilder.group(
         forOperator(
           request,
           Effect.andThen(
-            knownOrg(org),
+            knownOrg(catalogue, org),
             Effect.flatMap(pageOf(query), (page) => statements.usage(org, page)),
           ),
         ),

@@ -7,7 +7,7 @@ import { UpstreamKeyRequest, type UpstreamKeysResponse, VendorCheckRequest } fro
 import { Api } from "../../protocol/api.ts"
 import { serviceError } from "../../protocol/error.ts"
 import { UpstreamKeys } from "../../upstream/upstream-keys.ts"
-import { makeForOperator, maxBodyBytes, type Request } from "../operator.ts"
+import { knownOrg, makeForOperator, maxBodyBytes, type Request } from "../operator.ts"
 import { readJson } from "../request.ts"
 
 interface KeyPlace {
@@ -29,13 +29,8 @@ export const adminVendorRoutes = HttpApiBuilder.group(
       return yield* check.run(vendor, model)
     })
 
-    const knownOrg = (id: string) =>
-      catalogue.current().document.orgs?.some((org) => org.id === id) === true
-        ? Effect.void
-        : Effect.fail(serviceError("not_found", "The organisation does not exist"))
-
     const list = Effect.fnUntraced(function* (org: string) {
-      yield* knownOrg(org)
+      yield* knownOrg(catalogue, org)
       const infos = yield* keys.list(org)
       return {
         keys: infos.map(({ vendor, baseUrl, hint, updatedAt }) => ({
@@ -49,7 +44,7 @@ export const adminVendorRoutes = HttpApiBuilder.group(
 
     const set = Effect.fn("admin.setUpstreamKey")(function* (request: Request, { org, vendor }: KeyPlace) {
       const { key, baseUrl } = yield* readJson(UpstreamKeyRequest, request, maxBodyBytes)
-      yield* knownOrg(org)
+      yield* knownOrg(catalogue, org)
       if (catalogue.current().vendor(vendor) === undefined) {
         return yield* serviceError("not_found", "The catalogue has no such vendor")
       }

@@ -22,7 +22,7 @@ import { Instant } from "../../protocol/instant.ts"
 import { resolveTimeouts, type Tier } from "../../protocol/timeout-tiers.ts"
 import { AuditLog } from "../../store/audit-log.ts"
 import { TierTimes } from "../../telemetry/timeouts/tier-times.ts"
-import { makeForOperator, maxBodyBytes, type Request } from "../operator.ts"
+import { knownOrg, makeForOperator, maxBodyBytes, type Request } from "../operator.ts"
 import { readJson } from "../request.ts"
 
 export const adminRoutes = HttpApiBuilder.group(
@@ -58,9 +58,7 @@ export const adminRoutes = HttpApiBuilder.group(
 
     const topup = Effect.fn("admin.topup")(function* (request: Request) {
       const { id, org: orgId, amount } = yield* readJson(TopupRequest, request, maxBodyBytes)
-      const org = catalogue.current().document.orgs?.find((known) => known.id === orgId)
-      if (org === undefined) return yield* serviceError("not_found", "The organisation does not exist")
-      const { currency } = org
+      const { currency } = yield* knownOrg(catalogue, orgId)
       const credited = yield* ledger.topup({ id, orgId, currency, amount: parseAmount(amount) ?? 0n })
       const balance = formatAmount(yield* ledger.balance(orgId, currency))
       return { credited, balance, currency } satisfies TopupResponse
