@@ -14,7 +14,15 @@ import {
   toolCallArgs,
   toolCallOpen,
 } from "./blocks.ts"
-import { type Decoder, type Dialect, malformed, nonZero, type VendorEvent, type VendorUsage } from "./dialect.ts"
+import {
+  type Decoder,
+  type Dialect,
+  malformed,
+  missingSides,
+  nonZero,
+  type VendorEvent,
+  type VendorUsage,
+} from "./dialect.ts"
 import { countAt, type JsonObject, numberAt, objectAt, objectsAt, parseObject, stringAt } from "./json.ts"
 import { signFor } from "./signature.ts"
 import { makeSseDecoder } from "./sse-frames.ts"
@@ -179,6 +187,10 @@ function usageOf(usage: JsonObject): VendorUsage {
       cache_write_1h: cacheWrite1h,
       web_search: countAt(serverTools, "web_search_requests"),
       obs_web_fetch: countAt(serverTools, "web_fetch_requests"),
+    }),
+    ...missingSides(usage, {
+      input: { anyOf: ["input_tokens"], added: ["cache_read_input_tokens", "cache_creation_input_tokens"] },
+      output: { anyOf: ["output_tokens"] },
     }),
   }
 }

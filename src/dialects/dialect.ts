@@ -8,6 +8,7 @@ import type { Result } from "effect"
 import type { Message } from "../protocol/block.ts"
 import type { Delta } from "../protocol/event.ts"
 import type { ReasoningLevel, Stop, Tool, ToolChoice } from "../protocol/exchange.ts"
+import { isMalformedCount, type JsonObject, reportedCountAt } from "./json.ts"
 
 /** An admitted exchange: authorised, clamped, for one target. */
 export interface VendorRequest {
@@ -49,7 +50,11 @@ export interface VendorUsage {
   readonly cacheWriteTokens: number
   /** Non-zero buckets. Known buckets refine a total; `obs_*` are only observed. */
   readonly dims: Readonly<Record<string, number>>
+  /** Sides whose counts are absent or malformed; they are 0 here. */
+  readonly missing?: ReadonlyArray<UsageSide>
 }
+
+export type UsageSide = "input" | "output"
 
 /** A vendor's failure inside its reply. Its text is never sent to the client. */
 export interface VendorFault {
@@ -94,6 +99,29 @@ export const malformed: VendorEvent = { kind: "fault", fault: { status: 502, cod
 /** Removes empty buckets. */
 export const nonZero = (dims: Readonly<Record<string, number>>): Readonly<Record<string, number>> =>
   Object.fromEntries(Object.entries(dims).filter(([, count]) => count > 0))
+
+/** The fields of a vendor's report that make up one side of its usage. */
+interface SideFields {
+  /** At least one of these is reported. */
+  readonly anyOf: ReadonlyArray<string>
+  /** Counts that may be absent, but not malformed. */
+  readonly added?: ReadonlyArray<string>
+}
+
+/** The sides that a report does not state. */
+export const missingSides = (
+  report: JsonObject,
+  sides: Readonly<Record<UsageSide, SideFields>>,
+): Pick<VendorUsage, "missing"> => {
+  const missing = (["input", "output"] as const).filter((side) => {
+    const { anyOf, added = [] } = sides[side]
+    return (
+      anyOf.every((field) => reportedCountAt(report, field) === undefined) ||
+      [...anyOf, ...added].some((field) => isMalformedCount(report, field))
+    )
+  })
+  return missing.length === 0 ? {} : { missing }
+}
 
 /** Splits an input total that includes cache reads and writes. The parts never exceed the total. */
 export const splitInput = (

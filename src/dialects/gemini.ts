@@ -9,6 +9,7 @@ import {
   type Decoder,
   type Dialect,
   malformed,
+  missingSides,
   nonZero,
   splitInput,
   type VendorEvent,
@@ -82,8 +83,8 @@ class ReplyReader {
     if (reason !== undefined) this.#closePartial(events)
     if (reason !== undefined) this.#stop = stopOf(reason, this.#called)
     else if (blocked !== undefined) this.#stop = "filtered"
-    // Reports are cumulative; one without a prompt count is not about this reply.
-    if (usage !== undefined && numberAt(usage, "promptTokenCount") !== undefined) {
+    // Reports are cumulative; one without a count is not about this reply.
+    if (usage !== undefined && ("promptTokenCount" in usage || "candidatesTokenCount" in usage)) {
       events.push({ kind: "usage", usage: usageOf(usage), final: this.#stop !== undefined })
     }
     if (reason !== undefined || blocked !== undefined) events.push({ kind: "stop", stop: this.#stop ?? "end" })
@@ -176,6 +177,10 @@ function usageOf(usage: JsonObject): VendorUsage {
       obs_video_in: modality("promptTokensDetails", "VIDEO"),
       obs_document_in: modality("promptTokensDetails", "DOCUMENT"),
       obs_tool_use_in: countAt(usage, "toolUsePromptTokenCount"),
+    }),
+    ...missingSides(usage, {
+      input: { anyOf: ["promptTokenCount"], added: ["toolUsePromptTokenCount"] },
+      output: { anyOf: ["candidatesTokenCount", "thoughtsTokenCount"] },
     }),
   }
 }

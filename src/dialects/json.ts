@@ -45,8 +45,22 @@ export const numberAt = (value: JsonObject | undefined, key: string): number | u
   return typeof field === "number" ? field : undefined
 }
 
-/** A token count; anything but a positive integer counts as 0. */
-export const countAt = (value: JsonObject | undefined, key: string): number => {
-  const count = numberAt(value, key) ?? 0
-  return Number.isSafeInteger(count) && count > 0 ? count : 0
+/** A count as vendors write it: `12`, `12.0`, `"12"`; undefined if it is absent, `null`, or anything else. */
+export const reportedCountAt = (value: JsonObject | undefined, key: string): number | undefined =>
+  readCount(value?.[key])
+
+/** A count; 0 if it is absent or is not a count. */
+export const countAt = (value: JsonObject | undefined, key: string): number => reportedCountAt(value, key) ?? 0
+
+/** Whether a field has a value that is not a count. */
+export const isMalformedCount = (value: JsonObject | undefined, key: string): boolean => {
+  const field = value?.[key] ?? undefined
+  return field !== undefined && readCount(field) === undefined
+}
+
+const writtenCount = /^\d{1,16}(\.0{1,16})?$/
+
+const readCount = (field: unknown): number | undefined => {
+  const count = typeof field === "string" && writtenCount.test(field) ? Number(field) : field
+  return typeof count === "number" && Number.isSafeInteger(count) && count >= 0 ? count : undefined
 }

@@ -18,6 +18,7 @@ import {
   type Decoder,
   type Dialect,
   malformed,
+  missingSides,
   nonZero,
   splitInput,
   type VendorEvent,
@@ -181,6 +182,7 @@ function readUsage(usage: JsonObject): VendorUsage {
       obs_accepted_prediction: countAt(output, "accepted_prediction_tokens"),
       obs_rejected_prediction: countAt(output, "rejected_prediction_tokens"),
     }),
+    ...missingSides(usage, { input: { anyOf: ["prompt_tokens"] }, output: { anyOf: ["completion_tokens"] } }),
   }
 }
 

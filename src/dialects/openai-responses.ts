@@ -17,6 +17,7 @@ import {
   type Decoder,
   type Dialect,
   malformed,
+  missingSides,
   nonZero,
   splitInput,
   type VendorEvent,
@@ -211,6 +212,7 @@ function usageOf(usage: JsonObject): VendorUsage {
     ),
     outTokens: countAt(usage, "output_tokens"),
     dims: nonZero({ reasoning: countAt(objectAt(usage, "output_tokens_details"), "reasoning_tokens") }),
+    ...missingSides(usage, { input: { anyOf: ["input_tokens"] }, output: { anyOf: ["output_tokens"] } }),
   }
 }
 

@@ -46,10 +46,13 @@ export const countChat = (
       millis,
       ...(error !== undefined && { error: error._tag === "ServiceError" ? (error.code ?? error._tag) : error._tag }),
     },
-    error === undefined && tally.usage !== undefined
+    error === undefined && tally.usage !== undefined && inputOf(tally.usage) + tally.usage.outTokens < maxChartedTokens
       ? { inTokens: inputOf(tally.usage), outTokens: tally.usage.outTokens }
       : undefined,
   )
+
+/** A larger count is a fault of the vendor; one would spoil the sums of the histogram. */
+const maxChartedTokens = 2 ** 26
 
 const inputOf = ({ inTokens, cacheReadTokens, cacheWriteTokens }: VendorUsage): number =>
   inTokens + cacheReadTokens + cacheWriteTokens

@@ -45,7 +45,7 @@ export interface DueOptions {
 export const dueOf = (options: DueOptions): Due | undefined => {
   const { call, request, plan, target, took, seen, broken, stop } = options
   const rough = { promptTokens: plan.promptTokens, outTokens: tokensOfBytes(seen.outputBytes) }
-  const bill = makeBill(seen, broken, options.estimated ?? rough)
+  const bill = makeBill(seen, broken, options.estimated ?? rough, plan.usageLimits)
   if (bill === undefined) return undefined
   const charge = target?.isOwn === true ? free : priceUsage(plan.price, bill.counts)
   return {

@@ -10,7 +10,7 @@ export class ClientGone extends Data.TaggedError("ClientGone") {}
 export type Ending = Exit.Exit<void, ConversationError | ClientGone | ServiceError<"stream_backpressure">>
 
 /** Why an exchange ended early, as usage reports it. */
-export type BrokenReason = Exclude<EstimatedReason, "upstream_usage_missing">
+export type BrokenReason = Exclude<EstimatedReason, "upstream_usage_missing" | "upstream_usage_implausible">
 
 const brokenReasons: Readonly<Record<string, BrokenReason>> = {
   upstream_connect_timeout: "upstream_timeout",

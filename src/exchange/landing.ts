@@ -8,14 +8,14 @@ import type { Amount } from "../money/amount.ts"
 import type { ServiceError } from "../protocol/error.ts"
 import type { WarnEvent } from "../protocol/event.ts"
 import type { Stop } from "../protocol/exchange.ts"
-import type { Usage } from "../protocol/usage.ts"
+import type { EstimatedReason, Usage } from "../protocol/usage.ts"
 import { contentBlocked, type Denial } from "../review/review.ts"
 import { textOfReply } from "../review/texts.ts"
 import { type StoreUnavailable, toServiceError } from "../store/unavailable.ts"
-import { recordOutcome } from "../telemetry/metrics.ts"
+import { recordOutcome, recordUsageEstimate } from "../telemetry/metrics.ts"
 import { spanned } from "../telemetry/tracing.ts"
 import type { ActorServices, Admitted, PlannedConversation } from "./admitted.ts"
-import { type Estimated, needsEstimate } from "./bill.ts"
+import { type Estimated, isImplausible, needsEstimate } from "./bill.ts"
 import { type Due, dueOf } from "./due.ts"
 import { type BrokenReason, brokenBy, type Ending, emptyReply, errorOf } from "./ending.ts"
 import type { Leased } from "./leases.ts"
@@ -49,10 +49,13 @@ export class Landing {
       const { plan } = conversation
       const error = errorOf(ending)
       const { request, services, tally } = this.#admitted
-      const estimated = needsEstimate(tally) ? yield* countExchange(services.tokenizer, request, tally) : undefined
+      const estimated = needsEstimate(tally, plan.usageLimits)
+        ? yield* countExchange(services.tokenizer, request, tally)
+        : undefined
       const stop = error === undefined ? this.#stop : "interrupted"
       const due = this.#due(conversation, brokenBy(ending), stop, estimated)
       if (due === undefined) return yield* this.#abandon(error ?? emptyReply())
+      if (due.bill.estimatedReason !== undefined) yield* this.#reportEstimate(conversation, due.bill.estimatedReason)
       const denial = yield* this.#reviewOutbound(error === undefined)
       const { bill, charge, settlement } = due
       const settled = yield* spanned("settle")(this.#admitted.services.settler.settle(settlement))
@@ -63,6 +66,20 @@ export class Landing {
       return denial === undefined ? yield* this.#conclude(usage) : yield* this.#withhold(usage, denial)
     }.bind(this),
   )
+
+  /** Counts an estimated bill; a report that cannot be true is logged with its figures. */
+  #reportEstimate({ plan, target }: PlannedConversation, reason: EstimatedReason): Effect.Effect<void> {
+    const { services, tally } = this.#admitted
+    const vendor = target?.vendor.id ?? ""
+    recordUsageEstimate(services.context, reason, vendor, target?.model ?? "")
+    if (!isImplausible(tally, plan.usageLimits)) return Effect.void
+    return Effect.logWarning("A vendor reported usage that cannot be true; it was estimated", {
+      vendor,
+      model: target?.model,
+      reported: tally.usage,
+      limits: plan.usageLimits,
+    })
+  }
 
   /** A whole reply is reviewed before it is sent; a stream has been sent already and is sampled. */
   #reviewOutbound(isGood: boolean): Effect.Effect<Denial | undefined> {

@@ -12,6 +12,7 @@ import type { Capability, ParamsProfile } from "../protocol/catalogue.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 import type { WarnEvent } from "../protocol/event.ts"
 import type { ExchangeParams, ExchangeRequest } from "../protocol/exchange.ts"
+import type { UsageLimits } from "./bill.ts"
 import { estimatePrompt } from "./estimate.ts"
 
 export interface Plan {
@@ -21,6 +22,8 @@ export interface Plan {
   readonly vendorRequest: Omit<VendorRequest, "model">
   readonly promptTokens: number
   readonly holdAmount: Amount
+  /** The highest counts that the model can use for this request. */
+  readonly usageLimits: UsageLimits
   readonly warnings: ReadonlyArray<WarnEvent>
 }
 
@@ -51,6 +54,7 @@ export const makePlan = (
       promptTokens,
       warnings,
       holdAmount: maxCharge(price, promptTokens, params.maxTokens),
+      usageLimits: usageLimits(entry, params.maxTokens),
       vendorRequest: {
         thread: request.thread,
         tools: request.tools ?? [],
@@ -131,6 +135,20 @@ function checkContextWindow(
       detail: { promptTokensEstimate, maxTokens, contextWindow },
     }),
   )
+}
+
+/** The largest context window that vendors sell; holds for models whose window the catalogue does not state. */
+const largestContextWindow = 2_000_000
+/** Vendors count a few tokens differently, and treat very small limits as larger ones. */
+const defaultUsageMargin = 2
+const spareTokens = 16
+
+function usageLimits({ model }: ModelEntry, maxTokens: number): UsageLimits {
+  const withMargin = (tokens: number) => Math.ceil(tokens * (model.usageMargin ?? defaultUsageMargin)) + spareTokens
+  return {
+    inTokens: withMargin(model.contextWindow ?? largestContextWindow),
+    outTokens: withMargin(maxTokens),
+  }
 }
 
 type AllowedParams = Omit<ExchangeParams, "maxTokens"> & { readonly maxTokens: number }

@@ -30,6 +30,7 @@ export class Tally {
   /** Text that is not counted yet. */
   #uncounted = ""
   #outputBytes = 0
+  #textSeen = false
   #usage: VendorUsage | undefined
   #usageIsFinal = false
   #stop: Stop | undefined
@@ -42,6 +43,11 @@ export class Tally {
   /** Whether the vendor has sent content: from then on the exchange is billed. */
   get contentSeen(): boolean {
     return this.#outputBytes > 0 || this.#uncounted !== ""
+  }
+
+  /** Whether the content includes text or reasoning; otherwise it is tool calls. */
+  get textSeen(): boolean {
+    return this.#textSeen
   }
 
   get outputBytes(): number {
@@ -99,6 +105,7 @@ export class Tally {
     const named = delta.t === "tool_call" ? (delta.name?.length ?? 0) : 0
     this.#outputBytes += named
     this.#uncounted += text
+    this.#textSeen ||= delta.t !== "tool_call" && text !== ""
     if (this.#uncounted.length > pieceLength) this.#count()
     if (!this.#keepsBlocks) return
     const block = this.#blockAt(delta)

@@ -116,6 +116,11 @@ export const Model = Schema.Struct({
   handle: Id,
   mode: optional(Schema.Literals(["platform", "direct"])),
   contextWindow: optional(Positive),
+  /**
+   * How far a vendor's counts may exceed the context window or the tokens asked for, as a factor, 2 if absent;
+   * counts beyond are not believed but estimated.
+   */
+  usageMargin: optional(Schema.Finite.check(Schema.isBetween({ minimum: 1, maximum: 10 }))),
   maxOutput: optional(Positive),
   capabilities: optional(Schema.Array(Capability)),
   params: optional(ParamsProfile),

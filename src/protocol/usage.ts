@@ -14,6 +14,7 @@ const Count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
 /** Why usage is the gateway's own conservative estimate; absent if the vendor reported it. */
 export const EstimatedReason = Schema.Literals([
   "upstream_usage_missing",
+  "upstream_usage_implausible",
   "upstream_disconnected",
   "client_disconnected",
   "upstream_timeout",

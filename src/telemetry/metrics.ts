@@ -1,6 +1,7 @@
 /** Every metric of Weir. `/metrics` exposes them in Prometheus format. */
 import { type Context, Metric } from "effect"
 import { type Tier, type Timeouts, tiers } from "../protocol/timeout-tiers.ts"
+import type { EstimatedReason } from "../protocol/usage.ts"
 
 /** From a millisecond to an hour, six steps per power of ten: fine enough to tune timeouts. */
 export const tierBoundaries: ReadonlyArray<number> = [
@@ -44,6 +45,11 @@ const gateFailures = counter(
 )
 
 const sheds = counter("weir_shed_total", "Calls refused because of overload, by cause: busy, or too many open")
+
+const usageEstimates = counter(
+  "weir_usage_estimated_total",
+  "Exchanges whose usage was estimated, by reason: upstream_usage_implausible is a vendor's report that cannot be true",
+)
 
 const cooldowns = counter(
   "weir_target_cooldowns_total",
@@ -156,6 +162,10 @@ export const recordGateFailure = (services: Services, mode: string): void =>
 /** Counts a call that was refused because of overload. */
 export const recordShed = (services: Services, cause: "busy" | "open"): void =>
   Metric.withAttributes(sheds, { cause }).updateUnsafe(1, services)
+
+/** Counts an exchange whose usage was estimated. @param model the vendor's name of the model */
+export const recordUsageEstimate = (services: Services, reason: EstimatedReason, vendor: string, model: string): void =>
+  Metric.withAttributes(usageEstimates, { reason, vendor, model }).updateUnsafe(1, services)
 
 /** Counts a run of the retention job. */
 export const recordRetention = (services: Services, dropped: number, removed: number): void => {

@@ -20,7 +20,7 @@ const catalogue = (urls: { readonly vendor: string; readonly second: string }) =
   )
   const models = corpora.map(
     ({ folder }) =>
-      `  - { handle: rec-${folder}, maxOutput: 1000, capabilities: [tools], targets: [{ vendor: rec-${folder}, model: m }] }`,
+      `  - { handle: rec-${folder}, maxOutput: 4000, capabilities: [tools], targets: [{ vendor: rec-${folder}, model: m }] }`,
   )
   const prices = corpora.map(
     ({ folder }) => `  - { model: rec-${folder}, currency: USD, input: "1", output: "2", from: 2026-01-01 }`,

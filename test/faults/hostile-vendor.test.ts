@@ -141,6 +141,42 @@ describe("within a reply", () => {
   })
 })
 
+describe("usage that cannot be true is estimated, and costs no more than the call can", () => {
+  const chat = (usage: object) => ({ choices: [{ message: { content: "Hi" }, finish_reason: "stop" }], usage })
+  const streamed =
+    (usage: object): VendorScript =>
+    async (call) => {
+      call.head()
+      await call.write(openaiChunk("Hi"))
+      await call.write(openaiFrame({ choices: [{ index: 0, delta: {}, finish_reason: "stop" }] }))
+      call.end(openaiFrame({ choices: [], usage }) + openaiFrame("[DONE]"))
+    }
+  it.each<[string, object, string]>([
+    ["more input than a window", { prompt_tokens: 2_000_000_000, completion_tokens: 1 }, "upstream_usage_implausible"],
+    ["more output than asked for", { prompt_tokens: 9, completion_tokens: 2e9 }, "upstream_usage_implausible"],
+    ["nothing", { prompt_tokens: 0, completion_tokens: 0 }, "upstream_usage_missing"],
+    ["words", { prompt_tokens: "many", completion_tokens: "more" }, "upstream_usage_missing"],
+    ["nulls", { prompt_tokens: null, completion_tokens: null }, "upstream_usage_missing"],
+    ["input alone", { prompt_tokens: 9 }, "upstream_usage_missing"],
+    ["numbers beyond all numbers", { prompt_tokens: 1e300, completion_tokens: -1e300 }, "upstream_usage_missing"],
+  ])("%s", async (_what, reported, reason) => {
+    gateway().vendor.script(whole(JSON.stringify(chat(reported))))
+    const { usage: ofReply } = await replyOf(await gateway().exchange(hello))
+    gateway().vendor.script(streamed(reported))
+    const events = await readEvents(await gateway().exchange({ ...hello, stream: true }))
+    const [ofStream] = events.flatMap((event) => (event.event === "t.usage" ? [event.data] : []))
+    if (ofStream === undefined) throw new Error("no t.usage")
+    for (const usage of [ofReply, ofStream]) {
+      expect(usage).toMatchObject({ estimatedReason: reason })
+      expect(Number(usage.cost)).toBeGreaterThan(0)
+      expect(Number(usage.cost)).toBeLessThan(0.01)
+      expect(usage.inTokens).toBeGreaterThan(0)
+      expect(usage.outTokens).toBeGreaterThan(0)
+      expect(usage.inTokens + usage.outTokens).toBeLessThan(100)
+    }
+  })
+})
+
 describe("endless headers", () => {
   let server: Server
   const sockets = new Set<Socket>()
