@@ -2,6 +2,7 @@
 import { randomUUID } from "node:crypto"
 import { setTimeout as sleep } from "node:timers/promises"
 import { Agent } from "undici"
+import { ledger } from "./ledger.ts"
 import { cpuSeconds, drive, type Endpoint, median, openFilesLimit, percentile, residentBytes } from "./load.ts"
 import { openStreams } from "./open-streams.ts"
 import type { Answer, Subject, Subjects, Weir } from "./subjects.ts"
@@ -318,6 +319,7 @@ export const warmUp = async ({ floor, weir }: Subjects, { scale }: Effort): Prom
 
 export const scenarios: Readonly<Record<string, Scenario>> = {
   json,
+  ledger,
   stream,
   firstFrame,
   large,

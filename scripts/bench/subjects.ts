@@ -24,6 +24,8 @@ export interface Subjects {
   readonly direct: Subject
   readonly floor: Subject
   readonly weir: Weir
+  /** Starts another gateway on the same stores, with these variables besides. */
+  readonly another: (variables: Readonly<Record<string, string>>) => Promise<Weir>
 }
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url))
@@ -89,15 +91,16 @@ export const startSubjects = async (
   const url = `http://127.0.0.1:${upstreamPort}`
   const catalogue = join(dir, "catalogue.yaml")
   writeFileSync(catalogue, catalogueFor(url))
-  const ready = join(dir, "ready.json")
   const profile = process.env["BENCH_PROFILE"]
-  const weir = start(
-    0,
-    [...(profile === undefined ? [] : ["--cpu-prof", `--cpu-prof-dir=${profile}`]), here("../../src/main.ts"), "serve"],
-    {
+  const profiling = profile === undefined ? [] : ["--cpu-prof", `--cpu-prof-dir=${profile}`]
+  let gateways = 0
+  const startWeir = async (more: Readonly<Record<string, string>>) => {
+    const name = `weir${gateways++}`
+    const ready = join(dir, `${name}.json`)
+    const child = start(0, [...profiling, here("../../src/main.ts"), "serve"], {
       SVC_ENV: "bench",
       SVC_PORT: "0",
-      SVC_DATA_DIR: join(dir, "data"),
+      SVC_DATA_DIR: join(dir, name),
       SVC_CATALOGUE: catalogue,
       SVC_READY_FILE: ready,
       SVC_LOG_LEVEL: "Error",
@@ -105,15 +108,29 @@ export const startSubjects = async (
       ...variables,
       ...(process.env["SVC_TEST_DATABASE_URL"] && { SVC_DATABASE_URL: process.env["SVC_TEST_DATABASE_URL"] }),
       ...(process.env["SVC_TEST_REDIS_URL"] && { SVC_REDIS_URL: process.env["SVC_TEST_REDIS_URL"] }),
-    },
-  )
-  const origin = await readyUrl(ready)
-  const call: Weir["call"] = (path, body, headers = { "x-svc-key-id": ids.key, "x-svc-key": "secret" }) => ({
-    origin,
-    path,
-    headers,
-    body: JSON.stringify(body),
-  })
+      ...more,
+    })
+    const origin = await readyUrl(ready)
+    const call: Weir["call"] = (path, body, headers = { "x-svc-key-id": ids.key, "x-svc-key": "secret" }) => ({
+      origin,
+      path,
+      headers,
+      body: JSON.stringify(body),
+    })
+    const subject: Weir = {
+      name,
+      pid: child.pid ?? 0,
+      call,
+      exchange: (answer) =>
+        call("/t1/exchange", {
+          model: answer,
+          stream: answer !== "short",
+          thread: [{ role: "user", blocks: [{ t: "text", v: "Hello, river" }] }],
+        }),
+    }
+    return { child, subject }
+  }
+  const { child: weir, subject } = await startWeir({})
   const chat = (to: string, path: string) => (answer: Answer) => ({
     origin: to,
     path,
@@ -127,17 +144,8 @@ export const startSubjects = async (
   return {
     direct: { name: "direct", pid: upstream.pid ?? 0, exchange: chat(url, "/v1/chat/completions") },
     floor: { name: "floor", pid: floor.pid ?? 0, exchange: chat(`http://127.0.0.1:${floorPort}`, "/") },
-    weir: {
-      name: "weir",
-      pid: weir.pid ?? 0,
-      call,
-      exchange: (answer) =>
-        call("/t1/exchange", {
-          model: answer,
-          stream: answer !== "short",
-          thread: [{ role: "user", blocks: [{ t: "text", v: "Hello, river" }] }],
-        }),
-    },
+    weir: subject,
+    another: async (more) => (await startWeir(more)).subject,
     stop: () => {
       // A gateway writes its profile when it exits.
       if (profile === undefined) return stop()

@@ -10,6 +10,8 @@ export type Outcome =
   | { readonly _tag: "Delivered"; readonly cost: string; readonly deferred: boolean }
   /** The key is spent and its answer cannot be had any more. */
   | { readonly _tag: "Spent" }
+  /** The balance did not cover it, as often as the client asked. */
+  | { readonly _tag: "Refused" }
   | { readonly _tag: "GaveUp"; readonly last: string }
 
 const decodeReply = Schema.decodeUnknownOption(Schema.fromJsonString(ExchangeResponse))
@@ -20,6 +22,8 @@ export interface CallOptions {
   readonly headers: Record<string, string>
   readonly pick: (count: number) => number
   readonly patienceMs: number
+  /** How many refusals for want of money are not final: holds may be in the way. */
+  readonly maxRefusals: number
 }
 
 /** Asks for one key, again and again, at whichever gateway, until there is a final answer. */
@@ -32,6 +36,7 @@ export const askFor = async (key: string, stream: boolean, options: CallOptions)
     thread: [{ role: "user", blocks: [{ t: "text", v: key }] }],
   })
   let last = "nothing"
+  let refusals = 0
   while (Date.now() < endsAt) {
     try {
       const url = options.urls[options.pick(options.urls.length)]
@@ -46,6 +51,7 @@ export const askFor = async (key: string, stream: boolean, options: CallOptions)
         ? readStream(text)
         : readReply(response.status, text, response.headers)
       if (outcome !== undefined) return outcome
+      if (response.status === 402 && ++refusals > options.maxRefusals) return { _tag: "Refused" }
       last = `${response.status} ${text.slice(-200)}`
     } catch (error) {
       last = String(error)

@@ -2,15 +2,16 @@
  * The Lua script that admits a request in one call. Keys of one owner share the hash tag `{owner}`, so it runs on a
  * cluster. All checks come before the first write: a refused request counts nothing.
  *
- * KEYS: the nonce (if any), one per rate window, one per daily count, the idempotency record (if any), then, if a
- * session is claimed: its record, the owner's active sessions, the day's peaks.
+ * KEYS: the nonce (if any), one per rate window, one per daily count, then, if a request id is registered: its record
+ * and since when records are kept without a gap; then, if a session is claimed: its record, the owner's active sessions,
+ * the day's peaks.
  *
- * ARGV: one JSON object: {nonceMs?, rates: [[limit, ms]], counts: [limit], register?: {hash, leaseMs, claim},
+ * ARGV: one JSON object: {nonceMs?, rates: [[limit, ms]], counts: [limit], register?: {hash, leaseMs, claim, sinceMs},
  * session?: {id, caller, windowMs, cap, enforces, register, lastSeenMs?, retentionMs, hour, peaksMs}}.
  *
- * Returns {"admitted", entry?, would reject?} | {"nonce"} | {"rate", index, ms left} | {"count", index, used} |
- * {"conflict"} | {"in_progress"} | {"replay", snapshot} | {"not_replayable"} | {"full"} | {"archived"} | {"foreign"} |
- * {"unknown"}.
+ * Returns {"admitted", entry or "", would reject?, remembers since} | {"nonce"} | {"rate", index, ms left} |
+ * {"count", index, used} | {"conflict"} | {"in_progress"} | {"replay", snapshot} | {"not_replayable"} | {"full"} |
+ * {"archived"} | {"foreign"} | {"unknown"}.
  */
 export const admitScript = `
 local ask = cjson.decode(ARGV[1])
@@ -38,9 +39,10 @@ for i, limit in ipairs(ask.counts) do
   if used >= limit then return {'count', i - 1, used} end
 end
 
-local record, known
+local record, known, since, remembers
 if ask.register then
   record = nextKey()
+  since = nextKey()
   known = redis.call('HMGET', record, 'hash', 'state', 'snapshot')
 end
 local claims = not known or not known[1]
@@ -86,8 +88,14 @@ end
 if record then
   redis.call('HSET', record, 'hash', ask.register.hash, 'state', 'in_progress', 'claim', ask.register.claim)
   redis.call('PEXPIRE', record, ask.register.leaseMs)
+  -- Found gone, whatever was registered before may be gone as well.
+  remembers = redis.call('GET', since)
+  if not remembers then
+    remembers = tostring(now)
+    redis.call('SET', since, remembers, 'PX', ask.register.sinceMs)
+  end
 end
-if not session then return {'admitted'} end
+if not session then return {'admitted', '', 0, remembers or ''} end
 
 local s = ask.session
 redis.call('HSET', session, 'caller', s.caller, 'state', 'active')
@@ -100,7 +108,7 @@ if size > tonumber(redis.call('HGET', peaks, s.hour) or '0') then
   redis.call('HSET', peaks, s.hour, size)
   redis.call('PEXPIRE', peaks, s.peaksMs)
 end
-return {'admitted', entry, wouldReject or 0}
+return {'admitted', entry, wouldReject or 0, remembers or ''}
 `
 
 /** Returns daily counts. KEYS: one per count. */

@@ -74,11 +74,13 @@ class MemoryGate {
   readonly #records = new Map<string, IdempotencyRecord>()
   readonly #counts = new Map<string, number>()
   readonly sessions: MemorySessions
+  readonly #remembers: { readonly remembersSinceMs: number }
   #snapshotBytes = 0
 
   constructor(options: GateOptions, clock: Clock.Clock) {
     this.#options = options
     this.#clock = clock
+    this.#remembers = { remembersSinceMs: clock.currentTimeMillisUnsafe() }
     this.sessions = new MemorySessions(clock)
   }
 
@@ -110,7 +112,7 @@ class MemoryGate {
     const registered = this.#register(request, now)
     if (judged === undefined || request.session === undefined) return registered
     this.sessions.enter(request.owner, request.session)
-    return Effect.succeed(judged)
+    return Effect.succeed(request.register === undefined ? judged : { ...judged, ...this.#remembers })
   }
 
   giveBack(owner: string, counts: ReadonlyArray<DailyCount>): void {
@@ -184,7 +186,7 @@ class MemoryGate {
         state: "in_progress",
         expiresAt: now + register.leaseMs,
       })
-      return admitted
+      return Effect.succeed({ _tag: "Admitted", ...this.#remembers })
     }
     if (record.payloadHash !== register.payloadHash) return Effect.fail(payloadConflict())
     if (record.state === "in_progress") return Effect.succeed({ _tag: "InProgress" })

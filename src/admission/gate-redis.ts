@@ -50,6 +50,8 @@ const peaks = makeScript(peaksScript)
 
 /** How long the gate remembers a session; after that it is read from the database. */
 const sessionRetentionMs = 86_400_000
+/** The time since when records are kept starts anew after this: ids are looked up more often then. */
+const sinceKeepMs = 30 * 86_400_000
 /** A day's peaks are written to the database on the following day. */
 const peaksKeepMs = 3 * 86_400_000
 
@@ -138,7 +140,7 @@ const keysOf = (request: AdmitRequest, nowMs: number): ReadonlyArray<string> => 
     ...(nonce === undefined ? [] : [`weir:{${owner}}:nonce:${keyId}:${nonce}`]),
     ...rates.map(({ bucket }) => `weir:{${owner}}:rate:${bucket}`),
     ...counts.map((count) => countKey(owner, count)),
-    ...(register === undefined ? [] : [recordKey({ owner, keyId, ...register })]),
+    ...(register === undefined ? [] : [recordKey({ owner, keyId, ...register }), `weir:{${owner}}:since`]),
     ...(session === undefined ? [] : [sessionKey(owner, session.id), activeKey(owner), peaksKey(owner, dayOf(nowMs))]),
   ]
 }
@@ -149,7 +151,7 @@ const askOf = ({ nonce, rates, counts = [], register, session }: AdmitRequest, n
     rates: rates.map(({ limit, windowMs }) => [limit, windowMs]),
     counts: counts.map(({ limit }) => limit),
     ...(register !== undefined && {
-      register: { hash: register.payloadHash, leaseMs: register.leaseMs, claim: register.claim },
+      register: { hash: register.payloadHash, leaseMs: register.leaseMs, claim: register.claim, sinceMs: sinceKeepMs },
     }),
     ...(session !== undefined && {
       session: {
@@ -172,10 +174,13 @@ function readAdmission(
   request: AdmitRequest,
   reply: unknown,
 ): Effect.Effect<Admission, AdmissionError> {
-  const [outcome, first, second]: ReadonlyArray<unknown> = Array.isArray(reply) ? reply : []
+  const [outcome, first, second, third]: ReadonlyArray<unknown> = Array.isArray(reply) ? reply : []
   switch (outcome) {
     case "admitted":
-      return Effect.succeed(isEntry(first) ? admittedSession(first, Number(second) === 1) : { _tag: "Admitted" })
+      return Effect.succeed({
+        ...(isEntry(first) ? admittedSession(first, Number(second) === 1) : { _tag: "Admitted" }),
+        ...(request.register !== undefined && { remembersSinceMs: Number(third) }),
+      })
     case "count":
       return Effect.fail(searchQuotaExceeded(request.counts?.[Number(first)]?.limit ?? 0, Number(second)))
     case "full":

@@ -88,6 +88,8 @@ export type Admission =
       readonly _tag: "Admitted"
       /** How the session was admitted, if one was claimed; `wouldReject` if the plan was full and does not enforce. */
       readonly session?: { readonly entry: "renewed" | "reentered" | "registered"; readonly wouldReject: boolean }
+      /** Since when request ids are remembered without a gap; absent if nothing was registered. */
+      readonly remembersSinceMs?: number
     }
   /** The gate does not know the session and was asked to say so; nothing was counted. */
   | { readonly _tag: "UnknownSession" }

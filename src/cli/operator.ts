@@ -67,9 +67,22 @@ export const ledger = Command.make("ledger", { org, ...operator }, ({ org, ...ta
   Command.provide(FetchHttpClient.layer),
 )
 
-const describeLedger = (org: string, { balances, entries }: LedgerResponse): string =>
+const describeLedger = (org: string, { balances, allotments, entries }: LedgerResponse): string =>
   [
-    ...balances.map(({ currency, available, held }) => `${org}: ${available} ${currency} available, ${held} held`),
+    ...balances.map(
+      ({ currency, available, held, allotted, spent }) =>
+        `${org}: ${available} ${currency} available, ${held} held, ${spent} spent; ${allotted} allotted to nodes`,
+    ),
+    table(
+      ["node", "allotted", "currency", "since", "lease"],
+      allotments.map(({ node, amount, currency, since, isAlive }) => [
+        node,
+        amount,
+        currency,
+        since,
+        isAlive ? "running" : "run out",
+      ]),
+    ),
     table(
       ["at", "kind", "account", "amount", "currency", "ref"],
       entries.map(({ at, kind, account, amount, currency, ref }) => [at, kind, account, amount, currency, ref]),

@@ -14,13 +14,14 @@ export const orgs = Command.make("orgs", operator, (target) =>
 
 const describeOrgs = ({ data }: OrgList): string =>
   table(
-    ["id", "name", "plan", "available", "held", "currency", "apps", "members", "sso"],
-    data.map(({ id, name, plan = "", available, held, currency, apps, members, sso }) => [
+    ["id", "name", "plan", "available", "held", "allotted", "currency", "apps", "members", "sso"],
+    data.map(({ id, name, plan = "", available, held, allotted, currency, apps, members, sso }) => [
       id,
       name,
       plan,
       available,
       held,
+      allotted,
       currency,
       String(apps),
       String(members),

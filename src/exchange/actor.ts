@@ -39,6 +39,7 @@ export const runExchange = (services: ActorServices, call: ExchangeCall, link: C
           link,
           request,
           registration,
+          remembersSinceMs: admission.remembersSinceMs,
           tally: new Tally({ keepsBlocks: request.stream !== true }),
           warnings: [],
         }).run()

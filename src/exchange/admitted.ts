@@ -50,6 +50,8 @@ export interface Admitted {
   readonly link: ClientLink
   readonly request: ExchangeRequest
   readonly registration: RegisteredExchange | undefined
+  /** Since when the registry remembers request ids without a gap. */
+  readonly remembersSinceMs: number | undefined
   /** What has been received of the vendor's reply. */
   readonly tally: Tally
   /** Warnings for the client. */

@@ -2,8 +2,8 @@
 import type { Waiting } from "../admission/overload.ts"
 import type { ModelTarget } from "../catalogue/snapshot.ts"
 import type { Caller } from "../identity/caller.ts"
-import type { Settlement } from "../money/ledger.ts"
 import { type Charge, priceUsage } from "../money/pricing.ts"
+import type { HoldFacts, Settlement } from "../money/settlement.ts"
 import type { ExchangeRequest, Stop } from "../protocol/exchange.ts"
 import { dimensionOf, tiers } from "../protocol/timeout-tiers.ts"
 import { type Bill, type Estimated, makeBill } from "./bill.ts"
@@ -30,6 +30,9 @@ export interface Due {
 
 export interface DueOptions {
   readonly call: ExchangeCall
+  readonly hold: HoldFacts
+  /** When the exchange ended. */
+  readonly atMs: number
   readonly request: ExchangeRequest
   readonly plan: Plan
   readonly target: ModelTarget | undefined
@@ -43,7 +46,7 @@ export interface DueOptions {
 
 /** Undefined if nothing is billed. */
 export const dueOf = (options: DueOptions): Due | undefined => {
-  const { call, request, plan, target, took, seen, broken, stop } = options
+  const { call, hold, atMs, request, plan, target, took, seen, broken, stop } = options
   const rough = { promptTokens: plan.promptTokens, outTokens: tokensOfBytes(seen.outputBytes) }
   const bill = makeBill(seen, broken, options.estimated ?? rough, plan.usageLimits)
   if (bill === undefined) return undefined
@@ -52,7 +55,8 @@ export const dueOf = (options: DueOptions): Due | undefined => {
     bill,
     charge,
     settlement: {
-      ref: call.requestId,
+      hold,
+      atMs,
       cost: charge.cost,
       record: {
         appId: call.caller.app?.id ?? "",

@@ -64,8 +64,8 @@ export class Exchanges extends Context.Service<
         open += change
         recordOpenExchanges(services.context, open)
       }
-      const { config, leased, ...stores } = services
-      yield* keepLeases({ ...stores, running: leased, leaseMs: config.leaseMs, checkpointMs: config.checkpointMs })
+      const { config, leased, ledger, gate } = services
+      yield* keepLeases({ ledger, gate, running: leased, leaseMs: config.leaseMs, checkpointMs: config.checkpointMs })
       const drain = FiberSet.awaitEmpty(running).pipe(
         Effect.timeoutOrElse({
           duration: services.config.drainTimeoutMs,

@@ -3,6 +3,7 @@
  * everything that was reserved, however the exchange ends.
  */
 import { Clock, Effect } from "effect"
+import { isRegistryComplete } from "../admission/request-id.ts"
 import type { ModelTarget } from "../catalogue/snapshot.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 import { protocolLabel } from "../protocol/event.ts"
@@ -46,24 +47,24 @@ export class Flight {
       const holdAmount = targets.every(({ isOwn }) => isOwn) ? 0n : plan.holdAmount
       yield* Effect.uninterruptibleMask((restore) =>
         Effect.gen({ self: this }, function* () {
-          const hold = this.#admitted.services.ledger.hold({
+          const reserve = this.#admitted.services.ledger.hold({
             ref: requestId,
             orgId: caller.org.id,
             currency: plan.price.currency,
             keyId: caller.keyId,
-            requestId: this.#admitted.registration?.requestId ?? requestId,
+            requestId: this.#admitted.registration?.requestId,
+            isNewRequestId: this.#isNewRequestId(),
             amount: holdAmount,
-            leaseMs: this.#admitted.services.config.leaseMs,
             quota: { tokens: plan.promptTokens + plan.vendorRequest.maxTokens, limit: caller.plan?.dailyTokens },
           })
-          const balance = yield* spanned("hold")(hold)
+          const hold = yield* spanned("hold")(reserve)
           this.#admitted.call.waiting.held()
           const conversation = this.#conversation(plan, targets)
-          const leased = this.#landing.leased(conversation)
+          const leased = this.#landing.leased(conversation, hold)
           this.#admitted.services.leased.add(leased)
           const ending = yield* Effect.exit(restore(this.#converse(conversation)))
           const forget = Effect.sync(() => this.#admitted.services.leased.delete(leased))
-          yield* Effect.ensuring(this.#landing.land(conversation, balance + holdAmount, ending), forget)
+          yield* Effect.ensuring(this.#landing.land(conversation, hold, ending), forget)
           yield* restore(this.#landing.linger())
         }),
       )
@@ -91,6 +92,14 @@ export class Flight {
       ),
       (denial) => (denial === undefined ? Effect.void : Effect.fail(contentBlocked(denial))),
     )
+  }
+
+  /** Whether the registry alone knows that the request id was not used before. */
+  #isNewRequestId(): boolean {
+    const { registration, remembersSinceMs, link, services } = this.#admitted
+    if (registration === undefined) return false
+    const keptMs = services.config.idempotencyTtlS * 1000
+    return isRegistryComplete(registration.requestId, { nowMs: link.nowMs(), keptMs, remembersSinceMs })
   }
 
   /** Targets in failover order, with the organisation's own key if it has one. */

@@ -4,7 +4,7 @@
  */
 import { Clock, Effect } from "effect"
 import type { Snapshot } from "../admission/gate.ts"
-import type { Amount } from "../money/amount.ts"
+import type { Hold } from "../money/ledger.ts"
 import type { ServiceError } from "../protocol/error.ts"
 import type { WarnEvent } from "../protocol/event.ts"
 import type { Stop } from "../protocol/exchange.ts"
@@ -38,14 +38,9 @@ export class Landing {
     this.#admitted = admitted
   }
 
-  /** Settles or releases, then answers. @param balance the balance before the hold */
+  /** Settles or releases, then answers. */
   readonly land = Effect.fnUntraced(
-    function* (
-      this: Landing,
-      conversation: PlannedConversation,
-      balance: Amount,
-      ending: Ending,
-    ): Effect.fn.Return<void> {
+    function* (this: Landing, conversation: PlannedConversation, hold: Hold, ending: Ending): Effect.fn.Return<void> {
       const { plan } = conversation
       const error = errorOf(ending)
       const { request, services, tally } = this.#admitted
@@ -53,14 +48,14 @@ export class Landing {
         ? yield* countExchange(services.tokenizer, request, tally)
         : undefined
       const stop = error === undefined ? this.#stop : "interrupted"
-      const due = this.#due(conversation, brokenBy(ending), stop, estimated)
-      if (due === undefined) return yield* this.#abandon(error ?? emptyReply())
+      const due = this.#due(conversation, hold, brokenBy(ending), stop, estimated)
+      if (due === undefined) return yield* this.#abandon(hold, error ?? emptyReply())
       if (due.bill.estimatedReason !== undefined) yield* this.#reportEstimate(conversation, due.bill.estimatedReason)
       const denial = yield* this.#reviewOutbound(error === undefined)
       const { bill, charge, settlement } = due
       const settled = yield* spanned("settle")(this.#admitted.services.settler.settle(settlement))
       if (settled._tag === "Deferred") this.#warn(settlementDeferred)
-      const left = settled._tag === "Settled" ? settled.balance : balance - charge.cost
+      const left = settled._tag === "Settled" ? settled.balance : hold.balance - charge.cost
       const usage = usageOf(bill, charge, left, plan.price.currency)
       if (error !== undefined) return yield* this.#breakOff(usage, error)
       return denial === undefined ? yield* this.#conclude(usage) : yield* this.#withhold(usage, denial)
@@ -96,6 +91,7 @@ export class Landing {
   /** The settlement of the exchange at this moment. */
   #due(
     { plan, target, took }: PlannedConversation,
+    hold: Hold,
     broken: BrokenReason | undefined,
     stop: Stop,
     estimated?: Estimated,
@@ -103,6 +99,8 @@ export class Landing {
     const seen = this.#admitted.tally
     return dueOf({
       call: this.#admitted.call,
+      hold,
+      atMs: this.#admitted.link.nowMs(),
       request: this.#admitted.request,
       plan,
       target,
@@ -115,12 +113,12 @@ export class Landing {
   }
 
   /** The data that another node needs if this one dies. */
-  leased(conversation: PlannedConversation): Leased {
+  leased(conversation: PlannedConversation, hold: Hold): Leased {
     return {
       registration: this.#admitted.registration,
       checkpoint: () => ({
-        ref: this.#admitted.call.requestId,
-        settlement: this.#due(conversation, "gateway_lost", "interrupted")?.settlement,
+        hold,
+        due: this.#due(conversation, hold, "gateway_lost", "interrupted")?.settlement,
       }),
     }
   }
@@ -136,9 +134,9 @@ export class Landing {
   }
 
   /** Nothing is billed: releases the hold and the idempotency key. */
-  #abandon(error: ServiceError): Effect.Effect<void> {
+  #abandon(hold: Hold, error: ServiceError): Effect.Effect<void> {
     return Effect.gen({ self: this }, function* () {
-      yield* this.#admitted.services.settler.release(this.#admitted.call.requestId)
+      yield* this.#admitted.services.settler.release(hold)
       yield* this.fail(error)
     })
   }

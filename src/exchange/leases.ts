@@ -1,35 +1,39 @@
 /**
- * Leases: a node renews the holds of its running exchanges, with checkpoints, and closes the holds of other nodes whose
- * leases have expired. Any number of nodes may do so.
+ * Leases: a node renews its own, writes checkpoints of its running exchanges, gives back money that it does not use, and
+ * closes what dead nodes left. Any number of nodes may do so.
  */
 import { Clock, Effect, Schedule, type Scope } from "effect"
 import type { Gate, Registration } from "../admission/gate.ts"
 import type { Checkpoint, Ledger } from "../money/ledger.ts"
-import type { Settler } from "../money/settler.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 
-/** An exchange with an open hold. */
+/** An exchange with a hold. */
 export interface Leased {
   readonly checkpoint: () => Checkpoint
   readonly registration: Registration | undefined
+  /** When its next checkpoint is due; set when it is first seen. */
+  dueAtMs?: number
 }
 
 export interface LeaseServices {
   readonly ledger: Ledger["Service"]
   readonly gate: Gate["Service"]
-  readonly settler: Settler["Service"]
   readonly running: ReadonlySet<Leased>
   readonly leaseMs: number
   readonly checkpointMs: number
 }
 
+/** An exchange that ends sooner leaves nothing behind in the database but its settlement. */
+const firstCheckpointMs = 1000
+
 /** Renews this node's leases and reaps expired ones, until the scope closes. */
 export const keepLeases = (services: LeaseServices): Effect.Effect<void, never, Scope.Scope> =>
   Effect.gen(function* () {
+    const { ledger, checkpointMs, leaseMs } = services
     const clock = yield* Clock.Clock
     let reachableSinceMs = clock.currentTimeMillisUnsafe()
-    const every = <E>(task: Effect.Effect<unknown, E>) =>
-      Effect.forkScoped(Effect.repeat(Effect.ignore(task), Schedule.spaced(services.checkpointMs)))
+    const every = <E>(millis: number, task: Effect.Effect<unknown, E>) =>
+      Effect.forkScoped(Effect.repeat(Effect.ignore(task), Schedule.spaced(millis)))
     const lostTouch = () => {
       reachableSinceMs = clock.currentTimeMillisUnsafe()
     }
@@ -37,21 +41,32 @@ export const keepLeases = (services: LeaseServices): Effect.Effect<void, never, 
     // After an outage all leases have expired, including those of living nodes: let them renew first.
     const reap = Effect.suspend((): Effect.Effect<unknown, StoreUnavailable> => {
       const reachableMs = clock.currentTimeMillisUnsafe() - reachableSinceMs
-      return reachableMs < services.leaseMs ? Effect.void : services.ledger.reap
+      return reachableMs < leaseMs ? Effect.void : ledger.reap
     })
     yield* every(
-      renewHolds(services).pipe(
+      checkpointMs,
+      ledger.renew.pipe(
         Effect.andThen(reap),
         Effect.tapError(() => Effect.sync(lostTouch)),
       ),
     )
-    yield* every(renewRegistrations(services))
+    yield* every(Math.min(firstCheckpointMs, checkpointMs), writeCheckpoints(services, clock))
+    yield* every(1000, ledger.returnIdle)
+    yield* every(checkpointMs, renewRegistrations(services))
   })
 
-const renewHolds = ({ ledger, settler, running, leaseMs }: LeaseServices) =>
+/** The first checkpoint of an exchange after a second at the latest two, then one at each interval. */
+const writeCheckpoints = ({ ledger, running, checkpointMs }: LeaseServices, clock: Clock.Clock) =>
   Effect.suspend(() => {
-    const deferred = settler.deferred().map(({ ref, cost, record }) => ({ ref, settlement: { cost, record } }))
-    return ledger.renew([...[...running].map(({ checkpoint }) => checkpoint()), ...deferred], leaseMs)
+    const nowMs = clock.currentTimeMillisUnsafe()
+    const due: Array<Checkpoint> = []
+    for (const each of running) {
+      each.dueAtMs ??= nowMs + Math.min(firstCheckpointMs, checkpointMs)
+      if (each.dueAtMs > nowMs) continue
+      each.dueAtMs = nowMs + checkpointMs
+      due.push(each.checkpoint())
+    }
+    return due.length === 0 ? Effect.void : ledger.checkpoint(due)
   })
 
 const renewRegistrations = ({ gate, running, leaseMs }: LeaseServices) =>

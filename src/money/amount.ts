@@ -6,6 +6,9 @@ export type Amount = bigint
 const fractionDigits = 10
 const unit = 10n ** BigInt(fractionDigits)
 
+/** A count, such as one of tokens, as an amount; a fraction counts as a whole. */
+export const wholeAmount = (count: number): Amount => BigInt(Math.ceil(count)) * unit
+
 /** Reads a DECIMAL string of at most ten fraction digits; `undefined` for anything else. */
 export const parseAmount = (text: string): Amount | undefined => {
   const match = /^(-?)(\d{1,20})(?:\.(\d{1,10}))?$/.exec(text)

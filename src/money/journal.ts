@@ -19,11 +19,21 @@ import { Effect, Option, Schema, type Scope } from "effect"
 import { EstimatedReason } from "../protocol/usage.ts"
 import { makeDirectory } from "../store/directory.ts"
 import { tryFileLock } from "../store/file-lock.ts"
-import type { Settlement } from "./ledger.ts"
+import type { Settlement } from "./settlement.ts"
 
 /** A stored settlement: amounts as strings, because JSON has no integers that large. */
-const Entry = Schema.Struct({
-  ref: Schema.String,
+const entryFields = {
+  hold: Schema.Struct({
+    ref: Schema.String,
+    orgId: Schema.String,
+    currency: Schema.String,
+    keyId: Schema.String,
+    requestId: Schema.optional(Schema.String),
+    day: Schema.String,
+    node: Schema.String,
+    amount: Schema.BigIntFromString,
+  }),
+  atMs: Schema.Finite,
   cost: Schema.BigIntFromString,
   record: Schema.Struct({
     appId: Schema.String,
@@ -42,10 +52,30 @@ const Entry = Schema.Struct({
     stop: Schema.String,
     cacheNetSaving: Schema.BigIntFromString,
   }),
-})
-const EntryJson = Schema.fromJsonString(Entry)
+}
+const EntryJson = Schema.fromJsonString(Schema.Struct(entryFields))
 const encode = Schema.encodeSync(EntryJson)
-const decode = Schema.decodeUnknownOption(EntryJson)
+const decodeEntry = Schema.decodeUnknownOption(EntryJson)
+
+/** An entry of the first design, whose holds the database knew by their ref. */
+const { hold: _hold, atMs: _atMs, ...costAndRecord } = entryFields
+const FirstDesignJson = Schema.fromJsonString(Schema.Struct({ ref: Schema.String, ...costAndRecord }))
+const decodeFirstDesign = Schema.decodeUnknownOption(FirstDesignJson)
+
+const decode = (json: string): Option.Option<Settlement> =>
+  Option.orElse(decodeEntry(json), () =>
+    Option.map(decodeFirstDesign(json), ({ ref, ...entry }) => ({ ...entry, hold: holdByRef(ref), atMs: Date.now() })),
+  )
+
+const holdByRef = (ref: string): Settlement["hold"] => ({
+  ref,
+  orgId: "",
+  currency: "",
+  keyId: "",
+  day: "",
+  node: "",
+  amount: 0n,
+})
 
 export interface Journal {
   /** Settlements that are not in the ledger yet, oldest first. */
@@ -74,7 +104,7 @@ export const openJournal = (folder: string): Effect.Effect<Journal, never, Scope
         }),
     )
     const write = (settlements: ReadonlyArray<Settlement>) => {
-      for (const settlement of settlements) pending.set(settlement.ref, settlement)
+      for (const settlement of settlements) pending.set(settlement.hold.ref, settlement)
       writeSync(own.fd, settlements.map(writeLine).join(""))
       fsyncSync(own.fd)
     }

@@ -10,7 +10,8 @@ import { WeirConfig } from "../config.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 import type { Amount } from "./amount.ts"
 import { openJournal } from "./journal.ts"
-import { Ledger, type Settlement } from "./ledger.ts"
+import { Ledger } from "./ledger.ts"
+import type { HoldFacts, Settlement } from "./settlement.ts"
 
 export type SettleResult =
   | { readonly _tag: "Settled"; readonly balance: Amount }
@@ -22,9 +23,9 @@ export class Settler extends Context.Service<
   {
     /** Settles a hold, or ensures that it will be settled. Does not fail. */
     readonly settle: (settlement: Settlement) => Effect.Effect<SettleResult>
-    /** Releases a hold; after some retries, the hold's lease ends it. */
-    readonly release: (ref: string) => Effect.Effect<void>
-    /** Settlements in the journal; their leases must be renewed. */
+    /** Releases a hold; after some retries, its node's lease ends it. */
+    readonly release: (hold: HoldFacts) => Effect.Effect<void>
+    /** Settlements in the journal. */
     readonly deferred: () => ReadonlyArray<Settlement>
   }
 >()("weir/money/Settler") {
@@ -42,7 +43,7 @@ export class Settler extends Context.Service<
         journal
           .append(settlement)
           .pipe(
-            Effect.andThen(Effect.logError("A settlement was stored in the journal", { ref: settlement.ref })),
+            Effect.andThen(Effect.logError("A settlement was stored in the journal", { ref: settlement.hold.ref })),
             Effect.as<SettleResult>({ _tag: "Deferred" }),
           )
 
@@ -50,7 +51,8 @@ export class Settler extends Context.Service<
       const replay = Effect.suspend(() =>
         Effect.forEach(
           journal.pending(),
-          (settlement) => Effect.ignore(Effect.andThen(ledger.settle(settlement), journal.settled(settlement.ref))),
+          (settlement) =>
+            Effect.ignore(Effect.andThen(ledger.settle(settlement), journal.settled(settlement.hold.ref))),
           { concurrency: "unbounded", discard: true },
         ),
       )
@@ -63,9 +65,8 @@ export class Settler extends Context.Service<
             Effect.map((balance): SettleResult => ({ _tag: "Settled", balance })),
             Effect.catch(() => defer(settlement)),
           ),
-        release: (ref) =>
-          patiently(ledger.release(ref)).pipe(
-            Effect.asVoid,
+        release: (hold) =>
+          patiently(ledger.release(hold)).pipe(
             Effect.catch((cause) => Effect.logError("A hold could not be released; its lease will end it", cause)),
           ),
       })

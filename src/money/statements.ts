@@ -50,9 +50,10 @@ export class Statements extends Context.Service<
         ledger: Effect.fnUntraced(function* (orgId, { limit, cursor }) {
           const [before] = yield* placeOf(cursor)
           const rows = yield* bounded(sql<LedgerRow>`
-            select id::text as id, to_json(at) #>> '{}' as at, kind, account, amount::text as amount, currency, ref
-            from entries where org_id = ${orgId} and id < ${before}::text::bigint
-            order by entries.id desc limit ${limit + 1}::int`)
+            select number::text as id, to_json(at) #>> '{}' as at, kind, account, amount::text as amount, currency, ref
+            from ledger_entries e
+            where org_id = ${orgId} and e.id <= ${before}::text::bigint / 2 and number < ${before}::text::bigint
+            order by e.id desc, number desc limit ${limit + 1}::int`)
           const shown = rows.slice(0, limit)
           const last = rows.length > limit ? shown.at(-1) : undefined
           return {

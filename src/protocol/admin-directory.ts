@@ -13,6 +13,8 @@ export const OrgList = Schema.Struct({
       currency: Currency,
       available: Decimal,
       held: Decimal,
+      /** What nodes were given to hold against; part of the two before. */
+      allotted: Decimal,
       apps: Schema.Int,
       members: Schema.Int,
       sso: Schema.Boolean,

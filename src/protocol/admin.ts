@@ -64,9 +64,30 @@ export const DoctorResponse = Schema.Struct({
 }).annotate({ identifier: "DoctorResponse" })
 export type DoctorResponse = typeof DoctorResponse.Type
 
-/** Balances of an organisation and its newest entries, newest first. */
+/** Balances of an organisation, what nodes have of them, and its newest entries, newest first. */
 export const LedgerResponse = Schema.Struct({
-  balances: Schema.Array(Schema.Struct({ currency: Currency, available: Decimal, held: Decimal })),
+  balances: Schema.Array(
+    Schema.Struct({
+      currency: Currency,
+      /** What may be spent, with or without a node: paid in, less what was spent and is held. */
+      available: Decimal,
+      /** Held by exchanges that have run for more than a second, at their last checkpoint. */
+      held: Decimal,
+      /** What nodes were given to hold against; part of available and held. */
+      allotted: Decimal,
+      spent: Decimal,
+    }),
+  ),
+  allotments: Schema.Array(
+    Schema.Struct({
+      node: Schema.String,
+      currency: Currency,
+      amount: Decimal,
+      since: Schema.String,
+      /** Whether the node renews its lease; otherwise what it has is about to be taken back. */
+      isAlive: Schema.Boolean,
+    }),
+  ),
   entries: Schema.Array(
     Schema.Struct({
       at: Schema.String,

@@ -38,8 +38,9 @@ export const LedgerStatement = Schema.Struct({
     Schema.Struct({
       id: Schema.String,
       at: Schema.String,
-      kind: Schema.Literals(["topup", "hold", "settle", "release"]),
-      account: Schema.Literals(["available", "held", "revenue", "funding"]),
+      /** `charge`: an exchange; `correct`: what a crash had charged was corrected. */
+      kind: Schema.Literals(["topup", "charge", "correct"]),
+      account: Schema.Literals(["available", "revenue", "funding"]),
       amount: Decimal,
       currency: Schema.String,
       /** The id of the request or top-up. */

@@ -10,7 +10,8 @@ import type { SearchProviderEntry } from "../catalogue/snapshot.ts"
 import { WeirConfig } from "../config.ts"
 import { AppConfigs } from "../identity/app-configs.ts"
 import type { Caller } from "../identity/caller.ts"
-import { type HoldError, Ledger, type UsageRecord } from "../money/ledger.ts"
+import { type HoldError, Ledger } from "../money/ledger.ts"
+import type { UsageRecord } from "../money/settlement.ts"
 import { Settler } from "../money/settler.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 import type { SearchRequest, SearchResult } from "../protocol/search.ts"
@@ -85,7 +86,7 @@ const search = Effect.fnUntraced(function* (
   caller: Caller,
   { query, max_results = defaultResults }: SearchRequest,
 ): Effect.fn.Return<ReadonlyArray<SearchResult>, SearchError> {
-  const { gate, ledger, settler, config } = services
+  const { gate, ledger, settler } = services
   if (caller.endUserId !== undefined && caller.org.capabilities?.["webSearch"] !== true) {
     return yield* serviceError("forbidden", "Web search is not enabled for end users", {
       detail: { capability: "webSearch" },
@@ -99,14 +100,12 @@ const search = Effect.fnUntraced(function* (
   const admit = gate.admit({ owner: org.id, keyId, nonce, rates: rateWindows(caller), counts })
   // The hold covers the most expensive provider.
   const amount = providers.reduce((most, { price }) => (price > most ? price : most), 0n)
-  const hold = ledger.hold({
+  const reserve = ledger.hold({
     ref: requestId,
     orgId: org.id,
     currency: org.currency,
     keyId,
-    requestId,
     amount,
-    leaseMs: config.leaseMs,
     quota: { tokens: 0, limit: undefined },
   })
 
@@ -115,11 +114,12 @@ const search = Effect.fnUntraced(function* (
     Effect.gen(function* () {
       yield* spanned("admit")(admit)
       const answered = Effect.gen(function* () {
-        yield* spanned("hold")(hold)
+        const hold = yield* spanned("hold")(reserve)
         const asked = restore(ask(services, providers, query, max_results))
-        const { provider, results } = yield* Effect.onError(asked, () => settler.release(requestId))
-        const settlement = { ref: requestId, cost: provider.price, record: recordOf(caller, provider.entry) }
-        yield* spanned("settle")(settler.settle(settlement))
+        const { provider, results } = yield* Effect.onError(asked, () => settler.release(hold))
+        const atMs = yield* Clock.currentTimeMillis
+        const record = recordOf(caller, provider.entry)
+        yield* spanned("settle")(settler.settle({ hold, atMs, cost: provider.price, record }))
         return results
       })
       // A failed search does not count.

@@ -14,7 +14,7 @@ import { StoreUnavailable } from "./unavailable.ts"
 
 /** A connected, migrated database. With `SVC_MIGRATE=0`, a database that lacks a migration is refused. */
 export const layerDatabase: Layer.Layer<
-  SqlClient.SqlClient,
+  SqlClient.SqlClient | PgClient.PgClient,
   StoreUnavailable | SqlError.SqlError | SchemaMismatch,
   WeirConfig
 > = Layer.unwrap(

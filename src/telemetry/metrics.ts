@@ -51,6 +51,15 @@ const usageEstimates = counter(
   "Exchanges whose usage was estimated, by reason: upstream_usage_implausible is a vendor's report that cannot be true",
 )
 
+const ledgerEvents = counter(
+  "weir_ledger_events_total",
+  "Allotments: refill (asked ahead of need), recall (asked other nodes), recalled (gave back), duplicate (not billed)",
+)
+const holdWaits = Metric.histogram("weir_ledger_hold_wait_ms", {
+  description: "How long holds waited for the database that this node's allotment did not cover, in milliseconds",
+  boundaries: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000],
+})
+
 const cooldowns = counter(
   "weir_target_cooldowns_total",
   "Cooldowns of targets, by cause: the breaker opened, or the vendor sent Retry-After",
@@ -162,6 +171,15 @@ export const recordGateFailure = (services: Services, mode: string): void =>
 /** Counts a call that was refused because of overload. */
 export const recordShed = (services: Services, cause: "busy" | "open"): void =>
   Metric.withAttributes(sheds, { cause }).updateUnsafe(1, services)
+
+const ledgerMetric = bound((event: string) => Metric.withAttributes(ledgerEvents, { event }))
+
+/** Counts what happens to allotments. */
+export const recordLedgerEvent = (services: Services, event: "refill" | "recall" | "recalled" | "duplicate"): void =>
+  ledgerMetric(event).updateUnsafe(1, services)
+
+/** Records how long a hold waited for the database. */
+export const recordHoldWait = (services: Services, millis: number): void => holdWaits.updateUnsafe(millis, services)
 
 /** Counts an exchange whose usage was estimated. @param model the vendor's name of the model */
 export const recordUsageEstimate = (services: Services, reason: EstimatedReason, vendor: string, model: string): void =>

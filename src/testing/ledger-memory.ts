@@ -1,12 +1,14 @@
-/** A ledger in memory, with the rules of the real one. */
+/** The ledger over books in memory, for one organisation in one currency. */
 import { Effect, Layer } from "effect"
 import type { Amount } from "../money/amount.ts"
-import { type HoldError, Ledger, type UsageRecord } from "../money/ledger.ts"
-import { serviceError } from "../protocol/error.ts"
+import { Ledger } from "../money/ledger.ts"
+import { RecallChannel } from "../money/recalls.ts"
+import type { UsageRecord } from "../money/settlement.ts"
+import { layerMemoryStore, MemoryBooks } from "./ledger-store-memory.ts"
+import { layerTestConfig } from "./stores.ts"
 
 export interface MemoryHold {
   readonly ref: string
-  readonly key: string
   readonly orgId: string
   readonly amount: Amount
   state: "held" | "settled" | "released"
@@ -16,57 +18,49 @@ export interface MemoryHold {
 
 /** The state of a memory ledger, for assertions. */
 export interface LedgerBook {
-  readonly balances: Map<string, Amount>
+  readonly books: MemoryBooks
+  /** What an organisation has. */
+  readonly balance: (orgId: string) => Amount
+  /** Every hold, by the gateway's request id. */
   readonly holds: Map<string, MemoryHold>
 }
 
-export const makeLedgerBook = (balances: Readonly<Record<string, Amount>>): LedgerBook => ({
-  balances: new Map(Object.entries(balances)),
-  holds: new Map(),
-})
+const currency = "USD"
+
+export const makeLedgerBook = (balances: Readonly<Record<string, Amount>>): LedgerBook => {
+  const books = new MemoryBooks()
+  for (const [orgId, amount] of Object.entries(balances)) books.topup(`opening ${orgId}`, orgId, currency, amount)
+  return { books, balance: (orgId) => books.balance(orgId, currency), holds: new Map() }
+}
 
 /** @param book balances by organisation, and every hold */
-export const layerMemoryLedger = (book: LedgerBook): Layer.Layer<Ledger> => {
-  const balanceOf = (orgId: string): Amount => book.balances.get(orgId) ?? 0n
-  const move = (orgId: string, change: Amount) => book.balances.set(orgId, balanceOf(orgId) + change)
-
-  const close = (ref: string, cost: Amount, record: UsageRecord | undefined) =>
-    Effect.sync(() => {
-      const hold = book.holds.get(ref)
-      if (hold === undefined) return 0n
-      if (hold.state === "held") {
-        hold.state = record === undefined ? "released" : "settled"
-        hold.cost = cost
-        hold.record = record
-        move(hold.orgId, hold.amount - cost)
-      }
-      return balanceOf(hold.orgId)
-    })
-
-  return Layer.succeed(
-    Ledger,
+export const layerMemoryLedger = ({ books, holds }: LedgerBook): Layer.Layer<Ledger> => {
+  const recorded = Effect.map(Ledger, (ledger) =>
     Ledger.of({
-      hold: ({ ref, orgId, keyId, requestId, amount }) =>
-        Effect.suspend((): Effect.Effect<Amount, HoldError> => {
-          const key = `${orgId} ${keyId} ${requestId}`
-          const taken = [...book.holds.values()].some((hold) => hold.key === key && hold.state !== "released")
-          if (taken)
-            return Effect.fail(serviceError("idempotency_conflict", "billed", { detail: { replayable: false } }))
-          if (balanceOf(orgId) < amount) return Effect.fail(serviceError("insufficient_balance", "too little"))
-          book.holds.set(ref, { ref, key, orgId, amount, state: "held", cost: 0n, record: undefined })
-          move(orgId, -amount)
-          return Effect.succeed(balanceOf(orgId))
-        }),
-      settle: ({ ref, cost, record }) => close(ref, cost, record),
-      renew: () => Effect.void,
-      reap: Effect.succeed(0),
-      release: (ref) => close(ref, 0n, undefined),
-      topup: ({ orgId, amount }) =>
-        Effect.sync(() => {
-          move(orgId, amount)
-          return true
-        }),
-      balance: (orgId) => Effect.sync(() => balanceOf(orgId)),
+      ...ledger,
+      hold: (request) =>
+        Effect.tap(ledger.hold(request), ({ ref, orgId, amount }) =>
+          Effect.sync(() => holds.set(ref, { ref, orgId, amount, state: "held", cost: 0n, record: undefined })),
+        ),
+      settle: (settlement) =>
+        Effect.tap(ledger.settle(settlement), () =>
+          Effect.sync(() => {
+            const hold = holds.get(settlement.hold.ref)
+            if (hold?.state === "held")
+              Object.assign(hold, { state: "settled", cost: settlement.cost, record: settlement.record })
+          }),
+        ),
+      release: (facts) =>
+        Effect.tap(ledger.release(facts), () =>
+          Effect.sync(() => {
+            const hold = holds.get(facts.ref)
+            if (hold?.state === "held") hold.state = "released"
+          }),
+        ),
     }),
+  )
+  return Layer.effect(Ledger, recorded).pipe(
+    Layer.provide(Ledger.layerRules),
+    Layer.provide(Layer.mergeAll(layerMemoryStore(books), RecallChannel.layerLocal, layerTestConfig())),
   )
 }

@@ -1,5 +1,6 @@
 /** The worker thread of a test's database: a copy of a migrated one that can be reset to its first state. */
 import { readFileSync } from "node:fs"
+import { setTimeout as sleep } from "node:timers/promises"
 import { parentPort, workerData } from "node:worker_threads"
 import { PGlite } from "@electric-sql/pglite"
 import { PGLiteSocketServer } from "@electric-sql/pglite-socket"
@@ -61,10 +62,16 @@ const reset = async (): Promise<boolean> => {
 
 const server = new PGLiteSocketServer({ db, host: "127.0.0.1", port: 0, maxConnections: 1 })
 await server.start()
+/** A client that has left may still be connected here; the next one would be refused. */
+const disconnected = async () => {
+  while (server.getStats().activeConnections > 0) await sleep(1)
+}
 parentPort?.on("message", () => {
-  reset().then(
-    (isReset) => parentPort?.postMessage({ isReset }),
-    () => parentPort?.postMessage({ isReset: false }),
-  )
+  disconnected()
+    .then(reset)
+    .then(
+      (isReset) => parentPort?.postMessage({ isReset }),
+      () => parentPort?.postMessage({ isReset: false }),
+    )
 })
 parentPort?.postMessage({ listening: server.getServerConn() })

@@ -58,6 +58,7 @@ describe("organisations", () => {
       currency: "USD",
       available: "1000",
       held: "0",
+      allotted: "0",
       apps: 1,
       members: 2,
       sso: false,

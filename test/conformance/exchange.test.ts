@@ -205,7 +205,7 @@ describe("one settlement for every entry point", () => {
     expect(before - (await balanceOf(gateway()))).toBe(4n * 49_200_000n)
     const rows = await Effect.runPromise(
       gateway().sql<{ spent: string; recorded: string }>`
-        select (select sum(amount) from entries where account = 'revenue' and org_id = ${gateway().orgId})::text as spent,
+        select (select sum(amount) from transfers where kind = 'charge' and org_id = ${gateway().orgId})::text as spent,
           (select sum(cost) from usage_records where org_id = ${gateway().orgId})::text as recorded`,
     )
     expect(rows[0]?.spent).toBe(rows[0]?.recorded)
@@ -216,9 +216,9 @@ describe("a store that fails", () => {
   it("is internal_error, retryable, with a fixed message; the exchange works again with the store", async () => {
     const { sql, vendor } = gateway()
     const calls = vendor.calls.length
-    await Effect.runPromise(sql`alter function ledger_hold rename to ledger_hold_away`)
+    await Effect.runPromise(sql`alter function ledger_spent rename to ledger_spent_away`)
     const response = await gateway().exchange({ ...hello, meta: { requestId: "while-away" } })
-    await Effect.runPromise(sql`alter function ledger_hold_away rename to ledger_hold`)
+    await Effect.runPromise(sql`alter function ledger_spent_away rename to ledger_spent`)
     expect(response.headers.get("retry-after")).toBe("1")
     expect(await errorOf(response)).toMatchObject({
       status: 500,

@@ -52,13 +52,21 @@ export const balanceOf = ({ ledger, orgId }: TestGateway): Promise<bigint> =>
   Effect.runPromise(ledger.balance(orgId, "USD"))
 
 interface HoldRow {
-  readonly state: string
+  readonly state: "settled" | "held"
   readonly cost: string | null
 }
 
-/** Every hold of the test's organisation, oldest first. */
-export const holdsOf = ({ sql, orgId }: TestGateway): Promise<ReadonlyArray<HoldRow>> =>
-  Effect.runPromise(sql<HoldRow>`select state, cost::text from holds where org_id = ${orgId} order by opened_at`)
+/** What was settled for the test's organisation, oldest first, then what it holds. */
+export const holdsOf = async ({ sql, ledger, orgId }: TestGateway): Promise<ReadonlyArray<HoldRow>> => {
+  const settled = await Effect.runPromise(
+    sql<{ cost: string }>`select cost::text from usage_records where org_id = ${orgId} order by at`,
+  )
+  const held = (await Effect.runPromise(ledger.allotments)).filter((each) => each.orgId === orgId && each.held > 0n)
+  return [
+    ...settled.map(({ cost }) => ({ state: "settled" as const, cost })),
+    ...held.map(() => ({ state: "held" as const, cost: null })),
+  ]
+}
 
 interface UsageRow {
   readonly ref: string

@@ -101,7 +101,7 @@ describe("a vendor over HTTP/2", () => {
     const replies = await Promise.all(Array.from({ length: 5 }, async () => readEvents(await ask(true))))
     for (const events of replies)
       expect(events.at(-1)).toMatchObject({ event: "t.err", data: { code: "upstream_disconnected" } })
-    await eventually(async () => (await holdsOf(gateway())).every(({ state }) => state !== "open"))
+    await eventually(async () => (await holdsOf(gateway())).every(({ state }) => state !== "held"))
     answering = whole
     expect((await ask(false)).status).toBe(200)
   })

@@ -133,17 +133,17 @@ describe("Exchange request id", () => {
       keyId,
       requestId,
       amount: 1n,
-      leaseMs: 60_000,
       quota: { tokens: 0, limit: undefined },
     }
-    await Effect.runPromise(ledger.hold(hold))
+    const held = await Effect.runPromise(ledger.hold(hold))
+    await Effect.runPromise(ledger.checkpoint([{ hold: held, due: undefined }]))
     const calls = vendor.calls.length
     expect(await errorOf(await gateway().exchange(withId(requestId)))).toMatchObject({
       status: 409,
       code: "idempotency_conflict",
     })
     expect(vendor.calls.length).toBe(calls)
-    await Effect.runPromise(ledger.release(hold.ref))
+    await Effect.runPromise(ledger.release(held))
   })
 
   it("without meta.requestId a call is not idempotent", async () => {

@@ -75,7 +75,7 @@ describe("a search", () => {
     const [row] = await Effect.runPromise(
       gateway().sql<{ all: string }>`
         select (select coalesce(json_agg(u)::text, '') from usage_records u) || (select coalesce(json_agg(h)::text, '') from holds h)
-          || (select coalesce(json_agg(e)::text, '') from entries e) as all`,
+          || (select coalesce(json_agg(e)::text, '') from transfers e) as all`,
     )
     expect(row?.all).not.toContain("private question")
   })
@@ -146,7 +146,7 @@ describe("failover and failure", () => {
   it("insufficient_balance: no provider is called", async () => {
     const poor = newTestIds()
     const program = withGateway(poor, withSearch(poor, ""), async (to) => {
-      await Effect.runPromise(to.sql`update balances set available = 0.0049`)
+      await Effect.runPromise(to.sql`update counters set funded = 0.0049`)
       expect(await errorOf(await search("river", {}, {}, to))).toMatchObject({
         status: 402,
         code: "insufficient_balance",

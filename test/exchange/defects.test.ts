@@ -19,7 +19,15 @@ const run = (stream: boolean, ledger: Partial<Ledger["Service"]>) => {
       const { client } = yield* startMockedExchange({
         ask: { ...hello, stream },
         replies: [reply],
-        ledger: Layer.mock(Ledger, { hold: () => Effect.succeed(1n), renew: () => Effect.void, ...ledger }),
+        ledger: Layer.mock(Ledger, {
+          hold: ({ ref, orgId, currency, keyId, amount }) =>
+            Effect.succeed({ ref, orgId, currency, keyId, amount, day: "2026-11-21", node: "n-1", balance: 1n }),
+          renew: Effect.void,
+          reap: Effect.succeed(0),
+          returnIdle: Effect.void,
+          checkpoint: () => Effect.void,
+          ...ledger,
+        }),
       })
       yield* TestClock.adjust("1 second")
       const answer = yield* Fiber.join(client)

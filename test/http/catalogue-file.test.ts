@@ -61,7 +61,7 @@ describe("SVC_CATALOGUE and weir apply", () => {
     expect(await run("topup", "org_unheard", "1", "--id", "two")).toMatchObject({ code: 1 })
     const { text } = await run("ledger", "org_development")
     expect(text).toMatch(/org_development: 112\.\d+ USD available, 0 held/)
-    expect(text).toMatch(/settle\s+revenue/)
+    expect(text).toMatch(/charge\s+revenue/)
   }, 60_000)
 
   it("a wrong file at start is reported by line, and nothing runs", async () => {

@@ -25,10 +25,16 @@ describe("the doctor", () => {
 
   it.each([
     [
-      "a balance that is not its entries",
-      "update balances set available = available + 1",
-      "update balances set available = available - 1",
-      "entries do not sum to the balance",
+      "a balance that is not its transfers",
+      "update counters set funded = funded + 1",
+      "update counters set funded = funded - 1",
+      "transfers do not sum to the balance",
+    ],
+    [
+      "an allotment that is not its transfers",
+      "update allotments set granted = granted + 1 where counter = 'USD'",
+      "update allotments set granted = granted - 1 where counter = 'USD'",
+      "transfers do not sum to the balance",
     ],
     [
       "a settlement without its record",
@@ -43,10 +49,10 @@ describe("the doctor", () => {
       "a usage record has no settlement",
     ],
     [
-      "a quota that is not its holds",
-      "update quota_days set reserved = reserved + 1",
-      "update quota_days set reserved = reserved - 1",
-      "a quota day does not match its holds",
+      "an allotment of tokens that was not granted",
+      "update allotments set granted = granted + 1000000 where counter like 'tokens:%'",
+      "update allotments set granted = granted - 1000000 where counter like 'tokens:%'",
+      "a counter does not match its allotments",
     ],
   ])("finds %s", async (_what, harm, mend, finding) => {
     const { requestId } = await replyOf(await gateway().exchange(hello))
@@ -57,21 +63,18 @@ describe("the doctor", () => {
     expect(requestId).toMatch(/^req_/)
   })
 
-  it("finds a hold with an expired lease, by its ref", async () => {
+  it("finds a hold whose node is gone, by its ref, and what a dead node still has", async () => {
     const { ledger, orgId, keyId } = gateway()
-    const hold = {
-      ref: "stale",
-      orgId,
-      currency: "USD",
-      keyId,
-      requestId: "stale",
-      amount: 1n,
-      leaseMs: 1,
-      quota: { tokens: 0, limit: undefined },
-    }
-    await Effect.runPromise(ledger.hold(hold))
-    expect(await findings()).toEqual({ findings: [{ finding: "a hold has outlived its lease", id: "stale" }] })
-    await Effect.runPromise(ledger.release("stale"))
+    const request = { ref: "stale", orgId, currency: "USD", keyId, amount: 1n, quota: { tokens: 0, limit: undefined } }
+    const hold = await Effect.runPromise(ledger.hold(request))
+    await Effect.runPromise(ledger.checkpoint([{ hold, due: undefined }]))
+    await run(`update nodes set lease_until = now() - interval '2 minutes' where id = '${hold.node}'`)
+    const found = JSON.stringify(await findings())
+    expect(found).toContain(JSON.stringify({ finding: "a hold has outlived its lease", id: "stale" }))
+    expect(found).toContain(`{"finding":"an allotment has outlived its node","id":"${orgId} USD ${hold.node}"}`)
+    await Effect.runPromise(ledger.renew)
+    await Effect.runPromise(ledger.release(hold))
+    expect(await findings()).toEqual({ findings: [] })
   })
 })
 

@@ -1,167 +1,194 @@
-/** Holds whose node is lost, and the daily quota: both in the ledger, both exact. */
+/** Nodes that are lost, and nodes that share an organisation: what they had comes back once, and exactly. */
 import { describe, expect, layer } from "@effect/vitest"
-import { Effect, Result } from "effect"
+import { Effect, Layer, Result } from "effect"
 import { SqlClient } from "effect/sql"
-import { type HoldRequest, Ledger, quotaExceeded, type UsageRecord } from "../../src/money/ledger.ts"
-import { expectSound, fund, holdOf, layerTestLedger, unit } from "./books.ts"
+import { Ledger, quotaExceeded } from "../../src/money/ledger.ts"
+import { RecallChannel } from "../../src/money/recalls.ts"
+import type { UsageRecord } from "../../src/money/settlement.ts"
+import { expectSound, fund, holdOf, layerTestLedger, record, settlementOf, startNode, unit } from "./books.ts"
 
-const recordOf = (outTokens: number, estimatedReason?: UsageRecord["estimatedReason"]): UsageRecord => ({
-  appId: "app",
-  purpose: "exchange",
-  model: "main",
-  vendor: "v",
+const lost = (outTokens: number): UsageRecord => ({
+  ...record,
   counts: { inTokens: 0, outTokens, cacheReadTokens: 0, cacheWriteTokens: 0, dims: {} },
-  estimatedReason,
+  estimatedReason: "gateway_lost",
   stop: "interrupted",
-  cacheNetSaving: 0n,
 })
 
-const stateOf = (ref: string) =>
+const stateOf = (orgId: string) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
-    const [hold] = yield* sql<{ state: string; cost: string; reaped: boolean }>`
-      select state, cost::float8::text as cost, reaped from holds where ref = ${ref}`
-    const usage = yield* sql<{ out_tokens: bigint; estimated_reason: string | null }>`
-      select out_tokens, estimated_reason from usage_records where ref = ${ref}`
-    return { ...hold, usage }
+    const holds = yield* sql<{ state: string }>`select state from holds where org_id = ${orgId}`
+    const usage = yield* sql<{ cost: string; out_tokens: bigint; estimated_reason: string | null }>`
+      select cost::float8::text as cost, out_tokens, estimated_reason from usage_records where org_id = ${orgId}`
+    const allotments = yield* sql<{ counter: string }>`select counter from allotments where org_id = ${orgId}`
+    return { holds: holds.map(({ state }) => state), usage, allotted: allotments.map(({ counter }) => counter) }
   })
 
-const quotaOf = (orgId: string) =>
-  Effect.gen(function* () {
-    const sql = yield* SqlClient.SqlClient
-    const [row] = yield* sql<{ used: bigint; reserved: bigint }>`
-      select used, reserved from quota_days where org_id = ${orgId}`
-    return row
-  })
+const nodes = Layer.provideMerge(layerTestLedger, RecallChannel.layerLocal)
 
-const lapse = (request: HoldRequest): HoldRequest => ({ ...request, leaseMs: 1 })
-
-layer(layerTestLedger, { excludeTestServices: true, timeout: "60 seconds" })("leases", (it) => {
-  describe("a hold whose lease has run out", () => {
-    it.effect("is released where nothing was owed, and the key may be used again", () =>
+layer(nodes, { excludeTestServices: true, timeout: "60 seconds" })("leases", (it) => {
+  describe("a node that is lost", () => {
+    it.effect("leaves nothing of an exchange younger than its first checkpoint, and its allotments come back", () =>
       Effect.gen(function* () {
-        const { hold, reap, balance } = yield* Ledger
+        const { reap, balance, hold } = yield* Ledger
         const orgId = yield* fund(10n * unit)
-        const request = lapse(holdOf(orgId, unit, "again"))
-        yield* hold(request)
-        yield* Effect.sleep(20)
-        expect(yield* reap).toBeGreaterThanOrEqual(1)
-        expect(yield* stateOf(request.ref)).toMatchObject({ state: "released", usage: [] })
+        const node = yield* startNode({ leaseMs: 30 })
+        yield* node.hold(holdOf(orgId, 10n * unit, "again"))
+        yield* node.crash
+        yield* Effect.sleep(50)
+        yield* reap
+        expect(yield* stateOf(orgId)).toEqual({ holds: [], usage: [], allotted: [] })
         expect(yield* balance(orgId, "USD")).toBe(10n * unit)
-        yield* hold(holdOf(orgId, unit, "again"))
+        yield* hold(holdOf(orgId, 10n * unit, "again"))
         yield* expectSound(orgId)
-      }),
+      }).pipe(Effect.scoped),
     )
 
     it.effect("is settled at its last checkpoint with gateway_lost, once, though 10 nodes reap", () =>
       Effect.gen(function* () {
-        const { hold, reap, renew, balance } = yield* Ledger
+        const { reap, balance } = yield* Ledger
         const orgId = yield* fund(10n * unit)
-        const request = holdOf(orgId, 4n * unit)
-        yield* hold(request)
-        const checkpoint = (outTokens: number, cost: bigint, leaseMs: number) =>
-          renew([{ ref: request.ref, settlement: { cost, record: recordOf(outTokens, "gateway_lost") } }], leaseMs)
-        yield* checkpoint(5, unit, 60_000)
-        yield* checkpoint(9, 2n * unit, 1)
-        yield* Effect.sleep(20)
-        const closed = yield* Effect.all(
+        const node = yield* startNode({ leaseMs: 200 })
+        const held = yield* node.hold(holdOf(orgId, 4n * unit, "id"))
+        yield* node.checkpoint([{ hold: held, due: { cost: unit, record: lost(5) } }])
+        yield* node.checkpoint([{ hold: held, due: { cost: 2n * unit, record: lost(9) } }])
+        yield* node.crash
+        yield* Effect.sleep(250)
+        yield* Effect.all(
           Array.from({ length: 10 }, () => reap),
           { concurrency: "unbounded" },
         )
-        expect(closed.reduce((sum, n) => sum + n, 0)).toBeGreaterThanOrEqual(1)
-        expect(yield* stateOf(request.ref)).toEqual({
-          state: "settled",
-          cost: "2",
-          reaped: true,
-          usage: [{ out_tokens: 9n, estimated_reason: "gateway_lost" }],
+        expect(yield* stateOf(orgId)).toEqual({
+          holds: ["reaped"],
+          usage: [{ cost: "2", out_tokens: 9n, estimated_reason: "gateway_lost" }],
+          allotted: [],
         })
         expect(yield* balance(orgId, "USD")).toBe(8n * unit)
         yield* expectSound(orgId)
-      }),
+      }).pipe(Effect.scoped),
     )
 
-    it.effect("is corrected when its node comes back with the truth, and only then", () =>
+    it.effect("is corrected when it comes back with the truth, once, and its own charge is taken back", () =>
       Effect.gen(function* () {
-        const { hold, reap, settle, balance } = yield* Ledger
+        const { reap, balance, settle } = yield* Ledger
         const orgId = yield* fund(10n * unit)
-        const request = { ...lapse(holdOf(orgId, 4n * unit)), quota: { tokens: 100, limit: undefined } }
-        yield* hold(request)
-        yield* Effect.sleep(20)
+        const node = yield* startNode({ leaseMs: 30 })
+        const held = yield* node.hold({ ...holdOf(orgId, 4n * unit), quota: { tokens: 100, limit: 1000 } })
+        yield* node.checkpoint([{ hold: held, due: { cost: 2n * unit, record: lost(9) } }])
+        yield* Effect.sleep(50)
         yield* reap
-        expect(yield* quotaOf(orgId)).toEqual({ used: 0n, reserved: 0n })
-        const truth = { ref: request.ref, cost: 3n * unit, record: recordOf(30) }
+        const truth = settlementOf(held, 3n * unit, { ...lost(30), estimatedReason: undefined, stop: "end" })
+        expect(yield* node.settle(truth)).toBe(7n * unit)
+        // A journal that another process took over sends it again.
         expect(yield* settle(truth)).toBe(7n * unit)
-        expect(yield* settle({ ...truth, cost: unit })).toBe(7n * unit)
-        expect(yield* stateOf(request.ref)).toMatchObject({
-          state: "settled",
-          cost: "3",
-          reaped: false,
-          usage: [{ out_tokens: 30n, estimated_reason: null }],
-        })
-        expect(yield* quotaOf(orgId)).toEqual({ used: 30n, reserved: 0n })
+        expect((yield* stateOf(orgId)).usage).toEqual([{ cost: "3", out_tokens: 30n, estimated_reason: null }])
+        yield* reap
         expect(yield* balance(orgId, "USD")).toBe(7n * unit)
+        expect((yield* stateOf(orgId)).allotted).toEqual([])
         yield* expectSound(orgId)
-      }),
+      }).pipe(Effect.scoped),
     )
 
-    it.effect("is left alone while it is renewed", () =>
+    it.effect("and lives on must not spend what was taken back: it joins anew", () =>
       Effect.gen(function* () {
-        const { hold, reap, renew } = yield* Ledger
+        const { reap, balance, hold } = yield* Ledger
         const orgId = yield* fund(10n * unit)
-        const request = lapse(holdOf(orgId, unit))
-        yield* hold(request)
-        yield* Effect.sleep(20)
-        yield* renew([{ ref: request.ref, settlement: undefined }], 60_000)
+        const node = yield* startNode({ leaseMs: 30 })
+        yield* node.settle(settlementOf(yield* node.hold(holdOf(orgId, 10n * unit)), 0n))
+        yield* Effect.sleep(50)
         yield* reap
-        expect(yield* stateOf(request.ref)).toMatchObject({ state: "held" })
-      }),
+        yield* hold(holdOf(orgId, 6n * unit))
+        const refused = yield* Effect.result(node.hold(holdOf(orgId, 5n * unit)))
+        expect(Result.isFailure(refused) && refused.failure).toMatchObject({ code: "insufficient_balance" })
+        yield* node.hold(holdOf(orgId, 4n * unit))
+        expect(yield* balance(orgId, "USD")).toBe(10n * unit)
+        yield* expectSound(orgId)
+      }).pipe(Effect.scoped),
+    )
+
+    it.effect("is left alone while it renews", () =>
+      Effect.gen(function* () {
+        const { reap } = yield* Ledger
+        const orgId = yield* fund(10n * unit)
+        const node = yield* startNode({ leaseMs: 300 })
+        const held = yield* node.hold(holdOf(orgId, unit))
+        yield* node.checkpoint([{ hold: held, due: undefined }])
+        for (let times = 0; times < 5; times++) {
+          yield* Effect.sleep(100)
+          yield* node.renew
+        }
+        yield* reap
+        expect((yield* stateOf(orgId)).holds).toEqual(["open"])
+      }).pipe(Effect.scoped),
     )
   })
 
-  describe("the daily quota", () => {
-    const withQuota = (orgId: string, tokens: number, limit = 1000): HoldRequest => ({
-      ...holdOf(orgId, 0n),
-      quota: { tokens, limit },
-    })
-
-    it.effect("counts what runs, and is corrected at the settlement and the release", () =>
+  describe("a node that drains", () => {
+    it.effect("gives back everything", () =>
       Effect.gen(function* () {
-        const { hold, settle, release } = yield* Ledger
-        const orgId = yield* fund(unit)
-        const first = withQuota(orgId, 600)
-        const second = withQuota(orgId, 400)
-        yield* hold(first)
-        yield* hold(second)
-        const refused = yield* Effect.result(hold(withQuota(orgId, 1)))
-        expect(Result.isFailure(refused) && refused.failure).toMatchObject({
-          code: "quota_exceeded",
-          detail: { limit: 1000, used: 1000 },
-        })
-        yield* settle({ ref: first.ref, cost: 0n, record: recordOf(50) })
-        yield* release(second.ref)
-        expect(yield* quotaOf(orgId)).toEqual({ used: 50n, reserved: 0n })
-        yield* hold(withQuota(orgId, 950))
-      }),
+        const { balance } = yield* Ledger
+        const orgId = yield* fund(10n * unit)
+        const node = yield* startNode()
+        yield* node.settle(settlementOf(yield* node.hold(holdOf(orgId, 4n * unit)), unit))
+        expect((yield* stateOf(orgId)).allotted).not.toEqual([])
+        yield* node.drain
+        expect((yield* stateOf(orgId)).allotted).toEqual([])
+        expect(yield* balance(orgId, "USD")).toBe(9n * unit)
+        yield* expectSound(orgId)
+      }).pipe(Effect.scoped),
     )
+  })
 
-    it.effect("is never oversold to 200 concurrent registrations", () =>
+  describe("four nodes of one organisation", () => {
+    const serve = (orgId: string, times: number) =>
       Effect.gen(function* () {
-        const { hold } = yield* Ledger
-        const orgId = yield* fund(unit)
+        const ledgers = yield* Effect.all(Array.from({ length: 4 }, () => startNode()))
         const results = yield* Effect.forEach(
-          Array.from({ length: 200 }, () => withQuota(orgId, 30)),
-          (request) => Effect.result(hold(request)),
+          Array.from({ length: times }, (_, at) => at),
+          (at) => {
+            const ledger = ledgers[at % 4]
+            if (ledger === undefined) return Effect.die("no node")
+            return Effect.result(
+              Effect.flatMap(ledger.hold(holdOf(orgId, unit)), (held) => ledger.settle(settlementOf(held, unit))),
+            )
+          },
           { concurrency: "unbounded" },
         )
-        expect(results.filter(Result.isSuccess).length).toBe(33)
-        expect(yield* quotaOf(orgId)).toEqual({ used: 0n, reserved: 990n })
-      }),
+        yield* Effect.forEach(ledgers, ({ drain }) => drain, { discard: true })
+        return results
+      })
+
+    it.effect("a balance for exactly 1,000 exchanges serves exactly 1,000 of 1,500, and nothing is left", () =>
+      Effect.gen(function* () {
+        const { balance } = yield* Ledger
+        const orgId = yield* fund(1000n * unit)
+        const results = yield* serve(orgId, 1500)
+        expect(results.filter(Result.isSuccess).length).toBe(1000)
+        for (const result of results) {
+          if (Result.isFailure(result)) expect(result.failure).toMatchObject({ code: "insufficient_balance" })
+        }
+        expect(yield* balance(orgId, "USD")).toBe(0n)
+        yield* expectSound(orgId)
+      }).pipe(Effect.scoped),
     )
 
-    it("ends at midnight UTC+8", () => {
-      const resetAt = (now: string) => quotaExceeded(1, 1, Date.parse(now)).detail?.["resetAt"]
-      expect(resetAt("2026-03-01T15:59:59.999Z")).toBe("2026-03-01T16:00:00.000Z")
-      expect(resetAt("2026-03-01T16:00:00.000Z")).toBe("2026-03-02T16:00:00.000Z")
-    })
+    it.effect("what one has at hand is given back before another refuses", () =>
+      Effect.gen(function* () {
+        const { balance } = yield* Ledger
+        const orgId = yield* fund(100n * unit)
+        const [rich, poor] = [yield* startNode(), yield* startNode()]
+        yield* rich.settle(settlementOf(yield* rich.hold(holdOf(orgId, 12n * unit)), 0n))
+        expect((yield* rich.allotments).some(({ orgId: of, free }) => of === orgId && free > 0n)).toBe(true)
+        yield* poor.hold(holdOf(orgId, 100n * unit))
+        expect(yield* balance(orgId, "USD")).toBe(100n * unit)
+        yield* expectSound(orgId)
+      }).pipe(Effect.scoped),
+    )
+  })
+
+  it("the daily quota ends at midnight UTC+8", () => {
+    const resetAt = (now: string) => quotaExceeded(1, 1, Date.parse(now)).detail?.["resetAt"]
+    expect(resetAt("2026-03-01T15:59:59.999Z")).toBe("2026-03-01T16:00:00.000Z")
+    expect(resetAt("2026-03-01T16:00:00.000Z")).toBe("2026-03-02T16:00:00.000Z")
   })
 })

@@ -1,159 +1,221 @@
-/** The ledger on a real database: holds, settlements, releases, and their invariants. */
+/**
+ * The ledger's contract: one suite for the books in PostgreSQL (embedded, or the server that the environment names) and
+ * in memory.
+ */
 import { randomUUID } from "node:crypto"
 import { describe, expect, layer } from "@effect/vitest"
-import { Effect, Result } from "effect"
-import { SqlClient } from "effect/sql"
+import { Effect, Layer, Result } from "effect"
 import { formatAmount } from "../../src/money/amount.ts"
 import { Ledger } from "../../src/money/ledger.ts"
-import { expectSound, fund, holdOf, layerTestLedger, record, unit } from "./books.ts"
+import { RecallChannel } from "../../src/money/recalls.ts"
+import { layerMemoryStore, MemoryBooks } from "../../src/testing/ledger-store-memory.ts"
+import { layerTestConfig } from "../../src/testing/stores.ts"
+import { fund, holdOf, layerTestLedger, record, settlementOf, unit } from "./books.ts"
 
-layer(layerTestLedger, { excludeTestServices: true, timeout: "60 seconds" })("the ledger", (it) => {
-  describe("a hold", () => {
-    it.effect("takes from the balance; a settlement gives back what is left, at once and once", () =>
+const layerMemory = Layer.suspend(() =>
+  Ledger.layerRules.pipe(
+    Layer.provide(Layer.mergeAll(layerMemoryStore(new MemoryBooks()), RecallChannel.layerLocal, layerTestConfig())),
+  ),
+)
+
+const failureOf = <A, E>(result: Result.Result<A, E>) => (Result.isFailure(result) ? result.failure : undefined)
+
+for (const [name, layerLedger] of [
+  ["PostgreSQL", layerTestLedger],
+  ["memory", layerMemory],
+] as const) {
+  layer(layerLedger, { excludeTestServices: true, timeout: "60 seconds" })(`the ledger in ${name}`, (it) => {
+    const balanceOf = (orgId: string) => Effect.flatMap(Ledger, ({ balance }) => balance(orgId, "USD"))
+
+    describe("a hold", () => {
+      it.effect("reserves; a settlement charges its cost, at once and once", () =>
+        Effect.gen(function* () {
+          const { hold, settle } = yield* Ledger
+          const orgId = yield* fund(10n * unit)
+          const held = yield* hold(holdOf(orgId, 4n * unit))
+          expect(held.balance).toBe(10n * unit)
+          const settlement = settlementOf(held, 1n * unit)
+          expect(yield* settle(settlement)).toBe(9n * unit)
+          expect(yield* settle(settlement)).toBe(9n * unit)
+          expect(yield* balanceOf(orgId)).toBe(9n * unit)
+        }),
+      )
+
+      it.effect("may be exceeded by its cost: what was used is owed, and nothing more is lent", () =>
+        Effect.gen(function* () {
+          const { hold, settle } = yield* Ledger
+          const orgId = yield* fund(2n * unit)
+          const held = yield* hold(holdOf(orgId, 2n * unit))
+          expect(formatAmount(yield* settle(settlementOf(held, 3n * unit)))).toBe("-1")
+          expect(failureOf(yield* Effect.result(hold(holdOf(orgId, 0n))))).toMatchObject({
+            code: "insufficient_balance",
+          })
+        }),
+      )
+
+      it.effect("is refused beyond the balance, and without an account; then nothing is taken", () =>
+        Effect.gen(function* () {
+          const { hold, allotments } = yield* Ledger
+          const orgId = yield* fund(unit)
+          for (const request of [holdOf(orgId, unit + 1n), holdOf("org_unheard", 0n)]) {
+            expect(failureOf(yield* Effect.result(hold(request)))).toMatchObject({ code: "insufficient_balance" })
+          }
+          yield* hold(holdOf(orgId, unit))
+          expect((yield* allotments).filter((each) => each.orgId === orgId)).toMatchObject([{ free: 0n, held: unit }])
+        }),
+      )
+
+      it.effect("released costs nothing; closed again, or unknown, changes nothing", () =>
+        Effect.gen(function* () {
+          const { hold, release, settle } = yield* Ledger
+          const orgId = yield* fund(5n * unit)
+          const held = yield* hold(holdOf(orgId, unit))
+          yield* release(held)
+          yield* release(held)
+          yield* release({ ...held, ref: "never" })
+          expect(yield* balanceOf(orgId)).toBe(5n * unit)
+          const other = yield* hold(holdOf(orgId, 5n * unit))
+          yield* settle(settlementOf(other, unit))
+          yield* release(other)
+          expect(yield* balanceOf(orgId)).toBe(4n * unit)
+        }),
+      )
+
+      it.effect("that the node's allotment covers waits for nothing", () =>
+        Effect.gen(function* () {
+          const { hold, settle } = yield* Ledger
+          const orgId = yield* fund(100n * unit)
+          const first = yield* hold(holdOf(orgId, unit))
+          yield* settle(settlementOf(first, 0n))
+          const held = Effect.runSync(hold(holdOf(orgId, unit)))
+          expect(held.amount).toBe(unit)
+        }),
+      )
+    })
+
+    describe("a request id", () => {
+      it.effect("is spent once for ever: the books refuse it, and a second settlement bills nothing", () =>
+        Effect.gen(function* () {
+          const { hold, settle } = yield* Ledger
+          const orgId = yield* fund(10n * unit)
+          const first = yield* hold(holdOf(orgId, unit, "same"))
+          const second = yield* hold(holdOf(orgId, unit, "same"))
+          expect(yield* settle(settlementOf(first, unit))).toBe(9n * unit)
+          expect(yield* settle(settlementOf(second, unit))).toBe(9n * unit)
+          expect(failureOf(yield* Effect.result(hold(holdOf(orgId, unit, "same"))))).toMatchObject({
+            code: "idempotency_conflict",
+            detail: { replayable: false },
+          })
+        }),
+      )
+
+      it.effect("of a running exchange is held by it from its first checkpoint on; a release frees it", () =>
+        Effect.gen(function* () {
+          const { hold, release, checkpoint } = yield* Ledger
+          const orgId = yield* fund(10n * unit)
+          const first = yield* hold(holdOf(orgId, unit, "running"))
+          yield* checkpoint([{ hold: first, due: { cost: unit, record } }])
+          const refused = failureOf(yield* Effect.result(hold(holdOf(orgId, unit, "running"))))
+          expect(refused).toMatchObject({ code: "idempotency_conflict", retryAfterMs: 1000 })
+          yield* release(first)
+          yield* hold(holdOf(orgId, unit, "running"))
+        }),
+      )
+
+      it.effect("is another one with another key or organisation, and is not looked up where it is new", () =>
+        Effect.gen(function* () {
+          const { hold, settle } = yield* Ledger
+          const orgId = yield* fund(10n * unit)
+          yield* settle(settlementOf(yield* hold(holdOf(orgId, unit, "id")), unit))
+          yield* hold({ ...holdOf(orgId, unit, "id"), keyId: "another" })
+          yield* hold(holdOf(yield* fund(unit), unit, "id"))
+          yield* hold({ ...holdOf(orgId, unit, "id"), isNewRequestId: true })
+        }),
+      )
+    })
+
+    describe("the daily quota", () => {
+      const withQuota = (orgId: string, tokens: number, limit: number | undefined = 1000) => ({
+        ...holdOf(orgId, 0n),
+        quota: { tokens, limit },
+      })
+      const tokens = (outTokens: number) => ({
+        ...record,
+        counts: { inTokens: 0, outTokens, cacheReadTokens: 0, cacheWriteTokens: 0, dims: {} },
+      })
+
+      it.effect("counts what runs, and is corrected at the settlement and the release", () =>
+        Effect.gen(function* () {
+          const { hold, settle, release } = yield* Ledger
+          const orgId = yield* fund(unit)
+          const first = yield* hold(withQuota(orgId, 600))
+          const second = yield* hold(withQuota(orgId, 400))
+          expect(failureOf(yield* Effect.result(hold(withQuota(orgId, 1))))).toMatchObject({
+            code: "quota_exceeded",
+            detail: { limit: 1000, used: 1000 },
+          })
+          yield* settle(settlementOf(first, 0n, tokens(50)))
+          yield* release(second)
+          yield* hold(withQuota(orgId, 950))
+          expect(failureOf(yield* Effect.result(hold(withQuota(orgId, 1))))).toMatchObject({ code: "quota_exceeded" })
+        }),
+      )
+
+      it.effect("is never oversold to 200 concurrent holds", () =>
+        Effect.gen(function* () {
+          const { hold } = yield* Ledger
+          const orgId = yield* fund(unit)
+          const results = yield* Effect.forEach(
+            Array.from({ length: 200 }, () => withQuota(orgId, 30)),
+            (request) => Effect.result(hold(request)),
+            { concurrency: "unbounded" },
+          )
+          expect(results.filter(Result.isSuccess).length).toBe(33)
+        }),
+      )
+
+      it.effect("counts what was used before there was a limit, and follows a limit that changes", () =>
+        Effect.gen(function* () {
+          const { hold, settle } = yield* Ledger
+          const orgId = yield* fund(unit)
+          yield* settle(settlementOf(yield* hold({ ...holdOf(orgId, 0n) }), 0n, tokens(700)))
+          expect(failureOf(yield* Effect.result(hold(withQuota(orgId, 301))))).toMatchObject({
+            detail: { limit: 1000, used: 700 },
+          })
+          yield* hold(withQuota(orgId, 300))
+          expect(failureOf(yield* Effect.result(hold(withQuota(orgId, 1, 900))))).toMatchObject({
+            detail: { limit: 900 },
+          })
+          yield* hold(withQuota(orgId, 1, 2000))
+        }),
+      )
+    })
+
+    it.effect("never sells more than the balance to 200 concurrent holds", () =>
       Effect.gen(function* () {
         const { hold, settle } = yield* Ledger
-        const orgId = yield* fund(10n * unit)
-        const request = holdOf(orgId, 4n * unit)
-        expect(yield* hold(request)).toBe(6n * unit)
-        expect(yield* settle({ ref: request.ref, cost: 1n * unit, record })).toBe(9n * unit)
-        expect(yield* settle({ ref: request.ref, cost: 3n * unit, record })).toBe(9n * unit)
-        yield* expectSound(orgId)
-        const sql = yield* SqlClient.SqlClient
-        const rows = yield* sql`select cost::text, dims from usage_records where ref = ${request.ref}`
-        expect(rows).toEqual([{ cost: "1.0000000000", dims: { reasoning: 1 } }])
+        const orgId = yield* fund(50n * unit)
+        const results = yield* Effect.forEach(
+          Array.from({ length: 200 }, () => holdOf(orgId, unit)),
+          (request) => Effect.result(hold(request)),
+          { concurrency: 32 },
+        )
+        const held = results.filter(Result.isSuccess)
+        expect(held.length).toBe(50)
+        yield* Effect.forEach(held, ({ success }) => settle(settlementOf(success, unit / 2n)), { concurrency: 32 })
+        expect(yield* balanceOf(orgId)).toBe(25n * unit)
       }),
     )
 
-    it.effect("may be exceeded by its cost: what was used is owed", () =>
+    it.effect("a top-up counts once an id", () =>
       Effect.gen(function* () {
-        const { hold, settle } = yield* Ledger
-        const orgId = yield* fund(2n * unit)
-        const request = holdOf(orgId, 2n * unit)
-        yield* hold(request)
-        expect(formatAmount(yield* settle({ ref: request.ref, cost: 3n * unit, record }))).toBe("-1")
-        yield* expectSound(orgId)
-      }),
-    )
-
-    it.effect("is refused beyond the balance, without an account, and takes nothing then", () =>
-      Effect.gen(function* () {
-        const { hold } = yield* Ledger
-        const orgId = yield* fund(unit)
-        for (const request of [holdOf(orgId, unit + 1n), holdOf("org_unheard", 0n)]) {
-          const refused = yield* Effect.result(hold(request))
-          expect(Result.isFailure(refused) && refused.failure).toMatchObject({ code: "insufficient_balance" })
-        }
-        yield* expectSound(orgId)
-      }),
-    )
-
-    it.effect("of a request id that is running or billed is refused; after a release it is the next attempt", () =>
-      Effect.gen(function* () {
-        const { hold, release, settle } = yield* Ledger
-        const orgId = yield* fund(10n * unit)
-        const attempt = () => holdOf(orgId, unit, "same")
-        const first = attempt()
-        yield* hold(first)
-        const again = yield* Effect.result(hold(attempt()))
-        expect(Result.isFailure(again) && again.failure).toMatchObject({ code: "idempotency_conflict" })
-        yield* release(first.ref)
-        const second = attempt()
-        yield* hold(second)
-        yield* settle({ ref: second.ref, cost: 1n, record })
-        const third = yield* Effect.result(hold(attempt()))
-        expect(Result.isFailure(third) && third.failure).toMatchObject({ detail: { replayable: false } })
-        const sql = yield* SqlClient.SqlClient
-        const rows = yield* sql`select attempt, state from holds where org_id = ${orgId} order by attempt`
-        expect(rows).toEqual([
-          { attempt: 1, state: "released" },
-          { attempt: 2, state: "settled" },
-        ])
-        yield* expectSound(orgId)
-      }),
-    )
-
-    it.effect("released or settled later changes nothing; an unknown one is no error", () =>
-      Effect.gen(function* () {
-        const { hold, release, settle } = yield* Ledger
-        const orgId = yield* fund(5n * unit)
-        const request = holdOf(orgId, unit)
-        yield* hold(request)
-        yield* release(request.ref)
-        expect(yield* settle({ ref: request.ref, cost: unit, record })).toBe(5n * unit)
-        expect(yield* release("never")).toBe(0n)
-        yield* expectSound(orgId)
+        const { topup, balance } = yield* Ledger
+        const orgId = `org_${randomUUID()}`
+        const credit = { id: randomUUID(), orgId, currency: "USD", amount: 7n * unit }
+        expect(yield* topup(credit)).toBe(true)
+        expect(yield* topup(credit)).toBe(false)
+        expect(yield* balance(orgId, "USD")).toBe(7n * unit)
       }),
     )
   })
-
-  it.effect("never sells more than the balance to 200 concurrent holds", () =>
-    Effect.gen(function* () {
-      const { hold, settle } = yield* Ledger
-      const orgId = yield* fund(50n * unit)
-      const requests = Array.from({ length: 200 }, () => holdOf(orgId, unit))
-      const results = yield* Effect.forEach(requests, (request) => Effect.result(hold(request)), { concurrency: 32 })
-      const held = requests.filter((_, at) => results[at]?._tag === "Success")
-      expect(held.length).toBe(50)
-      yield* Effect.forEach(held, ({ ref }) => settle({ ref, cost: unit / 2n, record }), { concurrency: 32 })
-      expect(yield* (yield* Ledger).balance(orgId, "USD")).toBe(25n * unit)
-      yield* expectSound(orgId)
-    }),
-  )
-
-  it.effect("concurrent holds, and settlements, travel together: few transactions for many", () =>
-    Effect.gen(function* () {
-      const { hold, settle } = yield* Ledger
-      const sql = yield* SqlClient.SqlClient
-      const orgId = yield* fund(500n * unit)
-      const requests = Array.from({ length: 300 }, () => holdOf(orgId, unit))
-      yield* Effect.forEach(requests, hold, { concurrency: "unbounded" })
-      const transactions = sql<{ n: bigint }>`select count(distinct xmin::text) as n from holds where org_id = ${orgId}`
-      expect((yield* transactions)[0]?.n).toBeLessThan(10n)
-      yield* Effect.forEach(requests, ({ ref }) => settle({ ref, cost: unit, record }), { concurrency: "unbounded" })
-      expect((yield* transactions)[0]?.n).toBeLessThan(10n)
-      yield* expectSound(orgId)
-    }),
-  )
-
-  it.effect("one bad item of a batch fails alone", () =>
-    Effect.gen(function* () {
-      const { hold } = yield* Ledger
-      const orgId = yield* fund(10n * unit)
-      // PostgreSQL refuses NUL in text, and the whole statement with it.
-      const bad = { ...holdOf(orgId, unit), keyId: "a\u0000b" }
-      const requests = [holdOf(orgId, unit), bad, holdOf(orgId, unit), holdOf("org_unheard", unit)]
-      const results = yield* Effect.forEach(requests, (request) => Effect.result(hold(request)), {
-        concurrency: "unbounded",
-      })
-      expect(results.map((result) => (Result.isSuccess(result) ? "held" : result.failure._tag))).toEqual([
-        "held",
-        "StoreUnavailable",
-        "held",
-        "ServiceError",
-      ])
-      yield* expectSound(orgId)
-    }),
-  )
-
-  it.effect("asking again with the same ref gives the same hold", () =>
-    Effect.gen(function* () {
-      const { hold, balance } = yield* Ledger
-      const orgId = yield* fund(10n * unit)
-      const request = holdOf(orgId, unit)
-      yield* hold(request)
-      yield* hold(request)
-      expect(yield* balance(orgId, "USD")).toBe(9n * unit)
-    }),
-  )
-
-  it.effect("a top-up counts once an id", () =>
-    Effect.gen(function* () {
-      const { topup, balance } = yield* Ledger
-      const orgId = `org_${randomUUID()}`
-      const credit = { id: randomUUID(), orgId, currency: "USD", amount: 7n * unit }
-      expect(yield* topup(credit)).toBe(true)
-      expect(yield* topup(credit)).toBe(false)
-      expect(yield* balance(orgId, "USD")).toBe(7n * unit)
-    }),
-  )
-})
+}

@@ -4,7 +4,7 @@ import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { Ledger } from "../../src/money/ledger.ts"
 import { Retention } from "../../src/money/retention.ts"
-import { expectSound, fund, holdOf, makeTestDatabase, record, unit } from "./books.ts"
+import { expectSound, fund, holdOf, makeTestDatabase, settlementOf, unit } from "./books.ts"
 
 const services = Layer.mergeAll(Retention.layer, Ledger.layer).pipe(
   Layer.provideMerge(makeTestDatabase({ retentionDays: 30 })),
@@ -19,9 +19,8 @@ layer(services, { excludeTestServices: true, timeout: "60 seconds" })("retention
         yield* (yield* Retention).run
         expect((yield* (yield* Retention).run).made).toBe(0)
         const orgId = yield* fund(unit)
-        const request = holdOf(orgId, unit)
-        yield* hold(request)
-        yield* settle({ ref: request.ref, cost: unit, record })
+        const request = yield* hold(holdOf(orgId, unit))
+        yield* settle(settlementOf(request, unit))
         const days = yield* sql<{ name: string }>`
           select c.relname as name from pg_inherits i join pg_class c on c.oid = i.inhrelid
           where i.inhparent = 'usage_records'::regclass order by 1`
@@ -38,17 +37,15 @@ layer(services, { excludeTestServices: true, timeout: "60 seconds" })("retention
         const sql = yield* SqlClient.SqlClient
         const { hold, settle } = yield* Ledger
         const orgId = yield* fund(10n * unit)
-        const old = holdOf(orgId, unit, "old")
-        const recent = holdOf(orgId, unit, "recent")
-        for (const request of [old, recent]) {
-          yield* hold(request)
-          yield* settle({ ref: request.ref, cost: unit, record })
-        }
+        const old = yield* hold(holdOf(orgId, unit, "old"))
+        const recent = yield* hold(holdOf(orgId, unit, "recent"))
+        for (const request of [old, recent]) yield* settle(settlementOf(request, unit))
+        yield* sql`insert into counters (org_id, counter) values (${orgId}, 'tokens:2020-01-01')`
         yield* sql`
           create table usage_records_20200101 partition of usage_records
           for values from ('2020-01-01 00:00:00+00') to ('2020-01-02 00:00:00+00')`
         yield* sql`update usage_records set at = '2020-01-01 12:00:00+00' where ref = ${old.ref}`
-        yield* sql`update holds set closed_at = '2020-01-01 12:00:00+00' where ref = ${old.ref}`
+        yield* sql`update transfers set at = '2020-01-01 12:00:00+00' where ref = ${old.ref}`
         const { dropped, removed } = yield* (yield* Retention).run
         expect([dropped, removed]).toEqual([1, 1n])
         const left = yield* sql<{ ref: string }>`select ref from usage_records where org_id = ${orgId}`

@@ -1,7 +1,17 @@
 /** Settling while the database is away: the journal stores settlements, and tolerates truncated lines. */
 import { spawn } from "node:child_process"
+import { createHash } from "node:crypto"
 import { once } from "node:events"
-import { appendFileSync, existsSync, mkdtempSync, readdirSync, readFileSync, renameSync, statSync } from "node:fs"
+import {
+  appendFileSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  writeFileSync,
+} from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
@@ -9,14 +19,25 @@ import { describe, expect, it } from "@effect/vitest"
 import { Effect, Fiber, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import { openJournal, readJournal } from "../../src/money/journal.ts"
-import { Ledger, type Settlement } from "../../src/money/ledger.ts"
+import { Ledger } from "../../src/money/ledger.ts"
+import type { HoldFacts, Settlement } from "../../src/money/settlement.ts"
 import { Settler } from "../../src/money/settler.ts"
 import { StoreUnavailable } from "../../src/store/unavailable.ts"
 import { layerTestConfig } from "../../src/testing/stores.ts"
 
 const folder = () => mkdtempSync(join(tmpdir(), "weir-journal-"))
-const settlement = (ref: string): Settlement => ({
+const holdOf = (ref: string): HoldFacts => ({
   ref,
+  orgId: "org",
+  currency: "USD",
+  keyId: "key",
+  day: "2026-11-21",
+  node: "n-1",
+  amount: 1n,
+})
+const settlement = (ref: string): Settlement => ({
+  hold: holdOf(ref),
+  atMs: 1_800_000_000_000,
   cost: 12_345_678_901_234_567_890n,
   record: {
     appId: "app",
@@ -33,7 +54,8 @@ const settlement = (ref: string): Settlement => ({
 const node = fileURLToPath(new URL("../../node_modules/.bin/node", import.meta.url))
 /** {@link settlement} as JavaScript. */
 const settlementText = (ref: string) =>
-  `{ ref: "${ref}", cost: 1n, record: { appId: "app", purpose: "exchange", model: "main", vendor: "v",
+  `{ hold: { ref: "${ref}", orgId: "org", currency: "USD", keyId: "key", day: "2026-11-21", node: "n-1", amount: 1n },
+    atMs: 1, cost: 1n, record: { appId: "app", purpose: "exchange", model: "main", vendor: "v",
     counts: { inTokens: 1, outTokens: 2, cacheReadTokens: 3, cacheWriteTokens: 4, dims: {} }, stop: "end", cacheNetSaving: 0n } }`
 /** The only journal of a directory. */
 const journalIn = (path: string) => join(path, readdirSync(path).find((name) => name.endsWith(".journal")) ?? "none")
@@ -46,7 +68,10 @@ describe("the journal", () => {
       yield* append(settlement("a"))
       yield* append(settlement("b"))
       expect(pending()).toEqual([settlement("a"), settlement("b")])
-      expect(readJournal(journalIn(path))).toMatchObject({ settlements: [{ ref: "a" }, { ref: "b" }], torn: 0 })
+      expect(readJournal(journalIn(path))).toMatchObject({
+        settlements: [{ hold: { ref: "a" } }, { hold: { ref: "b" } }],
+        torn: 0,
+      })
       expect(readJournal(journalIn(path)).settlements[0]).toEqual(settlement("a"))
       expect(statSync(journalIn(path)).mode & 0o777).toBe(0o600)
     }).pipe(Effect.scoped),
@@ -79,9 +104,12 @@ describe("the journal", () => {
       appendFileSync(dead, readFileSync(dead, "utf8").slice(0, 70))
       expect(readJournal(dead).torn).toBe(1)
       const { pending } = yield* openJournal(path)
-      expect(pending().map(({ ref }) => ref)).toEqual(["a", "b"])
+      expect(pending().map(({ hold }) => hold.ref)).toEqual(["a", "b"])
       expect(existsSync(dead)).toBe(false)
-      expect(readJournal(journalIn(path))).toMatchObject({ settlements: [{ ref: "a" }, { ref: "b" }], torn: 0 })
+      expect(readJournal(journalIn(path))).toMatchObject({
+        settlements: [{ hold: { ref: "a" } }, { hold: { ref: "b" } }],
+        torn: 0,
+      })
     }).pipe(Effect.scoped),
   )
 
@@ -92,7 +120,7 @@ describe("the journal", () => {
       yield* append(settlement("a"))
       const other = yield* openJournal(path)
       expect(other.pending()).toEqual([])
-      expect(pending().map(({ ref }) => ref)).toEqual(["a"])
+      expect(pending().map(({ hold }) => hold.ref)).toEqual(["a"])
     }).pipe(Effect.scoped),
   )
 
@@ -117,7 +145,7 @@ describe("the journal", () => {
       yield* Effect.promise(() => once(child, "exit"))
       // This process's pid represents a pid that was reused.
       const after = yield* openJournal(path)
-      expect(after.pending().map(({ ref }) => ref)).toEqual(["lost"])
+      expect(after.pending().map(({ hold }) => hold.ref)).toEqual(["lost"])
     }).pipe(Effect.scoped),
   )
 
@@ -127,7 +155,22 @@ describe("the journal", () => {
       yield* Effect.scoped(Effect.flatMap(openJournal(path), ({ append }) => append(settlement("a"))))
       renameSync(journalIn(path), join(path, `${process.pid}.journal`))
       const { pending } = yield* openJournal(path)
-      expect(pending().map(({ ref }) => ref)).toEqual(["a"])
+      expect(pending().map(({ hold }) => hold.ref)).toEqual(["a"])
+    }).pipe(Effect.scoped),
+  )
+
+  it.effect("of the first design, which names holds by their ref, is taken over", () =>
+    Effect.gen(function* () {
+      const path = folder()
+      const json = JSON.stringify({
+        ref: "old",
+        cost: "7",
+        record: { ...settlement("old").record, cacheNetSaving: "0" },
+      })
+      const sum = createHash("sha256").update(json).digest("hex").slice(0, 16)
+      writeFileSync(join(path, "old.journal"), `${sum} ${json}\n`)
+      const { pending } = yield* openJournal(path)
+      expect(pending()).toMatchObject([{ hold: { ref: "old", orgId: "" }, cost: 7n }])
     }).pipe(Effect.scoped),
   )
 
@@ -137,7 +180,7 @@ describe("the journal", () => {
       yield* Effect.scoped(Effect.flatMap(openJournal(path), ({ append }) => append(settlement("a"))))
       const line = readFileSync(journalIn(path), "utf8")
       appendFileSync(journalIn(path), line.replace(`"outTokens":2`, `"outTokens":1`))
-      expect(readJournal(journalIn(path))).toMatchObject({ settlements: [{ ref: "a" }], torn: 1 })
+      expect(readJournal(journalIn(path))).toMatchObject({ settlements: [{ hold: { ref: "a" } }], torn: 1 })
     }),
   )
 })
@@ -148,18 +191,18 @@ describe("the settler", () => {
     const database = { away: true, settled: [] as string[], released: [] as string[] }
     const gone = Effect.fail(new StoreUnavailable({ store: "postgres", cause: "away" }))
     const ledger = Layer.mock(Ledger, {
-      settle: ({ ref }) =>
+      settle: ({ hold: { ref } }) =>
         Effect.suspend(() => {
           if (database.away) return gone
           if (ref === "poison") return gone
           database.settled.push(ref)
           return Effect.succeed(7n)
         }),
-      release: (ref) =>
+      release: ({ ref }) =>
         Effect.suspend(() => {
           if (database.away) return gone
           database.released.push(ref)
-          return Effect.succeed(7n)
+          return Effect.void
         }),
     })
     const dataDir = folder()
@@ -187,7 +230,7 @@ describe("the settler", () => {
       const fiber = yield* Effect.forkChild(settle(settlement("a")))
       yield* TestClock.adjust("30 seconds")
       expect(yield* Fiber.join(fiber)).toEqual({ _tag: "Deferred" })
-      expect(deferred().map(({ ref }) => ref)).toEqual(["a"])
+      expect(deferred().map(({ hold }) => hold.ref)).toEqual(["a"])
       expect(readJournal(journalIn(path)).settlements.length).toBe(1)
       database.away = false
       yield* TestClock.adjust("3 seconds")
@@ -202,7 +245,7 @@ describe("the settler", () => {
       const { database, layer } = setup()
       return Effect.gen(function* () {
         const { release } = yield* Settler
-        const fiber = yield* Effect.forkChild(release("a"))
+        const fiber = yield* Effect.forkChild(release(holdOf("a")))
         yield* TestClock.adjust("3 seconds")
         expect(database.released).toEqual([])
         database.away = false
@@ -225,7 +268,7 @@ describe("the settler", () => {
       database.away = false
       yield* TestClock.adjust("3 seconds")
       expect(database.settled).toEqual(["b"])
-      expect(deferred().map(({ ref }) => ref)).toEqual(["poison"])
+      expect(deferred().map(({ hold }) => hold.ref)).toEqual(["poison"])
     }).pipe(Effect.provide(layer))
   })
 })

@@ -1,73 +1,103 @@
-/** The ledger stays consistent under any order of holds, settlements, releases, retries, renewals and reapers. */
-import { randomUUID } from "node:crypto"
+/** The books stay sound under any order of holds, settlements, releases, checkpoints, crashes, reapers and returns. */
 import { describe, expect, layer } from "@effect/vitest"
-import { Effect, Schema } from "effect"
+import { Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import { type HoldRequest, Ledger } from "../../src/money/ledger.ts"
-import { expectSound, fund, holdOf, layerTestLedger, record, unit } from "../money/books.ts"
+import { type Hold, Ledger } from "../../src/money/ledger.ts"
+import { RecallChannel } from "../../src/money/recalls.ts"
+import { expectSound, fund, holdOf, layerTestLedger, record, settlementOf, startNode, unit } from "../money/books.ts"
 
 const Index = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 5 }))
+const Node = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 2 }))
 const Tenths = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 40 }))
 const Step = Schema.Union([
-  Schema.Struct({ do: Schema.Literal("hold"), hold: Index, key: Index, amount: Tenths, lapses: Schema.Boolean }),
-  Schema.Struct({ do: Schema.Literal("settle"), hold: Index, cost: Tenths }),
-  Schema.Struct({ do: Schema.Literal("release"), hold: Index }),
-  Schema.Struct({ do: Schema.Literal("renew"), hold: Index, cost: Tenths, lapses: Schema.Boolean }),
-  Schema.Struct({ do: Schema.Literal("reap") }),
+  Schema.Struct({ do: Schema.Literal("hold"), at: Node, hold: Index, key: Index, amount: Tenths }),
+  Schema.Struct({ do: Schema.Literal("settle"), at: Node, hold: Index, cost: Tenths }),
+  Schema.Struct({ do: Schema.Literal("release"), at: Node, hold: Index }),
+  Schema.Struct({ do: Schema.Literal("checkpoint"), at: Node, hold: Index, cost: Tenths }),
+  Schema.Struct({ do: Schema.Literal("crash"), at: Node }),
+  Schema.Struct({ do: Schema.Literal("reap"), at: Node }),
+  Schema.Struct({ do: Schema.Literal("returnIdle"), at: Node }),
 ])
 const Steps = Schema.Array(Step).check(Schema.isMinLength(4), Schema.isMaxLength(30))
 
-layer(layerTestLedger, { excludeTestServices: true, timeout: "60 seconds" })("the ledger", (it) => {
+const services = Layer.provideMerge(layerTestLedger, RecallChannel.layerLocal)
+
+layer(services, { excludeTestServices: true, timeout: "60 seconds" })("the ledger", (it) => {
   describe("under any interleaving", () => {
     it.effect.prop(
-      "entries sum to balances, a key is billed at most once, and nothing more is spent than there was held",
+      "transfers sum to balances, a key is billed at most once, and nothing is spent that was not held",
       [Steps, Schema.Boolean],
       ([steps, concurrent]) =>
         Effect.gen(function* () {
-          const service = yield* Ledger
           const sql = yield* SqlClient.SqlClient
           const orgId = yield* fund(10n * unit)
-          const holds = new Map<number, HoldRequest>()
-          const requestOf = (index: number, key: number, amount: number, lapses: boolean): HoldRequest => {
-            const known = holds.get(index)
-            if (known !== undefined) return known
-            const request = {
-              ...holdOf(orgId, (BigInt(amount) * unit) / 10n, `key-${key}`),
-              leaseMs: lapses ? 1 : 60_000,
-              quota: { tokens: 7, limit: 100 },
-            }
-            holds.set(index, request)
-            return request
-          }
+          const nodes = [yield* startNode(), yield* startNode(), yield* startNode()]
+          const holds = new Map<number, Hold>()
+          const costs = new Map<string, bigint>()
+          const quota = { tokens: 7, limit: 100 }
           const amountOf = (tenths: number) => (BigInt(tenths) * unit) / 10n
-          const refOf = (index: number) => holds.get(index)?.ref ?? randomUUID()
-          const run = (step: typeof Step.Type): Effect.Effect<unknown> => {
+          /** A settlement's cost is told once, and is no more than was held. */
+          const settlementFor = (hold: Hold, tenths: number) => {
+            const cost = costs.get(hold.ref) ?? (amountOf(tenths) < hold.amount ? amountOf(tenths) : hold.amount)
+            costs.set(hold.ref, cost)
+            return { ...settlementOf(hold, cost), atMs: 1_800_000_000_000 }
+          }
+          const run = (
+            step: typeof Step.Type,
+          ): Effect.Effect<unknown, unknown, Effect.Services<ReturnType<typeof startNode>>> => {
+            const node = nodes[step.at]
+            if (node === undefined) return Effect.void
+            const hold = "hold" in step ? holds.get(step.hold) : undefined
             switch (step.do) {
-              case "hold":
-                return Effect.ignore(service.hold(requestOf(step.hold, step.key, step.amount, step.lapses)))
-              case "settle":
-                return Effect.ignore(service.settle({ ref: refOf(step.hold), cost: amountOf(step.cost), record }))
-              case "release":
-                return Effect.ignore(service.release(refOf(step.hold)))
-              case "renew": {
-                const settlement = { cost: amountOf(step.cost), record }
-                return Effect.ignore(service.renew([{ ref: refOf(step.hold), settlement }], step.lapses ? 1 : 60_000))
+              case "hold": {
+                if (hold !== undefined) return Effect.void
+                const request = { ...holdOf(orgId, amountOf(step.amount), `key-${step.key}`), quota }
+                return Effect.map(node.hold(request), (held) => holds.set(step.hold, held))
               }
+              case "settle":
+                return hold === undefined ? Effect.void : node.settle(settlementFor(hold, step.cost))
+              case "release":
+                return hold === undefined || costs.has(hold.ref) ? Effect.void : node.release(hold)
+              case "checkpoint": {
+                if (hold === undefined) return Effect.void
+                const { cost } = settlementFor(hold, step.cost)
+                return node.checkpoint([{ hold, due: { cost, record } }])
+              }
+              case "crash":
+                return Effect.gen(function* () {
+                  yield* node.crash
+                  yield* sql`update nodes set lease_until = now() - interval '1 second' where id = any(${node.joined}::text[])`
+                  nodes[step.at] = yield* startNode()
+                })
               case "reap":
-                return Effect.ignore(service.reap)
+                return node.reap
+              case "returnIdle":
+                return node.returnIdle
             }
           }
-          yield* Effect.forEach(steps, run, { concurrency: concurrent ? "unbounded" : 1, discard: true })
+          yield* Effect.forEach(steps, (step) => Effect.ignore(run(step)), {
+            concurrency: concurrent ? "unbounded" : 1,
+            discard: true,
+          })
           yield* expectSound(orgId)
-          const findings = yield* sql<{ finding: string; id: string }>`select finding, id from ledger_audit()`
-          const ours = findings.filter(
-            ({ finding, id }) => finding !== "a hold has outlived its lease" && id.includes(orgId),
-          )
-          expect(ours).toEqual([])
-          const [quota] = yield* sql<{ spent: bigint }>`
-            select coalesce(max(used + reserved), 0)::bigint as spent from quota_days where org_id = ${orgId}`
-          expect(quota?.spent).toBeLessThanOrEqual(100n)
-        }),
+
+          // When every node has ended, nothing is allotted, and what was not charged is there.
+          yield* Effect.forEach(nodes, ({ drain }) => drain, { discard: true })
+          yield* sql`update nodes set lease_until = '-infinity'`
+          const { reap, balance } = yield* Ledger
+          yield* reap
+          yield* expectSound(orgId)
+          const [books] = yield* sql<{ allotted: bigint; spent: string; keys: bigint; calls: bigint; least: string }>`
+            select (select count(*) from allotments where org_id = ${orgId}) as allotted,
+              (select coalesce(sum(cost), 0)::float8::text from usage_records where org_id = ${orgId}) as spent,
+              (select count(distinct request_id) from usage_records where org_id = ${orgId}) as keys,
+              (select count(*) from usage_records where org_id = ${orgId}) as calls,
+              (select min(funded - granted)::float8::text from counters where org_id = ${orgId} and counter = 'USD') as least`
+          expect(books?.allotted).toBe(0n)
+          expect(books?.calls).toBe(books?.keys)
+          expect(Number(books?.least)).toBeGreaterThanOrEqual(0)
+          expect(Number(yield* balance(orgId, "USD")) / Number(unit)).toBeCloseTo(10 - Number(books?.spent), 6)
+        }).pipe(Effect.scoped),
       { arbitrary: { runs: 60 } },
     )
   })

@@ -40,6 +40,7 @@ export const adminDirectoryRoutes = HttpApiBuilder.group(
           currency,
           available: has?.available ?? "0",
           held: has?.held ?? "0",
+          allotted: has?.allotted ?? "0",
           apps: (document.apps ?? []).filter(({ org }) => org === id).length,
           members: (document.users ?? []).filter(({ org }) => org === id).length,
           sso: sso !== undefined,

@@ -1,0 +1,200 @@
+/** What the ledger costs: PostgreSQL's CPU and commits, and the time that holds add with a near and a distant database. */
+import { spawn } from "node:child_process"
+import { readdirSync, readFileSync } from "node:fs"
+import { setTimeout as sleep } from "node:timers/promises"
+import { fileURLToPath } from "node:url"
+import * as PgClient from "@effect/sql-pg/PgClient"
+import { Effect, Layer, ManagedRuntime, Redacted } from "effect"
+import { cpuSeconds, drive, median, percentile } from "./load.ts"
+import type { Row, Scenario } from "./scenarios.ts"
+import type { Subjects, Weir } from "./subjects.ts"
+
+/** One way; there and back a query takes twice as long. */
+const distanceMs = 2.5
+
+export const ledger: Scenario = async (subjects, { rounds, scale }) => {
+  const url = process.env["SVC_TEST_DATABASE_URL"]
+  if (url === undefined) return []
+  const database = watchDatabase(url)
+  try {
+    return [
+      ...(await cost(subjects.weir, database, { requests: 4000 * scale, rounds })),
+      ...(await distance(subjects, database, url, { requests: 640 * scale, rounds })),
+    ]
+  } finally {
+    await database.close()
+  }
+}
+
+interface Effort {
+  readonly requests: number
+  readonly rounds: number
+}
+
+type Database = ReturnType<typeof watchDatabase>
+
+const cost = async (weir: Weir, database: Database, { requests, rounds }: Effort): Promise<ReadonlyArray<Row>> => {
+  const us: Array<number> = []
+  const commits: Array<number> = []
+  for (let round = 0; round < rounds; round++) {
+    const before = { cpu: await database.cpu(), commits: await database.commits() }
+    await drive(weir.exchange("short"), { requests, inFlight: 32 })
+    us.push((((await database.cpu()) - before.cpu) * 1e6) / requests)
+    commits.push(((await database.commits()) - before.commits) / requests)
+  }
+  return [
+    {
+      what: "CPU of PostgreSQL per JSON exchange, 32 in flight",
+      unit: "µs",
+      weir: median(us),
+      spread: Math.max(...us) - Math.min(...us),
+      budget: { of: "value", max: 100 },
+    },
+    {
+      what: "commits per JSON exchange, 32 in flight",
+      unit: "",
+      weir: median(commits),
+      spread: Math.max(...commits) - Math.min(...commits),
+      budget: { of: "value", max: 1 },
+    },
+  ]
+}
+
+/** The same load through one gateway near the database, one far from it, and four far from it. */
+const distance = async (
+  { direct, weir, another }: Subjects,
+  database: Database,
+  url: string,
+  { requests, rounds }: Effort,
+): Promise<ReadonlyArray<Row>> => {
+  const line = spawn(process.execPath, [
+    fileURLToPath(new URL("./distant.ts", import.meta.url)),
+    new URL(url).hostname,
+    new URL(url).port || "5432",
+    String(distanceMs),
+  ])
+  try {
+    const port = await new Promise<string>((resolve) =>
+      line.stdout.once("data", (chunk) => resolve(String(chunk).trim())),
+    )
+    const distant = new URL(url)
+    distant.host = `127.0.0.1:${port}`
+    const far: Array<Weir> = []
+    for (let at = 0; at < 4; at++) far.push(await another({ SVC_DATABASE_URL: distant.href }))
+    for (const each of far) await drive(each.exchange("paced-20"), { requests: 64, inFlight: 16 })
+
+    const groups: ReadonlyArray<readonly [name: string, gateways: ReadonlyArray<typeof direct>]> = [
+      ["direct", [direct]],
+      ["near", [weir]],
+      ["far", far.slice(0, 1)],
+      ["four far", far],
+    ]
+    const times = new Map<string, Array<number>>()
+    let waits = { locks: 0, samples: 0 }
+    for (let round = 0; round < rounds; round++) {
+      for (const [name, gateways] of groups) {
+        const sampling = name === "four far" ? database.sampleLocks() : undefined
+        const runs = await Promise.all(
+          gateways.map((each) =>
+            drive(each.exchange("paced-20"), {
+              requests: requests / gateways.length,
+              inFlight: 64 / gateways.length,
+              spreadMs: 400,
+            }),
+          ),
+        )
+        const sampled = await sampling?.stop()
+        if (sampled !== undefined) {
+          waits = { locks: waits.locks + sampled.locks, samples: waits.samples + sampled.samples }
+        }
+        times.set(name, [...(times.get(name) ?? []), ...runs.flatMap(({ firstByteMs }) => firstByteMs)])
+      }
+    }
+    const at = (name: string, share: number) =>
+      percentile(
+        [...(times.get(name) ?? [])].sort((a, b) => a - b),
+        share,
+      )
+    const row = (name: string, what: string, share: number, max?: number): Row => ({
+      what: `added time to first frame, 64 in flight, database ${what}, p${share * 100}`,
+      unit: "ms",
+      weir: at(name, share) - at("direct", share),
+      floor: at("near", share) - at("direct", share),
+      note: "floor: a near database",
+      ...(max !== undefined && { budget: { of: "value", max } as const }),
+    })
+    return [
+      row("far", `${distanceMs * 2} ms away`, 0.5, 3),
+      row("far", `${distanceMs * 2} ms away`, 0.99, 15),
+      row("four far", `${distanceMs * 2} ms away, four gateways of one organisation`, 0.5),
+      {
+        what: "waits on row locks, four gateways of one organisation",
+        unit: "% of samples",
+        weir: (100 * waits.locks) / Math.max(1, waits.samples),
+        note: `${waits.samples} samples of busy sessions`,
+        budget: { of: "value", max: 1 },
+      },
+    ]
+  } finally {
+    line.kill()
+  }
+}
+
+/** A session of its own that watches the database. */
+const watchDatabase = (url: string) => {
+  const runtime = ManagedRuntime.make(
+    Layer.orDie(PgClient.layer({ url: Redacted.make(url), maxConnections: 1, applicationName: "bench" })),
+  )
+  const query = (text: string) =>
+    runtime.runPromise(Effect.flatMap(PgClient.PgClient, (sql) => sql.unsafe<Readonly<Record<string, unknown>>>(text)))
+  const number = async (text: string) => Number(Object.values((await query(text))[0] ?? {})[0])
+  return {
+    /** CPU seconds of all its processes, also of those that have ended. */
+    cpu: async () => {
+      const backend = await number("select pg_backend_pid()")
+      const postmaster = Number(statOf(backend)[1])
+      return readdirSync("/proc")
+        .filter((name) => /^\d+$/.test(name) && Number(statOf(Number(name))[1]) === postmaster)
+        .reduce((sum, pid) => sum + cpuSeconds(Number(pid)), cpuSeconds(postmaster))
+    },
+    commits: async () => {
+      // Sessions report what they did once a second.
+      await sleep(1500)
+      return number("select xact_commit from pg_stat_database where datname = current_database()")
+    },
+    /** How many sessions at work wait for a lock of a row, sampled every few milliseconds. */
+    sampleLocks: () => {
+      let running = true
+      const found = { locks: 0, samples: 0 }
+      const sampling = (async () => {
+        while (running) {
+          const [row] = await query(`
+            select count(*)::int as samples,
+              count(*) filter (where wait_event_type = 'Lock' and wait_event in ('transactionid', 'tuple'))::int as locks
+            from pg_stat_activity where application_name = 'weir' and state = 'active'`)
+          found.samples += Number(row?.["samples"])
+          found.locks += Number(row?.["locks"])
+          await sleep(5)
+        }
+      })()
+      return {
+        stop: async () => {
+          running = false
+          await sampling
+          return found
+        },
+      }
+    },
+    close: () => runtime.dispose(),
+  }
+}
+
+/** The fields of a process's stat after its name: state, parent, … */
+const statOf = (pid: number): ReadonlyArray<string> => {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, "utf8")
+    return stat.slice(stat.lastIndexOf(")") + 2).split(" ")
+  } catch {
+    return []
+  }
+}

@@ -1,0 +1,215 @@
+/**
+ * What a node may hold against, in its memory: for each organisation and counter, the part of its allotment that no hold
+ * has. Nothing here waits, so a hold that is covered is one step.
+ */
+import type { Amount } from "./amount.ts"
+import type { CounterNeed, Granted } from "./ledger-store.ts"
+
+/** What a hold takes of one counter. */
+export interface Need {
+  readonly counter: string
+  readonly amount: Amount
+  /** The limit of a daily counter. */
+  readonly limit?: Amount | undefined
+}
+
+/** How long is what a node asks for meant to last. */
+const chunkMs = 2000
+/** What was not used for so long goes back. */
+const idleMs = 5000
+/** An allotment that is empty and unused for so long is forgotten. */
+const forgetMs = 60_000
+
+/** The part of an allotment that is at hand, and how fast it is used. */
+export class Allotment {
+  readonly orgId: string
+  readonly counter: string
+  /** At hand for holds; negative if costs exceeded the allotment. */
+  free: Amount = 0n
+  held: Amount = 0n
+  /** What the organisation has, as last told. */
+  balance: Amount = 0n
+  /** Whether there is too little to keep anything beyond holds. */
+  isScarce = false
+  /** Whether it is being refilled. */
+  isRefilling = false
+  /** Whether the store has granted any, and under which limit: with another limit, holds ask again. */
+  #isGranted = false
+  #limit: Amount | undefined
+  #burnt: Amount = 0n
+  #burntBefore: Amount = 0n
+  #burntSinceMs: number
+  #lowest: Amount = 0n
+  #lowestSinceMs: number
+  #usedAtMs: number
+
+  constructor(orgId: string, counter: string, nowMs: number) {
+    this.orgId = orgId
+    this.counter = counter
+    this.#burntSinceMs = nowMs
+    this.#lowestSinceMs = nowMs
+    this.#usedAtMs = nowMs
+  }
+
+  /** What the node holds in {@link chunkMs}, by the present and the last such time. */
+  chunk(nowMs: number): Amount {
+    this.#turn(nowMs)
+    return this.#burnt > this.#burntBefore ? this.#burnt : this.#burntBefore
+  }
+
+  covers({ amount, limit }: Need): boolean {
+    return this.#isGranted && this.free >= amount && this.#limit === limit
+  }
+
+  /** A grant, of which a waiting hold is owed a part. */
+  receive(granted: Extract<Granted, { readonly _tag: "Granted" }>, limit: Amount | undefined, owed: Amount): void {
+    this.#isGranted = true
+    this.#limit = limit
+    this.free += (granted.grants.get(this.counter) ?? 0n) - owed
+    this.isScarce = granted.scarce.has(this.counter)
+    this.balance = granted.balance
+  }
+
+  /** Takes for a hold; the caller has looked whether it is covered, or owes the rest. */
+  take(amount: Amount, nowMs: number): void {
+    this.#turn(nowMs)
+    this.#burnt += amount
+    this.#usedAtMs = nowMs
+    this.free -= amount
+    this.held += amount
+    if (this.free < this.#lowest) this.#lowest = this.free
+  }
+
+  /** Ends a hold that cost something, or nothing. */
+  end(amount: Amount, cost: Amount, nowMs: number): void {
+    this.#usedAtMs = nowMs
+    this.held -= amount
+    this.free += amount - cost
+    if (this.free < this.#lowest) this.#lowest = this.free
+  }
+
+  /** What was at hand for {@link idleMs} and not used; a debt, once it rests. Starts to look anew. */
+  idle(nowMs: number): Amount {
+    if (nowMs - this.#lowestSinceMs < idleMs) return 0n
+    this.#lowestSinceMs = nowMs
+    const spare = this.#lowest < this.free ? this.#lowest : this.free
+    this.#lowest = this.free
+    if (spare > 0n) return spare
+    return this.held === 0n && nowMs - this.#usedAtMs >= idleMs ? this.free : 0n
+  }
+
+  isForgotten(nowMs: number): boolean {
+    return this.held === 0n && this.free === 0n && !this.isRefilling && nowMs - this.#usedAtMs > forgetMs
+  }
+
+  #turn(nowMs: number): void {
+    const passedMs = nowMs - this.#burntSinceMs
+    if (passedMs < chunkMs) return
+    this.#burntBefore = passedMs < 2 * chunkMs ? this.#burnt : 0n
+    this.#burnt = 0n
+    this.#burntSinceMs = nowMs
+  }
+}
+
+/** The allotments of a node, from when it joined until it leaves. */
+export class Allotments {
+  readonly #byOrg = new Map<string, Map<string, Allotment>>()
+
+  of(orgId: string, counter: string, nowMs: number): Allotment {
+    let counters = this.#byOrg.get(orgId)
+    if (counters === undefined) {
+      counters = new Map()
+      this.#byOrg.set(orgId, counters)
+    }
+    let allotment = counters.get(counter)
+    if (allotment === undefined) {
+      allotment = new Allotment(orgId, counter, nowMs)
+      counters.set(counter, allotment)
+    }
+    return allotment
+  }
+
+  find(orgId: string, counter: string): Allotment | undefined {
+    return this.#byOrg.get(orgId)?.get(counter)
+  }
+
+  *all(): Generator<Allotment> {
+    for (const counters of this.#byOrg.values()) yield* counters.values()
+  }
+
+  forget({ orgId, counter }: Allotment): void {
+    const counters = this.#byOrg.get(orgId)
+    counters?.delete(counter)
+    if (counters?.size === 0) this.#byOrg.delete(orgId)
+  }
+
+  /** Holds if every need is covered; otherwise changes nothing. */
+  hold(orgId: string, needs: ReadonlyArray<Need>, nowMs: number): boolean {
+    const counters = this.#byOrg.get(orgId)
+    if (counters === undefined) return false
+    for (const need of needs) if (counters.get(need.counter)?.covers(need) !== true) return false
+    for (const { counter, amount } of needs) counters.get(counter)?.take(amount, nowMs)
+    return true
+  }
+
+  /** Reserves what is at hand for a hold, and says what is missing. */
+  reserve(orgId: string, needs: ReadonlyArray<Need>, nowMs: number): Reservation {
+    return new Reservation(
+      needs.map((need) => [need, this.of(orgId, need.counter, nowMs)]),
+      nowMs,
+    )
+  }
+}
+
+interface Part {
+  readonly need: Need
+  readonly allotment: Allotment
+  /** Whether the store must be asked; otherwise the need is covered. */
+  readonly isAsked: boolean
+  /** Whether this hold asks for more than it needs. */
+  readonly refills: boolean
+  readonly owed: Amount
+}
+
+/** A hold that waits for a grant: it has taken its amounts already, and owes what was not at hand. */
+export class Reservation {
+  readonly #parts: ReadonlyArray<Part>
+  /** What to ask for. */
+  readonly counters: ReadonlyArray<CounterNeed>
+
+  constructor(needs: ReadonlyArray<readonly [Need, Allotment]>, nowMs: number) {
+    this.#parts = needs.map(([need, allotment]) => {
+      const isAsked = !allotment.covers(need)
+      const refills = isAsked && !allotment.isRefilling
+      if (refills) allotment.isRefilling = true
+      allotment.take(need.amount, nowMs)
+      const owed = allotment.free < 0n ? -allotment.free : 0n
+      // The debt is this hold's to pay: another that comes meanwhile must not ask for it again.
+      allotment.free += owed
+      return { need, allotment, isAsked, refills, owed }
+    })
+    this.counters = this.#parts
+      .filter(({ isAsked }) => isAsked)
+      .map(({ need: { counter, limit }, allotment, refills, owed }) => {
+        const chunk = refills ? allotment.chunk(nowMs) : 0n
+        return { counter, need: owed, want: chunk > owed ? chunk : owed, limit }
+      })
+  }
+
+  /** The grant has come. */
+  grant(granted: Extract<Granted, { readonly _tag: "Granted" }>): void {
+    for (const { need, allotment, isAsked, refills, owed } of this.#parts) {
+      if (refills) allotment.isRefilling = false
+      if (isAsked) allotment.receive(granted, need.limit, owed)
+    }
+  }
+
+  /** No grant: what was taken goes back. */
+  undo(nowMs: number): void {
+    for (const { need, allotment, refills, owed } of this.#parts) {
+      if (refills) allotment.isRefilling = false
+      allotment.free -= owed
+      allotment.end(need.amount, 0n, nowMs)
+    }
+  }
+}

@@ -1,0 +1,245 @@
+/** The ledger's books in PostgreSQL (`migrations/0015_allotments.sql`). */
+import { Array as Arr, Effect, Layer } from "effect"
+import { SqlClient, SqlError } from "effect/sql"
+import { queryDeadline } from "../store/database.ts"
+import { makeGroupCommit } from "../store/group-commit.ts"
+import type { StoreUnavailable } from "../store/unavailable.ts"
+import { type Amount, formatAmount, parseAmount } from "./amount.ts"
+import { type Granted, LedgerStore } from "./ledger-store.ts"
+import type { HoldFacts, Settlement, UsageRecord } from "./settlement.ts"
+
+export const layerPostgres = Layer.effect(
+  LedgerStore,
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const bounded = yield* queryDeadline
+
+    const allot = makeGroupCommit<AllotRow>({
+      run: (items) =>
+        bounded(sql<AllotRow>`
+          select item, outcome, counter, available::text, others, grants, scarce, balance::text
+          from ledger_allot(${jsonOf(items)}::text::jsonb)`),
+      ...batches,
+    })
+    const settle = makeGroupCommit<SettleRow>({
+      run: (items) =>
+        bounded(sql<SettleRow>`
+          select item, outcome, balance::text
+          from ledger_settle(${jsonOf(items)}::text::json, ${items.some(isOpened)}::boolean)`),
+      ...batches,
+    })
+    const look = makeGroupCommit<SpentRow>({
+      run: (items) =>
+        bounded(sql<SpentRow>`select item, spent, running from ledger_spent(${jsonOf(items)}::text::json)`),
+      ...batches,
+    })
+
+    return LedgerStore.of({
+      join: (node, leaseMs) =>
+        Effect.asVoid(bounded(sql`insert into nodes (id, lease_until) values (${node}, ${leaseEnd(sql, leaseMs)})`)),
+      renew: (node, leaseMs) =>
+        bounded(sql`update nodes set lease_until = ${leaseEnd(sql, leaseMs)} where id = ${node} returning id`).pipe(
+          Effect.map((rows) => rows.length > 0),
+        ),
+      leave: (node) =>
+        Effect.asVoid(bounded(sql`update nodes set lease_until = '-infinity' where id = ${node}`)).pipe(
+          Effect.andThen(bounded(sql`select count(*) from ledger_reap(${maxBatch}::int)`)),
+        ),
+      allot: ({ node, orgId, currency, counters }) =>
+        Effect.map(
+          allot({
+            node,
+            org: orgId,
+            cur: currency,
+            counters: counters.map(({ counter, need, want, limit }) => ({
+              counter,
+              need: formatAmount(need),
+              want: formatAmount(want),
+              limit: limit === undefined ? null : formatAmount(limit),
+            })),
+          }),
+          readGranted,
+        ),
+      giveBack: (items) => {
+        const rows = items.map(({ node, orgId, counter, amount, isLast }) => ({
+          node,
+          org: orgId,
+          counter,
+          amount: formatAmount(amount),
+          last: isLast,
+        }))
+        return Effect.forEach(
+          Arr.chunksOf(rows, maxBatch),
+          (chunk) => bounded(sql`select ledger_return(${JSON.stringify(chunk)}::text::jsonb)`),
+          { discard: true },
+        )
+      },
+      settle: (settlement, mayBeOpen) =>
+        Effect.map(settle(settleItem(settlement, mayBeOpen)), (row) => ({
+          outcome: row.outcome === "duplicate" ? ("duplicate" as const) : ("settled" as const),
+          balance: readAmount(row.balance),
+        })),
+      checkpoint: (holds) =>
+        Effect.forEach(
+          Arr.chunksOf(holds, maxBatch),
+          (chunk) => {
+            const items = chunk.map(({ hold, isFirst, due }) => ({
+              ...factsOf(hold),
+              first: isFirst,
+              amount: formatAmount(hold.amount),
+              cost: formatAmount(due?.cost ?? 0n),
+              usage: due === undefined ? null : usageColumns(due.record),
+            }))
+            return bounded(sql`select ledger_checkpoint(${JSON.stringify(items)}::text::json)`)
+          },
+          { discard: true },
+        ),
+      forbidCheckpoint: ({ orgId, ref, node }) =>
+        Effect.asVoid(bounded(sql`select ledger_forbid_checkpoint(${orgId}, ${ref}, ${node})`)),
+      release: (hold) =>
+        Effect.asVoid(bounded(sql`select ledger_release(${JSON.stringify([factsOf(hold)])}::text::json)`)),
+      find: (ref) =>
+        bounded(sql<HoldRow>`
+          select org_id, ref, node, currency, key_id, request_id, spends, day::text, amount::text
+          from holds where ref = ${ref} and state <> 'settled'`).pipe(Effect.map(([row]) => row && readHold(row))),
+      stateOf: (orgId, keyId, requestId) =>
+        Effect.map(look({ org: orgId, key: keyId, req: requestId }), ({ spent, running }) =>
+          running ? "running" : spent ? "billed" : "unknown",
+        ),
+      reap: bounded(sql<{ ref: string; outcome: string }>`select ref, outcome from ledger_reap(${maxBatch}::int)`),
+      topup: ({ id, orgId, currency, amount }) =>
+        bounded(
+          sql<{ added: boolean }>`
+            select ledger_topup(${id}, ${orgId}, ${currency}, ${formatAmount(amount)}::text::numeric) as added`,
+        ).pipe(Effect.map((rows) => rows[0]?.added === true)),
+      balance: (orgId, currency) =>
+        bounded(sql<{ balance: string }>`select ledger_balance(${orgId}, ${currency})::text as balance`).pipe(
+          Effect.map((rows) => readAmount(rows[0]?.balance)),
+        ),
+    })
+  }),
+)
+
+/** Maximum items of a batch. */
+const maxBatch = 256
+
+interface AllotRow {
+  readonly item: number
+  readonly outcome: string
+  readonly counter: string | null
+  readonly available: string | null
+  readonly others: number
+  readonly grants: Readonly<Record<string, string>>
+  readonly scarce: ReadonlyArray<string>
+  readonly balance: string | null
+}
+
+interface SettleRow {
+  readonly item: number
+  readonly outcome: string
+  readonly balance: string
+}
+
+interface SpentRow {
+  readonly item: number
+  readonly spent: boolean
+  readonly running: boolean
+}
+
+interface HoldRow {
+  readonly org_id: string
+  readonly ref: string
+  readonly node: string
+  readonly currency: string
+  readonly key_id: string
+  readonly request_id: string
+  readonly spends: boolean
+  readonly day: string
+  readonly amount: string
+}
+
+const readHold = (row: HoldRow): HoldFacts => ({
+  ref: row.ref,
+  orgId: row.org_id,
+  currency: row.currency,
+  keyId: row.key_id,
+  requestId: row.spends ? row.request_id : undefined,
+  day: row.day,
+  node: row.node,
+  amount: readAmount(row.amount),
+})
+
+/** Whether the database answered with an error: one item of the batch may have caused it. */
+const isStatementFault = ({ cause }: StoreUnavailable): boolean =>
+  SqlError.isSqlError(cause) && !unreachable.has(cause.reason._tag)
+
+const unreachable: ReadonlySet<string> = new Set(["ConnectionError", "AuthenticationError", "StatementTimeoutError"])
+
+const batches = { itemOf: ({ item }: { readonly item: number }) => item, isItemFault: isStatementFault, maxBatch }
+
+const jsonOf = (items: ReadonlyArray<object>): string =>
+  JSON.stringify(items.map((fields, item) => ({ item, ...fields })))
+
+const isOpened = (item: object): boolean => "opened" in item && item.opened === true
+
+const leaseEnd = (sql: SqlClient.SqlClient, leaseMs: number) =>
+  sql`now() + ${leaseMs}::double precision * interval '1 millisecond'`
+
+const readAmount = (text: string | null | undefined): Amount => parseAmount(text ?? "0") ?? 0n
+
+const readGranted = (row: AllotRow): Granted => {
+  if (row.outcome === "granted") {
+    const grants = new Map(Object.entries(row.grants).map(([counter, amount]) => [counter, readAmount(amount)]))
+    return { _tag: "Granted", grants, scarce: new Set(row.scarce), balance: readAmount(row.balance) }
+  }
+  if (row.outcome === "lapsed") return { _tag: "Lapsed" }
+  const { counter, available, others } = row
+  return { _tag: "Short", counter: counter ?? "", available: readAmount(available), others }
+}
+
+const factsOf = ({ node, orgId, ref, currency, keyId, requestId, day }: HoldFacts) => ({
+  node,
+  org: orgId,
+  ref,
+  cur: currency,
+  key: keyId,
+  req: requestId ?? null,
+  day,
+})
+
+const settleItem = ({ hold, atMs, cost, record }: Settlement, mayBeOpen: boolean): object => ({
+  ...factsOf(hold),
+  opened: mayBeOpen,
+  at: atMs,
+  cost: formatAmount(cost),
+  app: record.appId,
+  session: record.sessionId ?? null,
+  purpose: record.purpose,
+  model: record.model,
+  vendor: record.vendor,
+  tin: record.counts.inTokens,
+  tout: record.counts.outTokens,
+  tread: record.counts.cacheReadTokens,
+  twrite: record.counts.cacheWriteTokens,
+  dims: record.counts.dims,
+  est: record.estimatedReason ?? null,
+  stop: record.stop,
+  saving: formatAmount(record.cacheNetSaving),
+})
+
+/** A usage record by the names of its columns, as an open hold keeps it. */
+const usageColumns = (record: UsageRecord): object => ({
+  app_id: record.appId,
+  session_id: record.sessionId ?? null,
+  purpose: record.purpose,
+  model: record.model,
+  vendor: record.vendor,
+  in_tokens: record.counts.inTokens,
+  out_tokens: record.counts.outTokens,
+  cache_read_tokens: record.counts.cacheReadTokens,
+  cache_write_tokens: record.counts.cacheWriteTokens,
+  dims: record.counts.dims,
+  estimated_reason: record.estimatedReason ?? null,
+  stop: record.stop,
+  cache_net_saving: formatAmount(record.cacheNetSaving),
+})

@@ -1,0 +1,100 @@
+/**
+ * Where the ledger keeps its books: PostgreSQL, or memory for tests. Every operation is one round trip and one commit;
+ * those that many exchanges need at once are sent in batches. The rules are the ledger's (`ledger.ts`).
+ */
+import { Context, type Effect } from "effect"
+import type { StoreUnavailable } from "../store/unavailable.ts"
+import type { Amount } from "./amount.ts"
+import type { HoldFacts, OpenHold, Settlement } from "./settlement.ts"
+
+/** A need of one counter; amounts of tokens count in whole units. */
+export interface CounterNeed {
+  readonly counter: string
+  /** What is missing to hold. */
+  readonly need: Amount
+  /** What the node would like to have, at least the need. */
+  readonly want: Amount
+  /** The limit of a daily counter; money is limited by what was paid in. */
+  readonly limit?: Amount | undefined
+}
+
+export interface Ask {
+  readonly node: string
+  readonly orgId: string
+  readonly currency: string
+  /** All are granted, or none. */
+  readonly counters: ReadonlyArray<CounterNeed>
+}
+
+export type Granted =
+  | {
+      readonly _tag: "Granted"
+      readonly grants: ReadonlyMap<string, Amount>
+      /** Counters of which there is so little that no more than the need is granted. */
+      readonly scarce: ReadonlySet<string>
+      /** What the organisation has of the currency, at all nodes. */
+      readonly balance: Amount
+    }
+  /** A counter has too little; other nodes may have some to give back. */
+  | {
+      readonly _tag: "Short"
+      readonly counter: string
+      readonly available: Amount
+      readonly others: number
+    }
+  /** The node was taken for dead. */
+  | { readonly _tag: "Lapsed" }
+
+/** What a node does not need; negative where costs exceeded the allotment. */
+export interface GivenBack {
+  readonly node: string
+  readonly orgId: string
+  readonly counter: string
+  readonly amount: Amount
+  /** Whether the node has no holds there any more. */
+  readonly isLast: boolean
+}
+
+export interface Settled {
+  /** `duplicate`: another exchange has spent the request id, and nothing was billed. */
+  readonly outcome: "settled" | "duplicate"
+  readonly balance: Amount
+}
+
+/** A caller's request id, as far as the ledger knows it. */
+export type RequestState = "unknown" | "running" | "billed"
+
+type Result<A> = Effect.Effect<A, StoreUnavailable>
+
+export class LedgerStore extends Context.Service<
+  LedgerStore,
+  {
+    readonly join: (node: string, leaseMs: number) => Result<void>
+    /** Renews a node's lease; false if the node was taken for dead. */
+    readonly renew: (node: string, leaseMs: number) => Result<boolean>
+    /** Ends a node that has no holds: its allotments go back. */
+    readonly leave: (node: string) => Result<void>
+    readonly allot: (ask: Ask) => Result<Granted>
+    readonly giveBack: (items: ReadonlyArray<GivenBack>) => Result<void>
+    /** @param mayBeOpen whether an open hold may have been written */
+    readonly settle: (settlement: Settlement, mayBeOpen: boolean) => Result<Settled>
+    readonly checkpoint: (holds: ReadonlyArray<OpenHold>) => Result<void>
+    /** Stands in the way of a first checkpoint whose outcome is unknown. */
+    readonly forbidCheckpoint: (hold: HoldFacts) => Result<void>
+    /** Forgets an open hold without a charge. */
+    readonly release: (hold: HoldFacts) => Result<void>
+    /** The open or reaped hold of a ref, for settlements in a journal of the first design. */
+    readonly find: (ref: string) => Result<HoldFacts | undefined>
+    readonly stateOf: (orgId: string, keyId: string, requestId: string) => Result<RequestState>
+    /** Settles what dead nodes left and takes back their allotments. Returns what became of each hold, by ref. */
+    readonly reap: Result<ReadonlyArray<{ readonly ref: string; readonly outcome: string }>>
+    /** Credits an organisation. Idempotent by id; returns whether the id was new. */
+    readonly topup: (credit: {
+      readonly id: string
+      readonly orgId: string
+      readonly currency: string
+      readonly amount: Amount
+    }) => Result<boolean>
+    readonly balance: (orgId: string, currency: string) => Result<Amount>
+  }
+>()("weir/money/LedgerStore") {}

@@ -1,0 +1,135 @@
+/**
+ * Recalls: where money is scarce, a node asks the others to give back what they have at hand, before it refuses. Nodes
+ * hear of each other by `NOTIFY`; a node that is alone asks nobody.
+ */
+import * as PgClient from "@effect/sql-pg/PgClient"
+import { Context, Deferred, Effect, Layer, Option, Queue, Schedule, Schema, type Scope } from "effect"
+import { WeirConfig } from "../config.ts"
+
+const Message = Schema.Struct({
+  kind: Schema.Literals(["recall", "returned"]),
+  /** The sender; it does not hear itself. */
+  from: Schema.String,
+  orgId: Schema.String,
+  counter: Schema.String,
+})
+type Message = typeof Message.Type
+const MessageJson = Schema.fromJsonString(Message)
+const encode = Schema.encodeSync(MessageJson)
+const decode = Schema.decodeUnknownOption(MessageJson)
+
+/** Carries messages to all nodes, the sender included; some may be lost. */
+export class RecallChannel extends Context.Service<
+  RecallChannel,
+  {
+    readonly publish: (message: string) => Effect.Effect<void>
+    readonly subscribe: (hear: (message: string) => Effect.Effect<void>) => Effect.Effect<void, never, Scope.Scope>
+  }
+>()("weir/money/RecallChannel") {
+  /** `LISTEN` and `NOTIFY`; nothing with the embedded database, which has one node. */
+  static readonly layer = Layer.unwrap(
+    Effect.map(WeirConfig, ({ databaseUrl }) => (databaseUrl === undefined ? layerAlone : layerNotify)),
+  )
+
+  /** In this process: for tests of several nodes. */
+  static readonly layerLocal = Layer.sync(RecallChannel, () => {
+    const ears = new Set<(message: string) => Effect.Effect<void>>()
+    return RecallChannel.of({
+      publish: (message) => Effect.forEach([...ears], (hear) => hear(message), { discard: true }),
+      subscribe: (hear) =>
+        Effect.asVoid(
+          Effect.acquireRelease(
+            Effect.sync(() => ears.add(hear)),
+            () => Effect.sync(() => ears.delete(hear)),
+          ),
+        ),
+    })
+  })
+}
+
+const channelName = "weir_recall"
+
+const layerAlone = Layer.succeed(
+  RecallChannel,
+  RecallChannel.of({ publish: () => Effect.void, subscribe: () => Effect.void }),
+)
+
+const layerNotify = Layer.effect(
+  RecallChannel,
+  Effect.gen(function* () {
+    const client = yield* PgClient.PgClient
+    return RecallChannel.of({
+      publish: (message) =>
+        Effect.catch(client.notify(channelName, message), (cause) =>
+          Effect.logWarning("Other nodes could not be notified", cause),
+        ),
+      subscribe: (hear) => {
+        const listen = Effect.scoped(
+          Effect.flatMap(client.listen(channelName), (queue) =>
+            Effect.forever(Effect.flatMap(Queue.take(queue), ({ payload }) => hear(payload ?? ""))),
+          ),
+        )
+        return Effect.asVoid(
+          Effect.forkScoped(Effect.repeat(Effect.ignore(listen), Schedule.spaced("1 second")).pipe(Effect.ignore)),
+        )
+      },
+    })
+  }),
+)
+
+/** How long a node waits for what others give back. */
+const patience = "500 millis"
+
+export interface Recalls {
+  /** Asks the other nodes, and waits until as many have answered, or for {@link patience}. */
+  readonly recall: (orgId: string, counter: string, others: number) => Effect.Effect<void>
+}
+
+/** @param giveBack gives back what this node has at hand; false if it never had any */
+export const makeRecalls = Effect.fnUntraced(function* (
+  self: string,
+  giveBack: (orgId: string, counter: string) => Effect.Effect<boolean>,
+): Effect.fn.Return<Recalls, never, RecallChannel | Scope.Scope> {
+  const channel = yield* RecallChannel
+  const waiting = new Map<string, { missing: number; readonly done: Deferred.Deferred<void> }>()
+  const send = (kind: Message["kind"], orgId: string, counter: string) =>
+    channel.publish(encode({ kind, from: self, orgId, counter }))
+
+  const hear = ({ kind, from, orgId, counter }: Message): Effect.Effect<void> => {
+    if (from === self) return Effect.void
+    if (kind === "recall") {
+      return Effect.flatMap(giveBack(orgId, counter), (had) => (had ? send("returned", orgId, counter) : Effect.void))
+    }
+    const recall = waiting.get(keyOf(orgId, counter))
+    if (recall === undefined || --recall.missing > 0) return Effect.void
+    return Effect.asVoid(Deferred.succeed(recall.done, undefined))
+  }
+  // Answers wait for the store: the next message must not wait for them.
+  yield* channel.subscribe((text) => {
+    const message = Option.getOrUndefined(decode(text))
+    return message === undefined ? Effect.void : Effect.asVoid(Effect.forkDetach(hear(message)))
+  })
+
+  return {
+    recall: (orgId, counter, others) =>
+      Effect.suspend(() => {
+        const key = keyOf(orgId, counter)
+        const running = waiting.get(key)
+        if (running !== undefined) return Effect.ignore(Effect.timeout(Deferred.await(running.done), patience))
+        const recall = { missing: others, done: Deferred.makeUnsafe<void>() }
+        waiting.set(key, recall)
+        return send("recall", orgId, counter).pipe(
+          Effect.andThen(Effect.timeout(Deferred.await(recall.done), patience)),
+          Effect.ignore,
+          Effect.ensuring(
+            Effect.suspend(() => {
+              waiting.delete(key)
+              return Deferred.succeed(recall.done, undefined)
+            }),
+          ),
+        )
+      }),
+  }
+})
+
+const keyOf = (orgId: string, counter: string): string => `${orgId} ${counter}`

@@ -1,0 +1,52 @@
+/** What a settlement consists of: whose hold it is, what it costs, and its usage record. */
+import type { EstimatedReason } from "../protocol/usage.ts"
+import type { Amount } from "./amount.ts"
+import type { Counts } from "./pricing.ts"
+
+/** What a hold is of: enough for any process to settle it. */
+export interface HoldFacts {
+  /** The gateway's own request id. */
+  readonly ref: string
+  readonly orgId: string
+  readonly currency: string
+  readonly keyId: string
+  /** The caller's idempotency key, if there is one: spent once, for ever. */
+  readonly requestId?: string | undefined
+  /** The day (UTC+8) whose token quota is charged. */
+  readonly day: string
+  /** Whose allotment is charged: a process, for as long as its lease lasts without a gap. */
+  readonly node: string
+  /** What was reserved. */
+  readonly amount: Amount
+}
+
+/** The usage record of a settled call. */
+export interface UsageRecord {
+  readonly appId: string
+  readonly sessionId?: string | undefined
+  readonly purpose: string
+  readonly model: string
+  readonly vendor: string
+  readonly counts: Counts
+  readonly estimatedReason?: EstimatedReason | undefined
+  readonly stop: string
+  readonly cacheNetSaving: Amount
+}
+
+/** A cost and its usage record. */
+export interface Settlement {
+  /** Without an organisation, it is the one that the books have under its ref. */
+  readonly hold: HoldFacts
+  /** When the exchange ended; the same however often the settlement is sent. */
+  readonly atMs: number
+  readonly cost: Amount
+  readonly record: UsageRecord
+}
+
+/** What a running exchange would settle now; without a cost, its hold would be released. */
+export interface OpenHold {
+  readonly hold: HoldFacts
+  /** Whether it may be the first that is written of this exchange. */
+  readonly isFirst: boolean
+  readonly due: Pick<Settlement, "cost" | "record"> | undefined
+}

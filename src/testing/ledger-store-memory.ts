@@ -1,0 +1,248 @@
+/** The ledger's books in memory, with the rules of those in PostgreSQL (`migrations/0015_allotments.sql`). */
+import { Clock, Effect, Layer } from "effect"
+import { type Amount, wholeAmount } from "../money/amount.ts"
+import { type Ask, type GivenBack, type Granted, LedgerStore, type Settled } from "../money/ledger-store.ts"
+import type { HoldFacts, OpenHold, Settlement } from "../money/settlement.ts"
+
+interface Account {
+  readonly orgId: string
+  readonly counter: string
+  funded: Amount
+  granted: Amount
+}
+
+interface NodeAllotment {
+  readonly orgId: string
+  readonly counter: string
+  readonly node: string
+  granted: Amount
+  spent: Amount
+}
+
+/** A usage record that was billed. */
+export interface BilledUsage {
+  readonly settlement: Settlement
+  readonly isReaped: boolean
+}
+
+interface StoredHold {
+  readonly hold: HoldFacts
+  due: OpenHold["due"]
+  state: "open" | "reaped" | "settled"
+}
+
+/** Everything that the books contain; for assertions. */
+export class MemoryBooks {
+  readonly nodes = new Map<string, number>()
+  readonly accounts = new Map<string, Account>()
+  readonly allotments = new Map<string, NodeAllotment>()
+  readonly usage = new Map<string, BilledUsage>()
+  readonly holds = new Map<string, StoredHold>()
+  /** Request ids that are spent, with the ref of the exchange. */
+  readonly spent = new Map<string, string>()
+  readonly #topups = new Set<string>()
+
+  join(node: string, leaseEndsMs: number): void {
+    this.nodes.set(node, leaseEndsMs)
+  }
+
+  renew(node: string, leaseEndsMs: number): boolean {
+    if (!this.nodes.has(node)) return false
+    this.nodes.set(node, leaseEndsMs)
+    return true
+  }
+
+  leave(node: string, nowMs: number): void {
+    if (!this.nodes.has(node)) return
+    this.nodes.set(node, Number.NEGATIVE_INFINITY)
+    this.reap(nowMs)
+  }
+
+  allot({ node, orgId, currency, counters }: Ask, nowMs: number): Granted {
+    if ((this.nodes.get(node) ?? Number.NEGATIVE_INFINITY) <= nowMs) return { _tag: "Lapsed" }
+    const grants = new Map<string, Amount>()
+    const scarce = new Set<string>()
+    for (const { counter, need, want, limit } of counters) {
+      const account = this.accounts.get(keyOf(orgId, counter))
+      if (account === undefined && limit === undefined) return { _tag: "Short", counter, available: 0n, others: 0 }
+      const others = this.#allotmentsOf(orgId, counter).filter((each) => each.node !== node)
+      const debts = others.reduce((sum, { granted, spent }) => (spent > granted ? sum + spent - granted : sum), 0n)
+      const available = (limit ?? account?.funded ?? 0n) - (account?.granted ?? 0n) - debts
+      if (available < need) {
+        const having = others.filter(({ granted, spent }) => granted > spent).length
+        return { _tag: "Short", counter, available, others: having }
+      }
+      const share = available / 8n
+      grants.set(counter, most(need, share < want ? share : want))
+      if (share < want) scarce.add(counter)
+    }
+    for (const [counter, amount] of grants) this.#grant(node, orgId, counter, amount)
+    return { _tag: "Granted", grants, scarce, balance: this.balance(orgId, currency) }
+  }
+
+  giveBack(items: ReadonlyArray<GivenBack>): void {
+    for (const { node, orgId, counter, amount, isLast } of items) {
+      const key = keyOf(orgId, counter, node)
+      const allotment = this.allotments.get(key)
+      if (allotment === undefined) continue
+      allotment.granted -= amount
+      this.#account(orgId, counter).granted -= amount
+      if (isLast && allotment.granted === allotment.spent) this.allotments.delete(key)
+    }
+  }
+
+  settle(settlement: Settlement): Settled {
+    const { hold } = settlement
+    const { orgId, currency, ref } = hold
+    const key = spentKey(hold)
+    const spentBy = key === undefined ? ref : (this.spent.get(key) ?? ref)
+    if (key !== undefined) this.spent.set(key, spentBy)
+    const open = this.holds.get(ref)
+    if (open !== undefined && open.state !== "settled") this.holds.delete(ref)
+    if (spentBy !== ref) return { outcome: "duplicate", balance: this.balance(orgId, currency) }
+    const billed = this.usage.get(ref)
+    if (billed?.isReaped === true) this.#charge(billed.settlement, hold.node, -1n)
+    if (billed === undefined || billed.isReaped) {
+      this.usage.set(ref, { settlement, isReaped: false })
+      this.#charge(settlement, hold.node, 1n)
+    }
+    return { outcome: "settled", balance: this.balance(orgId, currency) }
+  }
+
+  checkpoint(holds: ReadonlyArray<OpenHold>): void {
+    for (const { hold, isFirst, due } of holds) {
+      const stored = this.holds.get(hold.ref)
+      if (stored?.state === "open") stored.due = due
+      if (!isFirst || stored !== undefined) continue
+      const key = spentKey(hold)
+      if (key !== undefined && this.spent.has(key)) continue
+      if (key !== undefined) this.spent.set(key, hold.ref)
+      this.holds.set(hold.ref, { hold, due, state: "open" })
+    }
+  }
+
+  forbidCheckpoint(hold: HoldFacts): void {
+    const stored = this.holds.get(hold.ref)
+    if (stored === undefined) this.holds.set(hold.ref, { hold, due: undefined, state: "settled" })
+    else if (stored.state === "open") stored.state = "settled"
+  }
+
+  release(hold: HoldFacts): void {
+    if (this.holds.get(hold.ref)?.state !== "open") return
+    this.holds.delete(hold.ref)
+    const key = spentKey(hold)
+    if (key !== undefined && this.spent.get(key) === hold.ref) this.spent.delete(key)
+  }
+
+  stateOf(orgId: string, keyId: string, requestId: string): "unknown" | "running" | "billed" {
+    const ref = this.spent.get(keyOf(orgId, keyId, requestId))
+    if (ref === undefined) return "unknown"
+    return this.holds.get(ref)?.state === "open" ? "running" : "billed"
+  }
+
+  reap(nowMs: number): ReadonlyArray<{ readonly ref: string; readonly outcome: string }> {
+    const reaped: Array<{ readonly ref: string; readonly outcome: string }> = []
+    for (const [node, leaseEndsMs] of this.nodes) {
+      if (leaseEndsMs >= nowMs) continue
+      for (const stored of this.holds.values()) {
+        if (stored.state === "open" && stored.hold.node === node) reaped.push(this.#close(stored, nowMs))
+      }
+      this.nodes.delete(node)
+    }
+    for (const [key, { orgId, counter, node, granted, spent }] of this.allotments) {
+      if (this.nodes.has(node)) continue
+      this.#account(orgId, counter).granted -= granted - spent
+      this.allotments.delete(key)
+    }
+    return reaped
+  }
+
+  topup(id: string, orgId: string, currency: string, amount: Amount): boolean {
+    if (this.#topups.has(id)) return false
+    this.#topups.add(id)
+    this.#account(orgId, currency).funded += amount
+    return true
+  }
+
+  balance(orgId: string, counter: string): Amount {
+    const { funded, granted } = this.accounts.get(keyOf(orgId, counter)) ?? { funded: 0n, granted: 0n }
+    return this.#allotmentsOf(orgId, counter).reduce((sum, each) => sum + each.granted - each.spent, funded - granted)
+  }
+
+  #close(stored: StoredHold, nowMs: number): { readonly ref: string; readonly outcome: string } {
+    const { hold, due } = stored
+    if (due === undefined) {
+      this.release(hold)
+      return { ref: hold.ref, outcome: "released" }
+    }
+    const settlement = { hold, atMs: nowMs, ...due }
+    stored.state = "reaped"
+    this.usage.set(hold.ref, { settlement, isReaped: true })
+    this.#charge(settlement, hold.node, 1n)
+    return { ref: hold.ref, outcome: "settled" }
+  }
+
+  #charge({ hold, cost, record: { counts } }: Settlement, node: string, sign: 1n | -1n): void {
+    const tokens = counts.inTokens + counts.outTokens + counts.cacheReadTokens + counts.cacheWriteTokens
+    this.#allotment(node, hold.orgId, hold.currency).spent += sign * cost
+    this.#allotment(node, hold.orgId, `tokens:${hold.day}`).spent += sign * wholeAmount(tokens)
+  }
+
+  #grant(node: string, orgId: string, counter: string, amount: Amount): void {
+    this.#account(orgId, counter).granted += amount
+    this.#allotment(node, orgId, counter).granted += amount
+  }
+
+  #account(orgId: string, counter: string): Account {
+    return ensure(this.accounts, keyOf(orgId, counter), () => ({ orgId, counter, funded: 0n, granted: 0n }))
+  }
+
+  #allotment(node: string, orgId: string, counter: string): NodeAllotment {
+    const make = () => ({ orgId, counter, node, granted: 0n, spent: 0n })
+    return ensure(this.allotments, keyOf(orgId, counter, node), make)
+  }
+
+  #allotmentsOf(orgId: string, counter: string): ReadonlyArray<NodeAllotment> {
+    return [...this.allotments.values()].filter((each) => each.orgId === orgId && each.counter === counter)
+  }
+}
+
+/** @param books shared by every node that is tested */
+export const layerMemoryStore = (books: MemoryBooks): Layer.Layer<LedgerStore> => {
+  const now = <A>(use: (nowMs: number) => A) => Effect.map(Clock.currentTimeMillis, use)
+  const sync = Effect.sync
+  return Layer.succeed(
+    LedgerStore,
+    LedgerStore.of({
+      join: (node, leaseMs) => now((nowMs) => books.join(node, nowMs + leaseMs)),
+      renew: (node, leaseMs) => now((nowMs) => books.renew(node, nowMs + leaseMs)),
+      leave: (node) => now((nowMs) => books.leave(node, nowMs)),
+      allot: (ask) => now((nowMs) => books.allot(ask, nowMs)),
+      giveBack: (items) => sync(() => books.giveBack(items)),
+      settle: (settlement) => sync(() => books.settle(settlement)),
+      checkpoint: (holds) => sync(() => books.checkpoint(holds)),
+      forbidCheckpoint: (hold) => sync(() => books.forbidCheckpoint(hold)),
+      release: (hold) => sync(() => books.release(hold)),
+      find: (ref) => sync(() => books.holds.get(ref)?.hold),
+      stateOf: (orgId, keyId, requestId) => sync(() => books.stateOf(orgId, keyId, requestId)),
+      reap: now((nowMs) => books.reap(nowMs)),
+      topup: ({ id, orgId, currency, amount }) => sync(() => books.topup(id, orgId, currency, amount)),
+      balance: (orgId, currency) => sync(() => books.balance(orgId, currency)),
+    }),
+  )
+}
+
+const keyOf = (...parts: ReadonlyArray<string>): string => JSON.stringify(parts)
+
+const spentKey = ({ orgId, keyId, requestId }: HoldFacts): string | undefined =>
+  requestId === undefined ? undefined : keyOf(orgId, keyId, requestId)
+
+const most = (a: Amount, b: Amount): Amount => (a > b ? a : b)
+
+const ensure = <A>(map: Map<string, A>, key: string, make: () => A): A => {
+  const known = map.get(key)
+  if (known !== undefined) return known
+  const made = make()
+  map.set(key, made)
+  return made
+}
