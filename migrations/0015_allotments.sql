@@ -288,74 +288,92 @@ begin
   end loop;
 end $fn$;
 
--- Settles many exchanges in one statement and one commit: usage record, charge, what the node's allotments have spent, and
--- the caller's request id. Settling again changes nothing; what a reaper settled is replaced. Outcomes: settled |
--- duplicate (the request id was spent by another exchange: nothing is billed); the balance is the organisation's.
+-- Settles many exchanges in one commit: usage record, charge, what the node's allotments have spent, and the caller's
+-- request id. Settling again changes nothing; what a reaper settled is replaced. Outcomes: settled | duplicate (the
+-- request id was spent by another exchange: nothing is billed); the balance is the organisation's.
 create function ledger_settle(items json, any_opened boolean)
 returns table (item integer, outcome text, balance numeric) language plpgsql as $fn$
 #variable_conflict use_column
 begin
   if any_opened then
-    -- The statement below must see what a reaper did until now.
-    perform 1 from holds h
-      where (h.org_id, h.ref) in (select x.org, x.ref from json_to_recordset(items) as x(org text, ref text))
-      order by h.org_id, h.ref for update;
+    perform ledger_close_holds(items);
   end if;
   return query
   with x as materialized (
     select * from json_to_recordset(items) as x(item integer, node text, org text, ref text, cur text, key text, req text,
-      opened boolean, day date, at double precision, cost numeric, app text, session text, purpose text, model text,
-      vendor text, tin bigint, tout bigint, tread bigint, twrite bigint, dims jsonb, est text, stop text, saving numeric)
+      day date, at double precision, cost numeric, app text, session text, purpose text, model text, vendor text,
+      tin bigint, tout bigint, tread bigint, twrite bigint, dims jsonb, est text, stop text, saving numeric)
   ), spent as (
     insert into spent_requests as s (org_id, key_id, request_id, ref)
     select org, key, req, ref from x where req is not null
     order by 1, 2, 3
     on conflict (org_id, key_id, request_id) do update set ref = s.ref
     returning s.org_id, s.key_id, s.request_id, s.ref
-  ), closed as (
-    delete from holds h using x
-    where any_opened and h.org_id = x.org and h.ref = x.ref and h.state <> 'settled'
-    returning h.org_id, h.ref, h.state, h.reaped_at
-  ), undone as (
-    delete from usage_records u using closed c
-    where c.state = 'reaped' and u.org_id = c.org_id and u.at = c.reaped_at and u.ref = c.ref
-    returning u.org_id, u.ref, u.cost, u.in_tokens + u.out_tokens + u.cache_read_tokens + u.cache_write_tokens as tokens
+  ), judged as materialized (
+    select x.*, s.ref is not null and s.ref <> x.ref as is_duplicate
+    from x left join spent s on s.org_id = x.org and s.key_id = x.key and s.request_id = x.req
   ), booked as (
     insert into usage_records (ref, at, org_id, app_id, key_id, request_id, session_id, purpose, model, vendor,
       in_tokens, out_tokens, cache_read_tokens, cache_write_tokens, dims, estimated_reason, stop, cost,
       cache_net_saving, currency)
-    select x.ref, to_timestamp(x.at / 1000), x.org, x.app, x.key, coalesce(x.req, x.ref), x.session, x.purpose, x.model,
-      x.vendor, x.tin, x.tout, x.tread, x.twrite, x.dims, x.est, x.stop, x.cost, x.saving, x.cur
-    from x left join spent s on s.org_id = x.org and s.key_id = x.key and s.request_id = x.req
-    where s.ref is null or s.ref = x.ref
+    select ref, to_timestamp(at / 1000), org, app, key, coalesce(req, ref), session, purpose, model, vendor,
+      tin, tout, tread, twrite, dims, est, stop, cost, saving, cur
+    from judged where not is_duplicate
     on conflict do nothing
-    returning org_id, ref, cost, in_tokens + out_tokens + cache_read_tokens + cache_write_tokens as tokens
+    returning ref
   ), charge as materialized (
-    select x.org, x.node, x.cur, x.day, x.ref, u.ref is not null as corrects,
-      b.cost - coalesce(u.cost, 0) as cost, b.tokens - coalesce(u.tokens, 0) as tokens
-    from booked b join x on x.org = b.org_id and x.ref = b.ref
-    left join undone u on u.org_id = b.org_id and u.ref = b.ref
+    select * from judged where ref in (select b.ref from booked b)
   ), taken as (
     insert into allotments as a (org_id, counter, node, spent)
-    select c.org, v.counter, c.node, sum(v.amount)
-    from charge c cross join lateral (values (c.cur, c.cost), ('tokens:' || c.day, c.tokens)) as v(counter, amount)
-    where v.amount <> 0
-    group by 1, 2, 3 order by 1, 2, 3
+    select org, cur, node, sum(cost) from charge group by 1, 2, 3 having sum(cost) <> 0
+    union all
+    select org, 'tokens:' || day, node, sum(tin + tout + tread + twrite) from charge group by 1, 2, 3
+    having sum(tin + tout + tread + twrite) <> 0
+    order by 1, 2, 3
     on conflict (org_id, counter, node) do update set spent = a.spent + excluded.spent
   ), moved as (
     insert into transfers (org_id, currency, debit_account, credit_account, amount, kind, ref)
-    select c.org, c.cur, case when c.cost > 0 then 'node:' || c.node else 'revenue' end,
-      case when c.cost > 0 then 'revenue' else 'node:' || c.node end, abs(c.cost),
-      case when c.corrects then 'correct' else 'charge' end, c.ref
-    from charge c where c.cost <> 0
+    select org, cur, 'node:' || node, 'revenue', cost, 'charge', ref from charge where cost > 0
   ), account as (
-    select o.org, o.cur, ledger_balance(o.org, o.cur)
-      - coalesce((select sum(c.cost) from charge c where c.org = o.org and c.cur = o.cur), 0) as balance
-    from (select distinct org, cur from x) o
+    select o.org, o.cur, c.funded - c.granted - o.cost + coalesce(
+      (select sum(a.granted - a.spent) from allotments a where a.org_id = o.org and a.counter = o.cur), 0) as balance
+    from (
+      select x.org, x.cur, coalesce(sum(c.cost), 0) as cost
+      from x left join charge c on c.item = x.item group by 1, 2) o
+    left join counters c on c.org_id = o.org and c.counter = o.cur
   )
-  select x.item, case when s.ref is null or s.ref = x.ref then 'settled' else 'duplicate' end, a.balance
-  from x join account a on a.org = x.org and a.cur = x.cur
-  left join spent s on s.org_id = x.org and s.key_id = x.key and s.request_id = x.req;
+  select j.item, case when j.is_duplicate then 'duplicate' else 'settled' end, a.balance
+  from judged j join account a on a.org = j.org and a.cur = j.cur;
+end $fn$;
+
+-- Forgets open holds that are about to be settled, and takes back what a reaper settled of them.
+create function ledger_close_holds(items json) returns void language plpgsql as $fn$
+declare
+  r record;
+begin
+  for r in
+    delete from holds h
+    where (h.org_id, h.ref) in (select x.org, x.ref from json_to_recordset(items) as x(org text, ref text))
+      and h.state <> 'settled'
+    returning h.*
+  loop
+    if r.state = 'reaped' then
+      with undone as (
+        delete from usage_records u where u.org_id = r.org_id and u.at = r.reaped_at and u.ref = r.ref
+        returning u.cost, u.in_tokens + u.out_tokens + u.cache_read_tokens + u.cache_write_tokens as tokens
+      ), given as (
+        insert into allotments as a (org_id, counter, node, spent)
+        select r.org_id, v.counter, r.node, -v.amount
+        from undone cross join lateral (values (r.currency, undone.cost), ('tokens:' || r.day, undone.tokens))
+          as v(counter, amount)
+        where v.amount <> 0 order by v.counter
+        on conflict (org_id, counter, node) do update set spent = a.spent + excluded.spent
+      )
+      insert into transfers (org_id, currency, debit_account, credit_account, amount, kind, ref)
+      select r.org_id, r.currency, 'revenue', 'node:' || r.node, undone.cost, 'correct', r.ref
+      from undone where undone.cost > 0;
+    end if;
+  end loop;
 end $fn$;
 
 -- Writes what running exchanges would settle now. At the first checkpoint of an exchange its request id is spent; where

@@ -27,6 +27,7 @@ export const layerPostgres = Layer.effect(
           select item, outcome, balance::text
           from ledger_settle(${jsonOf(items)}::text::json, ${items.some(isOpened)}::boolean)`),
       ...batches,
+      paceMs: settlePaceMs,
     })
     const look = makeGroupCommit<SpentRow>({
       run: (items) =>
@@ -120,6 +121,8 @@ export const layerPostgres = Layer.effect(
   }),
 )
 
+/** Under load, a settlement waits so long for others to share its commit. */
+const settlePaceMs = 5
 /** Maximum items of a batch. */
 const maxBatch = 256
 

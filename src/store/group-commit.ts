@@ -13,6 +13,8 @@ export interface GroupCommitOptions<Row> {
   /** Whether one item may have caused the failure of a batch: then each item is tried alone. */
   readonly isItemFault: (error: StoreUnavailable) => boolean
   readonly maxBatch: number
+  /** How long batches are apart at least, so that under load they are few and large; a single item does not wait. */
+  readonly paceMs?: number
 }
 
 interface Commit<Row> extends Request.Request<Row, StoreUnavailable> {
@@ -24,6 +26,12 @@ export const makeGroupCommit = <Row>(
   options: GroupCommitOptions<Row>,
 ): ((item: object) => Effect.Effect<Row, StoreUnavailable>) => {
   let underWay: Deferred.Deferred<void> | undefined
+  let startedAtMs = Number.NEGATIVE_INFINITY
+  const { paceMs = 0 } = options
+  const paced = Effect.suspend(() => {
+    const leftMs = startedAtMs + paceMs - performance.now()
+    return leftMs > 0 ? Effect.sleep(leftMs) : Effect.void
+  })
 
   const answer = (entries: ReadonlyArray<Request.Entry<Commit<Row>>>, rows: ReadonlyArray<Row>) => {
     for (const row of rows) entries[options.itemOf(row)]?.completeUnsafe(Exit.succeed(row))
@@ -49,11 +57,14 @@ export const makeGroupCommit = <Row>(
   const resolver = RequestResolver.makeWith<Commit<Row>>({
     batchKey: () => "all",
     // The next batch waits for the running one and grows meanwhile.
-    delay: Effect.suspend(() => (underWay === undefined ? Effect.yieldNow : Deferred.await(underWay))),
+    delay: Effect.suspend(() =>
+      Effect.andThen(underWay === undefined ? Effect.yieldNow : Deferred.await(underWay), paced),
+    ),
     collectWhile: (entries) => entries.size < options.maxBatch,
     runAll: (entries) =>
       Effect.suspend(() => {
         const lane = Deferred.makeUnsafe<void>()
+        startedAtMs = performance.now()
         underWay = lane
         const leave = Effect.sync(() => {
           if (underWay === lane) underWay = undefined
