@@ -268,6 +268,10 @@ create function ledger_return(items jsonb) returns void language plpgsql as $fn$
 declare
   r record;
 begin
+  insert into counters (org_id, counter)
+    select x.org, x.counter from jsonb_to_recordset(items) as x(org text, counter text) where x.counter like 'tokens:%'
+    order by 1, 2
+    on conflict do nothing;
   perform 1 from counters k
     where (k.org_id, k.counter) in (select x.org, x.counter from jsonb_to_recordset(items) as x(org text, counter text))
     order by k.org_id, k.counter for update;

@@ -137,11 +137,6 @@ let next = 0
 /** Whether a key was refused so often that no hold can have been in its way. */
 let exhausted = false
 const startedAt = Date.now()
-setInterval(() => {
-  const c: Record<string, number> = {}
-  for (const o of outcomes.values()) c[o._tag] = (c[o._tag] ?? 0) + 1
-  console.log(((Date.now() - startedAt) / 1000).toFixed(0), next, exhausted, JSON.stringify(c))
-}, 5000)
 const client = async () => {
   while (next < exchanges) {
     const key = `k-${next++}`

@@ -123,6 +123,37 @@ layer(nodes, { excludeTestServices: true, timeout: "60 seconds" })("leases", (it
     )
   })
 
+  it.effect("what was used without a limit is remembered when its node gives back", () =>
+    Effect.gen(function* () {
+      const orgId = yield* fund(unit)
+      const [free, limited] = [yield* startNode(), yield* startNode()]
+      const counts = { inTokens: 700, outTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0, dims: {} }
+      yield* free.settle(settlementOf(yield* free.hold(holdOf(orgId, 0n)), 0n, { ...record, counts }))
+      yield* Effect.sleep(5100)
+      yield* free.returnIdle
+      expect((yield* stateOf(orgId)).allotted).toEqual([])
+      const refused = yield* Effect.result(limited.hold({ ...holdOf(orgId, 0n), quota: { tokens: 301, limit: 1000 } }))
+      expect(Result.isFailure(refused) && refused.failure).toMatchObject({ detail: { limit: 1000, used: 700 } })
+      yield* expectSound(orgId)
+    }).pipe(Effect.scoped),
+  )
+
+  it.effect("an exchange that is settled while its checkpoint is due is not left open", () =>
+    Effect.gen(function* () {
+      const { hold, settle, checkpoint } = yield* Ledger
+      const orgId = yield* fund(10n * unit)
+      for (let times = 0; times < 20; times++) {
+        const held = yield* hold(holdOf(orgId, unit / 4n, times % 2 === 0 ? `id-${times}` : undefined))
+        const due = { cost: 1n, record: lost(1) }
+        const both = [settle(settlementOf(held, 2n)), checkpoint([{ hold: held, due }])]
+        yield* Effect.all(times % 3 === 0 ? both : both.reverse(), { concurrency: "unbounded" })
+      }
+      const { holds, usage } = yield* stateOf(orgId)
+      expect(holds).toEqual([])
+      expect(usage.length).toBe(20)
+    }),
+  )
+
   describe("a node that drains", () => {
     it.effect("gives back everything", () =>
       Effect.gen(function* () {

@@ -1,0 +1,219 @@
+/**
+ * How a node comes by its allotments and gives them back: grants that holds wait for, refills ahead of need, recalls
+ * where money is scarce.
+ */
+import { randomUUID } from "node:crypto"
+import { type Context, Effect, FiberSet, Queue, type Scope } from "effect"
+import type { StoreUnavailable } from "../store/unavailable.ts"
+import { recordHoldWait, recordLedgerEvent } from "../telemetry/metrics.ts"
+import type { Allotment, Need } from "./allotments.ts"
+import type { Amount } from "./amount.ts"
+import type { LedgerStore } from "./ledger-store.ts"
+import type { Node, Nodes } from "./node.ts"
+import { makeRecalls, type RecallChannel } from "./recalls.ts"
+
+/** What is held, of one organisation. */
+export interface Wanted {
+  readonly orgId: string
+  readonly currency: string
+  readonly needs: ReadonlyArray<Need>
+}
+
+/** A counter has too little, at all nodes together. */
+export interface Short {
+  readonly _tag: "Short"
+  readonly counter: string
+  readonly available: Amount
+}
+
+type Answer =
+  | { readonly _tag: "Held"; readonly node: Node }
+  | (Short & {
+      /** How many other nodes may have some. */
+      readonly others: number
+      /** Whether this node had some at hand, and gave it back. */
+      readonly gaveBack: boolean
+    })
+  | { readonly _tag: "Lapsed" }
+
+export interface Granting {
+  /** Holds against this node's allotment if it covers all needs; waits for nothing. */
+  readonly take: (wanted: Wanted) => Node | undefined
+  /** Asks the store for what is missing, and the other nodes where it has too little. */
+  readonly takeSlowly: (wanted: Wanted) => Effect.Effect<Node | Short, StoreUnavailable>
+  /** What a hold has set free: where money is scarce, it goes back at once. */
+  readonly freed: (node: Node, allotment: Allotment) => void
+  /** Gives back what was not used for a while. */
+  readonly returnIdle: Effect.Effect<void, StoreUnavailable>
+}
+
+export const makeGranting = Effect.fnUntraced(function* (
+  store: LedgerStore["Service"],
+  nodes: Nodes,
+  context: Context.Context<never>,
+): Effect.fn.Return<Granting, never, RecallChannel | Scope.Scope> {
+  /** Allotments with something at hand although there is too little for all. */
+  const scarce = new Set<Allotment>()
+  const wake = yield* Queue.sliding<void>(1)
+  const refills = yield* FiberSet.make<void>()
+  const runRefill = yield* FiberSet.runtime(refills)()
+  // Refills that are under way end before their node does.
+  yield* Effect.addFinalizer(() => FiberSet.awaitEmpty(refills))
+
+  /** Gives back parts of allotments. If it is not known whether they came back, the node is left. */
+  const giveBack = (node: Node, parts: ReadonlyArray<readonly [Allotment, Amount]>) => {
+    if (parts.length === 0 || node.isLeft) return Effect.void
+    for (const [allotment, amount] of parts) allotment.free -= amount
+    const items = parts.map(([{ orgId, counter, free, held, isRefilling }, amount]) => {
+      return { node: node.id, orgId, counter, amount, isLast: free === 0n && held === 0n && !isRefilling }
+    })
+    return Effect.uninterruptible(Effect.tapError(store.giveBack(items), () => Effect.sync(() => nodes.leave(node))))
+  }
+
+  const recalls = yield* makeRecalls(randomUUID(), (orgId, counter) =>
+    Effect.suspend(() => {
+      const node = nodes.current(nodes.nowMs())
+      const allotment = node?.allotments.find(orgId, counter)
+      if (node === undefined || allotment === undefined) return Effect.succeed(false)
+      recordLedgerEvent(context, "recalled")
+      const giveFree = Effect.suspend(() => giveBack(node, allotment.free > 0n ? [[allotment, allotment.free]] : []))
+      return Effect.as(Effect.ignore(Effect.andThen(refilled(allotment), giveFree)), true)
+    }),
+  )
+
+  const returnScarce = Effect.suspend(() => {
+    const node = nodes.current(nodes.nowMs())
+    const parts = [...scarce].flatMap((each) => (each.isScarce && each.free > 0n ? [[each, each.free] as const] : []))
+    scarce.clear()
+    return node === undefined ? Effect.void : giveBack(node, parts)
+  })
+  yield* Effect.forkScoped(Effect.forever(Effect.andThen(Queue.take(wake), Effect.ignore(returnScarce))))
+
+  /** Moves more to this node before it is needed, so that holds need not wait. */
+  const refill = (node: Node, { orgId, currency }: Wanted, { counter, limit }: Need, nowMs: number) => {
+    const allotment = node.allotments.find(orgId, counter)
+    if (allotment === undefined || allotment.isRefilling || allotment.isScarce) return
+    const chunk = allotment.chunk(nowMs)
+    if (allotment.free >= chunk / 2n) return
+    allotment.isRefilling = true
+    recordLedgerEvent(context, "refill")
+    const counters = [{ counter, need: 0n, want: chunk, limit }]
+    runRefill(
+      asking(node, store.allot({ node: node.id, orgId, currency, counters })).pipe(
+        Effect.tap((answer) =>
+          Effect.sync(() => {
+            if (answer._tag === "Granted") allotment.receive(answer, limit, 0n)
+            if (answer._tag === "Lapsed") nodes.leave(node)
+          }),
+        ),
+        Effect.tapError(() => Effect.sync(() => nodes.leave(node))),
+        Effect.ensuring(
+          Effect.sync(() => {
+            allotment.isRefilling = false
+          }),
+        ),
+        Effect.ignore,
+      ),
+    )
+  }
+
+  const take = (wanted: Wanted): Node | undefined => {
+    const nowMs = nodes.nowMs()
+    const node = nodes.current(nowMs)
+    if (node?.allotments.hold(wanted.orgId, wanted.needs, nowMs) !== true) return undefined
+    for (const need of wanted.needs) refill(node, wanted, need, nowMs)
+    return node
+  }
+
+  const ask = Effect.fnUntraced(function* ({
+    orgId,
+    currency,
+    needs,
+  }: Wanted): Effect.fn.Return<Answer, StoreUnavailable> {
+    const node = yield* nodes.enter
+    if (node.allotments.hold(orgId, needs, nodes.nowMs())) return { _tag: "Held", node }
+    const reservation = node.allotments.reserve(orgId, needs, nodes.nowMs())
+    const { counters } = reservation
+    const granted = yield* Effect.onError(
+      asking(node, store.allot({ node: node.id, orgId, currency, counters })),
+      // It may have been granted all the same: the node is left, and all that it was given goes back.
+      () =>
+        Effect.sync(() => {
+          reservation.undo(nodes.nowMs())
+          nodes.leave(node)
+        }),
+    )
+    if (granted._tag === "Granted") {
+      reservation.grant(granted)
+      return { _tag: "Held", node }
+    }
+    reservation.undo(nodes.nowMs())
+    if (granted._tag === "Lapsed") {
+      nodes.leave(node)
+      return granted
+    }
+    // What is at hand here is too little by itself: all parts must meet in the store.
+    const allotment = node.allotments.of(orgId, granted.counter, nodes.nowMs())
+    const { free } = allotment
+    allotment.isScarce = true
+    if (free > 0n) yield* giveBack(node, [[allotment, free]])
+    return { ...granted, available: granted.available + free, gaveBack: free > 0n }
+  })
+
+  const takeSlowly = Effect.fnUntraced(function* (wanted: Wanted): Effect.fn.Return<Node | Short, StoreUnavailable> {
+    const beganMs = nodes.nowMs()
+    let answer = yield* ask(wanted)
+    if (answer._tag === "Lapsed") answer = yield* ask(wanted)
+    if (answer._tag === "Short") {
+      if (answer.others > 0) {
+        recordLedgerEvent(context, "recall")
+        yield* recalls.recall(wanted.orgId, answer.counter, answer.others)
+      }
+      // Another hold of this node may have been granted more than it needed.
+      const node = take(wanted)
+      if (node !== undefined) answer = { _tag: "Held", node }
+      else if (answer.others > 0 || answer.gaveBack) answer = yield* ask(wanted)
+    }
+    recordHoldWait(context, nodes.nowMs() - beganMs)
+    if (answer._tag === "Held") return answer.node
+    return answer._tag === "Short" ? answer : { _tag: "Short", counter: wanted.currency, available: 0n }
+  })
+
+  return {
+    take,
+    takeSlowly,
+    freed: (node, allotment) => {
+      if (!allotment.isScarce || allotment.free <= 0n || node.isLeft) return
+      scarce.add(allotment)
+      Queue.offerUnsafe(wake, undefined)
+    },
+    returnIdle: Effect.suspend(() => {
+      const nowMs = nodes.nowMs()
+      const node = nodes.current(nowMs)
+      if (node === undefined) return Effect.void
+      const idle: Array<readonly [Allotment, Amount]> = []
+      for (const allotment of node.allotments.all()) {
+        const amount = allotment.isRefilling ? 0n : allotment.idle(nowMs)
+        if (amount !== 0n) idle.push([allotment, amount])
+        else if (allotment.isForgotten(nowMs)) node.allotments.forget(allotment)
+      }
+      return giveBack(node, idle)
+    }),
+  }
+})
+
+/** A node that waits for an answer must not end. */
+const asking = <A, E>(node: Node, effect: Effect.Effect<A, E>): Effect.Effect<A, E> =>
+  Effect.suspend(() => {
+    node.holds++
+    return Effect.ensuring(
+      effect,
+      Effect.sync(() => {
+        node.holds--
+      }),
+    )
+  })
+
+/** Waits until a grant that is under way has come: more may be at hand then. */
+const refilled = (allotment: Allotment): Effect.Effect<void> =>
+  Effect.suspend(() => (allotment.isRefilling ? Effect.delay(refilled(allotment), "5 millis") : Effect.void))

@@ -1,0 +1,90 @@
+/** The holds that this process has made and not closed, and what the store knows of each. */
+import { Deferred, Effect, Exit } from "effect"
+import type { StoreUnavailable } from "../store/unavailable.ts"
+import type { Need } from "./allotments.ts"
+import type { LedgerStore } from "./ledger-store.ts"
+import type { Node } from "./node.ts"
+import type { HoldFacts, OpenHold } from "./settlement.ts"
+
+/** A hold that has not ended. */
+interface Running {
+  readonly node: Node
+  readonly needs: ReadonlyArray<Need>
+  /** Whether an open hold may have been written, and whether it has. */
+  mayBeOpen: boolean
+  isWritten: boolean
+  /** Whether it is not known what became of a first checkpoint: it may come late. */
+  isUncertain: boolean
+  /** A checkpoint that is under way. */
+  writing: Deferred.Deferred<void> | undefined
+  /** Whether it is being settled or released: no checkpoint may follow. */
+  isEnding: boolean
+}
+
+export class OpenHolds {
+  readonly #store: LedgerStore["Service"]
+  readonly #running = new Map<string, Running>()
+
+  constructor(store: LedgerStore["Service"]) {
+    this.#store = store
+  }
+
+  has(ref: string): boolean {
+    return this.#running.has(ref)
+  }
+
+  begin(ref: string, node: Node, needs: ReadonlyArray<Need>): void {
+    node.holds++
+    const state = { mayBeOpen: false, isWritten: false, isUncertain: false, writing: undefined, isEnding: false }
+    this.#running.set(ref, { node, needs, ...state })
+  }
+
+  /** Forgets a hold. Returns what it took, and from whom; undefined if it is another process's, or has ended. */
+  end(ref: string): Pick<Running, "node" | "needs"> | undefined {
+    const ended = this.#running.get(ref)
+    if (ended === undefined) return undefined
+    this.#running.delete(ref)
+    ended.node.holds--
+    return ended
+  }
+
+  /** Ensures that no checkpoint follows. Returns whether the store may have the hold. */
+  readonly close = Effect.fnUntraced(
+    function* (this: OpenHolds, hold: HoldFacts): Effect.fn.Return<boolean, StoreUnavailable> {
+      const each = this.#running.get(hold.ref)
+      if (each === undefined) return true
+      each.isEnding = true
+      if (each.writing !== undefined) yield* Deferred.await(each.writing)
+      // A request id stands in the way by itself: it is spent.
+      if (each.isUncertain && hold.requestId === undefined) yield* this.#store.forbidCheckpoint(hold)
+      return each.mayBeOpen
+    }.bind(this),
+  )
+
+  /** Writes what running exchanges would settle now. */
+  checkpoint(checkpoints: ReadonlyArray<Omit<OpenHold, "isFirst">>): Effect.Effect<void, StoreUnavailable> {
+    return Effect.suspend(() => {
+      const open = checkpoints.flatMap((each) => {
+        const state = this.#running.get(each.hold.ref)
+        return state === undefined || state.isEnding || state.writing !== undefined ? [] : [{ each, state }]
+      })
+      if (open.length === 0) return Effect.void
+      const holds = open.map(({ each, state }) => ({ ...each, isFirst: !state.isWritten }))
+      const written = Deferred.makeUnsafe<void>()
+      for (const { state } of open) {
+        state.mayBeOpen = true
+        state.writing = written
+      }
+      return Effect.onExit(Effect.uninterruptible(this.#store.checkpoint(holds)), (exit) =>
+        Effect.suspend(() => {
+          for (const { state } of open) {
+            state.isUncertain ||= Exit.isFailure(exit) && !state.isWritten
+            state.isWritten ||= Exit.isSuccess(exit)
+            state.writing = undefined
+          }
+          return Deferred.succeed(written, undefined)
+        }),
+      )
+    })
+  }
+}
