@@ -445,6 +445,11 @@ declare
   closed integer := 0;
   tokens bigint;
 begin
+  -- A node that was taken for dead may have written a checkpoint since.
+  insert into nodes (id, lease_until)
+    select distinct o.node, '-infinity'::timestamptz from holds o
+    where o.state = 'open' and not exists (select from nodes k where k.id = o.node)
+    on conflict do nothing;
   for n in select id from nodes where lease_until < now() order by id for update skip locked loop
     for h in select * from holds o where o.node = n.id and o.state = 'open' order by o.org_id, o.ref limit most - closed for update
     loop

@@ -93,6 +93,8 @@ const distance = async (
     let waits = { locks: 0, samples: 0 }
     for (let round = 0; round < rounds; round++) {
       for (const [name, gateways] of groups) {
+        // Allotments that were idle have gone back.
+        for (const each of gateways) await drive(each.exchange("paced-20"), { requests: 64, inFlight: 32 })
         const sampling = name === "four far" ? database.sampleLocks() : undefined
         const runs = await Promise.all(
           gateways.map((each) =>

@@ -142,6 +142,10 @@ export class MemoryBooks {
 
   reap(nowMs: number): ReadonlyArray<{ readonly ref: string; readonly outcome: string }> {
     const reaped: Array<{ readonly ref: string; readonly outcome: string }> = []
+    // A node that was taken for dead may have written a checkpoint since.
+    for (const { state, hold } of this.holds.values()) {
+      if (state === "open" && !this.nodes.has(hold.node)) this.nodes.set(hold.node, Number.NEGATIVE_INFINITY)
+    }
     for (const [node, leaseEndsMs] of this.nodes) {
       if (leaseEndsMs >= nowMs) continue
       for (const stored of this.holds.values()) {
@@ -208,28 +212,29 @@ export class MemoryBooks {
 }
 
 /** @param books shared by every node that is tested */
-export const layerMemoryStore = (books: MemoryBooks): Layer.Layer<LedgerStore> => {
-  const now = <A>(use: (nowMs: number) => A) => Effect.map(Clock.currentTimeMillis, use)
+export const layerMemoryStore = (books: MemoryBooks): Layer.Layer<LedgerStore> =>
+  Layer.succeed(LedgerStore, makeStore(books, Clock.currentTimeMillis))
+
+/** @param nowMs the store's clock */
+export const makeStore = (books: MemoryBooks, nowMs: Effect.Effect<number>): LedgerStore["Service"] => {
+  const now = <A>(use: (nowMs: number) => A) => Effect.map(nowMs, use)
   const sync = Effect.sync
-  return Layer.succeed(
-    LedgerStore,
-    LedgerStore.of({
-      join: (node, leaseMs) => now((nowMs) => books.join(node, nowMs + leaseMs)),
-      renew: (node, leaseMs) => now((nowMs) => books.renew(node, nowMs + leaseMs)),
-      leave: (node) => now((nowMs) => books.leave(node, nowMs)),
-      allot: (ask) => now((nowMs) => books.allot(ask, nowMs)),
-      giveBack: (items) => sync(() => books.giveBack(items)),
-      settle: (settlement) => sync(() => books.settle(settlement)),
-      checkpoint: (holds) => sync(() => books.checkpoint(holds)),
-      forbidCheckpoint: (hold) => sync(() => books.forbidCheckpoint(hold)),
-      release: (hold) => sync(() => books.release(hold)),
-      find: (ref) => sync(() => books.holds.get(ref)?.hold),
-      stateOf: (orgId, keyId, requestId) => sync(() => books.stateOf(orgId, keyId, requestId)),
-      reap: now((nowMs) => books.reap(nowMs)),
-      topup: ({ id, orgId, currency, amount }) => sync(() => books.topup(id, orgId, currency, amount)),
-      balance: (orgId, currency) => sync(() => books.balance(orgId, currency)),
-    }),
-  )
+  return LedgerStore.of({
+    join: (node, leaseMs) => now((nowMs) => books.join(node, nowMs + leaseMs)),
+    renew: (node, leaseMs) => now((nowMs) => books.renew(node, nowMs + leaseMs)),
+    leave: (node) => now((nowMs) => books.leave(node, nowMs)),
+    allot: (ask) => now((nowMs) => books.allot(ask, nowMs)),
+    giveBack: (items) => sync(() => books.giveBack(items)),
+    settle: (settlement) => sync(() => books.settle(settlement)),
+    checkpoint: (holds) => sync(() => books.checkpoint(holds)),
+    forbidCheckpoint: (hold) => sync(() => books.forbidCheckpoint(hold)),
+    release: (hold) => sync(() => books.release(hold)),
+    find: (ref) => sync(() => books.holds.get(ref)?.hold),
+    stateOf: (orgId, keyId, requestId) => sync(() => books.stateOf(orgId, keyId, requestId)),
+    reap: now((nowMs) => books.reap(nowMs)),
+    topup: ({ id, orgId, currency, amount }) => sync(() => books.topup(id, orgId, currency, amount)),
+    balance: (orgId, currency) => sync(() => books.balance(orgId, currency)),
+  })
 }
 
 const keyOf = (...parts: ReadonlyArray<string>): string => JSON.stringify(parts)

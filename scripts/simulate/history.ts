@@ -1,0 +1,121 @@
+/** What happens in a simulated run: made from a seed, so that the seed repeats it, and small enough to be read. */
+
+/** Happens at a time, in milliseconds of the run. */
+export type Step = { readonly atMs: number } & (
+  | {
+      readonly do: "exchange"
+      readonly at: number
+      readonly org: number
+      /** The caller's request id, if it has one; some are used again. */
+      readonly key: number | undefined
+      readonly hold: number
+      /** At most what is held. */
+      readonly cost: number
+      readonly lastsMs: number
+      readonly ends: "settled" | "released"
+    }
+  /** A node is killed, and another takes its place. */
+  | { readonly do: "crash"; readonly at: number; readonly forMs: number }
+  /** Between a node and the store: requests are lost, replies are lost, or both are late. */
+  | {
+      readonly do: "line"
+      readonly at: number
+      readonly forMs: number
+      readonly how: "requests lost" | "replies lost" | "late"
+    }
+  | { readonly do: "empty registry" }
+  | { readonly do: "top up"; readonly org: number; readonly amount: number }
+  | { readonly do: "limit"; readonly org: number; readonly tokens: number | undefined }
+  /** The store's clock jumps. */
+  | { readonly do: "clock"; readonly byMs: number }
+)
+
+export interface History {
+  readonly nodes: number
+  readonly orgs: number
+  readonly steps: ReadonlyArray<Step>
+}
+
+/** mulberry32: the same numbers on every machine. */
+export const randomOf = (seed: number): (() => number) => {
+  let state = seed
+  return () => {
+    state = (state + 0x6d2b79f5) | 0
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296
+  }
+}
+
+/** A run of some exchanges, with about one fault for five of them. */
+export const makeHistory = (seed: number, exchanges: number): History => {
+  const random = randomOf(seed)
+  const upTo = (max: number) => Math.floor(random() * max)
+  const nodes = 1 + upTo(4)
+  const orgs = 1 + upTo(2)
+  const steps: Array<Step> = []
+  for (let org = 0; org < orgs; org++) steps.push({ atMs: 0, do: "top up", org, amount: 20 + upTo(exchanges * 4) })
+  let atMs = 1
+  for (let count = 0; count < exchanges; count++) {
+    // Bursts and pauses: allotments are short now, and idle then.
+    atMs += random() < 0.1 ? upTo(8000) : upTo(120)
+    const hold = 1 + upTo(12)
+    steps.push({
+      atMs,
+      do: "exchange",
+      at: upTo(nodes),
+      org: upTo(orgs),
+      key: random() < 0.5 ? upTo(exchanges) : undefined,
+      hold,
+      cost: upTo(hold + 1),
+      lastsMs: random() < 0.3 ? upTo(12_000) : upTo(300),
+      ends: random() < 0.85 ? "settled" : "released",
+    })
+    if (random() < 0.2) steps.push(fault(atMs + upTo(200), upTo, { nodes, orgs }))
+  }
+  return { nodes, orgs, steps: steps.sort((a, b) => a.atMs - b.atMs) }
+}
+
+const lines = ["requests lost", "replies lost", "late"] as const
+
+const fault = (atMs: number, upTo: (max: number) => number, { nodes, orgs }: Pick<History, "nodes" | "orgs">): Step => {
+  switch (upTo(8)) {
+    case 0:
+    case 1:
+      return { atMs, do: "crash", at: upTo(nodes), forMs: upTo(15_000) }
+    case 2:
+    case 3:
+    case 4:
+      return { atMs, do: "line", at: upTo(nodes), forMs: upTo(6000), how: lines[upTo(3)] ?? "late" }
+    case 5:
+      return { atMs, do: "empty registry" }
+    case 6:
+      return { atMs, do: "limit", org: upTo(orgs), tokens: upTo(3) === 0 ? undefined : upTo(200) }
+    default:
+      return { atMs, do: "clock", byMs: upTo(4000) - 2000 }
+  }
+}
+
+/** The smallest history of a failure that leaving steps out leads to. */
+export const shrink = async (history: History, fails: (candidate: History) => Promise<boolean>): Promise<History> => {
+  let best = history
+  let before = Number.POSITIVE_INFINITY
+  // Leaving one step out may make others needless.
+  while (best.steps.length < before) {
+    before = best.steps.length
+    best = await shrinkOnce(best, fails)
+  }
+  return best
+}
+
+const shrinkOnce = async (history: History, fails: (candidate: History) => Promise<boolean>): Promise<History> => {
+  let best = history
+  for (let size = Math.ceil(best.steps.length / 2); size >= 1; size = size === 1 ? 0 : Math.ceil(size / 2)) {
+    for (let from = 0; from < best.steps.length; ) {
+      const candidate = { ...best, steps: best.steps.filter((_, at) => at < from || at >= from + size) }
+      if (await fails(candidate)) best = candidate
+      else from += size
+    }
+  }
+  return best
+}

@@ -1,0 +1,397 @@
+/**
+ * A simulated world: several nodes with the ledger's rules, the books in memory between them, clients, and faults, in one
+ * process on virtual time. After each step the books are checked.
+ */
+import { Cause, Clock, Context, Effect, Exit, Fiber, Layer, References, Result, Scope } from "effect"
+import { TestClock } from "effect/testing"
+import { Gate } from "../../src/admission/gate.ts"
+import { WeirConfig } from "../../src/config.ts"
+import { keepLeases, type Leased } from "../../src/exchange/leases.ts"
+import { wholeAmount } from "../../src/money/amount.ts"
+import { type Hold, Ledger } from "../../src/money/ledger.ts"
+import { LedgerStore } from "../../src/money/ledger-store.ts"
+import { RecallChannel } from "../../src/money/recalls.ts"
+import type { Settlement, UsageRecord } from "../../src/money/settlement.ts"
+import { StoreUnavailable } from "../../src/store/unavailable.ts"
+import { MemoryBooks, makeStore } from "../../src/testing/ledger-store-memory.ts"
+import { layerTestConfig } from "../../src/testing/stores.ts"
+import { type History, randomOf, type Step } from "./history.ts"
+
+const leaseMs = 10_000
+const checkpointMs = 1500
+const deadlineMs = 2000
+
+/** What is wrong with the books, in words; undefined if nothing is. */
+export const simulate = (history: History, seed: number, options: SimulateOptions = {}): Promise<string | undefined> =>
+  Effect.runPromise(
+    Effect.scoped(new World(history, seed, options).run()).pipe(
+      Effect.provide(TestClock.layer()),
+      Effect.provideService(References.MinimumLogLevel, "None"),
+    ),
+  )
+
+export interface SimulateOptions {
+  /** Other books than the right ones: to see that faults are found. */
+  readonly books?: MemoryBooks
+  /** Hears of every call of the store, in order. */
+  readonly hear?: (call: string) => void
+}
+
+type Line = Extract<Step, { readonly do: "line" }>["how"] | "well"
+
+/** A place where a node runs; a crash replaces the node, its journal stays. */
+interface Place {
+  ledger: Ledger["Service"] | undefined
+  scope: Scope.Closeable | undefined
+  line: Line
+  readonly leased: Set<Leased>
+  /** Settlements that wait on disk. */
+  readonly journal: Array<Settlement>
+}
+
+class World {
+  readonly #history: History
+  readonly #random: () => number
+  readonly #books: MemoryBooks
+  readonly #hear: (call: string) => void
+  readonly #places: Array<Place> = []
+  /** Request ids that the registry remembers, and since when it does. */
+  readonly #registry = new Set<string>()
+  #remembersSinceMs = 0
+  #skewMs = 0
+  readonly #limits = new Map<number, number | undefined>()
+  /** What clients were told: cost by ref. */
+  readonly #told = new Map<string, { readonly cost: bigint; readonly key: string | undefined }>()
+  readonly #clients: Array<Fiber.Fiber<void>> = []
+  /** What was charged to nodes that had been taken for dead: it may exceed what there was. */
+  #late = 0n
+  #refs = 0
+
+  constructor(history: History, seed: number, { books = new MemoryBooks(), hear = () => undefined }: SimulateOptions) {
+    this.#history = history
+    this.#books = books
+    this.#hear = hear
+    this.#random = randomOf(seed ^ 0x5eed)
+  }
+
+  run(): Effect.Effect<string | undefined, never, Scope.Scope> {
+    return Effect.gen({ self: this }, function* () {
+      const channel = yield* Effect.map(Layer.build(RecallChannel.layerLocal), Context.get(RecallChannel))
+      for (let at = 0; at < this.#history.nodes; at++) {
+        const place: Place = { ledger: undefined, scope: undefined, line: "well", leased: new Set(), journal: [] }
+        this.#places.push(place)
+        yield* this.#start(place, channel)
+      }
+      let nowMs = 0
+      for (const step of this.#history.steps) {
+        // In small parts, so that the books are checked between.
+        while (nowMs < step.atMs) {
+          const partMs = Math.min(500, step.atMs - nowMs)
+          yield* TestClock.adjust(partMs)
+          nowMs += partMs
+          const problem = this.#problem()
+          if (problem !== undefined) return `at ${nowMs} ms: ${problem}`
+        }
+        yield* this.#apply(step, channel)
+        const problem = this.#problem()
+        if (problem !== undefined) return `at ${nowMs} ms, after ${JSON.stringify(step)}: ${problem}`
+      }
+      return yield* this.#end(channel)
+    })
+  }
+
+  /** Everything comes to rest: then nothing is held, and what was not charged can be spent. */
+  #end(channel: RecallChannel["Service"]): Effect.Effect<string | undefined, never, Scope.Scope> {
+    return Effect.gen({ self: this }, function* () {
+      for (const place of this.#places) {
+        place.line = "well"
+        if (place.ledger === undefined) yield* this.#start(place, channel)
+      }
+      this.#skewMs = 0
+      for (let seconds = 0; seconds < 60; seconds++) {
+        yield* TestClock.adjust(1000)
+        const problem = this.#problem()
+        if (problem !== undefined) return `while it comes to rest: ${problem}`
+      }
+      const stuck = this.#clients.filter((client) => client.pollUnsafe() === undefined).length
+      if (stuck > 0) return `${stuck} exchanges have not ended`
+      for (const place of this.#places) {
+        const { scope } = place
+        if (scope === undefined) continue
+        const closing = yield* Effect.forkDetach(Scope.close(scope, Exit.void))
+        for (let turns = 0; turns < 20 && closing.pollUnsafe() === undefined; turns++) yield* TestClock.adjust(200)
+        if (closing.pollUnsafe() === undefined) return "a node does not end"
+      }
+      this.#books.reap(Number.POSITIVE_INFINITY)
+      if (this.#books.allotments.size > 0) return "allotments are left"
+      const open = [...this.#books.holds.values()].filter(({ state }) => state === "open")
+      if (open.length > 0) return `${open.length} holds are left`
+      for (const [ref, { cost, key }] of this.#told) {
+        const billed = this.#books.usage.get(ref)?.settlement
+        const isDuplicate = key !== undefined && this.#books.spent.get(key) !== ref
+        if (billed === undefined && !isDuplicate) return `${ref} was told its cost and is not billed`
+        if (billed !== undefined && billed.cost !== cost) return `${ref} was told ${cost} and billed ${billed.cost}`
+      }
+      return this.#problem()
+    })
+  }
+
+  /** What must hold at any time. */
+  #problem(): string | undefined {
+    const keys = new Set<string>()
+    const spentBy = new Map<string, bigint>()
+    for (const { settlement } of this.#books.usage.values()) {
+      const { orgId, currency, keyId, requestId } = settlement.hold
+      spentBy.set(`${orgId} ${currency}`, (spentBy.get(`${orgId} ${currency}`) ?? 0n) + settlement.cost)
+      if (requestId === undefined) continue
+      const key = `${orgId} ${keyId} ${requestId}`
+      if (keys.has(key)) return `the request id ${key} was billed twice`
+      keys.add(key)
+    }
+    for (const { orgId, counter, funded, granted } of this.#books.accounts.values()) {
+      const nodes = [...this.#books.allotments.values()].filter(
+        (each) => each.orgId === orgId && each.counter === counter,
+      )
+      const given = nodes.reduce((sum, each) => sum + each.granted, 0n)
+      if (given > granted) return `${orgId} ${counter}: nodes have ${given} of ${granted} granted`
+      if (counter.startsWith("tokens:")) continue
+      const left = this.#books.balance(orgId, counter)
+      const spent = spentBy.get(`${orgId} ${counter}`) ?? 0n
+      if (left !== funded - spent) return `${orgId}: ${left} is left of ${funded} after ${spent} was spent`
+      if (left < -this.#late) return `${orgId}: ${-left} more was spent than there was, ${this.#late} of it late`
+    }
+    return undefined
+  }
+
+  #apply(step: Step, channel: RecallChannel["Service"]): Effect.Effect<void, never, Scope.Scope> {
+    return Effect.gen({ self: this }, function* () {
+      switch (step.do) {
+        case "exchange":
+          this.#clients.push(yield* Effect.forkDetach(this.#exchange(step)))
+          return
+        case "crash": {
+          const place = this.#places[step.at]
+          if (place?.scope === undefined) return
+          const { scope } = place
+          place.ledger = undefined
+          place.scope = undefined
+          place.leased.clear()
+          // A killed process gives nothing back: its store does not hear it any more.
+          yield* Effect.forkDetach(Scope.close(scope, Exit.void))
+          yield* Effect.forkDetach(
+            Effect.delay(
+              Effect.suspend(() => this.#restart(place, channel)),
+              step.forMs,
+            ),
+          )
+          return
+        }
+        case "line": {
+          const place = this.#places[step.at]
+          if (place === undefined) return
+          place.line = step.how
+          const heal = Effect.sync(() => {
+            place.line = "well"
+          })
+          yield* Effect.forkDetach(Effect.delay(heal, step.forMs))
+          return
+        }
+        case "empty registry":
+          this.#registry.clear()
+          this.#remembersSinceMs = yield* Clock.currentTimeMillis
+          return
+        case "top up":
+          this.#books.topup(`${step.org} ${this.#refs++}`, `org${step.org}`, "USD", wholeAmount(step.amount))
+          return
+        case "limit":
+          this.#limits.set(step.org, step.tokens)
+          return
+        case "clock":
+          this.#skewMs = step.byMs
+      }
+    })
+  }
+
+  #restart(place: Place, channel: RecallChannel["Service"]): Effect.Effect<void> {
+    return place.ledger === undefined ? this.#start(place, channel) : Effect.void
+  }
+
+  /** A node: the ledger's rules on a line to the books, with its leases kept as the gateway keeps them. */
+  #start(place: Place, channel: RecallChannel["Service"]): Effect.Effect<void> {
+    return Effect.gen({ self: this }, function* () {
+      const scope = yield* Scope.make()
+      place.scope = scope
+      const config = yield* Effect.map(
+        Layer.buildWithScope(layerTestConfig({ leaseMs, checkpointMs }), scope),
+        Context.get(WeirConfig),
+      )
+      const ledger = yield* Layer.fresh(Ledger.layerRules).pipe(
+        Layer.provide(Layer.succeed(LedgerStore, this.#lineOf(place, scope))),
+        Layer.provide(Layer.succeed(RecallChannel, channel)),
+        Layer.provide(Layer.succeed(WeirConfig, config)),
+        Layer.buildWithScope(scope),
+        Effect.map(Context.get(Ledger)),
+      )
+      place.ledger = ledger
+      const gate = yield* Effect.map(
+        Layer.buildWithScope(Layer.mock(Gate, { renew: () => Effect.void, ping: Effect.void }), scope),
+        Context.get(Gate),
+      )
+      const leases = keepLeases({ ledger, gate, running: place.leased, leaseMs, checkpointMs })
+      yield* Scope.provide(leases, scope)
+      const replay = Effect.suspend(() => Effect.forEach([...place.journal], (each) => this.#replay(place, each)))
+      yield* Scope.provide(Effect.forkScoped(Effect.forever(Effect.delay(replay, 1000))), scope)
+    })
+  }
+
+  #replay(place: Place, settlement: Settlement): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      const settling = place.ledger?.settle(settlement) ?? Effect.void
+      return Effect.ignore(
+        Effect.tap(settling, () =>
+          Effect.sync(() => {
+            const at = place.journal.indexOf(settlement)
+            if (at >= 0) place.journal.splice(at, 1)
+          }),
+        ),
+      )
+    })
+  }
+
+  /** The books at the end of a line that may fail. */
+  #lineOf(place: Place, scope: Scope.Closeable): LedgerStore["Service"] {
+    const store = makeStore(
+      this.#books,
+      Effect.map(Clock.currentTimeMillis, (nowMs) => nowMs + this.#skewMs),
+    )
+    const watched: LedgerStore["Service"] = {
+      ...store,
+      settle: (settlement, mayBeOpen) =>
+        Effect.suspend(() => {
+          const { node, ref } = settlement.hold
+          const isNew = this.#books.usage.get(ref)?.isReaped !== false
+          if (isNew && !this.#books.nodes.has(node)) this.#late += settlement.cost
+          return store.settle(settlement, mayBeOpen)
+        }),
+    }
+    const through = <A>(name: string, call: Effect.Effect<A, StoreUnavailable>): Effect.Effect<A, StoreUnavailable> =>
+      Effect.suspend((): Effect.Effect<A, StoreUnavailable> => {
+        this.#hear(`${this.#places.indexOf(place)} ${name} ${place.line}`)
+        if (place.scope !== scope) return Effect.interrupt
+        const wayMs = 1 + this.#random() * 10
+        const away = Effect.delay(unavailable, deadlineMs)
+        if (place.line === "requests lost") return away
+        if (place.line === "replies lost") return Effect.andThen(Effect.delay(Effect.ignore(call), wayMs), away)
+        if (place.line === "well") return Effect.delay(call, wayMs)
+        // Late: the caller may have given up when it happens.
+        return Effect.timeoutOrElse(Effect.flatMap(Effect.forkDetach(Effect.delay(call, wayMs * 400)), Fiber.join), {
+          duration: deadlineMs,
+          orElse: () => unavailable,
+        })
+      })
+    return LedgerStore.of({
+      join: (...args) => through("join", watched.join(...args)),
+      renew: (...args) => through("renew", watched.renew(...args)),
+      leave: (...args) => through("leave", watched.leave(...args)),
+      allot: (...args) => through("allot", watched.allot(...args)),
+      giveBack: (...args) => through("giveBack", watched.giveBack(...args)),
+      settle: (...args) => through("settle", watched.settle(...args)),
+      checkpoint: (...args) => through("checkpoint", watched.checkpoint(...args)),
+      forbidCheckpoint: (...args) => through("forbidCheckpoint", watched.forbidCheckpoint(...args)),
+      release: (...args) => through("release", watched.release(...args)),
+      find: (...args) => through("find", watched.find(...args)),
+      stateOf: (...args) => through("stateOf", watched.stateOf(...args)),
+      reap: through("reap", watched.reap),
+      topup: (...args) => through("topup", watched.topup(...args)),
+      balance: (...args) => through("balance", watched.balance(...args)),
+    })
+  }
+
+  /** A client's call: admitted by the registry, held, run, settled or released; or lost with its node. */
+  #exchange(step: Extract<Step, { readonly do: "exchange" }>): Effect.Effect<void> {
+    return Effect.gen({ self: this }, function* () {
+      const place = this.#places[step.at]
+      const { ledger, scope } = place ?? {}
+      if (place === undefined || ledger === undefined) return
+      const madeAtMs = yield* Clock.currentTimeMillis
+      const ref = `x${this.#refs++}`
+      const requestId = step.key === undefined ? undefined : `k${step.key}`
+      if (requestId !== undefined && this.#registry.has(`${step.org} ${requestId}`)) return
+      if (requestId !== undefined) this.#registry.add(`${step.org} ${requestId}`)
+      const limit = this.#limits.get(step.org)
+      const held = yield* Effect.result(
+        ledger.hold({
+          ref,
+          orgId: `org${step.org}`,
+          currency: "USD",
+          keyId: "key",
+          requestId,
+          isNewRequestId: this.#remembersSinceMs < madeAtMs && this.#remembersSinceMs === 0,
+          amount: wholeAmount(step.hold),
+          quota: { tokens: 5, limit },
+        }),
+      )
+      if (Result.isFailure(held)) {
+        this.#registry.delete(`${step.org} ${requestId}`)
+        return
+      }
+      const hold = held.success
+      const isDown = () => place.scope !== scope
+      if (isDown()) return
+      const leased: Leased = {
+        registration: undefined,
+        checkpoint: () => ({ hold, due: { cost: wholeAmount(Math.floor(step.cost / 2)), record } }),
+      }
+      place.leased.add(leased)
+      yield* Effect.sleep(step.lastsMs)
+      if (isDown()) return
+      if (step.ends === "released") {
+        yield* Effect.ignore(Effect.retry(ledger.release(hold), { times: 3 }))
+        place.leased.delete(leased)
+        this.#registry.delete(`${step.org} ${requestId}`)
+        return
+      }
+      yield* this.#settle(place, ledger, hold, step)
+      place.leased.delete(leased)
+    })
+  }
+
+  #settle(
+    place: Place,
+    ledger: Ledger["Service"],
+    hold: Hold,
+    step: Extract<Step, { readonly do: "exchange" }>,
+  ): Effect.Effect<void> {
+    return Effect.gen({ self: this }, function* () {
+      const { scope } = place
+      const settlement: Settlement = {
+        hold,
+        atMs: yield* Clock.currentTimeMillis,
+        cost: wholeAmount(step.cost),
+        record,
+      }
+      const settled = yield* Effect.result(Effect.retry(ledger.settle(settlement), { times: 1 }))
+      if (place.scope !== scope) return
+      if (Result.isFailure(settled)) place.journal.push(settlement)
+      const { orgId, keyId, requestId } = hold
+      const key = requestId === undefined ? undefined : JSON.stringify([orgId, keyId, requestId])
+      this.#told.set(hold.ref, { cost: settlement.cost, key })
+    })
+  }
+}
+
+const unavailable = Effect.fail(new StoreUnavailable({ store: "postgres", cause: "simulated" }))
+
+const record: UsageRecord = {
+  appId: "app",
+  purpose: "exchange",
+  model: "main",
+  vendor: "v",
+  counts: { inTokens: 3, outTokens: 2, cacheReadTokens: 0, cacheWriteTokens: 0, dims: {} },
+  stop: "end",
+  cacheNetSaving: 0n,
+}
+
+/** The text of a defect: a simulation that throws has failed. */
+export const textOf = (cause: unknown): string =>
+  cause instanceof Error ? (cause.stack ?? cause.message) : Cause.isCause(cause) ? Cause.pretty(cause) : String(cause)

@@ -1,0 +1,68 @@
+/** The ledger in a simulated world: crashes, lost and late replies, jumping clocks, scarce money. Every seed is sound. */
+import { describe, expect, it } from "vitest"
+import { makeHistory, shrink } from "../../scripts/simulate/history.ts"
+import { simulate } from "../../scripts/simulate/world.ts"
+import type { Settled } from "../../src/money/ledger-store.ts"
+import type { HoldFacts, Settlement } from "../../src/money/settlement.ts"
+import { MemoryBooks } from "../../src/testing/ledger-store-memory.ts"
+
+const seeds = Array.from({ length: 200 }, (_, at) => at + 1)
+
+/** Books that charge whatever comes, however often. */
+class Forgetful extends MemoryBooks {
+  override settle(settlement: Settlement): Settled {
+    this.usage.delete(settlement.hold.ref)
+    return super.settle(settlement)
+  }
+}
+
+/** Books that do not keep request ids. */
+class Trusting extends MemoryBooks {
+  override settle(settlement: Settlement): Settled {
+    this.spent.clear()
+    return super.settle(settlement)
+  }
+}
+
+/** Books in which a late checkpoint opens a hold again. */
+class Reopening extends MemoryBooks {
+  override forbidCheckpoint(_hold: HoldFacts): void {
+    // The fault: nothing stands in its way.
+  }
+}
+
+describe("the simulated ledger", () => {
+  it("is sound for 200 seeds", { timeout: 120_000 }, async () => {
+    for (const seed of seeds) expect(await simulate(makeHistory(seed, 60), seed), `seed ${seed}`).toBeUndefined()
+  })
+
+  it("repeats a seed exactly", async () => {
+    const callsOf = async (seed: number) => {
+      const calls: Array<string> = []
+      await simulate(makeHistory(seed, 60), seed, { hear: (call) => calls.push(call) })
+      return calls
+    }
+    const first = await callsOf(7)
+    expect(first.length).toBeGreaterThan(50)
+    expect(await callsOf(7)).toEqual(first)
+    expect(await callsOf(8)).not.toEqual(first)
+  })
+
+  it.each([
+    ["settlements that are charged twice", () => new Forgetful()],
+    ["request ids that are forgotten", () => new Trusting()],
+    ["checkpoints that come late", () => new Reopening()],
+  ])("finds %s, and the few steps that lead there", { timeout: 300_000 }, async (_what, makeBooks) => {
+    const problemOf = (history: ReturnType<typeof makeHistory>, seed: number) =>
+      simulate(history, seed, { books: makeBooks() })
+    for (let seed = 1; seed < 1500; seed++) {
+      const history = makeHistory(seed, 60)
+      if ((await problemOf(history, seed)) === undefined) continue
+      const smallest = await shrink(history, async (candidate) => (await problemOf(candidate, seed)) !== undefined)
+      expect(smallest.steps.length).toBeLessThanOrEqual(20)
+      expect(await problemOf(smallest, seed)).toBeDefined()
+      return
+    }
+    throw new Error("no seed found it")
+  })
+})
