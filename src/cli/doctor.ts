@@ -13,6 +13,7 @@ import { loadCatalogue } from "../catalogue/load.ts"
 import { CatalogueRefused, describeRefusal } from "../catalogue/refusal.ts"
 import { resolveFromMachine } from "../catalogue/secrets.ts"
 import { isDevelopment, WeirConfig } from "../config.ts"
+import type { DoctorResponse } from "../protocol/admin.ts"
 import { Redis } from "../store/redis.ts"
 import { missingMigrations, newerSchema, schemaState } from "../store/schema-state.ts"
 import { describeUnknownVariables, explainError } from "./explain.ts"
@@ -176,11 +177,19 @@ const checkGateway = (url: string): Effect.Effect<Finding, never, HttpClient.Htt
 const checkBooks = (url: string, adminKey: Option.Option<string>) => {
   if (Option.isNone(adminKey)) return Effect.succeed([skipped("ledger", "needs the admin key (SVC_ADMIN_KEY)")])
   return ask({ url, adminKey: adminKey.value }, (client, headers) => client.admin.doctor({ headers })).pipe(
-    Effect.map(({ findings }) =>
+    Effect.map(({ findings, nodes }) =>
       findings.length === 0
-        ? [ok("ledger", "consistent")]
+        ? [ok("ledger", `consistent${describeNodes(nodes)}`)]
         : findings.map(({ finding, id }) => failed("ledger", `${finding}: ${id}`)),
     ),
     Effect.catch(({ message }) => Effect.succeed([failed("ledger", message)])),
   )
+}
+
+const describeNodes = (nodes: DoctorResponse["nodes"]): string => {
+  const each = nodes.map(({ node, allotments, since, isAlive }) => {
+    const seconds = Math.max(0, Math.round((Date.now() - Date.parse(since)) / 1000))
+    return `${node} has ${allotments} allotments, up to ${seconds} s old${isAlive ? "" : ", and its lease has run out"}`
+  })
+  return each.map((text) => `; ${text}`).join("")
 }

@@ -11,6 +11,8 @@ export class Books extends Context.Service<
   {
     /** Every inconsistency, each with the id that it concerns; empty if the ledger is consistent. */
     readonly audit: Effect.Effect<DoctorResponse["findings"], StoreUnavailable>
+    /** Who has allotments. */
+    readonly nodes: Effect.Effect<DoctorResponse["nodes"], StoreUnavailable>
     /** The balance of every organisation. */
     readonly balances: Effect.Effect<ReadonlyArray<OrgBalance>, StoreUnavailable>
     /** Balances, allotments and the newest entries of an org. */
@@ -26,6 +28,10 @@ export class Books extends Context.Service<
         audit: sql<DoctorResponse["findings"][number]>`select finding, id from ledger_audit() order by 1, 2`.pipe(
           withDeadline(auditDeadline),
         ),
+        nodes: bounded(sql<DoctorResponse["nodes"][number]>`
+          select a.node, coalesce(bool_or(n.lease_until > now()), false) as "isAlive", count(*)::int as allotments,
+            to_json(min(a.since)) #>> '{}' as since
+          from allotments a left join nodes n on n.id = a.node group by a.node order by a.node`),
         balances: Effect.map(bounded(balancesOf(sql, undefined)), (rows) => rows.map(tidyBalance)),
         ledger: Effect.fnUntraced(function* (orgId) {
           const balances = yield* bounded(balancesOf(sql, orgId))

@@ -5,9 +5,9 @@
 import { randomUUID } from "node:crypto"
 import { type Context, Effect, FiberSet, Queue, type Scope } from "effect"
 import type { StoreUnavailable } from "../store/unavailable.ts"
-import { recordHoldWait, recordLedgerEvent } from "../telemetry/metrics.ts"
+import { recordAllotted, recordHoldWait, recordLedgerEvent } from "../telemetry/metrics.ts"
 import type { Allotment, Need } from "./allotments.ts"
-import type { Amount } from "./amount.ts"
+import { type Amount, wholeAmount } from "./amount.ts"
 import type { LedgerStore } from "./ledger-store.ts"
 import type { Node, Nodes } from "./node.ts"
 import { makeRecalls, type RecallChannel } from "./recalls.ts"
@@ -191,6 +191,7 @@ export const makeGranting = Effect.fnUntraced(function* (
       const nowMs = nodes.nowMs()
       const node = nodes.current(nowMs)
       if (node === undefined) return Effect.void
+      recordSums(context, node)
       const idle: Array<readonly [Allotment, Amount]> = []
       for (const allotment of node.allotments.all()) {
         const amount = allotment.isRefilling ? 0n : allotment.idle(nowMs)
@@ -201,6 +202,20 @@ export const makeGranting = Effect.fnUntraced(function* (
     }),
   }
 })
+
+/** What a node has of all organisations, by currency; tokens of all days are one counter. */
+const recordSums = (context: Context.Context<never>, node: Node): void => {
+  const sums = new Map<string, { free: Amount; held: Amount }>()
+  for (const { counter, free, held } of node.allotments.all()) {
+    const name = counter.startsWith("tokens:") ? "tokens" : counter
+    const sum = sums.get(name) ?? { free: 0n, held: 0n }
+    sums.set(name, { free: sum.free + free, held: sum.held + held })
+  }
+  for (const [name, { free, held }] of sums) recordAllotted(context, name, unitsOf(free), unitsOf(held))
+}
+
+/** For a metric only: not exact. */
+const unitsOf = (amount: Amount): number => Number(amount) / Number(wholeAmount(1))
 
 /** A node that waits for an answer must not end. */
 const asking = <A, E>(node: Node, effect: Effect.Effect<A, E>): Effect.Effect<A, E> =>

@@ -63,16 +63,20 @@ const layerNotify = Layer.effect(
         Effect.catch(client.notify(channelName, message), (cause) =>
           Effect.logWarning("Other nodes could not be notified", cause),
         ),
-      subscribe: (hear) => {
+      subscribe: Effect.fnUntraced(function* (hear: (message: string) => Effect.Effect<void>) {
+        const listening = Deferred.makeUnsafe<void>()
         const listen = Effect.scoped(
           Effect.flatMap(client.listen(channelName), (queue) =>
-            Effect.forever(Effect.flatMap(Queue.take(queue), ({ payload }) => hear(payload ?? ""))),
+            Effect.andThen(
+              Deferred.succeed(listening, undefined),
+              Effect.forever(Effect.flatMap(Queue.take(queue), ({ payload }) => hear(payload ?? ""))),
+            ),
           ),
         )
-        return Effect.asVoid(
-          Effect.forkScoped(Effect.repeat(Effect.ignore(listen), Schedule.spaced("1 second")).pipe(Effect.ignore)),
-        )
-      },
+        yield* Effect.forkScoped(Effect.repeat(Effect.ignore(listen), Schedule.spaced("1 second")))
+        // Without it, others refuse what this node could give back: the gateway starts all the same.
+        yield* Effect.ignore(Effect.timeout(Deferred.await(listening), "1 second"))
+      }),
     })
   }),
 )

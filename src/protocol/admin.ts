@@ -61,6 +61,17 @@ export type TierTimesReply = typeof TierTimesReply.Type
 
 export const DoctorResponse = Schema.Struct({
   findings: Schema.Array(Schema.Struct({ finding: Schema.String, id: Schema.String })),
+  /** Nodes that have allotments, of money and of daily tokens. */
+  nodes: Schema.Array(
+    Schema.Struct({
+      node: Schema.String,
+      /** Whether the node renews its lease; otherwise what it has is about to be taken back. */
+      isAlive: Schema.Boolean,
+      allotments: Schema.Int,
+      /** When the oldest of them was made. */
+      since: Schema.String,
+    }),
+  ),
 }).annotate({ identifier: "DoctorResponse" })
 export type DoctorResponse = typeof DoctorResponse.Type
 

@@ -55,6 +55,9 @@ const ledgerEvents = counter(
   "weir_ledger_events_total",
   "Allotments: refill (asked ahead of need), recall (asked other nodes), recalled (gave back), duplicate (not billed)",
 )
+const allotted = Metric.gauge("weir_ledger_allotted", {
+  description: "What this node has of all organisations, by counter (a currency, or tokens) and state: free, or held",
+})
 const holdWaits = Metric.histogram("weir_ledger_hold_wait_ms", {
   description: "How long holds waited for the database that this node's allotment did not cover, in milliseconds",
   boundaries: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000],
@@ -177,6 +180,14 @@ const ledgerMetric = bound((event: string) => Metric.withAttributes(ledgerEvents
 /** Counts what happens to allotments. */
 export const recordLedgerEvent = (services: Services, event: "refill" | "recall" | "recalled" | "duplicate"): void =>
   ledgerMetric(event).updateUnsafe(1, services)
+
+const allottedMetric = bound((counter: string, state: string) => Metric.withAttributes(allotted, { counter, state }))
+
+/** Records what this node has at hand and holds, in units of the counter. */
+export const recordAllotted = (services: Services, counter: string, free: number, held: number): void => {
+  allottedMetric(counter, "free").updateUnsafe(free, services)
+  allottedMetric(counter, "held").updateUnsafe(held, services)
+}
 
 /** Records how long a hold waited for the database. */
 export const recordHoldWait = (services: Services, millis: number): void => holdWaits.updateUnsafe(millis, services)

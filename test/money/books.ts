@@ -7,6 +7,7 @@ import { WeirConfig } from "../../src/config.ts"
 import { type Hold, type HoldRequest, Ledger } from "../../src/money/ledger.ts"
 import { layerPostgres } from "../../src/money/ledger-postgres.ts"
 import { LedgerStore } from "../../src/money/ledger-store.ts"
+import { RecallChannel } from "../../src/money/recalls.ts"
 import type { Settlement, UsageRecord } from "../../src/money/settlement.ts"
 import { layerDatabase } from "../../src/store/database.ts"
 import { layerTestConfig, layerTestDatabases, testStores } from "../../src/testing/stores.ts"
@@ -30,6 +31,13 @@ export const layerTestDatabase = makeTestDatabase()
 
 /** The ledger on it. */
 export const layerTestLedger = Ledger.layer.pipe(Layer.provideMerge(layerTestDatabase))
+
+/** The same for several nodes: on a server they hear of each other by `NOTIFY`. */
+export const layerTestNodes = Layer.unwrap(
+  Effect.map(WeirConfig, ({ databaseUrl }) =>
+    databaseUrl === undefined ? RecallChannel.layerLocal : RecallChannel.layer,
+  ),
+).pipe(Layer.provideMerge(layerTestLedger))
 
 /** A small answer's usage record. */
 export const record: UsageRecord = {

@@ -1,11 +1,10 @@
 /** Nodes that are lost, and nodes that share an organisation: what they had comes back once, and exactly. */
 import { describe, expect, layer } from "@effect/vitest"
-import { Effect, Layer, Result } from "effect"
+import { Effect, Result } from "effect"
 import { SqlClient } from "effect/sql"
 import { Ledger, quotaExceeded } from "../../src/money/ledger.ts"
-import { RecallChannel } from "../../src/money/recalls.ts"
 import type { UsageRecord } from "../../src/money/settlement.ts"
-import { expectSound, fund, holdOf, layerTestLedger, record, settlementOf, startNode, unit } from "./books.ts"
+import { expectSound, fund, holdOf, layerTestNodes, record, settlementOf, startNode, unit } from "./books.ts"
 
 const lost = (outTokens: number): UsageRecord => ({
   ...record,
@@ -24,7 +23,7 @@ const stateOf = (orgId: string) =>
     return { holds: holds.map(({ state }) => state), usage, allotted: allotments.map(({ counter }) => counter) }
   })
 
-const nodes = Layer.provideMerge(layerTestLedger, RecallChannel.layerLocal)
+const nodes = layerTestNodes
 
 layer(nodes, { excludeTestServices: true, timeout: "60 seconds" })("leases", (it) => {
   describe("a node that is lost", () => {

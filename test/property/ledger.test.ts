@@ -1,10 +1,9 @@
 /** The books stay sound under any order of holds, settlements, releases, checkpoints, crashes, reapers and returns. */
 import { describe, expect, layer } from "@effect/vitest"
-import { Effect, Layer, Schema } from "effect"
+import { Effect, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { type Hold, Ledger } from "../../src/money/ledger.ts"
-import { RecallChannel } from "../../src/money/recalls.ts"
-import { expectSound, fund, holdOf, layerTestLedger, record, settlementOf, startNode, unit } from "../money/books.ts"
+import { expectSound, fund, holdOf, layerTestNodes, record, settlementOf, startNode, unit } from "../money/books.ts"
 
 const Index = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 5 }))
 const Node = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 2 }))
@@ -20,7 +19,7 @@ const Step = Schema.Union([
 ])
 const Steps = Schema.Array(Step).check(Schema.isMinLength(4), Schema.isMaxLength(30))
 
-const services = Layer.provideMerge(layerTestLedger, RecallChannel.layerLocal)
+const services = layerTestNodes
 
 layer(services, { excludeTestServices: true, timeout: "60 seconds" })("the ledger", (it) => {
   describe("under any interleaving", () => {

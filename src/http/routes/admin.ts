@@ -90,10 +90,7 @@ export const adminRoutes = HttpApiBuilder.group(
       .handleRaw("tierTimes", ({ request, query }) => forOperator(request, tiersBetween(query.from, query.to)))
       .handleRaw("auditVerify", ({ request }) => forOperator(request, verifyAudit))
       .handleRaw("doctor", ({ request }) =>
-        forOperator<DoctorResponse, never>(
-          request,
-          Effect.map(books.audit, (findings) => ({ findings })),
-        ),
+        forOperator<DoctorResponse, never>(request, Effect.all({ findings: books.audit, nodes: books.nodes })),
       )
   }),
 )
