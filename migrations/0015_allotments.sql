@@ -338,7 +338,7 @@ begin
   ), moved as (
     insert into transfers (org_id, currency, debit_account, credit_account, amount, kind, ref)
     select org, cur, 'node:' || node, 'revenue', cost, 'charge', ref from charge where cost > 0
-  ), account as (
+  ), account as materialized (
     select o.org, o.cur, c.funded - c.granted - o.cost + coalesce(
       (select sum(a.granted - a.spent) from allotments a where a.org_id = o.org and a.counter = o.cur), 0) as balance
     from (
@@ -518,7 +518,7 @@ returns table (finding text, id text) language sql stable as $fn$
     select org_id, currency, debit_account as account, -amount as amount from transfers
     union all
     select org_id, currency, credit_account, amount from transfers
-  ), account as (
+  ), account as materialized (
     select org_id, currency, leg.account, sum(amount) as amount from leg group by 1, 2, 3
   ), stored as (
     select org_id, counter as currency, 'available' as account, funded - granted as amount
