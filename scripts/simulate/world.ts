@@ -16,6 +16,7 @@ import { StoreUnavailable } from "../../src/store/unavailable.ts"
 import { MemoryBooks, makeStore } from "../../src/testing/ledger-store-memory.ts"
 import { layerTestConfig } from "../../src/testing/stores.ts"
 import { type History, randomOf, type Step } from "./history.ts"
+import type { Mirror } from "./mirror.ts"
 
 const leaseMs = 10_000
 const checkpointMs = 1500
@@ -33,6 +34,8 @@ export const simulate = (history: History, seed: number, options: SimulateOption
 export interface SimulateOptions {
   /** Other books than the right ones: to see that faults are found. */
   readonly books?: MemoryBooks
+  /** Books in PostgreSQL that must give the same answers. */
+  readonly mirror?: Mirror
   /** Hears of every call of the store, in order. */
   readonly hear?: (call: string) => void
 }
@@ -53,6 +56,8 @@ class World {
   readonly #history: History
   readonly #random: () => number
   readonly #books: MemoryBooks
+  readonly #mirror: Mirror | undefined
+  readonly #store: LedgerStore["Service"]
   readonly #hear: (call: string) => void
   readonly #places: Array<Place> = []
   /** Request ids that the registry remembers, and since when it does. */
@@ -67,10 +72,15 @@ class World {
   #late = 0n
   #refs = 0
 
-  constructor(history: History, seed: number, { books = new MemoryBooks(), hear = () => undefined }: SimulateOptions) {
+  constructor(history: History, seed: number, options: SimulateOptions) {
+    const { books = new MemoryBooks(), mirror, hear = () => undefined } = options
     this.#history = history
     this.#books = books
+    this.#mirror = mirror
     this.#hear = hear
+    const timeOfBooks = Effect.map(Clock.currentTimeMillis, (nowMs) => nowMs + this.#skewMs)
+    const memory = makeStore(books, timeOfBooks)
+    this.#store = mirror?.over(memory, timeOfBooks) ?? memory
     this.#random = randomOf(seed ^ 0x5eed)
   }
 
@@ -86,8 +96,8 @@ class World {
       for (const step of this.#history.steps) {
         // In small parts, so that the books are checked between.
         while (nowMs < step.atMs) {
-          const partMs = Math.min(500, step.atMs - nowMs)
-          yield* TestClock.adjust(partMs)
+          const partMs = Math.min(this.#mirror === undefined ? 500 : 20, step.atMs - nowMs)
+          yield* this.#pass(partMs)
           nowMs += partMs
           const problem = this.#problem()
           if (problem !== undefined) return `at ${nowMs} ms: ${problem}`
@@ -100,6 +110,11 @@ class World {
     })
   }
 
+  /** Lets time pass, and the database answer. */
+  #pass(millis: number): Effect.Effect<void> {
+    return Effect.andThen(TestClock.adjust(millis), this.#mirror?.quiet ?? Effect.void)
+  }
+
   /** Everything comes to rest: then nothing is held, and what was not charged can be spent. */
   #end(channel: RecallChannel["Service"]): Effect.Effect<string | undefined, never, Scope.Scope> {
     return Effect.gen({ self: this }, function* () {
@@ -108,8 +123,8 @@ class World {
         if (place.ledger === undefined) yield* this.#start(place, channel)
       }
       this.#skewMs = 0
-      for (let seconds = 0; seconds < 60; seconds++) {
-        yield* TestClock.adjust(1000)
+      for (let turns = 0; turns < 600; turns++) {
+        yield* this.#pass(100)
         const problem = this.#problem()
         if (problem !== undefined) return `while it comes to rest: ${problem}`
       }
@@ -119,10 +134,13 @@ class World {
         const { scope } = place
         if (scope === undefined) continue
         const closing = yield* Effect.forkDetach(Scope.close(scope, Exit.void))
-        for (let turns = 0; turns < 20 && closing.pollUnsafe() === undefined; turns++) yield* TestClock.adjust(200)
+        for (let turns = 0; turns < 20 && closing.pollUnsafe() === undefined; turns++) yield* this.#pass(200)
         if (closing.pollUnsafe() === undefined) return "a node does not end"
       }
-      this.#books.reap(Number.POSITIVE_INFINITY)
+      // Whoever has not left is taken for dead.
+      this.#skewMs = 2 * leaseMs
+      yield* Effect.forkDetach(Effect.ignore(this.#store.reap))
+      yield* this.#pass(1)
       if (this.#books.allotments.size > 0) return "allotments are left"
       const open = [...this.#books.holds.values()].filter(({ state }) => state === "open")
       if (open.length > 0) return `${open.length} holds are left`
@@ -132,12 +150,14 @@ class World {
         if (billed === undefined && !isDuplicate) return `${ref} was told its cost and is not billed`
         if (billed !== undefined && billed.cost !== cost) return `${ref} was told ${cost} and billed ${billed.cost}`
       }
-      return this.#problem()
+      return this.#problem() ?? (yield* this.#mirror?.audit ?? Effect.undefined)
     })
   }
 
   /** What must hold at any time. */
   #problem(): string | undefined {
+    const difference = this.#mirror?.difference()
+    if (difference !== undefined) return difference
     const keys = new Set<string>()
     const spentBy = new Map<string, bigint>()
     for (const { settlement } of this.#books.usage.values()) {
@@ -201,7 +221,17 @@ class World {
           this.#remembersSinceMs = yield* Clock.currentTimeMillis
           return
         case "top up":
-          this.#books.topup(`${step.org} ${this.#refs++}`, `org${step.org}`, "USD", wholeAmount(step.amount))
+          yield* Effect.forkDetach(
+            Effect.ignore(
+              this.#store.topup({
+                id: `${step.org} ${this.#refs++}`,
+                orgId: `org${step.org}`,
+                currency: "USD",
+                amount: wholeAmount(step.amount),
+              }),
+            ),
+          )
+          yield* this.#pass(0)
           return
         case "limit":
           this.#limits.set(step.org, step.tokens)
@@ -260,10 +290,7 @@ class World {
 
   /** The books at the end of a line that may fail. */
   #lineOf(place: Place, scope: Scope.Closeable): LedgerStore["Service"] {
-    const store = makeStore(
-      this.#books,
-      Effect.map(Clock.currentTimeMillis, (nowMs) => nowMs + this.#skewMs),
-    )
+    const store = this.#store
     const watched: LedgerStore["Service"] = {
       ...store,
       settle: (settlement, mayBeOpen) =>

@@ -45,6 +45,7 @@ export const layerPostgres = Layer.effect(
       leave: (node) =>
         Effect.asVoid(bounded(sql`update nodes set lease_until = '-infinity' where id = ${node}`)).pipe(
           Effect.andThen(bounded(sql`select count(*) from ledger_reap(${maxBatch}::int)`)),
+          Effect.asVoid,
         ),
       allot: ({ node, orgId, currency, counters }) =>
         Effect.map(
