@@ -174,13 +174,13 @@ const variables = {
   shedWaitMs: millis("SVC_SHED_WAIT_MS", 250),
   /** How long running exchanges may continue after SIGTERM. */
   drainTimeoutMs: millis("SVC_DRAIN_TIMEOUT_MS", 30_000),
-  /** How long the hold or claim of a killed node stays; then another node settles it. */
+  /** How long holds, allotments and claims of a killed node stay; then another node settles them or takes them back. */
   leaseMs: millis("SVC_LEASE_MS", 60_000),
-  /** Interval at which leases are renewed and checkpoints written; well below the lease. */
+  /** Interval at which leases are renewed and checkpoints written; well below three quarters of the lease. */
   checkpointMs: millis("SVC_CHECKPOINT_MS", 5000),
   /** How long a settlement is retried before it goes to the journal in the data directory. */
   settlePatienceMs: millis("SVC_SETTLE_PATIENCE_MS", 10_000),
-  /** How long usage records and closed holds are kept, in days. */
+  /** How long usage records are kept, in days. */
   retentionDays: Config.schema(Schema.FiniteFromString.pipe(Schema.decodeTo(Days)), "SVC_RETENTION_DAYS").pipe(
     Config.withDefault(400),
   ),

@@ -34,7 +34,7 @@ export interface ActorServices {
   readonly review: Review["Service"]
   readonly upstreamKeys: UpstreamKeys["Service"]
   readonly tokenizer: Tokenizer["Service"]
-  /** Exchanges with an open hold; their leases are renewed. */
+  /** Exchanges with a hold; checkpoints are written of them. */
   readonly leased: Set<Leased>
   /** For metrics, which are recorded outside effects. */
   readonly context: Context.Context<never>

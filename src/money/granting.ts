@@ -83,8 +83,10 @@ export const makeGranting = Effect.fnUntraced(function* (
 
   const returnScarce = Effect.suspend(() => {
     const node = nodes.current(nodes.nowMs())
-    const parts = [...scarce].flatMap((each) => (each.isScarce && each.free > 0n ? [[each, each.free] as const] : []))
+    // A node that was left meanwhile has nothing to give back by itself.
+    const due = [...scarce].filter((each) => node?.allotments.find(each.orgId, each.counter) === each)
     scarce.clear()
+    const parts = due.flatMap((each) => (each.isScarce && each.free > 0n ? [[each, each.free] as const] : []))
     return node === undefined ? Effect.void : giveBack(node, parts)
   })
   yield* Effect.forkScoped(Effect.forever(Effect.andThen(Queue.take(wake), Effect.ignore(returnScarce))))

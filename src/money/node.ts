@@ -9,6 +9,9 @@ import type { StoreUnavailable } from "../store/unavailable.ts"
 import { Allotments } from "./allotments.ts"
 import type { LedgerStore } from "./ledger-store.ts"
 
+/** The share of a lease that a node trusts: the database's clock may be ahead of its own, or jump. */
+const trustedShare = 0.75
+
 export class Node {
   readonly id = `n-${randomBytes(9).toString("base64url")}`
   readonly allotments = new Allotments()
@@ -27,6 +30,7 @@ export class Node {
 export class Nodes {
   readonly #store: LedgerStore["Service"]
   readonly #leaseMs: number
+  readonly #trustedMs: number
   readonly #clock: Clock.Clock
   readonly #joining = Semaphore.makeUnsafe(1)
   #current: Node | undefined
@@ -35,6 +39,7 @@ export class Nodes {
   constructor(store: LedgerStore["Service"], leaseMs: number, clock: Clock.Clock) {
     this.#store = store
     this.#leaseMs = leaseMs
+    this.#trustedMs = leaseMs * trustedShare
     this.#clock = clock
   }
 
@@ -57,7 +62,7 @@ export class Nodes {
       Effect.suspend(() => {
         const present = this.current(this.nowMs())
         if (present !== undefined) return Effect.succeed(present)
-        const node = new Node(this.nowMs() + this.#leaseMs)
+        const node = new Node(this.nowMs() + this.#trustedMs)
         return Effect.as(
           Effect.tap(this.#store.join(node.id, this.#leaseMs), () =>
             Effect.sync(() => {
@@ -93,7 +98,7 @@ export class Nodes {
 
   #renewOne(node: Node): Effect.Effect<void, StoreUnavailable> {
     if (node.isLeft && node.holds === 0) return this.#endOne(node)
-    const leaseEndsMs = this.nowMs() + this.#leaseMs
+    const leaseEndsMs = this.nowMs() + this.#trustedMs
     return Effect.map(this.#store.renew(node.id, this.#leaseMs), (isAlive) => {
       if (isAlive) node.leaseEndsMs = leaseEndsMs
       else {

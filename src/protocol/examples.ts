@@ -96,7 +96,7 @@ export const words: Readonly<Record<string, string>> = {
   entry: "models[main]",
   expiresAt: "2027-01-01T00:00:00.000Z",
   features: "platform-audio",
-  finding: "a hold outlives its lease",
+  finding: "a hold has outlived its lease",
   handle: "main",
   head: "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
   hint: "cdef",

@@ -43,7 +43,9 @@ export class Admin extends HttpApiGroup.make("admin")
       params: { org: PathId },
       success: LedgerResponse,
       error: errorsOf([...everywhere, "admin_key_invalid"]),
-    }).annotateMerge(OpenApi.annotations({ summary: "Get an organisation's balances and its newest 100 entries" })),
+    }).annotateMerge(
+      OpenApi.annotations({ summary: "Get an organisation's balances, allotments and newest 100 entries" }),
+    ),
   )
   .add(
     HttpApiEndpoint.get("doctor", "/v1/admin/doctor", {
@@ -54,7 +56,7 @@ export class Admin extends HttpApiGroup.make("admin")
       OpenApi.annotations({
         summary: "Check the books",
         description:
-          "Checks that entries sum to balances, that no hold outlives its lease, and that settlements match usage records.",
+          "Checks that transfers sum to balances, that usage records match charges, that no request id was billed twice, and that no hold or allotment outlives its node. Lists the nodes that have allotments.",
       }),
     ),
   )
