@@ -4,7 +4,7 @@
  */
 import { randomUUID } from "node:crypto"
 import { type Context, Effect, FiberSet, Queue, type Scope } from "effect"
-import type { StoreUnavailable } from "../store/unavailable.ts"
+import { StoreUnavailable } from "../store/unavailable.ts"
 import { recordAllotted, recordHoldWait, recordLedgerEvent } from "../telemetry/metrics.ts"
 import type { Allotment, Need } from "./allotments.ts"
 import { type Amount, wholeAmount } from "./amount.ts"
@@ -178,7 +178,8 @@ export const makeGranting = Effect.fnUntraced(function* (
     }
     recordHoldWait(context, nodes.nowMs() - beganMs)
     if (answer._tag === "Held") return answer.node
-    return answer._tag === "Short" ? answer : { _tag: "Short", counter: wanted.currency, available: 0n }
+    if (answer._tag === "Short") return answer
+    return yield* new StoreUnavailable({ store: "postgres", cause: "the node's lease runs out before it is answered" })
   })
 
   return {

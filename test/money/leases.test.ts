@@ -31,10 +31,10 @@ layer(nodes, { excludeTestServices: true, timeout: "60 seconds" })("leases", (it
       Effect.gen(function* () {
         const { reap, balance, hold } = yield* Ledger
         const orgId = yield* fund(10n * unit)
-        const node = yield* startNode({ leaseMs: 30 })
+        const node = yield* startNode({ leaseMs: 400 })
         yield* node.hold(holdOf(orgId, 10n * unit, "again"))
         yield* node.crash
-        yield* Effect.sleep(50)
+        yield* Effect.sleep(450)
         yield* reap
         expect(yield* stateOf(orgId)).toEqual({ holds: [], usage: [], allotted: [] })
         expect(yield* balance(orgId, "USD")).toBe(10n * unit)
@@ -47,12 +47,12 @@ layer(nodes, { excludeTestServices: true, timeout: "60 seconds" })("leases", (it
       Effect.gen(function* () {
         const { reap, balance } = yield* Ledger
         const orgId = yield* fund(10n * unit)
-        const node = yield* startNode({ leaseMs: 200 })
+        const node = yield* startNode({ leaseMs: 400 })
         const held = yield* node.hold(holdOf(orgId, 4n * unit, "id"))
         yield* node.checkpoint([{ hold: held, due: { cost: unit, record: lost(5) } }])
         yield* node.checkpoint([{ hold: held, due: { cost: 2n * unit, record: lost(9) } }])
         yield* node.crash
-        yield* Effect.sleep(250)
+        yield* Effect.sleep(450)
         yield* Effect.all(
           Array.from({ length: 10 }, () => reap),
           { concurrency: "unbounded" },
@@ -71,10 +71,10 @@ layer(nodes, { excludeTestServices: true, timeout: "60 seconds" })("leases", (it
       Effect.gen(function* () {
         const { reap, balance, settle } = yield* Ledger
         const orgId = yield* fund(10n * unit)
-        const node = yield* startNode({ leaseMs: 30 })
+        const node = yield* startNode({ leaseMs: 400 })
         const held = yield* node.hold({ ...holdOf(orgId, 4n * unit), quota: { tokens: 100, limit: 1000 } })
         yield* node.checkpoint([{ hold: held, due: { cost: 2n * unit, record: lost(9) } }])
-        yield* Effect.sleep(50)
+        yield* Effect.sleep(450)
         yield* reap
         const truth = settlementOf(held, 3n * unit, { ...lost(30), estimatedReason: undefined, stop: "end" })
         expect(yield* node.settle(truth)).toBe(7n * unit)
@@ -92,9 +92,9 @@ layer(nodes, { excludeTestServices: true, timeout: "60 seconds" })("leases", (it
       Effect.gen(function* () {
         const { reap, balance, hold } = yield* Ledger
         const orgId = yield* fund(10n * unit)
-        const node = yield* startNode({ leaseMs: 30 })
+        const node = yield* startNode({ leaseMs: 400 })
         yield* node.settle(settlementOf(yield* node.hold(holdOf(orgId, 10n * unit)), 0n))
-        yield* Effect.sleep(50)
+        yield* Effect.sleep(450)
         yield* reap
         yield* hold(holdOf(orgId, 6n * unit))
         const refused = yield* Effect.result(node.hold(holdOf(orgId, 5n * unit)))
@@ -109,7 +109,7 @@ layer(nodes, { excludeTestServices: true, timeout: "60 seconds" })("leases", (it
       Effect.gen(function* () {
         const { reap } = yield* Ledger
         const orgId = yield* fund(10n * unit)
-        const node = yield* startNode({ leaseMs: 300 })
+        const node = yield* startNode({ leaseMs: 600 })
         const held = yield* node.hold(holdOf(orgId, unit))
         yield* node.checkpoint([{ hold: held, due: undefined }])
         for (let times = 0; times < 5; times++) {
