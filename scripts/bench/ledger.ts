@@ -1,11 +1,11 @@
 /** What the ledger costs: PostgreSQL's CPU and commits, and the time that holds add with a near and a distant database. */
 import { spawn } from "node:child_process"
-import { readdirSync, readFileSync } from "node:fs"
+import { readdirSync } from "node:fs"
 import { setTimeout as sleep } from "node:timers/promises"
 import { fileURLToPath } from "node:url"
 import * as PgClient from "@effect/sql-pg/PgClient"
 import { Effect, Layer, ManagedRuntime, Redacted } from "effect"
-import { cpuSeconds, drive, median, percentile } from "./load.ts"
+import { cpuSeconds, drive, median, percentile, statOf } from "./load.ts"
 import type { Row, Scenario } from "./scenarios.ts"
 import type { Subjects, Weir } from "./subjects.ts"
 
@@ -154,9 +154,9 @@ const watchDatabase = (url: string) => {
     /** CPU seconds of all its processes, also of those that have ended. */
     cpu: async () => {
       const backend = await number("select pg_backend_pid()")
-      const postmaster = Number(statOf(backend)[1])
+      const postmaster = parentOf(backend) ?? 0
       return readdirSync("/proc")
-        .filter((name) => /^\d+$/.test(name) && Number(statOf(Number(name))[1]) === postmaster)
+        .filter((name) => /^\d+$/.test(name) && parentOf(Number(name)) === postmaster)
         .reduce((sum, pid) => sum + cpuSeconds(Number(pid)), cpuSeconds(postmaster))
     },
     commits: async () => {
@@ -191,12 +191,11 @@ const watchDatabase = (url: string) => {
   }
 }
 
-/** The fields of a process's stat after its name: state, parent, … */
-const statOf = (pid: number): ReadonlyArray<string> => {
+/** The parent of a process; undefined if the process has ended. */
+const parentOf = (pid: number): number | undefined => {
   try {
-    const stat = readFileSync(`/proc/${pid}/stat`, "utf8")
-    return stat.slice(stat.lastIndexOf(")") + 2).split(" ")
+    return Number(statOf(pid)[1])
   } catch {
-    return []
+    return undefined
   }
 }

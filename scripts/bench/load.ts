@@ -113,9 +113,14 @@ const ticksPerSecond = 100
 
 /** CPU seconds that a process has used, all its threads together (Linux). */
 export const cpuSeconds = (pid: number): number => {
-  const stat = readFileSync(`/proc/${pid}/stat`, "utf8")
-  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ")
+  const fields = statOf(pid)
   return (Number(fields[11]) + Number(fields[12])) / ticksPerSecond
+}
+
+/** The fields of a process's stat after its name: state, parent, … (Linux). */
+export const statOf = (pid: number): ReadonlyArray<string> => {
+  const stat = readFileSync(`/proc/${pid}/stat`, "utf8")
+  return stat.slice(stat.lastIndexOf(")") + 2).split(" ")
 }
 
 /** Bytes of memory that a process has (Linux). */

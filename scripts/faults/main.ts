@@ -17,6 +17,7 @@ import { Effect, Exit, Scope } from "effect"
 import { testCatalogue } from "../../src/testing/gateway.ts"
 import { startScriptedVendor } from "../../src/testing/scripted-vendor.ts"
 import { answering } from "../../src/testing/vendor-replies.ts"
+import { randomOf } from "../random.ts"
 import { askFor, type Outcome } from "./client.ts"
 import { freePort, gateway, postgres, redis } from "./processes.ts"
 import { openLine } from "./proxy.ts"
@@ -35,16 +36,6 @@ const inFlight = 48
 const faultEveryMs = 700
 const leaseMs = 4000
 
-/** mulberry32: the same numbers on every machine. */
-const randomOf = (start: number) => {
-  let state = start
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296
-  }
-}
 const faultRandom = randomOf(seed)
 const clientRandom = randomOf(seed + 1)
 const pickFault = (count: number) => Math.floor(faultRandom() * count)

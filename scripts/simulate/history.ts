@@ -1,5 +1,7 @@
 /** What happens in a simulated run: made from a seed, so that the seed repeats it, and small enough to be read. */
 
+import { randomOf } from "../random.ts"
+
 /** Happens at a time, in milliseconds of the run. */
 export type Step = { readonly atMs: number } & (
   | {
@@ -34,17 +36,6 @@ export interface History {
   readonly nodes: number
   readonly orgs: number
   readonly steps: ReadonlyArray<Step>
-}
-
-/** mulberry32: the same numbers on every machine. */
-export const randomOf = (seed: number): (() => number) => {
-  let state = seed
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296
-  }
 }
 
 /** A run of some exchanges, with about one fault for five of them. */

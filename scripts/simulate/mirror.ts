@@ -9,8 +9,7 @@ import { LedgerStore } from "../../src/money/ledger-store.ts"
 import { layerDatabase } from "../../src/store/database.ts"
 import type { StoreUnavailable } from "../../src/store/unavailable.ts"
 import { layerTestConfig, layerTestDatabases } from "../../src/testing/stores.ts"
-
-type Store = LedgerStore["Service"]
+import { mapCalls, type Store } from "./calls.ts"
 
 export interface Mirror {
   /** A store that asks both. @param nowMs the books' clock */
@@ -78,24 +77,7 @@ export const makeMirror: Effect.Effect<Mirror, never, Scope.Scope> = Effect.gen(
     })
 
   return {
-    over: (memory, nowMs) =>
-      LedgerStore.of({
-        join: (...args) => both("join", nowMs, memory.join(...args), store.join(...args)),
-        renew: (...args) => both("renew", nowMs, memory.renew(...args), store.renew(...args)),
-        leave: (...args) => both("leave", nowMs, memory.leave(...args), store.leave(...args)),
-        allot: (...args) => both("allot", nowMs, memory.allot(...args), store.allot(...args)),
-        giveBack: (...args) => both("giveBack", nowMs, memory.giveBack(...args), store.giveBack(...args)),
-        settle: (...args) => both("settle", nowMs, memory.settle(...args), store.settle(...args)),
-        checkpoint: (...args) => both("checkpoint", nowMs, memory.checkpoint(...args), store.checkpoint(...args)),
-        forbidCheckpoint: (...args) =>
-          both("forbidCheckpoint", nowMs, memory.forbidCheckpoint(...args), store.forbidCheckpoint(...args)),
-        release: (...args) => both("release", nowMs, memory.release(...args), store.release(...args)),
-        find: (...args) => both("find", nowMs, memory.find(...args), store.find(...args)),
-        stateOf: (...args) => both("stateOf", nowMs, memory.stateOf(...args), store.stateOf(...args)),
-        reap: both("reap", nowMs, memory.reap, store.reap),
-        topup: (...args) => both("topup", nowMs, memory.topup(...args), store.topup(...args)),
-        balance: (...args) => both("balance", nowMs, memory.balance(...args), store.balance(...args)),
-      }),
+    over: (memory, nowMs) => mapCalls((name, call) => both(name, nowMs, call(memory), call(store))),
     quiet: Effect.suspend(function wait(): Effect.Effect<void> {
       return open === 0 ? Effect.void : Effect.andThen(live(Effect.sleep("1 millis")), Effect.suspend(wait))
     }),

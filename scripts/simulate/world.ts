@@ -11,11 +11,13 @@ import { wholeAmount } from "../../src/money/amount.ts"
 import { type Hold, Ledger } from "../../src/money/ledger.ts"
 import { LedgerStore } from "../../src/money/ledger-store.ts"
 import { RecallChannel } from "../../src/money/recalls.ts"
-import type { Settlement, UsageRecord } from "../../src/money/settlement.ts"
+import { isTokens, type Settlement, type UsageRecord } from "../../src/money/settlement.ts"
 import { StoreUnavailable } from "../../src/store/unavailable.ts"
 import { MemoryBooks, makeStore } from "../../src/testing/ledger-store-memory.ts"
 import { layerTestConfig } from "../../src/testing/stores.ts"
-import { type History, randomOf, type Step } from "./history.ts"
+import { randomOf } from "../random.ts"
+import { mapCalls } from "./calls.ts"
+import type { History, Step } from "./history.ts"
 import type { Mirror } from "./mirror.ts"
 
 const leaseMs = 10_000
@@ -174,7 +176,7 @@ class World {
       )
       const given = nodes.reduce((sum, each) => sum + each.granted, 0n)
       if (given > granted) return `${orgId} ${counter}: nodes have ${given} of ${granted} granted`
-      if (counter.startsWith("tokens:")) continue
+      if (isTokens(counter)) continue
       const left = this.#books.balance(orgId, counter)
       const spent = spentBy.get(`${orgId} ${counter}`) ?? 0n
       if (left !== funded - spent) return `${orgId}: ${left} is left of ${funded} after ${spent} was spent`
@@ -316,22 +318,7 @@ class World {
           orElse: () => unavailable,
         })
       })
-    return LedgerStore.of({
-      join: (...args) => through("join", watched.join(...args)),
-      renew: (...args) => through("renew", watched.renew(...args)),
-      leave: (...args) => through("leave", watched.leave(...args)),
-      allot: (...args) => through("allot", watched.allot(...args)),
-      giveBack: (...args) => through("giveBack", watched.giveBack(...args)),
-      settle: (...args) => through("settle", watched.settle(...args)),
-      checkpoint: (...args) => through("checkpoint", watched.checkpoint(...args)),
-      forbidCheckpoint: (...args) => through("forbidCheckpoint", watched.forbidCheckpoint(...args)),
-      release: (...args) => through("release", watched.release(...args)),
-      find: (...args) => through("find", watched.find(...args)),
-      stateOf: (...args) => through("stateOf", watched.stateOf(...args)),
-      reap: through("reap", watched.reap),
-      topup: (...args) => through("topup", watched.topup(...args)),
-      balance: (...args) => through("balance", watched.balance(...args)),
-    })
+    return mapCalls((name, call) => through(name, call(watched)))
   }
 
   /** A client's call: admitted by the registry, held, run, settled or released; or lost with its node. */

@@ -9,6 +9,7 @@ import { SqlClient } from "effect/sql"
 import { WeirConfig } from "../config.ts"
 import { type Caller, sessionOwner } from "../identity/caller.ts"
 import type { ServiceError } from "../protocol/error.ts"
+import { isUlid } from "../protocol/ulid.ts"
 import { queryDeadline } from "../store/database.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 import { recordConcurrency } from "../telemetry/metrics.ts"
@@ -107,7 +108,7 @@ export class Sessions extends Context.Service<
       })
 
       const enter = Effect.fnUntraced(function* (request: AdmitRequest, caller: Caller, id: string, isNew: boolean) {
-        const ifUnknown = isNew || ulid.test(id) ? "register" : "report"
+        const ifUnknown = isNew || isUlid(id) ? "register" : "report"
         const first = yield* gate.admit({ ...request, session: claimOf(caller, id, { ifUnknown }) })
         if (first._tag !== "UnknownSession") return first
         // The gate has forgotten the session, or it never existed.
@@ -125,7 +126,7 @@ export class Sessions extends Context.Service<
       /** If the gate let the request pass unchecked, the stored session decides. */
       const admitUnknown = Effect.fnUntraced(function* (caller: Caller, id: string, isNew: boolean) {
         const row = yield* find(id)
-        if (row === undefined) return isNew || ulid.test(id) ? yield* register(caller, id) : yield* unknownSession()
+        if (row === undefined) return isNew || isUlid(id) ? yield* register(caller, id) : yield* unknownSession()
         if (!isOwn(row, caller)) return yield* unknownSession()
         if (row.state === "archived") return yield* sessionArchived(id)
       })
@@ -236,9 +237,6 @@ interface SessionRow {
   readonly state: "active" | "archived"
   readonly last_seen_at: Date
 }
-
-/** The form of ids that clients create: a ULID. */
-const ulid = /^[0-7][0-9A-HJKMNP-TV-Z]{25}$/i
 
 /** How often last-seen times are written. */
 const writeBehindEvery = "2 seconds"

@@ -6,11 +6,11 @@ import { protocolLabel } from "../protocol/event.ts"
 import { type ExchangeRequest, ExchangeResponse } from "../protocol/exchange.ts"
 import { type SearchRequest, SearchResponse } from "../protocol/search.ts"
 import { HandshakeResponse, type HeartbeatRequest, HeartbeatResponse } from "../protocol/session.ts"
+import { newUlid } from "../protocol/ulid.ts"
 import { UsageReceipt, type UsageReport } from "../protocol/usage-report.ts"
 import type { WeirError } from "./errors.ts"
 import { eventsOf, type StreamedEvent } from "./exchange-stream.ts"
 import { type Call, readBody, send, type WeirOptions } from "./transport.ts"
-import { newUlid } from "./ulid.ts"
 
 /** A request to a model; the method decides whether it is streamed. */
 export type Ask = Omit<ExchangeRequest, "stream">

@@ -5,10 +5,10 @@
 import { Effect, Ref, type Scope, Semaphore, Stream } from "effect"
 import type { Bundle } from "../protocol/bundle.ts"
 import type { ExchangeResponse } from "../protocol/exchange.ts"
+import { newUlid } from "../protocol/ulid.ts"
 import type { Ask, WeirClientShape } from "./client.ts"
 import type { WeirError } from "./errors.ts"
 import type { StreamedEvent } from "./exchange-stream.ts"
-import { newUlid } from "./ulid.ts"
 
 export interface SessionOptions {
   /**

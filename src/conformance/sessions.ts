@@ -1,8 +1,9 @@
 /** Checks of handshake, configuration, heartbeats, client usage reports and web search. */
-import { newUlid } from "../client/ulid.ts"
+
 import { Bundle } from "../protocol/bundle.ts"
 import { SearchResponse } from "../protocol/search.ts"
 import { HandshakeResponse, HeartbeatResponse } from "../protocol/session.ts"
+import { newUlid } from "../protocol/ulid.ts"
 import { UsageReceipt } from "../protocol/usage-report.ts"
 import { CheckSkipped, decode, expectError, expectThat, type Group, type Probe } from "./probe.ts"
 

@@ -4,7 +4,7 @@
  * between, the known input plus the output received.
  */
 import type { UsageSide, VendorUsage } from "../dialects/dialect.ts"
-import type { Counts } from "../money/pricing.ts"
+import { type Counts, inputTokens } from "../money/pricing.ts"
 import type { EstimatedReason } from "../protocol/usage.ts"
 import type { BrokenReason } from "./ending.ts"
 import type { Tally } from "./tally.ts"
@@ -35,9 +35,6 @@ export const maxSearches = 100
 type Verdict = "reported" | "missing" | "implausible"
 type Verdicts = Readonly<Record<UsageSide | "searches", Verdict>>
 
-const inputOf = ({ inTokens, cacheReadTokens, cacheWriteTokens }: Counts): number =>
-  inTokens + cacheReadTokens + cacheWriteTokens
-
 /**
  * A token takes at least one byte of what was received. A count is missing if it is absent or malformed, or 0 beside
  * text; vendors do report, and bill, 0 for replies of tool calls alone. No content needs no output.
@@ -50,7 +47,7 @@ const judge = (usage: VendorUsage, { contentSeen, textSeen, outputBytes }: Seen,
     return isStated || (side === "output" && !contentSeen) ? "reported" : "missing"
   }
   return {
-    input: verdict("input", inputOf(usage), limits.inTokens),
+    input: verdict("input", inputTokens(usage), limits.inTokens),
     output: verdict("output", usage.outTokens, Math.max(limits.outTokens, outputBytes)),
     searches: (usage.dims["web_search"] ?? 0) > maxSearches ? "implausible" : "reported",
   }
@@ -121,7 +118,7 @@ const believedCounts = (usage: VendorUsage, verdicts: Verdicts, estimated: Estim
   const outTokens = verdicts.output === "reported" ? usage.outTokens : estimated.outTokens
   const { inTokens, cacheReadTokens, cacheWriteTokens } = input
   const limitOf = (name: string): number => {
-    if (inputDims.includes(name)) return verdicts.input === "reported" ? inputOf(input) : 0
+    if (inputDims.includes(name)) return verdicts.input === "reported" ? inputTokens(input) : 0
     if (outputDims.includes(name)) return verdicts.output === "reported" ? outTokens : 0
     if (name === "web_search") return verdicts.searches === "reported" ? maxSearches : 0
     return Number.MAX_SAFE_INTEGER

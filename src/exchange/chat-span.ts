@@ -3,7 +3,8 @@
  */
 import type { Context } from "effect"
 import type { ModelTarget } from "../catalogue/snapshot.ts"
-import type { VendorRequest, VendorUsage } from "../dialects/dialect.ts"
+import type { VendorRequest } from "../dialects/dialect.ts"
+import { allTokens, inputTokens } from "../money/pricing.ts"
 import type { VendorProfile } from "../protocol/catalogue.ts"
 import { recordChat } from "../telemetry/metrics.ts"
 import type { SpanOptions } from "../telemetry/tracing.ts"
@@ -46,16 +47,13 @@ export const countChat = (
       millis,
       ...(error !== undefined && { error: error._tag === "ServiceError" ? (error.code ?? error._tag) : error._tag }),
     },
-    error === undefined && tally.usage !== undefined && inputOf(tally.usage) + tally.usage.outTokens < maxChartedTokens
-      ? { inTokens: inputOf(tally.usage), outTokens: tally.usage.outTokens }
+    error === undefined && tally.usage !== undefined && allTokens(tally.usage) < maxChartedTokens
+      ? { inTokens: inputTokens(tally.usage), outTokens: tally.usage.outTokens }
       : undefined,
   )
 
 /** A larger count is a fault of the vendor; one would spoil the sums of the histogram. */
 const maxChartedTokens = 2 ** 26
-
-const inputOf = ({ inTokens, cacheReadTokens, cacheWriteTokens }: VendorUsage): number =>
-  inTokens + cacheReadTokens + cacheWriteTokens
 
 export const chatSpan = ({ vendorRequest, tally }: Omit<ChatCall, "services">, target: ModelTarget): SpanOptions => {
   const { maxTokens, temperature, topP } = vendorRequest
@@ -74,7 +72,7 @@ export const chatSpan = ({ vendorRequest, tally }: Omit<ChatCall, "services">, t
     atEnd: () => ({
       ...(tally.stop !== undefined && { "gen_ai.response.finish_reasons": [tally.stop] }),
       ...(tally.usage !== undefined && {
-        "gen_ai.usage.input_tokens": inputOf(tally.usage),
+        "gen_ai.usage.input_tokens": inputTokens(tally.usage),
         "gen_ai.usage.output_tokens": tally.usage.outTokens,
         "gen_ai.usage.cache_read.input_tokens": tally.usage.cacheReadTokens,
       }),

@@ -8,9 +8,10 @@ import { StoreUnavailable } from "../store/unavailable.ts"
 import { recordAllotted, recordHoldWait, recordLedgerEvent } from "../telemetry/metrics.ts"
 import type { Allotment, Need } from "./allotments.ts"
 import { type Amount, wholeAmount } from "./amount.ts"
-import type { LedgerStore } from "./ledger-store.ts"
+import type { CounterNeed, LedgerStore } from "./ledger-store.ts"
 import type { Node, Nodes } from "./node.ts"
 import { makeRecalls, type RecallChannel } from "./recalls.ts"
+import { isTokens } from "./settlement.ts"
 
 /** What is held, of one organisation. */
 export interface Wanted {
@@ -91,24 +92,24 @@ export const makeGranting = Effect.fnUntraced(function* (
   })
   yield* Effect.forkScoped(Effect.forever(Effect.andThen(Queue.take(wake), Effect.ignore(returnScarce))))
 
+  /** Asks for a grant. If it is not known whether it was given, the node is left, and all that it was given goes back. */
+  const allot = (node: Node, { orgId, currency }: Wanted, counters: ReadonlyArray<CounterNeed>) =>
+    asking(node, store.allot({ node: node.id, orgId, currency, counters })).pipe(
+      Effect.tap((answer) => Effect.sync(() => answer._tag === "Lapsed" && nodes.leave(node))),
+      Effect.onError(() => Effect.sync(() => nodes.leave(node))),
+    )
+
   /** Moves more to this node before it is needed, so that holds need not wait. */
-  const refill = (node: Node, { orgId, currency }: Wanted, { counter, limit }: Need, nowMs: number) => {
-    const allotment = node.allotments.find(orgId, counter)
+  const refill = (node: Node, wanted: Wanted, { counter, limit }: Need, nowMs: number) => {
+    const allotment = node.allotments.find(wanted.orgId, counter)
     if (allotment === undefined || allotment.isRefilling || allotment.isScarce) return
     const chunk = allotment.chunk(nowMs)
     if (allotment.free >= chunk / 2n) return
     allotment.isRefilling = true
     recordLedgerEvent(context, "refill")
-    const counters = [{ counter, need: 0n, want: chunk, limit }]
     runRefill(
-      asking(node, store.allot({ node: node.id, orgId, currency, counters })).pipe(
-        Effect.tap((answer) =>
-          Effect.sync(() => {
-            if (answer._tag === "Granted") allotment.receive(answer, limit, 0n)
-            if (answer._tag === "Lapsed") nodes.leave(node)
-          }),
-        ),
-        Effect.tapError(() => Effect.sync(() => nodes.leave(node))),
+      allot(node, wanted, [{ counter, need: 0n, want: chunk, limit }]).pipe(
+        Effect.tap((answer) => Effect.sync(() => answer._tag === "Granted" && allotment.receive(answer, limit, 0n))),
         Effect.ensuring(
           Effect.sync(() => {
             allotment.isRefilling = false
@@ -127,33 +128,20 @@ export const makeGranting = Effect.fnUntraced(function* (
     return node
   }
 
-  const ask = Effect.fnUntraced(function* ({
-    orgId,
-    currency,
-    needs,
-  }: Wanted): Effect.fn.Return<Answer, StoreUnavailable> {
+  const ask = Effect.fnUntraced(function* (wanted: Wanted): Effect.fn.Return<Answer, StoreUnavailable> {
+    const { orgId, needs } = wanted
     const node = yield* nodes.enter
     if (node.allotments.hold(orgId, needs, nodes.nowMs())) return { _tag: "Held", node }
     const reservation = node.allotments.reserve(orgId, needs, nodes.nowMs())
-    const { counters } = reservation
-    const granted = yield* Effect.onError(
-      asking(node, store.allot({ node: node.id, orgId, currency, counters })),
-      // It may have been granted all the same: the node is left, and all that it was given goes back.
-      () =>
-        Effect.sync(() => {
-          reservation.undo(nodes.nowMs())
-          nodes.leave(node)
-        }),
+    const granted = yield* Effect.onError(allot(node, wanted, reservation.counters), () =>
+      Effect.sync(() => reservation.undo(nodes.nowMs())),
     )
     if (granted._tag === "Granted") {
       reservation.grant(granted)
       return { _tag: "Held", node }
     }
     reservation.undo(nodes.nowMs())
-    if (granted._tag === "Lapsed") {
-      nodes.leave(node)
-      return granted
-    }
+    if (granted._tag === "Lapsed") return granted
     // What is at hand here is too little by itself: all parts must meet in the store.
     const allotment = node.allotments.of(orgId, granted.counter, nodes.nowMs())
     const { free } = allotment
@@ -210,7 +198,7 @@ export const makeGranting = Effect.fnUntraced(function* (
 const recordSums = (context: Context.Context<never>, node: Node): void => {
   const sums = new Map<string, { free: Amount; held: Amount }>()
   for (const { counter, free, held } of node.allotments.all()) {
-    const name = counter.startsWith("tokens:") ? "tokens" : counter
+    const name = isTokens(counter) ? "tokens" : counter
     const sum = sums.get(name) ?? { free: 0n, held: 0n }
     sums.set(name, { free: sum.free + free, held: sum.held + held })
   }

@@ -18,9 +18,9 @@ import { layerPostgres } from "./ledger-postgres.ts"
 import { LedgerStore } from "./ledger-store.ts"
 import { Node, Nodes } from "./node.ts"
 import { OpenHolds } from "./open-holds.ts"
-import type { Counts } from "./pricing.ts"
+import { allTokens } from "./pricing.ts"
 import { RecallChannel } from "./recalls.ts"
-import type { HoldFacts, OpenHold, Settlement } from "./settlement.ts"
+import { type HoldFacts, type OpenHold, type Settlement, tokensOf } from "./settlement.ts"
 
 export interface HoldRequest {
   /** The gateway's own request id. */
@@ -160,7 +160,7 @@ const makeLedger = Effect.gen(function* () {
       recordLedgerEvent(context, "duplicate")
       yield* Effect.logError("A request id was spent by another exchange; this one is not billed", { ref: facts.ref })
       end(facts, 0n, 0n, balance)
-    } else end(facts, cost, tokensOfCounts(record.counts), balance)
+    } else end(facts, cost, wholeAmount(allTokens(record.counts)), balance)
     return balance
   })
 
@@ -209,11 +209,6 @@ const wantedBy = ({ orgId, currency, amount, quota: { tokens, limit } }: HoldReq
 
 /** When a caller may retry with a request id that is in use. */
 const retryAfterMs = 1000
-
-const tokensOf = (day: string): string => `tokens:${day}`
-
-const tokensOfCounts = ({ inTokens, outTokens, cacheReadTokens, cacheWriteTokens }: Counts): Amount =>
-  wholeAmount(inTokens + outTokens + cacheReadTokens + cacheWriteTokens)
 
 export const quotaExceeded = (limit: number, used: number, nowMs: number): ServiceError<"quota_exceeded"> => {
   const resetAtMs = nextDayMs(nowMs)

@@ -10,6 +10,13 @@ export interface Counts {
   readonly dims: Readonly<Record<string, number>>
 }
 
+/** Tokens of the input, cached or not. */
+export const inputTokens = ({ inTokens, cacheReadTokens, cacheWriteTokens }: Counts): number =>
+  inTokens + cacheReadTokens + cacheWriteTokens
+
+/** Tokens of input and output, as a daily quota counts them. */
+export const allTokens = (counts: Counts): number => inputTokens(counts) + counts.outTokens
+
 /** A price list of one model in one currency; amounts per million tokens (or per million units of a dimension). */
 export interface Price {
   readonly currency: string

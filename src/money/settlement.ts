@@ -3,6 +3,13 @@ import type { EstimatedReason } from "../protocol/usage.ts"
 import type { Amount } from "./amount.ts"
 import type { Counts } from "./pricing.ts"
 
+const tokensPrefix = "tokens:"
+
+/** The counter of a day's tokens; the counter of money is its currency. */
+export const tokensOf = (day: string): string => `${tokensPrefix}${day}`
+
+export const isTokens = (counter: string): boolean => counter.startsWith(tokensPrefix)
+
 /** What a hold is of: enough for any process to settle it. */
 export interface HoldFacts {
   /** The gateway's own request id. */

@@ -2,7 +2,8 @@
 import { Clock, Effect, Layer } from "effect"
 import { type Amount, wholeAmount } from "../money/amount.ts"
 import { type Ask, type GivenBack, type Granted, LedgerStore, type Settled } from "../money/ledger-store.ts"
-import type { HoldFacts, OpenHold, Settlement } from "../money/settlement.ts"
+import { allTokens } from "../money/pricing.ts"
+import { type HoldFacts, type OpenHold, type Settlement, tokensOf } from "../money/settlement.ts"
 
 interface Account {
   readonly orgId: string
@@ -187,9 +188,8 @@ export class MemoryBooks {
   }
 
   #charge({ hold, cost, record: { counts } }: Settlement, node: string, sign: 1n | -1n): void {
-    const tokens = counts.inTokens + counts.outTokens + counts.cacheReadTokens + counts.cacheWriteTokens
     this.#allotment(node, hold.orgId, hold.currency).spent += sign * cost
-    this.#allotment(node, hold.orgId, `tokens:${hold.day}`).spent += sign * wholeAmount(tokens)
+    this.#allotment(node, hold.orgId, tokensOf(hold.day)).spent += sign * wholeAmount(allTokens(counts))
   }
 
   #grant(node: string, orgId: string, counter: string, amount: Amount): void {

@@ -1,0 +1,26 @@
+/** ULIDs: ids that sort by their creation time, the form of ids that clients create. Source: https://github.com/ulid/spec */
+
+/** The form of a ULID: its first ten characters are a time. */
+const ulidTime = /^([0-7][0-9A-HJKMNP-TV-Z]{9})[0-9A-HJKMNP-TV-Z]{16}$/i
+const alphabet = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+const timeLength = 10
+const randomLength = 16
+
+export const isUlid = (id: string): boolean => ulidTime.test(id)
+
+/** The time in a ULID, in milliseconds; undefined for other ids. */
+export const timeOfUlid = (id: string): number | undefined => {
+  const digits = ulidTime.exec(id)?.[1]?.toUpperCase()
+  if (digits === undefined) return undefined
+  return [...digits].reduce((time, digit) => time * 32 + alphabet.indexOf(digit), 0)
+}
+
+/** @param nowMs milliseconds since 1970 */
+export const newUlid = (nowMs: number): string => {
+  let time = ""
+  for (let left = nowMs, at = 0; at < timeLength; at++, left = Math.floor(left / 32)) {
+    time = `${alphabet.charAt(left % 32)}${time}`
+  }
+  const random = crypto.getRandomValues(new Uint8Array(randomLength))
+  return time + Array.from(random, (byte) => alphabet.charAt(byte % 32)).join("")
+}
