@@ -62,7 +62,7 @@ const cost = async (weir: Weir, database: Database, { requests, rounds }: Effort
 
 /** The same load through one gateway near the database, one far from it, and four far from it. */
 const distance = async (
-  { direct, weir, another }: Subjects,
+  { direct, another }: Subjects,
   database: Database,
   url: string,
   { requests, rounds }: Effort,
@@ -81,11 +81,16 @@ const distance = async (
     distant.host = `127.0.0.1:${port}`
     const far: Array<Weir> = []
     for (let at = 0; at < 4; at++) far.push(await another({ SVC_DATABASE_URL: distant.href }))
-    for (const each of far) await drive(each.exchange("paced-20"), { requests: 64, inFlight: 16 })
+    const near = await another({})
+    // All are warm alike.
+    for (const each of [near, ...far]) {
+      await drive(each.exchange("short"), { requests: 1500, inFlight: 32 })
+      await drive(each.exchange("paced-20"), { requests: 128, inFlight: 32 })
+    }
 
     const groups: ReadonlyArray<readonly [name: string, gateways: ReadonlyArray<typeof direct>]> = [
       ["direct", [direct]],
-      ["near", [weir]],
+      ["near", [near]],
       ["far", far.slice(0, 1)],
       ["four far", far],
     ]

@@ -7,7 +7,13 @@ import { parseEvents } from "../../src/protocol/parse-events.ts"
 
 export type Outcome =
   /** The whole answer came, at this cost. */
-  | { readonly _tag: "Delivered"; readonly cost: string; readonly deferred: boolean }
+  | {
+      readonly _tag: "Delivered"
+      readonly cost: string
+      readonly deferred: boolean
+      /** A whole reply's body, which whoever repeats the request must get. */
+      readonly body?: string
+    }
   /** The key is spent and its answer cannot be had any more. */
   | { readonly _tag: "Spent" }
   /** The balance did not cover it, as often as the client asked. */
@@ -65,7 +71,7 @@ const readReply = (status: number, text: string, headers: Headers): Outcome | un
   const reply = Option.getOrUndefined(decodeReply(text))
   if (status === 200 && reply !== undefined) {
     const deferred = headers.get("x-svc-warnings")?.includes("settlement_deferred") === true
-    return { _tag: "Delivered", cost: reply.usage.cost, deferred }
+    return { _tag: "Delivered", cost: reply.usage.cost, deferred, body: text }
   }
   const error = Option.getOrUndefined(decodeError(text))?.error
   return error?.code === "idempotency_conflict" && error.detail?.["replayable"] === false

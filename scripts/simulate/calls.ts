@@ -20,7 +20,7 @@ export const mapCalls = (through: <A>(name: string, call: Call<A>) => Effect.Eff
     forbidCheckpoint: (...args) => through("forbidCheckpoint", (store) => store.forbidCheckpoint(...args)),
     release: (...args) => through("release", (store) => store.release(...args)),
     find: (...args) => through("find", (store) => store.find(...args)),
-    stateOf: (...args) => through("stateOf", (store) => store.stateOf(...args)),
+    requestState: (...args) => through("requestState", (store) => store.requestState(...args)),
     reap: Effect.suspend(() => through("reap", ({ reap }) => reap)),
     topup: (...args) => through("topup", (store) => store.topup(...args)),
     balance: (...args) => through("balance", (store) => store.balance(...args)),

@@ -94,7 +94,7 @@ export const makeMirror: Effect.Effect<Mirror, never, Scope.Scope> = Effect.gen(
         Effect.sync(() => {
           found = undefined
         }),
-        run("truncate nodes, counters, allotments, transfers, spent_requests, holds, usage_records, topups"),
+        run("truncate nodes, counters, allotments, transfers, spent_requests, replies, holds, usage_records, topups"),
       ),
     ),
   }

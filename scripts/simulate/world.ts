@@ -67,8 +67,13 @@ class World {
   #remembersSinceMs = 0
   #skewMs = 0
   readonly #limits = new Map<number, number | undefined>()
-  /** What clients were told: cost by ref. */
-  readonly #told = new Map<string, { readonly cost: bigint; readonly key: string | undefined }>()
+  /** What clients were told: cost and balance by ref. */
+  readonly #told = new Map<
+    string,
+    { readonly cost: bigint; readonly balance: bigint; readonly key: string | undefined }
+  >()
+  /** A repeated request that got another reply than the first. */
+  #wrongReply: string | undefined
   readonly #clients: Array<Fiber.Fiber<void>> = []
   /** What was charged to nodes that had been taken for dead: it may exceed what there was. */
   #late = 0n
@@ -160,6 +165,7 @@ class World {
   #problem(): string | undefined {
     const difference = this.#mirror?.difference()
     if (difference !== undefined) return difference
+    if (this.#wrongReply !== undefined) return this.#wrongReply
     const keys = new Set<string>()
     const spentBy = new Map<string, bigint>()
     for (const { settlement } of this.#books.usage.values()) {
@@ -327,11 +333,12 @@ class World {
       const place = this.#places[step.at]
       const { ledger, scope } = place ?? {}
       if (place === undefined || ledger === undefined) return
-      const madeAtMs = yield* Clock.currentTimeMillis
       const ref = `x${this.#refs++}`
       const requestId = step.key === undefined ? undefined : `k${step.key}`
       if (requestId !== undefined && this.#registry.has(`${step.org} ${requestId}`)) return
       if (requestId !== undefined) this.#registry.add(`${step.org} ${requestId}`)
+      const isForgotten = this.#remembersSinceMs > 0
+      if (requestId !== undefined && isForgotten && !(yield* this.#isNew(ledger, step.org, requestId))) return
       const limit = this.#limits.get(step.org)
       const held = yield* Effect.result(
         ledger.hold({
@@ -340,7 +347,6 @@ class World {
           currency: "USD",
           keyId: "key",
           requestId,
-          isNewRequestId: this.#remembersSinceMs < madeAtMs && this.#remembersSinceMs === 0,
           amount: wholeAmount(step.hold),
           quota: { tokens: 5, limit },
         }),
@@ -370,6 +376,24 @@ class World {
     })
   }
 
+  /** Whether the books do not have a request id; if they have its reply, it is the one that the first client got. */
+  #isNew(ledger: Ledger["Service"], org: number, requestId: string): Effect.Effect<boolean> {
+    return Effect.gen({ self: this }, function* () {
+      const known = yield* Effect.result(ledger.requestState(`org${org}`, "key", requestId))
+      if (Result.isFailure(known)) {
+        this.#registry.delete(`${org} ${requestId}`)
+        return false
+      }
+      const { success: state } = known
+      if (state._tag === "New") return true
+      const told = state._tag === "Billed" ? this.#told.get(state.ref) : undefined
+      if (state._tag === "Billed" && told !== undefined && state.reply?.balance !== told.balance) {
+        this.#wrongReply ??= `${state.ref} was told ${told.balance}, and ${state.reply?.balance} when it was repeated`
+      }
+      return false
+    })
+  }
+
   #settle(
     place: Place,
     ledger: Ledger["Service"],
@@ -383,13 +407,18 @@ class World {
         atMs: yield* Clock.currentTimeMillis,
         cost: wholeAmount(step.cost),
         record,
+        reply: hold.requestId === undefined ? undefined : { sealed: Buffer.from(hold.ref).toString("base64") },
       }
       const settled = yield* Effect.result(Effect.retry(ledger.settle(settlement), { times: 1 }))
       if (place.scope !== scope) return
-      if (Result.isFailure(settled)) place.journal.push(settlement)
+      const balance = Result.isSuccess(settled) ? settled.success : hold.balance - settlement.cost
+      if (Result.isFailure(settled)) {
+        const { reply } = settlement
+        place.journal.push({ ...settlement, reply: reply && { ...reply, told: balance } })
+      }
       const { orgId, keyId, requestId } = hold
       const key = requestId === undefined ? undefined : JSON.stringify([orgId, keyId, requestId])
-      this.#told.set(hold.ref, { cost: settlement.cost, key })
+      this.#told.set(hold.ref, { cost: settlement.cost, balance, key })
     })
   }
 }

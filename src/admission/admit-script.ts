@@ -10,8 +10,11 @@
  * session?: {id, caller, windowMs, cap, enforces, register, lastSeenMs?, retentionMs, hour, peaksMs}}.
  *
  * Returns {"admitted", entry or "", would reject?, remembers since} | {"nonce"} | {"rate", index, ms left} |
- * {"count", index, used} | {"conflict"} | {"in_progress"} | {"replay", snapshot} | {"not_replayable"} | {"full"} |
- * {"archived"} | {"foreign"} | {"unknown"}.
+ * {"count", index, used} | {"conflict"} | {"in_progress"} | {"completed"} | {"not_replayable"} | {"full"} | {"archived"} |
+ * {"foreign"} | {"unknown"}.
+ *
+ * The record of a request id is text: its state (in_progress, completed, not_replayable), the payload's hash, and, while
+ * it is in progress, the claim.
  */
 export const admitScript = `
 local ask = cjson.decode(ARGV[1])
@@ -43,9 +46,9 @@ local record, known, since, remembers
 if ask.register then
   record = nextKey()
   since = nextKey()
-  known = redis.call('HMGET', record, 'hash', 'state', 'snapshot')
+  known = redis.call('GET', record)
 end
-local claims = not known or not known[1]
+local claims = not known
 
 local session, active, peaks, entry, wouldReject
 if ask.session then session, active, peaks = nextKey(), nextKey(), nextKey() end
@@ -79,15 +82,13 @@ end
 for i in ipairs(ask.counts) do
   if redis.call('INCR', counts[i]) == 1 then redis.call('PEXPIRE', counts[i], 172800000) end
 end
-if known and known[1] then
-  if known[1] ~= ask.register.hash then return {'conflict'} end
-  if known[2] == 'in_progress' then return {'in_progress'} end
-  if known[3] then return {'replay', known[3]} end
-  return {'not_replayable'}
+if known then
+  local state, hash = string.match(known, '^(%S+) (%S+)')
+  if hash ~= ask.register.hash then return {'conflict'} end
+  return {state}
 end
 if record then
-  redis.call('HSET', record, 'hash', ask.register.hash, 'state', 'in_progress', 'claim', ask.register.claim)
-  redis.call('PEXPIRE', record, ask.register.leaseMs)
+  redis.call('SET', record, 'in_progress ' .. ask.register.hash .. ' ' .. ask.register.claim, 'PX', ask.register.leaseMs)
   -- Found gone, whatever was registered before may be gone as well.
   remembers = redis.call('GET', since)
   if not remembers then
@@ -143,25 +144,19 @@ return redis.call('ZCOUNT', KEYS[1], '(' .. (now - ARGV[1]), '+inf')
 /** The peaks of a day: alternating hours and counts. */
 export const peaksScript = "return redis.call('HGETALL', KEYS[1])"
 
-/** Marks a record completed, with its snapshot if there is one. ARGV: hash, time to live, has a snapshot, snapshot. */
-export const completeScript = `
-redis.call('DEL', KEYS[1])
-redis.call('HSET', KEYS[1], 'hash', ARGV[1], 'state', 'completed')
-if ARGV[3] == '1' then redis.call('HSET', KEYS[1], 'snapshot', ARGV[4]) end
-redis.call('PEXPIRE', KEYS[1], ARGV[2])
-return 1
-`
+/** Marks a record completed. ARGV: state, hash, time to live. */
+export const completeScript = "return redis.call('SET', KEYS[1], ARGV[1] .. ' ' .. ARGV[2], 'PX', ARGV[3])"
+
+const isClaimed = "string.match(redis.call('GET', KEYS[1]) or '', '^in_progress %S+ (.+)$') == ARGV[1]"
 
 /** Deletes a record that is still in progress under this claim. ARGV: the claim. */
 export const withdrawScript = `
-local known = redis.call('HMGET', KEYS[1], 'state', 'claim')
-if known[1] == 'in_progress' and known[2] == ARGV[1] then redis.call('DEL', KEYS[1]) end
+if ${isClaimed} then redis.call('DEL', KEYS[1]) end
 return 1
 `
 
 /** Extends a record that is still in progress under this claim. ARGV: the claim, the lease. */
 export const renewScript = `
-local known = redis.call('HMGET', KEYS[1], 'state', 'claim')
-if known[1] == 'in_progress' and known[2] == ARGV[1] then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
+if ${isClaimed} then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
 return 1
 `

@@ -3,6 +3,7 @@
  * id).
  */
 import { Clock, Effect, Layer, Schedule } from "effect"
+import { WeirConfig } from "../config.ts"
 import { addDays, dayOf } from "../protocol/utc8.ts"
 import {
   type Admission,
@@ -10,23 +11,15 @@ import {
   type AdmitRequest,
   type DailyCount,
   Gate,
-  type GateOptions,
-  gateOptions,
   nonceReplayed,
   nonceWindowMs,
   notReplayable,
-  openSnapshot,
   payloadConflict,
   type Registration,
   rateLimited,
-  type Snapshot,
-  sealSnapshot,
   searchQuotaExceeded,
 } from "./gate.ts"
 import { MemorySessions } from "./sessions-memory.ts"
-
-/** Above this size, the oldest snapshots are deleted; their request ids stay spent. */
-const maxSnapshotBytes = 64 * 1024 * 1024
 
 interface Window {
   count: number
@@ -36,15 +29,15 @@ interface Window {
 interface IdempotencyRecord {
   readonly payloadHash: string
   readonly claim: string
-  readonly state: "in_progress" | "completed"
+  readonly state: "in_progress" | "completed" | "not_replayable"
   readonly expiresAt: number
-  sealed?: string | undefined
 }
 
 export const layerMemory = Layer.effect(
   Gate,
   Effect.gen(function* () {
-    const gate = new MemoryGate(yield* gateOptions, yield* Clock.Clock)
+    const { idempotencyTtlS } = yield* WeirConfig
+    const gate = new MemoryGate(idempotencyTtlS * 1000, yield* Clock.Clock)
     yield* Effect.forkScoped(
       Effect.repeat(
         Effect.sync(() => gate.sweep()),
@@ -53,8 +46,8 @@ export const layerMemory = Layer.effect(
     )
     return Gate.of({
       admit: (request) => Effect.suspend(() => gate.admit(request)),
-      complete: (registration, payloadHash, snapshot) =>
-        Effect.sync(() => gate.complete(registration, payloadHash, snapshot)),
+      complete: (registration, payloadHash, isReplayable) =>
+        Effect.sync(() => gate.complete(registration, payloadHash, isReplayable)),
       withdraw: (registration) => Effect.sync(() => gate.withdraw(registration)),
       renew: (registrations, leaseMs) => Effect.sync(() => gate.renew(registrations, leaseMs)),
       giveBack: (owner, counts) => Effect.sync(() => gate.giveBack(owner, counts)),
@@ -67,7 +60,7 @@ export const layerMemory = Layer.effect(
 )
 
 class MemoryGate {
-  readonly #options: GateOptions
+  readonly #idempotencyTtlMs: number
   readonly #clock: Clock.Clock
   readonly #nonces = new Map<string, number>()
   readonly #windows = new Map<string, Window>()
@@ -75,10 +68,9 @@ class MemoryGate {
   readonly #counts = new Map<string, number>()
   readonly sessions: MemorySessions
   readonly #remembers: { readonly remembersSinceMs: number }
-  #snapshotBytes = 0
 
-  constructor(options: GateOptions, clock: Clock.Clock) {
-    this.#options = options
+  constructor(idempotencyTtlMs: number, clock: Clock.Clock) {
+    this.#idempotencyTtlMs = idempotencyTtlMs
     this.#clock = clock
     this.#remembers = { remembersSinceMs: clock.currentTimeMillisUnsafe() }
     this.sessions = new MemorySessions(clock)
@@ -128,24 +120,18 @@ class MemoryGate {
     return record === undefined || record.expiresAt <= now ? undefined : record
   }
 
-  complete(registration: Registration, payloadHash: string, snapshot: Snapshot | undefined): void {
-    const key = recordKey(registration)
-    const sealed = snapshot === undefined ? undefined : sealSnapshot(this.#options, snapshot)
-    this.#forget(key)
-    this.#records.set(key, {
+  complete(registration: Registration, payloadHash: string, isReplayable: boolean): void {
+    this.#records.set(recordKey(registration), {
       payloadHash,
       claim: registration.claim,
-      state: "completed",
-      sealed,
-      expiresAt: this.#clock.currentTimeMillisUnsafe() + this.#options.idempotencyTtlMs,
+      state: isReplayable ? "completed" : "not_replayable",
+      expiresAt: this.#clock.currentTimeMillisUnsafe() + this.#idempotencyTtlMs,
     })
-    this.#snapshotBytes += sealed?.length ?? 0
-    this.#giveUpSnapshots()
   }
 
   withdraw(registration: Registration): void {
     const key = recordKey(registration)
-    if (this.#isClaimed(key, registration.claim)) this.#forget(key)
+    if (this.#isClaimed(key, registration.claim)) this.#records.delete(key)
   }
 
   renew(registrations: ReadonlyArray<Registration>, leaseMs: number): void {
@@ -163,7 +149,7 @@ class MemoryGate {
     const now = this.#clock.currentTimeMillisUnsafe()
     for (const [key, expiresAt] of this.#nonces) if (expiresAt <= now) this.#nonces.delete(key)
     for (const [key, { endsAt }] of this.#windows) if (endsAt <= now) this.#windows.delete(key)
-    for (const [key, { expiresAt }] of this.#records) if (expiresAt <= now) this.#forget(key)
+    for (const [key, { expiresAt }] of this.#records) if (expiresAt <= now) this.#records.delete(key)
     const yesterday = addDays(dayOf(now), -1)
     for (const key of this.#counts.keys()) if (key < yesterday) this.#counts.delete(key)
     this.sessions.sweep()
@@ -190,7 +176,7 @@ class MemoryGate {
     }
     if (record.payloadHash !== register.payloadHash) return Effect.fail(payloadConflict())
     if (record.state === "in_progress") return Effect.succeed({ _tag: "InProgress" })
-    return record.sealed === undefined ? Effect.fail(notReplayable()) : openSnapshot(this.#options, record.sealed)
+    return record.state === "completed" ? completed : Effect.fail(notReplayable())
   }
 
   /** Whether a record is in progress with this claim. */
@@ -198,20 +184,9 @@ class MemoryGate {
     const record = this.#records.get(key)
     return record?.state === "in_progress" && record.claim === claim
   }
-
-  #forget(key: string): void {
-    this.#snapshotBytes -= this.#records.get(key)?.sealed?.length ?? 0
-    this.#records.delete(key)
-  }
-
-  #giveUpSnapshots(): void {
-    for (const record of this.#records.values()) {
-      if (this.#snapshotBytes <= maxSnapshotBytes) return
-      this.#snapshotBytes -= record.sealed?.length ?? 0
-      record.sealed = undefined
-    }
-  }
 }
+
+const completed: Effect.Effect<Admission> = Effect.succeed({ _tag: "Completed" })
 
 const admitted: Effect.Effect<Admission> = Effect.succeed({ _tag: "Admitted" })
 

@@ -1,5 +1,6 @@
 /** The gate of several nodes: its state is in Redis; one script call admits, one completes. */
 import { Clock, Effect, Layer, Schedule } from "effect"
+import { WeirConfig } from "../config.ts"
 import { dayOf, hourOf } from "../protocol/utc8.ts"
 import { makeScript, Redis } from "../store/redis.ts"
 import { StoreUnavailable } from "../store/unavailable.ts"
@@ -21,18 +22,14 @@ import {
   concurrencyExceeded,
   type DailyCount,
   Gate,
-  type GateOptions,
-  gateOptions,
   isEntry,
   nonceReplayed,
   nonceWindowMs,
   notReplayable,
-  openSnapshot,
   payloadConflict,
   type Registration,
   rateLimited,
   readPeaks,
-  sealSnapshot,
   searchQuotaExceeded,
   sessionArchived,
   unknownSession,
@@ -56,12 +53,12 @@ const sinceKeepMs = 30 * 86_400_000
 const peaksKeepMs = 3 * 86_400_000
 
 const recordKey = ({ owner, keyId, requestId }: Omit<Registration, "claim">) =>
-  `weir:{${owner}}:idem:${keyId}:${requestId}`
+  `weir:{${owner}}:request:${keyId}:${requestId}`
 
 export const layerRedis = Layer.effect(
   Gate,
   Effect.gen(function* () {
-    const options = yield* gateOptions
+    const { idempotencyTtlS } = yield* WeirConfig
     const redis = yield* Redis
     const withdrawClaim = (registration: Registration) =>
       Effect.asVoid(redis.run(withdraw, [recordKey(registration)], [registration.claim]))
@@ -78,21 +75,13 @@ export const layerRedis = Layer.effect(
               ? Effect.void
               : Effect.forkDetach(Effect.retry(withdrawClaim(claimed), giveBack))
           }),
-          Effect.flatMap((reply) => readAdmission(options, request, reply)),
+          Effect.flatMap((reply) => readAdmission(request, reply)),
         ),
-      complete: (registration, payloadHash, snapshot) =>
-        Effect.asVoid(
-          redis.run(
-            complete,
-            [recordKey(registration)],
-            [
-              payloadHash,
-              options.idempotencyTtlMs,
-              snapshot === undefined ? 0 : 1,
-              snapshot === undefined ? "" : sealSnapshot(options, snapshot),
-            ],
-          ),
-        ),
+      complete: (registration, payloadHash, isReplayable) => {
+        const state = isReplayable ? "completed" : "not_replayable"
+        const record = [state, payloadHash, idempotencyTtlS * 1000]
+        return Effect.asVoid(redis.run(complete, [recordKey(registration)], record))
+      },
       withdraw: withdrawClaim,
       renew: (registrations, leaseMs) =>
         Effect.forEach(
@@ -140,7 +129,7 @@ const keysOf = (request: AdmitRequest, nowMs: number): ReadonlyArray<string> => 
     ...(nonce === undefined ? [] : [`weir:{${owner}}:nonce:${keyId}:${nonce}`]),
     ...rates.map(({ bucket }) => `weir:{${owner}}:rate:${bucket}`),
     ...counts.map((count) => countKey(owner, count)),
-    ...(register === undefined ? [] : [recordKey({ owner, keyId, ...register }), `weir:{${owner}}:since`]),
+    ...(register === undefined ? [] : [recordKey({ owner, keyId, ...register }), `weir:{${owner}}:requests-since`]),
     ...(session === undefined ? [] : [sessionKey(owner, session.id), activeKey(owner), peaksKey(owner, dayOf(nowMs))]),
   ]
 }
@@ -169,11 +158,7 @@ const askOf = ({ nonce, rates, counts = [], register, session }: AdmitRequest, n
     }),
   })
 
-function readAdmission(
-  options: GateOptions,
-  request: AdmitRequest,
-  reply: unknown,
-): Effect.Effect<Admission, AdmissionError> {
+function readAdmission(request: AdmitRequest, reply: unknown): Effect.Effect<Admission, AdmissionError> {
   const [outcome, first, second, third]: ReadonlyArray<unknown> = Array.isArray(reply) ? reply : []
   switch (outcome) {
     case "admitted":
@@ -201,8 +186,8 @@ function readAdmission(
       return Effect.succeed({ _tag: "InProgress" })
     case "not_replayable":
       return Effect.fail(notReplayable())
-    case "replay":
-      return openSnapshot(options, String(first))
+    case "completed":
+      return Effect.succeed({ _tag: "Completed" })
     default:
       return Effect.fail(new StoreUnavailable({ store: "redis", cause: "the gate gave an unknown reply" }))
   }

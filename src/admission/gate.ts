@@ -5,10 +5,8 @@
  * has room, the idempotency key is free, the session belongs to the caller and its plan has room for it. Sources:
  * interface.md "Request signature" 3, "Limits", the state tables "Exchange request id" and "Session".
  */
-import { Context, Effect, Option, Schedule, Schema } from "effect"
-import { WeirConfig } from "../config.ts"
+import { Context, Effect, Schedule } from "effect"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
-import { type Sealer, Sealing } from "../store/seal.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 
 /** How long a nonce cannot be reused with the same key id. */
@@ -75,14 +73,6 @@ export interface AdmitRequest {
     | undefined
 }
 
-/** A finished reply, stored for replay. */
-export const Snapshot = Schema.Struct({
-  status: Schema.Int,
-  headers: Schema.Record(Schema.String, Schema.String),
-  body: Schema.String,
-})
-export type Snapshot = typeof Snapshot.Type
-
 export type Admission =
   | {
       readonly _tag: "Admitted"
@@ -95,7 +85,8 @@ export type Admission =
   | { readonly _tag: "UnknownSession" }
   /** The first call with this idempotency key is still running. */
   | { readonly _tag: "InProgress" }
-  | { readonly _tag: "Replay"; readonly snapshot: Snapshot }
+  /** The first call with this idempotency key was billed; its reply is kept with the money. */
+  | { readonly _tag: "Completed" }
 
 export type AdmissionError =
   | ServiceError<
@@ -115,11 +106,11 @@ export class Gate extends Context.Service<
   {
     /** Admits or refuses. A registration is valid until {@link complete} or {@link withdraw}. */
     readonly admit: (request: AdmitRequest) => Effect.Effect<Admission, AdmissionError>
-    /** The exchange was billed: its request id is spent. Without a snapshot the result cannot be replayed. */
+    /** The exchange was billed: its request id is spent. */
     readonly complete: (
       registration: Registration,
       payloadHash: string,
-      snapshot: Snapshot | undefined,
+      isReplayable: boolean,
     ) => Effect.Effect<void, StoreUnavailable>
     /** The exchange had no result: its request id is free again. */
     readonly withdraw: (registration: Registration) => Effect.Effect<void, StoreUnavailable>
@@ -154,33 +145,6 @@ export const retryInBackground = (update: Effect.Effect<void, StoreUnavailable>)
   Effect.catch(update, () => Effect.asVoid(Effect.forkDetach(Effect.ignore(Effect.retry(update, growingPauses)))))
 
 const growingPauses = Schedule.exponential("200 millis").pipe(Schedule.upTo({ times: 8 }))
-
-export interface GateOptions {
-  /** How long finished idempotency records are kept. */
-  readonly idempotencyTtlMs: number
-  /** Snapshots contain answers, so they are sealed at rest. */
-  readonly sealer: Sealer
-}
-
-/** The gate's configuration. */
-export const gateOptions = Effect.gen(function* () {
-  const { idempotencyTtlS } = yield* WeirConfig
-  const { sealer } = yield* Sealing
-  return { idempotencyTtlMs: idempotencyTtlS * 1000, sealer } satisfies GateOptions
-})
-
-const SnapshotJson = Schema.fromJsonString(Snapshot)
-const encodeSnapshot = Schema.encodeSync(SnapshotJson)
-const decodeSnapshot = Schema.decodeUnknownOption(SnapshotJson)
-
-export const sealSnapshot = ({ sealer }: GateOptions, snapshot: Snapshot): string =>
-  sealer.seal(encodeSnapshot(snapshot))
-
-/** A snapshot that cannot be opened cannot be replayed. */
-export const openSnapshot = ({ sealer }: GateOptions, sealed: string): Effect.Effect<Admission, AdmissionError> => {
-  const snapshot = Option.getOrUndefined(decodeSnapshot(sealer.open(sealed)))
-  return snapshot === undefined ? Effect.fail(notReplayable()) : Effect.succeed({ _tag: "Replay", snapshot })
-}
 
 export const nonceReplayed = (): ServiceError<"nonce_replayed"> =>
   serviceError("nonce_replayed", "The nonce was used within the last 600 seconds")

@@ -6,18 +6,20 @@
 import { Effect, Result } from "effect"
 import type { AdmissionError, AdmitRequest } from "../admission/gate.ts"
 import { rateWindows } from "../admission/rates.ts"
+import { isRegistryComplete } from "../admission/request-id.ts"
 import type { Admitted } from "../admission/sessions.ts"
 import { serviceError } from "../protocol/error.ts"
 import { toServiceError } from "../store/unavailable.ts"
 import { recordOutcome } from "../telemetry/metrics.ts"
 import { spanned } from "../telemetry/tracing.ts"
-import type { ActorServices, RegisteredExchange } from "./admitted.ts"
+import type { ActorServices } from "./admitted.ts"
 import type { ClientLink } from "./client-link.ts"
 import { type DecodedExchange, decodeExchange } from "./decode.ts"
 import type { ExchangeCall } from "./due.ts"
 import { Flight } from "./flight.ts"
 import { isAuthorised } from "./plan.ts"
-import { inProgressReply, replayedReply } from "./replies.ts"
+import { type RegisteredExchange, replay } from "./replay.ts"
+import { inProgressReply } from "./replies.ts"
 import { Tally } from "./tally.ts"
 
 /** Runs one exchange; everything for the client goes through the link. */
@@ -30,19 +32,13 @@ export const runExchange = (services: ActorServices, call: ExchangeCall, link: C
     switch (admission._tag) {
       case "InProgress":
         return link.answer(inProgressReply(registration?.requestId ?? ""))
-      case "Replay":
-        return link.answer(replayedReply(admission.snapshot))
-      case "Admitted":
-        return yield* new Flight({
-          services,
-          call,
-          link,
-          request,
-          registration,
-          remembersSinceMs: admission.remembersSinceMs,
-          tally: new Tally({ keepsBlocks: request.stream !== true }),
-          warnings: [],
-        }).run()
+      case "Completed":
+        return registration && link.answer(yield* replay(services, registration))
+      case "Admitted": {
+        const tally = new Tally({ keepsBlocks: request.stream !== true })
+        const flight = new Flight({ services, call, link, request, registration, tally, warnings: [] })
+        return yield* flight.run(mayBeForgotten(services, link, registration, admission.remembersSinceMs))
+      }
     }
   }).pipe(
     Effect.catch((error) =>
@@ -81,6 +77,18 @@ const admit = (
   const mayHave = Result.isSuccess(decoded) && isAuthorised(decoded.success.request.model, caller, catalogue.current())
   if (sessionId !== undefined && mayHave) return sessions.admit(request, caller, sessionId)
   return Effect.map(gate.admit(request), (admission) => (admission._tag === "UnknownSession" ? passed : admission))
+}
+
+/** Whether the registry may have forgotten a request id that was used before. */
+const mayBeForgotten = (
+  { config }: ActorServices,
+  link: ClientLink,
+  registration: RegisteredExchange | undefined,
+  remembersSinceMs: number | undefined,
+): boolean => {
+  if (registration === undefined) return false
+  const keptMs = config.idempotencyTtlS * 1000
+  return !isRegistryComplete(registration.requestId, { nowMs: link.nowMs(), keptMs, remembersSinceMs })
 }
 
 const passed: Admitted = { _tag: "Admitted" }

@@ -1,6 +1,6 @@
 /** State shared by the parts of one admitted exchange. */
 import type { Context } from "effect"
-import type { Gate, Registration } from "../admission/gate.ts"
+import type { Gate } from "../admission/gate.ts"
 import type { Overload } from "../admission/overload.ts"
 import type { Sessions } from "../admission/sessions.ts"
 import type { Catalogue } from "../catalogue/catalogue.ts"
@@ -10,6 +10,7 @@ import type { Settler } from "../money/settler.ts"
 import type { WarnEvent } from "../protocol/event.ts"
 import type { ExchangeRequest } from "../protocol/exchange.ts"
 import type { Review } from "../review/review.ts"
+import type { Sealer } from "../store/seal.ts"
 import type { VendorClient } from "../upstream/client.ts"
 import type { TargetHealth } from "../upstream/health.ts"
 import type { UpstreamKeys } from "../upstream/upstream-keys.ts"
@@ -18,6 +19,7 @@ import type { Conversation } from "./conversation.ts"
 import type { ExchangeCall } from "./due.ts"
 import type { Leased } from "./leases.ts"
 import type { Plan } from "./plan.ts"
+import type { RegisteredExchange } from "./replay.ts"
 import type { Tally } from "./tally.ts"
 import type { Tokenizer } from "./tokenizer.ts"
 
@@ -34,14 +36,12 @@ export interface ActorServices {
   readonly review: Review["Service"]
   readonly upstreamKeys: UpstreamKeys["Service"]
   readonly tokenizer: Tokenizer["Service"]
+  /** Seals replies that are kept. */
+  readonly sealer: Sealer
   /** Exchanges with a hold; checkpoints are written of them. */
   readonly leased: Set<Leased>
   /** For metrics, which are recorded outside effects. */
   readonly context: Context.Context<never>
-}
-
-export interface RegisteredExchange extends Registration {
-  readonly payloadHash: string
 }
 
 export interface Admitted {
@@ -50,8 +50,6 @@ export interface Admitted {
   readonly link: ClientLink
   readonly request: ExchangeRequest
   readonly registration: RegisteredExchange | undefined
-  /** Since when the registry remembers request ids without a gap. */
-  readonly remembersSinceMs: number | undefined
   /** What has been received of the vendor's reply. */
   readonly tally: Tally
   /** Warnings for the client. */

@@ -5,7 +5,7 @@ import type { Caller } from "../identity/caller.ts"
 import { type Charge, priceUsage } from "../money/pricing.ts"
 import type { HoldFacts, Settlement } from "../money/settlement.ts"
 import type { ExchangeRequest, Stop } from "../protocol/exchange.ts"
-import { dimensionOf, tiers } from "../protocol/timeout-tiers.ts"
+import { type Tier, tiers } from "../protocol/timeout-tiers.ts"
 import { type Bill, type Estimated, makeBill } from "./bill.ts"
 import type { Conversation } from "./conversation.ts"
 import type { BrokenReason } from "./ending.ts"
@@ -64,7 +64,8 @@ export const dueOf = (options: DueOptions): Due | undefined => {
         purpose: request.meta?.purpose ?? "exchange",
         model: request.model,
         vendor: target?.vendor.id ?? "",
-        counts: { ...bill.counts, dims: { ...bill.counts.dims, ...observations(took) } },
+        counts: bill.counts,
+        tierMs: rounded(took),
         estimatedReason: bill.estimatedReason,
         stop,
         cacheNetSaving: charge.cacheNetSaving,
@@ -73,14 +74,13 @@ export const dueOf = (options: DueOptions): Due | undefined => {
   }
 }
 
-/** Tier times, stored in the usage record; `obs_*` are never billed. */
-const observations = (took: Conversation["took"]): Readonly<Record<string, number>> => {
-  const dims: Record<string, number> = {}
+const rounded = (took: Conversation["took"]): Conversation["took"] => {
+  const whole: Partial<Record<Tier, number>> = {}
   for (const tier of tiers) {
     const millis = took[tier]
-    if (millis !== undefined) dims[dimensionOf(tier)] = Math.max(1, Math.round(millis))
+    if (millis !== undefined) whole[tier] = Math.max(1, Math.round(millis))
   }
-  return dims
+  return whole
 }
 
 /** With the organisation's own key, the vendor bills the organisation. */

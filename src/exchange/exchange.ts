@@ -1,5 +1,5 @@
 /** The exchange service: runs each exchange in its own fiber, and drains them at shutdown. */
-import { randomUUID } from "node:crypto"
+import { randomBytes } from "node:crypto"
 import { Clock, Context, Effect, FiberSet, Layer } from "effect"
 import { Gate } from "../admission/gate.ts"
 import { Overload } from "../admission/overload.ts"
@@ -9,6 +9,7 @@ import { WeirConfig } from "../config.ts"
 import { Ledger } from "../money/ledger.ts"
 import { Settler } from "../money/settler.ts"
 import { Review } from "../review/review.ts"
+import { Sealing } from "../store/seal.ts"
 import { withRequestId } from "../telemetry/logs.ts"
 import { recordOpenExchanges } from "../telemetry/metrics.ts"
 import { currentSpan, within } from "../telemetry/tracing.ts"
@@ -52,6 +53,7 @@ export class Exchanges extends Context.Service<
         review: yield* Review,
         upstreamKeys: yield* UpstreamKeys,
         tokenizer: yield* Tokenizer,
+        sealer: (yield* Sealing).sealer,
         leased: new Set(),
         context: yield* Effect.context<never>(),
       }
@@ -100,5 +102,5 @@ export class Exchanges extends Context.Service<
   )
 }
 
-/** A new request id. */
-export const newRequestId = (): string => `req_${randomUUID().replaceAll("-", "")}`
+/** A new request id; short, because every table of the ledger has it. */
+export const newRequestId = (): string => `req_${randomBytes(12).toString("base64url")}`

@@ -3,7 +3,6 @@
  * everything that was reserved, however the exchange ends.
  */
 import { Clock, Effect } from "effect"
-import { isRegistryComplete } from "../admission/request-id.ts"
 import type { ModelTarget } from "../catalogue/snapshot.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 import { protocolLabel } from "../protocol/event.ts"
@@ -19,6 +18,7 @@ import { type Conversation, type ConversationWatch, converse, countTimeout } fro
 import { ClientGone } from "./ending.ts"
 import { Landing } from "./landing.ts"
 import { makePlan, type Plan } from "./plan.ts"
+import { replayForgotten } from "./replay.ts"
 import { totalClock } from "./tiers.ts"
 import { Watch } from "./watch.ts"
 
@@ -32,8 +32,18 @@ export class Flight {
     this.#landing = new Landing(admitted)
   }
 
-  run(): Effect.Effect<void> {
-    return Effect.catch(this.#fly(), (error) => this.#landing.fail(error))
+  /** @param mayBeForgotten whether only the books know if the request id was used before */
+  run(mayBeForgotten: boolean): Effect.Effect<void> {
+    const run = mayBeForgotten ? this.#replayOrFly() : this.#fly()
+    return Effect.catch(run, (error) => this.#landing.fail(error))
+  }
+
+  #replayOrFly(): Effect.Effect<void, ServiceError | StoreUnavailable> {
+    const { services, registration, link } = this.#admitted
+    if (registration === undefined) return this.#fly()
+    return Effect.flatMap(replayForgotten(services, registration), (reply) =>
+      reply === undefined ? this.#fly() : Effect.sync(() => link.answer(reply)),
+    )
   }
 
   /** Before the hold, only the idempotency key must be released on failure. */
@@ -53,7 +63,6 @@ export class Flight {
             currency: plan.price.currency,
             keyId: caller.keyId,
             requestId: this.#admitted.registration?.requestId,
-            isNewRequestId: this.#isNewRequestId(),
             amount: holdAmount,
             quota: { tokens: plan.promptTokens + plan.vendorRequest.maxTokens, limit: caller.plan?.dailyTokens },
           })
@@ -92,14 +101,6 @@ export class Flight {
       ),
       (denial) => (denial === undefined ? Effect.void : Effect.fail(contentBlocked(denial))),
     )
-  }
-
-  /** Whether the registry alone knows that the request id was not used before. */
-  #isNewRequestId(): boolean {
-    const { registration, remembersSinceMs, link, services } = this.#admitted
-    if (registration === undefined) return false
-    const keptMs = services.config.idempotencyTtlS * 1000
-    return isRegistryComplete(registration.requestId, { nowMs: link.nowMs(), keptMs, remembersSinceMs })
   }
 
   /** Targets in failover order, with the organisation's own key if it has one. */

@@ -3,12 +3,13 @@
  * however the exchange ends.
  */
 import { Clock, Effect } from "effect"
-import type { Snapshot } from "../admission/gate.ts"
+import { type Amount, formatAmount } from "../money/amount.ts"
 import type { Hold } from "../money/ledger.ts"
+import type { Settlement } from "../money/settlement.ts"
 import type { ServiceError } from "../protocol/error.ts"
 import type { WarnEvent } from "../protocol/event.ts"
 import type { Stop } from "../protocol/exchange.ts"
-import type { EstimatedReason, Usage } from "../protocol/usage.ts"
+import type { EstimatedReason } from "../protocol/usage.ts"
 import { contentBlocked, type Denial } from "../review/review.ts"
 import { textOfReply } from "../review/texts.ts"
 import { type StoreUnavailable, toServiceError } from "../store/unavailable.ts"
@@ -18,13 +19,11 @@ import type { ActorServices, Admitted, PlannedConversation } from "./admitted.ts
 import { type Estimated, isImplausible, needsEstimate } from "./bill.ts"
 import { type Due, dueOf } from "./due.ts"
 import { type BrokenReason, brokenBy, type Ending, emptyReply, errorOf } from "./ending.ts"
+import { isKeepable, sealReply } from "./kept-reply.ts"
 import type { Leased } from "./leases.ts"
-import { completedReply, usageOf, withheldReply } from "./replies.ts"
+import { completedReply, type FinishedReply, replyWith, type SettledUsage, usageOf, withheldReply } from "./replies.ts"
 import { silence } from "./silence.ts"
 import { countExchange } from "./tokenizer.ts"
-
-/** Larger replies are not stored for replay. */
-const maxSnapshotBytes = 256 * 1024
 
 const settlementDeferred: WarnEvent = {
   code: "settlement_deferred",
@@ -52,15 +51,46 @@ export class Landing {
       if (due === undefined) return yield* this.#abandon(hold, error ?? emptyReply())
       if (due.bill.estimatedReason !== undefined) yield* this.#reportEstimate(conversation, due.bill.estimatedReason)
       const denial = yield* this.#reviewOutbound(error === undefined)
-      const { bill, charge, settlement } = due
-      const settled = yield* spanned("settle")(this.#admitted.services.settler.settle(settlement))
-      if (settled._tag === "Deferred") this.#warn(settlementDeferred)
-      const left = settled._tag === "Settled" ? settled.balance : hold.balance - charge.cost
-      const usage = usageOf(bill, charge, left, plan.price.currency)
-      if (error !== undefined) return yield* this.#breakOff(usage, error)
-      return denial === undefined ? yield* this.#conclude(usage) : yield* this.#withhold(usage, denial)
+      const usage = usageOf(due.bill, due.charge, plan.price.currency)
+      const finish = () => (error === undefined ? this.#finish(usage, denial) : undefined)
+      let finished = finish()
+      // Told while the database does not answer; the settlement that comes late keeps the same reply.
+      const estimate = hold.balance - due.charge.cost
+      const settled = yield* spanned("settle")(
+        services.settler.settle(this.#keeping(due.settlement, finished), () => {
+          this.#warn(settlementDeferred)
+          finished = finish()
+          return this.#keeping(due.settlement, finished, estimate)
+        }),
+      )
+      const balance = settled._tag === "Settled" ? settled.balance : estimate
+      yield* this.#complete(finished !== undefined && isKeepable(finished))
+      return error === undefined
+        ? this.#conclude(usage, balance, finished, denial)
+        : this.#breakOff(usage, balance, error)
     }.bind(this),
   )
+
+  /** The reply of a normal end, complete but for the balance; undefined for a stream. */
+  #finish(usage: SettledUsage, denial: Denial | undefined): FinishedReply | undefined {
+    const { call, request, tally, warnings } = this.#admitted
+    const { requestId } = call
+    if (request.stream === true) return undefined
+    // The client gets the error with the usage, also on replay.
+    if (denial !== undefined) return withheldReply(requestId, contentBlocked(denial), usage)
+    return completedReply({ requestId, request, blocks: tally.blocks(), stop: this.#stop, usage, warnings })
+  }
+
+  /** A settlement that keeps the reply, if it is the reply to a request id. */
+  #keeping(settlement: Settlement, finished: FinishedReply | undefined, told?: Amount): Settlement {
+    const { registration, services, call } = this.#admitted
+    if (registration === undefined || finished === undefined || !isKeepable(finished)) return settlement
+    const keptFor = { owner: registration.owner, ref: call.requestId }
+    return {
+      ...settlement,
+      reply: { sealed: sealReply(services.sealer, keptFor, registration.payloadHash, finished), told },
+    }
+  }
 
   /** Counts an estimated bill; a report that cannot be true is logged with its figures. */
   #reportEstimate({ plan, target }: PlannedConversation, reason: EstimatedReason): Effect.Effect<void> {
@@ -155,57 +185,36 @@ export class Landing {
     )
   }
 
-  /** A normal end: the snapshot is stored before the client gets the reply. */
-  #conclude(usage: Usage): Effect.Effect<void> {
-    return Effect.gen({ self: this }, function* () {
-      const link = this.#admitted.link
-      recordOutcome(this.#admitted.services.context, this.#stop, this.#admitted.request.model)
-      if (this.#admitted.request.stream === true) {
-        yield* this.#complete(undefined)
-        link.write(link.events.usage(usage) + link.events.close({ stop: this.#stop, usage }))
-        return link.queue.end()
-      }
-      const snapshot = completedReply({
-        requestId: this.#admitted.call.requestId,
-        request: this.#admitted.request,
-        blocks: this.#admitted.tally.blocks(),
-        stop: this.#stop,
-        usage,
-        warnings: this.#admitted.warnings,
-      })
-      yield* this.#complete(Buffer.byteLength(snapshot.body) > maxSnapshotBytes ? undefined : snapshot)
-      link.answer({ _tag: "Json", ...snapshot })
-    })
-  }
-
-  /** A normal end whose reply is withheld: the client gets the error with the usage, also on replay. */
-  #withhold(usage: Usage, denial: Denial): Effect.Effect<void> {
-    return Effect.gen({ self: this }, function* () {
-      recordOutcome(this.#admitted.services.context, "content_blocked", this.#admitted.request.model)
-      const snapshot = withheldReply(this.#admitted.call.requestId, contentBlocked(denial), usage)
-      yield* this.#complete(snapshot)
-      this.#admitted.link.answer({ _tag: "Json", ...snapshot })
-    })
+  #conclude(
+    usage: SettledUsage,
+    balance: Amount,
+    finished: FinishedReply | undefined,
+    denial: Denial | undefined,
+  ): void {
+    const { link, services, request } = this.#admitted
+    recordOutcome(services.context, denial === undefined ? this.#stop : "content_blocked", request.model)
+    if (finished !== undefined) {
+      link.answer(replyWith(finished, balance))
+      return
+    }
+    const told = { ...usage, balance: formatAmount(balance) }
+    link.write(link.events.usage(told) + link.events.close({ stop: this.#stop, usage: told }))
+    link.queue.end()
   }
 
   /** A failure that is billed: the request id is spent, and there is nothing to replay. */
-  #breakOff(usage: Usage, error: ServiceError): Effect.Effect<void> {
-    return Effect.gen({ self: this }, function* () {
-      yield* this.#complete(undefined)
-      if (this.#admitted.link.isStreaming) this.#admitted.link.write(this.#admitted.link.events.usage(usage))
-      this.#refuse(error)
-    })
+  #breakOff(usage: SettledUsage, balance: Amount, error: ServiceError): void {
+    const { link } = this.#admitted
+    if (link.isStreaming) link.write(link.events.usage({ ...usage, balance: formatAmount(balance) }))
+    this.#refuse(error)
   }
 
-  #complete(snapshot: Snapshot | undefined): Effect.Effect<void> {
-    if (this.#admitted.registration === undefined) return Effect.void
+  #complete(isReplayable: boolean): Effect.Effect<void> {
+    const { registration, services } = this.#admitted
+    if (registration === undefined) return Effect.void
     return Effect.catch(
-      this.#admitted.services.gate.complete(
-        this.#admitted.registration,
-        this.#admitted.registration.payloadHash,
-        snapshot,
-      ),
-      // Without this record, the ledger refuses a repeated request id.
+      services.gate.complete(registration, registration.payloadHash, isReplayable),
+      // Without this record, the books answer for a repeated request id.
       (cause) => Effect.logWarning("An idempotency record could not be completed", cause),
     )
   }

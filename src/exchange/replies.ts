@@ -1,5 +1,4 @@
 /** Replies of exchanges that are not streamed. Source: interface.md "Exchange response", "In-progress reply". */
-import type { Snapshot } from "../admission/gate.ts"
 import { type Amount, formatAmount } from "../money/amount.ts"
 import type { Charge } from "../money/pricing.ts"
 import type { ReplyBlock } from "../protocol/block.ts"
@@ -25,25 +24,35 @@ export const inProgressReply = (requestId: string): Reply => {
   }
 }
 
+/** The reply of a billed call, complete but for the balance, which its settlement tells. */
+export interface FinishedReply {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  /** The text before and after the balance; a single part if the text does not name it. */
+  readonly body: ReadonlyArray<string>
+}
+
+export const replyWith = ({ status, headers, body }: FinishedReply, balance: Amount): Reply => {
+  const text = formatAmount(balance)
+  return { _tag: "Json", status, headers: { ...headers, "x-svc-balance": text }, body: body.join(text) }
+}
+
 /** Body and billing headers are those of the first reply. */
-export const replayedReply = ({ status, headers, body }: Snapshot): Reply => ({
-  _tag: "Json",
-  status,
-  headers: { ...headers, "x-svc-idempotent-replay": "1" },
-  body,
-})
+export const replayedReply = ({ headers, ...reply }: FinishedReply, balance: Amount): Reply =>
+  replyWith({ ...reply, headers: { ...headers, "x-svc-idempotent-replay": "1" } }, balance)
 
 export interface CompletedExchange {
   readonly requestId: string
   readonly request: ExchangeRequest
   readonly blocks: ReadonlyArray<ReplyBlock>
   readonly stop: Stop
-  readonly usage: Usage
+  readonly usage: SettledUsage
   readonly warnings: ReadonlyArray<WarnEvent>
 }
 
 /** A whole reply; warnings, which a stream sends as `t.warn`, are named in `x-svc-warnings`. */
-export const completedReply = ({ requestId, request, blocks, stop, usage, warnings }: CompletedExchange): Snapshot => {
+export const completedReply = (completed: CompletedExchange): FinishedReply => {
+  const { requestId, request, blocks, stop, usage, warnings } = completed
   const clientRequestId = request.meta?.requestId
   const response: ExchangeResponse = {
     requestId,
@@ -51,7 +60,7 @@ export const completedReply = ({ requestId, request, blocks, stop, usage, warnin
     model: request.model,
     blocks,
     stop,
-    usage,
+    usage: { ...usage, balance: "" },
   }
   return {
     status: 200,
@@ -59,37 +68,39 @@ export const completedReply = ({ requestId, request, blocks, stop, usage, warnin
       ...billedHeaders(requestId, usage),
       ...(warnings.length > 0 && { "x-svc-warnings": warnings.map(({ code }) => code).join(", ") }),
     },
-    body: JSON.stringify(response),
+    body: aroundBalance(JSON.stringify(response)),
   }
 }
 
+/** Splits the text of a response at its balance, which is its last member. */
+const aroundBalance = (text: string): ReadonlyArray<string> => {
+  const at = text.lastIndexOf('""') + 1
+  return [text.slice(0, at), text.slice(at)]
+}
+
 /** A reply whose content is withheld: an error with the usage. */
-export const withheldReply = (requestId: string, error: ServiceError, usage: Usage): Snapshot => ({
+export const withheldReply = (requestId: string, error: ServiceError, usage: SettledUsage): FinishedReply => ({
   status: errorStatus[error.code],
   headers: billedHeaders(requestId, usage),
-  body: JSON.stringify({ error: errorBody(error, requestId) } satisfies ErrorEnvelope),
+  body: [JSON.stringify({ error: errorBody(error, requestId) } satisfies ErrorEnvelope)],
 })
 
-const billedHeaders = (requestId: string, { cost, balance, currency }: Usage) => ({
+/** The usage of a billed call, without the balance. */
+export type SettledUsage = Omit<Usage, "balance">
+
+const billedHeaders = (requestId: string, { cost, currency }: SettledUsage) => ({
   ...json,
   "x-svc-request-id": requestId,
   "x-svc-cost": cost,
-  "x-svc-balance": balance,
   "x-svc-currency": currency,
 })
 
-export const usageOf = (
-  { counts, estimatedReason }: Bill,
-  charge: Charge,
-  balance: Amount,
-  currency: string,
-): Usage => ({
+export const usageOf = ({ counts, estimatedReason }: Bill, charge: Charge, currency: string): SettledUsage => ({
   inTokens: counts.inTokens,
   outTokens: counts.outTokens,
   cacheReadTokens: counts.cacheReadTokens,
   cacheWriteTokens: counts.cacheWriteTokens,
   cost: formatAmount(charge.cost),
-  balance: formatAmount(balance),
   currency,
   ...(estimatedReason !== undefined && { estimatedReason }),
   ...(Object.keys(counts.dims).length > 0 && { dims: counts.dims }),

@@ -16,6 +16,7 @@ import {
 } from "node:fs"
 import { join } from "node:path"
 import { Effect, Option, Schema, type Scope } from "effect"
+import { Tier } from "../protocol/catalogue.ts"
 import { EstimatedReason } from "../protocol/usage.ts"
 import { makeDirectory } from "../store/directory.ts"
 import { tryFileLock } from "../store/file-lock.ts"
@@ -48,18 +49,20 @@ const entryFields = {
       cacheWriteTokens: Schema.Int,
       dims: Schema.Record(Schema.String, Schema.Int),
     }),
+    tierMs: Schema.optional(Schema.Record(Tier, Schema.optionalKey(Schema.Int))),
     estimatedReason: Schema.optional(EstimatedReason),
     stop: Schema.String,
     cacheNetSaving: Schema.BigIntFromString,
   }),
+  reply: Schema.optional(Schema.Struct({ sealed: Schema.String, told: Schema.optional(Schema.BigIntFromString) })),
 }
 const EntryJson = Schema.fromJsonString(Schema.Struct(entryFields))
 const encode = Schema.encodeSync(EntryJson)
 const decodeEntry = Schema.decodeUnknownOption(EntryJson)
 
 /** An entry of the first design, whose holds the database knew by their ref. */
-const { hold: _hold, atMs: _atMs, ...costAndRecord } = entryFields
-const FirstDesignJson = Schema.fromJsonString(Schema.Struct({ ref: Schema.String, ...costAndRecord }))
+const { cost, record } = entryFields
+const FirstDesignJson = Schema.fromJsonString(Schema.Struct({ ref: Schema.String, cost, record }))
 const decodeFirstDesign = Schema.decodeUnknownOption(FirstDesignJson)
 
 const decode = (json: string): Option.Option<Settlement> =>

@@ -1,11 +1,12 @@
 /** The ledger's books in PostgreSQL (`migrations/0015_allotments.sql`). */
 import { Array as Arr, Effect, Layer } from "effect"
 import { SqlClient, SqlError } from "effect/sql"
+import { WeirConfig } from "../config.ts"
 import { queryDeadline } from "../store/database.ts"
 import { makeGroupCommit } from "../store/group-commit.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 import { type Amount, formatAmount, parseAmount } from "./amount.ts"
-import { type Granted, LedgerStore } from "./ledger-store.ts"
+import { type Granted, LedgerStore, type RequestState } from "./ledger-store.ts"
 import type { HoldFacts, Settlement, UsageRecord } from "./settlement.ts"
 
 export const layerPostgres = Layer.effect(
@@ -13,6 +14,7 @@ export const layerPostgres = Layer.effect(
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const bounded = yield* queryDeadline
+    const { idempotencyTtlS } = yield* WeirConfig
 
     const allot = makeGroupCommit<AllotRow>({
       run: (items) =>
@@ -31,7 +33,9 @@ export const layerPostgres = Layer.effect(
     })
     const look = makeGroupCommit<SpentRow>({
       run: (items) =>
-        bounded(sql<SpentRow>`select item, spent, running from ledger_spent(${jsonOf(items)}::text::json)`),
+        bounded(sql<SpentRow>`
+          select item, ref, running, balance::text, reply
+          from ledger_spent(${jsonOf(items)}::text::json, ${idempotencyTtlS}::double precision)`),
       ...batches,
     })
 
@@ -104,10 +108,8 @@ export const layerPostgres = Layer.effect(
         bounded(sql<HoldRow>`
           select org_id, ref, node, currency, key_id, request_id, spends, day::text, amount::text
           from holds where ref = ${ref} and state <> 'settled'`).pipe(Effect.map(([row]) => row && readHold(row))),
-      stateOf: (orgId, keyId, requestId) =>
-        Effect.map(look({ org: orgId, key: keyId, req: requestId }), ({ spent, running }) =>
-          running ? "running" : spent ? "billed" : "unknown",
-        ),
+      requestState: (orgId, keyId, requestId) =>
+        Effect.map(look({ org: orgId, key: keyId, req: requestId }), readState),
       reap: bounded(sql<{ ref: string; outcome: string }>`select ref, outcome from ledger_reap(${maxBatch}::int)`),
       topup: ({ id, orgId, currency, amount }) =>
         bounded(
@@ -146,8 +148,10 @@ interface SettleRow {
 
 interface SpentRow {
   readonly item: number
-  readonly spent: boolean
+  readonly ref: string | null
   readonly running: boolean
+  readonly balance: string | null
+  readonly reply: Uint8Array | null
 }
 
 interface HoldRow {
@@ -201,6 +205,14 @@ const readGranted = (row: AllotRow): Granted => {
   return { _tag: "Short", counter: counter ?? "", available: readAmount(available), others }
 }
 
+const readState = ({ ref, running, balance, reply }: SpentRow): RequestState => {
+  if (ref === null) return { _tag: "New" }
+  if (running) return { _tag: "Running" }
+  const kept =
+    reply === null ? undefined : { sealed: Buffer.from(reply).toString("base64"), balance: readAmount(balance) }
+  return { _tag: "Billed", ref, reply: kept }
+}
+
 const factsOf = ({ node, orgId, ref, currency, keyId, requestId, day }: HoldFacts) => ({
   node,
   org: orgId,
@@ -211,27 +223,17 @@ const factsOf = ({ node, orgId, ref, currency, keyId, requestId, day }: HoldFact
   day,
 })
 
-const settleItem = ({ hold, atMs, cost, record }: Settlement, mayBeOpen: boolean): object => ({
+const settleItem = ({ hold, atMs, cost, record, reply }: Settlement, mayBeOpen: boolean): object => ({
   ...factsOf(hold),
+  ...usageColumns(record),
   opened: mayBeOpen,
   at: atMs,
   cost: formatAmount(cost),
-  app: record.appId,
-  session: record.sessionId ?? null,
-  purpose: record.purpose,
-  model: record.model,
-  vendor: record.vendor,
-  tin: record.counts.inTokens,
-  tout: record.counts.outTokens,
-  tread: record.counts.cacheReadTokens,
-  twrite: record.counts.cacheWriteTokens,
-  dims: record.counts.dims,
-  est: record.estimatedReason ?? null,
-  stop: record.stop,
-  saving: formatAmount(record.cacheNetSaving),
+  ...(reply !== undefined && { reply: reply.sealed }),
+  ...(reply?.told !== undefined && { told: formatAmount(reply.told) }),
 })
 
-/** A usage record by the names of its columns, as an open hold keeps it. */
+/** A usage record by the names of its columns. */
 const usageColumns = (record: UsageRecord): object => ({
   app_id: record.appId,
   session_id: record.sessionId ?? null,
@@ -243,6 +245,7 @@ const usageColumns = (record: UsageRecord): object => ({
   cache_read_tokens: record.counts.cacheReadTokens,
   cache_write_tokens: record.counts.cacheWriteTokens,
   dims: record.counts.dims,
+  ...Object.fromEntries(Object.entries(record.tierMs ?? {}).map(([tier, millis]) => [`${tier}_ms`, millis])),
   estimated_reason: record.estimatedReason ?? null,
   stop: record.stop,
   cache_net_saving: formatAmount(record.cacheNetSaving),

@@ -61,8 +61,18 @@ export interface Settled {
   readonly balance: Amount
 }
 
-/** A caller's request id, as far as the ledger knows it. */
-export type RequestState = "unknown" | "running" | "billed"
+/** What the books know of a caller's request id. */
+export type RequestState =
+  | { readonly _tag: "New" }
+  /** The exchange that has it is not settled. */
+  | { readonly _tag: "Running" }
+  | { readonly _tag: "Billed"; readonly ref: string; readonly reply: KeptReply | undefined }
+
+/** A reply that was settled, sealed (base64), and the balance after it. */
+export interface KeptReply {
+  readonly sealed: string
+  readonly balance: Amount
+}
 
 type Result<A> = Effect.Effect<A, StoreUnavailable>
 
@@ -85,7 +95,7 @@ export class LedgerStore extends Context.Service<
     readonly release: (hold: HoldFacts) => Result<void>
     /** The open or reaped hold of a ref, for settlements in a journal of the first design. */
     readonly find: (ref: string) => Result<HoldFacts | undefined>
-    readonly stateOf: (orgId: string, keyId: string, requestId: string) => Result<RequestState>
+    readonly requestState: (orgId: string, keyId: string, requestId: string) => Result<RequestState>
     /** Settles what dead nodes left and takes back their allotments. Returns what became of each hold, by ref. */
     readonly reap: Result<ReadonlyArray<{ readonly ref: string; readonly outcome: string }>>
     /** Credits an organisation. Idempotent by id; returns whether the id was new. */

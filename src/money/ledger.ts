@@ -30,8 +30,6 @@ export interface HoldRequest {
   readonly keyId: string
   /** The caller's idempotency key, if there is one. */
   readonly requestId?: string | undefined
-  /** Whether the request id cannot have been used before: then the books are not asked. */
-  readonly isNewRequestId?: boolean | undefined
   readonly amount: Amount
   /** Tokens to reserve of the organisation's day, and the day's limit; undefined is unlimited. */
   readonly quota: { readonly tokens: number; readonly limit: number | undefined }
@@ -44,9 +42,7 @@ export interface Hold extends HoldFacts {
 
 export type Checkpoint = Omit<OpenHold, "isFirst">
 
-export type HoldError =
-  | ServiceError<"insufficient_balance" | "idempotency_conflict" | "quota_exceeded">
-  | StoreUnavailable
+export type HoldError = ServiceError<"insufficient_balance" | "quota_exceeded"> | StoreUnavailable
 
 export class Ledger extends Context.Service<
   Ledger,
@@ -72,6 +68,8 @@ export class Ledger extends Context.Service<
     readonly allotments: Effect.Effect<ReadonlyArray<Pick<Allotment, "orgId" | "counter" | "free" | "held">>>
     readonly topup: LedgerStore["Service"]["topup"]
     readonly balance: LedgerStore["Service"]["balance"]
+    /** What the books know of a caller's request id. */
+    readonly requestState: LedgerStore["Service"]["requestState"]
   }
 >()("weir/money/Ledger") {
   /** The rules, over any {@link LedgerStore}. */
@@ -102,7 +100,7 @@ const makeLedger = Effect.gen(function* () {
     return { ref, orgId, currency, keyId, requestId, day, node: node.id, amount, balance }
   }
 
-  const reserve = (request: HoldRequest): Effect.Effect<Hold, HoldError> =>
+  const hold = (request: HoldRequest): Effect.Effect<Hold, HoldError> =>
     Effect.suspend(() => {
       const day = dayOf(clock.currentTimeMillisUnsafe())
       const wanted = wantedBy(request, day)
@@ -117,20 +115,6 @@ const makeLedger = Effect.gen(function* () {
         const used = limit - Number(answer.available / wholeAmount(1))
         return Effect.fail(quotaExceeded(limit, used, clock.currentTimeMillisUnsafe()))
       })
-    })
-
-  /** Refuses a request id that was used before. */
-  const look = ({ orgId, keyId }: HoldRequest, requestId: string): Effect.Effect<void, HoldError> =>
-    Effect.flatMap(store.stateOf(orgId, keyId, requestId), (state) => {
-      if (state === "billed") {
-        return serviceError("idempotency_conflict", "This requestId has already been billed", {
-          detail: { replayable: false },
-        })
-      }
-      if (state === "running") {
-        return serviceError("idempotency_conflict", "This requestId is held by another call", { retryAfterMs })
-      }
-      return Effect.void
     })
 
   /** Ends a hold in this node's memory, at what it cost and used. */
@@ -172,10 +156,7 @@ const makeLedger = Effect.gen(function* () {
   })
 
   return Ledger.of({
-    hold: (request) =>
-      request.requestId === undefined || request.isNewRequestId === true
-        ? reserve(request)
-        : Effect.andThen(look(request, request.requestId), reserve(request)),
+    hold,
     settle,
     release,
     checkpoint: (checkpoints) => open.checkpoint(checkpoints),
@@ -192,6 +173,7 @@ const makeLedger = Effect.gen(function* () {
     allotments: Effect.sync(() => [...(nodes.current(nodes.nowMs())?.allotments.all() ?? [])]),
     topup: store.topup,
     balance: store.balance,
+    requestState: store.requestState,
   })
 })
 
@@ -206,9 +188,6 @@ const wantedBy = ({ orgId, currency, amount, quota: { tokens, limit } }: HoldReq
       : [{ counter: tokensOf(day), amount: wholeAmount(tokens), limit: wholeAmount(limit) }]),
   ],
 })
-
-/** When a caller may retry with a request id that is in use. */
-const retryAfterMs = 1000
 
 export const quotaExceeded = (limit: number, used: number, nowMs: number): ServiceError<"quota_exceeded"> => {
   const resetAtMs = nextDayMs(nowMs)

@@ -13,7 +13,8 @@ import type { LedgerStore } from "./ledger-store.ts"
 const trustedShare = 0.75
 
 export class Node {
-  readonly id = `n-${randomBytes(9).toString("base64url")}`
+  /** Short, because every transfer has it. */
+  readonly id = randomBytes(6).toString("base64url")
   readonly allotments = new Allotments()
   /** Holds that have not ended. */
   holds = 0

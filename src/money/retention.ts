@@ -19,15 +19,17 @@ export class Retention extends Context.Service<
   static readonly layer = Layer.effect(
     Retention,
     Effect.gen(function* () {
-      const { retentionDays } = yield* WeirConfig
+      const { retentionDays, idempotencyTtlS } = yield* WeirConfig
       const sql = yield* SqlClient.SqlClient
       const context = yield* Effect.context<never>()
       const run = Effect.gen(function* () {
         const [row] = yield* sql<Retained>`select * from retain(${retentionDays}::int, ${aheadDays}::int)`
         const [more] = yield* sql<{ removed: bigint }>`
           select retain_runtime(${retentionDays}::int) + retain_accounts() as removed`
+        const [replies] = yield* sql<{ dropped: number }>`
+          select retain_replies(${idempotencyTtlS}::double precision, ${aheadHours}::int) as dropped`
         const { made = 0, dropped = 0, removed = 0n } = row ?? {}
-        return { made, dropped, removed: removed + (more?.removed ?? 0n) }
+        return { made, dropped: dropped + (replies?.dropped ?? 0), removed: removed + (more?.removed ?? 0n) }
       }).pipe(
         withDeadline(deadline),
         Effect.tap(({ dropped, removed }) => Effect.sync(() => recordRetention(context, dropped, Number(removed)))),
@@ -45,6 +47,8 @@ export class Retention extends Context.Service<
 
 /** Partitions are created this many days ahead, so that an outage of a night leaves no gap. */
 const aheadDays = 3
+/** The same for the hours of replies. */
+const aheadHours = 12
 const every = "1 hour"
 /** The job drops whole partitions; it may take longer than a call on the hot path. */
 const deadline = "5 minutes"

@@ -1,4 +1,5 @@
 /** What a settlement consists of: whose hold it is, what it costs, and its usage record. */
+import type { Tier } from "../protocol/timeout-tiers.ts"
 import type { EstimatedReason } from "../protocol/usage.ts"
 import type { Amount } from "./amount.ts"
 import type { Counts } from "./pricing.ts"
@@ -35,9 +36,19 @@ export interface UsageRecord {
   readonly model: string
   readonly vendor: string
   readonly counts: Counts
+  /** Milliseconds that the timeout tiers took. */
+  readonly tierMs?: Partial<Record<Tier, number>> | undefined
   readonly estimatedReason?: EstimatedReason | undefined
   readonly stop: string
   readonly cacheNetSaving: Amount
+}
+
+/** The reply to a caller's request id, sealed; whoever repeats the request is told the balance of its settlement. */
+export interface SealedReply {
+  /** Base64. */
+  readonly sealed: string
+  /** The balance that the caller was told before the settlement was made. */
+  readonly told?: Amount | undefined
 }
 
 /** A cost and its usage record. */
@@ -48,6 +59,8 @@ export interface Settlement {
   readonly atMs: number
   readonly cost: Amount
   readonly record: UsageRecord
+  /** Kept for as long as request ids are remembered. */
+  readonly reply?: SealedReply | undefined
 }
 
 /** What a running exchange would settle now; without a cost, its hold would be released. */

@@ -21,8 +21,11 @@ export type SettleResult =
 export class Settler extends Context.Service<
   Settler,
   {
-    /** Settles a hold, or ensures that it will be settled. Does not fail. */
-    readonly settle: (settlement: Settlement) => Effect.Effect<SettleResult>
+    /**
+     * Settles a hold, or ensures that it will be settled. Does not fail.
+     * @param late what to settle if the database does not answer now
+     */
+    readonly settle: (settlement: Settlement, late?: () => Settlement) => Effect.Effect<SettleResult>
     /** Releases a hold; after some retries, its node's lease ends it. */
     readonly release: (hold: HoldFacts) => Effect.Effect<void>
     /** Settlements in the journal. */
@@ -60,10 +63,10 @@ export class Settler extends Context.Service<
 
       return Settler.of({
         deferred: journal.pending,
-        settle: (settlement) =>
+        settle: (settlement, late = () => settlement) =>
           patiently(ledger.settle(settlement)).pipe(
             Effect.map((balance): SettleResult => ({ _tag: "Settled", balance })),
-            Effect.catch(() => defer(settlement)),
+            Effect.catch(() => Effect.suspend(() => defer(late()))),
           ),
         release: (hold) =>
           patiently(ledger.release(hold)).pipe(

@@ -12,7 +12,7 @@ export type { Tier }
 
 export const tiers: ReadonlyArray<Tier> = Tier.literals
 
-/** The dimension of a usage record that holds a tier's time; `obs_*` are never billed. */
+/** The dimension of a usage record that tells a tier's time; `obs_*` are never billed. */
 export const dimensionOf = (tier: Tier): string => `obs_${tier}_ms`
 
 /** Milliseconds of each tier. */

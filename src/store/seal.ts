@@ -10,6 +10,9 @@ export interface Sealer {
   /** @param context what the text belongs to; opening requires the same context */
   readonly seal: (text: string, context?: string) => string
   readonly open: (sealed: string, context?: string) => string | undefined
+  /** The same for bytes. */
+  readonly sealBytes: (bytes: Uint8Array, context: string) => Buffer
+  readonly openBytes: (sealed: Uint8Array, context: string) => Buffer | undefined
   /** Whether this was sealed with the current key, not the previous one. */
   readonly isCurrent: (sealed: string) => boolean
 }
@@ -41,6 +44,7 @@ interface Key {
   readonly bytes: Buffer
 }
 
+const idLength = 8
 const ivBytes = 12
 const tagBytes = 16
 
@@ -55,32 +59,45 @@ export const makeSealer = (secret: string | undefined, previous?: string): Seale
     const key = makeKey(digest(previous))
     keys.set(key.id, key)
   }
+  const encrypt = (bytes: Uint8Array, context: string): Buffer => {
+    const iv = randomBytes(ivBytes)
+    const cipher = createCipheriv("aes-256-gcm", current.bytes, iv).setAAD(Buffer.from(context))
+    const encrypted = cipher.update(bytes)
+    cipher.final()
+    return Buffer.concat([iv, cipher.getAuthTag(), encrypted])
+  }
+  const decrypt = (key: Key | undefined, bytes: Uint8Array, context: string): Buffer | undefined => {
+    if (key === undefined) return undefined
+    try {
+      const decipher = createDecipheriv("aes-256-gcm", key.bytes, bytes.subarray(0, ivBytes))
+      decipher.setAAD(Buffer.from(context)).setAuthTag(bytes.subarray(ivBytes, ivBytes + tagBytes))
+      const opened = decipher.update(bytes.subarray(ivBytes + tagBytes))
+      decipher.final()
+      return opened
+    } catch {
+      return undefined
+    }
+  }
   const keyOf = (sealed: string): Key | undefined => keys.get(sealed.slice(0, sealed.indexOf(".")))
 
   return {
     isCurrent: (sealed) => keyOf(sealed) === current,
-    seal: (text, context = "") => {
-      const iv = randomBytes(ivBytes)
-      const cipher = createCipheriv("aes-256-gcm", current.bytes, iv).setAAD(Buffer.from(context))
-      const sealed = Buffer.concat([cipher.update(text, "utf8"), cipher.final()])
-      return `${current.id}.${Buffer.concat([iv, cipher.getAuthTag(), sealed]).toString("base64")}`
-    },
+    seal: (text, context = "") => `${current.id}.${encrypt(Buffer.from(text), context).toString("base64")}`,
     open: (sealed, context = "") => {
-      const key = keyOf(sealed)
-      if (key === undefined) return undefined
-      try {
-        const bytes = Buffer.from(sealed.slice(sealed.indexOf(".") + 1), "base64")
-        const decipher = createDecipheriv("aes-256-gcm", key.bytes, bytes.subarray(0, ivBytes))
-        decipher.setAAD(Buffer.from(context)).setAuthTag(bytes.subarray(ivBytes, ivBytes + tagBytes))
-        const text = decipher.update(bytes.subarray(ivBytes + tagBytes))
-        return Buffer.concat([text, decipher.final()]).toString("utf8")
-      } catch {
-        return undefined
-      }
+      const bytes = Buffer.from(sealed.slice(sealed.indexOf(".") + 1), "base64")
+      return decrypt(keyOf(sealed), bytes, context)?.toString("utf8")
+    },
+    sealBytes: (bytes, context) => Buffer.concat([Buffer.from(current.id, "hex"), encrypt(bytes, context)]),
+    openBytes: (sealed, context) => {
+      const id = Buffer.from(sealed.subarray(0, idLength / 2)).toString("hex")
+      return decrypt(keys.get(id), sealed.subarray(idLength / 2), context)
     },
   }
 }
 
 const digest = (secret: string): Buffer => createHash("sha256").update(secret).digest()
 
-const makeKey = (bytes: Buffer): Key => ({ id: createHash("sha256").update(bytes).digest("hex").slice(0, 8), bytes })
+const makeKey = (bytes: Buffer): Key => ({
+  id: createHash("sha256").update(bytes).digest("hex").slice(0, idLength),
+  bytes,
+})

@@ -1,7 +1,15 @@
 /** The ledger's books in memory, with the rules of those in PostgreSQL (`migrations/0015_allotments.sql`). */
 import { Clock, Effect, Layer } from "effect"
 import { type Amount, wholeAmount } from "../money/amount.ts"
-import { type Ask, type GivenBack, type Granted, LedgerStore, type Settled } from "../money/ledger-store.ts"
+import {
+  type Ask,
+  type GivenBack,
+  type Granted,
+  type KeptReply,
+  LedgerStore,
+  type RequestState,
+  type Settled,
+} from "../money/ledger-store.ts"
 import { allTokens } from "../money/pricing.ts"
 import { type HoldFacts, type OpenHold, type Settlement, tokensOf } from "../money/settlement.ts"
 
@@ -41,6 +49,8 @@ export class MemoryBooks {
   readonly holds = new Map<string, StoredHold>()
   /** Request ids that are spent, with the ref of the exchange. */
   readonly spent = new Map<string, string>()
+  /** Replies, by the ref of the exchange. */
+  readonly replies = new Map<string, KeptReply>()
   readonly #topups = new Set<string>()
 
   join(node: string, leaseEndsMs: number): void {
@@ -103,11 +113,18 @@ export class MemoryBooks {
     if (spentBy !== ref) return { outcome: "duplicate", balance: this.balance(orgId, currency) }
     const billed = this.usage.get(ref)
     if (billed?.isReaped === true) this.#charge(billed.settlement, hold.node, -1n)
+    const { reply } = settlement
     if (billed === undefined || billed.isReaped) {
       this.usage.set(ref, { settlement, isReaped: false })
       this.#charge(settlement, hold.node, 1n)
+      const balance = this.balance(orgId, currency)
+      if (reply !== undefined) this.replies.set(ref, { sealed: reply.sealed, balance: reply.told ?? balance })
+      return { outcome: "settled", balance }
     }
-    return { outcome: "settled", balance: this.balance(orgId, currency) }
+    const kept = reply && this.replies.get(ref)
+    if (kept === undefined) return { outcome: "settled", balance: this.balance(orgId, currency) }
+    if (reply?.told !== undefined) this.replies.set(ref, { sealed: reply.sealed, balance: reply.told })
+    return { outcome: "settled", balance: reply?.told ?? kept.balance }
   }
 
   checkpoint(holds: ReadonlyArray<OpenHold>): void {
@@ -135,10 +152,11 @@ export class MemoryBooks {
     if (key !== undefined && this.spent.get(key) === hold.ref) this.spent.delete(key)
   }
 
-  stateOf(orgId: string, keyId: string, requestId: string): "unknown" | "running" | "billed" {
+  requestState(orgId: string, keyId: string, requestId: string): RequestState {
     const ref = this.spent.get(keyOf(orgId, keyId, requestId))
-    if (ref === undefined) return "unknown"
-    return this.holds.get(ref)?.state === "open" ? "running" : "billed"
+    if (ref === undefined) return { _tag: "New" }
+    if (this.holds.get(ref)?.state === "open") return { _tag: "Running" }
+    return { _tag: "Billed", ref, reply: this.replies.get(ref) }
   }
 
   reap(nowMs: number): ReadonlyArray<{ readonly ref: string; readonly outcome: string }> {
@@ -230,7 +248,7 @@ export const makeStore = (books: MemoryBooks, nowMs: Effect.Effect<number>): Led
     forbidCheckpoint: (hold) => sync(() => books.forbidCheckpoint(hold)),
     release: (hold) => sync(() => books.release(hold)),
     find: (ref) => sync(() => books.holds.get(ref)?.hold),
-    stateOf: (orgId, keyId, requestId) => sync(() => books.stateOf(orgId, keyId, requestId)),
+    requestState: (orgId, keyId, requestId) => sync(() => books.requestState(orgId, keyId, requestId)),
     reap: now((nowMs) => books.reap(nowMs)),
     topup: ({ id, orgId, currency, amount }) => sync(() => books.topup(id, orgId, currency, amount)),
     balance: (orgId, currency) => sync(() => books.balance(orgId, currency)),

@@ -75,7 +75,8 @@ export const startMockedExchange = (
     const vendor = makeMockVendor()
     const book = makeLedgerBook({ org: options.balance ?? 10n ** 12n })
     const parts = Layer.mergeAll(
-      layerPlainServices.pipe(Layer.provideMerge(layerMemory), Layer.provide(Sealing.layer)),
+      layerPlainServices.pipe(Layer.provideMerge(layerMemory)),
+      Sealing.layer,
       layerMockVendorClient(vendor, options.replies),
       options.ledger ?? layerMemoryLedger(book),
       layerStaticCatalogue(options.catalogue ?? mockCatalogue),

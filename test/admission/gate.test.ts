@@ -3,22 +3,16 @@ import { randomUUID } from "node:crypto"
 import { describe, expect, it, layer } from "@effect/vitest"
 import { Effect, type Layer, Layer as Layers, Result } from "effect"
 import { TestClock } from "effect/testing"
-import { type AdmitRequest, Gate, type SessionClaim, type Snapshot } from "../../src/admission/gate.ts"
+import { type AdmitRequest, Gate, type SessionClaim } from "../../src/admission/gate.ts"
 import { layerMemory } from "../../src/admission/gate-memory.ts"
 import { layerRedis } from "../../src/admission/gate-redis.ts"
 import { dayOf } from "../../src/protocol/utc8.ts"
 import { Redis } from "../../src/store/redis.ts"
-import { makeSealer, type Sealer, Sealing } from "../../src/store/seal.ts"
 import { layerTestConfig, testRedisUrl } from "../../src/testing/stores.ts"
 
 const redisUrl = testRedisUrl()
-const settings = (sealer: Sealer = makeSealer(undefined)) =>
-  Layers.merge(
-    Layers.succeed(Sealing, { sealer, isDurable: false }),
-    layerTestConfig({ idempotencyTtlS: 60, redisUrl, redisDeadlineMs: 2000 }),
-  )
-const memory = layerMemory.pipe(Layers.provide(settings()))
-const snapshot: Snapshot = { status: 200, headers: { a: "b" }, body: `{"x":"é"}` }
+const config = layerTestConfig({ idempotencyTtlS: 60, redisUrl, redisDeadlineMs: 2000 })
+const memory = layerMemory.pipe(Layers.provide(config))
 
 const newCaller = (): AdmitRequest => ({ owner: `org_${randomUUID()}`, keyId: "key", rates: [] })
 const windowOf = (limit: number, windowMs: number, scope?: "app" | "endUser") => ({
@@ -207,43 +201,35 @@ const contract = (name: string, gate: Layer.Layer<Gate, unknown>) =>
       }),
     )
 
-    it.effect(
-      "an idempotency key: in progress, conflict, completed with and without a snapshot, withdrawn, expired",
-      () =>
-        Effect.gen(function* () {
-          const { complete, withdraw } = yield* Gate
-          const caller = newCaller()
-          const register = (requestId: string, payloadHash = "h", leaseMs = 60_000) =>
-            outcome({ ...caller, register: { requestId, payloadHash, leaseMs, claim: "mine" } })
-          const ref = (requestId: string) => ({ owner: caller.owner, keyId: caller.keyId, requestId, claim: "mine" })
+    it.effect("an idempotency key: in progress, conflict, completed, replayable or not, withdrawn, expired", () =>
+      Effect.gen(function* () {
+        const { complete, withdraw } = yield* Gate
+        const caller = newCaller()
+        const register = (requestId: string, payloadHash = "h", leaseMs = 60_000) =>
+          outcome({ ...caller, register: { requestId, payloadHash, leaseMs, claim: "mine" } })
+        const ref = (requestId: string) => ({ owner: caller.owner, keyId: caller.keyId, requestId, claim: "mine" })
 
-          expect(yield* register("a")).toEqual({ admitted: "Admitted" })
-          expect(yield* register("a")).toEqual({ admitted: "InProgress" })
-          expect(yield* register("a", "other")).toMatchObject({ refused: "idempotency_conflict" })
-          yield* complete(ref("a"), "h", snapshot)
-          expect(yield* register("a")).toEqual({ admitted: "Replay" })
-          const gate = yield* Gate
-          const admission = yield* gate.admit({
-            ...caller,
-            register: { requestId: "a", payloadHash: "h", leaseMs: 1, claim: "mine" },
-          })
-          expect(admission).toEqual({ _tag: "Replay", snapshot })
-          expect(yield* register("a", "other")).toMatchObject({ refused: "idempotency_conflict" })
-          yield* withdraw(ref("a"))
-          expect(yield* register("a")).toEqual({ admitted: "Replay" })
+        expect(yield* register("a")).toEqual({ admitted: "Admitted" })
+        expect(yield* register("a")).toEqual({ admitted: "InProgress" })
+        expect(yield* register("a", "other")).toMatchObject({ refused: "idempotency_conflict" })
+        yield* complete(ref("a"), "h", true)
+        expect(yield* register("a")).toEqual({ admitted: "Completed" })
+        expect(yield* register("a", "other")).toMatchObject({ refused: "idempotency_conflict" })
+        yield* withdraw(ref("a"))
+        expect(yield* register("a")).toEqual({ admitted: "Completed" })
 
-          yield* register("b")
-          yield* complete(ref("b"), "h", undefined)
-          expect(yield* register("b")).toMatchObject({ refused: "idempotency_conflict", detail: { replayable: false } })
+        yield* register("b")
+        yield* complete(ref("b"), "h", false)
+        expect(yield* register("b")).toMatchObject({ refused: "idempotency_conflict", detail: { replayable: false } })
 
-          yield* register("c")
-          yield* withdraw(ref("c"))
-          expect(yield* register("c", "other")).toEqual({ admitted: "Admitted" })
+        yield* register("c")
+        yield* withdraw(ref("c"))
+        expect(yield* register("c", "other")).toEqual({ admitted: "Admitted" })
 
-          yield* register("d", "h", 200)
-          yield* Effect.sleep(250)
-          expect(yield* register("d")).toEqual({ admitted: "Admitted" })
-        }),
+        yield* register("d", "h", 200)
+        yield* Effect.sleep(250)
+        expect(yield* register("d")).toEqual({ admitted: "Admitted" })
+      }),
     )
 
     it.effect("of 200 concurrent claims on one key, one is admitted", () =>
@@ -266,7 +252,7 @@ contract("the gate in memory", memory)
 
 describe.skipIf(redisUrl === undefined)("on Redis", () => {
   if (redisUrl === undefined) return
-  contract("the gate on Redis", layerRedis.pipe(Layers.provide(Redis.layer), Layers.provide(settings())))
+  contract("the gate on Redis", layerRedis.pipe(Layers.provide(Redis.layer), Layers.provide(config)))
 })
 
 describe("the gate in memory, by the test clock", () => {
@@ -279,61 +265,5 @@ describe("the gate in memory, by the test clock", () => {
       yield* TestClock.adjust("2 seconds")
       expect(yield* outcome(request)).toEqual({ admitted: "Admitted" })
     }).pipe(Effect.provide(memory)),
-  )
-
-  it.effect("gives up old snapshots beyond its bound; their keys stay spent", () =>
-    Effect.gen(function* () {
-      const { admit, complete } = yield* Gate
-      const caller = newCaller()
-      const big = { ...snapshot, body: "x".repeat(192 * 1024) }
-      for (let at = 0; at < 400; at++) {
-        yield* complete({ ...caller, requestId: `r${at}`, claim: "mine" }, "h", big)
-      }
-      const claim = (requestId: string) =>
-        outcome({ ...caller, register: { requestId, payloadHash: "h", leaseMs: 1, claim: "mine" } })
-      expect(yield* claim("r0")).toMatchObject({ refused: "idempotency_conflict", detail: { replayable: false } })
-      expect(yield* claim("r399")).toEqual({ admitted: "Replay" })
-      expect(admit).toBeDefined()
-    }).pipe(Effect.provide(memory)),
-  )
-})
-
-describe("a stored answer", () => {
-  it("is sealed at rest, and opens with its own key only", () => {
-    const sealer = makeSealer("master")
-    const sealed = sealer.seal("the answer")
-    expect(Buffer.from(sealed.split(".")[1] ?? "", "base64").toString("utf8")).not.toContain("answer")
-    expect(sealer.seal("the answer")).not.toBe(sealed)
-    expect(makeSealer("master").open(sealed)).toBe("the answer")
-    expect(makeSealer("other").open(sealed)).toBeUndefined()
-    const [id, bytes = ""] = sealed.split(".")
-    const altered = Buffer.from(bytes, "base64")
-    altered[20] = (altered[20] ?? 0) ^ 1
-    expect(sealer.open(`${id}.${altered.toString("base64")}`)).toBeUndefined()
-    for (const nonsense of ["", "AAAA", "not base64", `${id}.`, `${id}.AAAA`])
-      expect(sealer.open(nonsense)).toBeUndefined()
-  })
-
-  it("is bound to its context, and opens under the key before it was replaced", () => {
-    const sealed = makeSealer("old").seal("secret", "org_a")
-    const rotated = makeSealer("new", "old")
-    expect(rotated.open(sealed, "org_a")).toBe("secret")
-    expect(rotated.open(sealed, "org_b")).toBeUndefined()
-    expect(rotated.isCurrent(sealed)).toBe(false)
-    expect(rotated.isCurrent(rotated.seal("secret"))).toBe(true)
-    expect(makeSealer("new").open(rotated.seal("secret"))).toBe("secret")
-  })
-
-  it.effect("that does not open cannot be replayed", () =>
-    Effect.gen(function* () {
-      const keys = { ...makeSealer("new"), seal: makeSealer("old").seal }
-      const caller = newCaller()
-      yield* Effect.gen(function* () {
-        const { complete } = yield* Gate
-        yield* complete({ ...caller, requestId: "r", claim: "mine" }, "h", snapshot)
-        const claim = { ...caller, register: { requestId: "r", payloadHash: "h", leaseMs: 1, claim: "mine" } }
-        expect(yield* outcome(claim)).toMatchObject({ refused: "idempotency_conflict", detail: { replayable: false } })
-      }).pipe(Effect.provide(layerMemory.pipe(Layers.provide(settings(keys)))))
-    }),
   )
 })

@@ -2,6 +2,7 @@
  * Lessons 12, 15 and 16, and the journal: a PostgreSQL that is full, gone, and back. It needs a server of its own.
  */
 import { execFileSync } from "node:child_process"
+import { randomUUID } from "node:crypto"
 import { chmodSync, mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -65,7 +66,9 @@ describe.skipIf(!hasServers())("PostgreSQL in trouble", async () => {
         await server?.kill()
         return answer(call)
       })
-      const response = await gateway().exchange({ ...hello, stream })
+      const withId = { ...hello, stream, meta: { requestId: randomUUID() } }
+      const response = await gateway().exchange(withId)
+      const told = response.clone()
       let cost = ""
       if (stream) {
         const events = await readEvents(response)
@@ -86,6 +89,13 @@ describe.skipIf(!hasServers())("PostgreSQL in trouble", async () => {
         headers: { "x-svc-admin-key": gateway().adminKey },
       })
       expect(await doctor.json()).toMatchObject({ findings: [] })
+      const again = await gateway().exchange(withId)
+      if (stream) expect(await errorOf(again)).toMatchObject({ detail: { replayable: false } })
+      else {
+        expect([again.status, again.headers.get("x-svc-warnings")]).toEqual([200, "settlement_deferred"])
+        expect(again.headers.get("x-svc-balance")).toBe(told.headers.get("x-svc-balance"))
+        expect(await again.text()).toBe(await told.text())
+      }
     },
   )
 })

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises"
 import { Effect, Redacted, Schema } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { freePort } from "../../scripts/faults/processes.ts"
-import { hello } from "../../src/testing/index.ts"
+import { hello, readEvents } from "../../src/testing/index.ts"
 import { balanceOf, errorOf, eventually, useGateway } from "../conformance/gateway.ts"
 
 const decodeSession = Schema.decodeUnknownSync(Schema.Struct({ sessionId: Schema.String }))
@@ -100,9 +100,12 @@ describe.skipIf(!hasRedis)("Redis in trouble", () => {
     expect(callsIn(seen.text, orgId)).toBe(10)
   })
 
-  it("stopped: the same, and the process lives; back and empty: a billed key is refused by the ledger", async () => {
-    const requestId = randomUUID()
-    expect((await enforcing().exchange({ ...hello, meta: { requestId } })).status).toBe(200)
+  it("stopped: the same, and the process lives; back and empty: a billed request has its reply again, a billed stream is refused", async () => {
+    const withId = { ...hello, meta: { requestId: randomUUID() } }
+    const first = await enforcing().exchange(withId)
+    expect(first.status).toBe(200)
+    const streamed = { ...hello, meta: { requestId: randomUUID() }, stream: true }
+    await readEvents(await enforcing().exchange(streamed))
     await stopRedis()
     expect(await errorOf(await enforcing().exchange(hello))).toMatchObject({ code: "plan_gate_unavailable" })
     expect((await shadowing().exchange(hello)).status).toBe(200)
@@ -111,7 +114,15 @@ describe.skipIf(!hasRedis)("Redis in trouble", () => {
     await startRedis()
     await eventually(works)
     const calls = enforcing().vendor.calls.length
-    expect(await errorOf(await enforcing().exchange({ ...hello, meta: { requestId } }))).toMatchObject({
+    const again = await enforcing().exchange(withId)
+    expect([again.status, again.headers.get("x-svc-idempotent-replay")]).toEqual([200, "1"])
+    expect(await again.text()).toBe(await first.text())
+    const other = { ...withId, params: { maxTokens: 7 } }
+    expect(await errorOf(await enforcing().exchange(other))).toMatchObject({
+      status: 409,
+      message: expect.stringContaining("different payload"),
+    })
+    expect(await errorOf(await enforcing().exchange(streamed))).toMatchObject({
       status: 409,
       code: "idempotency_conflict",
       detail: { replayable: false },

@@ -94,42 +94,94 @@ for (const [name, layerLedger] of [
     })
 
     describe("a request id", () => {
-      it.effect("is spent once for ever: the books refuse it, and a second settlement bills nothing", () =>
+      it.effect("is spent once for ever: the books know it, and a second settlement bills nothing", () =>
         Effect.gen(function* () {
-          const { hold, settle } = yield* Ledger
+          const { hold, settle, requestState } = yield* Ledger
           const orgId = yield* fund(10n * unit)
           const first = yield* hold(holdOf(orgId, unit, "same"))
           const second = yield* hold(holdOf(orgId, unit, "same"))
           expect(yield* settle(settlementOf(first, unit))).toBe(9n * unit)
           expect(yield* settle(settlementOf(second, unit))).toBe(9n * unit)
-          expect(failureOf(yield* Effect.result(hold(holdOf(orgId, unit, "same"))))).toMatchObject({
-            code: "idempotency_conflict",
-            detail: { replayable: false },
+          expect(yield* requestState(orgId, "key", "same")).toEqual({
+            _tag: "Billed",
+            ref: first.ref,
+            reply: undefined,
           })
         }),
       )
 
       it.effect("of a running exchange is held by it from its first checkpoint on; a release frees it", () =>
         Effect.gen(function* () {
-          const { hold, release, checkpoint } = yield* Ledger
+          const { hold, release, checkpoint, requestState } = yield* Ledger
           const orgId = yield* fund(10n * unit)
           const first = yield* hold(holdOf(orgId, unit, "running"))
+          expect(yield* requestState(orgId, "key", "running")).toEqual({ _tag: "New" })
           yield* checkpoint([{ hold: first, due: { cost: unit, record } }])
-          const refused = failureOf(yield* Effect.result(hold(holdOf(orgId, unit, "running"))))
-          expect(refused).toMatchObject({ code: "idempotency_conflict", retryAfterMs: 1000 })
+          expect(yield* requestState(orgId, "key", "running")).toEqual({ _tag: "Running" })
           yield* release(first)
-          yield* hold(holdOf(orgId, unit, "running"))
+          expect(yield* requestState(orgId, "key", "running")).toEqual({ _tag: "New" })
         }),
       )
 
-      it.effect("is another one with another key or organisation, and is not looked up where it is new", () =>
+      it.effect("is another one with another key or organisation", () =>
         Effect.gen(function* () {
-          const { hold, settle } = yield* Ledger
+          const { hold, settle, requestState } = yield* Ledger
           const orgId = yield* fund(10n * unit)
           yield* settle(settlementOf(yield* hold(holdOf(orgId, unit, "id")), unit))
-          yield* hold({ ...holdOf(orgId, unit, "id"), keyId: "another" })
-          yield* hold(holdOf(yield* fund(unit), unit, "id"))
-          yield* hold({ ...holdOf(orgId, unit, "id"), isNewRequestId: true })
+          expect(yield* requestState(orgId, "another", "id")).toEqual({ _tag: "New" })
+          expect(yield* requestState(yield* fund(unit), "key", "id")).toEqual({ _tag: "New" })
+        }),
+      )
+    })
+
+    describe("the reply to a request id", () => {
+      const sealed = Buffer.from([0, 10, 255]).toString("base64")
+      const heldFor = Effect.fnUntraced(function* (requestId: string) {
+        const { hold } = yield* Ledger
+        return yield* hold(holdOf(yield* fund(10n * unit), unit, requestId))
+      })
+
+      it.effect("is kept by the settlement, with the balance after it, however often it is settled", () =>
+        Effect.gen(function* () {
+          const { hold, settle, requestState } = yield* Ledger
+          const held = yield* heldFor("a")
+          const settlement = { ...settlementOf(held, unit), reply: { sealed } }
+          expect(yield* settle(settlement)).toBe(9n * unit)
+          yield* settle(settlementOf(yield* hold(holdOf(held.orgId, unit)), unit))
+          // Whoever asks again after a lost answer is told what everybody else is told.
+          expect(yield* settle(settlement)).toBe(9n * unit)
+          expect(yield* requestState(held.orgId, "key", "a")).toEqual({
+            _tag: "Billed",
+            ref: held.ref,
+            reply: { sealed, balance: 9n * unit },
+          })
+        }),
+      )
+
+      it.effect("that was told before the settlement keeps what was told, settled before or not", () =>
+        Effect.gen(function* () {
+          const { settle, requestState } = yield* Ledger
+          const late = Buffer.from("late").toString("base64")
+          for (const isSettled of [false, true]) {
+            const held = yield* heldFor("a")
+            const settlement = settlementOf(held, unit)
+            if (isSettled) yield* settle({ ...settlement, reply: { sealed } })
+            yield* settle({ ...settlement, reply: { sealed: late, told: 3n * unit } })
+            expect(yield* requestState(held.orgId, "key", "a")).toMatchObject({
+              reply: { sealed: late, balance: 3n * unit },
+            })
+          }
+        }),
+      )
+
+      it.effect("of a second exchange with the same id is not kept", () =>
+        Effect.gen(function* () {
+          const { hold, settle, requestState } = yield* Ledger
+          const first = yield* heldFor("a")
+          const second = yield* hold(holdOf(first.orgId, unit, "a"))
+          yield* settle({ ...settlementOf(first, unit), reply: { sealed } })
+          yield* settle({ ...settlementOf(second, unit), reply: { sealed: "" } })
+          expect(yield* requestState(first.orgId, "key", "a")).toMatchObject({ ref: first.ref, reply: { sealed } })
         }),
       )
     })

@@ -56,6 +56,32 @@ layer(services, { excludeTestServices: true, timeout: "60 seconds" })("retention
       }),
     )
 
+    it.effect("keeps replies by the hour for as long as request ids are remembered", () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const { hold, settle, requestState } = yield* Ledger
+        const { run } = yield* Retention
+        const orgId = yield* fund(10n * unit)
+        const reply = { sealed: Buffer.from("reply").toString("base64") }
+        const held = yield* hold(holdOf(orgId, unit, "new"))
+        yield* settle({ ...settlementOf(held, unit), reply })
+        const [home] = yield* sql<{ name: string }>`
+          select tableoid::regclass::text as name from replies where ref = ${held.ref}`
+        expect(home?.name).toMatch(/^replies_\d{10}$/)
+        // From a journal: its hour has no partition.
+        const old = yield* hold(holdOf(orgId, unit, "old"))
+        yield* settle({ ...settlementOf(old, unit), atMs: Date.now() - 49 * 3_600_000, reply })
+        expect(yield* requestState(orgId, "key", "old")).toMatchObject({ _tag: "Billed", reply: undefined })
+        yield* sql`
+          create table replies_2020010100 partition of replies
+          for values from ('2020-01-01 00:00:00+00') to ('2020-01-01 01:00:00+00')`
+        expect((yield* run).dropped).toBe(1)
+        const left = yield* sql<{ ref: string }>`select ref from replies where org_id = ${orgId}`
+        expect(left.map(({ ref }) => ref)).toEqual([held.ref])
+        expect(yield* requestState(orgId, "key", "new")).toMatchObject({ reply: { balance: 9n * unit } })
+      }),
+    )
+
     it.effect("ends sessions and client reports that are past keeping", () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient

@@ -1,0 +1,55 @@
+/**
+ * The reply to a caller's request id as the settlement keeps it: compressed and sealed, with the text around the balance,
+ * because only the settlement knows that.
+ */
+import { constants, zstdCompressSync, zstdDecompressSync } from "node:zlib"
+import { Option, Schema } from "effect"
+import type { Sealer } from "../store/seal.ts"
+import type { FinishedReply } from "./replies.ts"
+
+/** Larger replies are not kept. Source: interface.md "Exchange request id", oversize. */
+const maxBytes = 256 * 1024
+
+export const isKeepable = ({ body }: FinishedReply): boolean =>
+  body.reduce((bytes, part) => bytes + Buffer.byteLength(part), 0) <= maxBytes
+
+/** What a reply is kept for. */
+export interface KeptFor {
+  readonly owner: string
+  /** The gateway's request id of the call that was billed. */
+  readonly ref: string
+}
+
+const HeadJson = Schema.fromJsonString(
+  Schema.Tuple([Schema.String, Schema.Int, Schema.Record(Schema.String, Schema.String)]),
+)
+const encodeHead = Schema.encodeSync(HeadJson)
+const decodeHead = Schema.decodeUnknownOption(HeadJson)
+
+const compression = { params: { [constants.ZSTD_c_compressionLevel]: 1 } }
+
+/**
+ * Lines: payload hash, status and headers as JSON; then the parts of the body, in which JSON has no line breaks.
+ * @returns base64
+ */
+export const sealReply = (sealer: Sealer, keptFor: KeptFor, payloadHash: string, reply: FinishedReply): string => {
+  const text = [encodeHead([payloadHash, reply.status, reply.headers]), ...reply.body].join("\n")
+  return sealer.sealBytes(zstdCompressSync(text, compression), contextOf(keptFor)).toString("base64")
+}
+
+/** Undefined if it was sealed with another key. */
+export const openReply = (
+  sealer: Sealer,
+  keptFor: KeptFor,
+  sealed: string,
+): { readonly payloadHash: string; readonly reply: FinishedReply } | undefined => {
+  const opened = sealer.openBytes(Buffer.from(sealed, "base64"), contextOf(keptFor))
+  if (opened === undefined) return undefined
+  const [head, ...body] = zstdDecompressSync(opened).toString("utf8").split("\n")
+  const fields = Option.getOrUndefined(decodeHead(head))
+  if (fields === undefined) return undefined
+  const [payloadHash, status, headers] = fields
+  return { payloadHash, reply: { status, headers, body } }
+}
+
+const contextOf = ({ owner, ref }: KeptFor): string => `reply ${owner} ${ref}`

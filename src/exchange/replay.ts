@@ -1,0 +1,61 @@
+/** A request id that was used before, as the books know it: its reply again, or why there is none. */
+import { Effect } from "effect"
+import { type Gate, notReplayable, payloadConflict, type Registration } from "../admission/gate.ts"
+import type { Ledger } from "../money/ledger.ts"
+import { type ServiceError, serviceError } from "../protocol/error.ts"
+import type { Sealer } from "../store/seal.ts"
+import type { StoreUnavailable } from "../store/unavailable.ts"
+import type { Reply } from "./client-link.ts"
+import { openReply } from "./kept-reply.ts"
+import { inProgressReply, replayedReply } from "./replies.ts"
+
+export interface RegisteredExchange extends Registration {
+  readonly payloadHash: string
+}
+
+interface ReplayServices {
+  readonly ledger: Ledger["Service"]
+  readonly gate: Gate["Service"]
+  readonly sealer: Sealer
+}
+
+type Replayed<A> = Effect.Effect<A, ServiceError<"idempotency_conflict"> | StoreUnavailable>
+
+/** The reply to an id that the registry has as completed. */
+export const replay = (services: ReplayServices, registration: RegisteredExchange): Replayed<Reply> =>
+  Effect.map(
+    replyOf(services, registration),
+    // The settlement waits in a journal.
+    (reply) => reply ?? inProgressReply(registration.requestId),
+  )
+
+/** The reply to an id that the registry may have forgotten, which is told what the books know; undefined if it is new. */
+export const replayForgotten = (
+  services: ReplayServices,
+  registration: RegisteredExchange,
+): Replayed<Reply | undefined> =>
+  Effect.tap(replyOf(services, registration), (reply) =>
+    reply === undefined
+      ? Effect.void
+      : Effect.ignore(services.gate.complete(registration, registration.payloadHash, true)),
+  )
+
+const replyOf = Effect.fnUntraced(function* (
+  { ledger, sealer }: ReplayServices,
+  { owner, keyId, requestId, payloadHash }: RegisteredExchange,
+) {
+  const state = yield* ledger.requestState(owner, keyId, requestId)
+  if (state._tag === "New") return undefined
+  if (state._tag === "Running") return yield* heldByAnother()
+  const { ref, reply } = state
+  const kept = reply && openReply(sealer, { owner, ref }, reply.sealed)
+  if (reply === undefined || kept === undefined) return yield* notReplayable()
+  if (kept.payloadHash !== payloadHash) return yield* payloadConflict()
+  return replayedReply(kept.reply, reply.balance)
+})
+
+/** When a caller may retry with a request id that is in use. */
+const retryAfterMs = 1000
+
+const heldByAnother = () =>
+  serviceError("idempotency_conflict", "This requestId is held by another call", { retryAfterMs })
