@@ -7,14 +7,14 @@ import type { UsageSide, VendorUsage } from "../dialects/dialect.ts"
 import { type Counts, inputTokens } from "../money/pricing.ts"
 import type { EstimatedReason } from "../protocol/usage.ts"
 import type { BrokenReason } from "./ending.ts"
-import type { Tally } from "./tally.ts"
+import type { UsageMeter } from "./usage-meter.ts"
 
 export interface Bill {
   readonly counts: Counts
   readonly estimatedReason?: EstimatedReason | undefined
 }
 
-type Seen = Pick<Tally, "contentSeen" | "textSeen" | "outputBytes" | "usage" | "usageIsFinal" | "done">
+type Seen = Pick<UsageMeter, "contentSeen" | "textSeen" | "outputBytes" | "usage" | "usageIsFinal" | "done">
 
 /** The gateway's own token count of an exchange. */
 export interface Estimated {

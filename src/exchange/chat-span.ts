@@ -8,14 +8,14 @@ import { allTokens, inputTokens } from "../money/pricing.ts"
 import type { VendorProfile } from "../protocol/catalogue.ts"
 import { recordChat } from "../telemetry/metrics.ts"
 import type { SpanOptions } from "../telemetry/tracing.ts"
-import type { Tally } from "./tally.ts"
+import type { UsageMeter } from "./usage-meter.ts"
 
 /** The data of a call to a model. */
 interface ChatCall {
-  readonly services: Context.Context<never>
+  readonly context: Context.Context<never>
   /** The request without the target's own name of the model. */
   readonly vendorRequest: Omit<VendorRequest, "model">
-  readonly tally: Tally
+  readonly meter: UsageMeter
 }
 
 /** Well-known values of `gen_ai.provider.name`; other vendors use their profile's name. */
@@ -34,28 +34,28 @@ export const providerOf = ({ vendor: { dialect, profile } }: ModelTarget): strin
 
 /** Records the metrics of one call to a model. @param error what ended the call, if it did not end normally */
 export const countChat = (
-  { services, tally }: Pick<ChatCall, "services" | "tally">,
+  { context, meter }: Pick<ChatCall, "context" | "meter">,
   target: ModelTarget,
   millis: number,
   error: { readonly _tag: string; readonly code?: string } | undefined,
 ): void =>
   recordChat(
-    services,
+    context,
     {
       provider: providerOf(target),
       model: target.model,
       millis,
       ...(error !== undefined && { error: error._tag === "ServiceError" ? (error.code ?? error._tag) : error._tag }),
     },
-    error === undefined && tally.usage !== undefined && allTokens(tally.usage) < maxChartedTokens
-      ? { inTokens: inputTokens(tally.usage), outTokens: tally.usage.outTokens }
+    error === undefined && meter.usage !== undefined && allTokens(meter.usage) < maxChartedTokens
+      ? { inTokens: inputTokens(meter.usage), outTokens: meter.usage.outTokens }
       : undefined,
   )
 
 /** A larger count is a fault of the vendor; one would spoil the sums of the histogram. */
 const maxChartedTokens = 2 ** 26
 
-export const chatSpan = ({ vendorRequest, tally }: Omit<ChatCall, "services">, target: ModelTarget): SpanOptions => {
+export const chatSpan = ({ vendorRequest, meter }: Omit<ChatCall, "context">, target: ModelTarget): SpanOptions => {
   const { maxTokens, temperature, topP } = vendorRequest
   return {
     kind: "client",
@@ -70,11 +70,11 @@ export const chatSpan = ({ vendorRequest, tally }: Omit<ChatCall, "services">, t
       "weir.vendor": target.vendor.id,
     },
     atEnd: () => ({
-      ...(tally.stop !== undefined && { "gen_ai.response.finish_reasons": [tally.stop] }),
-      ...(tally.usage !== undefined && {
-        "gen_ai.usage.input_tokens": inputTokens(tally.usage),
-        "gen_ai.usage.output_tokens": tally.usage.outTokens,
-        "gen_ai.usage.cache_read.input_tokens": tally.usage.cacheReadTokens,
+      ...(meter.stop !== undefined && { "gen_ai.response.finish_reasons": [meter.stop] }),
+      ...(meter.usage !== undefined && {
+        "gen_ai.usage.input_tokens": inputTokens(meter.usage),
+        "gen_ai.usage.output_tokens": meter.usage.outTokens,
+        "gen_ai.usage.cache_read.input_tokens": meter.usage.cacheReadTokens,
       }),
     }),
   }

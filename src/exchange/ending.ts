@@ -1,13 +1,11 @@
 /** How an exchange ended, for the bill and for the client. */
-import { Data, Exit, Option } from "effect"
+import { Exit, Option } from "effect"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 import type { EstimatedReason } from "../protocol/usage.ts"
-import type { ConversationError } from "./conversation.ts"
+import type { EndedEarly } from "./conversation.ts"
+import type { ConversationError } from "./vendor-errors.ts"
 
-/** The client disconnected before the vendor had finished. */
-export class ClientGone extends Data.TaggedError("ClientGone") {}
-
-export type Ending = Exit.Exit<void, ConversationError | ClientGone | ServiceError<"stream_backpressure">>
+export type Ending = Exit.Exit<void, ConversationError | EndedEarly>
 
 /** Why an exchange ended early, as usage reports it. */
 export type BrokenReason = Exclude<EstimatedReason, "upstream_usage_missing" | "upstream_usage_implausible">

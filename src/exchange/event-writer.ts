@@ -4,7 +4,7 @@ import type { CloseEvent, Delta, EventName, OpenEvent, WarnEvent } from "../prot
 import type { Usage } from "../protocol/usage.ts"
 
 /** A comment that prevents load balancers from closing a silent stream. */
-export const heartbeat: Uint8Array = Buffer.from(": hb\n\n")
+export const heartbeat = ": hb\n\n"
 
 export class EventWriter {
   #nextId = 0

@@ -1,106 +1,232 @@
-/** The exchange service: runs each exchange in its own fiber, and drains them at shutdown. */
-import { randomBytes } from "node:crypto"
-import { Clock, Context, Effect, FiberSet, Layer } from "effect"
-import { Gate } from "../admission/gate.ts"
-import { Overload } from "../admission/overload.ts"
-import { Sessions } from "../admission/sessions.ts"
-import { Catalogue } from "../catalogue/catalogue.ts"
-import { WeirConfig } from "../config.ts"
-import { Ledger } from "../money/ledger.ts"
-import { Settler } from "../money/settler.ts"
-import { Review } from "../review/review.ts"
-import { Sealing } from "../store/seal.ts"
-import { withRequestId } from "../telemetry/logs.ts"
-import { recordOpenExchanges } from "../telemetry/metrics.ts"
-import { currentSpan, within } from "../telemetry/tracing.ts"
-import { VendorClient } from "../upstream/client.ts"
-import { TargetHealth } from "../upstream/health.ts"
-import { UpstreamKeys } from "../upstream/upstream-keys.ts"
-import { runExchange } from "./actor.ts"
-import type { ActorServices } from "./admitted.ts"
-import { ClientLink } from "./client-link.ts"
-import type { ExchangeCall } from "./due.ts"
-import { keepLeases } from "./leases.ts"
-import { Tokenizer } from "./tokenizer.ts"
+/**
+ * One exchange, from the bytes of its request to its last event, in one fiber. The order is the contract's: rate limits
+ * → decode → idempotency → model, price, context window → hold → vendor → settle → idempotency record → last event.
+ */
+import { Effect, Result } from "effect"
+import type { AdmissionError, AdmitRequest } from "../admission/gate.ts"
+import { rateWindows } from "../admission/rates.ts"
+import { isRegistryComplete } from "../admission/request-id.ts"
+import type { Admitted } from "../admission/sessions.ts"
+import type { ModelTarget } from "../catalogue/snapshot.ts"
+import type { Hold } from "../money/ledger.ts"
+import { type ServiceError, serviceError } from "../protocol/error.ts"
+import { protocolLabel } from "../protocol/event.ts"
+import { contentBlocked } from "../review/review.ts"
+import { textOfRequest } from "../review/texts.ts"
+import { type StoreUnavailable, toServiceError } from "../store/unavailable.ts"
+import { recordOutcome } from "../telemetry/metrics.ts"
+import { spanned } from "../telemetry/tracing.ts"
+import { orderTargets } from "../upstream/pool.ts"
+import type { UpstreamKey } from "../upstream/upstream-keys.ts"
+import type { Conversation, EndedEarly } from "./conversation.ts"
+import { type DecodedExchange, decodeExchange } from "./decode.ts"
+import { ExchangeWatch } from "./exchange-watch.ts"
+import { converse } from "./failover.ts"
+import type { AdmittedExchange, ExchangeCall, ExchangeServices, HeldExchange } from "./held-exchange.ts"
+import { isAuthorised, makePlan, type Plan } from "./plan.ts"
+import { type RegisteredExchange, replay, replayForgotten } from "./replay.ts"
+import type { ClientReply } from "./reply.ts"
+import { inProgressReply } from "./reply-body.ts"
+import { failExchange, leasedOf, refuse, settleExchange } from "./settlement.ts"
+import { Signal } from "./signal.ts"
+import { UsageMeter } from "./usage-meter.ts"
 
-export class Exchanges extends Context.Service<
-  Exchanges,
-  {
-    /** Starts an exchange. The reply is read from the link; its reader reports when the client disconnects. */
-    readonly start: (
-      call: Omit<ExchangeCall, "waiting">,
-      options: { readonly cut: () => void },
-    ) => Effect.Effect<ClientLink>
-    /** The number of open exchanges. */
-    readonly open: () => number
-    /** Waits until all exchanges have ended; after the timeout, the others are ended with `t.err` and settled. */
-    readonly drain: Effect.Effect<void>
+type Refusal = ServiceError | StoreUnavailable
+
+/** Runs one exchange; everything for the client goes through its reply. Interrupted, it settles before it ends. */
+export const runExchange = (services: ExchangeServices, call: ExchangeCall, reply: ClientReply): Effect.Effect<void> =>
+  Effect.uninterruptibleMask((restore) => {
+    const waiting = services.overload.enter()
+    return admitted(services, call, reply, waiting, restore).pipe(
+      Effect.catch((error) => {
+        // Refused before its model was checked.
+        recordOutcome(services.context, toServiceError(error).code, "unknown")
+        return refuse(reply, error, call.requestId)
+      }),
+      // A defect: the client gets an internal error, and the hold is left to its lease.
+      Effect.catchCause((cause) => {
+        const error = serviceError("internal_error", "The service could not complete the request", { cause })
+        return refuse(reply, error, call.requestId)
+      }),
+      Effect.ensuring(Effect.sync(() => waiting.over())),
+    )
+  })
+
+type Restore = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
+
+const admitted = Effect.fnUntraced(function* (
+  services: ExchangeServices,
+  call: ExchangeCall,
+  reply: ClientReply,
+  waiting: AdmittedExchange["waiting"],
+  restore: Restore,
+): Effect.fn.Return<void, Refusal> {
+  const decoded = decodeExchange(call.body)
+  const registration = registrationOf(call, decoded)
+  const admission = yield* spanned("admit")(admit(services, call, decoded, registration))
+  if (Result.isFailure(decoded)) return yield* Effect.fail(decoded.failure)
+  const { request } = decoded.success
+  if (admission._tag === "InProgress") return reply.send(inProgressReply(registration?.requestId ?? ""))
+  if (admission._tag === "Completed") {
+    return registration && reply.send(yield* replay(services, registration))
   }
->()("weir/exchange/Exchanges") {
-  static readonly layer = Layer.effect(
-    Exchanges,
-    Effect.gen(function* () {
-      const services: ActorServices = {
-        config: yield* WeirConfig,
-        catalogue: yield* Catalogue,
-        gate: yield* Gate,
-        overload: yield* Overload,
-        sessions: yield* Sessions,
-        ledger: yield* Ledger,
-        settler: yield* Settler,
-        client: yield* VendorClient,
-        health: yield* TargetHealth,
-        review: yield* Review,
-        upstreamKeys: yield* UpstreamKeys,
-        tokenizer: yield* Tokenizer,
-        sealer: (yield* Sealing).sealer,
-        leased: new Set(),
-        context: yield* Effect.context<never>(),
-      }
-      const clock = yield* Clock.Clock
-      const nowMs = () => clock.currentTimeMillisUnsafe()
-      // Closing this scope interrupts running exchanges; each settles before it ends.
-      const running = yield* FiberSet.make<void, never>()
-      let open = 0
-      const count = (change: 1 | -1) => {
-        open += change
-        recordOpenExchanges(services.context, open)
-      }
-      const { config, leased, ledger, gate } = services
-      yield* keepLeases({ ledger, gate, running: leased, leaseMs: config.leaseMs, checkpointMs: config.checkpointMs })
-      const drain = FiberSet.awaitEmpty(running).pipe(
-        Effect.timeoutOrElse({
-          duration: services.config.drainTimeoutMs,
-          orElse: () =>
-            Effect.logWarning("Drain timeout: running exchanges are ended").pipe(
-              Effect.andThen(FiberSet.clear(running)),
-            ),
-        }),
-      )
-      return Exchanges.of({
-        drain,
-        open: () => open,
-        start: Effect.fnUntraced(function* (call, { cut }) {
-          const link = new ClientLink({ bufferBytes: services.config.streamBufferBytes, nowMs, cut })
-          count(1)
-          const waiting = services.overload.enter()
-          const actor = runExchange(services, { ...call, waiting }, link).pipe(
-            withRequestId(call.requestId),
-            Effect.ensuring(
-              Effect.sync(() => {
-                waiting.over()
-                count(-1)
-              }),
-            ),
-          )
-          const span = yield* currentSpan
-          yield* FiberSet.run(running, span === undefined ? actor : within(span, actor))
-          return link
-        }),
-      })
-    }),
-  )
+  const x: AdmittedExchange = { services, call, request, registration, reply, waiting }
+  const isForgotten = registration && mayBeForgotten(services, registration, admission.remembersSinceMs)
+  const held = yield* Effect.result(isForgotten ? replayOrHold(x, registration) : hold(x))
+  if (Result.isFailure(held)) return yield* failExchange(x, held.failure)
+  if (held.success !== undefined) yield* runHeld(held.success, restore)
+})
+
+/** One call of the gate, including the session if the caller may use the model. */
+const admit = (
+  { gate, sessions, catalogue, config }: ExchangeServices,
+  { caller }: ExchangeCall,
+  decoded: Result.Result<DecodedExchange, unknown>,
+  registration: RegisteredExchange | undefined,
+): Effect.Effect<Admitted, AdmissionError> => {
+  const request: AdmitRequest = {
+    owner: caller.org.id,
+    keyId: caller.keyId,
+    nonce: caller.nonce,
+    rates: rateWindows(caller),
+    register: registration && { ...registration, leaseMs: config.leaseMs },
+  }
+  const sessionId = Result.isSuccess(decoded) ? decoded.success.request.meta?.sessionId : undefined
+  const mayHave = Result.isSuccess(decoded) && isAuthorised(decoded.success.request.model, caller, catalogue.current())
+  if (sessionId !== undefined && mayHave) return sessions.admit(request, caller, sessionId)
+  return Effect.map(gate.admit(request), (admission) => (admission._tag === "UnknownSession" ? passed : admission))
 }
 
-/** A new request id; short, because every table of the ledger has it. */
-export const newRequestId = (): string => `req_${randomBytes(12).toString("base64url")}`
+const passed: Admitted = { _tag: "Admitted" }
+
+const registrationOf = (
+  { caller, requestId: claim }: ExchangeCall,
+  decoded: Result.Result<DecodedExchange, unknown>,
+): RegisteredExchange | undefined => {
+  if (Result.isFailure(decoded)) return undefined
+  const { request, payloadHash } = decoded.success
+  const requestId = request.meta?.requestId
+  if (requestId === undefined || payloadHash === undefined) return undefined
+  return { owner: caller.org.id, keyId: caller.keyId, requestId, claim, payloadHash }
+}
+
+/** Whether the registry may have forgotten a request id that was used before. */
+const mayBeForgotten = (
+  { config, nowMs }: ExchangeServices,
+  { requestId }: RegisteredExchange,
+  remembersSinceMs: number | undefined,
+): boolean =>
+  !isRegistryComplete(requestId, { nowMs: nowMs(), keptMs: config.idempotencyTtlS * 1000, remembersSinceMs })
+
+/** Answers again what the books know of a request id; undefined then. */
+const replayOrHold = Effect.fnUntraced(function* (
+  x: AdmittedExchange,
+  registration: RegisteredExchange,
+): Effect.fn.Return<HeldExchange | undefined, Refusal> {
+  const reply = yield* replayForgotten(x.services, registration)
+  if (reply === undefined) return yield* hold(x)
+  x.reply.send(reply)
+})
+
+/** Plan, review, hold: before the hold, only the idempotency key must be released on failure. */
+const hold = Effect.fnUntraced(function* (x: AdmittedExchange): Effect.fn.Return<HeldExchange, Refusal> {
+  const { services, call, request, registration, waiting } = x
+  const { caller, requestId } = call
+  const plan = yield* Effect.fromResult(makePlan(request, caller, services.catalogue.current(), services.nowMs()))
+  const denial = yield* services.review.judge(caller.policies.inbound, () => textOfRequest(request))
+  if (denial !== undefined) return yield* contentBlocked(denial)
+  const targets = targetsOf(x, plan)
+  const reserve = services.ledger.hold({
+    ref: requestId,
+    orgId: caller.org.id,
+    currency: plan.price.currency,
+    keyId: caller.keyId,
+    requestId: registration?.requestId,
+    amount: targets.every(({ isOwn }) => isOwn) ? 0n : plan.holdAmount,
+    quota: { tokens: plan.promptTokens + plan.vendorRequest.maxTokens, limit: caller.plan?.dailyTokens },
+  })
+  const held: Hold = yield* spanned("hold")(reserve)
+  waiting.held()
+  return { ...x, plan, hold: held, conversation: conversationOf(x, plan, targets) }
+})
+
+/** Targets in failover order, with the organisation's own key if it has one. */
+const targetsOf = (
+  { services, call }: AdmittedExchange,
+  { entry, vendorRequest }: Plan,
+): ReadonlyArray<ModelTarget> => {
+  const { id } = call.caller.org
+  const own = services.upstreamKeys.of(id)
+  const targets = own === undefined ? entry.targets : entry.targets.map((target) => withOwnKey(target, id, own))
+  return orderTargets(targets, vendorRequest.cache.key)
+}
+
+const withOwnKey = (target: ModelTarget, orgId: string, keys: ReadonlyMap<string, UpstreamKey>): ModelTarget => {
+  const own = keys.get(target.vendor.id)
+  if (own === undefined) return target
+  const isGuarded = own.baseUrl !== undefined
+  const vendor = isGuarded ? { ...target.vendor, baseUrl: own.baseUrl } : target.vendor
+  return { ...target, vendor, credential: own.key, isOwn: true, isGuarded, key: `${orgId}:${target.key}` }
+}
+
+const conversationOf = (
+  { services, call, request, reply }: AdmittedExchange,
+  plan: Plan,
+  targets: ReadonlyArray<ModelTarget>,
+): Conversation => {
+  const { client, health, context, config, nowMs, timeoutsOf, catalogue } = services
+  const snapshot = catalogue.current()
+  const warnings = [...plan.warnings]
+  const opening = () => {
+    const { requestId: clientRequestId, sessionId } = request.meta ?? {}
+    const open = reply.events.open({
+      requestId: call.requestId,
+      ...(clientRequestId !== undefined && { clientRequestId }),
+      model: request.model,
+      protocol: protocolLabel,
+      ...(sessionId !== undefined && { sessionId }),
+    })
+    return warnings.length === 0 ? open : open + warnings.map((warning) => reply.events.warn(warning)).join("")
+  }
+  return {
+    requestId: call.requestId,
+    client,
+    health,
+    context,
+    targets,
+    nowMs,
+    warnings,
+    opening,
+    vendorRequest: plan.vendorRequest,
+    meter: new UsageMeter({ keepsBlocks: request.stream !== true }),
+    stream: request.stream === true ? reply : undefined,
+    maxReplyBytes: config.upstreamMaxBytes,
+    timeoutsOf: (target) => timeoutsOf(snapshot, target, plan.entry),
+    signal: new Signal<EndedEarly>(),
+    lookBy: () => {},
+    call: undefined,
+    target: undefined,
+    opened: false,
+    took: {},
+  }
+}
+
+/** Calls the vendor, settles, and waits until a streamed reply has left. */
+const runHeld = (x: HeldExchange, restore: Restore): Effect.Effect<void> => {
+  const { leased } = x.services
+  const own = leasedOf(x)
+  const watch = new ExchangeWatch(x)
+  leased.add(own)
+  const end = Effect.sync(() => {
+    leased.delete(own)
+    watch.end()
+  })
+  const run = Effect.gen(function* () {
+    const ending = yield* Effect.exit(restore(converse(x.conversation)))
+    watch.settling()
+    yield* settleExchange(x, ending)
+    leased.delete(own)
+    if (x.reply.isStreaming) yield* restore(watch.closing)
+  })
+  return Effect.ensuring(run, end)
+}

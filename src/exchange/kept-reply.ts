@@ -5,7 +5,7 @@
 import { constants, zstdCompressSync, zstdDecompressSync } from "node:zlib"
 import { Option, Schema } from "effect"
 import type { Sealer } from "../store/seal.ts"
-import type { FinishedReply } from "./replies.ts"
+import type { FinishedReply } from "./reply-body.ts"
 
 /** Larger replies are not kept. Source: interface.md "Exchange request id", oversize. */
 const maxBytes = 256 * 1024

@@ -5,9 +5,9 @@ import type { Ledger } from "../money/ledger.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 import type { Sealer } from "../store/seal.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
-import type { Reply } from "./client-link.ts"
 import { openReply } from "./kept-reply.ts"
-import { inProgressReply, replayedReply } from "./replies.ts"
+import type { WholeReply } from "./reply.ts"
+import { inProgressReply, replayedReply } from "./reply-body.ts"
 
 export interface RegisteredExchange extends Registration {
   readonly payloadHash: string
@@ -22,7 +22,7 @@ interface ReplayServices {
 type Replayed<A> = Effect.Effect<A, ServiceError<"idempotency_conflict"> | StoreUnavailable>
 
 /** The reply to an id that the registry has as completed. */
-export const replay = (services: ReplayServices, registration: RegisteredExchange): Replayed<Reply> =>
+export const replay = (services: ReplayServices, registration: RegisteredExchange): Replayed<WholeReply> =>
   Effect.map(
     replyOf(services, registration),
     // The settlement waits in a journal.
@@ -33,7 +33,7 @@ export const replay = (services: ReplayServices, registration: RegisteredExchang
 export const replayForgotten = (
   services: ReplayServices,
   registration: RegisteredExchange,
-): Replayed<Reply | undefined> =>
+): Replayed<WholeReply | undefined> =>
   Effect.tap(replyOf(services, registration), (reply) =>
     reply === undefined
       ? Effect.void

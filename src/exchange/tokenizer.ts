@@ -8,8 +8,8 @@ import { Context, Effect, Layer } from "effect"
 import type { ExchangeRequest } from "../protocol/exchange.ts"
 import type { Estimated } from "./bill.ts"
 import { promptParts, tokensOfBytes } from "./estimate.ts"
-import type { Tally } from "./tally.ts"
 import { type CountRequest, isCountReply } from "./tokenizer-protocol.ts"
+import type { UsageMeter } from "./usage-meter.ts"
 
 export class Tokenizer extends Context.Service<
   Tokenizer,
@@ -98,7 +98,7 @@ class CountingThread {
 export const countExchange = Effect.fnUntraced(function* (
   tokenizer: Tokenizer["Service"],
   request: ExchangeRequest,
-  seen: Tally,
+  seen: UsageMeter,
 ): Effect.fn.Return<Estimated> {
   const { text, tokens } = promptParts(request)
   const kept = seen.keptText()

@@ -6,14 +6,16 @@ import { WeirConfig } from "../config.ts"
 import type { VendorRequest } from "../dialects/dialect.ts"
 import type { VendorCheckResponse } from "../protocol/admin.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
-import { resolveTimeouts } from "../protocol/timeout-tiers.ts"
 import { textOfReply } from "../review/texts.ts"
 import { VendorClient } from "../upstream/client.ts"
-import { ClientLink } from "./client-link.ts"
-import { type Conversation, converse } from "./conversation.ts"
-import { Tally } from "./tally.ts"
-import { totalClock } from "./tiers.ts"
-import { Watch } from "./watch.ts"
+import type { TargetHealth } from "../upstream/health.ts"
+import type { Conversation, EndedEarly } from "./conversation.ts"
+import { makeDeadlines } from "./deadlines.ts"
+import { converse } from "./failover.ts"
+import { Signal } from "./signal.ts"
+import { makeTimeouts } from "./timeouts.ts"
+import { UsageMeter } from "./usage-meter.ts"
+import { tierTimeout } from "./vendor-errors.ts"
 
 export class VendorCheck extends Context.Service<
   VendorCheck,
@@ -34,47 +36,55 @@ export class VendorCheck extends Context.Service<
       const config = yield* WeirConfig
       const catalogue = yield* Catalogue
       const client = yield* VendorClient
-      const services = yield* Effect.context<never>()
+      const context = yield* Effect.context<never>()
+      const deadlines = yield* makeDeadlines
+      const timeoutsOf = makeTimeouts(config, context)
 
       const run = Effect.fn("VendorCheck.run")(function* (vendorId: string, model: string | undefined) {
         const snapshot = catalogue.current()
         const target = yield* targetOf(snapshot, vendorId, model)
         const clock = yield* Clock.Clock
         const nowMs = () => clock.currentTimeMillisUnsafe()
-        const profile = snapshot.timeouts(config.env)
-        const timeouts = resolveTimeouts({
-          profile,
-          variables: config.upstreamTimeouts,
-          vendor: target.vendor.timeouts,
-          model: undefined,
-        })
-        const tally = new Tally({ keepsBlocks: true })
+        const meter = new UsageMeter({ keepsBlocks: true })
+        const signal = new Signal<EndedEarly>()
         let firstFrameMs: number | undefined
         const beganMs = nowMs()
+        const { total } = timeoutsOf(snapshot, target)
         const conversation: Conversation = {
+          requestId: "",
           client,
-          // A check neither uses nor changes the health of its target.
-          health: { begin: (_target, call) => call, coolDown: () => Effect.void },
-          services,
+          health: noHealth,
+          context,
           vendorRequest: question,
           targets: [target],
-          link: new ClientLink({ bufferBytes: config.streamBufferBytes, nowMs, cut: () => {} }),
-          tally,
+          stream: undefined,
+          meter,
           maxReplyBytes: maxCheckBytes,
-          timeoutsOf: () => timeouts,
+          timeoutsOf: () => timeoutsOf(snapshot, target),
           opening: () => {
             firstFrameMs = nowMs() - beganMs
             return ""
           },
           warnings: [],
-          watch: new Watch(Math.min(timeouts.idle, timeouts.total)),
+          signal,
+          nowMs,
+          lookBy: () => {},
+          call: undefined,
           target: undefined,
           opened: false,
           took: {},
         }
-        conversation.watch.add(totalClock(beganMs, timeouts.total))
-        const outcome = yield* Effect.result(Effect.raceFirst(converse(conversation), conversation.watch.run))
-        const error = Result.isFailure(outcome) ? outcome.failure : undefined
+        const look = (atMs: number): number => {
+          if (beganMs + total <= atMs) signal.end(tierTimeout("total", total))
+          return Math.min(beganMs + total, conversation.call?.look(atMs) ?? Number.POSITIVE_INFINITY)
+        }
+        const watch = deadlines.add({ look }, beganMs + total)
+        conversation.lookBy = (dueMs) => deadlines.lookBy(watch, dueMs)
+        const outcome = yield* converse(conversation).pipe(
+          Effect.ensuring(Effect.sync(() => deadlines.remove(watch))),
+          Effect.result,
+        )
+        const error = Result.isFailure(outcome) && outcome.failure._tag === "ServiceError" ? outcome.failure : undefined
         return {
           vendor: vendorId,
           dialect: target.vendor.dialect,
@@ -82,9 +92,9 @@ export class VendorCheck extends Context.Service<
           ok: error === undefined,
           millis: nowMs() - beganMs,
           ...(firstFrameMs !== undefined && { firstFrameMs }),
-          text: textOfReply(tally.blocks()),
-          ...(tally.stop !== undefined && { stop: tally.stop }),
-          ...(tally.usage !== undefined && { usage: tally.usage }),
+          text: textOfReply(meter.blocks()),
+          ...(meter.stop !== undefined && { stop: meter.stop }),
+          ...(meter.usage !== undefined && { usage: meter.usage }),
           ...(error !== undefined && {
             error: {
               code: error.code,
@@ -97,6 +107,15 @@ export class VendorCheck extends Context.Service<
       return VendorCheck.of({ run })
     }),
   )
+}
+
+/** A check neither uses nor changes the health of its target. */
+const noHealth: TargetHealth["Service"] = {
+  coolingDown: () => undefined,
+  isSuspect: () => false,
+  failed: () => Effect.void,
+  begin: (_target, call) => call,
+  coolDown: () => Effect.void,
 }
 
 /** Small, but long enough for a model that reasons first. */

@@ -3,16 +3,16 @@
  * the same handlers as the routes behind the router.
  */
 import type { IncomingMessage, Server, ServerResponse } from "node:http"
-import { Effect, Exit, Fiber, Option, type Scope, Stream } from "effect"
+import { Effect, Exit, Fiber, Option, type Scope } from "effect"
 import type { HttpServerResponse } from "effect/http"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 import { bodyTooLarge } from "./content-encoding.ts"
+import { limitReadingOn } from "./node-connection.ts"
 import { interceptRequests } from "./request-interceptor.ts"
 import type { RuntimeRequest } from "./runtime.ts"
 
-export type DirectHandler = (
-  request: RuntimeRequest,
-) => Effect.Effect<HttpServerResponse.HttpServerResponse, never, Scope.Scope>
+/** Answers a request by writing to its response. */
+export type DirectHandler = (request: RuntimeRequest, response: ServerResponse) => Effect.Effect<void>
 
 /** Serves `POST` requests to these paths before the router sees them, until the scope closes. */
 export const answerDirectly = (
@@ -25,17 +25,26 @@ export const answerDirectly = (
     yield* interceptRequests(server, (next) => (request, response) => {
       const handler = request.method === "POST" ? handlers.get(pathOf(request.url ?? "")) : undefined
       if (handler === undefined) return next(request, response)
-      const answered = Effect.flatMap(handler(fromNode(request)), (reply) => write(reply, response))
-      const fiber = Fiber.runIn(fork(Effect.scoped(answered)), scope)
-      response.on("close", () => {
-        if (!response.writableEnded) fiber.interruptUnsafe()
-      })
+      const fiber = Fiber.runIn(fork(handler(fromNode(request), response)), scope)
       // An interrupted reply must not look complete: close the connection.
       fiber.addObserver((exit) => {
         if (Exit.isFailure(exit)) response.destroy()
       })
     })
   })
+
+/** A handler that makes a reply of the router's kind; it is interrupted when its client disconnects. */
+export const replying =
+  (
+    handler: (request: RuntimeRequest) => Effect.Effect<HttpServerResponse.HttpServerResponse, never, Scope.Scope>,
+  ): DirectHandler =>
+  (request, response) =>
+    Effect.withFiber((fiber) => {
+      response.once("close", () => {
+        if (!response.writableEnded) fiber.interruptUnsafe()
+      })
+      return Effect.map(Effect.scoped(handler(request)), (reply) => send(reply, response))
+    })
 
 const pathOf = (url: string): string => {
   const end = url.indexOf("?")
@@ -84,46 +93,9 @@ const readAll = (
 
 const empty = Buffer.alloc(0)
 
-/** Bytes of a refused request's body that are still drained, so that the connection can be reused. */
-const maxReadOnBytes = 256 * 1024
-
-const write = (
-  { status, headers, body }: HttpServerResponse.HttpServerResponse,
-  response: ServerResponse,
-): Effect.Effect<void> => {
-  if (body._tag === "Stream") {
-    return Effect.suspend(() => {
-      response.writeHead(status, { ...headers, "content-type": body.contentType })
-      return Effect.andThen(
-        Stream.runForEachArray(Stream.orDie(body.stream), (chunks) => send(chunks, response)),
-        finish(response),
-      )
-    })
-  }
-  return Effect.sync(() => {
-    // Node drains the unread body of a refused request to reuse the connection; limit how much.
-    if (!response.req.complete && !(Number(response.req.headers["content-length"]) < maxReadOnBytes)) {
-      response.shouldKeepAlive = false
-    }
-    if (body._tag !== "Uint8Array") return void response.writeHead(status, headers).end()
-    response.writeHead(status, { ...headers, "content-type": body.contentType, "content-length": body.body.length })
-    response.end(body.body)
-  })
+const send = ({ status, headers, body }: HttpServerResponse.HttpServerResponse, response: ServerResponse): void => {
+  limitReadingOn(response)
+  if (body._tag !== "Uint8Array") return void response.writeHead(status, headers).end()
+  response.writeHead(status, { ...headers, "content-type": body.contentType, "content-length": body.body.length })
+  response.end(body.body)
 }
-
-/** Writes chunks as one buffer and waits while the socket is full. */
-const send = (chunks: ReadonlyArray<Uint8Array>, response: ServerResponse): Effect.Effect<void> =>
-  Effect.callback((resume) => {
-    const [first] = chunks
-    const piece = chunks.length === 1 && first !== undefined ? first : Buffer.concat(chunks)
-    if (response.write(piece)) return resume(Effect.void)
-    const onDrain = () => resume(Effect.void)
-    response.once("drain", onDrain)
-    return Effect.sync(() => response.off("drain", onDrain))
-  })
-
-/** Ends the reply and waits until its last byte has left the process. */
-const finish = (response: ServerResponse): Effect.Effect<void> =>
-  Effect.callback((resume) => {
-    response.end(() => resume(Effect.void))
-  })

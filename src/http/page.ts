@@ -4,15 +4,16 @@
  */
 import { Effect, Schema } from "effect"
 import { HttpServerResponse } from "effect/http"
-import { newRequestId } from "../exchange/exchange.ts"
+import { newRequestId } from "../exchange/exchanges.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 import { toServiceError } from "../store/unavailable.ts"
+import { logCause } from "../telemetry/logs.ts"
 import { maxLoginBytes } from "./anonymous.ts"
 import type { Request } from "./operator.ts"
 import { failurePage } from "./pages/failure.ts"
 import { contentSecurityPolicy, document, type Page } from "./pages/layout.ts"
 import { decodeText, readContent } from "./request.ts"
-import { errorHead, logCause, type RouteError, respond } from "./respond.ts"
+import { errorHead, type RouteError, respond } from "./respond.ts"
 
 type Reply = HttpServerResponse.HttpServerResponse
 

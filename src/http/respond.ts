@@ -1,10 +1,10 @@
 /** Replies: every reply has a request id, and every failure is the error envelope. */
 import { Cause, Effect, Option } from "effect"
 import { HttpServerResponse } from "effect/http"
-import { newRequestId } from "../exchange/exchange.ts"
+import { newRequestId } from "../exchange/exchanges.ts"
 import { errorBody, errorStatus, type ServiceError, serviceError } from "../protocol/error.ts"
 import { type StoreUnavailable, toServiceError } from "../store/unavailable.ts"
-import { withRequestId } from "../telemetry/logs.ts"
+import { logCause } from "../telemetry/logs.ts"
 
 export type RouteError = ServiceError | StoreUnavailable
 
@@ -58,6 +58,3 @@ export const errorHead = ({ code, retryAfterMs }: ServiceError, requestId: strin
     ...(retryAfterMs !== undefined && { "retry-after": String(Math.ceil(retryAfterMs / 1000)) }),
   },
 })
-
-export const logCause = ({ cause }: ServiceError, requestId: string): Effect.Effect<void> =>
-  cause === undefined ? Effect.void : Effect.logError("Request failed", cause).pipe(withRequestId(requestId))

@@ -5,7 +5,7 @@
 import { Effect, type Option } from "effect"
 import type { HttpServerResponse } from "effect/http"
 import { WeirConfig } from "../config.ts"
-import { newRequestId } from "../exchange/exchange.ts"
+import { newRequestId } from "../exchange/exchanges.ts"
 import type { Caller } from "../identity/caller.ts"
 import { type CallerRequest, Callers } from "../identity/callers.ts"
 import type { ServiceError } from "../protocol/error.ts"
@@ -55,29 +55,50 @@ export const makeForCaller = Effect.gen(function* () {
   const tracing = yield* Tracing
   const callerAddress = makeCallerAddress(config.trustedProxies)
 
+  /** Reads the body and identifies the caller. */
+  const identify = <C extends Caller>(
+    authenticate: (request: CallerRequest) => Effect.Effect<C, RouteError>,
+    request: RuntimeRequest,
+    requestId: string,
+  ): Effect.Effect<Authenticated<C>, RouteError> =>
+    Effect.flatMap(request.body(config.bodyMaxBytes), (sent) => {
+      const { headers, method, url: target } = request
+      const sentAs = { headers, address: callerAddress(request), method, target, body: sent }
+      return Effect.flatMap(authenticate(sentAs), (caller) =>
+        Effect.map(decodeContent(headers["content-encoding"], sent, config.bodyMaxBytes), (body) => ({
+          requestId,
+          caller,
+          body,
+          request,
+        })),
+      )
+    })
+
+  const traced = (request: RuntimeRequest, requestId: string) =>
+    tracing.trace(() => ({
+      name: `${request.method} ${routeOf(request.url)}`,
+      headers: request.headers,
+      attributes: {
+        "http.request.method": request.method,
+        "http.route": routeOf(request.url),
+        "weir.request_id": requestId,
+      },
+    }))
+
   const answerAs =
     <C extends Caller>(authenticate: (request: CallerRequest) => Effect.Effect<C, RouteError>) =>
     <R>(request: RuntimeRequest, answer: Answer<C, R>) => {
       const requestId = newRequestId()
-      const answered = Effect.gen(function* () {
-        const sent = yield* request.body(config.bodyMaxBytes)
-        const { headers, method, url: target } = request
-        const caller = yield* authenticate({ headers, address: callerAddress(request), method, target, body: sent })
-        const body = yield* decodeContent(headers["content-encoding"], sent, config.bodyMaxBytes)
-        return yield* answer({ requestId, caller, body, request })
-      })
-      const traced = tracing.trace(() => ({
-        name: `${request.method} ${routeOf(request.url)}`,
-        headers: request.headers,
-        attributes: {
-          "http.request.method": request.method,
-          "http.route": routeOf(request.url),
-          "weir.request_id": requestId,
-        },
-      }))
-      return traced(Effect.tap(respond(requestId, answered), recordStatus))
+      const answered = Effect.flatMap(identify(authenticate, request, requestId), answer)
+      const recorded = Effect.tap(respond(requestId, answered), ({ status }) => recordStatus(status))
+      return traced(request, requestId)(recorded)
     }
-  return { forCaller: answerAs(callers.authenticate), forApplication: answerAs(callers.application) }
+  return {
+    forCaller: answerAs(callers.authenticate),
+    forApplication: answerAs(callers.application),
+    identify: (request: RuntimeRequest, requestId: string) => identify(callers.authenticate, request, requestId),
+    traced,
+  }
 })
 
 /** The route of a path, without ids. */
@@ -86,7 +107,7 @@ const routeOf = (url: string): string => {
   return path.startsWith("/t1/sessions/") ? "/t1/sessions/{id}" : path
 }
 
-const recordStatus = ({ status }: HttpServerResponse.HttpServerResponse): Effect.Effect<void> =>
+export const recordStatus = (status: number): Effect.Effect<void> =>
   Effect.map(currentSpan, (span) => {
     if (span?._tag === "Span") span.attribute("http.response.status_code", status)
   })

@@ -2,9 +2,9 @@
  * The review engine that calls an endpoint with the API of OpenAI's moderations.
  * Source: https://platform.openai.com/docs/api-reference/moderations
  */
-import { Context, Data, Effect, Layer, Redacted, type Scope } from "effect"
+import { Context, Data, Effect, Layer, Redacted } from "effect"
 import { type JsonObject, objectAt, objectsAt, parseObject } from "../dialects/json.ts"
-import { type UpstreamBroken, type UpstreamCall, VendorClient } from "../upstream/client.ts"
+import { fetchWhole, type UpstreamBroken, VendorClient } from "../upstream/client.ts"
 import type { ModerationCheck } from "./policy.ts"
 
 /** The endpoint did not answer in time, or its reply is invalid. */
@@ -23,7 +23,7 @@ export class ModerationEngine extends Context.Service<
       const client = yield* VendorClient
       return ModerationEngine.of({
         flags: (check, text) =>
-          Effect.scoped(ask(client, check, text)).pipe(
+          ask(client, check, text).pipe(
             Effect.timeout(check.timeoutMs),
             Effect.mapError((cause) => (cause instanceof ModerationFailed ? cause : new ModerationFailed({ cause }))),
           ),
@@ -40,34 +40,20 @@ const ask = Effect.fnUntraced(function* (
   client: VendorClient["Service"],
   { baseUrl, credential, model, categories }: ModerationCheck,
   text: string,
-): Effect.fn.Return<boolean, ModerationFailed | UpstreamBroken, Scope.Scope> {
+): Effect.fn.Return<boolean, ModerationFailed | UpstreamBroken> {
   const input: Array<string> = []
   for (let at = 0; at < text.length; at += inputChars) input.push(text.slice(at, at + inputChars))
-  const call = yield* client.open({
+  const request = {
     baseUrl,
     path: "/moderations",
     headers: credential === undefined ? {} : { authorization: `Bearer ${Redacted.value(credential)}` },
     body: JSON.stringify({ ...(model !== undefined && { model }), input }),
-  })
-  const { status } = yield* call.head
+  }
+  const { status, body } = yield* fetchWhole(client, request, maxReplyBytes)
   if (status !== 200) return yield* new ModerationFailed({ cause: `status ${status}` })
-  const results = objectsAt(parseObject(yield* readBody(call)), "results")
+  const results = objectsAt(parseObject(body), "results")
   if (results.length < input.length) return yield* new ModerationFailed({ cause: "the reply is not in shape" })
   return results.some((result) => objects(result, categories))
-})
-
-const readBody = Effect.fnUntraced(function* (
-  call: UpstreamCall,
-): Effect.fn.Return<string, ModerationFailed | UpstreamBroken> {
-  const chunks: Array<Uint8Array> = []
-  let bytes = 0
-  while (bytes <= maxReplyBytes) {
-    const chunk = yield* call.read
-    if (chunk === undefined) return Buffer.concat(chunks).toString("utf8")
-    chunks.push(chunk)
-    bytes += chunk.length
-  }
-  return yield* new ModerationFailed({ cause: "the reply is too large" })
 })
 
 const objects = (result: JsonObject, categories: ReadonlyArray<string> | undefined): boolean =>

@@ -1,10 +1,10 @@
 /** Calls search providers in order until one answers. */
-import { Clock, Data, Effect, type Scope } from "effect"
+import { Clock, Data, Effect } from "effect"
 import { parseObject } from "../dialects/json.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 import type { SearchResult } from "../protocol/search.ts"
 import { spanned } from "../telemetry/tracing.ts"
-import type { UpstreamBroken, UpstreamCall, VendorClient } from "../upstream/client.ts"
+import { fetchWhole, type UpstreamBroken, type VendorClient } from "../upstream/client.ts"
 import type { TargetCoolingDown, TargetHealth } from "../upstream/health.ts"
 import { retryAfterOf } from "../upstream/retry-after.ts"
 import { normalise, refusalCode } from "./dialects/dialect.ts"
@@ -43,7 +43,7 @@ export const ask = Effect.fnUntraced(function* (
       const { id, baseUrl, timeout = defaultTimeoutMs, maxResultsCap = maxSearchResults } = provider.entry.provider
       const key = `search/${id}@${new URL(baseUrl).host}`
       const count = Math.min(maxResults, maxResultsCap, maxSearchResults)
-      const call = Effect.scoped(askOne(services, provider, query, count)).pipe(
+      const call = askOne(services, provider, query, count).pipe(
         Effect.timeoutOrElse({ duration: timeout, orElse: () => Effect.fail(timedOut) }),
       )
       const attempt = spanned(`search ${id}`, () => ({ kind: "client", attributes: { "weir.vendor": id } }))(call)
@@ -78,17 +78,12 @@ const askOne = Effect.fnUntraced(function* (
   { entry, dialect, credential }: Ready,
   query: string,
   count: number,
-): Effect.fn.Return<ReadonlyArray<SearchResult>, SearchRejected, Scope.Scope> {
-  const wire = dialect.encode({ query, count }, credential)
-  const call = yield* client.open({ baseUrl: entry.provider.baseUrl, ...wire })
-  const answer = Effect.gen(function* () {
-    const head = yield* call.head
-    return { head, body: yield* readBody(call) }
-  })
-  const { head, body } = yield* Effect.mapError(answer, unreachable)
-  if (head.status !== 200) {
-    const retryAfterMs = retryAfterOf(head.headers, yield* Clock.currentTimeMillis)
-    return yield* new SearchRejected({ status: head.status, code: refusalCode(body), retryAfterMs })
+): Effect.fn.Return<ReadonlyArray<SearchResult>, SearchRejected> {
+  const request = { baseUrl: entry.provider.baseUrl, ...dialect.encode({ query, count }, credential) }
+  const { status, headers, body } = yield* Effect.mapError(fetchWhole(client, request, maxReplyBytes), unreachable)
+  if (status !== 200) {
+    const retryAfterMs = retryAfterOf(headers, yield* Clock.currentTimeMillis)
+    return yield* new SearchRejected({ status, code: refusalCode(body), retryAfterMs })
   }
   const json = parseObject(body)
   const results = json === undefined ? undefined : dialect.decode(json)
@@ -99,15 +94,3 @@ const askOne = Effect.fnUntraced(function* (
 
 const unreachable = (_error: UpstreamBroken): SearchRejected =>
   new SearchRejected({ status: 502, code: "disconnected" })
-
-const readBody = Effect.fnUntraced(function* (call: UpstreamCall): Effect.fn.Return<string, UpstreamBroken> {
-  const chunks: Array<Uint8Array> = []
-  let bytes = 0
-  while (bytes <= maxReplyBytes) {
-    const chunk = yield* call.read
-    if (chunk === undefined) return Buffer.concat(chunks).toString("utf8")
-    chunks.push(chunk)
-    bytes += chunk.length
-  }
-  return ""
-})

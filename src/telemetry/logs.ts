@@ -14,3 +14,7 @@ export const layerLogs: Layer.Layer<never, never, WeirConfig> = Layer.unwrap(
 
 /** Adds the request id to log entries. */
 export const withRequestId = (requestId: string) => Effect.annotateLogs({ requestId })
+
+/** Logs the cause of an error reply, which its client does not see. */
+export const logCause = ({ cause }: { readonly cause?: unknown }, requestId: string): Effect.Effect<void> =>
+  cause === undefined ? Effect.void : Effect.logError("Request failed", cause).pipe(withRequestId(requestId))

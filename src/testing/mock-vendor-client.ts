@@ -1,6 +1,12 @@
 /** A vendor client without a network, on Effect's clock: a test moves the time. */
-import { Effect, Layer } from "effect"
-import { type UpstreamHead, type UpstreamRequest, VendorClient } from "../upstream/client.ts"
+import { Effect, Latch, Layer } from "effect"
+import {
+  type ReplyListener,
+  type UpstreamCall,
+  type UpstreamHead,
+  type UpstreamRequest,
+  VendorClient,
+} from "../upstream/client.ts"
 
 /** A reply and its timing; each pause comes before what follows it. Absent stages never happen. */
 export interface MockReply {
@@ -26,37 +32,53 @@ export const layerMockVendorClient = (
   vendor: MockVendor,
   replies: ReadonlyArray<MockReply>,
 ): Layer.Layer<VendorClient> =>
-  Layer.succeed(
+  Layer.effect(
     VendorClient,
-    VendorClient.of({
-      open: (request) =>
-        Effect.gen(function* () {
-          const reply = replies[Math.min(vendor.requests.length, replies.length - 1)] ?? {}
-          vendor.requests.push(request)
-          const reads = [...(reply.reads ?? [])]
-          let whole = false
-          yield* Effect.addFinalizer(() =>
+    Effect.gen(function* () {
+      const fork = Effect.runForkWith(yield* Effect.context<never>())
+      const start = (request: UpstreamRequest, listener: ReplyListener): UpstreamCall => {
+        const reply = replies[Math.min(vendor.requests.length, replies.length - 1)] ?? {}
+        vendor.requests.push(request)
+        const gate = Latch.makeUnsafe(true)
+        let isOver = false
+        const fiber = fork(
+          Effect.andThen(
+            play(reply, listener, gate.await),
             Effect.sync(() => {
-              if (!whole) vendor.aborted++
+              isOver = true
+              listener.ended()
             }),
-          )
-          return {
-            connected: reply.connectAfterMs === undefined ? Effect.never : Effect.sleep(reply.connectAfterMs),
-            head:
-              reply.head === undefined
-                ? Effect.never
-                : Effect.as(Effect.sleep(reply.head.afterMs), { status: 200, headers: eventStream, ...reply.head }),
-            read: Effect.suspend(() => {
-              const next = reads.shift()
-              if (next !== undefined) return Effect.as(Effect.sleep(next.afterMs), Buffer.from(next.bytes))
-              if (reply.endAfterMs === undefined) return Effect.never
-              whole = true
-              return Effect.as(Effect.sleep(reply.endAfterMs), undefined)
-            }),
-            leave: () => {
-              whole = true
-            },
-          }
-        }),
+          ),
+        )
+        const end = (isAborted: boolean) => {
+          if (!isOver && isAborted) vendor.aborted++
+          isOver = true
+          fiber.interruptUnsafe()
+        }
+        return {
+          pause: () => gate.closeUnsafe(),
+          resume: () => gate.openUnsafe(),
+          leave: () => end(false),
+          abort: () => end(true),
+        }
+      }
+      return VendorClient.of({ start })
     }),
   )
+
+const play = Effect.fnUntraced(function* (reply: MockReply, listener: ReplyListener, room: Effect.Effect<void>) {
+  const { connectAfterMs, head, reads = [], endAfterMs } = reply
+  if (connectAfterMs === undefined) return yield* Effect.never
+  yield* Effect.sleep(connectAfterMs)
+  listener.connected()
+  if (head === undefined) return yield* Effect.never
+  yield* Effect.sleep(head.afterMs)
+  listener.head({ status: 200, headers: eventStream, ...head })
+  for (const { afterMs, bytes } of reads) {
+    yield* room
+    yield* Effect.sleep(afterMs)
+    listener.bytes(Buffer.from(bytes))
+  }
+  if (endAfterMs === undefined) return yield* Effect.never
+  yield* Effect.sleep(endAfterMs)
+})

@@ -2,13 +2,12 @@
  * One exchange through the whole engine, with mocks of gate, ledger and vendor, on Effect's clock: an hour passes in a
  * millisecond, and nothing listens on a socket.
  */
-import { Effect, type Fiber, Layer, Result, type Scope } from "effect"
+import { Deferred, Effect, type Fiber, Layer, Result, type Scope } from "effect"
 import { layerMemory } from "../admission/gate-memory.ts"
 import type { CatalogueRefused } from "../catalogue/refusal.ts"
 import type { WeirConfig } from "../config.ts"
-import type { ByteQueue } from "../exchange/byte-queue.ts"
-import type { ReplyError } from "../exchange/client-link.ts"
-import { Exchanges } from "../exchange/exchange.ts"
+import { Exchanges } from "../exchange/exchanges.ts"
+import type { Connection, ReplyError } from "../exchange/reply.ts"
 import type { Caller } from "../identity/caller.ts"
 import type { Ledger } from "../money/ledger.ts"
 import { Settler } from "../money/settler.ts"
@@ -84,21 +83,41 @@ export const startMockedExchange = (
     const context = yield* Layer.build(Exchanges.layer.pipe(Layer.provide(Settler.layer), Layer.provide(parts)))
     const exchanges = yield* Effect.provideContext(Exchanges, context)
     const body = Buffer.from(JSON.stringify(options.ask))
-    const link = yield* exchanges.start({ requestId: ref, caller: mockCaller, body }, { cut: () => undefined })
-    const received = Effect.flatMap(link.reply, (reply) =>
-      reply._tag === "Json" ? Effect.succeed(reply.body) : textOf(reply.events),
-    )
-    const client = yield* Effect.forkScoped(Effect.result(received))
-    return { client, vendor, book, hold: () => book.holds.get(ref), leave: () => link.leave() }
+    const received = makeReceiver()
+    yield* Effect.forkScoped(exchanges.run({ requestId: ref, caller: mockCaller, body }, received.connection), {
+      startImmediately: true,
+    })
+    const client = yield* Effect.forkScoped(received.outcome)
+    return { client, vendor, book, hold: () => book.holds.get(ref), leave: received.leave }
   })
 
-/** Everything that a client would receive. */
-const textOf = (events: ByteQueue): Effect.Effect<string> =>
-  Effect.gen(function* () {
-    let text = ""
-    while (true) {
-      const batch = yield* Effect.result(events.take)
-      if (Result.isFailure(batch)) return text
-      text += Buffer.concat(batch.success).toString("utf8")
-    }
-  })
+/** A client that takes everything at once, and keeps it. */
+const makeReceiver = () => {
+  const received = Deferred.makeUnsafe<Result.Result<string, ReplyError>>()
+  const finish = (outcome: Result.Result<string, ReplyError>) => Deferred.doneUnsafe(received, Effect.succeed(outcome))
+  let text = ""
+  let listener: Parameters<Connection["listen"]>[0] | undefined
+  const connection: Connection = {
+    listen: (to) => {
+      listener = to
+    },
+    send: ({ body }) => finish(Result.succeed(body)),
+    refuse: (error) => finish(Result.fail(error)),
+    write: (events) => {
+      text += events
+      return true
+    },
+    end: (flushed) => {
+      finish(Result.succeed(text))
+      flushed()
+    },
+    cut: () => finish(Result.succeed(text)),
+    unsentBytes: () => 0,
+    takenBytes: () => text.length,
+  }
+  const leave = () => {
+    listener?.gone()
+    finish(Result.succeed(text))
+  }
+  return { connection, outcome: Deferred.await(received), leave }
+}

@@ -1,12 +1,11 @@
 /**
- * HTTP calls to vendors. A call is opened in a scope and torn down with it: however an exchange ends, the body is
- * consumed or its socket is destroyed. Bytes arrive as chunks of one socket read, and reading stops when nobody
- * consumes them.
+ * HTTP calls to vendors. What arrives is pushed to a listener, in the turn of the event loop in which it was read from
+ * the socket; the listener pauses the socket when it has no room.
  */
 import type { LookupFunction } from "node:net"
-import { Context, Data, Effect, Layer, Result, Scope } from "effect"
+import { Context, Data, Effect, Layer, Result } from "effect"
 import { Agent, type Dispatcher } from "undici"
-import { Egress, type EgressBlocked } from "./egress.ts"
+import { Egress } from "./egress.ts"
 
 export interface UpstreamRequest {
   /** POST if absent. */
@@ -28,21 +27,33 @@ export interface UpstreamHead {
 /** The vendor could not be reached, or the connection broke. */
 export class UpstreamBroken extends Data.TaggedError("UpstreamBroken")<{ readonly cause: unknown }> {}
 
-/** One running call; its three stages are awaited in order. */
-export interface UpstreamCall {
+/** What happens to a call. After `ended` or `broken` nothing happens any more. */
+export interface ReplyListener {
   /** The connection is established and the request is being sent. */
-  readonly connected: Effect.Effect<void, UpstreamBroken>
-  readonly head: Effect.Effect<UpstreamHead, UpstreamBroken>
-  /** All bytes that arrived since the last read; undefined at the end. */
-  readonly read: Effect.Effect<Uint8Array | undefined, UpstreamBroken>
-  /** The reply is complete: let the connection finish its body, so that it can be reused. */
+  readonly connected: () => void
+  readonly head: (head: UpstreamHead) => void
+  /** All bytes of one read of the socket. */
+  readonly bytes: (bytes: Uint8Array) => void
+  readonly ended: () => void
+  readonly broken: (error: UpstreamBroken) => void
+}
+
+/** A running call. Its caller ends it with `leave` or `abort`. */
+export interface UpstreamCall {
+  /** No bytes are wanted now; those of a read that was under way may still come. */
+  readonly pause: () => void
+  readonly resume: () => void
+  /** The reply is complete: lets the connection finish its body, so that it can be reused. */
   readonly leave: () => void
+  /** Destroys the socket of a call that has not ended. */
+  readonly abort: () => void
 }
 
 export class VendorClient extends Context.Service<
   VendorClient,
   {
-    readonly open: (request: UpstreamRequest) => Effect.Effect<UpstreamCall, never, Scope.Scope>
+    /** Starts a call; what happens is told to the listener, which may happen before this returns. */
+    readonly start: (request: UpstreamRequest, listener: ReplyListener) => UpstreamCall
   }
 >()("weir/upstream/VendorClient") {
   static readonly layer = Layer.effect(
@@ -61,38 +72,54 @@ export class VendorClient extends Context.Service<
       // The egress guard is the connection's lookup: it connects to the address that was checked. Redirects are not
       // followed.
       const guarded = yield* makeAgent({ lookup: egress.lookup })
-      const makeCall = (request: UpstreamRequest) => {
-        if (request.isGuarded !== true) return new Call(agent, request)
-        const checked = egress.check(request.baseUrl)
-        return Result.isSuccess(checked) ? new Call(guarded, request) : blockedCall(checked.failure)
-      }
-      // Does what `acquireRelease` does, without copying the context for each call.
-      const open = (request: UpstreamRequest) =>
-        Effect.uninterruptible(
-          Effect.flatMap(Effect.scope, (scope) => {
-            const call = makeCall(request)
-            return Effect.as(
-              Scope.addFinalizer(
-                scope,
-                Effect.sync(() => call.release()),
-              ),
-              call,
-            )
-          }),
-        )
-      return VendorClient.of({ open })
+      return VendorClient.of({
+        start: (request, listener) => {
+          if (request.isGuarded !== true) return new Call(agent, request, listener)
+          const checked = egress.check(request.baseUrl)
+          if (Result.isSuccess(checked)) return new Call(guarded, request, listener)
+          listener.broken(new UpstreamBroken({ cause: checked.failure }))
+          return noCall
+        },
+      })
     }),
   )
 }
 
-/** A call that the egress guard blocked. */
-const blockedCall = (cause: EgressBlocked): UpstreamCall & { readonly release: () => void } => {
-  const broken = Effect.fail(new UpstreamBroken({ cause }))
-  return { connected: broken, head: broken, read: broken, leave: () => {}, release: () => {} }
+/** A reply that was read to its end. */
+export interface WholeReply extends UpstreamHead {
+  readonly body: string
 }
 
-/** Unread bytes of one call above which its socket is paused. */
-const highWaterBytes = 64 * 1024
+/** Calls, and reads the whole reply; the call is aborted if the fiber is interrupted or the body is too large. */
+export const fetchWhole = (
+  client: VendorClient["Service"],
+  request: UpstreamRequest,
+  maxBytes: number,
+): Effect.Effect<WholeReply, UpstreamBroken> =>
+  Effect.callback((resume) => {
+    let head: UpstreamHead = { status: 0, headers: {} }
+    const chunks: Array<Uint8Array> = []
+    let bytes = 0
+    const call = client.start(request, {
+      connected: () => {},
+      head: (found) => {
+        head = found
+      },
+      bytes: (chunk) => {
+        chunks.push(chunk)
+        bytes += chunk.length
+        if (bytes <= maxBytes) return
+        resume(Effect.fail(new UpstreamBroken({ cause: "the reply is too large" })))
+        call.abort()
+      },
+      ended: () => resume(Effect.succeed({ ...head, body: Buffer.concat(chunks).toString("utf8") })),
+      broken: (error) => resume(Effect.fail(error)),
+    })
+    return Effect.sync(() => call.abort())
+  })
+
+/** A call that the egress guard blocked. */
+const noCall: UpstreamCall = { pause: () => {}, resume: () => {}, leave: () => {}, abort: () => {} }
 
 /** How long a complete reply may take to end its body before its socket is destroyed. */
 const leaveMs = 500
@@ -100,21 +127,23 @@ const leaveMs = 500
 const jsonContent = { "content-type": "application/json" }
 
 class Call implements UpstreamCall, Dispatcher.DispatchHandler {
+  readonly #listener: ReplyListener
   #controller: Dispatcher.DispatchController | undefined
-  #head: UpstreamHead | undefined
   #chunks: Array<Uint8Array> = []
-  #bytes = 0
   #ended = false
-  #discarding = false
-  #failure: UpstreamBroken | undefined
-  #wake: (() => void) | undefined
+  /** Nothing is told any more. */
+  #isLeft = false
 
-  constructor(agent: Agent, { method = "POST", baseUrl, path, headers, body }: UpstreamRequest) {
-    const url = new URL(baseUrl)
-    const prefix = url.pathname.replace(/\/$/, "")
+  constructor(
+    agent: Agent,
+    { method = "POST", baseUrl, path, headers, body }: UpstreamRequest,
+    listener: ReplyListener,
+  ) {
+    this.#listener = listener
+    const { origin, prefix } = addressOf(baseUrl)
     agent.dispatch(
       {
-        origin: url.origin,
+        origin,
         path: `${prefix}${path}`,
         method,
         headers: { ...(method === "POST" && jsonContent), "user-agent": "weir", ...headers },
@@ -124,98 +153,86 @@ class Call implements UpstreamCall, Dispatcher.DispatchHandler {
     )
   }
 
-  readonly connected = this.#when(() => (this.#controller === undefined ? undefined : true)).pipe(Effect.asVoid)
-  readonly head = this.#when(() => this.#head)
-  readonly read = this.#when(() => this.#take()).pipe(Effect.map((bytes) => bytes ?? undefined))
-
-  leave(): void {
-    this.#discard()
-    if (this.#ended) return
-    setTimeout(() => this.#abort(), leaveMs).unref()
+  pause(): void {
+    if (!this.#ended) this.#controller?.pause()
   }
 
-  release(): void {
-    if (this.#ended || this.#discarding) return
-    this.#discard()
-    this.#abort()
+  resume(): void {
+    if (this.#controller?.paused === true) this.#controller.resume()
+  }
+
+  leave(): void {
+    this.#isLeft = true
+    if (this.#ended) return
+    this.resume()
+    setTimeout(() => this.#destroy(), leaveMs).unref()
+  }
+
+  abort(): void {
+    if (this.#isLeft) return
+    this.#isLeft = true
+    this.#destroy()
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller
-    if (this.#discarding) this.#abort()
-    else this.#notify()
+    if (this.#isLeft) this.#destroy()
+    else this.#listener.connected()
   }
 
   onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: HeaderValues): void {
-    if (status < 200) return
-    this.#head = { status, headers: joinValues(headers) }
-    this.#notify()
+    if (status < 200 || this.#isLeft) return
+    this.#listener.head({ status, headers: joinValues(headers) })
   }
 
-  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
-    if (this.#discarding) return
-    this.#chunks.push(chunk)
-    this.#bytes += chunk.length
-    this.#notify()
-    // The reader may have consumed everything just now: resuming inside this callback would lose the parser's remaining
-    // bytes.
-    if (this.#bytes >= highWaterBytes) controller.pause()
+  onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    if (this.#isLeft) return
+    // One read of the socket may bring many chunks: they are told together, in the same turn of the event loop.
+    if (this.#chunks.push(chunk) === 1) queueMicrotask(this.#tellBytes)
   }
 
   onResponseEnd(): void {
     this.#ended = true
-    this.#notify()
+    this.#tellBytes()
+    if (!this.#isLeft) this.#listener.ended()
   }
 
   onResponseError(_controller: Dispatcher.DispatchController | undefined, cause: Error): void {
     this.#ended = true
-    this.#failure = new UpstreamBroken({ cause })
-    this.#notify()
+    this.#tellBytes()
+    if (!this.#isLeft) this.#listener.broken(new UpstreamBroken({ cause }))
   }
 
-  /** All bytes; null at the end; undefined if there are none yet. */
-  #take(): Uint8Array | null | undefined {
+  readonly #tellBytes = (): void => {
     const [first] = this.#chunks
-    if (first === undefined) return this.#ended && this.#failure === undefined ? null : undefined
+    if (first === undefined || this.#isLeft) return
     const bytes = this.#chunks.length === 1 ? first : Buffer.concat(this.#chunks)
     this.#chunks = []
-    this.#bytes = 0
-    if (this.#controller?.paused === true) this.#controller.resume()
-    return bytes
+    this.#listener.bytes(bytes)
   }
 
-  /** Waits for a value; one waiter at a time, because an exchange reads its call in order. */
-  #when<A>(value: () => A | undefined): Effect.Effect<A, UpstreamBroken> {
-    return Effect.callback<A, UpstreamBroken>((resume) => {
-      const look = () => {
-        // Consuming bytes resumes the socket, which may deliver more at once: those are for the next waiter.
-        this.#wake = undefined
-        const found = value()
-        if (found === undefined && this.#failure === undefined) this.#wake = look
-        if (found !== undefined) resume(Effect.succeed(found))
-        else if (this.#failure !== undefined) resume(Effect.fail(this.#failure))
-      }
-      look()
-      return Effect.sync(() => {
-        this.#wake = undefined
-      })
-    })
-  }
-
-  #notify(): void {
-    this.#wake?.()
-  }
-
-  #discard(): void {
-    this.#discarding = true
-    this.#chunks = []
-    this.#bytes = 0
-    if (this.#controller?.paused === true) this.#controller.resume()
-  }
-
-  #abort(): void {
+  #destroy(): void {
     if (!this.#ended) this.#controller?.abort(new Error("the exchange is over"))
   }
+}
+
+interface Address {
+  readonly origin: string
+  readonly prefix: string
+}
+
+const knownAddresses = new Map<string, Address>()
+const maxKnownAddresses = 1000
+
+/** Origin and path of a base URL, without its last slash. Parsed once. */
+const addressOf = (baseUrl: string): Address => {
+  const known = knownAddresses.get(baseUrl)
+  if (known !== undefined) return known
+  const { origin, pathname } = new URL(baseUrl)
+  const address = { origin, prefix: pathname.replace(/\/$/, "") }
+  if (knownAddresses.size >= maxKnownAddresses) knownAddresses.clear()
+  knownAddresses.set(baseUrl, address)
+  return address
 }
 
 type HeaderValues = Readonly<Record<string, string | ReadonlyArray<string> | undefined>>

@@ -25,6 +25,15 @@ export class TargetHealth extends Context.Service<
   TargetHealth,
   {
     /**
+     * Whether a target is cooling down.
+     * @param despiteBreaker no other target is left
+     */
+    readonly coolingDown: (target: string, despiteBreaker: boolean) => TargetCoolingDown | undefined
+    /** Whether the last calls of a target failed: then calls begin with `begin`. */
+    readonly isSuspect: (target: string) => boolean
+    /** A call of a target that was not suspect has failed at its beginning. */
+    readonly failed: (target: string) => Effect.Effect<void>
+    /**
      * Runs the beginning of a call unless its target is cooling down.
      * @param options.despiteBreaker no other target is left
      */
@@ -72,15 +81,45 @@ export const makeTargetHealth = (
   Effect.gen(function* () {
     const breaker = yield* CircuitBreaker.make({ tripPolicy, openDuration })
     const services = yield* Effect.context<never>()
+    const clock = yield* Clock.Clock
     const own = new Map<string, Cooldown>()
     let others: ReadonlyMap<string, Cooldown> = new Map()
 
+    const suspects = new Set<string>()
+
     /** The longest active cooldown of a target. */
-    const cooldownOf = (target: string, nowMs: number): Cooldown | undefined => {
-      const known = [own.get(target), others.get(target)].filter(
-        (cooldown) => cooldown !== undefined && cooldown.untilMs > nowMs,
+    const coolingDown = (target: string, despiteBreaker: boolean): TargetCoolingDown | undefined => {
+      if (own.size === 0 && others.size === 0) return undefined
+      const nowMs = clock.currentTimeMillisUnsafe()
+      const active = [own.get(target), others.get(target)].flatMap((each) =>
+        each !== undefined && each.untilMs > nowMs ? [each] : [],
       )
-      return known.sort((a, b) => (b?.untilMs ?? 0) - (a?.untilMs ?? 0))[0]
+      const [longest] = active.sort((a, b) => b.untilMs - a.untilMs)
+      if (longest === undefined || (despiteBreaker && longest.cause === "breaker")) return undefined
+      return new TargetCoolingDown(longest)
+    }
+
+    /** Runs the beginning of a call through the target's breaker. */
+    const begin = <A, E, R>(
+      target: string,
+      call: Effect.Effect<A, E, R>,
+      judge: (exit: Exit.Exit<A, E>) => Verdict,
+    ): Effect.Effect<A, E | TargetCoolingDown, R> => {
+      const classify = (exit: Exit.Exit<A, E>) => {
+        const verdict = judge(exit)
+        if (verdict === "failing") suspects.add(target)
+        if (verdict === "healthy") suspects.delete(target)
+        return outcomes[verdict]
+      }
+      return breaker
+        .execute(call, { key: target, classify })
+        .pipe(
+          Effect.mapError((error) =>
+            error instanceof CircuitBreaker.CircuitBreakerError
+              ? cooldownOfBreaker(error, clock.currentTimeMillisUnsafe())
+              : error,
+          ),
+        )
     }
 
     if (shared !== undefined) {
@@ -108,19 +147,14 @@ export const makeTargetHealth = (
           recordCooldown(services, target, cooldown.cause)
           return shared === undefined ? Effect.void : shared.publish(target, cooldown)
         }),
+      coolingDown,
+      isSuspect: (target) => suspects.has(target),
+      failed: (target) => Effect.ignore(begin(target, Effect.fail("failed"), () => "failing")),
       begin: (target, call, { judge, despiteBreaker }) =>
-        Effect.flatMap(Clock.currentTimeMillis, (nowMs) => {
-          const cooldown = cooldownOf(target, nowMs)
-          const mayCall = cooldown === undefined || (despiteBreaker && cooldown.cause === "breaker")
-          if (!mayCall) return Effect.fail(new TargetCoolingDown(cooldown))
-          if (despiteBreaker) return call
-          return breaker
-            .execute(call, { key: target, classify: (exit) => outcomes[judge(exit)] })
-            .pipe(
-              Effect.mapError((error) =>
-                error instanceof CircuitBreaker.CircuitBreakerError ? cooldownOfBreaker(error, nowMs) : error,
-              ),
-            )
+        Effect.suspend(() => {
+          const cooling = coolingDown(target, despiteBreaker)
+          if (cooling !== undefined) return Effect.fail(cooling)
+          return despiteBreaker ? call : begin(target, call, judge)
         }),
     })
   })

@@ -1,11 +1,11 @@
 /** Runs decoders over bytes, and merges their events. */
 
 import type { Dialect, VendorEvent, VendorUsage } from "../../src/dialects/dialect.ts"
-import { Tally } from "../../src/exchange/tally.ts"
+import { UsageMeter } from "../../src/exchange/usage-meter.ts"
 import type { Stop } from "../../src/protocol/exchange.ts"
 
 export interface Folded {
-  readonly blocks: ReturnType<Tally["blocks"]>
+  readonly blocks: ReturnType<UsageMeter["blocks"]>
   readonly stop: Stop | undefined
   readonly usage: VendorUsage | undefined
   readonly done: boolean
@@ -13,13 +13,13 @@ export interface Folded {
 }
 
 export const fold = (events: ReadonlyArray<VendorEvent>): Folded => {
-  const tally = new Tally({ keepsBlocks: true })
-  for (const event of events) tally.add(event)
+  const meter = new UsageMeter({ keepsBlocks: true })
+  for (const event of events) meter.add(event)
   return {
-    blocks: tally.blocks(),
-    stop: tally.stop,
-    usage: tally.usage,
-    done: tally.done,
+    blocks: meter.blocks(),
+    stop: meter.stop,
+    usage: meter.usage,
+    done: meter.done,
     faults: events.flatMap((event) => (event.kind === "fault" ? [event.fault.code] : [])),
   }
 }

@@ -2,7 +2,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Fiber, Result } from "effect"
 import { TestClock } from "effect/testing"
-import type { ReplyError } from "../../src/exchange/client-link.ts"
+import type { ReplyError } from "../../src/exchange/reply.ts"
 import { defaultTimeouts, resolveTimeouts } from "../../src/protocol/timeout-tiers.ts"
 import { hello, type MockReply, openaiChunk, parseEvents, startMockedExchange } from "../../src/testing/index.ts"
 

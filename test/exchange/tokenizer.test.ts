@@ -2,8 +2,8 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { countTokens as reference } from "gpt-tokenizer/encoding/o200k_base"
-import { Tally } from "../../src/exchange/tally.ts"
 import { countExchange, Tokenizer } from "../../src/exchange/tokenizer.ts"
+import { UsageMeter } from "../../src/exchange/usage-meter.ts"
 
 const prose = "The river carries what it is given, and asks for nothing but a bed to lie in. "
 
@@ -48,7 +48,7 @@ describe("Tokenizer", () => {
 describe("countExchange", () => {
   it.live("counts prompt, tools and media, and the answer beyond what was kept by its bytes", () =>
     Effect.gen(function* () {
-      const seen = new Tally({ keepsBlocks: false })
+      const seen = new UsageMeter({ keepsBlocks: false })
       const delta = { kind: "delta", delta: { i: 0, t: "text", v: prose } } as const
       for (let at = 0; at < 2000; at++) seen.add(delta)
       expect(seen.keptText().length).toBeLessThanOrEqual(64 * 1024)

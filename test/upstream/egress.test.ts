@@ -7,7 +7,7 @@ import { Context, Effect, Layer, Result } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { parseNetwork } from "../../src/protocol/network.ts"
 import { portOf } from "../../src/testing/port.ts"
-import { VendorClient } from "../../src/upstream/client.ts"
+import { fetchWhole, VendorClient } from "../../src/upstream/client.ts"
 import { Egress, EgressBlocked, makeEgressGuard, ResolveHost } from "../../src/upstream/egress.ts"
 import { certificate, privateKey } from "./certificate.ts"
 
@@ -249,7 +249,7 @@ describe("DNS rebinding, over a real name server, a real socket and TLS", () => 
     }
     return Effect.gen(function* () {
       const client = yield* VendorClient
-      const once = Effect.scoped(Effect.flatMap(client.open(request), ({ head }) => head)).pipe(
+      const once = fetchWhole(client, request, 1024).pipe(
         Effect.map(({ status }) => String(status)),
         Effect.catch(({ cause }) => Effect.succeed(cause instanceof EgressBlocked ? cause.reason : String(cause))),
       )

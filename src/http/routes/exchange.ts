@@ -1,55 +1,62 @@
 /** The runtime group: `POST /t1/exchange` and the routes beside it. */
-import { Effect, Scope, Stream } from "effect"
-import { HttpServerResponse } from "effect/http"
+import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { Overload } from "../../admission/overload.ts"
-import type { ByteQueue } from "../../exchange/byte-queue.ts"
-import type { Reply } from "../../exchange/client-link.ts"
-import { Exchanges, newRequestId } from "../../exchange/exchange.ts"
+import { Exchanges, newRequestId } from "../../exchange/exchanges.ts"
 import { Api } from "../../protocol/api.ts"
-import type { DirectHandler } from "../hot-routes.ts"
+import { serviceError } from "../../protocol/error.ts"
+import { toServiceError } from "../../store/unavailable.ts"
+import { logCause } from "../../telemetry/logs.ts"
+import { type DirectHandler, replying } from "../hot-routes.ts"
+import { NodeConnection } from "../node-connection.ts"
 import { envelope } from "../respond.ts"
-import { type Authenticated, fromRouter, makeForCaller, type RuntimeRequest } from "../runtime.ts"
+import { fromRouter, makeForCaller, type RuntimeRequest, recordStatus } from "../runtime.ts"
 import { makeRuntime } from "./runtime.ts"
 
 /** The handler of each runtime route. */
 export const makeRuntimeAnswers = Effect.gen(function* () {
   const exchanges = yield* Exchanges
-  const { forCaller } = yield* makeForCaller
+  const { forCaller, identify, traced } = yield* makeForCaller
   const runtime = yield* makeRuntime
   const overload = yield* Overload
 
-  /** Refuses calls under overload before their body is read. */
-  const unlessOverloaded =
-    (answer: DirectHandler): DirectHandler =>
-    (request) =>
-      Effect.matchEffect(overload.check(exchanges.open()), {
-        onSuccess: () => answer(request),
-        onFailure: (error) => envelope(newRequestId(), error),
-      })
+  const search = (request: RuntimeRequest) =>
+    Effect.matchEffect(overload.check(exchanges.open()), {
+      onSuccess: () => forCaller(request, runtime.search),
+      onFailure: (error) => envelope(newRequestId(), error),
+    })
 
-  const exchange = Effect.fnUntraced(function* ({ requestId, caller, body }: Authenticated) {
-    const fiber = yield* Effect.fiber
-    const scope = yield* Effect.scope
-    const link = yield* exchanges.start({ requestId, caller, body }, { cut: () => fiber.interruptUnsafe() })
-    // The request's scope closes when the reply is sent or the client disconnects.
-    yield* Scope.addFinalizer(
-      scope,
-      Effect.sync(() => link.leave()),
+  /** Refuses under overload before the body is read. */
+  const exchange: DirectHandler = (request, response) => {
+    const requestId = newRequestId()
+    const connection = new NodeConnection(response, requestId)
+    const run = Effect.andThen(overload.check(exchanges.open()), identify(request, requestId)).pipe(
+      Effect.matchEffect({
+        onSuccess: ({ caller, body }) => exchanges.run({ requestId, caller, body }, connection),
+        onFailure: (error) =>
+          Effect.andThen(
+            logCause(toServiceError(error), requestId),
+            Effect.sync(() => connection.refuse(error)),
+          ),
+      }),
+      Effect.tap(() => recordStatus(response.statusCode)),
     )
-    return toResponse(yield* link.reply, requestId)
-  })
+    return Effect.scoped(traced(request, requestId)(run))
+  }
 
   return {
-    exchange: unlessOverloaded((request) => forCaller(request, exchange)),
+    exchange,
+    search,
     heartbeat: (request: RuntimeRequest) => forCaller(request, runtime.heartbeat),
     endSession: (request: RuntimeRequest, id: string) => forCaller(request, (call) => runtime.endSession(call, id)),
     config: (request: RuntimeRequest) => forCaller(request, runtime.readConfig),
     handshake: (request: RuntimeRequest) => forCaller(request, runtime.handshake),
-    websearch: unlessOverloaded((request) => forCaller(request, runtime.search)),
     usage: (request: RuntimeRequest) => forCaller(request, runtime.reportUsage),
   }
 })
+
+/** Exchanges are answered before the router sees them, under their exact path. */
+const onlyDirectly = () => envelope(newRequestId(), serviceError("not_found", "The route does not exist"))
 
 export const runtimeRoutes = HttpApiBuilder.group(
   Api,
@@ -57,12 +64,12 @@ export const runtimeRoutes = HttpApiBuilder.group(
   Effect.fn(function* (handlers) {
     const answers = yield* makeRuntimeAnswers
     return handlers
-      .handleRaw("exchange", ({ request }) => answers.exchange(fromRouter(request)))
+      .handleRaw("exchange", onlyDirectly)
       .handleRaw("heartbeat", ({ request }) => answers.heartbeat(fromRouter(request)))
       .handleRaw("endSession", ({ request, params }) => answers.endSession(fromRouter(request), params.id))
       .handleRaw("config", ({ request }) => answers.config(fromRouter(request)))
       .handleRaw("handshake", ({ request }) => answers.handshake(fromRouter(request)))
-      .handleRaw("websearch", ({ request }) => answers.websearch(fromRouter(request)))
+      .handleRaw("websearch", ({ request }) => answers.search(fromRouter(request)))
       .handleRaw("usage", ({ request }) => answers.usage(fromRouter(request)))
   }),
 )
@@ -70,24 +77,10 @@ export const runtimeRoutes = HttpApiBuilder.group(
 /** Handlers of the hot routes by path, for serving without a router. */
 export const hotAnswers = Effect.map(
   makeRuntimeAnswers,
-  ({ exchange, heartbeat, websearch }): ReadonlyMap<string, DirectHandler> =>
+  ({ exchange, heartbeat, search }): ReadonlyMap<string, DirectHandler> =>
     new Map<string, DirectHandler>([
       ["/t1/exchange", exchange],
-      ["/t1/heartbeat", heartbeat],
-      ["/t1/websearch", websearch],
+      ["/t1/heartbeat", replying(heartbeat)],
+      ["/t1/websearch", replying(search)],
     ]),
 )
-
-const toResponse = (reply: Reply, requestId: string): HttpServerResponse.HttpServerResponse =>
-  reply._tag === "Json"
-    ? HttpServerResponse.text(reply.body, {
-        status: reply.status,
-        headers: { "x-svc-request-id": requestId, ...reply.headers },
-        contentType: "application/json",
-      })
-    : HttpServerResponse.stream(eventStream(reply.events), {
-        headers: { "x-svc-request-id": requestId, "cache-control": "no-store", "x-accel-buffering": "no" },
-        contentType: "text/event-stream",
-      })
-
-const eventStream = (events: ByteQueue): Stream.Stream<Uint8Array> => Stream.fromPull(Effect.succeed(events.take))

@@ -5,7 +5,7 @@
 import { Effect, Schema } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { WeirConfig } from "../../config.ts"
-import { newRequestId } from "../../exchange/exchange.ts"
+import { newRequestId } from "../../exchange/exchanges.ts"
 import { flowTtlMs, type LoginCode, SsoLogin } from "../../identity/sso-login.ts"
 import { Api } from "../../protocol/api.ts"
 import { invalidInput, issuesOf } from "../../protocol/issues.ts"

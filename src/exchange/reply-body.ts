@@ -1,4 +1,4 @@
-/** Replies of exchanges that are not streamed. Source: interface.md "Exchange response", "In-progress reply". */
+/** The content of replies that are not streamed. Source: interface.md "Exchange response", "In-progress reply". */
 import { type Amount, formatAmount } from "../money/amount.ts"
 import type { Charge } from "../money/pricing.ts"
 import type { ReplyBlock } from "../protocol/block.ts"
@@ -7,17 +7,16 @@ import type { WarnEvent } from "../protocol/event.ts"
 import type { ExchangeRequest, ExchangeResponse, InProgress, Stop } from "../protocol/exchange.ts"
 import type { Usage } from "../protocol/usage.ts"
 import type { Bill } from "./bill.ts"
-import type { Reply } from "./client-link.ts"
+import type { WholeReply } from "./reply.ts"
 
 /** Suggested interval between retries while the first call runs. */
 const retryAfterMs = 1000
 
 const json = { "content-type": "application/json" }
 
-export const inProgressReply = (requestId: string): Reply => {
+export const inProgressReply = (requestId: string): WholeReply => {
   const body: InProgress = { status: "in_progress", requestId, retryAfterMs }
   return {
-    _tag: "Json",
     status: 202,
     headers: { ...json, "retry-after": String(Math.ceil(retryAfterMs / 1000)) },
     body: JSON.stringify(body),
@@ -32,13 +31,13 @@ export interface FinishedReply {
   readonly body: ReadonlyArray<string>
 }
 
-export const replyWith = ({ status, headers, body }: FinishedReply, balance: Amount): Reply => {
+export const replyWith = ({ status, headers, body }: FinishedReply, balance: Amount): WholeReply => {
   const text = formatAmount(balance)
-  return { _tag: "Json", status, headers: { ...headers, "x-svc-balance": text }, body: body.join(text) }
+  return { status, headers: { ...headers, "x-svc-balance": text }, body: body.join(text) }
 }
 
 /** Body and billing headers are those of the first reply. */
-export const replayedReply = ({ headers, ...reply }: FinishedReply, balance: Amount): Reply =>
+export const replayedReply = ({ headers, ...reply }: FinishedReply, balance: Amount): WholeReply =>
   replyWith({ ...reply, headers: { ...headers, "x-svc-idempotent-replay": "1" } }, balance)
 
 export interface CompletedExchange {

@@ -1,29 +1,29 @@
-/** State shared by the parts of one admitted exchange. */
+/** The services of exchanges, and an exchange from its hold on. */
 import type { Context } from "effect"
 import type { Gate } from "../admission/gate.ts"
-import type { Overload } from "../admission/overload.ts"
+import type { Overload, Waiting } from "../admission/overload.ts"
 import type { Sessions } from "../admission/sessions.ts"
 import type { Catalogue } from "../catalogue/catalogue.ts"
 import type { WeirConfig } from "../config.ts"
-import type { Ledger } from "../money/ledger.ts"
+import type { Caller } from "../identity/caller.ts"
+import type { Hold, Ledger } from "../money/ledger.ts"
 import type { Settler } from "../money/settler.ts"
-import type { WarnEvent } from "../protocol/event.ts"
 import type { ExchangeRequest } from "../protocol/exchange.ts"
 import type { Review } from "../review/review.ts"
 import type { Sealer } from "../store/seal.ts"
 import type { VendorClient } from "../upstream/client.ts"
 import type { TargetHealth } from "../upstream/health.ts"
 import type { UpstreamKeys } from "../upstream/upstream-keys.ts"
-import type { ClientLink } from "./client-link.ts"
 import type { Conversation } from "./conversation.ts"
-import type { ExchangeCall } from "./due.ts"
+import type { Deadlines } from "./deadlines.ts"
 import type { Leased } from "./leases.ts"
 import type { Plan } from "./plan.ts"
 import type { RegisteredExchange } from "./replay.ts"
-import type { Tally } from "./tally.ts"
+import type { ClientReply } from "./reply.ts"
+import type { TimeoutsOf } from "./timeouts.ts"
 import type { Tokenizer } from "./tokenizer.ts"
 
-export interface ActorServices {
+export interface ExchangeServices {
   readonly config: WeirConfig["Service"]
   readonly catalogue: Catalogue["Service"]
   readonly gate: Gate["Service"]
@@ -38,24 +38,36 @@ export interface ActorServices {
   readonly tokenizer: Tokenizer["Service"]
   /** Seals replies that are kept. */
   readonly sealer: Sealer
+  readonly deadlines: Deadlines
+  readonly timeoutsOf: TimeoutsOf
   /** Exchanges with a hold; checkpoints are written of them. */
   readonly leased: Set<Leased>
   /** For metrics, which are recorded outside effects. */
   readonly context: Context.Context<never>
+  readonly nowMs: () => number
 }
 
-export interface Admitted {
-  readonly services: ActorServices
+export interface ExchangeCall {
+  /** The gateway's own request id. */
+  readonly requestId: string
+  readonly caller: Caller
+  readonly body: Uint8Array
+}
+
+/** An exchange that is admitted. */
+export interface AdmittedExchange {
+  readonly services: ExchangeServices
   readonly call: ExchangeCall
-  readonly link: ClientLink
   readonly request: ExchangeRequest
   readonly registration: RegisteredExchange | undefined
-  /** What has been received of the vendor's reply. */
-  readonly tally: Tally
-  /** Warnings for the client. */
-  readonly warnings: Array<WarnEvent>
+  readonly reply: ClientReply
+  /** Notified when the hold is made. */
+  readonly waiting: Waiting
 }
 
-export interface PlannedConversation extends Conversation {
+/** An exchange with a hold: it ends with a settlement or a release. */
+export interface HeldExchange extends AdmittedExchange {
   readonly plan: Plan
+  readonly hold: Hold
+  readonly conversation: Conversation
 }

@@ -21,7 +21,7 @@ const firstKeptBytes = 1024
 /** A stream's text is counted and kept in parts of about this many characters. */
 const pieceLength = 1024
 
-export class Tally {
+export class UsageMeter {
   /** Whether blocks are kept for a whole reply; a stream does not need them. */
   readonly #keepsBlocks: boolean
   readonly #blocks: Array<OpenBlock> = []

@@ -1,0 +1,137 @@
+/**
+ * The deadlines of all exchanges of a process: one heap, and one timer, which is armed for the earliest. A sign of life
+ * only writes a number: an exchange that is looked at too early tells when to look again.
+ */
+import { Clock, Effect, Fiber, type Scope } from "effect"
+
+export interface Watched {
+  /** Acts on what is late. @returns when to look again, in milliseconds since the epoch */
+  readonly look: (nowMs: number) => number
+}
+
+/** A watched exchange in the heap. */
+export class Watch {
+  readonly watched: Watched
+  dueMs: number
+  /** Its place in the heap; -1 if it is not there. */
+  place = -1
+
+  constructor(watched: Watched, dueMs: number) {
+    this.watched = watched
+    this.dueMs = dueMs
+  }
+}
+
+export class Deadlines {
+  readonly #heap: Array<Watch> = []
+  readonly #nowMs: () => number
+  /** Calls {@link tick} at a time; replaces the call that was asked for before. */
+  readonly #arm: (atMs: number) => void
+  #armedMs = Number.POSITIVE_INFINITY
+
+  constructor(nowMs: () => number, arm: (atMs: number) => void) {
+    this.#nowMs = nowMs
+    this.#arm = arm
+  }
+
+  /** How many exchanges are watched. */
+  get size(): number {
+    return this.#heap.length
+  }
+
+  add(watched: Watched, dueMs: number): Watch {
+    const watch = new Watch(watched, dueMs)
+    this.#rise(watch, this.#heap.length)
+    this.#rearm()
+    return watch
+  }
+
+  /** Looks at an exchange no later than at a time. */
+  lookBy(watch: Watch, dueMs: number): void {
+    if (dueMs >= watch.dueMs || watch.place === -1) return
+    watch.dueMs = dueMs
+    this.#rise(watch, watch.place)
+    this.#rearm()
+  }
+
+  remove(watch: Watch): void {
+    const { place } = watch
+    if (place === -1) return
+    watch.place = -1
+    const last = this.#heap.pop()
+    if (last === undefined || last === watch) return
+    this.#sink(last, place)
+    this.#rise(last, last.place)
+  }
+
+  tick(): void {
+    this.#armedMs = Number.POSITIVE_INFINITY
+    const nowMs = this.#nowMs()
+    for (let first = this.#heap[0]; first !== undefined && first.dueMs <= nowMs; first = this.#heap[0]) {
+      const dueMs = Math.max(first.watched.look(nowMs), nowMs + 1)
+      // What was late may have ended the exchange.
+      if (first.place === -1) continue
+      first.dueMs = dueMs
+      this.#sink(first, first.place)
+    }
+    this.#rearm()
+  }
+
+  #rearm(): void {
+    const dueMs = this.#heap[0]?.dueMs
+    if (dueMs === undefined || dueMs >= this.#armedMs) return
+    this.#armedMs = dueMs
+    this.#arm(dueMs)
+  }
+
+  /** Puts a watch at a place, or above it where it is due before those. */
+  #rise(watch: Watch, from: number): void {
+    let place = from
+    while (place > 0) {
+      const above = (place - 1) >> 1
+      const parent = this.#heap[above]
+      if (parent === undefined || parent.dueMs <= watch.dueMs) break
+      this.#put(parent, place)
+      place = above
+    }
+    this.#put(watch, place)
+  }
+
+  /** Puts a watch at a place, or below it where others are due before it. */
+  #sink(watch: Watch, from: number): void {
+    let place = from
+    while (true) {
+      let below = 2 * place + 1
+      let child = this.#heap[below]
+      const right = this.#heap[below + 1]
+      if (child !== undefined && right !== undefined && right.dueMs < child.dueMs) {
+        child = right
+        below++
+      }
+      if (child === undefined || child.dueMs >= watch.dueMs) break
+      this.#put(child, place)
+      place = below
+    }
+    this.#put(watch, place)
+  }
+
+  #put(watch: Watch, place: number): void {
+    this.#heap[place] = watch
+    watch.place = place
+  }
+}
+
+/** Deadlines on Effect's clock, until the scope closes. */
+export const makeDeadlines: Effect.Effect<Deadlines, never, Scope.Scope> = Effect.gen(function* () {
+  const clock = yield* Clock.Clock
+  const fork = Effect.runForkWith(yield* Effect.context<never>())
+  const nowMs = () => clock.currentTimeMillisUnsafe()
+  let timer: Fiber.Fiber<void> | undefined
+  const deadlines = new Deadlines(nowMs, (atMs) => {
+    timer?.interruptUnsafe()
+    const tick = Effect.sync(() => deadlines.tick())
+    timer = fork(Effect.andThen(Effect.sleep(Math.max(0, atMs - nowMs())), tick))
+  })
+  yield* Effect.addFinalizer(() => (timer === undefined ? Effect.void : Fiber.interrupt(timer)))
+  return deadlines
+})

@@ -1,0 +1,102 @@
+/** The exchange service: runs exchanges, and drains them at shutdown. */
+import { randomBytes } from "node:crypto"
+import { Clock, Context, Effect, type Fiber, Layer } from "effect"
+import { Gate } from "../admission/gate.ts"
+import { Overload } from "../admission/overload.ts"
+import { Sessions } from "../admission/sessions.ts"
+import { Catalogue } from "../catalogue/catalogue.ts"
+import { WeirConfig } from "../config.ts"
+import { Ledger } from "../money/ledger.ts"
+import { Settler } from "../money/settler.ts"
+import { Review } from "../review/review.ts"
+import { Sealing } from "../store/seal.ts"
+import { recordOpenExchanges } from "../telemetry/metrics.ts"
+import { VendorClient } from "../upstream/client.ts"
+import { TargetHealth } from "../upstream/health.ts"
+import { UpstreamKeys } from "../upstream/upstream-keys.ts"
+import { makeDeadlines } from "./deadlines.ts"
+import { runExchange } from "./exchange.ts"
+import type { ExchangeCall, ExchangeServices } from "./held-exchange.ts"
+import { keepLeases } from "./leases.ts"
+import { ClientReply, type Connection } from "./reply.ts"
+import { makeTimeouts } from "./timeouts.ts"
+import { Tokenizer } from "./tokenizer.ts"
+
+export class Exchanges extends Context.Service<
+  Exchanges,
+  {
+    /** Runs an exchange in this fiber, to its last event. Interrupted, it settles before it ends. */
+    readonly run: (call: ExchangeCall, connection: Connection) => Effect.Effect<void>
+    /** The number of open exchanges. */
+    readonly open: () => number
+    /** Waits until all exchanges have ended; after the timeout, the others are ended with `t.err` and settled. */
+    readonly drain: Effect.Effect<void>
+  }
+>()("weir/exchange/Exchanges") {
+  static readonly layer = Layer.effect(
+    Exchanges,
+    Effect.gen(function* () {
+      const config = yield* WeirConfig
+      const context = yield* Effect.context<never>()
+      const clock = yield* Clock.Clock
+      const services: ExchangeServices = {
+        config,
+        context,
+        catalogue: yield* Catalogue,
+        gate: yield* Gate,
+        overload: yield* Overload,
+        sessions: yield* Sessions,
+        ledger: yield* Ledger,
+        settler: yield* Settler,
+        client: yield* VendorClient,
+        health: yield* TargetHealth,
+        review: yield* Review,
+        upstreamKeys: yield* UpstreamKeys,
+        tokenizer: yield* Tokenizer,
+        sealer: (yield* Sealing).sealer,
+        deadlines: yield* makeDeadlines,
+        timeoutsOf: makeTimeouts(config, context),
+        leased: new Set(),
+        nowMs: () => clock.currentTimeMillisUnsafe(),
+      }
+      const { leased, ledger, gate } = services
+      const { streamBufferBytes: bufferBytes, streamStallMs: stallMs, streamHeartbeatMs: heartbeatMs } = config
+      const running = new Set<Fiber.Fiber<unknown, unknown>>()
+      let emptied: (() => void) | undefined
+      const whenEmpty = Effect.callback<void>((resume) => {
+        if (running.size === 0) return resume(Effect.void)
+        emptied = () => resume(Effect.void)
+      })
+      const endAll = Effect.suspend(() => {
+        for (const fiber of running) fiber.interruptUnsafe()
+        return whenEmpty
+      })
+      yield* Effect.addFinalizer(() => endAll)
+      yield* keepLeases({ ledger, gate, running: leased, leaseMs: config.leaseMs, checkpointMs: config.checkpointMs })
+      return Exchanges.of({
+        open: () => running.size,
+        drain: Effect.timeoutOrElse(whenEmpty, {
+          duration: config.drainTimeoutMs,
+          orElse: () => Effect.andThen(Effect.logWarning("Drain timeout: running exchanges are ended"), endAll),
+        }),
+        run: (call, connection) =>
+          Effect.withFiber((fiber) => {
+            const reply = new ClientReply({ connection, bufferBytes, stallMs, heartbeatMs, nowMs: services.nowMs })
+            running.add(fiber)
+            recordOpenExchanges(context, running.size)
+            return Effect.ensuring(
+              runExchange(services, call, reply),
+              Effect.sync(() => {
+                running.delete(fiber)
+                recordOpenExchanges(context, running.size)
+                if (running.size === 0) emptied?.()
+              }),
+            )
+          }),
+      })
+    }),
+  )
+}
+
+/** A new request id; short, because every table of the ledger has it. */
+export const newRequestId = (): string => `req_${randomBytes(12).toString("base64url")}`

@@ -1,0 +1,84 @@
+/** The client's connection of an exchange: Node's response, written directly. */
+import type { ServerResponse } from "node:http"
+import type { Connection, ReplyError, WholeReply } from "../exchange/reply.ts"
+import { errorBody } from "../protocol/error.ts"
+import { toServiceError } from "../store/unavailable.ts"
+import { errorHead } from "./respond.ts"
+
+/** Bytes of a refused request's body that are still drained, so that the connection can be reused. */
+const maxReadOnBytes = 256 * 1024
+
+/** Node drains the unread body of a refused request to reuse the connection; limits how much. */
+export const limitReadingOn = (response: ServerResponse): void => {
+  if (!response.req.complete && !(Number(response.req.headers["content-length"]) < maxReadOnBytes)) {
+    response.shouldKeepAlive = false
+  }
+}
+
+export class NodeConnection implements Connection {
+  readonly #response: ServerResponse
+  readonly #requestId: string
+  #listener: Parameters<Connection["listen"]>[0] | undefined
+  #isClosed = false
+
+  constructor(response: ServerResponse, requestId: string) {
+    this.#response = response
+    this.#requestId = requestId
+    response.once("close", () => {
+      this.#isClosed = true
+      this.#listener?.gone()
+    })
+  }
+
+  listen(listener: Parameters<Connection["listen"]>[0]): void {
+    this.#listener = listener
+    if (this.#isClosed) listener.gone()
+  }
+
+  send({ status, headers, body }: WholeReply): void {
+    if (this.#isClosed) return
+    limitReadingOn(this.#response)
+    const length = Buffer.byteLength(body)
+    this.#response.writeHead(status, { "x-svc-request-id": this.#requestId, ...headers, "content-length": length })
+    this.#response.end(body)
+  }
+
+  refuse(failure: ReplyError): void {
+    const error = toServiceError(failure)
+    const { status, headers } = errorHead(error, this.#requestId)
+    const body = JSON.stringify({ error: errorBody(error, this.#requestId) })
+    this.send({ status, headers: { ...headers, "content-type": "application/json" }, body })
+  }
+
+  write(events: string): boolean {
+    const response = this.#response
+    if (!response.headersSent) {
+      response.writeHead(200, {
+        "content-type": "text/event-stream",
+        "x-svc-request-id": this.#requestId,
+        "cache-control": "no-store",
+        "x-accel-buffering": "no",
+      })
+    }
+    const hasRoom = response.write(events)
+    if (!hasRoom) response.once("drain", () => this.#listener?.room())
+    return hasRoom
+  }
+
+  end(flushed: () => void): void {
+    this.#response.end(flushed)
+  }
+
+  cut(): void {
+    this.#response.destroy()
+  }
+
+  unsentBytes(): number {
+    return this.#response.writableLength
+  }
+
+  takenBytes(): number {
+    const { socket } = this.#response
+    return socket === null ? 0 : socket.bytesWritten - socket.writableLength
+  }
+}
