@@ -60,23 +60,25 @@ export const layerRedis = Layer.effect(
   Effect.gen(function* () {
     const { idempotencyTtlS } = yield* WeirConfig
     const redis = yield* Redis
+    const clock = yield* Clock.Clock
     const withdrawClaim = (registration: Registration) =>
       Effect.asVoid(redis.run(withdraw, [recordKey(registration)], [registration.claim]))
     return Gate.of({
       admit: (request) =>
-        Effect.flatMap(Clock.currentTimeMillis, (nowMs) =>
-          redis.run(admit, keysOf(request, nowMs), [askOf(request, nowMs)]),
-        ).pipe(
+        Effect.suspend(() => {
+          if (isFree(request)) return admitted
+          const nowMs = clock.currentTimeMillisUnsafe()
+          const asked = redis.run(admit, keysOf(request, nowMs), [askOf(request, nowMs)])
+          const claimed = registrationOf(request)
+          if (claimed === undefined) return Effect.flatMap(asked, (reply) => readAdmission(request, reply))
           // The reply is lost but the claim may exist: release it, so that a retry with the same request id is not
           // refused.
-          Effect.tapError(() => {
-            const claimed = registrationOf(request)
-            return claimed === undefined
-              ? Effect.void
-              : Effect.forkDetach(Effect.retry(withdrawClaim(claimed), giveBack))
-          }),
-          Effect.flatMap((reply) => readAdmission(request, reply)),
-        ),
+          const release = Effect.forkDetach(Effect.retry(withdrawClaim(claimed), giveBack))
+          return Effect.flatMap(
+            Effect.tapError(asked, () => release),
+            (reply) => readAdmission(request, reply),
+          )
+        }),
       complete: (registration, payloadHash, isReplayable) => {
         const state = isReplayable ? "completed" : "not_replayable"
         const record = [state, payloadHash, idempotencyTtlS * 1000]
@@ -111,6 +113,12 @@ export const layerRedis = Layer.effect(
     })
   }),
 ).pipe(withGateMode)
+
+/** Whether nothing is limited, claimed or counted: then Redis is not asked. */
+const isFree = ({ nonce, rates, counts = [], register, session }: AdmitRequest): boolean =>
+  nonce === undefined && rates.length === 0 && counts.length === 0 && register === undefined && session === undefined
+
+const admitted: Effect.Effect<Admission> = Effect.succeed({ _tag: "Admitted" })
 
 /** Retries for about a minute with growing pauses. */
 const giveBack = Schedule.exponential("200 millis").pipe(Schedule.upTo({ times: 8 }))

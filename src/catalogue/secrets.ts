@@ -1,5 +1,5 @@
 /** Resolves secret references of a catalogue: `env:NAME` and `file:PATH`. */
-import { createHash, randomBytes } from "node:crypto"
+import { hash, randomBytes } from "node:crypto"
 import { readFileSync } from "node:fs"
 import { Context } from "effect"
 
@@ -22,4 +22,4 @@ export function resolveFromMachine(ref: string): string | undefined {
 export const mintSecret = (prefix: string): string => `${prefix}_${randomBytes(32).toString("base64url")}`
 
 /** The raw SHA-256 digest of a secret: only this is stored. */
-export const sha256 = (secret: string): Buffer => createHash("sha256").update(secret).digest()
+export const sha256 = (secret: string): Buffer => hash("sha256", secret, "buffer")

@@ -38,55 +38,46 @@ const tryTargets = Effect.fnUntraced(function* (
 ): Effect.fn.Return<AttemptError | undefined, EndedEarly> {
   let worst: AttemptError = noTarget
   for (const target of c.targets) {
-    const error = c.health.coolingDown(target.key, despiteBreaker) ?? (yield* attempt(c, target, despiteBreaker))
-    if (error === undefined) return undefined
+    const isSuspect = !despiteBreaker && c.health.isSuspect(target.key)
+    let error: AttemptError | undefined = c.health.coolingDown(target.key, despiteBreaker)
+    if (error === undefined) {
+      c.target = target
+      const startedAt = performance.now()
+      const result = yield* call(c, target, isSuspect).pipe(
+        spanned(`chat ${target.model}`, () => chatSpan(c, target)),
+        Effect.result,
+      )
+      const { reason } = c.signal
+      if (reason !== undefined) {
+        if (isTierTimeout(reason)) yield* report(c, target, reason)
+        return yield* Effect.fail(reason)
+      }
+      error = Result.isFailure(result) ? result.failure : undefined
+      if (error?._tag !== "TargetCoolingDown") {
+        countChat(c, target, performance.now() - startedAt, error)
+        if (error === undefined) return undefined
+        if (!c.opened) {
+          const isUnknownToBreaker = !isSuspect && !despiteBreaker
+          if (isUnknownToBreaker && verdictOf(error) === "failing") yield* c.health.failed(target.key)
+          yield* coolDownAsAsked(c, target, error)
+        }
+        yield* report(c, target, error)
+      }
+    }
     worst = moreTelling(worst, error)
     if (c.opened || !isWorthFailover(error)) return error
   }
   return worst
 })
 
-const attempt = Effect.fnUntraced(function* (
-  c: Conversation,
-  target: ModelTarget,
-  despiteBreaker: boolean,
-): Effect.fn.Return<AttemptError | undefined, EndedEarly> {
-  c.target = target
-  const startedAt = performance.now()
-  const result = yield* call(c, target, despiteBreaker).pipe(
-    spanned(`chat ${target.model}`, () => chatSpan(c, target)),
-    Effect.result,
-  )
-  const { reason } = c.signal
-  if (reason !== undefined) {
-    if (isTierTimeout(reason)) yield* report(c, target, reason)
-    return yield* Effect.fail(reason)
-  }
-  const error = Result.isFailure(result) ? result.failure : undefined
-  if (error?._tag === "TargetCoolingDown") return error
-  countChat(c, target, performance.now() - startedAt, error)
-  if (error === undefined) return undefined
-  if (!c.opened) yield* coolDownAsAsked(c, target, error)
-  yield* report(c, target, error)
-  return error
-})
-
-/** The health of a target is asked about only while its last calls failed. */
-const call = Effect.fnUntraced(function* (
-  c: Conversation,
-  target: ModelTarget,
-  despiteBreaker: boolean,
-): Effect.fn.Return<void, AttemptError> {
-  const upstream = new UpstreamCall(c, target, yield* traceHeaders)
-  if (despiteBreaker) return yield* upstream.over
-  if (c.health.isSuspect(target.key)) {
-    yield* c.health.begin(target.key, upstream.opened, { judge: (exit) => judge(c, exit), despiteBreaker })
-    return yield* upstream.over
-  }
-  const exit = yield* Effect.exit(upstream.over)
-  if (!c.opened && judge(c, exit) === "failing") yield* c.health.failed(target.key)
-  return yield* exit
-})
+/** One call, to its end. The breaker of a target is asked only while its last calls failed. */
+const call = (c: Conversation, target: ModelTarget, isSuspect: boolean): Effect.Effect<void, AttemptError> =>
+  Effect.flatMap(traceHeaders, (headers) => {
+    const upstream = new UpstreamCall(c, target, headers)
+    if (!isSuspect) return upstream.over
+    const judged = { judge: (exit: Exit.Exit<unknown, CallError>) => judge(c, exit), despiteBreaker: false }
+    return Effect.andThen(c.health.begin(target.key, upstream.opened, judged), upstream.over)
+  })
 
 const judge = (c: Conversation, exit: Exit.Exit<unknown, CallError>): Verdict => {
   if (c.signal.reason !== undefined) return "ignored"

@@ -40,20 +40,22 @@ export const makePlan = (
   catalogue: CatalogueSnapshot,
   nowMs: number,
 ): Result.Result<Plan, PlanError> =>
-  Result.gen(function* () {
-    const entry = yield* authorisedModel(request, caller, catalogue)
-    const price = yield* chargeablePrice(request, caller, catalogue, nowMs)
+  Result.flatMap(authorisedModel(request, caller, catalogue), (entry) => {
+    const price = chargeablePrice(request, caller, catalogue, nowMs)
+    if (Result.isFailure(price)) return Result.fail(price.failure)
     const capabilities = new Set(entry.model.capabilities)
-    yield* checkCapabilities(request, capabilities)
     const { params, warnings } = applyProfile(request.params ?? {}, entry)
-    yield* checkContextWindow(request.params?.promptTokensEstimate, params.maxTokens, entry.model.contextWindow)
+    const refusal =
+      lackOf(request, capabilities) ??
+      overflowOf(request.params?.promptTokensEstimate, params.maxTokens, entry.model.contextWindow)
+    if (refusal !== undefined) return Result.fail(refusal)
     const promptTokens = request.params?.promptTokensEstimate ?? estimatePrompt(request)
-    return {
+    return Result.succeed({
       entry,
-      price,
+      price: price.success,
       promptTokens,
       warnings,
-      holdAmount: maxCharge(price, promptTokens, params.maxTokens),
+      holdAmount: maxCharge(price.success, promptTokens, params.maxTokens),
       usageLimits: usageLimits(entry, params.maxTokens),
       vendorRequest: {
         thread: request.thread,
@@ -72,7 +74,7 @@ export const makePlan = (
         },
         stream: request.stream === true,
       },
-    }
+    })
   })
 
 /** Unknown handles, handles outside the caller's surface and direct-mode handles are refused identically. */
@@ -105,36 +107,32 @@ function chargeablePrice(
     : Result.succeed(price)
 }
 
-function checkCapabilities(
-  request: ExchangeRequest,
-  capabilities: ReadonlySet<Capability>,
-): Result.Result<void, PlanError> {
+/** Refuses what the model does not support. */
+function lackOf(request: ExchangeRequest, capabilities: ReadonlySet<Capability>): PlanError | undefined {
   const uses = (kind: Block["t"]) => request.thread.some(({ blocks }) => blocks.some(({ t }) => t === kind))
   const lacks = (capability: Capability) =>
-    Result.fail(serviceError("bad_request", `This model does not support ${capability}`, { detail: { capability } }))
+    serviceError("bad_request", `This model does not support ${capability}`, { detail: { capability } })
   if (uses("image") && !capabilities.has("images")) {
-    return Result.fail(serviceError("image_not_supported", "This model does not accept images"))
+    return serviceError("image_not_supported", "This model does not accept images")
   }
   if (uses("file") && !capabilities.has("files")) return lacks("files")
   const usesTools = (request.tools?.length ?? 0) > 0 || uses("tool_call") || uses("tool_result")
   if (usesTools && !capabilities.has("tools")) return lacks("tools")
   const reasoning = request.params?.reasoning ?? "off"
-  if (reasoning !== "off" && !capabilities.has("reasoning")) return lacks("reasoning")
-  return Result.succeed(undefined)
+  return reasoning !== "off" && !capabilities.has("reasoning") ? lacks("reasoning") : undefined
 }
 
-function checkContextWindow(
+/** Refuses a prompt that does not fit into the model's context window beside its reply. */
+function overflowOf(
   promptTokensEstimate: number | undefined,
   maxTokens: number,
   contextWindow: number | undefined,
-): Result.Result<void, PlanError> {
-  if (promptTokensEstimate === undefined || contextWindow === undefined) return Result.succeed(undefined)
-  if (promptTokensEstimate + maxTokens <= contextWindow) return Result.succeed(undefined)
-  return Result.fail(
-    serviceError("context_window_exceeded", "The prompt and maxTokens exceed the model's context window", {
-      detail: { promptTokensEstimate, maxTokens, contextWindow },
-    }),
-  )
+): PlanError | undefined {
+  if (promptTokensEstimate === undefined || contextWindow === undefined) return undefined
+  if (promptTokensEstimate + maxTokens <= contextWindow) return undefined
+  return serviceError("context_window_exceeded", "The prompt and maxTokens exceed the model's context window", {
+    detail: { promptTokensEstimate, maxTokens, contextWindow },
+  })
 }
 
 /** The largest context window that vendors sell; holds for models whose window the catalogue does not state. */

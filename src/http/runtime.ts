@@ -63,7 +63,7 @@ export const makeForCaller = Effect.gen(function* () {
   ): Effect.Effect<Authenticated<C>, RouteError> =>
     Effect.flatMap(request.body(config.bodyMaxBytes), (sent) => {
       const { headers, method, url: target } = request
-      const sentAs = { headers, address: callerAddress(request), method, target, body: sent }
+      const sentAs = { headers, address: () => callerAddress(request), method, target, body: sent }
       return Effect.flatMap(authenticate(sentAs), (caller) =>
         Effect.map(decodeContent(headers["content-encoding"], sent, config.bodyMaxBytes), (body) => ({
           requestId,

@@ -25,7 +25,8 @@ export interface AppCredentials {
   readonly keyId: string | undefined
   readonly key: string | undefined
   readonly scope: KeyScope
-  readonly address: NetAddress.IpAddress | undefined
+  /** Read only where it matters. */
+  readonly address: () => NetAddress.IpAddress | undefined
   readonly signature: SignatureHeaders
   readonly method: string
   readonly target: string
@@ -63,6 +64,7 @@ export class AppKeys extends Context.Service<
       const appConfigs = yield* AppConfigs
       const licences = yield* Licences
       const sql = yield* SqlClient.SqlClient
+      const clock = yield* Clock.Clock
       const bounded = yield* queryDeadline
       const keyRow = yield* makeCachedLookup<KeyRow>(
         (id) =>
@@ -73,53 +75,61 @@ export class AppKeys extends Context.Service<
       )
 
       /** Checks everything but the secret: status, expiry, address, signature, licence, in this order. */
-      const judge = Effect.fnUntraced(function* (keyId: string, row: KeyRow, credentials: Judged) {
+      const judge = (
+        keyId: string,
+        row: KeyRow,
+        credentials: Judged,
+      ): Effect.Effect<AppCaller, AuthenticationError> => {
         const known = catalogue.current().app(row.app_id)
-        if (row.status === "revoked" || known === undefined || !row.scopes.includes(credentials.scope)) {
-          return yield* rejected
-        }
+        if (row.status === "revoked" || known === undefined || !row.scopes.includes(credentials.scope)) return rejected
         const entry = appConfigs.apply(known)
-        const nowMs = yield* Clock.currentTimeMillis
-        if (row.expires_at !== null && row.expires_at.getTime() <= nowMs) return yield* rejected
+        const nowMs = clock.currentTimeMillisUnsafe()
+        if (row.expires_at !== null && row.expires_at.getTime() <= nowMs) return rejected
         if (row.status === "disabled" || entry.app.disabled === true) {
-          return yield* refuse("app_disabled", "This application is disabled")
+          return refuse("app_disabled", "This application is disabled")
         }
         if (credentials.checksAddress && !isAllowed(entry, credentials.address)) {
-          return yield* refuse("app_ip_denied", "This application does not accept calls from this address")
+          return refuse("app_ip_denied", "This application does not accept calls from this address")
         }
         const verdict = verifySignature(credentials.signature, credentials, row.secret_sha256, nowMs)
-        if (verdict._tag === "Invalid") return yield* refuse("signature_invalid", verdict.reason)
+        if (verdict._tag === "Invalid") return refuse("signature_invalid", verdict.reason)
         if (verdict._tag === "Unsigned" && (requireSignature || entry.app.requireSignature === true)) {
-          return yield* refuse("signature_invalid", "This application requires signed requests")
-        }
-        if (entry.app.licenceRequired === true && !(yield* licences.isLicensed(entry.app.id))) {
-          return yield* refuse("license_required", "This application needs an active licence")
+          return refuse("signature_invalid", "This application requires signed requests")
         }
         const { app, org, plan, policies } = entry
         const nonce = verdict._tag === "Signed" ? verdict.nonce : undefined
-        return { app, org, plan, policies, keyId, endUserId: undefined, nonce }
-      })
+        const caller = { app, org, plan, policies, keyId, endUserId: undefined, nonce }
+        if (app.licenceRequired !== true) return Effect.succeed(caller)
+        return Effect.flatMap(licences.isLicensed(app.id), (isLicensed) =>
+          isLicensed ? Effect.succeed(caller) : refuse("license_required", "This application needs an active licence"),
+        )
+      }
 
       return AppKeys.of({
-        authenticate: Effect.fnUntraced(function* (credentials) {
+        authenticate: (credentials) => {
           const { keyId, key } = credentials
-          if (keyId === undefined || key === undefined || keyId.length > 128) return yield* rejected
-          const row = yield* keyRow(keyId)
-          if (!sameSecret(key, row?.secret_sha256) || row === undefined) return yield* rejected
-          return yield* judge(keyId, row, { ...credentials, checksAddress: true })
-        }),
-        checkKey: Effect.fnUntraced(function* (credentials) {
+          if (keyId === undefined || key === undefined || keyId.length > 128) return rejected
+          return Effect.flatMap(keyRow(keyId), (row) =>
+            !sameSecret(key, row?.secret_sha256) || row === undefined
+              ? rejected
+              : judge(keyId, row, { ...credentials, checksAddress: true }),
+          )
+        },
+        checkKey: (credentials) => {
           const { keyId } = credentials
-          const row = keyId === undefined ? undefined : yield* keyRow(keyId)
-          if (keyId === undefined || row === undefined) return yield* rejected
-          // End users may be anywhere: an application's allowed addresses are those of its back end.
-          return yield* judge(keyId, row, {
-            ...credentials,
-            scope: "runtime",
-            address: undefined,
-            checksAddress: false,
-          })
-        }),
+          if (keyId === undefined) return rejected
+          return Effect.flatMap(keyRow(keyId), (row) =>
+            row === undefined
+              ? rejected
+              : // End users may be anywhere: an application's allowed addresses are those of its back end.
+                judge(keyId, row, {
+                  ...credentials,
+                  scope: "runtime",
+                  address: () => undefined,
+                  checksAddress: false,
+                }),
+          )
+        },
       })
     }),
   )
@@ -148,5 +158,8 @@ const nobody = sha256("")
 const sameSecret = (key: string, hash: Uint8Array | undefined): boolean =>
   timingSafeEqual(sha256(key), hash ?? nobody) && hash !== undefined
 
-const isAllowed = ({ ipAllow }: AppEntry, address: NetAddress.IpAddress | undefined): boolean =>
-  ipAllow.length === 0 || (address !== undefined && ipAllow.some((network) => IpNetwork.contains(network, address)))
+const isAllowed = ({ ipAllow }: AppEntry, addressOf: () => NetAddress.IpAddress | undefined): boolean => {
+  if (ipAllow.length === 0) return true
+  const address = addressOf()
+  return address !== undefined && ipAllow.some((network) => IpNetwork.contains(network, address))
+}

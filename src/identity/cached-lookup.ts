@@ -14,6 +14,7 @@ export const makeCachedLookup = Effect.fnUntraced(function* <Row>(
   find: (id: string) => Effect.Effect<Row | undefined, StoreUnavailable>,
   staleMs: number,
 ) {
+  const clock = yield* Clock.Clock
   const known = new Map<string, { readonly row: Row; readonly readAtMs: number }>()
 
   const lookup = Effect.fnUntraced(function* (id: string) {
@@ -38,5 +39,10 @@ export const makeCachedLookup = Effect.fnUntraced(function* <Row>(
     capacity: maxCached,
     timeToLive: (exit) => (Exit.isSuccess(exit) ? freshMs : 0),
   })
-  return (id: string) => Cache.get(cache, id)
+  return (id: string): Effect.Effect<Row | undefined, StoreUnavailable> =>
+    Effect.suspend(() => {
+      const recent = known.get(id)
+      const isFresh = recent !== undefined && clock.currentTimeMillisUnsafe() - recent.readAtMs < freshMs
+      return isFresh ? Effect.succeed(recent.row) : Cache.get(cache, id)
+    })
 })

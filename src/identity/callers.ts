@@ -16,7 +16,7 @@ import { EndUserTokens } from "./end-user-tokens.ts"
 /** The part of a request that authentication uses. */
 export interface CallerRequest {
   readonly headers: Readonly<Record<string, string | undefined>>
-  readonly address: NetAddress.IpAddress | undefined
+  readonly address: () => NetAddress.IpAddress | undefined
   readonly method: string
   /** Path plus query, as sent. */
   readonly target: string

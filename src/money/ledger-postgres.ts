@@ -16,14 +16,14 @@ export const layerPostgres = Layer.effect(
     const bounded = yield* queryDeadline
     const { idempotencyTtlS } = yield* WeirConfig
 
-    const allot = makeGroupCommit<AllotRow>({
+    const allot = yield* makeGroupCommit<AllotRow>({
       run: (items) =>
         bounded(sql<AllotRow>`
           select item, outcome, counter, available::text, others, grants, scarce, balance::text
           from ledger_allot(${jsonOf(items)}::text::jsonb)`),
       ...batches,
     })
-    const settle = makeGroupCommit<SettleRow>({
+    const settle = yield* makeGroupCommit<SettleRow>({
       run: (items) =>
         bounded(sql<SettleRow>`
           select item, outcome, balance::text
@@ -31,7 +31,7 @@ export const layerPostgres = Layer.effect(
       ...batches,
       paceMs: settlePaceMs,
     })
-    const look = makeGroupCommit<SpentRow>({
+    const look = yield* makeGroupCommit<SpentRow>({
       run: (items) =>
         bounded(sql<SpentRow>`
           select item, ref, running, balance::text, reply

@@ -49,17 +49,18 @@ export class OpenHolds {
   }
 
   /** Ensures that no checkpoint follows. Returns whether the store may have the hold. */
-  readonly close = Effect.fnUntraced(
-    function* (this: OpenHolds, hold: HoldFacts): Effect.fn.Return<boolean, StoreUnavailable> {
-      const each = this.#running.get(hold.ref)
-      if (each === undefined) return true
-      each.isEnding = true
+  close(hold: HoldFacts): Effect.Effect<boolean, StoreUnavailable> {
+    const each = this.#running.get(hold.ref)
+    if (each === undefined) return Effect.succeed(true)
+    each.isEnding = true
+    if (each.writing === undefined && !each.isUncertain) return Effect.succeed(each.mayBeOpen)
+    return Effect.gen({ self: this }, function* () {
       if (each.writing !== undefined) yield* Deferred.await(each.writing)
       // A request id stands in the way by itself: it is spent.
       if (each.isUncertain && hold.requestId === undefined) yield* this.#store.forbidCheckpoint(hold)
       return each.mayBeOpen
-    }.bind(this),
-  )
+    })
+  }
 
   /** Writes what running exchanges would settle now. */
   checkpoint(checkpoints: ReadonlyArray<Omit<OpenHold, "isFirst">>): Effect.Effect<void, StoreUnavailable> {

@@ -40,7 +40,8 @@ export class Settler extends Context.Service<
       const journal = yield* openJournal(journalFolder(dataDir))
 
       const patience = Schedule.exponential("50 millis").pipe(Schedule.upTo({ duration: `${settlePatienceMs} millis` }))
-      const patiently = <A>(effect: Effect.Effect<A, StoreUnavailable>) => Effect.retry(effect, patience)
+      const patiently = <A>(effect: Effect.Effect<A, StoreUnavailable>) =>
+        Effect.catch(effect, () => Effect.delay(Effect.retry(effect, patience), "50 millis"))
 
       const defer = (settlement: Settlement) =>
         journal

@@ -3,8 +3,18 @@
 const dayMs = 86_400_000
 const offsetMs = 8 * 3_600_000
 
-/** e.g. `2026-11-21`. */
-export const dayOf = (atMs: number): string => new Date(atMs + offsetMs).toISOString().slice(0, 10)
+let lastNumber = Number.NaN
+let lastDay = ""
+
+/** e.g. `2026-11-21`. The last one is remembered: nearly all calls ask for today. */
+export const dayOf = (atMs: number): string => {
+  const number = Math.floor((atMs + offsetMs) / dayMs)
+  if (number !== lastNumber) {
+    lastDay = new Date(atMs + offsetMs).toISOString().slice(0, 10)
+    lastNumber = number
+  }
+  return lastDay
+}
 
 /** 0 to 23. */
 export const hourOf = (atMs: number): number => new Date(atMs + offsetMs).getUTCHours()

@@ -2,8 +2,8 @@
  * Group commit: while a batch is being committed, new items are collected; they are sent as the next batch. One round
  * trip and one commit serve many callers, and a single caller does not wait.
  */
-import { Deferred, Effect, Exit, Request, RequestResolver } from "effect"
-import type { StoreUnavailable } from "./unavailable.ts"
+import { Cause, Effect, Exit } from "effect"
+import { StoreUnavailable } from "./unavailable.ts"
 
 export interface GroupCommitOptions<Row> {
   /** Runs one statement for these items; one row per item, in any order. */
@@ -17,62 +17,70 @@ export interface GroupCommitOptions<Row> {
   readonly paceMs?: number
 }
 
-interface Commit<Row> extends Request.Request<Row, StoreUnavailable> {
+interface Entry<Row> {
   readonly item: object
+  readonly resume: (effect: Effect.Effect<Row, StoreUnavailable>) => void
 }
 
-/** Returns a function that sends an item with the next batch. Batches run in sequence. */
+/** Gives a function that sends an item with the next batch. Batches run in sequence; an item that was sent is not taken back. */
 export const makeGroupCommit = <Row>(
   options: GroupCommitOptions<Row>,
-): ((item: object) => Effect.Effect<Row, StoreUnavailable>) => {
-  let underWay: Deferred.Deferred<void> | undefined
-  let startedAtMs = Number.NEGATIVE_INFINITY
-  const { paceMs = 0 } = options
-  const paced = Effect.suspend(() => {
-    const leftMs = startedAtMs + paceMs - performance.now()
-    return leftMs > 0 ? Effect.sleep(leftMs) : Effect.void
-  })
+): Effect.Effect<(item: object) => Effect.Effect<Row, StoreUnavailable>> =>
+  Effect.map(Effect.context<never>(), (context) => {
+    const fork = Effect.runForkWith(context)
+    const { paceMs = 0, maxBatch } = options
+    let waiting: Array<Entry<Row>> = []
+    let isBusy = false
+    let startedAtMs = Number.NEGATIVE_INFINITY
 
-  const answer = (entries: ReadonlyArray<Request.Entry<Commit<Row>>>, rows: ReadonlyArray<Row>) => {
-    for (const row of rows) entries[options.itemOf(row)]?.completeUnsafe(Exit.succeed(row))
-  }
+    const runBatch = (entries: ReadonlyArray<Entry<Row>>): Effect.Effect<void> =>
+      Effect.flatMap(Effect.exit(options.run(entries.map(({ item }) => item))), (exit) => {
+        if (Exit.isSuccess(exit)) {
+          for (const row of exit.value) entries[options.itemOf(row)]?.resume(Effect.succeed(row))
+          return Effect.void
+        }
+        const reason = Cause.squash(exit.cause)
+        const error =
+          reason instanceof StoreUnavailable ? reason : new StoreUnavailable({ store: "postgres", cause: exit.cause })
+        if (entries.length > 1 && options.isItemFault(error)) {
+          return Effect.forEach(entries, (entry) => runBatch([entry]), { discard: true })
+        }
+        for (const { resume } of entries) resume(Effect.fail(error))
+        return Effect.void
+      })
 
-  const runAlone = (entry: Request.Entry<Commit<Row>>) =>
-    Effect.match(options.run([entry.request.item]), {
-      onSuccess: (rows) => answer([entry], rows),
-      onFailure: (error) => entry.completeUnsafe(Exit.fail(error)),
+    const flush: Effect.Effect<void> = Effect.suspend(() => {
+      const leftMs = startedAtMs + paceMs - performance.now()
+      return Effect.andThen(leftMs > 0 ? Effect.sleep(leftMs) : Effect.void, send)
     })
 
-  const runBatch = (entries: ReadonlyArray<Request.Entry<Commit<Row>>>) =>
-    Effect.matchEffect(options.run(entries.map(({ request }) => request.item)), {
-      onSuccess: (rows) => Effect.sync(() => answer(entries, rows)),
-      onFailure: (error) =>
-        entries.length > 1 && options.isItemFault(error)
-          ? Effect.forEach(entries, runAlone, { discard: true })
-          : Effect.sync(() => {
-              for (const entry of entries) entry.completeUnsafe(Exit.fail(error))
-            }),
+    const send: Effect.Effect<void> = Effect.suspend(() => {
+      const entries = waiting.slice(0, maxBatch)
+      waiting = waiting.slice(maxBatch)
+      startedAtMs = performance.now()
+      return Effect.andThen(
+        runBatch(entries),
+        Effect.suspend(() => {
+          isBusy = waiting.length > 0
+          return isBusy ? flush : Effect.void
+        }),
+      )
     })
 
-  const resolver = RequestResolver.makeWith<Commit<Row>>({
-    batchKey: () => "all",
-    // The next batch waits for the running one and grows meanwhile.
-    delay: Effect.suspend(() =>
-      Effect.andThen(underWay === undefined ? Effect.yieldNow : Deferred.await(underWay), paced),
-    ),
-    collectWhile: (entries) => entries.size < options.maxBatch,
-    runAll: (entries) =>
-      Effect.suspend(() => {
-        const lane = Deferred.makeUnsafe<void>()
-        startedAtMs = performance.now()
-        underWay = lane
-        const leave = Effect.sync(() => {
-          if (underWay === lane) underWay = undefined
-          Deferred.doneUnsafe(lane, Exit.void)
-        })
-        return Effect.ensuring(runBatch(entries), leave)
-      }),
+    return (item) =>
+      Effect.callback((resume) => {
+        const entry = { item, resume }
+        waiting.push(entry)
+        if (isBusy) return withdraw(entry)
+        isBusy = true
+        // What else comes in this turn of the event loop goes along.
+        setImmediate(() => fork(flush))
+        return withdraw(entry)
+      })
+
+    function withdraw(entry: Entry<Row>): Effect.Effect<void> {
+      return Effect.sync(() => {
+        waiting = waiting.filter((other) => other !== entry)
+      })
+    }
   })
-  const commit = Request.of<Commit<Row>>()
-  return (item) => Effect.request(commit({ item }), resolver)
-}

@@ -39,30 +39,44 @@ export class Redis extends Context.Service<
         tripPolicy: CircuitBreaker.consecutive(breakerFailures),
         openDuration: breakerOpen,
       })
+      const failure = (cause: unknown) => Effect.fail(new StoreUnavailable({ store: "redis", cause }))
       const attempt = <A>(command: () => Promise<A>): Effect.Effect<A, StoreUnavailable> =>
-        Effect.tryPromise({ try: command, catch: (cause) => new StoreUnavailable({ store: "redis", cause }) })
-      // A Redis that accepts connections but does not answer costs a few deadlines; then the breaker fails calls
-      // immediately.
-      const call = <A>(command: () => Promise<A>): Effect.Effect<A, StoreUnavailable> =>
-        attempt(command).pipe(
+        Effect.callback((resume) => {
+          command().then(
+            (reply) => resume(Effect.succeed(reply)),
+            (cause) => resume(failure(cause)),
+          )
+        })
+      const guarded = <A>(call: Effect.Effect<A, StoreUnavailable>): Effect.Effect<A, StoreUnavailable> =>
+        call.pipe(
           breaker.execute({ key: "redis" }),
-          Effect.catchTag("CircuitBreakerError", (cause) =>
-            Effect.fail(new StoreUnavailable({ store: "redis", cause })),
-          ),
+          Effect.catchTag("CircuitBreakerError", (cause) => failure(cause)),
         )
+      // A Redis that accepts connections but does not answer costs a few deadlines; then the breaker fails calls
+      // immediately. It is asked only while the last call failed.
+      let isSuspect = false
+      const trust = Effect.sync(() => {
+        isSuspect = false
+      })
+      const call = <A>(command: () => Promise<A>): Effect.Effect<A, StoreUnavailable> =>
+        Effect.suspend(() => {
+          if (isSuspect) return Effect.tap(guarded(attempt(command)), trust)
+          return Effect.catch(attempt(command), (error) => {
+            isSuspect = true
+            return guarded(Effect.fail(error))
+          })
+        })
       yield* attempt(() => ready(client))
       return Redis.of({
         ping: Effect.asVoid(call(() => client.ping())),
         run: (script, keys, args) =>
-          call(async () => {
-            try {
-              return await client.evalsha(script.sha, keys.length, ...keys, ...args)
-            } catch (error) {
+          call(() =>
+            client.evalsha(script.sha, keys.length, ...keys, ...args).catch((error: unknown) => {
               // A restarted Redis has no scripts loaded.
               if (!(error instanceof Error && error.message.startsWith("NOSCRIPT"))) throw error
-              return await client.eval(script.text, keys.length, ...keys, ...args)
-            }
-          }),
+              return client.eval(script.text, keys.length, ...keys, ...args)
+            }),
+          ),
       })
     }),
   ).pipe(Layer.provide(CircuitBreaker.layerStoreMemory()))

@@ -3,6 +3,25 @@ import { type Context, Metric } from "effect"
 import { type Tier, type Timeouts, tiers } from "../protocol/timeout-tiers.ts"
 import type { EstimatedReason } from "../protocol/usage.ts"
 
+type Attributes = Readonly<Record<string, string>>
+
+/*
+ * A metric with its own attributes finds its series by a key that it computes once; `Metric.withAttributes` would compute
+ * it at every update.
+ */
+const counter =
+  (name: string, description: string) =>
+  (attributes: Attributes = {}) =>
+    Metric.counter(name, { description, incremental: true, attributes })
+const gauge =
+  (name: string, description: string) =>
+  (attributes: Attributes = {}) =>
+    Metric.gauge(name, { description, attributes })
+const histogram =
+  (name: string, description: string, boundaries: ReadonlyArray<number>) =>
+  (attributes: Attributes = {}) =>
+    Metric.histogram(name, { description, boundaries, attributes })
+
 /** From a millisecond to an hour, six steps per power of ten: fine enough to tune timeouts. */
 export const tierBoundaries: ReadonlyArray<number> = [
   ...[1, 10, 100, 1000, 10_000, 100_000, 1_000_000].flatMap((power) =>
@@ -15,29 +34,28 @@ export const tierBoundaries: ReadonlyArray<number> = [
  * Observed time of each timeout tier, in milliseconds; attributes `tier`, `vendor` and the vendor's name of the
  * `model`.
  */
-const tierMillis = Metric.histogram("weir_upstream_tier_ms", {
-  description: "Observed time of each upstream timeout tier, in milliseconds, of calls that the tier did not end",
-  boundaries: tierBoundaries,
-})
-const tierLimit = Metric.gauge("weir_upstream_tier_limit_ms", {
-  description: "The timeout in force of each upstream tier, in milliseconds",
-})
-
-const counter = (name: string, description: string) => Metric.counter(name, { description, incremental: true })
+const tierMillis = histogram(
+  "weir_upstream_tier_ms",
+  "Observed time of each upstream timeout tier, in milliseconds, of calls that the tier did not end",
+  tierBoundaries,
+)
+const tierLimit = gauge("weir_upstream_tier_limit_ms", "The timeout in force of each upstream tier, in milliseconds")
 
 const tierTimeouts = counter("weir_upstream_tier_timeouts_total", "Upstream calls that a timeout tier ended")
 
 const exchanges = counter("weir_exchanges_total", "Exchanges by outcome: a stop reason, or an error code")
 
 /** Source of the names, attributes and boundaries: OpenTelemetry semantic conventions, generative AI metrics. */
-const chatSeconds = Metric.histogram("gen_ai.client.operation.duration", {
-  description: "Duration of calls to models, in seconds",
-  boundaries: [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92],
-})
-const chatTokens = Metric.histogram("gen_ai.client.token.usage", {
-  description: "Tokens of calls to models, input and output",
-  boundaries: [1, 4, 16, 64, 256, 1024, 4096, 16_384, 65_536, 262_144, 1_048_576, 4_194_304, 16_777_216, 67_108_864],
-})
+const chatSeconds = histogram(
+  "gen_ai.client.operation.duration",
+  "Duration of calls to models, in seconds",
+  [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92],
+)
+const chatTokens = histogram(
+  "gen_ai.client.token.usage",
+  "Tokens of calls to models, input and output",
+  [1, 4, 16, 64, 256, 1024, 4096, 16_384, 65_536, 262_144, 1_048_576, 4_194_304, 16_777_216, 67_108_864],
+)
 
 const gateFailures = counter(
   "weir_gate_failures_total",
@@ -55,13 +73,15 @@ const ledgerEvents = counter(
   "weir_ledger_events_total",
   "Allotments: refill (asked ahead of need), recall (asked other nodes), recalled (gave back), duplicate (not billed)",
 )
-const allotted = Metric.gauge("weir_ledger_allotted", {
-  description: "What this node has of all organisations, by counter (a currency, or tokens) and state: free, or held",
-})
-const holdWaits = Metric.histogram("weir_ledger_hold_wait_ms", {
-  description: "How long holds waited for the database that this node's allotment did not cover, in milliseconds",
-  boundaries: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000],
-})
+const allotted = gauge(
+  "weir_ledger_allotted",
+  "What this node has of all organisations, by counter (a currency, or tokens) and state: free, or held",
+)
+const holdWaits = histogram(
+  "weir_ledger_hold_wait_ms",
+  "How long holds waited for the database that this node's allotment did not cover, in milliseconds",
+  [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000],
+)()
 
 const cooldowns = counter(
   "weir_target_cooldowns_total",
@@ -78,16 +98,16 @@ const concurrency = counter(
   "Sessions checked against their plan's concurrency: admitted, rejected (enforce), would_reject (shadow)",
 )
 
-const retentionRuns = counter("weir_retention_runs_total", "Runs of the retention job")
+const retentionRuns = counter("weir_retention_runs_total", "Runs of the retention job")()
 const droppedPartitions = counter(
   "weir_retention_partitions_dropped_total",
   "Usage partitions dropped after their retention",
-)
-const retentionRemoved = counter("weir_retention_rows_removed_total", "Rows removed after their retention")
+)()
+const retentionRemoved = counter("weir_retention_rows_removed_total", "Rows removed after their retention")()
 
-const openExchanges = Metric.gauge("weir_exchanges_open", { description: "Open exchanges of this node" })
+const openExchanges = gauge("weir_exchanges_open", "Open exchanges of this node")()
 
-/** Metrics with bound attributes are cached, because binding costs more than counting. */
+/** Metrics are cached by their attributes. */
 const bound = <Labels extends ReadonlyArray<string>, M>(make: (...labels: Labels) => M): ((...labels: Labels) => M) => {
   const known = new Map<string, M>()
   return (...labels) => {
@@ -100,11 +120,9 @@ const bound = <Labels extends ReadonlyArray<string>, M>(make: (...labels: Labels
   }
 }
 
-const tierMetric = bound((tier: Tier, vendor: string, model: string) =>
-  Metric.withAttributes(tierMillis, { tier, vendor, model }),
-)
-const concurrencyMetric = bound((decision: string) => Metric.withAttributes(concurrency, { decision }))
-const outcomeMetric = bound((outcome: string, model: string) => Metric.withAttributes(exchanges, { outcome, model }))
+const tierMetric = bound((tier: Tier, vendor: string, model: string) => tierMillis({ tier, vendor, model }))
+const concurrencyMetric = bound((decision: string) => concurrency({ decision }))
+const outcomeMetric = bound((outcome: string, model: string) => exchanges({ outcome, model }))
 
 const chatAttributes = (provider: string, model: string) => ({
   "gen_ai.operation.name": "chat",
@@ -112,13 +130,13 @@ const chatAttributes = (provider: string, model: string) => ({
   "gen_ai.request.model": model,
 })
 const chatSecondsMetric = bound((provider: string, model: string, error: string) =>
-  Metric.withAttributes(chatSeconds, {
+  chatSeconds({
     ...chatAttributes(provider, model),
     ...(error !== "" && { "error.type": error }),
   }),
 )
 const chatTokensMetric = bound((provider: string, model: string, type: string) =>
-  Metric.withAttributes(chatTokens, { ...chatAttributes(provider, model), "gen_ai.token.type": type }),
+  chatTokens({ ...chatAttributes(provider, model), "gen_ai.token.type": type }),
 )
 
 type Services = Context.Context<never>
@@ -136,11 +154,9 @@ export const recordTier = (services: Services, tier: Tier, { vendor, model }: Up
 
 /** Counts a call that a tier ended. */
 export const recordTierTimeout = (services: Services, tier: Tier, { vendor, model }: Upstream): void =>
-  Metric.withAttributes(tierTimeouts, { tier, vendor: vendor.id, model }).updateUnsafe(1, services)
+  tierTimeouts({ tier, vendor: vendor.id, model }).updateUnsafe(1, services)
 
-const limitMetric = bound((tier: Tier, vendor: string, model: string) =>
-  Metric.withAttributes(tierLimit, { tier, vendor, model }),
-)
+const limitMetric = bound((tier: Tier, vendor: string, model: string) => tierLimit({ tier, vendor, model }))
 
 /** Records the timeouts in force for a target. */
 export const recordTierLimits = (services: Services, { vendor, model }: Upstream, timeouts: Timeouts): void => {
@@ -169,19 +185,19 @@ export const recordOpenExchanges = (services: Services, open: number): void =>
 
 /** Counts an admission for which the gate's store did not answer. */
 export const recordGateFailure = (services: Services, mode: string): void =>
-  Metric.withAttributes(gateFailures, { mode }).updateUnsafe(1, services)
+  gateFailures({ mode }).updateUnsafe(1, services)
 
 /** Counts a call that was refused because of overload. */
 export const recordShed = (services: Services, cause: "busy" | "open"): void =>
-  Metric.withAttributes(sheds, { cause }).updateUnsafe(1, services)
+  sheds({ cause }).updateUnsafe(1, services)
 
-const ledgerMetric = bound((event: string) => Metric.withAttributes(ledgerEvents, { event }))
+const ledgerMetric = bound((event: string) => ledgerEvents({ event }))
 
 /** Counts what happens to allotments. */
 export const recordLedgerEvent = (services: Services, event: "refill" | "recall" | "recalled" | "duplicate"): void =>
   ledgerMetric(event).updateUnsafe(1, services)
 
-const allottedMetric = bound((counter: string, state: string) => Metric.withAttributes(allotted, { counter, state }))
+const allottedMetric = bound((counter: string, state: string) => allotted({ counter, state }))
 
 /** Records what this node has at hand and holds, in units of the counter. */
 export const recordAllotted = (services: Services, counter: string, free: number, held: number): void => {
@@ -194,7 +210,7 @@ export const recordHoldWait = (services: Services, millis: number): void => hold
 
 /** Counts an exchange whose usage was estimated. @param model the vendor's name of the model */
 export const recordUsageEstimate = (services: Services, reason: EstimatedReason, vendor: string, model: string): void =>
-  Metric.withAttributes(usageEstimates, { reason, vendor, model }).updateUnsafe(1, services)
+  usageEstimates({ reason, vendor, model }).updateUnsafe(1, services)
 
 /** Counts a run of the retention job. */
 export const recordRetention = (services: Services, dropped: number, removed: number): void => {
@@ -205,14 +221,14 @@ export const recordRetention = (services: Services, dropped: number, removed: nu
 
 /** Counts a target that starts to cool down. @param target vendor and model */
 export const recordCooldown = (services: Services, target: string, cause: string): void =>
-  Metric.withAttributes(cooldowns, { target, cause }).updateUnsafe(1, services)
+  cooldowns({ target, cause }).updateUnsafe(1, services)
 
 /** Counts a safety review. */
 export const recordReview = (
   services: Services,
   mode: "review" | "sample",
   verdict: "allowed" | "denied" | "failed" | "dropped",
-): void => Metric.withAttributes(reviews, { mode, verdict }).updateUnsafe(1, services)
+): void => reviews({ mode, verdict }).updateUnsafe(1, services)
 
 /** Counts a session that was checked against its plan. */
 export const recordConcurrency = (services: Services, decision: "admitted" | "rejected" | "would_reject"): void =>

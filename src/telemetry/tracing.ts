@@ -2,7 +2,7 @@
  * Tracing: one trace per call, from the edge to the vendor and the ledger. A call that is not sampled costs nothing,
  * because spans are off in its fibers. Source: W3C Trace Context; OpenTelemetry semantic conventions (HTTP, GenAI).
  */
-import { Cause, Clock, Context, Effect, Exit, Layer, References, type Scope, Tracer } from "effect"
+import { Cause, Clock, Context, Effect, Exit, type Fiber, Layer, References, Tracer } from "effect"
 import { Headers, HttpTraceContext } from "effect/http"
 import { WeirConfig } from "../config.ts"
 
@@ -26,10 +26,8 @@ export interface TracedCall {
 export class Tracing extends Context.Service<
   Tracing,
   {
-    /** Runs a call in its own trace, or in its caller's, if it is sampled; the span ends with the scope. */
-    readonly trace: (
-      call: () => TracedCall,
-    ) => <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R | Scope.Scope>
+    /** Runs a call in its own trace, or in its caller's, if it is sampled. */
+    readonly trace: (call: () => TracedCall) => <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
   }
 >()("weir/telemetry/Tracing") {
   static readonly layer = Layer.effect(
@@ -45,12 +43,13 @@ const traced = <A, E, R>(
   { name, headers, attributes }: TracedCall,
   rate: number,
   effect: Effect.Effect<A, E, R>,
-): Effect.Effect<A, E, R | Scope.Scope> => {
+): Effect.Effect<A, E, R> => {
   const { traceparent } = headers
   const parent = traceparent === undefined ? undefined : parentOf(traceparent)
   if (parent === undefined ? Math.random() >= rate : !parent.sampled || shareOf(parent.traceId) >= rate) return effect
-  const begin = Effect.acquireRelease(makeSpan(name, { kind: "server", attributes }, parent), endSpan)
-  return Effect.flatMap(begin, (span) => within(span, effect))
+  return Effect.flatMap(makeSpan(name, { kind: "server", attributes }, parent), (span) =>
+    Effect.onExit(within(span, effect), (exit) => endSpan(span, exit)),
+  )
 }
 
 const parentOf = (traceparent: string): Tracer.ExternalSpan | undefined => {
@@ -92,15 +91,17 @@ export const within = <A, E, R>(span: Tracer.AnySpan, effect: Effect.Effect<A, E
   Effect.withTracerEnabled(Effect.provideService(effect, Tracer.ParentSpan, span), true)
 
 /** The current span, if the fiber is traced. */
-export const currentSpan: Effect.Effect<Tracer.AnySpan | undefined> = Effect.withFiberSucceed((fiber) =>
-  fiber.getRef(References.TracerEnabled) ? Context.getOrUndefined(fiber.context, Tracer.ParentSpan) : undefined,
-)
+export const currentSpan: Effect.Effect<Tracer.AnySpan | undefined> = Effect.withFiberSucceed((fiber) => spanOf(fiber))
+
+const spanOf = (fiber: Fiber.Fiber<unknown, unknown>): Tracer.AnySpan | undefined =>
+  fiber.getRef(References.TracerEnabled) ? Context.getOrUndefined(fiber.context, Tracer.ParentSpan) : undefined
 
 /** Runs an effect in its own span if the fiber is traced, otherwise as it is. @param make returns the span's options */
 export const spanned =
   (name: string, make: () => SpanOptions = () => ({})) =>
   <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
-    Effect.flatMap(currentSpan, (parent) => {
+    Effect.withFiber((fiber) => {
+      const parent = spanOf(fiber)
       if (parent === undefined) return effect
       const options = make()
       return Effect.flatMap(makeSpan(name, options, parent), (span) =>
