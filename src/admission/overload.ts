@@ -1,13 +1,15 @@
 /**
  * Load shedding: when a process has more work than it can do, it refuses some calls immediately, so that the others
- * keep their latency. Inputs are the event loop's lag, how long calls wait for their hold, and the number of open
- * exchanges. Source: CoDel (RFC 8289) for the minimum wait; additive increase and multiplicative decrease (RFC 5681)
+ * keep their latency. Inputs are the event loop's lag, how long calls wait for their hold, the number of open exchanges
+ * beside what files and ports allow, and memory. Source: CoDel (RFC 8289) for the minimum wait; additive increase and multiplicative decrease (RFC 5681)
  * for the number of calls that may wait.
  */
 import { Context, Effect, Layer } from "effect"
 import { WeirConfig } from "../config.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
-import { recordShed } from "../telemetry/metrics.ts"
+import { recordCapacity, recordShed } from "../telemetry/metrics.ts"
+import { capacityOf, readMachine } from "./capacity.ts"
+import { makeMemoryWatch } from "./memory.ts"
 
 /** An exchange that waits for its hold. The wait ends with the first of the two calls. */
 export interface Waiting {
@@ -24,13 +26,25 @@ export class Overload extends Context.Service<
     readonly check: (open: number) => Effect.Effect<void, ServiceError<"rate_limited">>
     /** Counts an exchange as waiting. */
     readonly enter: () => Waiting
+    /** Connections of clients that leave files for vendors; undefined without a known limit. */
+    readonly maxConnections: number | undefined
   }
 >()("weir/admission/Overload") {
   static readonly layer = Layer.effect(
     Overload,
     Effect.gen(function* () {
-      const { shedLagMs, shedWaitMs, maxOpenExchanges } = yield* WeirConfig
+      const config = yield* WeirConfig
+      const { shedLagMs, shedWaitMs } = config
       const services = yield* Effect.context<never>()
+      const capacity = capacityOf(readMachine(), {
+        configured: config.maxOpenExchanges,
+        storeFiles: storeFilesOf(config),
+      })
+      const { exchanges: maxOpenExchanges } = capacity
+      recordCapacity(services, maxOpenExchanges)
+      yield* Effect.logInfo("Exchanges that may be open at once", { ...capacity })
+      const isMemoryShort = makeMemoryWatch()
+      let isShort = false
       let share = 0
       let pressures: ReadonlyArray<number> = []
       let waits = noWaits(performance.now())
@@ -41,6 +55,7 @@ export class Overload extends Context.Service<
       // The event loop itself is measured, so this uses Node's clock and timer, not Effect's.
       const sample = () => {
         const now = performance.now()
+        isShort = isMemoryShort(now)
         if (now - waits.sinceMs >= waitWindowMs) {
           const isConclusive = waits.seen >= minCallsToJudge
           waitPressure = isConclusive ? waits.leastMs / shedWaitMs : 0
@@ -58,17 +73,12 @@ export class Overload extends Context.Service<
         Effect.sync(() => setInterval(sample, sampleEveryMs).unref()),
         (timer) => Effect.sync(() => clearInterval(timer)),
       )
-      const refuse = (cause: "busy" | "open") => {
+      const refuse = (cause: "busy" | "open" | "memory") => {
         recordShed(services, cause)
-        return Effect.fail(
-          serviceError("rate_limited", "The gateway is overloaded", {
-            detail: { scope: "gateway" },
-            // Random, so that clients do not retry at the same moment.
-            retryAfterMs: 1000 + Math.random() * 2000,
-          }),
-        )
+        return Effect.fail(overloaded())
       }
       return Overload.of({
+        maxConnections: capacity.connections,
         enter: () => {
           const enteredAt = performance.now()
           let isWaiting = true
@@ -91,6 +101,7 @@ export class Overload extends Context.Service<
         },
         check: (open) => {
           if (open >= maxOpenExchanges) return refuse("open")
+          if (isShort) return refuse("memory")
           if (waiting >= maxWaiting) return refuse("busy")
           return share > 0 && Math.random() < share ? refuse("busy") : Effect.void
         },
@@ -99,7 +110,21 @@ export class Overload extends Context.Service<
   )
 }
 
+/** The gateway has no room for a call. */
+export const overloaded = (): ServiceError<"rate_limited"> =>
+  serviceError("rate_limited", "The gateway is overloaded", {
+    detail: { scope: "gateway" },
+    // Random, so that clients do not retry at the same moment.
+    retryAfterMs: 1000 + Math.random() * 2000,
+  })
+
 const sampleEveryMs = 20
+
+/** The embedded database keeps so many files open, unless it is in memory. */
+const embeddedFiles = 128
+
+const storeFilesOf = ({ databaseUrl, databaseConnections, dataDir }: WeirConfig["Service"]): number =>
+  databaseUrl === undefined && dataDir !== ":memory:" ? embeddedFiles : databaseConnections
 
 /**
  * Holds are made in batches; a window is longer than a batch. Do not infer overload from fewer than this many calls.

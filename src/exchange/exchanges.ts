@@ -29,6 +29,8 @@ export class Exchanges extends Context.Service<
     readonly run: (call: ExchangeCall, connection: Connection) => Effect.Effect<void>
     /** The number of open exchanges. */
     readonly open: () => number
+    /** The number of exchanges whose deadlines are watched: those with a hold. */
+    readonly watched: () => number
     /** Waits until all exchanges have ended; after the timeout, the others are ended with `t.err` and settled. */
     readonly drain: Effect.Effect<void>
   }
@@ -75,6 +77,7 @@ export class Exchanges extends Context.Service<
       yield* keepLeases({ ledger, gate, running: leased, leaseMs: config.leaseMs, checkpointMs: config.checkpointMs })
       return Exchanges.of({
         open: () => running.size,
+        watched: () => services.deadlines.size,
         drain: Effect.timeoutOrElse(whenEmpty, {
           duration: config.drainTimeoutMs,
           orElse: () => Effect.andThen(Effect.logWarning("Drain timeout: running exchanges are ended"), endAll),

@@ -2,8 +2,9 @@
 import { Effect, Exit, Option, Result } from "effect"
 import type { ModelTarget } from "../catalogue/snapshot.ts"
 import { withRequestId } from "../telemetry/logs.ts"
-import { recordTierTimeout } from "../telemetry/metrics.ts"
+import { recordShed, recordTierTimeout } from "../telemetry/metrics.ts"
 import { spanned, traceHeaders } from "../telemetry/tracing.ts"
+import { isShortage } from "../upstream/client.ts"
 import type { Verdict } from "../upstream/health.ts"
 import { chatSpan, countChat } from "./chat-span.ts"
 import type { Conversation, EndedEarly } from "./conversation.ts"
@@ -89,6 +90,7 @@ const judge = (c: Conversation, exit: Exit.Exit<unknown, CallError>): Verdict =>
 const report = (c: Conversation, target: ModelTarget, error: CallError): Effect.Effect<void> => {
   const tier = tierOf(error)
   if (tier !== undefined) recordTierTimeout(c.context, tier, target)
+  if (error._tag === "UpstreamBroken" && isShortage(error)) recordShed(c.context, "files")
   const log = Effect.logWarning("An upstream call failed", { target: target.key, ...describe(error) })
   return withRequestId(c.requestId)(log)
 }

@@ -1,9 +1,10 @@
 /** How a call to a vendor can fail, what that says about its target, and what the client is told. */
 import { Data } from "effect"
+import { overloaded } from "../admission/overload.ts"
 import type { VendorFault } from "../dialects/dialect.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 import { type Tier, tiers } from "../protocol/timeout-tiers.ts"
-import type { UpstreamBroken } from "../upstream/client.ts"
+import { isShortage, type UpstreamBroken } from "../upstream/client.ts"
 import { EgressBlocked } from "../upstream/egress.ts"
 import type { TargetCoolingDown, Verdict } from "../upstream/health.ts"
 import { egressBlocked } from "../upstream/upstream-keys.ts"
@@ -40,13 +41,13 @@ export type AttemptError = CallError | TargetCoolingDown
 /** What the client is told. */
 export type ConversationError =
   | TierTimeout
-  | ServiceError<"upstream_error" | "upstream_disconnected" | "egress_blocked" | "bad_request">
+  | ServiceError<"upstream_error" | "upstream_disconnected" | "egress_blocked" | "bad_request" | "rate_limited">
 
 /** What a call that failed at its beginning says about its target: any answer is healthy, even a refusal. */
 export const verdictOf = (error: CallError): Verdict => {
   switch (error._tag) {
     case "UpstreamBroken":
-      return error.cause instanceof EgressBlocked ? "ignored" : "failing"
+      return error.cause instanceof EgressBlocked || isShortage(error) ? "ignored" : "failing"
     case "VendorRejected":
       return error.status >= 500 ? "failing" : "ignored"
     case "ServiceError":
@@ -60,7 +61,7 @@ export const verdictOf = (error: CallError): Verdict => {
 export const isWorthFailover = (error: AttemptError): boolean => {
   switch (error._tag) {
     case "UpstreamBroken":
-      return !(error.cause instanceof EgressBlocked)
+      return !(error.cause instanceof EgressBlocked || isShortage(error))
     case "TargetCoolingDown":
       return true
     case "VendorRejected":
@@ -85,6 +86,7 @@ export const errorForClient = (error: AttemptError, nowMs: number): Conversation
       })
     case "UpstreamBroken":
       if (error.cause instanceof EgressBlocked) return egressBlocked(error.cause.reason)
+      if (isShortage(error)) return overloaded()
       return serviceError("upstream_disconnected", "The upstream closed the connection")
     case "ServiceError":
       return error

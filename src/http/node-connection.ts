@@ -46,6 +46,8 @@ export class NodeConnection implements Connection {
   refuse(failure: ReplyError): void {
     const error = toServiceError(failure)
     const { status, headers } = errorHead(error, this.#requestId)
+    // A caller that must come again later keeps no file meanwhile.
+    if (error.code === "rate_limited" && error.detail?.["scope"] === "gateway") this.#response.shouldKeepAlive = false
     const body = JSON.stringify({ error: errorBody(error, this.#requestId) })
     this.send({ status, headers: { ...headers, "content-type": "application/json" }, body })
   }

@@ -4,6 +4,7 @@ import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { Effect, Layer } from "effect"
 import { HttpRouter, HttpServerError } from "effect/http"
 import { HttpApiBuilder, HttpApiError, HttpApiScalar } from "effect/http-api"
+import { Overload } from "../admission/overload.ts"
 import { WeirConfig } from "../config.ts"
 import { Exchanges, newRequestId } from "../exchange/exchanges.ts"
 import { Api } from "../protocol/api.ts"
@@ -51,13 +52,31 @@ const docs = HttpApiScalar.layer(Api, { path: "/docs" })
 /** Node's reply buffer, in bytes: small, so that backpressure from a slow client shows early. */
 const responseBufferBytes = 16 * 1024
 
+/** Keeps connections of clients within their share of files: idle ones are closed first. */
+const boundConnections = (server: Server, most: number | undefined) => {
+  if (most === undefined) return
+  server.maxConnections = most
+  let open = 0
+  server.on("connection", (socket) => {
+    open++
+    socket.once("close", () => open--)
+    if (open > most * idleShare) server.closeIdleConnections()
+  })
+}
+
+/** Above this share of its connections, a server keeps no idle ones. */
+const idleShare = 0.75
+
 const makeServer = () =>
   createServer({ highWaterMark: responseBufferBytes, keepAliveTimeout: 65_000, requestTimeout: 300_000, noDelay: true })
 
 /** Serves all routes on the configured address; `/metrics` on its own port if one is set. */
 export const layerServer = Layer.unwrap(
-  Effect.map(WeirConfig, ({ host, port, metricsPort, corsOrigins }) => {
+  Effect.gen(function* () {
+    const { host, port, metricsPort, corsOrigins } = yield* WeirConfig
+    const { maxConnections } = yield* Overload
     const node = makeServer()
+    boundConnections(node, maxConnections)
     const main = Layer.mergeAll(apiRoutes, pageRoutes, docs, healthRoutes)
     const routes = metricsPort === undefined ? Layer.mergeAll(main, metricsRoute) : main
     const interceptors = Effect.andThen(

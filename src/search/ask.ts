@@ -1,11 +1,12 @@
 /** Calls search providers in order until one answers. */
-import { Clock, Data, Effect } from "effect"
+import { Clock, Data, Effect, Exit, Option } from "effect"
+import { overloaded } from "../admission/overload.ts"
 import { parseObject } from "../dialects/json.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 import type { SearchResult } from "../protocol/search.ts"
 import { spanned } from "../telemetry/tracing.ts"
-import { fetchWhole, type UpstreamBroken, type VendorClient } from "../upstream/client.ts"
-import type { TargetCoolingDown, TargetHealth } from "../upstream/health.ts"
+import { fetchWhole, isShortage, type UpstreamBroken, type VendorClient } from "../upstream/client.ts"
+import type { TargetCoolingDown, TargetHealth, Verdict } from "../upstream/health.ts"
 import { retryAfterOf } from "../upstream/retry-after.ts"
 import { normalise, refusalCode } from "./dialects/dialect.ts"
 import { maxSearchResults } from "./directory.ts"
@@ -36,7 +37,7 @@ export const ask = Effect.fnUntraced(function* (
   providers: ReadonlyArray<Ready>,
   query: string,
   maxResults: number,
-): Effect.fn.Return<Answer, ServiceError<"upstream_error">> {
+): Effect.fn.Return<Answer, ServiceError<"upstream_error" | "rate_limited">> {
   let last: SearchRejected | TargetCoolingDown | undefined
   for (const despiteBreaker of [false, true]) {
     for (const provider of providers) {
@@ -57,6 +58,7 @@ export const ask = Effect.fnUntraced(function* (
     }
     if (last?._tag === "SearchRejected") break
   }
+  if (last === noRoom) return yield* overloaded()
   const rejected = last?._tag === "SearchRejected" ? last : new SearchRejected({ status: 429, code: "cooling_down" })
   return yield* serviceError("upstream_error", "The upstream rejected the request", {
     detail: { upstreamStatus: rejected.status, upstreamCode: rejected.code },
@@ -66,7 +68,10 @@ export const ask = Effect.fnUntraced(function* (
 
 const timedOut = new SearchRejected({ status: 504, code: "timeout" })
 
-const judge = (exit: { readonly _tag: "Success" | "Failure" }) => (exit._tag === "Success" ? "healthy" : "failing")
+const judge = (exit: Exit.Exit<unknown, SearchRejected>): Verdict => {
+  if (Exit.isSuccess(exit)) return "healthy"
+  return Option.getOrUndefined(Exit.findErrorOption(exit)) === noRoom ? "ignored" : "failing"
+}
 
 const describe = (error: SearchRejected | TargetCoolingDown) =>
   error._tag === "SearchRejected" ? { status: error.status, code: error.code } : { cooldown: error.cause }
@@ -92,5 +97,8 @@ const askOne = Effect.fnUntraced(function* (
     : normalise(results, count)
 })
 
-const unreachable = (_error: UpstreamBroken): SearchRejected =>
-  new SearchRejected({ status: 502, code: "disconnected" })
+const unreachable = (error: UpstreamBroken): SearchRejected =>
+  isShortage(error) ? noRoom : new SearchRejected({ status: 502, code: "disconnected" })
+
+/** This machine had no file or port for the connection: that says nothing about the provider. */
+const noRoom = new SearchRejected({ status: 429, code: "no_room" })

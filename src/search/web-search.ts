@@ -27,6 +27,7 @@ export type SearchError =
   | AdmissionError
   | HoldError
   | ServiceError<"websearch_not_configured" | "upstream_error" | "forbidden" | "bad_request">
+  | ServiceError<"upstream_error" | "rate_limited">
 
 export class WebSearch extends Context.Service<
   WebSearch,

@@ -62,7 +62,11 @@ const gateFailures = counter(
   "Admissions without an answer of the gate's store, by mode: enforce refuses them, shadow and off admit them",
 )
 
-const sheds = counter("weir_shed_total", "Calls refused because of overload, by cause: busy, or too many open")
+const sheds = counter(
+  "weir_shed_total",
+  "Calls refused because of overload, by cause: busy, too many open, memory, or no file or port for the vendor",
+)
+const capacity = gauge("weir_exchanges_max", "Exchanges that may be open at once, by configuration, files and ports")()
 
 const usageEstimates = counter(
   "weir_usage_estimated_total",
@@ -183,12 +187,15 @@ export const recordOutcome = (services: Services, outcome: string, model: string
 export const recordOpenExchanges = (services: Services, open: number): void =>
   openExchanges.updateUnsafe(open, services)
 
+export const recordCapacity = (services: Services, exchanges: number): void =>
+  capacity.updateUnsafe(exchanges, services)
+
 /** Counts an admission for which the gate's store did not answer. */
 export const recordGateFailure = (services: Services, mode: string): void =>
   gateFailures({ mode }).updateUnsafe(1, services)
 
 /** Counts a call that was refused because of overload. */
-export const recordShed = (services: Services, cause: "busy" | "open"): void =>
+export const recordShed = (services: Services, cause: "busy" | "open" | "memory" | "files"): void =>
   sheds({ cause }).updateUnsafe(1, services)
 
 const ledgerMetric = bound((event: string) => ledgerEvents({ event }))

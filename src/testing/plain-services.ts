@@ -38,7 +38,11 @@ const anySession = Layer.effect(
 /** Load shedding that never refuses. */
 const noOverload = Layer.succeed(
   Overload,
-  Overload.of({ check: () => Effect.void, enter: () => ({ held: () => {}, over: () => {} }) }),
+  Overload.of({
+    check: () => Effect.void,
+    enter: () => ({ held: () => {}, over: () => {} }),
+    maxConnections: undefined,
+  }),
 )
 
 export const layerPlainServices: Layer.Layer<

@@ -27,6 +27,16 @@ export interface UpstreamHead {
 /** The vendor could not be reached, or the connection broke. */
 export class UpstreamBroken extends Data.TaggedError("UpstreamBroken")<{ readonly cause: unknown }> {}
 
+const shortages: ReadonlySet<unknown> = new Set(["EMFILE", "ENFILE", "ENOBUFS", "EADDRNOTAVAIL", "ENOMEM"])
+
+/** Whether this machine had no file, port or memory for a connection: the vendor was not even asked. */
+export const isShortage = ({ cause }: UpstreamBroken): boolean => hasShortage(cause)
+
+const hasShortage = (cause: unknown): boolean => {
+  if (cause instanceof AggregateError) return cause.errors.some(hasShortage)
+  return cause instanceof Error && (("code" in cause && shortages.has(cause.code)) || hasShortage(cause.cause))
+}
+
 /** What happens to a call. After `ended` or `broken` nothing happens any more. */
 export interface ReplyListener {
   /** The connection is established and the request is being sent. */

@@ -1,6 +1,7 @@
 /** Load shedding: at the limit of open exchanges, and while the event loop is late. */
 import { randomUUID } from "node:crypto"
 import { describe, expect, it } from "vitest"
+import { capacityOf, readMachine } from "../../src/admission/capacity.ts"
 import { nextMaxWaiting, nextShare } from "../../src/admission/overload.ts"
 import { answering, hello, newTestIds } from "../../src/testing/index.ts"
 import { errorOf, eventually, useGateway } from "../conformance/gateway.ts"
@@ -49,6 +50,33 @@ describe("how many may wait", () => {
     expect(most).toBeGreaterThan(140)
     expect(most).toBeLessThan(260)
     expect(nextMaxWaiting(100, 0.5, 10)).toBe(110)
+  })
+})
+
+describe("the exchanges that a process may have open", () => {
+  const options = { configured: 20_000, storeFiles: 10 }
+  const roomy = { maxFiles: 1_048_576, openFiles: 40, ports: 28_232 }
+
+  it("are as many as configured where the machine allows more", () => {
+    expect(capacityOf(roomy, options)).toMatchObject({ exchanges: 20_000, by: "configured" })
+    const unknown = { maxFiles: undefined, openFiles: 0, ports: undefined }
+    expect(capacityOf(unknown, options)).toEqual({ exchanges: 20_000, by: "configured", connections: undefined })
+  })
+
+  it("have two files each, and leave files for stores, operators and callers that are refused", () => {
+    const capacity = capacityOf({ ...roomy, maxFiles: 200 }, options)
+    expect(capacity).toEqual({ exchanges: 47, by: "files", connections: 71 })
+    expect(2 * capacity.exchanges).toBeLessThan(200 - 40 - 10 - 32)
+    expect(capacityOf({ ...roomy, maxFiles: 10 }, options)).toMatchObject({ exchanges: 2, connections: 3 })
+  })
+
+  it("are no more than ports allow", () => {
+    expect(capacityOf({ ...roomy, ports: 1000 }, options)).toMatchObject({ exchanges: 800, by: "ports" })
+  })
+
+  it("are worked out from this machine", () => {
+    const { maxFiles = 0, openFiles } = readMachine()
+    if (process.platform === "linux") expect(maxFiles).toBeGreaterThan(openFiles)
   })
 })
 

@@ -1,0 +1,133 @@
+/** A process that has few files, or little memory: it serves what fits and refuses the rest at once. */
+import { type ChildProcess, spawn } from "node:child_process"
+import { createHash } from "node:crypto"
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { connect } from "node:net"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { setTimeout as sleep } from "node:timers/promises"
+import { fileURLToPath } from "node:url"
+import { Effect, Exit, Scope } from "effect"
+import { Agent, request } from "undici"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { accepts, freePort } from "../../scripts/faults/processes.ts"
+import { answering, hello, type ScriptedVendor, startScriptedVendor, testCatalogue } from "../../src/testing/index.ts"
+import { eventually } from "../conformance/gateway.ts"
+
+const ids = { org: "org_short", app: "app_short", key: "key_short" }
+const headers = { "content-type": "application/json", "x-svc-key-id": ids.key, "x-svc-key": "secret" }
+const main = fileURLToPath(new URL("../../src/main.ts", import.meta.url))
+
+const dir = mkdtempSync(join(tmpdir(), "weir-short-"))
+const scope = Scope.makeUnsafe()
+let vendor: ScriptedVendor
+let inVendor = 0
+let mostInVendor = 0
+beforeAll(async () => {
+  const slow = answering({ words: ["done"], inTokens: 1, outTokens: 1 }, 100)
+  const long = answering({ words: Array.from({ length: 64 }, () => "x".repeat(32 * 1024)), inTokens: 1, outTokens: 64 })
+  vendor = await Effect.runPromise(
+    Scope.provide(
+      startScriptedVendor(async (call) => {
+        mostInVendor = Math.max(mostInVendor, ++inVendor)
+        await (call.body["stream"] === true ? long : slow)(call)
+        inVendor--
+      }),
+      scope,
+    ),
+  )
+  writeFileSync(join(dir, "catalogue.yaml"), testCatalogue({ vendor: vendor.url, second: vendor.url }, ids))
+})
+afterAll(async () => {
+  await Effect.runPromise(Scope.close(scope, Exit.void))
+  rmSync(dir, { recursive: true, force: true })
+})
+
+/** A gateway process of its own, in memory. */
+const start = async (limits: string, more: Readonly<Record<string, string>> = {}) => {
+  const port = await freePort()
+  const child: ChildProcess = spawn("sh", ["-c", `${limits} exec "$0" "$@"`, process.execPath, main, "serve"], {
+    env: {
+      PATH: process.env["PATH"],
+      SVC_ENV: "test",
+      SVC_PORT: String(port),
+      SVC_DATA_DIR: ":memory:",
+      SVC_CATALOGUE: join(dir, "catalogue.yaml"),
+      SVC_LOG_LEVEL: "Error",
+      SVC_ADMIN_KEY_SHA256: createHash("sha256").update("wa_short").digest("hex"),
+      WEIR_TEST_KEY: "secret",
+      WEIR_TEST_VENDOR: "secret",
+      ...more,
+    },
+    stdio: "ignore",
+  })
+  const url = `http://127.0.0.1:${port}`
+  await eventually(async () => (await accepts(port)) && (await fetch(`${url}/readyz`)).status === 200, 60_000)
+  return { url, isAlive: () => child.exitCode === null && child.signalCode === null, stop: () => child.kill("SIGKILL") }
+}
+
+/** Asks until it is served, and comes again when it is told to. */
+const insist = async (url: string, agent: Agent, refusals: Map<string, number>): Promise<number> => {
+  const body = JSON.stringify({ ...hello })
+  while (true) {
+    try {
+      const reply = await request(`${url}/t1/exchange`, { method: "POST", headers, body, dispatcher: agent })
+      const text = await reply.body.text()
+      const name = `${reply.statusCode} ${reply.statusCode === 200 ? "" : JSON.parse(text).error.code}`
+      refusals.set(name, (refusals.get(name) ?? 0) + 1)
+      if (reply.statusCode !== 429) return reply.statusCode
+      await sleep(Number(reply.headers["retry-after"]) * 300)
+    } catch {
+      // The connection was refused: there was no file for it.
+      refusals.set("refused", (refusals.get("refused") ?? 0) + 1)
+      await sleep(200 + Math.random() * 300)
+    }
+  }
+}
+
+describe.skipIf(process.platform !== "linux")("few files", () => {
+  it("200 files, 300 clients at once: what fits is served, the rest refused, and all are served in the end", async () => {
+    const gateway = await start("ulimit -n 200 &&")
+    const agent = new Agent({ connections: 300, pipelining: 1 })
+    const replies = new Map<string, number>()
+    const statuses = await Promise.all(Array.from({ length: 300 }, () => insist(gateway.url, agent, replies)))
+    expect(statuses.every((status) => status === 200)).toBe(true)
+    expect([...replies.keys()].sort().filter((name) => name !== "refused")).toEqual(["200 ", "429 rate_limited"])
+    expect(mostInVendor).toBeGreaterThan(10)
+    expect(mostInVendor).toBeLessThan(80)
+    const metrics = await (await fetch(`${gateway.url}/metrics`)).text()
+    expect(metrics).toMatch(/weir_exchanges_max \d+/)
+    expect(metrics).not.toContain("weir_target_cooldowns_total{")
+    expect((await fetch(`${gateway.url}/readyz`)).status).toBe(200)
+    await agent.destroy()
+    gateway.stop()
+  }, 120_000)
+})
+
+describe("little heap", () => {
+  it("128 MiB, 250 clients that do not read: what does not fit is refused, and the process lives and serves", async () => {
+    const gateway = await start("", { NODE_OPTIONS: "--max-old-space-size=128", SVC_STREAM_STALL_MS: "2000" })
+    const { port, hostname } = new URL(gateway.url)
+    const body = JSON.stringify({ ...hello, stream: true })
+    const lines = Object.entries({ ...headers, host: hostname, "content-length": String(body.length) })
+    const text = `POST /t1/exchange HTTP/1.1\r\n${lines.map(([name, value]) => `${name}: ${value}\r\n`).join("")}\r\n${body}`
+    const sockets = Array.from({ length: 250 }, () => {
+      const socket = connect(Number(port), hostname, () => socket.write(text))
+      socket.pause().on("error", () => {})
+      return socket
+    })
+    const agent = new Agent({ connections: 10, pipelining: 1 })
+    const replies = new Map<string, number>()
+    const statuses = await Promise.all(Array.from({ length: 10 }, () => insist(gateway.url, agent, replies)))
+    expect(statuses.every((status) => status === 200)).toBe(true)
+    await eventually(async () => {
+      const metrics = await (await fetch(`${gateway.url}/metrics`)).text()
+      return /weir_exchanges_open 0/.test(metrics)
+    }, 30_000)
+    expect(gateway.isAlive()).toBe(true)
+    for (const socket of sockets) socket.destroy()
+    expect(await insist(gateway.url, agent, replies)).toBe(200)
+    await agent.destroy()
+    gateway.stop()
+  }, 120_000)
+})
