@@ -1,8 +1,9 @@
 /**
- * How many exchanges a process can have open, by what its machine gives it: open files and ephemeral ports. Source:
+ * How many exchanges a process can have open, by what its machine gives it: open files, ephemeral ports and memory. Source:
  * HAProxy's `maxconn`, which is worked out from the limit of open files.
  */
 import { readdirSync, readFileSync } from "node:fs"
+import { getHeapStatistics } from "node:v8"
 
 export interface Machine {
   /** Open files that the process may have; undefined if it is not known. */
@@ -10,9 +11,11 @@ export interface Machine {
   readonly openFiles: number
   /** Ports for connections to vendors; undefined if it is not known. */
   readonly ports: number | undefined
+  /** What the heap may grow by, and the container if it has less. */
+  readonly freeBytes: number
 }
 
-export type CapacityLimit = "configured" | "files" | "ports"
+export type CapacityLimit = "configured" | "files" | "ports" | "memory"
 
 export interface Capacity {
   readonly exchanges: number
@@ -27,10 +30,17 @@ const spareFiles = 32
 /** An exchange takes two files, its client's and its vendor's; a fifth of them is for callers that are refused. */
 const exchangesPerFile = 0.4
 const portShare = 0.8
+/**
+ * What an exchange takes: its objects, a read of its vendor's socket, and what its client's socket buffers. What waits
+ * for slow clients beyond that has a limit of its own.
+ */
+const bytesPerExchange = 128 * 1024
+/** Of the memory that is free at the start; above it, calls are refused by what is used. */
+const memoryShare = 0.8
 
 /** @param configured the operator's limit @param storeFiles files that stores will take beside those that are open */
 export const capacityOf = (
-  { maxFiles, openFiles, ports }: Machine,
+  { maxFiles, openFiles, ports, freeBytes }: Machine,
   { configured, storeFiles }: { readonly configured: number; readonly storeFiles: number },
 ): Capacity => {
   const freeFiles = maxFiles === undefined ? undefined : Math.max(5, maxFiles - openFiles - storeFiles - spareFiles)
@@ -38,6 +48,7 @@ export const capacityOf = (
     ["configured", configured],
     ["files", freeFiles === undefined ? Number.POSITIVE_INFINITY : Math.floor(freeFiles * exchangesPerFile)],
     ["ports", ports === undefined ? Number.POSITIVE_INFINITY : Math.floor(ports * portShare)],
+    ["memory", Math.max(1, Math.floor((freeBytes * memoryShare) / bytesPerExchange))],
   ]
   const [by, exchanges] = limits.reduce((least, limit) => (limit[1] < least[1] ? limit : least))
   return { exchanges, by, connections: freeFiles === undefined ? undefined : freeFiles - exchanges }
@@ -48,7 +59,15 @@ export const readMachine = (): Machine => ({
   maxFiles: numberIn("/proc/self/limits", /^Max open files\s+(\d+)/m),
   openFiles: countOf("/proc/self/fd"),
   ports: portsIn(read("/proc/sys/net/ipv4/ip_local_port_range")),
+  freeBytes: freeMemory(),
 })
+
+const freeMemory = (): number => {
+  const { heap_size_limit, used_heap_size } = getHeapStatistics()
+  const ofHeap = heap_size_limit - used_heap_size
+  const constrained = process.constrainedMemory()
+  return constrained > 0 ? Math.min(ofHeap, constrained - process.memoryUsage.rss()) : ofHeap
+}
 
 const read = (path: string): string => {
   try {

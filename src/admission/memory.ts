@@ -1,22 +1,38 @@
 /** How much of its memory a process uses: of the heap that V8 may grow to, and of its container. */
-import { getHeapStatistics } from "node:v8"
+import { getHeapStatistics, setFlagsFromString } from "node:v8"
+import { runInNewContext } from "node:vm"
 
 /** Above this share, calls are refused: a process that reaches its limit dies with all its exchanges. */
 const fullShare = 0.85
 /** Reading the resident memory takes longer than reading the heap. */
 const residentEveryMs = 500
+/** While calls are refused, little is allocated, and V8 would not look for garbage by itself. */
+const collectEveryMs = 2000
 
-/** Whether memory runs short. @param nowMs a monotonic time */
+/** Gives a function that tells whether memory runs short. @param nowMs a monotonic time */
 export const makeMemoryWatch = (): ((nowMs: number) => boolean) => {
   const constrained = process.constrainedMemory()
   let residentShare = 0
   let readAtMs = Number.NEGATIVE_INFINITY
+  let collectedAtMs = Number.NEGATIVE_INFINITY
   return (nowMs) => {
     if (nowMs - readAtMs >= residentEveryMs) {
       readAtMs = nowMs
       residentShare = constrained > 0 ? process.memoryUsage.rss() / constrained : 0
     }
     const { used_heap_size, heap_size_limit } = getHeapStatistics()
-    return used_heap_size / heap_size_limit > fullShare || residentShare > fullShare
+    const isShort = used_heap_size / heap_size_limit > fullShare || residentShare > fullShare
+    if (isShort && nowMs - collectedAtMs >= collectEveryMs) {
+      collectedAtMs = nowMs
+      collectGarbage()
+    }
+    return isShort
   }
+}
+
+/** The collector is not exposed unless it is asked for, which is allowed at any time. */
+const collectGarbage = (): void => {
+  setFlagsFromString("--expose-gc")
+  const collect: unknown = runInNewContext("gc")
+  if (typeof collect === "function") collect()
 }

@@ -1,5 +1,6 @@
 /** The exchange service: runs exchanges, and drains them at shutdown. */
 import { randomFillSync } from "node:crypto"
+import { getHeapStatistics } from "node:v8"
 import { Clock, Context, Effect, type Fiber, Layer } from "effect"
 import { Gate } from "../admission/gate.ts"
 import { Overload } from "../admission/overload.ts"
@@ -18,7 +19,7 @@ import { makeDeadlines } from "./deadlines.ts"
 import { runExchange } from "./exchange.ts"
 import type { ExchangeCall, ExchangeServices } from "./held-exchange.ts"
 import { keepLeases } from "./leases.ts"
-import { ClientReply, type Connection } from "./reply.ts"
+import { ClientReply, type Connection, type Waiting } from "./reply.ts"
 import { makeTimeouts } from "./timeouts.ts"
 import { Tokenizer } from "./tokenizer.ts"
 
@@ -63,6 +64,7 @@ export class Exchanges extends Context.Service<
       }
       const { leased, ledger, gate } = services
       const { streamBufferBytes: bufferBytes, streamStallMs: stallMs, streamHeartbeatMs: heartbeatMs } = config
+      const waiting: Waiting = { bytes: 0, limitBytes: getHeapStatistics().heap_size_limit * waitingShare }
       const running = new Set<Fiber.Fiber<unknown, unknown>>()
       let emptied: (() => void) | undefined
       const whenEmpty = Effect.callback<void>((resume) => {
@@ -84,7 +86,14 @@ export class Exchanges extends Context.Service<
         }),
         run: (call, connection) =>
           Effect.withFiber((fiber) => {
-            const reply = new ClientReply({ connection, bufferBytes, stallMs, heartbeatMs, nowMs: services.nowMs })
+            const reply = new ClientReply({
+              connection,
+              waiting,
+              bufferBytes,
+              stallMs,
+              heartbeatMs,
+              nowMs: services.nowMs,
+            })
             running.add(fiber)
             recordOpenExchanges(context, running.size)
             return Effect.ensuring(
@@ -100,6 +109,9 @@ export class Exchanges extends Context.Service<
     }),
   )
 }
+
+/** The share of the heap that may wait for slow clients. */
+const waitingShare = 0.2
 
 const idBytes = 12
 /** Random bytes are drawn for many ids at once. */

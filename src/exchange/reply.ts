@@ -37,8 +37,15 @@ export interface Connection {
 /** How often the progress of a slow client is looked at, as a share of the time that it may make none. */
 const looksPerStall = 4
 
+/** What waits for slow clients in the whole process. While it is beyond its limit, no stream may keep more. */
+export interface Waiting {
+  bytes: number
+  readonly limitBytes: number
+}
+
 export interface ReplyOptions {
   readonly connection: Connection
+  readonly waiting: Waiting
   /** Unsent bytes at which the vendor's socket is paused. */
   readonly bufferBytes: number
   /** How long a client may take none of the waiting bytes. */
@@ -89,7 +96,8 @@ export class ClientReply {
 
   /** Whether nothing more should be read from the vendor. */
   get isFull(): boolean {
-    return !this.#hasRoom && this.#unsentBytes() >= this.#options.bufferBytes
+    const { bufferBytes, waiting } = this.#options
+    return !this.#hasRoom && (waiting.bytes >= waiting.limitBytes || this.#unsentBytes() >= bufferBytes)
   }
 
   send(reply: WholeReply): void {
@@ -118,7 +126,7 @@ export class ClientReply {
     if (this.#hasRoom) this.#give(events)
     else {
       this.#waiting.push(events)
-      this.#waitingBytes += Buffer.byteLength(events)
+      this.#countWaiting(Buffer.byteLength(events))
     }
   }
 
@@ -142,7 +150,7 @@ export class ClientReply {
     this.#progressAtMs = this.#options.nowMs()
     while (this.#hasRoom && this.#waiting.length > 0) {
       const events = this.#waiting.shift() ?? ""
-      this.#waitingBytes -= Buffer.byteLength(events)
+      this.#countWaiting(-Buffer.byteLength(events))
       this.#give(events)
     }
     if (this.#mustEnd && this.#waiting.length === 0) this.#options.connection.end(() => this.#flushed())
@@ -154,7 +162,7 @@ export class ClientReply {
     if (this.#isGone || this.#isFlushed) return
     this.#isGone = true
     this.#waiting = []
-    this.#waitingBytes = 0
+    this.#countWaiting(-this.#waitingBytes)
     this.onGone?.()
     this.#onFlushed?.()
   }
@@ -193,6 +201,11 @@ export class ClientReply {
     this.#takenBytes = taken
     const dueMs = this.#progressAtMs + stallMs
     return dueMs <= nowMs ? 0 : Math.min(dueMs, nowMs + stallMs / looksPerStall)
+  }
+
+  #countWaiting(bytes: number): void {
+    this.#waitingBytes += bytes
+    this.#options.waiting.bytes += bytes
   }
 
   #give(events: string): void {

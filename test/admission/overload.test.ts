@@ -55,11 +55,11 @@ describe("how many may wait", () => {
 
 describe("the exchanges that a process may have open", () => {
   const options = { configured: 20_000, storeFiles: 10 }
-  const roomy = { maxFiles: 1_048_576, openFiles: 40, ports: 28_232 }
+  const roomy = { maxFiles: 1_048_576, openFiles: 40, ports: 28_232, freeBytes: 4 * 1024 ** 3 }
 
   it("are as many as configured where the machine allows more", () => {
     expect(capacityOf(roomy, options)).toMatchObject({ exchanges: 20_000, by: "configured" })
-    const unknown = { maxFiles: undefined, openFiles: 0, ports: undefined }
+    const unknown = { ...roomy, maxFiles: undefined, ports: undefined }
     expect(capacityOf(unknown, options)).toEqual({ exchanges: 20_000, by: "configured", connections: undefined })
   })
 
@@ -70,8 +70,9 @@ describe("the exchanges that a process may have open", () => {
     expect(capacityOf({ ...roomy, maxFiles: 10 }, options)).toMatchObject({ exchanges: 2, connections: 3 })
   })
 
-  it("are no more than ports allow", () => {
+  it("are no more than ports and memory allow", () => {
     expect(capacityOf({ ...roomy, ports: 1000 }, options)).toMatchObject({ exchanges: 800, by: "ports" })
+    expect(capacityOf({ ...roomy, freeBytes: 64 * 1024 ** 2 }, options)).toMatchObject({ exchanges: 409, by: "memory" })
   })
 
   it("are worked out from this machine", () => {
