@@ -153,7 +153,7 @@ const variables = {
   upstreamMaxBytes: bytes("SVC_UPSTREAM_MAX_BYTES", 256 * 1024 * 1024),
   /** Silence on a stream after which a heartbeat comment is sent. */
   streamHeartbeatMs: millis("SVC_STREAM_HEARTBEAT_MS", 15_000),
-  /** Unsent bytes of one stream at which the gateway stops reading from the vendor. */
+  /** Unsent bytes of one stream at which the gateway stops reading from the vendor; less while many clients are slow. */
   streamBufferBytes: bytes("SVC_STREAM_BUFFER_BYTES", 256 * 1024),
   /** How long a client may accept no bytes while some are waiting. */
   streamStallMs: millis("SVC_STREAM_STALL_MS", 30_000),

@@ -180,7 +180,7 @@ const wrongKey = { "x-svc-key-id": "key_bench", "x-svc-key": "wrong" }
 export const open: Scenario = async ({ floor, weir }, { scale }) => {
   const rows: Array<Row> = []
   // A stream takes two sockets of a process: its client's and its vendor's.
-  const most = openFilesLimit() / 2 - 100
+  const most = openFilesLimit() / 2 - 200
   for (const streams of [5000, 10_000].map((count) => Math.floor(Math.min(most, count * scale)))) {
     const ofFloor = await keep(floor, streams)
     const ofWeir = await keep(weir, streams)

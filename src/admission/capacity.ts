@@ -27,8 +27,11 @@ export interface Capacity {
 
 /** Files for operators, logs, and what is opened now and then. */
 const spareFiles = 32
-/** An exchange takes two files, its client's and its vendor's; a fifth of them is for callers that are refused. */
-const exchangesPerFile = 0.4
+/** An exchange takes two files, its client's and its vendor's. */
+const filesPerExchange = 2
+/** Files for callers that are refused: a fifth, but no more than so many, because their connections are closed at once. */
+const callerShare = 0.2
+const maxCallers = 128
 const portShare = 0.8
 /**
  * What an exchange takes: its objects, a read of its vendor's socket, and what its client's socket buffers. What waits
@@ -46,13 +49,16 @@ export const capacityOf = (
   const freeFiles = maxFiles === undefined ? undefined : Math.max(5, maxFiles - openFiles - storeFiles - spareFiles)
   const limits: ReadonlyArray<readonly [CapacityLimit, number]> = [
     ["configured", configured],
-    ["files", freeFiles === undefined ? Number.POSITIVE_INFINITY : Math.floor(freeFiles * exchangesPerFile)],
+    ["files", freeFiles === undefined ? Number.POSITIVE_INFINITY : exchangesOf(freeFiles)],
     ["ports", ports === undefined ? Number.POSITIVE_INFINITY : Math.floor(ports * portShare)],
     ["memory", Math.max(1, Math.floor((freeBytes * memoryShare) / bytesPerExchange))],
   ]
   const [by, exchanges] = limits.reduce((least, limit) => (limit[1] < least[1] ? limit : least))
   return { exchanges, by, connections: freeFiles === undefined ? undefined : freeFiles - exchanges }
 }
+
+const exchangesOf = (freeFiles: number): number =>
+  Math.floor((freeFiles - Math.min(freeFiles * callerShare, maxCallers)) / filesPerExchange)
 
 /** The limits of this process and its machine, as Linux tells them. */
 export const readMachine = (): Machine => ({

@@ -67,6 +67,7 @@ describe("the exchanges that a process may have open", () => {
     const capacity = capacityOf({ ...roomy, maxFiles: 200 }, options)
     expect(capacity).toEqual({ exchanges: 47, by: "files", connections: 71 })
     expect(2 * capacity.exchanges).toBeLessThan(200 - 40 - 10 - 32)
+    expect(capacityOf({ ...roomy, maxFiles: 20_000 }, options)).toMatchObject({ exchanges: 9895, connections: 10_023 })
     expect(capacityOf({ ...roomy, maxFiles: 10 }, options)).toMatchObject({ exchanges: 2, connections: 3 })
   })
 
