@@ -19,7 +19,7 @@ import { makeDeadlines } from "./deadlines.ts"
 import { runExchange } from "./exchange.ts"
 import type { ExchangeCall, ExchangeServices } from "./held-exchange.ts"
 import { keepLeases } from "./leases.ts"
-import { ClientReply, type Connection, type Waiting } from "./reply.ts"
+import { ClientReply, type Connection, type WaitingBytes } from "./reply.ts"
 import { makeTimeouts } from "./timeouts.ts"
 import { Tokenizer } from "./tokenizer.ts"
 
@@ -64,7 +64,7 @@ export class Exchanges extends Context.Service<
       }
       const { leased, ledger, gate } = services
       const { streamBufferBytes: bufferBytes, streamStallMs: stallMs, streamHeartbeatMs: heartbeatMs } = config
-      const waiting: Waiting = { bytes: 0, limitBytes: getHeapStatistics().heap_size_limit * waitingShare }
+      const waiting: WaitingBytes = { bytes: 0, limitBytes: getHeapStatistics().heap_size_limit * waitingShare }
       const running = new Set<Fiber.Fiber<unknown, unknown>>()
       let emptied: (() => void) | undefined
       const whenEmpty = Effect.callback<void>((resume) => {

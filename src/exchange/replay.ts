@@ -7,7 +7,7 @@ import type { Sealer } from "../store/seal.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 import { openReply } from "./kept-reply.ts"
 import type { WholeReply } from "./reply.ts"
-import { inProgressReply, replayedReply } from "./reply-body.ts"
+import { inProgressReply, replayedReply, retryAfterMs } from "./reply-body.ts"
 
 export interface RegisteredExchange extends Registration {
   readonly payloadHash: string
@@ -53,9 +53,6 @@ const replyOf = Effect.fnUntraced(function* (
   if (kept.payloadHash !== payloadHash) return yield* payloadConflict()
   return replayedReply(kept.reply, reply.balance)
 })
-
-/** When a caller may retry with a request id that is in use. */
-const retryAfterMs = 1000
 
 const heldByAnother = () =>
   serviceError("idempotency_conflict", "This requestId is held by another call", { retryAfterMs })

@@ -10,7 +10,7 @@ import type { Bill } from "./bill.ts"
 import type { WholeReply } from "./reply.ts"
 
 /** Suggested interval between retries while the first call runs. */
-const retryAfterMs = 1000
+export const retryAfterMs = 1000
 
 const json = { "content-type": "application/json" }
 

@@ -34,18 +34,18 @@ export interface Connection {
   readonly listen: (listener: { readonly room: () => void; readonly gone: () => void }) => void
 }
 
-/** How often the progress of a slow client is looked at, as a share of the time that it may make none. */
+/** How often the progress of a slow client is looked at within the time in which it may make none. */
 const looksPerStall = 4
 
 /** What waits for slow clients in the whole process. While it is beyond its limit, no stream may keep more. */
-export interface Waiting {
+export interface WaitingBytes {
   bytes: number
   readonly limitBytes: number
 }
 
 export interface ReplyOptions {
   readonly connection: Connection
-  readonly waiting: Waiting
+  readonly waiting: WaitingBytes
   /** Unsent bytes at which the vendor's socket is paused. */
   readonly bufferBytes: number
   /** How long a client may take none of the waiting bytes. */
@@ -134,8 +134,7 @@ export class ClientReply {
   end(): void {
     if (this.#mustEnd) return
     this.#mustEnd = true
-    if (this.#isGone || this.#waiting.length > 0) return
-    this.#options.connection.end(() => this.#flushed())
+    if (!this.#isGone && this.#waiting.length === 0) this.#options.connection.end(() => this.#flushed())
   }
 
   /** Tells when the reply has left the process, or nobody waits for it any more. Whole replies are not waited for. */
@@ -148,6 +147,8 @@ export class ClientReply {
   room(): void {
     this.#hasRoom = true
     this.#progressAtMs = this.#options.nowMs()
+    // A stream whose end was asked for while nothing waited has ended.
+    if (this.#mustEnd && this.#waiting.length === 0) return
     while (this.#hasRoom && this.#waiting.length > 0) {
       const events = this.#waiting.shift() ?? ""
       this.#countWaiting(-Buffer.byteLength(events))

@@ -23,6 +23,7 @@ import { tokensOfBytes } from "./estimate.ts"
 import type { AdmittedExchange, HeldExchange } from "./held-exchange.ts"
 import { isKeepable, sealReply } from "./kept-reply.ts"
 import type { Leased } from "./leases.ts"
+import type { RegisteredExchange } from "./replay.ts"
 import type { ClientReply } from "./reply.ts"
 import {
   completedReply,
@@ -55,21 +56,24 @@ export const settleExchange = Effect.fnUntraced(function* (x: HeldExchange, endi
   if (due.bill.estimatedReason !== undefined) yield* reportEstimate(x, due.bill.estimatedReason)
   const denial = yield* reviewOutbound(x, error === undefined)
   const usage = usageOf(due.bill, due.charge, plan.price.currency)
-  const finish = () => (error === undefined ? finishReply(x, usage, denial) : undefined)
-  let finished = finish()
+  const finish = (told?: Amount) => {
+    const finished = error === undefined ? finishReply(x, usage, denial) : undefined
+    return { finished, settlement: keeping(x, due.settlement, finished, told) }
+  }
+  let end = finish()
   // Told while the database does not answer; the settlement that comes late keeps the same reply.
   const estimate = hold.balance - due.charge.cost
   const settled = yield* spanned("settle")(
-    services.settler.settle(keeping(x, due.settlement, finished), () => {
+    services.settler.settle(end.settlement, () => {
       warn(x, settlementDeferred)
-      finished = finish()
-      return keeping(x, due.settlement, finished, estimate)
+      end = finish(estimate)
+      return end.settlement
     }),
   )
   const balance = settled._tag === "Settled" ? settled.balance : estimate
-  if (x.registration !== undefined) yield* complete(x, finished !== undefined && isKeepable(finished))
+  if (x.registration !== undefined) yield* complete(x, x.registration, end.settlement.reply !== undefined)
   if (error !== undefined) yield* breakOff(x, usage, balance, error)
-  else conclude(x, usage, balance, finished, denial)
+  else conclude(x, usage, balance, end.finished, denial)
 })
 
 /** What another node settles if this one dies. */
@@ -219,12 +223,14 @@ const warn = ({ conversation, reply }: HeldExchange, warning: WarnEvent): void =
 }
 
 /** Without the record, the books answer for a repeated request id. */
-const complete = ({ services, registration }: HeldExchange, isReplayable: boolean): Effect.Effect<void> =>
-  registration === undefined
-    ? Effect.void
-    : Effect.catch(services.gate.complete(registration, registration.payloadHash, isReplayable), (cause) =>
-        Effect.logWarning("An idempotency record could not be completed", cause),
-      )
+const complete = (
+  { services }: HeldExchange,
+  registration: RegisteredExchange,
+  isReplayable: boolean,
+): Effect.Effect<void> =>
+  Effect.catch(services.gate.complete(registration, registration.payloadHash, isReplayable), (cause) =>
+    Effect.logWarning("An idempotency record could not be completed", cause),
+  )
 
 const conclude = (
   x: HeldExchange,

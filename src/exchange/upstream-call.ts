@@ -43,8 +43,8 @@ export class UpstreamCall implements ReplyListener, Watched {
   #clientIsSlow = false
   #isOpened = false
   #error: CallError | undefined
-  #onOpened: (() => void) | undefined
-  #onOver: (() => void) | undefined
+  /** Tells whoever waits that the call has gone on. */
+  #tell: (() => void) | undefined
 
   constructor(conversation: Conversation, target: ModelTarget, traceHeaders: Readonly<Record<string, string>>) {
     this.#conversation = conversation
@@ -54,20 +54,14 @@ export class UpstreamCall implements ReplyListener, Watched {
   }
 
   /** Starts the call, and waits for its first frame, or until the exchange is ended. */
-  readonly opened: Effect.Effect<void, CallError> = this.#wait(
-    () => this.#isOpened || this.#stage === "over",
-    (told) => {
-      this.#onOpened = told
-    },
-  )
+  get opened(): Effect.Effect<void, CallError> {
+    return this.#until(() => this.#isOpened || this.#isOver())
+  }
 
   /** Starts the call if that has not happened, and waits for its end, or until the exchange is ended. */
-  readonly over: Effect.Effect<void, CallError> = this.#wait(
-    () => this.#stage === "over",
-    (told) => {
-      this.#onOver = told
-    },
-  )
+  get over(): Effect.Effect<void, CallError> {
+    return this.#until(() => this.#isOver())
+  }
 
   connected(): void {
     const { nowMs, lookBy } = this.#conversation
@@ -113,9 +107,12 @@ export class UpstreamCall implements ReplyListener, Watched {
 
   ended(): void {
     if (this.#isOver()) return
+    if (this.#pump !== undefined) {
+      this.#take(this.#pump, this.#pump.decodeEnd(), true)
+      return
+    }
     const body = Buffer.concat(this.#chunks).toString("utf8")
-    if (this.#pump !== undefined) this.#take(this.#pump, this.#pump.decodeEnd(), true)
-    else if (this.#stage === "refusal") this.#end(this.#refusal(body))
+    if (this.#stage === "refusal") this.#end(this.#refusal(body))
     else this.#open(this.#target.dialect.decodeBody(body), true)
   }
 
@@ -215,7 +212,7 @@ export class UpstreamCall implements ReplyListener, Watched {
     c.opened = true
     const [preferred] = c.targets
     if (preferred !== undefined && preferred !== this.#target) c.warnings.push(failoverWarning(preferred, this.#target))
-    this.#onOpened?.()
+    this.#tell?.()
     this.#deliver(events, isEnd, c.vendorRequest.stream ? c.opening() : "")
     c.lookBy(this.#readAtMs + this.#timeouts.idle)
   }
@@ -269,8 +266,7 @@ export class UpstreamCall implements ReplyListener, Watched {
     if (stream !== undefined) stream.onRoom = undefined
     if (isWhole) this.#wire?.leave()
     else this.#wire?.abort()
-    this.#onOpened?.()
-    this.#onOver?.()
+    this.#tell?.()
   }
 
   #record(tier: Tier, millis: number): void {
@@ -279,25 +275,24 @@ export class UpstreamCall implements ReplyListener, Watched {
     recordTier(context, tier, this.#target, millis)
   }
 
-  /** Waits in one callback, which the end of the call and the signal of the exchange complete. */
-  #wait(reached: () => boolean, listen: (told: (() => void) | undefined) => void): Effect.Effect<void, CallError> {
+  /** Waits in one callback, which the call and the signal of the exchange complete. One waiter at a time. */
+  #until(reached: () => boolean): Effect.Effect<void, CallError> {
     return Effect.callback((resume) => {
       const { signal } = this.#conversation
-      let isTold = false
-      const told = () => {
-        if (isTold) return
-        isTold = true
-        listen(undefined)
+      const tell = () => {
+        if (!reached()) return
+        this.#tell = undefined
         signal.listen(undefined)
         resume(this.#error === undefined ? Effect.void : Effect.fail(this.#error))
       }
-      listen(told)
+      this.#tell = tell
       signal.listen(() => this.#close(false))
       if (this.#stage === "start") {
         this.#conversation.call = this
         this.#start()
       }
-      if (reached()) told()
+      // What was reached before, or while it was started, is told now.
+      this.#tell?.()
       return Effect.sync(() => {
         signal.listen(undefined)
         this.#close(false)

@@ -7,7 +7,7 @@ import { Effect, Exit, Fiber, Option, type Scope } from "effect"
 import type { HttpServerResponse } from "effect/http"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 import { bodyTooLarge } from "./content-encoding.ts"
-import { limitReadingOn } from "./node-connection.ts"
+import { sendResponse } from "./node-connection.ts"
 import { interceptRequests } from "./request-interceptor.ts"
 import type { RuntimeRequest } from "./runtime.ts"
 
@@ -35,15 +35,13 @@ export const answerDirectly = (
 
 /** A handler that makes a reply of the router's kind; it is interrupted when its client disconnects. */
 export const replying =
-  (
-    handler: (request: RuntimeRequest) => Effect.Effect<HttpServerResponse.HttpServerResponse, never, Scope.Scope>,
-  ): DirectHandler =>
+  (handler: (request: RuntimeRequest) => Effect.Effect<HttpServerResponse.HttpServerResponse>): DirectHandler =>
   (request, response) =>
     Effect.withFiber((fiber) => {
       response.once("close", () => {
         if (!response.writableEnded) fiber.interruptUnsafe()
       })
-      return Effect.map(Effect.scoped(handler(request)), (reply) => send(reply, response))
+      return Effect.map(handler(request), (reply) => sendResponse(reply, response))
     })
 
 const pathOf = (url: string): string => {
@@ -92,10 +90,3 @@ const readAll = (
   })
 
 const empty = Buffer.alloc(0)
-
-const send = ({ status, headers, body }: HttpServerResponse.HttpServerResponse, response: ServerResponse): void => {
-  limitReadingOn(response)
-  if (body._tag !== "Uint8Array") return void response.writeHead(status, headers).end()
-  response.writeHead(status, { ...headers, "content-type": body.contentType, "content-length": body.body.length })
-  response.end(body.body)
-}

@@ -1,18 +1,29 @@
 /** The client's connection of an exchange: Node's response, written directly. */
 import type { ServerResponse } from "node:http"
+import type { HttpServerResponse } from "effect/http"
 import type { Connection, ReplyError, WholeReply } from "../exchange/reply.ts"
-import { errorBody } from "../protocol/error.ts"
 import { toServiceError } from "../store/unavailable.ts"
-import { errorHead } from "./respond.ts"
+import { errorResponse } from "./respond.ts"
 
 /** Bytes of a refused request's body that are still drained, so that the connection can be reused. */
 const maxReadOnBytes = 256 * 1024
 
 /** Node drains the unread body of a refused request to reuse the connection; limits how much. */
-export const limitReadingOn = (response: ServerResponse): void => {
+const limitReadingOn = (response: ServerResponse): void => {
   if (!response.req.complete && !(Number(response.req.headers["content-length"]) < maxReadOnBytes)) {
     response.shouldKeepAlive = false
   }
+}
+
+/** Writes a reply of the router's kind. */
+export const sendResponse = (
+  { status, headers, body }: HttpServerResponse.HttpServerResponse,
+  response: ServerResponse,
+): void => {
+  limitReadingOn(response)
+  if (body._tag !== "Uint8Array") return void response.writeHead(status, headers).end()
+  response.writeHead(status, { ...headers, "content-type": body.contentType, "content-length": body.body.length })
+  response.end(body.body)
 }
 
 export class NodeConnection implements Connection {
@@ -45,11 +56,9 @@ export class NodeConnection implements Connection {
 
   refuse(failure: ReplyError): void {
     const error = toServiceError(failure)
-    const { status, headers } = errorHead(error, this.#requestId)
     // A caller that must come again later keeps no file meanwhile.
     if (error.code === "rate_limited" && error.detail?.["scope"] === "gateway") this.#response.shouldKeepAlive = false
-    const body = JSON.stringify({ error: errorBody(error, this.#requestId) })
-    this.send({ status, headers: { ...headers, "content-type": "application/json" }, body })
+    if (!this.#isClosed) sendResponse(errorResponse(error, this.#requestId), this.#response)
   }
 
   write(events: string): boolean {

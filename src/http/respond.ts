@@ -45,10 +45,14 @@ export const envelope = (
   failure: RouteError,
 ): Effect.Effect<HttpServerResponse.HttpServerResponse> => {
   const error = toServiceError(failure)
-  const body = { error: errorBody(error, requestId) }
-  const response = HttpServerResponse.jsonUnsafe(body, errorHead(error, requestId))
-  return Effect.as(logCause(error, requestId), response)
+  return Effect.as(logCause(error, requestId), errorResponse(error, requestId))
 }
+
+/** The envelope of an error. */
+export const errorResponse = (error: ServiceError, requestId: string): HttpServerResponse.HttpServerResponse =>
+  HttpServerResponse.jsonUnsafe({ error: errorBody(error, requestId) }, errorHead(error, requestId))
+
+export const routeNotFound = serviceError("not_found", "The route does not exist")
 
 /** Status and headers of an error reply. */
 export const errorHead = ({ code, retryAfterMs }: ServiceError, requestId: string) => ({

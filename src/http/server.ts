@@ -14,7 +14,7 @@ import { maxPathParameter } from "../protocol/text.ts"
 import { admitOrigins } from "./cross-origin.ts"
 import { Draining } from "./draining.ts"
 import { answerDirectly } from "./hot-routes.ts"
-import { envelope } from "./respond.ts"
+import { envelope, routeNotFound } from "./respond.ts"
 import { adminRoutes } from "./routes/admin.ts"
 import { adminDirectoryRoutes } from "./routes/admin-directory.ts"
 import { adminVendorRoutes } from "./routes/admin-vendors.ts"
@@ -100,7 +100,7 @@ const envelopes = HttpRouter.middleware(
       Effect.catch((error) => {
         const known: unknown = error
         if (!HttpServerError.isHttpServerError(known)) return Effect.fail(error)
-        return envelope(newRequestId(), known.reason._tag === "RouteNotFound" ? notFound : notReadable)
+        return envelope(newRequestId(), known.reason._tag === "RouteNotFound" ? routeNotFound : notReadable)
       }),
       Effect.catchDefect((defect) =>
         HttpApiError.HttpApiSchemaError.is(defect)
@@ -111,7 +111,6 @@ const envelopes = HttpRouter.middleware(
   { global: true },
 )
 
-const notFound = serviceError("not_found", "The route does not exist")
 const notReadable = serviceError("bad_request", "The request could not be read")
 
 const serve = <E, R>(

@@ -22,6 +22,8 @@ interface Entry<Row> {
   readonly resume: (effect: Effect.Effect<Row, StoreUnavailable>) => void
 }
 
+const noRow = Effect.fail(new StoreUnavailable({ store: "postgres", cause: "a batch has no row for one of its items" }))
+
 /** Gives a function that sends an item with the next batch. Batches run in sequence; an item that was sent is not taken back. */
 export const makeGroupCommit = <Row>(
   options: GroupCommitOptions<Row>,
@@ -37,6 +39,8 @@ export const makeGroupCommit = <Row>(
       Effect.flatMap(Effect.exit(options.run(entries.map(({ item }) => item))), (exit) => {
         if (Exit.isSuccess(exit)) {
           for (const row of exit.value) entries[options.itemOf(row)]?.resume(Effect.succeed(row))
+          // An item without a row must not wait for ever; the others have their answer already.
+          for (const { resume } of entries) resume(noRow)
           return Effect.void
         }
         const reason = Cause.squash(exit.cause)
@@ -59,7 +63,8 @@ export const makeGroupCommit = <Row>(
       waiting = waiting.slice(maxBatch)
       startedAtMs = performance.now()
       return Effect.andThen(
-        runBatch(entries),
+        // All may have been taken back.
+        entries.length === 0 ? Effect.void : runBatch(entries),
         Effect.suspend(() => {
           isBusy = waiting.length > 0
           return isBusy ? flush : Effect.void

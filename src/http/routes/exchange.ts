@@ -4,12 +4,11 @@ import { HttpApiBuilder } from "effect/http-api"
 import { Overload } from "../../admission/overload.ts"
 import { Exchanges, newRequestId } from "../../exchange/exchanges.ts"
 import { Api } from "../../protocol/api.ts"
-import { serviceError } from "../../protocol/error.ts"
 import { toServiceError } from "../../store/unavailable.ts"
 import { logCause } from "../../telemetry/logs.ts"
 import { type DirectHandler, replying } from "../hot-routes.ts"
 import { NodeConnection } from "../node-connection.ts"
-import { envelope } from "../respond.ts"
+import { envelope, routeNotFound } from "../respond.ts"
 import { fromRouter, makeForCaller, type RuntimeRequest, recordStatus } from "../runtime.ts"
 import { makeRuntime } from "./runtime.ts"
 
@@ -41,7 +40,7 @@ export const makeRuntimeAnswers = Effect.gen(function* () {
       }),
       Effect.tap(() => recordStatus(response.statusCode)),
     )
-    return Effect.scoped(traced(request, requestId)(run))
+    return traced(request, requestId)(run)
   }
 
   return {
@@ -56,7 +55,7 @@ export const makeRuntimeAnswers = Effect.gen(function* () {
 })
 
 /** Exchanges are answered before the router sees them, under their exact path. */
-const onlyDirectly = () => envelope(newRequestId(), serviceError("not_found", "The route does not exist"))
+const onlyDirectly = () => envelope(newRequestId(), routeNotFound)
 
 export const runtimeRoutes = HttpApiBuilder.group(
   Api,
