@@ -30,9 +30,12 @@ export const makeMemoryWatch = (): ((nowMs: number) => boolean) => {
   }
 }
 
-/** The collector is not exposed unless it is asked for, which is allowed at any time. */
-const collectGarbage = (): void => {
+/**
+ * Collects all garbage and gives its memory back: without it, a start leaves 70 MB behind until the first load.
+ * The collector is not exposed unless it is asked for, which is allowed at any time.
+ */
+export const collectGarbage = (): void => {
   setFlagsFromString("--expose-gc")
   const collect: unknown = runInNewContext("gc")
-  if (typeof collect === "function") collect()
+  if (typeof collect === "function") collect({ type: "major", execution: "sync", flavor: "last-resort" })
 }

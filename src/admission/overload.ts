@@ -120,8 +120,8 @@ export const overloaded = (): ServiceError<"rate_limited"> =>
 
 const sampleEveryMs = 20
 
-/** The embedded database keeps so many files open, unless it is in memory. */
-const embeddedFiles = 128
+/** The embedded database keeps so many files open (its `max_files_per_process`), unless it is in memory. */
+const embeddedFiles = 64
 
 const storeFilesOf = ({ databaseUrl, databaseConnections, dataDir }: WeirConfig["Service"]): number =>
   databaseUrl === undefined && dataDir !== ":memory:" ? embeddedFiles : databaseConnections

@@ -3,6 +3,7 @@ import { rmSync } from "node:fs"
 import { Console, Effect, Layer } from "effect"
 import { HttpServer } from "effect/http"
 import { NetAddress } from "effect/net"
+import { collectGarbage } from "../admission/memory.ts"
 import { applyAndWatch } from "../catalogue/watch.ts"
 import { WeirConfig } from "../config.ts"
 import {
@@ -27,6 +28,7 @@ const start = Layer.effectDiscard(
     if (config.catalogueFile !== undefined) yield* applyAndWatch(config.catalogueFile)
     const { address } = yield* HttpServer.HttpServer
     const baseUrl = NetAddress.formatUrlUnsafe(address).replace("0.0.0.0", "127.0.0.1")
+    collectGarbage()
     if (isWorker) {
       yield* answerSupervisor
       return sendReady(readyOf(baseUrl, handout))

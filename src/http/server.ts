@@ -1,7 +1,7 @@
 /** The HTTP server: all routes, the envelope for invalid requests, and limits per connection. */
 import { createServer, type Server } from "node:http"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
-import { Effect, Layer } from "effect"
+import { Effect, Layer, Scope } from "effect"
 import { HttpRouter, HttpServerError } from "effect/http"
 import { HttpApiBuilder, HttpApiError, HttpApiScalar } from "effect/http-api"
 import { Overload } from "../admission/overload.ts"
@@ -11,6 +11,7 @@ import { Api } from "../protocol/api.ts"
 import { serviceError } from "../protocol/error.ts"
 import { invalidInput, issuesOf } from "../protocol/issues.ts"
 import { maxPathParameter } from "../protocol/text.ts"
+import { limitConnections } from "./connection-limit.ts"
 import { admitOrigins } from "./cross-origin.ts"
 import { Draining } from "./draining.ts"
 import { answerDirectly } from "./hot-routes.ts"
@@ -47,25 +48,19 @@ const apiRoutes = HttpApiBuilder.layer(Api, { openapiPath: "/openapi.json" }).pi
   ]),
 )
 
-const docs = HttpApiScalar.layer(Api, { path: "/docs" })
+/** The page of the documentation. Its program takes 13 MB of memory, so it is loaded when the page is first asked for. */
+const docs = HttpRouter.use((router) =>
+  Effect.gen(function* () {
+    const scope = yield* Effect.scope
+    const page = yield* Effect.cached(
+      Scope.provide(HttpRouter.toHttpEffect(HttpApiScalar.layer(Api, { path: "/docs" })), scope),
+    )
+    yield* router.add("GET", "/docs", Effect.flatten(page))
+  }),
+)
 
 /** Node's reply buffer, in bytes: small, so that backpressure from a slow client shows early. */
 const responseBufferBytes = 16 * 1024
-
-/** Keeps connections of clients within their share of files: idle ones are closed first. */
-const boundConnections = (server: Server, most: number | undefined) => {
-  if (most === undefined) return
-  server.maxConnections = most
-  let open = 0
-  server.on("connection", (socket) => {
-    open++
-    socket.once("close", () => open--)
-    if (open > most * idleShare) server.closeIdleConnections()
-  })
-}
-
-/** Above this share of its connections, a server keeps no idle ones. */
-const idleShare = 0.75
 
 const makeServer = () =>
   createServer({ highWaterMark: responseBufferBytes, keepAliveTimeout: 65_000, requestTimeout: 300_000, noDelay: true })
@@ -76,7 +71,7 @@ export const layerServer = Layer.unwrap(
     const { host, port, metricsPort, corsOrigins } = yield* WeirConfig
     const { maxConnections } = yield* Overload
     const node = makeServer()
-    boundConnections(node, maxConnections)
+    limitConnections(node, maxConnections)
     const main = Layer.mergeAll(apiRoutes, pageRoutes, docs, healthRoutes)
     const routes = metricsPort === undefined ? Layer.mergeAll(main, metricsRoute) : main
     const interceptors = Effect.andThen(

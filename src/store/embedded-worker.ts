@@ -2,10 +2,11 @@
 import { parentPort, workerData } from "node:worker_threads"
 import { PGlite } from "@electric-sql/pglite"
 import { PGLiteSocketServer } from "@electric-sql/pglite-socket"
+import { startParameters } from "./embedded-parameters.ts"
 import { type EmbeddedWorkerData, isStopMessage } from "./embedded-protocol.ts"
 
 const { dataDir }: EmbeddedWorkerData = workerData
-const db = await PGlite.create(dataDir === undefined ? {} : { dataDir })
+const db = await PGlite.create({ startParams: startParameters, ...(dataDir !== undefined && { dataDir }) })
 const server = new PGLiteSocketServer({ db, host: "127.0.0.1", port: 0, maxConnections: 1 })
 await server.start()
 parentPort?.on("message", async (message: unknown) => {

@@ -1,5 +1,7 @@
 /** The embedded database: PostgreSQL (PGlite) in a worker thread of this process, reached over a loopback socket. */
-import { dirname, extname } from "node:path"
+import { type ChildProcess, fork } from "node:child_process"
+import { existsSync } from "node:fs"
+import { dirname, extname, join } from "node:path"
 import { Worker } from "node:worker_threads"
 import { Context, Effect, type Scope } from "effect"
 import { makeDirectory } from "./directory.ts"
@@ -22,13 +24,42 @@ export const InMemoryDatabase = Context.Reference<Effect.Effect<EmbeddedAddress,
 export const startEmbedded = (
   dataDir: string | undefined,
 ): Effect.Effect<EmbeddedAddress, StoreUnavailable, Scope.Scope> =>
-  dataDir === undefined ? Effect.flatten(InMemoryDatabase) : Effect.andThen(lock(dataDir), startWorker({ dataDir }))
+  dataDir === undefined
+    ? Effect.flatten(InMemoryDatabase)
+    : lock(dataDir).pipe(Effect.andThen(created(dataDir)), Effect.andThen(startWorker({ dataDir })))
 
-const startWorker = (workerData: EmbeddedWorkerData): Effect.Effect<EmbeddedAddress, StoreUnavailable, Scope.Scope> => {
-  const file = new URL(`./embedded-worker${extname(import.meta.filename)}`, import.meta.url)
-  const start = Effect.sync(() => new Worker(file, { workerData }))
-  return Effect.flatMap(Effect.acquireRelease(start, stop), listening)
-}
+const startWorker = (workerData: EmbeddedWorkerData): Effect.Effect<EmbeddedAddress, StoreUnavailable, Scope.Scope> =>
+  Effect.flatMap(
+    Effect.acquireRelease(
+      Effect.sync(() => new Worker(moduleBeside("embedded-worker"), { workerData })),
+      stop,
+    ),
+    listening,
+  )
+
+/** Creates the files at the first start, in a process of its own: it takes 400 MB, which end with the process. */
+const created = (dataDir: string): Effect.Effect<void, StoreUnavailable> =>
+  Effect.suspend(() =>
+    existsSync(join(dataDir, "PG_VERSION"))
+      ? Effect.void
+      : Effect.acquireUseRelease(
+          Effect.sync(() => fork(moduleBeside("embedded-create"), [dataDir])),
+          (child) => succeeded(child, dataDir),
+          (child) => Effect.sync(() => child.kill("SIGKILL")),
+        ),
+  )
+
+const succeeded = (child: ChildProcess, dataDir: string): Effect.Effect<void, StoreUnavailable> =>
+  Effect.callback((resume) => {
+    const fail = (cause: unknown) => resume(Effect.fail(new StoreUnavailable({ store: "postgres", cause })))
+    child.once("error", fail)
+    child.once("exit", (code) =>
+      code === 0 ? resume(Effect.void) : fail(new Error(`the embedded database could not be created in ${dataDir}`)),
+    )
+  })
+
+/** A module of this folder, as it is called before and after compilation. */
+const moduleBeside = (name: string) => new URL(`./${name}${extname(import.meta.filename)}`, import.meta.url)
 
 /** Two processes on one directory would destroy it: the first one holds a lock beside it. */
 const lock = (dataDir: string): Effect.Effect<void, StoreUnavailable, Scope.Scope> => {

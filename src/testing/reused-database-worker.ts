@@ -5,9 +5,13 @@ import { parentPort, workerData } from "node:worker_threads"
 import { PGlite } from "@electric-sql/pglite"
 import { PGLiteSocketServer } from "@electric-sql/pglite-socket"
 import { Schema } from "effect"
+import { startParameters } from "../store/embedded-parameters.ts"
 
 const template = Schema.decodeUnknownSync(Schema.String)(workerData)
-const db = await PGlite.create({ loadDataDir: new Blob([readFileSync(template)]) })
+const db = await PGlite.create({
+  loadDataDir: new Blob([readFileSync(template)]),
+  startParams: startParameters,
+})
 
 const strings = async (query: string): Promise<ReadonlyArray<string>> => {
   const { rows } = await db.query<{ readonly text: string }>(query)
