@@ -1,12 +1,9 @@
 /** What the ledger costs: PostgreSQL's CPU and commits, and the time that holds add with a near and a distant database. */
 import { spawn } from "node:child_process"
-import { readdirSync } from "node:fs"
-import { setTimeout as sleep } from "node:timers/promises"
 import { fileURLToPath } from "node:url"
-import * as PgClient from "@effect/sql-pg/PgClient"
-import { Effect, Layer, ManagedRuntime, Redacted } from "effect"
-import { cpuSeconds, drive, median, percentile, statOf } from "./load.ts"
+import { drive, median, percentile } from "./load.ts"
 import type { Row, Scenario } from "./scenarios.ts"
+import { type Database, watchDatabase } from "./stores.ts"
 import type { Subjects, Weir } from "./subjects.ts"
 
 /** One way; there and back a query takes twice as long. */
@@ -30,8 +27,6 @@ interface Effort {
   readonly requests: number
   readonly rounds: number
 }
-
-type Database = ReturnType<typeof watchDatabase>
 
 const cost = async (weir: Weir, database: Database, { requests, rounds }: Effort): Promise<ReadonlyArray<Row>> => {
   const us: Array<number> = []
@@ -144,63 +139,5 @@ const distance = async (
     ]
   } finally {
     line.kill()
-  }
-}
-
-/** A session of its own that watches the database. */
-const watchDatabase = (url: string) => {
-  const runtime = ManagedRuntime.make(
-    Layer.orDie(PgClient.layer({ url: Redacted.make(url), maxConnections: 1, applicationName: "bench" })),
-  )
-  const query = (text: string) =>
-    runtime.runPromise(Effect.flatMap(PgClient.PgClient, (sql) => sql.unsafe<Readonly<Record<string, unknown>>>(text)))
-  const number = async (text: string) => Number(Object.values((await query(text))[0] ?? {})[0])
-  return {
-    /** CPU seconds of all its processes, also of those that have ended. */
-    cpu: async () => {
-      const backend = await number("select pg_backend_pid()")
-      const postmaster = parentOf(backend) ?? 0
-      return readdirSync("/proc")
-        .filter((name) => /^\d+$/.test(name) && parentOf(Number(name)) === postmaster)
-        .reduce((sum, pid) => sum + cpuSeconds(Number(pid)), cpuSeconds(postmaster))
-    },
-    commits: async () => {
-      // Sessions report what they did once a second.
-      await sleep(1500)
-      return number("select xact_commit from pg_stat_database where datname = current_database()")
-    },
-    /** How many sessions at work wait for a lock of a row, sampled every few milliseconds. */
-    sampleLocks: () => {
-      let running = true
-      const found = { locks: 0, samples: 0 }
-      const sampling = (async () => {
-        while (running) {
-          const [row] = await query(`
-            select count(*)::int as samples,
-              count(*) filter (where wait_event_type = 'Lock' and wait_event in ('transactionid', 'tuple'))::int as locks
-            from pg_stat_activity where application_name = 'weir' and state = 'active'`)
-          found.samples += Number(row?.["samples"])
-          found.locks += Number(row?.["locks"])
-          await sleep(5)
-        }
-      })()
-      return {
-        stop: async () => {
-          running = false
-          await sampling
-          return found
-        },
-      }
-    },
-    close: () => runtime.dispose(),
-  }
-}
-
-/** The parent of a process; undefined if the process has ended. */
-const parentOf = (pid: number): number | undefined => {
-  try {
-    return Number(statOf(pid)[1])
-  } catch {
-    return undefined
   }
 }

@@ -3,13 +3,15 @@
  * machine; ratios belong to the code. With SVC_TEST_DATABASE_URL and SVC_TEST_REDIS_URL the stores are real
  * (`scripts/with-stores npm run bench`); without them the embedded database's CPU is Weir's own.
  *
- *   npm run bench -- [SCENARIO …] [--rounds 3] [--scale 1] [--streams 1500] [--json FILE] [--vs URL]
+ *   npm run bench -- [SCENARIO …] [--rounds 3] [--scale 1] [--streams 1500] [--json FILE] [--vs URL] [--peers]
  *
+ * `--peers` installs gateways from npm and PyPI, and measures them beside Weir.
  * `--vs URL` drives any gateway that speaks chat completions with the same load (BENCH_VS_KEY, BENCH_VS_MODEL).
  */
 import { writeFileSync } from "node:fs"
 import { cpus } from "node:os"
 import { parseArgs } from "node:util"
+import { comparePeers } from "./peers.ts"
 import { pauses, type Row, scenarios, warmUp } from "./scenarios.ts"
 import { canPin, startSubjects } from "./subjects.ts"
 import { driveOther } from "./versus.ts"
@@ -22,6 +24,7 @@ const { values, positionals } = parseArgs({
     streams: { type: "string", default: "1500" },
     json: { type: "string" },
     vs: { type: "string" },
+    peers: { type: "boolean", default: false },
   },
 })
 const effort = { rounds: Number(values.rounds), scale: Number(values.scale), streams: Number(values.streams) }
@@ -49,6 +52,14 @@ const line = (row: Row): string => {
 
 if (values.vs !== undefined) {
   await driveOther(values.vs, effort)
+} else if (values.peers) {
+  console.log(machine)
+  const subjects = await startSubjects()
+  try {
+    await comparePeers(subjects, effort)
+  } finally {
+    subjects.stop()
+  }
 } else {
   console.log(machine)
   console.log("| what | floor | Weir | ratio | budget | note |\n|---|---|---|---|---|---|")

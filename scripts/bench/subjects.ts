@@ -24,8 +24,10 @@ export interface Subjects {
   readonly direct: Subject
   readonly floor: Subject
   readonly weir: Weir
-  /** Starts another gateway on the same stores, with these variables besides. */
-  readonly another: (variables: Readonly<Record<string, string>>) => Promise<Weir>
+  /** Starts another gateway on the same stores, with these variables besides; from its sources if no program is named. */
+  readonly another: (variables: Readonly<Record<string, string>>, program?: string) => Promise<Weir>
+  /** Starts the second floor; it needs PostgreSQL and Redis. */
+  readonly startByHand: () => Promise<Subject>
 }
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url))
@@ -94,10 +96,10 @@ export const startSubjects = async (
   const profile = process.env["BENCH_PROFILE"]
   const profiling = profile === undefined ? [] : ["--cpu-prof", `--cpu-prof-dir=${profile}`]
   let gateways = 0
-  const startWeir = async (more: Readonly<Record<string, string>>) => {
+  const startWeir = async (more: Readonly<Record<string, string>>, program = here("../../src/main.ts")) => {
     const name = `weir${gateways++}`
     const ready = join(dir, `${name}.json`)
-    const child = start(0, [...profiling, here("../../src/main.ts"), "serve"], {
+    const child = start(0, [...profiling, program, "serve"], {
       SVC_ENV: "bench",
       SVC_PORT: "0",
       SVC_DATA_DIR: join(dir, name),
@@ -145,7 +147,17 @@ export const startSubjects = async (
     direct: { name: "direct", pid: upstream.pid ?? 0, exchange: chat(url, "/v1/chat/completions") },
     floor: { name: "floor", pid: floor.pid ?? 0, exchange: chat(`http://127.0.0.1:${floorPort}`, "/") },
     weir: subject,
-    another: async (more) => (await startWeir(more)).subject,
+    another: async (more, program) => (await startWeir(more, program)).subject,
+    startByHand: async () => {
+      const child = start(0, [here("./by-hand.ts"), upstreamPort])
+      const origin = `http://127.0.0.1:${await firstLine(child)}`
+      const { exchange } = subject
+      return {
+        name: "by hand",
+        pid: child.pid ?? 0,
+        exchange: (answer) => ({ ...exchange(answer), origin }),
+      }
+    },
     stop: () => {
       // A gateway writes its profile when it exits.
       if (profile === undefined) return stop()

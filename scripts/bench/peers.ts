@@ -1,0 +1,224 @@
+/**
+ * `npm run bench -- --peers`: gateways that can be had from npm and PyPI, beside Weir and the floor, in one run. They are
+ * installed into BENCH_PEERS_DIR (a folder beside the system's temporary ones when not set) at the first run.
+ */
+
+import { type ChildProcess, spawn, spawnSync } from "node:child_process"
+import { randomBytes } from "node:crypto"
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
+import { createServer } from "node:net"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { setTimeout as sleep } from "node:timers/promises"
+import { cpuSeconds, drive, type Endpoint, median, percentile, residentBytes, statOf } from "./load.ts"
+import { type Effort, warmUp } from "./scenarios.ts"
+import { type Answer, answers, canPin, type Subject, type Subjects } from "./subjects.ts"
+
+const folder = process.env["BENCH_PEERS_DIR"] ?? join(tmpdir(), "weir-bench-peers")
+
+interface Peer {
+  readonly name: string
+  /** What it does not do that Weir does; from its documentation, as it is started here. */
+  readonly lacks: string
+  readonly install: () => string
+  /** Command and environment of a gateway on a port, in front of a vendor. */
+  readonly command: (port: number, vendor: string) => ReadonlyArray<string>
+  readonly headers: (vendor: string) => Readonly<Record<string, string>>
+}
+
+const run = (command: string, ...args: ReadonlyArray<string>): string => {
+  const { status, stdout, stderr } = spawnSync(command, args, { cwd: folder, encoding: "utf8" })
+  if (status !== 0) throw new Error(`${command} ${args.join(" ")} failed: ${stderr}`)
+  return stdout
+}
+
+const portkey: Peer = {
+  name: "Portkey",
+  lacks: "holds, billing, idempotency, authentication of its own",
+  install: () => {
+    const installed = join(folder, "node_modules/@portkey-ai/gateway/package.json")
+    if (!existsSync(installed))
+      run("npm", "install", "--prefix", folder, "--no-audit", "--no-fund", "@portkey-ai/gateway")
+    return JSON.parse(readFileSync(installed, "utf8")).version
+  },
+  command: (port) => [
+    process.execPath,
+    join(folder, "node_modules/@portkey-ai/gateway/build/start-server.js"),
+    `--port=${port}`,
+    "--headless",
+  ],
+  headers: (vendor) => ({
+    "x-portkey-provider": "openai",
+    "x-portkey-custom-host": `${vendor}/v1`,
+    authorization: "Bearer key",
+  }),
+}
+
+const litellmKey = `sk-${randomBytes(24).toString("hex")}`
+
+const litellm: Peer = {
+  name: "LiteLLM",
+  lacks: "holds before a call (spend is counted afterwards, with floats), idempotency",
+  install: () => {
+    if (!existsSync(join(folder, "venv/bin/litellm"))) {
+      run("python3", "-m", "venv", "venv")
+      run("venv/bin/pip", "install", "--quiet", "litellm[proxy]")
+    }
+    return /^Version: (.*)$/m.exec(run("venv/bin/pip", "show", "litellm"))?.[1] ?? "unknown"
+  },
+  command: (port, vendor) => {
+    const config = join(folder, "litellm.yaml")
+    const models = answers.map(
+      (model) =>
+        `  - { model_name: ${model}, litellm_params: { model: openai/${model}, api_base: "${vendor}/v1", api_key: key } }`,
+    )
+    writeFileSync(config, `general_settings: { master_key: ${litellmKey} }\nmodel_list:\n${models.join("\n")}\n`)
+    return [join(folder, "venv/bin/litellm"), "--config", config, "--port", String(port), "--telemetry", "False"]
+  },
+  headers: () => ({ authorization: `Bearer ${litellmKey}` }),
+}
+
+interface Cost {
+  readonly us: number
+  readonly perSecond: number
+}
+
+/** Undefined is what failed. */
+interface Measured {
+  readonly json: Cost | undefined
+  readonly stream: Cost | undefined
+  readonly long: Cost | undefined
+  readonly firstMs: ReadonlyArray<number> | undefined
+  readonly residentMib: number
+}
+
+/** Prints one table: the floor, Weir and the peers. */
+export const comparePeers = async (subjects: Subjects, effort: Effort): Promise<void> => {
+  mkdirSync(folder, { recursive: true })
+  const { direct, floor, weir } = subjects
+  const vendor = direct.exchange("short").origin
+  await warmUp(subjects, effort)
+  const base = await firstFrames(direct, effort)
+  console.log(
+    "| gateway | JSON CPU | exchanges/s | stream of 200 frames | frame | added first frame p50 / p99 | resident | lacks |",
+  )
+  console.log("|---|---|---|---|---|---|---|---|")
+  for (const [subject, lacks] of [
+    [floor, "everything but passing on"],
+    [weir, ""],
+  ] as const) {
+    print(subject.name, await measure(subject, base, effort), lacks)
+  }
+  for (const peer of [portkey, litellm]) {
+    const version = peer.install()
+    const { subject, stop } = await startPeer(peer, vendor)
+    try {
+      print(`${peer.name} ${version}`, await measure(subject, base, effort), peer.lacks)
+    } finally {
+      stop()
+    }
+  }
+}
+
+const print = (name: string, { json, stream, long, firstMs, residentMib }: Measured, lacks: string) => {
+  const shown = (value: number | undefined, unit: string, digits = 0) =>
+    value === undefined ? "failed" : `${value.toFixed(digits)} ${unit}`
+  const frameUs = stream === undefined || long === undefined ? undefined : (long.us - stream.us) / 2000
+  const cells = [
+    shown(json?.us, "µs"),
+    shown(json?.perSecond, ""),
+    shown(stream?.us, "µs"),
+    shown(frameUs, "µs", 2),
+    firstMs === undefined ? "failed" : `${firstMs.map((ms) => ms.toFixed(1)).join(" / ")} ms`,
+    shown(residentMib, "MiB"),
+  ]
+  console.log(`| ${[name, ...cells, lacks].join(" | ")} |`)
+}
+
+const measure = async (subject: Subject, base: ReadonlyArray<number>, effort: Effort): Promise<Measured> => {
+  const { rounds, scale } = effort
+  const cost = async (answer: Answer, requests: number, inFlight: number): Promise<Cost> => {
+    await drive(subject.exchange(answer), { requests: Math.ceil(requests / 2), inFlight })
+    const us: Array<number> = []
+    const rates: Array<number> = []
+    for (let round = 0; round < rounds; round++) {
+      const before = treeCpuSeconds(subject.pid)
+      const { seconds } = await drive(subject.exchange(answer), { requests, inFlight })
+      us.push(((treeCpuSeconds(subject.pid) - before) * 1e6) / requests)
+      rates.push(requests / seconds)
+    }
+    return { us: median(us), perSecond: median(rates) }
+  }
+  const added = async () => {
+    const first = await firstFrames(subject, effort)
+    return [0.5, 0.99].map((share) => percentile(first, share) - percentile(base, share))
+  }
+  return {
+    json: await ifItWorks(cost("short", 2000 * scale, 32)),
+    stream: await ifItWorks(cost("frames-200", 100 * scale, 16)),
+    long: await ifItWorks(cost("frames-2200", 30 * scale, 16)),
+    firstMs: await ifItWorks(added()),
+    residentMib: treeOf(subject.pid).reduce((sum, pid) => sum + residentBytes(pid), 0) / 2 ** 20,
+  }
+}
+
+const ifItWorks = <A>(measured: Promise<A>): Promise<A | undefined> => measured.catch(() => undefined)
+
+/** Milliseconds to the first content, 64 in flight, ascending. */
+const firstFrames = async (subject: Subject, { scale }: Effort) =>
+  (await drive(subject.exchange("paced-20"), { requests: 640 * scale, inFlight: 64, spreadMs: 400 })).firstByteMs
+
+const startPeer = async (peer: Peer, vendor: string) => {
+  const port = await freePort()
+  const [program = "", ...args] = [...(canPin ? ["taskset", "-c", "0"] : []), ...peer.command(port, vendor)]
+  const child: ChildProcess = spawn(program, args, { stdio: "ignore", cwd: folder, detached: true })
+  const exchange = (answer: Answer): Endpoint => ({
+    origin: `http://127.0.0.1:${port}`,
+    path: "/v1/chat/completions",
+    headers: peer.headers(vendor),
+    body: JSON.stringify({
+      model: answer,
+      stream: answer !== "short",
+      messages: [{ role: "user", content: "Hello, river" }],
+    }),
+  })
+  const subject: Subject = { name: peer.name, pid: child.pid ?? 0, exchange }
+  const stop = () => {
+    for (const pid of treeOf(subject.pid).reverse()) process.kill(pid, "SIGKILL")
+  }
+  for (let tries = 0; ; tries++) {
+    try {
+      await drive(exchange("short"), { requests: 1, inFlight: 1 })
+      return { subject, stop }
+    } catch (error) {
+      if (tries < 120) await sleep(500)
+      else throw error
+    }
+  }
+}
+
+const freePort = () =>
+  new Promise<number>((resolve) => {
+    const server = createServer().listen(0, "127.0.0.1", () => {
+      const address = server.address()
+      server.close(() => resolve(typeof address === "object" && address !== null ? address.port : 0))
+    })
+  })
+
+/** A process and all that it has started (Linux). */
+const treeOf = (root: number): Array<number> => {
+  const parents = new Map<number, number>()
+  for (const name of readdirSync("/proc")) {
+    if (!/^\d+$/.test(name)) continue
+    try {
+      parents.set(Number(name), Number(statOf(Number(name))[1]))
+    } catch {
+      // It has ended meanwhile.
+    }
+  }
+  const tree = [root]
+  for (const pid of tree) for (const [child, parent] of parents) if (parent === pid) tree.push(child)
+  return tree
+}
+
+const treeCpuSeconds = (root: number) => treeOf(root).reduce((sum, pid) => sum + cpuSeconds(pid), 0)
