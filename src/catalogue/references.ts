@@ -71,6 +71,9 @@ export const checkReferences = (document: CatalogueDocument): ReadonlyArray<Prob
     org.models.forEach((handle, at) => {
       known(models, handle, "model", "orgs", o, "models", at)
     })
+    for (const [name, handle] of Object.entries(org.aliases ?? {})) {
+      known(models, handle, "model", "orgs", o, "aliases", name)
+    }
     org.policies?.forEach((id, at) => {
       known(policies, id, "policy", "orgs", o, "policies", at)
     })

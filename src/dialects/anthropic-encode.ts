@@ -1,8 +1,8 @@
 /** The request side of the dialect `anthropic`. */
 import { Result } from "effect"
 import type { Block, FileBlock, ImageBlock, Message, ReasoningBlock, TextBlock } from "../protocol/block.ts"
-import type { ReasoningLevel, ToolChoice } from "../protocol/exchange.ts"
-import type { EncodeRefusal, VendorRequest } from "./dialect.ts"
+import type { ReasoningLevel, StructuredOutput, ToolChoice } from "../protocol/exchange.ts"
+import { type EncodeRefusal, lacksOutput, type VendorRequest } from "./dialect.ts"
 import { signatureFor } from "./signature.ts"
 
 /** Anthropic accepts this many cache breakpoints per request; the last ones are the most useful. */
@@ -20,6 +20,7 @@ interface WireMessage {
 }
 
 export const encodeMessages = (request: VendorRequest): Result.Result<object, EncodeRefusal> => {
+  if (request.output !== undefined && !takesOutput(request.model)) return Result.fail(lacksOutput)
   const refusal = findRefusal(request.thread)
   if (refusal !== undefined) return Result.fail(refusal)
   const system = request.thread.flatMap((message) => (message.role === "system" ? encodeBlocks(message.blocks) : []))
@@ -38,15 +39,21 @@ export const encodeMessages = (request: VendorRequest): Result.Result<object, En
         ...(description !== undefined && { description }),
         input_schema: inputSchema,
       })),
-      ...(request.toolChoice !== undefined && { tool_choice: encodeToolChoice(request.toolChoice) }),
+      ...encodeToolChoice(request),
     }),
     ...(request.stop.length > 0 && { stop_sequences: request.stop }),
     // With thinking enabled, Anthropic does not accept sampling parameters.
     ...(thinking === undefined && request.temperature !== undefined && { temperature: request.temperature }),
     ...(thinking === undefined && request.topP !== undefined && { top_p: request.topP }),
-    ...thinking,
+    ...thinking?.fields,
+    ...encodeOutputConfig(thinking?.effort, request.output),
     ...(request.stream && { stream: true }),
   })
+}
+
+interface Thinking {
+  readonly fields: object
+  readonly effort?: string
 }
 
 type Level = Exclude<ReasoningLevel, "off">
@@ -72,17 +79,34 @@ const efforts: Readonly<Record<Level, string>> = {
  * take a budget between 1024 and `max_tokens`, exclusive; if there is no room, they answer without thinking. Source:
  * https://platform.claude.com/docs/en/build-with-claude/adaptive-thinking
  */
-function encodeThinking({ model, reasoning, maxTokens }: VendorRequest): object | undefined {
+function encodeThinking({ model, reasoning, reasoningBudget, maxTokens }: VendorRequest): Thinking | undefined {
   if (reasoning === undefined || reasoning === "off") return undefined
   const version = versionOf(model)
   if (version >= 4.6) {
     // Later models return their thinking only if asked.
     const display = version > 4.6 ? { display: "summarized" } : {}
-    return { thinking: { type: "adaptive", ...display }, output_config: { effort: efforts[reasoning] } }
+    return { fields: { thinking: { type: "adaptive", ...display } }, effort: efforts[reasoning] }
   }
   if (maxTokens <= 1024) return undefined
-  return { thinking: { type: "enabled", budget_tokens: Math.min(thinkingBudgets[reasoning], maxTokens - 1) } }
+  const budget = Math.max(1024, reasoningBudget ?? thinkingBudgets[reasoning])
+  return { fields: { thinking: { type: "enabled", budget_tokens: Math.min(budget, maxTokens - 1) } } }
 }
+
+/** https://platform.claude.com/docs/en/build-with-claude/structured-outputs; a name without a number is not refused. */
+const takesOutput = (model: string): boolean => {
+  const version = versionOf(model)
+  return version === 0 || version >= 4.1
+}
+
+const encodeOutputConfig = (effort: string | undefined, output: StructuredOutput | undefined): object =>
+  effort === undefined && output === undefined
+    ? {}
+    : {
+        output_config: {
+          ...(effort !== undefined && { effort }),
+          ...(output !== undefined && { format: { type: "json_schema", schema: output.schema } }),
+        },
+      }
 
 /** e.g. 4.5 for `claude-sonnet-4-5-20250929`, 3.7 for `claude-3-7-sonnet`; 0 for a name without a number. */
 const versionOf = (model: string): number => {
@@ -90,7 +114,18 @@ const versionOf = (model: string): number => {
   return major === undefined ? 0 : Number(`${major}.${minor}`)
 }
 
-function encodeToolChoice(choice: ToolChoice): object {
+function encodeToolChoice({ toolChoice, parallelToolCalls }: VendorRequest): object {
+  if (toolChoice === undefined && parallelToolCalls === undefined) return {}
+  const isSingle = parallelToolCalls !== undefined && toolChoice !== "none"
+  return {
+    tool_choice: {
+      ...encodeChoice(toolChoice ?? "auto"),
+      ...(isSingle && { disable_parallel_tool_use: !parallelToolCalls }),
+    },
+  }
+}
+
+function encodeChoice(choice: ToolChoice): object {
   if (typeof choice !== "string") return { type: "tool", name: choice.name }
   return { type: choice === "required" ? "any" : choice }
 }

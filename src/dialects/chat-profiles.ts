@@ -9,7 +9,7 @@ export interface ChatProfile {
   /** The field that limits the output tokens. */
   readonly maxTokens: "max_completion_tokens" | "max_tokens"
   /** Fields that ask for a level of reasoning. */
-  readonly reasoning: (level: ReasoningLevel) => object
+  readonly reasoning: (level: ReasoningLevel, budget?: number) => object
   /** The field of an assistant message that returns reasoning; if absent, reasoning is omitted. */
   readonly reasoningBack?: "reasoning_content" | "reasoning_details"
   /** Whether usage of a stream must be requested; other vendors always send it, or refuse the field. */
@@ -20,6 +20,8 @@ export interface ChatProfile {
   readonly requiredChoice: "required" | "any"
   /** How a document is sent: as data in a `file` part, also by URL, or in Mistral's `document_url`. */
   readonly documents: "data" | "data-or-url" | "document_url"
+  /** Whether the vendor cannot answer by a JSON Schema. */
+  readonly lacksOutput?: true
   /** The format of tool call ids, if the vendor refuses other ids. */
   readonly callIds?: "nine-alphanumerics"
 }
@@ -64,17 +66,17 @@ export const chatProfiles: Readonly<Record<VendorProfile, ChatProfile>> = {
   /** Any other server with this API. */
   generic: plain,
   /** https://api-docs.deepseek.com; the reasoning of a turn with tool calls must be given back. */
-  deepseek: { ...plain, reasoning: thinkingSwitch, reasoningBack: "reasoning_content" },
+  deepseek: { ...plain, lacksOutput: true, reasoning: thinkingSwitch, reasoningBack: "reasoning_content" },
   /** https://help.aliyun.com/zh/model-studio (DashScope's compatible mode) */
   qwen: {
     ...plain,
-    reasoning: (level) => ({
+    reasoning: (level, budget) => ({
       enable_thinking: level !== "off",
-      ...(level !== "off" && { thinking_budget: qwenBudgets[level] }),
+      ...(level !== "off" && { thinking_budget: budget ?? qwenBudgets[level] }),
     }),
   },
   /** https://platform.moonshot.ai/docs */
-  moonshot: { ...plain, reasoning: thinkingSwitch, reasoningBack: "reasoning_content" },
+  moonshot: { ...plain, lacksOutput: true, reasoning: thinkingSwitch, reasoningBack: "reasoning_content" },
   /** https://docs.mistral.ai/api; refuses unknown fields and call ids, and sends usage without a request for it. */
   mistral: {
     ...plain,
@@ -116,6 +118,7 @@ export const chatProfiles: Readonly<Record<VendorProfile, ChatProfile>> = {
   /** https://docs.z.ai/guides/capabilities/thinking */
   zai: {
     ...plain,
+    lacksOutput: true,
     // Keep reasoning that is returned.
     reasoning: (level) => ({ thinking: { clear_thinking: false, type: level === "off" ? "disabled" : "enabled" } }),
     reasoningBack: "reasoning_content",

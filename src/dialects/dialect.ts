@@ -7,7 +7,7 @@
 import type { Result } from "effect"
 import type { Message } from "../protocol/block.ts"
 import type { Delta } from "../protocol/event.ts"
-import type { ReasoningLevel, Stop, Tool, ToolChoice } from "../protocol/exchange.ts"
+import type { ReasoningLevel, Stop, StructuredOutput, Tool, ToolChoice } from "../protocol/exchange.ts"
 import { isMalformedCount, type JsonObject, reportedCountAt } from "./json.ts"
 
 /** An admitted exchange: authorised, clamped, for one target. */
@@ -24,6 +24,10 @@ export interface VendorRequest {
   readonly canReason: boolean
   /** Absent if the model cannot reason or the caller did not say. */
   readonly reasoning?: ReasoningLevel | undefined
+  /** In tokens; only with a level, which dialects without budgets use instead. */
+  readonly reasoningBudget?: number | undefined
+  readonly parallelToolCalls?: boolean | undefined
+  readonly output?: StructuredOutput | undefined
   /** Whether the model has a prefix cache; `skipWrite` omits the breakpoint at the end of the thread. */
   readonly cache: { readonly enabled: boolean; readonly skipWrite: boolean; readonly key?: string | undefined }
   readonly stream: boolean
@@ -91,6 +95,14 @@ export interface Dialect {
   readonly decodeBody: (body: string) => ReadonlyArray<VendorEvent>
   /** The failure in a reply with an error status. */
   readonly decodeError: (status: number, body: string) => VendorFault
+}
+
+/** The name of an output that its caller did not name. */
+export const outputName = "output"
+
+export const lacksOutput: EncodeRefusal = {
+  capability: "output",
+  message: "this model does not answer by a JSON Schema",
 }
 
 /** A reply that is not in the dialect's format: not JSON, the wrong shape, or a frame over the limit. */

@@ -22,7 +22,10 @@ interface Content {
 }
 
 export const encodeGenerate = (request: VendorRequest): Result.Result<object, EncodeRefusal> => {
-  const { thread, tools, toolChoice } = request
+  const { thread, tools, toolChoice, output } = request
+  if (request.parallelToolCalls === false && tools.length > 0) {
+    return Result.fail({ capability: "parallel_tool_calls", message: "this model may call several tools at once" })
+  }
   const system = thread.flatMap(({ role, blocks }) => (role === "system" ? blocks : []))
   return Result.succeed({
     contents: mergeTurns(thread),
@@ -44,7 +47,8 @@ export const encodeGenerate = (request: VendorRequest): Result.Result<object, En
       ...(request.temperature !== undefined && { temperature: request.temperature }),
       ...(request.topP !== undefined && { topP: request.topP }),
       ...(request.stop.length > 0 && { stopSequences: request.stop }),
-      ...(request.reasoning !== undefined && { thinkingConfig: encodeThinking(request.model, request.reasoning) }),
+      ...(request.reasoning !== undefined && { thinkingConfig: encodeThinking(request, request.reasoning) }),
+      ...(output !== undefined && { responseMimeType: "application/json", responseJsonSchema: output.schema }),
     },
   })
 }
@@ -67,11 +71,11 @@ const thinkingBudgets: Readonly<Record<ReasoningLevel, number>> = {
 const proMinimumBudget = 128
 
 /** Models up to 2.5 take a budget in tokens, later ones a level; pro models cannot disable thinking. */
-function encodeThinking(model: string, level: ReasoningLevel): object {
+function encodeThinking({ model, reasoningBudget }: VendorRequest, level: ReasoningLevel): object {
   const isPro = model.includes("pro")
   const includeThoughts = level !== "off"
   if (/gemini-[12]/.test(model)) {
-    const thinkingBudget = Math.max(thinkingBudgets[level], isPro ? proMinimumBudget : 0)
+    const thinkingBudget = Math.max(reasoningBudget ?? thinkingBudgets[level], isPro ? proMinimumBudget : 0)
     return { thinkingBudget, includeThoughts }
   }
   const least = isPro ? "low" : "minimal"

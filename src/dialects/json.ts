@@ -7,7 +7,7 @@ import { isDeeperThan } from "../protocol/depth.ts"
 
 export type JsonObject = { readonly [key: string]: unknown }
 
-const isObject = (value: unknown): value is JsonObject => Predicate.isObject(value) && !Array.isArray(value)
+export const isObject = (value: unknown): value is JsonObject => Predicate.isObject(value) && !Array.isArray(value)
 
 /** Maximum nesting of a reply; recursion over deeper values is not safe. */
 const maxDepth = 64

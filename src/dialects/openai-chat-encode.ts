@@ -13,10 +13,12 @@ import type {
 } from "../protocol/block.ts"
 import type { ToolChoice } from "../protocol/exchange.ts"
 import type { ChatProfile } from "./chat-profiles.ts"
-import type { EncodeRefusal, VendorRequest } from "./dialect.ts"
+import { type EncodeRefusal, lacksOutput, outputName, type VendorRequest } from "./dialect.ts"
 import { reasoningDetailsOf } from "./reasoning-details.ts"
 
 export const encodeChat = (request: VendorRequest, profile: ChatProfile): Result.Result<object, EncodeRefusal> => {
+  const { output } = request
+  if (output !== undefined && profile.lacksOutput === true) return Result.fail(lacksOutput)
   const refusal = findRefusal(request.thread, profile)
   if (refusal !== undefined) return Result.fail(refusal)
   const writer = new MessageWriter(profile, request.cache.enabled)
@@ -27,13 +29,24 @@ export const encodeChat = (request: VendorRequest, profile: ChatProfile): Result
     ...(request.temperature !== undefined && { temperature: request.temperature }),
     ...(request.topP !== undefined && { top_p: request.topP }),
     ...(request.stop.length > 0 && { stop: request.stop }),
-    ...(request.reasoning !== undefined && profile.reasoning(request.reasoning)),
+    ...(request.reasoning !== undefined && profile.reasoning(request.reasoning, request.reasoningBudget)),
+    ...(output !== undefined && {
+      response_format: {
+        type: "json_schema",
+        json_schema: {
+          name: output.name ?? outputName,
+          schema: output.schema,
+          ...(output.strict !== undefined && { strict: output.strict }),
+        },
+      },
+    }),
     ...(request.tools.length > 0 && {
       tools: request.tools.map(({ name, description, inputSchema }) => ({
         type: "function",
         function: { name, ...(description !== undefined && { description }), parameters: inputSchema },
       })),
       ...(request.toolChoice !== undefined && { tool_choice: encodeToolChoice(request.toolChoice, profile) }),
+      ...(request.parallelToolCalls !== undefined && { parallel_tool_calls: request.parallelToolCalls }),
     }),
     ...(profile.cache === "key" && request.cache.key !== undefined && { prompt_cache_key: request.cache.key }),
     ...(request.stream && { stream: true, ...(profile.asksForUsage && { stream_options: { include_usage: true } }) }),

@@ -1,8 +1,8 @@
 /** The request side of the dialect `openai-responses`. */
 import { Result } from "effect"
 import type { Block, FileBlock, ImageBlock, Message, ReasoningBlock, ToolResultBlock } from "../protocol/block.ts"
-import type { ReasoningLevel, ToolChoice } from "../protocol/exchange.ts"
-import type { EncodeRefusal, VendorRequest } from "./dialect.ts"
+import type { ReasoningLevel, StructuredOutput, ToolChoice } from "../protocol/exchange.ts"
+import { type EncodeRefusal, outputName, type VendorRequest } from "./dialect.ts"
 import { signatureFor, signFor } from "./signature.ts"
 
 export const encodeResponses = (request: VendorRequest): Result.Result<object, EncodeRefusal> => {
@@ -19,6 +19,7 @@ export const encodeResponses = (request: VendorRequest): Result.Result<object, E
     ...(request.temperature !== undefined && { temperature: request.temperature }),
     ...(request.topP !== undefined && { top_p: request.topP }),
     ...(request.reasoning !== undefined && { reasoning: encodeReasoningLevel(request.reasoning) }),
+    ...(request.output !== undefined && { text: { format: encodeOutput(request.output) } }),
     ...(request.tools.length > 0 && {
       tools: request.tools.map(({ name, description, inputSchema }) => ({
         type: "function",
@@ -28,6 +29,7 @@ export const encodeResponses = (request: VendorRequest): Result.Result<object, E
         strict: false,
       })),
       ...(request.toolChoice !== undefined && { tool_choice: encodeToolChoice(request.toolChoice) }),
+      ...(request.parallelToolCalls !== undefined && { parallel_tool_calls: request.parallelToolCalls }),
     }),
     ...(request.cache.key !== undefined && { prompt_cache_key: request.cache.key }),
     ...(request.stream && { stream: true }),
@@ -45,6 +47,13 @@ const efforts: Readonly<Record<ReasoningLevel, string>> = {
 
 const encodeReasoningLevel = (level: ReasoningLevel): object =>
   level === "off" ? { effort: efforts.off } : { effort: efforts[level], summary: "auto" }
+
+const encodeOutput = ({ name = outputName, schema, strict = false }: StructuredOutput): object => ({
+  type: "json_schema",
+  name,
+  schema,
+  strict,
+})
 
 const encodeToolChoice = (choice: ToolChoice): unknown =>
   typeof choice === "string" ? choice : { type: "function", name: choice.name }

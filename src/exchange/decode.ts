@@ -18,15 +18,25 @@ const maxDepth = 64
 
 const decodeRequest = Schema.decodeUnknownResult(ExchangeRequest, { errors: "all", onExcessProperty: "error" })
 
-export const decodeExchange = (body: Uint8Array): Result.Result<DecodedExchange, ServiceError<"bad_request">> => {
+export const decodeExchange = (body: Uint8Array): Decoded<DecodedExchange> =>
+  Result.flatMap(parseBody(body), (json) => checkExchange(json, json))
+
+type Decoded<A> = Result.Result<A, ServiceError<"bad_request">>
+
+/** The JSON of a body, of limited depth. */
+export const parseBody = (body: Uint8Array): Decoded<Schema.Json> => {
   if (!isUtf8(body)) return Result.fail(notUtf8())
   const json = parseJson(body)
   if (json === undefined) return refuse("The body is not valid JSON")
-  if (isDeeperThan(json, maxDepth)) return refuse(`The body is nested deeper than ${maxDepth}`)
-  const decoded = decodeRequest(json)
+  return isDeeperThan(json, maxDepth) ? refuse(`The body is nested deeper than ${maxDepth}`) : Result.succeed(json)
+}
+
+/** @param sent what a second call with the same idempotency key must repeat */
+export const checkExchange = (candidate: unknown, sent: Schema.Json): Decoded<DecodedExchange> => {
+  const decoded = decodeRequest(candidate)
   if (Result.isFailure(decoded)) return Result.fail(invalidInput(issuesOf(decoded.failure)))
   const request = decoded.success
-  const payloadHash = request.meta?.requestId === undefined ? undefined : fingerprint(json)
+  const payloadHash = request.meta?.requestId === undefined ? undefined : fingerprint(sent)
   return Result.succeed({ request, payloadHash })
 }
 

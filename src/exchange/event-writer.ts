@@ -1,12 +1,12 @@
 /** Encodes t.* events as server-sent events: `id` counts from 0, `event`, one `data` line of JSON. */
+import type { EventEncoder } from "../dialects/client-api.ts"
 import type { ErrorBody } from "../protocol/error.ts"
 import type { CloseEvent, Delta, EventName, OpenEvent, WarnEvent } from "../protocol/event.ts"
 import type { Usage } from "../protocol/usage.ts"
 
-/** A comment that prevents load balancers from closing a silent stream. */
-export const heartbeat = ": hb\n\n"
-
-export class EventWriter {
+export class EventWriter implements EventEncoder {
+  /** A comment that prevents load balancers from closing a silent stream. */
+  readonly heartbeat = ": hb\n\n"
   #nextId = 0
 
   open(data: typeof OpenEvent.Type): string {

@@ -19,7 +19,7 @@ import { spanned } from "../telemetry/tracing.ts"
 import { orderTargets } from "../upstream/pool.ts"
 import type { UpstreamKey } from "../upstream/upstream-keys.ts"
 import type { Conversation, EndedEarly } from "./conversation.ts"
-import { type DecodedExchange, decodeExchange } from "./decode.ts"
+import type { DecodedExchange } from "./decode.ts"
 import { ExchangeWatch } from "./exchange-watch.ts"
 import { converse } from "./failover.ts"
 import type { AdmittedExchange, ExchangeCall, ExchangeServices, HeldExchange } from "./held-exchange.ts"
@@ -61,7 +61,7 @@ const admitted = Effect.fnUntraced(function* (
   waiting: AdmittedExchange["waiting"],
   restore: Restore,
 ): Effect.fn.Return<void, Refusal> {
-  const decoded = decodeExchange(call.body)
+  const decoded = call.decode()
   const registration = registrationOf(call, decoded)
   const admission = yield* spanned("admit")(admit(services, call, decoded, registration))
   if (Result.isFailure(decoded)) return yield* Effect.fail(decoded.failure)

@@ -1,5 +1,5 @@
 /** The services of exchanges, and an exchange from its hold on. */
-import type { Context } from "effect"
+import type { Context, Result } from "effect"
 import type { Gate } from "../admission/gate.ts"
 import type { Overload, Waiting } from "../admission/overload.ts"
 import type { Sessions } from "../admission/sessions.ts"
@@ -8,6 +8,7 @@ import type { WeirConfig } from "../config.ts"
 import type { Caller } from "../identity/caller.ts"
 import type { Hold, Ledger } from "../money/ledger.ts"
 import type { Settler } from "../money/settler.ts"
+import type { ServiceError } from "../protocol/error.ts"
 import type { ExchangeRequest } from "../protocol/exchange.ts"
 import type { Review } from "../review/review.ts"
 import type { Sealer } from "../store/seal.ts"
@@ -16,6 +17,7 @@ import type { TargetHealth } from "../upstream/health.ts"
 import type { UpstreamKeys } from "../upstream/upstream-keys.ts"
 import type { Conversation } from "./conversation.ts"
 import type { Deadlines } from "./deadlines.ts"
+import type { DecodedExchange } from "./decode.ts"
 import type { Leased } from "./leases.ts"
 import type { Plan } from "./plan.ts"
 import type { RegisteredExchange } from "./replay.ts"
@@ -51,7 +53,8 @@ export interface ExchangeCall {
   /** The gateway's own request id. */
   readonly requestId: string
   readonly caller: Caller
-  readonly body: Uint8Array
+  /** Reads the request; called after the caller's limits. */
+  readonly decode: () => Result.Result<DecodedExchange, ServiceError<"bad_request">>
 }
 
 /** An exchange that is admitted. */

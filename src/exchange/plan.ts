@@ -11,7 +11,7 @@ import type { Block } from "../protocol/block.ts"
 import type { Capability, ParamsProfile } from "../protocol/catalogue.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 import type { WarnEvent } from "../protocol/event.ts"
-import type { ExchangeParams, ExchangeRequest } from "../protocol/exchange.ts"
+import type { ExchangeParams, ExchangeRequest, ReasoningLevel } from "../protocol/exchange.ts"
 import type { UsageLimits } from "./bill.ts"
 import { estimatePrompt } from "./estimate.ts"
 
@@ -67,6 +67,9 @@ export const makePlan = (
         stop: params.stop ?? [],
         canReason: capabilities.has("reasoning"),
         reasoning: capabilities.has("reasoning") ? params.reasoning : undefined,
+        reasoningBudget: params.reasoningBudget,
+        parallelToolCalls: params.parallelToolCalls,
+        output: params.output,
         cache: {
           enabled: capabilities.has("cache"),
           skipWrite: request.cache?.skipWrite === true,
@@ -118,7 +121,7 @@ function lackOf(request: ExchangeRequest, capabilities: ReadonlySet<Capability>)
   if (uses("file") && !capabilities.has("files")) return lacks("files")
   const usesTools = (request.tools?.length ?? 0) > 0 || uses("tool_call") || uses("tool_result")
   if (usesTools && !capabilities.has("tools")) return lacks("tools")
-  const reasoning = request.params?.reasoning ?? "off"
+  const reasoning = request.params === undefined ? "off" : (levelOf(request.params) ?? "off")
   return reasoning !== "off" && !capabilities.has("reasoning") ? lacks("reasoning") : undefined
 }
 
@@ -149,6 +152,20 @@ function usageLimits({ model }: ModelEntry, maxTokens: number): UsageLimits {
   }
 }
 
+/** The level of reasoning; a budget alone stands for the level whose usual budget it is. */
+function levelOf({ reasoning, reasoningBudget }: ExchangeParams): ReasoningLevel | undefined {
+  if (reasoning !== undefined || reasoningBudget === undefined) return reasoning
+  return budgetLevels.find(([budget]) => reasoningBudget <= budget)?.[1] ?? "max"
+}
+
+const budgetLevels: ReadonlyArray<readonly [budget: number, level: ReasoningLevel]> = [
+  [0, "off"],
+  [1024, "minimal"],
+  [4096, "low"],
+  [12_288, "medium"],
+  [24_576, "high"],
+]
+
 type AllowedParams = Omit<ExchangeParams, "maxTokens"> & { readonly maxTokens: number }
 
 /** Strips and clamps parameters; changes are reported in one `params_clamped` warning. */
@@ -165,7 +182,7 @@ function applyProfile(
   const temperature = clamp(asked.temperature, profile.temperature)
   const topP = clamp(asked.topP, profile.topP)
   const stop = profile.stop?.strip === true ? undefined : asked.stop
-  const reasoning = profile.reasoning?.strip === true ? undefined : asked.reasoning
+  const reasoning = profile.reasoning?.strip === true ? undefined : levelOf(asked)
   const allowed = { maxTokens, temperature, topP, stop, reasoning }
   const changed = (["maxTokens", "temperature", "topP", "stop", "reasoning"] as const).filter(
     (name) => asked[name] !== undefined && asked[name] !== allowed[name],
@@ -176,6 +193,9 @@ function applyProfile(
     ...(topP !== undefined && { topP }),
     ...(stop !== undefined && { stop }),
     ...(reasoning !== undefined && { reasoning }),
+    ...(reasoning !== undefined && asked.reasoningBudget !== undefined && { reasoningBudget: asked.reasoningBudget }),
+    ...(asked.parallelToolCalls !== undefined && { parallelToolCalls: asked.parallelToolCalls }),
+    ...(asked.output !== undefined && { output: asked.output }),
     ...(asked.toolChoice !== undefined && { toolChoice: asked.toolChoice }),
   }
   if (changed.length === 0) return { params, warnings: [] }

@@ -2,9 +2,9 @@
  * The reply of an exchange: one body, or a stream of events that is written to the client's connection as it is made.
  * What a slow client does not take waits here, and is given to the connection in parts, so that progress shows.
  */
+import type { EventEncoder } from "../dialects/client-api.ts"
 import { errorBody, type ServiceError } from "../protocol/error.ts"
 import { type StoreUnavailable, toServiceError } from "../store/unavailable.ts"
-import { EventWriter, heartbeat } from "./event-writer.ts"
 
 /** A whole reply. */
 export interface WholeReply {
@@ -17,6 +17,8 @@ export type ReplyError = ServiceError | StoreUnavailable
 
 /** The client's connection: a socket, or memory in a test. */
 export interface Connection {
+  /** Writes the events of a stream. */
+  readonly events: EventEncoder
   readonly send: (reply: WholeReply) => void
   /** The error reply, before anything was sent. */
   readonly refuse: (error: ReplyError) => void
@@ -56,7 +58,8 @@ export interface ReplyOptions {
 }
 
 export class ClientReply {
-  readonly events = new EventWriter()
+  /** In the words of the client's API. */
+  readonly events: EventEncoder
   readonly #options: ReplyOptions
   /** Told when there is room again. */
   onRoom: (() => void) | undefined
@@ -76,6 +79,7 @@ export class ClientReply {
 
   constructor(options: ReplyOptions) {
     this.#options = options
+    this.events = options.connection.events
     this.#wroteAtMs = options.nowMs()
     options.connection.listen(this)
   }
@@ -181,7 +185,7 @@ export class ClientReply {
       if (!this.#isGone && this.#unsentBytes() === 0) {
         this.#progressAtMs = nowMs
         this.#isStreaming = true
-        this.#give(heartbeat)
+        this.#give(this.events.heartbeat)
       }
     }
     return this.#wroteAtMs + heartbeatMs

@@ -1,6 +1,8 @@
 /** The client's connection of an exchange: Node's response, written directly. */
 import type { ServerResponse } from "node:http"
 import type { HttpServerResponse } from "effect/http"
+import type { EventEncoder } from "../dialects/client-api.ts"
+import { EventWriter } from "../exchange/event-writer.ts"
 import type { Connection, ReplyError, WholeReply } from "../exchange/reply.ts"
 import { toServiceError } from "../store/unavailable.ts"
 import { errorResponse } from "./respond.ts"
@@ -27,12 +29,14 @@ export const sendResponse = (
 }
 
 export class NodeConnection implements Connection {
+  readonly events: EventEncoder
   readonly #response: ServerResponse
   readonly #requestId: string
   #listener: Parameters<Connection["listen"]>[0] | undefined
   #isClosed = false
 
-  constructor(response: ServerResponse, requestId: string) {
+  constructor(response: ServerResponse, requestId: string, events: EventEncoder = new EventWriter()) {
+    this.events = events
     this.#response = response
     this.#requestId = requestId
     response.once("close", () => {

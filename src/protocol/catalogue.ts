@@ -234,6 +234,8 @@ export const Org = Schema.Struct({
   models: Schema.Array(Id),
   policies: optional(Schema.Array(Id)),
   capabilities: optional(Schema.Record(Schema.String, Schema.Boolean)),
+  /** Handles by the names that existing clients insist on; a trailing `*` matches any rest. */
+  aliases: optional(Schema.Record(Schema.String.check(Schema.isPattern(/^[^*]{0,128}\*?$/)), Id)),
   sso: optional(SsoProvider),
 })
 export type Org = typeof Org.Type

@@ -23,6 +23,14 @@ export const ToolChoice = Schema.Union([
 ])
 export type ToolChoice = typeof ToolChoice.Type
 
+/** An answer that follows a JSON Schema; `strict` asks for vendors' guaranteed form. */
+export const StructuredOutput = Schema.Struct({
+  name: Schema.optionalKey(ToolName),
+  schema: Schema.JsonObject,
+  strict: Schema.optionalKey(Schema.Boolean),
+})
+export type StructuredOutput = typeof StructuredOutput.Type
+
 export const ExchangeParams = Schema.Struct({
   maxTokens: Schema.optionalKey(Positive),
   temperature: Schema.optionalKey(Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 2 }))),
@@ -31,7 +39,12 @@ export const ExchangeParams = Schema.Struct({
     Schema.Array(Schema.NonEmptyString.check(Schema.isMaxLength(256))).check(Schema.isMaxLength(16)),
   ),
   reasoning: Schema.optionalKey(ReasoningLevel),
+  /** The most tokens of reasoning, where a vendor takes a budget; a level where it does not. 0 requests none. */
+  reasoningBudget: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 100_000_000 }))),
   toolChoice: Schema.optionalKey(ToolChoice),
+  /** Whether one reply may have several tool calls; the vendor's own default if absent. */
+  parallelToolCalls: Schema.optionalKey(Schema.Boolean),
+  output: Schema.optionalKey(StructuredOutput),
   promptTokensEstimate: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 100_000_000 }))),
 })
 export type ExchangeParams = typeof ExchangeParams.Type

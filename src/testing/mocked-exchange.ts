@@ -6,6 +6,8 @@ import { Deferred, Effect, type Fiber, Layer, Result, type Scope } from "effect"
 import { layerMemory } from "../admission/gate-memory.ts"
 import type { CatalogueRefused } from "../catalogue/refusal.ts"
 import type { WeirConfig } from "../config.ts"
+import { decodeExchange } from "../exchange/decode.ts"
+import { EventWriter } from "../exchange/event-writer.ts"
 import { Exchanges } from "../exchange/exchanges.ts"
 import type { Connection, ReplyError } from "../exchange/reply.ts"
 import type { Caller } from "../identity/caller.ts"
@@ -84,9 +86,12 @@ export const startMockedExchange = (
     const exchanges = yield* Effect.provideContext(Exchanges, context)
     const body = Buffer.from(JSON.stringify(options.ask))
     const received = makeReceiver()
-    yield* Effect.forkScoped(exchanges.run({ requestId: ref, caller: mockCaller, body }, received.connection), {
-      startImmediately: true,
-    })
+    yield* Effect.forkScoped(
+      exchanges.run({ requestId: ref, caller: mockCaller, decode: () => decodeExchange(body) }, received.connection),
+      {
+        startImmediately: true,
+      },
+    )
     const client = yield* Effect.forkScoped(received.outcome)
     return { client, vendor, book, hold: () => book.holds.get(ref), leave: received.leave }
   })
@@ -98,6 +103,7 @@ const makeReceiver = () => {
   let text = ""
   let listener: Parameters<Connection["listen"]>[0] | undefined
   const connection: Connection = {
+    events: new EventWriter(),
     listen: (to) => {
       listener = to
     },

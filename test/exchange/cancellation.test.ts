@@ -4,6 +4,8 @@ import { Context, Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import { randomOf } from "../../scripts/random.ts"
 import { Gate } from "../../src/admission/gate.ts"
+import { decodeExchange } from "../../src/exchange/decode.ts"
+import { EventWriter } from "../../src/exchange/event-writer.ts"
 import { Exchanges } from "../../src/exchange/exchanges.ts"
 import type { Connection } from "../../src/exchange/reply.ts"
 import { Ledger } from "../../src/money/ledger.ts"
@@ -85,6 +87,7 @@ const makeClient = () => {
   let unsent = 0
   let isOver = false
   const connection: Connection = {
+    events: new EventWriter(),
     listen: (to) => {
       listener = to
     },
@@ -143,7 +146,9 @@ it.effect(
             const ref = `req_${from + at}`
             const meta = at % 3 === 0 ? { meta: { requestId: ref } } : {}
             const body = Buffer.from(JSON.stringify({ ...hello, stream: at % 2 === 0, ...meta }))
-            yield* Effect.forkScoped(exchanges.run({ requestId: ref, caller: mockCaller, body }, connection))
+            yield* Effect.forkScoped(
+              exchanges.run({ requestId: ref, caller: mockCaller, decode: () => decodeExchange(body) }, connection),
+            )
           }
           const leaves = clients.map(() => upTo(250))
           for (let nowMs = 0; nowMs < 400; nowMs += 10) {

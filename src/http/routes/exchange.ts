@@ -2,10 +2,16 @@
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { Overload } from "../../admission/overload.ts"
+import type { ClientApi, ClientRequest } from "../../dialects/client-api.ts"
+import { chatApi } from "../../dialects/openai-chat/client.ts"
+import { decodeExchange } from "../../exchange/decode.ts"
 import { Exchanges, newRequestId } from "../../exchange/exchanges.ts"
 import { Api } from "../../protocol/api.ts"
 import { toServiceError } from "../../store/unavailable.ts"
 import { logCause } from "../../telemetry/logs.ts"
+import { CompatibleConnection } from "../compatible/connection.ts"
+import { withCredential } from "../compatible/credential.ts"
+import { readCompatible } from "../compatible/request.ts"
 import { type DirectHandler, replying } from "../hot-routes.ts"
 import { NodeConnection } from "../node-connection.ts"
 import { envelope, routeNotFound } from "../respond.ts"
@@ -31,7 +37,8 @@ export const makeRuntimeAnswers = Effect.gen(function* () {
     const connection = new NodeConnection(response, requestId)
     const run = Effect.andThen(overload.check(exchanges.open()), identify(request, requestId)).pipe(
       Effect.matchEffect({
-        onSuccess: ({ caller, body }) => exchanges.run({ requestId, caller, body }, connection),
+        onSuccess: ({ caller, body }) =>
+          exchanges.run({ requestId, caller, decode: () => decodeExchange(body) }, connection),
         onFailure: (error) =>
           Effect.andThen(
             logCause(toServiceError(error), requestId),
@@ -43,8 +50,37 @@ export const makeRuntimeAnswers = Effect.gen(function* () {
     return traced(request, requestId)(run)
   }
 
+  /** An exchange in the words of another API. */
+  const compatible =
+    (api: ClientApi): DirectHandler =>
+    (request, response) => {
+      const requestId = newRequestId()
+      const asCaller = withCredential(request)
+      const context = { requestId, model: "", createdS: Math.floor(Date.now() / 1000), includesUsage: false }
+      const run = Effect.andThen(overload.check(exchanges.open()), identify(asCaller, requestId)).pipe(
+        Effect.matchEffect({
+          onSuccess: ({ caller, body }) => {
+            const { sent, decoded } = readCompatible(api, request, body, caller)
+            const known = sent === undefined ? context : { ...context, ...pickContext(sent) }
+            const connection = new CompatibleConnection(response, api, known, sent?.omittedTools)
+            return exchanges.run({ requestId, caller, decode: () => decoded }, connection)
+          },
+          onFailure: (error) =>
+            Effect.andThen(
+              logCause(toServiceError(error), requestId),
+              Effect.sync(() => {
+                new CompatibleConnection(response, api, context).refuse(error)
+              }),
+            ),
+        }),
+        Effect.tap(() => recordStatus(response.statusCode)),
+      )
+      return traced(request, requestId)(run)
+    }
+
   return {
     exchange,
+    compatible,
     search,
     heartbeat: (request: RuntimeRequest) => forCaller(request, runtime.heartbeat),
     endSession: (request: RuntimeRequest, id: string) => forCaller(request, (call) => runtime.endSession(call, id)),
@@ -53,6 +89,8 @@ export const makeRuntimeAnswers = Effect.gen(function* () {
     usage: (request: RuntimeRequest) => forCaller(request, runtime.reportUsage),
   }
 })
+
+const pickContext = ({ model, includesUsage }: ClientRequest) => ({ model, includesUsage })
 
 /** Exchanges are answered before the router sees them, under their exact path. */
 const onlyDirectly = () => envelope(newRequestId(), routeNotFound)
@@ -76,8 +114,9 @@ export const runtimeRoutes = HttpApiBuilder.group(
 /** Handlers of the hot routes by path, for serving without a router. */
 export const hotAnswers = Effect.map(
   makeRuntimeAnswers,
-  ({ exchange, heartbeat, search }): ReadonlyMap<string, DirectHandler> =>
+  ({ exchange, heartbeat, search, compatible }): ReadonlyMap<string, DirectHandler> =>
     new Map<string, DirectHandler>([
+      ["/openai/v1/chat/completions", compatible(chatApi)],
       ["/t1/exchange", exchange],
       ["/t1/heartbeat", replying(heartbeat)],
       ["/t1/websearch", replying(search)],

@@ -1,0 +1,69 @@
+/**
+ * The direction towards a client: an API's request becomes one of twp/1, and the events of twp/1 become its reply. Pure,
+ * like the direction towards a vendor.
+ */
+import type { Result } from "effect"
+import type { ErrorBody } from "../protocol/error.ts"
+import type { CloseEvent, Delta, OpenEvent, WarnEvent } from "../protocol/event.ts"
+import type { ExchangeResponse } from "../protocol/exchange.ts"
+import type { Usage } from "../protocol/usage.ts"
+import type { FieldTable } from "./fields.ts"
+import type { JsonObject } from "./json.ts"
+
+/** Turns the events of one exchange into the text of its stream. */
+export interface EventEncoder {
+  readonly open: (data: typeof OpenEvent.Type) => string
+  /** @param json a text delta's text in JSON, if it is already encoded */
+  readonly delta: (delta: Delta, json?: string) => string
+  readonly warn: (data: WarnEvent) => string
+  readonly usage: (data: Usage) => string
+  readonly close: (data: typeof CloseEvent.Type) => string
+  readonly error: (data: ErrorBody) => string
+  /** What clients ignore; bridges silence. */
+  readonly heartbeat: string
+}
+
+/** Why a request cannot become one of twp/1. */
+export interface FieldRefusal {
+  /** The field, as the client named it, e.g. `messages.0.content`. */
+  readonly path: string
+  readonly message: string
+}
+
+/** A client's request in the words of twp/1. */
+export interface ClientRequest {
+  /** To be checked by the schema of twp/1; `meta` is the edge's. */
+  readonly exchange: JsonObject
+  readonly model: string
+  /** Whether a stream tells its usage in an event of its own. */
+  readonly includesUsage: boolean
+  /** Types of tools that a vendor would host; they are left out. */
+  readonly omittedTools: ReadonlyArray<string>
+}
+
+export interface ReplyContext {
+  readonly requestId: string
+  /** As the client named it. */
+  readonly model: string
+  /** When the reply began, in seconds since 1970. */
+  readonly createdS: number
+  readonly includesUsage: boolean
+}
+
+export interface ClientApi {
+  /** The name in documentation, logs and errors. */
+  readonly name: string
+  /** What becomes of each field of a request. */
+  readonly fields: FieldTable
+  readonly decode: (body: JsonObject) => Result.Result<ClientRequest, FieldRefusal>
+  readonly events: (context: ReplyContext) => EventEncoder
+  readonly whole: (context: ReplyContext, response: ExchangeResponse) => object
+  readonly error: (error: ErrorBody, status: number, path?: string) => object
+  /** The header in which this API's clients look for a request id. */
+  readonly requestIdHeader: string
+  /** Fields of twp/1 with this API's names; the first that begins a path counts. */
+  readonly fieldNames: ReadonlyArray<readonly [ours: string, theirs: string]>
+}
+
+/** What an exchange cost, beside the API's own counts. */
+export const chargeOf = ({ cost, balance, currency }: Usage) => ({ cost, balance, currency })

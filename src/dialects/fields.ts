@@ -1,0 +1,90 @@
+/**
+ * What becomes of each field of a client's request. A field is in one of four lists: carried; without effect here;
+ * accepted with neutral values only; refused. A field that is in none is refused: dropping one silently would cost its
+ * user money.
+ */
+import type { FieldRefusal } from "./client-api.ts"
+import { isObject, type JsonObject } from "./json.ts"
+
+export type FieldRule =
+  | { readonly list: "carried" }
+  | { readonly list: "without effect"; readonly why: string }
+  | { readonly list: "neutral"; readonly values: ReadonlyArray<unknown> }
+  | { readonly list: "refused"; readonly why: string }
+
+export type FieldTable = Readonly<Record<string, FieldRule>>
+
+export const carried: FieldRule = { list: "carried" }
+export const withoutEffect = (why: string): FieldRule => ({ list: "without effect", why })
+export const neutral = (...values: ReadonlyArray<unknown>): FieldRule => ({ list: "neutral", values })
+export const refused = (why: string): FieldRule => ({ list: "refused", why })
+
+/** The same rule for several fields. */
+export const all = <Name extends string>(rule: FieldRule, ...names: ReadonlyArray<Name>): FieldTable =>
+  Object.fromEntries(names.map((name) => [name, rule]))
+
+/** Reads a request, and remembers the first field that cannot be honoured. */
+export class FieldReader {
+  refusal: FieldRefusal | undefined
+
+  refuse(path: string, message: string): void {
+    this.refusal ??= { path, message }
+  }
+
+  /** Checks the fields of an object against its table. */
+  check(table: FieldTable, value: JsonObject, path: string): void {
+    for (const name of Object.keys(value)) {
+      const refusal = refusalOf(Object.hasOwn(table, name) ? table[name] : undefined, value[name])
+      if (refusal !== undefined) this.refuse(at(path, name), refusal)
+    }
+  }
+
+  string(value: unknown, path: string): string {
+    if (typeof value === "string") return value
+    this.refuse(path, "must be a string")
+    return ""
+  }
+
+  object(value: unknown, path: string): JsonObject {
+    if (isObject(value)) return value
+    this.refuse(path, "must be an object")
+    return {}
+  }
+
+  list(value: unknown, path: string): ReadonlyArray<unknown> {
+    if (Array.isArray(value)) return value
+    this.refuse(path, "must be a list")
+    return []
+  }
+
+  /** The value that an API's word stands for. */
+  word<A>(words: Readonly<Record<string, A>>, value: unknown, path: string): A | undefined {
+    if (isAbsent(value)) return undefined
+    if (typeof value === "string" && Object.hasOwn(words, value)) return words[value]
+    this.refuse(path, `must be one of ${Object.keys(words).join(", ")}`)
+    return undefined
+  }
+}
+
+export const isAbsent = (value: unknown): value is null | undefined => value === null || value === undefined
+
+/** Leaves out what is absent; null is absent. */
+export const present = (fields: JsonObject): JsonObject =>
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => !isAbsent(value)))
+
+const at = (path: string, name: string): string => (path === "" ? name : `${path}.${name}`)
+
+const refusalOf = (rule: FieldRule | undefined, value: unknown): string | undefined => {
+  if (rule === undefined) return "is not a field of this API that the gateway knows"
+  if (rule.list === "carried" || rule.list === "without effect" || isEmpty(value)) return undefined
+  if (rule.list === "refused") return `is not supported: ${rule.why}`
+  const text = JSON.stringify(value)
+  const isNeutral = rule.values.some((known) => JSON.stringify(known) === text)
+  if (isNeutral) return undefined
+  return `is supported only as ${rule.values.map((known) => JSON.stringify(known)).join(" or ")}`
+}
+
+const isEmpty = (value: unknown): boolean =>
+  isAbsent(value) ||
+  (Array.isArray(value) && value.length === 0) ||
+  (isObject(value) && Object.keys(value).length === 0)

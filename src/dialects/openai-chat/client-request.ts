@@ -1,0 +1,264 @@
+/**
+ * OpenAI's chat completions as clients send them. Source: https://platform.openai.com/docs/api-reference/chat/create
+ */
+import { Result } from "effect"
+import type { ReasoningLevel } from "../../protocol/exchange.ts"
+import type { ClientRequest, FieldRefusal } from "../client-api.ts"
+import { argumentsOf, fileMimeOf, imageMimeOf, plainText, sourceOf, textBlock } from "../client-parts.ts"
+import {
+  all,
+  carried,
+  FieldReader,
+  type FieldTable,
+  isAbsent,
+  neutral,
+  present,
+  refused,
+  withoutEffect,
+} from "../fields.ts"
+import type { JsonObject } from "../json.ts"
+
+export const chatFields: FieldTable = {
+  ...all(
+    carried,
+    "model",
+    "messages",
+    "stream",
+    "stream_options",
+    "max_tokens",
+    "max_completion_tokens",
+    "temperature",
+    "top_p",
+    "stop",
+    "tools",
+    "tool_choice",
+    "parallel_tool_calls",
+    "response_format",
+    "reasoning_effort",
+    "prompt_cache_key",
+  ),
+  ...all(withoutEffect("it labels a request for its vendor"), "user", "safety_identifier", "metadata"),
+  ...all(withoutEffect("the catalogue says what vendors may keep"), "prompt_cache_retention"),
+  web_search_options: withoutEffect("a tool that a vendor would host is left out, and told in x-svc-warning"),
+  store: neutral(false),
+  service_tier: neutral("auto", "default"),
+  n: neutral(1),
+  frequency_penalty: neutral(0),
+  presence_penalty: neutral(0),
+  logprobs: neutral(false),
+  top_logprobs: neutral(0),
+  verbosity: neutral("medium"),
+  modalities: neutral(["text"]),
+  logit_bias: refused("no vendor but OpenAI takes it"),
+  seed: refused("an answer cannot be repeated by another target"),
+  prediction: refused("no vendor but OpenAI takes it"),
+  audio: refused("replies have no sound"),
+  moderation: refused("the platform's policies review an exchange"),
+  prompt_cache_options: refused("mark blocks, or send prompt_cache_key"),
+  function_call: refused("send tool_choice"),
+  functions: refused("send tools"),
+}
+
+const streamOptionFields: FieldTable = {
+  include_usage: carried,
+  include_obfuscation: withoutEffect("frames are not padded"),
+}
+const messageFields: FieldTable = {
+  ...all(carried, "role", "content", "tool_calls", "tool_call_id", "refusal", "reasoning_content", "reasoning"),
+  name: withoutEffect("twp/1 does not name authors"),
+  ...all(withoutEffect("it repeats what the reply said"), "annotations", "id", "parsed"),
+  ...all(refused("replies have no sound"), "audio"),
+  function_call: refused("send tool_calls"),
+}
+const callFields = all(carried, "id", "type", "function", "index")
+const toolFields = all(carried, "type", "function")
+const functionFields: FieldTable = {
+  ...all(carried, "name", "description", "parameters"),
+  strict: withoutEffect("arguments follow their schema as far as the vendor makes them"),
+}
+const partFields: FieldTable = {
+  ...all(carried, "type", "text", "refusal", "image_url", "input_audio", "file", "cache_control"),
+  prompt_cache_breakpoint: withoutEffect("send cache_control"),
+}
+
+const efforts: Readonly<Record<string, ReasoningLevel>> = {
+  none: "off",
+  minimal: "minimal",
+  low: "low",
+  medium: "medium",
+  high: "high",
+  xhigh: "max",
+  max: "max",
+}
+
+export const decodeChatRequest = (body: JsonObject): Result.Result<ClientRequest, FieldRefusal> => {
+  const reader = new FieldReader()
+  reader.check(chatFields, body, "")
+  const { stream_options: streamOptions } = body
+  const options = isAbsent(streamOptions) ? {} : reader.object(streamOptions, "stream_options")
+  reader.check(streamOptionFields, options, "stream_options")
+  const { tools, omittedTools } = toolsOf(reader, body["tools"])
+  if (!isAbsent(body["web_search_options"])) omittedTools.push("web_search")
+  const hasTools = tools.length > 0
+  const exchange = present({
+    model: body["model"],
+    thread: reader.list(body["messages"], "messages").flatMap((message, index) => {
+      const path = `messages.${index}`
+      return messageOf(reader, reader.object(message, path), path)
+    }),
+    tools: hasTools ? tools : undefined,
+    params: present({
+      maxTokens: body["max_completion_tokens"] ?? body["max_tokens"],
+      temperature: body["temperature"],
+      topP: body["top_p"],
+      stop: stopOf(body["stop"]),
+      reasoning: reader.word(efforts, body["reasoning_effort"], "reasoning_effort"),
+      toolChoice: hasTools ? toolChoiceOf(reader, body["tool_choice"]) : undefined,
+      parallelToolCalls: hasTools ? body["parallel_tool_calls"] : undefined,
+      output: outputOf(reader, body["response_format"]),
+    }),
+    cache: isAbsent(body["prompt_cache_key"]) ? undefined : { key: body["prompt_cache_key"] },
+    stream: body["stream"],
+  })
+  const model = reader.string(body["model"], "model")
+  if (reader.refusal !== undefined) return Result.fail(reader.refusal)
+  const includesUsage = options["include_usage"] === true
+  return Result.succeed({ exchange, model, includesUsage, omittedTools })
+}
+
+const stopOf = (stop: unknown): unknown =>
+  typeof stop === "string" ? [stop] : Array.isArray(stop) && stop.length === 0 ? undefined : stop
+
+const messageOf = (reader: FieldReader, message: JsonObject, path: string): ReadonlyArray<JsonObject> => {
+  reader.check(messageFields, message, path)
+  switch (message["role"]) {
+    case "system":
+    case "developer":
+      return [{ role: "system", blocks: partsOf(reader, message["content"], `${path}.content`) }]
+    case "user":
+      return [{ role: "user", blocks: partsOf(reader, message["content"], `${path}.content`) }]
+    case "assistant":
+      return assistantOf(reader, message, path)
+    case "tool": {
+      const id = reader.string(message["tool_call_id"], `${path}.tool_call_id`)
+      const v = plainText(reader, message["content"], `${path}.content`)
+      return [{ role: "tool", blocks: [{ t: "tool_result", id, v }] }]
+    }
+    default:
+      reader.refuse(`${path}.role`, "must be system, developer, user, assistant or tool")
+      return []
+  }
+}
+
+const assistantOf = (reader: FieldReader, message: JsonObject, path: string): ReadonlyArray<JsonObject> => {
+  const { content, refusal, tool_calls: calls } = message
+  const reasoning = message["reasoning_content"] ?? message["reasoning"]
+  const text = isAbsent(content) ? "" : plainText(reader, content, `${path}.content`)
+  const said = text + (isAbsent(refusal) ? "" : reader.string(refusal, `${path}.refusal`))
+  const thought = isAbsent(reasoning) ? "" : reader.string(reasoning, `${path}.reasoning_content`)
+  const called = isAbsent(calls) ? [] : reader.list(calls, `${path}.tool_calls`)
+  const blocks = [
+    ...(thought === "" ? [] : [{ t: "reasoning", v: thought }]),
+    ...(said === "" ? [] : [textBlock(said)]),
+    ...called.map((call, index) => callOf(reader, call, `${path}.tool_calls.${index}`)),
+  ]
+  // A reply without content says nothing to a model.
+  return blocks.length === 0 ? [] : [{ role: "assistant", blocks }]
+}
+
+const callOf = (reader: FieldReader, value: unknown, path: string): JsonObject => {
+  const call = reader.object(value, path)
+  reader.check(callFields, call, path)
+  if (!isAbsent(call["type"]) && call["type"] !== "function") reader.refuse(`${path}.type`, "must be function")
+  const fn = reader.object(call["function"], `${path}.function`)
+  return {
+    t: "tool_call",
+    id: reader.string(call["id"], `${path}.id`),
+    name: reader.string(fn["name"], `${path}.function.name`),
+    input: argumentsOf(reader.string(fn["arguments"], `${path}.function.arguments`)),
+  }
+}
+
+const partsOf = (reader: FieldReader, content: unknown, path: string): ReadonlyArray<JsonObject> =>
+  typeof content === "string"
+    ? [textBlock(content)]
+    : reader.list(content, path).map((part, index) => partOf(reader, part, `${path}.${index}`))
+
+const partOf = (reader: FieldReader, value: unknown, path: string): JsonObject => {
+  const part = reader.object(value, path)
+  reader.check(partFields, part, path)
+  switch (part["type"]) {
+    case "text":
+      return textBlock(reader.string(part["text"], `${path}.text`), !isAbsent(part["cache_control"]))
+    case "image_url": {
+      const url = reader.string(reader.object(part["image_url"], `${path}.image_url`)["url"], `${path}.image_url.url`)
+      return { t: "image", ...sourceOf(url, imageMimeOf(url)) }
+    }
+    case "input_audio": {
+      const { data, format } = reader.object(part["input_audio"], `${path}.input_audio`)
+      return { t: "file", mime: format === "mp3" ? "audio/mpeg" : `audio/${String(format)}`, data }
+    }
+    case "file":
+      return fileOf(reader, reader.object(part["file"], `${path}.file`), `${path}.file`)
+    default:
+      reader.refuse(`${path}.type`, "must be text, image_url, input_audio or file")
+      return {}
+  }
+}
+
+const fileOf = (reader: FieldReader, file: JsonObject, path: string): JsonObject => {
+  if (!isAbsent(file["file_id"])) reader.refuse(`${path}.file_id`, "is not supported: files are sent with the request")
+  const { filename: name } = file
+  const data = reader.string(file["file_data"], `${path}.file_data`)
+  const mime = fileMimeOf(typeof name === "string" ? name : "")
+  const source = data.startsWith("data:") || data.startsWith("http") ? sourceOf(data, mime) : { mime, data }
+  return present({ t: "file", ...source, name })
+}
+
+const toolsOf = (reader: FieldReader, value: unknown) => {
+  const tools: Array<JsonObject> = []
+  const omittedTools: Array<string> = []
+  for (const [index, item] of (isAbsent(value) ? [] : reader.list(value, "tools")).entries()) {
+    const path = `tools.${index}`
+    const tool = reader.object(item, path)
+    if (tool["type"] !== "function") {
+      if (tool["type"] === "custom") reader.refuse(`${path}.type`, "is not supported: tools take JSON")
+      omittedTools.push(reader.string(tool["type"], `${path}.type`))
+      continue
+    }
+    reader.check(toolFields, tool, path)
+    const fn = reader.object(tool["function"], `${path}.function`)
+    reader.check(functionFields, fn, `${path}.function`)
+    const { name, description, parameters } = fn
+    tools.push(present({ name, description, inputSchema: parameters ?? { type: "object", properties: {} } }))
+  }
+  return { tools, omittedTools }
+}
+
+const toolChoiceOf = (reader: FieldReader, choice: unknown): unknown => {
+  if (isAbsent(choice) || typeof choice === "string") {
+    return reader.word({ auto: "auto", none: "none", required: "required" }, choice, "tool_choice")
+  }
+  const { type, function: fn } = reader.object(choice, "tool_choice")
+  if (type !== "function") reader.refuse("tool_choice.type", "must be function")
+  return { name: reader.object(fn, "tool_choice.function")["name"] }
+}
+
+/** `json_object` asks for any object. */
+const outputOf = (reader: FieldReader, format: unknown): JsonObject | undefined => {
+  if (isAbsent(format)) return undefined
+  const { type, json_schema: schema } = reader.object(format, "response_format")
+  switch (type) {
+    case "text":
+      return undefined
+    case "json_object":
+      return { schema: { type: "object" }, strict: false }
+    case "json_schema": {
+      const { name, schema: shape, strict } = reader.object(schema, "response_format.json_schema")
+      return present({ name, schema: shape, strict })
+    }
+    default:
+      reader.refuse("response_format.type", "must be text, json_object or json_schema")
+      return undefined
+  }
+}

@@ -1,0 +1,97 @@
+/** The client's connection of a compatible route: every reply in the words of its API. */
+import type { ServerResponse } from "node:http"
+import { Option, Schema } from "effect"
+import type { ClientApi, ReplyContext } from "../../dialects/client-api.ts"
+import { isObject } from "../../dialects/json.ts"
+import type { ReplyError, WholeReply } from "../../exchange/reply.ts"
+import {
+  type ErrorBody,
+  ErrorEnvelope,
+  errorBody,
+  errorStatus,
+  type ServiceError,
+  serviceError,
+} from "../../protocol/error.ts"
+import { ExchangeResponse } from "../../protocol/exchange.ts"
+import { toServiceError } from "../../store/unavailable.ts"
+import { NodeConnection } from "../node-connection.ts"
+
+const readResponse = Schema.decodeUnknownOption(Schema.fromJsonString(ExchangeResponse))
+const readEnvelope = Schema.decodeUnknownOption(Schema.fromJsonString(ErrorEnvelope))
+
+export class CompatibleConnection extends NodeConnection {
+  readonly #api: ClientApi
+  readonly #context: ReplyContext
+
+  constructor(
+    response: ServerResponse,
+    api: ClientApi,
+    context: ReplyContext,
+    omittedTools: ReadonlyArray<string> = [],
+  ) {
+    super(response, context.requestId, api.events(context))
+    this.#api = api
+    this.#context = context
+    response.setHeader(api.requestIdHeader, context.requestId)
+    if (omittedTools.length > 0) {
+      response.setHeader("x-svc-warning", `tools_omitted=${omittedTools.map(encodeURIComponent).join(",")}`)
+    }
+  }
+
+  /** A whole reply of twp/1, also one that is replayed; replies that were streamed are not kept. */
+  override send(reply: WholeReply): void {
+    const response = reply.status === 200 ? Option.getOrUndefined(readResponse(reply.body)) : undefined
+    if (reply.status === 202) this.refuse(inProgress)
+    else if (response === undefined) this.#sendError(reply)
+    else super.send({ ...reply, body: JSON.stringify(this.#api.whole(this.#context, response)) })
+  }
+
+  override refuse(failure: ReplyError): void {
+    const error = toServiceError(failure)
+    super.send(errorReply(this.#api, error, this.#context.requestId))
+  }
+
+  /** A reply that was withheld: it has its price in its headers. */
+  #sendError({ status, headers, body }: WholeReply): void {
+    const envelope = Option.getOrUndefined(readEnvelope(body))
+    const error: ErrorBody = envelope?.error ?? errorBody(unreadable, this.#context.requestId)
+    super.send({
+      status,
+      headers: { ...headers, "x-should-retry": "false" },
+      body: JSON.stringify(this.#api.error(error, status)),
+    })
+  }
+}
+
+const inProgress = serviceError("idempotency_conflict", "The first call with this Idempotency-Key is still running", {
+  retryAfterMs: 1000,
+})
+
+const unreadable = serviceError("internal_error", "The service could not complete the request")
+
+/** An error reply, with what SDKs read to decide on a retry. */
+export const errorReply = (api: ClientApi, error: ServiceError, requestId: string): WholeReply => {
+  const status = errorStatus[error.code]
+  return {
+    status,
+    headers: { "content-type": "application/json", ...retryHeaders(error, status) },
+    body: JSON.stringify(api.error(errorBody(error, requestId), status, fieldOf(error))),
+  }
+}
+
+/** SDKs retry 408, 409, 429 and 5xx by themselves. */
+const retryHeaders = ({ code, retryAfterMs }: ServiceError, status: number): Readonly<Record<string, string>> => {
+  if (retryAfterMs !== undefined) {
+    const ms = Math.ceil(retryAfterMs)
+    return { "retry-after": String(Math.ceil(ms / 1000)), "retry-after-ms": String(ms) }
+  }
+  const mayHelp = status >= 500 ? code !== "pricing_guard_tripped" : status === 429 && code === "rate_limited"
+  return mayHelp ? {} : { "x-should-retry": "false" }
+}
+
+/** The field that an error is about. */
+const fieldOf = ({ detail }: ServiceError): string | undefined => {
+  const issues = detail?.["issues"]
+  const [first] = Array.isArray(issues) ? issues : []
+  return isObject(first) && typeof first["path"] === "string" && first["path"] !== "" ? first["path"] : undefined
+}

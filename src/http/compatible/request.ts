@@ -1,0 +1,73 @@
+/** A request of a compatible route as an exchange of twp/1. */
+import { Result } from "effect"
+import type { ClientApi, ClientRequest } from "../../dialects/client-api.ts"
+import { isObject } from "../../dialects/json.ts"
+import { checkExchange, type DecodedExchange, parseBody } from "../../exchange/decode.ts"
+import type { Caller } from "../../identity/caller.ts"
+import type { ServiceError } from "../../protocol/error.ts"
+import { invalidInput } from "../../protocol/issues.ts"
+import type { RuntimeRequest } from "../runtime.ts"
+
+export interface CompatibleRequest {
+  /** Undefined if the body cannot be read. */
+  readonly sent: ClientRequest | undefined
+  readonly decoded: Result.Result<DecodedExchange, ServiceError<"bad_request">>
+}
+
+export const readCompatible = (
+  api: ClientApi,
+  { headers }: RuntimeRequest,
+  body: Uint8Array,
+  caller: Caller,
+): CompatibleRequest => {
+  const json = parseBody(body)
+  if (Result.isFailure(json)) return { sent: undefined, decoded: Result.fail(json.failure) }
+  const sent = isObject(json.success)
+    ? api.decode(json.success)
+    : Result.fail({ path: "", message: "The body must be a JSON object" })
+  if (Result.isFailure(sent)) return { sent: undefined, decoded: Result.fail(invalidInput([sent.failure])) }
+  const { exchange, model } = sent.success
+  const key = headers["x-session-affinity"] ?? headers["x-claude-code-session-id"]
+  const meta = metaOf(headers)
+  const candidate = {
+    ...exchange,
+    model: handleOf(model, caller.org.aliases),
+    ...(meta !== undefined && { meta }),
+    ...(key !== undefined && key !== "" && { cache: { key: key.slice(0, 256), ...asObject(exchange["cache"]) } }),
+  }
+  // The same idempotency key under another API is another call.
+  const decoded = checkExchange(candidate, meta === undefined ? null : [api.name, json.success])
+  return { sent: sent.success, decoded: Result.mapError(decoded, (error) => inWordsOf(api, error)) }
+}
+
+const asObject = (value: unknown) => (isObject(value) ? value : {})
+
+const metaOf = (headers: RuntimeRequest["headers"]) => {
+  const { "idempotency-key": requestId, "x-svc-session-id": sessionId, "x-svc-purpose": purpose } = headers
+  if (requestId === undefined && sessionId === undefined && purpose === undefined) return undefined
+  return {
+    ...(requestId !== undefined && { requestId }),
+    ...(sessionId !== undefined && { sessionId }),
+    ...(purpose !== undefined && { purpose }),
+  }
+}
+
+/** The handle for a name: an alias, the longest pattern that matches, or the name itself. */
+export const handleOf = (name: string, aliases: Readonly<Record<string, string>> = {}): string => {
+  if (Object.hasOwn(aliases, name)) return aliases[name] ?? name
+  const [pattern] = Object.keys(aliases)
+    .filter((alias) => alias.endsWith("*") && name.startsWith(alias.slice(0, -1)))
+    .sort((a, b) => b.length - a.length)
+  return (pattern === undefined ? undefined : aliases[pattern]) ?? name
+}
+
+/** Names the fields of a refused request as its client did. */
+const inWordsOf = ({ fieldNames }: ClientApi, error: ServiceError<"bad_request">): ServiceError<"bad_request"> => {
+  const issues = error.detail?.["issues"]
+  if (!Array.isArray(issues)) return error
+  const renamed = issues.filter(isObject).map(({ path, message }) => {
+    const [own, theirs] = fieldNames.find(([name]) => String(path).startsWith(name)) ?? ["", ""]
+    return { path: theirs + String(path).slice(own.length), message: String(message) }
+  })
+  return invalidInput(renamed)
+}

@@ -1,0 +1,97 @@
+/** What vendors answer in tests of compatible routes. */
+import type { ScriptedVendor, VendorScript } from "../../src/testing/scripted-vendor.ts"
+import { anthropicFrame, openaiFrame } from "../../src/testing/vendor-replies.ts"
+
+/** The last request that a vendor got, as JSON text. */
+export const vendorBodyOf = (vendor: ScriptedVendor): string => JSON.stringify(vendor.calls.at(-1)?.body)
+
+const calls = [
+  { id: "call_1", name: "weather", args: ['{"city":', '"Oslo"}'] },
+  { id: "call_2", name: "weather", args: ['{"city":"Rome"}'] },
+]
+
+/** Two tool calls at once, in the dialect of the request's path. */
+export const callsTools: VendorScript = async ({ path, head, write, end }) => {
+  head()
+  for (const frame of framesFor(path)) await write(frame)
+  end()
+}
+
+const framesFor = (path: string): ReadonlyArray<string> => {
+  if (path.endsWith("/chat/completions")) return chatFrames
+  if (path.endsWith("/messages")) return messagesFrames
+  return path.endsWith("/responses") ? responsesFrames : geminiFrames
+}
+
+const chatFrames = [
+  ...calls.flatMap(({ id, name, args }, index) => [
+    chatDelta({ tool_calls: [{ index, id, type: "function", function: { name, arguments: "" } }] }),
+    ...args.map((text) => chatDelta({ tool_calls: [{ index, function: { arguments: text } }] })),
+  ]),
+  openaiFrame({ choices: [{ index: 0, delta: {}, finish_reason: "tool_calls" }] }),
+  openaiFrame({ choices: [], usage: { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 } }),
+  openaiFrame("[DONE]"),
+]
+
+function chatDelta(delta: object): string {
+  return openaiFrame({ choices: [{ index: 0, delta, finish_reason: null }] })
+}
+
+const messagesFrames = [
+  anthropicFrame({ type: "message_start", message: { usage: { input_tokens: 10, output_tokens: 1 } } }),
+  ...calls.flatMap(({ id, name, args }, index) => [
+    anthropicFrame({ type: "content_block_start", index, content_block: { type: "tool_use", id, name, input: {} } }),
+    ...args.map((text) =>
+      anthropicFrame({ type: "content_block_delta", index, delta: { type: "input_json_delta", partial_json: text } }),
+    ),
+    anthropicFrame({ type: "content_block_stop", index }),
+  ]),
+  anthropicFrame({ type: "message_delta", delta: { stop_reason: "tool_use" }, usage: { output_tokens: 5 } }),
+  anthropicFrame({ type: "message_stop" }),
+]
+
+const responsesFrames = [
+  ...calls.flatMap(({ id, name, args }, index) => [
+    openaiFrame({
+      type: "response.output_item.added",
+      output_index: index,
+      item: { type: "function_call", id: `fc_${index}`, call_id: id, name, arguments: "" },
+    }),
+    ...args.map((delta) =>
+      openaiFrame({
+        type: "response.function_call_arguments.delta",
+        output_index: index,
+        item_id: `fc_${index}`,
+        delta,
+      }),
+    ),
+  ]),
+  openaiFrame({
+    type: "response.completed",
+    response: {
+      status: "completed",
+      output: calls.map(({ id, name, args }) => ({
+        type: "function_call",
+        call_id: id,
+        name,
+        arguments: args.join(""),
+      })),
+      usage: { input_tokens: 10, output_tokens: 5, total_tokens: 15 },
+    },
+  }),
+]
+
+const geminiFrames = [
+  openaiFrame({
+    candidates: [
+      {
+        content: {
+          role: "model",
+          parts: calls.map(({ name, args }) => ({ functionCall: { name, args: JSON.parse(args.join("")) } })),
+        },
+        finishReason: "STOP",
+      },
+    ],
+    usageMetadata: { promptTokenCount: 10, candidatesTokenCount: 5, totalTokenCount: 15 },
+  }),
+]
