@@ -7,7 +7,7 @@ import type { ErrorBody } from "../protocol/error.ts"
 import type { CloseEvent, Delta, OpenEvent, WarnEvent } from "../protocol/event.ts"
 import type { ExchangeResponse } from "../protocol/exchange.ts"
 import type { Usage } from "../protocol/usage.ts"
-import type { FieldTable } from "./fields.ts"
+import type { FieldRefusal, FieldTable } from "./fields.ts"
 import type { JsonObject } from "./json.ts"
 
 /** Turns the events of one exchange into the text of its stream. */
@@ -21,13 +21,6 @@ export interface EventEncoder {
   readonly error: (data: ErrorBody) => string
   /** What clients ignore; bridges silence. */
   readonly heartbeat: string
-}
-
-/** Why a request cannot become one of twp/1. */
-export interface FieldRefusal {
-  /** The field, as the client named it, e.g. `messages.0.content`. */
-  readonly path: string
-  readonly message: string
 }
 
 /** A client's request in the words of twp/1. */

@@ -3,8 +3,14 @@
  * accepted with neutral values only; refused. A field that is in none is refused: dropping one silently would cost its
  * user money.
  */
-import type { FieldRefusal } from "./client-api.ts"
 import { isObject, type JsonObject } from "./json.ts"
+
+/** Why a request cannot become one of twp/1. */
+export interface FieldRefusal {
+  /** The field, as the client named it, e.g. `messages.0.content`. */
+  readonly path: string
+  readonly message: string
+}
 
 export type FieldRule =
   | { readonly list: "carried" }

@@ -3,12 +3,13 @@
  */
 import { Result } from "effect"
 import type { ReasoningLevel } from "../../protocol/exchange.ts"
-import type { ClientRequest, FieldRefusal } from "../client-api.ts"
+import type { ClientRequest } from "../client-api.ts"
 import { argumentsOf, fileMimeOf, imageMimeOf, plainText, sourceOf, textBlock } from "../client-parts.ts"
 import {
   all,
   carried,
   FieldReader,
+  type FieldRefusal,
   type FieldTable,
   isAbsent,
   neutral,

@@ -2,6 +2,7 @@
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { Overload } from "../../admission/overload.ts"
+import { messagesApi } from "../../dialects/anthropic/client.ts"
 import type { ClientApi, ClientRequest } from "../../dialects/client-api.ts"
 import { chatApi } from "../../dialects/openai-chat/client.ts"
 import { decodeExchange } from "../../exchange/decode.ts"
@@ -117,6 +118,7 @@ export const hotAnswers = Effect.map(
   ({ exchange, heartbeat, search, compatible }): ReadonlyMap<string, DirectHandler> =>
     new Map<string, DirectHandler>([
       ["/openai/v1/chat/completions", compatible(chatApi)],
+      ["/anthropic/v1/messages", compatible(messagesApi)],
       ["/t1/exchange", exchange],
       ["/t1/heartbeat", replying(heartbeat)],
       ["/t1/websearch", replying(search)],

@@ -1,0 +1,176 @@
+/**
+ * Anthropic's messages as clients read them, streamed and whole. Source: https://docs.anthropic.com/en/api/messages,
+ * /en/api/messages-streaming and /en/api/errors
+ */
+import type { ReplyBlock } from "../../protocol/block.ts"
+import type { ErrorBody } from "../../protocol/error.ts"
+import type { CloseEvent, Delta } from "../../protocol/event.ts"
+import type { ExchangeResponse, Stop } from "../../protocol/exchange.ts"
+import type { Usage } from "../../protocol/usage.ts"
+import { chargeOf, type EventEncoder, type ReplyContext } from "../client-api.ts"
+
+const stopReasons: Readonly<Record<Stop, string>> = {
+  end: "end_turn",
+  interrupted: "end_turn",
+  max_tokens: "max_tokens",
+  stop_sequence: "stop_sequence",
+  tool_call: "tool_use",
+  filtered: "refusal",
+}
+
+const messageId = ({ requestId }: ReplyContext): string => `msg_${requestId.slice("req_".length)}`
+
+const usageOf = ({ inTokens, outTokens, cacheReadTokens, cacheWriteTokens, dims = {} }: Usage) => ({
+  input_tokens: inTokens,
+  cache_creation_input_tokens: cacheWriteTokens,
+  cache_read_input_tokens: cacheReadTokens,
+  output_tokens: outTokens,
+  ...(dims["web_search"] !== undefined && { server_tool_use: { web_search_requests: dims["web_search"] } }),
+})
+
+/** Counts are known at the end of a stream only. */
+const noUsage = { input_tokens: 0, cache_creation_input_tokens: 0, cache_read_input_tokens: 0, output_tokens: 0 }
+
+export class MessagesEvents implements EventEncoder {
+  readonly heartbeat = frame("ping", {})
+  readonly #context: ReplyContext
+  /** The block that is being written, by its number in twp/1. */
+  #block: number | undefined
+  #blocks = 0
+
+  constructor(context: ReplyContext) {
+    this.#context = context
+  }
+
+  open(): string {
+    return frame("message_start", {
+      message: {
+        id: messageId(this.#context),
+        type: "message",
+        role: "assistant",
+        model: this.#context.model,
+        content: [],
+        stop_reason: null,
+        stop_sequence: null,
+        usage: noUsage,
+      },
+    })
+  }
+
+  /** The hot path: text deltas are by far the most frequent events and are concatenated by hand. */
+  delta(delta: Delta, json?: string): string {
+    const begin = delta.i === this.#block ? "" : this.#begin(delta)
+    const index = this.#blocks - 1
+    if (delta.t === "text") {
+      return `${begin}event: content_block_delta\ndata: {"type":"content_block_delta","index":${index},"delta":{"type":"text_delta","text":${json ?? JSON.stringify(delta.v)}}}\n\n`
+    }
+    return (
+      begin +
+      partsOf(delta)
+        .map((part) => frame("content_block_delta", { index, delta: part }))
+        .join("")
+    )
+  }
+
+  warn(): string {
+    return ""
+  }
+
+  usage(): string {
+    return ""
+  }
+
+  close({ stop, usage }: typeof CloseEvent.Type): string {
+    const delta = { stop_reason: stopReasons[stop], stop_sequence: null }
+    const last = frame("message_delta", { delta, usage: usageOf(usage), x_svc: chargeOf(usage) })
+    return `${this.#end()}${last}${frame("message_stop", {})}`
+  }
+
+  error(error: ErrorBody): string {
+    return frame("error", messagesError(error, 500))
+  }
+
+  /** Blocks come one after the other. */
+  #begin(delta: Delta): string {
+    const end = this.#end()
+    this.#block = delta.i
+    return end + frame("content_block_start", { index: this.#blocks++, content_block: emptyBlock(delta) })
+  }
+
+  #end(): string {
+    return this.#block === undefined ? "" : frame("content_block_stop", { index: this.#blocks - 1 })
+  }
+}
+
+function frame(type: string, data: object): string {
+  return `event: ${type}\ndata: ${JSON.stringify({ type, ...data })}\n\n`
+}
+
+const emptyBlock = (delta: Delta): object => {
+  switch (delta.t) {
+    case "text":
+      return { type: "text", text: "" }
+    case "reasoning":
+      return delta.redacted === true
+        ? { type: "redacted_thinking", data: delta.v }
+        : { type: "thinking", thinking: "", signature: "" }
+    case "tool_call":
+      return { type: "tool_use", id: delta.id ?? "", name: delta.name ?? "", input: {} }
+  }
+}
+
+const partsOf = (delta: Exclude<Delta, { t: "text" }>): ReadonlyArray<object> => {
+  if (delta.t === "tool_call") {
+    return delta.args === undefined ? [] : [{ type: "input_json_delta", partial_json: delta.args }]
+  }
+  if (delta.redacted === true) return []
+  const { v, signature } = delta
+  return [
+    ...(v === "" ? [] : [{ type: "thinking_delta", thinking: v }]),
+    ...(signature === undefined ? [] : [{ type: "signature_delta", signature }]),
+  ]
+}
+
+export const wholeMessage = (context: ReplyContext, { blocks, stop, usage }: ExchangeResponse) => ({
+  id: messageId(context),
+  type: "message",
+  role: "assistant",
+  model: context.model,
+  content: blocks.map(contentOf),
+  stop_reason: stopReasons[stop],
+  stop_sequence: null,
+  usage: usageOf(usage),
+})
+
+const contentOf = (block: ReplyBlock): object => {
+  switch (block.t) {
+    case "text":
+      return { type: "text", text: block.v, citations: null }
+    case "reasoning":
+      return block.redacted === true
+        ? { type: "redacted_thinking", data: block.v }
+        : { type: "thinking", thinking: block.v, signature: block.signature ?? "" }
+    case "tool_call":
+      return { type: "tool_use", id: block.id, name: block.name, input: block.input }
+  }
+}
+
+export const messagesError = ({ code, message, requestId, detail }: ErrorBody, status: number) => ({
+  type: "error",
+  error: { type: errorType(status), message, code, ...(detail !== undefined && { detail }) },
+  request_id: requestId,
+})
+
+const errorTypes: Readonly<Record<number, string>> = {
+  401: "authentication_error",
+  402: "billing_error",
+  403: "permission_error",
+  404: "not_found_error",
+  413: "request_too_large",
+  429: "rate_limit_error",
+  503: "overloaded_error",
+  504: "timeout_error",
+}
+
+const errorType = (status: number): string =>
+  errorTypes[status] ?? (status >= 500 ? "api_error" : "invalid_request_error")

@@ -1,0 +1,276 @@
+/** Anthropic's messages as clients send them. Source: https://docs.anthropic.com/en/api/messages */
+import { Result } from "effect"
+import type { ReasoningLevel } from "../../protocol/exchange.ts"
+import type { ClientRequest } from "../client-api.ts"
+import { imageMimeOf, textBlock } from "../client-parts.ts"
+import {
+  all,
+  carried,
+  FieldReader,
+  type FieldRefusal,
+  type FieldTable,
+  isAbsent,
+  neutral,
+  present,
+  refused,
+  withoutEffect,
+} from "../fields.ts"
+import type { JsonObject } from "../json.ts"
+
+export const messagesFields: FieldTable = {
+  ...all(
+    carried,
+    "model",
+    "messages",
+    "system",
+    "max_tokens",
+    "stream",
+    "temperature",
+    "top_p",
+    "stop_sequences",
+    "tools",
+    "tool_choice",
+    "thinking",
+    "output_config",
+    "output_format",
+  ),
+  metadata: withoutEffect("it labels a request for its vendor"),
+  context_management: withoutEffect("the client's thread is what counts"),
+  cache_control: withoutEffect("the end of the thread is a cache breakpoint already"),
+  mcp_servers: withoutEffect("tools that a vendor would host are left out, and told in x-svc-warning"),
+  betas: withoutEffect("it switches features of its vendor"),
+  diagnostics: withoutEffect("it asks for its vendor's own diagnosis"),
+  service_tier: neutral("auto", "standard_only"),
+  inference_geo: neutral("global"),
+  speed: neutral("standard"),
+  top_k: refused("no other API takes it"),
+  container: refused("vendors' containers are not used"),
+  fallbacks: refused("targets of a model are the catalogue's"),
+  fallback_credit_token: refused("targets of a model are the catalogue's"),
+  user_profile_id: refused("profiles of a vendor are not used"),
+}
+
+const textFields: FieldTable = {
+  ...all(carried, "type", "text", "cache_control"),
+  citations: withoutEffect("it repeats what the reply said"),
+}
+const blockFields: Readonly<Record<string, FieldTable>> = {
+  text: textFields,
+  image: all(carried, "type", "source", "cache_control"),
+  document: {
+    ...all(carried, "type", "source", "title", "cache_control"),
+    context: refused("send it as text"),
+    citations: neutral({ enabled: false }),
+  },
+  thinking: all(carried, "type", "thinking", "signature"),
+  redacted_thinking: all(carried, "type", "data"),
+  tool_use: {
+    ...all(carried, "type", "id", "name", "input"),
+    ...all(withoutEffect("calls mark no cache"), "cache_control"),
+    caller: neutral({ type: "direct" }),
+    toolset_id: refused("toolsets are not used"),
+  },
+  tool_result: {
+    ...all(carried, "type", "tool_use_id", "content", "is_error", "cache_control"),
+    toolset_id: refused("toolsets are not used"),
+  },
+}
+const toolFields: FieldTable = {
+  ...all(carried, "type", "name", "description", "input_schema"),
+  ...all(withoutEffect("it tunes its vendor's own handling of a tool"), "cache_control", "strict", "input_examples"),
+  ...all(withoutEffect("all tools are given at once"), "defer_loading", "eager_input_streaming"),
+  allowed_callers: neutral(["direct"]),
+}
+
+export const decodeMessagesRequest = (body: JsonObject): Result.Result<ClientRequest, FieldRefusal> => {
+  const reader = new FieldReader()
+  reader.check(messagesFields, body, "")
+  const { tools, omittedTools } = toolsOf(reader, body["tools"])
+  if (Array.isArray(body["mcp_servers"]) && body["mcp_servers"].length > 0) omittedTools.push("mcp")
+  const system = isAbsent(body["system"]) ? [] : textsOf(reader, body["system"], "system")
+  const thread = reader.list(body["messages"], "messages").flatMap((message, index) => {
+    const path = `messages.${index}`
+    return messageOf(reader, reader.object(message, path), path)
+  })
+  const hasTools = tools.length > 0
+  const exchange = present({
+    model: body["model"],
+    thread: system.length === 0 ? thread : [{ role: "system", blocks: system }, ...thread],
+    tools: hasTools ? tools : undefined,
+    params: present({
+      maxTokens: body["max_tokens"],
+      temperature: body["temperature"],
+      topP: body["top_p"],
+      stop:
+        Array.isArray(body["stop_sequences"]) && body["stop_sequences"].length === 0 ? null : body["stop_sequences"],
+      ...choiceOf(reader, hasTools ? body["tool_choice"] : undefined),
+      ...reasoningOf(reader, body),
+      output: outputOf(reader, body),
+    }),
+    stream: body["stream"],
+  })
+  const model = reader.string(body["model"], "model")
+  if (isAbsent(body["max_tokens"])) reader.refuse("max_tokens", "is required")
+  if (reader.refusal !== undefined) return Result.fail(reader.refusal)
+  return Result.succeed({ exchange, model, includesUsage: true, omittedTools })
+}
+
+const efforts: Readonly<Record<string, ReasoningLevel>> = {
+  low: "low",
+  medium: "medium",
+  high: "high",
+  xhigh: "high",
+  max: "max",
+}
+
+/** A model of today thinks by effort; an older client names a budget. */
+const reasoningOf = (reader: FieldReader, body: JsonObject): JsonObject => {
+  const config = isAbsent(body["output_config"]) ? {} : reader.object(body["output_config"], "output_config")
+  const effort = reader.word(efforts, config["effort"], "output_config.effort")
+  if (isAbsent(body["thinking"])) return {}
+  const thinking = reader.object(body["thinking"], "thinking")
+  switch (thinking["type"]) {
+    case "disabled":
+      return { reasoning: "off" }
+    case "adaptive":
+      return { reasoning: effort ?? "high" }
+    case "enabled":
+      return { reasoningBudget: thinking["budget_tokens"] }
+    default:
+      reader.refuse("thinking.type", "must be adaptive, enabled or disabled")
+      return {}
+  }
+}
+
+const outputOf = (reader: FieldReader, body: JsonObject): JsonObject | undefined => {
+  const config = isAbsent(body["output_config"]) ? {} : reader.object(body["output_config"], "output_config")
+  reader.check(all(carried, "effort", "format"), config, "output_config")
+  const format = config["format"] ?? body["output_format"]
+  if (isAbsent(format)) return undefined
+  const { type, schema } = reader.object(format, "output_config.format")
+  if (type !== "json_schema") reader.refuse("output_config.format.type", "must be json_schema")
+  return { schema, strict: true }
+}
+
+const choiceOf = (reader: FieldReader, value: unknown): JsonObject => {
+  if (isAbsent(value)) return {}
+  const choice = reader.object(value, "tool_choice")
+  const { disable_parallel_tool_use: isSingle } = choice
+  const words = { auto: "auto", any: "required", none: "none" }
+  const toolChoice =
+    choice["type"] === "tool" ? { name: choice["name"] } : reader.word(words, choice["type"], "tool_choice.type")
+  return { toolChoice, ...(typeof isSingle === "boolean" && { parallelToolCalls: !isSingle }) }
+}
+
+const messageOf = (reader: FieldReader, message: JsonObject, path: string): ReadonlyArray<JsonObject> => {
+  reader.check(all(carried, "role", "content"), message, path)
+  const { role, content } = message
+  if (role !== "user" && role !== "assistant" && role !== "system") {
+    reader.refuse(`${path}.role`, "must be user or assistant")
+  }
+  const blocks =
+    typeof content === "string"
+      ? content === ""
+        ? []
+        : [textBlock(content)]
+      : reader.list(content, `${path}.content`).flatMap((block, index) => {
+          const at = `${path}.content.${index}`
+          return blockOf(reader, reader.object(block, at), at)
+        })
+  return blocks.length === 0 ? [] : [{ role, blocks }]
+}
+
+const isMarked = (block: JsonObject): boolean => !isAbsent(block["cache_control"])
+
+const blockOf = (reader: FieldReader, block: JsonObject, path: string): ReadonlyArray<JsonObject> => {
+  const { type } = block
+  const fields = typeof type === "string" && Object.hasOwn(blockFields, type) ? blockFields[type] : undefined
+  if (fields === undefined) {
+    reader.refuse(`${path}.type`, `must be one of ${Object.keys(blockFields).join(", ")}`)
+    return []
+  }
+  reader.check(fields, block, path)
+  switch (type) {
+    case "text":
+      return [textBlock(reader.string(block["text"], `${path}.text`), isMarked(block))]
+    case "image":
+      return [{ t: "image", ...sourceOf(reader, block["source"], `${path}.source`) }]
+    case "document":
+      return [present({ t: "file", ...sourceOf(reader, block["source"], `${path}.source`), name: block["title"] })]
+    case "thinking":
+      // Reasoning of other vendors goes out with an empty signature.
+      return [present({ t: "reasoning", v: block["thinking"], signature: block["signature"] || null })]
+    case "redacted_thinking":
+      return [{ t: "reasoning", v: block["data"], redacted: true }]
+    case "tool_use":
+      return [{ t: "tool_call", id: block["id"], name: block["name"], input: block["input"] ?? {} }]
+    default:
+      return resultOf(reader, block, path)
+  }
+}
+
+/** A result is text in twp/1; images in it follow it. */
+const resultOf = (reader: FieldReader, block: JsonObject, path: string): ReadonlyArray<JsonObject> => {
+  const { content } = block
+  const parts = isAbsent(content) || typeof content === "string" ? [] : reader.list(content, `${path}.content`)
+  const texts: Array<string> = typeof content === "string" ? [content] : []
+  const others: Array<JsonObject> = []
+  for (const [index, value] of parts.entries()) {
+    const at = `${path}.content.${index}`
+    const part = reader.object(value, at)
+    if (part["type"] === "text") texts.push(reader.string(part["text"], `${at}.text`))
+    else if (part["type"] === "image" || part["type"] === "document") others.push(...blockOf(reader, part, at))
+    else reader.refuse(`${at}.type`, "must be text, image or document")
+  }
+  const result = {
+    t: "tool_result",
+    id: block["tool_use_id"],
+    v: texts.join("\n"),
+    ...(block["is_error"] === true && { isError: true }),
+    ...(isMarked(block) && { cacheable: true }),
+  }
+  return [result, ...others]
+}
+
+const sourceOf = (reader: FieldReader, value: unknown, path: string): JsonObject => {
+  const source = reader.object(value, path)
+  switch (source["type"]) {
+    case "base64":
+      return { mime: source["media_type"], data: source["data"] }
+    case "url": {
+      const url = reader.string(source["url"], `${path}.url`)
+      return { mime: /\.pdf(?:[?#]|$)/i.test(url) ? "application/pdf" : imageMimeOf(url), url }
+    }
+    case "text":
+      return { mime: "text/plain", data: Buffer.from(reader.string(source["data"], `${path}.data`)).toString("base64") }
+    default:
+      reader.refuse(`${path}.type`, "must be base64, url or text")
+      return {}
+  }
+}
+
+const textsOf = (reader: FieldReader, value: unknown, path: string): ReadonlyArray<JsonObject> => {
+  if (typeof value === "string") return value === "" ? [] : [textBlock(value)]
+  return reader.list(value, path).map((item, index) => {
+    const block = reader.object(item, `${path}.${index}`)
+    reader.check(textFields, block, `${path}.${index}`)
+    return textBlock(reader.string(block["text"], `${path}.${index}.text`), isMarked(block))
+  })
+}
+
+const toolsOf = (reader: FieldReader, value: unknown) => {
+  const tools: Array<JsonObject> = []
+  const omittedTools: Array<string> = []
+  for (const [index, item] of (isAbsent(value) ? [] : reader.list(value, "tools")).entries()) {
+    const path = `tools.${index}`
+    const tool = reader.object(item, path)
+    const { type, name, description, input_schema: inputSchema } = tool
+    if (!isAbsent(type) && type !== "custom") {
+      omittedTools.push(reader.string(type, `${path}.type`))
+      continue
+    }
+    reader.check(toolFields, tool, path)
+    tools.push(present({ name, description, inputSchema }))
+  }
+  return { tools, omittedTools }
+}
