@@ -32,7 +32,11 @@ export interface ClientRequest {
   readonly includesUsage: boolean
   /** Types of tools that a vendor would host; they are left out. */
   readonly omittedTools: ReadonlyArray<string>
+  readonly groups?: ToolGroups
 }
+
+/** Tools that came in groups, by the name that a vendor sees. */
+export type ToolGroups = ReadonlyMap<string, { readonly namespace: string; readonly name: string }>
 
 export interface ReplyContext {
   readonly requestId: string
@@ -41,6 +45,7 @@ export interface ReplyContext {
   /** When the reply began, in seconds since 1970. */
   readonly createdS: number
   readonly includesUsage: boolean
+  readonly groups?: ToolGroups
 }
 
 export interface ClientApi {

@@ -5,6 +5,7 @@ import { Overload } from "../../admission/overload.ts"
 import { messagesApi } from "../../dialects/anthropic/client.ts"
 import type { ClientApi, ClientRequest } from "../../dialects/client-api.ts"
 import { chatApi } from "../../dialects/openai-chat/client.ts"
+import { responsesApi } from "../../dialects/openai-responses/client.ts"
 import { decodeExchange } from "../../exchange/decode.ts"
 import { Exchanges, newRequestId } from "../../exchange/exchanges.ts"
 import { Api } from "../../protocol/api.ts"
@@ -91,7 +92,11 @@ export const makeRuntimeAnswers = Effect.gen(function* () {
   }
 })
 
-const pickContext = ({ model, includesUsage }: ClientRequest) => ({ model, includesUsage })
+const pickContext = ({ model, includesUsage, groups }: ClientRequest) => ({
+  model,
+  includesUsage,
+  ...(groups !== undefined && { groups }),
+})
 
 /** Exchanges are answered before the router sees them, under their exact path. */
 const onlyDirectly = () => envelope(newRequestId(), routeNotFound)
@@ -118,6 +123,7 @@ export const hotAnswers = Effect.map(
   ({ exchange, heartbeat, search, compatible }): ReadonlyMap<string, DirectHandler> =>
     new Map<string, DirectHandler>([
       ["/openai/v1/chat/completions", compatible(chatApi)],
+      ["/openai/v1/responses", compatible(responsesApi)],
       ["/anthropic/v1/messages", compatible(messagesApi)],
       ["/t1/exchange", exchange],
       ["/t1/heartbeat", replying(heartbeat)],

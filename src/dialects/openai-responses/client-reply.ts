@@ -1,0 +1,283 @@
+/**
+ * OpenAI's responses as clients read them, streamed and whole. Source:
+ * https://platform.openai.com/docs/api-reference/responses/object and /responses-streaming
+ */
+import type { ReplyBlock } from "../../protocol/block.ts"
+import type { ErrorBody } from "../../protocol/error.ts"
+import type { CloseEvent, Delta } from "../../protocol/event.ts"
+import type { ExchangeResponse, Stop } from "../../protocol/exchange.ts"
+import type { Usage } from "../../protocol/usage.ts"
+import { chargeOf, type EventEncoder, type ReplyContext } from "../client-api.ts"
+import { argumentsText, chatError } from "../openai-chat/client-reply.ts"
+
+/** Before opaque reasoning, in the field where a client gives it back. */
+export const redactedMark = "redacted:"
+
+const usageOf = ({ inTokens, outTokens, cacheReadTokens, cacheWriteTokens, dims = {} }: Usage) => {
+  const input = inTokens + cacheReadTokens + cacheWriteTokens
+  return {
+    input_tokens: input,
+    input_tokens_details: {
+      cached_tokens: cacheReadTokens,
+      ...(cacheWriteTokens > 0 && { cache_write_tokens: cacheWriteTokens }),
+    },
+    output_tokens: outTokens,
+    output_tokens_details: { reasoning_tokens: dims["reasoning"] ?? 0 },
+    total_tokens: input + outTokens,
+  }
+}
+
+const incomplete: Readonly<Partial<Record<Stop, string>>> = {
+  max_tokens: "max_output_tokens",
+  filtered: "content_filter",
+}
+
+const suffixOf = ({ requestId }: ReplyContext): string => requestId.slice("req_".length)
+
+interface Progress {
+  readonly status: string
+  readonly output: ReadonlyArray<object>
+  readonly usage: object | null
+  readonly incompleteReason?: string | undefined
+  readonly error?: object
+}
+
+const responseOf = (context: ReplyContext, { status, output, usage, incompleteReason, error }: Progress) => ({
+  id: `resp_${suffixOf(context)}`,
+  object: "response",
+  created_at: context.createdS,
+  status,
+  error: error ?? null,
+  incomplete_details: incompleteReason === undefined ? null : { reason: incompleteReason },
+  instructions: null,
+  max_output_tokens: null,
+  model: context.model,
+  output,
+  parallel_tool_calls: true,
+  previous_response_id: null,
+  reasoning: { effort: null, summary: null },
+  store: false,
+  temperature: null,
+  text: { format: { type: "text" } },
+  tool_choice: "auto",
+  tools: [],
+  top_p: null,
+  truncation: "disabled",
+  usage,
+  user: null,
+  metadata: {},
+})
+
+export const wholeResponse = (context: ReplyContext, { blocks, stop, usage }: ExchangeResponse) => {
+  const incompleteReason = incomplete[stop]
+  return responseOf(context, {
+    status: incompleteReason === undefined ? "completed" : "incomplete",
+    output: blocks.map((block, index) => itemOf(context, block, index, "completed")),
+    usage: usageOf(usage),
+    incompleteReason,
+  })
+}
+
+const textPart = (text: string) => ({ type: "output_text", text, annotations: [], logprobs: [] })
+
+const itemId = (context: ReplyContext, kind: string, index: number): string => `${kind}_${suffixOf(context)}_${index}`
+
+const itemOf = (context: ReplyContext, block: ReplyBlock, index: number, status: string): object => {
+  switch (block.t) {
+    case "text":
+      return {
+        type: "message",
+        id: itemId(context, "msg", index),
+        status,
+        role: "assistant",
+        content: status === "in_progress" ? [] : [textPart(block.v)],
+      }
+    case "tool_call": {
+      const group = context.groups?.get(block.name)
+      return {
+        type: "function_call",
+        id: itemId(context, "fc", index),
+        call_id: block.id,
+        name: group?.name ?? block.name,
+        ...(group !== undefined && { namespace: group.namespace }),
+        arguments: status === "in_progress" ? "" : argumentsText(block.input),
+        status,
+      }
+    }
+    case "reasoning": {
+      const { v, signature, redacted } = block
+      const sealed = redacted === true ? redactedMark + v : signature
+      return {
+        type: "reasoning",
+        id: itemId(context, "rs", index),
+        summary: v === "" || redacted === true ? [] : [{ type: "summary_text", text: v }],
+        ...(sealed !== undefined && { encrypted_content: sealed }),
+      }
+    }
+  }
+}
+
+/** A block that is being written. */
+interface OpenItem {
+  readonly i: number
+  readonly index: number
+  readonly id: string
+  text: string
+  readonly delta: Delta
+  signature: string | undefined
+}
+
+export class ResponsesEvents implements EventEncoder {
+  readonly heartbeat = ": hb\n\n"
+  readonly #context: ReplyContext
+  readonly #output: Array<object> = []
+  #sequence = 0
+  #open: OpenItem | undefined
+
+  constructor(context: ReplyContext) {
+    this.#context = context
+  }
+
+  open(): string {
+    const response = responseOf(this.#context, { status: "in_progress", output: [], usage: null })
+    return this.#event("response.created", { response }) + this.#event("response.in_progress", { response })
+  }
+
+  delta(delta: Delta, json?: string): string {
+    const begin = this.#open?.i === delta.i ? "" : this.#begin(delta)
+    const item = this.#open
+    if (item === undefined) return begin
+    const place = `"item_id":"${item.id}","output_index":${item.index}`
+    switch (delta.t) {
+      case "text":
+        item.text += delta.v
+        // The hot path.
+        return `${begin}event: response.output_text.delta\ndata: {"type":"response.output_text.delta","sequence_number":${this.#sequence++},${place},"content_index":0,"delta":${json ?? JSON.stringify(delta.v)},"logprobs":[]}\n\n`
+      case "reasoning":
+        if (delta.signature !== undefined) item.signature = delta.signature
+        if (delta.v === "" || delta.redacted === true) return begin
+        return begin + this.#reasoned(item, delta.v)
+      case "tool_call": {
+        if (delta.args === undefined) return begin
+        item.text += delta.args
+        const at = { item_id: item.id, output_index: item.index }
+        return begin + this.#event("response.function_call_arguments.delta", { ...at, delta: delta.args })
+      }
+    }
+  }
+
+  warn(): string {
+    return ""
+  }
+
+  usage(): string {
+    return ""
+  }
+
+  close({ stop, usage }: typeof CloseEvent.Type): string {
+    const end = this.#end()
+    const incompleteReason = incomplete[stop]
+    const status = incompleteReason === undefined ? "completed" : "incomplete"
+    const response = responseOf(this.#context, {
+      status,
+      output: this.#output,
+      usage: usageOf(usage),
+      incompleteReason,
+    })
+    return end + this.#event(`response.${status}`, { response, x_svc: chargeOf(usage) })
+  }
+
+  error(error: ErrorBody): string {
+    const { code, message } = error
+    const response = responseOf(this.#context, {
+      status: "failed",
+      output: this.#output,
+      usage: null,
+      error: { code, message },
+    })
+    const failed = this.#event("response.failed", { response })
+    return failed + this.#event("error", { code, message, param: null, ...chatError(error, 500) })
+  }
+
+  /** Items come one after the other. */
+  #begin(delta: Delta): string {
+    const end = this.#end()
+    const index = this.#output.length
+    const kind = { text: "msg", reasoning: "rs", tool_call: "fc" }[delta.t]
+    const redacted = delta.t === "reasoning" && delta.redacted === true
+    const item = { i: delta.i, index, id: itemId(this.#context, kind, index), text: redacted ? delta.v : "", delta }
+    this.#open = { ...item, signature: undefined }
+    const added = this.#event("response.output_item.added", {
+      output_index: index,
+      item: itemOf(this.#context, blockOf(this.#open), index, "in_progress"),
+    })
+    if (delta.t !== "text") return end + added
+    const at = { item_id: item.id, output_index: index, content_index: 0 }
+    return end + added + this.#event("response.content_part.added", { ...at, part: textPart("") })
+  }
+
+  #reasoned(item: OpenItem, text: string): string {
+    const at = { item_id: item.id, output_index: item.index, summary_index: 0 }
+    const begin =
+      item.text === ""
+        ? this.#event("response.reasoning_summary_part.added", { ...at, part: { type: "summary_text", text: "" } })
+        : ""
+    item.text += text
+    return begin + this.#event("response.reasoning_summary_text.delta", { ...at, delta: text })
+  }
+
+  #end(): string {
+    const open = this.#open
+    if (open === undefined) return ""
+    this.#open = undefined
+    const item = itemOf(this.#context, blockOf(open), open.index, "completed")
+    this.#output.push(item)
+    const done = this.#parted(open)
+    return done + this.#event("response.output_item.done", { output_index: open.index, item })
+  }
+
+  /** The events that end the parts of an item. */
+  #parted({ id, index, text, delta }: OpenItem): string {
+    const at = { item_id: id, output_index: index }
+    switch (delta.t) {
+      case "text": {
+        const place = { ...at, content_index: 0 }
+        return (
+          this.#event("response.output_text.done", { ...place, text, logprobs: [] }) +
+          this.#event("response.content_part.done", { ...place, part: textPart(text) })
+        )
+      }
+      case "tool_call":
+        return this.#event("response.function_call_arguments.done", { ...at, name: delta.name, arguments: text })
+      case "reasoning": {
+        if (text === "" || delta.redacted === true) return ""
+        const place = { ...at, summary_index: 0 }
+        return (
+          this.#event("response.reasoning_summary_text.done", { ...place, text }) +
+          this.#event("response.reasoning_summary_part.done", { ...place, part: { type: "summary_text", text } })
+        )
+      }
+    }
+  }
+
+  #event(type: string, data: object): string {
+    return `event: ${type}\ndata: ${JSON.stringify({ type, sequence_number: this.#sequence++, ...data })}\n\n`
+  }
+}
+
+/** What an item has so far. A call's arguments are kept as they were written. */
+const blockOf = ({ delta, text, signature }: OpenItem): ReplyBlock => {
+  switch (delta.t) {
+    case "text":
+      return { t: "text", v: text }
+    case "reasoning":
+      return {
+        t: "reasoning",
+        v: text,
+        ...(signature !== undefined && { signature }),
+        ...(delta.redacted === true && { redacted: true }),
+      }
+    case "tool_call":
+      return { t: "tool_call", id: delta.id ?? "", name: delta.name ?? "", input: { $raw: text } }
+  }
+}

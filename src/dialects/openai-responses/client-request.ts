@@ -1,0 +1,308 @@
+/** OpenAI's responses as clients send them. Source: https://platform.openai.com/docs/api-reference/responses/create */
+import { Result } from "effect"
+import type { ReasoningLevel } from "../../protocol/exchange.ts"
+import type { ClientRequest, ToolGroups } from "../client-api.ts"
+import { argumentsOf, fileMimeOf, imageMimeOf, sourceOf, textBlock } from "../client-parts.ts"
+import {
+  all,
+  carried,
+  FieldReader,
+  type FieldRefusal,
+  type FieldTable,
+  isAbsent,
+  neutral,
+  present,
+  refused,
+  withoutEffect,
+} from "../fields.ts"
+import { isObject, type JsonObject } from "../json.ts"
+import { redactedMark } from "./client-reply.ts"
+
+export const responsesFields: FieldTable = {
+  ...all(
+    carried,
+    "model",
+    "input",
+    "instructions",
+    "stream",
+    "max_output_tokens",
+    "temperature",
+    "top_p",
+    "tools",
+    "tool_choice",
+    "parallel_tool_calls",
+    "reasoning",
+    "text",
+    "prompt_cache_key",
+  ),
+  ...all(
+    withoutEffect("it labels a request for its vendor"),
+    "user",
+    "safety_identifier",
+    "metadata",
+    "client_metadata",
+  ),
+  context_management: withoutEffect("the client's thread is what counts"),
+  prompt_cache_retention: withoutEffect("the catalogue says what vendors may keep"),
+  stream_options: withoutEffect("frames are not padded"),
+  include: neutral(["reasoning.encrypted_content"]),
+  store: neutral(false),
+  service_tier: neutral("auto", "default"),
+  truncation: neutral("disabled"),
+  background: neutral(false),
+  top_logprobs: neutral(0),
+  conversation: refused("nothing is stored: send the thread"),
+  previous_response_id: refused("nothing is stored: send the thread"),
+  prompt: refused("nothing is stored: send the thread"),
+  prompt_cache_options: refused("send prompt_cache_key"),
+  max_tool_calls: refused("no vendor but OpenAI takes it"),
+  moderation: refused("the platform's policies review an exchange"),
+}
+
+const itemMarks = withoutEffect("it repeats what the reply said")
+const itemFields: Readonly<Record<string, FieldTable>> = {
+  message: { ...all(carried, "type", "role", "content"), ...all(itemMarks, "id", "status", "phase") },
+  function_call: {
+    ...all(carried, "type", "call_id", "name", "arguments", "namespace"),
+    ...all(itemMarks, "id", "status", "parsed_arguments", "caller"),
+  },
+  function_call_output: {
+    ...all(carried, "type", "call_id", "output"),
+    ...all(itemMarks, "id", "status", "caller"),
+  },
+  reasoning: { ...all(carried, "type", "summary", "encrypted_content"), ...all(itemMarks, "id", "status", "content") },
+}
+/** Calls of tools that a vendor hosted, in a thread that began elsewhere. */
+const hostedItems = new Set(["web_search_call", "file_search_call", "code_interpreter_call", "mcp_list_tools"])
+
+const efforts: Readonly<Record<string, ReasoningLevel>> = {
+  none: "off",
+  minimal: "minimal",
+  low: "low",
+  medium: "medium",
+  high: "high",
+  xhigh: "max",
+  max: "max",
+}
+
+export const decodeResponsesRequest = (body: JsonObject): Result.Result<ClientRequest, FieldRefusal> => {
+  const reader = new FieldReader()
+  reader.check(responsesFields, body, "")
+  const { tools, omittedTools, groups } = toolsOf(reader, body["tools"])
+  const { instructions, input } = body
+  const items = typeof input === "string" ? [{ role: "user", content: input }] : reader.list(input, "input")
+  const thread = merged([
+    ...(isAbsent(instructions) || instructions === ""
+      ? []
+      : [{ role: "system", blocks: [textBlock(reader.string(instructions, "instructions"))] }]),
+    ...items.flatMap((item, index) => itemOf(reader, reader.object(item, `input.${index}`), `input.${index}`)),
+  ])
+  const reasoning = isAbsent(body["reasoning"]) ? {} : reader.object(body["reasoning"], "reasoning")
+  reader.check(reasoningFields, reasoning, "reasoning")
+  const hasTools = tools.length > 0
+  const exchange = present({
+    model: body["model"],
+    thread,
+    tools: hasTools ? tools : undefined,
+    params: present({
+      maxTokens: body["max_output_tokens"],
+      temperature: body["temperature"],
+      topP: body["top_p"],
+      reasoning: reader.word(efforts, reasoning["effort"], "reasoning.effort"),
+      toolChoice: hasTools ? toolChoiceOf(reader, body["tool_choice"]) : undefined,
+      parallelToolCalls: hasTools ? body["parallel_tool_calls"] : undefined,
+      output: outputOf(reader, body["text"]),
+    }),
+    cache: isAbsent(body["prompt_cache_key"]) ? undefined : { key: body["prompt_cache_key"] },
+    stream: body["stream"],
+  })
+  const model = reader.string(body["model"], "model")
+  if (reader.refusal !== undefined) return Result.fail(reader.refusal)
+  return Result.succeed({ exchange, model, includesUsage: true, omittedTools, groups })
+}
+
+const reasoningFields: FieldTable = {
+  effort: carried,
+  ...all(withoutEffect("a summary is always asked for"), "summary", "generate_summary"),
+  context: withoutEffect("the client's thread is what counts"),
+}
+
+interface ThreadMessage extends JsonObject {
+  readonly role: unknown
+  readonly blocks: ReadonlyArray<JsonObject>
+}
+
+/** Items of one reply, and results of its calls, are one message each. */
+const merged = (messages: ReadonlyArray<ThreadMessage>): ReadonlyArray<ThreadMessage> => {
+  const thread: Array<ThreadMessage> = []
+  for (const message of messages) {
+    const last = thread.at(-1)
+    const joins =
+      last !== undefined && last.role === message.role && (message.role === "assistant" || message.role === "tool")
+    if (joins) thread[thread.length - 1] = { role: last.role, blocks: [...last.blocks, ...message.blocks] }
+    else thread.push(message)
+  }
+  return thread
+}
+
+const itemOf = (reader: FieldReader, item: JsonObject, path: string): ReadonlyArray<ThreadMessage> => {
+  const type = item["type"] ?? "message"
+  if (typeof type === "string" && hostedItems.has(type)) return []
+  const fields = typeof type === "string" && Object.hasOwn(itemFields, type) ? itemFields[type] : undefined
+  if (fields === undefined) {
+    reader.refuse(`${path}.type`, `must be one of ${Object.keys(itemFields).join(", ")}`)
+    return []
+  }
+  reader.check(fields, item, path)
+  switch (type) {
+    case "function_call": {
+      const { call_id: id, name, namespace } = item
+      const input = argumentsOf(reader.string(item["arguments"], `${path}.arguments`))
+      const full = typeof namespace === "string" ? flatName(namespace, String(name)) : name
+      return [{ role: "assistant", blocks: [{ t: "tool_call", id, name: full, input }] }]
+    }
+    case "function_call_output": {
+      const v = outputText(reader, item["output"], `${path}.output`)
+      return [{ role: "tool", blocks: [{ t: "tool_result", id: item["call_id"], v }] }]
+    }
+    case "reasoning":
+      return reasoningItem(reader, item, path)
+    default:
+      return messageOf(reader, item, path)
+  }
+}
+
+const reasoningItem = (reader: FieldReader, item: JsonObject, path: string): ReadonlyArray<ThreadMessage> => {
+  const { encrypted_content: sealed } = item
+  if (typeof sealed === "string" && sealed.startsWith(redactedMark)) {
+    return [{ role: "assistant", blocks: [{ t: "reasoning", v: sealed.slice(redactedMark.length), redacted: true }] }]
+  }
+  const parts = isAbsent(item["summary"]) ? [] : reader.list(item["summary"], `${path}.summary`)
+  const v = parts.map((part) => (isObject(part) && typeof part["text"] === "string" ? part["text"] : "")).join("\n\n")
+  // Reasoning that nobody signed is of no use to a vendor.
+  if (v === "" && isAbsent(sealed)) return []
+  return [{ role: "assistant", blocks: [present({ t: "reasoning", v, signature: sealed })] }]
+}
+
+const messageOf = (reader: FieldReader, { role, content }: JsonObject, path: string): ReadonlyArray<ThreadMessage> => {
+  const author = reader.word(
+    { user: "user", assistant: "assistant", system: "system", developer: "system" },
+    role ?? "",
+    `${path}.role`,
+  )
+  const blocks =
+    typeof content === "string"
+      ? [textBlock(content)]
+      : reader.list(content, `${path}.content`).map((part, index) => {
+          const at = `${path}.content.${index}`
+          return partOf(reader, reader.object(part, at), at)
+        })
+  return blocks.length === 0 ? [] : [{ role: author, blocks }]
+}
+
+const partOf = (reader: FieldReader, part: JsonObject, path: string): JsonObject => {
+  switch (part["type"]) {
+    case "input_text":
+    case "output_text":
+    case "text":
+      return textBlock(reader.string(part["text"], `${path}.text`))
+    case "refusal":
+      return textBlock(reader.string(part["refusal"], `${path}.refusal`))
+    case "input_image": {
+      if (!isAbsent(part["file_id"]))
+        reader.refuse(`${path}.file_id`, "is not supported: files are sent with the request")
+      const url = reader.string(part["image_url"], `${path}.image_url`)
+      return { t: "image", ...sourceOf(url, imageMimeOf(url)) }
+    }
+    case "input_file":
+      return fileOf(reader, part, path)
+    default:
+      reader.refuse(`${path}.type`, "must be input_text, output_text, refusal, input_image or input_file")
+      return {}
+  }
+}
+
+const fileOf = (reader: FieldReader, part: JsonObject, path: string): JsonObject => {
+  if (!isAbsent(part["file_id"])) reader.refuse(`${path}.file_id`, "is not supported: files are sent with the request")
+  const { filename: name, file_url: url } = part
+  const mime = fileMimeOf(typeof name === "string" ? name : typeof url === "string" ? url : "")
+  if (!isAbsent(url)) return present({ t: "file", mime, url, name })
+  const data = reader.string(part["file_data"], `${path}.file_data`)
+  return present({ t: "file", ...(data.startsWith("data:") ? sourceOf(data, mime) : { mime, data }), name })
+}
+
+const outputText = (reader: FieldReader, output: unknown, path: string): string =>
+  typeof output === "string"
+    ? output
+    : reader
+        .list(output, path)
+        .map((part, index) => reader.string(reader.object(part, `${path}.${index}`)["text"], `${path}.${index}.text`))
+        .join("\n")
+
+const toolFields: FieldTable = {
+  ...all(carried, "type", "name", "description", "parameters"),
+  strict: withoutEffect("arguments follow their schema as far as the vendor makes them"),
+  ...all(withoutEffect("all tools are given at once"), "defer_loading", "allowed_callers"),
+  output_schema: withoutEffect("results are the client's"),
+}
+
+const toolsOf = (reader: FieldReader, value: unknown) => {
+  const tools: Array<JsonObject> = []
+  const omittedTools: Array<string> = []
+  const groups = new Map<string, { readonly namespace: string; readonly name: string }>()
+  const add = (item: unknown, path: string, namespace?: string) => {
+    const tool = reader.object(item, path)
+    const { type, description, parameters } = tool
+    if (type === "namespace" && namespace === undefined) {
+      const group = reader.string(tool["name"], `${path}.name`)
+      reader.list(tool["tools"], `${path}.tools`).forEach((inner, at) => {
+        add(inner, `${path}.tools.${at}`, group)
+      })
+      return
+    }
+    if (type !== "function") return void omittedTools.push(reader.string(type, `${path}.type`))
+    reader.check(toolFields, tool, path)
+    const own = reader.string(tool["name"], `${path}.name`)
+    const name = namespace === undefined ? own : flatName(namespace, own)
+    if (namespace !== undefined) groups.set(name, { namespace, name: own })
+    tools.push(present({ name, description, inputSchema: parameters ?? { type: "object", properties: {} } }))
+  }
+  const listed = isAbsent(value) ? [] : reader.list(value, "tools")
+  listed.forEach((item, index) => {
+    add(item, `tools.${index}`)
+  })
+  const found: ToolGroups = groups
+  return { tools, omittedTools, groups: found }
+}
+
+/** Vendors' names have at most 64 characters. */
+const flatName = (namespace: string, name: string): string =>
+  `${namespace.replace(/[^a-zA-Z0-9_-]/g, "_")}__${name}`.slice(-64)
+
+const toolChoiceOf = (reader: FieldReader, choice: unknown): unknown => {
+  if (isAbsent(choice) || typeof choice === "string") {
+    return reader.word({ auto: "auto", none: "none", required: "required" }, choice, "tool_choice")
+  }
+  const { type, name } = reader.object(choice, "tool_choice")
+  if (type !== "function") reader.refuse("tool_choice.type", "must be function")
+  return { name }
+}
+
+const outputOf = (reader: FieldReader, text: unknown): JsonObject | undefined => {
+  if (isAbsent(text)) return undefined
+  const options = reader.object(text, "text")
+  reader.check({ format: carried, verbosity: neutral("medium") }, options, "text")
+  if (isAbsent(options["format"])) return undefined
+  const { type, name, schema, strict } = reader.object(options["format"], "text.format")
+  switch (type) {
+    case "text":
+      return undefined
+    case "json_object":
+      return { schema: { type: "object" }, strict: false }
+    case "json_schema":
+      return present({ name, schema, strict })
+    default:
+      reader.refuse("text.format.type", "must be text, json_object or json_schema")
+      return undefined
+  }
+}

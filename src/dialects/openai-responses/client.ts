@@ -1,0 +1,28 @@
+/** OpenAI's responses towards clients. */
+import type { ClientApi } from "../client-api.ts"
+import { chatError } from "../openai-chat/client-reply.ts"
+import { ResponsesEvents, wholeResponse } from "./client-reply.ts"
+import { decodeResponsesRequest, responsesFields } from "./client-request.ts"
+
+export const responsesApi: ClientApi = {
+  name: "OpenAI responses",
+  fields: responsesFields,
+  decode: decodeResponsesRequest,
+  events: (context) => new ResponsesEvents(context),
+  whole: wholeResponse,
+  error: chatError,
+  requestIdHeader: "x-request-id",
+  fieldNames: [
+    ["thread", "input"],
+    ["params.maxTokens", "max_output_tokens"],
+    ["params.topP", "top_p"],
+    ["params.toolChoice", "tool_choice"],
+    ["params.parallelToolCalls", "parallel_tool_calls"],
+    ["params.output", "text.format"],
+    ["params.", ""],
+    ["cache.key", "prompt_cache_key"],
+    ["meta.requestId", "Idempotency-Key"],
+    ["meta.sessionId", "x-svc-session-id"],
+    ["meta.purpose", "x-svc-purpose"],
+  ],
+}
