@@ -19,20 +19,30 @@ export interface EventEncoder {
   readonly usage: (data: Usage) => string
   readonly close: (data: typeof CloseEvent.Type) => string
   readonly error: (data: ErrorBody) => string
+  /** `text/event-stream` if absent. */
+  readonly contentType?: string
   /** What clients ignore; bridges silence. */
   readonly heartbeat: string
+}
+
+/** What an API says in a request's path. */
+export interface RequestPlace {
+  readonly model: string
+  readonly stream: boolean
+  /** Whether a stream is one array of JSON. */
+  readonly isArray: boolean
+  /** Whether only the prompt's tokens are asked for. */
+  readonly counts: boolean
 }
 
 /** A client's request in the words of twp/1. */
 export interface ClientRequest {
   /** To be checked by the schema of twp/1; `meta` is the edge's. */
   readonly exchange: JsonObject
-  readonly model: string
-  /** Whether a stream tells its usage in an event of its own. */
-  readonly includesUsage: boolean
+  /** What its reply must know. */
+  readonly context: Pick<ReplyContext, "model" | "includesUsage" | "groups">
   /** Types of tools that a vendor would host; they are left out. */
   readonly omittedTools: ReadonlyArray<string>
-  readonly groups?: ToolGroups
 }
 
 /** Tools that came in groups, by the name that a vendor sees. */
@@ -44,8 +54,11 @@ export interface ReplyContext {
   readonly model: string
   /** When the reply began, in seconds since 1970. */
   readonly createdS: number
+  /** Whether a stream tells its usage in an event of its own. */
   readonly includesUsage: boolean
   readonly groups?: ToolGroups
+  /** Whether a stream is one array of JSON. */
+  readonly isArray?: boolean
 }
 
 export interface ClientApi {
@@ -53,7 +66,7 @@ export interface ClientApi {
   readonly name: string
   /** What becomes of each field of a request. */
   readonly fields: FieldTable
-  readonly decode: (body: JsonObject) => Result.Result<ClientRequest, FieldRefusal>
+  readonly decode: (body: JsonObject, place: RequestPlace) => Result.Result<ClientRequest, FieldRefusal>
   readonly events: (context: ReplyContext) => EventEncoder
   readonly whole: (context: ReplyContext, response: ExchangeResponse) => object
   readonly error: (error: ErrorBody, status: number, path?: string) => object

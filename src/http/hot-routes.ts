@@ -17,13 +17,13 @@ export type DirectHandler = (request: RuntimeRequest, response: ServerResponse) 
 /** Serves `POST` requests to these paths before the router sees them, until the scope closes. */
 export const answerDirectly = (
   server: Server,
-  handlers: ReadonlyMap<string, DirectHandler>,
+  handlerOf: (path: string, query: string) => DirectHandler | undefined,
 ): Effect.Effect<void, never, Scope.Scope> =>
   Effect.gen(function* () {
     const scope = yield* Effect.scope
     const fork = Effect.runForkWith(yield* Effect.context<never>())
     yield* interceptRequests(server, (next) => (request, response) => {
-      const handler = request.method === "POST" ? handlers.get(pathOf(request.url ?? "")) : undefined
+      const handler = request.method === "POST" ? handlerFor(handlerOf, request.url ?? "") : undefined
       if (handler === undefined) return next(request, response)
       const fiber = Fiber.runIn(fork(handler(fromNode(request), response)), scope)
       // An interrupted reply must not look complete: close the connection.
@@ -44,9 +44,9 @@ export const replying =
       return Effect.map(handler(request), (reply) => sendResponse(reply, response))
     })
 
-const pathOf = (url: string): string => {
+const handlerFor = <A>(handlerOf: (path: string, query: string) => A, url: string): A => {
   const end = url.indexOf("?")
-  return end === -1 ? url : url.slice(0, end)
+  return end === -1 ? handlerOf(url, "") : handlerOf(url.slice(0, end), url.slice(end + 1))
 }
 
 const fromNode = (request: IncomingMessage): RuntimeRequest => ({

@@ -69,7 +69,7 @@ export class NodeConnection implements Connection {
     const response = this.#response
     if (!response.headersSent) {
       response.writeHead(200, {
-        "content-type": "text/event-stream",
+        "content-type": this.events.contentType ?? "text/event-stream",
         "x-svc-request-id": this.#requestId,
         "cache-control": "no-store",
         "x-accel-buffering": "no",

@@ -11,6 +11,7 @@ import { Api } from "../protocol/api.ts"
 import { serviceError } from "../protocol/error.ts"
 import { invalidInput, issuesOf } from "../protocol/issues.ts"
 import { maxPathParameter } from "../protocol/text.ts"
+import { compatibleRoutes } from "./compatible/routes.ts"
 import { limitConnections } from "./connection-limit.ts"
 import { admitOrigins } from "./cross-origin.ts"
 import { Draining } from "./draining.ts"
@@ -72,7 +73,7 @@ export const layerServer = Layer.unwrap(
     const { maxConnections } = yield* Overload
     const node = makeServer()
     limitConnections(node, maxConnections)
-    const main = Layer.mergeAll(apiRoutes, pageRoutes, docs, healthRoutes)
+    const main = Layer.mergeAll(apiRoutes, compatibleRoutes, pageRoutes, docs, healthRoutes)
     const routes = metricsPort === undefined ? Layer.mergeAll(main, metricsRoute) : main
     const interceptors = Effect.andThen(
       Effect.flatMap(hotAnswers, (answers) => answerDirectly(node, answers)),

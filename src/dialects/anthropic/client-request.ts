@@ -1,7 +1,7 @@
 /** Anthropic's messages as clients send them. Source: https://docs.anthropic.com/en/api/messages */
 import { Result } from "effect"
 import type { ReasoningLevel } from "../../protocol/exchange.ts"
-import type { ClientRequest } from "../client-api.ts"
+import type { ClientRequest, RequestPlace } from "../client-api.ts"
 import { imageMimeOf, textBlock } from "../client-parts.ts"
 import {
   all,
@@ -82,7 +82,10 @@ const toolFields: FieldTable = {
   allowed_callers: neutral(["direct"]),
 }
 
-export const decodeMessagesRequest = (body: JsonObject): Result.Result<ClientRequest, FieldRefusal> => {
+export const decodeMessagesRequest = (
+  body: JsonObject,
+  { counts }: RequestPlace,
+): Result.Result<ClientRequest, FieldRefusal> => {
   const reader = new FieldReader()
   reader.check(messagesFields, body, "")
   const { tools, omittedTools } = toolsOf(reader, body["tools"])
@@ -110,9 +113,9 @@ export const decodeMessagesRequest = (body: JsonObject): Result.Result<ClientReq
     stream: body["stream"],
   })
   const model = reader.string(body["model"], "model")
-  if (isAbsent(body["max_tokens"])) reader.refuse("max_tokens", "is required")
+  if (isAbsent(body["max_tokens"]) && !counts) reader.refuse("max_tokens", "is required")
   if (reader.refusal !== undefined) return Result.fail(reader.refusal)
-  return Result.succeed({ exchange, model, includesUsage: true, omittedTools })
+  return Result.succeed({ exchange, context: { model, includesUsage: true }, omittedTools })
 }
 
 const efforts: Readonly<Record<string, ReasoningLevel>> = {

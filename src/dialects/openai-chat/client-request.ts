@@ -124,7 +124,7 @@ export const decodeChatRequest = (body: JsonObject): Result.Result<ClientRequest
   const model = reader.string(body["model"], "model")
   if (reader.refusal !== undefined) return Result.fail(reader.refusal)
   const includesUsage = options["include_usage"] === true
-  return Result.succeed({ exchange, model, includesUsage, omittedTools })
+  return Result.succeed({ exchange, context: { model, includesUsage }, omittedTools })
 }
 
 const stopOf = (stop: unknown): unknown =>

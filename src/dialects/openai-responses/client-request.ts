@@ -118,7 +118,7 @@ export const decodeResponsesRequest = (body: JsonObject): Result.Result<ClientRe
   })
   const model = reader.string(body["model"], "model")
   if (reader.refusal !== undefined) return Result.fail(reader.refusal)
-  return Result.succeed({ exchange, model, includesUsage: true, omittedTools, groups })
+  return Result.succeed({ exchange, context: { model, includesUsage: true, groups }, omittedTools })
 }
 
 const reasoningFields: FieldTable = {

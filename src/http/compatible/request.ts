@@ -1,6 +1,6 @@
 /** A request of a compatible route as an exchange of twp/1. */
 import { Result } from "effect"
-import type { ClientApi, ClientRequest } from "../../dialects/client-api.ts"
+import type { ClientApi, ClientRequest, RequestPlace } from "../../dialects/client-api.ts"
 import { isObject } from "../../dialects/json.ts"
 import { checkExchange, type DecodedExchange, parseBody } from "../../exchange/decode.ts"
 import type { Caller } from "../../identity/caller.ts"
@@ -19,24 +19,28 @@ export const readCompatible = (
   { headers }: RuntimeRequest,
   body: Uint8Array,
   caller: Caller,
+  place: RequestPlace,
 ): CompatibleRequest => {
   const json = parseBody(body)
   if (Result.isFailure(json)) return { sent: undefined, decoded: Result.fail(json.failure) }
   const sent = isObject(json.success)
-    ? api.decode(json.success)
+    ? api.decode(json.success, place)
     : Result.fail({ path: "", message: "The body must be a JSON object" })
   if (Result.isFailure(sent)) return { sent: undefined, decoded: Result.fail(invalidInput([sent.failure])) }
-  const { exchange, model } = sent.success
+  const { exchange, context } = sent.success
   const key = headers["x-session-affinity"] ?? headers["x-claude-code-session-id"]
   const meta = metaOf(headers)
   const candidate = {
     ...exchange,
-    model: handleOf(model, caller.org.aliases),
+    model: handleOf(context.model, caller.org.aliases),
     ...(meta !== undefined && { meta }),
     ...(key !== undefined && key !== "" && { cache: { key: key.slice(0, 256), ...asObject(exchange["cache"]) } }),
   }
   // The same idempotency key under another API is another call.
-  const decoded = checkExchange(candidate, meta === undefined ? null : [api.name, json.success])
+  const decoded = checkExchange(
+    candidate,
+    meta === undefined ? null : [api.name, place.model, place.stream, json.success],
+  )
   return { sent: sent.success, decoded: Result.mapError(decoded, (error) => inWordsOf(api, error)) }
 }
 

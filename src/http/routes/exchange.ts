@@ -2,18 +2,12 @@
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { Overload } from "../../admission/overload.ts"
-import { messagesApi } from "../../dialects/anthropic/client.ts"
-import type { ClientApi, ClientRequest } from "../../dialects/client-api.ts"
-import { chatApi } from "../../dialects/openai-chat/client.ts"
-import { responsesApi } from "../../dialects/openai-responses/client.ts"
 import { decodeExchange } from "../../exchange/decode.ts"
 import { Exchanges, newRequestId } from "../../exchange/exchanges.ts"
 import { Api } from "../../protocol/api.ts"
 import { toServiceError } from "../../store/unavailable.ts"
 import { logCause } from "../../telemetry/logs.ts"
-import { CompatibleConnection } from "../compatible/connection.ts"
-import { withCredential } from "../compatible/credential.ts"
-import { readCompatible } from "../compatible/request.ts"
+import { makeCompatibleHandlers } from "../compatible/exchange.ts"
 import { type DirectHandler, replying } from "../hot-routes.ts"
 import { NodeConnection } from "../node-connection.ts"
 import { envelope, routeNotFound } from "../respond.ts"
@@ -52,37 +46,8 @@ export const makeRuntimeAnswers = Effect.gen(function* () {
     return traced(request, requestId)(run)
   }
 
-  /** An exchange in the words of another API. */
-  const compatible =
-    (api: ClientApi): DirectHandler =>
-    (request, response) => {
-      const requestId = newRequestId()
-      const asCaller = withCredential(request)
-      const context = { requestId, model: "", createdS: Math.floor(Date.now() / 1000), includesUsage: false }
-      const run = Effect.andThen(overload.check(exchanges.open()), identify(asCaller, requestId)).pipe(
-        Effect.matchEffect({
-          onSuccess: ({ caller, body }) => {
-            const { sent, decoded } = readCompatible(api, request, body, caller)
-            const known = sent === undefined ? context : { ...context, ...pickContext(sent) }
-            const connection = new CompatibleConnection(response, api, known, sent?.omittedTools)
-            return exchanges.run({ requestId, caller, decode: () => decoded }, connection)
-          },
-          onFailure: (error) =>
-            Effect.andThen(
-              logCause(toServiceError(error), requestId),
-              Effect.sync(() => {
-                new CompatibleConnection(response, api, context).refuse(error)
-              }),
-            ),
-        }),
-        Effect.tap(() => recordStatus(response.statusCode)),
-      )
-      return traced(request, requestId)(run)
-    }
-
   return {
     exchange,
-    compatible,
     search,
     heartbeat: (request: RuntimeRequest) => forCaller(request, runtime.heartbeat),
     endSession: (request: RuntimeRequest, id: string) => forCaller(request, (call) => runtime.endSession(call, id)),
@@ -90,12 +55,6 @@ export const makeRuntimeAnswers = Effect.gen(function* () {
     handshake: (request: RuntimeRequest) => forCaller(request, runtime.handshake),
     usage: (request: RuntimeRequest) => forCaller(request, runtime.reportUsage),
   }
-})
-
-const pickContext = ({ model, includesUsage, groups }: ClientRequest) => ({
-  model,
-  includesUsage,
-  ...(groups !== undefined && { groups }),
 })
 
 /** Exchanges are answered before the router sees them, under their exact path. */
@@ -117,16 +76,15 @@ export const runtimeRoutes = HttpApiBuilder.group(
   }),
 )
 
-/** Handlers of the hot routes by path, for serving without a router. */
+/** Handlers of the hot routes, for serving without a router. */
 export const hotAnswers = Effect.map(
-  makeRuntimeAnswers,
-  ({ exchange, heartbeat, search, compatible }): ReadonlyMap<string, DirectHandler> =>
-    new Map<string, DirectHandler>([
-      ["/openai/v1/chat/completions", compatible(chatApi)],
-      ["/openai/v1/responses", compatible(responsesApi)],
-      ["/anthropic/v1/messages", compatible(messagesApi)],
+  Effect.all([makeRuntimeAnswers, makeCompatibleHandlers]),
+  ([{ exchange, heartbeat, search }, compatible]) => {
+    const own = new Map<string, DirectHandler>([
       ["/t1/exchange", exchange],
       ["/t1/heartbeat", replying(heartbeat)],
       ["/t1/websearch", replying(search)],
-    ]),
+    ])
+    return (path: string, query: string): DirectHandler | undefined => own.get(path) ?? compatible(path, query)
+  },
 )

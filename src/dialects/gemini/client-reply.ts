@@ -1,0 +1,183 @@
+/** Gemini's generateContent as clients read it, streamed and whole. Source: https://ai.google.dev/api/generate-content */
+import type { ErrorBody } from "../../protocol/error.ts"
+import type { CloseEvent, Delta } from "../../protocol/event.ts"
+import type { ExchangeResponse, Stop } from "../../protocol/exchange.ts"
+import type { Usage } from "../../protocol/usage.ts"
+import { chargeOf, type EventEncoder, type ReplyContext } from "../client-api.ts"
+import { argumentsOf } from "../client-parts.ts"
+
+const finishReasons: Readonly<Record<Stop, string>> = {
+  end: "STOP",
+  stop_sequence: "STOP",
+  tool_call: "STOP",
+  interrupted: "STOP",
+  max_tokens: "MAX_TOKENS",
+  filtered: "SAFETY",
+}
+
+const usageOf = ({ inTokens, outTokens, cacheReadTokens, cacheWriteTokens, dims = {} }: Usage) => {
+  const prompt = inTokens + cacheReadTokens + cacheWriteTokens
+  const thoughts = Math.min(dims["reasoning"] ?? 0, outTokens)
+  return {
+    promptTokenCount: prompt,
+    candidatesTokenCount: outTokens - thoughts,
+    totalTokenCount: prompt + outTokens,
+    ...(cacheReadTokens > 0 && { cachedContentTokenCount: cacheReadTokens }),
+    ...(thoughts > 0 && { thoughtsTokenCount: thoughts }),
+  }
+}
+
+const replyOf = (context: ReplyContext, parts: ReadonlyArray<object>, more: object, candidate: object = {}) => ({
+  candidates: [{ content: { role: "model", parts }, index: 0, ...candidate }],
+  ...more,
+  modelVersion: context.model,
+  responseId: context.requestId.slice("req_".length),
+})
+
+export const wholeContent = (context: ReplyContext, { blocks, stop, usage }: ExchangeResponse) => {
+  const parts = new PartWriter()
+  for (const [i, block] of blocks.entries()) {
+    if (block.t === "tool_call")
+      parts.add({ i, t: "tool_call", id: block.id, name: block.name, args: JSON.stringify(block.input) })
+    else parts.add({ i, ...block })
+  }
+  const finish = { finishReason: finishReasons[stop] }
+  return replyOf(context, parts.finish(), { usageMetadata: usageOf(usage) }, finish)
+}
+
+/**
+ * Parts in order. A call is written when it is complete. A signature goes with the part after its thoughts; at the end
+ * with an empty text.
+ */
+class PartWriter {
+  #done: Array<object> = []
+  #call: { readonly i: number; readonly id: string; readonly name: string; args: string } | undefined
+  #signature: string | undefined
+
+  add(delta: Delta): void {
+    if (this.#call !== undefined && this.#call.i !== delta.i) this.#endCall()
+    switch (delta.t) {
+      case "text":
+        this.#part({ text: delta.v })
+        return
+      case "reasoning":
+        if (delta.v !== "" && delta.redacted !== true) this.#done.push({ text: delta.v, thought: true })
+        if (delta.signature !== undefined) this.#sign(delta.signature)
+        return
+      case "tool_call":
+        this.#call ??= { i: delta.i, id: delta.id ?? "", name: delta.name ?? "", args: "" }
+        this.#call.args += delta.args ?? ""
+    }
+  }
+
+  /** The parts that are complete. */
+  take(): ReadonlyArray<object> {
+    const parts = this.#done
+    this.#done = []
+    return parts
+  }
+
+  finish(): ReadonlyArray<object> {
+    this.#endCall()
+    if (this.#signature !== undefined) this.#part({ text: "" })
+    return this.take()
+  }
+
+  #sign(signature: string): void {
+    if (this.#signature !== undefined) this.#part({ text: "" })
+    this.#signature = signature
+  }
+
+  #endCall(): void {
+    if (this.#call === undefined) return
+    const { id, name, args } = this.#call
+    this.#call = undefined
+    this.#part({ functionCall: { id, name, args: argumentsOf(args) } })
+  }
+
+  #part(part: object): void {
+    this.#done.push(this.#signature === undefined ? part : { ...part, thoughtSignature: this.#signature })
+    this.#signature = undefined
+  }
+}
+
+/** As server-sent events, or as an array of JSON. */
+export class ContentEvents implements EventEncoder {
+  readonly contentType: string
+  readonly heartbeat: string
+  readonly #context: ReplyContext
+  readonly #parts = new PartWriter()
+  readonly #isArray: boolean
+  #written = 0
+
+  constructor(context: ReplyContext) {
+    this.#context = context
+    this.#isArray = context.isArray === true
+    this.contentType = this.#isArray ? "application/json" : "text/event-stream"
+    this.heartbeat = this.#isArray ? "\n" : ": hb\n\n"
+  }
+
+  open(): string {
+    return ""
+  }
+
+  delta(delta: Delta): string {
+    this.#parts.add(delta)
+    const parts = this.#parts.take()
+    return parts.length === 0 ? "" : this.#reply(replyOf(this.#context, parts, {}))
+  }
+
+  warn(): string {
+    return ""
+  }
+
+  usage(): string {
+    return ""
+  }
+
+  close({ stop, usage }: typeof CloseEvent.Type): string {
+    const more = { usageMetadata: usageOf(usage), x_svc: chargeOf(usage) }
+    const last = replyOf(this.#context, this.#parts.finish(), more, { finishReason: finishReasons[stop] })
+    return this.#reply(last) + (this.#isArray ? "]" : "")
+  }
+
+  /** Google's own streams end with the bare error, which its SDK looks for. */
+  error(error: ErrorBody): string {
+    const body = generateError(error, 500)
+    return this.#isArray ? `${this.#reply(body)}]` : JSON.stringify(body)
+  }
+
+  #reply(body: object): string {
+    const json = JSON.stringify(body)
+    const isFirst = this.#written++ === 0
+    return this.#isArray ? `${isFirst ? "[" : ",\r\n"}${json}` : `data: ${json}\r\n\r\n`
+  }
+}
+
+const statuses: Readonly<Record<number, string>> = {
+  400: "INVALID_ARGUMENT",
+  401: "UNAUTHENTICATED",
+  402: "PERMISSION_DENIED",
+  403: "PERMISSION_DENIED",
+  404: "NOT_FOUND",
+  409: "ABORTED",
+  429: "RESOURCE_EXHAUSTED",
+  500: "INTERNAL",
+  504: "DEADLINE_EXCEEDED",
+}
+
+/** https://cloud.google.com/apis/design/errors */
+export const generateError = ({ code, message, requestId }: ErrorBody, status: number, path?: string) => ({
+  error: {
+    code: status,
+    message,
+    status: statuses[status] ?? (status > 500 ? "UNAVAILABLE" : "FAILED_PRECONDITION"),
+    details: [
+      {
+        "@type": "type.googleapis.com/google.rpc.ErrorInfo",
+        reason: code,
+        metadata: { requestId, ...(path !== undefined && { field: path }) },
+      },
+    ],
+  },
+})

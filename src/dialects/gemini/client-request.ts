@@ -1,0 +1,290 @@
+/**
+ * Gemini's generateContent as clients send it. Source: https://ai.google.dev/api/generate-content. The model and whether
+ * the reply is streamed are in the path.
+ */
+import { Result } from "effect"
+import type { ReasoningLevel } from "../../protocol/exchange.ts"
+import type { ClientRequest, RequestPlace } from "../client-api.ts"
+import { textBlock } from "../client-parts.ts"
+import {
+  all,
+  carried,
+  FieldReader,
+  type FieldRefusal,
+  type FieldTable,
+  isAbsent,
+  neutral,
+  present,
+  refused,
+  withoutEffect,
+} from "../fields.ts"
+import { isObject, type JsonObject } from "../json.ts"
+
+export const generateFields: FieldTable = {
+  ...all(carried, "contents", "systemInstruction", "tools", "toolConfig", "generationConfig"),
+  labels: withoutEffect("it labels a request for its vendor"),
+  safetySettings: withoutEffect("the platform's policies review an exchange"),
+  model: withoutEffect("the path names the model"),
+  serviceTier: neutral("standard", "unspecified"),
+  store: neutral(false),
+  cachedContent: refused("nothing is stored: send the thread"),
+}
+
+export const generationFields: FieldTable = {
+  ...all(
+    carried,
+    "maxOutputTokens",
+    "temperature",
+    "topP",
+    "stopSequences",
+    "responseMimeType",
+    "responseSchema",
+    "responseJsonSchema",
+    "thinkingConfig",
+  ),
+  candidateCount: neutral(1),
+  presencePenalty: neutral(0),
+  frequencyPenalty: neutral(0),
+  responseLogprobs: neutral(false),
+  responseModalities: neutral(["TEXT"]),
+  audioTimestamp: neutral(false),
+  enableEnhancedCivicAnswers: neutral(false),
+  mediaResolution: withoutEffect("vendors choose how they look at images"),
+  ...all(refused("no other API takes it"), "topK", "seed", "logprobs"),
+  ...all(refused("replies are text"), "speechConfig", "imageConfig"),
+}
+
+const partFields: FieldTable = {
+  ...all(carried, "text", "thought", "thoughtSignature", "inlineData", "fileData", "functionCall", "functionResponse"),
+  ...all(refused("code is not run"), "executableCode", "codeExecutionResult"),
+  ...all(refused("videos are sent whole"), "videoMetadata", "mediaResolution"),
+}
+
+export const decodeGenerateRequest = (
+  sent: JsonObject,
+  { model, stream, counts }: RequestPlace,
+): Result.Result<ClientRequest, FieldRefusal> => {
+  const reader = new FieldReader()
+  const body = counts ? countedOf(camel(sent)) : camel(sent)
+  reader.check(generateFields, body, "")
+  const config = isAbsent(body["generationConfig"])
+    ? {}
+    : camel(reader.object(body["generationConfig"], "generationConfig"))
+  reader.check(generationFields, config, "generationConfig")
+  const { tools, omittedTools } = toolsOf(reader, body["tools"])
+  const system = systemOf(reader, body["systemInstruction"])
+  const turns = new Turns(reader)
+  const thread = reader
+    .list(body["contents"], "contents")
+    .flatMap((content, index) => turns.decode(reader.object(content, `contents.${index}`), `contents.${index}`))
+  const hasTools = tools.length > 0
+  const exchange = present({
+    model,
+    thread: system.length === 0 ? thread : [{ role: "system", blocks: system }, ...thread],
+    tools: hasTools ? tools : undefined,
+    params: present({
+      maxTokens: config["maxOutputTokens"],
+      temperature: config["temperature"],
+      topP: config["topP"],
+      stop:
+        Array.isArray(config["stopSequences"]) && config["stopSequences"].length === 0 ? null : config["stopSequences"],
+      toolChoice: hasTools ? toolChoiceOf(reader, body["toolConfig"]) : undefined,
+      ...reasoningOf(reader, config["thinkingConfig"]),
+      output: outputOf(reader, config),
+    }),
+    stream,
+  })
+  if (reader.refusal !== undefined) return Result.fail(reader.refusal)
+  return Result.succeed({ exchange, context: { model, includesUsage: true }, omittedTools })
+}
+
+/** A count may be asked of a whole request. */
+const countedOf = (body: JsonObject): JsonObject =>
+  isObject(body["generateContentRequest"]) ? camel(body["generateContentRequest"]) : body
+
+/** Google reads names in both spellings. */
+const camel = (value: JsonObject): JsonObject =>
+  Object.fromEntries(
+    Object.entries(value).map(([name, field]) => [
+      name.replace(/_([a-z])/g, (_, letter) => letter.toUpperCase()),
+      field,
+    ]),
+  )
+
+const levels: Readonly<Record<string, ReasoningLevel>> = {
+  MINIMAL: "minimal",
+  LOW: "low",
+  MEDIUM: "medium",
+  HIGH: "high",
+}
+
+const reasoningOf = (reader: FieldReader, value: unknown): JsonObject => {
+  if (isAbsent(value)) return {}
+  const { thinkingBudget: budget, thinkingLevel: level } = camel(
+    reader.object(value, "generationConfig.thinkingConfig"),
+  )
+  const word = typeof level === "string" ? level.toUpperCase() : level
+  const reasoning = reader.word(levels, word, "generationConfig.thinkingConfig.thinkingLevel")
+  // -1 leaves the budget to the model.
+  if (isAbsent(budget) || budget === -1) return { reasoning }
+  return { reasoning, reasoningBudget: budget }
+}
+
+const outputOf = (reader: FieldReader, config: JsonObject): JsonObject | undefined => {
+  const { responseMimeType: mime, responseSchema, responseJsonSchema } = config
+  if (isAbsent(mime) || mime === "text/plain") return undefined
+  if (mime !== "application/json")
+    reader.refuse("generationConfig.responseMimeType", "must be text/plain or application/json")
+  return { schema: responseJsonSchema ?? jsonSchemaOf(responseSchema) ?? { type: "object" }, strict: true }
+}
+
+/** Google's schemas are OpenAPI's, with types in capitals. */
+const jsonSchemaOf = (schema: unknown): unknown => {
+  if (Array.isArray(schema)) return schema.map(jsonSchemaOf)
+  if (!isObject(schema)) return schema
+  const { nullable, type, ...rest } = schema
+  const lower = typeof type === "string" ? type.toLowerCase() : type
+  return {
+    ...(lower !== undefined && { type: nullable === true ? [lower, "null"] : lower }),
+    ...Object.fromEntries(
+      Object.entries(rest)
+        .filter(([name]) => name !== "propertyOrdering")
+        .map(([name, value]) => [name, name === "enum" || name === "default" ? value : jsonSchemaOf(value)]),
+    ),
+  }
+}
+
+const systemOf = (reader: FieldReader, value: unknown): ReadonlyArray<JsonObject> => {
+  if (isAbsent(value)) return []
+  if (typeof value === "string") return value === "" ? [] : [textBlock(value)]
+  const parts = reader.list(reader.object(value, "systemInstruction")["parts"], "systemInstruction.parts")
+  return parts.map((part, index) => {
+    const path = `systemInstruction.parts.${index}`
+    return textBlock(reader.string(reader.object(part, path)["text"], `${path}.text`))
+  })
+}
+
+const declarationFields: FieldTable = {
+  ...all(carried, "name", "description", "parameters", "parametersJsonSchema"),
+  ...all(withoutEffect("results are the client's"), "response", "responseJsonSchema"),
+  behavior: neutral("BLOCKING", "UNSPECIFIED"),
+}
+
+const toolsOf = (reader: FieldReader, value: unknown) => {
+  const tools: Array<JsonObject> = []
+  const omittedTools: Array<string> = []
+  const listed = isAbsent(value) ? [] : reader.list(value, "tools")
+  for (const [index, item] of listed.entries()) {
+    const { functionDeclarations, ...hosted } = camel(reader.object(item, `tools.${index}`))
+    omittedTools.push(...Object.keys(hosted))
+    const path = `tools.${index}.functionDeclarations`
+    const declared = isAbsent(functionDeclarations) ? [] : reader.list(functionDeclarations, path)
+    for (const [at, declaration] of declared.entries()) {
+      const tool = camel(reader.object(declaration, `${path}.${at}`))
+      reader.check(declarationFields, tool, `${path}.${at}`)
+      const { name, description, parameters, parametersJsonSchema } = tool
+      const inputSchema = parametersJsonSchema ?? jsonSchemaOf(parameters) ?? { type: "object", properties: {} }
+      tools.push(present({ name, description, inputSchema }))
+    }
+  }
+  return { tools, omittedTools }
+}
+
+const toolChoiceOf = (reader: FieldReader, value: unknown): unknown => {
+  if (isAbsent(value)) return undefined
+  const config = camel(reader.object(value, "toolConfig"))["functionCallingConfig"]
+  if (isAbsent(config)) return undefined
+  const path = "toolConfig.functionCallingConfig"
+  const { mode, allowedFunctionNames: allowed } = camel(reader.object(config, path))
+  const names = Array.isArray(allowed) ? allowed : []
+  if (names.length > 1) reader.refuse(`${path}.allowedFunctionNames`, "may name one function")
+  if (names.length === 1) return { name: names[0] }
+  const words = { AUTO: "auto", NONE: "none", ANY: "required", VALIDATED: "auto", MODE_UNSPECIFIED: "auto" }
+  return reader.word(words, mode, `${path}.mode`)
+}
+
+/** Decodes turns in order: results without an id belong to the first unanswered call of their name. */
+class Turns {
+  readonly #reader: FieldReader
+  readonly #unanswered: Array<{ readonly id: string; readonly name: string }> = []
+  #calls = 0
+
+  constructor(reader: FieldReader) {
+    this.#reader = reader
+  }
+
+  decode(content: JsonObject, path: string): ReadonlyArray<JsonObject> {
+    const role = this.#reader.word(
+      { user: "user", model: "assistant", function: "user", tool: "user" },
+      content["role"] ?? "user",
+      `${path}.role`,
+    )
+    const parts = this.#reader.list(content["parts"], `${path}.parts`)
+    const blocks: Array<JsonObject> = []
+    for (const [index, part] of parts.entries()) {
+      const at = `${path}.parts.${index}`
+      this.#part(camel(this.#reader.object(part, at)), at, blocks)
+    }
+    return blocks.length === 0 ? [] : [{ role, blocks }]
+  }
+
+  #part(part: JsonObject, path: string, blocks: Array<JsonObject>): void {
+    const reader = this.#reader
+    reader.check(partFields, part, path)
+    const { text, thought, thoughtSignature: signature, functionCall, functionResponse, inlineData, fileData } = part
+    if (thought === true && !isAbsent(text)) {
+      blocks.push({ t: "reasoning", v: text })
+      if (!isAbsent(signature)) signLast(blocks, signature)
+      return
+    }
+    // A signature belongs to the thoughts before its part.
+    if (!isAbsent(signature)) signLast(blocks, signature)
+    if (!isAbsent(functionCall)) blocks.push(this.#call(reader.object(functionCall, `${path}.functionCall`), path))
+    else if (!isAbsent(functionResponse)) {
+      blocks.push(this.#result(reader.object(functionResponse, `${path}.functionResponse`)))
+    } else if (!isAbsent(inlineData)) blocks.push(mediaOf(camel(reader.object(inlineData, `${path}.inlineData`))))
+    else if (!isAbsent(fileData)) blocks.push(this.#file(camel(reader.object(fileData, `${path}.fileData`)), path))
+    else if (text !== "") blocks.push(textBlock(reader.string(text, `${path}.text`)))
+  }
+
+  #call({ id, name, args }: JsonObject, path: string): JsonObject {
+    const called = this.#reader.string(name, `${path}.functionCall.name`)
+    const callId = typeof id === "string" && id !== "" ? id : `call_${this.#calls}`
+    this.#calls++
+    this.#unanswered.push({ id: callId, name: called })
+    return { t: "tool_call", id: callId, name: called, input: args ?? {} }
+  }
+
+  #result({ id, name, response }: JsonObject): JsonObject {
+    const at = this.#unanswered.findIndex((call) => (id ? call.id === id : call.name === name))
+    const [call] = at === -1 ? [] : this.#unanswered.splice(at, 1)
+    const { output, error, ...rest } = isObject(response) ? response : { output: response }
+    const only = Object.keys(rest).length === 0
+    const value = only && output !== undefined ? output : only && error !== undefined ? error : response
+    return {
+      t: "tool_result",
+      id: call?.id ?? (id || name),
+      v: typeof value === "string" ? value : JSON.stringify(value ?? {}),
+      ...(only && output === undefined && error !== undefined && { isError: true }),
+    }
+  }
+
+  #file({ fileUri: uri, mimeType }: JsonObject, path: string): JsonObject {
+    const url = this.#reader.string(uri, `${path}.fileData.fileUri`)
+    if (!/^https?:/.test(url)) this.#reader.refuse(`${path}.fileData.fileUri`, "must be an http or https address")
+    const mime = typeof mimeType === "string" ? mimeType : "application/pdf"
+    return { t: mime.startsWith("image/") ? "image" : "file", mime, url }
+  }
+}
+
+const mediaOf = ({ mimeType: mime, data }: JsonObject): JsonObject => ({
+  t: typeof mime === "string" && mime.startsWith("image/") ? "image" : "file",
+  mime,
+  data,
+})
+
+const signLast = (blocks: Array<JsonObject>, signature: unknown): void => {
+  const last = blocks.at(-1)
+  if (last?.["t"] === "reasoning" && last["signature"] === undefined) blocks[blocks.length - 1] = { ...last, signature }
+  else blocks.push({ t: "reasoning", v: "", signature })
+}

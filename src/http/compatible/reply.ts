@@ -1,0 +1,52 @@
+/** Replies of compatible routes beside exchanges: errors have the API's own shape. */
+import { Effect } from "effect"
+import { HttpServerResponse } from "effect/http"
+import { messagesApi } from "../../dialects/anthropic/client.ts"
+import type { ClientApi } from "../../dialects/client-api.ts"
+import { generateApi } from "../../dialects/gemini/client.ts"
+import { chatApi } from "../../dialects/openai-chat/client.ts"
+import { newRequestId } from "../../exchange/exchanges.ts"
+import { toServiceError } from "../../store/unavailable.ts"
+import { logCause } from "../../telemetry/logs.ts"
+import { type RouteError, respond } from "../respond.ts"
+import { type Authenticated, makeForCaller, type RuntimeRequest, recordStatus } from "../runtime.ts"
+import { errorReply } from "./connection.ts"
+import { withCredential } from "./credential.ts"
+
+/** The APIs by their bases; unknown paths below a base are answered in its API's shape. */
+export const bases: ReadonlyArray<readonly [base: string, api: ClientApi]> = [
+  ["/openai", chatApi],
+  ["/anthropic", messagesApi],
+  ["/gemini", generateApi],
+]
+
+export const apiBelow = (path: string): ClientApi | undefined =>
+  bases.find(([base]) => path.startsWith(`${base}/`))?.[1]
+
+type Answer = (call: Authenticated) => Effect.Effect<HttpServerResponse.HttpServerResponse, RouteError>
+
+export const failureIn =
+  (api: ClientApi) =>
+  (requestId: string, failure: RouteError): Effect.Effect<HttpServerResponse.HttpServerResponse> => {
+    const error = toServiceError(failure)
+    const { status, headers, body } = errorReply(api, error, requestId)
+    const reply = HttpServerResponse.text(body, { status, headers: { ...headers, ...idHeaders(api, requestId) } })
+    return Effect.as(logCause(error, requestId), reply)
+  }
+
+export const makeAnswerIn = Effect.map(
+  makeForCaller,
+  ({ identify, traced }) =>
+    (api: ClientApi, request: RuntimeRequest, answer: Answer): Effect.Effect<HttpServerResponse.HttpServerResponse> => {
+      const requestId = newRequestId()
+      const answered = Effect.flatMap(identify(withCredential(request), requestId), answer)
+      const marked = Effect.map(answered, HttpServerResponse.setHeaders(idHeaders(api, requestId)))
+      const recorded = Effect.tap(respond(requestId, marked, failureIn(api)), ({ status }) => recordStatus(status))
+      return traced(request, requestId)(recorded)
+    },
+)
+
+const idHeaders = (api: ClientApi, requestId: string) => ({
+  "x-svc-request-id": requestId,
+  [api.requestIdHeader]: requestId,
+})

@@ -1,0 +1,63 @@
+/** Lists of models, and unknown paths, below the bases of other APIs. */
+import { Effect } from "effect"
+import { HttpRouter, HttpServerResponse } from "effect/http"
+import { Catalogue } from "../../catalogue/catalogue.ts"
+import { messagesApi } from "../../dialects/anthropic/client.ts"
+import type { ClientApi } from "../../dialects/client-api.ts"
+import { generateApi } from "../../dialects/gemini/client.ts"
+import { chatApi } from "../../dialects/openai-chat/client.ts"
+import { newRequestId } from "../../exchange/exchanges.ts"
+import { isAuthorised } from "../../exchange/plan.ts"
+import type { Caller } from "../../identity/caller.ts"
+import { serviceError } from "../../protocol/error.ts"
+import { routeNotFound } from "../respond.ts"
+import { fromRouter } from "../runtime.ts"
+import { anthropicModels, geminiModels, type ModelForm, openaiModels } from "./models.ts"
+import { bases, failureIn, makeAnswerIn } from "./reply.ts"
+import { handleOf } from "./request.ts"
+
+const unknownModel = serviceError("not_found", "There is no such model")
+
+export const compatibleRoutes = HttpRouter.use(
+  Effect.fnUntraced(function* (router) {
+    const catalogue = yield* Catalogue
+    const answerIn = yield* makeAnswerIn
+
+    const modelOf = (caller: Caller, name: string) => {
+      const snapshot = catalogue.current()
+      const handle = handleOf(name, caller.org.aliases)
+      return isAuthorised(handle, caller, snapshot) ? snapshot.model(handle)?.model : undefined
+    }
+
+    const addModels = Effect.fnUntraced(function* (api: ClientApi, path: `/${string}`, form: ModelForm) {
+      yield* router.add("GET", path, (request) =>
+        answerIn(api, fromRouter(request), ({ caller }) => {
+          const models = caller.org.models.flatMap((handle) => modelOf(caller, handle) ?? [])
+          return Effect.succeed(HttpServerResponse.jsonUnsafe(form.list(models)))
+        }),
+      )
+      yield* router.add("GET", `${path}/:id`, (request) =>
+        Effect.flatMap(HttpRouter.params, ({ id = "" }) =>
+          answerIn(api, fromRouter(request), ({ caller }) => {
+            const model = modelOf(caller, id)
+            return model === undefined ? unknownModel : Effect.succeed(HttpServerResponse.jsonUnsafe(form.one(model)))
+          }),
+        ),
+      )
+    })
+
+    yield* addModels(chatApi, "/openai/v1/models", openaiModels)
+    yield* addModels(messagesApi, "/anthropic/v1/models", anthropicModels)
+    for (const version of ["v1", "v1beta", "v1alpha"]) {
+      yield* addModels(generateApi, `/gemini/${version}/models`, geminiModels)
+    }
+    for (const [base, api] of bases) {
+      yield* router.add("*", `/${base.slice(1)}/*`, ({ method, url }) =>
+        // Clients look whether the base answers.
+        method === "HEAD" && url.replace(/\/$/, "") === base
+          ? Effect.succeed(HttpServerResponse.empty({ status: 200 }))
+          : failureIn(api)(newRequestId(), routeNotFound),
+      )
+    }
+  }),
+)
