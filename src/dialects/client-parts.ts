@@ -1,6 +1,6 @@
 /** Parts of requests that several APIs have in common. */
 import type { FieldReader } from "./fields.ts"
-import { type JsonObject, parseObject } from "./json.ts"
+import { isObject, type JsonObject, parseObject } from "./json.ts"
 
 /** A tool's arguments as a JSON text; what is not an object is kept as it is. */
 export const argumentsOf = (text: string): JsonObject => (text === "" ? {} : (parseObject(text) ?? { $raw: text }))
@@ -49,6 +49,38 @@ export const plainText = (reader: FieldReader, value: unknown, path: string): st
           return type === "text" ? reader.string(text, `${path}.${index}.text`) : ""
         })
         .join("")
+
+/** "any" is Mistral's word. */
+export const toolChoices = { auto: "auto", none: "none", required: "required", any: "required" } as const
+
+export interface ClientToolChoice {
+  readonly toolChoice: unknown
+  /** The names of the only tools that may be called. */
+  readonly allowed?: ReadonlyArray<unknown>
+}
+
+/** OpenAI's choice among some of the tools. */
+export const allowedTools = (reader: FieldReader, value: unknown, path: string): ClientToolChoice => {
+  const { mode, tools } = reader.object(value, path)
+  const allowed = reader.list(tools, `${path}.tools`).map((tool, index) => {
+    const { name, function: fn } = reader.object(tool, `${path}.tools.${index}`)
+    return name ?? (isObject(fn) ? fn["name"] : undefined)
+  })
+  return { toolChoice: reader.word(toolChoices, mode, `${path}.mode`), allowed }
+}
+
+/** Tools that may not be called are not offered. */
+export const onlyAllowed = (
+  tools: ReadonlyArray<JsonObject>,
+  allowed: ReadonlyArray<unknown> | undefined,
+): ReadonlyArray<JsonObject> => (allowed === undefined ? tools : tools.filter(({ name }) => allowed.includes(name)))
+
+/** Base64 in the alphabet of URLs is base64 too. */
+export const plainBase64 = (data: unknown): unknown => {
+  if (typeof data !== "string" || !/[-_]|[^=]$/.test(data)) return data
+  const plain = data.replaceAll("-", "+").replaceAll("_", "/").replace(/=+$/, "")
+  return plain + "=".repeat((4 - (plain.length % 4)) % 4)
+}
 
 /** Clients may send empty texts; vendors refuse them. */
 export const textBlock = (v: string, cacheable = false): JsonObject => ({

@@ -34,9 +34,10 @@ const noUsage = { input_tokens: 0, cache_creation_input_tokens: 0, cache_read_in
 export class MessagesEvents implements EventEncoder {
   readonly heartbeat = frame("ping", {})
   readonly #context: ReplyContext
-  /** The block that is being written, by its number in twp/1. */
-  #block: number | undefined
-  #blocks = 0
+  /** Blocks in order, by their number in twp/1. */
+  readonly #indexes = new Map<number, number>()
+  /** The block that is being written. */
+  #open: number | undefined
 
   constructor(context: ReplyContext) {
     this.#context = context
@@ -59,8 +60,9 @@ export class MessagesEvents implements EventEncoder {
 
   /** The hot path: text deltas are by far the most frequent events and are concatenated by hand. */
   delta(delta: Delta, json?: string): string {
-    const begin = delta.i === this.#block ? "" : this.#begin(delta)
-    const index = this.#blocks - 1
+    const known = this.#indexes.get(delta.i)
+    const begin = known === undefined ? this.#begin(delta) : ""
+    const index = known ?? this.#indexes.size - 1
     if (delta.t === "text") {
       return `${begin}event: content_block_delta\ndata: {"type":"content_block_delta","index":${index},"delta":{"type":"text_delta","text":${json ?? JSON.stringify(delta.v)}}}\n\n`
     }
@@ -90,15 +92,17 @@ export class MessagesEvents implements EventEncoder {
     return frame("error", messagesError(error, 500))
   }
 
-  /** Blocks come one after the other. */
+  /** A block ends when the next one begins. A vendor that returns to an earlier one is followed: deltas have an index. */
   #begin(delta: Delta): string {
     const end = this.#end()
-    this.#block = delta.i
-    return end + frame("content_block_start", { index: this.#blocks++, content_block: emptyBlock(delta) })
+    const index = this.#indexes.size
+    this.#indexes.set(delta.i, index)
+    this.#open = index
+    return end + frame("content_block_start", { index, content_block: emptyBlock(delta) })
   }
 
   #end(): string {
-    return this.#block === undefined ? "" : frame("content_block_stop", { index: this.#blocks - 1 })
+    return this.#open === undefined ? "" : frame("content_block_stop", { index: this.#open })
   }
 }
 

@@ -2,7 +2,7 @@
 import { Result } from "effect"
 import type { ReasoningLevel } from "../../protocol/exchange.ts"
 import type { ClientRequest, RequestPlace } from "../client-api.ts"
-import { imageMimeOf, textBlock } from "../client-parts.ts"
+import { imageMimeOf, plainBase64, textBlock } from "../client-parts.ts"
 import {
   all,
   carried,
@@ -75,6 +75,9 @@ const blockFields: Readonly<Record<string, FieldTable>> = {
     toolset_id: refused("toolsets are not used"),
   },
 }
+/** Calls of tools that a vendor hosted, and their results, in a thread that began elsewhere. */
+const hostedBlocks = /^(server_tool_use|mcp_tool_use|[a-z_]+_tool_result)$/
+
 const toolFields: FieldTable = {
   ...all(carried, "type", "name", "description", "input_schema"),
   ...all(withoutEffect("it tunes its vendor's own handling of a tool"), "cache_control", "strict", "input_examples"),
@@ -187,6 +190,7 @@ const isMarked = (block: JsonObject): boolean => !isAbsent(block["cache_control"
 
 const blockOf = (reader: FieldReader, block: JsonObject, path: string): ReadonlyArray<JsonObject> => {
   const { type } = block
+  if (typeof type === "string" && hostedBlocks.test(type)) return []
   const fields = typeof type === "string" && Object.hasOwn(blockFields, type) ? blockFields[type] : undefined
   if (fields === undefined) {
     reader.refuse(`${path}.type`, `must be one of ${Object.keys(blockFields).join(", ")}`)
@@ -223,7 +227,9 @@ const resultOf = (reader: FieldReader, block: JsonObject, path: string): Readonl
     const part = reader.object(value, at)
     if (part["type"] === "text") texts.push(reader.string(part["text"], `${at}.text`))
     else if (part["type"] === "image" || part["type"] === "document") others.push(...blockOf(reader, part, at))
-    else reader.refuse(`${at}.type`, "must be text, image or document")
+    // All tools are given at once: a reference says which of them was found.
+    else if (part["type"] === "tool_reference") texts.push(reader.string(part["tool_name"], `${at}.tool_name`))
+    else reader.refuse(`${at}.type`, "must be text, image, document or tool_reference")
   }
   const result = {
     t: "tool_result",
@@ -239,7 +245,7 @@ const sourceOf = (reader: FieldReader, value: unknown, path: string): JsonObject
   const source = reader.object(value, path)
   switch (source["type"]) {
     case "base64":
-      return { mime: source["media_type"], data: source["data"] }
+      return { mime: source["media_type"], data: plainBase64(source["data"]) }
     case "url": {
       const url = reader.string(source["url"], `${path}.url`)
       return { mime: /\.pdf(?:[?#]|$)/i.test(url) ? "application/pdf" : imageMimeOf(url), url }

@@ -45,17 +45,30 @@ export const wholeContent = (context: ReplyContext, { blocks, stop, usage }: Exc
   return replyOf(context, parts.finish(), { usageMetadata: usageOf(usage) }, finish)
 }
 
+interface OpenCall {
+  readonly id: string
+  readonly name: string
+  /** Of the thoughts before it. */
+  readonly signature: string | undefined
+  args: string
+}
+
+const signed = (part: object, signature: string | undefined): object =>
+  signature === undefined ? part : { ...part, thoughtSignature: signature }
+
 /**
- * Parts in order. A call is written when it is complete. A signature goes with the part after its thoughts; at the end
+ * Parts in order. Calls are written when they are complete: before the next block of another kind, or at the end. A signature goes with the part after its thoughts; at the end
  * with an empty text.
  */
 class PartWriter {
   #done: Array<object> = []
-  #call: { readonly i: number; readonly id: string; readonly name: string; args: string } | undefined
+  /** By their block's number in twp/1. */
+  readonly #calls = new Map<number, OpenCall>()
   #signature: string | undefined
 
   add(delta: Delta): void {
-    if (this.#call !== undefined && this.#call.i !== delta.i) this.#endCall()
+    // A vendor that returns to an earlier block has not ended its calls.
+    if (delta.t !== "tool_call" && ![...this.#calls.keys()].some((i) => i > delta.i)) this.#endCalls()
     switch (delta.t) {
       case "text":
         this.#part({ text: delta.v })
@@ -64,9 +77,10 @@ class PartWriter {
         if (delta.v !== "" && delta.redacted !== true) this.#done.push({ text: delta.v, thought: true })
         if (delta.signature !== undefined) this.#sign(delta.signature)
         return
-      case "tool_call":
-        this.#call ??= { i: delta.i, id: delta.id ?? "", name: delta.name ?? "", args: "" }
-        this.#call.args += delta.args ?? ""
+      case "tool_call": {
+        const call = this.#calls.get(delta.i) ?? this.#begin(delta)
+        call.args += delta.args ?? ""
+      }
     }
   }
 
@@ -78,7 +92,7 @@ class PartWriter {
   }
 
   finish(): ReadonlyArray<object> {
-    this.#endCall()
+    this.#endCalls()
     if (this.#signature !== undefined) this.#part({ text: "" })
     return this.take()
   }
@@ -88,15 +102,22 @@ class PartWriter {
     this.#signature = signature
   }
 
-  #endCall(): void {
-    if (this.#call === undefined) return
-    const { id, name, args } = this.#call
-    this.#call = undefined
-    this.#part({ functionCall: { id, name, args: argumentsOf(args) } })
+  #begin({ i, id = "", name = "" }: Extract<Delta, { t: "tool_call" }>): OpenCall {
+    const call = { id, name, args: "", signature: this.#signature }
+    this.#signature = undefined
+    this.#calls.set(i, call)
+    return call
+  }
+
+  #endCalls(): void {
+    for (const { id, name, args, signature } of this.#calls.values()) {
+      this.#done.push(signed({ functionCall: { id, name, args: argumentsOf(args) } }, signature))
+    }
+    this.#calls.clear()
   }
 
   #part(part: object): void {
-    this.#done.push(this.#signature === undefined ? part : { ...part, thoughtSignature: this.#signature })
+    this.#done.push(signed(part, this.#signature))
     this.#signature = undefined
   }
 }

@@ -5,7 +5,7 @@
 import { Result } from "effect"
 import type { ReasoningLevel } from "../../protocol/exchange.ts"
 import type { ClientRequest, RequestPlace } from "../client-api.ts"
-import { textBlock } from "../client-parts.ts"
+import { type ClientToolChoice, onlyAllowed, plainBase64, textBlock } from "../client-parts.ts"
 import {
   all,
   carried,
@@ -71,7 +71,9 @@ export const decodeGenerateRequest = (
     ? {}
     : camel(reader.object(body["generationConfig"], "generationConfig"))
   reader.check(generationFields, config, "generationConfig")
-  const { tools, omittedTools } = toolsOf(reader, body["tools"])
+  const { tools: offered, omittedTools } = toolsOf(reader, body["tools"])
+  const choice = toolChoiceOf(reader, body["toolConfig"])
+  const tools = onlyAllowed(offered, choice.allowed)
   const system = systemOf(reader, body["systemInstruction"])
   const turns = new Turns(reader)
   const thread = reader
@@ -88,7 +90,7 @@ export const decodeGenerateRequest = (
       topP: config["topP"],
       stop:
         Array.isArray(config["stopSequences"]) && config["stopSequences"].length === 0 ? null : config["stopSequences"],
-      toolChoice: hasTools ? toolChoiceOf(reader, body["toolConfig"]) : undefined,
+      toolChoice: hasTools ? choice.toolChoice : undefined,
       ...reasoningOf(reader, config["thinkingConfig"]),
       output: outputOf(reader, config),
     }),
@@ -190,17 +192,16 @@ const toolsOf = (reader: FieldReader, value: unknown) => {
   return { tools, omittedTools }
 }
 
-const toolChoiceOf = (reader: FieldReader, value: unknown): unknown => {
-  if (isAbsent(value)) return undefined
+const toolChoiceOf = (reader: FieldReader, value: unknown): ClientToolChoice => {
+  if (isAbsent(value)) return { toolChoice: undefined }
   const config = camel(reader.object(value, "toolConfig"))["functionCallingConfig"]
-  if (isAbsent(config)) return undefined
+  if (isAbsent(config)) return { toolChoice: undefined }
   const path = "toolConfig.functionCallingConfig"
   const { mode, allowedFunctionNames: allowed } = camel(reader.object(config, path))
   const names = Array.isArray(allowed) ? allowed : []
-  if (names.length > 1) reader.refuse(`${path}.allowedFunctionNames`, "may name one function")
-  if (names.length === 1) return { name: names[0] }
+  if (names.length === 1 && mode === "ANY") return { toolChoice: { name: names[0] } }
   const words = { AUTO: "auto", NONE: "none", ANY: "required", VALIDATED: "auto", MODE_UNSPECIFIED: "auto" }
-  return reader.word(words, mode, `${path}.mode`)
+  return { toolChoice: reader.word(words, mode, `${path}.mode`), ...(names.length > 0 && { allowed: names }) }
 }
 
 /** Decodes turns in order: results without an id belong to the first unanswered call of their name. */
@@ -280,7 +281,7 @@ class Turns {
 const mediaOf = ({ mimeType: mime, data }: JsonObject): JsonObject => ({
   t: typeof mime === "string" && mime.startsWith("image/") ? "image" : "file",
   mime,
-  data,
+  data: plainBase64(data),
 })
 
 const signLast = (blocks: Array<JsonObject>, signature: unknown): void => {

@@ -4,7 +4,18 @@
 import { Result } from "effect"
 import type { ReasoningLevel } from "../../protocol/exchange.ts"
 import type { ClientRequest } from "../client-api.ts"
-import { argumentsOf, fileMimeOf, imageMimeOf, plainText, sourceOf, textBlock } from "../client-parts.ts"
+import {
+  allowedTools,
+  argumentsOf,
+  type ClientToolChoice,
+  fileMimeOf,
+  imageMimeOf,
+  onlyAllowed,
+  plainText,
+  sourceOf,
+  textBlock,
+  toolChoices,
+} from "../client-parts.ts"
 import {
   all,
   carried,
@@ -42,8 +53,14 @@ export const chatFields: FieldTable = {
   ...all(withoutEffect("the catalogue says what vendors may keep"), "prompt_cache_retention"),
   web_search_options: withoutEffect("a tool that a vendor would host is left out, and told in x-svc-warning"),
   store: neutral(false),
-  service_tier: neutral("auto", "default"),
+  service_tier: neutral("auto", "default", "on_demand"),
   n: neutral(1),
+  // Fields of vendors with this API.
+  thinking: carried,
+  reasoning: carried,
+  reasoning_format: neutral("parsed"),
+  clear_thinking: withoutEffect("reasoning that is sent back is kept"),
+  usage: neutral({ include: true }, { include: false }),
   frequency_penalty: neutral(0),
   presence_penalty: neutral(0),
   logprobs: neutral(false),
@@ -69,10 +86,14 @@ const messageFields: FieldTable = {
   name: withoutEffect("twp/1 does not name authors"),
   ...all(withoutEffect("it repeats what the reply said"), "annotations", "id", "parsed"),
   ...all(refused("replies have no sound"), "audio"),
+  prefix: neutral(false),
   function_call: refused("send tool_calls"),
 }
 const callFields = all(carried, "id", "type", "function", "index")
-const toolFields = all(carried, "type", "function")
+const toolFields: FieldTable = {
+  ...all(carried, "type", "function"),
+  cache_control: withoutEffect("the end of the thread is a cache breakpoint already"),
+}
 const functionFields: FieldTable = {
   ...all(carried, "name", "description", "parameters"),
   strict: withoutEffect("arguments follow their schema as far as the vendor makes them"),
@@ -98,7 +119,9 @@ export const decodeChatRequest = (body: JsonObject): Result.Result<ClientRequest
   const { stream_options: streamOptions } = body
   const options = isAbsent(streamOptions) ? {} : reader.object(streamOptions, "stream_options")
   reader.check(streamOptionFields, options, "stream_options")
-  const { tools, omittedTools } = toolsOf(reader, body["tools"])
+  const { tools: offered, omittedTools } = toolsOf(reader, body["tools"])
+  const choice = toolChoiceOf(reader, body["tool_choice"])
+  const tools = onlyAllowed(offered, choice.allowed)
   if (!isAbsent(body["web_search_options"])) omittedTools.push("web_search")
   const hasTools = tools.length > 0
   const exchange = present({
@@ -113,8 +136,8 @@ export const decodeChatRequest = (body: JsonObject): Result.Result<ClientRequest
       temperature: body["temperature"],
       topP: body["top_p"],
       stop: stopOf(body["stop"]),
-      reasoning: reader.word(efforts, body["reasoning_effort"], "reasoning_effort"),
-      toolChoice: hasTools ? toolChoiceOf(reader, body["tool_choice"]) : undefined,
+      ...reasoningOf(reader, body),
+      toolChoice: hasTools ? choice.toolChoice : undefined,
       parallelToolCalls: hasTools ? body["parallel_tool_calls"] : undefined,
       output: outputOf(reader, body["response_format"]),
     }),
@@ -222,7 +245,8 @@ const toolsOf = (reader: FieldReader, value: unknown) => {
   for (const [index, item] of (isAbsent(value) ? [] : reader.list(value, "tools")).entries()) {
     const path = `tools.${index}`
     const tool = reader.object(item, path)
-    if (tool["type"] !== "function") {
+    // Some clients leave the type out.
+    if (!isAbsent(tool["type"]) && tool["type"] !== "function") {
       if (tool["type"] === "custom") reader.refuse(`${path}.type`, "is not supported: tools take JSON")
       omittedTools.push(reader.string(tool["type"], `${path}.type`))
       continue
@@ -236,13 +260,31 @@ const toolsOf = (reader: FieldReader, value: unknown) => {
   return { tools, omittedTools }
 }
 
-const toolChoiceOf = (reader: FieldReader, choice: unknown): unknown => {
+const toolChoiceOf = (reader: FieldReader, choice: unknown): ClientToolChoice => {
   if (isAbsent(choice) || typeof choice === "string") {
-    return reader.word({ auto: "auto", none: "none", required: "required" }, choice, "tool_choice")
+    return { toolChoice: reader.word(toolChoices, choice, "tool_choice") }
   }
-  const { type, function: fn } = reader.object(choice, "tool_choice")
-  if (type !== "function") reader.refuse("tool_choice.type", "must be function")
-  return { name: reader.object(fn, "tool_choice.function")["name"] }
+  const { type, function: fn, allowed_tools: allowed } = reader.object(choice, "tool_choice")
+  if (type === "allowed_tools") return allowedTools(reader, allowed, "tool_choice.allowed_tools")
+  if (!isAbsent(type) && type !== "function") reader.refuse("tool_choice.type", "must be function or allowed_tools")
+  return { toolChoice: { name: reader.object(fn, "tool_choice.function")["name"] } }
+}
+
+/** OpenAI's effort, or how vendors with its API say it. */
+const reasoningOf = (reader: FieldReader, body: JsonObject): JsonObject => {
+  const { thinking, reasoning, reasoning_effort: effort } = body
+  // "default" is Groq's word for the model's own amount.
+  if (!isAbsent(effort) && effort !== "default") return { reasoning: reader.word(efforts, effort, "reasoning_effort") }
+  if (!isAbsent(thinking)) {
+    const { type, budget_tokens: budget } = reader.object(thinking, "thinking")
+    const level = reader.word({ enabled: "medium", disabled: "off" }, type, "thinking.type")
+    return isAbsent(budget) || level === "off" ? { reasoning: level } : { reasoningBudget: budget }
+  }
+  if (isAbsent(reasoning)) return {}
+  const { effort: word, max_tokens: budget, enabled } = reader.object(reasoning, "reasoning")
+  if (!isAbsent(word)) return { reasoning: reader.word(efforts, word, "reasoning.effort") }
+  if (!isAbsent(budget)) return { reasoningBudget: budget }
+  return { reasoning: enabled === false ? "off" : "medium" }
 }
 
 /** `json_object` asks for any object. */

@@ -119,7 +119,6 @@ const itemOf = (context: ReplyContext, block: ReplyBlock, index: number, status:
 
 /** A block that is being written. */
 interface OpenItem {
-  readonly i: number
   readonly index: number
   readonly id: string
   text: string
@@ -130,8 +129,10 @@ interface OpenItem {
 export class ResponsesEvents implements EventEncoder {
   readonly heartbeat = ": hb\n\n"
   readonly #context: ReplyContext
-  readonly #output: Array<object> = []
+  /** Items in order, by their block's number in twp/1. */
+  readonly #items = new Map<number, OpenItem>()
   #sequence = 0
+  /** The item that is being written. */
   #open: OpenItem | undefined
 
   constructor(context: ReplyContext) {
@@ -144,9 +145,9 @@ export class ResponsesEvents implements EventEncoder {
   }
 
   delta(delta: Delta, json?: string): string {
-    const begin = this.#open?.i === delta.i ? "" : this.#begin(delta)
-    const item = this.#open
-    if (item === undefined) return begin
+    const known = this.#items.get(delta.i)
+    const item = known ?? this.#add(delta)
+    const begin = known === undefined ? this.#begin(item) : ""
     const place = `"item_id":"${item.id}","output_index":${item.index}`
     switch (delta.t) {
       case "text":
@@ -180,7 +181,7 @@ export class ResponsesEvents implements EventEncoder {
     const status = incompleteReason === undefined ? "completed" : "incomplete"
     const response = responseOf(this.#context, {
       status,
-      output: this.#output,
+      output: this.#output(),
       usage: usageOf(usage),
       incompleteReason,
     })
@@ -191,7 +192,7 @@ export class ResponsesEvents implements EventEncoder {
     const { code, message } = error
     const response = responseOf(this.#context, {
       status: "failed",
-      output: this.#output,
+      output: this.#output(),
       usage: null,
       error: { code, message },
     })
@@ -199,20 +200,30 @@ export class ResponsesEvents implements EventEncoder {
     return failed + this.#event("error", { code, message, param: null, ...chatError(error, 500) })
   }
 
-  /** Items come one after the other. */
-  #begin(delta: Delta): string {
-    const end = this.#end()
-    const index = this.#output.length
+  #output(): ReadonlyArray<object> {
+    return [...this.#items.values()].map((item) => itemOf(this.#context, blockOf(item), item.index, "completed"))
+  }
+
+  #add(delta: Delta): OpenItem {
+    const index = this.#items.size
     const kind = { text: "msg", reasoning: "rs", tool_call: "fc" }[delta.t]
     const redacted = delta.t === "reasoning" && delta.redacted === true
-    const item = { i: delta.i, index, id: itemId(this.#context, kind, index), text: redacted ? delta.v : "", delta }
-    this.#open = { ...item, signature: undefined }
+    const id = itemId(this.#context, kind, index)
+    const item: OpenItem = { index, id, text: redacted ? delta.v : "", delta, signature: undefined }
+    this.#items.set(delta.i, item)
+    return item
+  }
+
+  /** An item ends when the next one begins. A vendor that returns to an earlier one is followed: deltas have an index. */
+  #begin(item: OpenItem): string {
+    const end = this.#end()
+    this.#open = item
     const added = this.#event("response.output_item.added", {
-      output_index: index,
-      item: itemOf(this.#context, blockOf(this.#open), index, "in_progress"),
+      output_index: item.index,
+      item: itemOf(this.#context, blockOf(item), item.index, "in_progress"),
     })
-    if (delta.t !== "text") return end + added
-    const at = { item_id: item.id, output_index: index, content_index: 0 }
+    if (item.delta.t !== "text") return end + added
+    const at = { item_id: item.id, output_index: item.index, content_index: 0 }
     return end + added + this.#event("response.content_part.added", { ...at, part: textPart("") })
   }
 
@@ -231,7 +242,6 @@ export class ResponsesEvents implements EventEncoder {
     if (open === undefined) return ""
     this.#open = undefined
     const item = itemOf(this.#context, blockOf(open), open.index, "completed")
-    this.#output.push(item)
     const done = this.#parted(open)
     return done + this.#event("response.output_item.done", { output_index: open.index, item })
   }

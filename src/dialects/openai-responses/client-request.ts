@@ -2,7 +2,17 @@
 import { Result } from "effect"
 import type { ReasoningLevel } from "../../protocol/exchange.ts"
 import type { ClientRequest, ToolGroups } from "../client-api.ts"
-import { argumentsOf, fileMimeOf, imageMimeOf, sourceOf, textBlock } from "../client-parts.ts"
+import {
+  allowedTools,
+  argumentsOf,
+  type ClientToolChoice,
+  fileMimeOf,
+  imageMimeOf,
+  onlyAllowed,
+  sourceOf,
+  textBlock,
+  toolChoices,
+} from "../client-parts.ts"
 import {
   all,
   carried,
@@ -45,7 +55,7 @@ export const responsesFields: FieldTable = {
   context_management: withoutEffect("the client's thread is what counts"),
   prompt_cache_retention: withoutEffect("the catalogue says what vendors may keep"),
   stream_options: withoutEffect("frames are not padded"),
-  include: neutral(["reasoning.encrypted_content"]),
+  include: carried,
   store: neutral(false),
   service_tier: neutral("auto", "default"),
   truncation: neutral("disabled"),
@@ -73,7 +83,19 @@ const itemFields: Readonly<Record<string, FieldTable>> = {
   reasoning: { ...all(carried, "type", "summary", "encrypted_content"), ...all(itemMarks, "id", "status", "content") },
 }
 /** Calls of tools that a vendor hosted, in a thread that began elsewhere. */
-const hostedItems = new Set(["web_search_call", "file_search_call", "code_interpreter_call", "mcp_list_tools"])
+const hostedItems = new Set([
+  "web_search_call",
+  "file_search_call",
+  "code_interpreter_call",
+  "image_generation_call",
+  "mcp_list_tools",
+  "mcp_call",
+  "mcp_approval_request",
+  "mcp_approval_response",
+  "tool_search_call",
+  "tool_search_output",
+  "additional_tools",
+])
 
 const efforts: Readonly<Record<string, ReasoningLevel>> = {
   none: "off",
@@ -88,9 +110,16 @@ const efforts: Readonly<Record<string, ReasoningLevel>> = {
 export const decodeResponsesRequest = (body: JsonObject): Result.Result<ClientRequest, FieldRefusal> => {
   const reader = new FieldReader()
   reader.check(responsesFields, body, "")
-  const { tools, omittedTools, groups } = toolsOf(reader, body["tools"])
   const { instructions, input } = body
   const items = typeof input === "string" ? [{ role: "user", content: input }] : reader.list(input, "input")
+  const listed = isAbsent(body["tools"]) ? [] : reader.list(body["tools"], "tools")
+  const { tools: offered, omittedTools, groups } = toolsOf(reader, [...listed, ...toolsIn(items)])
+  const choice = toolChoiceOf(reader, body["tool_choice"])
+  const tools = onlyAllowed(offered, choice.allowed)
+  // Vendors' other extras belong to tools that they host.
+  if (Array.isArray(body["include"]) && body["include"].includes("message.output_text.logprobs")) {
+    reader.refuse("include", "of logprobs is not supported")
+  }
   const thread = merged([
     ...(isAbsent(instructions) || instructions === ""
       ? []
@@ -109,7 +138,7 @@ export const decodeResponsesRequest = (body: JsonObject): Result.Result<ClientRe
       temperature: body["temperature"],
       topP: body["top_p"],
       reasoning: reader.word(efforts, reasoning["effort"], "reasoning.effort"),
-      toolChoice: hasTools ? toolChoiceOf(reader, body["tool_choice"]) : undefined,
+      toolChoice: hasTools ? choice.toolChoice : undefined,
       parallelToolCalls: hasTools ? body["parallel_tool_calls"] : undefined,
       output: outputOf(reader, body["text"]),
     }),
@@ -137,13 +166,21 @@ const merged = (messages: ReadonlyArray<ThreadMessage>): ReadonlyArray<ThreadMes
   const thread: Array<ThreadMessage> = []
   for (const message of messages) {
     const last = thread.at(-1)
-    const joins =
-      last !== undefined && last.role === message.role && (message.role === "assistant" || message.role === "tool")
-    if (joins) thread[thread.length - 1] = { role: last.role, blocks: [...last.blocks, ...message.blocks] }
-    else thread.push(message)
+    if (last === undefined || !joins(last, message)) thread.push(message)
+    else thread[thread.length - 1] = joined(last, message)
   }
   return thread
 }
+
+const hasResult = ({ blocks }: ThreadMessage): boolean => blocks.some(({ t }) => t === "tool_result")
+
+const joins = (last: ThreadMessage, message: ThreadMessage): boolean =>
+  (last.role === "assistant" && message.role === "assistant") || (hasResult(last) && hasResult(message))
+
+const joined = (last: ThreadMessage, message: ThreadMessage): ThreadMessage => ({
+  role: last.role === message.role ? last.role : "user",
+  blocks: [...last.blocks, ...message.blocks],
+})
 
 const itemOf = (reader: FieldReader, item: JsonObject, path: string): ReadonlyArray<ThreadMessage> => {
   const type = item["type"] ?? "message"
@@ -162,8 +199,7 @@ const itemOf = (reader: FieldReader, item: JsonObject, path: string): ReadonlyAr
       return [{ role: "assistant", blocks: [{ t: "tool_call", id, name: full, input }] }]
     }
     case "function_call_output": {
-      const v = outputText(reader, item["output"], `${path}.output`)
-      return [{ role: "tool", blocks: [{ t: "tool_result", id: item["call_id"], v }] }]
+      return [resultOf(reader, item, path)]
     }
     case "reasoning":
       return reasoningItem(reader, item, path)
@@ -231,13 +267,18 @@ const fileOf = (reader: FieldReader, part: JsonObject, path: string): JsonObject
   return present({ t: "file", ...(data.startsWith("data:") ? sourceOf(data, mime) : { mime, data }), name })
 }
 
-const outputText = (reader: FieldReader, output: unknown, path: string): string =>
-  typeof output === "string"
-    ? output
-    : reader
-        .list(output, path)
-        .map((part, index) => reader.string(reader.object(part, `${path}.${index}`)["text"], `${path}.${index}.text`))
-        .join("\n")
+/** A result is text in twp/1; images and files in it follow the results of its turn. */
+const resultOf = (reader: FieldReader, { call_id: id, output }: JsonObject, path: string): ThreadMessage => {
+  if (typeof output === "string") return { role: "tool", blocks: [{ t: "tool_result", id, v: output }] }
+  const parts = reader.list(output, `${path}.output`).map((part, index) => {
+    const at = `${path}.output.${index}`
+    return partOf(reader, reader.object(part, at), at)
+  })
+  const texts = parts.flatMap(({ t, v }) => (t === "text" ? [v] : []))
+  const media = parts.filter(({ t }) => t !== "text")
+  const result = { t: "tool_result", id, v: texts.join("\n") }
+  return media.length === 0 ? { role: "tool", blocks: [result] } : { role: "user", blocks: [result, ...media] }
+}
 
 const toolFields: FieldTable = {
   ...all(carried, "type", "name", "description", "parameters"),
@@ -246,7 +287,14 @@ const toolFields: FieldTable = {
   output_schema: withoutEffect("results are the client's"),
 }
 
-const toolsOf = (reader: FieldReader, value: unknown) => {
+/** Tools that a thread brings along. */
+const toolsIn = (items: ReadonlyArray<unknown>): ReadonlyArray<unknown> =>
+  items.flatMap((item) => {
+    if (!isObject(item) || !Array.isArray(item["tools"])) return []
+    return item["type"] === "additional_tools" || item["type"] === "tool_search_output" ? item["tools"] : []
+  })
+
+const toolsOf = (reader: FieldReader, listed: ReadonlyArray<unknown>) => {
   const tools: Array<JsonObject> = []
   const omittedTools: Array<string> = []
   const groups = new Map<string, { readonly namespace: string; readonly name: string }>()
@@ -265,9 +313,9 @@ const toolsOf = (reader: FieldReader, value: unknown) => {
     const own = reader.string(tool["name"], `${path}.name`)
     const name = namespace === undefined ? own : flatName(namespace, own)
     if (namespace !== undefined) groups.set(name, { namespace, name: own })
+    if (tools.some((known) => known["name"] === name)) return
     tools.push(present({ name, description, inputSchema: parameters ?? { type: "object", properties: {} } }))
   }
-  const listed = isAbsent(value) ? [] : reader.list(value, "tools")
   listed.forEach((item, index) => {
     add(item, `tools.${index}`)
   })
@@ -279,13 +327,14 @@ const toolsOf = (reader: FieldReader, value: unknown) => {
 const flatName = (namespace: string, name: string): string =>
   `${namespace.replace(/[^a-zA-Z0-9_-]/g, "_")}__${name}`.slice(-64)
 
-const toolChoiceOf = (reader: FieldReader, choice: unknown): unknown => {
+const toolChoiceOf = (reader: FieldReader, choice: unknown): ClientToolChoice => {
   if (isAbsent(choice) || typeof choice === "string") {
-    return reader.word({ auto: "auto", none: "none", required: "required" }, choice, "tool_choice")
+    return { toolChoice: reader.word(toolChoices, choice, "tool_choice") }
   }
   const { type, name } = reader.object(choice, "tool_choice")
-  if (type !== "function") reader.refuse("tool_choice.type", "must be function")
-  return { name }
+  if (type === "allowed_tools") return allowedTools(reader, choice, "tool_choice")
+  if (type !== "function") reader.refuse("tool_choice.type", "must be function or allowed_tools")
+  return { toolChoice: { name } }
 }
 
 const outputOf = (reader: FieldReader, text: unknown): JsonObject | undefined => {

@@ -1,0 +1,172 @@
+/**
+ * Recorded traffic in the direction towards clients: requests go in by their own API, and replies that came from any
+ * vendor are the same after they were written for a client of any API and read again.
+ */
+import { Result } from "effect"
+import { describe, expect, it } from "vitest"
+import { messagesApi } from "../../src/dialects/anthropic/client.ts"
+import type { ClientApi, EventEncoder, ReplyContext } from "../../src/dialects/client-api.ts"
+import type { Dialect, VendorEvent } from "../../src/dialects/dialect.ts"
+import { generateApi } from "../../src/dialects/gemini/client.ts"
+import { dialectOf } from "../../src/dialects/index.ts"
+import { isObject, parseObject } from "../../src/dialects/json.ts"
+import { chatApi } from "../../src/dialects/openai-chat/client.ts"
+import { responsesApi } from "../../src/dialects/openai-responses/client.ts"
+import { checkExchange } from "../../src/exchange/decode.ts"
+import { UsageMeter } from "../../src/exchange/usage-meter.ts"
+import type { DialectName } from "../../src/protocol/catalogue.ts"
+import type { ExchangeResponse, Stop } from "../../src/protocol/exchange.ts"
+import type { Usage } from "../../src/protocol/usage.ts"
+import { corpora, isError, isStream, type Recording, recordingsOf } from "./recordings.ts"
+
+const apis: Readonly<Record<DialectName, ClientApi>> = {
+  "openai-chat": chatApi,
+  "openai-responses": responsesApi,
+  anthropic: messagesApi,
+  gemini: generateApi,
+}
+
+const recordings = corpora.flatMap((corpus) =>
+  recordingsOf(corpus.folder).map(([name, recording]) => ({ name: `${corpus.folder}/${name}`, corpus, recording })),
+)
+
+const placeOf = (path: string) => {
+  const [, model = "m", method = ""] = /models\/([^/:]+):(\w+)/.exec(path) ?? []
+  return { model, stream: method.startsWith("stream"), isArray: false, counts: /count/i.test(path) }
+}
+
+/** Why a recorded request is refused; undefined if it is an exchange of twp/1. */
+const refusalOf = (api: ClientApi, path: string, body: unknown): { readonly path: string } | undefined => {
+  if (!isObject(body)) return { path: "" }
+  const sent = api.decode(body, placeOf(path))
+  if (Result.isFailure(sent)) return sent.failure
+  const checked = checkExchange({ ...sent.success.exchange, model: "main" }, null)
+  return Result.isFailure(checked) ? { path: String(checked.failure.message) } : undefined
+}
+
+describe("recorded requests", () => {
+  const asked = recordings.flatMap(({ name, corpus, recording: { request } }) =>
+    request === null || !isObject(request.body)
+      ? []
+      : [{ name, refusal: refusalOf(apis[corpus.name], request.path, request.body) }],
+  )
+
+  it.skipIf(asked.length === 0)("of ten, nine are exchanges; the others are refused with the field's name", () => {
+    const refused = asked.filter(({ refusal }) => refusal !== undefined)
+    expect(refused.filter(({ refusal }) => refusal?.path === "")).toEqual([])
+    expect(1 - refused.length / asked.length).toBeGreaterThan(0.9)
+  })
+})
+
+const context: ReplyContext = { requestId: "req_recorded", model: "main", createdS: 0, includesUsage: true }
+
+const eventsOf = (dialect: Dialect, recording: Recording): ReadonlyArray<VendorEvent> =>
+  isStream(recording) ? streamed(dialect, recording.response.body) : dialect.decodeBody(recording.response.body)
+
+const streamed = (dialect: Dialect, text: string): ReadonlyArray<VendorEvent> => {
+  const decoder = dialect.decoder()
+  return [...decoder.push(Buffer.from(text)), ...decoder.end()]
+}
+
+interface Meaning {
+  readonly text: string
+  readonly reasoning: string
+  readonly calls: ReadonlyArray<unknown>
+  readonly stop: string | undefined
+  readonly input: number
+  readonly cached: number
+  readonly output: number
+}
+
+const meterOf = (events: ReadonlyArray<VendorEvent>) => {
+  const meter = new UsageMeter({ keepsBlocks: true })
+  for (const event of events) meter.add(event)
+  return meter
+}
+
+const usageIn = (events: ReadonlyArray<VendorEvent>): Usage => {
+  const last = events.findLast((event) => event.kind === "usage")
+  const { inTokens, outTokens, cacheReadTokens, cacheWriteTokens, dims } =
+    last?.kind === "usage"
+      ? last.usage
+      : { inTokens: 0, outTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0, dims: {} }
+  const counts = { inTokens, outTokens, cacheReadTokens, cacheWriteTokens, dims }
+  return { ...counts, cost: "0", balance: "0", currency: "USD", cacheNetSaving: "0" }
+}
+
+const stopIn = (events: ReadonlyArray<VendorEvent>): Stop | undefined => {
+  const stop = events.findLast((event) => event.kind === "stop")
+  return stop?.kind === "stop" ? stop.stop : undefined
+}
+
+const meaningOf = (events: ReadonlyArray<VendorEvent>): Meaning => {
+  const blocks = meterOf(events).blocks()
+  const { inTokens, cacheReadTokens, cacheWriteTokens, outTokens } = usageIn(events)
+  const of = (kind: string) =>
+    blocks.map((block) => (block.t === kind && "v" in block && !isSealed(block) ? block.v : "")).join("")
+  return {
+    text: of("text"),
+    reasoning: of("reasoning"),
+    calls: blocks.flatMap((block) => (block.t === "tool_call" ? [[block.name, block.input]] : [])),
+    stop: plainStop(stopIn(events)),
+    input: inTokens + cacheReadTokens + cacheWriteTokens,
+    cached: cacheReadTokens,
+    output: outTokens,
+  }
+}
+
+const isSealed = (block: object): boolean => "redacted" in block && block.redacted === true
+
+/** Most APIs have one word for both. */
+const plainStop = (stop: Stop | undefined) => (stop === "stop_sequence" || stop === "tool_call" ? "end" : stop)
+
+const written = (encoder: EventEncoder, events: ReadonlyArray<VendorEvent>): string =>
+  [
+    encoder.open({ requestId: context.requestId, model: "main", protocol: "twp/1" }),
+    ...events.map((event) => (event.kind === "delta" ? encoder.delta(event.delta, event.json) : "")),
+    encoder.close({ stop: stopIn(events) ?? "end", usage: usageIn(events) }),
+  ].join("")
+
+const wholeOf = (events: ReadonlyArray<VendorEvent>): ExchangeResponse => ({
+  requestId: context.requestId,
+  model: "main",
+  blocks: [...meterOf(events).blocks()],
+  stop: stopIn(events) ?? "end",
+  usage: usageIn(events),
+})
+
+const answered = recordings.filter(({ recording }) => !isError(recording))
+
+describe.each(Object.entries(apis))("recorded replies for a client of %s", (name, api) => {
+  const dialect = dialectOf({ dialect: dialectName(name) })
+
+  it.skipIf(answered.length === 0)("mean the same, streamed and whole", () => {
+    let compared = 0
+    const wrong: Array<unknown> = []
+    const compare = (what: string, read: Meaning, meant: Meaning) => {
+      if (JSON.stringify(read) !== JSON.stringify(meant)) wrong.push({ what, read, meant })
+    }
+    for (const { name: file, corpus, recording } of answered) {
+      const all = eventsOf(corpus.dialect, recording)
+      const done = all.findIndex(({ kind }) => kind === "done")
+      // Some recordings hold several replies; the first one counts.
+      const events = done === -1 ? all : all.slice(0, done)
+      const meaning = meaningOf(events)
+      // Recordings of failures, or of nothing, have no reply.
+      if (stopIn(events) === undefined || events.some(({ kind }) => kind === "fault")) continue
+      const stream = meaningOf(streamed(dialect, written(api.events(context), events)))
+      compare(`${file}, streamed`, stream, meaning)
+      const whole = JSON.stringify(api.whole(context, wholeOf(events)))
+      expect(parseObject(whole)).toBeDefined()
+      compare(`${file}, whole`, meaningOf(dialect.decodeBody(whole)), meaning)
+      compared++
+    }
+    expect(wrong).toEqual([])
+    expect(compared).toBeGreaterThan(answered.length / 2)
+  })
+})
+
+function dialectName(name: string): DialectName {
+  const known: ReadonlyArray<DialectName> = ["openai-chat", "openai-responses", "anthropic", "gemini"]
+  return known.find((one) => one === name) ?? "openai-chat"
+}
