@@ -11,7 +11,14 @@ import { setTimeout as sleep } from "node:timers/promises"
 import { fileURLToPath } from "node:url"
 
 const root = fileURLToPath(new URL("..", import.meta.url))
-const pages = ["README.md", "src/identity/README.md", "src/settings/README.md", "scripts/bench/README.md"]
+const pages = [
+  "README.md",
+  "src/identity/README.md",
+  "src/settings/README.md",
+  "src/review/README.md",
+  "src/http/compatible/README.md",
+  "scripts/bench/README.md",
+]
 const readme = pages.map((page) => readFileSync(join(root, page), "utf8").replace(/^# /, "## ")).join("\n")
 const ci = readFileSync(join(root, ".ci/run"), "utf8")
 

@@ -72,6 +72,7 @@ const greeting = (baseUrl: string, handout: DevelopmentHandout | undefined): str
     })
     lines.push(
       `App key (development only): ${handout.key.id} ${handout.key.secret}`,
+      `For clients of other APIs: ${baseUrl}/openai/v1, ${baseUrl}/anthropic or ${baseUrl}/gemini, with the API key ${handout.key.id}~${handout.key.secret}`,
       "Try it:",
       `  curl -N ${baseUrl}/t1/exchange -H 'x-svc-key-id: ${handout.key.id}' -H 'x-svc-key: ${handout.key.secret}' -H 'content-type: application/json' -d '${body}'`,
     )

@@ -62,7 +62,8 @@ const describeKeys = ({ data }: KeyList): string =>
     ]),
   )
 
-const describeMinted = ({ keyId, key }: KeyMinted): string => `${keyId}: ${key} (printed once)`
+const describeMinted = ({ keyId, key }: KeyMinted): string =>
+  `${keyId}: ${key} (printed once; for clients of other APIs: ${keyId}~${key})`
 
 export const keys = Command.make("keys").pipe(
   Command.withDescription("Application keys"),

@@ -25,7 +25,8 @@ prices:
 plans:
   - { id: development, concurrency: 20, perMinute: 600 }
 orgs:
-  - { id: org_development, name: Development, plan: development, currency: USD, models: [main] }
+  - { id: org_development, name: Development, plan: development, currency: USD, models: [main],
+      aliases: { "claude-*": main, "gpt-*": main, "gemini-*": main } }
 users:
   - { id: usr_development, email: ada@example.com, org: org_development, role: owner }
 apps:

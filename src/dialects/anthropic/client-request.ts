@@ -48,6 +48,10 @@ export const messagesFields: FieldTable = {
   fallbacks: refused("targets of a model are the catalogue's"),
   fallback_credit_token: refused("targets of a model are the catalogue's"),
   user_profile_id: refused("profiles of a vendor are not used"),
+  workspace_id: refused("workspaces of a vendor are not used"),
+  billing_policy: refused("the gateway bills its organisations"),
+  compaction: refused("summarise the thread with a message"),
+  thread: refused("nothing is stored: send the thread"),
 }
 
 const textFields: FieldTable = {

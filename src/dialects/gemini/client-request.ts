@@ -51,7 +51,15 @@ export const generationFields: FieldTable = {
   enableEnhancedCivicAnswers: neutral(false),
   mediaResolution: withoutEffect("vendors choose how they look at images"),
   ...all(refused("no other API takes it"), "topK", "seed", "logprobs"),
-  ...all(refused("replies are text"), "speechConfig", "imageConfig"),
+  ...all(
+    refused("replies are text"),
+    "speechConfig",
+    "imageConfig",
+    "audioTranscriptionConfig",
+    "generationOutputConfig",
+  ),
+  ...all(refused("targets of a model are the catalogue's"), "routingConfig", "modelSelectionConfig"),
+  modelArmorConfig: refused("the platform's policies review an exchange"),
 }
 
 const partFields: FieldTable = {

@@ -66,6 +66,8 @@ export const responsesFields: FieldTable = {
   prompt: refused("nothing is stored: send the thread"),
   prompt_cache_options: refused("send prompt_cache_key"),
   max_tool_calls: refused("no vendor but OpenAI takes it"),
+  access_programs: refused("programs of a vendor are not used"),
+  image: refused("images are sent as they are"),
   moderation: refused("the platform's policies review an exchange"),
 }
 

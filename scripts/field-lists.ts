@@ -1,0 +1,61 @@
+/**
+ * `node scripts/field-lists.ts`: writes what becomes of each field of the compatible APIs into src/http/compatible/README.md,
+ * from the tables by which requests are decoded.
+ */
+import { readFileSync, writeFileSync } from "node:fs"
+import { fileURLToPath } from "node:url"
+import { messagesApi } from "../src/dialects/anthropic/client.ts"
+import type { ClientApi } from "../src/dialects/client-api.ts"
+import type { FieldRule, FieldTable } from "../src/dialects/fields.ts"
+import { generateApi } from "../src/dialects/gemini/client.ts"
+import { generationFields } from "../src/dialects/gemini/client-request.ts"
+import { chatApi } from "../src/dialects/openai-chat/client.ts"
+import { responsesApi } from "../src/dialects/openai-responses/client.ts"
+
+export const page = fileURLToPath(new URL("../src/http/compatible/README.md", import.meta.url))
+
+const lists: ReadonlyArray<readonly [ClientApi, string, FieldTable]> = [
+  [chatApi, "", chatApi.fields],
+  [responsesApi, "", responsesApi.fields],
+  [messagesApi, "", messagesApi.fields],
+  [generateApi, "", generateApi.fields],
+  [generateApi, ", `generationConfig`", generationFields],
+]
+
+const namesOf = (fields: FieldTable, list: FieldRule["list"]) =>
+  Object.entries(fields).filter(([, rule]) => rule.list === list)
+
+const ticked = (text: string) => `\`${text}\``
+
+/** Fields with their reasons, those with the same reason together. */
+const reasoned = (fields: FieldTable, list: "without effect" | "refused"): string => {
+  const groups = new Map<string, Array<string>>()
+  for (const [name, rule] of namesOf(fields, list)) {
+    const why = "why" in rule ? rule.why : ""
+    groups.set(why, [...(groups.get(why) ?? []), ticked(name)])
+  }
+  return [...groups].map(([why, names]) => `${names.join(", ")} (${why})`).join("; ")
+}
+
+const tableOf = ([api, part, fields]: (typeof lists)[number]): string => {
+  const neutral = namesOf(fields, "neutral").map(
+    ([name, rule]) =>
+      `${ticked(name)} ${("values" in rule ? rule.values : []).map((one) => ticked(JSON.stringify(one))).join(" or ")}`,
+  )
+  const carried = namesOf(fields, "carried").map(([name]) => ticked(name))
+  return `### ${api.name}${part}
+
+- **carried**: ${carried.join(", ")}
+- **without effect**: ${reasoned(fields, "without effect") || "none"}
+- **neutral values only**: ${neutral.join(", ") || "none"}
+- **refused**: ${reasoned(fields, "refused") || "none"}
+`
+}
+
+const mark = "<!-- Made by scripts/field-lists.ts from the tables in src/dialects. -->\n"
+
+/** The page with its lists as the code has them. */
+export const withLists = (text: string): string =>
+  `${text.slice(0, text.indexOf(mark) + mark.length)}\n${lists.map(tableOf).join("\n")}`
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) writeFileSync(page, withLists(readFileSync(page, "utf8")))

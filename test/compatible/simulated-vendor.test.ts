@@ -1,0 +1,53 @@
+/** The development gateway's vendor, as clients of other APIs meet it: it calls a tool that it is asked for. */
+import { Effect, Exit, Scope } from "effect"
+import OpenAI from "openai"
+import { afterAll, beforeAll, expect, it } from "vitest"
+import { startSimulatedVendor } from "../../src/development/simulated-vendor.ts"
+
+const scope = Scope.makeUnsafe()
+let client: OpenAI
+beforeAll(async () => {
+  const { url } = await Effect.runPromise(Scope.provide(startSimulatedVendor, scope))
+  client = new OpenAI({ baseURL: `${url}/v1`, apiKey: "none" })
+})
+afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
+
+const tools: ReadonlyArray<OpenAI.ChatCompletionTool> = [
+  { type: "function", function: { name: "other", parameters: {} } },
+  {
+    type: "function",
+    function: {
+      name: "weather",
+      parameters: {
+        type: "object",
+        properties: { city: { type: "string" }, days: { type: "integer" }, unit: { enum: ["C", "F"] } },
+        required: ["city", "days", "unit"],
+      },
+    },
+  },
+]
+
+const ask = (content: string, choice?: OpenAI.ChatCompletionToolChoiceOption) =>
+  client.chat.completions
+    .stream({
+      model: "simulated-1",
+      messages: [{ role: "user", content }],
+      tools: [...tools],
+      ...(choice !== undefined && { tool_choice: choice }),
+    })
+    .finalChatCompletion()
+
+it("calls the tool that a message names, with examples of its required arguments", async () => {
+  const { choices } = await ask("Please use weather for Oslo")
+  const [call] = choices[0]?.message.tool_calls ?? []
+  expect(choices[0]?.finish_reason).toBe("tool_calls")
+  expect(call).toMatchObject({ function: { name: "weather", arguments: '{"city":"example","days":1,"unit":"C"}' } })
+})
+
+it("calls a tool that is demanded, and none otherwise", async () => {
+  const demanded = await ask("Hello", { type: "function", function: { name: "weather" } })
+  expect(demanded.choices[0]?.message.tool_calls?.[0]).toMatchObject({ function: { name: "weather" } })
+  expect((await ask("Hello", "required")).choices[0]?.message.tool_calls).toHaveLength(1)
+  expect((await ask("Hello")).choices[0]?.message.content).toBe("You said: Hello")
+  expect((await ask("Use weather", "none")).choices[0]?.message.content).toBe("You said: Use weather")
+})
