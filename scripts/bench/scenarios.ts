@@ -177,6 +177,44 @@ export const routes: Scenario = async ({ floor, weir }, { rounds, scale }) => {
 const exchangeBody = { model: "short", thread: [{ role: "user", blocks: [{ t: "text", v: "Hello, river" }] }] }
 const wrongKey = { "x-svc-key-id": "key_bench", "x-svc-key": "wrong" }
 
+/** Chat completions at the compatible route, against the same exchange in twp/1. */
+export const compatible: Scenario = async ({ weir }, { rounds, scale }) => {
+  const chat = (answer: Answer) =>
+    weir.call("/openai/v1/chat/completions", {
+      model: answer,
+      stream: answer !== "short",
+      messages: [{ role: "user", content: "Hello, river" }],
+    })
+  const pair = (answer: Answer) => [
+    { subject: weir, endpoint: weir.exchange(answer) },
+    { subject: weir, endpoint: chat(answer) },
+  ]
+  for (const { endpoint } of pair("short")) await drive(endpoint, { requests: 4000 * scale, inFlight: 32 })
+  const [own = nothing, other = nothing] = await costs(pair("short"), 4000 * scale, 32, rounds)
+  const [ownShort = nothing, short = nothing] = await costs(pair("frames-200"), 500 * scale, 16, rounds)
+  const [ownLong = nothing, long = nothing] = await costs(pair("frames-2200"), 150 * scale, 16, rounds)
+  const note = "floor: the same in twp/1"
+  return [
+    {
+      what: "CPU per chat completion at the compatible route",
+      unit: "µs",
+      floor: own.us,
+      weir: other.us,
+      spread: other.spread,
+      note,
+      budget: { of: "ratio", max: 1.05 },
+    },
+    {
+      what: "CPU per streamed frame at the compatible route",
+      unit: "µs",
+      floor: (ownLong.us - ownShort.us) / 2000,
+      weir: (long.us - short.us) / 2000,
+      note,
+      budget: { of: "ratio", max: 1.1 },
+    },
+  ]
+}
+
 /** Thousands of streams that stay open, with a frame a second each: the memory of one more. */
 export const open: Scenario = async ({ floor, weir }, { scale }) => {
   const rows: Array<Row> = []
@@ -326,6 +364,7 @@ export const scenarios: Readonly<Record<string, Scenario>> = {
   firstFrame,
   large,
   routes,
+  compatible,
   slowClients,
   leak,
   paced,

@@ -2,7 +2,7 @@
  * CORS for the runtime routes (`SVC_CORS_ORIGINS`). These routes do not accept cookies, so credentials are not allowed.
  * Source: Fetch Standard, "HTTP-CORS protocol".
  */
-import type { Server } from "node:http"
+import type { IncomingMessage, Server } from "node:http"
 import { Effect, type Scope } from "effect"
 import { interceptRequests } from "./request-interceptor.ts"
 
@@ -20,15 +20,35 @@ const allowedHeaders = [
   "x-svc-ts",
   "traceparent",
 ]
-const exposedHeaders = ["etag", "retry-after", "x-svc-idempotent-replay", "x-svc-request-id"]
+const exposedHeaders = [
+  "etag",
+  "request-id",
+  "retry-after",
+  "retry-after-ms",
+  "x-request-id",
+  "x-should-retry",
+  "x-svc-balance",
+  "x-svc-cost",
+  "x-svc-currency",
+  "x-svc-idempotent-replay",
+  "x-svc-request-id",
+  "x-svc-warning",
+]
 const optionsHeaders = {
   "access-control-allow-methods": "GET, POST, DELETE",
-  "access-control-allow-headers": allowedHeaders.join(", "),
   // Seconds for which a browser may cache the reply to OPTIONS.
   "access-control-max-age": "7200",
 }
 
-/** Answers OPTIONS requests and adds CORS headers to replies of `/t1`, until the scope closes. */
+const runtimePaths = /^\/(t1|openai|anthropic|gemini)\//
+
+/** SDKs of other APIs send many headers of their own: below their bases, those that a browser asks for are allowed. */
+const allowedFor = ({ url = "", headers }: IncomingMessage): string => {
+  const asked = headers["access-control-request-headers"]
+  return url.startsWith("/t1/") || asked === undefined ? allowedHeaders.join(", ") : asked
+}
+
+/** Answers OPTIONS requests and adds CORS headers to replies of runtime routes, until the scope closes. */
 export const admitOrigins = (
   server: Server,
   origins: ReadonlyArray<string>,
@@ -37,11 +57,14 @@ export const admitOrigins = (
   const admits = (origin: string) => origins.includes("*") || origins.includes(origin)
   return interceptRequests(server, (next) => (request, response) => {
     const { origin } = request.headers
-    if (origin !== undefined && admits(origin) && (request.url ?? "").startsWith("/t1/")) {
+    if (origin !== undefined && admits(origin) && runtimePaths.test(request.url ?? "")) {
       response.setHeader("access-control-allow-origin", origin)
       response.setHeader("access-control-expose-headers", exposedHeaders.join(", "))
       response.setHeader("vary", "Origin")
-      if (request.method === "OPTIONS") return void response.writeHead(204, optionsHeaders).end()
+      if (request.method === "OPTIONS") {
+        response.writeHead(204, { ...optionsHeaders, "access-control-allow-headers": allowedFor(request) }).end()
+        return
+      }
     }
     next(request, response)
   })

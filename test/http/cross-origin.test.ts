@@ -10,13 +10,13 @@ const origin = "https://app.example.com"
 const gateway = useGateway({ config: { corsOrigins: [origin] } })
 const closed = useGateway()
 
-const preflight = (path: string, from: string, to = gateway()) =>
+const preflight = (path: string, from: string, to = gateway(), headers = "x-svc-app-token") =>
   fetch(`${to.baseUrl}${path}`, {
     method: "OPTIONS",
     headers: {
       origin: from,
       "access-control-request-method": "POST",
-      "access-control-request-headers": "x-svc-app-token",
+      "access-control-request-headers": headers,
     },
   })
 const allowed = (response: Response) => response.headers.get("access-control-allow-origin")
@@ -30,6 +30,18 @@ describe("pages of other origins", () => {
     expect(response.headers.get("access-control-allow-credentials")).toBeNull()
     expect(response.headers.get("vary")).toBe("Origin")
   })
+
+  it.each(["/openai/v1/chat/completions", "/anthropic/v1/messages", "/gemini/v1beta/models/main:generateContent"])(
+    "may ask for %s with the headers that an SDK sends",
+    async (path) => {
+      const response = await preflight(path, origin, gateway(), "authorization, x-stainless-os, anthropic-version")
+      expect([response.status, allowed(response)]).toEqual([204, origin])
+      expect(response.headers.get("access-control-allow-headers")).toBe(
+        "authorization, x-stainless-os, anthropic-version",
+      )
+      expect(allowed(await preflight(path, "https://evil.example"))).toBeNull()
+    },
+  )
 
   it("read answers and refusals alike, with the headers that the client needs", async () => {
     const answered = await gateway().exchange(hello, { headers: { origin } })
