@@ -18,7 +18,7 @@ describe("commands of operators", () => {
       /usr_development +ada@example.com +invited/,
     )
     const minted = await run("keys", "mint", "app_development", "--id", "extra", "--scope", "runtime")
-    expect(minted.text).toMatch(/^extra: wk_\S+ \(printed once\)\n$/)
+    expect(minted.text).toMatch(/^extra: (wk_\S+) \(printed once; for clients of other APIs: extra~\1\)\n$/)
     expect(await run("keys", "mint", "app_development", "--id", "extra")).toMatchObject({
       code: 1,
       text: "conflict: This id already exists\n",
