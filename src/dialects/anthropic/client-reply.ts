@@ -149,7 +149,7 @@ export const wholeMessage = (context: ReplyContext, { blocks, stop, usage }: Exc
 const contentOf = (block: ReplyBlock): object => {
   switch (block.t) {
     case "text":
-      return { type: "text", text: block.v, citations: null }
+      return { type: "text", text: block.v }
     case "reasoning":
       return block.redacted === true
         ? { type: "redacted_thinking", data: block.v }
