@@ -1,0 +1,71 @@
+/** SDKs for Python, unchanged, against a whole gateway. SVC_TEST_PYTHON is an interpreter that has `openai` and `anthropic`. */
+import { spawn } from "node:child_process"
+import { fileURLToPath } from "node:url"
+import { Schema } from "effect"
+import { expect, it } from "vitest"
+import type { VendorScript } from "../../src/testing/scripted-vendor.ts"
+import { answering, openaiChunk, openaiFrame } from "../../src/testing/vendor-replies.ts"
+import { useGateway } from "../conformance/gateway.ts"
+
+const python = process.env["SVC_TEST_PYTHON"]
+const gateway = useGateway()
+const answer = { words: ["Hello", " ", "there"], inTokens: 1000, outTokens: 200, cachedTokens: 400 }
+
+const call = (id: string, city: string) => ({
+  id,
+  type: "function",
+  function: { name: "weather", arguments: JSON.stringify({ city }) },
+})
+const toolCalls = [call("call_1", "Oslo"), call("call_2", "Rome")]
+
+/** Calls tools where the question asks for it, and breaks where it asks for that. */
+const script: VendorScript = async (vendorCall) => {
+  const text = JSON.stringify(vendorCall.body["messages"])
+  if (text.includes('"break"')) {
+    vendorCall.head()
+    await vendorCall.write(openaiChunk("Hel"))
+    await vendorCall.wait(50)
+    return vendorCall.reset()
+  }
+  if (!text.includes('"tools"') || text.includes('"role":"tool"')) return answering(answer)(vendorCall)
+  const usage = { prompt_tokens: 10, completion_tokens: 5 }
+  const choice = { index: 0, finish_reason: "tool_calls" }
+  if (vendorCall.streaming) {
+    vendorCall.head()
+    const delta = { tool_calls: toolCalls.map((one, index) => ({ index, ...one })) }
+    return vendorCall.end(openaiFrame({ choices: [{ ...choice, delta }], usage }) + openaiFrame("[DONE]"))
+  }
+  vendorCall.head(200, { "content-type": "application/json" })
+  const message = { role: "assistant", content: null, tool_calls: toolCalls }
+  vendorCall.end(JSON.stringify({ choices: [{ ...choice, message }], usage }))
+}
+
+const run = (command: string, env: Readonly<Record<string, string>>) =>
+  new Promise<{ readonly code: number | null; readonly out: string; readonly errors: string }>((resolve) => {
+    const file = fileURLToPath(new URL("./sdks.py", import.meta.url))
+    const child = spawn(command, [file], { env: { ...process.env, ...env } })
+    let out = ""
+    let errors = ""
+    child.stdout.on("data", (chunk) => {
+      out += chunk
+    })
+    child.stderr.on("data", (chunk) => {
+      errors += chunk
+    })
+    child.on("close", (code) => resolve({ code, out, errors }))
+  })
+
+const Checked = Schema.fromJsonString(Schema.Array(Schema.String))
+
+it.skipIf(python === undefined)(
+  "OpenAI's and Anthropic's SDKs for Python work unchanged",
+  async () => {
+    gateway().vendor.script(script)
+    const env = { BASE_URL: gateway().baseUrl, API_KEY: `${gateway().keyId}~${gateway().key}` }
+    const { code, out, errors } = await run(python ?? "", env)
+    expect(errors).toBe("")
+    expect(code).toBe(0)
+    expect(Schema.decodeUnknownSync(Checked)(out).length).toBeGreaterThan(20)
+  },
+  60_000,
+)

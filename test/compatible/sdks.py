@@ -1,0 +1,128 @@
+"""OpenAI's and Anthropic's SDKs for Python, unchanged: BASE_URL and API_KEY name the gateway. Fails at the first fault."""
+
+import json
+import os
+import uuid
+
+import anthropic
+import openai
+
+base = os.environ["BASE_URL"]
+key = os.environ["API_KEY"]
+image = "iVBORw0KGgo="
+schema = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+checked = []
+
+
+def check(name, condition):
+    if not condition:
+        raise AssertionError(name)
+    checked.append(name)
+
+
+def refused(error, call):
+    try:
+        call()
+    except error as thrown:
+        return thrown
+    raise AssertionError(f"{error.__name__} was expected")
+
+
+def chat():
+    client = openai.OpenAI(base_url=f"{base}/openai/v1", api_key=key)
+    hello = [{"role": "user", "content": "Hello"}]
+    raw = client.chat.completions.with_raw_response.create(model="main", messages=hello)
+    check("chat: whole", raw.parse().choices[0].message.content == "Hello there")
+    check("chat: cost", raw.headers["x-svc-currency"] == "USD")
+    stream = client.chat.completions.create(
+        model="main", messages=hello, stream=True, stream_options={"include_usage": True}
+    )
+    chunks = list(stream)
+    check("chat: stream", "".join(c.choices[0].delta.content or "" for c in chunks if c.choices) == "Hello there")
+    check("chat: usage", chunks[-1].usage.total_tokens == 1200)
+    tools = [{"type": "function", "function": {"name": "weather", "parameters": schema}}]
+    thread = [{"role": "user", "content": "tools"}]
+    message = client.chat.completions.create(model="main", messages=thread, tools=tools).choices[0].message
+    calls = [json.loads(call.function.arguments)["city"] for call in message.tool_calls]
+    check("chat: tools", calls == ["Oslo", "Rome"])
+    thread.append(message)
+    thread += [{"role": "tool", "tool_call_id": call.id, "content": "12"} for call in message.tool_calls]
+    last = client.chat.completions.create(model="main", messages=thread, tools=tools)
+    check("chat: results", last.choices[0].message.content == "Hello there")
+    parts = [
+        {"type": "text", "text": "Where?"},
+        {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{image}"}},
+    ]
+    form = {"type": "json_schema", "json_schema": {"name": "place", "schema": schema}}
+    reply = client.chat.completions.create(
+        model="main", messages=[{"role": "user", "content": parts}], response_format=form
+    )
+    check("chat: image and schema", reply.choices[0].finish_reason == "stop")
+    error = refused(openai.BadRequestError, lambda: client.chat.completions.create(model="main", messages=hello, n=2))
+    check("chat: refusal", error.param == "n")
+    broken = [{"role": "user", "content": "break"}]
+    fails = refused(
+        openai.APIError, lambda: list(client.chat.completions.create(model="main", messages=broken, stream=True))
+    )
+    check("chat: an error in mid-stream", fails.code == "upstream_disconnected")
+    headers = {"Idempotency-Key": str(uuid.uuid4())}
+    first, again = (
+        client.chat.completions.with_raw_response.create(model="main", messages=hello, extra_headers=headers)
+        for _ in range(2)
+    )
+    check("chat: retry", again.headers.get("x-svc-idempotent-replay") == "1")
+    check("chat: models", "main" in [model.id for model in client.models.list()])
+
+
+def responses():
+    client = openai.OpenAI(base_url=f"{base}/openai/v1", api_key=key)
+    check("responses: whole", client.responses.create(model="main", input="Hello").output_text == "Hello there")
+    with client.responses.stream(model="main", input="Hello") as stream:
+        for _ in stream:
+            pass
+        check("responses: stream", stream.get_final_response().output_text == "Hello there")
+    tools = [{"type": "function", "name": "weather", "parameters": schema, "strict": False}]
+    thread = [{"role": "user", "content": "tools"}]
+    output = client.responses.create(model="main", input=thread, tools=tools).output
+    calls = [item for item in output if item.type == "function_call"]
+    check("responses: tools", [json.loads(call.arguments)["city"] for call in calls] == ["Oslo", "Rome"])
+    thread += output
+    thread += [{"type": "function_call_output", "call_id": call.call_id, "output": "12"} for call in calls]
+    last = client.responses.create(model="main", input=thread, tools=tools)
+    check("responses: results", last.output_text == "Hello there")
+
+
+def messages():
+    client = anthropic.Anthropic(base_url=f"{base}/anthropic", api_key=key)
+    hello = [{"role": "user", "content": "Hello"}]
+    ask = {"model": "main", "max_tokens": 100}
+    whole = client.messages.create(messages=hello, **ask)
+    check("messages: whole", whole.content[0].text == "Hello there" and whole.usage.output_tokens == 200)
+    with client.messages.stream(messages=hello, **ask) as stream:
+        check("messages: stream", "".join(stream.text_stream) == "Hello there")
+        check("messages: usage", stream.get_final_message().usage.input_tokens == 600)
+    tools = [{"name": "weather", "input_schema": schema}]
+    thread = [{"role": "user", "content": "tools"}]
+    reply = client.messages.create(messages=thread, tools=tools, **ask)
+    calls = [block for block in reply.content if block.type == "tool_use"]
+    check("messages: tools", [call.input["city"] for call in calls] == ["Oslo", "Rome"])
+    thread.append({"role": "assistant", "content": reply.content})
+    results = [{"type": "tool_result", "tool_use_id": call.id, "content": "12"} for call in calls]
+    thread.append({"role": "user", "content": results})
+    last = client.messages.create(messages=thread, tools=tools, **ask)
+    check("messages: results", last.content[0].text == "Hello there")
+    picture = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": image}}
+    seen = client.messages.create(messages=[{"role": "user", "content": [picture]}], **ask)
+    check("messages: image", seen.stop_reason == "end_turn")
+    wrong = anthropic.Anthropic(base_url=f"{base}/anthropic", api_key="nobody~wrong")
+    refused(anthropic.AuthenticationError, lambda: wrong.messages.create(messages=hello, **ask))
+    check("messages: a wrong key", True)
+    counted = client.messages.count_tokens(model="main", messages=hello)
+    check("messages: count", counted.input_tokens > 0)
+    check("messages: models", "main" in [model.id for model in client.models.list()])
+
+
+chat()
+responses()
+messages()
+print(json.dumps(checked))
