@@ -28,11 +28,12 @@ export const limitConnections = (server: Server, most: number | undefined): void
     })
     closeWaiting(open - keepMost)
   })
-  // A connection beyond the limit is closed at once; the next one finds room.
   server.on("drop", () => closeWaiting(open - keepMost))
 
   server.prependListener("request", ({ socket }, response) => {
     waiting.delete(socket)
+    // Room is made before somebody needs it, and the client is told: a connection beyond the limit is closed at once.
+    if (open > keepMost) response.shouldKeepAlive = false
     response.once("close", () => {
       if (!socket.destroyed) waiting.set(socket, 0)
     })

@@ -51,6 +51,14 @@ describe("limitConnections", () => {
     await closed
   })
 
+  it("has room for a new connection once it has answered as many as it may have", async () => {
+    const port = await serve(4)
+    const ends = await Promise.all(Array.from({ length: 4 }, () => open(port).ended))
+    expect(ends).toEqual(["answered", "answered", "answered", "answered"])
+    await sleep(50)
+    expect(await open(port).ended).toBe("answered")
+  })
+
   it("closes connections that stay silent, when others need their place", async () => {
     const port = await serve(4)
     const silent = Array.from({ length: 4 }, () => open(port, { silent: true }))
