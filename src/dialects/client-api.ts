@@ -46,7 +46,12 @@ export interface ClientRequest {
 }
 
 /** Tools that came in groups, by the name that a vendor sees. */
-export type ToolGroups = ReadonlyMap<string, { readonly namespace: string; readonly name: string }>
+export type ToolGroups = ReadonlyMap<string, GroupedTool>
+
+export interface GroupedTool {
+  readonly namespace: string
+  readonly name: string
+}
 
 export interface ReplyContext {
   readonly requestId: string
@@ -75,6 +80,22 @@ export interface ClientApi {
   /** Fields of twp/1 with this API's names; the first that begins a path counts. */
   readonly fieldNames: ReadonlyArray<readonly [ours: string, theirs: string]>
 }
+
+/** What the streams of other APIs have in common: they have no words for warnings and for usage before the end. */
+export abstract class ClientEvents {
+  readonly heartbeat: string = ": hb\n\n"
+
+  warn(): string {
+    return ""
+  }
+
+  usage(): string {
+    return ""
+  }
+}
+
+/** One id over all parts of a reply. */
+export const replyId = ({ requestId }: ReplyContext): string => requestId.slice("req_".length)
 
 /** What an exchange cost, beside the API's own counts. */
 export const chargeOf = ({ cost, balance, currency }: Usage) => ({ cost, balance, currency })

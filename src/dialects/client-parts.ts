@@ -1,5 +1,6 @@
 /** Parts of requests that several APIs have in common. */
-import type { FieldReader } from "./fields.ts"
+import type { ReasoningLevel } from "../protocol/exchange.ts"
+import { type FieldReader, isAbsent, present } from "./fields.ts"
 import { isObject, type JsonObject, parseObject } from "./json.ts"
 
 /** A tool's arguments as a JSON text; what is not an object is kept as it is. */
@@ -50,6 +51,50 @@ export const plainText = (reader: FieldReader, value: unknown, path: string): st
         })
         .join("")
 
+/** The schema of a tool without arguments. */
+export const noArguments: JsonObject = { type: "object", properties: {} }
+
+/** An empty list of stop sequences is none. */
+export const stopsOf = (stop: unknown): unknown => (Array.isArray(stop) && stop.length === 0 ? undefined : stop)
+
+/** Files are sent with a request: nothing is stored. */
+export const refuseFileId = (reader: FieldReader, { file_id: id }: JsonObject, path: string): void => {
+  if (!isAbsent(id)) reader.refuse(`${path}.file_id`, "is not supported: files are sent with the request")
+}
+
+/** OpenAI's words for how much a model reasons. */
+export const openaiEfforts: Readonly<Record<string, ReasoningLevel>> = {
+  none: "off",
+  minimal: "minimal",
+  low: "low",
+  medium: "medium",
+  high: "high",
+  xhigh: "max",
+  max: "max",
+}
+
+/** OpenAI's answer by a schema; `json_object` asks for any object. @param described where the schema is said */
+export const openaiOutput = (
+  reader: FieldReader,
+  type: unknown,
+  described: () => JsonObject,
+  path: string,
+): JsonObject | undefined => {
+  switch (type) {
+    case "text":
+      return undefined
+    case "json_object":
+      return { schema: { type: "object" }, strict: false }
+    case "json_schema": {
+      const { name, schema, strict } = described()
+      return present({ name, schema, strict })
+    }
+    default:
+      reader.refuse(`${path}.type`, "must be text, json_object or json_schema")
+      return undefined
+  }
+}
+
 /** "any" is Mistral's word. */
 export const toolChoices = { auto: "auto", none: "none", required: "required", any: "required" } as const
 
@@ -82,7 +127,10 @@ export const plainBase64 = (data: unknown): unknown => {
   return plain + "=".repeat((4 - (plain.length % 4)) % 4)
 }
 
-/** Clients may send empty texts; vendors refuse them. */
+/** A text that may be empty, which vendors refuse. */
+export const nonEmptyText = (v: string): ReadonlyArray<JsonObject> => (v === "" ? [] : [textBlock(v)])
+
+/** A text, which may be a cache breakpoint. */
 export const textBlock = (v: string, cacheable = false): JsonObject => ({
   t: "text",
   v,

@@ -3,6 +3,7 @@
  * accepted with neutral values only; refused. A field that is in none is refused: dropping one silently would cost its
  * user money.
  */
+import { Result } from "effect"
 import { isObject, type JsonObject } from "./json.ts"
 
 /** Why a request cannot become one of twp/1. */
@@ -61,6 +62,21 @@ export class FieldReader {
     if (Array.isArray(value)) return value
     this.refuse(path, "must be a list")
     return []
+  }
+
+  /** An object that may be absent. */
+  optionalObject(value: unknown, path: string): JsonObject {
+    return isAbsent(value) ? {} : this.object(value, path)
+  }
+
+  /** A list that may be absent. */
+  optionalList(value: unknown, path: string): ReadonlyArray<unknown> {
+    return isAbsent(value) ? [] : this.list(value, path)
+  }
+
+  /** What was read, unless a field was refused. */
+  result<A>(read: A): Result.Result<A, FieldRefusal> {
+    return this.refusal === undefined ? Result.succeed(read) : Result.fail(this.refusal)
   }
 
   /** The value that an API's word stands for. */

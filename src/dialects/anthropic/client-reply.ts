@@ -7,7 +7,7 @@ import type { ErrorBody } from "../../protocol/error.ts"
 import type { CloseEvent, Delta } from "../../protocol/event.ts"
 import type { ExchangeResponse, Stop } from "../../protocol/exchange.ts"
 import type { Usage } from "../../protocol/usage.ts"
-import { chargeOf, type EventEncoder, type ReplyContext } from "../client-api.ts"
+import { ClientEvents, chargeOf, type EventEncoder, type ReplyContext, replyId } from "../client-api.ts"
 
 const stopReasons: Readonly<Record<Stop, string>> = {
   end: "end_turn",
@@ -18,7 +18,7 @@ const stopReasons: Readonly<Record<Stop, string>> = {
   filtered: "refusal",
 }
 
-const messageId = ({ requestId }: ReplyContext): string => `msg_${requestId.slice("req_".length)}`
+const messageId = (context: ReplyContext): string => `msg_${replyId(context)}`
 
 const usageOf = ({ inTokens, outTokens, cacheReadTokens, cacheWriteTokens, dims = {} }: Usage) => ({
   input_tokens: inTokens,
@@ -31,8 +31,8 @@ const usageOf = ({ inTokens, outTokens, cacheReadTokens, cacheWriteTokens, dims 
 /** Counts are known at the end of a stream only. */
 const noUsage = { input_tokens: 0, cache_creation_input_tokens: 0, cache_read_input_tokens: 0, output_tokens: 0 }
 
-export class MessagesEvents implements EventEncoder {
-  readonly heartbeat = frame("ping", {})
+export class MessagesEvents extends ClientEvents implements EventEncoder {
+  override readonly heartbeat = frame("ping", {})
   readonly #context: ReplyContext
   /** Blocks in order, by their number in twp/1. */
   readonly #indexes = new Map<number, number>()
@@ -40,6 +40,7 @@ export class MessagesEvents implements EventEncoder {
   #open: number | undefined
 
   constructor(context: ReplyContext) {
+    super()
     this.#context = context
   }
 
@@ -72,14 +73,6 @@ export class MessagesEvents implements EventEncoder {
         .map((part) => frame("content_block_delta", { index, delta: part }))
         .join("")
     )
-  }
-
-  warn(): string {
-    return ""
-  }
-
-  usage(): string {
-    return ""
   }
 
   close({ stop, usage }: typeof CloseEvent.Type): string {

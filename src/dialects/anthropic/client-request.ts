@@ -1,8 +1,8 @@
 /** Anthropic's messages as clients send them. Source: https://docs.anthropic.com/en/api/messages */
-import { Result } from "effect"
+import type { Result } from "effect"
 import type { ReasoningLevel } from "../../protocol/exchange.ts"
 import type { ClientRequest, RequestPlace } from "../client-api.ts"
-import { imageMimeOf, plainBase64, textBlock } from "../client-parts.ts"
+import { imageMimeOf, nonEmptyText, plainBase64, stopsOf, textBlock } from "../client-parts.ts"
 import {
   all,
   carried,
@@ -102,6 +102,8 @@ export const decodeMessagesRequest = (
     const path = `messages.${index}`
     return messageOf(reader, reader.object(message, path), path)
   })
+  const config = reader.optionalObject(body["output_config"], "output_config")
+  reader.check(all(carried, "effort", "format"), config, "output_config")
   const hasTools = tools.length > 0
   const exchange = present({
     model: body["model"],
@@ -111,18 +113,16 @@ export const decodeMessagesRequest = (
       maxTokens: body["max_tokens"],
       temperature: body["temperature"],
       topP: body["top_p"],
-      stop:
-        Array.isArray(body["stop_sequences"]) && body["stop_sequences"].length === 0 ? null : body["stop_sequences"],
+      stop: stopsOf(body["stop_sequences"]),
       ...choiceOf(reader, hasTools ? body["tool_choice"] : undefined),
-      ...reasoningOf(reader, body),
-      output: outputOf(reader, body),
+      ...reasoningOf(reader, body["thinking"], config["effort"]),
+      output: outputOf(reader, config["format"] ?? body["output_format"]),
     }),
     stream: body["stream"],
   })
   const model = reader.string(body["model"], "model")
   if (isAbsent(body["max_tokens"]) && !counts) reader.refuse("max_tokens", "is required")
-  if (reader.refusal !== undefined) return Result.fail(reader.refusal)
-  return Result.succeed({ exchange, context: { model, includesUsage: true }, omittedTools })
+  return reader.result({ exchange, context: { model, includesUsage: true }, omittedTools })
 }
 
 const efforts: Readonly<Record<string, ReasoningLevel>> = {
@@ -134,11 +134,10 @@ const efforts: Readonly<Record<string, ReasoningLevel>> = {
 }
 
 /** A model of today thinks by effort; an older client names a budget. */
-const reasoningOf = (reader: FieldReader, body: JsonObject): JsonObject => {
-  const config = isAbsent(body["output_config"]) ? {} : reader.object(body["output_config"], "output_config")
-  const effort = reader.word(efforts, config["effort"], "output_config.effort")
-  if (isAbsent(body["thinking"])) return {}
-  const thinking = reader.object(body["thinking"], "thinking")
+const reasoningOf = (reader: FieldReader, value: unknown, word: unknown): JsonObject => {
+  const effort = reader.word(efforts, word, "output_config.effort")
+  if (isAbsent(value)) return {}
+  const thinking = reader.object(value, "thinking")
   switch (thinking["type"]) {
     case "disabled":
       return { reasoning: "off" }
@@ -152,10 +151,7 @@ const reasoningOf = (reader: FieldReader, body: JsonObject): JsonObject => {
   }
 }
 
-const outputOf = (reader: FieldReader, body: JsonObject): JsonObject | undefined => {
-  const config = isAbsent(body["output_config"]) ? {} : reader.object(body["output_config"], "output_config")
-  reader.check(all(carried, "effort", "format"), config, "output_config")
-  const format = config["format"] ?? body["output_format"]
+const outputOf = (reader: FieldReader, format: unknown): JsonObject | undefined => {
   if (isAbsent(format)) return undefined
   const { type, schema } = reader.object(format, "output_config.format")
   if (type !== "json_schema") reader.refuse("output_config.format.type", "must be json_schema")
@@ -180,9 +176,7 @@ const messageOf = (reader: FieldReader, message: JsonObject, path: string): Read
   }
   const blocks =
     typeof content === "string"
-      ? content === ""
-        ? []
-        : [textBlock(content)]
+      ? nonEmptyText(content)
       : reader.list(content, `${path}.content`).flatMap((block, index) => {
           const at = `${path}.content.${index}`
           return blockOf(reader, reader.object(block, at), at)
@@ -223,7 +217,7 @@ const blockOf = (reader: FieldReader, block: JsonObject, path: string): Readonly
 /** A result is text in twp/1; images in it follow it. */
 const resultOf = (reader: FieldReader, block: JsonObject, path: string): ReadonlyArray<JsonObject> => {
   const { content } = block
-  const parts = isAbsent(content) || typeof content === "string" ? [] : reader.list(content, `${path}.content`)
+  const parts = typeof content === "string" ? [] : reader.optionalList(content, `${path}.content`)
   const texts: Array<string> = typeof content === "string" ? [content] : []
   const others: Array<JsonObject> = []
   for (const [index, value] of parts.entries()) {
@@ -263,7 +257,7 @@ const sourceOf = (reader: FieldReader, value: unknown, path: string): JsonObject
 }
 
 const textsOf = (reader: FieldReader, value: unknown, path: string): ReadonlyArray<JsonObject> => {
-  if (typeof value === "string") return value === "" ? [] : [textBlock(value)]
+  if (typeof value === "string") return nonEmptyText(value)
   return reader.list(value, path).map((item, index) => {
     const block = reader.object(item, `${path}.${index}`)
     reader.check(textFields, block, `${path}.${index}`)
@@ -274,7 +268,7 @@ const textsOf = (reader: FieldReader, value: unknown, path: string): ReadonlyArr
 const toolsOf = (reader: FieldReader, value: unknown) => {
   const tools: Array<JsonObject> = []
   const omittedTools: Array<string> = []
-  for (const [index, item] of (isAbsent(value) ? [] : reader.list(value, "tools")).entries()) {
+  for (const [index, item] of reader.optionalList(value, "tools").entries()) {
     const path = `tools.${index}`
     const tool = reader.object(item, path)
     const { type, name, description, input_schema: inputSchema } = tool

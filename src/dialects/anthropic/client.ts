@@ -20,8 +20,5 @@ export const messagesApi: ClientApi = {
     ["params.reasoningBudget", "thinking.budget_tokens"],
     ["params.output", "output_config.format"],
     ["params.", ""],
-    ["meta.requestId", "Idempotency-Key"],
-    ["meta.sessionId", "x-svc-session-id"],
-    ["meta.purpose", "x-svc-purpose"],
   ],
 }

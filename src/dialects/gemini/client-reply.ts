@@ -3,7 +3,7 @@ import type { ErrorBody } from "../../protocol/error.ts"
 import type { CloseEvent, Delta } from "../../protocol/event.ts"
 import type { ExchangeResponse, Stop } from "../../protocol/exchange.ts"
 import type { Usage } from "../../protocol/usage.ts"
-import { chargeOf, type EventEncoder, type ReplyContext } from "../client-api.ts"
+import { ClientEvents, chargeOf, type EventEncoder, type ReplyContext, replyId } from "../client-api.ts"
 import { argumentsOf } from "../client-parts.ts"
 
 const finishReasons: Readonly<Record<Stop, string>> = {
@@ -31,7 +31,7 @@ const replyOf = (context: ReplyContext, parts: ReadonlyArray<object>, more: obje
   candidates: [{ content: { role: "model", parts }, index: 0, ...candidate }],
   ...more,
   modelVersion: context.model,
-  responseId: context.requestId.slice("req_".length),
+  responseId: replyId(context),
 })
 
 export const wholeContent = (context: ReplyContext, { blocks, stop, usage }: ExchangeResponse) => {
@@ -57,8 +57,8 @@ const signed = (part: object, signature: string | undefined): object =>
   signature === undefined ? part : { ...part, thoughtSignature: signature }
 
 /**
- * Parts in order. Calls are written when they are complete: before the next block of another kind, or at the end. A signature goes with the part after its thoughts; at the end
- * with an empty text.
+ * Parts in order. Calls are written when they are complete: before the next block of another kind, or at the end. A
+ * signature goes with the part after its thoughts; at the end with an empty text.
  */
 class PartWriter {
   #done: Array<object> = []
@@ -123,15 +123,16 @@ class PartWriter {
 }
 
 /** As server-sent events, or as an array of JSON. */
-export class ContentEvents implements EventEncoder {
+export class ContentEvents extends ClientEvents implements EventEncoder {
   readonly contentType: string
-  readonly heartbeat: string
+  override readonly heartbeat: string
   readonly #context: ReplyContext
   readonly #parts = new PartWriter()
   readonly #isArray: boolean
   #written = 0
 
   constructor(context: ReplyContext) {
+    super()
     this.#context = context
     this.#isArray = context.isArray === true
     this.contentType = this.#isArray ? "application/json" : "text/event-stream"
@@ -146,14 +147,6 @@ export class ContentEvents implements EventEncoder {
     this.#parts.add(delta)
     const parts = this.#parts.take()
     return parts.length === 0 ? "" : this.#reply(replyOf(this.#context, parts, {}))
-  }
-
-  warn(): string {
-    return ""
-  }
-
-  usage(): string {
-    return ""
   }
 
   close({ stop, usage }: typeof CloseEvent.Type): string {

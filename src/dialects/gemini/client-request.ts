@@ -2,10 +2,18 @@
  * Gemini's generateContent as clients send it. Source: https://ai.google.dev/api/generate-content. The model and whether
  * the reply is streamed are in the path.
  */
-import { Result } from "effect"
+import type { Result } from "effect"
 import type { ReasoningLevel } from "../../protocol/exchange.ts"
 import type { ClientRequest, RequestPlace } from "../client-api.ts"
-import { type ClientToolChoice, onlyAllowed, plainBase64, textBlock } from "../client-parts.ts"
+import {
+  type ClientToolChoice,
+  noArguments,
+  nonEmptyText,
+  onlyAllowed,
+  plainBase64,
+  stopsOf,
+  textBlock,
+} from "../client-parts.ts"
 import {
   all,
   carried,
@@ -75,9 +83,7 @@ export const decodeGenerateRequest = (
   const reader = new FieldReader()
   const body = counts ? countedOf(camel(sent)) : camel(sent)
   reader.check(generateFields, body, "")
-  const config = isAbsent(body["generationConfig"])
-    ? {}
-    : camel(reader.object(body["generationConfig"], "generationConfig"))
+  const config = camel(reader.optionalObject(body["generationConfig"], "generationConfig"))
   reader.check(generationFields, config, "generationConfig")
   const { tools: offered, omittedTools } = toolsOf(reader, body["tools"])
   const choice = toolChoiceOf(reader, body["toolConfig"])
@@ -96,16 +102,14 @@ export const decodeGenerateRequest = (
       maxTokens: config["maxOutputTokens"],
       temperature: config["temperature"],
       topP: config["topP"],
-      stop:
-        Array.isArray(config["stopSequences"]) && config["stopSequences"].length === 0 ? null : config["stopSequences"],
+      stop: stopsOf(config["stopSequences"]),
       toolChoice: hasTools ? choice.toolChoice : undefined,
       ...reasoningOf(reader, config["thinkingConfig"]),
       output: outputOf(reader, config),
     }),
     stream,
   })
-  if (reader.refusal !== undefined) return Result.fail(reader.refusal)
-  return Result.succeed({ exchange, context: { model, includesUsage: true }, omittedTools })
+  return reader.result({ exchange, context: { model, includesUsage: true }, omittedTools })
 }
 
 /** A count may be asked of a whole request. */
@@ -166,7 +170,7 @@ const jsonSchemaOf = (schema: unknown): unknown => {
 
 const systemOf = (reader: FieldReader, value: unknown): ReadonlyArray<JsonObject> => {
   if (isAbsent(value)) return []
-  if (typeof value === "string") return value === "" ? [] : [textBlock(value)]
+  if (typeof value === "string") return nonEmptyText(value)
   const parts = reader.list(reader.object(value, "systemInstruction")["parts"], "systemInstruction.parts")
   return parts.map((part, index) => {
     const path = `systemInstruction.parts.${index}`
@@ -183,17 +187,17 @@ const declarationFields: FieldTable = {
 const toolsOf = (reader: FieldReader, value: unknown) => {
   const tools: Array<JsonObject> = []
   const omittedTools: Array<string> = []
-  const listed = isAbsent(value) ? [] : reader.list(value, "tools")
+  const listed = reader.optionalList(value, "tools")
   for (const [index, item] of listed.entries()) {
     const { functionDeclarations, ...hosted } = camel(reader.object(item, `tools.${index}`))
     omittedTools.push(...Object.keys(hosted))
     const path = `tools.${index}.functionDeclarations`
-    const declared = isAbsent(functionDeclarations) ? [] : reader.list(functionDeclarations, path)
+    const declared = reader.optionalList(functionDeclarations, path)
     for (const [at, declaration] of declared.entries()) {
       const tool = camel(reader.object(declaration, `${path}.${at}`))
       reader.check(declarationFields, tool, `${path}.${at}`)
       const { name, description, parameters, parametersJsonSchema } = tool
-      const inputSchema = parametersJsonSchema ?? jsonSchemaOf(parameters) ?? { type: "object", properties: {} }
+      const inputSchema = parametersJsonSchema ?? jsonSchemaOf(parameters) ?? noArguments
       tools.push(present({ name, description, inputSchema }))
     }
   }

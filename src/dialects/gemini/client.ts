@@ -20,8 +20,5 @@ export const generateApi: ClientApi = {
     ["params.reasoningBudget", "generationConfig.thinkingConfig.thinkingBudget"],
     ["params.output", "generationConfig.responseSchema"],
     ["params.", "generationConfig."],
-    ["meta.requestId", "Idempotency-Key"],
-    ["meta.sessionId", "x-svc-session-id"],
-    ["meta.purpose", "x-svc-purpose"],
   ],
 }

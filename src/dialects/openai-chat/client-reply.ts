@@ -6,7 +6,7 @@ import type { ErrorBody } from "../../protocol/error.ts"
 import type { CloseEvent, Delta } from "../../protocol/event.ts"
 import type { ExchangeResponse, Stop } from "../../protocol/exchange.ts"
 import type { Usage } from "../../protocol/usage.ts"
-import { chargeOf, type EventEncoder, type ReplyContext } from "../client-api.ts"
+import { ClientEvents, chargeOf, type EventEncoder, type ReplyContext, replyId } from "../client-api.ts"
 
 const finishReasons: Readonly<Record<Stop, string>> = {
   end: "stop",
@@ -17,7 +17,7 @@ const finishReasons: Readonly<Record<Stop, string>> = {
   filtered: "content_filter",
 }
 
-export const chatUsage = (usage: Usage) => {
+const chatUsage = (usage: Usage) => {
   const { inTokens, outTokens, cacheReadTokens, cacheWriteTokens, dims = {} } = usage
   const prompt = inTokens + cacheReadTokens + cacheWriteTokens
   return {
@@ -38,17 +38,16 @@ export const chatUsage = (usage: Usage) => {
   }
 }
 
-/** One id over all chunks of a reply. */
-const completionId = ({ requestId }: ReplyContext): string => `chatcmpl-${requestId.slice("req_".length)}`
+const completionId = (context: ReplyContext): string => `chatcmpl-${replyId(context)}`
 
-export class ChatEvents implements EventEncoder {
-  readonly heartbeat = ": hb\n\n"
+export class ChatEvents extends ClientEvents implements EventEncoder {
   readonly #head: string
   readonly #includesUsage: boolean
   /** The number of each tool call, by its block. */
   readonly #calls = new Map<number, number>()
 
   constructor(context: ReplyContext) {
+    super()
     const { model, createdS: created, includesUsage } = context
     const head = JSON.stringify({ id: completionId(context), object: "chat.completion.chunk", created, model })
     this.#head = `data: ${head.slice(0, -1)},`
@@ -71,14 +70,6 @@ export class ChatEvents implements EventEncoder {
       case "tool_call":
         return this.#chunk(JSON.stringify({ tool_calls: [this.#call(delta)] }))
     }
-  }
-
-  warn(): string {
-    return ""
-  }
-
-  usage(): string {
-    return ""
   }
 
   close({ stop, usage }: typeof CloseEvent.Type): string {

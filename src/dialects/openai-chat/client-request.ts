@@ -1,8 +1,7 @@
 /**
  * OpenAI's chat completions as clients send them. Source: https://platform.openai.com/docs/api-reference/chat/create
  */
-import { Result } from "effect"
-import type { ReasoningLevel } from "../../protocol/exchange.ts"
+import type { Result } from "effect"
 import type { ClientRequest } from "../client-api.ts"
 import {
   allowedTools,
@@ -10,9 +9,14 @@ import {
   type ClientToolChoice,
   fileMimeOf,
   imageMimeOf,
+  noArguments,
   onlyAllowed,
+  openaiEfforts,
+  openaiOutput,
   plainText,
+  refuseFileId,
   sourceOf,
+  stopsOf,
   textBlock,
   toolChoices,
 } from "../client-parts.ts"
@@ -103,21 +107,11 @@ const partFields: FieldTable = {
   prompt_cache_breakpoint: withoutEffect("send cache_control"),
 }
 
-const efforts: Readonly<Record<string, ReasoningLevel>> = {
-  none: "off",
-  minimal: "minimal",
-  low: "low",
-  medium: "medium",
-  high: "high",
-  xhigh: "max",
-  max: "max",
-}
-
 export const decodeChatRequest = (body: JsonObject): Result.Result<ClientRequest, FieldRefusal> => {
   const reader = new FieldReader()
   reader.check(chatFields, body, "")
   const { stream_options: streamOptions } = body
-  const options = isAbsent(streamOptions) ? {} : reader.object(streamOptions, "stream_options")
+  const options = reader.optionalObject(streamOptions, "stream_options")
   reader.check(streamOptionFields, options, "stream_options")
   const { tools: offered, omittedTools } = toolsOf(reader, body["tools"])
   const choice = toolChoiceOf(reader, body["tool_choice"])
@@ -135,7 +129,7 @@ export const decodeChatRequest = (body: JsonObject): Result.Result<ClientRequest
       maxTokens: body["max_completion_tokens"] ?? body["max_tokens"],
       temperature: body["temperature"],
       topP: body["top_p"],
-      stop: stopOf(body["stop"]),
+      stop: typeof body["stop"] === "string" ? [body["stop"]] : stopsOf(body["stop"]),
       ...reasoningOf(reader, body),
       toolChoice: hasTools ? choice.toolChoice : undefined,
       parallelToolCalls: hasTools ? body["parallel_tool_calls"] : undefined,
@@ -145,13 +139,9 @@ export const decodeChatRequest = (body: JsonObject): Result.Result<ClientRequest
     stream: body["stream"],
   })
   const model = reader.string(body["model"], "model")
-  if (reader.refusal !== undefined) return Result.fail(reader.refusal)
   const includesUsage = options["include_usage"] === true
-  return Result.succeed({ exchange, context: { model, includesUsage }, omittedTools })
+  return reader.result({ exchange, context: { model, includesUsage }, omittedTools })
 }
-
-const stopOf = (stop: unknown): unknown =>
-  typeof stop === "string" ? [stop] : Array.isArray(stop) && stop.length === 0 ? undefined : stop
 
 const messageOf = (reader: FieldReader, message: JsonObject, path: string): ReadonlyArray<JsonObject> => {
   reader.check(messageFields, message, path)
@@ -180,7 +170,7 @@ const assistantOf = (reader: FieldReader, message: JsonObject, path: string): Re
   const text = isAbsent(content) ? "" : plainText(reader, content, `${path}.content`)
   const said = text + (isAbsent(refusal) ? "" : reader.string(refusal, `${path}.refusal`))
   const thought = isAbsent(reasoning) ? "" : reader.string(reasoning, `${path}.reasoning_content`)
-  const called = isAbsent(calls) ? [] : reader.list(calls, `${path}.tool_calls`)
+  const called = reader.optionalList(calls, `${path}.tool_calls`)
   const blocks = [
     ...(thought === "" ? [] : [{ t: "reasoning", v: thought }]),
     ...(said === "" ? [] : [textBlock(said)]),
@@ -231,7 +221,7 @@ const partOf = (reader: FieldReader, value: unknown, path: string): JsonObject =
 }
 
 const fileOf = (reader: FieldReader, file: JsonObject, path: string): JsonObject => {
-  if (!isAbsent(file["file_id"])) reader.refuse(`${path}.file_id`, "is not supported: files are sent with the request")
+  refuseFileId(reader, file, path)
   const { filename: name } = file
   const data = reader.string(file["file_data"], `${path}.file_data`)
   const mime = fileMimeOf(typeof name === "string" ? name : "")
@@ -242,7 +232,7 @@ const fileOf = (reader: FieldReader, file: JsonObject, path: string): JsonObject
 const toolsOf = (reader: FieldReader, value: unknown) => {
   const tools: Array<JsonObject> = []
   const omittedTools: Array<string> = []
-  for (const [index, item] of (isAbsent(value) ? [] : reader.list(value, "tools")).entries()) {
+  for (const [index, item] of reader.optionalList(value, "tools").entries()) {
     const path = `tools.${index}`
     const tool = reader.object(item, path)
     // Some clients leave the type out.
@@ -255,7 +245,7 @@ const toolsOf = (reader: FieldReader, value: unknown) => {
     const fn = reader.object(tool["function"], `${path}.function`)
     reader.check(functionFields, fn, `${path}.function`)
     const { name, description, parameters } = fn
-    tools.push(present({ name, description, inputSchema: parameters ?? { type: "object", properties: {} } }))
+    tools.push(present({ name, description, inputSchema: parameters ?? noArguments }))
   }
   return { tools, omittedTools }
 }
@@ -274,7 +264,8 @@ const toolChoiceOf = (reader: FieldReader, choice: unknown): ClientToolChoice =>
 const reasoningOf = (reader: FieldReader, body: JsonObject): JsonObject => {
   const { thinking, reasoning, reasoning_effort: effort } = body
   // "default" is Groq's word for the model's own amount.
-  if (!isAbsent(effort) && effort !== "default") return { reasoning: reader.word(efforts, effort, "reasoning_effort") }
+  if (!isAbsent(effort) && effort !== "default")
+    return { reasoning: reader.word(openaiEfforts, effort, "reasoning_effort") }
   if (!isAbsent(thinking)) {
     const { type, budget_tokens: budget } = reader.object(thinking, "thinking")
     const level = reader.word({ enabled: "medium", disabled: "off" }, type, "thinking.type")
@@ -282,26 +273,14 @@ const reasoningOf = (reader: FieldReader, body: JsonObject): JsonObject => {
   }
   if (isAbsent(reasoning)) return {}
   const { effort: word, max_tokens: budget, enabled } = reader.object(reasoning, "reasoning")
-  if (!isAbsent(word)) return { reasoning: reader.word(efforts, word, "reasoning.effort") }
+  if (!isAbsent(word)) return { reasoning: reader.word(openaiEfforts, word, "reasoning.effort") }
   if (!isAbsent(budget)) return { reasoningBudget: budget }
   return { reasoning: enabled === false ? "off" : "medium" }
 }
 
-/** `json_object` asks for any object. */
 const outputOf = (reader: FieldReader, format: unknown): JsonObject | undefined => {
   if (isAbsent(format)) return undefined
   const { type, json_schema: schema } = reader.object(format, "response_format")
-  switch (type) {
-    case "text":
-      return undefined
-    case "json_object":
-      return { schema: { type: "object" }, strict: false }
-    case "json_schema": {
-      const { name, schema: shape, strict } = reader.object(schema, "response_format.json_schema")
-      return present({ name, schema: shape, strict })
-    }
-    default:
-      reader.refuse("response_format.type", "must be text, json_object or json_schema")
-      return undefined
-  }
+  const described = () => reader.object(schema, "response_format.json_schema")
+  return openaiOutput(reader, type, described, "response_format")
 }

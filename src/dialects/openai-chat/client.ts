@@ -20,8 +20,5 @@ export const chatApi: ClientApi = {
     ["params.output", "response_format.json_schema"],
     ["params.", ""],
     ["cache.key", "prompt_cache_key"],
-    ["meta.requestId", "Idempotency-Key"],
-    ["meta.sessionId", "x-svc-session-id"],
-    ["meta.purpose", "x-svc-purpose"],
   ],
 }

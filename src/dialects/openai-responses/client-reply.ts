@@ -7,7 +7,7 @@ import type { ErrorBody } from "../../protocol/error.ts"
 import type { CloseEvent, Delta } from "../../protocol/event.ts"
 import type { ExchangeResponse, Stop } from "../../protocol/exchange.ts"
 import type { Usage } from "../../protocol/usage.ts"
-import { chargeOf, type EventEncoder, type ReplyContext } from "../client-api.ts"
+import { ClientEvents, chargeOf, type EventEncoder, type ReplyContext, replyId } from "../client-api.ts"
 import { argumentsText, chatError } from "../openai-chat/client-reply.ts"
 
 /** Before opaque reasoning, in the field where a client gives it back. */
@@ -32,8 +32,6 @@ const incomplete: Readonly<Partial<Record<Stop, string>>> = {
   filtered: "content_filter",
 }
 
-const suffixOf = ({ requestId }: ReplyContext): string => requestId.slice("req_".length)
-
 interface Progress {
   readonly status: string
   readonly output: ReadonlyArray<object>
@@ -43,7 +41,7 @@ interface Progress {
 }
 
 const responseOf = (context: ReplyContext, { status, output, usage, incompleteReason, error }: Progress) => ({
-  id: `resp_${suffixOf(context)}`,
+  id: `resp_${replyId(context)}`,
   object: "response",
   created_at: context.createdS,
   status,
@@ -80,7 +78,7 @@ export const wholeResponse = (context: ReplyContext, { blocks, stop, usage }: Ex
 
 const textPart = (text: string) => ({ type: "output_text", text, annotations: [], logprobs: [] })
 
-const itemId = (context: ReplyContext, kind: string, index: number): string => `${kind}_${suffixOf(context)}_${index}`
+const itemId = (context: ReplyContext, kind: string, index: number): string => `${kind}_${replyId(context)}_${index}`
 
 const itemOf = (context: ReplyContext, block: ReplyBlock, index: number, status: string): object => {
   switch (block.t) {
@@ -126,8 +124,7 @@ interface OpenItem {
   signature: string | undefined
 }
 
-export class ResponsesEvents implements EventEncoder {
-  readonly heartbeat = ": hb\n\n"
+export class ResponsesEvents extends ClientEvents implements EventEncoder {
   readonly #context: ReplyContext
   /** Items in order, by their block's number in twp/1. */
   readonly #items = new Map<number, OpenItem>()
@@ -136,6 +133,7 @@ export class ResponsesEvents implements EventEncoder {
   #open: OpenItem | undefined
 
   constructor(context: ReplyContext) {
+    super()
     this.#context = context
   }
 
@@ -165,14 +163,6 @@ export class ResponsesEvents implements EventEncoder {
         return begin + this.#event("response.function_call_arguments.delta", { ...at, delta: delta.args })
       }
     }
-  }
-
-  warn(): string {
-    return ""
-  }
-
-  usage(): string {
-    return ""
   }
 
   close({ stop, usage }: typeof CloseEvent.Type): string {

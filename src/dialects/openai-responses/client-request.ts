@@ -1,14 +1,17 @@
 /** OpenAI's responses as clients send them. Source: https://platform.openai.com/docs/api-reference/responses/create */
-import { Result } from "effect"
-import type { ReasoningLevel } from "../../protocol/exchange.ts"
-import type { ClientRequest, ToolGroups } from "../client-api.ts"
+import type { Result } from "effect"
+import type { ClientRequest, GroupedTool } from "../client-api.ts"
 import {
   allowedTools,
   argumentsOf,
   type ClientToolChoice,
   fileMimeOf,
   imageMimeOf,
+  noArguments,
   onlyAllowed,
+  openaiEfforts,
+  openaiOutput,
+  refuseFileId,
   sourceOf,
   textBlock,
   toolChoices,
@@ -99,22 +102,12 @@ const hostedItems = new Set([
   "additional_tools",
 ])
 
-const efforts: Readonly<Record<string, ReasoningLevel>> = {
-  none: "off",
-  minimal: "minimal",
-  low: "low",
-  medium: "medium",
-  high: "high",
-  xhigh: "max",
-  max: "max",
-}
-
 export const decodeResponsesRequest = (body: JsonObject): Result.Result<ClientRequest, FieldRefusal> => {
   const reader = new FieldReader()
   reader.check(responsesFields, body, "")
   const { instructions, input } = body
   const items = typeof input === "string" ? [{ role: "user", content: input }] : reader.list(input, "input")
-  const listed = isAbsent(body["tools"]) ? [] : reader.list(body["tools"], "tools")
+  const listed = reader.optionalList(body["tools"], "tools")
   const { tools: offered, omittedTools, groups } = toolsOf(reader, [...listed, ...toolsIn(items)])
   const choice = toolChoiceOf(reader, body["tool_choice"])
   const tools = onlyAllowed(offered, choice.allowed)
@@ -128,7 +121,7 @@ export const decodeResponsesRequest = (body: JsonObject): Result.Result<ClientRe
       : [{ role: "system", blocks: [textBlock(reader.string(instructions, "instructions"))] }]),
     ...items.flatMap((item, index) => itemOf(reader, reader.object(item, `input.${index}`), `input.${index}`)),
   ])
-  const reasoning = isAbsent(body["reasoning"]) ? {} : reader.object(body["reasoning"], "reasoning")
+  const reasoning = reader.optionalObject(body["reasoning"], "reasoning")
   reader.check(reasoningFields, reasoning, "reasoning")
   const hasTools = tools.length > 0
   const exchange = present({
@@ -139,7 +132,7 @@ export const decodeResponsesRequest = (body: JsonObject): Result.Result<ClientRe
       maxTokens: body["max_output_tokens"],
       temperature: body["temperature"],
       topP: body["top_p"],
-      reasoning: reader.word(efforts, reasoning["effort"], "reasoning.effort"),
+      reasoning: reader.word(openaiEfforts, reasoning["effort"], "reasoning.effort"),
       toolChoice: hasTools ? choice.toolChoice : undefined,
       parallelToolCalls: hasTools ? body["parallel_tool_calls"] : undefined,
       output: outputOf(reader, body["text"]),
@@ -148,8 +141,7 @@ export const decodeResponsesRequest = (body: JsonObject): Result.Result<ClientRe
     stream: body["stream"],
   })
   const model = reader.string(body["model"], "model")
-  if (reader.refusal !== undefined) return Result.fail(reader.refusal)
-  return Result.succeed({ exchange, context: { model, includesUsage: true, groups }, omittedTools })
+  return reader.result({ exchange, context: { model, includesUsage: true, groups }, omittedTools })
 }
 
 const reasoningFields: FieldTable = {
@@ -200,9 +192,8 @@ const itemOf = (reader: FieldReader, item: JsonObject, path: string): ReadonlyAr
       const full = typeof namespace === "string" ? flatName(namespace, String(name)) : name
       return [{ role: "assistant", blocks: [{ t: "tool_call", id, name: full, input }] }]
     }
-    case "function_call_output": {
+    case "function_call_output":
       return [resultOf(reader, item, path)]
-    }
     case "reasoning":
       return reasoningItem(reader, item, path)
     default:
@@ -215,7 +206,7 @@ const reasoningItem = (reader: FieldReader, item: JsonObject, path: string): Rea
   if (typeof sealed === "string" && sealed.startsWith(redactedMark)) {
     return [{ role: "assistant", blocks: [{ t: "reasoning", v: sealed.slice(redactedMark.length), redacted: true }] }]
   }
-  const parts = isAbsent(item["summary"]) ? [] : reader.list(item["summary"], `${path}.summary`)
+  const parts = reader.optionalList(item["summary"], `${path}.summary`)
   const v = parts.map((part) => (isObject(part) && typeof part["text"] === "string" ? part["text"] : "")).join("\n\n")
   // Reasoning that nobody signed is of no use to a vendor.
   if (v === "" && isAbsent(sealed)) return []
@@ -247,8 +238,7 @@ const partOf = (reader: FieldReader, part: JsonObject, path: string): JsonObject
     case "refusal":
       return textBlock(reader.string(part["refusal"], `${path}.refusal`))
     case "input_image": {
-      if (!isAbsent(part["file_id"]))
-        reader.refuse(`${path}.file_id`, "is not supported: files are sent with the request")
+      refuseFileId(reader, part, path)
       const url = reader.string(part["image_url"], `${path}.image_url`)
       return { t: "image", ...sourceOf(url, imageMimeOf(url)) }
     }
@@ -261,7 +251,7 @@ const partOf = (reader: FieldReader, part: JsonObject, path: string): JsonObject
 }
 
 const fileOf = (reader: FieldReader, part: JsonObject, path: string): JsonObject => {
-  if (!isAbsent(part["file_id"])) reader.refuse(`${path}.file_id`, "is not supported: files are sent with the request")
+  refuseFileId(reader, part, path)
   const { filename: name, file_url: url } = part
   const mime = fileMimeOf(typeof name === "string" ? name : typeof url === "string" ? url : "")
   if (!isAbsent(url)) return present({ t: "file", mime, url, name })
@@ -299,7 +289,7 @@ const toolsIn = (items: ReadonlyArray<unknown>): ReadonlyArray<unknown> =>
 const toolsOf = (reader: FieldReader, listed: ReadonlyArray<unknown>) => {
   const tools: Array<JsonObject> = []
   const omittedTools: Array<string> = []
-  const groups = new Map<string, { readonly namespace: string; readonly name: string }>()
+  const groups = new Map<string, GroupedTool>()
   const add = (item: unknown, path: string, namespace?: string) => {
     const tool = reader.object(item, path)
     const { type, description, parameters } = tool
@@ -316,13 +306,12 @@ const toolsOf = (reader: FieldReader, listed: ReadonlyArray<unknown>) => {
     const name = namespace === undefined ? own : flatName(namespace, own)
     if (namespace !== undefined) groups.set(name, { namespace, name: own })
     if (tools.some((known) => known["name"] === name)) return
-    tools.push(present({ name, description, inputSchema: parameters ?? { type: "object", properties: {} } }))
+    tools.push(present({ name, description, inputSchema: parameters ?? noArguments }))
   }
   listed.forEach((item, index) => {
     add(item, `tools.${index}`)
   })
-  const found: ToolGroups = groups
-  return { tools, omittedTools, groups: found }
+  return { tools, omittedTools, groups }
 }
 
 /** Vendors' names have at most 64 characters. */
@@ -344,16 +333,6 @@ const outputOf = (reader: FieldReader, text: unknown): JsonObject | undefined =>
   const options = reader.object(text, "text")
   reader.check({ format: carried, verbosity: neutral("medium") }, options, "text")
   if (isAbsent(options["format"])) return undefined
-  const { type, name, schema, strict } = reader.object(options["format"], "text.format")
-  switch (type) {
-    case "text":
-      return undefined
-    case "json_object":
-      return { schema: { type: "object" }, strict: false }
-    case "json_schema":
-      return present({ name, schema, strict })
-    default:
-      reader.refuse("text.format.type", "must be text, json_object or json_schema")
-      return undefined
-  }
+  const format = reader.object(options["format"], "text.format")
+  return openaiOutput(reader, format["type"], () => format, "text.format")
 }

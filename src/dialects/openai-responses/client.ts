@@ -21,8 +21,5 @@ export const responsesApi: ClientApi = {
     ["params.output", "text.format"],
     ["params.", ""],
     ["cache.key", "prompt_cache_key"],
-    ["meta.requestId", "Idempotency-Key"],
-    ["meta.sessionId", "x-svc-session-id"],
-    ["meta.purpose", "x-svc-purpose"],
   ],
 }

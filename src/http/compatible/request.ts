@@ -65,12 +65,19 @@ export const handleOf = (name: string, aliases: Readonly<Record<string, string>>
   return (pattern === undefined ? undefined : aliases[pattern]) ?? name
 }
 
+/** Fields that are headers in every API. */
+const headerNames: ClientApi["fieldNames"] = [
+  ["meta.requestId", "Idempotency-Key"],
+  ["meta.sessionId", "x-svc-session-id"],
+  ["meta.purpose", "x-svc-purpose"],
+]
+
 /** Names the fields of a refused request as its client did. */
 const inWordsOf = ({ fieldNames }: ClientApi, error: ServiceError<"bad_request">): ServiceError<"bad_request"> => {
   const issues = error.detail?.["issues"]
   if (!Array.isArray(issues)) return error
   const renamed = issues.filter(isObject).map(({ path, message }) => {
-    const [own, theirs] = fieldNames.find(([name]) => String(path).startsWith(name)) ?? ["", ""]
+    const [own, theirs] = [...headerNames, ...fieldNames].find(([name]) => String(path).startsWith(name)) ?? ["", ""]
     return { path: theirs + String(path).slice(own.length), message: String(message) }
   })
   return invalidInput(renamed)
