@@ -6,10 +6,10 @@
 import { type ChildProcess, spawn, spawnSync } from "node:child_process"
 import { randomBytes } from "node:crypto"
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
-import { createServer } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
+import { freePort } from "../faults/processes.ts"
 import { cpuSeconds, drive, type Endpoint, median, percentile, residentBytes, statOf } from "./load.ts"
 import { type Effort, warmUp } from "./scenarios.ts"
 import { type Answer, answers, canPin, type Subject, type Subjects } from "./subjects.ts"
@@ -196,14 +196,6 @@ const startPeer = async (peer: Peer, vendor: string) => {
     }
   }
 }
-
-const freePort = () =>
-  new Promise<number>((resolve) => {
-    const server = createServer().listen(0, "127.0.0.1", () => {
-      const address = server.address()
-      server.close(() => resolve(typeof address === "object" && address !== null ? address.port : 0))
-    })
-  })
 
 /** A process and all that it has started (Linux). */
 const treeOf = (root: number): Array<number> => {

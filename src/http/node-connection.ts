@@ -4,6 +4,7 @@ import type { HttpServerResponse } from "effect/http"
 import type { EventEncoder } from "../dialects/client-api.ts"
 import { EventWriter } from "../exchange/event-writer.ts"
 import type { Connection, ReplyError, WholeReply } from "../exchange/reply.ts"
+import type { ServiceError } from "../protocol/error.ts"
 import { toServiceError } from "../store/unavailable.ts"
 import { errorResponse } from "./respond.ts"
 
@@ -62,6 +63,11 @@ export class NodeConnection implements Connection {
     const error = toServiceError(failure)
     // A caller that must come again later keeps no file meanwhile.
     if (error.code === "rate_limited" && error.detail?.["scope"] === "gateway") this.#response.shouldKeepAlive = false
+    this.sendError(error)
+  }
+
+  /** Sends a refusal in the words of the client's API. */
+  protected sendError(error: ServiceError): void {
     if (!this.#isClosed) sendResponse(errorResponse(error, this.#requestId), this.#response)
   }
 

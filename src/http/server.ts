@@ -11,6 +11,7 @@ import { Api } from "../protocol/api.ts"
 import { serviceError } from "../protocol/error.ts"
 import { invalidInput, issuesOf } from "../protocol/issues.ts"
 import { maxPathParameter } from "../protocol/text.ts"
+import { failureAt } from "./compatible/reply.ts"
 import { compatibleRoutes } from "./compatible/routes.ts"
 import { limitConnections } from "./connection-limit.ts"
 import { admitOrigins } from "./cross-origin.ts"
@@ -96,7 +97,8 @@ const envelopes = HttpRouter.middleware(
       Effect.catch((error) => {
         const known: unknown = error
         if (!HttpServerError.isHttpServerError(known)) return Effect.fail(error)
-        return envelope(newRequestId(), known.reason._tag === "RouteNotFound" ? routeNotFound : notReadable)
+        if (known.reason._tag !== "RouteNotFound") return envelope(newRequestId(), notReadable)
+        return failureAt(known.request.url)(newRequestId(), routeNotFound)
       }),
       Effect.catchDefect((defect) =>
         HttpApiError.HttpApiSchemaError.is(defect)

@@ -1,8 +1,9 @@
 import { createServer, type Server } from "node:http"
-import { type AddressInfo, connect, type Socket } from "node:net"
+import { connect, type Socket } from "node:net"
 import { setTimeout as sleep } from "node:timers/promises"
 import { afterEach, describe, expect, it } from "vitest"
 import { limitConnections } from "../../src/http/connection-limit.ts"
+import { portOf } from "../../src/testing/port.ts"
 
 const servers: Array<Server> = []
 afterEach(() => {
@@ -15,8 +16,7 @@ const serve = async (most: number): Promise<number> => {
   servers.push(server)
   limitConnections(server, most)
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
-  // `address` is a string for pipes only.
-  return (server.address() as AddressInfo).port
+  return portOf(server)
 }
 
 const request = "GET / HTTP/1.1\r\nhost: x\r\n\r\n"

@@ -3,7 +3,8 @@ import type { ServerResponse } from "node:http"
 import { Option, Schema } from "effect"
 import type { ClientApi, ReplyContext } from "../../dialects/client-api.ts"
 import { isObject } from "../../dialects/json.ts"
-import type { ReplyError, WholeReply } from "../../exchange/reply.ts"
+import type { WholeReply } from "../../exchange/reply.ts"
+import { retryAfterMs } from "../../exchange/reply-body.ts"
 import {
   type ErrorBody,
   ErrorEnvelope,
@@ -13,7 +14,6 @@ import {
   serviceError,
 } from "../../protocol/error.ts"
 import { ExchangeResponse } from "../../protocol/exchange.ts"
-import { toServiceError } from "../../store/unavailable.ts"
 import { NodeConnection } from "../node-connection.ts"
 
 const readResponse = Schema.decodeUnknownOption(Schema.fromJsonString(ExchangeResponse))
@@ -42,17 +42,16 @@ export class CompatibleConnection extends NodeConnection {
   override send(reply: WholeReply): void {
     const response = reply.status === 200 ? Option.getOrUndefined(readResponse(reply.body)) : undefined
     if (reply.status === 202) this.refuse(inProgress)
-    else if (response === undefined) this.#sendError(reply)
+    else if (response === undefined) this.#sendWithheld(reply)
     else super.send({ ...reply, body: JSON.stringify(this.#api.whole(this.#context, response)) })
   }
 
-  override refuse(failure: ReplyError): void {
-    const error = toServiceError(failure)
+  protected override sendError(error: ServiceError): void {
     super.send(errorReply(this.#api, error, this.#context.requestId))
   }
 
   /** A reply that was withheld: it has its price in its headers. */
-  #sendError({ status, headers, body }: WholeReply): void {
+  #sendWithheld({ status, headers, body }: WholeReply): void {
     const envelope = Option.getOrUndefined(readEnvelope(body))
     const error: ErrorBody = envelope?.error ?? errorBody(unreadable, this.#context.requestId)
     super.send({
@@ -64,7 +63,7 @@ export class CompatibleConnection extends NodeConnection {
 }
 
 const inProgress = serviceError("idempotency_conflict", "The first call with this Idempotency-Key is still running", {
-  retryAfterMs: 1000,
+  retryAfterMs,
 })
 
 const unreadable = serviceError("internal_error", "The service could not complete the request")

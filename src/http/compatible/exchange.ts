@@ -1,24 +1,20 @@
 /** Exchanges and counts of tokens for clients of other APIs. */
-import type { ServerResponse } from "node:http"
 import { Effect, Result } from "effect"
 import { HttpServerResponse } from "effect/http"
-import { Overload } from "../../admission/overload.ts"
 import { messagesApi } from "../../dialects/anthropic/client.ts"
 import type { ClientApi, RequestPlace } from "../../dialects/client-api.ts"
 import { generateApi } from "../../dialects/gemini/client.ts"
 import { chatApi } from "../../dialects/openai-chat/client.ts"
 import { responsesApi } from "../../dialects/openai-responses/client.ts"
 import { promptParts } from "../../exchange/estimate.ts"
-import { Exchanges, newRequestId } from "../../exchange/exchanges.ts"
+import { newRequestId } from "../../exchange/exchanges.ts"
 import { Tokenizer } from "../../exchange/tokenizer.ts"
-import { toServiceError } from "../../store/unavailable.ts"
-import { logCause } from "../../telemetry/logs.ts"
+import { makeExchangeRunner } from "../exchange-runner.ts"
 import { type DirectHandler, replying } from "../hot-routes.ts"
-import { routeNotFound } from "../respond.ts"
-import { makeForCaller, type RuntimeRequest, recordStatus } from "../runtime.ts"
+import type { RuntimeRequest } from "../runtime.ts"
 import { CompatibleConnection } from "./connection.ts"
 import { withCredential } from "./credential.ts"
-import { apiBelow, failureIn, makeAnswerIn } from "./reply.ts"
+import { makeAnswerIn } from "./reply.ts"
 import { readCompatible } from "./request.ts"
 
 /** What a path asks for. */
@@ -27,43 +23,26 @@ interface Place extends RequestPlace {
 }
 
 export const makeCompatibleHandlers = Effect.gen(function* () {
-  const exchanges = yield* Exchanges
-  const overload = yield* Overload
+  const runExchange = yield* makeExchangeRunner
   const tokenizer = yield* Tokenizer
-  const { identify, traced } = yield* makeForCaller
   const answerIn = yield* makeAnswerIn
 
   const exchange =
     ({ api, ...place }: Place): DirectHandler =>
     (request, response) => {
       const requestId = newRequestId()
-      const asCaller = withCredential(request)
       const unread = { requestId, model: "", createdS: Math.floor(Date.now() / 1000), includesUsage: false }
-      const run = Effect.andThen(overload.check(exchanges.open()), identify(asCaller, requestId)).pipe(
-        Effect.matchEffect({
-          onSuccess: ({ caller, body }) => {
-            const { sent, decoded } = readCompatible(api, request, body, caller, place)
-            const context = { ...unread, ...sent?.context, isArray: place.isArray }
-            const connection = new CompatibleConnection(response, api, context, sent?.omittedTools)
-            return exchanges.run({ requestId, caller, decode: () => decoded }, connection)
-          },
-          onFailure: (error) =>
-            Effect.andThen(
-              logCause(toServiceError(error), requestId),
-              Effect.sync(() => refuse(response, api, unread, error)),
-            ),
-        }),
-        Effect.tap(() => recordStatus(response.statusCode)),
-      )
-      return traced(request, requestId)(run)
+      return runExchange(withCredential(request), requestId, {
+        read: ({ caller, body }) => {
+          const { sent, decoded } = readCompatible(api, request, body, caller, place)
+          const context = { ...unread, ...sent?.context, isArray: place.isArray }
+          const connection = new CompatibleConnection(response, api, context, sent?.omittedTools)
+          return { decode: () => decoded, connection }
+        },
+        refusedAt: () => new CompatibleConnection(response, api, unread),
+        status: () => response.statusCode,
+      })
     }
-
-  const refuse = (
-    response: ServerResponse,
-    api: ClientApi,
-    context: ConstructorParameters<typeof CompatibleConnection>[2],
-    error: Parameters<CompatibleConnection["refuse"]>[0],
-  ) => new CompatibleConnection(response, api, context).refuse(error)
 
   /** Tokens of a prompt: an estimate by the tokenizer that bills where a vendor reports none. */
   const count = ({ api, ...place }: Place, replyOf: (tokens: number) => object): DirectHandler =>
@@ -92,20 +71,11 @@ export const makeCompatibleHandlers = Effect.gen(function* () {
   /** The handler of a `POST`. */
   return (path: string, query: string): DirectHandler | undefined => {
     const handler = exact.get(path)
-    if (handler !== undefined) return handler
-    const place = generatePlace(path, query)
-    if (place === undefined) return isReadable(path) ? undefined : notFoundBelow(path)
+    const place = handler === undefined ? generatePlace(path, query) : undefined
+    if (place === undefined) return handler
     return place.counts ? count(place, (totalTokens) => ({ totalTokens })) : exchange(place)
   }
 })
-
-/** A path with a broken escape, which the router cannot read. */
-const isReadable = (path: string): boolean => !/%(?![0-7][0-9a-fA-F])/.test(path)
-
-const notFoundBelow = (path: string): DirectHandler | undefined => {
-  const api = apiBelow(path)
-  return api && replying(() => failureIn(api)(newRequestId(), routeNotFound))
-}
 
 /** `/gemini/v1beta/models/main:streamGenerateContent?alt=sse` */
 const generatePath =

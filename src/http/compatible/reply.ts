@@ -8,20 +8,25 @@ import { chatApi } from "../../dialects/openai-chat/client.ts"
 import { newRequestId } from "../../exchange/exchanges.ts"
 import { toServiceError } from "../../store/unavailable.ts"
 import { logCause } from "../../telemetry/logs.ts"
-import { type RouteError, respond } from "../respond.ts"
+import { envelope, type RouteError, respond } from "../respond.ts"
 import { type Authenticated, makeForCaller, type RuntimeRequest, recordStatus } from "../runtime.ts"
 import { errorReply } from "./connection.ts"
 import { withCredential } from "./credential.ts"
 
 /** The APIs by their bases; unknown paths below a base are answered in its API's shape. */
-export const bases: ReadonlyArray<readonly [base: string, api: ClientApi]> = [
+const bases: ReadonlyArray<readonly [base: string, api: ClientApi]> = [
   ["/openai", chatApi],
   ["/anthropic", messagesApi],
   ["/gemini", generateApi],
 ]
 
-export const apiBelow = (path: string): ClientApi | undefined =>
-  bases.find(([base]) => path.startsWith(`${base}/`))?.[1]
+const apiBelow = (path: string): ClientApi | undefined => bases.find(([base]) => path.startsWith(`${base}/`))?.[1]
+
+/** The failure of a request that no route answers, in the shape of the API below whose base it is. */
+export const failureAt = (url: string): typeof envelope => {
+  const api = apiBelow(url)
+  return api === undefined ? envelope : failureIn(api)
+}
 
 type Answer = (call: Authenticated) => Effect.Effect<HttpServerResponse.HttpServerResponse, RouteError>
 

@@ -1,4 +1,4 @@
-/** Lists of models, and unknown paths, below the bases of other APIs. */
+/** Lists of models in the forms of other APIs. */
 import { Effect } from "effect"
 import { HttpRouter, HttpServerResponse } from "effect/http"
 import { Catalogue } from "../../catalogue/catalogue.ts"
@@ -13,7 +13,7 @@ import { serviceError } from "../../protocol/error.ts"
 import { routeNotFound } from "../respond.ts"
 import { fromRouter } from "../runtime.ts"
 import { anthropicModels, geminiModels, type ModelForm, openaiModels } from "./models.ts"
-import { bases, failureIn, makeAnswerIn } from "./reply.ts"
+import { failureIn, makeAnswerIn } from "./reply.ts"
 import { handleOf } from "./request.ts"
 
 const unknownModel = serviceError("not_found", "There is no such model")
@@ -51,13 +51,11 @@ export const compatibleRoutes = HttpRouter.use(
     for (const version of ["v1", "v1beta", "v1alpha"]) {
       yield* addModels(generateApi, `/gemini/${version}/models`, geminiModels)
     }
-    for (const [base, api] of bases) {
-      yield* router.add("*", `/${base.slice(1)}/*`, ({ method, url }) =>
-        // Clients look whether the base answers.
-        method === "HEAD" && url.replace(/\/$/, "") === base
-          ? Effect.succeed(HttpServerResponse.empty({ status: 200 }))
-          : failureIn(api)(newRequestId(), routeNotFound),
-      )
-    }
+    // Clients look whether the base answers.
+    yield* router.add("*", "/anthropic", ({ method }) =>
+      method === "HEAD"
+        ? Effect.succeed(HttpServerResponse.empty({ status: 200 }))
+        : failureIn(messagesApi)(newRequestId(), routeNotFound),
+    )
   }),
 )

@@ -5,19 +5,19 @@ import { Overload } from "../../admission/overload.ts"
 import { decodeExchange } from "../../exchange/decode.ts"
 import { Exchanges, newRequestId } from "../../exchange/exchanges.ts"
 import { Api } from "../../protocol/api.ts"
-import { toServiceError } from "../../store/unavailable.ts"
-import { logCause } from "../../telemetry/logs.ts"
 import { makeCompatibleHandlers } from "../compatible/exchange.ts"
+import { makeExchangeRunner } from "../exchange-runner.ts"
 import { type DirectHandler, replying } from "../hot-routes.ts"
 import { NodeConnection } from "../node-connection.ts"
 import { envelope, routeNotFound } from "../respond.ts"
-import { fromRouter, makeForCaller, type RuntimeRequest, recordStatus } from "../runtime.ts"
+import { fromRouter, makeForCaller, type RuntimeRequest } from "../runtime.ts"
 import { makeRuntime } from "./runtime.ts"
 
 /** The handler of each runtime route. */
 export const makeRuntimeAnswers = Effect.gen(function* () {
   const exchanges = yield* Exchanges
-  const { forCaller, identify, traced } = yield* makeForCaller
+  const { forCaller } = yield* makeForCaller
+  const runExchange = yield* makeExchangeRunner
   const runtime = yield* makeRuntime
   const overload = yield* Overload
 
@@ -27,23 +27,14 @@ export const makeRuntimeAnswers = Effect.gen(function* () {
       onFailure: (error) => envelope(newRequestId(), error),
     })
 
-  /** Refuses under overload before the body is read. */
   const exchange: DirectHandler = (request, response) => {
     const requestId = newRequestId()
     const connection = new NodeConnection(response, requestId)
-    const run = Effect.andThen(overload.check(exchanges.open()), identify(request, requestId)).pipe(
-      Effect.matchEffect({
-        onSuccess: ({ caller, body }) =>
-          exchanges.run({ requestId, caller, decode: () => decodeExchange(body) }, connection),
-        onFailure: (error) =>
-          Effect.andThen(
-            logCause(toServiceError(error), requestId),
-            Effect.sync(() => connection.refuse(error)),
-          ),
-      }),
-      Effect.tap(() => recordStatus(response.statusCode)),
-    )
-    return traced(request, requestId)(run)
+    return runExchange(request, requestId, {
+      read: ({ body }) => ({ decode: () => decodeExchange(body), connection }),
+      refusedAt: () => connection,
+      status: () => response.statusCode,
+    })
   }
 
   return {
