@@ -29,11 +29,18 @@ export interface FinishedReply {
   readonly headers: Readonly<Record<string, string>>
   /** The text before and after the balance; a single part if the text does not name it. */
   readonly body: ReadonlyArray<string>
+  /** With an empty balance; absent from a kept reply. */
+  readonly response?: ExchangeResponse
 }
 
-export const replyWith = ({ status, headers, body }: FinishedReply, balance: Amount): WholeReply => {
+export const replyWith = ({ status, headers, body, response }: FinishedReply, balance: Amount): WholeReply => {
   const text = formatAmount(balance)
-  return { status, headers: { ...headers, "x-svc-balance": text }, body: body.join(text) }
+  return {
+    status,
+    headers: { ...headers, "x-svc-balance": text },
+    body: body.join(text),
+    ...(response && { response: { ...response, usage: { ...response.usage, balance: text } } }),
+  }
 }
 
 /** Body and billing headers are those of the first reply. */
@@ -68,6 +75,7 @@ export const completedReply = (completed: CompletedExchange): FinishedReply => {
       ...(warnings.length > 0 && { "x-svc-warnings": warnings.map(({ code }) => code).join(", ") }),
     },
     body: aroundBalance(JSON.stringify(response)),
+    response,
   }
 }
 

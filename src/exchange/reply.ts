@@ -4,6 +4,7 @@
  */
 import type { EventEncoder } from "../dialects/client-api.ts"
 import { errorBody, type ServiceError } from "../protocol/error.ts"
+import type { ExchangeResponse } from "../protocol/exchange.ts"
 import { type StoreUnavailable, toServiceError } from "../store/unavailable.ts"
 
 /** A whole reply. */
@@ -11,6 +12,8 @@ export interface WholeReply {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
   readonly body: string
+  /** What the body says, if this call has made it: a kept reply is its text. */
+  readonly response?: ExchangeResponse
 }
 
 export type ReplyError = ServiceError | StoreUnavailable

@@ -38,9 +38,10 @@ export class CompatibleConnection extends NodeConnection {
     }
   }
 
-  /** A whole reply of twp/1, also one that is replayed; replies that were streamed are not kept. */
+  /** A whole reply of twp/1, also one that is replayed, which is read from its text; streams are not kept. */
   override send(reply: WholeReply): void {
-    const response = reply.status === 200 ? Option.getOrUndefined(readResponse(reply.body)) : undefined
+    const response =
+      reply.response ?? (reply.status === 200 ? Option.getOrUndefined(readResponse(reply.body)) : undefined)
     if (reply.status === 202) this.refuse(inProgress)
     else if (response === undefined) this.#sendWithheld(reply)
     else super.send({ ...reply, body: JSON.stringify(this.#api.whole(this.#context, response)) })
