@@ -41,17 +41,15 @@ const chatUsage = (usage: Usage) => {
 const completionId = (context: ReplyContext): string => `chatcmpl-${replyId(context)}`
 
 export class ChatEvents extends ClientEvents implements EventEncoder {
-  readonly #head: string
-  readonly #includesUsage: boolean
+  readonly #context: ReplyContext
+  /** What all chunks begin with, made with the first: a whole reply has none. */
+  #begin: string | undefined
   /** The number of each tool call, by its block. */
   readonly #calls = new Map<number, number>()
 
   constructor(context: ReplyContext) {
     super()
-    const { model, createdS: created, includesUsage } = context
-    const head = JSON.stringify({ id: completionId(context), object: "chat.completion.chunk", created, model })
-    this.#head = `data: ${head.slice(0, -1)},`
-    this.#includesUsage = includesUsage
+    this.#context = context
   }
 
   open(): string {
@@ -75,17 +73,25 @@ export class ChatEvents extends ClientEvents implements EventEncoder {
   close({ stop, usage }: typeof CloseEvent.Type): string {
     const charge = `"x_svc":${JSON.stringify(chargeOf(usage))}`
     const finish = JSON.stringify(finishReasons[stop])
-    if (!this.#includesUsage) return `${this.#chunk("{}", finish, `,${charge}`)}data: [DONE]\n\n`
+    if (!this.#context.includesUsage) return `${this.#chunk("{}", finish, `,${charge}`)}data: [DONE]\n\n`
     const counts = `"choices":[],"usage":${JSON.stringify(chatUsage(usage))},${charge}}`
-    return `${this.#chunk("{}", finish)}${this.#head}${counts}\n\ndata: [DONE]\n\n`
+    return `${this.#chunk("{}", finish)}${this.#head()}${counts}\n\ndata: [DONE]\n\n`
   }
 
   error(error: ErrorBody): string {
     return `data: ${JSON.stringify(chatError(error, 500))}\n\n`
   }
 
+  #head(): string {
+    if (this.#begin !== undefined) return this.#begin
+    const { model, createdS: created } = this.#context
+    const head = JSON.stringify({ id: completionId(this.#context), object: "chat.completion.chunk", created, model })
+    this.#begin = `data: ${head.slice(0, -1)},`
+    return this.#begin
+  }
+
   #chunk(delta: string, finish = "null", more = ""): string {
-    return `${this.#head}"choices":[{"index":0,"delta":${delta},"logprobs":null,"finish_reason":${finish}}]${more}}\n\n`
+    return `${this.#head()}"choices":[{"index":0,"delta":${delta},"logprobs":null,"finish_reason":${finish}}]${more}}\n\n`
   }
 
   #call({ i, id, name, args }: Extract<Delta, { t: "tool_call" }>) {

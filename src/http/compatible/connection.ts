@@ -29,13 +29,14 @@ export class CompatibleConnection extends NodeConnection {
     context: ReplyContext,
     omittedTools: ReadonlyArray<string> = [],
   ) {
-    super(response, context.requestId, api.events(context))
+    super(response, context.requestId, api.events(context), {
+      [api.requestIdHeader]: context.requestId,
+      ...(omittedTools.length > 0 && {
+        "x-svc-warning": `tools_omitted=${omittedTools.map(encodeURIComponent).join(",")}`,
+      }),
+    })
     this.#api = api
     this.#context = context
-    response.setHeader(api.requestIdHeader, context.requestId)
-    if (omittedTools.length > 0) {
-      response.setHeader("x-svc-warning", `tools_omitted=${omittedTools.map(encodeURIComponent).join(",")}`)
-    }
   }
 
   /** A whole reply of twp/1, also one that is replayed, which is read from its text; streams are not kept. */
