@@ -3,12 +3,12 @@
  * what it prints with the lines `# → …` beneath it (regular expressions). What another part of `.ci/run` runs is looked
  * up there.
  */
-import { type ChildProcess, spawn, spawnSync } from "node:child_process"
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { spawnSync } from "node:child_process"
+import { readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
 import { fileURLToPath } from "node:url"
+import { StartedGateway } from "./started-gateway.ts"
 
 const root = fileURLToPath(new URL("..", import.meta.url))
 const pages = [
@@ -63,49 +63,8 @@ function commandsOf(block: string): ReadonlyArray<Command> {
   return commands
 }
 
-/** A gateway as the README's reader has it: started by `npm start`, on a folder and a port of its own. */
-class Gateway {
-  readonly dir = mkdtempSync(join(tmpdir(), "weir-readme-"))
-  readonly #child: ChildProcess
-  log = ""
-
-  constructor(variables: Readonly<Record<string, string>> = {}) {
-    const own = {
-      SVC_PORT: "0",
-      SVC_DATA_DIR: join(this.dir, "data"),
-      SVC_READY_FILE: join(this.dir, "ready"),
-      SVC_MASTER_KEY: "of this page",
-    }
-    this.#child = spawn("npm", ["start"], { cwd: root, env: { ...process.env, ...own, ...variables }, detached: true })
-    for (const stream of [this.#child.stdout, this.#child.stderr]) {
-      stream?.on("data", (chunk) => {
-        this.log += chunk
-      })
-    }
-  }
-
-  async ready(): Promise<Readonly<Record<string, string>>> {
-    const file = join(this.dir, "ready")
-    for (let tries = 0; tries < 600 && this.#child.exitCode === null; tries++) {
-      if (existsSync(file)) return JSON.parse(readFileSync(file, "utf8"))
-      await sleep(100)
-    }
-    throw new Error(`npm start did not come up:\n${this.log}`)
-  }
-
-  async stop(): Promise<void> {
-    const { pid } = this.#child
-    if (pid !== undefined && this.#child.exitCode === null) {
-      const gone = new Promise((resolve) => this.#child.once("exit", resolve))
-      process.kill(-pid, "SIGTERM")
-      await gone
-    }
-    rmSync(this.dir, { recursive: true, force: true })
-  }
-}
-
 /** Logs in as the development catalogue's owner, as a person would: with the code from the log. */
-const accessToken = async (gateway: Gateway, baseUrl: string): Promise<string> => {
+const accessToken = async (gateway: StartedGateway, baseUrl: string): Promise<string> => {
   const post = async (path: string, body: object) => {
     const headers = { "content-type": "application/json" }
     return fetch(`${baseUrl}${path}`, { method: "POST", headers, body: JSON.stringify(body) })
@@ -117,7 +76,7 @@ const accessToken = async (gateway: Gateway, baseUrl: string): Promise<string> =
 }
 
 /** The newest code in the log that is not the one known. */
-const codeIn = async (gateway: Gateway, known: string): Promise<string> => {
+const codeIn = async (gateway: StartedGateway, known: string): Promise<string> => {
   for (let tries = 0; tries < 100; tries++) {
     const code = [...gateway.log.matchAll(/Your code to log in is (\d{6})/g)].at(-1)?.[1]
     if (code !== undefined && code !== known) return code
@@ -156,7 +115,7 @@ const start = async (section: Section, command: Command): Promise<void> => {
     variables[name] = url
   }
   if (variables["SVC_CATALOGUE"] !== undefined) variables["SVC_CATALOGUE"] = join(root, variables["SVC_CATALOGUE"])
-  const gateway = new Gateway(variables)
+  const gateway = new StartedGateway(variables)
   const outcome = await gateway.ready().then(
     () => 0,
     () => 1,
@@ -177,7 +136,7 @@ const run = async (section: Section): Promise<void> => {
   for (const command of known.filter(({ text }) => /npm start$/.test(text))) await start(section, command)
   if (commands.length === 0) return
 
-  const gateway = new Gateway()
+  const gateway = new StartedGateway()
   try {
     const { baseUrl = "", keyId = "", key = "", adminKey = "" } = await gateway.ready()
     // So that there is something to see.

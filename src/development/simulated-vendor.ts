@@ -2,8 +2,8 @@
  * The simulated vendor, on loopback: answers chat completions and SearXNG searches by repeating what it
  * was asked, and calls a tool that it is asked for by name.
  */
-import type { Effect, Schema, Scope } from "effect"
-import { type JsonObject, objectAt, objectsAt, stringAt } from "../dialects/json.ts"
+import type { Effect, Scope } from "effect"
+import { type JsonObject, objectAt, objectsAt, parseObject, stringAt } from "../dialects/json.ts"
 import {
   type ScriptedVendor,
   startScriptedVendor,
@@ -32,40 +32,53 @@ const find: VendorScript = (call) => {
 }
 
 const echo: VendorScript = (call) => {
-  const question = lastText(call.body["messages"] ?? null)
-  const words = `You said: ${question}`.split(/(?<=\s)/)
+  const words = `You said: ${lastTurn(call.body).text}`.split(/(?<=\s)/)
   return answering(
     { words, inTokens: Math.ceil(JSON.stringify(call.body).length / 4), outTokens: words.length },
     pauseMs,
   )(call)
 }
 
-interface OfferedTool {
+interface AskedTool {
   readonly name: string
-  readonly schema: JsonObject
+  readonly args: object
 }
 
-/** The tool that the last message names, or that the request demands. */
-const askedTool = (body: VendorCall["body"]): OfferedTool | undefined => {
+/**
+ * The tool that the last turn names, with the JSON object after its name, as in `weather {"city": "Oslo"}`, or the
+ * tool that the request demands. Arguments that are not told are examples by the tool's schema.
+ */
+const askedTool = (body: VendorCall["body"]): AskedTool | undefined => {
+  const { text, hasResults } = lastTurn(body)
+  if (hasResults || body["tool_choice"] === "none") return undefined
+  const words = text.split(/[^\w-]+/)
   const tools = objectsAt(body, "tools").map((tool) => {
     const fn = objectAt(tool, "function")
-    return { name: stringAt(fn, "name") ?? "", schema: objectAt(fn, "parameters") ?? {} }
+    const name = stringAt(fn, "name") ?? ""
+    return { name, told: argumentsAfter(text, name), args: exampleOf(objectAt(fn, "parameters") ?? {}) }
   })
-  const last = objectsAt(body, "messages").at(-1)
-  if (stringAt(last, "role") !== "user" || body["tool_choice"] === "none") return undefined
   const demanded = stringAt(objectAt(objectAt(body, "tool_choice"), "function"), "name")
-  const words = lastText(body["messages"] ?? null).split(/[^\w-]+/)
-  const named = tools.find(({ name }) => name === demanded || words.includes(name))
-  return named ?? (body["tool_choice"] === "required" ? tools[0] : undefined)
+  const named =
+    tools.find(({ name }) => name === demanded) ??
+    tools.find(({ told }) => told !== undefined) ??
+    tools.find(({ name }) => words.includes(name)) ??
+    (body["tool_choice"] === "required" ? tools[0] : undefined)
+  return named && { name: named.name, args: named.told ?? named.args }
 }
 
-/** Calls a tool with an example of each argument that its schema requires. */
-const callTool = (call: VendorCall, { name, schema }: OfferedTool): void => {
-  const made = {
-    id: `call_${name}`,
-    type: "function",
-    function: { name, arguments: JSON.stringify(exampleOf(schema)) },
+const argumentsAfter = (text: string, name: string): JsonObject | undefined => {
+  const at = ` ${text}`.search(new RegExp(`[^\\w-]${RegExp.escape(name)}\\s*\\{`))
+  if (at === -1) return undefined
+  const start = text.indexOf("{", at)
+  for (let end = text.indexOf("}", start); end !== -1; end = text.indexOf("}", end + 1)) {
+    const args = parseObject(text.slice(start, end + 1))
+    if (args !== undefined) return args
   }
+  return undefined
+}
+
+const callTool = (call: VendorCall, { name, args }: AskedTool): void => {
+  const made = { id: `call_${name}`, type: "function", function: { name, arguments: JSON.stringify(args) } }
   const usage = { prompt_tokens: Math.ceil(JSON.stringify(call.body).length / 4), completion_tokens: 20 }
   const choice = { index: 0, finish_reason: "tool_calls" }
   if (!call.streaming) {
@@ -107,12 +120,30 @@ const exampleValue = (schema: JsonObject | undefined): unknown => {
   }
 }
 
-function lastText(messages: Schema.Json): string {
-  const last = Array.isArray(messages) ? messages.at(-1) : undefined
-  const content: unknown = last?.content
-  if (typeof content === "string") return content
-  const texts = objectsAt({ content }, "content").flatMap((part) => stringAt(part, "text") ?? [])
-  return texts.length === 0 ? "something I cannot read" : texts.join("\n")
+/** What was said since the model spoke last; instructions are not repeated. */
+const lastTurn = (body: VendorCall["body"]): Turn => {
+  const messages = objectsAt(body, "messages")
+  const turn = messages.slice(messages.findLastIndex((message) => stringAt(message, "role") === "assistant") + 1)
+  const said = turn.filter((message) => !instructing.has(stringAt(message, "role") ?? ""))
+  const texts = said.flatMap(textsOf)
+  return {
+    text: texts.length === 0 ? "something I cannot read" : texts.join("\n"),
+    hasResults: said.some((message) => stringAt(message, "role") === "tool"),
+  }
+}
+
+interface Turn {
+  readonly text: string
+  /** Whether tools have answered in it. */
+  readonly hasResults: boolean
+}
+
+const instructing = new Set(["system", "developer"])
+
+const textsOf = (message: JsonObject): ReadonlyArray<string> => {
+  const { content } = message
+  if (typeof content === "string") return [content]
+  return objectsAt(message, "content").flatMap((part) => stringAt(part, "text") ?? [])
 }
 
 export const startSimulatedVendor: Effect.Effect<ScriptedVendor, never, Scope.Scope> = startScriptedVendor(answer)

@@ -27,6 +27,11 @@ const tools: ReadonlyArray<OpenAI.ChatCompletionTool> = [
   },
 ]
 
+const talk = async (messages: Array<OpenAI.ChatCompletionMessageParam>) => {
+  const { choices } = await client.chat.completions.create({ model: "simulated-1", messages, tools: [...tools] })
+  return choices[0]?.message ?? { content: null, tool_calls: [] }
+}
+
 const ask = (content: string, choice?: OpenAI.ChatCompletionToolChoiceOption) =>
   client.chat.completions
     .stream({
@@ -42,6 +47,25 @@ it("calls the tool that a message names, with examples of its required arguments
   const [call] = choices[0]?.message.tool_calls ?? []
   expect(choices[0]?.finish_reason).toBe("tool_calls")
   expect(call).toMatchObject({ function: { name: "weather", arguments: '{"city":"example","days":1,"unit":"C"}' } })
+})
+
+it("calls it with the arguments that follow its name", async () => {
+  const { choices } = await ask('Not the other; use weather {"city": "Oslo", "at": {"h": 1}} and tell me }')
+  expect(choices[0]?.message.tool_calls).toMatchObject([
+    { function: { name: "weather", arguments: '{"city":"Oslo","at":{"h":1}}' } },
+  ])
+})
+
+it("answers to a whole turn: instructions after a question do not hide it, and results are told", async () => {
+  const system = { role: "system", content: "Tools: other" } as const
+  const question = { role: "user", content: "Use weather" } as const
+  const first = await talk([question, system])
+  const [call] = first.tool_calls ?? []
+  expect(call).toMatchObject({ function: { name: "weather" } })
+  const result = { role: "tool", tool_call_id: call?.id ?? "", content: "Use weather: 7 degrees" } as const
+  expect(
+    (await talk([question, { role: "assistant", tool_calls: [...(first.tool_calls ?? [])] }, result, system])).content,
+  ).toBe("You said: Use weather: 7 degrees")
 })
 
 it("calls a tool that is demanded, and none otherwise", async () => {
