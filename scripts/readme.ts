@@ -4,7 +4,8 @@
  * up there.
  */
 import { spawnSync } from "node:child_process"
-import { readFileSync, rmSync, writeFileSync } from "node:fs"
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
 import { fileURLToPath } from "node:url"
@@ -85,6 +86,18 @@ const codeIn = async (gateway: StartedGateway, known: string): Promise<string> =
   throw new Error("no code came")
 }
 
+const template = mkdtempSync(join(tmpdir(), "weir-readme-"))
+
+/** A data directory with a migrated database, made once. */
+const migrated = (): string => {
+  if (!existsSync(join(template, "postgres"))) {
+    const env = { ...process.env, SVC_DATA_DIR: template }
+    const { status, stderr } = spawnSync("npm", ["run", "weir", "--", "migrate"], { cwd: root, env, encoding: "utf8" })
+    if (status !== 0) throw new Error(stderr)
+  }
+  return template
+}
+
 const problems: Array<string> = []
 let ran = 0
 let compared = 0
@@ -136,7 +149,7 @@ const run = async (section: Section): Promise<void> => {
   for (const command of known.filter(({ text }) => /npm start$/.test(text))) await start(section, command)
   if (commands.length === 0) return
 
-  const gateway = new StartedGateway()
+  const gateway = new StartedGateway({}, migrated())
   try {
     const { baseUrl = "", keyId = "", key = "", adminKey = "" } = await gateway.ready()
     // So that there is something to see.
@@ -148,6 +161,7 @@ const run = async (section: Section): Promise<void> => {
       : ""
     const env: Record<string, string | undefined> = {
       ...process.env,
+      NODE_COMPILE_CACHE: join(template, "compiled"),
       SVC_BASE_URL: baseUrl,
       SVC_KEY_ID: keyId,
       SVC_KEY: key,
@@ -191,6 +205,7 @@ for (const section of sections) {
   process.stderr.write(`${section.title} (${section.commands.length})\n`)
   await run(section)
 }
+rmSync(template, { recursive: true, force: true })
 for (const problem of problems) console.error(problem)
 console.log(`README: ${ran} commands run, ${compared} outputs compared, ${problems.length} problems`)
 process.exit(problems.length === 0 ? 0 : 1)

@@ -69,7 +69,7 @@ const loadCharts = async (): Promise<ReadonlyArray<Chart>> => {
     const result = await offer(endpoint, share * capacity)
     console.log(share, JSON.stringify(result))
     offered.push(result)
-    await sleep(2000)
+    await sleep(2000 * scale)
   }
   stop()
   const x = "offered exchanges a second"
@@ -111,7 +111,7 @@ const memoryChart = async (): Promise<Chart> => {
       const group = openStreams(subject.exchange("paced-200"), more)
       groups.push(group)
       await group.allOpen
-      await sleep(2000)
+      await sleep(2000 * scale)
       const [open] = points[name].at(-1) ?? [0]
       points[name].push([open + more, residentBytes(subject.pid) / 2 ** 20])
       console.log(name, JSON.stringify(points[name].at(-1)))
