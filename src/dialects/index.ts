@@ -1,12 +1,12 @@
 /** Dialects by their name in the catalogue, with the changes of a vendor's profile. */
 import { Result } from "effect"
 import type { DialectName, Vendor } from "../protocol/catalogue.ts"
-import { anthropic } from "./anthropic.ts"
-import { chatProfiles } from "./chat-profiles.ts"
+import { anthropic } from "./anthropic/vendor.ts"
 import type { Dialect } from "./dialect.ts"
-import { gemini } from "./gemini.ts"
-import { makeChatDialect, openaiChat } from "./openai-chat.ts"
-import { openaiResponses } from "./openai-responses.ts"
+import { gemini } from "./gemini/vendor.ts"
+import { chatProfiles } from "./openai-chat/profiles.ts"
+import { makeChatDialect, openaiChat } from "./openai-chat/vendor.ts"
+import { openaiResponses } from "./openai-responses/vendor.ts"
 
 export const dialects: Readonly<Record<DialectName, Dialect>> = {
   "openai-chat": openaiChat,

@@ -1,7 +1,7 @@
 /** The dialect anthropic, by the vendor's documentation. */
 import { Result } from "effect"
 import { describe, expect, it } from "vitest"
-import { anthropic } from "../../src/dialects/anthropic.ts"
+import { anthropic } from "../../src/dialects/anthropic/vendor.ts"
 import type { VendorRequest } from "../../src/dialects/dialect.ts"
 import { anthropicFrame } from "../../src/testing/index.ts"
 import { decodeText, fold } from "./replay.ts"

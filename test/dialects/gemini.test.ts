@@ -2,7 +2,7 @@
 import { Result } from "effect"
 import { describe, expect, it } from "vitest"
 import type { VendorRequest } from "../../src/dialects/dialect.ts"
-import { gemini } from "../../src/dialects/gemini.ts"
+import { gemini } from "../../src/dialects/gemini/vendor.ts"
 import { openaiFrame as frame } from "../../src/testing/index.ts"
 import { decodeText, fold } from "./replay.ts"
 

@@ -2,7 +2,7 @@
 import { Result } from "effect"
 import { describe, expect, it } from "vitest"
 import type { VendorRequest } from "../../src/dialects/dialect.ts"
-import { openaiChat } from "../../src/dialects/openai-chat.ts"
+import { openaiChat } from "../../src/dialects/openai-chat/vendor.ts"
 import { openaiFrame } from "../../src/testing/index.ts"
 import { decodeText, fold } from "./replay.ts"
 

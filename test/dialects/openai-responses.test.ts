@@ -2,7 +2,7 @@
 import { Result } from "effect"
 import { describe, expect, it } from "vitest"
 import type { VendorRequest } from "../../src/dialects/dialect.ts"
-import { openaiResponses } from "../../src/dialects/openai-responses.ts"
+import { openaiResponses } from "../../src/dialects/openai-responses/vendor.ts"
 import { anthropicFrame as frame } from "../../src/testing/index.ts"
 import { decodeText, fold } from "./replay.ts"
 

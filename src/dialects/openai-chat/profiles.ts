@@ -2,8 +2,8 @@
  * Differences in the requests of vendors with the API `openai-chat`; one decoder reads the replies of all.
  * Each profile names the documentation that it follows.
  */
-import type { VendorProfile } from "../protocol/catalogue.ts"
-import type { ReasoningLevel } from "../protocol/exchange.ts"
+import type { VendorProfile } from "../../protocol/catalogue.ts"
+import type { ReasoningLevel } from "../../protocol/exchange.ts"
 
 export interface ChatProfile {
   /** The field that limits the output tokens. */

@@ -1,9 +1,8 @@
 /**
- * The dialect `openai-responses`: OpenAI's responses, streamed and not, without state at the vendor (`store: false`).
+ * OpenAI's responses as vendors send them, streamed and whole.
  * Source: https://platform.openai.com/docs/api-reference/responses and /responses-streaming
  */
-import { Result } from "effect"
-import type { Stop } from "../protocol/exchange.ts"
+import type { Stop } from "../../protocol/exchange.ts"
 import {
   type BlockNumbers,
   makeBlockNumbers,
@@ -12,43 +11,31 @@ import {
   textDelta,
   toolCallArgs,
   toolCallOpen,
-} from "./blocks.ts"
+} from "../blocks.ts"
 import {
   type Decoder,
-  type Dialect,
   malformed,
   missingSides,
   nonZero,
   splitInput,
   type VendorEvent,
   type VendorUsage,
-} from "./dialect.ts"
-import { countAt, type JsonObject, numberAt, objectAt, objectsAt, parseObject, stringAt } from "./json.ts"
-import { decodeChatBody } from "./openai-chat.ts"
-import { encodeResponses, reasoningSignature } from "./openai-responses-encode.ts"
-import { makeSseDecoder } from "./sse-frames.ts"
+} from "../dialect.ts"
+import { countAt, type JsonObject, numberAt, objectAt, objectsAt, parseObject, stringAt } from "../json.ts"
+import { decodeChatBody } from "../openai-chat/vendor-reply.ts"
+import { makeSseDecoder } from "../sse-frames.ts"
+import { reasoningSignature } from "./vendor-request.ts"
 
-export const openaiResponses: Dialect = {
-  authorize: (credential) => ({ authorization: `Bearer ${credential}` }),
-  encode: (request) =>
-    Result.map(encodeResponses(request), (body) => ({
-      path: "/responses",
-      headers: { accept: request.stream ? "text/event-stream" : "application/json" },
-      body: JSON.stringify(body),
-    })),
-  decoder,
-  decodeBody,
-  decodeError: (status, body) => ({ status, code: errorCode(objectAt(parseObject(body), "error")) }),
-}
-
-function decoder(): Decoder {
+/** A streamed reply. */
+export function decodeStream(): Decoder {
   const reply = new ReplyReader()
   return makeSseDecoder((data, events) => {
     if (data !== "[DONE]") reply.readFrame(parseObject(data), events)
   })
 }
 
-function decodeBody(body: string): ReadonlyArray<VendorEvent> {
+/** A whole reply. */
+export function decodeBody(body: string): ReadonlyArray<VendorEvent> {
   const json = parseObject(body)
   if (json === undefined) return [malformed]
   // Azure answers in the older format for models that are not OpenAI's.
@@ -216,7 +203,7 @@ function usageOf(usage: JsonObject): VendorUsage {
   }
 }
 
-const errorCode = (error: JsonObject | undefined): string =>
+export const errorCode = (error: JsonObject | undefined): string =>
   stringAt(error, "code") ?? stringAt(error, "type") ?? "unknown"
 
 /** A failure inside a reply has a code and no status. */

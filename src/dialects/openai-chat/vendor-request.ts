@@ -10,10 +10,10 @@ import type {
   TextBlock,
   ToolCallBlock,
   ToolResultBlock,
-} from "../protocol/block.ts"
-import type { ToolChoice } from "../protocol/exchange.ts"
-import type { ChatProfile } from "./chat-profiles.ts"
-import { type EncodeRefusal, lacksOutput, outputName, type VendorRequest } from "./dialect.ts"
+} from "../../protocol/block.ts"
+import type { ToolChoice } from "../../protocol/exchange.ts"
+import { type EncodeRefusal, lacksOutput, outputName, type VendorRequest } from "../dialect.ts"
+import type { ChatProfile } from "./profiles.ts"
 import { reasoningDetailsOf } from "./reasoning-details.ts"
 
 export const encodeChat = (request: VendorRequest, profile: ChatProfile): Result.Result<object, EncodeRefusal> => {

@@ -1,9 +1,8 @@
 /**
- * The dialect `openai-chat`: OpenAI's chat completions, streamed and not, with the extensions of other vendors.
+ * Chat completions as vendors send them, streamed and whole.
  * Source: https://platform.openai.com/docs/api-reference/chat
  */
-import { Result } from "effect"
-import type { Stop } from "../protocol/exchange.ts"
+import type { Stop } from "../../protocol/exchange.ts"
 import {
   type BlockNumbers,
   makeBlockNumbers,
@@ -12,40 +11,22 @@ import {
   textDelta,
   toolCallArgs,
   toolCallOpen,
-} from "./blocks.ts"
-import { type ChatProfile, chatProfiles } from "./chat-profiles.ts"
+} from "../blocks.ts"
 import {
   type Decoder,
-  type Dialect,
   malformed,
   missingSides,
   nonZero,
   splitInput,
   type VendorEvent,
   type VendorUsage,
-} from "./dialect.ts"
-import { countAt, type JsonObject, numberAt, objectAt, objectsAt, parseObject, stringAt } from "./json.ts"
-import { encodeChat } from "./openai-chat-encode.ts"
+} from "../dialect.ts"
+import { countAt, type JsonObject, numberAt, objectAt, objectsAt, parseObject, stringAt } from "../json.ts"
+import { makeSseDecoder } from "../sse-frames.ts"
 import { ReasoningDetails } from "./reasoning-details.ts"
-import { makeSseDecoder } from "./sse-frames.ts"
 
-/** The dialect with a vendor's profile. */
-export const makeChatDialect = (profile: ChatProfile): Dialect => ({
-  authorize: (credential) => ({ authorization: `Bearer ${credential}` }),
-  encode: (request) =>
-    Result.map(encodeChat(request, profile), (body) => ({
-      path: "/chat/completions",
-      headers: { accept: request.stream ? "text/event-stream" : "application/json" },
-      body: JSON.stringify(body),
-    })),
-  decoder,
-  decodeBody: decodeChatBody,
-  decodeError: (status, body) => ({ status, code: errorCode(objectAt(parseObject(body), "error")) }),
-})
-
-export const openaiChat: Dialect = makeChatDialect(chatProfiles.openai)
-
-function decoder(): Decoder {
+/** A streamed reply. */
+export function decodeStream(): Decoder {
   const reply = new ReplyReader()
   return makeSseDecoder((data, events) => {
     if (data === "[DONE]") events.push({ kind: "done" })
@@ -186,7 +167,7 @@ function readUsage(usage: JsonObject): VendorUsage {
   }
 }
 
-const errorCode = (error: JsonObject | undefined): string =>
+export const errorCode = (error: JsonObject | undefined): string =>
   stringAt(error, "code") ?? stringAt(error, "type") ?? "unknown"
 
 /** An error frame inside a stream has no HTTP status; some vendors put one into `code`. */

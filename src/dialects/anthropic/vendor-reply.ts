@@ -1,10 +1,8 @@
 /**
- * The dialect `anthropic`: Anthropic's messages, streamed and not.
+ * Anthropic's messages as vendors send them, streamed and whole.
  * Source: https://docs.anthropic.com/en/api/messages and /en/api/messages-streaming
  */
-import { Result } from "effect"
-import type { Stop } from "../protocol/exchange.ts"
-import { encodeMessages } from "./anthropic-encode.ts"
+import type { Stop } from "../../protocol/exchange.ts"
 import {
   type BlockNumbers,
   makeBlockNumbers,
@@ -13,39 +11,20 @@ import {
   textDelta,
   toolCallArgs,
   toolCallOpen,
-} from "./blocks.ts"
-import {
-  type Decoder,
-  type Dialect,
-  malformed,
-  missingSides,
-  nonZero,
-  type VendorEvent,
-  type VendorUsage,
-} from "./dialect.ts"
-import { countAt, type JsonObject, numberAt, objectAt, objectsAt, parseObject, stringAt } from "./json.ts"
-import { signFor } from "./signature.ts"
-import { makeSseDecoder } from "./sse-frames.ts"
+} from "../blocks.ts"
+import { type Decoder, malformed, missingSides, nonZero, type VendorEvent, type VendorUsage } from "../dialect.ts"
+import { countAt, type JsonObject, numberAt, objectAt, objectsAt, parseObject, stringAt } from "../json.ts"
+import { signFor } from "../signature.ts"
+import { makeSseDecoder } from "../sse-frames.ts"
 
-export const anthropic: Dialect = {
-  authorize: (credential) => ({ "x-api-key": credential, "anthropic-version": "2023-06-01" }),
-  encode: (request) =>
-    Result.map(encodeMessages(request), (body) => ({
-      path: "/v1/messages",
-      headers: { accept: request.stream ? "text/event-stream" : "application/json" },
-      body: JSON.stringify(body),
-    })),
-  decoder,
-  decodeBody,
-  decodeError: (status, body) => ({ status, code: errorType(parseObject(body)) }),
-}
-
-function decoder(): Decoder {
+/** A streamed reply. */
+export function decodeStream(): Decoder {
   const reply = new ReplyReader()
   return makeSseDecoder((data, events) => reply.readFrame(parseObject(data), events))
 }
 
-function decodeBody(body: string): ReadonlyArray<VendorEvent> {
+/** A whole reply. */
+export function decodeBody(body: string): ReadonlyArray<VendorEvent> {
   const json = parseObject(body)
   if (json === undefined) return [malformed]
   if (stringAt(json, "type") === "error") return [faultOf(json)]
@@ -207,7 +186,8 @@ const stops: Readonly<Record<string, Stop>> = {
 
 const stopOf = (reason: string | undefined): Stop => stops[reason ?? ""] ?? "end"
 
-const errorType = (json: JsonObject | undefined): string => stringAt(objectAt(json, "error"), "type") ?? "unknown"
+export const errorType = (json: JsonObject | undefined): string =>
+  stringAt(objectAt(json, "error"), "type") ?? "unknown"
 
 /** Error frames carry a type; the status is Anthropic's for that type (https://docs.anthropic.com/en/api/errors). */
 const errorStatuses: Readonly<Record<string, number>> = {

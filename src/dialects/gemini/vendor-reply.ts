@@ -1,41 +1,25 @@
 /**
- * The dialect `gemini`: Google's generateContent and streamGenerateContent.
+ * Gemini's replies as vendors send them, streamed and whole.
  * Source: https://ai.google.dev/api/generate-content and https://ai.google.dev/gemini-api/docs/thought-signatures
  */
-import { Result } from "effect"
-import type { Stop } from "../protocol/exchange.ts"
-import { reasoningDelta, signatureDelta, textDelta, toolCallArgs, toolCallOpen } from "./blocks.ts"
+import type { Stop } from "../../protocol/exchange.ts"
+import { reasoningDelta, signatureDelta, textDelta, toolCallArgs, toolCallOpen } from "../blocks.ts"
 import {
   type Decoder,
-  type Dialect,
   malformed,
   missingSides,
   nonZero,
   splitInput,
   type VendorEvent,
   type VendorUsage,
-} from "./dialect.ts"
-import { encodeGenerate } from "./gemini-encode.ts"
-import { PartialArguments } from "./gemini-partial-arguments.ts"
-import { countAt, type JsonObject, numberAt, objectAt, objectsAt, parseObject, stringAt } from "./json.ts"
-import { signFor } from "./signature.ts"
-import { makeSseDecoder } from "./sse-frames.ts"
-
-export const gemini: Dialect = {
-  authorize: (credential) => ({ "x-goog-api-key": credential }),
-  encode: (request) =>
-    Result.map(encodeGenerate(request), (body) => ({
-      path: `/v1beta/models/${encodeURIComponent(request.model)}:${request.stream ? "streamGenerateContent?alt=sse" : "generateContent"}`,
-      headers: { accept: request.stream ? "text/event-stream" : "application/json" },
-      body: JSON.stringify(body),
-    })),
-  decoder,
-  decodeBody,
-  decodeError: (status, body) => ({ status, code: errorCode(objectAt(parseObject(body), "error")) }),
-}
+} from "../dialect.ts"
+import { countAt, type JsonObject, numberAt, objectAt, objectsAt, parseObject, stringAt } from "../json.ts"
+import { signFor } from "../signature.ts"
+import { makeSseDecoder } from "../sse-frames.ts"
+import { PartialArguments } from "./partial-arguments.ts"
 
 /** Gemini has no terminal event: the connection ends after the reply with a finish reason. */
-function decoder(): Decoder {
+export function decodeStream(): Decoder {
   const reply = new ReplyReader()
   return makeSseDecoder(
     (data, events) => reply.readReply(parseObject(data), events),
@@ -43,7 +27,8 @@ function decoder(): Decoder {
   )
 }
 
-function decodeBody(body: string): ReadonlyArray<VendorEvent> {
+/** A whole reply. */
+export function decodeBody(body: string): ReadonlyArray<VendorEvent> {
   const json = parseObject(body)
   const events: Array<VendorEvent> = []
   const reply = new ReplyReader()
@@ -207,4 +192,5 @@ const stopOf = (reason: string, called: boolean): Stop => {
 }
 
 /** e.g. `RESOURCE_EXHAUSTED`, in the style of other vendors' codes. */
-const errorCode = (error: JsonObject | undefined): string => (stringAt(error, "status") ?? "unknown").toLowerCase()
+export const errorCode = (error: JsonObject | undefined): string =>
+  (stringAt(error, "status") ?? "unknown").toLowerCase()

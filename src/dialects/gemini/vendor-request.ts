@@ -8,11 +8,11 @@ import type {
   ReasoningBlock,
   ToolCallBlock,
   ToolResultBlock,
-} from "../protocol/block.ts"
-import type { ReasoningLevel, ToolChoice } from "../protocol/exchange.ts"
-import type { EncodeRefusal, VendorRequest } from "./dialect.ts"
-import { parseObject } from "./json.ts"
-import { signatureFor } from "./signature.ts"
+} from "../../protocol/block.ts"
+import type { ReasoningLevel, ToolChoice } from "../../protocol/exchange.ts"
+import type { EncodeRefusal, VendorRequest } from "../dialect.ts"
+import { parseObject } from "../json.ts"
+import { signatureFor } from "../signature.ts"
 
 type Part = { readonly [key: string]: unknown }
 

@@ -2,7 +2,7 @@
  * Arguments of a function call that Gemini streams in parts: each part has a JSON path and a value, or more of a
  * string. Source: https://cloud.google.com/vertex-ai/generative-ai/docs/multimodal/function-calling
  */
-import { type JsonObject, stringAt } from "./json.ts"
+import { type JsonObject, stringAt } from "../json.ts"
 
 type Value = string | number | boolean | null | ValueList | ValueMap
 type ValueList = Array<Value>

@@ -1,0 +1,22 @@
+/**
+ * The dialect `anthropic`: Anthropic's messages, streamed and not.
+ * Source: https://docs.anthropic.com/en/api/messages and /en/api/messages-streaming
+ */
+import { Result } from "effect"
+import type { Dialect } from "../dialect.ts"
+import { parseObject } from "../json.ts"
+import { decodeBody, decodeStream, errorType } from "./vendor-reply.ts"
+import { encodeMessages } from "./vendor-request.ts"
+
+export const anthropic: Dialect = {
+  authorize: (credential) => ({ "x-api-key": credential, "anthropic-version": "2023-06-01" }),
+  encode: (request) =>
+    Result.map(encodeMessages(request), (body) => ({
+      path: "/v1/messages",
+      headers: { accept: request.stream ? "text/event-stream" : "application/json" },
+      body: JSON.stringify(body),
+    })),
+  decoder: decodeStream,
+  decodeBody,
+  decodeError: (status, body) => ({ status, code: errorType(parseObject(body)) }),
+}

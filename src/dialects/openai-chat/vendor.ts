@@ -1,0 +1,26 @@
+/**
+ * The dialect `openai-chat`: OpenAI's chat completions, streamed and not, with the extensions of other vendors.
+ * Source: https://platform.openai.com/docs/api-reference/chat
+ */
+import { Result } from "effect"
+import type { Dialect } from "../dialect.ts"
+import { objectAt, parseObject } from "../json.ts"
+import { type ChatProfile, chatProfiles } from "./profiles.ts"
+import { decodeChatBody, decodeStream, errorCode } from "./vendor-reply.ts"
+import { encodeChat } from "./vendor-request.ts"
+
+/** The dialect with a vendor's profile. */
+export const makeChatDialect = (profile: ChatProfile): Dialect => ({
+  authorize: (credential) => ({ authorization: `Bearer ${credential}` }),
+  encode: (request) =>
+    Result.map(encodeChat(request, profile), (body) => ({
+      path: "/chat/completions",
+      headers: { accept: request.stream ? "text/event-stream" : "application/json" },
+      body: JSON.stringify(body),
+    })),
+  decoder: decodeStream,
+  decodeBody: decodeChatBody,
+  decodeError: (status, body) => ({ status, code: errorCode(objectAt(parseObject(body), "error")) }),
+})
+
+export const openaiChat: Dialect = makeChatDialect(chatProfiles.openai)
