@@ -1,6 +1,6 @@
 /**
  * `node scripts/field-lists.ts`: writes what becomes of each field of the compatible APIs into src/http/compatible/README.md,
- * from the tables by which requests are decoded.
+ * from the tables by which requests are decoded, and what becomes of a request at each vendor.
  */
 import { readFileSync, writeFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
@@ -11,6 +11,7 @@ import { generateApi } from "../src/dialects/gemini/client.ts"
 import { generationFields } from "../src/dialects/gemini/client-request.ts"
 import { chatApi } from "../src/dialects/openai-chat/client.ts"
 import { responsesApi } from "../src/dialects/openai-responses/client.ts"
+import { pairTable } from "./pairs.ts"
 
 export const page = fileURLToPath(new URL("../src/http/compatible/README.md", import.meta.url))
 
@@ -56,6 +57,13 @@ const mark = "<!-- Made by scripts/field-lists.ts from the tables in src/dialect
 
 /** The page with its lists as the code has them. */
 export const withLists = (text: string): string =>
-  `${text.slice(0, text.indexOf(mark) + mark.length)}\n${lists.map(tableOf).join("\n")}`
+  `${text.slice(0, text.indexOf(mark) + mark.length)}\n${lists.map(tableOf).join("\n")}\n${pairs()}`
+
+const pairs = (): string => `## What becomes of it at each vendor
+
+Whatever a client's API has words for is carried to each dialect, but for what this table names; a request that cannot be honoured
+is a \`bad_request\` with \`detail.capability\`, or goes to the model's next target. Reasoning reaches the vendor that signed it.
+
+${pairTable()}`
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) writeFileSync(page, withLists(readFileSync(page, "utf8")))

@@ -57,28 +57,35 @@ export const makePlan = (
       warnings,
       holdAmount: maxCharge(price.success, promptTokens, params.maxTokens),
       usageLimits: usageLimits(entry, params.maxTokens),
-      vendorRequest: {
-        thread: request.thread,
-        tools: request.tools ?? [],
-        toolChoice: params.toolChoice,
-        maxTokens: params.maxTokens,
-        temperature: params.temperature,
-        topP: params.topP,
-        stop: params.stop ?? [],
-        canReason: capabilities.has("reasoning"),
-        reasoning: capabilities.has("reasoning") ? params.reasoning : undefined,
-        reasoningBudget: params.reasoningBudget,
-        parallelToolCalls: params.parallelToolCalls,
-        output: params.output,
-        cache: {
-          enabled: capabilities.has("cache"),
-          skipWrite: request.cache?.skipWrite === true,
-          key: request.cache?.key ?? request.meta?.sessionId,
-        },
-        stream: request.stream === true,
-      },
+      vendorRequest: vendorRequestOf(request, params, capabilities),
     })
   })
+
+/** @param params within the model's profile */
+export const vendorRequestOf = (
+  request: ExchangeRequest,
+  params: AllowedParams,
+  capabilities: ReadonlySet<Capability>,
+): Plan["vendorRequest"] => ({
+  thread: request.thread,
+  tools: request.tools ?? [],
+  toolChoice: params.toolChoice,
+  maxTokens: params.maxTokens,
+  temperature: params.temperature,
+  topP: params.topP,
+  stop: params.stop ?? [],
+  canReason: capabilities.has("reasoning"),
+  reasoning: capabilities.has("reasoning") ? params.reasoning : undefined,
+  reasoningBudget: params.reasoningBudget,
+  parallelToolCalls: params.parallelToolCalls,
+  output: params.output,
+  cache: {
+    enabled: capabilities.has("cache"),
+    skipWrite: request.cache?.skipWrite === true,
+    key: request.cache?.key ?? request.meta?.sessionId,
+  },
+  stream: request.stream === true,
+})
 
 /** Unknown handles, handles outside the caller's surface and direct-mode handles are refused identically. */
 function authorisedModel(
@@ -153,7 +160,7 @@ function usageLimits({ model }: ModelEntry, maxTokens: number): UsageLimits {
 }
 
 /** The level of reasoning; a budget alone stands for the level whose usual budget it is. */
-function levelOf({ reasoning, reasoningBudget }: ExchangeParams): ReasoningLevel | undefined {
+export function levelOf({ reasoning, reasoningBudget }: ExchangeParams): ReasoningLevel | undefined {
   if (reasoning !== undefined || reasoningBudget === undefined) return reasoning
   return budgetLevels.find(([budget]) => reasoningBudget <= budget)?.[1] ?? "max"
 }

@@ -2,8 +2,8 @@
 import Anthropic from "@anthropic-ai/sdk"
 import { describe, expect, it } from "vitest"
 import { answering, anthropicFrame } from "../../src/testing/vendor-replies.ts"
-import { eventually, useGateway } from "../conformance/gateway.ts"
-import { callsTools, vendorBodyOf } from "./vendors.ts"
+import { useGateway } from "../conformance/gateway.ts"
+import { breaksOff, callsTools, msUntilGone, vendorBodyOf } from "./vendors.ts"
 
 const gateway = useGateway()
 
@@ -154,12 +154,7 @@ describe("messages", () => {
   })
 
   it("an error in the middle of a stream is thrown by the SDK", async () => {
-    gateway().vendor.script(async ({ head, write, wait, reset }) => {
-      head()
-      await write('data: {"choices":[{"index":0,"delta":{"content":"Hel"},"finish_reason":null}]}\n\n')
-      await wait(50)
-      reset()
-    })
+    gateway().vendor.script(breaksOff)
     const stream = client().messages.stream({ model: "main", max_tokens: 10, messages: messages() })
     await expect(stream.finalMessage()).rejects.toThrow(/upstream_disconnected/)
   })
@@ -176,15 +171,12 @@ describe("messages", () => {
   })
 
   it("an abort in mid-stream reaches the vendor within 100 ms", async () => {
-    gateway().vendor.script(async ({ head, write, wait }) => {
-      head()
-      await write('data: {"choices":[{"index":0,"delta":{"content":"Hel"},"finish_reason":null}]}\n\n')
-      await wait(10_000)
+    const ms = await msUntilGone(gateway().vendor, async () => {
+      const stream = client().messages.stream({ model: "main", max_tokens: 10, messages: messages() })
+      stream.once("abort", () => undefined)
+      await new Promise((resolve) => stream.once("text", resolve))
+      return () => stream.abort()
     })
-    const stream = client().messages.stream({ model: "main", max_tokens: 10, messages: messages() })
-    for await (const event of stream) if (event.type === "content_block_delta") break
-    const at = Date.now()
-    await eventually(() => gateway().vendor.calls.at(-1)?.hungUpAt !== undefined)
-    expect((gateway().vendor.calls.at(-1)?.hungUpAt ?? 0) - at).toBeLessThan(100)
+    expect(ms).toBeLessThan(100)
   })
 })

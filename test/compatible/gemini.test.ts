@@ -2,8 +2,8 @@
 import { type Content, type FunctionDeclaration, GoogleGenAI, Type } from "@google/genai"
 import { describe, expect, it } from "vitest"
 import { answering, openaiFrame } from "../../src/testing/vendor-replies.ts"
-import { eventually, useGateway } from "../conformance/gateway.ts"
-import { callsTools, vendorBodyOf } from "./vendors.ts"
+import { useGateway } from "../conformance/gateway.ts"
+import { breaksOff, callsTools, msUntilGone, vendorBodyOf } from "./vendors.ts"
 
 const gateway = useGateway()
 
@@ -156,12 +156,7 @@ describe("generateContent", () => {
   })
 
   it("an error in the middle of a stream is thrown by the SDK", async () => {
-    gateway().vendor.script(async ({ head, write, wait, reset }) => {
-      head()
-      await write('data: {"choices":[{"index":0,"delta":{"content":"Hel"},"finish_reason":null}]}\n\n')
-      await wait(50)
-      reset()
-    })
+    gateway().vendor.script(breaksOff)
     const read = async () => {
       const stream = await client().models.generateContentStream({ model: "main", contents: "Hi" })
       for await (const _ of stream);
@@ -177,21 +172,13 @@ describe("generateContent", () => {
     const again = await repeating.models.generateContent({ model: "main", contents: "Hi" })
     expect(again.text).toEqual(first.text)
     expect(gateway().vendor.calls.length).toBe(before + 1)
-    gateway().vendor.script(async ({ head, write, wait }) => {
-      head()
-      await write('data: {"choices":[{"index":0,"delta":{"content":"Hel"},"finish_reason":null}]}\n\n')
-      await wait(10_000)
+    const ms = await msUntilGone(gateway().vendor, async () => {
+      const aborting = new AbortController()
+      const config = { abortSignal: aborting.signal }
+      const stream = await client().models.generateContentStream({ model: "main", contents: "Hi", config })
+      await stream.next()
+      return () => aborting.abort()
     })
-    const aborting = new AbortController()
-    const stream = await client().models.generateContentStream({
-      model: "main",
-      contents: "Hi",
-      config: { abortSignal: aborting.signal },
-    })
-    await stream.next()
-    aborting.abort()
-    const at = Date.now()
-    await eventually(() => gateway().vendor.calls.at(-1)?.hungUpAt !== undefined)
-    expect((gateway().vendor.calls.at(-1)?.hungUpAt ?? 0) - at).toBeLessThan(100)
+    expect(ms).toBeLessThan(100)
   })
 })

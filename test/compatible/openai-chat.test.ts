@@ -3,7 +3,7 @@ import OpenAI from "openai"
 import { describe, expect, it } from "vitest"
 import { answering } from "../../src/testing/vendor-replies.ts"
 import { eventually, useGateway } from "../conformance/gateway.ts"
-import { callsTools, vendorBodyOf } from "./vendors.ts"
+import { breaksOff, callsTools, msUntilGone, vendorBodyOf } from "./vendors.ts"
 
 const gateway = useGateway()
 
@@ -134,12 +134,7 @@ describe("chat completions", () => {
   })
 
   it("an error in the middle of a stream is thrown by the SDK", async () => {
-    gateway().vendor.script(async ({ head, write, reset, wait }) => {
-      head()
-      await write('data: {"choices":[{"index":0,"delta":{"content":"Hel"},"finish_reason":null}]}\n\n')
-      await wait(50)
-      reset()
-    })
+    gateway().vendor.script(breaksOff)
     const stream = await client().chat.completions.create({ model: "main", messages: [...hello], stream: true })
     const read = async () => {
       let text = ""
@@ -171,17 +166,12 @@ describe("chat completions", () => {
   })
 
   it("an abort in mid-stream reaches the vendor within 100 ms", async () => {
-    gateway().vendor.script(async ({ head, write, wait }) => {
-      head()
-      await write('data: {"choices":[{"index":0,"delta":{"content":"Hel"},"finish_reason":null}]}\n\n')
-      await wait(10_000)
+    const ms = await msUntilGone(gateway().vendor, async () => {
+      const stream = await client().chat.completions.create({ model: "main", messages: [...hello], stream: true })
+      await stream[Symbol.asyncIterator]().next()
+      return () => stream.controller.abort()
     })
-    const stream = await client().chat.completions.create({ model: "main", messages: [...hello], stream: true })
-    for await (const _ of stream) break
-    stream.controller.abort()
-    const at = Date.now()
-    await eventually(() => gateway().vendor.calls.at(-1)?.hungUpAt !== undefined)
-    expect((gateway().vendor.calls.at(-1)?.hungUpAt ?? 0) - at).toBeLessThan(100)
+    expect(ms).toBeLessThan(100)
   })
 
   it("reasoning comes as reasoning_content, and goes back in the next turn", async () => {

@@ -2,8 +2,8 @@
 import OpenAI from "openai"
 import { describe, expect, it } from "vitest"
 import { answering, anthropicFrame } from "../../src/testing/vendor-replies.ts"
-import { eventually, useGateway } from "../conformance/gateway.ts"
-import { callsTools, vendorBodyOf } from "./vendors.ts"
+import { useGateway } from "../conformance/gateway.ts"
+import { breaksOff, callsTools, msUntilGone, vendorBodyOf } from "./vendors.ts"
 
 const gateway = useGateway()
 
@@ -177,12 +177,7 @@ describe("responses", () => {
   })
 
   it("an error in the middle of a stream is thrown by the SDK", async () => {
-    gateway().vendor.script(async ({ head, write, wait, reset }) => {
-      head()
-      await write('data: {"choices":[{"index":0,"delta":{"content":"Hel"},"finish_reason":null}]}\n\n')
-      await wait(50)
-      reset()
-    })
+    gateway().vendor.script(breaksOff)
     const stream = await client().responses.create({ model: "main", input: "Hi", stream: true })
     const kinds: Array<string> = []
     const read = async () => {
@@ -200,15 +195,11 @@ describe("responses", () => {
     const again = await client().responses.create({ model: "main", input: "Hi" }, options)
     expect(again.output_text).toEqual(first.output_text)
     expect(gateway().vendor.calls.length).toBe(before + 1)
-    gateway().vendor.script(async ({ head, write, wait }) => {
-      head()
-      await write('data: {"choices":[{"index":0,"delta":{"content":"Hel"},"finish_reason":null}]}\n\n')
-      await wait(10_000)
+    const ms = await msUntilGone(gateway().vendor, async () => {
+      const stream = await client().responses.create({ model: "main", input: "Hi", stream: true })
+      await stream[Symbol.asyncIterator]().next()
+      return () => stream.controller.abort()
     })
-    const stream = await client().responses.create({ model: "main", input: "Hi", stream: true })
-    for await (const event of stream) if (event.type === "response.output_text.delta") break
-    const at = Date.now()
-    await eventually(() => gateway().vendor.calls.at(-1)?.hungUpAt !== undefined)
-    expect((gateway().vendor.calls.at(-1)?.hungUpAt ?? 0) - at).toBeLessThan(100)
+    expect(ms).toBeLessThan(100)
   })
 })

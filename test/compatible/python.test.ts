@@ -4,8 +4,9 @@ import { fileURLToPath } from "node:url"
 import { Schema } from "effect"
 import { expect, it } from "vitest"
 import type { VendorScript } from "../../src/testing/scripted-vendor.ts"
-import { answering, openaiChunk, openaiFrame } from "../../src/testing/vendor-replies.ts"
+import { answering, openaiFrame } from "../../src/testing/vendor-replies.ts"
 import { useGateway } from "../conformance/gateway.ts"
+import { breaksOff } from "./vendors.ts"
 
 const python = process.env["SVC_TEST_PYTHON"]
 const gateway = useGateway()
@@ -21,12 +22,7 @@ const toolCalls = [call("call_1", "Oslo"), call("call_2", "Rome")]
 /** Calls tools where the question asks for it, and breaks where it asks for that. */
 const script: VendorScript = async (vendorCall) => {
   const text = JSON.stringify(vendorCall.body["messages"])
-  if (text.includes('"break"')) {
-    vendorCall.head()
-    await vendorCall.write(openaiChunk("Hel"))
-    await vendorCall.wait(50)
-    return vendorCall.reset()
-  }
+  if (text.includes('"break"')) return breaksOff(vendorCall)
   if (!text.includes('"tools"') || text.includes('"role":"tool"')) return answering(answer)(vendorCall)
   const usage = { prompt_tokens: 10, completion_tokens: 5 }
   const choice = { index: 0, finish_reason: "tool_calls" }

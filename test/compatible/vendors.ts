@@ -1,9 +1,42 @@
 /** What vendors answer in tests of compatible routes. */
 import type { ScriptedVendor, VendorScript } from "../../src/testing/scripted-vendor.ts"
-import { anthropicFrame, openaiFrame } from "../../src/testing/vendor-replies.ts"
+import { anthropicFrame, openaiChunk, openaiFrame } from "../../src/testing/vendor-replies.ts"
+import { eventually } from "../conformance/gateway.ts"
 
 /** The last request that a vendor got, as JSON text. */
 export const vendorBodyOf = (vendor: ScriptedVendor): string => JSON.stringify(vendor.calls.at(-1)?.body)
+
+/** Breaks the connection after a part of the answer. */
+export const breaksOff: VendorScript = async ({ head, write, wait, reset }) => {
+  head()
+  await write(openaiChunk("Hel"))
+  await wait(50)
+  reset()
+}
+
+const stalls: VendorScript = async ({ head, write, wait }) => {
+  head()
+  await write(openaiChunk("Hel"))
+  await wait(10_000)
+}
+
+/**
+ * How long it takes until the vendor sees that a client has left, in ms: the best of three, because other tests share the
+ * processor.
+ * @param begin starts a stream, reads its first event, and returns how to abort it
+ */
+export const msUntilGone = async (vendor: ScriptedVendor, begin: () => Promise<() => void>): Promise<number> => {
+  vendor.script(stalls)
+  let bestMs = Infinity
+  for (let tries = 0; tries < 3; tries++) {
+    const abort = await begin()
+    const startedMs = Date.now()
+    abort()
+    await eventually(() => vendor.calls.at(-1)?.hungUpAt !== undefined)
+    bestMs = Math.min(bestMs, (vendor.calls.at(-1)?.hungUpAt ?? Infinity) - startedMs)
+  }
+  return bestMs
+}
 
 const calls = [
   { id: "call_1", name: "weather", args: ['{"city":', '"Oslo"}'] },

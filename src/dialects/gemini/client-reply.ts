@@ -5,6 +5,7 @@ import type { ExchangeResponse, Stop } from "../../protocol/exchange.ts"
 import type { Usage } from "../../protocol/usage.ts"
 import { ClientEvents, chargeOf, type EventEncoder, type ReplyContext, replyId } from "../client-api.ts"
 import { argumentsOf } from "../client-parts.ts"
+import { signatureToGemini } from "../signature.ts"
 
 const finishReasons: Readonly<Record<Stop, string>> = {
   end: "STOP",
@@ -54,7 +55,7 @@ interface OpenCall {
 }
 
 const signed = (part: object, signature: string | undefined): object =>
-  signature === undefined ? part : { ...part, thoughtSignature: signature }
+  signature === undefined ? part : { ...part, thoughtSignature: signatureToGemini(signature) }
 
 /**
  * Parts in order. Calls are written when they are complete: before the next block of another kind, or at the end. A

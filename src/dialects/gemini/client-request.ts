@@ -27,6 +27,7 @@ import {
   withoutEffect,
 } from "../fields.ts"
 import { isObject, type JsonObject } from "../json.ts"
+import { signatureFromGemini } from "../signature.ts"
 
 export const generateFields: FieldTable = {
   ...all(carried, "contents", "systemInstruction", "tools", "toolConfig", "generationConfig"),
@@ -244,14 +245,17 @@ class Turns {
   #part(part: JsonObject, path: string, blocks: Array<JsonObject>): void {
     const reader = this.#reader
     reader.check(partFields, part, path)
-    const { text, thought, thoughtSignature: signature, functionCall, functionResponse, inlineData, fileData } = part
+    const { text, thought, thoughtSignature, functionCall, functionResponse, inlineData, fileData } = part
+    const signature = isAbsent(thoughtSignature)
+      ? undefined
+      : signatureFromGemini(reader.string(thoughtSignature, `${path}.thoughtSignature`))
     if (thought === true && !isAbsent(text)) {
       blocks.push({ t: "reasoning", v: text })
-      if (!isAbsent(signature)) signLast(blocks, signature)
+      if (signature !== undefined) signLast(blocks, signature)
       return
     }
     // A signature belongs to the thoughts before its part.
-    if (!isAbsent(signature)) signLast(blocks, signature)
+    if (signature !== undefined) signLast(blocks, signature)
     if (!isAbsent(functionCall)) blocks.push(this.#call(reader.object(functionCall, `${path}.functionCall`), path))
     else if (!isAbsent(functionResponse)) {
       blocks.push(this.#result(reader.object(functionResponse, `${path}.functionResponse`)))
@@ -296,7 +300,7 @@ const mediaOf = ({ mimeType: mime, data }: JsonObject): JsonObject => ({
   data: plainBase64(data),
 })
 
-const signLast = (blocks: Array<JsonObject>, signature: unknown): void => {
+const signLast = (blocks: Array<JsonObject>, signature: string): void => {
   const last = blocks.at(-1)
   if (last?.["t"] === "reasoning" && last["signature"] === undefined) blocks[blocks.length - 1] = { ...last, signature }
   else blocks.push({ t: "reasoning", v: "", signature })

@@ -9,6 +9,7 @@ import type { ExchangeResponse, Stop } from "../../protocol/exchange.ts"
 import type { Usage } from "../../protocol/usage.ts"
 import { ClientEvents, chargeOf, type EventEncoder, type ReplyContext, replyId } from "../client-api.ts"
 import { argumentsText, chatError } from "../openai-chat/client-reply.ts"
+import { signatureToResponses } from "../signature.ts"
 
 /** Before opaque reasoning, in the field where a client gives it back. */
 export const redactedMark = "redacted:"
@@ -104,7 +105,7 @@ const itemOf = (context: ReplyContext, block: ReplyBlock, index: number, status:
     }
     case "reasoning": {
       const { v, signature, redacted } = block
-      const sealed = redacted === true ? redactedMark + v : signature
+      const sealed = redacted === true ? redactedMark + v : signature && signatureToResponses(signature)
       return {
         type: "reasoning",
         id: itemId(context, "rs", index),

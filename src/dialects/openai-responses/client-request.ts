@@ -29,6 +29,7 @@ import {
   withoutEffect,
 } from "../fields.ts"
 import { isObject, type JsonObject } from "../json.ts"
+import { signatureFromResponses } from "../signature.ts"
 import { redactedMark } from "./client-reply.ts"
 
 export const responsesFields: FieldTable = {
@@ -202,7 +203,7 @@ const itemOf = (reader: FieldReader, item: JsonObject, path: string): ReadonlyAr
 }
 
 const reasoningItem = (reader: FieldReader, item: JsonObject, path: string): ReadonlyArray<ThreadMessage> => {
-  const { encrypted_content: sealed } = item
+  const { id, encrypted_content: sealed } = item
   if (typeof sealed === "string" && sealed.startsWith(redactedMark)) {
     return [{ role: "assistant", blocks: [{ t: "reasoning", v: sealed.slice(redactedMark.length), redacted: true }] }]
   }
@@ -210,7 +211,10 @@ const reasoningItem = (reader: FieldReader, item: JsonObject, path: string): Rea
   const v = parts.map((part) => (isObject(part) && typeof part["text"] === "string" ? part["text"] : "")).join("\n\n")
   // Reasoning that nobody signed is of no use to a vendor.
   if (v === "" && isAbsent(sealed)) return []
-  return [{ role: "assistant", blocks: [present({ t: "reasoning", v, signature: sealed })] }]
+  const signature = isAbsent(sealed)
+    ? undefined
+    : signatureFromResponses(reader.string(sealed, `${path}.encrypted_content`), typeof id === "string" ? id : "")
+  return [{ role: "assistant", blocks: [present({ t: "reasoning", v, signature })] }]
 }
 
 const messageOf = (reader: FieldReader, { role, content }: JsonObject, path: string): ReadonlyArray<ThreadMessage> => {

@@ -1,0 +1,190 @@
+/**
+ * What becomes of each part of a request, for the 16 pairs of a client's API and a vendor's dialect. Found by trying: a
+ * client's request is what the same API's dialect would send, since a dialect has two directions.
+ */
+import { Result } from "effect"
+import { messagesApi } from "../src/dialects/anthropic/client.ts"
+import type { ClientApi } from "../src/dialects/client-api.ts"
+import type { VendorRequest } from "../src/dialects/dialect.ts"
+import { generateApi } from "../src/dialects/gemini/client.ts"
+import { dialects } from "../src/dialects/index.ts"
+import { parseObject } from "../src/dialects/json.ts"
+import { chatApi } from "../src/dialects/openai-chat/client.ts"
+import { responsesApi } from "../src/dialects/openai-responses/client.ts"
+import { signFor } from "../src/dialects/signature.ts"
+import { checkExchange } from "../src/exchange/decode.ts"
+import { levelOf, vendorRequestOf } from "../src/exchange/plan.ts"
+import type { FileBlock, ImageBlock, Message } from "../src/protocol/block.ts"
+import { DialectName } from "../src/protocol/catalogue.ts"
+
+const apis: Readonly<Record<DialectName, ClientApi>> = {
+  "openai-chat": chatApi,
+  "openai-responses": responsesApi,
+  anthropic: messagesApi,
+  gemini: generateApi,
+}
+
+/** Models that take a budget for their reasoning, where there are some. */
+const models: Readonly<Record<DialectName, string>> = {
+  "openai-chat": "gpt-5",
+  "openai-responses": "gpt-5",
+  anthropic: "claude-sonnet-4-5",
+  gemini: "gemini-2.5-flash",
+}
+
+const plain: VendorRequest = {
+  model: "main",
+  thread: [{ role: "user", blocks: [{ t: "text", v: "Hello" }] }],
+  tools: [],
+  maxTokens: 4096,
+  stop: [],
+  canReason: true,
+  cache: { enabled: true, skipWrite: false },
+  stream: true,
+}
+
+const beside = (block: ImageBlock | FileBlock): Partial<VendorRequest> => ({
+  thread: [{ role: "user", blocks: [{ t: "text", v: "Hello" }, block] }],
+})
+
+/** A turn of a vendor that reasons, sent back. */
+const reasoned = (dialect: DialectName): Partial<VendorRequest> => {
+  const signer = dialect === "anthropic" || dialect === "gemini" ? dialect : "openai"
+  const signature = signFor(signer, dialect === "openai-responses" ? "rs_1:c2VhbGVk" : "c2lnbmF0dXJl")
+  return {
+    thread: [
+      ...plain.thread,
+      {
+        role: "assistant",
+        blocks: [
+          { t: "reasoning", v: "Thought", signature },
+          { t: "text", v: "Hi" },
+        ],
+      },
+      ...plain.thread,
+    ],
+  }
+}
+
+const tools = [{ name: "weather", inputSchema: { type: "object", properties: {} } }]
+const called: VendorRequest["thread"] = [
+  ...plain.thread,
+  { role: "assistant", blocks: [{ t: "tool_call", id: "call_1", name: "weather", input: {} }] },
+  { role: "tool", blocks: [{ t: "tool_result", id: "call_1", v: "Rain" }] },
+]
+
+type Part = readonly [name: string, request: (client: DialectName) => Partial<VendorRequest>]
+
+const signedReasoning = "its own vendor's reasoning"
+
+/** Each part as a request that has it, made by the client's own API. */
+const parts: ReadonlyArray<Part> = [
+  ["instructions", () => ({ thread: [{ role: "system", blocks: [{ t: "text", v: "Be brief" }] }, ...plain.thread] })],
+  ["images", () => beside({ t: "image", mime: "image/png", data: "iVBORw0KGgo=" })],
+  ["images by URL", () => beside({ t: "image", mime: "image/png", url: "https://example.com/a.png" })],
+  ["files", () => beside({ t: "file", name: "a.pdf", mime: "application/pdf", data: "JVBERi0=" })],
+  [
+    "files by URL",
+    () => beside({ t: "file", name: "a.pdf", mime: "application/pdf", url: "https://example.com/a.pdf" }),
+  ],
+  ["tools", () => ({ tools })],
+  ["tool choice", () => ({ tools, toolChoice: { name: "weather" } })],
+  ["parallel tool calls", () => ({ tools, parallelToolCalls: false })],
+  ["calls and results", () => ({ tools, thread: called })],
+  ["structured output", () => ({ output: { schema: { type: "object", properties: {} }, strict: true } })],
+  ["temperature", () => ({ temperature: 0.5 })],
+  ["top p", () => ({ topP: 0.5 })],
+  ["stop sequences", () => ({ stop: ["END"] })],
+  ["reasoning effort", () => ({ reasoning: "high" })],
+  ["reasoning budget", () => ({ reasoning: "medium", reasoningBudget: 2048 })],
+  [signedReasoning, reasoned],
+  [
+    "cache breakpoints",
+    () => ({
+      thread: [{ role: "system", blocks: [{ t: "text", v: "Be brief", cacheable: true }] }, ...plain.thread],
+    }),
+  ],
+  ["cache key", () => ({ cache: { enabled: true, skipWrite: false, key: "thread" } })],
+]
+
+type Outcome = "carried" | "refused" | "without effect" | "no words"
+
+const bodyOf = (dialect: DialectName, request: VendorRequest) =>
+  Result.getOrUndefined(dialects[dialect].encode({ ...request, model: models[dialect] }))?.body
+
+/** What a request is compared with: a part may need another one. */
+const without = (name: string, part: Partial<VendorRequest>): VendorRequest => {
+  switch (name) {
+    case "tool choice":
+    case "parallel tool calls":
+      return { ...plain, tools }
+    case "reasoning budget":
+      return { ...plain, reasoning: "medium" }
+    case signedReasoning:
+    case "cache breakpoints":
+      return { ...plain, thread: (part.thread ?? []).map(unmarked) }
+    default:
+      return plain
+  }
+}
+
+/** A message without reasoning and breakpoints. */
+const unmarked = (message: Message): Message =>
+  message.role === "assistant"
+    ? { ...message, blocks: message.blocks.filter(({ t }) => t !== "reasoning") }
+    : message.role === "system"
+      ? { ...message, blocks: message.blocks.map(({ t, v }) => ({ t, v })) }
+      : message
+
+const outcomeOf = (client: DialectName, vendor: DialectName, [name, request]: Part): Outcome => {
+  const part = request(client)
+  const base = without(name, part)
+  const sent = bodyOf(client, { ...plain, ...part })
+  if (sent === undefined || sent === bodyOf(client, base)) return "no words"
+  const asked = through(client, sent)
+  if (asked === undefined) return "refused"
+  const body = bodyOf(vendor, asked)
+  if (body === undefined) return "refused"
+  const plainBody = bodyOf(vendor, through(client, bodyOf(client, base) ?? "") ?? base)
+  return body === plainBody ? "without effect" : "carried"
+}
+
+/** A client's request as a vendor's dialect gets it; undefined if it is refused. */
+const through = (client: DialectName, body: string): VendorRequest | undefined => {
+  const place = { model: "main", stream: true, isArray: false, counts: false }
+  const decoded = apis[client].decode(parseObject(body) ?? {}, place)
+  if (Result.isFailure(decoded)) return undefined
+  const checked = checkExchange({ ...decoded.success.exchange, model: "main" }, null)
+  if (Result.isFailure(checked)) return undefined
+  const { request } = checked.success
+  const { params = {} } = request
+  const reasoning = levelOf(params)
+  const allowed = { ...params, maxTokens: plain.maxTokens, ...(reasoning !== undefined && { reasoning }) }
+  return {
+    model: "main",
+    ...vendorRequestOf(request, allowed, new Set(["tools", "images", "files", "reasoning", "cache"])),
+  }
+}
+
+const named = (client: DialectName, vendor: DialectName, outcome: Outcome): string =>
+  parts.flatMap((part) => (outcomeOf(client, vendor, part) === outcome ? [part[0]] : [])).join(", ") || "-"
+
+/** The table in Markdown; a row names what is not carried. */
+export const pairTable = (): string => {
+  const rows = DialectName.literals.flatMap((client) =>
+    DialectName.literals.map((vendor) => {
+      const cells = (["no words", "refused", "without effect"] as const).map((outcome) =>
+        named(client, vendor, outcome),
+      )
+      return `| ${[apis[client].name, ticked(vendor), ...cells].join(" | ")} |`
+    }),
+  )
+  return `Tried: ${parts.map(([name]) => name).join(", ")}.
+
+| client | served by | not in the client's API | refused, or the next target | without effect |
+| ------ | --------- | ----------------------- | --------------------------- | -------------- |
+${rows.join("\n")}
+`
+}
+
+const ticked = (text: string) => `\`${text}\``
