@@ -66,6 +66,45 @@ export const exchangeChecks: Group = {
       },
     },
     {
+      name: "an answer by a JSON Schema, single tool calls and a budget for reasoning are honoured or refused by name",
+      run: async (probe) => {
+        const tools = [{ name: "weather", inputSchema: { type: "object", properties: {} } }]
+        const asked: ReadonlyArray<readonly [capability: string, Readonly<Record<string, unknown>>]> = [
+          ["output", { params: { output: { schema: { type: "object", properties: {} }, strict: true } } }],
+          ["parallel_tool_calls", { tools, params: { parallelToolCalls: false } }],
+          ["reasoning", { params: { reasoningBudget: 2048 } }],
+        ]
+        const refused: Array<string> = []
+        for (const [capability, more] of asked) {
+          const reply = await probe.send("/t1/exchange", { body: probe.ask(more) })
+          if (reply.status === 200) decode(reply, ExchangeResponse)
+          else {
+            const { detail } = expectError(reply, "bad_request")
+            const named = detail?.["capability"]
+            expectThat(named === capability || named === "tools", `the refusal names ${String(named)}`)
+            refused.push(capability)
+          }
+        }
+        return refused.length === 0 ? "all honoured" : `refused: ${refused.join(", ")}`
+      },
+    },
+    {
+      name: "malformed parameters are refused",
+      run: async (probe) => {
+        const malformed: ReadonlyArray<object> = [
+          { output: {} },
+          { output: { schema: [] } },
+          { output: { schema: {}, name: "no name" } },
+          { parallelToolCalls: "no" },
+          { reasoningBudget: -1 },
+          { reasoningBudget: 1.5 },
+        ]
+        for (const params of malformed) {
+          expectError(await probe.send("/t1/exchange", { body: probe.ask({ params }) }), "bad_request")
+        }
+      },
+    },
+    {
       name: "an empty thread is refused",
       run: async (probe) => {
         expectError(await probe.send("/t1/exchange", { body: probe.ask({ thread: [] }) }), "bad_request")

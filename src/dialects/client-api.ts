@@ -43,6 +43,14 @@ export interface ClientRequest {
   readonly context: Pick<ReplyContext, "model" | "includesUsage" | "groups">
   /** Types of tools that a vendor would host; they are left out. */
   readonly omittedTools: ReadonlyArray<string>
+  /** A web search by the vendor itself, which is left out where it cannot be had. */
+  readonly search?: HostedSearch | undefined
+}
+
+export interface HostedSearch {
+  /** The tool's type, as the client named it. */
+  readonly type: string
+  readonly maxUses: number
 }
 
 /** Tools that came in groups, by the name that a vendor sees. */

@@ -1,5 +1,6 @@
 /** Parts of requests that several APIs have in common. */
 import type { ReasoningLevel } from "../protocol/exchange.ts"
+import type { HostedSearch } from "./client-api.ts"
 import { type FieldReader, isAbsent, present } from "./fields.ts"
 import { isObject, type JsonObject, parseObject } from "./json.ts"
 
@@ -60,6 +61,19 @@ export const stopsOf = (stop: unknown): unknown => (Array.isArray(stop) && stop.
 /** Files are sent with a request: nothing is stored. */
 export const refuseFileId = (reader: FieldReader, { file_id: id }: JsonObject, path: string): void => {
   if (!isAbsent(id)) reader.refuse(`${path}.file_id`, "is not supported: files are sent with the request")
+}
+
+/** Searches of one reply, if the client does not limit them. */
+const defaultMaxSearches = 5
+
+const searchFields: ReadonlySet<string> = new Set(["type", "name", "cache_control", "max_uses"])
+
+/** A plain web search; filters, a place or a size would be lost, so that a tool with these is left out. */
+export const searchOf = (type: string, tool: JsonObject): HostedSearch | undefined => {
+  const isSearch = /^(web_search(_preview)?(_\d[\d_]*)?|googleSearch)$/.test(type)
+  if (!isSearch || Object.keys(tool).some((name) => !searchFields.has(name) && !isAbsent(tool[name]))) return undefined
+  const { max_uses: asked } = tool
+  return { type, maxUses: Number.isSafeInteger(asked) && Number(asked) > 0 ? Number(asked) : defaultMaxSearches }
 }
 
 /** OpenAI's words for how much a model reasons. */

@@ -28,6 +28,8 @@ export interface VendorRequest {
   readonly reasoningBudget?: number | undefined
   readonly parallelToolCalls?: boolean | undefined
   readonly output?: StructuredOutput | undefined
+  /** The most web searches that the vendor may make by itself; absent if it may make none. */
+  readonly searches?: number | undefined
   /** Whether the model has a prefix cache; `skipWrite` omits the breakpoint at the end of the thread. */
   readonly cache: { readonly enabled: boolean; readonly skipWrite: boolean; readonly key?: string | undefined }
   readonly stream: boolean
@@ -91,6 +93,8 @@ export interface Dialect {
   /** Headers that carry the credential. */
   readonly authorize: (credential: string) => Readonly<Record<string, string>>
   readonly encode: (request: VendorRequest) => Result.Result<WireRequest, EncodeRefusal>
+  /** Whether the vendor can search the web for this request; otherwise it is encoded without `searches`. */
+  readonly canSearch: (request: VendorRequest) => boolean
   readonly decoder: () => Decoder
   readonly decodeBody: (body: string) => ReadonlyArray<VendorEvent>
   /** The failure in a reply with an error status. */

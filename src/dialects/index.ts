@@ -33,6 +33,7 @@ export const dialectOf = ({
 const onAzure = (dialect: Dialect, apiVersion: string | undefined): Dialect => ({
   ...dialect,
   authorize: (credential) => ({ "api-key": credential }),
+  canSearch: () => false,
   encode: (request) =>
     Result.map(dialect.encode(request), (wire) => ({
       ...wire,

@@ -30,6 +30,8 @@ export interface Conversation {
   /** In failover order. */
   readonly targets: ReadonlyArray<ModelTarget>
   readonly meter: UsageMeter
+  /** Absent if there is no client. */
+  readonly reply?: ClientReply
   /** Where the events of a stream go; undefined if the client gets a whole reply. */
   readonly stream: ClientReply | undefined
   /** Maximum size of a reply, in bytes. */

@@ -11,6 +11,8 @@ export interface DecodedExchange {
   readonly request: ExchangeRequest
   /** Hash of the payload, independent of key order; only if there is an idempotency key. */
   readonly payloadHash: string | undefined
+  /** The most web searches that the vendor may make by itself, if it can. */
+  readonly searches?: number | undefined
 }
 
 /** Maximum nesting of a body, so that recursion is bounded; no schema needs more. */

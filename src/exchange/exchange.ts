@@ -65,12 +65,12 @@ const admitted = Effect.fnUntraced(function* (
   const registration = registrationOf(call, decoded)
   const admission = yield* spanned("admit")(admit(services, call, decoded, registration))
   if (Result.isFailure(decoded)) return yield* Effect.fail(decoded.failure)
-  const { request } = decoded.success
+  const { request, searches } = decoded.success
   if (admission._tag === "InProgress") return reply.send(inProgressReply(registration?.requestId ?? ""))
   if (admission._tag === "Completed") {
     return registration && reply.send(yield* replay(services, registration))
   }
-  const x: AdmittedExchange = { services, call, request, registration, reply, waiting }
+  const x: AdmittedExchange = { services, call, request, searches, registration, reply, waiting }
   const isForgotten = registration && mayBeForgotten(services, registration, admission.remembersSinceMs)
   const held = yield* Effect.result(isForgotten ? replayOrHold(x, registration) : hold(x))
   if (Result.isFailure(held)) return yield* failExchange(x, held.failure)
@@ -130,9 +130,10 @@ const replayOrHold = Effect.fnUntraced(function* (
 
 /** Plan, review, hold: before the hold, only the idempotency key must be released on failure. */
 const hold = Effect.fnUntraced(function* (x: AdmittedExchange): Effect.fn.Return<HeldExchange, Refusal> {
-  const { services, call, request, registration, waiting } = x
+  const { services, call, request, searches, registration, waiting } = x
   const { caller, requestId } = call
-  const plan = yield* Effect.fromResult(makePlan(request, caller, services.catalogue.current(), services.nowMs()))
+  const snapshot = services.catalogue.current()
+  const plan = yield* Effect.fromResult(makePlan(request, caller, snapshot, services.nowMs(), searches))
   const denial = yield* services.review.judge(caller.policies.inbound, () => textOfRequest(request))
   if (denial !== undefined) return yield* contentBlocked(denial)
   const targets = targetsOf(x, plan)
@@ -198,6 +199,7 @@ const conversationOf = (
     warnings,
     opening,
     vendorRequest: plan.vendorRequest,
+    reply,
     meter: new UsageMeter({ keepsBlocks: request.stream !== true }),
     stream: request.stream === true ? reply : undefined,
     maxReplyBytes: config.upstreamMaxBytes,

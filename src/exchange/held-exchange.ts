@@ -62,6 +62,7 @@ export interface AdmittedExchange {
   readonly services: ExchangeServices
   readonly call: ExchangeCall
   readonly request: ExchangeRequest
+  readonly searches: number | undefined
   readonly registration: RegisteredExchange | undefined
   readonly reply: ClientReply
   /** Notified when the hold is made. */

@@ -12,7 +12,7 @@ import type { Capability, ParamsProfile } from "../protocol/catalogue.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 import type { WarnEvent } from "../protocol/event.ts"
 import type { ExchangeParams, ExchangeRequest, ReasoningLevel } from "../protocol/exchange.ts"
-import type { UsageLimits } from "./bill.ts"
+import { maxSearches, type UsageLimits } from "./bill.ts"
 import { estimatePrompt } from "./estimate.ts"
 
 export interface Plan {
@@ -34,11 +34,13 @@ export type PlanError = ServiceError<
 /** Used if neither the caller, the profile nor the model limits the output. */
 const defaultMaxTokens = 4096
 
+/** @param asked the most web searches that the vendor may make */
 export const makePlan = (
   request: ExchangeRequest,
   caller: OrgEntry,
   catalogue: CatalogueSnapshot,
   nowMs: number,
+  asked?: number,
 ): Result.Result<Plan, PlanError> =>
   Result.flatMap(authorisedModel(request, caller, catalogue), (entry) => {
     const price = chargeablePrice(request, caller, catalogue, nowMs)
@@ -49,17 +51,30 @@ export const makePlan = (
       lackOf(request, capabilities) ??
       overflowOf(request.params?.promptTokensEstimate, params.maxTokens, entry.model.contextWindow)
     if (refusal !== undefined) return Result.fail(refusal)
+    const searches = allowedSearches(asked, caller, price.success)
     const promptTokens = request.params?.promptTokensEstimate ?? estimatePrompt(request)
     return Result.succeed({
       entry,
       price: price.success,
       promptTokens,
       warnings,
-      holdAmount: maxCharge(price.success, promptTokens, params.maxTokens),
+      holdAmount: maxCharge(price.success, promptTokens + searchTokens * searches, params.maxTokens, searches),
       usageLimits: usageLimits(entry, params.maxTokens),
-      vendorRequest: vendorRequestOf(request, params, capabilities),
+      vendorRequest: {
+        ...vendorRequestOf(request, params, capabilities),
+        searches: searches === 0 ? undefined : searches,
+      },
     })
   })
+
+/** What the results of one search add to a prompt, as the hold reckons. */
+const searchTokens = 10_000
+
+/** Searches by a vendor are for organisations with the capability, and for models whose price names them. */
+const allowedSearches = (asked: number | undefined, { org }: OrgEntry, { dims }: Price): number =>
+  asked === undefined || org.capabilities?.["webSearch"] !== true || dims["web_search"] === undefined
+    ? 0
+    : Math.min(asked, maxSearches)
 
 /** @param params within the model's profile */
 export const vendorRequestOf = (

@@ -35,6 +35,8 @@ export interface Connection {
   readonly unsentBytes: () => number
   /** Bytes that it has taken; only differences matter. */
   readonly takenBytes: () => number
+  /** Whether the vendor that is asked may search the web, where the client asked for that; before the first event. */
+  readonly searching?: (isSearching: boolean) => void
   /** Whom to tell that there is room again, and that the connection is closed. */
   readonly listen: (listener: { readonly room: () => void; readonly gone: () => void }) => void
 }
@@ -173,6 +175,10 @@ export class ClientReply {
     this.#countWaiting(-this.#waitingBytes)
     this.onGone?.()
     this.#onFlushed?.()
+  }
+
+  searching(isSearching: boolean): void {
+    this.#options.connection.searching?.(isSearching)
   }
 
   cut(): void {

@@ -184,7 +184,14 @@ export class UpstreamCall implements ReplyListener, Watched {
     if ((isOwn || vendor.credential !== undefined) && credential === undefined) {
       return Result.fail(new VendorRejected({ status: 401, code: "credential_missing" }))
     }
-    return Result.mapError(dialect.encode({ ...this.#conversation.vendorRequest, model }), refused)
+    const { vendorRequest, reply } = this.#conversation
+    const request = { ...vendorRequest, model }
+    if (request.searches !== undefined) {
+      const isSearching = dialect.canSearch(request)
+      reply?.searching(isSearching)
+      if (!isSearching) request.searches = undefined
+    }
+    return Result.mapError(dialect.encode(request), refused)
   }
 
   #isOver(): boolean {

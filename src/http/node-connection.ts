@@ -33,25 +33,22 @@ export class NodeConnection implements Connection {
   readonly events: EventEncoder
   readonly #response: ServerResponse
   readonly #requestId: string
-  readonly #headers: Readonly<Record<string, string>>
   #listener: Parameters<Connection["listen"]>[0] | undefined
   #isClosed = false
 
-  /** @param headers of a reply of any kind */
-  constructor(
-    response: ServerResponse,
-    requestId: string,
-    events: EventEncoder = new EventWriter(),
-    headers: Readonly<Record<string, string>> = {},
-  ) {
+  constructor(response: ServerResponse, requestId: string, events: EventEncoder = new EventWriter()) {
     this.events = events
     this.#response = response
     this.#requestId = requestId
-    this.#headers = { "x-svc-request-id": requestId, ...headers }
     response.once("close", () => {
       this.#isClosed = true
       this.#listener?.gone()
     })
+  }
+
+  /** Of a reply of any kind. */
+  protected headers(): Readonly<Record<string, string>> {
+    return { "x-svc-request-id": this.#requestId }
   }
 
   listen(listener: Parameters<Connection["listen"]>[0]): void {
@@ -63,7 +60,7 @@ export class NodeConnection implements Connection {
     if (this.#isClosed) return
     limitReadingOn(this.#response)
     const length = Buffer.byteLength(body)
-    this.#response.writeHead(status, { ...this.#headers, ...headers, "content-length": length })
+    this.#response.writeHead(status, { ...this.headers(), ...headers, "content-length": length })
     this.#response.end(body)
   }
 
@@ -83,7 +80,7 @@ export class NodeConnection implements Connection {
     const response = this.#response
     if (!response.headersSent) {
       response.writeHead(200, {
-        ...this.#headers,
+        ...this.headers(),
         "content-type": this.events.contentType ?? "text/event-stream",
         "cache-control": "no-store",
         "x-accel-buffering": "no",

@@ -75,12 +75,17 @@ export const priceUsage = (price: Price, counts: Counts): Charge => {
 }
 
 /**
- * The maximum charge for these tokens: all input at the highest input price, all output at the highest output price.
+ * The maximum charge for these tokens: all input at the highest input price, all output at the highest output price, and
+ * these web searches.
  */
-export const maxCharge = (price: Price, inTokens: number, outTokens: number): Amount => {
+export const maxCharge = (price: Price, inTokens: number, outTokens: number, searches = 0): Amount => {
   const input = [price.input, price.cacheWrite, price.cacheWrite1h, price.dims["audio_in"], price.dims["image_in"]]
   const output = [price.output, price.dims["reasoning"], price.dims["audio_out"]]
-  return perMillion(BigInt(inTokens) * dearest(input) + BigInt(outTokens) * dearest(output))
+  return perMillion(
+    BigInt(inTokens) * dearest(input) +
+      BigInt(outTokens) * dearest(output) +
+      BigInt(searches) * (price.dims["web_search"] ?? 0n),
+  )
 }
 
 const dearest = (amounts: ReadonlyArray<Amount | undefined>): Amount =>

@@ -85,17 +85,18 @@ describe("priceUsage", () => {
   const Count = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 10_000_000 }))
   it.prop(
     "never costs more than the most that was held for it",
-    [Count, Count, Count, Count],
-    ([input, read, write, output]) => {
-      const list = price({ cacheRead: "0.3", cacheWrite: "3.75", cacheWrite1h: "6", dims: { reasoning: "20" } })
+    [Count, Count, Count, Count, Count],
+    ([input, read, write, output, searches]) => {
+      const dims = { reasoning: "20", web_search: "10000" }
+      const list = price({ cacheRead: "0.3", cacheWrite: "3.75", cacheWrite1h: "6", dims })
       const some = counts({
         inTokens: input,
         cacheReadTokens: read,
         cacheWriteTokens: write,
         outTokens: output,
-        dims: { reasoning: output, cache_write_1h: write },
+        dims: { reasoning: output, cache_write_1h: write, web_search: searches },
       })
-      expect(priceUsage(list, some).cost <= maxCharge(list, input + read + write, output)).toBe(true)
+      expect(priceUsage(list, some).cost <= maxCharge(list, input + read + write, output, searches)).toBe(true)
     },
   )
 })

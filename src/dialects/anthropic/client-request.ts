@@ -1,8 +1,8 @@
 /** Anthropic's messages as clients send them. Source: https://docs.anthropic.com/en/api/messages */
 import type { Result } from "effect"
 import type { ReasoningLevel } from "../../protocol/exchange.ts"
-import type { ClientRequest, RequestPlace } from "../client-api.ts"
-import { imageMimeOf, nonEmptyText, plainBase64, stopsOf, textBlock } from "../client-parts.ts"
+import type { ClientRequest, HostedSearch, RequestPlace } from "../client-api.ts"
+import { imageMimeOf, nonEmptyText, plainBase64, searchOf, stopsOf, textBlock } from "../client-parts.ts"
 import {
   all,
   carried,
@@ -95,7 +95,7 @@ export const decodeMessagesRequest = (
 ): Result.Result<ClientRequest, FieldRefusal> => {
   const reader = new FieldReader()
   reader.check(messagesFields, body, "")
-  const { tools, omittedTools } = toolsOf(reader, body["tools"])
+  const { tools, omittedTools, search } = toolsOf(reader, body["tools"])
   if (Array.isArray(body["mcp_servers"]) && body["mcp_servers"].length > 0) omittedTools.push("mcp")
   const system = isAbsent(body["system"]) ? [] : textsOf(reader, body["system"], "system")
   const thread = reader.list(body["messages"], "messages").flatMap((message, index) => {
@@ -122,7 +122,7 @@ export const decodeMessagesRequest = (
   })
   const model = reader.string(body["model"], "model")
   if (isAbsent(body["max_tokens"]) && !counts) reader.refuse("max_tokens", "is required")
-  return reader.result({ exchange, context: { model, includesUsage: true }, omittedTools })
+  return reader.result({ exchange, context: { model, includesUsage: true }, omittedTools, search })
 }
 
 const efforts: Readonly<Record<string, ReasoningLevel>> = {
@@ -268,16 +268,20 @@ const textsOf = (reader: FieldReader, value: unknown, path: string): ReadonlyArr
 const toolsOf = (reader: FieldReader, value: unknown) => {
   const tools: Array<JsonObject> = []
   const omittedTools: Array<string> = []
+  let search: HostedSearch | undefined
   for (const [index, item] of reader.optionalList(value, "tools").entries()) {
     const path = `tools.${index}`
     const tool = reader.object(item, path)
     const { type, name, description, input_schema: inputSchema } = tool
     if (!isAbsent(type) && type !== "custom") {
-      omittedTools.push(reader.string(type, `${path}.type`))
+      const hosted = reader.string(type, `${path}.type`)
+      const found = searchOf(hosted, tool)
+      if (found === undefined) omittedTools.push(hosted)
+      search ??= found
       continue
     }
     reader.check(toolFields, tool, path)
     tools.push(present({ name, description, inputSchema }))
   }
-  return { tools, omittedTools }
+  return { tools, omittedTools, search }
 }

@@ -33,14 +33,7 @@ export const encodeMessages = (request: VendorRequest): Result.Result<object, En
     max_tokens: request.maxTokens,
     ...(system.length > 0 && { system }),
     messages,
-    ...(request.tools.length > 0 && {
-      tools: request.tools.map(({ name, description, inputSchema }) => ({
-        name,
-        ...(description !== undefined && { description }),
-        input_schema: inputSchema,
-      })),
-      ...encodeToolChoice(request),
-    }),
+    ...encodeTools(request),
     ...(request.stop.length > 0 && { stop_sequences: request.stop }),
     // With thinking enabled, Anthropic does not accept sampling parameters.
     ...(thinking === undefined && request.temperature !== undefined && { temperature: request.temperature }),
@@ -49,6 +42,23 @@ export const encodeMessages = (request: VendorRequest): Result.Result<object, En
     ...encodeOutputConfig(thinking?.effort, request.output),
     ...(request.stream && { stream: true }),
   })
+}
+
+/** The name of Anthropic's own search: https://docs.anthropic.com/en/docs/agents-and-tools/tool-use/web-search-tool */
+export const searchTool = "web_search"
+
+const encodeTools = (request: VendorRequest): object => {
+  const { tools, searches } = request
+  const search = searches === undefined ? [] : [{ type: "web_search_20250305", name: searchTool, max_uses: searches }]
+  const own = tools.map(({ name, description, inputSchema }) => ({
+    name,
+    ...(description !== undefined && { description }),
+    input_schema: inputSchema,
+  }))
+  return {
+    ...(own.length + search.length > 0 && { tools: [...own, ...search] }),
+    ...(own.length > 0 && encodeToolChoice(request)),
+  }
 }
 
 interface Thinking {

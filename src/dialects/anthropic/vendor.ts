@@ -6,7 +6,7 @@ import { Result } from "effect"
 import type { Dialect } from "../dialect.ts"
 import { parseObject } from "../json.ts"
 import { decodeBody, decodeStream, errorType } from "./vendor-reply.ts"
-import { encodeMessages } from "./vendor-request.ts"
+import { encodeMessages, searchTool } from "./vendor-request.ts"
 
 export const anthropic: Dialect = {
   authorize: (credential) => ({ "x-api-key": credential, "anthropic-version": "2023-06-01" }),
@@ -16,6 +16,7 @@ export const anthropic: Dialect = {
       headers: { accept: request.stream ? "text/event-stream" : "application/json" },
       body: JSON.stringify(body),
     })),
+  canSearch: ({ tools }) => !tools.some(({ name }) => name === searchTool),
   decoder: decodeStream,
   decodeBody,
   decodeError: (status, body) => ({ status, code: errorType(parseObject(body)) }),

@@ -4,13 +4,14 @@
  */
 import type { Result } from "effect"
 import type { ReasoningLevel } from "../../protocol/exchange.ts"
-import type { ClientRequest, RequestPlace } from "../client-api.ts"
+import type { ClientRequest, HostedSearch, RequestPlace } from "../client-api.ts"
 import {
   type ClientToolChoice,
   noArguments,
   nonEmptyText,
   onlyAllowed,
   plainBase64,
+  searchOf,
   stopsOf,
   textBlock,
 } from "../client-parts.ts"
@@ -86,7 +87,7 @@ export const decodeGenerateRequest = (
   reader.check(generateFields, body, "")
   const config = camel(reader.optionalObject(body["generationConfig"], "generationConfig"))
   reader.check(generationFields, config, "generationConfig")
-  const { tools: offered, omittedTools } = toolsOf(reader, body["tools"])
+  const { tools: offered, omittedTools, search } = toolsOf(reader, body["tools"])
   const choice = toolChoiceOf(reader, body["toolConfig"])
   const tools = onlyAllowed(offered, choice.allowed)
   const system = systemOf(reader, body["systemInstruction"])
@@ -110,7 +111,7 @@ export const decodeGenerateRequest = (
     }),
     stream,
   })
-  return reader.result({ exchange, context: { model, includesUsage: true }, omittedTools })
+  return reader.result({ exchange, context: { model, includesUsage: true }, omittedTools, search })
 }
 
 /** A count may be asked of a whole request. */
@@ -188,10 +189,15 @@ const declarationFields: FieldTable = {
 const toolsOf = (reader: FieldReader, value: unknown) => {
   const tools: Array<JsonObject> = []
   const omittedTools: Array<string> = []
+  let search: HostedSearch | undefined
   const listed = reader.optionalList(value, "tools")
   for (const [index, item] of listed.entries()) {
     const { functionDeclarations, ...hosted } = camel(reader.object(item, `tools.${index}`))
-    omittedTools.push(...Object.keys(hosted))
+    for (const [type, options] of Object.entries(hosted)) {
+      const found = searchOf(type, isObject(options) ? options : {})
+      if (found === undefined) omittedTools.push(type)
+      search ??= found
+    }
     const path = `tools.${index}.functionDeclarations`
     const declared = reader.optionalList(functionDeclarations, path)
     for (const [at, declaration] of declared.entries()) {
@@ -202,7 +208,7 @@ const toolsOf = (reader: FieldReader, value: unknown) => {
       tools.push(present({ name, description, inputSchema }))
     }
   }
-  return { tools, omittedTools }
+  return { tools, omittedTools, search }
 }
 
 const toolChoiceOf = (reader: FieldReader, value: unknown): ClientToolChoice => {

@@ -48,6 +48,7 @@ class ReplyReader {
   #replyId = ""
   #called = false
   #stop: Stop | undefined
+  #searches = 0
 
   readReply(reply: JsonObject | undefined, events: Array<VendorEvent>): void {
     const error = objectAt(reply, "error")
@@ -68,9 +69,11 @@ class ReplyReader {
     if (reason !== undefined) this.#closePartial(events)
     if (reason !== undefined) this.#stop = stopOf(reason, this.#called)
     else if (blocked !== undefined) this.#stop = "filtered"
+    const queries = objectAt(candidate, "groundingMetadata")?.["webSearchQueries"]
+    if (Array.isArray(queries)) this.#searches = Math.max(this.#searches, queries.length)
     // Reports are cumulative; one without a count is not about this reply.
     if (usage !== undefined && ("promptTokenCount" in usage || "candidatesTokenCount" in usage)) {
-      events.push({ kind: "usage", usage: usageOf(usage), final: this.#stop !== undefined })
+      events.push({ kind: "usage", usage: usageOf(usage, this.#searches), final: this.#stop !== undefined })
     }
     if (reason !== undefined || blocked !== undefined) events.push({ kind: "stop", stop: this.#stop ?? "end" })
   }
@@ -143,7 +146,7 @@ class ReplyReader {
 }
 
 /** Thoughts count as output; input of Gemini's own tools counts as input. */
-function usageOf(usage: JsonObject): VendorUsage {
+function usageOf(usage: JsonObject, searches: number): VendorUsage {
   const thoughts = countAt(usage, "thoughtsTokenCount")
   const inputTokens = countAt(usage, "promptTokenCount") + countAt(usage, "toolUsePromptTokenCount")
   const modality = (details: string, name: string) =>
@@ -156,6 +159,7 @@ function usageOf(usage: JsonObject): VendorUsage {
     outTokens: countAt(usage, "candidatesTokenCount") + thoughts,
     dims: nonZero({
       reasoning: thoughts,
+      web_search: searches,
       audio_in: modality("promptTokensDetails", "AUDIO") - cached("AUDIO"),
       image_in: modality("promptTokensDetails", "IMAGE") - cached("IMAGE"),
       audio_out: modality("candidatesTokensDetails", "AUDIO"),

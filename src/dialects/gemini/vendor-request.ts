@@ -42,6 +42,7 @@ export const encodeGenerate = (request: VendorRequest): Result.Result<object, En
       ],
       ...(toolChoice !== undefined && { toolConfig: { functionCallingConfig: encodeToolChoice(toolChoice) } }),
     }),
+    ...(request.searches !== undefined && { tools: [{ googleSearch: {} }] }),
     generationConfig: {
       maxOutputTokens: request.maxTokens,
       ...(request.temperature !== undefined && { temperature: request.temperature }),

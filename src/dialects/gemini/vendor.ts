@@ -16,6 +16,8 @@ export const gemini: Dialect = {
       headers: { accept: request.stream ? "text/event-stream" : "application/json" },
       body: JSON.stringify(body),
     })),
+  // Models do not search beside functions: https://ai.google.dev/gemini-api/docs/google-search
+  canSearch: ({ tools }) => tools.length === 0,
   decoder: decodeStream,
   decodeBody,
   decodeError: (status, body) => ({ status, code: errorCode(objectAt(parseObject(body), "error")) }),

@@ -2,7 +2,7 @@
  * OpenAI's chat completions as clients send them. Source: https://platform.openai.com/docs/api-reference/chat/create
  */
 import type { Result } from "effect"
-import type { ClientRequest } from "../client-api.ts"
+import type { ClientRequest, HostedSearch } from "../client-api.ts"
 import {
   allowedTools,
   argumentsOf,
@@ -15,6 +15,7 @@ import {
   openaiOutput,
   plainText,
   refuseFileId,
+  searchOf,
   sourceOf,
   stopsOf,
   textBlock,
@@ -55,7 +56,7 @@ export const chatFields: FieldTable = {
   ),
   ...all(withoutEffect("it labels a request for its vendor"), "user", "safety_identifier", "metadata"),
   ...all(withoutEffect("the catalogue says what vendors may keep"), "prompt_cache_retention"),
-  web_search_options: withoutEffect("a tool that a vendor would host is left out, and told in x-svc-warning"),
+  web_search_options: carried,
   store: neutral(false),
   service_tier: neutral("auto", "default", "on_demand"),
   n: neutral(1),
@@ -116,7 +117,8 @@ export const decodeChatRequest = (body: JsonObject): Result.Result<ClientRequest
   const { tools: offered, omittedTools } = toolsOf(reader, body["tools"])
   const choice = toolChoiceOf(reader, body["tool_choice"])
   const tools = onlyAllowed(offered, choice.allowed)
-  if (!isAbsent(body["web_search_options"])) omittedTools.push("web_search")
+  const search = optionalSearch(reader, body["web_search_options"])
+  if (search === undefined && !isAbsent(body["web_search_options"])) omittedTools.push("web_search")
   const hasTools = tools.length > 0
   const exchange = present({
     model: body["model"],
@@ -140,8 +142,11 @@ export const decodeChatRequest = (body: JsonObject): Result.Result<ClientRequest
   })
   const model = reader.string(body["model"], "model")
   const includesUsage = options["include_usage"] === true
-  return reader.result({ exchange, context: { model, includesUsage }, omittedTools })
+  return reader.result({ exchange, context: { model, includesUsage }, omittedTools, search })
 }
+
+const optionalSearch = (reader: FieldReader, options: unknown): HostedSearch | undefined =>
+  isAbsent(options) ? undefined : searchOf("web_search", reader.object(options, "web_search_options"))
 
 const messageOf = (reader: FieldReader, message: JsonObject, path: string): ReadonlyArray<JsonObject> => {
   reader.check(messageFields, message, path)

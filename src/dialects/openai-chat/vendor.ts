@@ -18,6 +18,7 @@ export const makeChatDialect = (profile: ChatProfile): Dialect => ({
       headers: { accept: request.stream ? "text/event-stream" : "application/json" },
       body: JSON.stringify(body),
     })),
+  canSearch: () => false,
   decoder: decodeStream,
   decodeBody: decodeChatBody,
   decodeError: (status, body) => ({ status, code: errorCode(objectAt(parseObject(body), "error")) }),

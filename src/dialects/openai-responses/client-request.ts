@@ -1,6 +1,6 @@
 /** OpenAI's responses as clients send them. Source: https://platform.openai.com/docs/api-reference/responses/create */
 import type { Result } from "effect"
-import type { ClientRequest, GroupedTool } from "../client-api.ts"
+import type { ClientRequest, GroupedTool, HostedSearch } from "../client-api.ts"
 import {
   allowedTools,
   argumentsOf,
@@ -12,6 +12,7 @@ import {
   openaiEfforts,
   openaiOutput,
   refuseFileId,
+  searchOf,
   sourceOf,
   textBlock,
   toolChoices,
@@ -109,7 +110,7 @@ export const decodeResponsesRequest = (body: JsonObject): Result.Result<ClientRe
   const { instructions, input } = body
   const items = typeof input === "string" ? [{ role: "user", content: input }] : reader.list(input, "input")
   const listed = reader.optionalList(body["tools"], "tools")
-  const { tools: offered, omittedTools, groups } = toolsOf(reader, [...listed, ...toolsIn(items)])
+  const { tools: offered, omittedTools, groups, search } = toolsOf(reader, [...listed, ...toolsIn(items)])
   const choice = toolChoiceOf(reader, body["tool_choice"])
   const tools = onlyAllowed(offered, choice.allowed)
   // Vendors' other extras belong to tools that they host.
@@ -142,7 +143,7 @@ export const decodeResponsesRequest = (body: JsonObject): Result.Result<ClientRe
     stream: body["stream"],
   })
   const model = reader.string(body["model"], "model")
-  return reader.result({ exchange, context: { model, includesUsage: true, groups }, omittedTools })
+  return reader.result({ exchange, context: { model, includesUsage: true, groups }, omittedTools, search })
 }
 
 const reasoningFields: FieldTable = {
@@ -294,6 +295,7 @@ const toolsOf = (reader: FieldReader, listed: ReadonlyArray<unknown>) => {
   const tools: Array<JsonObject> = []
   const omittedTools: Array<string> = []
   const groups = new Map<string, GroupedTool>()
+  let search: HostedSearch | undefined
   const add = (item: unknown, path: string, namespace?: string) => {
     const tool = reader.object(item, path)
     const { type, description, parameters } = tool
@@ -304,7 +306,13 @@ const toolsOf = (reader: FieldReader, listed: ReadonlyArray<unknown>) => {
       })
       return
     }
-    if (type !== "function") return void omittedTools.push(reader.string(type, `${path}.type`))
+    if (type !== "function") {
+      const hosted = reader.string(type, `${path}.type`)
+      const found = searchOf(hosted, tool)
+      if (found === undefined) omittedTools.push(hosted)
+      search ??= found
+      return
+    }
     reader.check(toolFields, tool, path)
     const own = reader.string(tool["name"], `${path}.name`)
     const name = namespace === undefined ? own : flatName(namespace, own)
@@ -315,7 +323,7 @@ const toolsOf = (reader: FieldReader, listed: ReadonlyArray<unknown>) => {
   listed.forEach((item, index) => {
     add(item, `tools.${index}`)
   })
-  return { tools, omittedTools, groups }
+  return { tools, omittedTools, groups, search }
 }
 
 /** Vendors' names have at most 64 characters. */

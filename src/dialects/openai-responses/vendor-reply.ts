@@ -56,6 +56,7 @@ class ReplyReader {
   readonly #emitted = new Set<string>()
   #refused = false
   #called = false
+  #searches = 0
 
   readFrame(frame: JsonObject | undefined, events: Array<VendorEvent>): void {
     const index = numberAt(frame, "output_index") ?? 0
@@ -123,6 +124,10 @@ class ReplyReader {
         if (signature !== undefined) events.push(signatureDelta(this.#blocks.of(`reasoning ${index}`), signature))
         return
       }
+      case "web_search_call":
+        // Pages that are opened afterwards are not billed: https://platform.openai.com/docs/pricing
+        if ((stringAt(objectAt(item, "action"), "type") ?? "search") === "search") this.#searches++
+        return
       case "function_call":
         this.#openCall(index, item, events)
         if (!this.#emitted.has(`call ${index}`)) this.#readArguments(index, stringAt(item, "arguments") ?? "", events)
@@ -141,7 +146,7 @@ class ReplyReader {
       return
     }
     const usage = objectAt(response, "usage")
-    if (usage !== undefined) events.push({ kind: "usage", usage: usageOf(usage), final: true })
+    if (usage !== undefined) events.push({ kind: "usage", usage: usageOf(usage, this.#searches), final: true })
     events.push({ kind: "stop", stop: this.#stopOf(status, response) }, { kind: "done" })
   }
 
@@ -189,7 +194,7 @@ class ReplyReader {
   }
 }
 
-function usageOf(usage: JsonObject): VendorUsage {
+function usageOf(usage: JsonObject, searches: number): VendorUsage {
   const input = objectAt(usage, "input_tokens_details")
   return {
     ...splitInput(
@@ -198,7 +203,10 @@ function usageOf(usage: JsonObject): VendorUsage {
       countAt(input, "cache_write_tokens"),
     ),
     outTokens: countAt(usage, "output_tokens"),
-    dims: nonZero({ reasoning: countAt(objectAt(usage, "output_tokens_details"), "reasoning_tokens") }),
+    dims: nonZero({
+      reasoning: countAt(objectAt(usage, "output_tokens_details"), "reasoning_tokens"),
+      web_search: searches,
+    }),
     ...missingSides(usage, { input: { anyOf: ["input_tokens"] }, output: { anyOf: ["output_tokens"] } }),
   }
 }

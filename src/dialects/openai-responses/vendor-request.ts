@@ -20,20 +20,27 @@ export const encodeResponses = (request: VendorRequest): Result.Result<object, E
     ...(request.topP !== undefined && { top_p: request.topP }),
     ...(request.reasoning !== undefined && { reasoning: encodeReasoningLevel(request.reasoning) }),
     ...(request.output !== undefined && { text: { format: encodeOutput(request.output) } }),
+    ...encodeTools(request),
     ...(request.tools.length > 0 && {
-      tools: request.tools.map(({ name, description, inputSchema }) => ({
-        type: "function",
-        name,
-        ...(description !== undefined && { description }),
-        parameters: inputSchema,
-        strict: false,
-      })),
       ...(request.toolChoice !== undefined && { tool_choice: encodeToolChoice(request.toolChoice) }),
       ...(request.parallelToolCalls !== undefined && { parallel_tool_calls: request.parallelToolCalls }),
     }),
     ...(request.cache.key !== undefined && { prompt_cache_key: request.cache.key }),
     ...(request.stream && { stream: true }),
   })
+}
+
+/** A limit on calls counts the vendor's own tools only. */
+const encodeTools = ({ tools, searches }: VendorRequest): object => {
+  const own = tools.map(({ name, description, inputSchema }) => ({
+    type: "function",
+    name,
+    ...(description !== undefined && { description }),
+    parameters: inputSchema,
+    strict: false,
+  }))
+  if (searches !== undefined) return { tools: [...own, { type: "web_search" }], max_tool_calls: searches }
+  return own.length > 0 ? { tools: own } : {}
 }
 
 const efforts: Readonly<Record<ReasoningLevel, string>> = {

@@ -16,6 +16,7 @@ export const openaiResponses: Dialect = {
       headers: { accept: request.stream ? "text/event-stream" : "application/json" },
       body: JSON.stringify(body),
     })),
+  canSearch: () => true,
   decoder: decodeStream,
   decodeBody,
   decodeError: (status, body) => ({ status, code: errorCode(objectAt(parseObject(body), "error")) }),

@@ -1,7 +1,7 @@
 /** The client's connection of a compatible route: every reply in the words of its API. */
 import type { ServerResponse } from "node:http"
 import { Option, Schema } from "effect"
-import type { ClientApi, ReplyContext } from "../../dialects/client-api.ts"
+import type { ClientApi, ClientRequest, ReplyContext } from "../../dialects/client-api.ts"
 import { isObject } from "../../dialects/json.ts"
 import type { WholeReply } from "../../exchange/reply.ts"
 import { retryAfterMs } from "../../exchange/reply-body.ts"
@@ -22,21 +22,29 @@ const readEnvelope = Schema.decodeUnknownOption(Schema.fromJsonString(ErrorEnvel
 export class CompatibleConnection extends NodeConnection {
   readonly #api: ClientApi
   readonly #context: ReplyContext
+  readonly #sent: ClientRequest | undefined
+  #isSearching = false
 
-  constructor(
-    response: ServerResponse,
-    api: ClientApi,
-    context: ReplyContext,
-    omittedTools: ReadonlyArray<string> = [],
-  ) {
-    super(response, context.requestId, api.events(context), {
-      [api.requestIdHeader]: context.requestId,
-      ...(omittedTools.length > 0 && {
-        "x-svc-warning": `tools_omitted=${omittedTools.map(encodeURIComponent).join(",")}`,
-      }),
-    })
+  /** @param sent undefined if the request could not be read */
+  constructor(response: ServerResponse, api: ClientApi, context: ReplyContext, sent?: ClientRequest) {
+    super(response, context.requestId, api.events(context))
     this.#api = api
     this.#context = context
+    this.#sent = sent
+  }
+
+  searching(isSearching: boolean): void {
+    this.#isSearching = isSearching
+  }
+
+  protected override headers(): Readonly<Record<string, string>> {
+    const { search, omittedTools = [] } = this.#sent ?? {}
+    const omitted = search === undefined || this.#isSearching ? omittedTools : [...omittedTools, search.type]
+    return {
+      ...super.headers(),
+      [this.#api.requestIdHeader]: this.#context.requestId,
+      ...(omitted.length > 0 && { "x-svc-warning": `tools_omitted=${omitted.map(encodeURIComponent).join(",")}` }),
+    }
   }
 
   /** A whole reply of twp/1, also one that is replayed, which is read from its text; streams are not kept. */

@@ -36,7 +36,7 @@ export const makeCompatibleHandlers = Effect.gen(function* () {
         read: ({ caller, body }) => {
           const { sent, decoded } = readCompatible(api, request, body, caller, place)
           const context = { ...unread, ...sent?.context, isArray: place.isArray }
-          const connection = new CompatibleConnection(response, api, context, sent?.omittedTools)
+          const connection = new CompatibleConnection(response, api, context, sent)
           return { decode: () => decoded, connection }
         },
         refusedAt: () => new CompatibleConnection(response, api, unread),

@@ -41,7 +41,14 @@ export const readCompatible = (
     candidate,
     meta === undefined ? null : [api.name, place.model, place.stream, json.success],
   )
-  return { sent: sent.success, decoded: Result.mapError(decoded, (error) => inWordsOf(api, error)) }
+  const searches = sent.success.search?.maxUses
+  return {
+    sent: sent.success,
+    decoded: Result.mapBoth(decoded, {
+      onSuccess: (exchange) => (searches === undefined ? exchange : { ...exchange, searches }),
+      onFailure: (error) => inWordsOf(api, error),
+    }),
+  }
 }
 
 const asObject = (value: unknown) => (isObject(value) ? value : {})
