@@ -6,18 +6,17 @@ import { Result } from "effect"
 import { describe, expect, it } from "vitest"
 import { messagesApi } from "../../src/dialects/anthropic/client.ts"
 import type { ClientApi, EventEncoder, ReplyContext } from "../../src/dialects/client-api.ts"
-import type { Dialect, VendorEvent } from "../../src/dialects/dialect.ts"
+import type { VendorEvent } from "../../src/dialects/dialect.ts"
 import { generateApi } from "../../src/dialects/gemini/client.ts"
 import { dialectOf } from "../../src/dialects/index.ts"
 import { isObject, parseObject } from "../../src/dialects/json.ts"
 import { chatApi } from "../../src/dialects/openai-chat/client.ts"
 import { responsesApi } from "../../src/dialects/openai-responses/client.ts"
 import { checkExchange } from "../../src/exchange/decode.ts"
-import { UsageMeter } from "../../src/exchange/usage-meter.ts"
 import type { DialectName } from "../../src/protocol/catalogue.ts"
-import type { ExchangeResponse, Stop } from "../../src/protocol/exchange.ts"
-import type { Usage } from "../../src/protocol/usage.ts"
-import { corpora, isError, isStream, type Recording, recordingsOf } from "./recordings.ts"
+import type { ExchangeResponse } from "../../src/protocol/exchange.ts"
+import { eventsOf, type Meaning, meaningOf, meterOf, stopIn, streamed, usageIn } from "./meaning.ts"
+import { corpora, isError, recordingsOf } from "./recordings.ts"
 
 const apis: Readonly<Record<DialectName, ClientApi>> = {
   "openai-chat": chatApi,
@@ -59,66 +58,6 @@ describe("recorded requests", () => {
 })
 
 const context: ReplyContext = { requestId: "req_recorded", model: "main", createdS: 0, includesUsage: true }
-
-const eventsOf = (dialect: Dialect, recording: Recording): ReadonlyArray<VendorEvent> =>
-  isStream(recording) ? streamed(dialect, recording.response.body) : dialect.decodeBody(recording.response.body)
-
-const streamed = (dialect: Dialect, text: string): ReadonlyArray<VendorEvent> => {
-  const decoder = dialect.decoder()
-  return [...decoder.push(Buffer.from(text)), ...decoder.end()]
-}
-
-interface Meaning {
-  readonly text: string
-  readonly reasoning: string
-  readonly calls: ReadonlyArray<unknown>
-  readonly stop: string | undefined
-  readonly input: number
-  readonly cached: number
-  readonly output: number
-}
-
-const meterOf = (events: ReadonlyArray<VendorEvent>) => {
-  const meter = new UsageMeter({ keepsBlocks: true })
-  for (const event of events) meter.add(event)
-  return meter
-}
-
-const usageIn = (events: ReadonlyArray<VendorEvent>): Usage => {
-  const last = events.findLast((event) => event.kind === "usage")
-  const { inTokens, outTokens, cacheReadTokens, cacheWriteTokens, dims } =
-    last?.kind === "usage"
-      ? last.usage
-      : { inTokens: 0, outTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0, dims: {} }
-  const counts = { inTokens, outTokens, cacheReadTokens, cacheWriteTokens, dims }
-  return { ...counts, cost: "0", balance: "0", currency: "USD", cacheNetSaving: "0" }
-}
-
-const stopIn = (events: ReadonlyArray<VendorEvent>): Stop | undefined => {
-  const stop = events.findLast((event) => event.kind === "stop")
-  return stop?.kind === "stop" ? stop.stop : undefined
-}
-
-const meaningOf = (events: ReadonlyArray<VendorEvent>): Meaning => {
-  const blocks = meterOf(events).blocks()
-  const { inTokens, cacheReadTokens, cacheWriteTokens, outTokens } = usageIn(events)
-  const of = (kind: string) =>
-    blocks.map((block) => (block.t === kind && "v" in block && !isSealed(block) ? block.v : "")).join("")
-  return {
-    text: of("text"),
-    reasoning: of("reasoning"),
-    calls: blocks.flatMap((block) => (block.t === "tool_call" ? [[block.name, block.input]] : [])),
-    stop: plainStop(stopIn(events)),
-    input: inTokens + cacheReadTokens + cacheWriteTokens,
-    cached: cacheReadTokens,
-    output: outTokens,
-  }
-}
-
-const isSealed = (block: object): boolean => "redacted" in block && block.redacted === true
-
-/** Most APIs have one word for both. */
-const plainStop = (stop: Stop | undefined) => (stop === "stop_sequence" || stop === "tool_call" ? "end" : stop)
 
 const written = (encoder: EventEncoder, events: ReadonlyArray<VendorEvent>): string =>
   [

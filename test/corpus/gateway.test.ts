@@ -1,52 +1,16 @@
 /**
  * Recordings through the whole gateway: sent over a socket in pieces of odd sizes, billed by the vendor's own totals.
  */
-import { setTimeout as sleep } from "node:timers/promises"
 import { describe, expect, it } from "vitest"
-import { hello, newTestIds, readEvents, testCatalogue, type VendorScript } from "../../src/testing/index.ts"
-import { errorOf, replyOf, useGateway } from "../conformance/gateway.ts"
+import { hello, readEvents } from "../../src/testing/index.ts"
+import { errorOf, replyOf } from "../conformance/gateway.ts"
 import { decodeText, fold } from "../dialects/replay.ts"
 import { odd } from "./odd.ts"
+import { replaying, useRecordedGateway } from "./recorded-gateway.ts"
 import { type Corpus, corpora, isError, isStream, type Recording, recordingsOf } from "./recordings.ts"
 import { stated, totalsOf } from "./stated.ts"
 
-const ids = newTestIds()
-
-/** A vendor and a model of its own for each folder. */
-const catalogue = (urls: { readonly vendor: string; readonly second: string }) => {
-  const vendors = corpora.map(
-    ({ folder, name, profile }) =>
-      `  - { id: rec-${folder}, dialect: ${name}, baseUrl: "${urls.vendor}"${profile === undefined ? "" : `, profile: ${profile}`} }`,
-  )
-  const models = corpora.map(
-    ({ folder }) =>
-      `  - { handle: rec-${folder}, maxOutput: 4000, capabilities: [tools], targets: [{ vendor: rec-${folder}, model: m }] }`,
-  )
-  const prices = corpora.map(
-    ({ folder }) => `  - { model: rec-${folder}, currency: USD, input: "1", output: "2", from: 2026-01-01 }`,
-  )
-  return testCatalogue(urls, ids)
-    .replace("vendors:\n", `vendors:\n${vendors.join("\n")}\n`)
-    .replace("models:\n", `models:\n${models.join("\n")}\n`)
-    .replace("prices:\n", `prices:\n${prices.join("\n")}\n`)
-    .replace("models: [main,", `models: [${corpora.map(({ folder }) => `rec-${folder}`).join(", ")}, main,`)
-}
-
-const gateway = useGateway({ ids, catalogue })
-
-/** Sends a recording in pieces of 1 to 4,001 bytes, so that frames and characters are split. */
-const replaying =
-  (recording: Recording): VendorScript =>
-  async (call) => {
-    const { status, contentType, body } = recording.response
-    call.head(status, contentType === null ? {} : { "content-type": contentType })
-    const bytes = Buffer.from(body)
-    for (let at = 0, size = 1; at < bytes.length; at += size, size = ((size * 7) % 4001) + 1) {
-      if (!(await call.write(bytes.subarray(at, at + size)))) return
-      if (size % 5 === 0) await sleep(0)
-    }
-    call.end()
-  }
+const gateway = useRecordedGateway()
 
 const usageOf = async (response: Response, streams: boolean) => {
   if (!streams) return (await replyOf(response)).usage
