@@ -49,7 +49,9 @@ const costs = async (
   const us = subjects.map((): Array<number> => [])
   const perSecond = subjects.map((): Array<number> => [])
   for (let round = 0; round < rounds; round++) {
-    for (const [at, { subject, endpoint }] of subjects.entries()) {
+    // What a call leaves to be done later is paid by the next subject: the order changes with each round.
+    const order = [...subjects.entries()]
+    for (const [at, { subject, endpoint }] of round % 2 === 0 ? order : order.reverse()) {
       const before = cpuSeconds(subject.pid)
       const run = await drive(endpoint, { requests, inFlight })
       us[at]?.push(((cpuSeconds(subject.pid) - before) * 1e6) / requests)
