@@ -8,10 +8,12 @@ import { Gate } from "../../src/admission/gate.ts"
 import { WeirConfig } from "../../src/config.ts"
 import { keepLeases, type Leased } from "../../src/exchange/leases.ts"
 import { wholeAmount } from "../../src/money/amount.ts"
+import type { BudgetNeed } from "../../src/money/budget.ts"
 import { type Hold, Ledger } from "../../src/money/ledger.ts"
 import { LedgerStore } from "../../src/money/ledger-store.ts"
+import { allTokens } from "../../src/money/pricing.ts"
 import { RecallChannel } from "../../src/money/recalls.ts"
-import { isTokens, type Settlement, type UsageRecord } from "../../src/money/settlement.ts"
+import { isMoney, type Settlement, type UsageRecord } from "../../src/money/settlement.ts"
 import { StoreUnavailable } from "../../src/store/unavailable.ts"
 import { MemoryBooks, makeStore } from "../../src/testing/ledger-store-memory.ts"
 import { layerTestConfig } from "../../src/testing/stores.ts"
@@ -53,6 +55,23 @@ interface Place {
   /** Settlements that wait on disk. */
   readonly journal: Array<Settlement>
 }
+
+const day = { period: "day", subject: undefined } as const
+
+/** Budgets that cover every exchange of an organisation: one that refuses, and one that only counts. */
+const enforced = {
+  counter: "budget:money:org:1970-01-01",
+  budget: { ...day, id: "money", scope: "org", unit: "money", limit: wholeAmount(150), isEnforced: true },
+} as const
+const shadow = {
+  counter: "budget:tokens:org:1970-01-01",
+  budget: { ...day, id: "tokens", scope: "org", unit: "tokens", limit: wholeAmount(30), isEnforced: false },
+} as const
+
+const budgetsOf = (hold: number): ReadonlyArray<BudgetNeed> => [
+  { ...enforced, unit: "money", subject: "org", amount: wholeAmount(hold), resetAtMs: 0, isTold: true },
+  { ...shadow, unit: "tokens", subject: "org", amount: wholeAmount(5), resetAtMs: 0, isTold: true },
+]
 
 class World {
   readonly #history: History
@@ -182,13 +201,39 @@ class World {
       )
       const given = nodes.reduce((sum, each) => sum + each.granted, 0n)
       if (given > granted) return `${orgId} ${counter}: nodes have ${given} of ${granted} granted`
-      if (isTokens(counter)) continue
+      if (counter.startsWith("budget:")) {
+        const problem = this.#budgetProblem(orgId, counter, granted, nodes)
+        if (problem !== undefined) return problem
+      }
+      if (!isMoney(counter)) continue
       const left = this.#books.balance(orgId, counter)
       const spent = spentBy.get(`${orgId} ${counter}`) ?? 0n
       if (left !== funded - spent) return `${orgId}: ${left} is left of ${funded} after ${spent} was spent`
       if (left < -this.#late) return `${orgId}: ${-left} more was spent than there was, ${this.#late} of it late`
     }
     return undefined
+  }
+
+  /** A budget has what the usage records have, and an enforced one no more than it may, but for costs above their holds. */
+  #budgetProblem(
+    orgId: string,
+    counter: string,
+    granted: bigint,
+    nodes: ReadonlyArray<{ readonly granted: bigint; readonly spent: bigint }>,
+  ): string | undefined {
+    const used = nodes.reduce((sum, each) => sum - each.granted + each.spent, granted)
+    let billed = 0n
+    let overrun = 0n
+    for (const { settlement } of this.#books.usage.values()) {
+      const { hold, cost } = settlement
+      const budget = hold.budgets?.find((each) => each.counter === counter)
+      if (hold.orgId !== orgId || budget === undefined) continue
+      billed += budget.unit === "money" ? cost : recordTokens
+      if (cost > hold.amount) overrun += cost - hold.amount
+    }
+    if (used !== billed) return `${orgId} ${counter}: ${used} is used of ${billed} that was billed`
+    const isOver = counter === enforced.counter && used > enforced.budget.limit + overrun + this.#late
+    return isOver ? `${orgId} ${counter}: ${used} is used, of ${enforced.budget.limit}` : undefined
   }
 
   #apply(step: Step, channel: RecallChannel["Service"]): Effect.Effect<void, never, Scope.Scope> {
@@ -349,6 +394,7 @@ class World {
           requestId,
           amount: wholeAmount(step.hold),
           quota: { tokens: 5, limit },
+          budgets: budgetsOf(step.hold),
         }),
       )
       if (Result.isFailure(held)) {
@@ -434,6 +480,8 @@ const record: UsageRecord = {
   stop: "end",
   cacheNetSaving: 0n,
 }
+
+const recordTokens = wholeAmount(allTokens(record.counts))
 
 /** The text of a defect: a simulation that throws has failed. */
 export const textOf = (cause: unknown): string =>

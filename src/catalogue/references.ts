@@ -1,5 +1,6 @@
 /** Checks beyond the schema: unknown and duplicate names, prices and keys that contradict each other. */
 import { Result } from "effect"
+import { parseAmount } from "../money/amount.ts"
 import { isSanePrice, maxPricePerMillion, readPrice } from "../money/pricing.ts"
 import type { CatalogueDocument } from "../protocol/catalogue.ts"
 import { parseNetwork } from "../protocol/network.ts"
@@ -102,6 +103,14 @@ export const checkReferences = (document: CatalogueDocument): ReadonlyArray<Prob
   document.keys?.forEach(({ app }, at) => {
     known(apps, app, "app", "keys", at, "app")
   })
+  const subjects = { org: orgs, team: names(document.teams), app: apps, key: names(document.keys) }
+  document.budgets?.forEach(({ scope, subject, unit, limit }, at) => {
+    // People and end users come without the catalogue.
+    if (scope !== "person" && scope !== "endUser") known(subjects[scope], subject, scope, "budgets", at, "subject")
+    if (parseAmount(String(limit)) === undefined || (unit === "tokens" && !/^\d{1,15}$/.test(String(limit)))) {
+      problems.push({ path: ["budgets", at, "limit"], message: `is no amount of ${unit}` })
+    }
+  })
   document.topups?.forEach(({ org }, at) => {
     known(orgs, org, "org", "topups", at, "org")
   })
@@ -118,6 +127,7 @@ const sectionsWithId = [
   "teams",
   "apps",
   "keys",
+  "budgets",
   "topups",
 ] as const
 

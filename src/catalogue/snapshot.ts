@@ -3,9 +3,12 @@ import { Redacted, Result } from "effect"
 import type { IpNetwork } from "effect/net"
 import type { Dialect } from "../dialects/dialect.ts"
 import { dialectOf } from "../dialects/index.ts"
+import { parseAmount } from "../money/amount.ts"
+import { type Budget, type BudgetIndex, indexBudgets } from "../money/budget.ts"
 import { isSanePrice, type Price, readPrice } from "../money/pricing.ts"
 import type {
   App,
+  Budget as CatalogueBudget,
   CatalogueDocument,
   Model,
   Org,
@@ -88,6 +91,7 @@ export interface CatalogueSnapshot {
   readonly price: (handle: string, currency: string, nowMs: number) => Price | undefined
   /** Active search providers, in the directory's order. */
   readonly searchProviders: ReadonlyArray<SearchProviderEntry>
+  readonly budgets: BudgetIndex
   /** The timeout profile of an environment. */
   readonly timeouts: (env: string) => TimeoutTiers
 }
@@ -125,12 +129,17 @@ export const makeSnapshot = (
     price: (handle, currency, nowMs) =>
       prices.get(`${handle} ${currency}`)?.find(({ fromMs }) => fromMs <= nowMs)?.price,
     searchProviders: indexSearchProviders(document, resolve, changedAtMs),
+    budgets: indexBudgets((document.budgets ?? []).map(readBudget)),
     timeouts: (env) => document.timeouts?.[env] ?? {},
   }
 }
 
 /** The snapshot of a node before any catalogue is applied. */
 export const emptySnapshot: CatalogueSnapshot = makeSnapshot({ version: 1 }, 0n, "", () => undefined)
+
+function readBudget({ limit, mode, ...budget }: CatalogueBudget): Budget {
+  return { ...budget, limit: parseAmount(String(limit)) ?? 0n, isEnforced: mode !== "shadow" }
+}
 
 function indexSso(document: CatalogueDocument, resolve: ResolveRef): ReadonlyMap<string, SsoEntry> {
   const entries = new Map<string, SsoEntry>()

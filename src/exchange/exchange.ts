@@ -8,6 +8,9 @@ import { rateWindows } from "../admission/rates.ts"
 import { isRegistryComplete } from "../admission/request-id.ts"
 import type { Admitted } from "../admission/sessions.ts"
 import type { ModelTarget } from "../catalogue/snapshot.ts"
+import { budgetSubjects } from "../identity/caller.ts"
+import { wholeAmount } from "../money/amount.ts"
+import { budgetsOf, needsOf } from "../money/budget.ts"
 import type { Hold } from "../money/ledger.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 import { protocolLabel } from "../protocol/event.ts"
@@ -137,14 +140,18 @@ const hold = Effect.fnUntraced(function* (x: AdmittedExchange): Effect.fn.Return
   const denial = yield* services.review.judge(caller.policies.inbound, () => textOfRequest(request))
   if (denial !== undefined) return yield* contentBlocked(denial)
   const targets = targetsOf(x, plan)
+  const amount = targets.every(({ isOwn }) => isOwn) ? 0n : plan.holdAmount
+  const tokens = plan.promptTokens + plan.vendorRequest.maxTokens
+  const covering = budgetsOf(snapshot.budgets, budgetSubjects(caller), services.nowMs())
   const reserve = services.ledger.hold({
     ref: requestId,
     orgId: caller.org.id,
     currency: plan.price.currency,
     keyId: caller.keyId,
     requestId: registration?.requestId,
-    amount: targets.every(({ isOwn }) => isOwn) ? 0n : plan.holdAmount,
-    quota: { tokens: plan.promptTokens + plan.vendorRequest.maxTokens, limit: caller.plan?.dailyTokens },
+    amount,
+    quota: { tokens, limit: caller.plan?.dailyTokens },
+    budgets: needsOf(covering, { money: amount, tokens: wholeAmount(tokens) }),
   })
   const held: Hold = yield* spanned("hold")(reserve)
   waiting.held()

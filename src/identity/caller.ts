@@ -1,5 +1,7 @@
 /** The caller of a runtime route, independent of its kind of credential. */
+
 import type { AppEntry, OrgEntry } from "../catalogue/snapshot.ts"
+import type { Subjects } from "../money/budget.ts"
 
 export interface Caller extends OrgEntry {
   /** The id to which usage is attributed: an application key, a device key or a personal access token. */
@@ -13,6 +15,16 @@ export interface Caller extends OrgEntry {
   /** Present if the request was signed; the gate refuses a nonce that it has seen. */
   readonly nonce: string | undefined
 }
+
+/** Whose budgets cover the caller. */
+export const budgetSubjects = ({ org, app, keyId, person, endUserId }: Caller): Subjects => ({
+  org: [org.id],
+  team: person?.teams ?? [],
+  person: person === undefined ? [] : [person.id],
+  app: app === undefined ? [] : [app.id],
+  key: [keyId],
+  endUser: endUserId === undefined ? [] : [endUserId],
+})
 
 /** The owner of the caller's sessions: the key, or the end user of the key. */
 export const sessionOwner = ({ keyId, endUserId }: Caller): string =>

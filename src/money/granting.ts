@@ -11,7 +11,7 @@ import { type Amount, wholeAmount } from "./amount.ts"
 import type { CounterNeed, LedgerStore } from "./ledger-store.ts"
 import type { Node, Nodes } from "./node.ts"
 import { makeRecalls, type RecallChannel } from "./recalls.ts"
-import { isTokens } from "./settlement.ts"
+import { kindOf } from "./settlement.ts"
 
 /** What is held, of one organisation. */
 export interface Wanted {
@@ -198,7 +198,7 @@ export const makeGranting = Effect.fnUntraced(function* (
 const recordSums = (context: Context.Context<never>, node: Node): void => {
   const sums = new Map<string, { free: Amount; held: Amount }>()
   for (const { counter, free, held } of node.allotments.all()) {
-    const name = isTokens(counter) ? "tokens" : counter
+    const name = kindOf(counter)
     const sum = sums.get(name) ?? { free: 0n, held: 0n }
     sums.set(name, { free: sum.free + free, held: sum.held + held })
   }

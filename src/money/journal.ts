@@ -33,6 +33,9 @@ const entryFields = {
     day: Schema.String,
     node: Schema.String,
     amount: Schema.BigIntFromString,
+    budgets: Schema.optional(
+      Schema.Array(Schema.Struct({ counter: Schema.String, unit: Schema.Literals(["money", "tokens"]) })),
+    ),
   }),
   atMs: Schema.Finite,
   cost: Schema.BigIntFromString,

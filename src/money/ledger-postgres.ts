@@ -7,7 +7,7 @@ import { makeGroupCommit } from "../store/group-commit.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 import { type Amount, formatAmount, parseAmount } from "./amount.ts"
 import { type Granted, LedgerStore, type RequestState } from "./ledger-store.ts"
-import type { HoldFacts, Settlement, UsageRecord } from "./settlement.ts"
+import type { BudgetCounter, HoldFacts, Settlement, UsageRecord } from "./settlement.ts"
 
 export const layerPostgres = Layer.effect(
   LedgerStore,
@@ -106,7 +106,7 @@ export const layerPostgres = Layer.effect(
         Effect.asVoid(bounded(sql`select ledger_release(${JSON.stringify([factsOf(hold)])}::text::json)`)),
       find: (ref) =>
         bounded(sql<HoldRow>`
-          select org_id, ref, node, currency, key_id, request_id, spends, day::text, amount::text
+          select org_id, ref, node, currency, key_id, request_id, spends, day::text, amount::text, budgets
           from holds where ref = ${ref} and state <> 'settled'`).pipe(Effect.map(([row]) => row && readHold(row))),
       requestState: (orgId, keyId, requestId) =>
         Effect.map(look({ org: orgId, key: keyId, req: requestId }), readState),
@@ -164,7 +164,11 @@ interface HoldRow {
   readonly spends: boolean
   readonly day: string
   readonly amount: string
+  readonly budgets: BudgetUnits | null
 }
+
+/** Counters of budgets with what is counted. */
+type BudgetUnits = Readonly<Record<string, BudgetCounter["unit"]>>
 
 const readHold = (row: HoldRow): HoldFacts => ({
   ref: row.ref,
@@ -175,6 +179,7 @@ const readHold = (row: HoldRow): HoldFacts => ({
   day: row.day,
   node: row.node,
   amount: readAmount(row.amount),
+  budgets: Object.entries(row.budgets ?? {}).map(([counter, unit]) => ({ counter, unit })),
 })
 
 /** Whether the database answered with an error: one item of the batch may have caused it. */
@@ -213,7 +218,7 @@ const readState = ({ ref, running, balance, reply }: SpentRow): RequestState => 
   return { _tag: "Billed", ref, reply: kept }
 }
 
-const factsOf = ({ node, orgId, ref, currency, keyId, requestId, day }: HoldFacts) => ({
+const factsOf = ({ node, orgId, ref, currency, keyId, requestId, day, budgets = [] }: HoldFacts) => ({
   node,
   org: orgId,
   ref,
@@ -221,6 +226,7 @@ const factsOf = ({ node, orgId, ref, currency, keyId, requestId, day }: HoldFact
   key: keyId,
   req: requestId ?? null,
   day,
+  ...(budgets.length > 0 && { budgets: Object.fromEntries(budgets.map(({ counter, unit }) => [counter, unit])) }),
 })
 
 const settleItem = ({ hold, atMs, cost, record, reply }: Settlement, mayBeOpen: boolean): object => ({

@@ -10,10 +10,11 @@ import { WeirConfig } from "../config.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 import { dayOf, nextDayMs } from "../protocol/utc8.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
-import { recordLedgerEvent } from "../telemetry/metrics.ts"
+import { recordBudget, recordLedgerEvent } from "../telemetry/metrics.ts"
 import type { Allotment } from "./allotments.ts"
 import { type Amount, wholeAmount } from "./amount.ts"
-import { makeGranting, type Wanted } from "./granting.ts"
+import { type BudgetNeed, budgetExceeded } from "./budget.ts"
+import { makeGranting, type Short, type Wanted } from "./granting.ts"
 import { layerPostgres } from "./ledger-postgres.ts"
 import { LedgerStore } from "./ledger-store.ts"
 import { Node, Nodes } from "./node.ts"
@@ -21,6 +22,7 @@ import { OpenHolds } from "./open-holds.ts"
 import { allTokens } from "./pricing.ts"
 import { RecallChannel } from "./recalls.ts"
 import { type HoldFacts, type OpenHold, type Settlement, tokensOf } from "./settlement.ts"
+import { ShadowBudgets } from "./shadow-budgets.ts"
 
 export interface HoldRequest {
   /** The gateway's own request id. */
@@ -33,6 +35,8 @@ export interface HoldRequest {
   readonly amount: Amount
   /** Tokens to reserve of the organisation's day, and the day's limit; undefined is unlimited. */
   readonly quota: { readonly tokens: number; readonly limit: number | undefined }
+  /** What it takes of the budgets that cover it. */
+  readonly budgets?: ReadonlyArray<BudgetNeed>
 }
 
 export interface Hold extends HoldFacts {
@@ -42,7 +46,7 @@ export interface Hold extends HoldFacts {
 
 export type Checkpoint = Omit<OpenHold, "isFirst">
 
-export type HoldError = ServiceError<"insufficient_balance" | "quota_exceeded"> | StoreUnavailable
+export type HoldError = ServiceError | StoreUnavailable
 
 export class Ledger extends Context.Service<
   Ledger,
@@ -92,29 +96,38 @@ const makeLedger = Effect.gen(function* () {
     Effect.catch(nodes.end, (cause) => Effect.logWarning("Allotments could not be given back; leases end them", cause)),
   )
   const granting = yield* makeGranting(store, nodes, context)
+  const shadows = new ShadowBudgets((id) => recordBudget(context, id, "would_reject"))
 
   const begin = (request: HoldRequest, { needs }: Wanted, node: Node, day: string): Hold => {
-    const { ref, orgId, currency, keyId, requestId, amount } = request
+    const { ref, orgId, currency, keyId, requestId, amount, budgets = [] } = request
     open.begin(ref, node, needs)
     const balance = node.allotments.find(orgId, currency)?.balance ?? 0n
-    return { ref, orgId, currency, keyId, requestId, day, node: node.id, amount, balance }
+    const facts = { ref, orgId, currency, keyId, requestId, day, node: node.id, amount, balance }
+    return budgets.length === 0 ? facts : { ...facts, budgets: budgets.map(({ counter, unit }) => ({ counter, unit })) }
   }
 
   const hold = (request: HoldRequest): Effect.Effect<Hold, HoldError> =>
     Effect.suspend(() => {
-      const day = dayOf(clock.currentTimeMillisUnsafe())
-      const wanted = wantedBy(request, day)
+      const nowMs = clock.currentTimeMillisUnsafe()
+      const day = dayOf(nowMs)
+      const wanted = wantedBy(request, day, shadows.pass(request, nowMs))
       const node = granting.take(wanted)
       if (node !== undefined) return Effect.succeed(begin(request, wanted, node, day))
-      return Effect.flatMap(granting.takeSlowly(wanted), (answer): Effect.Effect<Hold, HoldError> => {
-        if (answer instanceof Node) return Effect.succeed(begin(request, wanted, answer, day))
-        if (answer.counter === request.currency) {
-          return Effect.fail(serviceError("insufficient_balance", "The balance does not cover this request"))
-        }
-        const limit = request.quota.limit ?? 0
-        const used = limit - Number(answer.available / wholeAmount(1))
-        return Effect.fail(quotaExceeded(limit, used, clock.currentTimeMillisUnsafe()))
-      })
+      return holdSlowly(request, wanted, day)
+    })
+
+  const holdSlowly = (request: HoldRequest, wanted: Wanted, day: string): Effect.Effect<Hold, HoldError> =>
+    Effect.flatMap(granting.takeSlowly(wanted), (answer): Effect.Effect<Hold, HoldError> => {
+      if (answer instanceof Node) return Effect.succeed(begin(request, wanted, answer, day))
+      const nowMs = clock.currentTimeMillisUnsafe()
+      const short = request.budgets?.find(({ counter }) => counter === answer.counter)
+      if (short?.budget.isEnforced === false) {
+        shadows.wouldReject(request.orgId, short, nowMs)
+        const needs = wanted.needs.filter(({ counter }) => counter !== answer.counter)
+        return holdSlowly(request, { ...wanted, needs }, day)
+      }
+      if (short !== undefined) recordBudget(context, short.budget.id, "rejected")
+      return Effect.fail(refusalOf(request, answer, short, nowMs))
     })
 
   /** Ends a hold in this node's memory, at what it cost and used. */
@@ -132,6 +145,7 @@ const makeLedger = Effect.gen(function* () {
     const money = charge(hold.currency, cost)
     money.balance = balance ?? money.balance
     charge(tokensOf(hold.day), tokens)
+    for (const { counter, unit } of hold.budgets ?? []) charge(counter, unit === "money" ? cost : tokens)
   }
 
   const settle = Effect.fnUntraced(function* (settlement: Settlement): Effect.fn.Return<Amount, StoreUnavailable> {
@@ -177,8 +191,15 @@ const makeLedger = Effect.gen(function* () {
   })
 })
 
-/** Money, and the day's tokens where they are limited; others are only counted. */
-const wantedBy = ({ orgId, currency, amount, quota: { tokens, limit } }: HoldRequest, day: string): Wanted => ({
+/**
+ * Money, the day's tokens where they are limited, and budgets; other tokens are only counted.
+ * @param budgets without those in shadow that have nothing left
+ */
+const wantedBy = (
+  { orgId, currency, amount, quota: { tokens, limit } }: HoldRequest,
+  day: string,
+  budgets: ReadonlyArray<BudgetNeed>,
+): Wanted => ({
   orgId,
   currency,
   needs: [
@@ -186,8 +207,21 @@ const wantedBy = ({ orgId, currency, amount, quota: { tokens, limit } }: HoldReq
     ...(limit === undefined
       ? []
       : [{ counter: tokensOf(day), amount: wholeAmount(tokens), limit: wholeAmount(limit) }]),
+    ...budgets.map(({ counter, amount, budget }) => ({ counter, amount, limit: budget.limit })),
   ],
 })
+
+const refusalOf = (
+  { currency, quota }: HoldRequest,
+  { counter, available }: Short,
+  budget: BudgetNeed | undefined,
+  nowMs: number,
+): ServiceError => {
+  if (budget !== undefined) return budgetExceeded(budget, available, nowMs)
+  if (counter === currency) return serviceError("insufficient_balance", "The balance does not cover this request")
+  const limit = quota.limit ?? 0
+  return quotaExceeded(limit, limit - Number(available / wholeAmount(1)), nowMs)
+}
 
 export const quotaExceeded = (limit: number, used: number, nowMs: number): ServiceError<"quota_exceeded"> => {
   const resetAtMs = nextDayMs(nowMs)

@@ -5,11 +5,25 @@ import type { Amount } from "./amount.ts"
 import type { Counts } from "./pricing.ts"
 
 const tokensPrefix = "tokens:"
+const budgetPrefix = "budget:"
 
 /** The counter of a day's tokens; the counter of money is its currency. */
 export const tokensOf = (day: string): string => `${tokensPrefix}${day}`
 
-export const isTokens = (counter: string): boolean => counter.startsWith(tokensPrefix)
+/** Counters of anything else have a colon in their name. */
+export const isMoney = (counter: string): boolean => !counter.includes(":")
+
+/** What a counter counts, for metrics: money by its currency. */
+export const kindOf = (counter: string): string => {
+  if (counter.startsWith(tokensPrefix)) return "tokens"
+  return counter.startsWith(budgetPrefix) ? "budgets" : counter
+}
+
+/** A counter of a budget that covers an exchange, and by what the exchange is counted there. */
+export interface BudgetCounter {
+  readonly counter: string
+  readonly unit: "money" | "tokens"
+}
 
 /** What a hold is of: enough for any process to settle it. */
 export interface HoldFacts {
@@ -26,6 +40,8 @@ export interface HoldFacts {
   readonly node: string
   /** What was reserved. */
   readonly amount: Amount
+  /** The budgets that cover it. */
+  readonly budgets?: ReadonlyArray<BudgetCounter> | undefined
 }
 
 /** The usage record of a settled call. */

@@ -3,6 +3,7 @@
  */
 import { Duration, Schema, SchemaTransformation } from "effect"
 import { Instant } from "./instant.ts"
+import { storedName } from "./text.ts"
 import { Currency, Decimal } from "./usage.ts"
 
 export const Id = Schema.String.check(Schema.isPattern(/^[A-Za-z0-9][A-Za-z0-9_.:/-]{0,63}$/))
@@ -277,6 +278,29 @@ export const Key = Schema.Struct({
   disabled: optional(Schema.Boolean),
 })
 
+export const BudgetScope = Schema.Literals(["org", "team", "person", "app", "key", "endUser"])
+export type BudgetScope = typeof BudgetScope.Type
+
+/** Tokens, or money of the organisation's currency, counted in full. */
+export const BudgetUnit = Schema.Literals(["money", "tokens"])
+
+/** In UTC+8; weeks begin on Monday, months on the first. */
+export const BudgetPeriod = Schema.Literals(["day", "week", "month"])
+
+/** What a subject may spend in a period; without a subject it holds for each of its scope. */
+export const Budget = Schema.Struct({
+  id: Id,
+  scope: BudgetScope,
+  subject: optional(storedName(128)),
+  unit: BudgetUnit,
+  period: BudgetPeriod,
+  /** A decimal string; tokens may be a number. */
+  limit: Schema.Union([NonNegative, Int]),
+  /** `shadow` refuses nothing, and counts what it would refuse; `enforce` if absent. */
+  mode: optional(Schema.Literals(["enforce", "shadow"])),
+})
+export type Budget = typeof Budget.Type
+
 /** A top-up. Credited once, however often the file is applied. */
 export const Topup = Schema.Struct({ id: Id, org: Id, amount: NonNegative })
 
@@ -303,6 +327,7 @@ export const CatalogueDocument = Schema.Struct({
   teams: list(Team),
   apps: list(App),
   keys: list(Key),
+  budgets: list(Budget),
   topups: list(Topup),
 }).annotate({ identifier: "Catalogue" })
 export type CatalogueDocument = typeof CatalogueDocument.Type

@@ -16,6 +16,41 @@ export const dayOf = (atMs: number): string => {
   return lastDay
 }
 
+/** A period of a budget; weeks begin on Monday, months on the first. */
+export type Period = "day" | "week" | "month"
+
+export interface PeriodSpan {
+  /** The first day, e.g. `2026-11-01`. */
+  readonly start: string
+  readonly endMs: number
+}
+
+const spans: Record<Period, { number: number; span: PeriodSpan }> = {
+  day: { number: Number.NaN, span: { start: "", endMs: 0 } },
+  week: { number: Number.NaN, span: { start: "", endMs: 0 } },
+  month: { number: Number.NaN, span: { start: "", endMs: 0 } },
+}
+
+/** The period that a time is in. The last one is remembered. */
+export const periodOf = (period: Period, atMs: number): PeriodSpan => {
+  const number = Math.floor((atMs + offsetMs) / dayMs)
+  const known = spans[period]
+  if (known.number !== number) spans[period] = { number, span: spanOf(period, number) }
+  return spans[period].span
+}
+
+const spanOf = (period: Period, number: number): PeriodSpan => {
+  const date = new Date(number * dayMs)
+  // The first day of 1970 was a Thursday.
+  const first = { day: number, week: number - ((number + 3) % 7), month: number - date.getUTCDate() + 1 }[period]
+  const next = {
+    day: number + 1,
+    week: first + 7,
+    month: Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1, 1) / dayMs,
+  }[period]
+  return { start: new Date(first * dayMs).toISOString().slice(0, 10), endMs: next * dayMs - offsetMs }
+}
+
 /** 0 to 23. */
 export const hourOf = (atMs: number): number => new Date(atMs + offsetMs).getUTCHours()
 

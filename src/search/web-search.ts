@@ -9,7 +9,8 @@ import { Catalogue } from "../catalogue/catalogue.ts"
 import type { SearchProviderEntry } from "../catalogue/snapshot.ts"
 import { WeirConfig } from "../config.ts"
 import { AppConfigs } from "../identity/app-configs.ts"
-import type { Caller } from "../identity/caller.ts"
+import { budgetSubjects, type Caller } from "../identity/caller.ts"
+import { budgetsOf, needsOf } from "../money/budget.ts"
 import { type HoldError, Ledger } from "../money/ledger.ts"
 import type { UsageRecord } from "../money/settlement.ts"
 import { Settler } from "../money/settler.ts"
@@ -96,7 +97,8 @@ const search = Effect.fnUntraced(function* (
   const own = caller.app === undefined ? undefined : services.appConfigs.of(caller.app.id)?.searchProviderId
   const snapshot = services.catalogue.current()
   const providers = yield* Effect.fromResult(providersFor(snapshot, caller.org.currency, own))
-  const counts = countsOf(caller, yield* Clock.currentTimeMillis)
+  const nowMs = yield* Clock.currentTimeMillis
+  const counts = countsOf(caller, nowMs)
   const { keyId, nonce, org } = caller
   const admit = gate.admit({ owner: org.id, keyId, nonce, rates: rateWindows(caller), counts })
   // The hold covers the most expensive provider.
@@ -108,6 +110,7 @@ const search = Effect.fnUntraced(function* (
     keyId,
     amount,
     quota: { tokens: 0, limit: undefined },
+    budgets: needsOf(budgetsOf(snapshot.budgets, budgetSubjects(caller), nowMs), { money: amount, tokens: 0n }),
   })
 
   // The hold is settled or released, even if the client disconnects.

@@ -77,9 +77,13 @@ const ledgerEvents = counter(
   "weir_ledger_events_total",
   "Allotments: refill (asked ahead of need), recall (asked other nodes), recalled (gave back), duplicate (not billed)",
 )
+const budgets = counter(
+  "weir_budgets_total",
+  "Calls that a budget did not cover, by budget and decision: rejected (enforce), would_reject (shadow)",
+)
 const allotted = gauge(
   "weir_ledger_allotted",
-  "What this node has of all organisations, by counter (a currency, or tokens) and state: free, or held",
+  "What this node has of all organisations, by counter (a currency, tokens or budgets) and state: free, or held",
 )
 const holdWaits = histogram(
   "weir_ledger_hold_wait_ms",
@@ -203,6 +207,12 @@ const ledgerMetric = bound((event: string) => ledgerEvents({ event }))
 /** Counts what happens to allotments. */
 export const recordLedgerEvent = (services: Services, event: "refill" | "recall" | "recalled" | "duplicate"): void =>
   ledgerMetric(event).updateUnsafe(1, services)
+
+const budgetMetric = bound((budget: string, decision: string) => budgets({ budget, decision }))
+
+/** Counts a call that a budget did not cover. */
+export const recordBudget = (services: Services, budgetId: string, decision: "rejected" | "would_reject"): void =>
+  budgetMetric(budgetId, decision).updateUnsafe(1, services)
 
 const allottedMetric = bound((counter: string, state: string) => allotted({ counter, state }))
 

@@ -207,7 +207,11 @@ export class MemoryBooks {
 
   #charge({ hold, cost, record: { counts } }: Settlement, node: string, sign: 1n | -1n): void {
     this.#allotment(node, hold.orgId, hold.currency).spent += sign * cost
-    this.#allotment(node, hold.orgId, tokensOf(hold.day)).spent += sign * wholeAmount(allTokens(counts))
+    const tokens = wholeAmount(allTokens(counts))
+    this.#allotment(node, hold.orgId, tokensOf(hold.day)).spent += sign * tokens
+    for (const { counter, unit } of hold.budgets ?? []) {
+      this.#allotment(node, hold.orgId, counter).spent += sign * (unit === "money" ? cost : tokens)
+    }
   }
 
   #grant(node: string, orgId: string, counter: string, amount: Amount): void {

@@ -88,11 +88,15 @@ export const errorReply = (api: ClientApi, error: ServiceError, requestId: strin
   }
 }
 
+/** SDKs wait no longer than this, and try sooner if they are asked to: in vain. */
+const longestWaitMs = 60_000
+
 /** SDKs retry 408, 409, 429 and 5xx by themselves. */
 const retryHeaders = ({ code, retryAfterMs }: ServiceError, status: number): Readonly<Record<string, string>> => {
   if (retryAfterMs !== undefined) {
     const ms = Math.ceil(retryAfterMs)
-    return { "retry-after": String(Math.ceil(ms / 1000)), "retry-after-ms": String(ms) }
+    const later = { "retry-after": String(Math.ceil(ms / 1000)), "retry-after-ms": String(ms) }
+    return ms > longestWaitMs ? { ...later, "x-should-retry": "false" } : later
   }
   const mayHelp = status >= 500 ? code !== "pricing_guard_tripped" : status === 429 && code === "rate_limited"
   return mayHelp ? {} : { "x-should-retry": "false" }

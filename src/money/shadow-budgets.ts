@@ -1,0 +1,45 @@
+/** Budgets in shadow: they refuse nothing, and count what they would refuse. */
+import type { BudgetNeed } from "./budget.ts"
+
+interface Holding {
+  readonly orgId: string
+  readonly budgets?: ReadonlyArray<BudgetNeed>
+}
+
+/** For how long a budget that has nothing left is not asked for. */
+const restMs = 1000
+
+export class ShadowBudgets {
+  readonly #wouldReject: (budgetId: string) => void
+  /** Until when counters are taken for used up, by organisation and counter. */
+  readonly #restingUntilMs = new Map<string, number>()
+
+  constructor(wouldReject: (budgetId: string) => void) {
+    this.#wouldReject = wouldReject
+  }
+
+  /** The budgets to hold of; those in shadow that were used up just now are left out, and counted. */
+  pass({ orgId, budgets = [] }: Holding, nowMs: number): ReadonlyArray<BudgetNeed> {
+    if (this.#restingUntilMs.size === 0) return budgets
+    return budgets.filter(({ budget, counter }) => {
+      if (budget.isEnforced) return true
+      const key = keyOf(orgId, counter)
+      const untilMs = this.#restingUntilMs.get(key)
+      if (untilMs === undefined) return true
+      if (untilMs <= nowMs) {
+        this.#restingUntilMs.delete(key)
+        return true
+      }
+      this.#wouldReject(budget.id)
+      return false
+    })
+  }
+
+  /** A budget had too little. */
+  wouldReject(orgId: string, { budget, counter }: BudgetNeed, nowMs: number): void {
+    this.#wouldReject(budget.id)
+    this.#restingUntilMs.set(keyOf(orgId, counter), nowMs + restMs)
+  }
+}
+
+const keyOf = (orgId: string, counter: string): string => `${orgId} ${counter}`

@@ -1,0 +1,201 @@
+/** Budgets, by scope, unit and mode. */
+import { Effect, Redacted, Schema } from "effect"
+import { beforeAll, describe, expect, it } from "vitest"
+import { BudgetScope } from "../../src/protocol/catalogue.ts"
+import { answering, hello, newTestIds, testCatalogue } from "../../src/testing/index.ts"
+import { errorOf, useGateway } from "./gateway.ts"
+
+const ids = newTestIds()
+const person = `usr_${ids.org}`
+const team = `team_${ids.org}`
+let urls = { vendor: "", second: "" }
+
+/** A catalogue with these budgets, and with a person in a team. */
+const withBudgets = (...budgets: ReadonlyArray<object>): string =>
+  testCatalogue(
+    urls,
+    ids,
+    `users: [{ id: ${person}, email: ${ids.org}@example.com, org: ${ids.org}, role: owner }]
+teams: [{ id: ${team}, org: ${ids.org}, members: [${person}] }]
+budgets: ${JSON.stringify(budgets)}
+`,
+  )
+
+const gateway = useGateway({
+  ids,
+  config: { masterKey: Redacted.make("master") },
+  catalogue: (given) => {
+    urls = given
+    return withBudgets()
+  },
+})
+
+type Headers = Record<string, string | undefined>
+const nobody: Headers = { "x-svc-key-id": undefined, "x-svc-key": undefined }
+let asPerson: Headers
+let asEndUser: Headers
+
+const decodeToken = Schema.decodeUnknownSync(Schema.Struct({ token: Schema.String }))
+const decodeMinted = Schema.decodeUnknownSync(Schema.Struct({ secret: Schema.String }))
+
+beforeAll(async () => {
+  const { accessToken } = await gateway().logIn(`${ids.org}@example.com`)
+  const asLogin = { ...nobody, authorization: `Bearer ${accessToken}` }
+  const made = await gateway().call("POST", "/v1/tokens", { name: "budgets", scopes: ["runtime"] }, asLogin)
+  asPerson = { ...nobody, authorization: `Bearer ${decodeMinted(await made.json()).secret}` }
+  const minted = await gateway().call("POST", "/v1/app-tokens", { endUserId: "ada" })
+  asEndUser = { ...nobody, "x-svc-app-token": decodeToken(await minted.json()).token }
+  // An exchange costs 0.006 and 1,200 tokens; it holds 0.00753 and 510 tokens.
+  gateway().vendor.script(answering({ words: ["x"], inTokens: 1000, outTokens: 200 }))
+})
+
+const exchange = (headers: Headers = {}, more: object = {}) =>
+  gateway().call("POST", "/t1/exchange", { ...hello, params: { promptTokensEstimate: 10 }, ...more }, headers)
+
+const apply = (...budgets: ReadonlyArray<object>) =>
+  Effect.runPromise(gateway().catalogue.apply(withBudgets(...budgets)))
+
+let made = 0
+const newId = () => `budget_${ids.org}_${made++}`
+
+/** Who calls so that a budget of a scope covers the call, and whom the budget names then. */
+const callers = (scope: typeof BudgetScope.Type): { readonly headers: Headers; readonly subject: string } => {
+  switch (scope) {
+    case "org":
+      return { headers: {}, subject: ids.org }
+    case "team":
+      return { headers: asPerson, subject: team }
+    case "person":
+      return { headers: asPerson, subject: person }
+    case "app":
+      return { headers: {}, subject: ids.app }
+    case "key":
+      return { headers: {}, subject: ids.key }
+    case "endUser":
+      return { headers: asEndUser, subject: "ada" }
+  }
+}
+
+const units = [
+  { unit: "money", limit: "0.014", status: 402, code: "org_ceiling_exceeded", used: "0.012", shown: "0.014" },
+  { unit: "tokens", limit: 2000, status: 429, code: "quota_exceeded", used: 2400, shown: 2000 },
+] as const
+
+const resetIn: Readonly<Record<string, number>> = { day: 1, week: 7, month: 31 }
+
+describe.each(BudgetScope.literals)("a budget of scope %s", (scope) => {
+  describe.each(units)("in $unit", ({ unit, limit, status, code, used, shown }) => {
+    it.each(["named", "each"])(
+      "enforced (%s): two exchanges fit, the third is refused before the vendor is called",
+      async (how) => {
+        const { headers, subject } = callers(scope)
+        const id = newId()
+        await apply({ id, scope, unit, period: "month", limit, ...(how === "named" && { subject }) })
+        expect((await exchange(headers)).status).toBe(200)
+        expect((await exchange(headers)).status).toBe(200)
+        const calls = gateway().vendor.calls.length
+        const refused = await exchange(headers)
+        expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(0)
+        const error = await errorOf(refused)
+        expect(error).toMatchObject({
+          status,
+          code,
+          detail: { scope, subject, unit, period: "month", limit: shown, used },
+        })
+        expect(gateway().vendor.calls.length).toBe(calls)
+      },
+    )
+
+    it("of another subject does not count; in shadow it refuses nothing", async () => {
+      const { headers, subject } = callers(scope)
+      const other = scope === "person" || scope === "endUser" ? [{ subject: "somebody else" }] : []
+      await apply(...other.map((named) => ({ id: newId(), scope, unit, period: "day", limit: 1, ...named })), {
+        id: newId(),
+        scope,
+        unit,
+        period: "day",
+        limit,
+        mode: "shadow",
+        subject,
+      })
+      for (let at = 0; at < 5; at++) expect((await exchange(headers)).status).toBe(200)
+    })
+  })
+})
+
+describe("a budget", () => {
+  it.each(["day", "week", "month"])("of a %s tells when it begins anew", async (period) => {
+    await apply({ id: newId(), scope: "app", unit: "tokens", period, limit: 1 })
+    const { detail } = await errorOf(await exchange())
+    const resetInDays = (Date.parse(String(detail?.["resetAt"])) - Date.now()) / 86_400_000
+    expect(resetInDays).toBeGreaterThan(0)
+    expect(resetInDays).toBeLessThanOrEqual(resetIn[period] ?? 0)
+    expect(String(detail?.["resetAt"])).toMatch(/T16:00:00.000Z$/)
+  })
+
+  it("whose limit changes keeps what was used, also below it", async () => {
+    const id = newId()
+    const budget = { id, scope: "key", unit: "tokens", period: "day" }
+    await apply({ ...budget, limit: 1_000_000 })
+    expect((await exchange()).status).toBe(200)
+    await apply({ ...budget, limit: 600 })
+    expect(await errorOf(await exchange())).toMatchObject({ detail: { limit: 600, used: 1200 } })
+    await apply({ ...budget, limit: 1800 })
+    expect((await exchange()).status).toBe(200)
+    expect(await errorOf(await exchange())).toMatchObject({ detail: { limit: 1800, used: 2400 } })
+    await apply()
+    expect((await exchange()).status).toBe(200)
+  })
+
+  it("gives back what a failed exchange had reserved", async () => {
+    await apply({ id: newId(), scope: "app", unit: "money", period: "day", limit: "0.014" })
+    gateway().vendor.script((call) => call.reset())
+    for (let at = 0; at < 3; at++) expect((await exchange()).status).toBe(502)
+    gateway().vendor.script(answering({ words: ["x"], inTokens: 1000, outTokens: 200 }))
+    expect((await exchange()).status).toBe(200)
+    expect((await exchange()).status).toBe(200)
+    expect((await exchange()).status).toBe(402)
+  })
+
+  it("of the organisation is not told to an end user, but that it is used up", async () => {
+    await apply({ id: newId(), scope: "org", unit: "money", period: "day", limit: "0.001" })
+    const { code, detail } = await errorOf(await exchange(asEndUser))
+    expect(code).toBe("org_ceiling_exceeded")
+    expect(Object.keys(detail ?? {}).sort()).toEqual(["period", "resetAt", "unit"])
+  })
+
+  it("is exact under concurrency: of 50 exchanges at once, those are served that fit", async () => {
+    await apply({ id: newId(), scope: "org", unit: "tokens", period: "day", limit: 510 * 20 })
+    gateway().vendor.script(answering({ words: ["x"], inTokens: 10, outTokens: 500 }))
+    const replies = await Promise.all(Array.from({ length: 50 }, () => exchange()))
+    const served = replies.filter(({ status }) => status === 200).length
+    expect(served).toBe(20)
+    expect(replies.filter(({ status }) => status === 429)).toHaveLength(30)
+    gateway().vendor.script(answering({ words: ["x"], inTokens: 1000, outTokens: 200 }))
+  })
+
+  it("several at once: the exchange must fit in each", async () => {
+    await apply(
+      { id: newId(), scope: "org", unit: "money", period: "month", limit: "1000" },
+      { id: newId(), scope: "app", unit: "tokens", period: "week", limit: 1_000_000 },
+      { id: newId(), scope: "key", unit: "tokens", period: "day", limit: 511 },
+    )
+    expect((await exchange()).status).toBe(200)
+    expect(await errorOf(await exchange())).toMatchObject({ detail: { scope: "key", used: 1200 } })
+  })
+
+  it.each([
+    [{ scope: "key", unit: "tokens", period: "day", limit: 1.5 }, "limit"],
+    [{ scope: "key", unit: "tokens", period: "day", limit: "1.5" }, "limit"],
+    [{ scope: "key", unit: "money", period: "day", limit: "-1" }, "limit"],
+    [{ scope: "key", unit: "money", period: "year", limit: "1" }, "period"],
+    [{ scope: "nobody", unit: "money", period: "day", limit: "1" }, "scope"],
+    [{ scope: "app", subject: "no such app", unit: "money", period: "day", limit: "1" }, "subject"],
+    [{ scope: "app", unit: "money", period: "day", limit: "1", mode: "maybe" }, "mode"],
+    [{ scope: "app", unit: "money", period: "day", limit: "1", more: 1 }, "more"],
+    [{ scope: "endUser", subject: "a\u0000", unit: "money", period: "day", limit: "1" }, "subject"],
+  ])("%j is refused, and names %s", async (budget, field) => {
+    const refusal = apply({ id: newId(), ...budget })
+    await expect(refusal).rejects.toSatisfy((error: unknown) => JSON.stringify(error).includes(field))
+  })
+})
