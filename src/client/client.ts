@@ -1,6 +1,7 @@
 /** The client as effects and streams. {@link connect} gives the same as promises and async iterables. */
 import { Context, Effect, Layer, type Schema, Stream } from "effect"
 import { type AppTokenRequest, AppTokenResponse } from "../protocol/app-token.ts"
+import { Budgets } from "../protocol/budget.ts"
 import { Bundle } from "../protocol/bundle.ts"
 import { protocolLabel } from "../protocol/event.ts"
 import { type ExchangeRequest, ExchangeResponse } from "../protocol/exchange.ts"
@@ -28,6 +29,8 @@ export interface WeirClientShape {
   readonly handshake: Effect.Effect<HandshakeResponse, WeirError>
   readonly heartbeat: (request: HeartbeatRequest) => Effect.Effect<HeartbeatResponse, WeirError>
   readonly endSession: (id: string) => Effect.Effect<void, WeirError>
+  /** What is left of the budgets that cover the caller. */
+  readonly budgets: Effect.Effect<Budgets, WeirError>
   /** The configuration. @param knownVersion the client's version; the result is undefined if it is still current */
   readonly config: (knownVersion?: string) => Effect.Effect<Bundle | undefined, WeirError>
   /** Mints a token for an end user of the application; for servers that hold the key pair. */
@@ -74,6 +77,7 @@ export const makeClient = (options: WeirOptions): WeirClientShape => {
       Effect.asVoid(
         send(options, { method: "DELETE", target: `/t1/sessions/${encodeURIComponent(id)}`, isIdempotent: true }),
       ),
+    budgets: call({ method: "GET", target: "/t1/budgets", isIdempotent: true }, Budgets),
     config: (knownVersion) =>
       Effect.flatMap(
         send(options, {

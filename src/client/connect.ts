@@ -1,6 +1,7 @@
 /** The client as promises and async iterables, for programs without Effect. */
 import { Cause, Effect, Exit, Scope, Stream } from "effect"
 import type { AppTokenRequest, AppTokenResponse } from "../protocol/app-token.ts"
+import type { Budgets } from "../protocol/budget.ts"
 import type { Bundle } from "../protocol/bundle.ts"
 import type { ExchangeResponse } from "../protocol/exchange.ts"
 import type { SearchRequest, SearchResponse } from "../protocol/search.ts"
@@ -30,6 +31,8 @@ export interface Exchanging {
 export interface Weir extends Exchanging {
   readonly search: (request: SearchRequest, options?: CallOptions) => Promise<SearchResponse>
   readonly reportUsage: (report: UsageReport, options?: CallOptions) => Promise<UsageReceipt>
+  /** What is left of the budgets that cover the caller. */
+  readonly budgets: (options?: CallOptions) => Promise<Budgets>
   readonly handshake: (options?: CallOptions) => Promise<HandshakeResponse>
   readonly config: (knownVersion?: string, options?: CallOptions) => Promise<Bundle | undefined>
   readonly mintAppToken: (request: AppTokenRequest, options?: CallOptions) => Promise<AppTokenResponse>
@@ -51,6 +54,7 @@ export const connect = (options: WeirOptions): Weir => {
     ...exchanging(client),
     search: (request, call) => run(client.search(request), call),
     reportUsage: (report, call) => run(client.reportUsage(report), call),
+    budgets: (call) => run(client.budgets, call),
     handshake: (call) => run(client.handshake, call),
     config: (knownVersion, call) => run(client.config(knownVersion), call),
     mintAppToken: (request, call) => run(client.mintAppToken(request), call),

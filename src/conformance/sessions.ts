@@ -1,5 +1,6 @@
 /** Checks of handshake, configuration, heartbeats, client usage reports and web search. */
 
+import { Budgets } from "../protocol/budget.ts"
 import { Bundle } from "../protocol/bundle.ts"
 import { SearchResponse } from "../protocol/search.ts"
 import { HandshakeResponse, HeartbeatResponse } from "../protocol/session.ts"
@@ -41,6 +42,17 @@ export const sessionChecks: Group = {
           decoded.configVersion === configVersion && !decoded.configStale,
           "the heartbeat has another fingerprint",
         )
+      },
+    },
+    {
+      name: "what is left of the caller's budgets is told, and adds up",
+      run: async (probe) => {
+        const { budgets } = decode(await probe.send("/t1/budgets", { method: "GET" }), Budgets)
+        for (const { id, unit, limit, used, left } of budgets) {
+          const rest = Math.max(0, Number(limit) - Number(used))
+          expectThat(Math.abs(rest - Number(left)) < 1e-6, `${id}: ${left} is left of ${limit} after ${used} ${unit}`)
+        }
+        return `${budgets.length} budgets`
       },
     },
     {

@@ -2,6 +2,7 @@
  * Budgets: what a subject may spend in a period, each a counter of its organisation. Pure. A budget without a subject
  * holds for each subject of its scope.
  */
+import type { BudgetState } from "../protocol/budget.ts"
 import { BudgetScope } from "../protocol/catalogue.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 import { type Period, periodOf } from "../protocol/utc8.ts"
@@ -96,12 +97,32 @@ export const needsOf = (
     ? none
     : covering.flatMap((budget) => (most[budget.unit] === 0n ? [] : [{ ...budget, amount: most[budget.unit] }]))
 
+/** An amount as it is told: a decimal of money, a number of tokens. */
+const shown = (unit: BudgetCounter["unit"], amount: Amount): string | number =>
+  unit === "money" ? formatAmount(amount) : Number(amount / wholeAmount(1))
+
+/** What is left of a budget. */
+export const stateOf = ({ budget, subject, unit, resetAtMs }: CoveringBudget, used: Amount): BudgetState => {
+  const { id, scope, period, limit, isEnforced } = budget
+  return {
+    id,
+    scope,
+    subject,
+    unit,
+    period,
+    mode: isEnforced ? "enforce" : "shadow",
+    limit: shown(unit, limit),
+    used: shown(unit, used),
+    left: shown(unit, used < limit ? limit - used : 0n),
+    resetAt: new Date(resetAtMs).toISOString(),
+  }
+}
+
 /** @param available what is left at all nodes; less than was needed */
 export const budgetExceeded = (need: BudgetNeed, available: Amount, nowMs: number): ServiceError => {
   const { budget, subject, resetAtMs, isTold, unit } = need
   const { scope, period, limit } = budget
-  const shown = (amount: Amount) => (unit === "money" ? formatAmount(amount) : Number(amount / wholeAmount(1)))
-  const amounts = { scope, subject, limit: shown(limit), used: shown(limit - available) }
+  const amounts = { scope, subject, limit: shown(unit, limit), used: shown(unit, limit - available) }
   const options = {
     detail: { ...(isTold && amounts), unit, period, resetAt: new Date(resetAtMs).toISOString() },
     retryAfterMs: resetAtMs - nowMs,

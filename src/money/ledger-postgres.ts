@@ -116,6 +116,14 @@ export const layerPostgres = Layer.effect(
           sql<{ added: boolean }>`
             select ledger_topup(${id}, ${orgId}, ${currency}, ${formatAmount(amount)}::text::numeric) as added`,
         ).pipe(Effect.map((rows) => rows[0]?.added === true)),
+      used: (orgId, counters) =>
+        bounded(sql<{ counter: string; used: string }>`
+          select k.counter, (coalesce(c.granted, 0) - coalesce((
+            select sum(a.granted - a.spent) from allotments a where a.org_id = ${orgId} and a.counter = k.counter), 0))::text as used
+          from unnest(${counters}::text[]) k(counter)
+          left join counters c on c.org_id = ${orgId} and c.counter = k.counter`).pipe(
+          Effect.map((rows) => new Map(rows.map(({ counter, used }) => [counter, readAmount(used)]))),
+        ),
       balance: (orgId, currency) =>
         bounded(sql<{ balance: string }>`select ledger_balance(${orgId}, ${currency})::text as balance`).pipe(
           Effect.map((rows) => readAmount(rows[0]?.balance)),

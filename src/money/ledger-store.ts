@@ -106,5 +106,7 @@ export class LedgerStore extends Context.Service<
       readonly amount: Amount
     }) => Result<boolean>
     readonly balance: (orgId: string, currency: string) => Result<Amount>
+    /** What is charged to counters, without what is held. */
+    readonly used: (orgId: string, counters: ReadonlyArray<string>) => Result<ReadonlyMap<string, Amount>>
   }
 >()("weir/money/LedgerStore") {}

@@ -72,6 +72,7 @@ export class Ledger extends Context.Service<
     readonly allotments: Effect.Effect<ReadonlyArray<Pick<Allotment, "orgId" | "counter" | "free" | "held">>>
     readonly topup: LedgerStore["Service"]["topup"]
     readonly balance: LedgerStore["Service"]["balance"]
+    readonly used: LedgerStore["Service"]["used"]
     /** What the books know of a caller's request id. */
     readonly requestState: LedgerStore["Service"]["requestState"]
   }
@@ -187,6 +188,7 @@ const makeLedger = Effect.gen(function* () {
     allotments: Effect.sync(() => [...(nodes.current(nodes.nowMs())?.allotments.all() ?? [])]),
     topup: store.topup,
     balance: store.balance,
+    used: store.used,
     requestState: store.requestState,
   })
 })

@@ -192,6 +192,11 @@ export class MemoryBooks {
     return this.#allotmentsOf(orgId, counter).reduce((sum, each) => sum + each.granted - each.spent, funded - granted)
   }
 
+  used(orgId: string, counter: string): Amount {
+    const granted = this.accounts.get(keyOf(orgId, counter))?.granted ?? 0n
+    return this.#allotmentsOf(orgId, counter).reduce((sum, each) => sum - each.granted + each.spent, granted)
+  }
+
   #close(stored: StoredHold, nowMs: number): { readonly ref: string; readonly outcome: string } {
     const { hold, due } = stored
     if (due === undefined) {
@@ -256,6 +261,7 @@ export const makeStore = (books: MemoryBooks, nowMs: Effect.Effect<number>): Led
     reap: now((nowMs) => books.reap(nowMs)),
     topup: ({ id, orgId, currency, amount }) => sync(() => books.topup(id, orgId, currency, amount)),
     balance: (orgId, currency) => sync(() => books.balance(orgId, currency)),
+    used: (orgId, counters) => sync(() => new Map(counters.map((counter) => [counter, books.used(orgId, counter)]))),
   })
 }
 

@@ -1,6 +1,7 @@
 /** Budgets, by scope, unit and mode. */
 import { Effect, Redacted, Schema } from "effect"
 import { beforeAll, describe, expect, it } from "vitest"
+import { Budgets } from "../../src/protocol/budget.ts"
 import { BudgetScope } from "../../src/protocol/catalogue.ts"
 import { answering, hello, newTestIds, testCatalogue } from "../../src/testing/index.ts"
 import { errorOf, useGateway } from "./gateway.ts"
@@ -36,6 +37,7 @@ let asPerson: Headers
 let asEndUser: Headers
 
 const decodeToken = Schema.decodeUnknownSync(Schema.Struct({ token: Schema.String }))
+const decodeBudgets = Schema.decodeUnknownSync(Budgets, { onExcessProperty: "error" })
 const decodeMinted = Schema.decodeUnknownSync(Schema.Struct({ secret: Schema.String }))
 
 beforeAll(async () => {
@@ -182,6 +184,34 @@ describe("a budget", () => {
     )
     expect((await exchange()).status).toBe(200)
     expect(await errorOf(await exchange())).toMatchObject({ detail: { scope: "key", used: 1200 } })
+  })
+
+  it("is told with what is left: to a key, a person and an end user those that cover them", async () => {
+    const [all, app, user, one] = [newId(), newId(), newId(), newId()]
+    await apply(
+      { id: all, scope: "org", unit: "money", period: "month", limit: "10" },
+      { id: app, scope: "app", unit: "tokens", period: "day", limit: 2000 },
+      { id: user, scope: "endUser", unit: "tokens", period: "week", limit: 1000, mode: "shadow" },
+      { id: one, scope: "person", subject: person, unit: "money", period: "day", limit: "1" },
+    )
+    for (const headers of [{}, asPerson, asEndUser]) expect((await exchange(headers)).status).toBe(200)
+    const toldTo = async (headers: Headers) => {
+      const reply = await gateway().call("GET", "/t1/budgets", undefined, headers)
+      expect(reply.status).toBe(200)
+      return decodeBudgets(await reply.json()).budgets.map(({ id, used, left }) => [id, used, left])
+    }
+    expect(await toldTo({})).toEqual([
+      [all, "0.018", "9.982"],
+      [app, 2400, 0],
+    ])
+    expect(await toldTo(asPerson)).toEqual([
+      [all, "0.018", "9.982"],
+      [one, "0.006", "0.994"],
+    ])
+    expect(await toldTo(asEndUser)).toEqual([[user, 1200, 0]])
+    await apply()
+    expect(await toldTo({})).toEqual([])
+    expect((await gateway().call("GET", "/t1/budgets", undefined, nobody)).status).toBe(401)
   })
 
   it.each([

@@ -202,6 +202,7 @@ describe("every runtime route", () => {
   const routes: ReadonlyArray<readonly [string, string, object | undefined]> = [
     ["POST", "/t1/heartbeat", {}],
     ["GET", "/t1/config", undefined],
+    ["GET", "/t1/budgets", undefined],
     ["POST", "/t1/handshake", { protocols: ["twp/1"] }],
     ["POST", "/t1/exchange", hello],
     ["POST", "/t1/usage", { events: [] }],

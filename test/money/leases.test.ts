@@ -2,6 +2,7 @@
 import { describe, expect, layer } from "@effect/vitest"
 import { Effect, Result } from "effect"
 import { SqlClient } from "effect/sql"
+import type { BudgetNeed } from "../../src/money/budget.ts"
 import { Ledger, quotaExceeded } from "../../src/money/ledger.ts"
 import type { UsageRecord } from "../../src/money/settlement.ts"
 import { expectSound, fund, holdOf, layerTestNodes, record, settlementOf, startNode, unit } from "./books.ts"
@@ -22,6 +23,17 @@ const stateOf = (orgId: string) =>
     const allotments = yield* sql<{ counter: string }>`select counter from allotments where org_id = ${orgId}`
     return { holds: holds.map(({ state }) => state), usage, allotted: allotments.map(({ counter }) => counter) }
   })
+
+/** What an exchange takes of a budget of money. */
+const budgetOf = (limit: bigint, amount: bigint, start = "2026-01-01"): BudgetNeed => ({
+  counter: `budget:test:subject:${start}`,
+  unit: "money",
+  budget: { id: "test", scope: "org", unit: "money", period: "day", limit, isEnforced: true },
+  subject: "subject",
+  amount,
+  resetAtMs: 0,
+  isTold: true,
+})
 
 const nodes = layerTestNodes
 
@@ -170,7 +182,7 @@ layer(nodes, { excludeTestServices: true, timeout: "60 seconds" })("leases", (it
   })
 
   describe("four nodes of one organisation", () => {
-    const serve = (orgId: string, times: number) =>
+    const serve = (orgId: string, times: number, budgets: ReadonlyArray<BudgetNeed> = []) =>
       Effect.gen(function* () {
         const ledgers = yield* Effect.all(Array.from({ length: 4 }, () => startNode()))
         const results = yield* Effect.forEach(
@@ -179,7 +191,9 @@ layer(nodes, { excludeTestServices: true, timeout: "60 seconds" })("leases", (it
             const ledger = ledgers[at % 4]
             if (ledger === undefined) return Effect.die("no node")
             return Effect.result(
-              Effect.flatMap(ledger.hold(holdOf(orgId, unit)), (held) => ledger.settle(settlementOf(held, unit))),
+              Effect.flatMap(ledger.hold({ ...holdOf(orgId, unit), budgets }), (held) =>
+                ledger.settle(settlementOf(held, unit)),
+              ),
             )
           },
           { concurrency: "unbounded" },
@@ -202,6 +216,21 @@ layer(nodes, { excludeTestServices: true, timeout: "60 seconds" })("leases", (it
       }).pipe(Effect.scoped),
     )
 
+    it.effect("a budget for exactly 1,000 exchanges serves exactly 1,000 of 1,500, beside plenty of money", () =>
+      Effect.gen(function* () {
+        const { used } = yield* Ledger
+        const orgId = yield* fund(10_000n * unit)
+        const budget = budgetOf(1000n * unit, unit)
+        const results = yield* serve(orgId, 1500, [budget])
+        expect(results.filter(Result.isSuccess).length).toBe(1000)
+        for (const result of results) {
+          if (Result.isFailure(result)) expect(result.failure).toMatchObject({ code: "org_ceiling_exceeded" })
+        }
+        expect(yield* used(orgId, [budget.counter])).toEqual(new Map([[budget.counter, 1000n * unit]]))
+        yield* expectSound(orgId)
+      }).pipe(Effect.scoped),
+    )
+
     it.effect("what one has at hand is given back before another refuses", () =>
       Effect.gen(function* () {
         const { balance } = yield* Ledger
@@ -215,6 +244,39 @@ layer(nodes, { excludeTestServices: true, timeout: "60 seconds" })("leases", (it
       }).pipe(Effect.scoped),
     )
   })
+
+  it.effect("a crash: what was reserved of a budget goes back, what was billed stays, in the period of the hold", () =>
+    Effect.gen(function* () {
+      const { used, reap } = yield* Ledger
+      const orgId = yield* fund(100n * unit)
+      const [billed, lost] = [
+        budgetOf(10n * unit, 4n * unit, "2026-01-31"),
+        budgetOf(10n * unit, 4n * unit, "2026-02-01"),
+      ]
+      const crashing = yield* startNode({ leaseMs: 400 })
+      const running = yield* crashing.hold({ ...holdOf(orgId, 4n * unit), budgets: [billed] })
+      yield* crashing.hold({ ...holdOf(orgId, 4n * unit), budgets: [lost] })
+      yield* crashing.checkpoint([{ hold: running, due: { cost: 3n * unit, record } }])
+      yield* crashing.crash
+      yield* Effect.sleep(450)
+      yield* reap
+      expect(yield* used(orgId, [billed.counter, lost.counter])).toEqual(
+        new Map([
+          [billed.counter, 3n * unit],
+          [lost.counter, 0n],
+        ]),
+      )
+      // The node comes back with the truth: it is corrected.
+      const back = yield* startNode()
+      yield* back.settle(settlementOf(running, 2n * unit))
+      expect((yield* used(orgId, [billed.counter])).get(billed.counter)).toBe(2n * unit)
+      // All but that can be used again, once the lost node's account is closed.
+      yield* reap
+      yield* back.hold({ ...holdOf(orgId, 8n * unit), budgets: [{ ...billed, amount: 8n * unit }] })
+      yield* back.hold({ ...holdOf(orgId, 10n * unit), budgets: [{ ...lost, amount: 10n * unit }] })
+      yield* expectSound(orgId)
+    }).pipe(Effect.scoped),
+  )
 
   it("the daily quota ends at midnight UTC+8", () => {
     const resetAt = (now: string) => quotaExceeded(1, 1, Date.parse(now)).detail?.["resetAt"]

@@ -42,6 +42,7 @@ export const makeRuntimeAnswers = Effect.gen(function* () {
     search,
     heartbeat: (request: RuntimeRequest) => forCaller(request, runtime.heartbeat),
     endSession: (request: RuntimeRequest, id: string) => forCaller(request, (call) => runtime.endSession(call, id)),
+    budgets: (request: RuntimeRequest) => forCaller(request, runtime.readBudgets),
     config: (request: RuntimeRequest) => forCaller(request, runtime.readConfig),
     handshake: (request: RuntimeRequest) => forCaller(request, runtime.handshake),
     usage: (request: RuntimeRequest) => forCaller(request, runtime.reportUsage),
@@ -60,6 +61,7 @@ export const runtimeRoutes = HttpApiBuilder.group(
       .handleRaw("exchange", onlyDirectly)
       .handleRaw("heartbeat", ({ request }) => answers.heartbeat(fromRouter(request)))
       .handleRaw("endSession", ({ request, params }) => answers.endSession(fromRouter(request), params.id))
+      .handleRaw("budgets", ({ request }) => answers.budgets(fromRouter(request)))
       .handleRaw("config", ({ request }) => answers.config(fromRouter(request)))
       .handleRaw("handshake", ({ request }) => answers.handshake(fromRouter(request)))
       .handleRaw("websearch", ({ request }) => answers.search(fromRouter(request)))

@@ -5,8 +5,11 @@ import { Gate } from "../../admission/gate.ts"
 import { Sessions } from "../../admission/sessions.ts"
 import { Catalogue } from "../../catalogue/catalogue.ts"
 import { WeirConfig } from "../../config.ts"
-import type { Caller } from "../../identity/caller.ts"
+import { budgetSubjects, type Caller } from "../../identity/caller.ts"
+import { budgetsOf, stateOf } from "../../money/budget.ts"
 import { ClientUsage } from "../../money/client-usage.ts"
+import { Ledger } from "../../money/ledger.ts"
+import type { Budgets } from "../../protocol/budget.ts"
 import { serviceError } from "../../protocol/error.ts"
 import { protocolLabel } from "../../protocol/event.ts"
 import { SearchRequest } from "../../protocol/search.ts"
@@ -40,6 +43,7 @@ export const makeRuntime = Effect.gen(function* () {
   const usage = yield* ClientUsage
   const webSearch = yield* WebSearch
   const delivered = yield* DeliveredSettings
+  const ledger = yield* Ledger
 
   const bundleFor = ({ caller, request }: Authenticated) =>
     Effect.map(delivered.of(caller), (settings) =>
@@ -123,7 +127,19 @@ export const makeRuntime = Effect.gen(function* () {
     )
   })
 
-  return { heartbeat, endSession, readConfig, handshake, search, reportUsage }
+  const readBudgets = Effect.fnUntraced(function* ({ caller, requestId }: Authenticated) {
+    yield* checkNonce(caller)
+    const nowMs = yield* Clock.currentTimeMillis
+    const covering = budgetsOf(catalogue.current().budgets, budgetSubjects(caller), nowMs).filter(
+      ({ isTold }) => isTold,
+    )
+    const counters = covering.map(({ counter }) => counter)
+    const used = counters.length === 0 ? undefined : yield* ledger.used(caller.org.id, counters)
+    const body: Budgets = { budgets: covering.map((budget) => stateOf(budget, used?.get(budget.counter) ?? 0n)) }
+    return json(body, requestId, { "cache-control": "no-store" })
+  })
+
+  return { heartbeat, endSession, readConfig, readBudgets, handshake, search, reportUsage }
 })
 
 /** Varies on the origin too, because of CORS (cross-origin.ts). */

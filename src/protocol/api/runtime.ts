@@ -1,5 +1,6 @@
 /** The runtime routes, `/t1`. */
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { Budgets } from "../budget.ts"
 import { Bundle } from "../bundle.ts"
 import { ExchangeEvent } from "../event.ts"
 import { ExchangeRequest, ExchangeResponse, InProgress } from "../exchange.ts"
@@ -91,6 +92,19 @@ export class Runtime extends HttpApiGroup.make("runtime")
         summary: "Get the client's configuration",
         description:
           "`ETag` is the fingerprint, in quotes; the same as `configVersion` and a heartbeat's `bundleEtag`.",
+      }),
+    ),
+  )
+  .add(
+    HttpApiEndpoint.get("budgets", "/t1/budgets", {
+      headers: callerHeaders,
+      success: Budgets,
+      error: errorsOf([...everywhere, ...callerErrors]),
+    }).annotateMerge(
+      OpenApi.annotations({
+        summary: "Get what is left of the budgets that cover the caller",
+        description:
+          "An end user is told its own budgets only. `used` is what was settled; running exchanges are not in it.",
       }),
     ),
   )
