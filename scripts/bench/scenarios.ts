@@ -1,7 +1,9 @@
 /** The scenarios. Each returns rows, with the floor's figure where the floor can do the same. */
+
 import { randomUUID } from "node:crypto"
 import { setTimeout as sleep } from "node:timers/promises"
 import { Agent } from "undici"
+import { holdCosts } from "./budgets.ts"
 import { ledger } from "./ledger.ts"
 import { cpuSeconds, drive, type Endpoint, median, openFilesLimit, percentile, residentBytes } from "./load.ts"
 import { openStreams } from "./open-streams.ts"
@@ -218,6 +220,20 @@ export const compatible: Scenario = async ({ weir }, { rounds, scale }) => {
   ]
 }
 
+/** What five budgets add to a hold. */
+export const budgets: Scenario = async (_, { rounds, scale }) => {
+  const { withoutUs, underUs } = await holdCosts(20_000 * scale, rounds)
+  return [
+    {
+      what: "time that five budgets, of a thousand, add to a hold",
+      unit: "µs",
+      weir: underUs - withoutUs,
+      note: `${underUs.toFixed(1)} over ${withoutUs.toFixed(1)}, with its release; in one process`,
+      budget: { of: "value", max: 10 },
+    },
+  ]
+}
+
 /** Thousands of streams that stay open, with a frame a second each: the memory of one more. */
 export const open: Scenario = async ({ floor, weir }, { scale }) => {
   const rows: Array<Row> = []
@@ -368,6 +384,7 @@ export const scenarios: Readonly<Record<string, Scenario>> = {
   large,
   routes,
   compatible,
+  budgets,
   slowClients,
   leak,
   paced,

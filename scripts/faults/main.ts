@@ -2,7 +2,7 @@
  * `npm run faults -- [exchanges] [seed] [--gateways N] [--scarce]`: many exchanges over HTTP through two gateways on one
  * PostgreSQL and one Redis, while gateways and stores are killed and lines are cut, at random. Afterwards the ledger must
  * be consistent, every key billed at most once, no hold or allotment left, delivered costs equal to billed ones, and
- * whole replies the same when they are asked for again.
+ * whole replies the same when they are asked for again; two budgets must have counted what was billed.
  * With `--scarce`, the balance covers half of the exchanges: no more may be spent, and nothing that could be. A seed
  * repeats its faults.
  */
@@ -69,7 +69,14 @@ const ids = { org: "org_faults", app: "app_faults", key: "key_faults" }
 const catalogue = join(dir, "catalogue.yaml")
 writeFileSync(
   catalogue,
-  testCatalogue({ vendor: vendor.url, second: vendor.url }, ids).replace(`amount: "1000"`, `amount: "${balance}"`),
+  testCatalogue(
+    { vendor: vendor.url, second: vendor.url },
+    ids,
+    `budgets:
+  - { id: money, scope: org, unit: money, period: month, limit: "900000" }
+  - { id: tokens, scope: key, unit: tokens, period: month, limit: 1000, mode: shadow }
+`,
+  ).replace(`amount: "1000"`, `amount: "${balance}"`),
 )
 
 const databasePort = await freePort()
@@ -184,6 +191,20 @@ const ledger = new Map(rows.map(([key = "", billed, cost]) => [key, { billed: Nu
 check(query("select count(*) from holds where state = 'open'")[0]?.[0] === "0", "exchanges are still held")
 const left = Number(query(`select ledger_balance('${ids.org}', 'USD')`)[0]?.[0])
 check(left >= 0, `more was spent than there was: ${left}`)
+/** What budgets have counted must be what was billed. */
+const usedOf = (budget: string) =>
+  query(`select coalesce((select sum(granted) from counters where counter like 'budget:${budget}:%'), 0)
+    - coalesce((select sum(granted - spent) from allotments where counter like 'budget:${budget}:%'), 0)`)[0]?.[0]
+const [[billedMoney, billedTokens] = []] = query(`select sum(cost), sum(in_tokens + out_tokens + cache_read_tokens
+  + cache_write_tokens) from usage_records`)
+check(
+  Number(usedOf("money")) === Number(billedMoney),
+  `${usedOf("money")} is used of a budget, ${billedMoney} was billed`,
+)
+check(
+  Number(usedOf("tokens")) === Number(billedTokens),
+  `${usedOf("tokens")} tokens are used of a budget, ${billedTokens} were billed`,
+)
 const tally = { delivered: 0, deferred: 0, spent: 0, refused: 0 }
 for (const [key, outcome] of outcomes) {
   const entry = ledger.get(key)
