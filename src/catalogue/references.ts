@@ -29,8 +29,10 @@ export const checkReferences = (document: CatalogueDocument): ReadonlyArray<Prob
     if (id !== undefined && !set.has(id)) problems.push({ path, message: `unknown ${what} "${id}"` })
   }
   const unique = (section: string, ids: ReadonlyArray<string>, key = "id") => {
+    const seen = new Set<string>()
     ids.forEach((id, at) => {
-      if (ids.indexOf(id) !== at) problems.push({ path: [section, at, key], message: `"${id}" is defined twice` })
+      if (seen.has(id)) problems.push({ path: [section, at, key], message: `"${id}" is defined twice` })
+      seen.add(id)
     })
   }
 

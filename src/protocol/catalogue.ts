@@ -289,7 +289,8 @@ export const BudgetPeriod = Schema.Literals(["day", "week", "month"])
 
 /** What a subject may spend in a period; without a subject it holds for each of its scope. */
 export const Budget = Schema.Struct({
-  id: Id,
+  /** Without colons: it is a part of its counters' names. */
+  id: Id.check(Schema.isPattern(/^[^:]+$/, { expected: "an id without colons" })),
   scope: BudgetScope,
   subject: optional(storedName(128)),
   unit: BudgetUnit,

@@ -4,6 +4,7 @@ import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { Ledger } from "../../src/money/ledger.ts"
 import { Retention } from "../../src/money/retention.ts"
+import { periodOf } from "../../src/protocol/utc8.ts"
 import { expectSound, fund, holdOf, makeTestDatabase, settlementOf, unit } from "./books.ts"
 
 const services = Layer.mergeAll(Retention.layer, Ledger.layer).pipe(
@@ -40,14 +41,19 @@ layer(services, { excludeTestServices: true, timeout: "60 seconds" })("retention
         const old = yield* hold(holdOf(orgId, unit, "old"))
         const recent = yield* hold(holdOf(orgId, unit, "recent"))
         for (const request of [old, recent]) yield* settle(settlementOf(request, unit))
-        yield* sql`insert into counters (org_id, counter) values (${orgId}, 'tokens:2020-01-01')`
+        const thisMonth = `budget:month:a:b:${periodOf("month", Date.now()).start}`
+        yield* sql`
+          insert into counters (org_id, counter) values (${orgId}, 'tokens:2020-01-01'), (${orgId}, ${thisMonth}),
+            (${orgId}, 'budget:month:a:b:2020-01-01')`
         yield* sql`
           create table usage_records_20200101 partition of usage_records
           for values from ('2020-01-01 00:00:00+00') to ('2020-01-02 00:00:00+00')`
         yield* sql`update usage_records set at = '2020-01-01 12:00:00+00' where ref = ${old.ref}`
         yield* sql`update transfers set at = '2020-01-01 12:00:00+00' where ref = ${old.ref}`
         const { dropped, removed } = yield* (yield* Retention).run
-        expect([dropped, removed]).toEqual([1, 1n])
+        expect([dropped, removed]).toEqual([1, 2n])
+        const kept = yield* sql`select counter from counters where org_id = ${orgId} and counter like 'budget:%'`
+        expect(kept).toEqual([{ counter: thisMonth }])
         const left = yield* sql<{ ref: string }>`select ref from usage_records where org_id = ${orgId}`
         expect(left.map(({ ref }) => ref)).toEqual([recent.ref])
         yield* expectSound(orgId)
