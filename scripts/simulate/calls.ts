@@ -24,5 +24,6 @@ export const mapCalls = (through: <A>(name: string, call: Call<A>) => Effect.Eff
     reap: Effect.suspend(() => through("reap", ({ reap }) => reap)),
     topup: (...args) => through("topup", (store) => store.topup(...args)),
     balance: (...args) => through("balance", (store) => store.balance(...args)),
+    budgetCounters: (...args) => through("budgetCounters", (store) => store.budgetCounters(...args)),
     used: (...args) => through("used", (store) => store.used(...args)),
   })

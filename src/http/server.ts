@@ -22,6 +22,7 @@ import { adminRoutes } from "./routes/admin.ts"
 import { adminDirectoryRoutes } from "./routes/admin-directory.ts"
 import { adminVendorRoutes } from "./routes/admin-vendors.ts"
 import { applicationRoutes } from "./routes/applications.ts"
+import { budgetRoutes } from "./routes/budgets.ts"
 import { deviceRoutes } from "./routes/device.ts"
 import { hotAnswers, runtimeRoutes } from "./routes/exchange.ts"
 import { healthRoutes, metricsRoute } from "./routes/health.ts"
@@ -44,6 +45,7 @@ const apiRoutes = HttpApiBuilder.layer(Api, { openapiPath: "/openapi.json" }).pi
     settingRoutes,
     licenceRoutes,
     statementRoutes,
+    budgetRoutes,
     adminRoutes,
     adminDirectoryRoutes,
     adminVendorRoutes,

@@ -29,6 +29,7 @@ export type Subjects = Readonly<Record<BudgetScope, ReadonlyArray<string>>>
 export interface BudgetIndex {
   /** Those that hold for each of their scope. */
   readonly general: ReadonlyArray<Budget>
+  readonly byId: ReadonlyMap<string, Budget>
   /** By scope and subject. */
   readonly bySubject: ReadonlyMap<string, ReadonlyArray<Budget>>
 }
@@ -42,7 +43,8 @@ export const indexBudgets = (budgets: ReadonlyArray<Budget>): BudgetIndex => {
     if (known === undefined) bySubject.set(key, [budget])
     else known.push(budget)
   }
-  return { general: budgets.filter(({ subject }) => subject === undefined), bySubject }
+  const byId = new Map(budgets.map((budget) => [budget.id, budget]))
+  return { general: budgets.filter(({ subject }) => subject === undefined), byId, bySubject }
 }
 
 const subjectKey = (scope: BudgetScope, subject: string): string => `${scope}:${subject}`
@@ -58,6 +60,36 @@ export interface CoveringBudget extends BudgetCounter {
 
 const none: ReadonlyArray<never> = []
 
+const coveringOf = (budget: Budget, subject: string, nowMs: number, isTold: boolean): CoveringBudget => {
+  const { id, unit, period } = budget
+  const { start, endMs } = periodOf(period, nowMs)
+  return { counter: `budget:${id}:${subject}:${start}`, unit, budget, subject, resetAtMs: endMs, isTold }
+}
+
+/**
+ * The budgets of an organisation: those that name it or a subject of it, and those of which one of its subjects has used
+ * something in the present period.
+ * @param used counters of the organisation that have something
+ */
+export const budgetsWithin = (
+  index: BudgetIndex,
+  subjects: Subjects,
+  used: Iterable<string>,
+  nowMs: number,
+): ReadonlyArray<CoveringBudget> => {
+  const general = index.general.filter(({ scope }) => scope === "org")
+  const known = new Map(budgetsOf({ ...index, general }, subjects, nowMs).map((each) => [each.counter, each]))
+  for (const counter of used) {
+    const [, id = "", subject = ""] = /^budget:([^:]+):(.*):[^:]+$/.exec(counter) ?? []
+    const budget = index.byId.get(id)
+    if (budget === undefined || known.has(counter)) continue
+    const covering = coveringOf(budget, subject, nowMs, true)
+    // A counter of an earlier period, or of what the budget named before, is not the present one.
+    if (covering.counter === counter && (budget.subject ?? subject) === subject) known.set(counter, covering)
+  }
+  return [...known.values()]
+}
+
 /** The budgets that cover a caller. An end user may know of its own only. */
 export const budgetsOf = (
   { general, bySubject }: BudgetIndex,
@@ -67,12 +99,8 @@ export const budgetsOf = (
   if (general.length === 0 && bySubject.size === 0) return none
   const isEndUser = subjects.endUser.length > 0
   const covering: Array<CoveringBudget> = []
-  const add = (budget: Budget, subject: string) => {
-    const { id, scope, unit, period } = budget
-    const { start, endMs } = periodOf(period, nowMs)
-    const counter = `budget:${id}:${subject}:${start}`
-    covering.push({ counter, unit, budget, subject, resetAtMs: endMs, isTold: !isEndUser || scope === "endUser" })
-  }
+  const add = (budget: Budget, subject: string) =>
+    covering.push(coveringOf(budget, subject, nowMs, !isEndUser || budget.scope === "endUser"))
   for (const budget of general) for (const subject of subjects[budget.scope]) add(budget, subject)
   if (bySubject.size === 0) return covering
   for (const scope of BudgetScope.literals) {

@@ -124,6 +124,14 @@ export const layerPostgres = Layer.effect(
           left join counters c on c.org_id = ${orgId} and c.counter = k.counter`).pipe(
           Effect.map((rows) => new Map(rows.map(({ counter, used }) => [counter, readAmount(used)]))),
         ),
+      budgetCounters: (orgId, starts) =>
+        bounded(sql<{ counter: string }>`
+          select counter from counters
+          where org_id = ${orgId} and counter like 'budget:%' and right(counter, 10) = any(${starts}::text[])
+          union
+          select counter from allotments
+          where org_id = ${orgId} and counter like 'budget:%' and right(counter, 10) = any(${starts}::text[])
+          order by counter`).pipe(Effect.map((rows) => rows.map(({ counter }) => counter))),
       balance: (orgId, currency) =>
         bounded(sql<{ balance: string }>`select ledger_balance(${orgId}, ${currency})::text as balance`).pipe(
           Effect.map((rows) => readAmount(rows[0]?.balance)),

@@ -108,5 +108,7 @@ export class LedgerStore extends Context.Service<
     readonly balance: (orgId: string, currency: string) => Result<Amount>
     /** What is charged to counters, without what is held. */
     readonly used: (orgId: string, counters: ReadonlyArray<string>) => Result<ReadonlyMap<string, Amount>>
+    /** Counters of budgets that an organisation has, of periods that begin on these days. */
+    readonly budgetCounters: (orgId: string, starts: ReadonlyArray<string>) => Result<ReadonlyArray<string>>
   }
 >()("weir/money/LedgerStore") {}

@@ -73,6 +73,7 @@ export class Ledger extends Context.Service<
     readonly topup: LedgerStore["Service"]["topup"]
     readonly balance: LedgerStore["Service"]["balance"]
     readonly used: LedgerStore["Service"]["used"]
+    readonly budgetCounters: LedgerStore["Service"]["budgetCounters"]
     /** What the books know of a caller's request id. */
     readonly requestState: LedgerStore["Service"]["requestState"]
   }
@@ -189,6 +190,7 @@ const makeLedger = Effect.gen(function* () {
     topup: store.topup,
     balance: store.balance,
     used: store.used,
+    budgetCounters: store.budgetCounters,
     requestState: store.requestState,
   })
 })

@@ -4,6 +4,7 @@ import { Admin } from "./api/admin.ts"
 import { AdminDirectory } from "./api/admin-directory.ts"
 import { AdminVendors } from "./api/admin-vendors.ts"
 import { Applications } from "./api/applications.ts"
+import { BudgetRoutes } from "./api/budgets.ts"
 import { Device } from "./api/device.ts"
 import { LicenceRoutes } from "./api/licences.ts"
 import { Login } from "./api/login.ts"
@@ -24,6 +25,7 @@ export class Api extends HttpApi.make("weir")
   .add(SettingRoutes)
   .add(LicenceRoutes)
   .add(StatementRoutes)
+  .add(BudgetRoutes)
   .add(Admin)
   .add(AdminDirectory)
   .add(AdminVendors)

@@ -192,6 +192,12 @@ export class MemoryBooks {
     return this.#allotmentsOf(orgId, counter).reduce((sum, each) => sum + each.granted - each.spent, funded - granted)
   }
 
+  budgetCounters(orgId: string, starts: ReadonlyArray<string>): ReadonlyArray<string> {
+    const all = [...this.accounts.values(), ...this.allotments.values()].filter((each) => each.orgId === orgId)
+    const own = all.map(({ counter }) => counter).filter((counter) => counter.startsWith("budget:"))
+    return [...new Set(own)].filter((counter) => starts.includes(counter.slice(-10))).sort()
+  }
+
   used(orgId: string, counter: string): Amount {
     const granted = this.accounts.get(keyOf(orgId, counter))?.granted ?? 0n
     return this.#allotmentsOf(orgId, counter).reduce((sum, each) => sum - each.granted + each.spent, granted)
@@ -261,6 +267,7 @@ export const makeStore = (books: MemoryBooks, nowMs: Effect.Effect<number>): Led
     reap: now((nowMs) => books.reap(nowMs)),
     topup: ({ id, orgId, currency, amount }) => sync(() => books.topup(id, orgId, currency, amount)),
     balance: (orgId, currency) => sync(() => books.balance(orgId, currency)),
+    budgetCounters: (orgId, starts) => sync(() => books.budgetCounters(orgId, starts)),
     used: (orgId, counters) => sync(() => new Map(counters.map((counter) => [counter, books.used(orgId, counter)]))),
   })
 }

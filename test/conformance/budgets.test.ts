@@ -16,7 +16,8 @@ const withBudgets = (...budgets: ReadonlyArray<object>): string =>
   testCatalogue(
     urls,
     ids,
-    `users: [{ id: ${person}, email: ${ids.org}@example.com, org: ${ids.org}, role: owner }]
+    `users: [{ id: ${person}, email: ${ids.org}@example.com, org: ${ids.org}, role: owner },
+  { id: member_${ids.org}, email: member_${ids.org}@example.com, org: ${ids.org}, role: member }]
 teams: [{ id: ${team}, org: ${ids.org}, members: [${person}] }]
 budgets: ${JSON.stringify(budgets)}
 `,
@@ -37,13 +38,18 @@ let asPerson: Headers
 let asEndUser: Headers
 
 const decodeToken = Schema.decodeUnknownSync(Schema.Struct({ token: Schema.String }))
+const asLogin = (accessToken: string): Headers => ({ ...nobody, authorization: `Bearer ${accessToken}` })
 const decodeBudgets = Schema.decodeUnknownSync(Budgets, { onExcessProperty: "error" })
 const decodeMinted = Schema.decodeUnknownSync(Schema.Struct({ secret: Schema.String }))
 
 beforeAll(async () => {
   const { accessToken } = await gateway().logIn(`${ids.org}@example.com`)
-  const asLogin = { ...nobody, authorization: `Bearer ${accessToken}` }
-  const made = await gateway().call("POST", "/v1/tokens", { name: "budgets", scopes: ["runtime"] }, asLogin)
+  const made = await gateway().call(
+    "POST",
+    "/v1/tokens",
+    { name: "budgets", scopes: ["runtime"] },
+    asLogin(accessToken),
+  )
   asPerson = { ...nobody, authorization: `Bearer ${decodeMinted(await made.json()).secret}` }
   const minted = await gateway().call("POST", "/v1/app-tokens", { endUserId: "ada" })
   asEndUser = { ...nobody, "x-svc-app-token": decodeToken(await minted.json()).token }
@@ -212,6 +218,36 @@ describe("a budget", () => {
     await apply()
     expect(await toldTo({})).toEqual([])
     expect((await gateway().call("GET", "/t1/budgets", undefined, nobody)).status).toBe(401)
+  })
+
+  it("owners see all of the organisation, members those that cover them", async () => {
+    const [all, named, keys, user, foreign] = [newId(), newId(), newId(), newId(), newId()]
+    await apply(
+      { id: all, scope: "org", unit: "money", period: "month", limit: "10" },
+      { id: named, scope: "app", subject: ids.app, unit: "tokens", period: "day", limit: 2000 },
+      { id: keys, scope: "key", unit: "money", period: "week", limit: "1" },
+      { id: user, scope: "endUser", unit: "tokens", period: "day", limit: 5000 },
+      { id: foreign, scope: "person", subject: "somebody else", unit: "tokens", period: "day", limit: 1 },
+    )
+    const seenBy = async (name: string) => {
+      const { accessToken } = await gateway().logIn(`${name}@example.com`)
+      const reply = await gateway().call("GET", "/v1/budgets", undefined, asLogin(accessToken))
+      return decodeBudgets(await reply.json()).budgets.map(({ id, subject, used }) => [id, subject, used])
+    }
+    expect(await seenBy(ids.org)).toEqual([
+      [all, ids.org, "0"],
+      [named, ids.app, 0],
+    ])
+    for (const headers of [{}, asEndUser]) expect((await exchange(headers)).status).toBe(200)
+    expect(new Set(await seenBy(ids.org))).toEqual(
+      new Set([
+        [all, ids.org, "0.012"],
+        [named, ids.app, 2400],
+        [keys, ids.key, "0.012"],
+        [user, "ada", 1200],
+      ]),
+    )
+    expect(await seenBy(`member_${ids.org}`)).toEqual([[all, ids.org, "0.012"]])
   })
 
   it.each([

@@ -103,6 +103,7 @@ const matrix: ReadonlyArray<Row> = [
   ["POST", "/v1/org-licenses/lc_unheard/revoke", undefined, "401 401 404 403 404 404 404 403 404 401"],
   ["POST", "/v1/org-licenses/lc_unheard/suspend", undefined, "401 401 404 403 404 404 404 403 404 401"],
   ["GET", "/v1/usage", undefined, "401 401 404 403 200 200 200 403 200 401"],
+  ["GET", "/v1/budgets", undefined, "401 401 404 200 200 200 200 403 200 401"],
   ["GET", "/v1/ledger", undefined, "401 401 404 403 200 200 200 403 200 401"],
   ["POST", "/v1/auth/device/approve", { userCode: "x", approve: true }, "401 401 404 404 404 404 403 403 403 401"],
   ["POST", "/v1/app-tokens", { endUserId: "ada" }, "401 200 401 401 401 401 401 401 401 401"],
