@@ -1,5 +1,5 @@
--- Budgets are counters too: `budget:ID:SUBJECT:PERIOD`, where the period is its first day. Only money is named without a
--- colon. An exchange names the budgets that cover it, and whether it is counted there by its cost or by its tokens.
+-- Budgets are counters too: `budget:ID:UNIT/PERIOD:SUBJECT:DAY`, where the day is the first of the period. Only money
+-- is named without a colon. An exchange names the budgets that cover it, and whether it is counted there by its cost or by its tokens.
 alter table holds add column budgets jsonb;
 
 -- Money is moved between an account and a node, by its sign; other counters have no accounts.

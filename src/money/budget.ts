@@ -63,7 +63,9 @@ const none: ReadonlyArray<never> = []
 const coveringOf = (budget: Budget, subject: string, nowMs: number, isTold: boolean): CoveringBudget => {
   const { id, unit, period } = budget
   const { start, endMs } = periodOf(period, nowMs)
-  return { counter: `budget:${id}:${subject}:${start}`, unit, budget, subject, resetAtMs: endMs, isTold }
+  // With another unit or period it counts anew.
+  const counter = `budget:${id}:${unit}/${period}:${subject}:${start}`
+  return { counter, unit, budget, subject, resetAtMs: endMs, isTold }
 }
 
 /**
@@ -80,7 +82,7 @@ export const budgetsWithin = (
   const general = index.general.filter(({ scope }) => scope === "org")
   const known = new Map(budgetsOf({ ...index, general }, subjects, nowMs).map((each) => [each.counter, each]))
   for (const counter of used) {
-    const [, id = "", subject = ""] = /^budget:([^:]+):(.*):[^:]+$/.exec(counter) ?? []
+    const [, id = "", subject = ""] = /^budget:([^:]+):[a-z/]+:(.*):[^:]+$/.exec(counter) ?? []
     const budget = index.byId.get(id)
     if (budget === undefined || known.has(counter)) continue
     const covering = coveringOf(budget, subject, nowMs, true)

@@ -8,6 +8,8 @@ interface Holding {
 
 /** For how long a budget that has nothing left is not asked for. */
 const restMs = 1000
+/** More counters than these are not remembered: each may belong to an end user who does not come back. */
+const maxResting = 10_000
 
 export class ShadowBudgets {
   readonly #wouldReject: (budgetId: string) => void
@@ -38,6 +40,7 @@ export class ShadowBudgets {
   /** A budget had too little. */
   wouldReject(orgId: string, { budget, counter }: BudgetNeed, nowMs: number): void {
     this.#wouldReject(budget.id)
+    if (this.#restingUntilMs.size >= maxResting) this.#restingUntilMs.clear()
     this.#restingUntilMs.set(keyOf(orgId, counter), nowMs + restMs)
   }
 }
