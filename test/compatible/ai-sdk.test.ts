@@ -3,28 +3,42 @@ import { createAnthropic } from "@ai-sdk/anthropic"
 import { createGoogleGenerativeAI } from "@ai-sdk/google"
 import { createOpenAI } from "@ai-sdk/openai"
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible"
-import { generateText, jsonSchema, type LanguageModel, Output, stepCountIs, streamText, tool } from "ai"
+import {
+  generateText,
+  jsonSchema,
+  type LanguageModel,
+  type ModelMessage,
+  Output,
+  stepCountIs,
+  streamText,
+  tool,
+} from "ai"
 import { describe, expect, it } from "vitest"
 import { answering } from "../../src/testing/vendor-replies.ts"
 import { useGateway } from "../conformance/gateway.ts"
-import { callsTools, vendorBodyOf } from "./vendors.ts"
+import { breaksOff, callsTools, msUntilGone, thinks, vendorBodyOf } from "./vendors.ts"
 
 const gateway = useGateway()
 const apiKey = () => `${gateway().keyId}~${gateway().key}`
 
-const providers: Readonly<Record<string, () => LanguageModel>> = {
-  "openai, chat": () => createOpenAI({ baseURL: `${gateway().baseUrl}/openai/v1`, apiKey: apiKey() }).chat("main"),
-  "openai, responses": () =>
-    createOpenAI({ baseURL: `${gateway().baseUrl}/openai/v1`, apiKey: apiKey() }).responses("main"),
-  anthropic: () => createAnthropic({ baseURL: `${gateway().baseUrl}/anthropic/v1`, apiKey: apiKey() })("main"),
-  google: () => createGoogleGenerativeAI({ baseURL: `${gateway().baseUrl}/gemini/v1beta`, apiKey: apiKey() })("main"),
-  "openai-compatible": () =>
+type Provider = (model?: string) => LanguageModel
+
+const providers: Readonly<Record<string, Provider>> = {
+  "openai, chat": (model = "main") =>
+    createOpenAI({ baseURL: `${gateway().baseUrl}/openai/v1`, apiKey: apiKey() }).chat(model),
+  "openai, responses": (model = "main") =>
+    createOpenAI({ baseURL: `${gateway().baseUrl}/openai/v1`, apiKey: apiKey() }).responses(model),
+  anthropic: (model = "main") =>
+    createAnthropic({ baseURL: `${gateway().baseUrl}/anthropic/v1`, apiKey: apiKey() })(model),
+  google: (model = "main") =>
+    createGoogleGenerativeAI({ baseURL: `${gateway().baseUrl}/gemini/v1beta`, apiKey: apiKey() })(model),
+  "openai-compatible": (model = "main") =>
     createOpenAICompatible({
       name: "weir",
       includeUsage: true,
       baseURL: `${gateway().baseUrl}/openai/v1`,
       apiKey: apiKey(),
-    })("main"),
+    })(model),
 }
 
 const answer = { words: ["Hello", " ", "there"], inTokens: 1000, outTokens: 200, cachedTokens: 400 }
@@ -78,6 +92,52 @@ describe.each(Object.entries(providers))("ai with %s", (_, model) => {
     expect(output).toEqual({ city: "Oslo" })
   })
 
+  it("sends an image", async () => {
+    gateway().vendor.script(answering(answer))
+    const image = Buffer.from("iVBORw0KGgo=", "base64")
+    const content = [
+      { type: "text", text: "What is it?" },
+      { type: "image", image, mediaType: "image/png" },
+    ] as const
+    const { text } = await generateText({ model: model(), messages: [{ role: "user", content: [...content] }] })
+    expect(text).toBe("Hello there")
+    expect(vendorBodyOf(gateway().vendor)).toContain("iVBORw0KGgo=")
+  })
+
+  it("an answer that broke off is not taken for a whole one", async () => {
+    gateway().vendor.script(breaksOff)
+    const stream = streamText({ model: model(), prompt: "Hi", maxRetries: 0, onError: () => undefined })
+    let text = ""
+    for await (const part of stream.textStream) text += part
+    expect(text).toBe("Hel")
+    // The provider for Google ignores errors in a stream, and tells that it has no end.
+    expect(["error", "other", "unknown"]).toContain(await stream.finishReason)
+  })
+
+  it("a retry with the same Idempotency-Key is the same reply, billed once", async () => {
+    gateway().vendor.script(answering(answer))
+    const before = gateway().vendor.calls.length
+    const ask = { model: model(), prompt: "Hi", headers: { "Idempotency-Key": `retry-${Math.random()}` } }
+    const first = await generateText(ask)
+    expect((await generateText(ask)).text).toBe(first.text)
+    expect(gateway().vendor.calls.length).toBe(before + 1)
+  })
+
+  it("an abort reaches the vendor within 100 ms", async () => {
+    const ms = await msUntilGone(gateway().vendor, async () => {
+      const aborting = new AbortController()
+      const { textStream } = streamText({
+        model: model(),
+        prompt: "Hi",
+        abortSignal: aborting.signal,
+        onError: () => undefined,
+      })
+      await textStream[Symbol.asyncIterator]().next()
+      return () => aborting.abort()
+    })
+    expect(ms).toBeLessThan(100)
+  })
+
   it("an error is the API's", async () => {
     gateway().vendor.script(({ head, end }) => {
       head(400, { "content-type": "application/json" })
@@ -86,5 +146,23 @@ describe.each(Object.entries(providers))("ai with %s", (_, model) => {
     const asked = generateText({ model: model(), prompt: "Hi", maxRetries: 0 })
     await expect(asked).rejects.toThrow(/upstream/i)
     await expect(asked).rejects.not.toThrow(/secret of the vendor/)
+  })
+})
+
+// Chat completions have no place for what a vendor signed.
+const signing = Object.entries(providers).filter(([name]) => /responses|anthropic|google/.test(name))
+
+describe.each(signing)("ai with %s, over two turns", (_, model) => {
+  it("gives reasoning back to the vendor that signed it", async () => {
+    gateway().vendor.script(thinks)
+    const messages: Array<ModelMessage> = [{ role: "user", content: "Hi" }]
+    const providerOptions = { openai: { store: false, include: ["reasoning.encrypted_content"] } }
+    const stream = streamText({ model: model("claude"), messages, providerOptions })
+    expect(await stream.text).toBe("Yes.")
+    expect(await stream.reasoningText).toContain("Hm.")
+    messages.push(...(await stream.response).messages, { role: "user", content: "Why?" })
+    gateway().vendor.script(answering(answer))
+    await generateText({ model: model("claude"), messages, providerOptions })
+    expect(vendorBodyOf(gateway().vendor)).toContain('"signature":"c2lnbmVk"')
   })
 })

@@ -1,9 +1,9 @@
 /** Anthropic's own SDK, unchanged, against a whole gateway. */
 import Anthropic from "@anthropic-ai/sdk"
 import { describe, expect, it } from "vitest"
-import { answering, anthropicFrame } from "../../src/testing/vendor-replies.ts"
+import { answering } from "../../src/testing/vendor-replies.ts"
 import { useGateway } from "../conformance/gateway.ts"
-import { breaksOff, callsTools, msUntilGone, vendorBodyOf } from "./vendors.ts"
+import { breaksOff, callsTools, msUntilGone, thinks, thought, vendorBodyOf } from "./vendors.ts"
 
 const gateway = useGateway()
 
@@ -96,25 +96,7 @@ describe.each(["main", "claude", "responses", "gemini"])("messages served by %s"
 
 describe("messages", () => {
   it("thinking keeps its signature over two turns", async () => {
-    gateway().vendor.script(async ({ head, write, end }) => {
-      head()
-      for (const frame of [
-        { type: "message_start", message: { usage: { input_tokens: 10, output_tokens: 1 } } },
-        { type: "content_block_start", index: 0, content_block: { type: "thinking", thinking: "", signature: "" } },
-        { type: "content_block_delta", index: 0, delta: { type: "thinking_delta", thinking: "Hm." } },
-        { type: "content_block_delta", index: 0, delta: { type: "signature_delta", signature: "c2lnbmVk" } },
-        { type: "content_block_stop", index: 0 },
-        { type: "content_block_start", index: 1, content_block: { type: "redacted_thinking", data: "c2VhbGVk" } },
-        { type: "content_block_stop", index: 1 },
-        { type: "content_block_start", index: 2, content_block: { type: "text", text: "" } },
-        { type: "content_block_delta", index: 2, delta: { type: "text_delta", text: "Yes." } },
-        { type: "content_block_stop", index: 2 },
-        { type: "message_delta", delta: { stop_reason: "end_turn" }, usage: { output_tokens: 5 } },
-        { type: "message_stop" },
-      ])
-        await write(anthropicFrame(frame))
-      end()
-    })
+    gateway().vendor.script(thinks)
     const thread = messages()
     const body = {
       model: "claude",
@@ -123,17 +105,12 @@ describe("messages", () => {
       thinking: { type: "enabled", budget_tokens: 1500 },
     } as const
     const reply = await client().messages.stream(body).finalMessage()
-    const content = [
-      { type: "thinking", thinking: "Hm.", signature: "c2lnbmVk" },
-      { type: "redacted_thinking", data: "c2VhbGVk" },
-      { type: "text", text: "Yes." },
-    ]
-    expect(reply.content).toMatchObject(content)
+    expect(reply.content).toMatchObject(thought)
     thread.push({ role: "assistant", content: reply.content }, { role: "user", content: "Why?" })
     gateway().vendor.script(answering(answer))
     await client().messages.create(body)
     const sent = gateway().vendor.calls.at(-1)?.body
-    expect(sent?.["messages"]).toMatchObject([{}, { role: "assistant", content }, {}])
+    expect(sent?.["messages"]).toMatchObject([{}, { role: "assistant", content: thought }, {}])
     expect(sent?.["thinking"]).toEqual({ type: "enabled", budget_tokens: 1500 })
   })
 

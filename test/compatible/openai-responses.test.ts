@@ -1,9 +1,9 @@
 /** OpenAI's own SDK, unchanged, against a whole gateway: responses. */
 import OpenAI from "openai"
 import { describe, expect, it } from "vitest"
-import { answering, anthropicFrame } from "../../src/testing/vendor-replies.ts"
+import { answering } from "../../src/testing/vendor-replies.ts"
 import { useGateway } from "../conformance/gateway.ts"
-import { breaksOff, callsTools, msUntilGone, vendorBodyOf } from "./vendors.ts"
+import { breaksOff, callsTools, msUntilGone, thinks, thought, vendorBodyOf } from "./vendors.ts"
 
 const gateway = useGateway()
 
@@ -110,22 +110,7 @@ describe.each(["main", "claude", "responses", "gemini"])("responses served by %s
 
 describe("responses", () => {
   it("reasoning keeps what its vendor signed over two turns", async () => {
-    gateway().vendor.script(async ({ head, write, end }) => {
-      head()
-      for (const frame of [
-        { type: "message_start", message: { usage: { input_tokens: 10, output_tokens: 1 } } },
-        { type: "content_block_start", index: 0, content_block: { type: "thinking", thinking: "", signature: "" } },
-        { type: "content_block_delta", index: 0, delta: { type: "thinking_delta", thinking: "Hm." } },
-        { type: "content_block_delta", index: 0, delta: { type: "signature_delta", signature: "c2lnbmVk" } },
-        { type: "content_block_stop", index: 0 },
-        { type: "content_block_start", index: 1, content_block: { type: "redacted_thinking", data: "c2VhbGVk" } },
-        { type: "content_block_start", index: 2, content_block: { type: "text", text: "Yes." } },
-        { type: "message_delta", delta: { stop_reason: "end_turn" }, usage: { output_tokens: 5 } },
-        { type: "message_stop" },
-      ])
-        await write(anthropicFrame(frame))
-      end()
-    })
+    gateway().vendor.script(thinks)
     const input: OpenAI.Responses.ResponseInput = [{ role: "user", content: "Hi" }]
     const first = await client()
       .responses.stream({ model: "claude", input, reasoning: { effort: "high" }, store: false })
@@ -139,11 +124,7 @@ describe("responses", () => {
       { role: "user" },
       {
         role: "assistant",
-        content: [
-          { type: "thinking", thinking: "Hm.", signature: "c2lnbmVk" },
-          { type: "redacted_thinking", data: "c2VhbGVk" },
-          { type: "text", text: "Yes." },
-        ],
+        content: thought,
       },
       { role: "user" },
     ])

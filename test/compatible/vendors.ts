@@ -14,6 +14,35 @@ export const breaksOff: VendorScript = async ({ head, write, wait, reset }) => {
   reset()
 }
 
+/** Anthropic's answer with thoughts, of which some are sealed. */
+export const thinks: VendorScript = async ({ head, write, end }) => {
+  head()
+  for (const frame of thinkingFrames) await write(anthropicFrame(frame))
+  end()
+}
+
+const thinkingFrames = [
+  { type: "message_start", message: { usage: { input_tokens: 10, output_tokens: 1 } } },
+  { type: "content_block_start", index: 0, content_block: { type: "thinking", thinking: "", signature: "" } },
+  { type: "content_block_delta", index: 0, delta: { type: "thinking_delta", thinking: "Hm." } },
+  { type: "content_block_delta", index: 0, delta: { type: "signature_delta", signature: "c2lnbmVk" } },
+  { type: "content_block_stop", index: 0 },
+  { type: "content_block_start", index: 1, content_block: { type: "redacted_thinking", data: "c2VhbGVk" } },
+  { type: "content_block_stop", index: 1 },
+  { type: "content_block_start", index: 2, content_block: { type: "text", text: "" } },
+  { type: "content_block_delta", index: 2, delta: { type: "text_delta", text: "Yes." } },
+  { type: "content_block_stop", index: 2 },
+  { type: "message_delta", delta: { stop_reason: "end_turn" }, usage: { output_tokens: 5 } },
+  { type: "message_stop" },
+]
+
+/** The same as a client sends it back. */
+export const thought = [
+  { type: "thinking", thinking: "Hm.", signature: "c2lnbmVk" },
+  { type: "redacted_thinking", data: "c2VhbGVk" },
+  { type: "text", text: "Yes." },
+]
+
 const stalls: VendorScript = async ({ head, write, wait }) => {
   head()
   await write(openaiChunk("Hel"))
