@@ -5,8 +5,8 @@ import { Schema } from "effect"
 import { expect, it } from "vitest"
 import type { VendorScript } from "../../src/testing/scripted-vendor.ts"
 import { answering, openaiFrame } from "../../src/testing/vendor-replies.ts"
-import { useGateway } from "../conformance/gateway.ts"
-import { breaksOff } from "./vendors.ts"
+import { eventually, useGateway } from "../conformance/gateway.ts"
+import { breaksOff, stalls, thinks, thought } from "./vendors.ts"
 
 const python = process.env["SVC_TEST_PYTHON"]
 const gateway = useGateway()
@@ -23,6 +23,8 @@ const toolCalls = [call("call_1", "Oslo"), call("call_2", "Rome")]
 const script: VendorScript = async (vendorCall) => {
   const text = JSON.stringify(vendorCall.body["messages"])
   if (text.includes('"break"')) return breaksOff(vendorCall)
+  if (text.includes('"stall"')) return stalls(vendorCall)
+  if (text.includes('"think"')) return text.includes('"Why?"') ? thinksOn(vendorCall) : thinks(vendorCall)
   if (!text.includes('"tools"') || text.includes('"role":"tool"')) return answering(answer)(vendorCall)
   const usage = { prompt_tokens: 10, completion_tokens: 5 }
   const choice = { index: 0, finish_reason: "tool_calls" }
@@ -34,6 +36,12 @@ const script: VendorScript = async (vendorCall) => {
   vendorCall.head(200, { "content-type": "application/json" })
   const message = { role: "assistant", content: null, tool_calls: toolCalls }
   vendorCall.end(JSON.stringify({ choices: [{ ...choice, message }], usage }))
+}
+
+/** The second turn: what was signed in the first has come back. */
+const thinksOn: VendorScript = (vendorCall) => {
+  expect(vendorCall.body["messages"]).toMatchObject([{}, { content: thought }, {}])
+  return answering(answer)(vendorCall)
 }
 
 const run = (command: string, env: Readonly<Record<string, string>>) =>
@@ -61,7 +69,10 @@ it.skipIf(python === undefined)(
     const { code, out, errors } = await run(python ?? "", env)
     expect(errors).toBe("")
     expect(code).toBe(0)
-    expect(Schema.decodeUnknownSync(Checked)(out).length).toBeGreaterThan(20)
+    expect(Schema.decodeUnknownSync(Checked)(out).length).toBeGreaterThan(35)
+    const stalled = gateway().vendor.calls.filter(({ body }) => JSON.stringify(body).includes('"stall"'))
+    await eventually(() => stalled.every(({ hungUpAt }) => hungUpAt !== undefined))
+    expect(stalled).toHaveLength(3)
   },
   60_000,
 )

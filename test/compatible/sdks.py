@@ -71,6 +71,9 @@ def chat():
         for _ in range(2)
     )
     check("chat: retry", again.headers.get("x-svc-idempotent-replay") == "1")
+    stalled = [{"role": "user", "content": "stall"}]
+    with client.chat.completions.create(model="main", messages=stalled, stream=True) as stream:
+        check("chat: abort", next(iter(stream)).object == "chat.completion.chunk")
     check("chat: models", "main" in [model.id for model in client.models.list()])
 
 
@@ -90,6 +93,30 @@ def responses():
     thread += [{"type": "function_call_output", "call_id": call.call_id, "output": "12"} for call in calls]
     last = client.responses.create(model="main", input=thread, tools=tools)
     check("responses: results", last.output_text == "Hello there")
+    parts = [
+        {"type": "input_text", "text": "Where?"},
+        {"type": "input_image", "image_url": f"data:image/png;base64,{image}", "detail": "auto"},
+    ]
+    form = {"format": {"type": "json_schema", "name": "place", "schema": schema}}
+    seen = client.responses.create(model="main", input=[{"role": "user", "content": parts}], text=form)
+    check("responses: image and schema", seen.status == "completed")
+    thread = [{"role": "user", "content": "think"}]
+    reply = client.responses.create(model="claude", input=thread, store=False, reasoning={"effort": "high"})
+    check("responses: reasoning", reply.output[0].summary[0].text == "Hm." and reply.output_text == "Yes.")
+    thread += reply.output + [{"role": "user", "content": "Why?"}]
+    why = client.responses.create(model="claude", input=thread, store=False)
+    check("responses: reasoning comes back", why.output_text == "Hello there")
+    error = refused(openai.BadRequestError, lambda: client.responses.create(model="main", input="Hi", background=True))
+    check("responses: refusal", error.param == "background")
+    refused(openai.APIError, lambda: list(client.responses.create(model="main", input="break", stream=True)))
+    check("responses: an error in mid-stream", True)
+    headers = {"Idempotency-Key": str(uuid.uuid4())}
+    first, again = (
+        client.responses.with_raw_response.create(model="main", input="Hi", extra_headers=headers) for _ in range(2)
+    )
+    check("responses: retry", again.headers.get("x-svc-idempotent-replay") == "1")
+    with client.responses.create(model="main", input="stall", stream=True) as stream:
+        check("responses: abort", next(iter(stream)).type == "response.created")
 
 
 def messages():
@@ -114,6 +141,27 @@ def messages():
     picture = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": image}}
     seen = client.messages.create(messages=[{"role": "user", "content": [picture]}], **ask)
     check("messages: image", seen.stop_reason == "end_turn")
+    form = {"format": {"type": "json_schema", "schema": schema}}
+    formed = client.messages.create(messages=hello, output_config=form, **ask)
+    check("messages: schema", formed.stop_reason == "end_turn")
+    think = {"model": "claude", "max_tokens": 2000, "thinking": {"type": "enabled", "budget_tokens": 1500}}
+    thread = [{"role": "user", "content": "think"}]
+    with client.messages.stream(messages=thread, **think) as stream:
+        reply = stream.get_final_message()
+    check("messages: thinking", [block.type for block in reply.content] == ["thinking", "redacted_thinking", "text"])
+    thread += [{"role": "assistant", "content": reply.content}, {"role": "user", "content": "Why?"}]
+    check("messages: thinking comes back", client.messages.create(messages=thread, **think).stop_reason == "end_turn")
+    broken = [{"role": "user", "content": "break"}]
+    refused(anthropic.APIError, lambda: list(client.messages.create(messages=broken, stream=True, **ask)))
+    check("messages: an error in mid-stream", True)
+    headers = {"Idempotency-Key": str(uuid.uuid4())}
+    first, again = (
+        client.messages.with_raw_response.create(messages=hello, extra_headers=headers, **ask) for _ in range(2)
+    )
+    check("messages: retry", again.headers.get("x-svc-idempotent-replay") == "1")
+    stalled = [{"role": "user", "content": "stall"}]
+    with client.messages.create(messages=stalled, stream=True, **ask) as stream:
+        check("messages: abort", next(iter(stream)).type == "message_start")
     wrong = anthropic.Anthropic(base_url=f"{base}/anthropic", api_key="nobody~wrong")
     refused(anthropic.AuthenticationError, lambda: wrong.messages.create(messages=hello, **ask))
     check("messages: a wrong key", True)

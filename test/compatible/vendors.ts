@@ -43,7 +43,8 @@ export const thought = [
   { type: "text", text: "Yes." },
 ]
 
-const stalls: VendorScript = async ({ head, write, wait }) => {
+/** Stops after a part of the answer. */
+export const stalls: VendorScript = async ({ head, write, wait }) => {
   head()
   await write(openaiChunk("Hel"))
   await wait(10_000)
