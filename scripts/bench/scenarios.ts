@@ -221,8 +221,8 @@ export const compatible: Scenario = async ({ weir }, { rounds, scale }) => {
 }
 
 /** What five budgets add to a hold. */
-export const budgets: Scenario = async (_, { rounds, scale }) => {
-  const { withoutUs, underUs } = await holdCosts(20_000 * scale, rounds)
+export const budgets: Scenario = async (_, { rounds }) => {
+  const { withoutUs, underUs } = await holdCosts(20_000, rounds)
   return [
     {
       what: "time that five budgets, of a thousand, add to a hold",

@@ -71,10 +71,13 @@ const firstOf = (corpus: Corpus, { response }: Recording, isStreamed: boolean): 
 
 const refused: Array<string> = []
 
-describe.each(corpora)("recorded exchanges of $folder, by their own API", (corpus) => {
+// Some folders have answers only.
+const asked = corpora.filter((corpus) => exchanged(corpus).length > 0)
+
+describe.each(asked)("recorded exchanges of $folder, by their own API", (corpus) => {
   const all = exchanged(corpus)
 
-  it.skipIf(all.length === 0)("mean the same; what is refused is named", { timeout: 120_000 }, async () => {
+  it("mean the same; what is refused is named", { timeout: 120_000 }, async () => {
     const wrong: Array<unknown> = []
     for (const one of all) {
       const { status, text } = await call(one)
@@ -95,7 +98,7 @@ describe.each(corpora)("recorded exchanges of $folder, by their own API", (corpu
   })
 })
 
-const total = corpora.flatMap(exchanged).length
+const total = asked.flatMap(exchanged).length
 it.skipIf(total === 0)("of ten recorded exchanges, nine are served", () => {
   expect(1 - refused.length / total).toBeGreaterThan(0.9)
 })
