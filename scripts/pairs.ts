@@ -3,26 +3,15 @@
  * client's request is what the same API's dialect would send, since a dialect has two directions.
  */
 import { Result } from "effect"
-import { messagesApi } from "../src/dialects/anthropic/client.ts"
-import type { ClientApi } from "../src/dialects/client-api.ts"
+import { clientApis } from "../src/dialects/client-apis.ts"
 import type { VendorRequest } from "../src/dialects/dialect.ts"
-import { generateApi } from "../src/dialects/gemini/client.ts"
 import { dialects } from "../src/dialects/index.ts"
 import { parseObject } from "../src/dialects/json.ts"
-import { chatApi } from "../src/dialects/openai-chat/client.ts"
-import { responsesApi } from "../src/dialects/openai-responses/client.ts"
 import { signFor } from "../src/dialects/signature.ts"
 import { checkExchange } from "../src/exchange/decode.ts"
 import { levelOf, vendorRequestOf } from "../src/exchange/plan.ts"
 import type { FileBlock, ImageBlock, Message } from "../src/protocol/block.ts"
 import { DialectName } from "../src/protocol/catalogue.ts"
-
-const apis: Readonly<Record<DialectName, ClientApi>> = {
-  "openai-chat": chatApi,
-  "openai-responses": responsesApi,
-  anthropic: messagesApi,
-  gemini: generateApi,
-}
 
 /** Models that take a budget for their reasoning, where there are some. */
 const models: Readonly<Record<DialectName, string>> = {
@@ -152,7 +141,7 @@ const outcomeOf = (client: DialectName, vendor: DialectName, [name, request]: Pa
 /** A client's request as a vendor's dialect gets it; undefined if it is refused. */
 const through = (client: DialectName, body: string): VendorRequest | undefined => {
   const place = { model: "main", stream: true, isArray: false, counts: false }
-  const decoded = apis[client].decode(parseObject(body) ?? {}, place)
+  const decoded = clientApis[client].decode(parseObject(body) ?? {}, place)
   if (Result.isFailure(decoded)) return undefined
   const checked = checkExchange({ ...decoded.success.exchange, model: "main" }, null)
   if (Result.isFailure(checked)) return undefined
@@ -176,7 +165,7 @@ export const pairTable = (): string => {
       const cells = (["no words", "refused", "without effect"] as const).map((outcome) =>
         named(client, vendor, outcome),
       )
-      return `| ${[apis[client].name, ticked(vendor), ...cells].join(" | ")} |`
+      return `| ${[clientApis[client].name, ticked(vendor), ...cells].join(" | ")} |`
     }),
   )
   return `Tried: ${parts.map(([name]) => name).join(", ")}.

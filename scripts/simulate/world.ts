@@ -202,7 +202,7 @@ class World {
       const given = nodes.reduce((sum, each) => sum + each.granted, 0n)
       if (given > granted) return `${orgId} ${counter}: nodes have ${given} of ${granted} granted`
       if (counter.startsWith("budget:")) {
-        const problem = this.#budgetProblem(orgId, counter, granted, nodes)
+        const problem = this.#budgetProblem(orgId, counter)
         if (problem !== undefined) return problem
       }
       if (!isMoney(counter)) continue
@@ -215,13 +215,8 @@ class World {
   }
 
   /** A budget has what the usage records have, and an enforced one no more than it may, but for costs above their holds. */
-  #budgetProblem(
-    orgId: string,
-    counter: string,
-    granted: bigint,
-    nodes: ReadonlyArray<{ readonly granted: bigint; readonly spent: bigint }>,
-  ): string | undefined {
-    const used = nodes.reduce((sum, each) => sum - each.granted + each.spent, granted)
+  #budgetProblem(orgId: string, counter: string): string | undefined {
+    const used = this.#books.used(orgId, counter)
     let billed = 0n
     let overrun = 0n
     for (const { settlement } of this.#books.usage.values()) {

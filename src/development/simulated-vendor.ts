@@ -55,7 +55,7 @@ const askedTool = (body: VendorCall["body"]): AskedTool | undefined => {
   const tools = objectsAt(body, "tools").map((tool) => {
     const fn = objectAt(tool, "function")
     const name = stringAt(fn, "name") ?? ""
-    return { name, told: argumentsAfter(text, name), args: exampleOf(objectAt(fn, "parameters") ?? {}) }
+    return { name, told: argumentsAfter(text, name), schema: objectAt(fn, "parameters") ?? {} }
   })
   const demanded = stringAt(objectAt(objectAt(body, "tool_choice"), "function"), "name")
   const named =
@@ -63,7 +63,7 @@ const askedTool = (body: VendorCall["body"]): AskedTool | undefined => {
     tools.find(({ told }) => told !== undefined) ??
     tools.find(({ name }) => words.includes(name)) ??
     (body["tool_choice"] === "required" ? tools[0] : undefined)
-  return named && { name: named.name, args: named.told ?? named.args }
+  return named && { name: named.name, args: named.told ?? exampleOf(named.schema) }
 }
 
 const argumentsAfter = (text: string, name: string): JsonObject | undefined => {

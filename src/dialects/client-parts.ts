@@ -76,6 +76,18 @@ export const searchOf = (type: string, tool: JsonObject): HostedSearch | undefin
   return { type, maxUses: Number.isSafeInteger(asked) && Number(asked) > 0 ? Number(asked) : defaultMaxSearches }
 }
 
+/** Tools that a vendor would host: at most one web search, and those that are left out. */
+export class HostedTools {
+  readonly omittedTools: Array<string> = []
+  search: HostedSearch | undefined
+
+  add(type: string, tool: JsonObject): void {
+    const found = searchOf(type, tool)
+    if (found === undefined) this.omittedTools.push(type)
+    this.search ??= found
+  }
+}
+
 /** OpenAI's words for how much a model reasons. */
 export const openaiEfforts: Readonly<Record<string, ReasoningLevel>> = {
   none: "off",

@@ -3,9 +3,9 @@
  * holds for each subject of its scope.
  */
 import type { BudgetState } from "../protocol/budget.ts"
-import { BudgetScope } from "../protocol/catalogue.ts"
+import { type BudgetPeriod, BudgetScope } from "../protocol/catalogue.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
-import { type Period, periodOf } from "../protocol/utc8.ts"
+import { periodOf } from "../protocol/utc8.ts"
 import { type Amount, formatAmount, wholeAmount } from "./amount.ts"
 import type { BudgetCounter } from "./settlement.ts"
 
@@ -15,7 +15,7 @@ export interface Budget {
   /** Absent if the budget holds for each of its scope. */
   readonly subject?: string | undefined
   readonly unit: BudgetCounter["unit"]
-  readonly period: Period
+  readonly period: BudgetPeriod
   /** In the organisation's currency, or in whole tokens. */
   readonly limit: Amount
   /** Otherwise it only counts what it would refuse. */

@@ -16,7 +16,7 @@ import {
 } from "node:fs"
 import { join } from "node:path"
 import { Effect, Option, Schema, type Scope } from "effect"
-import { Tier } from "../protocol/catalogue.ts"
+import { BudgetUnit, Tier } from "../protocol/catalogue.ts"
 import { EstimatedReason } from "../protocol/usage.ts"
 import { makeDirectory } from "../store/directory.ts"
 import { tryFileLock } from "../store/file-lock.ts"
@@ -33,9 +33,7 @@ const entryFields = {
     day: Schema.String,
     node: Schema.String,
     amount: Schema.BigIntFromString,
-    budgets: Schema.optional(
-      Schema.Array(Schema.Struct({ counter: Schema.String, unit: Schema.Literals(["money", "tokens"]) })),
-    ),
+    budgets: Schema.optional(Schema.Array(Schema.Struct({ counter: Schema.String, unit: BudgetUnit }))),
   }),
   atMs: Schema.Finite,
   cost: Schema.BigIntFromString,

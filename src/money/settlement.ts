@@ -1,4 +1,5 @@
 /** What a settlement consists of: whose hold it is, what it costs, and its usage record. */
+import type { BudgetUnit } from "../protocol/catalogue.ts"
 import type { Tier } from "../protocol/timeout-tiers.ts"
 import type { EstimatedReason } from "../protocol/usage.ts"
 import type { Amount } from "./amount.ts"
@@ -22,7 +23,7 @@ export const kindOf = (counter: string): string => {
 /** A counter of a budget that covers an exchange, and by what the exchange is counted there. */
 export interface BudgetCounter {
   readonly counter: string
-  readonly unit: "money" | "tokens"
+  readonly unit: BudgetUnit
 }
 
 /** What a hold is of: enough for any process to settle it. */

@@ -283,9 +283,11 @@ export type BudgetScope = typeof BudgetScope.Type
 
 /** Tokens, or money of the organisation's currency, counted in full. */
 export const BudgetUnit = Schema.Literals(["money", "tokens"])
+export type BudgetUnit = typeof BudgetUnit.Type
 
 /** In UTC+8; weeks begin on Monday, months on the first. */
 export const BudgetPeriod = Schema.Literals(["day", "week", "month"])
+export type BudgetPeriod = typeof BudgetPeriod.Type
 
 /** What a subject may spend in a period; without a subject it holds for each of its scope. */
 export const Budget = Schema.Struct({

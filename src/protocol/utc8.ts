@@ -1,4 +1,5 @@
 /** Days and hours in UTC+8, for daily quotas and plans. Source: interface.md "Limits". */
+import type { BudgetPeriod } from "./catalogue.ts"
 
 const dayMs = 86_400_000
 const offsetMs = 8 * 3_600_000
@@ -16,30 +17,27 @@ export const dayOf = (atMs: number): string => {
   return lastDay
 }
 
-/** A period of a budget; weeks begin on Monday, months on the first. */
-export type Period = "day" | "week" | "month"
-
 export interface PeriodSpan {
   /** The first day, e.g. `2026-11-01`. */
   readonly start: string
   readonly endMs: number
 }
 
-const spans: Record<Period, { number: number; span: PeriodSpan }> = {
+const spans: Record<BudgetPeriod, { number: number; span: PeriodSpan }> = {
   day: { number: Number.NaN, span: { start: "", endMs: 0 } },
   week: { number: Number.NaN, span: { start: "", endMs: 0 } },
   month: { number: Number.NaN, span: { start: "", endMs: 0 } },
 }
 
 /** The period that a time is in. The last one is remembered. */
-export const periodOf = (period: Period, atMs: number): PeriodSpan => {
+export const periodOf = (period: BudgetPeriod, atMs: number): PeriodSpan => {
   const number = Math.floor((atMs + offsetMs) / dayMs)
   const known = spans[period]
   if (known.number !== number) spans[period] = { number, span: spanOf(period, number) }
   return spans[period].span
 }
 
-const spanOf = (period: Period, number: number): PeriodSpan => {
+const spanOf = (period: BudgetPeriod, number: number): PeriodSpan => {
   const date = new Date(number * dayMs)
   // The first day of 1970 was a Thursday.
   const first = { day: number, week: number - ((number + 3) % 7), month: number - date.getUTCDate() + 1 }[period]

@@ -4,26 +4,16 @@
  */
 import { Result } from "effect"
 import { describe, expect, it } from "vitest"
-import { messagesApi } from "../../src/dialects/anthropic/client.ts"
 import type { ClientApi, EventEncoder, ReplyContext } from "../../src/dialects/client-api.ts"
+import { clientApis } from "../../src/dialects/client-apis.ts"
 import type { VendorEvent } from "../../src/dialects/dialect.ts"
-import { generateApi } from "../../src/dialects/gemini/client.ts"
 import { dialectOf } from "../../src/dialects/index.ts"
 import { isObject, parseObject } from "../../src/dialects/json.ts"
-import { chatApi } from "../../src/dialects/openai-chat/client.ts"
-import { responsesApi } from "../../src/dialects/openai-responses/client.ts"
 import { checkExchange } from "../../src/exchange/decode.ts"
 import type { DialectName } from "../../src/protocol/catalogue.ts"
 import type { ExchangeResponse } from "../../src/protocol/exchange.ts"
 import { eventsOf, type Meaning, meaningOf, meterOf, stopIn, streamed, usageIn } from "./meaning.ts"
 import { corpora, isError, recordingsOf } from "./recordings.ts"
-
-const apis: Readonly<Record<DialectName, ClientApi>> = {
-  "openai-chat": chatApi,
-  "openai-responses": responsesApi,
-  anthropic: messagesApi,
-  gemini: generateApi,
-}
 
 const recordings = corpora.flatMap((corpus) =>
   recordingsOf(corpus.folder).map(([name, recording]) => ({ name: `${corpus.folder}/${name}`, corpus, recording })),
@@ -47,7 +37,7 @@ describe("recorded requests", () => {
   const asked = recordings.flatMap(({ name, corpus, recording: { request } }) =>
     request === null || !isObject(request.body)
       ? []
-      : [{ name, refusal: refusalOf(apis[corpus.name], request.path, request.body) }],
+      : [{ name, refusal: refusalOf(clientApis[corpus.name], request.path, request.body) }],
   )
 
   it.skipIf(asked.length === 0)("of ten, nine are exchanges; the others are refused with the field's name", () => {
@@ -76,7 +66,7 @@ const wholeOf = (events: ReadonlyArray<VendorEvent>): ExchangeResponse => ({
 
 const answered = recordings.filter(({ recording }) => !isError(recording))
 
-describe.each(Object.entries(apis))("recorded replies for a client of %s", (name, api) => {
+describe.each(Object.entries(clientApis))("recorded replies for a client of %s", (name, api) => {
   const dialect = dialectOf({ dialect: dialectName(name) })
 
   it.skipIf(answered.length === 0)("mean the same, streamed and whole", () => {

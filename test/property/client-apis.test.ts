@@ -4,27 +4,17 @@
  */
 import { describe, expect, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
-import { messagesApi } from "../../src/dialects/anthropic/client.ts"
-import type { ClientApi, ReplyContext } from "../../src/dialects/client-api.ts"
+import type { ReplyContext } from "../../src/dialects/client-api.ts"
+import { clientApis } from "../../src/dialects/client-apis.ts"
 import type { VendorEvent, VendorRequest } from "../../src/dialects/dialect.ts"
-import { generateApi } from "../../src/dialects/gemini/client.ts"
 import { dialects } from "../../src/dialects/index.ts"
 import { parseObject } from "../../src/dialects/json.ts"
-import { chatApi } from "../../src/dialects/openai-chat/client.ts"
-import { responsesApi } from "../../src/dialects/openai-responses/client.ts"
 import { checkExchange } from "../../src/exchange/decode.ts"
 import type { Block, Message } from "../../src/protocol/block.ts"
 import { DialectName } from "../../src/protocol/catalogue.ts"
 import type { Delta } from "../../src/protocol/event.ts"
 import type { ExchangeRequest } from "../../src/protocol/exchange.ts"
 import { cutAt, decodePieces, fold } from "../dialects/replay.ts"
-
-const apis: Readonly<Record<DialectName, ClientApi>> = {
-  "openai-chat": chatApi,
-  "openai-responses": responsesApi,
-  anthropic: messagesApi,
-  gemini: generateApi,
-}
 
 const Text = Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(20))
 const Name = Schema.String.check(Schema.isPattern(/^[a-z][a-z0-9_]{0,8}$/))
@@ -139,7 +129,7 @@ const context: ReplyContext = { requestId: "req_property", model: "main", create
 
 describe.each(DialectName.literals)("%s", (name) => {
   const dialect = dialects[name]
-  const api = apis[name]
+  const api = clientApis[name]
 
   it.prop("a request towards a vendor, read as a client's, is the same", [Asked], ([asked]) => {
     const request = requestOf(asked, name)

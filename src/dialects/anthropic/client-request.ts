@@ -1,8 +1,8 @@
 /** Anthropic's messages as clients send them. Source: https://docs.anthropic.com/en/api/messages */
 import type { Result } from "effect"
 import type { ReasoningLevel } from "../../protocol/exchange.ts"
-import type { ClientRequest, HostedSearch, RequestPlace } from "../client-api.ts"
-import { imageMimeOf, nonEmptyText, plainBase64, searchOf, stopsOf, textBlock } from "../client-parts.ts"
+import type { ClientRequest, RequestPlace } from "../client-api.ts"
+import { HostedTools, imageMimeOf, nonEmptyText, plainBase64, stopsOf, textBlock } from "../client-parts.ts"
 import {
   all,
   carried,
@@ -267,21 +267,17 @@ const textsOf = (reader: FieldReader, value: unknown, path: string): ReadonlyArr
 
 const toolsOf = (reader: FieldReader, value: unknown) => {
   const tools: Array<JsonObject> = []
-  const omittedTools: Array<string> = []
-  let search: HostedSearch | undefined
+  const hosted = new HostedTools()
   for (const [index, item] of reader.optionalList(value, "tools").entries()) {
     const path = `tools.${index}`
     const tool = reader.object(item, path)
     const { type, name, description, input_schema: inputSchema } = tool
     if (!isAbsent(type) && type !== "custom") {
-      const hosted = reader.string(type, `${path}.type`)
-      const found = searchOf(hosted, tool)
-      if (found === undefined) omittedTools.push(hosted)
-      search ??= found
+      hosted.add(reader.string(type, `${path}.type`), tool)
       continue
     }
     reader.check(toolFields, tool, path)
     tools.push(present({ name, description, inputSchema }))
   }
-  return { tools, omittedTools, search }
+  return { tools, omittedTools: hosted.omittedTools, search: hosted.search }
 }

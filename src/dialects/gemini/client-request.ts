@@ -4,14 +4,14 @@
  */
 import type { Result } from "effect"
 import type { ReasoningLevel } from "../../protocol/exchange.ts"
-import type { ClientRequest, HostedSearch, RequestPlace } from "../client-api.ts"
+import type { ClientRequest, RequestPlace } from "../client-api.ts"
 import {
   type ClientToolChoice,
+  HostedTools,
   noArguments,
   nonEmptyText,
   onlyAllowed,
   plainBase64,
-  searchOf,
   stopsOf,
   textBlock,
 } from "../client-parts.ts"
@@ -188,16 +188,11 @@ const declarationFields: FieldTable = {
 
 const toolsOf = (reader: FieldReader, value: unknown) => {
   const tools: Array<JsonObject> = []
-  const omittedTools: Array<string> = []
-  let search: HostedSearch | undefined
+  const hosted = new HostedTools()
   const listed = reader.optionalList(value, "tools")
   for (const [index, item] of listed.entries()) {
-    const { functionDeclarations, ...hosted } = camel(reader.object(item, `tools.${index}`))
-    for (const [type, options] of Object.entries(hosted)) {
-      const found = searchOf(type, isObject(options) ? options : {})
-      if (found === undefined) omittedTools.push(type)
-      search ??= found
-    }
+    const { functionDeclarations, ...others } = camel(reader.object(item, `tools.${index}`))
+    for (const [type, options] of Object.entries(others)) hosted.add(type, isObject(options) ? options : {})
     const path = `tools.${index}.functionDeclarations`
     const declared = reader.optionalList(functionDeclarations, path)
     for (const [at, declaration] of declared.entries()) {
@@ -208,7 +203,7 @@ const toolsOf = (reader: FieldReader, value: unknown) => {
       tools.push(present({ name, description, inputSchema }))
     }
   }
-  return { tools, omittedTools, search }
+  return { tools, omittedTools: hosted.omittedTools, search: hosted.search }
 }
 
 const toolChoiceOf = (reader: FieldReader, value: unknown): ClientToolChoice => {

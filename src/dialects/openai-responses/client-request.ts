@@ -1,18 +1,18 @@
 /** OpenAI's responses as clients send them. Source: https://platform.openai.com/docs/api-reference/responses/create */
 import type { Result } from "effect"
-import type { ClientRequest, GroupedTool, HostedSearch } from "../client-api.ts"
+import type { ClientRequest, GroupedTool } from "../client-api.ts"
 import {
   allowedTools,
   argumentsOf,
   type ClientToolChoice,
   fileMimeOf,
+  HostedTools,
   imageMimeOf,
   noArguments,
   onlyAllowed,
   openaiEfforts,
   openaiOutput,
   refuseFileId,
-  searchOf,
   sourceOf,
   textBlock,
   toolChoices,
@@ -293,9 +293,8 @@ const toolsIn = (items: ReadonlyArray<unknown>): ReadonlyArray<unknown> =>
 
 const toolsOf = (reader: FieldReader, listed: ReadonlyArray<unknown>) => {
   const tools: Array<JsonObject> = []
-  const omittedTools: Array<string> = []
+  const hosted = new HostedTools()
   const groups = new Map<string, GroupedTool>()
-  let search: HostedSearch | undefined
   const add = (item: unknown, path: string, namespace?: string) => {
     const tool = reader.object(item, path)
     const { type, description, parameters } = tool
@@ -307,10 +306,7 @@ const toolsOf = (reader: FieldReader, listed: ReadonlyArray<unknown>) => {
       return
     }
     if (type !== "function") {
-      const hosted = reader.string(type, `${path}.type`)
-      const found = searchOf(hosted, tool)
-      if (found === undefined) omittedTools.push(hosted)
-      search ??= found
+      hosted.add(reader.string(type, `${path}.type`), tool)
       return
     }
     reader.check(toolFields, tool, path)
@@ -323,7 +319,7 @@ const toolsOf = (reader: FieldReader, listed: ReadonlyArray<unknown>) => {
   listed.forEach((item, index) => {
     add(item, `tools.${index}`)
   })
-  return { tools, omittedTools, groups, search }
+  return { tools, groups, omittedTools: hosted.omittedTools, search: hosted.search }
 }
 
 /** Vendors' names have at most 64 characters. */

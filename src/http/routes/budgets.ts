@@ -3,10 +3,10 @@ import { Clock, Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { Catalogue } from "../../catalogue/catalogue.ts"
 import type { CatalogueSnapshot } from "../../catalogue/snapshot.ts"
-import { budgetsOf, budgetsWithin, type Subjects, stateOf } from "../../money/budget.ts"
+import { budgetsOf, budgetsWithin, type Subjects } from "../../money/budget.ts"
+import { budgetStates } from "../../money/budget-states.ts"
 import { Ledger } from "../../money/ledger.ts"
 import { Api } from "../../protocol/api.ts"
-import type { Budgets } from "../../protocol/budget.ts"
 import { BudgetPeriod } from "../../protocol/catalogue.ts"
 import { periodOf } from "../../protocol/utc8.ts"
 import { type Member, makeForBearer } from "../bearer.ts"
@@ -33,9 +33,7 @@ export const budgetRoutes = HttpApiBuilder.group(
               yield* ledger.budgetCounters(orgId, starts),
               nowMs,
             )
-      const counters = seen.map(({ counter }) => counter)
-      const used = counters.length === 0 ? undefined : yield* ledger.used(orgId, counters)
-      return { budgets: seen.map((each) => stateOf(each, used?.get(each.counter) ?? 0n)) } satisfies Budgets
+      return yield* budgetStates(ledger, orgId, seen)
     })
 
     return handlers.handleRaw("organisationBudgets", ({ request }) => forMember(request, list))

@@ -6,10 +6,10 @@ import { Sessions } from "../../admission/sessions.ts"
 import { Catalogue } from "../../catalogue/catalogue.ts"
 import { WeirConfig } from "../../config.ts"
 import { budgetSubjects, type Caller } from "../../identity/caller.ts"
-import { budgetsOf, stateOf } from "../../money/budget.ts"
+import { budgetsOf } from "../../money/budget.ts"
+import { budgetStates } from "../../money/budget-states.ts"
 import { ClientUsage } from "../../money/client-usage.ts"
 import { Ledger } from "../../money/ledger.ts"
-import type { Budgets } from "../../protocol/budget.ts"
 import { serviceError } from "../../protocol/error.ts"
 import { protocolLabel } from "../../protocol/event.ts"
 import { SearchRequest } from "../../protocol/search.ts"
@@ -133,10 +133,7 @@ export const makeRuntime = Effect.gen(function* () {
     const covering = budgetsOf(catalogue.current().budgets, budgetSubjects(caller), nowMs).filter(
       ({ isTold }) => isTold,
     )
-    const counters = covering.map(({ counter }) => counter)
-    const used = counters.length === 0 ? undefined : yield* ledger.used(caller.org.id, counters)
-    const body: Budgets = { budgets: covering.map((budget) => stateOf(budget, used?.get(budget.counter) ?? 0n)) }
-    return json(body, requestId, { "cache-control": "no-store" })
+    return json(yield* budgetStates(ledger, caller.org.id, covering), requestId, { "cache-control": "no-store" })
   })
 
   return { heartbeat, endSession, readConfig, readBudgets, handshake, search, reportUsage }
