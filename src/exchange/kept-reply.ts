@@ -5,13 +5,10 @@
 import { constants, zstdCompressSync, zstdDecompressSync } from "node:zlib"
 import { Option, Schema } from "effect"
 import type { Sealer } from "../store/seal.ts"
-import type { FinishedReply } from "./reply-body.ts"
+import { type FinishedReply, textAround } from "./reply-body.ts"
 
 /** Larger replies are not kept. Source: interface.md "Exchange request id", oversize. */
 const maxBytes = 256 * 1024
-
-export const isKeepable = ({ body }: FinishedReply): boolean =>
-  body.reduce((bytes, part) => bytes + Buffer.byteLength(part), 0) <= maxBytes
 
 /** What a reply is kept for. */
 export interface KeptFor {
@@ -30,10 +27,17 @@ const compression = { params: { [constants.ZSTD_c_compressionLevel]: 1 } }
 
 /**
  * Lines: payload hash, status and headers as JSON; then the parts of the body, in which JSON has no line breaks.
- * @returns base64
+ * @returns base64; undefined if the reply is too large to be kept
  */
-export const sealReply = (sealer: Sealer, keptFor: KeptFor, payloadHash: string, reply: FinishedReply): string => {
-  const text = [encodeHead([payloadHash, reply.status, reply.headers]), ...reply.body].join("\n")
+export const sealReply = (
+  sealer: Sealer,
+  keptFor: KeptFor,
+  payloadHash: string,
+  reply: FinishedReply,
+): string | undefined => {
+  const body = textAround(reply)
+  if (body.reduce((bytes, part) => bytes + Buffer.byteLength(part), 0) > maxBytes) return undefined
+  const text = [encodeHead([payloadHash, reply.status, reply.headers]), ...body].join("\n")
   return sealer.sealBytes(zstdCompressSync(text, compression), contextOf(keptFor)).toString("base64")
 }
 

@@ -27,20 +27,25 @@ export const inProgressReply = (requestId: string): WholeReply => {
 export interface FinishedReply {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
-  /** The text before and after the balance; a single part if the text does not name it. */
-  readonly body: ReadonlyArray<string>
-  /** With an empty balance; absent from a kept reply. */
-  readonly response?: ExchangeResponse
+  /** With an empty balance; or text, before and after the balance, in a single part if it does not name it. */
+  readonly body: ExchangeResponse | ReadonlyArray<string>
 }
 
-export const replyWith = ({ status, headers, body, response }: FinishedReply, balance: Amount): WholeReply => {
+export const replyWith = ({ status, headers, body }: FinishedReply, balance: Amount): WholeReply => {
   const text = formatAmount(balance)
   return {
     status,
     headers: { ...headers, "x-svc-balance": text },
-    body: body.join(text),
-    ...(response && { response: { ...response, usage: { ...response.usage, balance: text } } }),
+    body: "usage" in body ? { ...body, usage: { ...body.usage, balance: text } } : body.join(text),
   }
+}
+
+/** The text of a finished reply around its balance, which is the last member of a response. */
+export const textAround = ({ body }: FinishedReply): ReadonlyArray<string> => {
+  if (!("usage" in body)) return body
+  const text = JSON.stringify(body)
+  const at = text.lastIndexOf('""') + 1
+  return [text.slice(0, at), text.slice(at)]
 }
 
 /** Body and billing headers are those of the first reply. */
@@ -60,29 +65,21 @@ export interface CompletedExchange {
 export const completedReply = (completed: CompletedExchange): FinishedReply => {
   const { requestId, request, blocks, stop, usage, warnings } = completed
   const clientRequestId = request.meta?.requestId
-  const response: ExchangeResponse = {
-    requestId,
-    ...(clientRequestId !== undefined && { clientRequestId }),
-    model: request.model,
-    blocks,
-    stop,
-    usage: { ...usage, balance: "" },
-  }
   return {
     status: 200,
     headers: {
       ...billedHeaders(requestId, usage),
       ...(warnings.length > 0 && { "x-svc-warnings": warnings.map(({ code }) => code).join(", ") }),
     },
-    body: aroundBalance(JSON.stringify(response)),
-    response,
+    body: {
+      requestId,
+      ...(clientRequestId !== undefined && { clientRequestId }),
+      model: request.model,
+      blocks,
+      stop,
+      usage: { ...usage, balance: "" },
+    },
   }
-}
-
-/** Splits the text of a response at its balance, which is its last member. */
-const aroundBalance = (text: string): ReadonlyArray<string> => {
-  const at = text.lastIndexOf('""') + 1
-  return [text.slice(0, at), text.slice(at)]
 }
 
 /** A reply whose content is withheld: an error with the usage. */

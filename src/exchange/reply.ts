@@ -11,9 +11,8 @@ import { type StoreUnavailable, toServiceError } from "../store/unavailable.ts"
 export interface WholeReply {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
-  readonly body: string
-  /** What the body says, if this call has made it: a kept reply is its text. */
-  readonly response?: ExchangeResponse
+  /** Text, such as a kept reply's; or what this call has made. */
+  readonly body: ExchangeResponse | string
 }
 
 export type ReplyError = ServiceError | StoreUnavailable

@@ -21,7 +21,7 @@ import { type Bill, type Estimated, isImplausible, makeBill, needsEstimate } fro
 import { type BrokenReason, brokenBy, type Ending, emptyReply, errorOf } from "./ending.ts"
 import { tokensOfBytes } from "./estimate.ts"
 import type { AdmittedExchange, HeldExchange } from "./held-exchange.ts"
-import { isKeepable, sealReply } from "./kept-reply.ts"
+import { sealReply } from "./kept-reply.ts"
 import type { Leased } from "./leases.ts"
 import type { RegisteredExchange } from "./replay.ts"
 import type { ClientReply } from "./reply.ts"
@@ -210,10 +210,10 @@ const keeping = (
   finished: FinishedReply | undefined,
   told?: Amount,
 ): Settlement => {
-  if (registration === undefined || finished === undefined || !isKeepable(finished)) return settlement
+  if (registration === undefined || finished === undefined) return settlement
   const keptFor = { owner: registration.owner, ref: call.requestId }
   const sealed = sealReply(services.sealer, keptFor, registration.payloadHash, finished)
-  return { ...settlement, reply: { sealed, told } }
+  return sealed === undefined ? settlement : { ...settlement, reply: { sealed, told } }
 }
 
 /** A warning after the stream has started, or for the header of a whole reply. */

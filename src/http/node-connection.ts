@@ -59,9 +59,10 @@ export class NodeConnection implements Connection {
   send({ status, headers, body }: WholeReply): void {
     if (this.#isClosed) return
     limitReadingOn(this.#response)
-    const length = Buffer.byteLength(body)
+    const text = typeof body === "string" ? body : JSON.stringify(body)
+    const length = Buffer.byteLength(text)
     this.#response.writeHead(status, { ...this.headers(), ...headers, "content-length": length })
-    this.#response.end(body)
+    this.#response.end(text)
   }
 
   refuse(failure: ReplyError): void {

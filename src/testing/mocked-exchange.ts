@@ -107,7 +107,7 @@ const makeReceiver = () => {
     listen: (to) => {
       listener = to
     },
-    send: ({ body }) => finish(Result.succeed(body)),
+    send: ({ body }) => finish(Result.succeed(typeof body === "string" ? body : JSON.stringify(body))),
     refuse: (error) => finish(Result.fail(error)),
     write: (events) => {
       text += events

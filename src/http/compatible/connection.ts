@@ -47,13 +47,13 @@ export class CompatibleConnection extends NodeConnection {
     }
   }
 
-  /** A whole reply of twp/1, also one that is replayed, which is read from its text; streams are not kept. */
+  /** A whole reply of twp/1; one that is replayed is read from its text. Streams are not kept. */
   override send(reply: WholeReply): void {
-    const response =
-      reply.response ?? (reply.status === 200 ? Option.getOrUndefined(readResponse(reply.body)) : undefined)
-    if (reply.status === 202) this.refuse(inProgress)
+    const { status, headers, body } = reply
+    const response = typeof body === "string" ? keptResponse(status, body) : body
+    if (status === 202) this.refuse(inProgress)
     else if (response === undefined) this.#sendWithheld(reply)
-    else super.send({ ...reply, body: JSON.stringify(this.#api.whole(this.#context, response)) })
+    else super.send({ status, headers, body: JSON.stringify(this.#api.whole(this.#context, response)) })
   }
 
   protected override sendError(error: ServiceError): void {
@@ -72,6 +72,9 @@ export class CompatibleConnection extends NodeConnection {
   }
 }
 
+const keptResponse = (status: number, text: string) =>
+  status === 200 ? Option.getOrUndefined(readResponse(text)) : undefined
+
 const inProgress = serviceError("idempotency_conflict", "The first call with this Idempotency-Key is still running", {
   retryAfterMs,
 })
@@ -79,7 +82,11 @@ const inProgress = serviceError("idempotency_conflict", "The first call with thi
 const unreadable = serviceError("internal_error", "The service could not complete the request")
 
 /** An error reply, with what SDKs read to decide on a retry. */
-export const errorReply = (api: ClientApi, error: ServiceError, requestId: string): WholeReply => {
+export const errorReply = (
+  api: ClientApi,
+  error: ServiceError,
+  requestId: string,
+): WholeReply & { readonly body: string } => {
   const status = errorStatus[error.code]
   return {
     status,
