@@ -21,6 +21,7 @@ const commands = {
   licence: async () => (await import("./cli/licences.ts")).licence,
   topup: async () => (await import("./cli/operator.ts")).topup,
   ledger: async () => (await import("./cli/operator.ts")).ledger,
+  budgets: async () => (await import("./cli/budgets.ts")).budgets,
   usage: async () => (await import("./cli/orgs.ts")).usage,
   vendors: async () => (await import("./cli/vendors.ts")).vendors,
   audit: async () => (await import("./cli/audit.ts")).audit,

@@ -1,6 +1,7 @@
 /** The graph of services below HTTP. Each layer reads its own configuration; this file only composes them. */
 import { Effect, Layer } from "effect"
 import { AppTokens } from "./admission/app-tokens.ts"
+import { CallBudgets } from "./admission/budgets.ts"
 import { layerMemory as layerMemoryGate } from "./admission/gate-memory.ts"
 import { layerRedis as layerRedisGate } from "./admission/gate-redis.ts"
 import { Overload } from "./admission/overload.ts"
@@ -17,6 +18,7 @@ import { Accounts } from "./identity/accounts.ts"
 import { AppConfigs } from "./identity/app-configs.ts"
 import { AppKeys } from "./identity/app-keys.ts"
 import { Bearers } from "./identity/bearers.ts"
+import { BudgetMail } from "./identity/budget-mail.ts"
 import { Callers } from "./identity/callers.ts"
 import { DeviceLogin } from "./identity/device-login.ts"
 import { EndUserTokens } from "./identity/end-user-tokens.ts"
@@ -31,8 +33,10 @@ import { Mailer } from "./identity/mailer.ts"
 import { OneTimeCodes } from "./identity/one-time-codes.ts"
 import { SsoLogin } from "./identity/sso-login.ts"
 import { Books } from "./money/books.ts"
+import { BudgetWarnings } from "./money/budget-warnings.ts"
 import { ClientUsage } from "./money/client-usage.ts"
 import { Ledger } from "./money/ledger.ts"
+import { OrgBudgets } from "./money/org-budgets.ts"
 import { Retention } from "./money/retention.ts"
 import { Settler } from "./money/settler.ts"
 import { Statements } from "./money/statements.ts"
@@ -65,7 +69,14 @@ const shared = Layer.unwrap(
 const store = Layer.mergeAll(Sealing.layer, AuditLog.layer).pipe(Layer.provideMerge(layerDatabase))
 
 /** Identification of callers. */
-const identity = Layer.mergeAll(Callers.layer, Bearers.layer, DeviceLogin.layer, SsoLogin.layer, MailLogin.layer).pipe(
+const identity = Layer.mergeAll(
+  Callers.layer,
+  Bearers.layer,
+  DeviceLogin.layer,
+  SsoLogin.layer,
+  MailLogin.layer,
+  BudgetMail.layer,
+).pipe(
   Layer.provideMerge(
     Layer.mergeAll(AppKeys.layer, KeyAdmin.layer, AccessTokens.layer, Logins.layer, MailedCodes.layer),
   ),
@@ -75,10 +86,16 @@ const identity = Layer.mergeAll(Callers.layer, Bearers.layer, DeviceLogin.layer,
   ),
 )
 
-const admission = Layer.mergeAll(Sessions.layer, AppTokens.layer, PlanCurve.layer, Overload.layer)
-const money = Layer.mergeAll(Settler.layer, Books.layer, ClientUsage.layer, Retention.layer, Statements.layer).pipe(
-  Layer.provideMerge(Ledger.layer),
-)
+const admission = Layer.mergeAll(Sessions.layer, AppTokens.layer, PlanCurve.layer, Overload.layer, CallBudgets.layer)
+const money = Layer.mergeAll(
+  Settler.layer,
+  Books.layer,
+  ClientUsage.layer,
+  Retention.layer,
+  Statements.layer,
+  OrgBudgets.layer,
+  BudgetWarnings.layer,
+).pipe(Layer.provideMerge(Ledger.layer))
 const upstream = Layer.mergeAll(VendorClient.layer, UpstreamKeys.layer)
 const review = Review.layer.pipe(Layer.provide(ModerationEngine.layer))
 const settings = DeliveredSettings.layer.pipe(Layer.provideMerge(Settings.layer))

@@ -1,9 +1,11 @@
 /** What budgets add to a hold that this node's allotments cover: in this process, without a database. */
+
 import { Context, Effect, Layer } from "effect"
 import { wholeAmount } from "../../src/money/amount.ts"
 import { type Budget, budgetsOf, indexBudgets, needsOf, type Subjects } from "../../src/money/budget.ts"
 import { Ledger } from "../../src/money/ledger.ts"
 import { BudgetScope } from "../../src/protocol/catalogue.ts"
+import { dayOf } from "../../src/protocol/utc8.ts"
 import { layerMemoryLedger, makeLedgerBook } from "../../src/testing/ledger-memory.ts"
 
 const orgId = "org_bench"
@@ -32,6 +34,8 @@ function budgetOf(scope: Budget["scope"], subject: string, unit: Budget["unit"] 
     period: "day",
     limit: wholeAmount(1_000_000),
     isEnforced: true,
+    source: "platform",
+    thresholds: [],
   }
 }
 
@@ -53,7 +57,7 @@ export const holdCosts = async (holds: number, rounds: number) => {
                 currency: "USD",
                 keyId: "key_bench",
                 amount: most.money,
-                quota: { tokens: 500, limit: undefined },
+                day: dayOf(Date.now()),
                 budgets: needsOf(budgetsOf(index, subjects, Date.now()), most),
               })
               yield* release(held)

@@ -8,7 +8,7 @@ import { Gate } from "../../src/admission/gate.ts"
 import { WeirConfig } from "../../src/config.ts"
 import { keepLeases, type Leased } from "../../src/exchange/leases.ts"
 import { wholeAmount } from "../../src/money/amount.ts"
-import type { BudgetNeed } from "../../src/money/budget.ts"
+import { type BudgetNeed, planBudget } from "../../src/money/budget.ts"
 import { type Hold, Ledger } from "../../src/money/ledger.ts"
 import { LedgerStore } from "../../src/money/ledger-store.ts"
 import { allTokens } from "../../src/money/pricing.ts"
@@ -56,7 +56,8 @@ interface Place {
   readonly journal: Array<Settlement>
 }
 
-const day = { period: "day", subject: undefined } as const
+const today = "1970-01-01"
+const day = { period: "day", subject: undefined, source: "platform", thresholds: [] } as const
 
 /** Budgets that cover every exchange of an organisation: one that refuses, and one that only counts. */
 const enforced = {
@@ -72,6 +73,12 @@ const budgetsOf = (hold: number): ReadonlyArray<BudgetNeed> => [
   { ...enforced, unit: "money", subject: "org", amount: wholeAmount(hold), resetAtMs: 0, isTold: true },
   { ...shadow, unit: "tokens", subject: "org", amount: wholeAmount(5), resetAtMs: 0, isTold: true },
 ]
+
+/** The daily tokens of a plan, where they are limited. */
+const dailyOf = (dailyTokens: number | undefined): ReadonlyArray<BudgetNeed> => {
+  const daily = planBudget({ id: "plan", ...(dailyTokens !== undefined && { dailyTokens }) }, "org", 0, true)
+  return daily === undefined ? [] : [{ ...daily, amount: wholeAmount(5) }]
+}
 
 class World {
   readonly #history: History
@@ -388,8 +395,8 @@ class World {
           keyId: "key",
           requestId,
           amount: wholeAmount(step.hold),
-          quota: { tokens: 5, limit },
-          budgets: budgetsOf(step.hold),
+          day: today,
+          budgets: [...dailyOf(limit), ...budgetsOf(step.hold)],
         }),
       )
       if (Result.isFailure(held)) {

@@ -1,6 +1,6 @@
 /** Checks beyond the schema: unknown and duplicate names, prices and keys that contradict each other. */
 import { Result } from "effect"
-import { parseAmount } from "../money/amount.ts"
+import { isAmountOf } from "../money/budget.ts"
 import { isSanePrice, maxPricePerMillion, readPrice } from "../money/pricing.ts"
 import type { CatalogueDocument } from "../protocol/catalogue.ts"
 import { parseNetwork } from "../protocol/network.ts"
@@ -109,7 +109,7 @@ export const checkReferences = (document: CatalogueDocument): ReadonlyArray<Prob
   document.budgets?.forEach(({ scope, subject, unit, limit }, at) => {
     // People and end users come without the catalogue.
     if (scope !== "person" && scope !== "endUser") known(subjects[scope], subject, scope, "budgets", at, "subject")
-    if (parseAmount(String(limit)) === undefined || (unit === "tokens" && !/^\d{1,15}$/.test(String(limit)))) {
+    if (!isAmountOf(unit, String(limit))) {
       problems.push({ path: ["budgets", at, "limit"], message: `is no amount of ${unit}` })
     }
   })

@@ -3,12 +3,10 @@ import { Redacted, Result } from "effect"
 import type { IpNetwork } from "effect/net"
 import type { Dialect } from "../dialects/dialect.ts"
 import { dialectOf } from "../dialects/index.ts"
-import { parseAmount } from "../money/amount.ts"
-import { type Budget, type BudgetIndex, indexBudgets } from "../money/budget.ts"
+import { type BudgetIndex, indexBudgets, readBudget } from "../money/budget.ts"
 import { isSanePrice, type Price, readPrice } from "../money/pricing.ts"
 import type {
   App,
-  Budget as CatalogueBudget,
   CatalogueDocument,
   Model,
   Org,
@@ -129,17 +127,13 @@ export const makeSnapshot = (
     price: (handle, currency, nowMs) =>
       prices.get(`${handle} ${currency}`)?.find(({ fromMs }) => fromMs <= nowMs)?.price,
     searchProviders: indexSearchProviders(document, resolve, changedAtMs),
-    budgets: indexBudgets((document.budgets ?? []).map(readBudget)),
+    budgets: indexBudgets((document.budgets ?? []).map(({ id, ...terms }) => readBudget(id, terms, "platform"))),
     timeouts: (env) => document.timeouts?.[env] ?? {},
   }
 }
 
 /** The snapshot of a node before any catalogue is applied. */
 export const emptySnapshot: CatalogueSnapshot = makeSnapshot({ version: 1 }, 0n, "", () => undefined)
-
-function readBudget({ limit, mode, ...budget }: CatalogueBudget): Budget {
-  return { ...budget, limit: parseAmount(String(limit)) ?? 0n, isEnforced: mode !== "shadow" }
-}
 
 function indexSso(document: CatalogueDocument, resolve: ResolveRef): ReadonlyMap<string, SsoEntry> {
   const entries = new Map<string, SsoEntry>()

@@ -23,7 +23,7 @@ models:
 prices:
   - { model: main, currency: USD, input: "3", output: "15", cacheRead: "0.3", cacheWrite: "3.75", from: 2026-01-01 }
 plans:
-  - { id: development, concurrency: 20, perMinute: 600 }
+  - { id: development, concurrency: 20, perMinute: 600, dailyTokens: 10000000 }
 orgs:
   - { id: org_development, name: Development, plan: development, currency: USD, models: [main],
       aliases: { "claude-*": main, "gpt-*": main, "gemini-*": main } }

@@ -10,10 +10,11 @@ import type { Admitted } from "../admission/sessions.ts"
 import type { ModelTarget } from "../catalogue/snapshot.ts"
 import { budgetSubjects } from "../identity/caller.ts"
 import { wholeAmount } from "../money/amount.ts"
-import { budgetsOf, needsOf } from "../money/budget.ts"
+import { nearNotice, nearWarning, needsOf } from "../money/budget.ts"
 import type { Hold } from "../money/ledger.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
-import { protocolLabel } from "../protocol/event.ts"
+import { protocolLabel, type WarnEvent } from "../protocol/event.ts"
+import { dayOf } from "../protocol/utc8.ts"
 import { contentBlocked } from "../review/review.ts"
 import { textOfRequest } from "../review/texts.ts"
 import { type StoreUnavailable, toServiceError } from "../store/unavailable.ts"
@@ -135,14 +136,14 @@ const replayOrHold = Effect.fnUntraced(function* (
 const hold = Effect.fnUntraced(function* (x: AdmittedExchange): Effect.fn.Return<HeldExchange, Refusal> {
   const { services, call, request, searches, registration, waiting } = x
   const { caller, requestId } = call
-  const snapshot = services.catalogue.current()
-  const plan = yield* Effect.fromResult(makePlan(request, caller, snapshot, services.nowMs(), searches))
+  const nowMs = services.nowMs()
+  const plan = yield* Effect.fromResult(makePlan(request, caller, services.catalogue.current(), nowMs, searches))
   const denial = yield* services.review.judge(caller.policies.inbound, () => textOfRequest(request))
   if (denial !== undefined) return yield* contentBlocked(denial)
   const targets = targetsOf(x, plan)
   const amount = targets.every(({ isOwn }) => isOwn) ? 0n : plan.holdAmount
   const tokens = plan.promptTokens + plan.vendorRequest.maxTokens
-  const covering = budgetsOf(snapshot.budgets, budgetSubjects(caller), services.nowMs())
+  const covering = services.budgets.covering(caller, budgetSubjects(caller), nowMs)
   const reserve = services.ledger.hold({
     ref: requestId,
     orgId: caller.org.id,
@@ -150,13 +151,25 @@ const hold = Effect.fnUntraced(function* (x: AdmittedExchange): Effect.fn.Return
     keyId: caller.keyId,
     requestId: registration?.requestId,
     amount,
-    quota: { tokens, limit: caller.plan?.dailyTokens },
+    day: dayOf(nowMs),
     budgets: needsOf(covering, { money: amount, tokens: wholeAmount(tokens) }),
   })
   const held: Hold = yield* spanned("hold")(reserve)
   waiting.held()
-  return { ...x, plan, hold: held, conversation: conversationOf(x, plan, targets) }
+  return { ...x, plan, hold: held, covering, conversation: conversationOf(x, plan, targets, nearOf(x, covering)) }
 })
+
+/** Warnings of budgets, which are also told in a header: not every API has warnings. */
+const nearOf = (
+  { services, call, reply }: AdmittedExchange,
+  covering: HeldExchange["covering"],
+): ReadonlyArray<WarnEvent> => {
+  if (covering.length === 0) return []
+  const near = services.budgetWarnings.take(call.caller.org.id, covering)
+  const notice = nearNotice(near)
+  if (notice !== undefined) reply.notice(notice)
+  return near.map(nearWarning)
+}
 
 /** Targets in failover order, with the organisation's own key if it has one. */
 const targetsOf = (
@@ -181,10 +194,11 @@ const conversationOf = (
   { services, call, request, reply }: AdmittedExchange,
   plan: Plan,
   targets: ReadonlyArray<ModelTarget>,
+  near: ReadonlyArray<WarnEvent>,
 ): Conversation => {
   const { client, health, context, config, nowMs, timeoutsOf, catalogue } = services
   const snapshot = catalogue.current()
-  const warnings = [...plan.warnings]
+  const warnings = [...plan.warnings, ...near]
   const opening = () => {
     const { requestId: clientRequestId, sessionId } = request.meta ?? {}
     const open = reply.events.open({

@@ -2,11 +2,13 @@
 import { randomFillSync } from "node:crypto"
 import { getHeapStatistics } from "node:v8"
 import { Clock, Context, Effect, type Fiber, Layer } from "effect"
+import { CallBudgets } from "../admission/budgets.ts"
 import { Gate } from "../admission/gate.ts"
 import { Overload } from "../admission/overload.ts"
 import { Sessions } from "../admission/sessions.ts"
 import { Catalogue } from "../catalogue/catalogue.ts"
 import { WeirConfig } from "../config.ts"
+import { BudgetWarnings } from "../money/budget-warnings.ts"
 import { Ledger } from "../money/ledger.ts"
 import { Settler } from "../money/settler.ts"
 import { Review } from "../review/review.ts"
@@ -49,6 +51,8 @@ export class Exchanges extends Context.Service<
         gate: yield* Gate,
         overload: yield* Overload,
         sessions: yield* Sessions,
+        budgets: yield* CallBudgets,
+        budgetWarnings: yield* BudgetWarnings,
         ledger: yield* Ledger,
         settler: yield* Settler,
         client: yield* VendorClient,

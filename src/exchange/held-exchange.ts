@@ -1,11 +1,14 @@
 /** The services of exchanges, and an exchange from its hold on. */
 import type { Context, Result } from "effect"
+import type { CallBudgets } from "../admission/budgets.ts"
 import type { Gate } from "../admission/gate.ts"
 import type { Overload, Waiting } from "../admission/overload.ts"
 import type { Sessions } from "../admission/sessions.ts"
 import type { Catalogue } from "../catalogue/catalogue.ts"
 import type { WeirConfig } from "../config.ts"
 import type { Caller } from "../identity/caller.ts"
+import type { CoveringBudget } from "../money/budget.ts"
+import type { BudgetWarnings } from "../money/budget-warnings.ts"
 import type { Hold, Ledger } from "../money/ledger.ts"
 import type { Settler } from "../money/settler.ts"
 import type { ServiceError } from "../protocol/error.ts"
@@ -31,6 +34,8 @@ export interface ExchangeServices {
   readonly gate: Gate["Service"]
   readonly overload: Overload["Service"]
   readonly sessions: Sessions["Service"]
+  readonly budgets: CallBudgets["Service"]
+  readonly budgetWarnings: BudgetWarnings["Service"]
   readonly ledger: Ledger["Service"]
   readonly settler: Settler["Service"]
   readonly client: VendorClient["Service"]
@@ -73,5 +78,7 @@ export interface AdmittedExchange {
 export interface HeldExchange extends AdmittedExchange {
   readonly plan: Plan
   readonly hold: Hold
+  /** The budgets that cover it. */
+  readonly covering: ReadonlyArray<CoveringBudget>
   readonly conversation: Conversation
 }

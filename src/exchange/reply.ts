@@ -34,6 +34,8 @@ export interface Connection {
   readonly unsentBytes: () => number
   /** Bytes that it has taken; only differences matter. */
   readonly takenBytes: () => number
+  /** Adds to `x-svc-warning`; before the first event. */
+  readonly notice?: (text: string) => void
   /** Whether the vendor that is asked may search the web, where the client asked for that; before the first event. */
   readonly searching?: (isSearching: boolean) => void
   /** Whom to tell that there is room again, and that the connection is closed. */
@@ -178,6 +180,10 @@ export class ClientReply {
 
   searching(isSearching: boolean): void {
     this.#options.connection.searching?.(isSearching)
+  }
+
+  notice(text: string): void {
+    this.#options.connection.notice?.(text)
   }
 
   cut(): void {

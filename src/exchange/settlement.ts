@@ -70,6 +70,8 @@ export const settleExchange = Effect.fnUntraced(function* (x: HeldExchange, endi
       return end.settlement
     }),
   )
+  const { org } = x.call.caller
+  services.budgetWarnings.charged(org.id, org.currency, x.covering)
   const balance = settled._tag === "Settled" ? settled.balance : estimate
   if (x.registration !== undefined) yield* complete(x, x.registration, end.settlement.reply !== undefined)
   if (error !== undefined) yield* breakOff(x, usage, balance, error)

@@ -29,11 +29,14 @@ export const sendResponse = (
   response.end(body.body)
 }
 
+const none: ReadonlyArray<never> = []
+
 export class NodeConnection implements Connection {
   readonly events: EventEncoder
   readonly #response: ServerResponse
   readonly #requestId: string
   #listener: Parameters<Connection["listen"]>[0] | undefined
+  #notices: ReadonlyArray<string> = none
   #isClosed = false
 
   constructor(response: ServerResponse, requestId: string, events: EventEncoder = new EventWriter()) {
@@ -48,7 +51,20 @@ export class NodeConnection implements Connection {
 
   /** Of a reply of any kind. */
   protected headers(): Readonly<Record<string, string>> {
-    return { "x-svc-request-id": this.#requestId }
+    const notices = this.notices()
+    return {
+      "x-svc-request-id": this.#requestId,
+      ...(notices.length > 0 && { "x-svc-warning": notices.join("; ") }),
+    }
+  }
+
+  /** What `x-svc-warning` tells, e.g. `budget_near=ID`. */
+  protected notices(): ReadonlyArray<string> {
+    return this.#notices
+  }
+
+  notice(text: string): void {
+    this.#notices = [...this.#notices, text]
   }
 
   listen(listener: Parameters<Connection["listen"]>[0]): void {

@@ -2,8 +2,8 @@
 import { Effect } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import type { Catalogue } from "../catalogue/catalogue.ts"
+import type { OrgEntry } from "../catalogue/snapshot.ts"
 import { AdminKey } from "../identity/admin.ts"
-import type { Org } from "../protocol/catalogue.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 import { type RouteError, respondJson } from "./respond.ts"
 
@@ -22,9 +22,9 @@ export const makeForOperator = Effect.map(AdminKey, (adminKey) => {
 export const knownOrg = (
   catalogue: Catalogue["Service"],
   id: string,
-): Effect.Effect<Org, ServiceError<"not_found">> => {
+): Effect.Effect<OrgEntry, ServiceError<"not_found">> => {
   const entry = catalogue.current().org(id)
   return entry === undefined
     ? Effect.fail(serviceError("not_found", "The organisation does not exist"))
-    : Effect.succeed(entry.org)
+    : Effect.succeed(entry)
 }

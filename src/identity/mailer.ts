@@ -4,7 +4,9 @@ import { createTransport } from "nodemailer"
 import { isDevelopment, WeirConfig } from "../config.ts"
 
 export interface Mail {
-  readonly to: string
+  readonly to: string | ReadonlyArray<string>
+  /** The same for the same mail, so that one that is sent twice is seen as one. RFC 5322 section 3.6.4. */
+  readonly id?: string
   readonly subject: string
   readonly text: string
 }
@@ -29,10 +31,17 @@ export class Mailer extends Context.Service<
         (open) => Effect.sync(() => open.close()),
       )
       return {
-        send: ({ to, subject, text }) =>
+        send: ({ to, id, subject, text }) =>
           Effect.asVoid(
             Effect.tryPromise({
-              try: () => transport.sendMail({ from: mailFrom, to: { name: "", address: to }, subject, text }),
+              try: () =>
+                transport.sendMail({
+                  from: mailFrom,
+                  to: [to].flat().map((address) => ({ name: "", address })),
+                  ...(id !== undefined && { messageId: id }),
+                  subject,
+                  text,
+                }),
               catch: (cause) => new MailFailed({ cause }),
             }),
           ),
@@ -43,4 +52,4 @@ export class Mailer extends Context.Service<
 
 const timeouts = { connectionTimeout: 10_000, greetingTimeout: 10_000, socketTimeout: 20_000 }
 
-const print = ({ to, text }: Mail) => Effect.logInfo(`Mail to ${to} (development only): ${text}`)
+const print = ({ to, text }: Mail) => Effect.logInfo(`Mail to ${[to].flat().join(", ")} (development only): ${text}`)

@@ -3,14 +3,19 @@
  * holds for each subject of its scope.
  */
 import type { BudgetState } from "../protocol/budget.ts"
-import { type BudgetPeriod, BudgetScope } from "../protocol/catalogue.ts"
+import { type BudgetPeriod, BudgetScope, type BudgetTerms, type Plan } from "../protocol/catalogue.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
-import { periodOf } from "../protocol/utc8.ts"
-import { type Amount, formatAmount, wholeAmount } from "./amount.ts"
-import type { BudgetCounter } from "./settlement.ts"
+import type { WarnEvent } from "../protocol/event.ts"
+import { dayOf, nextDayMs, periodOf } from "../protocol/utc8.ts"
+import { type Amount, formatAmount, parseAmount, wholeAmount } from "./amount.ts"
+import { type BudgetCounter, tokensOf } from "./settlement.ts"
+
+/** Who has set a budget: the catalogue, an organisation for itself, or the organisation's plan. */
+export type BudgetSource = BudgetState["source"]
 
 export interface Budget {
   readonly id: string
+  readonly source: BudgetSource
   readonly scope: BudgetScope
   /** Absent if the budget holds for each of its scope. */
   readonly subject?: string | undefined
@@ -20,6 +25,53 @@ export interface Budget {
   readonly limit: Amount
   /** Otherwise it only counts what it would refuse. */
   readonly isEnforced: boolean
+  /** Where the organisation is warned, the lowest first. */
+  readonly thresholds: ReadonlyArray<Threshold>
+}
+
+export interface Threshold {
+  readonly percent: number
+  readonly amount: Amount
+}
+
+/** @param terms with a limit that is an amount of its unit, see {@link isAmountOf} */
+export const readBudget = (
+  id: string,
+  { limit: text, mode, warnAt, ...terms }: BudgetTerms,
+  source: BudgetSource,
+): Budget => {
+  const limit = parseAmount(String(text)) ?? 0n
+  return { ...terms, id, source, limit, isEnforced: mode !== "shadow", thresholds: thresholdsOf(limit, warnAt) }
+}
+
+const thresholdsOf = (limit: Amount, shares: ReadonlyArray<number> = []): ReadonlyArray<Threshold> =>
+  shares
+    .map((share) => Math.round(share * 100))
+    .sort((a, b) => a - b)
+    .map((percent) => ({ percent, amount: (limit * BigInt(percent)) / 100n }))
+
+/** Whether a text is an amount of money, or of tokens. */
+export const isAmountOf = (unit: BudgetCounter["unit"], text: string): boolean =>
+  unit === "tokens" ? /^\d{1,15}$/.test(text) : parseAmount(text) !== undefined
+
+/** The name of a budget in its counters; ids of the catalogue do not begin so. */
+const nameOf = ({ id, source }: Budget): string => (source === "organisation" ? `~${id}` : id)
+
+/** A budget as a metric names it: organisations may have any number of their own. */
+export const labelOf = ({ id, source }: Budget): string => (source === "organisation" ? "organisation" : id)
+
+/** The limit that an index enforces for the same subject, unit and period; undefined if there is none. */
+export const tightestLimit = (
+  { general, bySubject }: BudgetIndex,
+  { scope, subject, unit, period }: Pick<BudgetTerms, "scope" | "subject" | "unit" | "period">,
+): Amount | undefined => {
+  const named = subject === undefined ? undefined : bySubject.get(subjectKey(scope, subject))
+  let tightest: Amount | undefined
+  for (const budget of [...general, ...(named ?? [])]) {
+    const isSame = budget.scope === scope && budget.unit === unit && budget.period === period
+    if (isSame && budget.isEnforced && (tightest === undefined || budget.limit < tightest)) tightest = budget.limit
+  }
+  return tightest
 }
 
 /** Who calls, by scope: budgets of these subjects cover the call. */
@@ -29,7 +81,8 @@ export type Subjects = Readonly<Record<BudgetScope, ReadonlyArray<string>>>
 export interface BudgetIndex {
   /** Those that hold for each of their scope. */
   readonly general: ReadonlyArray<Budget>
-  readonly byId: ReadonlyMap<string, Budget>
+  /** By their names in counters. */
+  readonly byName: ReadonlyMap<string, Budget>
   /** By scope and subject. */
   readonly bySubject: ReadonlyMap<string, ReadonlyArray<Budget>>
 }
@@ -43,8 +96,8 @@ export const indexBudgets = (budgets: ReadonlyArray<Budget>): BudgetIndex => {
     if (known === undefined) bySubject.set(key, [budget])
     else known.push(budget)
   }
-  const byId = new Map(budgets.map((budget) => [budget.id, budget]))
-  return { general: budgets.filter(({ subject }) => subject === undefined), byId, bySubject }
+  const byName = new Map(budgets.map((budget) => [nameOf(budget), budget]))
+  return { general: budgets.filter(({ subject }) => subject === undefined), byName, bySubject }
 }
 
 const subjectKey = (scope: BudgetScope, subject: string): string => `${scope}:${subject}`
@@ -61,10 +114,10 @@ export interface CoveringBudget extends BudgetCounter {
 const none: ReadonlyArray<never> = []
 
 const coveringOf = (budget: Budget, subject: string, nowMs: number, isTold: boolean): CoveringBudget => {
-  const { id, unit, period } = budget
+  const { unit, period } = budget
   const { start, endMs } = periodOf(period, nowMs)
   // With another unit or period it counts anew.
-  const counter = `budget:${id}:${unit}/${period}:${subject}:${start}`
+  const counter = `budget:${nameOf(budget)}:${unit}/${period}:${subject}:${start}`
   return { counter, unit, budget, subject, resetAtMs: endMs, isTold }
 }
 
@@ -82,8 +135,8 @@ export const budgetsWithin = (
   const general = index.general.filter(({ scope }) => scope === "org")
   const known = new Map(budgetsOf({ ...index, general }, subjects, nowMs).map((each) => [each.counter, each]))
   for (const counter of used) {
-    const [, id = "", subject = ""] = /^budget:([^:]+):[a-z/]+:(.*):[^:]+$/.exec(counter) ?? []
-    const budget = index.byId.get(id)
+    const [, name = "", subject = ""] = /^budget:([^:]+):[a-z/]+:(.*):[^:]+$/.exec(counter) ?? []
+    const budget = index.byName.get(name)
     if (budget === undefined || known.has(counter)) continue
     const covering = coveringOf(budget, subject, nowMs, true)
     // A counter of an earlier period, or of what the budget named before, is not the present one.
@@ -113,6 +166,34 @@ export const budgetsOf = (
   return covering
 }
 
+/** The daily tokens of a plan, as a budget of the organisation; undefined if they are not limited. */
+export const planBudget = (
+  { id, dailyTokens, warnAt }: Plan,
+  orgId: string,
+  nowMs: number,
+  isTold: boolean,
+): CoveringBudget | undefined => {
+  if (dailyTokens === undefined) return undefined
+  const limit = wholeAmount(dailyTokens)
+  return {
+    counter: tokensOf(dayOf(nowMs)),
+    unit: "tokens",
+    subject: orgId,
+    resetAtMs: nextDayMs(nowMs),
+    isTold,
+    budget: {
+      id: `plan:${id}`,
+      source: "plan",
+      scope: "org",
+      unit: "tokens",
+      period: "day",
+      limit,
+      isEnforced: true,
+      thresholds: thresholdsOf(limit, warnAt),
+    },
+  }
+}
+
 /** What a call takes of one budget. */
 export interface BudgetNeed extends CoveringBudget {
   readonly amount: Amount
@@ -133,9 +214,10 @@ const shown = (unit: BudgetCounter["unit"], amount: Amount): string | number =>
 
 /** What is left of a budget. */
 export const stateOf = ({ budget, subject, unit, resetAtMs }: CoveringBudget, used: Amount): BudgetState => {
-  const { id, scope, period, limit, isEnforced } = budget
+  const { id, source, scope, period, limit, isEnforced } = budget
   return {
     id,
+    source,
     scope,
     subject,
     unit,
@@ -147,6 +229,29 @@ export const stateOf = ({ budget, subject, unit, resetAtMs }: CoveringBudget, us
     resetAt: new Date(resetAtMs).toISOString(),
   }
 }
+
+/** A budget of which a threshold was reached. */
+export interface NearBudget {
+  readonly covering: CoveringBudget
+  readonly percent: number
+}
+
+/** For a caller that may know of the budget. */
+export const nearWarning = ({ covering, percent }: NearBudget): WarnEvent => {
+  const { id, scope, unit, period } = covering.budget
+  const resetAt = new Date(covering.resetAtMs).toISOString()
+  return {
+    code: "budget_near",
+    message: `${percent} % of the budget ${id} are used; it resets at ${resetAt}`,
+    detail: { budget: id, scope, subject: covering.subject, unit, period, percent, resetAt },
+  }
+}
+
+/** Warnings as `x-svc-warning` names them; undefined if there are none. */
+export const nearNotice = (near: ReadonlyArray<NearBudget>): string | undefined =>
+  near.length === 0
+    ? undefined
+    : `budget_near=${near.map(({ covering }) => encodeURIComponent(covering.budget.id)).join(",")}`
 
 /** @param available what is left at all nodes; less than was needed */
 export const budgetExceeded = (need: BudgetNeed, available: Amount, nowMs: number): ServiceError => {

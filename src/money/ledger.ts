@@ -8,13 +8,12 @@
 import { Clock, Context, Effect, Layer } from "effect"
 import { WeirConfig } from "../config.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
-import { dayOf, nextDayMs } from "../protocol/utc8.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 import { recordBudget, recordLedgerEvent } from "../telemetry/metrics.ts"
 import type { Allotment } from "./allotments.ts"
 import { type Amount, wholeAmount } from "./amount.ts"
-import { type BudgetNeed, budgetExceeded } from "./budget.ts"
-import { makeGranting, type Short, type Wanted } from "./granting.ts"
+import { type BudgetNeed, budgetExceeded, labelOf } from "./budget.ts"
+import { makeGranting, type Wanted } from "./granting.ts"
 import { layerPostgres } from "./ledger-postgres.ts"
 import { LedgerStore } from "./ledger-store.ts"
 import { Node, Nodes } from "./node.ts"
@@ -33,8 +32,8 @@ export interface HoldRequest {
   /** The caller's idempotency key, if there is one. */
   readonly requestId?: string | undefined
   readonly amount: Amount
-  /** Tokens to reserve of the organisation's day, and the day's limit; undefined is unlimited. */
-  readonly quota: { readonly tokens: number; readonly limit: number | undefined }
+  /** The day (UTC+8) whose tokens the call is counted to. */
+  readonly day: string
   /** What it takes of the budgets that cover it. */
   readonly budgets?: ReadonlyArray<BudgetNeed>
 }
@@ -98,38 +97,39 @@ const makeLedger = Effect.gen(function* () {
     Effect.catch(nodes.end, (cause) => Effect.logWarning("Allotments could not be given back; leases end them", cause)),
   )
   const granting = yield* makeGranting(store, nodes, context)
-  const shadows = new ShadowBudgets((id) => recordBudget(context, id, "would_reject"))
+  const shadows = new ShadowBudgets((budget) => recordBudget(context, labelOf(budget), "would_reject"))
 
-  const begin = (request: HoldRequest, { needs }: Wanted, node: Node, day: string): Hold => {
-    const { ref, orgId, currency, keyId, requestId, amount, budgets = [] } = request
+  const begin = (request: HoldRequest, { needs }: Wanted, node: Node): Hold => {
+    const { ref, orgId, currency, keyId, requestId, amount, day } = request
     open.begin(ref, node, needs)
     const balance = node.allotments.find(orgId, currency)?.balance ?? 0n
     const facts = { ref, orgId, currency, keyId, requestId, day, node: node.id, amount, balance }
-    return budgets.length === 0 ? facts : { ...facts, budgets: budgets.map(({ counter, unit }) => ({ counter, unit })) }
+    const budgets = countersOf(request)
+    return budgets === undefined ? facts : { ...facts, budgets }
   }
 
   const hold = (request: HoldRequest): Effect.Effect<Hold, HoldError> =>
     Effect.suspend(() => {
       const nowMs = clock.currentTimeMillisUnsafe()
-      const day = dayOf(nowMs)
-      const wanted = wantedBy(request, day, shadows.pass(request, nowMs))
+      const wanted = wantedBy(request, shadows.pass(request, nowMs))
       const node = granting.take(wanted)
-      if (node !== undefined) return Effect.succeed(begin(request, wanted, node, day))
-      return holdSlowly(request, wanted, day)
+      if (node !== undefined) return Effect.succeed(begin(request, wanted, node))
+      return holdSlowly(request, wanted)
     })
 
-  const holdSlowly = (request: HoldRequest, wanted: Wanted, day: string): Effect.Effect<Hold, HoldError> =>
+  const holdSlowly = (request: HoldRequest, wanted: Wanted): Effect.Effect<Hold, HoldError> =>
     Effect.flatMap(granting.takeSlowly(wanted), (answer): Effect.Effect<Hold, HoldError> => {
-      if (answer instanceof Node) return Effect.succeed(begin(request, wanted, answer, day))
+      if (answer instanceof Node) return Effect.succeed(begin(request, wanted, answer))
       const nowMs = clock.currentTimeMillisUnsafe()
       const short = request.budgets?.find(({ counter }) => counter === answer.counter)
       if (short?.budget.isEnforced === false) {
         shadows.wouldReject(request.orgId, short, nowMs)
         const needs = wanted.needs.filter(({ counter }) => counter !== answer.counter)
-        return holdSlowly(request, { ...wanted, needs }, day)
+        return holdSlowly(request, { ...wanted, needs })
       }
-      if (short !== undefined) recordBudget(context, short.budget.id, "rejected")
-      return Effect.fail(refusalOf(request, answer, short, nowMs))
+      if (short === undefined) return Effect.fail(insufficientBalance)
+      recordBudget(context, labelOf(short.budget), "rejected")
+      return Effect.fail(budgetExceeded(short, answer.available, nowMs))
     })
 
   /** Ends a hold in this node's memory, at what it cost and used. */
@@ -195,42 +195,22 @@ const makeLedger = Effect.gen(function* () {
   })
 })
 
-/**
- * Money, the day's tokens where they are limited, and budgets; other tokens are only counted.
- * @param budgets without those in shadow that have nothing left
- */
-const wantedBy = (
-  { orgId, currency, amount, quota: { tokens, limit } }: HoldRequest,
-  day: string,
-  budgets: ReadonlyArray<BudgetNeed>,
-): Wanted => ({
+/** @param budgets without those in shadow that have nothing left */
+const wantedBy = ({ orgId, currency, amount }: HoldRequest, budgets: ReadonlyArray<BudgetNeed>): Wanted => ({
   orgId,
   currency,
   needs: [
     { counter: currency, amount },
-    ...(limit === undefined
-      ? []
-      : [{ counter: tokensOf(day), amount: wholeAmount(tokens), limit: wholeAmount(limit) }]),
     ...budgets.map(({ counter, amount, budget }) => ({ counter, amount, limit: budget.limit })),
   ],
 })
 
-const refusalOf = (
-  { currency, quota }: HoldRequest,
-  { counter, available }: Short,
-  budget: BudgetNeed | undefined,
-  nowMs: number,
-): ServiceError => {
-  if (budget !== undefined) return budgetExceeded(budget, available, nowMs)
-  if (counter === currency) return serviceError("insufficient_balance", "The balance does not cover this request")
-  const limit = quota.limit ?? 0
-  return quotaExceeded(limit, limit - Number(available / wholeAmount(1)), nowMs)
+/** The counters of its budgets that a hold must name: the day's tokens are counted of every call. */
+const countersOf = ({ budgets = [], day }: HoldRequest): HoldFacts["budgets"] => {
+  if (budgets.length === 0) return undefined
+  const tokens = tokensOf(day)
+  const named = budgets.filter(({ counter }) => counter !== tokens)
+  return named.length === 0 ? undefined : named.map(({ counter, unit }) => ({ counter, unit }))
 }
 
-export const quotaExceeded = (limit: number, used: number, nowMs: number): ServiceError<"quota_exceeded"> => {
-  const resetAtMs = nextDayMs(nowMs)
-  return serviceError("quota_exceeded", "The daily token quota is used up", {
-    detail: { limit, used, resetAt: new Date(resetAtMs).toISOString() },
-    retryAfterMs: resetAtMs - nowMs,
-  })
-}
+const insufficientBalance = serviceError("insufficient_balance", "The balance does not cover this request")

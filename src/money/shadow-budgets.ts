@@ -1,5 +1,5 @@
 /** Budgets in shadow: they refuse nothing, and count what they would refuse. */
-import type { BudgetNeed } from "./budget.ts"
+import type { Budget, BudgetNeed } from "./budget.ts"
 
 interface Holding {
   readonly orgId: string
@@ -12,11 +12,11 @@ const restMs = 1000
 const maxResting = 10_000
 
 export class ShadowBudgets {
-  readonly #wouldReject: (budgetId: string) => void
+  readonly #wouldReject: (budget: Budget) => void
   /** Until when counters are taken for used up, by organisation and counter. */
   readonly #restingUntilMs = new Map<string, number>()
 
-  constructor(wouldReject: (budgetId: string) => void) {
+  constructor(wouldReject: (budget: Budget) => void) {
     this.#wouldReject = wouldReject
   }
 
@@ -32,14 +32,14 @@ export class ShadowBudgets {
         this.#restingUntilMs.delete(key)
         return true
       }
-      this.#wouldReject(budget.id)
+      this.#wouldReject(budget)
       return false
     })
   }
 
   /** A budget had too little. */
   wouldReject(orgId: string, { budget, counter }: BudgetNeed, nowMs: number): void {
-    this.#wouldReject(budget.id)
+    this.#wouldReject(budget)
     if (this.#restingUntilMs.size >= maxResting) this.#restingUntilMs.clear()
     this.#restingUntilMs.set(keyOf(orgId, counter), nowMs + restMs)
   }

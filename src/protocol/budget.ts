@@ -8,6 +8,8 @@ const BudgetAmount = Schema.Union([Decimal, Schema.Int])
 
 export const BudgetState = Schema.Struct({
   id: Schema.String,
+  /** Who has set it: the platform, the organisation for itself, or its plan (daily tokens). */
+  source: Schema.Literals(["platform", "organisation", "plan"]),
   scope: BudgetScope,
   subject: Schema.String,
   unit: BudgetUnit,

@@ -169,12 +169,20 @@ export const SearchProvider = Schema.Struct({
 
 export type SearchProvider = typeof SearchProvider.Type
 
+/** Shares of a limit at which a warning is given, once a period, e.g. `[0.8]`. */
+export const WarnAt = Schema.Array(
+  Schema.Number.check(Schema.isBetween({ minimum: 0.01, maximum: 1 }), Schema.isMultipleOf(0.01)),
+).check(Schema.isMaxLength(5))
+
 export const Plan = Schema.Struct({
   id: Id,
   concurrency: optional(Positive),
   perMinute: optional(Positive),
   endUserPerMinute: optional(Positive),
+  /** Held as a budget of the organisation. */
   dailyTokens: optional(Positive),
+  /** Thresholds of `dailyTokens`. */
+  warnAt: optional(WarnAt),
   websearchDaily: optional(Int),
   endUserWebsearchDaily: optional(Int),
   testTier: optional(Schema.Boolean),
@@ -289,10 +297,11 @@ export type BudgetUnit = typeof BudgetUnit.Type
 export const BudgetPeriod = Schema.Literals(["day", "week", "month"])
 export type BudgetPeriod = typeof BudgetPeriod.Type
 
+/** Without colons: it is a part of its counters' names. */
+export const BudgetId = Id.check(Schema.isPattern(/^[^:]+$/, { expected: "an id without colons" }))
+
 /** What a subject may spend in a period; without a subject it holds for each of its scope. */
-export const Budget = Schema.Struct({
-  /** Without colons: it is a part of its counters' names. */
-  id: Id.check(Schema.isPattern(/^[^:]+$/, { expected: "an id without colons" })),
+export const BudgetTerms = Schema.Struct({
   scope: BudgetScope,
   subject: optional(storedName(128)),
   unit: BudgetUnit,
@@ -301,7 +310,12 @@ export const Budget = Schema.Struct({
   limit: Schema.Union([NonNegative, Int]),
   /** `shadow` refuses nothing, and counts what it would refuse; `enforce` if absent. */
   mode: optional(Schema.Literals(["enforce", "shadow"])),
-})
+  /** Where the organisation is warned. */
+  warnAt: optional(WarnAt),
+}).annotate({ identifier: "BudgetTerms" })
+export type BudgetTerms = typeof BudgetTerms.Type
+
+export const Budget = Schema.Struct({ id: BudgetId, ...BudgetTerms.fields })
 export type Budget = typeof Budget.Type
 
 /** A top-up. Credited once, however often the file is applied. */

@@ -41,7 +41,7 @@ export const Delta = Schema.Union([TextDelta, ReasoningDelta, ToolCallDelta])
 export type Delta = typeof Delta.Type
 
 export const WarnEvent = Schema.Struct({
-  code: Schema.Literals(["params_clamped", "vendor_failover", "settlement_deferred"]),
+  code: Schema.Literals(["params_clamped", "vendor_failover", "settlement_deferred", "budget_near"]),
   message: Schema.String,
   detail: Schema.optionalKey(Schema.Record(Schema.String, Schema.Json)),
 })

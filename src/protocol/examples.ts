@@ -189,8 +189,16 @@ export const errorDetails: Readonly<Partial<Record<ErrorCode, { readonly message
     plan_concurrency_exceeded: { message: "The plan has no room for another session" },
     plan_gate_unavailable: { message: "Admission is temporarily unavailable" },
     quota_exceeded: {
-      message: "The daily token quota is used up",
-      detail: { limit: 1_000_000, used: 1_000_000, resetAt: "2026-11-21T16:00:00.000Z" },
+      message: "A budget of tokens does not cover this request",
+      detail: {
+        scope: "org",
+        subject: "org_demo",
+        unit: "tokens",
+        period: "day",
+        limit: 1_000_000,
+        used: 1_000_000,
+        resetAt: "2026-11-21T16:00:00.000Z",
+      },
     },
     rate_limited: { message: "Too many requests", detail: { scope: "app", limit: 600 } },
     section_not_deliverable: { message: "Clients do not consume this setting", detail: { reason: "unknown_leaf" } },

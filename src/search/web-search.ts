@@ -3,6 +3,7 @@
  * the request to the provider. Source: interface.md "POST /t1/websearch".
  */
 import { Clock, Context, Effect, Layer } from "effect"
+import { CallBudgets } from "../admission/budgets.ts"
 import { type AdmissionError, type DailyCount, Gate, retryInBackground } from "../admission/gate.ts"
 import { rateWindows } from "../admission/rates.ts"
 import { Catalogue } from "../catalogue/catalogue.ts"
@@ -10,7 +11,8 @@ import type { SearchProviderEntry } from "../catalogue/snapshot.ts"
 import { WeirConfig } from "../config.ts"
 import { AppConfigs } from "../identity/app-configs.ts"
 import { budgetSubjects, type Caller } from "../identity/caller.ts"
-import { budgetsOf, needsOf } from "../money/budget.ts"
+import { nearNotice, needsOf } from "../money/budget.ts"
+import { BudgetWarnings } from "../money/budget-warnings.ts"
 import { type HoldError, Ledger } from "../money/ledger.ts"
 import type { UsageRecord } from "../money/settlement.ts"
 import { Settler } from "../money/settler.ts"
@@ -30,14 +32,16 @@ export type SearchError =
   | ServiceError<"websearch_not_configured" | "upstream_error" | "forbidden" | "bad_request">
   | ServiceError<"upstream_error" | "rate_limited">
 
+export interface Found {
+  readonly results: ReadonlyArray<SearchResult>
+  /** What `x-svc-warning` tells. */
+  readonly notice: string | undefined
+}
+
 export class WebSearch extends Context.Service<
   WebSearch,
   {
-    readonly search: (
-      requestId: string,
-      caller: Caller,
-      request: SearchRequest,
-    ) => Effect.Effect<ReadonlyArray<SearchResult>, SearchError>
+    readonly search: (requestId: string, caller: Caller, request: SearchRequest) => Effect.Effect<Found, SearchError>
   }
 >()("weir/search/WebSearch") {
   static readonly layer = Layer.effect(
@@ -48,6 +52,8 @@ export class WebSearch extends Context.Service<
         catalogue: yield* Catalogue,
         appConfigs: yield* AppConfigs,
         gate: yield* Gate,
+        budgets: yield* CallBudgets,
+        budgetWarnings: yield* BudgetWarnings,
         ledger: yield* Ledger,
         settler: yield* Settler,
         client: yield* VendorClient,
@@ -74,6 +80,8 @@ interface SearchServices {
   readonly catalogue: Catalogue["Service"]
   readonly appConfigs: AppConfigs["Service"]
   readonly gate: Gate["Service"]
+  readonly budgets: CallBudgets["Service"]
+  readonly budgetWarnings: BudgetWarnings["Service"]
   readonly ledger: Ledger["Service"]
   readonly settler: Settler["Service"]
   readonly client: VendorClient["Service"]
@@ -87,7 +95,7 @@ const search = Effect.fnUntraced(function* (
   requestId: string,
   caller: Caller,
   { query, max_results = defaultResults }: SearchRequest,
-): Effect.fn.Return<ReadonlyArray<SearchResult>, SearchError> {
+): Effect.fn.Return<Found, SearchError> {
   const { gate, ledger, settler } = services
   if (caller.endUserId !== undefined && caller.org.capabilities?.["webSearch"] !== true) {
     return yield* serviceError("forbidden", "Web search is not enabled for end users", {
@@ -103,14 +111,15 @@ const search = Effect.fnUntraced(function* (
   const admit = gate.admit({ owner: org.id, keyId, nonce, rates: rateWindows(caller), counts })
   // The hold covers the most expensive provider.
   const amount = providers.reduce((most, { price }) => (price > most ? price : most), 0n)
+  const covering = services.budgets.covering(caller, budgetSubjects(caller), nowMs)
   const reserve = ledger.hold({
     ref: requestId,
     orgId: org.id,
     currency: org.currency,
     keyId,
     amount,
-    quota: { tokens: 0, limit: undefined },
-    budgets: needsOf(budgetsOf(snapshot.budgets, budgetSubjects(caller), nowMs), { money: amount, tokens: 0n }),
+    day: dayOf(nowMs),
+    budgets: needsOf(covering, { money: amount, tokens: 0n }),
   })
 
   // The hold is settled or released, even if the client disconnects.
@@ -119,12 +128,14 @@ const search = Effect.fnUntraced(function* (
       yield* spanned("admit")(admit)
       const answered = Effect.gen(function* () {
         const hold = yield* spanned("hold")(reserve)
+        const notice = nearNotice(services.budgetWarnings.take(org.id, covering))
         const asked = restore(ask(services, providers, query, max_results))
         const { provider, results } = yield* Effect.onError(asked, () => settler.release(hold))
         const atMs = yield* Clock.currentTimeMillis
         const record = recordOf(caller, provider.entry)
         yield* spanned("settle")(settler.settle({ hold, atMs, cost: provider.price, record }))
-        return results
+        services.budgetWarnings.charged(org.id, org.currency, covering)
+        return { results, notice }
       })
       // A failed search does not count.
       const giveBack = counts.length === 0 ? Effect.void : retryInBackground(gate.giveBack(org.id, counts))

@@ -79,7 +79,7 @@ const ledgerEvents = counter(
 )
 const budgets = counter(
   "weir_budgets_total",
-  "Calls that a budget did not cover, by budget and decision: rejected (enforce), would_reject (shadow)",
+  "Decisions of budgets: rejected (enforce), would_reject (shadow), near (a threshold was reached)",
 )
 const allotted = gauge(
   "weir_ledger_allotted",
@@ -210,9 +210,11 @@ export const recordLedgerEvent = (services: Services, event: "refill" | "recall"
 
 const budgetMetric = bound((budget: string, decision: string) => budgets({ budget, decision }))
 
-/** Counts a call that a budget did not cover. */
-export const recordBudget = (services: Services, budgetId: string, decision: "rejected" | "would_reject"): void =>
-  budgetMetric(budgetId, decision).updateUnsafe(1, services)
+export const recordBudget = (
+  services: Services,
+  budgetId: string,
+  decision: "rejected" | "would_reject" | "near",
+): void => budgetMetric(budgetId, decision).updateUnsafe(1, services)
 
 const allottedMetric = bound((counter: string, state: string) => allotted({ counter, state }))
 

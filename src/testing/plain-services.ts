@@ -1,9 +1,11 @@
 /** Services that an exchange needs besides those under test: no safety policies, no upstream keys, healthy targets. */
 import { Effect, Layer } from "effect"
+import { CallBudgets } from "../admission/budgets.ts"
 import { Gate } from "../admission/gate.ts"
 import { Overload } from "../admission/overload.ts"
 import { Sessions } from "../admission/sessions.ts"
 import { Tokenizer } from "../exchange/tokenizer.ts"
+import { BudgetWarnings } from "../money/budget-warnings.ts"
 import { Review } from "../review/review.ts"
 import { TargetHealth } from "../upstream/health.ts"
 import { UpstreamKeys } from "../upstream/upstream-keys.ts"
@@ -18,6 +20,18 @@ const noUpstreamKeys = Layer.succeed(
     list: () => Effect.succeed([]),
     remove: () => Effect.succeed(false),
   }),
+)
+
+const noBudgets = Layer.merge(
+  Layer.succeed(
+    CallBudgets,
+    CallBudgets.of({
+      covering: () => [],
+      within: () => Effect.succeed([]),
+      states: () => Effect.succeed([]),
+    }),
+  ),
+  Layer.succeed(BudgetWarnings, BudgetWarnings.of({ charged: () => {}, take: () => [], look: Effect.void })),
 )
 
 /** Sessions that accept every id. */
@@ -46,7 +60,15 @@ const noOverload = Layer.succeed(
 )
 
 export const layerPlainServices: Layer.Layer<
-  Review | UpstreamKeys | TargetHealth | Tokenizer | Sessions | Overload,
+  Review | UpstreamKeys | TargetHealth | Tokenizer | Sessions | Overload | CallBudgets | BudgetWarnings,
   never,
   Gate
-> = Layer.mergeAll(noReview, noUpstreamKeys, noOverload, TargetHealth.layer, anySession, Tokenizer.layerBytes)
+> = Layer.mergeAll(
+  noReview,
+  noUpstreamKeys,
+  noOverload,
+  noBudgets,
+  TargetHealth.layer,
+  anySession,
+  Tokenizer.layerBytes,
+)

@@ -1,7 +1,9 @@
 /** The state table's rows "Exchange request id", and the ledger behind them. */
+
 import { randomUUID } from "node:crypto"
 import { Effect } from "effect"
 import { describe, expect, it } from "vitest"
+import { dayOf } from "../../src/protocol/utc8.ts"
 import { answering, hello, openaiChunk, readEvents } from "../../src/testing/index.ts"
 import { errorOf, eventually, holdsOf, replyOf, useGateway } from "./gateway.ts"
 
@@ -133,7 +135,7 @@ describe("Exchange request id", () => {
       keyId,
       requestId,
       amount: 1n,
-      quota: { tokens: 0, limit: undefined },
+      day: dayOf(Date.now()),
     }
     const held = await Effect.runPromise(ledger.hold(hold))
     await Effect.runPromise(ledger.checkpoint([{ hold: held, due: undefined }]))

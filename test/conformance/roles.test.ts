@@ -70,6 +70,7 @@ beforeAll(async () => {
 type Row = readonly [method: string, path: string, body: unknown, statuses: string]
 
 const app = `/v1/apps/${ids.app}/config`
+const ownBudget = { scope: "org", unit: "money", period: "month", limit: "1000000" }
 const site = `site.${tag}`
 /**
  * A status for each principal, in their order. With a body that is wrong on purpose, 400 and 404 mean that
@@ -104,6 +105,8 @@ const matrix: ReadonlyArray<Row> = [
   ["POST", "/v1/org-licenses/lc_unheard/suspend", undefined, "401 401 404 403 404 404 404 403 404 401"],
   ["GET", "/v1/usage", undefined, "401 401 404 403 200 200 200 403 200 401"],
   ["GET", "/v1/budgets", undefined, "401 401 404 200 200 200 200 403 200 401"],
+  ["PUT", "/v1/budgets/own", ownBudget, "401 401 404 403 200 200 200 403 200 401"],
+  ["DELETE", "/v1/budgets/unheard", undefined, "401 401 404 403 404 404 404 403 404 401"],
   ["GET", "/v1/ledger", undefined, "401 401 404 403 200 200 200 403 200 401"],
   ["POST", "/v1/auth/device/approve", { userCode: "x", approve: true }, "401 401 404 404 404 404 403 403 403 401"],
   ["POST", "/v1/app-tokens", { endUserId: "ada" }, "401 200 401 401 401 401 401 401 401 401"],
@@ -134,6 +137,7 @@ const matrix: ReadonlyArray<Row> = [
     "401 401 401 401 401 401 401 401 401 404",
   ],
   ["GET", `/v1/admin/orgs/${ids.org}/usage`, undefined, "401 401 401 401 401 401 401 401 401 200"],
+  ["GET", `/v1/admin/orgs/${ids.org}/budgets`, undefined, "401 401 401 401 401 401 401 401 401 200"],
 ]
 
 const told: Array<string> = []

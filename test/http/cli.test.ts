@@ -36,6 +36,13 @@ describe("commands of operators", () => {
     expect((await run("licence", "list", "org_development")).text).toMatch(/app_development +issued +0/)
     expect((await run("usage", "org_development")).text).toMatch(/app_development +main +\d+ +\d+ +0\.\d+ +USD +end/)
     expect(await run("users", "disable", "usr_unheard")).toMatchObject({ code: 1 })
+    expect((await run("budgets", "org_development")).text).toMatch(
+      /^ID +SOURCE +SCOPE .*\nplan:development +plan +org +org_development +tokens +day +enforce +\d+ +\d+ /,
+    )
+    expect(await run("budgets", "org_unheard")).toMatchObject({
+      code: 1,
+      text: "not_found: The organisation does not exist\n",
+    })
     expect((await run("--completions", "bash")).text).toContain("licence")
   }, 90_000)
 })

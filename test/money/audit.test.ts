@@ -2,8 +2,10 @@
  * `weir doctor` and its companions: a consistent ledger is reported as such, and every inconsistency is found by its
  * id.
  */
+
 import { Effect } from "effect"
 import { describe, expect, it } from "vitest"
+import { dayOf } from "../../src/protocol/utc8.ts"
 import { hello } from "../../src/testing/index.ts"
 import { errorOf, replyOf, useGateway } from "../conformance/gateway.ts"
 
@@ -65,7 +67,7 @@ describe("the doctor", () => {
 
   it("finds a hold whose node is gone, by its ref, and what a dead node still has", async () => {
     const { ledger, orgId, keyId } = gateway()
-    const request = { ref: "stale", orgId, currency: "USD", keyId, amount: 1n, quota: { tokens: 0, limit: undefined } }
+    const request = { ref: "stale", orgId, currency: "USD", keyId, amount: 1n, day: dayOf(Date.now()) }
     const hold = await Effect.runPromise(ledger.hold(request))
     await Effect.runPromise(ledger.checkpoint([{ hold, due: undefined }]))
     await run(`update nodes set lease_until = now() - interval '2 minutes' where id = '${hold.node}'`)

@@ -4,11 +4,14 @@ import { Context, Effect, Exit, Layer, Scope } from "effect"
 import { SqlClient } from "effect/sql"
 import { expect } from "vitest"
 import { WeirConfig } from "../../src/config.ts"
+import { wholeAmount } from "../../src/money/amount.ts"
+import type { Budget, BudgetNeed } from "../../src/money/budget.ts"
 import { type Hold, type HoldRequest, Ledger } from "../../src/money/ledger.ts"
 import { layerPostgres } from "../../src/money/ledger-postgres.ts"
 import { LedgerStore } from "../../src/money/ledger-store.ts"
 import { RecallChannel } from "../../src/money/recalls.ts"
-import type { Settlement, UsageRecord } from "../../src/money/settlement.ts"
+import { type Settlement, tokensOf, type UsageRecord } from "../../src/money/settlement.ts"
+import { dayOf, nextDayMs } from "../../src/protocol/utc8.ts"
 import { layerDatabase } from "../../src/store/database.ts"
 import { layerTestConfig, layerTestDatabases, testStores } from "../../src/testing/stores.ts"
 
@@ -57,6 +60,33 @@ export const fund = (amount: bigint) =>
     return orgId
   })
 
+/** What an exchange takes of the daily tokens of a plan. */
+export const dailyTokens = (orgId: string, tokens: number, limit: number): BudgetNeed => {
+  const nowMs = Date.now()
+  const day = wholeAmount(limit)
+  return {
+    counter: tokensOf(dayOf(nowMs)),
+    unit: "tokens",
+    subject: orgId,
+    resetAtMs: nextDayMs(nowMs),
+    isTold: true,
+    amount: wholeAmount(tokens),
+    budget: { ...testBudget, source: "plan", unit: "tokens", limit: day },
+  }
+}
+
+/** A budget without a limit that matters. */
+export const testBudget = {
+  id: "test",
+  source: "platform",
+  scope: "org",
+  unit: "money",
+  period: "day",
+  limit: 0n,
+  isEnforced: true,
+  thresholds: [],
+} satisfies Budget
+
 export const holdOf = (orgId: string, amount: bigint, requestId?: string): HoldRequest => ({
   ref: randomUUID(),
   orgId,
@@ -64,7 +94,7 @@ export const holdOf = (orgId: string, amount: bigint, requestId?: string): HoldR
   keyId: "key",
   requestId,
   amount,
-  quota: { tokens: 0, limit: undefined },
+  day: dayOf(Date.now()),
 })
 
 /** A settlement of a hold. */

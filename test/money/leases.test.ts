@@ -2,10 +2,21 @@
 import { describe, expect, layer } from "@effect/vitest"
 import { Effect, Result } from "effect"
 import { SqlClient } from "effect/sql"
-import type { BudgetNeed } from "../../src/money/budget.ts"
-import { Ledger, quotaExceeded } from "../../src/money/ledger.ts"
+import { type BudgetNeed, planBudget } from "../../src/money/budget.ts"
+import { Ledger } from "../../src/money/ledger.ts"
 import type { UsageRecord } from "../../src/money/settlement.ts"
-import { expectSound, fund, holdOf, layerTestNodes, record, settlementOf, startNode, unit } from "./books.ts"
+import {
+  dailyTokens,
+  expectSound,
+  fund,
+  holdOf,
+  layerTestNodes,
+  record,
+  settlementOf,
+  startNode,
+  testBudget,
+  unit,
+} from "./books.ts"
 
 const lost = (outTokens: number): UsageRecord => ({
   ...record,
@@ -28,7 +39,7 @@ const stateOf = (orgId: string) =>
 const budgetOf = (limit: bigint, amount: bigint, start = "2026-01-01"): BudgetNeed => ({
   counter: `budget:test:subject:${start}`,
   unit: "money",
-  budget: { id: "test", scope: "org", unit: "money", period: "day", limit, isEnforced: true },
+  budget: { ...testBudget, limit },
   subject: "subject",
   amount,
   resetAtMs: 0,
@@ -84,7 +95,7 @@ layer(nodes, { excludeTestServices: true, timeout: "60 seconds" })("leases", (it
         const { reap, balance, settle } = yield* Ledger
         const orgId = yield* fund(10n * unit)
         const node = yield* startNode({ leaseMs: 400 })
-        const held = yield* node.hold({ ...holdOf(orgId, 4n * unit), quota: { tokens: 100, limit: 1000 } })
+        const held = yield* node.hold({ ...holdOf(orgId, 4n * unit), budgets: [dailyTokens(orgId, 100, 1000)] })
         yield* node.checkpoint([{ hold: held, due: { cost: 2n * unit, record: lost(9) } }])
         yield* Effect.sleep(450)
         yield* reap
@@ -143,7 +154,9 @@ layer(nodes, { excludeTestServices: true, timeout: "60 seconds" })("leases", (it
       yield* Effect.sleep(5100)
       yield* free.returnIdle
       expect((yield* stateOf(orgId)).allotted).toEqual([])
-      const refused = yield* Effect.result(limited.hold({ ...holdOf(orgId, 0n), quota: { tokens: 301, limit: 1000 } }))
+      const refused = yield* Effect.result(
+        limited.hold({ ...holdOf(orgId, 0n), budgets: [dailyTokens(orgId, 301, 1000)] }),
+      )
       expect(Result.isFailure(refused) && refused.failure).toMatchObject({ detail: { limit: 1000, used: 700 } })
       yield* expectSound(orgId)
     }).pipe(Effect.scoped),
@@ -278,9 +291,11 @@ layer(nodes, { excludeTestServices: true, timeout: "60 seconds" })("leases", (it
     }).pipe(Effect.scoped),
   )
 
-  it("the daily quota ends at midnight UTC+8", () => {
-    const resetAt = (now: string) => quotaExceeded(1, 1, Date.parse(now)).detail?.["resetAt"]
-    expect(resetAt("2026-03-01T15:59:59.999Z")).toBe("2026-03-01T16:00:00.000Z")
-    expect(resetAt("2026-03-01T16:00:00.000Z")).toBe("2026-03-02T16:00:00.000Z")
+  it("the daily tokens of a plan end at midnight UTC+8", () => {
+    const at = (now: string) => planBudget({ id: "p", dailyTokens: 1 }, "org", Date.parse(now), true)
+    const ends = (now: string) => [at(now)?.counter, new Date(at(now)?.resetAtMs ?? 0).toISOString()]
+    expect(ends("2026-03-01T15:59:59.999Z")).toEqual(["tokens:2026-03-01", "2026-03-01T16:00:00.000Z"])
+    expect(ends("2026-03-01T16:00:00.000Z")).toEqual(["tokens:2026-03-02", "2026-03-02T16:00:00.000Z"])
+    expect(planBudget({ id: "p" }, "org", 0, true)).toBeUndefined()
   })
 })

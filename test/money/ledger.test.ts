@@ -10,7 +10,7 @@ import { Ledger } from "../../src/money/ledger.ts"
 import { RecallChannel } from "../../src/money/recalls.ts"
 import { layerMemoryStore, MemoryBooks } from "../../src/testing/ledger-store-memory.ts"
 import { layerTestConfig } from "../../src/testing/stores.ts"
-import { fund, holdOf, layerTestLedger, record, settlementOf, unit } from "./books.ts"
+import { dailyTokens, fund, holdOf, layerTestLedger, record, settlementOf, unit } from "./books.ts"
 
 const layerMemory = Layer.suspend(() =>
   Ledger.layerRules.pipe(
@@ -187,9 +187,9 @@ for (const [name, layerLedger] of [
     })
 
     describe("the daily quota", () => {
-      const withQuota = (orgId: string, tokens: number, limit: number | undefined = 1000) => ({
+      const withQuota = (orgId: string, tokens: number, limit = 1000) => ({
         ...holdOf(orgId, 0n),
-        quota: { tokens, limit },
+        budgets: [dailyTokens(orgId, tokens, limit)],
       })
       const tokens = (outTokens: number) => ({
         ...record,

@@ -38,13 +38,14 @@ export class CompatibleConnection extends NodeConnection {
   }
 
   protected override headers(): Readonly<Record<string, string>> {
+    return { ...super.headers(), [this.#api.requestIdHeader]: this.#context.requestId }
+  }
+
+  protected override notices(): ReadonlyArray<string> {
     const { search, omittedTools = [] } = this.#sent ?? {}
     const omitted = search === undefined || this.#isSearching ? omittedTools : [...omittedTools, search.type]
-    return {
-      ...super.headers(),
-      [this.#api.requestIdHeader]: this.#context.requestId,
-      ...(omitted.length > 0 && { "x-svc-warning": `tools_omitted=${omitted.map(encodeURIComponent).join(",")}` }),
-    }
+    if (omitted.length === 0) return super.notices()
+    return [`tools_omitted=${omitted.map(encodeURIComponent).join(",")}`, ...super.notices()]
   }
 
   /** A whole reply of twp/1; one that is replayed is read from its text. Streams are not kept. */

@@ -1,6 +1,7 @@
 /** Admin routes for organisations, people, keys and licences. Source: decisions "Control routes" (admin). */
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
+import { CallBudgets } from "../../admission/budgets.ts"
 import { Catalogue } from "../../catalogue/catalogue.ts"
 import { type Account, Accounts, membershipsOf, normalEmail } from "../../identity/accounts.ts"
 import { KeyAdmin } from "../../identity/key-admin.ts"
@@ -23,6 +24,7 @@ export const adminDirectoryRoutes = HttpApiBuilder.group(
     const catalogue = yield* Catalogue
     const accounts = yield* Accounts
     const books = yield* Books
+    const callBudgets = yield* CallBudgets
     const keys = yield* KeyAdmin
     const licences = yield* Licences
     const statements = yield* Statements
@@ -84,6 +86,11 @@ export const adminDirectoryRoutes = HttpApiBuilder.group(
       return yield* keys.mint({ app, id, scopes, expiresAt })
     })
 
+    const orgBudgets = Effect.fnUntraced(function* (orgId: string) {
+      const org = yield* knownOrg(catalogue, orgId)
+      return { budgets: yield* callBudgets.states(orgId, yield* callBudgets.within(org)) }
+    })
+
     const end = ({ org, id }: { readonly org: string; readonly id: string }, status: "suspended" | "revoked") =>
       Effect.map(licences.end(org, id, status, operator), (license) => ({ license }))
 
@@ -114,6 +121,7 @@ export const adminDirectoryRoutes = HttpApiBuilder.group(
       )
       .handleRaw("suspendOrgLicence", ({ request, params }) => forOperator(request, end(params, "suspended")))
       .handleRaw("revokeOrgLicence", ({ request, params }) => forOperator(request, end(params, "revoked")))
+      .handleRaw("orgBudgets", ({ request, params: { org } }) => forOperator(request, orgBudgets(org)))
       .handleRaw("orgUsage", ({ request, params: { org }, query }) =>
         forOperator(
           request,

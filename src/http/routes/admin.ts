@@ -58,7 +58,7 @@ export const adminRoutes = HttpApiBuilder.group(
 
     const topup = Effect.fn("admin.topup")(function* (request: Request) {
       const { id, org: orgId, amount } = yield* readJson(TopupRequest, request, maxBodyBytes)
-      const { currency } = yield* knownOrg(catalogue, orgId)
+      const { currency } = (yield* knownOrg(catalogue, orgId)).org
       const credited = yield* ledger.topup({ id, orgId, currency, amount: parseAmount(amount) ?? 0n })
       const balance = formatAmount(yield* ledger.balance(orgId, currency))
       return { credited, balance, currency } satisfies TopupResponse

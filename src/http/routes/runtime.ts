@@ -1,15 +1,14 @@
 /** The runtime routes beside the exchange: sessions, configuration, search, usage. */
 import { Clock, Effect } from "effect"
 import { HttpServerResponse } from "effect/http"
+import { CallBudgets } from "../../admission/budgets.ts"
 import { Gate } from "../../admission/gate.ts"
 import { Sessions } from "../../admission/sessions.ts"
 import { Catalogue } from "../../catalogue/catalogue.ts"
 import { WeirConfig } from "../../config.ts"
 import { budgetSubjects, type Caller } from "../../identity/caller.ts"
-import { budgetsOf } from "../../money/budget.ts"
-import { budgetStates } from "../../money/budget-states.ts"
 import { ClientUsage } from "../../money/client-usage.ts"
-import { Ledger } from "../../money/ledger.ts"
+import type { Budgets } from "../../protocol/budget.ts"
 import { serviceError } from "../../protocol/error.ts"
 import { protocolLabel } from "../../protocol/event.ts"
 import { SearchRequest } from "../../protocol/search.ts"
@@ -43,7 +42,7 @@ export const makeRuntime = Effect.gen(function* () {
   const usage = yield* ClientUsage
   const webSearch = yield* WebSearch
   const delivered = yield* DeliveredSettings
-  const ledger = yield* Ledger
+  const callBudgets = yield* CallBudgets
 
   const bundleFor = ({ caller, request }: Authenticated) =>
     Effect.map(delivered.of(caller), (settings) =>
@@ -115,7 +114,8 @@ export const makeRuntime = Effect.gen(function* () {
 
   const search = Effect.fnUntraced(function* ({ requestId, caller, body }: Authenticated) {
     const query = yield* decodeJson(SearchRequest, body)
-    return json({ results: yield* webSearch.search(requestId, caller, query) }, requestId)
+    const { results, notice } = yield* webSearch.search(requestId, caller, query)
+    return json({ results }, requestId, notice === undefined ? {} : { "x-svc-warning": notice })
   })
 
   const reportUsage = Effect.fnUntraced(function* ({ requestId, caller, body }: Authenticated) {
@@ -130,10 +130,9 @@ export const makeRuntime = Effect.gen(function* () {
   const readBudgets = Effect.fnUntraced(function* ({ caller, requestId }: Authenticated) {
     yield* checkNonce(caller)
     const nowMs = yield* Clock.currentTimeMillis
-    const covering = budgetsOf(catalogue.current().budgets, budgetSubjects(caller), nowMs).filter(
-      ({ isTold }) => isTold,
-    )
-    return json(yield* budgetStates(ledger, caller.org.id, covering), requestId, { "cache-control": "no-store" })
+    const told = callBudgets.covering(caller, budgetSubjects(caller), nowMs).filter(({ isTold }) => isTold)
+    const budgets = yield* callBudgets.states(caller.org.id, told)
+    return json({ budgets } satisfies Budgets, requestId, { "cache-control": "no-store" })
   })
 
   return { heartbeat, endSession, readConfig, readBudgets, handshake, search, reportUsage }

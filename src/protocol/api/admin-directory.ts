@@ -1,6 +1,7 @@
 /** Admin routes for organisations, people, keys and licences. */
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { AdminUser, KeyList, KeyMint, KeyMinted, OrgList, UserList } from "../admin-directory.ts"
+import { Budgets } from "../budget.ts"
 import { LicenseIssue, LicenseIssued, LicenseList, LicenseReply } from "../licence.ts"
 import { UsageStatement } from "../statement.ts"
 import { PathId } from "../text.ts"
@@ -15,6 +16,14 @@ const ofOrg = { org: header("Only of this organisation") }
 const summary = (text: string) => OpenApi.annotations({ summary: text })
 
 export class AdminDirectory extends HttpApiGroup.make("adminDirectory")
+  .add(
+    HttpApiEndpoint.get("orgBudgets", "/v1/admin/orgs/:org/budgets", {
+      headers,
+      params: org,
+      success: Budgets,
+      error,
+    }).annotateMerge(summary("List an organisation's budgets and what is left of them")),
+  )
   .add(
     HttpApiEndpoint.get("listOrgs", "/v1/admin/orgs", {
       headers,

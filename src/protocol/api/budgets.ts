@@ -1,6 +1,8 @@
 /** Routes of budgets. */
-import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { Budgets } from "../budget.ts"
+import { Budget, BudgetTerms } from "../catalogue.ts"
+import { PathId } from "../text.ts"
 import { bearerErrors, errorsOf, everywhere } from "./errors.ts"
 import { bearerHeaders } from "./headers.ts"
 
@@ -17,6 +19,36 @@ export class BudgetRoutes extends HttpApiGroup.make("budgets")
           "Owners and admins get all of the organisation: those that name it or a subject of it, and those of which",
           "something was used in the present period. Members get those that cover them.",
         ].join(" "),
+      }),
+    ),
+  )
+  .add(
+    HttpApiEndpoint.put("setBudget", "/v1/budgets/:id", {
+      headers: bearerHeaders,
+      params: { id: PathId },
+      payload: BudgetTerms,
+      success: Budget,
+      error: errorsOf([...everywhere, ...bearerErrors, "limit_exceeded"]),
+    }).annotateMerge(
+      OpenApi.annotations({
+        summary: "Set a budget of the organisation's own",
+        description: [
+          "Requires owner or admin. It holds beside the platform's budgets, whose limit for the same subject, unit and",
+          "period it may not exceed. Audited.",
+        ].join(" "),
+      }),
+    ),
+  )
+  .add(
+    HttpApiEndpoint.delete("removeBudget", "/v1/budgets/:id", {
+      headers: bearerHeaders,
+      params: { id: PathId },
+      success: HttpApiSchema.NoContent,
+      error: errorsOf([...everywhere, ...bearerErrors]),
+    }).annotateMerge(
+      OpenApi.annotations({
+        summary: "Remove a budget of the organisation's own",
+        description: "Requires owner or admin. Audited.",
       }),
     ),
   )

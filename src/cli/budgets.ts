@@ -1,0 +1,32 @@
+/** `weir budgets`: what is left of an organisation's budgets. */
+import { Command } from "effect/cli"
+import { FetchHttpClient } from "effect/http"
+import type { Budgets } from "../protocol/budget.ts"
+import { org } from "./operator.ts"
+import { table } from "./table.ts"
+import { operator, show } from "./target.ts"
+
+export const budgets = Command.make("budgets", { org, ...operator }, ({ org, ...target }) =>
+  show(target, (client, headers) => client.adminDirectory.orgBudgets({ headers, params: { org } }), describeBudgets),
+).pipe(
+  Command.withDescription("List an organisation's budgets and what is left of them"),
+  Command.provide(FetchHttpClient.layer),
+)
+
+const describeBudgets = ({ budgets }: Budgets): string =>
+  table(
+    ["id", "source", "scope", "subject", "unit", "period", "mode", "used", "limit", "left", "resets"],
+    budgets.map(({ id, source, scope, subject, unit, period, mode, used, limit, left, resetAt }) => [
+      id,
+      source,
+      scope,
+      subject,
+      unit,
+      period,
+      mode,
+      String(used),
+      String(limit),
+      String(left),
+      resetAt,
+    ]),
+  )

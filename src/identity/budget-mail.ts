@@ -1,0 +1,110 @@
+/**
+ * Mail to an organisation's owners when one of its budgets has reached a threshold. One node sends it; where that dies
+ * before the mail has left, another does a minute later, with the same message id.
+ */
+import { Context, Effect, Layer, Option, Schedule, Schema } from "effect"
+import { SqlClient } from "effect/sql"
+import { Catalogue } from "../catalogue/catalogue.ts"
+import { sha256 } from "../catalogue/secrets.ts"
+import { BudgetState } from "../protocol/budget.ts"
+import { queryDeadline } from "../store/database.ts"
+import type { StoreUnavailable } from "../store/unavailable.ts"
+import { Accounts } from "./accounts.ts"
+import { type Mail, Mailer } from "./mailer.ts"
+
+export class BudgetMail extends Context.Service<
+  BudgetMail,
+  {
+    /** Sends what is due. Nothing is due where mail is not configured. */
+    readonly send: Effect.Effect<void, StoreUnavailable>
+  }
+>()("weir/identity/BudgetMail") {
+  static readonly layer = Layer.effect(
+    BudgetMail,
+    Effect.gen(function* () {
+      const { send: sendMail } = yield* Mailer
+      const sql = yield* SqlClient.SqlClient
+      const catalogue = yield* Catalogue
+      const accounts = yield* Accounts
+      const bounded = yield* queryDeadline
+      if (sendMail === undefined) return BudgetMail.of({ send: Effect.void })
+
+      /** Addresses of an organisation's owners whose accounts are not disabled. */
+      const ownersOf = (orgId: string) => {
+        const owners = catalogue.current().document.users?.filter(({ org, role }) => org === orgId && role === "owner")
+        return Effect.filter(
+          (owners ?? []).map(({ email }) => email),
+          (email) => Effect.map(accounts.byEmail(email), (account) => account?.status !== "disabled"),
+        )
+      }
+
+      const sendOne = Effect.fnUntraced(function* ({ org_id, counter, percent, warning }: DueRow) {
+        const said = Option.getOrUndefined(decodeWarning(warning))
+        const to = said === undefined ? [] : yield* ownersOf(org_id)
+        if (said !== undefined && to.length > 0) yield* sendMail({ to, ...mailOf(org_id, counter, said) })
+        yield* bounded(sql`
+          update counters set mail_after = null
+          where org_id = ${org_id} and counter = ${counter} and warned = ${percent}::int`)
+      })
+
+      const send = Effect.gen(function* () {
+        const due = yield* bounded(sql<DueRow>`select * from budget_mails_take(${batch}::int)`)
+        yield* Effect.forEach(
+          due,
+          (row) =>
+            Effect.catchTag(sendOne(row), "MailFailed", ({ cause }) =>
+              Effect.logError("The warning of a budget could not be sent", cause),
+            ),
+          { discard: true },
+        )
+      })
+      yield* Effect.forkScoped(
+        Effect.repeat(
+          Effect.catch(send, (error) => Effect.logWarning("Warnings of budgets could not be read", error)),
+          Schedule.spaced(every),
+        ),
+      )
+      return BudgetMail.of({ send })
+    }),
+  )
+}
+
+const every = "5 seconds"
+const batch = 20
+
+interface DueRow {
+  readonly org_id: string
+  readonly counter: string
+  readonly percent: number
+  readonly warning: unknown
+}
+
+/** As `budgets_warn` has written it. */
+const Warning = Schema.Struct({
+  ...BudgetState.mapFields(({ used, left, ...rest }) => rest).fields,
+  percent: Schema.Int,
+  used: Schema.String,
+  currency: Schema.optionalKey(Schema.String),
+})
+const decodeWarning = Schema.decodeUnknownOption(Warning)
+
+const mailOf = (orgId: string, counter: string, warning: typeof Warning.Type): Omit<Mail, "to"> => {
+  const { id, scope, subject, period, percent, used, limit, mode, resetAt, currency = "tokens" } = warning
+  return {
+    id: `<budget.${sha256(`${orgId} ${counter} ${percent}`).toString("hex").slice(0, 32)}@weir>`,
+    subject: `Budget ${id} of ${orgId} is used to ${percent} %`,
+    text: `The budget ${id} of the organisation ${orgId} has reached a threshold.
+
+For:     ${scope} ${subject}
+Used:    ${used} of ${limit} ${currency} this ${period} (${percent} % or more)
+Resets:  ${resetAt}
+
+${consequence[mode]}
+`,
+  }
+}
+
+const consequence: Readonly<Record<BudgetState["mode"], string>> = {
+  enforce: "Calls that it does not cover any more are refused until then.",
+  shadow: "It only counts: no calls are refused.",
+}

@@ -1,0 +1,118 @@
+/**
+ * Warnings at thresholds of budgets: each once a period, over all nodes and restarts. A node looks at what is used of the
+ * budgets that it has just settled against, and the first to find a threshold reached writes it down.
+ */
+import { Context, Effect, Layer, Schedule } from "effect"
+import { SqlClient } from "effect/sql"
+import { queryDeadline } from "../store/database.ts"
+import type { StoreUnavailable } from "../store/unavailable.ts"
+import { recordBudget } from "../telemetry/metrics.ts"
+import { formatAmount } from "./amount.ts"
+import { type CoveringBudget, labelOf, type NearBudget, stateOf } from "./budget.ts"
+
+interface Looked {
+  readonly orgId: string
+  readonly currency: string
+  readonly covering: CoveringBudget
+}
+
+export class BudgetWarnings extends Context.Service<
+  BudgetWarnings,
+  {
+    /** Something was charged to these budgets: they are looked at within a second. */
+    readonly charged: (orgId: string, currency: string, covering: ReadonlyArray<CoveringBudget>) => void
+    /** What this node has found of these budgets and told nobody, as far as the caller may know it. Each is told once. */
+    readonly take: (orgId: string, covering: ReadonlyArray<CoveringBudget>) => ReadonlyArray<NearBudget>
+    /** Looks now. */
+    readonly look: Effect.Effect<void, StoreUnavailable>
+  }
+>()("weir/money/BudgetWarnings") {
+  static readonly layer = Layer.effect(
+    BudgetWarnings,
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const bounded = yield* queryDeadline
+      const context = yield* Effect.context<never>()
+      const charged = new Map<string, Looked>()
+      const untold = new Map<string, NearBudget>()
+
+      const look: Effect.Effect<void, StoreUnavailable> = Effect.gen(function* () {
+        const part = [...charged].slice(0, page)
+        if (part.length === 0) return
+        for (const [key] of part) charged.delete(key)
+        const items = JSON.stringify(part.map(([, looked]) => itemOf(looked)))
+        const rows = yield* bounded(
+          sql<NearRow>`select org, counter, percent from budgets_warn(${items}::text::jsonb)`,
+        ).pipe(Effect.tapError(() => Effect.sync(() => lookAgain(part))))
+        for (const { org, counter, percent } of rows) {
+          const key = keyOf(org, counter)
+          const looked = part.find(([each]) => each === key)?.[1]
+          if (looked === undefined) continue
+          const { covering } = looked
+          recordBudget(context, labelOf(covering.budget), "near")
+          yield* Effect.logInfo("A budget has reached a threshold", { org, budget: covering.budget.id, percent })
+          if (untold.size >= mostUntold) untold.clear()
+          untold.set(key, { covering, percent })
+        }
+        yield* look
+      })
+
+      const lookAgain = (part: ReadonlyArray<readonly [string, Looked]>) => {
+        for (const [key, looked] of part) if (!charged.has(key) && charged.size < mostUntold) charged.set(key, looked)
+      }
+
+      yield* Effect.forkScoped(
+        Effect.repeat(
+          Effect.catch(look, (error) => Effect.logWarning("Budgets could not be looked at", error)),
+          Schedule.spaced("1 second"),
+        ),
+      )
+      return BudgetWarnings.of({
+        look,
+        charged: (orgId, currency, covering) => {
+          for (const each of covering) {
+            if (each.budget.thresholds.length > 0) {
+              charged.set(keyOf(orgId, each.counter), { orgId, currency, covering: each })
+            }
+          }
+        },
+        take: (orgId, covering) => {
+          if (untold.size === 0) return none
+          const near: Array<NearBudget> = []
+          for (const { counter, isTold } of covering) {
+            const found = isTold ? untold.get(keyOf(orgId, counter)) : undefined
+            if (found === undefined) continue
+            untold.delete(keyOf(orgId, counter))
+            near.push(found)
+          }
+          return near
+        },
+      })
+    }),
+  )
+}
+
+interface NearRow {
+  readonly org: string
+  readonly counter: string
+  readonly percent: number
+}
+
+const none: ReadonlyArray<never> = []
+/** Budgets that one statement looks at. */
+const page = 500
+/** Warnings that wait for an exchange; mail and audit log have them too. */
+const mostUntold = 10_000
+
+const keyOf = (orgId: string, counter: string): string => `${orgId} ${counter}`
+
+const itemOf = ({ orgId, currency, covering }: Looked) => {
+  const { budget, counter } = covering
+  const { used, left, ...warning } = stateOf(covering, 0n)
+  return {
+    org: orgId,
+    counter,
+    thresholds: budget.thresholds.map(({ percent, amount }) => ({ percent, amount: formatAmount(amount) })),
+    warning: { ...warning, ...(budget.unit === "money" && { currency }) },
+  }
+}
