@@ -11,6 +11,8 @@ export interface Need {
   readonly amount: Amount
   /** The limit of a daily counter. */
   readonly limit?: Amount | undefined
+  /** Whether it refuses nothing: then nobody waits for what other nodes have. */
+  readonly isOnlyCounted?: boolean
 }
 
 /** How long is what a node asks for meant to last. */

@@ -154,7 +154,10 @@ export const makeGranting = Effect.fnUntraced(function* (
     const beganMs = nodes.nowMs()
     let answer = yield* ask(wanted)
     if (answer._tag === "Lapsed") answer = yield* ask(wanted)
-    if (answer._tag === "Short") {
+    if (answer._tag === "Short" && isOnlyCounted(wanted, answer.counter)) {
+      // Nobody is refused: what other nodes have comes for a later hold, and this one does not wait.
+      if (answer.others > 0) runRefill(Effect.ignore(recalls.recall(wanted.orgId, answer.counter, answer.others)))
+    } else if (answer._tag === "Short") {
       if (answer.others > 0) {
         recordLedgerEvent(context, "recall")
         yield* recalls.recall(wanted.orgId, answer.counter, answer.others)
@@ -193,6 +196,9 @@ export const makeGranting = Effect.fnUntraced(function* (
     }),
   }
 })
+
+const isOnlyCounted = ({ needs }: Wanted, counter: string): boolean =>
+  needs.find((need) => need.counter === counter)?.isOnlyCounted === true
 
 /** What a node has of all organisations, by currency; tokens of all days are one counter. */
 const recordSums = (context: Context.Context<never>, node: Node): void => {

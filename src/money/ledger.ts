@@ -20,7 +20,7 @@ import { Node, Nodes } from "./node.ts"
 import { OpenHolds } from "./open-holds.ts"
 import { allTokens } from "./pricing.ts"
 import { RecallChannel } from "./recalls.ts"
-import { type HoldFacts, type OpenHold, type Settlement, tokensOf } from "./settlement.ts"
+import { type BudgetCounter, type HoldFacts, type OpenHold, type Settlement, tokensOf } from "./settlement.ts"
 import { ShadowBudgets } from "./shadow-budgets.ts"
 
 export interface HoldRequest {
@@ -200,17 +200,18 @@ const wantedBy = ({ orgId, currency, amount }: HoldRequest, budgets: ReadonlyArr
   orgId,
   currency,
   needs: [
-    { counter: currency, amount },
-    ...budgets.map(({ counter, amount, budget }) => ({ counter, amount, limit: budget.limit })),
+    { counter: currency, amount, limit: undefined, isOnlyCounted: false },
+    ...budgets.map(({ counter, amount, budget: { limit, isEnforced } }) => {
+      return { counter, amount, limit, isOnlyCounted: !isEnforced }
+    }),
   ],
 })
 
 /** The counters of its budgets that a hold must name: the day's tokens are counted of every call. */
-const countersOf = ({ budgets = [], day }: HoldRequest): HoldFacts["budgets"] => {
-  if (budgets.length === 0) return undefined
-  const tokens = tokensOf(day)
-  const named = budgets.filter(({ counter }) => counter !== tokens)
-  return named.length === 0 ? undefined : named.map(({ counter, unit }) => ({ counter, unit }))
+const countersOf = ({ budgets = [] }: HoldRequest): HoldFacts["budgets"] => {
+  const named: Array<BudgetCounter> = []
+  for (const { budget, counter, unit } of budgets) if (budget.source !== "plan") named.push({ counter, unit })
+  return named.length === 0 ? undefined : named
 }
 
 const insufficientBalance = serviceError("insufficient_balance", "The balance does not cover this request")

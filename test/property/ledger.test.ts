@@ -2,8 +2,20 @@
 import { describe, expect, layer } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { SqlClient } from "effect/sql"
+import type { BudgetNeed } from "../../src/money/budget.ts"
 import { type Hold, Ledger } from "../../src/money/ledger.ts"
-import { expectSound, fund, holdOf, layerTestNodes, record, settlementOf, startNode, unit } from "../money/books.ts"
+import {
+  dailyTokens,
+  expectSound,
+  fund,
+  holdOf,
+  layerTestNodes,
+  record,
+  settlementOf,
+  startNode,
+  testBudget,
+  unit,
+} from "../money/books.ts"
 
 const Index = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 5 }))
 const Node = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 2 }))
@@ -19,12 +31,25 @@ const Step = Schema.Union([
 ])
 const Steps = Schema.Array(Step).check(Schema.isMinLength(4), Schema.isMaxLength(30))
 
+/** A budget of half of what the organisation has. */
+const limit = 5n * unit
+const counter = "budget:test:money/day:org:2026-01-01"
+const budgetOf = (amount: bigint): BudgetNeed => ({
+  counter,
+  unit: "money",
+  subject: "org",
+  amount,
+  resetAtMs: 0,
+  isTold: true,
+  budget: { ...testBudget, limit },
+})
+
 const services = layerTestNodes
 
 layer(services, { excludeTestServices: true, timeout: "60 seconds" })("the ledger", (it) => {
   describe("under any interleaving", () => {
     it.effect.prop(
-      "transfers sum to balances, a key is billed at most once, and nothing is spent that was not held",
+      "transfers sum to balances, a key is billed at most once, nothing is spent that was not held, and no budget exceeded",
       [Steps, Schema.Boolean],
       ([steps, concurrent]) =>
         Effect.gen(function* () {
@@ -33,7 +58,9 @@ layer(services, { excludeTestServices: true, timeout: "60 seconds" })("the ledge
           const nodes = [yield* startNode(), yield* startNode(), yield* startNode()]
           const holds = new Map<number, Hold>()
           const costs = new Map<string, bigint>()
-          const quota = { tokens: 7, limit: 100 }
+          const lost = new Set<string>()
+          /** What is charged to lost nodes: others may have spent what was taken back from them. */
+          let late = 0n
           const amountOf = (tenths: number) => (BigInt(tenths) * unit) / 10n
           /** A settlement's cost is told once, and is no more than was held. */
           const settlementFor = (hold: Hold, tenths: number) => {
@@ -50,11 +77,16 @@ layer(services, { excludeTestServices: true, timeout: "60 seconds" })("the ledge
             switch (step.do) {
               case "hold": {
                 if (hold !== undefined) return Effect.void
-                const request = { ...holdOf(orgId, amountOf(step.amount), `key-${step.key}`), quota }
+                const budgets = [dailyTokens(orgId, 10, 200), budgetOf(amountOf(step.amount))]
+                const request = { ...holdOf(orgId, amountOf(step.amount), `key-${step.key}`), budgets }
                 return Effect.map(node.hold(request), (held) => holds.set(step.hold, held))
               }
-              case "settle":
-                return hold === undefined ? Effect.void : node.settle(settlementFor(hold, step.cost))
+              case "settle": {
+                if (hold === undefined) return Effect.void
+                const settlement = settlementFor(hold, step.cost)
+                if (lost.has(hold.node)) late += settlement.cost
+                return node.settle(settlement)
+              }
               case "release":
                 return hold === undefined || costs.has(hold.ref) ? Effect.void : node.release(hold)
               case "checkpoint": {
@@ -65,6 +97,7 @@ layer(services, { excludeTestServices: true, timeout: "60 seconds" })("the ledge
               case "crash":
                 return Effect.gen(function* () {
                   yield* node.crash
+                  for (const id of node.joined) lost.add(id)
                   yield* sql`update nodes set lease_until = now() - interval '1 second' where id = any(${node.joined}::text[])`
                   nodes[step.at] = yield* startNode()
                 })
@@ -79,11 +112,15 @@ layer(services, { excludeTestServices: true, timeout: "60 seconds" })("the ledge
             discard: true,
           })
           yield* expectSound(orgId)
+          const [held] = yield* sql<{ granted: string }>`
+            select coalesce(max(granted), 0)::float8::text as granted from counters
+            where org_id = ${orgId} and counter = ${counter}`
+          expect(Number(held?.granted) * Number(unit)).toBeLessThanOrEqual(Number(limit + late))
 
           // When every node has ended, nothing is allotted, and what was not charged is there.
           yield* Effect.forEach(nodes, ({ drain }) => drain, { discard: true })
           yield* sql`update nodes set lease_until = '-infinity'`
-          const { reap, balance } = yield* Ledger
+          const { reap, balance, used } = yield* Ledger
           yield* reap
           yield* expectSound(orgId)
           const [books] = yield* sql<{ allotted: bigint; spent: string; keys: bigint; calls: bigint; least: string }>`
@@ -96,6 +133,9 @@ layer(services, { excludeTestServices: true, timeout: "60 seconds" })("the ledge
           expect(books?.calls).toBe(books?.keys)
           expect(Number(books?.least)).toBeGreaterThanOrEqual(0)
           expect(Number(yield* balance(orgId, "USD")) / Number(unit)).toBeCloseTo(10 - Number(books?.spent), 6)
+          const ofBudget = (yield* used(orgId, [counter])).get(counter) ?? 0n
+          expect(ofBudget).toBeLessThanOrEqual(limit + late)
+          expect(Number(ofBudget) / Number(unit)).toBeCloseTo(Number(books?.spent), 6)
         }).pipe(Effect.scoped),
       { arbitrary: { runs: 60 } },
     )
