@@ -1,7 +1,7 @@
 /**
  * Drives one endpoint with a fixed number of concurrent requests, and measures the process behind it.
  */
-import { readFileSync } from "node:fs"
+import { readdirSync, readFileSync } from "node:fs"
 import { setTimeout as sleep } from "node:timers/promises"
 import { Agent } from "undici"
 
@@ -109,12 +109,17 @@ export const percentile = (sorted: ReadonlyArray<number>, share: number): number
 
 export const median = (values: ReadonlyArray<number>): number => percentile(ascending(values), 0.5)
 
-const ticksPerSecond = 100
+/** CPU seconds that the threads of a process have used, to the nanosecond (Linux with scheduler statistics). */
+export const cpuSeconds = (pid: number): number =>
+  readdirSync(`/proc/${pid}/task`).reduce((sum, thread) => sum + threadNanoseconds(pid, thread), 0) / 1e9
 
-/** CPU seconds that a process has used, all its threads together (Linux). */
-export const cpuSeconds = (pid: number): number => {
-  const fields = statOf(pid)
-  return (Number(fields[11]) + Number(fields[12])) / ticksPerSecond
+const threadNanoseconds = (pid: number, thread: string): number => {
+  try {
+    return Number(readFileSync(`/proc/${pid}/task/${thread}/schedstat`, "utf8").split(" ")[0])
+  } catch {
+    // It has ended meanwhile.
+    return 0
+  }
 }
 
 /** The fields of a process's stat after its name: state, parent, … (Linux). */

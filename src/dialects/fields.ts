@@ -91,11 +91,16 @@ export class FieldReader {
 export const isAbsent = (value: unknown): value is null | undefined => value === null || value === undefined
 
 /** Leaves out what is absent; null is absent. @param fields named by us, not by a client */
-export const present = (fields: JsonObject): JsonObject => {
-  const kept: Record<string, JsonObject[string]> = {}
+export const present = (fields: JsonObject): JsonObject => presentIfAny(fields) ?? {}
+
+/** {@link present}, or nothing where all is absent: what is not there need not be checked. */
+export const presentIfAny = (fields: JsonObject): JsonObject | undefined => {
+  let kept: Record<string, JsonObject[string]> | undefined
   for (const name in fields) {
     const value = fields[name]
-    if (!isAbsent(value)) kept[name] = value
+    if (isAbsent(value)) continue
+    kept ??= {}
+    kept[name] = value
   }
   return kept
 }

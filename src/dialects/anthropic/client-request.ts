@@ -12,6 +12,7 @@ import {
   isAbsent,
   neutral,
   present,
+  presentIfAny,
   refused,
   withoutEffect,
 } from "../fields.ts"
@@ -109,7 +110,7 @@ export const decodeMessagesRequest = (
     model: body["model"],
     thread: system.length === 0 ? thread : [{ role: "system", blocks: system }, ...thread],
     tools: hasTools ? tools : undefined,
-    params: present({
+    params: presentIfAny({
       maxTokens: body["max_tokens"],
       temperature: body["temperature"],
       topP: body["top_p"],

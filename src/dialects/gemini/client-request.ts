@@ -24,6 +24,7 @@ import {
   isAbsent,
   neutral,
   present,
+  presentIfAny,
   refused,
   withoutEffect,
 } from "../fields.ts"
@@ -100,7 +101,7 @@ export const decodeGenerateRequest = (
     model,
     thread: system.length === 0 ? thread : [{ role: "system", blocks: system }, ...thread],
     tools: hasTools ? tools : undefined,
-    params: present({
+    params: presentIfAny({
       maxTokens: config["maxOutputTokens"],
       temperature: config["temperature"],
       topP: config["topP"],

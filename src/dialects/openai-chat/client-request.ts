@@ -30,6 +30,7 @@ import {
   isAbsent,
   neutral,
   present,
+  presentIfAny,
   refused,
   withoutEffect,
 } from "../fields.ts"
@@ -127,7 +128,7 @@ export const decodeChatRequest = (body: JsonObject): Result.Result<ClientRequest
       return messageOf(reader, reader.object(message, path), path)
     }),
     tools: hasTools ? tools : undefined,
-    params: present({
+    params: presentIfAny({
       maxTokens: body["max_completion_tokens"] ?? body["max_tokens"],
       temperature: body["temperature"],
       topP: body["top_p"],

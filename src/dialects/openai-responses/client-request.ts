@@ -26,6 +26,7 @@ import {
   isAbsent,
   neutral,
   present,
+  presentIfAny,
   refused,
   withoutEffect,
 } from "../fields.ts"
@@ -130,7 +131,7 @@ export const decodeResponsesRequest = (body: JsonObject): Result.Result<ClientRe
     model: body["model"],
     thread,
     tools: hasTools ? tools : undefined,
-    params: present({
+    params: presentIfAny({
       maxTokens: body["max_output_tokens"],
       temperature: body["temperature"],
       topP: body["top_p"],
