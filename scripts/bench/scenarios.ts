@@ -8,6 +8,7 @@ import { ledger } from "./ledger.ts"
 import { cpuSeconds, drive, type Endpoint, median, openFilesLimit, percentile, residentBytes } from "./load.ts"
 import { openStreams } from "./open-streams.ts"
 import type { Answer, Subject, Subjects, Weir } from "./subjects.ts"
+import { measureDeclared } from "./tenants.ts"
 import { start, system } from "./whole-system.ts"
 
 export interface Row {
@@ -372,6 +373,28 @@ const startSlow = async (weir: Weir, clients: number) => {
 }
 
 /** Until the compiler has done its work: at 3,000 exchanges a gateway still takes half as much again. */
+/** Organisations, applications, keys and top-ups that a file declares, on the embedded database. */
+export const tenants: Scenario = async (_, { scale }) => {
+  const orgs = Math.round(5000 * scale)
+  const few = await measureDeclared(1, 1)
+  const many = await measureDeclared(orgs, 10)
+  const row = (what: string, unit: string, floor: number, weir: number, max?: number): Row => ({
+    what: `${what}, ${orgs} declared organisations`,
+    unit,
+    floor,
+    weir,
+    note: "floor: one organisation",
+    ...(max !== undefined && { budget: { of: "value", max } }),
+  })
+  return [
+    row("start", "ms", few.startAgainMs, many.startAgainMs, 4000),
+    row("first start, which applies the file", "ms", few.startMs, many.startMs),
+    row("applying one changed name", "ms", few.applyMs, many.applyMs, 2000),
+    row("longest stall of the event loop while it is applied", "ms", few.stallMs, many.stallMs, 20),
+    row("longest stall during a dry run", "ms", few.dryRunStallMs, many.dryRunStallMs, 20),
+  ]
+}
+
 export const warmUp = async ({ floor, weir }: Subjects, { scale }: Effort): Promise<void> => {
   for (const subject of [floor, weir]) {
     await drive(subject.exchange("short"), { requests: 12_000 * scale, inFlight: 32 })
@@ -394,4 +417,5 @@ export const scenarios: Readonly<Record<string, Scenario>> = {
   paced,
   open,
   start,
+  tenants,
 }

@@ -1,7 +1,6 @@
 /** What applying a catalogue would change, entry by entry. */
 import type { Schema } from "effect"
 import { canonicalJson } from "../protocol/canonical.ts"
-import type { CatalogueEncoded } from "../protocol/catalogue.ts"
 
 export interface Change {
   /** e.g. `models/main`. */
@@ -9,25 +8,17 @@ export interface Change {
   readonly change: "added" | "changed" | "removed"
 }
 
-export const diffCatalogues = (before: CatalogueEncoded, after: CatalogueEncoded): ReadonlyArray<Change> => {
-  const old = entriesOf(before)
-  const now = entriesOf(after)
-  const changes: Array<Change> = []
-  for (const [entry, content] of now) {
-    const known = old.get(entry)
-    if (known === undefined) changes.push({ entry, change: "added" })
-    else if (known !== content) changes.push({ entry, change: "changed" })
-  }
-  for (const entry of old.keys()) if (!now.has(entry)) changes.push({ entry, change: "removed" })
-  return changes
-}
+/** A catalogue as it is stored. */
+export type JsonDocument = Readonly<Record<string, Schema.Json>>
 
 /** Every entry by its name, with its content as canonical JSON. */
-function entriesOf(document: CatalogueEncoded): ReadonlyMap<string, string> {
+export type Entries = ReadonlyMap<string, string>
+
+export const entriesOf = (document: JsonDocument): Entries => {
   const entries = new Map<string, string>()
-  for (const [section, value] of Object.entries(asJson(document))) {
+  for (const [section, value] of Object.entries(document)) {
     if (section === "version") continue
-    if (Array.isArray(value)) for (const item of value) entries.set(`${section}/${nameOf(item)}`, canonicalJson(item))
+    if (isList(value)) for (const item of value) entries.set(entryName(section, item), canonicalJson(item))
     else if (typeof value === "object" && value !== null) {
       for (const [name, item] of Object.entries(value)) entries.set(`${section}/${name}`, canonicalJson(item))
     } else entries.set(section, canonicalJson(value))
@@ -35,11 +26,24 @@ function entriesOf(document: CatalogueEncoded): ReadonlyMap<string, string> {
   return entries
 }
 
-function nameOf(item: Schema.MutableJson): string {
-  if (typeof item !== "object" || item === null || Array.isArray(item)) return String(item)
+export const changesOf = (before: Entries, after: Entries): ReadonlyArray<Change> => {
+  const changes: Array<Change> = []
+  for (const [entry, content] of after) {
+    const known = before.get(entry)
+    if (known === undefined) changes.push({ entry, change: "added" })
+    else if (known !== content) changes.push({ entry, change: "changed" })
+  }
+  for (const entry of before.keys()) if (!after.has(entry)) changes.push({ entry, change: "removed" })
+  return changes
+}
+
+/** e.g. `models/main`. */
+export const entryName = (section: string, item: Schema.Json): string => `${section}/${nameOf(item)}`
+
+const nameOf = (item: Schema.Json): string => {
+  if (typeof item !== "object" || item === null || isList(item)) return String(item)
   const name = item["id"] ?? item["handle"]
   return typeof name === "string" ? name : [item["model"], item["currency"], item["from"]].join("@")
 }
 
-const asJson = (document: CatalogueEncoded): { [section: string]: Schema.MutableJson } =>
-  JSON.parse(JSON.stringify(document))
+export const isList = (value: Schema.Json | undefined): value is ReadonlyArray<Schema.Json> => Array.isArray(value)

@@ -11,6 +11,7 @@ import type {
   Model,
   Org,
   Plan,
+  PriceEntry,
   SearchProvider,
   SsoProvider,
   Target,
@@ -40,11 +41,13 @@ export interface VendorEntry {
   readonly dialect: Dialect
   /** Undefined if the catalogue names none, or it cannot be resolved. */
   readonly credential: Redacted.Redacted | undefined
+  /** Of its address, e.g. `api.openai.com`. */
+  readonly host: string
   /** The vendor's own names of the models for which the catalogue uses it. */
   readonly models: ReadonlyArray<string>
 }
 
-export interface ModelTarget extends Pooled, Omit<VendorEntry, "models"> {
+export interface ModelTarget extends Pooled, Omit<VendorEntry, "models" | "host"> {
   /** The vendor's own name of the model. */
   readonly model: string
   /** Whether the organisation brings its own key: then the vendor bills the organisation, and Weir does not. */
@@ -173,6 +176,8 @@ function indexApps(document: CatalogueDocument, orgs: ReadonlyMap<string, OrgEnt
 export const readNetworks = (texts: ReadonlyArray<string> | undefined): AppEntry["ipAllow"] =>
   (texts ?? []).flatMap((text) => parseNetwork(text) ?? [])
 
+const noPolicies: AppEntry["policies"] = { inbound: [], outbound: [] }
+
 /** Each policy is compiled once and shared by the organisations that use it. */
 function indexPolicies(document: CatalogueDocument, resolve: ResolveRef): (org: Org) => AppEntry["policies"] {
   const compiled = new Map<string, ReviewPolicy>()
@@ -181,6 +186,7 @@ function indexPolicies(document: CatalogueDocument, resolve: ResolveRef): (org: 
     if (Result.isSuccess(ready)) compiled.set(policy.id, ready.success)
   }
   return ({ policies = [] }) => {
+    if (policies.length === 0) return noPolicies
     const own = policies.flatMap((id) => compiled.get(id) ?? [])
     const toward = (direction: Direction) => own.filter((policy) => policy.direction === direction)
     return { inbound: toward("inbound"), outbound: toward("outbound") }
@@ -188,14 +194,22 @@ function indexPolicies(document: CatalogueDocument, resolve: ResolveRef): (org: 
 }
 
 function indexVendors(document: CatalogueDocument, resolve: ResolveRef): ReadonlyMap<string, VendorEntry> {
-  const models = (document.models ?? []).flatMap(({ targets = [] }) => targets)
+  const models = new Map<string, Array<string>>()
+  for (const { targets = [] } of document.models ?? []) {
+    for (const { vendor, model } of targets) {
+      const known = models.get(vendor)
+      if (known === undefined) models.set(vendor, [model])
+      else known.push(model)
+    }
+  }
   return new Map(
     document.vendors?.map((vendor) => {
       const entry: VendorEntry = {
         vendor,
         dialect: dialectOf(vendor),
         credential: redactedOf(vendor.credential, resolve),
-        models: models.filter((target) => target.vendor === vendor.id).map(({ model }) => model),
+        host: new URL(vendor.baseUrl).host,
+        models: models.get(vendor.id) ?? [],
       }
       return [vendor.id, entry]
     }),
@@ -238,8 +252,7 @@ function indexModels(
 
 function makeTarget({ model, tier = 0, weight }: Target, entry: VendorEntry | undefined): ModelTarget | undefined {
   if (entry === undefined) return undefined
-  const { vendor, dialect, credential } = entry
-  const key = targetKey(vendor, model)
+  const { vendor, dialect, credential, host } = entry
   return {
     vendor,
     dialect,
@@ -247,25 +260,36 @@ function makeTarget({ model, tier = 0, weight }: Target, entry: VendorEntry | un
     model,
     isOwn: false,
     isGuarded: false,
-    key,
+    // The same vendor and model elsewhere is another target.
+    key: `${vendor.id}/${model}@${host}`,
     tier,
     weight: weight ?? vendor.weight ?? 1,
   }
 }
 
-/** e.g. `openai/gpt-5@api.openai.com`: the same vendor and model elsewhere is another target. */
-const targetKey = ({ id, baseUrl }: Vendor, model: string): string => `${id}/${model}@${new URL(baseUrl).host}`
+/** Read once: most entries are those of the catalogue before. */
+const datedPrices = new WeakMap<PriceEntry, DatedPrice>()
+
+function datedPrice(entry: PriceEntry): DatedPrice | undefined {
+  const known = datedPrices.get(entry)
+  if (known !== undefined) return known
+  const price = readPrice({ ...entry, dims: definedOf(entry.dims) })
+  if (price === undefined || !isSanePrice(price)) return undefined
+  const dated = { price, fromMs: Date.parse(entry.from) }
+  datedPrices.set(entry, dated)
+  return dated
+}
 
 /** Newest first. */
 function indexPrices(document: CatalogueDocument): ReadonlyMap<string, ReadonlyArray<DatedPrice>> {
   const prices = new Map<string, Array<DatedPrice>>()
   for (const entry of document.prices ?? []) {
-    const price = readPrice({ ...entry, dims: definedOf(entry.dims) })
-    if (price === undefined || !isSanePrice(price)) continue
+    const dated = datedPrice(entry)
+    if (dated === undefined) continue
     const key = `${entry.model} ${entry.currency}`
-    const dated = prices.get(key) ?? []
-    dated.push({ price, fromMs: Date.parse(entry.from) })
-    prices.set(key, dated)
+    const known = prices.get(key)
+    if (known === undefined) prices.set(key, [dated])
+    else known.push(dated)
   }
   for (const dated of prices.values()) dated.sort((a, b) => b.fromMs - a.fromMs)
   return prices

@@ -2,6 +2,8 @@
  * Budgets: what a subject may spend in a period, each a counter of its organisation. Pure. A budget without a subject
  * holds for each subject of its scope.
  */
+
+import { isWithinMoney, mostTokens } from "../protocol/bounds.ts"
 import type { BudgetState } from "../protocol/budget.ts"
 import { type BudgetPeriod, BudgetScope, type BudgetTerms, type Plan } from "../protocol/catalogue.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
@@ -52,7 +54,9 @@ const thresholdsOf = (limit: Amount, shares: ReadonlyArray<number> = []): Readon
 
 /** Whether a text is an amount of money, or of tokens. */
 export const isAmountOf = (unit: BudgetCounter["unit"], text: string): boolean =>
-  unit === "tokens" ? /^\d{1,15}$/.test(text) : parseAmount(text) !== undefined
+  unit === "tokens"
+    ? /^\d{1,16}$/.test(text) && Number(text) <= mostTokens
+    : parseAmount(text) !== undefined && isWithinMoney(text)
 
 /** The name of a budget in its counters; ids of the catalogue do not begin so. */
 const nameOf = ({ id, source }: Budget): string => (source === "organisation" ? `~${id}` : id)

@@ -1,5 +1,6 @@
 /** Shapes of the admin routes. */
 import { Schema } from "effect"
+import { Money } from "./bounds.ts"
 import { Tier } from "./catalogue.ts"
 import { ErrorCode, ErrorDetail } from "./error.ts"
 import { Stop } from "./exchange.ts"
@@ -31,7 +32,7 @@ export type ApplyResponse = typeof ApplyResponse.Type
 export const TopupRequest = Schema.Struct({
   id: storedName(128),
   org: storedName(64),
-  amount: Decimal.check(Schema.isPattern(/^[^-]/, { expected: "a decimal that is not negative" })),
+  amount: Money,
 }).annotate({ identifier: "TopupRequest" })
 
 /** `credited` is false if the id was credited before. */

@@ -1,5 +1,6 @@
 /** An organisation's configuration of one application. Source: decisions "Control routes beyond the listed ones". */
 import { Schema } from "effect"
+import { PerMinute } from "./bounds.ts"
 import { storedName } from "./text.ts"
 
 /** An address, or a network in CIDR notation. */
@@ -12,7 +13,7 @@ export const AppConfig = Schema.Struct({
   requireSignature: Schema.optionalKey(Schema.Boolean),
   quota: Schema.optionalKey(
     Schema.Struct({
-      rpm: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 1_000_000_000 }))),
+      rpm: Schema.optionalKey(PerMinute),
     }),
   ),
   /** Addresses or networks; an empty list allows all. */

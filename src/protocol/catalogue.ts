@@ -2,15 +2,15 @@
  * The catalogue: the operators' declarative configuration in one YAML file. Prices are per million tokens, as strings.
  */
 import { Duration, Schema, SchemaTransformation } from "effect"
+import { Money, NonNegative, PerMinute, TokenCount, TokenLimit } from "./bounds.ts"
 import { Instant } from "./instant.ts"
 import { storedName } from "./text.ts"
-import { Currency, Decimal } from "./usage.ts"
+import { Currency } from "./usage.ts"
 
 export const Id = Schema.String.check(Schema.isPattern(/^[A-Za-z0-9][A-Za-z0-9_.:/-]{0,63}$/))
 const Int = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 1_000_000_000_000 }))
 const Positive = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 1_000_000_000 }))
 const optional = Schema.optionalKey
-const NonNegative = Decimal.check(Schema.isPattern(/^[^-]/, { expected: "a decimal that is not negative" }))
 
 /** `250ms`, `10s`, `2m` or `1h`; decoded to milliseconds. */
 export const Millis = Schema.String.check(
@@ -94,7 +94,7 @@ const Range = Schema.Struct({
 
 /** How the server strips or clamps the caller's parameters. */
 export const ParamsProfile = Schema.Struct({
-  maxTokens: optional(Schema.Struct({ default: optional(Positive), max: optional(Positive) })),
+  maxTokens: optional(Schema.Struct({ default: optional(TokenLimit), max: optional(TokenLimit) })),
   temperature: optional(Range),
   topP: optional(Range),
   stop: optional(Schema.Struct({ strip: Schema.Boolean })),
@@ -116,13 +116,13 @@ export type Target = typeof Target.Type
 export const Model = Schema.Struct({
   handle: Id,
   mode: optional(Schema.Literals(["platform", "direct"])),
-  contextWindow: optional(Positive),
+  contextWindow: optional(TokenLimit),
   /**
    * How far a vendor's counts may exceed the context window or the tokens asked for, as a factor, 2 if absent;
    * counts beyond are not believed but estimated.
    */
   usageMargin: optional(Schema.Finite.check(Schema.isBetween({ minimum: 1, maximum: 10 }))),
-  maxOutput: optional(Positive),
+  maxOutput: optional(TokenLimit),
   capabilities: optional(Schema.Array(Capability)),
   params: optional(ParamsProfile),
   timeouts: optional(TimeoutTiers),
@@ -151,6 +151,7 @@ export const PriceEntry = Schema.Struct({
   dims: optional(Schema.Record(PricedDimension, Schema.optionalKey(NonNegative))),
   from: Instant,
 })
+export type PriceEntry = typeof PriceEntry.Type
 
 export const SearchProvider = Schema.Struct({
   id: Id,
@@ -158,9 +159,9 @@ export const SearchProvider = Schema.Struct({
   vendor: Id,
   baseUrl: HttpUrl,
   credential: optional(SecretRef),
-  pricePerCall: NonNegative,
+  pricePerCall: Money,
   currency: Currency,
-  cost: optional(NonNegative),
+  cost: optional(Money),
   weight: optional(Int),
   maxResultsCap: optional(Positive),
   timeout: optional(Millis),
@@ -177,10 +178,10 @@ export const WarnAt = Schema.Array(
 export const Plan = Schema.Struct({
   id: Id,
   concurrency: optional(Positive),
-  perMinute: optional(Positive),
-  endUserPerMinute: optional(Positive),
+  perMinute: optional(PerMinute),
+  endUserPerMinute: optional(PerMinute),
   /** Held as a budget of the organisation. */
-  dailyTokens: optional(Positive),
+  dailyTokens: optional(TokenLimit),
   /** Thresholds of `dailyTokens`. */
   warnAt: optional(WarnAt),
   websearchDaily: optional(Int),
@@ -264,7 +265,7 @@ export const Team = Schema.Struct({ id: Id, org: Id, members: Schema.Array(Id), 
 export const App = Schema.Struct({
   id: Id,
   org: Id,
-  quota: optional(Schema.Struct({ rpm: optional(Positive) })),
+  quota: optional(Schema.Struct({ rpm: optional(PerMinute) })),
   requireSignature: optional(Schema.Boolean),
   /** Addresses or networks (CIDR); empty or absent allows all. */
   ipAllow: optional(Schema.Array(Schema.NonEmptyString)),
@@ -307,7 +308,7 @@ export const BudgetTerms = Schema.Struct({
   unit: BudgetUnit,
   period: BudgetPeriod,
   /** A decimal string; tokens may be a number. */
-  limit: Schema.Union([NonNegative, Int]),
+  limit: Schema.Union([NonNegative, TokenCount]),
   /** `shadow` refuses nothing, and counts what it would refuse; `enforce` if absent. */
   mode: optional(Schema.Literals(["enforce", "shadow"])),
   /** Where the organisation is warned. */
@@ -315,11 +316,11 @@ export const BudgetTerms = Schema.Struct({
 }).annotate({ identifier: "BudgetTerms" })
 export type BudgetTerms = typeof BudgetTerms.Type
 
-export const Budget = Schema.Struct({ id: BudgetId, ...BudgetTerms.fields })
+export const Budget = Schema.Struct({ id: BudgetId, ...BudgetTerms.fields }).annotate({ identifier: "Budget" })
 export type Budget = typeof Budget.Type
 
 /** A top-up. Credited once, however often the file is applied. */
-export const Topup = Schema.Struct({ id: Id, org: Id, amount: NonNegative })
+export const Topup = Schema.Struct({ id: Id, org: Id, amount: Money })
 
 const list = <S extends Schema.Constraint>(item: S) => optional(Schema.Array(item))
 

@@ -52,6 +52,8 @@ export const examples: Readonly<Record<string, Json>> = {
   SearchRequest: { query: "rivers of Mesopotamia", max_results: 5 },
   ApplyRequest: { text: "version: 1\nvendors: []\n", dryRun: true },
   KeyMint: { app: "app_demo", scopes: ["runtime"], expiresAt: "2027-01-01" },
+  BudgetTerms: { scope: "key", unit: "money", period: "day", limit: "5", warnAt: [0.8] },
+  Budget: { id: "key-daily", scope: "key", unit: "money", period: "day", limit: "5", warnAt: [0.8] },
   SettingWrite: { value: "dark", lock: true, enforcement: "shadow", reason: "try out" },
   TierTimesReply: {
     data: [

@@ -1,11 +1,11 @@
 /** Usage that clients report for calls that bypassed the gateway. Source: interface.md "Client usage event". */
 import { Schema } from "effect"
+import { TokenCount } from "./bounds.ts"
 import { Purpose } from "./exchange.ts"
 import { OccurredAt } from "./instant.ts"
 import { SessionId } from "./session.ts"
 import { storedName } from "./text.ts"
 
-const Count = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 1_000_000_000_000 }))
 const Name = storedName(256)
 
 export const UsageEvent = Schema.Struct({
@@ -13,10 +13,10 @@ export const UsageEvent = Schema.Struct({
   clientEventId: storedName(64),
   modelHandle: Name,
   modelId: Name,
-  inTokens: Count,
-  outTokens: Count,
-  cacheReadTokens: Count,
-  cacheWriteTokens: Count,
+  inTokens: TokenCount,
+  outTokens: TokenCount,
+  cacheReadTokens: TokenCount,
+  cacheWriteTokens: TokenCount,
   estimated: Schema.Boolean,
   occurredAt: OccurredAt,
   sessionId: Schema.optionalKey(SessionId),

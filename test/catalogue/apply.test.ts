@@ -46,6 +46,36 @@ describe("POST /v1/admin/catalogue", () => {
     expect((await exchange({ ...hello, model: "plain" })).status).toBe(200)
   })
 
+  it("that is large is read in a thread: the same changes, the same issues, exchanges go on", async () => {
+    const orgs = Array.from(
+      { length: 400 },
+      (_, at) => `  - { id: many_${at}, name: N${at}, currency: USD, models: [] }`,
+    )
+    const large = testCatalogue(urls, ids).replace("\napps:\n", `\n${orgs.join("\n")}\napps:\n`)
+    expect(large.length).toBeGreaterThan(16 * 1024)
+    const applied = JSON.parse(JSON.stringify(await (await apply(large)).json()))
+    expect(applied.changes).toHaveLength(400)
+    expect((await exchange()).status).toBe(200)
+    const renamed = large.replace("name: N7,", "name: Seven,")
+    expect(await (await apply(renamed)).json()).toMatchObject({
+      changes: [{ entry: "orgs/many_7", change: "changed" }],
+    })
+    const snapshot = gateway().catalogue.current()
+    expect(snapshot.org("many_7")?.org.name).toBe("Seven")
+    expect(snapshot.document.orgs).toHaveLength(401)
+    const line = renamed.split("\n").findIndex((text) => text.includes("id: many_399"))
+    expect(
+      (await errorOf(await apply(renamed.replace("name: N399,", "name: N399, colour: red,")))).detail,
+    ).toMatchObject({
+      issues: [{ line: line + 1, path: "orgs[400].colour" }],
+    })
+    expect(await (await apply(`${renamed}\n# the same`)).json()).toMatchObject({ changes: [] })
+    const back = JSON.parse(JSON.stringify(await (await apply(testCatalogue(urls, ids))).json()))
+    expect(back.changes).toHaveLength(400)
+    expect(gateway().catalogue.current().org("many_7")).toBeUndefined()
+    expect((await exchange()).status).toBe(200)
+  })
+
   it("with a key whose secret is unknown changes nothing", async () => {
     const text = testCatalogue(urls, ids).replace("env:WEIR_TEST_KEY", "env:NOWHERE")
     expect((await errorOf(await apply(text))).detail).toMatchObject({ issues: [{ path: "keys[0].secret", line: 46 }] })

@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs"
 import { Result } from "effect"
 import { describe, expect, it } from "vitest"
-import { diffCatalogues } from "../../src/catalogue/diff.ts"
+import { changesOf, entriesOf } from "../../src/catalogue/diff.ts"
 import { loadCatalogue } from "../../src/catalogue/load.ts"
 import { makeSnapshot } from "../../src/catalogue/snapshot.ts"
 import { canonicalJson, fingerprint } from "../../src/protocol/canonical.ts"
@@ -115,13 +115,14 @@ describe("a good catalogue", () => {
 
   it("differs from another entry by entry", () => {
     const other = good.replace("name: O", "name: P").replace("production:", "staging:")
-    const { encoded } = Result.getOrThrow(loadCatalogue(other))
-    expect(diffCatalogues(loaded.encoded, encoded)).toEqual([
+    const entries = ({ encoded }: typeof loaded) => entriesOf(JSON.parse(JSON.stringify(encoded)))
+    const [before, after] = [entries(loaded), entries(Result.getOrThrow(loadCatalogue(other)))]
+    expect(changesOf(before, after)).toEqual([
       { entry: "timeouts/staging", change: "added" },
       { entry: "orgs/o", change: "changed" },
       { entry: "timeouts/production", change: "removed" },
     ])
-    expect(diffCatalogues(loaded.encoded, loaded.encoded)).toEqual([])
+    expect(changesOf(before, entries(loaded))).toEqual([])
   })
 })
 

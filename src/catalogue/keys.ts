@@ -1,0 +1,97 @@
+/** The application keys of a catalogue: their secrets are resolved or minted, and only their hashes are stored. */
+import { Array as Arr, Effect } from "effect"
+import type { SqlClient } from "effect/sql"
+import type { CatalogueDocument } from "../protocol/catalogue.ts"
+import type { CatalogueIssue } from "./load.ts"
+import { CatalogueRefused } from "./refusal.ts"
+import { mintSecret, sha256 } from "./secrets.ts"
+
+export interface PlannedKey {
+  readonly id: string
+  readonly appId: string
+  /** Absent for a minted key that exists: its hash does not change. */
+  readonly hash: Buffer | undefined
+  readonly minted: string | undefined
+  readonly scopes: ReadonlyArray<string>
+  readonly status: "active" | "disabled"
+  readonly expiresAt: string | null
+}
+
+interface KnownKey {
+  readonly id: string
+  readonly isRevoked: boolean
+}
+
+/** Keys that are asked for at once: reading the rows of all would keep streams waiting. */
+const batch = 500
+
+/** Keys of a catalogue that exist, without those that an earlier catalogue dropped. */
+export const knownKeys = (sql: SqlClient.SqlClient, { keys = [] }: CatalogueDocument) =>
+  Effect.map(
+    Effect.forEach(
+      Arr.chunksOf(
+        keys.map(({ id }) => id),
+        batch,
+      ),
+      (ids) => sql<KnownKey>`
+        select k.id, k.revoked_at is not null as "isRevoked"
+        from unnest(${ids}::text[]) as x(id) join app_keys k on k.id = x.id
+        where k.status <> 'revoked' or k.revoked_at is not null`,
+    ),
+    (parts) => parts.flat(),
+  )
+
+export interface KeyPlan {
+  readonly keys: ReadonlyArray<PlannedKey>
+  readonly warnings: ReadonlyArray<string>
+}
+
+/** Secrets that are resolved before other work has its turn. */
+const turn = 200
+
+/**
+ * Resolves or mints the secret of every key; a reference that cannot be resolved is an error.
+ * @param digestOf the digest of the secret at a reference
+ * @param lines of the keys' secrets in the text
+ * @param mints whether new keys without a secret get one; otherwise they wait
+ */
+export const planKeys = Effect.fnUntraced(function* (
+  { keys = [] }: CatalogueDocument,
+  known: ReadonlyArray<KnownKey>,
+  digestOf: (ref: string) => Buffer | undefined,
+  lines: ReadonlyArray<number>,
+  mints: boolean,
+): Effect.fn.Return<KeyPlan, CatalogueRefused> {
+  const existing = new Set(known.map(({ id }) => id))
+  const revoked = new Set(known.flatMap(({ id, isRevoked }) => (isRevoked ? [id] : [])))
+  const planned: Array<PlannedKey> = []
+  const waiting: Array<string> = []
+  const issues: Array<CatalogueIssue> = []
+  for (const [at, key] of keys.entries()) {
+    if (at % turn === turn - 1) yield* Effect.yieldNow
+    const isNew = key.secret === undefined && !existing.has(key.id)
+    if (isNew && !mints) {
+      waiting.push(`${key.id} has no secret: apply the file with \`weir apply\` to print a generated one`)
+      continue
+    }
+    const given = key.secret === undefined ? undefined : digestOf(key.secret)
+    if (key.secret !== undefined && given === undefined) {
+      issues.push({ path: `keys[${at}].secret`, line: lines[at] ?? 1, message: `${key.secret} cannot be resolved` })
+    }
+    const minted = isNew ? mintSecret("wk") : undefined
+    planned.push({
+      id: key.id,
+      appId: key.app,
+      hash: given ?? (minted === undefined ? undefined : sha256(minted)),
+      minted,
+      scopes: key.scopes ?? ["runtime"],
+      status: key.disabled === true ? "disabled" : "active",
+      expiresAt: key.expiresAt ?? null,
+    })
+  }
+  if (issues.length > 0) return yield* new CatalogueRefused({ issues })
+  const ended = keys
+    .filter(({ id }) => revoked.has(id))
+    .map(({ id }) => `${id} was revoked by an operator and stays so: a new key needs another id`)
+  return { keys: planned, warnings: [...waiting, ...ended] }
+})

@@ -1,0 +1,131 @@
+/**
+ * What is new in a catalogue, compared with the one in force: entries that did not change stay the same objects, so that
+ * taking up a change costs what it changes. Pure.
+ */
+import type { CatalogueDocument } from "../protocol/catalogue.ts"
+import { type Entries, entryName, isList, type JsonDocument } from "./diff.ts"
+
+/** Sections that are lists of entries. */
+const listNames = [
+  "vendors",
+  "models",
+  "prices",
+  "deliverableSettings",
+  "searchProviders",
+  "plans",
+  "policies",
+  "orgs",
+  "users",
+  "teams",
+  "apps",
+  "keys",
+  "budgets",
+  "topups",
+] as const
+type ListName = (typeof listNames)[number]
+
+/** Per list, in its order: the place of the entry in the known list, or -1 for the next new entry. */
+export type Order = Partial<Record<ListName, Int32Array>>
+
+export interface Patch {
+  /** All that is no list, and the new and changed entries of the lists. */
+  readonly news: CatalogueDocument
+  readonly order: Order
+}
+
+/** Where the entries of a document come from, and those that are not known. */
+export const orderOf = (
+  document: JsonDocument,
+  known: JsonDocument,
+  knownEntries: Entries,
+  entries: Entries,
+): { readonly order: Order; readonly news: JsonDocument } => {
+  const order: Order = {}
+  const news: Record<string, JsonDocument[string]> = { ...document }
+  for (const name of listNames) {
+    const list = document[name]
+    if (!isList(list)) continue
+    const knownList = known[name]
+    const places = new Map((isList(knownList) ? knownList : []).map((item, at) => [entryName(name, item), at]))
+    const own = Int32Array.from(list, (item) => {
+      const entry = entryName(name, item)
+      return knownEntries.get(entry) === entries.get(entry) ? (places.get(entry) ?? -1) : -1
+    })
+    order[name] = own
+    news[name] = list.filter((_, at) => own[at] === -1)
+  }
+  return { order, news }
+}
+
+/** The new document: entries that did not change are those of the known one. */
+export const applyPatch = (known: CatalogueDocument, { news, order }: Patch): CatalogueDocument =>
+  combine(known, news, (name, old = [], added = []) => {
+    const places = order[name]
+    if (places === undefined) return undefined
+    const merged: Array<(typeof old)[number]> = []
+    let next = 0
+    for (const place of places) {
+      const entry = place === -1 ? added[next++] : old[place]
+      if (entry !== undefined) merged.push(entry)
+    }
+    return merged
+  })
+
+/** A document in parts of at most so many entries, each with all that is no list. */
+export function* partsOf(document: CatalogueDocument, size: number): Generator<CatalogueDocument> {
+  yield combine(document, document, () => undefined)
+  for (const current of listNames) {
+    const { length } = document[current] ?? []
+    for (let from = 0; from < length; from += size) {
+      yield combine(document, document, (name, list) => (name === current ? list?.slice(from, from + size) : undefined))
+    }
+  }
+}
+
+/** A document with the entries of one of its parts added. */
+export const joinPart = (joined: CatalogueDocument, part: CatalogueDocument): CatalogueDocument =>
+  combine(joined, part, (_, list, more) => (list && more ? [...list, ...more] : (list ?? more)))
+
+type Merge = <A>(
+  name: ListName,
+  a: ReadonlyArray<A> | undefined,
+  b: ReadonlyArray<A> | undefined,
+) => ReadonlyArray<A> | undefined
+
+/** The second document, with each list made of both documents' lists. */
+const combine = (a: CatalogueDocument, b: CatalogueDocument, merge: Merge): CatalogueDocument => {
+  const { version, timeouts, defaultSearchProvider } = b
+  const vendors = merge("vendors", a.vendors, b.vendors)
+  const models = merge("models", a.models, b.models)
+  const prices = merge("prices", a.prices, b.prices)
+  const deliverableSettings = merge("deliverableSettings", a.deliverableSettings, b.deliverableSettings)
+  const searchProviders = merge("searchProviders", a.searchProviders, b.searchProviders)
+  const plans = merge("plans", a.plans, b.plans)
+  const policies = merge("policies", a.policies, b.policies)
+  const orgs = merge("orgs", a.orgs, b.orgs)
+  const users = merge("users", a.users, b.users)
+  const teams = merge("teams", a.teams, b.teams)
+  const apps = merge("apps", a.apps, b.apps)
+  const keys = merge("keys", a.keys, b.keys)
+  const budgets = merge("budgets", a.budgets, b.budgets)
+  const topups = merge("topups", a.topups, b.topups)
+  return {
+    version,
+    ...(timeouts && { timeouts }),
+    ...(defaultSearchProvider !== undefined && { defaultSearchProvider }),
+    ...(vendors && { vendors }),
+    ...(models && { models }),
+    ...(prices && { prices }),
+    ...(deliverableSettings && { deliverableSettings }),
+    ...(searchProviders && { searchProviders }),
+    ...(plans && { plans }),
+    ...(policies && { policies }),
+    ...(orgs && { orgs }),
+    ...(users && { users }),
+    ...(teams && { teams }),
+    ...(apps && { apps }),
+    ...(keys && { keys }),
+    ...(budgets && { budgets }),
+    ...(topups && { topups }),
+  }
+}

@@ -1,0 +1,126 @@
+/** Reads catalogues without keeping the event loop: large ones in a thread, which ends when it was idle for a while. */
+import { extname } from "node:path"
+import { Worker } from "node:worker_threads"
+import { Data, Effect, Result, type Scope, Semaphore } from "effect"
+import type { CatalogueDocument } from "../protocol/catalogue.ts"
+import { joinPart } from "./patch.ts"
+import { type FromReader, isFromReader, type ToReader } from "./reader-protocol.ts"
+import { type Reading, readStored, readText } from "./reading.ts"
+import { CatalogueRefused } from "./refusal.ts"
+
+/** A stored catalogue that this version cannot read. */
+export class CatalogueUnreadable extends Data.TaggedError("CatalogueUnreadable")<{ readonly cause: unknown }> {}
+
+export interface CatalogueReader {
+  /** @param known the catalogue in force, as it is stored */
+  readonly text: (text: string, known: string) => Effect.Effect<Reading, ReadError>
+  readonly stored: (json: string, known: string) => Effect.Effect<Reading, CatalogueUnreadable>
+}
+
+/** A shorter catalogue is read within some milliseconds; starting a thread takes longer. */
+const smallChars = 16 * 1024
+const idleMs = 30_000
+
+export const makeCatalogueReader: Effect.Effect<CatalogueReader, never, Scope.Scope> = Effect.gen(function* () {
+  const oneAtATime = yield* Semaphore.make(1)
+  let thread: ReadingThread | undefined
+  let idle: NodeJS.Timeout | undefined
+  const stop = () => {
+    clearTimeout(idle)
+    thread?.stop()
+    thread = undefined
+  }
+  yield* Effect.addFinalizer(() => Effect.sync(stop))
+
+  const ask = (request: ReadRequest) =>
+    Effect.callback<Reading, ReadError>((resume) => {
+      clearTimeout(idle)
+      if (thread === undefined || thread.isEnded) thread = new ReadingThread()
+      thread.read(request, (answer) => {
+        idle = setTimeout(stop, idleMs).unref()
+        resume(answer)
+      })
+      return Effect.sync(stop)
+    }).pipe(oneAtATime.withPermits(1))
+
+  const isSmall = (input: string, known: string) => input.length + known.length <= smallChars
+  return {
+    text: (input, known) => {
+      if (!isSmall(input, known)) return ask({ kind: "text", input, known })
+      return Effect.suspend(() => {
+        const read = readText(input, known)
+        return Result.isSuccess(read)
+          ? Effect.succeed(read.success)
+          : Effect.fail(new CatalogueRefused({ issues: read.failure }))
+      })
+    },
+    stored: (input, known) =>
+      isSmall(input, known)
+        ? Effect.try({
+            try: () => readStored(input, known),
+            catch: (cause) => new CatalogueUnreadable({ cause }),
+          })
+        : Effect.catchTag(ask({ kind: "stored", input, known }), "CatalogueRefused", (cause) =>
+            Effect.fail(new CatalogueUnreadable({ cause })),
+          ),
+  }
+})
+
+type ReadRequest = Exclude<ToReader, { readonly kind: "next" }>
+type ReadError = CatalogueRefused | CatalogueUnreadable
+
+class ReadingThread {
+  readonly #worker = new Worker(new URL(`./reader-worker${extname(import.meta.filename)}`, import.meta.url))
+  #answer: ((answer: Effect.Effect<Reading, ReadError>) => void) | undefined
+  #news: CatalogueDocument | undefined
+  isEnded = false
+
+  constructor() {
+    // The thread must not keep the process alive.
+    this.#worker.unref()
+    this.#worker.on("message", (message: unknown) => {
+      if (isFromReader(message)) this.#hear(message)
+    })
+    this.#worker.on("error", (cause) => this.#end(cause))
+    this.#worker.on("exit", () => this.#end("the reader's thread has ended"))
+  }
+
+  read(request: ReadRequest, answer: (answer: Effect.Effect<Reading, ReadError>) => void): void {
+    this.#answer = answer
+    this.#news = undefined
+    this.#worker.postMessage(request)
+  }
+
+  stop(): void {
+    this.#answer = undefined
+    void this.#worker.terminate()
+  }
+
+  #hear(message: FromReader): void {
+    if (message.kind !== "part") {
+      this.#answer?.(answerOf(message, this.#news))
+      return
+    }
+    this.#news = this.#news === undefined ? message.part : joinPart(this.#news, message.part)
+    this.#worker.postMessage({ kind: "next" } satisfies ToReader)
+  }
+
+  #end(cause: unknown): void {
+    this.isEnded = true
+    this.#answer?.(Effect.fail(new CatalogueUnreadable({ cause })))
+  }
+}
+
+const answerOf = (
+  message: Exclude<FromReader, { readonly kind: "part" }>,
+  news: CatalogueDocument = { version: 1 },
+): Effect.Effect<Reading, ReadError> => {
+  switch (message.kind) {
+    case "read":
+      return Effect.succeed({ ...message.reading, news })
+    case "refused":
+      return Effect.fail(new CatalogueRefused({ issues: message.issues }))
+    case "failed":
+      return Effect.fail(new CatalogueUnreadable({ cause: message.cause }))
+  }
+}
