@@ -46,7 +46,7 @@ ${answers.map((model) => `  - { handle: ${model}, maxOutput: 2000, targets: [{ v
 prices:
 ${answers.map((model) => `  - { model: ${model}, currency: USD, input: "0.03", output: "0.15", from: 2026-01-01 }`).join("\n")}
 searchProviders: [{ id: s, name: S, vendor: searxng, baseUrl: "${vendor}", currency: USD, pricePerCall: "0.00001" }]
-plans: [{ id: bench, perMinute: 10000000, concurrency: 100000, dailyTokens: 1000000000, websearchDaily: 1000000000 }]
+plans: [{ id: bench, perMinute: 1000000000, concurrency: 100000, dailyTokens: 1000000000, websearchDaily: 1000000000 }]
 orgs: [{ id: ${ids.org}, name: Bench, plan: bench, currency: USD, models: [${answers.join(", ")}] }]
 apps: [{ id: ${ids.app}, org: ${ids.org} }]
 keys: [{ id: ${ids.key}, app: ${ids.app}, secret: "env:WEIR_BENCH_KEY" }]

@@ -4,24 +4,10 @@
  */
 import type { CatalogueDocument } from "../protocol/catalogue.ts"
 import { type Entries, entryName, isList, type JsonDocument } from "./diff.ts"
+import { sectionsWithId } from "./references.ts"
 
 /** Sections that are lists of entries. */
-const listNames = [
-  "vendors",
-  "models",
-  "prices",
-  "deliverableSettings",
-  "searchProviders",
-  "plans",
-  "policies",
-  "orgs",
-  "users",
-  "teams",
-  "apps",
-  "keys",
-  "budgets",
-  "topups",
-] as const
+const listNames = ["models", "prices", "deliverableSettings", ...sectionsWithId] as const
 type ListName = (typeof listNames)[number]
 
 /** Per list, in its order: the place of the entry in the known list, or -1 for the next new entry. */

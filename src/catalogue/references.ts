@@ -2,6 +2,7 @@
 import { Result } from "effect"
 import { isAmountOf } from "../money/budget.ts"
 import { isSanePrice, maxPricePerMillion, readPrice } from "../money/pricing.ts"
+import { isWithinMoney, mostMoney } from "../protocol/bounds.ts"
 import type { CatalogueDocument } from "../protocol/catalogue.ts"
 import { parseNetwork } from "../protocol/network.ts"
 import { compilePolicy } from "../review/policy.ts"
@@ -113,13 +114,23 @@ export const checkReferences = (document: CatalogueDocument): ReadonlyArray<Prob
       problems.push({ path: ["budgets", at, "limit"], message: `is no amount of ${unit}` })
     }
   })
-  document.topups?.forEach(({ org }, at) => {
+  // Not in the schema: a catalogue that is stored already must be readable.
+  const withinMoney = (amount: string | undefined, ...path: Path) => {
+    if (amount !== undefined && !isWithinMoney(amount)) problems.push({ path, message: `is more than ${mostMoney}` })
+  }
+  document.topups?.forEach(({ org, amount }, at) => {
     known(orgs, org, "org", "topups", at, "org")
+    withinMoney(amount, "topups", at, "amount")
+  })
+  document.searchProviders?.forEach(({ pricePerCall, cost }, at) => {
+    withinMoney(pricePerCall, "searchProviders", at, "pricePerCall")
+    withinMoney(cost, "searchProviders", at, "cost")
   })
   return problems
 }
 
-const sectionsWithId = [
+/** Sections whose entries have an id. */
+export const sectionsWithId = [
   "vendors",
   "searchProviders",
   "plans",

@@ -9,7 +9,7 @@ import { Decimal } from "./usage.ts"
 export const mostMoney = 1_000_000_000_000n
 /** Tokens of a day, a budget, a context window or a reported call. */
 export const mostTokens = 1_000_000_000_000_000
-const mostPerMinute = 10_000_000
+const mostPerMinute = 1_000_000_000
 
 /** A decimal that is not negative. */
 export const NonNegative = Decimal.check(Schema.isPattern(/^[^-]/, { expected: "a decimal that is not negative" }))

@@ -2,7 +2,7 @@
  * The catalogue: the operators' declarative configuration in one YAML file. Prices are per million tokens, as strings.
  */
 import { Duration, Schema, SchemaTransformation } from "effect"
-import { Money, NonNegative, PerMinute, TokenCount, TokenLimit } from "./bounds.ts"
+import { NonNegative, PerMinute, TokenCount, TokenLimit } from "./bounds.ts"
 import { Instant } from "./instant.ts"
 import { storedName } from "./text.ts"
 import { Currency } from "./usage.ts"
@@ -159,9 +159,9 @@ export const SearchProvider = Schema.Struct({
   vendor: Id,
   baseUrl: HttpUrl,
   credential: optional(SecretRef),
-  pricePerCall: Money,
+  pricePerCall: NonNegative,
   currency: Currency,
-  cost: optional(Money),
+  cost: optional(NonNegative),
   weight: optional(Int),
   maxResultsCap: optional(Positive),
   timeout: optional(Millis),
@@ -320,7 +320,7 @@ export const Budget = Schema.Struct({ id: BudgetId, ...BudgetTerms.fields }).ann
 export type Budget = typeof Budget.Type
 
 /** A top-up. Credited once, however often the file is applied. */
-export const Topup = Schema.Struct({ id: Id, org: Id, amount: Money })
+export const Topup = Schema.Struct({ id: Id, org: Id, amount: NonNegative })
 
 const list = <S extends Schema.Constraint>(item: S) => optional(Schema.Array(item))
 

@@ -1,9 +1,9 @@
 /** Budgets, by scope, unit and mode. */
 import { Effect, Redacted, Schema } from "effect"
 import { beforeAll, describe, expect, it } from "vitest"
-import { Budgets } from "../../src/protocol/budget.ts"
 import { BudgetScope } from "../../src/protocol/catalogue.ts"
-import { answering, hello, newTestIds, testCatalogue } from "../../src/testing/index.ts"
+import { answering, newTestIds, testCatalogue } from "../../src/testing/index.ts"
+import { asLogin, budgetCalls, decodeBudgets, type Headers, nobody, priced } from "./budget-calls.ts"
 import { errorOf, useGateway } from "./gateway.ts"
 
 const ids = newTestIds()
@@ -32,14 +32,10 @@ const gateway = useGateway({
   },
 })
 
-type Headers = Record<string, string | undefined>
-const nobody: Headers = { "x-svc-key-id": undefined, "x-svc-key": undefined }
+const { exchange, endUser } = budgetCalls(gateway)
 let asPerson: Headers
 let asEndUser: Headers
 
-const decodeToken = Schema.decodeUnknownSync(Schema.Struct({ token: Schema.String }))
-const asLogin = (accessToken: string): Headers => ({ ...nobody, authorization: `Bearer ${accessToken}` })
-const decodeBudgets = Schema.decodeUnknownSync(Budgets, { onExcessProperty: "error" })
 const decodeMinted = Schema.decodeUnknownSync(Schema.Struct({ secret: Schema.String }))
 
 beforeAll(async () => {
@@ -51,14 +47,9 @@ beforeAll(async () => {
     asLogin(accessToken),
   )
   asPerson = { ...nobody, authorization: `Bearer ${decodeMinted(await made.json()).secret}` }
-  const minted = await gateway().call("POST", "/v1/app-tokens", { endUserId: "ada" })
-  asEndUser = { ...nobody, "x-svc-app-token": decodeToken(await minted.json()).token }
-  // An exchange costs 0.006 and 1,200 tokens; it holds 0.00753 and 510 tokens.
-  gateway().vendor.script(answering({ words: ["x"], inTokens: 1000, outTokens: 200 }))
+  asEndUser = await endUser()
+  gateway().vendor.script(priced)
 })
-
-const exchange = (headers: Headers = {}, more: object = {}) =>
-  gateway().call("POST", "/t1/exchange", { ...hello, params: { promptTokensEstimate: 10 }, ...more }, headers)
 
 const apply = (...budgets: ReadonlyArray<object>) =>
   Effect.runPromise(gateway().catalogue.apply(withBudgets(...budgets)))
@@ -117,8 +108,9 @@ describe.each(BudgetScope.literals)("a budget of scope %s", (scope) => {
     it("of another subject does not count; in shadow it refuses nothing", async () => {
       const { headers, subject } = callers(scope)
       const other = scope === "person" || scope === "endUser" ? [{ subject: "somebody else" }] : []
+      const id = newId()
       await apply(...other.map((named) => ({ id: newId(), scope, unit, period: "day", limit: 1, ...named })), {
-        id: newId(),
+        id,
         scope,
         unit,
         period: "day",
@@ -127,6 +119,12 @@ describe.each(BudgetScope.literals)("a budget of scope %s", (scope) => {
         subject,
       })
       for (let at = 0; at < 5; at++) expect((await exchange(headers)).status).toBe(200)
+      const asOperator = { "x-svc-admin-key": gateway().adminKey }
+      const metrics = await (await gateway().call("GET", "/metrics", undefined, asOperator)).text()
+      const [, counted] =
+        new RegExp(`weir_budgets_total{budget="${id}",decision="would_reject"} (\\d+)`).exec(metrics) ?? []
+      // Two of the five fit.
+      expect(Number(counted)).toBe(3)
     })
   })
 })
@@ -162,7 +160,7 @@ describe("a budget", () => {
     await apply({ id: newId(), scope: "app", unit: "money", period: "day", limit: "0.014" })
     gateway().vendor.script((call) => call.reset())
     for (let at = 0; at < 3; at++) expect((await exchange()).status).toBe(502)
-    gateway().vendor.script(answering({ words: ["x"], inTokens: 1000, outTokens: 200 }))
+    gateway().vendor.script(priced)
     expect((await exchange()).status).toBe(200)
     expect((await exchange()).status).toBe(200)
     expect((await exchange()).status).toBe(402)
@@ -182,7 +180,7 @@ describe("a budget", () => {
     const served = replies.filter(({ status }) => status === 200).length
     expect(served).toBe(20)
     expect(replies.filter(({ status }) => status === 429)).toHaveLength(30)
-    gateway().vendor.script(answering({ words: ["x"], inTokens: 1000, outTokens: 200 }))
+    gateway().vendor.script(priced)
   })
 
   it("several at once: the exchange must fit in each", async () => {

@@ -1,8 +1,8 @@
 /** Budgets that an organisation sets for itself, and warnings at their thresholds. */
-import { Effect, Redacted, Schema } from "effect"
+import { Effect, Redacted } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { Budgets } from "../../src/protocol/budget.ts"
-import { answering, hello, newTestIds, testCatalogue } from "../../src/testing/index.ts"
+import { newTestIds, testCatalogue } from "../../src/testing/index.ts"
+import { asLogin, budgetCalls, decodeBudgets, type Headers, nobody, priced } from "./budget-calls.ts"
 import { errorOf, eventually, useGateway } from "./gateway.ts"
 import { startSmtp } from "./smtp.ts"
 
@@ -39,24 +39,16 @@ const gateway = useGateway({
   },
 })
 
-type Headers = Record<string, string | undefined>
-const nobody: Headers = { "x-svc-key-id": undefined, "x-svc-key": undefined }
-const decodeToken = Schema.decodeUnknownSync(Schema.Struct({ token: Schema.String }))
-const decodeBudgets = Schema.decodeUnknownSync(Budgets, { onExcessProperty: "error" })
+const { exchange, endUser } = budgetCalls(gateway)
 let asOwner: Headers
 let asEndUser: Headers
 
 beforeAll(async () => {
   const { accessToken } = await gateway().logIn(email(owner))
-  asOwner = { ...nobody, authorization: `Bearer ${accessToken}` }
-  const minted = await gateway().call("POST", "/v1/app-tokens", { endUserId: "ada" })
-  asEndUser = { ...nobody, "x-svc-app-token": decodeToken(await minted.json()).token }
-  // An exchange costs 0.006 and 1,200 tokens; it holds 0.00753 and 510 tokens.
-  gateway().vendor.script(answering({ words: ["x"], inTokens: 1000, outTokens: 200 }))
+  asOwner = asLogin(accessToken)
+  asEndUser = await endUser()
+  gateway().vendor.script(priced)
 })
-
-const exchange = (headers: Headers = {}, more: object = {}) =>
-  gateway().call("POST", "/t1/exchange", { ...hello, params: { promptTokensEstimate: 10 }, ...more }, headers)
 
 const apply = (...budgets: ReadonlyArray<object>) =>
   Effect.runPromise(gateway().catalogue.apply(withBudgets(...budgets)))
@@ -282,10 +274,7 @@ describe("a threshold", () => {
     const reply = await warned(() => exchange())
     expect(reply.headers.get("x-svc-warning")).toBe("budget_near=plan%3Ateam")
     const { accessToken } = await gateway().logIn(email(member))
-    const listed = await gateway().call("GET", "/v1/budgets", undefined, {
-      ...nobody,
-      authorization: `Bearer ${accessToken}`,
-    })
+    const listed = await gateway().call("GET", "/v1/budgets", undefined, asLogin(accessToken))
     expect(decodeBudgets(await listed.json()).budgets).toMatchObject([
       { id: "plan:team", source: "plan", scope: "org", unit: "tokens", period: "day", limit: 1_000_000 },
     ])

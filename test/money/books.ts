@@ -5,13 +5,13 @@ import { SqlClient } from "effect/sql"
 import { expect } from "vitest"
 import { WeirConfig } from "../../src/config.ts"
 import { wholeAmount } from "../../src/money/amount.ts"
-import type { Budget, BudgetNeed } from "../../src/money/budget.ts"
+import { type Budget, type BudgetNeed, planBudget } from "../../src/money/budget.ts"
 import { type Hold, type HoldRequest, Ledger } from "../../src/money/ledger.ts"
 import { layerPostgres } from "../../src/money/ledger-postgres.ts"
 import { LedgerStore } from "../../src/money/ledger-store.ts"
 import { RecallChannel } from "../../src/money/recalls.ts"
-import { type Settlement, tokensOf, type UsageRecord } from "../../src/money/settlement.ts"
-import { dayOf, nextDayMs } from "../../src/protocol/utc8.ts"
+import type { Settlement, UsageRecord } from "../../src/money/settlement.ts"
+import { dayOf } from "../../src/protocol/utc8.ts"
 import { layerDatabase } from "../../src/store/database.ts"
 import { layerTestConfig, layerTestDatabases, testStores } from "../../src/testing/stores.ts"
 
@@ -62,17 +62,9 @@ export const fund = (amount: bigint) =>
 
 /** What an exchange takes of the daily tokens of a plan. */
 export const dailyTokens = (orgId: string, tokens: number, limit: number): BudgetNeed => {
-  const nowMs = Date.now()
-  const day = wholeAmount(limit)
-  return {
-    counter: tokensOf(dayOf(nowMs)),
-    unit: "tokens",
-    subject: orgId,
-    resetAtMs: nextDayMs(nowMs),
-    isTold: true,
-    amount: wholeAmount(tokens),
-    budget: { ...testBudget, source: "plan", unit: "tokens", limit: day },
-  }
+  const daily = planBudget({ id: "plan", dailyTokens: limit }, orgId, Date.now(), true)
+  if (daily === undefined) throw new Error("the plan has a limit")
+  return { ...daily, amount: wholeAmount(tokens) }
 }
 
 /** A budget without a limit that matters. */

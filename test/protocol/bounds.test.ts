@@ -14,7 +14,7 @@ const app = { id: "a", org: "o" }
 
 const tokens = 1_000_000_000_000_000
 const money = "1000000000000"
-const perMinute = 10_000_000
+const perMinute = 1_000_000_000
 
 describe("a catalogue's numbers", () => {
   it.each<[string, (value: number | string) => object, number | string, number | string]>([
