@@ -1,6 +1,7 @@
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, it } from "vitest"
+import { freePort } from "../../scripts/faults/processes.ts"
 import { hello } from "../../src/testing/index.ts"
 import { eventually } from "../conformance/gateway.ts"
 import { useProcesses } from "./process.ts"
@@ -30,6 +31,22 @@ describe("SVC_CATALOGUE and weir apply", () => {
     expect(await wrongKey.exit).toBe(1)
     expect(wrongKey.output.text).toContain("admin_key_invalid")
   }, 60_000)
+
+  it("a gateway is not ready before its file is applied for the first time", async () => {
+    const file = join(dir(), "weir.yaml")
+    const orgs = Array.from({ length: 2000 }, (_, at) => `  - { id: o${at}, name: N, currency: USD, models: [] }`)
+    writeFileSync(file, `version: 1\norgs:\n${orgs.join("\n")}\n`)
+    const port = await freePort()
+    weir(["serve"], { SVC_CATALOGUE: file, SVC_PORT: String(port) })
+    const seen: Array<string> = []
+    await eventually(async () => {
+      const reply = await fetch(`http://127.0.0.1:${port}/readyz`).catch(() => undefined)
+      if (reply !== undefined) seen.push(`${reply.status} ${JSON.stringify(await reply.json())}`)
+      return reply?.status === 200
+    }, 60_000)
+    expect(seen[0]).toContain(`503 {"status":"not ready","postgres":true,"gate":true,"catalogue":false`)
+    expect(seen.at(-1)).toContain(`200 {"status":"ready","postgres":true,"gate":true,"catalogue":true`)
+  }, 90_000)
 
   it("weir topup, ledger, audit and doctor speak to a running gateway", async () => {
     const { exchange, run } = await serve()

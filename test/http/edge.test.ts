@@ -19,7 +19,13 @@ describe("for machines", () => {
   it("/readyz reports its dependencies", async () => {
     const response = await get("/readyz")
     expect(response.status).toBe(200)
-    expect(await response.json()).toEqual({ status: "ready", postgres: true, gate: true, draining: false })
+    expect(await response.json()).toEqual({
+      status: "ready",
+      postgres: true,
+      gate: true,
+      catalogue: true,
+      draining: false,
+    })
   })
 
   it("/metrics has a histogram for each tier's actual time, by vendor and model, and its limit", async () => {

@@ -1,12 +1,13 @@
 /**
- * `/healthz`: this process is alive. `/readyz`: the stores answer and the node is not draining. `/metrics`: Prometheus
- * text. Liveness never depends on a store.
+ * `/healthz`: this process is alive. `/readyz`: the stores answer, the node has its catalogue, and it is not draining.
+ * `/metrics`: Prometheus text. Liveness never depends on a store.
  */
 import { Effect, Layer } from "effect"
 import { HttpRouter, HttpServerResponse } from "effect/http"
 import { SqlClient } from "effect/sql"
 import { Gate } from "../../admission/gate.ts"
-import { WeirConfig } from "../../config.ts"
+import { Catalogue } from "../../catalogue/catalogue.ts"
+import { isDevelopment, WeirConfig } from "../../config.ts"
 import { ping, withDeadline } from "../../store/database.ts"
 import { metricsOfAll } from "../../workers/worker.ts"
 import { Draining } from "../draining.ts"
@@ -17,9 +18,12 @@ const readiness = HttpRouter.use((router) =>
   Effect.gen(function* () {
     const gate = yield* Gate
     const sql = yield* SqlClient.SqlClient
-    const { databaseDeadlineMs } = yield* WeirConfig
+    const catalogue = yield* Catalogue
+    const config = yield* WeirConfig
+    // A gateway that is given no catalogue waits for one to be applied, which needs it to be called.
+    const isGiven = config.catalogueFile !== undefined || isDevelopment(config)
     const draining = yield* Draining
-    const database = ping.pipe(withDeadline(databaseDeadlineMs), Effect.provideService(SqlClient.SqlClient, sql))
+    const database = ping.pipe(withDeadline(config.databaseDeadlineMs), Effect.provideService(SqlClient.SqlClient, sql))
     const answers = (check: Effect.Effect<unknown, unknown>) =>
       Effect.map(Effect.exit(check), (exit) => exit._tag === "Success")
     yield* router.add(
@@ -27,9 +31,16 @@ const readiness = HttpRouter.use((router) =>
       "/readyz",
       Effect.gen(function* () {
         const [postgres, gateStore] = yield* Effect.all([answers(database), answers(gate.ping)], { concurrency: 2 })
-        const ready = postgres && gateStore && !draining.isDraining()
+        const hasCatalogue = !isGiven || catalogue.current().revision > 0n
+        const ready = postgres && gateStore && hasCatalogue && !draining.isDraining()
         return HttpServerResponse.jsonUnsafe(
-          { status: ready ? "ready" : "not ready", postgres, gate: gateStore, draining: draining.isDraining() },
+          {
+            status: ready ? "ready" : "not ready",
+            postgres,
+            gate: gateStore,
+            catalogue: hasCatalogue,
+            draining: draining.isDraining(),
+          },
           { status: ready ? 200 : 503 },
         )
       }),
