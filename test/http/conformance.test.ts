@@ -29,7 +29,7 @@ describe("weir conformance", () => {
     const { exit, output } = weir(["conformance", ready.baseUrl, "--key-id", ready.keyId, "--key", ready.key])
     expect(await exit, output.text).toBe(0)
     expect(output.text).toContain(`${checks} passed, 0 failed, 0 skipped`)
-  })
+  }, 90_000)
 
   it.each([
     ["a server that says yes to everything", "{}", 200],

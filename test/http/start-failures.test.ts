@@ -65,7 +65,8 @@ describe("weir serve", () => {
     expect(stranger.output.text).toContain("EADDRINUSE")
     // A database in memory leaves no folder.
     expect(existsSync(":memory:")).toBe(false)
-  }, 60_000)
+    // The second one creates a database, which takes most of the time.
+  }, 120_000)
 
   it("an unknown variable is reported, with the closest known one", async () => {
     const { exit, output } = weir(["serve"], { SVC_PROT: "8080", SVC_LOG_LEVEL: "loud" })
