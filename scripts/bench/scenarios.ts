@@ -1,5 +1,4 @@
 /** The scenarios. Each returns rows, with the floor's figure where the floor can do the same. */
-
 import { randomUUID } from "node:crypto"
 import { setTimeout as sleep } from "node:timers/promises"
 import { Agent } from "undici"
@@ -372,29 +371,29 @@ const startSlow = async (weir: Weir, clients: number) => {
   return { stop: () => agent.destroy() }
 }
 
-/** Until the compiler has done its work: at 3,000 exchanges a gateway still takes half as much again. */
 /** Organisations, applications, keys and top-ups that a file declares, on the embedded database. */
 export const tenants: Scenario = async (_, { scale }) => {
   const orgs = Math.round(5000 * scale)
   const few = await measureDeclared(1, 1)
   const many = await measureDeclared(orgs, 10)
-  const row = (what: string, unit: string, floor: number, weir: number, max?: number): Row => ({
+  const row = (what: string, floor: number, weir: number, max?: number): Row => ({
     what: `${what}, ${orgs} declared organisations`,
-    unit,
+    unit: "ms",
     floor,
     weir,
     note: "floor: one organisation",
     ...(max !== undefined && { budget: { of: "value", max } }),
   })
   return [
-    row("start", "ms", few.startAgainMs, many.startAgainMs, 4000),
-    row("first start, which applies the file", "ms", few.startMs, many.startMs),
-    row("applying one changed name", "ms", few.applyMs, many.applyMs, 2000),
-    row("longest stall of the event loop while it is applied", "ms", few.stallMs, many.stallMs, 20),
-    row("longest stall during a dry run", "ms", few.dryRunStallMs, many.dryRunStallMs, 20),
+    row("start", few.startAgainMs, many.startAgainMs, 4000),
+    row("first start, which applies the file", few.startMs, many.startMs),
+    row("applying one changed name", few.applyMs, many.applyMs, 2000),
+    row("longest stall of the event loop while it is applied", few.stallMs, many.stallMs, 20),
+    row("longest stall during a dry run", few.dryRunStallMs, many.dryRunStallMs, 20),
   ]
 }
 
+/** Until the compiler has done its work: at 3,000 exchanges a gateway still takes half as much again. */
 export const warmUp = async ({ floor, weir }: Subjects, { scale }: Effort): Promise<void> => {
   for (const subject of [floor, weir]) {
     await drive(subject.exchange("short"), { requests: 12_000 * scale, inFlight: 32 })

@@ -170,12 +170,13 @@ export const startSubjects = async (
 const firstLine = (child: ChildProcess) =>
   new Promise<string>((resolve) => child.stdout?.once("data", (chunk) => resolve(String(chunk).trim())))
 
-const readyUrl = async (file: string): Promise<string> => {
-  for (let tries = 0; tries < 600; tries++) {
+/** The address that a gateway writes to its ready file. */
+export const readyUrl = async (file: string): Promise<string> => {
+  for (let tries = 0; tries < 6000; tries++) {
     try {
       return JSON.parse(readFileSync(file, "utf8")).baseUrl
     } catch {
-      await sleep(100)
+      await sleep(10)
     }
   }
   throw new Error("the gateway did not start")

@@ -6,6 +6,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
 import { fileURLToPath } from "node:url"
+import { readyUrl } from "./subjects.ts"
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url))
 const adminKey = "wa_bench"
@@ -43,10 +44,12 @@ export interface Declared {
 /** A gateway on the embedded database whose catalogue declares so many organisations, and so many models and prices. */
 export const measureDeclared = async (orgs: number, models: number): Promise<Declared> => {
   const dir = mkdtempSync(join(tmpdir(), "weir-tenants-"))
-  const [file, ready, delay] = ["catalogue.yaml", "ready.json", "delay"].map((name) => join(dir, name))
-  writeFileSync(file ?? "", catalogueOf(orgs, models, "First"))
+  const file = join(dir, "catalogue.yaml")
+  const ready = join(dir, "ready.json")
+  const delay = join(dir, "delay")
+  writeFileSync(file, catalogueOf(orgs, models, "First"))
   const start = async () => {
-    rmSync(ready ?? "", { force: true })
+    rmSync(ready, { force: true })
     const startedAt = performance.now()
     const child = spawn(process.execPath, ["--import", here("./loop-delay.ts"), here("../../src/main.ts"), "serve"], {
       env: {
@@ -63,9 +66,8 @@ export const measureDeclared = async (orgs: number, models: number): Promise<Dec
       },
       stdio: ["ignore", "ignore", "inherit"],
     })
-    while (!existsSync(ready ?? "")) await sleep(10)
-    const { baseUrl } = JSON.parse(readFileSync(ready ?? "", "utf8"))
-    return { child, baseUrl: String(baseUrl), ms: performance.now() - startedAt }
+    const baseUrl = await readyUrl(ready)
+    return { child, baseUrl, ms: performance.now() - startedAt }
   }
   const stop = (child: ReturnType<typeof spawn>) =>
     new Promise((resolve) => {
@@ -78,11 +80,11 @@ export const measureDeclared = async (orgs: number, models: number): Promise<Dec
     const { child, baseUrl, ms } = await start()
     /** The longest delay of the event loop since the last call. */
     const stall = async (): Promise<number> => {
-      rmSync(delay ?? "", { force: true })
+      rmSync(delay, { force: true })
       child.kill("SIGUSR2")
-      while (!existsSync(delay ?? "")) await sleep(10)
+      while (!existsSync(delay)) await sleep(10)
       await sleep(20)
-      return Number(readFileSync(delay ?? "", "utf8"))
+      return Number(readFileSync(delay, "utf8"))
     }
     const apply = async (name: string, dryRun: boolean) => {
       const body = JSON.stringify({ text: catalogueOf(orgs, models, name), dryRun })

@@ -1,9 +1,9 @@
 /** What applying a catalogue writes: its revision, keys, top-ups, and when search providers changed. In batches. */
-import { Array as Arr, Effect } from "effect"
+import { Array as Arr, Effect, Schema } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
 import { formatAmount, parseAmount } from "../money/amount.ts"
 import { fingerprint } from "../protocol/canonical.ts"
-import type { CatalogueDocument } from "../protocol/catalogue.ts"
+import { type CatalogueDocument, SearchProvider } from "../protocol/catalogue.ts"
 import type { PlannedKey } from "./keys.ts"
 import type { Reading } from "./reading.ts"
 
@@ -46,13 +46,15 @@ export const storeCatalogue = Effect.fnUntraced(function* (
   return yield* creditTopups(sql, document)
 })
 
+const encodeProvider = Schema.encodeSync(SearchProvider)
+
 /** Stores when each search provider last changed: the directory lists the most recent first among equal weights. */
 const storeProviderChanges = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   { searchProviders = [] }: CatalogueDocument,
 ) {
   for (const provider of searchProviders) {
-    const hash = fingerprint(JSON.parse(JSON.stringify(provider)))
+    const hash = fingerprint(JSON.parse(JSON.stringify(encodeProvider(provider))))
     yield* sql`
       insert into search_provider_changes as c (id, fingerprint) values (${provider.id}, ${hash})
       on conflict (id) do update set fingerprint = excluded.fingerprint, changed_at = now()

@@ -2,13 +2,12 @@
  * Budgets: what a subject may spend in a period, each a counter of its organisation. Pure. A budget without a subject
  * holds for each subject of its scope.
  */
-
 import { isWithinMoney, mostTokens } from "../protocol/bounds.ts"
 import type { BudgetState } from "../protocol/budget.ts"
 import { type BudgetPeriod, BudgetScope, type BudgetTerms, type Plan } from "../protocol/catalogue.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 import type { WarnEvent } from "../protocol/event.ts"
-import { dayOf, nextDayMs, periodOf } from "../protocol/utc8.ts"
+import { periodOf } from "../protocol/utc8.ts"
 import { type Amount, formatAmount, parseAmount, wholeAmount } from "./amount.ts"
 import { type BudgetCounter, tokensOf } from "./settlement.ts"
 
@@ -118,10 +117,10 @@ export interface CoveringBudget extends BudgetCounter {
 const none: ReadonlyArray<never> = []
 
 const coveringOf = (budget: Budget, subject: string, nowMs: number, isTold: boolean): CoveringBudget => {
-  const { unit, period } = budget
+  const { source, unit, period } = budget
   const { start, endMs } = periodOf(period, nowMs)
-  // With another unit or period it counts anew.
-  const counter = `budget:${nameOf(budget)}:${unit}/${period}:${subject}:${start}`
+  // With another unit or period it counts anew. The day's tokens are counted of every call, whatever its plan.
+  const counter = source === "plan" ? tokensOf(start) : `budget:${nameOf(budget)}:${unit}/${period}:${subject}:${start}`
   return { counter, unit, budget, subject, resetAtMs: endMs, isTold }
 }
 
@@ -170,33 +169,22 @@ export const budgetsOf = (
   return covering
 }
 
-/** The daily tokens of a plan, as a budget of the organisation; undefined if they are not limited. */
-export const planBudget = (
-  { id, dailyTokens, warnAt }: Plan,
-  orgId: string,
-  nowMs: number,
-  isTold: boolean,
-): CoveringBudget | undefined => {
-  if (dailyTokens === undefined) return undefined
-  const limit = wholeAmount(dailyTokens)
-  return {
-    counter: tokensOf(dayOf(nowMs)),
-    unit: "tokens",
-    subject: orgId,
-    resetAtMs: nextDayMs(nowMs),
-    isTold,
-    budget: {
-      id: `plan:${id}`,
-      source: "plan",
-      scope: "org",
-      unit: "tokens",
-      period: "day",
-      limit,
-      isEnforced: true,
-      thresholds: thresholdsOf(limit, warnAt),
-    },
-  }
+/** Budgets of plans, made once: every call is held against one. */
+const dailyBudgets = new WeakMap<Plan, Budget>()
+
+const dailyBudgetOf = (plan: Plan, dailyTokens: number): Budget => {
+  const known = dailyBudgets.get(plan)
+  if (known !== undefined) return known
+  const { id, warnAt } = plan
+  const terms = { scope: "org", unit: "tokens", period: "day", limit: dailyTokens } as const
+  const budget = readBudget(`plan:${id}`, warnAt === undefined ? terms : { ...terms, warnAt }, "plan")
+  dailyBudgets.set(plan, budget)
+  return budget
 }
+
+/** The daily tokens of a plan, as a budget of the organisation; undefined if they are not limited. */
+export const planBudget = (plan: Plan, orgId: string, nowMs: number, isTold: boolean): CoveringBudget | undefined =>
+  plan.dailyTokens === undefined ? undefined : coveringOf(dailyBudgetOf(plan, plan.dailyTokens), orgId, nowMs, isTold)
 
 /** What a call takes of one budget. */
 export interface BudgetNeed extends CoveringBudget {

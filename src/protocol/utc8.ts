@@ -52,9 +52,6 @@ const spanOf = (period: BudgetPeriod, number: number): PeriodSpan => {
 /** 0 to 23. */
 export const hourOf = (atMs: number): number => new Date(atMs + offsetMs).getUTCHours()
 
-/** The start of the following day. */
-export const nextDayMs = (atMs: number): number => (Math.floor((atMs + offsetMs) / dayMs) + 1) * dayMs - offsetMs
-
 /** A day, some days before or after another. */
 export const addDays = (day: string, days: number): string =>
   new Date(Date.parse(`${day}T00:00:00Z`) + days * dayMs).toISOString().slice(0, 10)

@@ -1,5 +1,4 @@
 /** The state table's rows "Exchange request id", and the ledger behind them. */
-
 import { randomUUID } from "node:crypto"
 import { Effect } from "effect"
 import { describe, expect, it } from "vitest"

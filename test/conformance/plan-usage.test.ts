@@ -2,7 +2,7 @@
 import { Effect, Schema } from "effect"
 import { describe, expect, it } from "vitest"
 import { PlanUsage } from "../../src/protocol/plan-usage.ts"
-import { addDays, dayOf, hourOf, nextDayMs } from "../../src/protocol/utc8.ts"
+import { addDays, dayOf, hourOf, periodOf } from "../../src/protocol/utc8.ts"
 import { errorOf, useGateway } from "./gateway.ts"
 
 const gateway = useGateway()
@@ -68,7 +68,7 @@ describe("days", () => {
     const midnight = Date.parse("2026-11-20T16:00:00Z")
     expect([dayOf(midnight - 1), dayOf(midnight)]).toEqual(["2026-11-20", "2026-11-21"])
     expect([hourOf(midnight - 1), hourOf(midnight)]).toEqual([23, 0])
-    expect(nextDayMs(midnight - 1)).toBe(midnight)
+    expect(periodOf("day", midnight - 1).endMs).toBe(midnight)
     expect(addDays("2026-03-01", -1)).toBe("2026-02-28")
   })
 })

@@ -2,7 +2,6 @@
  * `weir doctor` and its companions: a consistent ledger is reported as such, and every inconsistency is found by its
  * id.
  */
-
 import { Effect } from "effect"
 import { describe, expect, it } from "vitest"
 import { dayOf } from "../../src/protocol/utc8.ts"
