@@ -6,6 +6,7 @@ const processes = [
   "test/http/{start,start-failures,catalogue-file,cli,conformance}.test.ts",
   "test/package/**",
   "test/telemetry/timeouts.test.ts",
+  "test/{cli/commands,setup/init}.test.ts",
 ]
 const onServers = process.env["SVC_TEST_DATABASE_URL"] !== undefined
 
@@ -14,8 +15,8 @@ export default defineConfig({
     include: ["test/**/*.test.ts"],
     globalSetup: "test/template.ts",
     exclude: onServers ? processes : [],
-    testTimeout: 30_000,
-    hookTimeout: 60_000,
+    testTimeout: 60_000,
+    hookTimeout: 120_000,
     pool: "forks",
     // Modules are loaded once per worker: a quarter of the time of all tests. Tests may not leave global state behind.
     isolate: false,

@@ -17,6 +17,7 @@ const pages = [
   "src/identity/README.md",
   "src/settings/README.md",
   "src/review/README.md",
+  "src/tenants/README.md",
   "src/http/compatible/README.md",
   "scripts/bench/README.md",
 ]

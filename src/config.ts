@@ -87,6 +87,7 @@ const variables = {
   dataDir: Config.NonEmptyString("SVC_DATA_DIR").pipe(Config.withDefault(".weir")),
   /** A PostgreSQL server; the embedded one if absent. */
   databaseUrl: secret("SVC_DATABASE_URL"),
+  /** Connections to it for queries; two more wait for notifications. */
   databaseConnections: Config.Int("SVC_DATABASE_CONNECTIONS").pipe(Config.withDefault(10)),
   /** `0`: missing migrations are not applied at start but are an error; `weir migrate` applies them. */
   migrates: Config.schema(Flag, "SVC_MIGRATE").pipe(
@@ -188,6 +189,8 @@ const variables = {
   idempotencyTtlS: Config.Int("SVC_IDEMPOTENCY_TTL_S").pipe(Config.withDefault(86_400)),
   /** How long a known key stays valid while the database does not answer. */
   authStaleMs: millis("SVC_AUTH_STALE_MS", 60_000),
+  /** Memory for tenants that were active: organisations, applications and keys. */
+  tenantCacheBytes: bytes("SVC_TENANT_CACHE_BYTES", 64 * 1024 * 1024),
   /** Maximum size of a request body, before and after its content encoding is removed. */
   bodyMaxBytes: bytes("SVC_BODY_MAX_BYTES", 32 * 1024 * 1024),
   /** OpenTelemetry collector (OTLP over HTTP), e.g. `http://collector:4318`, for traces, metrics and logs. */
@@ -202,6 +205,8 @@ const variables = {
     Config.withDefault(0.1),
   ),
   logLevel: Config.LogLevel("SVC_LOG_LEVEL").pipe(Config.withDefault("Info")),
+  /** Lines for people, or JSON for machines. */
+  logFormat: Config.schema(Schema.Literals(["pretty", "json"]), "SVC_LOG_FORMAT").pipe(Config.withDefault("pretty")),
 }
 
 const config = Config.all(variables)

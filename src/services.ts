@@ -23,6 +23,7 @@ import { Callers } from "./identity/callers.ts"
 import { DeviceLogin } from "./identity/device-login.ts"
 import { EndUserTokens } from "./identity/end-user-tokens.ts"
 import { IdentityProviders } from "./identity/identity-providers.ts"
+import { Invitations } from "./identity/invitations.ts"
 import { KeyAdmin } from "./identity/key-admin.ts"
 import { KeyRing } from "./identity/key-ring.ts"
 import { Licences } from "./identity/licences.ts"
@@ -46,11 +47,16 @@ import { WebSearch } from "./search/web-search.ts"
 import { DeliveredSettings } from "./settings/delivered.ts"
 import { Settings } from "./settings/settings.ts"
 import { AuditLog } from "./store/audit-log.ts"
+import { ChangeFeed } from "./store/change-feed.ts"
 import { layerDatabase } from "./store/database.ts"
 import { Redis } from "./store/redis.ts"
 import { Sealing } from "./store/seal.ts"
 import { TierTimes } from "./telemetry/timeouts/tier-times.ts"
 import { Tracing } from "./telemetry/tracing.ts"
+import { Directory } from "./tenants/directory.ts"
+import { People } from "./tenants/people.ts"
+import { TenantChanges } from "./tenants/tenant-changes.ts"
+import { Tenants } from "./tenants/tenants.ts"
 import { VendorClient } from "./upstream/client.ts"
 import { Egress } from "./upstream/egress.ts"
 import { TargetHealth } from "./upstream/health.ts"
@@ -66,7 +72,7 @@ const shared = Layer.unwrap(
   ),
 )
 
-const store = Layer.mergeAll(Sealing.layer, AuditLog.layer).pipe(Layer.provideMerge(layerDatabase))
+const store = Layer.mergeAll(Sealing.layer, AuditLog.layer, ChangeFeed.layer).pipe(Layer.provideMerge(layerDatabase))
 
 /** Identification of callers. */
 const identity = Layer.mergeAll(
@@ -76,6 +82,7 @@ const identity = Layer.mergeAll(
   SsoLogin.layer,
   MailLogin.layer,
   BudgetMail.layer,
+  Invitations.layer,
 ).pipe(
   Layer.provideMerge(
     Layer.mergeAll(AppKeys.layer, KeyAdmin.layer, AccessTokens.layer, Logins.layer, MailedCodes.layer),
@@ -84,6 +91,11 @@ const identity = Layer.mergeAll(
   Layer.provideMerge(
     Layer.mergeAll(AppConfigs.layer, Licences.layer, KeyRing.layer, Mailer.layer, IdentityProviders.layer),
   ),
+)
+
+/** Whom organisations consist of. */
+const tenants = Layer.mergeAll(People.layer, Directory.layer, TenantChanges.layer).pipe(
+  Layer.provideMerge(Tenants.layer),
 )
 
 const admission = Layer.mergeAll(Sessions.layer, AppTokens.layer, PlanCurve.layer, Overload.layer, CallBudgets.layer)
@@ -105,6 +117,7 @@ const telemetry = Layer.mergeAll(Tracing.layer, TierTimes.layer)
 export const layerServices = Layer.mergeAll(Exchanges.layer, VendorCheck.layer, WebSearch.layer).pipe(
   Layer.provideMerge(Layer.mergeAll(admission, review, settings, Tokenizer.layer)),
   Layer.provideMerge(Layer.mergeAll(identity, upstream)),
+  Layer.provideMerge(tenants),
   Layer.provideMerge(Layer.mergeAll(shared, money, telemetry, Egress.layer, Catalogue.layer)),
   Layer.provideMerge(store),
 )

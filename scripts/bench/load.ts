@@ -35,8 +35,9 @@ export interface DriveOptions {
   readonly countsOthers?: boolean
 }
 
-/** Runs a number of requests at a concurrency. */
-export const drive = async (endpoint: Endpoint, options: DriveOptions): Promise<Run> => {
+/** Runs a number of requests at a concurrency. @param endpoint the same for each, or the next one */
+export const drive = async (endpoint: Endpoint | (() => Endpoint), options: DriveOptions): Promise<Run> => {
+  const next = typeof endpoint === "function" ? endpoint : () => endpoint
   const { requests, inFlight, spreadMs = 0, countsOthers = false } = options
   const agent = new Agent({ connections: inFlight, pipelining: 1, headersTimeout: 0, bodyTimeout: 0 })
   const firstByteMs: Array<number> = []
@@ -48,15 +49,16 @@ export const drive = async (endpoint: Endpoint, options: DriveOptions): Promise<
   const worker = async (_: unknown, at: number) => {
     if (spreadMs > 0) await sleep((spreadMs * at) / inFlight)
     while (left-- > 0) {
-      const reply = await one(agent, endpoint)
+      const asked = next()
+      const reply = await one(agent, asked)
       bytes += reply.bytes
-      if (reply.status === (endpoint.status ?? 200)) {
+      if (reply.status === (asked.status ?? 200)) {
         firstByteMs.push(reply.firstByteMs)
         wholeMs.push(reply.wholeMs)
       } else if (countsOthers) {
         others[reply.status] = (others[reply.status] ?? 0) + 1
       } else {
-        throw new Error(`${endpoint.origin}${endpoint.path} answered ${reply.status}`)
+        throw new Error(`${asked.origin}${asked.path} answered ${reply.status}`)
       }
     }
   }

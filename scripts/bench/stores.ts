@@ -15,6 +15,7 @@ export const watchDatabase = (url: string) => {
     runtime.runPromise(Effect.flatMap(PgClient.PgClient, (sql) => sql.unsafe<Readonly<Record<string, unknown>>>(text)))
   const number = async (text: string) => Number(Object.values((await query(text))[0] ?? {})[0])
   return {
+    query,
     /** CPU seconds of all its processes, also of those that have ended. */
     cpu: async () => {
       const backend = await number("select pg_backend_pid()")

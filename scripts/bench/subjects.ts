@@ -24,6 +24,8 @@ export interface Subjects {
   readonly direct: Subject
   readonly floor: Subject
   readonly weir: Weir
+  /** The catalogue of all gateways. */
+  readonly catalogue: string
   /** Starts another gateway on the same stores, with these variables besides; from its sources if no program is named. */
   readonly another: (variables: Readonly<Record<string, string>>, program?: string) => Promise<Weir>
   /** Starts the second floor; it needs PostgreSQL and Redis. */
@@ -92,7 +94,8 @@ export const startSubjects = async (
   const floorPort = await firstLine(floor)
   const url = `http://127.0.0.1:${upstreamPort}`
   const catalogue = join(dir, "catalogue.yaml")
-  writeFileSync(catalogue, catalogueFor(url))
+  const catalogueText = catalogueFor(url)
+  writeFileSync(catalogue, catalogueText)
   const profile = process.env["BENCH_PROFILE"]
   const profiling = profile === undefined ? [] : ["--cpu-prof", `--cpu-prof-dir=${profile}`]
   let gateways = 0
@@ -147,6 +150,7 @@ export const startSubjects = async (
     direct: { name: "direct", pid: upstream.pid ?? 0, exchange: chat(url, "/v1/chat/completions") },
     floor: { name: "floor", pid: floor.pid ?? 0, exchange: chat(`http://127.0.0.1:${floorPort}`, "/") },
     weir: subject,
+    catalogue: catalogueText,
     another: async (more, program) => (await startWeir(more, program)).subject,
     startByHand: async () => {
       const child = start(0, [here("./by-hand.ts"), upstreamPort])

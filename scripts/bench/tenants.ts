@@ -1,5 +1,5 @@
 /** Many tenants: how long a gateway takes to start with them and to take up a change, and how long its streams stand still. */
-import { spawn } from "node:child_process"
+import { type ChildProcess, spawn } from "node:child_process"
 import { createHash } from "node:crypto"
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -31,6 +31,15 @@ ${each(orgs * 2, (at) => `  - { id: k${at}, app: a${at >> 1}, secret: "env:BENCH
 topups:
 ${each(orgs, (at) => `  - { id: t${at}, org: o${at}, amount: "10" }`)}
 `
+}
+
+/** Reads the longest delay of a process's event loop since the last call. @param file where it writes it */
+export const longestDelay = (process: Pick<ChildProcess, "kill">, file: string) => async (): Promise<number> => {
+  rmSync(file, { force: true })
+  process.kill("SIGUSR2")
+  while (!existsSync(file)) await sleep(10)
+  await sleep(20)
+  return Number(readFileSync(file, "utf8"))
 }
 
 export interface Declared {
@@ -78,14 +87,7 @@ export const measureDeclared = async (orgs: number, models: number): Promise<Dec
     const first = await start()
     await stop(first.child)
     const { child, baseUrl, ms } = await start()
-    /** The longest delay of the event loop since the last call. */
-    const stall = async (): Promise<number> => {
-      rmSync(delay, { force: true })
-      child.kill("SIGUSR2")
-      while (!existsSync(delay)) await sleep(10)
-      await sleep(20)
-      return Number(readFileSync(delay, "utf8"))
-    }
+    const stall = longestDelay(child, delay)
     const apply = async (name: string, dryRun: boolean) => {
       const body = JSON.stringify({ text: catalogueOf(orgs, models, name), dryRun })
       await stall()

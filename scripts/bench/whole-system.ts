@@ -58,13 +58,9 @@ const sumOf = (parts: Parts) => {
 /** Resident memory of a compiled gateway a few seconds after its start, as it is installed. */
 export const start: Scenario = async ({ another }) => {
   const root = fileURLToPath(new URL("../..", import.meta.url))
-  const built = spawnSync(process.execPath, [
-    `${root}/node_modules/typescript/bin/tsc`,
-    "-p",
-    `${root}/scripts/build.json`,
-  ])
-  if (built.status !== 0) throw new Error(`The build failed: ${built.stdout}`)
-  const gateway = await another({}, `${root}/dist/main.js`)
+  const built = spawnSync("npm", ["run", "build"], { cwd: root })
+  if (built.status !== 0) throw new Error(`The build failed: ${built.stdout}${built.stderr}`)
+  const gateway = await another({}, `${root}/dist/bin/main.js`)
   await sleep(5000)
   const external = process.env["SVC_TEST_DATABASE_URL"] !== undefined
   return [

@@ -2,7 +2,8 @@
  * `npm run faults -- [exchanges] [seed] [--gateways N] [--scarce]`: many exchanges over HTTP through two gateways on one
  * PostgreSQL and one Redis, while gateways and stores are killed and lines are cut, at random. Afterwards the ledger must
  * be consistent, every key billed at most once, no hold or allotment left, delivered costs equal to billed ones, and
- * whole replies the same when they are asked for again; two budgets must have counted what was billed.
+ * whole replies the same when they are asked for again; two budgets must have counted what was billed. Meanwhile tenants
+ * are made and changed: each once, and no answered change may be lost.
  * With `--scarce`, the balance covers half of the exchanges: no more may be spent, and nothing that could be. A seed
  * repeats its faults.
  */
@@ -22,6 +23,7 @@ import { randomOf } from "../random.ts"
 import { askFor, type Outcome } from "./client.ts"
 import { freePort, gateway, postgres, redis } from "./processes.ts"
 import { openLine } from "./proxy.ts"
+import { startTenantChurn } from "./tenants.ts"
 
 const { values: flags, positionals } = parseArgs({
   allowPositionals: true,
@@ -140,6 +142,8 @@ const callOptions = {
   pick: (count: number) => Math.floor(clientRandom() * count),
   patienceMs: 120_000,
 }
+const tenantRandom = randomOf(seed + 2)
+const churn = startTenantChurn({ urls, adminKey, pick: (count) => Math.floor(tenantRandom() * count) })
 const outcomes = new Map<string, Outcome>()
 let next = 0
 /** Whether a key was refused so often that no hold can have been in its way. */
@@ -176,7 +180,9 @@ for (let tries = 0; tries < 60; tries++) {
   await sleep(500)
 }
 
-const problems: Array<string> = []
+const tenants = await churn.stop()
+console.log(tenants.summary)
+const problems: Array<string> = [...tenants.problems]
 const check = (holds: boolean, problem: string) => {
   if (!holds) problems.push(problem)
 }

@@ -4,7 +4,6 @@
  */
 import { Clock, Context, Effect, Layer } from "effect"
 import { Catalogue } from "../catalogue/catalogue.ts"
-import type { CatalogueSnapshot, OrgEntry } from "../catalogue/snapshot.ts"
 import {
   type BudgetIndex,
   budgetsOf,
@@ -15,14 +14,15 @@ import {
   stateOf,
 } from "../money/budget.ts"
 import { Ledger } from "../money/ledger.ts"
-import { OrgBudgets } from "../money/org-budgets.ts"
 import type { BudgetState } from "../protocol/budget.ts"
 import { BudgetPeriod } from "../protocol/catalogue.ts"
 import { periodOf } from "../protocol/utc8.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
+import { People } from "../tenants/people.ts"
+import type { OrgEntry } from "../tenants/tenants.ts"
 
-/** An organisation and its plan. */
-type Holder = Pick<OrgEntry, "org" | "plan">
+/** An organisation, its plan and its own budgets. */
+type Holder = Pick<OrgEntry, "org" | "plan" | "budgets">
 
 export class CallBudgets extends Context.Service<
   CallBudgets,
@@ -42,17 +42,16 @@ export class CallBudgets extends Context.Service<
     CallBudgets,
     Effect.gen(function* () {
       const catalogue = yield* Catalogue
-      const own = yield* OrgBudgets
+      const people = yield* People
       const ledger = yield* Ledger
 
       /** The platform's budgets, and the organisation's own. */
       const eachOf = (
-        orgId: string,
+        { budgets: own }: Holder,
         read: (index: BudgetIndex) => ReadonlyArray<CoveringBudget>,
       ): ReadonlyArray<CoveringBudget> => {
-        const ofOrg = own.of(orgId)
         const ofPlatform = read(catalogue.current().budgets)
-        return ofOrg === undefined ? ofPlatform : [...ofPlatform, ...read(ofOrg)]
+        return own === undefined ? ofPlatform : [...ofPlatform, ...read(own)]
       }
 
       const withPlan = (
@@ -67,7 +66,7 @@ export class CallBudgets extends Context.Service<
 
       return CallBudgets.of({
         covering: (holder, subjects, nowMs) => {
-          const covering = eachOf(holder.org.id, (index) => budgetsOf(index, subjects, nowMs))
+          const covering = eachOf(holder, (index) => budgetsOf(index, subjects, nowMs))
           return withPlan(holder, covering, nowMs, subjects.endUser.length === 0)
         },
         within: Effect.fnUntraced(function* (holder) {
@@ -75,10 +74,10 @@ export class CallBudgets extends Context.Service<
           const orgId = holder.org.id
           const starts = BudgetPeriod.literals.map((period) => periodOf(period, nowMs).start)
           const used = yield* ledger.budgetCounters(orgId, starts)
-          const subjects = subjectsWithin(catalogue.current(), orgId)
+          const subjects = yield* people.subjects(orgId)
           return withPlan(
             holder,
-            eachOf(orgId, (index) => budgetsWithin(index, subjects, used, nowMs)),
+            eachOf(holder, (index) => budgetsWithin(index, subjects, used, nowMs)),
             nowMs,
             true,
           )
@@ -93,20 +92,4 @@ export class CallBudgets extends Context.Service<
       })
     }),
   )
-}
-
-/** What an organisation has of each scope; people and end users come without the catalogue too. */
-const subjectsWithin = ({ document }: CatalogueSnapshot, orgId: string): Subjects => {
-  const within = (items: ReadonlyArray<{ readonly id: string; readonly org: string }> = []) =>
-    items.filter(({ org }) => org === orgId).map(({ id }) => id)
-  const apps = within(document.apps)
-  const ofApps = new Set(apps)
-  return {
-    org: [orgId],
-    team: within(document.teams),
-    person: within(document.users),
-    app: apps,
-    key: (document.keys ?? []).filter(({ app }) => ofApps.has(app)).map(({ id }) => id),
-    endUser: [],
-  }
 }

@@ -5,7 +5,7 @@
  * for the number of calls that may wait.
  */
 import { Context, Effect, Layer } from "effect"
-import { WeirConfig } from "../config.ts"
+import { isDevelopment, WeirConfig } from "../config.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 import { recordCapacity, recordShed } from "../telemetry/metrics.ts"
 import { capacityOf, readMachine } from "./capacity.ts"
@@ -42,7 +42,8 @@ export class Overload extends Context.Service<
       })
       const { exchanges: maxOpenExchanges } = capacity
       recordCapacity(services, maxOpenExchanges)
-      yield* Effect.logInfo("Exchanges that may be open at once", { ...capacity })
+      const log = isDevelopment(config) ? Effect.logDebug : Effect.logInfo
+      yield* log("Exchanges that may be open at once", { ...capacity })
       const isMemoryShort = makeMemoryWatch()
       let isShort = false
       let share = 0

@@ -4,9 +4,8 @@
  */
 import { Clock, Context, Effect, Layer, Schedule } from "effect"
 import { SqlClient } from "effect/sql"
-import { Catalogue } from "../catalogue/catalogue.ts"
 import type { PlanUsage } from "../protocol/plan-usage.ts"
-import { addDays, dayOf } from "../protocol/utc8.ts"
+import { addDays, dayOf, startOfDay } from "../protocol/utc8.ts"
 import { queryDeadline } from "../store/database.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 import { Gate } from "./gate.ts"
@@ -25,7 +24,6 @@ export class PlanCurve extends Context.Service<
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const gate = yield* Gate
-      const catalogue = yield* Catalogue
       const bounded = yield* queryDeadline
 
       const foldDay = Effect.fnUntraced(function* (orgId: string, day: string) {
@@ -41,15 +39,45 @@ export class PlanCurve extends Context.Service<
               from unnest(d.hourly_peaks, excluded.hourly_peaks) with ordinality as h(a, b, n))`)
       })
 
-      const fold = Effect.gen(function* () {
-        const today = dayOf(yield* Clock.currentTimeMillis)
-        const orgs = catalogue.current().document.orgs ?? []
-        for (const { id } of orgs) for (const ago of foldedDays) yield* foldDay(id, addDays(today, -ago))
+      /** Only organisations with sessions have peaks: a page of sessions at a time, those of a day or later. */
+      const foldAll = Effect.fnUntraced(function* (day: string) {
+        const folded = new Set<string>()
+        let [after, place] = [startOfDay(day), ""]
+        while (true) {
+          const sessions = yield* bounded(sql<{ org: string; id: string; at: string }>`
+            select org_id as org, id, to_json(last_seen_at) #>> '{}' as at from sessions
+            where last_seen_at >= ${after}::text::timestamptz
+              and (last_seen_at > ${after}::text::timestamptz or id > ${place})
+            order by last_seen_at, id limit ${page}::int`)
+          for (const { org } of sessions) {
+            if (folded.has(org)) continue
+            folded.add(org)
+            yield* foldDay(org, day)
+          }
+          const last = sessions.at(-1)
+          if (last === undefined) return
+          ;[after, place] = [last.at, last.id]
+        }
+      })
+
+      const endedDays = Effect.map(Clock.currentTimeMillis, (nowMs) =>
+        foldedDays.map((ago) => addDays(dayOf(nowMs), -ago)),
+      )
+      const fold = Effect.flatMap(endedDays, (days) => Effect.forEach(days, foldAll, { discard: true }))
+
+      /** Days that this node has stored. */
+      const stored = new Set<string>()
+      const foldNew = Effect.gen(function* () {
+        for (const day of yield* endedDays) {
+          if (stored.has(day)) continue
+          yield* foldAll(day)
+          stored.add(day)
+        }
       })
 
       yield* Effect.forkScoped(
         Effect.repeat(
-          Effect.catch(fold, (error) => Effect.logWarning("Plan usage could not be stored", error)),
+          Effect.catch(foldNew, (error) => Effect.logWarning("Plan usage could not be stored", error)),
           Schedule.spaced(every),
         ),
       )
@@ -85,3 +113,5 @@ interface DayRow {
 /** The gate keeps a day's peaks for three days. */
 const foldedDays = [1, 2]
 const every = "10 minutes"
+/** Sessions a statement. */
+const page = 1000

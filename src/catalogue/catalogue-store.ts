@@ -1,23 +1,27 @@
-/** What applying a catalogue writes: its revision, keys, top-ups, and when search providers changed. In batches. */
+/** What applying a catalogue writes: its revision, tenants, keys, top-ups, and when search providers changed. In batches. */
 import { Array as Arr, Effect, Schema } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
 import { formatAmount, parseAmount } from "../money/amount.ts"
 import { fingerprint } from "../protocol/canonical.ts"
-import { type CatalogueDocument, SearchProvider } from "../protocol/catalogue.ts"
+import { type PlatformDocument, SearchProvider } from "../protocol/catalogue.ts"
+import type { Declared, DeclaredTenant, DeclaredTopup, TenantName } from "./declared.ts"
+import type { Change } from "./diff.ts"
 import type { PlannedKey } from "./keys.ts"
+import type { CatalogueIssue } from "./load.ts"
 import type { Reading } from "./reading.ts"
+import { CatalogueRefused } from "./refusal.ts"
 
 /** Rows a statement. */
 const batch = 1000
 
 export interface Storing {
-  readonly document: CatalogueDocument
+  readonly document: PlatformDocument
+  readonly reading: Reading
+  /** Those that may differ from what is stored. */
   readonly keys: ReadonlyArray<PlannedKey>
   readonly inForce: { readonly revision: bigint; readonly fingerprint: string }
   /** SHA-256 of the text. */
   readonly source: Buffer
-  /** Absent if the text is the one in force. */
-  readonly reading: Reading | undefined
 }
 
 /** Whether a revision was applied from this text. @param source its SHA-256 */
@@ -27,23 +31,39 @@ export const isFrom = (sql: SqlClient.SqlClient, revision: bigint, source: Buffe
     (rows) => rows.length > 0,
   )
 
+/** A catalogue as it is stored. */
+export const storedCatalogue = (sql: SqlClient.SqlClient, revision: bigint) =>
+  Effect.map(
+    sql<{ json: string }>`select document::text as json from catalogue_revisions where revision = ${revision}`,
+    ([row]) => row?.json ?? "",
+  )
+
+/** References to the secrets of declared organisations' identity providers. */
+export const declaredCredentials = (sql: SqlClient.SqlClient) =>
+  sql<Declared["credentials"][number]>`
+    select id, document -> 'sso' ->> 'clientSecret' as credential from tenants
+    where kind = 'org' and document ? 'sso' and is_declared and document -> 'sso' ? 'clientSecret' order by id`
+
 /** Writes all of it in one transaction. Returns the ids of the top-ups that were credited. */
 export const storeCatalogue = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
-  { document, keys, inForce, source, reading }: Storing,
-): Effect.fn.Return<ReadonlyArray<string>, SqlError.SqlError> {
-  if (reading !== undefined) {
+  { document, reading, keys, inForce, source }: Storing,
+): Effect.fn.Return<ReadonlyArray<string>, SqlError.SqlError | CatalogueRefused> {
+  const { declared } = reading
+  if (reading.fingerprint === inForce.fingerprint) {
+    yield* sql`
+      update catalogue_revisions set source_sha256 = ${source}
+      where revision = ${inForce.revision} and source_sha256 is distinct from ${source}`
+  } else {
     yield* storeProviderChanges(sql, document)
-    if (reading.fingerprint === inForce.fingerprint) {
-      yield* sql`update catalogue_revisions set source_sha256 = ${source} where revision = ${inForce.revision}`
-    } else {
-      yield* sql`
-        insert into catalogue_revisions (fingerprint, document, source_sha256)
-        values (${reading.fingerprint}, ${reading.json}::text::jsonb, ${source})`
-    }
+    yield* sql`
+      insert into catalogue_revisions (fingerprint, document, source_sha256)
+      values (${reading.fingerprint}, ${reading.json}::text::jsonb, ${source})`
   }
+  yield* storeTenants(sql, declared)
   yield* storeKeys(sql, keys)
-  return yield* creditTopups(sql, document)
+  yield* revokeKeys(sql, removedFrom("keys", reading.changes))
+  return yield* creditTopups(sql, declared.topups)
 })
 
 const encodeProvider = Schema.encodeSync(SearchProvider)
@@ -51,7 +71,7 @@ const encodeProvider = Schema.encodeSync(SearchProvider)
 /** Stores when each search provider last changed: the directory lists the most recent first among equal weights. */
 const storeProviderChanges = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
-  { searchProviders = [] }: CatalogueDocument,
+  { searchProviders = [] }: PlatformDocument,
 ) {
   for (const provider of searchProviders) {
     const hash = fingerprint(JSON.parse(JSON.stringify(encodeProvider(provider))))
@@ -62,7 +82,62 @@ const storeProviderChanges = Effect.fnUntraced(function* (
   }
 })
 
-/** Creates or updates the file's keys; revokes keys that an earlier file contained and this one does not. */
+/** Writes tenants that are new or changed, and removes those that the file no longer declares. Their books stay. */
+const storeTenants = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, { changed, removed }: Declared) {
+  for (const part of Arr.chunksOf(changed, batch)) {
+    const taken = yield* sql<TenantName>`select * from tenants_declare(${JSON.stringify(part)}::text::jsonb)`
+    if (taken.length > 0) return yield* new CatalogueRefused({ issues: taken.map(takenIssue) })
+  }
+  for (const part of Arr.chunksOf(removed, batch)) {
+    yield* sql`
+      delete from tenants t using jsonb_to_recordset(${JSON.stringify(part)}::text::jsonb) as x(kind text, id text)
+      where t.kind = x.kind and t.id = x.id and t.is_declared`
+  }
+})
+
+/** Tenants of the file that were made without it, and entries that leave the file although tenants need them. */
+export const conflictsOf = Effect.fnUntraced(function* (
+  sql: SqlClient.SqlClient,
+  changed: ReadonlyArray<DeclaredTenant>,
+  changes: ReadonlyArray<Change>,
+): Effect.fn.Return<ReadonlyArray<CatalogueIssue>, SqlError.SqlError> {
+  const issues: Array<CatalogueIssue> = []
+  for (const part of Arr.chunksOf(changed, batch)) {
+    const names = JSON.stringify(part.map(({ kind, id }) => ({ kind, id })))
+    const taken = yield* sql<TenantName>`
+      select t.kind, t.id from jsonb_to_recordset(${names}::text::jsonb) as x(kind text, id text)
+      join tenants t on t.kind = x.kind and t.id = x.id where not t.is_declared`
+    issues.push(...taken.map(takenIssue))
+  }
+  const removed = (section: string) => removedFrom(section, changes)
+  const gone = { plans: removed("plans"), models: removed("models"), policies: removed("policies") }
+  if (Object.values(gone).every((ids) => ids.length === 0)) return issues
+  const users = yield* sql<{ id: string; entry: string }>`
+    select o.id, x.entry from (
+      select id, document from tenants where kind = 'org' and not is_declared and status <> 'closed' and (
+        document ->> 'plan' = any(${gone.plans}::text[]) or document -> 'models' ?| ${gone.models}::text[]
+        or document -> 'policies' ?| ${gone.policies}::text[])
+      order by id limit 1) o
+    cross join lateral (
+      select 'plans/' || (o.document ->> 'plan') as entry where o.document ->> 'plan' = any(${gone.plans}::text[])
+      union all select 'models/' || m from jsonb_array_elements_text(o.document -> 'models') m
+        where m = any(${gone.models}::text[])
+      union all select 'policies/' || p from jsonb_array_elements_text(coalesce(o.document -> 'policies', '[]')) p
+        where p = any(${gone.policies}::text[])) x
+    order by 2`
+  return [
+    ...issues,
+    ...users.map(({ id, entry }) => ({ path: "", line: 1, message: `${entry} is still used by organisation "${id}"` })),
+  ]
+})
+
+const takenIssue = ({ kind, id }: TenantName): CatalogueIssue => ({
+  path: `${kind}s`,
+  line: 1,
+  message: `"${id}" exists and is not declared by this file`,
+})
+
+/** Creates or updates keys of the file. */
 const storeKeys = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, keys: ReadonlyArray<PlannedKey>) {
   for (const part of Arr.chunksOf(keys, batch)) {
     const rows = JSON.stringify(
@@ -93,23 +168,32 @@ const storeKeys = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, keys: R
       where k.id = x.id
         and (k.app_id, k.scopes, k.status, k.expires_at) is distinct from (x.app, x.scopes, x.status, x.expires)`
   }
-  const ids = keys.map(({ id }) => id)
-  yield* sql`
-    update app_keys k set status = 'revoked'
-    where origin = 'catalogue' and status <> 'revoked'
-      and not exists (select from unnest(${ids}::text[]) as x(id) where x.id = k.id)`
 })
+
+/** Revokes keys that the file no longer contains. */
+const revokeKeys = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, removed: ReadonlyArray<string>) {
+  for (const ids of Arr.chunksOf(removed, batch)) {
+    yield* sql`
+      update app_keys set status = 'revoked'
+      where id = any(${ids}::text[]) and origin = 'catalogue' and status <> 'revoked'`
+  }
+})
+
+/** Ids of a section that the file no longer contains. */
+const removedFrom = (section: string, changes: ReadonlyArray<Change>): ReadonlyArray<string> =>
+  changes.flatMap(({ entry, change }) =>
+    change === "removed" && entry.startsWith(`${section}/`) ? [entry.slice(section.length + 1)] : [],
+  )
 
 const creditTopups = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
-  { orgs = [], topups = [] }: CatalogueDocument,
+  topups: ReadonlyArray<DeclaredTopup>,
 ): Effect.fn.Return<ReadonlyArray<string>, SqlError.SqlError> {
-  const currencies = new Map(orgs.map(({ id, currency }) => [id, currency]))
   const credited: Array<string> = []
   for (const part of Arr.chunksOf(topups, batch)) {
     const rows = JSON.stringify(
-      part.map(({ id, org, amount }) => {
-        return { id, org, currency: currencies.get(org) ?? "", amount: formatAmount(parseAmount(amount) ?? 0n) }
+      part.map(({ id, org, currency, amount }) => {
+        return { id, org, currency, amount: formatAmount(parseAmount(amount) ?? 0n) }
       }),
     )
     const added = yield* sql<{ id: string }>`

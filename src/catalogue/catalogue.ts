@@ -4,16 +4,18 @@
  */
 import { Context, Effect, Layer, Schedule, Semaphore } from "effect"
 import { SqlClient } from "effect/sql"
-import type { CatalogueDocument } from "../protocol/catalogue.ts"
+import type { PlatformDocument } from "../protocol/catalogue.ts"
+import { ChangeFeed } from "../store/change-feed.ts"
 import { queryDeadline, refreshEvery, withDeadline } from "../store/database.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
-import { isFrom, storeCatalogue } from "./catalogue-store.ts"
+import { conflictsOf, declaredCredentials, isFrom, storeCatalogue, storedCatalogue } from "./catalogue-store.ts"
+import type { Declared } from "./declared.ts"
 import type { Change } from "./diff.ts"
-import { knownKeys, planKeys } from "./keys.ts"
+import { knownKeys, planKeys, strayKeys } from "./keys.ts"
 import { applyPatch } from "./patch.ts"
 import { CatalogueUnreadable, makeCatalogueReader } from "./reader.ts"
 import type { Reading } from "./reading.ts"
-import type { CatalogueRefused } from "./refusal.ts"
+import { CatalogueRefused } from "./refusal.ts"
 import { ResolveSecret, sha256 } from "./secrets.ts"
 import { type CatalogueSnapshot, emptySnapshot, makeSnapshot } from "./snapshot.ts"
 
@@ -58,40 +60,37 @@ export class Catalogue extends Context.Service<
       const oneAtATime = yield* Semaphore.make(1)
       const resolveSecret = yield* ResolveSecret
       const reader = yield* makeCatalogueReader
+      const feed = yield* ChangeFeed
       let snapshot = emptySnapshot
-      /** The catalogue in force, as it is stored. */
+      /** The platform's part of the catalogue in force, as it is stored. */
       let stored = ""
 
-      const takeUp = Effect.fnUntraced(function* (revision: bigint, reading: Reading) {
+      const takeUp = Effect.fnUntraced(function* (revision: bigint, fingerprint: string, reading: Reading) {
         const changes = yield* bounded(sql<ProviderChange>`select id, changed_at from search_provider_changes`)
         const changedAt = new Map(changes.map(({ id, changed_at }) => [id, changed_at.getTime()]))
         snapshot = yield* Effect.try({
           try: () => {
             const document = applyPatch(snapshot.document, reading)
             const changedAtMs = (id: string) => changedAt.get(id) ?? 0
-            return makeSnapshot(document, revision, reading.fingerprint, resolveSecret, changedAtMs)
+            return makeSnapshot(document, revision, fingerprint, resolveSecret, changedAtMs)
           },
           catch: (cause) => new CatalogueUnreadable({ cause }),
         })
         stored = reading.json
       })
 
-      /** Takes up the newest revision. If this version cannot read it, it keeps the current one. @param own what was just stored */
-      const refresh = Effect.fnUntraced(function* (own?: Reading) {
+      /** Takes up the newest revision. If this version cannot read it, it keeps the current one. */
+      const refresh = Effect.gen(function* () {
         const [newest] = yield* bounded(sql<{ revision: bigint; fingerprint: string }>`
           select revision, fingerprint from catalogue_revisions
           where revision > ${snapshot.revision} order by revision desc limit 1`)
         if (newest === undefined) return
-        const { revision } = newest
-        const read =
-          own?.fingerprint === newest.fingerprint
-            ? Effect.succeed(own)
-            : Effect.flatMap(
-                bounded(sql<{ document: string }>`
-                  select document::text from catalogue_revisions where revision = ${revision}`),
-                ([row]) => reader.stored(row?.document ?? "{}", stored),
-              )
-        yield* Effect.flatMap(read, (reading) => takeUp(revision, reading)).pipe(
+        const { revision, fingerprint } = newest
+        const [row] = yield* bounded(sql<{ platform: string }>`
+          select (document - ${tenantSections}::text[])::text as platform
+          from catalogue_revisions where revision = ${revision}`)
+        yield* reader.stored(row?.platform ?? "{}", stored).pipe(
+          Effect.flatMap((reading) => takeUp(revision, fingerprint, reading)),
           Effect.catchTag("CatalogueUnreadable", ({ cause }) =>
             Effect.logError(`Catalogue revision ${revision} cannot be read`, cause),
           ),
@@ -102,7 +101,7 @@ export class Catalogue extends Context.Service<
         text: string,
         { dryRun = false, keySha256 = {}, mint = true }: ApplyOptions = {},
       ): Effect.fn.Return<Applied, CatalogueRefused | StoreUnavailable> {
-        yield* refresh()
+        yield* refresh
         const source = sha256(text)
         const digestOf = (ref: string) => {
           const digest = keySha256[ref]
@@ -110,45 +109,57 @@ export class Catalogue extends Context.Service<
           const secret = resolveSecret(ref)
           return secret === undefined ? undefined : sha256(secret)
         }
-        const plan = Effect.fnUntraced(function* (reading: Reading | undefined) {
-          const document = reading === undefined ? snapshot.document : applyPatch(snapshot.document, reading)
-          const known = yield* knownKeys(sql, document).pipe(withDeadline(applyDeadline))
-          const { keys, warnings } = yield* planKeys(document, known, digestOf, reading?.keyLines ?? [], mint)
+        const isInForce = yield* bounded(isFrom(sql, snapshot.revision, source))
+        const stray = yield* strayKeys(sql, snapshot.revision, digestOf).pipe(withDeadline(applyDeadline))
+        if (isInForce && stray.size === 0) {
+          const credentials = yield* bounded(declaredCredentials(sql))
+          const warnings = missingCredentials(snapshot.document, credentials, resolveSecret)
+          return { revision: snapshot.revision, changes: [], minted: [], credited: [], warnings }
+        }
+        const inForce = yield* bounded(storedCatalogue(sql, snapshot.revision))
+        const plan = Effect.fnUntraced(function* (reading: Reading) {
+          const { declared } = reading
+          const issues = yield* conflictsOf(sql, declared.changed, reading.changes).pipe(withDeadline(applyDeadline))
+          if (issues.length > 0) return yield* new CatalogueRefused({ issues })
+          const document = applyPatch(snapshot.document, reading)
+          const known = yield* knownKeys(sql, declared.keys).pipe(withDeadline(applyDeadline))
+          const { keys, warnings } = yield* planKeys(declared.keys, known, digestOf, mint)
           return {
             reading,
             document,
             keys,
-            warnings: [...warnings, ...missingCredentials(document, resolveSecret)],
+            warnings: [...warnings, ...missingCredentials(document, declared.credentials, resolveSecret)],
           }
         })
         const read = reader
-          .text(text, stored)
+          .text(text, inForce, stray)
           .pipe(Effect.catchTag("CatalogueUnreadable", ({ cause }) => Effect.die(cause)))
-        const planRead = Effect.flatMap(read, plan)
-        // The text in force is not read again, except to tell the lines of what is wrong.
-        const isInForce = yield* bounded(isFrom(sql, snapshot.revision, source))
-        const planned = isInForce ? Effect.catchTag(plan(undefined), "CatalogueRefused", () => planRead) : planRead
-        const { reading, document, keys, warnings } = yield* planned
-        const changes = reading?.changes ?? []
+        const { reading, document, keys, warnings } = yield* Effect.flatMap(read, plan)
+        const { changes } = reading
         if (dryRun) return { revision: snapshot.revision, changes, minted: [], credited: [], warnings }
-        const store = storeCatalogue(sql, { document, keys, inForce: snapshot, source, reading })
-        const credited = yield* sql.withTransaction(store).pipe(withDeadline(applyDeadline))
-        yield* refresh(reading)
+        const store = storeCatalogue(sql, { document, reading, keys, inForce: snapshot, source })
+        const credited = yield* sql.withTransaction(store).pipe(
+          Effect.catchTag("CatalogueRefused", (refused) => Effect.succeed(refused)),
+          withDeadline(applyDeadline),
+        )
+        if (credited instanceof CatalogueRefused) return yield* credited
+        yield* refresh
+        yield* feed.catchUp
         const minted = keys.flatMap(({ id, minted: secret }) => (secret === undefined ? [] : [{ keyId: id, secret }]))
         return { revision: snapshot.revision, changes, minted, credited, warnings }
       })
 
       const locked = oneAtATime.withPermits(1)
-      yield* refresh()
+      yield* refresh
       yield* Effect.forkScoped(
         Effect.repeat(
-          Effect.catch(locked(refresh()), (error) => Effect.logWarning("The catalogue could not be refreshed", error)),
+          Effect.catch(locked(refresh), (error) => Effect.logWarning("The catalogue could not be refreshed", error)),
           Schedule.spaced(refreshEvery),
         ),
       )
       return Catalogue.of({
         current: () => snapshot,
-        refresh: locked(refresh()),
+        refresh: locked(refresh),
         apply: (text, applyOptions) => locked(apply(text, applyOptions)),
       })
     }),
@@ -163,8 +174,12 @@ interface ProviderChange {
 /** A file may contain many keys and top-ups, all stored in one transaction. */
 const applyDeadline = "30 seconds"
 
+/** What nodes do not keep in memory, see {@link PlatformDocument}. */
+const tenantSections = ["orgs", "users", "teams", "apps", "keys", "topups"]
+
 const missingCredentials = (
-  document: CatalogueDocument,
+  document: PlatformDocument,
+  credentials: Declared["credentials"],
   resolveSecret: (ref: string) => string | undefined,
 ): ReadonlyArray<string> =>
   [
@@ -173,7 +188,7 @@ const missingCredentials = (
     ...(document.policies ?? []).flatMap(({ id, match }) =>
       "moderation" in match ? [{ ...match.moderation, id }] : [],
     ),
-    ...(document.orgs ?? []).flatMap(({ id, sso }) => (sso ? [{ id, credential: sso.clientSecret }] : [])),
+    ...credentials,
   ].flatMap(({ id, credential }) =>
     credential !== undefined && resolveSecret(credential) === undefined
       ? [`${id}: there is no credential at ${credential}; calls to it will fail`]

@@ -1,7 +1,7 @@
 /** The application keys of a catalogue: their secrets are resolved or minted, and only their hashes are stored. */
 import { Array as Arr, Effect } from "effect"
-import type { SqlClient } from "effect/sql"
-import type { CatalogueDocument } from "../protocol/catalogue.ts"
+import type { SqlClient, SqlError } from "effect/sql"
+import type { DeclaredKey } from "./declared.ts"
 import type { CatalogueIssue } from "./load.ts"
 import { CatalogueRefused } from "./refusal.ts"
 import { mintSecret, sha256 } from "./secrets.ts"
@@ -22,11 +22,34 @@ interface KnownKey {
   readonly isRevoked: boolean
 }
 
+/**
+ * Keys of a revision that are not stored as they would be now: their reference has another secret, or an operator has
+ * revoked them. All others of it have nothing to write, and nothing to tell.
+ */
+export const strayKeys = Effect.fnUntraced(function* (
+  sql: SqlClient.SqlClient,
+  revision: bigint,
+  digestOf: (ref: string) => Buffer | undefined,
+): Effect.fn.Return<ReadonlySet<string>, SqlError.SqlError> {
+  const refs = yield* sql<{ ref: string }>`
+    select distinct k ->> 'secret' as ref from catalogue_revisions, jsonb_array_elements(document -> 'keys') k
+    where revision = ${revision} and k ? 'secret'`
+  const digests: Record<string, string | undefined> = {}
+  for (const { ref } of refs) digests[ref] = digestOf(ref)?.toString("hex")
+  const others = yield* sql<{ id: string }>`
+    select k ->> 'id' as id from catalogue_revisions, jsonb_array_elements(document -> 'keys') k
+    left join app_keys a on a.id = k ->> 'id'
+    left join jsonb_each_text(${JSON.stringify(digests)}::text::jsonb) d on d.key = k ->> 'secret'
+    where revision = ${revision} and (a.id is null or a.revoked_at is not null
+      or (k ? 'secret' and encode(a.secret_sha256, 'hex') is distinct from d.value))`
+  return new Set(others.map(({ id }) => id))
+})
+
 /** Keys that are asked for at once: reading the rows of all would keep streams waiting. */
 const batch = 500
 
 /** Keys of a catalogue that exist, without those that an earlier catalogue dropped. */
-export const knownKeys = (sql: SqlClient.SqlClient, { keys = [] }: CatalogueDocument) =>
+export const knownKeys = (sql: SqlClient.SqlClient, keys: ReadonlyArray<DeclaredKey>) =>
   Effect.map(
     Effect.forEach(
       Arr.chunksOf(
@@ -52,14 +75,12 @@ const turn = 200
 /**
  * Resolves or mints the secret of every key; a reference that cannot be resolved is an error.
  * @param digestOf the digest of the secret at a reference
- * @param lines of the keys' secrets in the text
  * @param mints whether new keys without a secret get one; otherwise they wait
  */
 export const planKeys = Effect.fnUntraced(function* (
-  { keys = [] }: CatalogueDocument,
+  keys: ReadonlyArray<DeclaredKey>,
   known: ReadonlyArray<KnownKey>,
   digestOf: (ref: string) => Buffer | undefined,
-  lines: ReadonlyArray<number>,
   mints: boolean,
 ): Effect.fn.Return<KeyPlan, CatalogueRefused> {
   const existing = new Set(known.map(({ id }) => id))
@@ -67,8 +88,8 @@ export const planKeys = Effect.fnUntraced(function* (
   const planned: Array<PlannedKey> = []
   const waiting: Array<string> = []
   const issues: Array<CatalogueIssue> = []
-  for (const [at, key] of keys.entries()) {
-    if (at % turn === turn - 1) yield* Effect.yieldNow
+  for (const [count, key] of keys.entries()) {
+    if (count % turn === turn - 1) yield* Effect.yieldNow
     const isNew = key.secret === undefined && !existing.has(key.id)
     if (isNew && !mints) {
       waiting.push(`${key.id} has no secret: apply the file with \`weir apply\` to print a generated one`)
@@ -76,7 +97,7 @@ export const planKeys = Effect.fnUntraced(function* (
     }
     const given = key.secret === undefined ? undefined : digestOf(key.secret)
     if (key.secret !== undefined && given === undefined) {
-      issues.push({ path: `keys[${at}].secret`, line: lines[at] ?? 1, message: `${key.secret} cannot be resolved` })
+      issues.push({ path: `keys[${key.at}].secret`, line: key.line, message: `${key.secret} cannot be resolved` })
     }
     const minted = isNew ? mintSecret("wk") : undefined
     planned.push({

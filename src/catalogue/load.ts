@@ -1,9 +1,9 @@
 /** Parses catalogue text into a checked document; every error has its path and its line. */
 import { Result, Schema, SchemaIssue } from "effect"
-import { LineCounter, parseDocument } from "yaml"
 import { CatalogueDocument, type CatalogueEncoded } from "../protocol/catalogue.ts"
 import { isStorable, storableMessage } from "../protocol/text.ts"
 import { checkReferences, type Path, type Problem } from "./references.ts"
+import { parseYaml } from "./yaml.ts"
 
 export interface CatalogueIssue {
   /** e.g. `models[0].targets[1].vendor`; empty for the whole file. */
@@ -26,32 +26,16 @@ const formatIssues = SchemaIssue.makeFormatterStandardSchemaV1()
 
 /** Parses and checks a catalogue. */
 export const loadCatalogue = (text: string): Result.Result<LoadedCatalogue, ReadonlyArray<CatalogueIssue>> => {
-  const lines = new LineCounter()
-  const yaml = parseDocument(text, { lineCounter: lines, uniqueKeys: true })
-  if (yaml.errors.length > 0) {
-    return Result.fail(
-      yaml.errors.map(({ message, pos }) => ({
-        path: "",
-        line: lines.linePos(pos[0]).line,
-        message: message.split("\n")[0] ?? message,
-      })),
-    )
-  }
+  const parsed = parseYaml(text)
+  if (Result.isFailure(parsed)) return Result.fail([{ path: "", ...parsed.failure }])
+  const { value, lineOf } = parsed.success
   const issueAt = (path: Path, message: string): CatalogueIssue => ({
     path: formatPath(path),
     line: lineOf(path),
     message,
   })
 
-  function lineOf(path: Path): number {
-    for (let depth = path.length; depth > 0; depth--) {
-      const node: unknown = yaml.getIn(path.slice(0, depth), true)
-      if (hasRange(node)) return lines.linePos(node.range[0]).line
-    }
-    return 1
-  }
-
-  const decoded = decode(yaml.toJS({ maxAliasCount: 100 }))
+  const decoded = decode(value)
   if (Result.isFailure(decoded)) {
     return Result.fail(
       formatIssues(decoded.failure.issue).issues.map(({ path = [], message }) =>
@@ -70,7 +54,7 @@ export const loadCatalogue = (text: string): Result.Result<LoadedCatalogue, Read
 }
 
 /** Every string of a document that the database cannot store. */
-const unstorable = (value: unknown, path: Path = []): ReadonlyArray<Problem> => {
+export const unstorable = (value: unknown, path: Path = []): ReadonlyArray<Problem> => {
   if (typeof value === "string") {
     return isStorable(value) ? [] : [{ path, message: storableMessage }]
   }
@@ -79,9 +63,6 @@ const unstorable = (value: unknown, path: Path = []): ReadonlyArray<Problem> => 
     unstorable(member, [...path, Array.isArray(value) ? Number(key) : key]),
   )
 }
-
-const hasRange = (node: unknown): node is { readonly range: readonly [number, number, number] } =>
-  typeof node === "object" && node !== null && "range" in node && Array.isArray(node.range)
 
 const formatPath = (path: Path): string =>
   path

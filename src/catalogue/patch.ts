@@ -1,13 +1,13 @@
 /**
- * What is new in a catalogue, compared with the one in force: entries that did not change stay the same objects, so that
+ * What is new in the platform's part of a catalogue, compared with the one in force: entries that did not change stay the same objects, so that
  * taking up a change costs what it changes. Pure.
  */
-import type { CatalogueDocument } from "../protocol/catalogue.ts"
+import type { PlatformDocument } from "../protocol/catalogue.ts"
 import { type Entries, entryName, isList, type JsonDocument } from "./diff.ts"
-import { sectionsWithId } from "./references.ts"
+import { platformSectionsWithId } from "./references.ts"
 
 /** Sections that are lists of entries. */
-const listNames = ["models", "prices", "deliverableSettings", ...sectionsWithId] as const
+const listNames = ["models", "prices", "deliverableSettings", ...platformSectionsWithId] as const
 type ListName = (typeof listNames)[number]
 
 /** Per list, in its order: the place of the entry in the known list, or -1 for the next new entry. */
@@ -15,7 +15,7 @@ export type Order = Partial<Record<ListName, Int32Array>>
 
 export interface Patch {
   /** All that is no list, and the new and changed entries of the lists. */
-  readonly news: CatalogueDocument
+  readonly news: PlatformDocument
   readonly order: Order
 }
 
@@ -44,7 +44,7 @@ export const orderOf = (
 }
 
 /** The new document: entries that did not change are those of the known one. */
-export const applyPatch = (known: CatalogueDocument, { news, order }: Patch): CatalogueDocument =>
+export const applyPatch = (known: PlatformDocument, { news, order }: Patch): PlatformDocument =>
   combine(known, news, (name, old = [], added = []) => {
     const places = order[name]
     if (places === undefined) return undefined
@@ -58,7 +58,7 @@ export const applyPatch = (known: CatalogueDocument, { news, order }: Patch): Ca
   })
 
 /** A document in parts of at most so many entries, each with all that is no list. */
-export function* partsOf(document: CatalogueDocument, size: number): Generator<CatalogueDocument> {
+export function* partsOf(document: PlatformDocument, size: number): Generator<PlatformDocument> {
   yield combine(document, document, () => undefined)
   for (const current of listNames) {
     const { length } = document[current] ?? []
@@ -69,7 +69,7 @@ export function* partsOf(document: CatalogueDocument, size: number): Generator<C
 }
 
 /** A document with the entries of one of its parts added. */
-export const joinPart = (joined: CatalogueDocument, part: CatalogueDocument): CatalogueDocument =>
+export const joinPart = (joined: PlatformDocument, part: PlatformDocument): PlatformDocument =>
   combine(joined, part, (_, list, more) => (list && more ? [...list, ...more] : (list ?? more)))
 
 type Merge = <A>(
@@ -79,7 +79,7 @@ type Merge = <A>(
 ) => ReadonlyArray<A> | undefined
 
 /** The second document, with each list made of both documents' lists. */
-const combine = (a: CatalogueDocument, b: CatalogueDocument, merge: Merge): CatalogueDocument => {
+const combine = (a: PlatformDocument, b: PlatformDocument, merge: Merge): PlatformDocument => {
   const { version, timeouts, defaultSearchProvider } = b
   const vendors = merge("vendors", a.vendors, b.vendors)
   const models = merge("models", a.models, b.models)
@@ -88,13 +88,7 @@ const combine = (a: CatalogueDocument, b: CatalogueDocument, merge: Merge): Cata
   const searchProviders = merge("searchProviders", a.searchProviders, b.searchProviders)
   const plans = merge("plans", a.plans, b.plans)
   const policies = merge("policies", a.policies, b.policies)
-  const orgs = merge("orgs", a.orgs, b.orgs)
-  const users = merge("users", a.users, b.users)
-  const teams = merge("teams", a.teams, b.teams)
-  const apps = merge("apps", a.apps, b.apps)
-  const keys = merge("keys", a.keys, b.keys)
   const budgets = merge("budgets", a.budgets, b.budgets)
-  const topups = merge("topups", a.topups, b.topups)
   return {
     version,
     ...(timeouts && { timeouts }),
@@ -106,12 +100,6 @@ const combine = (a: CatalogueDocument, b: CatalogueDocument, merge: Merge): Cata
     ...(searchProviders && { searchProviders }),
     ...(plans && { plans }),
     ...(policies && { policies }),
-    ...(orgs && { orgs }),
-    ...(users && { users }),
-    ...(teams && { teams }),
-    ...(apps && { apps }),
-    ...(keys && { keys }),
     ...(budgets && { budgets }),
-    ...(topups && { topups }),
   }
 }

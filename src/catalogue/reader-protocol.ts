@@ -1,18 +1,21 @@
 /** Messages between the catalogue's reader and its worker thread. */
 import { Predicate } from "effect"
-import type { CatalogueDocument } from "../protocol/catalogue.ts"
+import type { PlatformDocument } from "../protocol/catalogue.ts"
+import type { Declared } from "./declared.ts"
 import type { CatalogueIssue } from "./load.ts"
 import type { Reading } from "./reading.ts"
 
 /** What to read, or that the part before was taken. */
 export type ToReader =
-  | { readonly kind: "text" | "stored"; readonly input: string; readonly known: string }
+  | { readonly kind: "text"; readonly input: string; readonly known: string; readonly stray: ReadonlySet<string> }
+  | { readonly kind: "stored"; readonly input: string; readonly known: string }
   | { readonly kind: "next" }
 
-/** News come in parts, each after the one before was taken: no message keeps the thread that takes it for long. */
+/** A reading comes in parts, each after the one before was taken: no message keeps the thread that takes it for long. */
 export type FromReader =
-  | { readonly kind: "part"; readonly part: CatalogueDocument }
-  | { readonly kind: "read"; readonly reading: Omit<Reading, "news"> }
+  | { readonly kind: "news"; readonly part: PlatformDocument }
+  | { readonly kind: "declared"; readonly part: Declared }
+  | { readonly kind: "read"; readonly reading: Omit<Reading, "news" | "declared"> }
   | { readonly kind: "refused"; readonly issues: ReadonlyArray<CatalogueIssue> }
   | { readonly kind: "failed"; readonly cause: string }
 
@@ -22,4 +25,4 @@ const hasKind = (message: unknown, kinds: ReadonlyArray<unknown>): boolean =>
 export const isToReader = (message: unknown): message is ToReader => hasKind(message, ["text", "stored", "next"])
 
 export const isFromReader = (message: unknown): message is FromReader =>
-  hasKind(message, ["part", "read", "refused", "failed"])
+  hasKind(message, ["news", "declared", "read", "refused", "failed"])

@@ -1,7 +1,7 @@
 /** The thread that reads large catalogues: parsing and checking one takes seconds, and streams must not wait. */
 import { parentPort } from "node:worker_threads"
 import { Result } from "effect"
-import type { CatalogueDocument } from "../protocol/catalogue.ts"
+import { slicesOf } from "./declared.ts"
 import { partsOf } from "./patch.ts"
 import { type FromReader, isToReader } from "./reader-protocol.ts"
 import { type Reading, readStored, readText } from "./reading.ts"
@@ -9,31 +9,31 @@ import { type Reading, readStored, readText } from "./reading.ts"
 /** Entries a message: taking one takes about a millisecond. */
 const partSize = 200
 
-let parts: Iterator<CatalogueDocument> | undefined
-let reading: Omit<Reading, "news"> | undefined
+let messages: Iterator<FromReader> | undefined
 
 const send = (message: FromReader) => parentPort?.postMessage(message)
 
 const sendNext = () => {
-  const next = parts?.next()
-  if (next !== undefined && next.done !== true) send({ kind: "part", part: next.value })
-  else if (reading !== undefined) send({ kind: "read", reading })
+  const next = messages?.next()
+  if (next !== undefined && next.done !== true) send(next.value)
 }
 
-const begin = ({ news, ...rest }: Reading) => {
-  reading = rest
-  parts = partsOf(news, partSize)
-  sendNext()
+function* messagesOf({ news, declared, ...reading }: Reading): Generator<FromReader> {
+  for (const part of partsOf(news, partSize)) yield { kind: "news", part }
+  for (const part of slicesOf(declared, partSize)) yield { kind: "declared", part }
+  yield { kind: "read", reading }
 }
 
 parentPort?.on("message", (message: unknown) => {
   if (!isToReader(message)) return
   if (message.kind === "next") return sendNext()
   try {
-    const { kind, input, known } = message
-    const read = kind === "text" ? readText(input, known) : Result.succeed(readStored(input, known))
-    if (Result.isSuccess(read)) begin(read.success)
-    else send({ kind: "refused", issues: read.failure })
+    const { input, known } = message
+    const read =
+      message.kind === "text" ? readText(input, known, message.stray) : Result.succeed(readStored(input, known))
+    if (Result.isFailure(read)) return send({ kind: "refused", issues: read.failure })
+    messages = messagesOf(read.success)
+    sendNext()
   } catch (cause) {
     send({ kind: "failed", cause: String(cause) })
   }

@@ -2,7 +2,8 @@
 import { extname } from "node:path"
 import { Worker } from "node:worker_threads"
 import { Data, Effect, Result, type Scope, Semaphore } from "effect"
-import type { CatalogueDocument } from "../protocol/catalogue.ts"
+import type { PlatformDocument } from "../protocol/catalogue.ts"
+import { type Declared, joinDeclared, nothingDeclared } from "./declared.ts"
 import { joinPart } from "./patch.ts"
 import { type FromReader, isFromReader, type ToReader } from "./reader-protocol.ts"
 import { type Reading, readStored, readText } from "./reading.ts"
@@ -12,8 +13,11 @@ import { CatalogueRefused } from "./refusal.ts"
 export class CatalogueUnreadable extends Data.TaggedError("CatalogueUnreadable")<{ readonly cause: unknown }> {}
 
 export interface CatalogueReader {
-  /** @param known the catalogue in force, as it is stored */
-  readonly text: (text: string, known: string) => Effect.Effect<Reading, ReadError>
+  /**
+   * @param known the catalogue in force, as it is stored
+   * @param stray keys that are not stored as it says
+   */
+  readonly text: (text: string, known: string, stray: ReadonlySet<string>) => Effect.Effect<Reading, ReadError>
   readonly stored: (json: string, known: string) => Effect.Effect<Reading, CatalogueUnreadable>
 }
 
@@ -22,6 +26,8 @@ const smallChars = 16 * 1024
 const idleMs = 30_000
 
 export const makeCatalogueReader: Effect.Effect<CatalogueReader, never, Scope.Scope> = Effect.gen(function* () {
+  // The first reading takes three times as long as the next, because schemas are compiled: not while streams are open.
+  readText("version: 1", "")
   const oneAtATime = yield* Semaphore.make(1)
   let thread: ReadingThread | undefined
   let idle: NodeJS.Timeout | undefined
@@ -45,10 +51,10 @@ export const makeCatalogueReader: Effect.Effect<CatalogueReader, never, Scope.Sc
 
   const isSmall = (input: string, known: string) => input.length + known.length <= smallChars
   return {
-    text: (input, known) => {
-      if (!isSmall(input, known)) return ask({ kind: "text", input, known })
+    text: (input, known, stray) => {
+      if (!isSmall(input, known)) return ask({ kind: "text", input, known, stray })
       return Effect.suspend(() => {
-        const read = readText(input, known)
+        const read = readText(input, known, stray)
         return Result.isSuccess(read)
           ? Effect.succeed(read.success)
           : Effect.fail(new CatalogueRefused({ issues: read.failure }))
@@ -72,7 +78,8 @@ type ReadError = CatalogueRefused | CatalogueUnreadable
 class ReadingThread {
   readonly #worker = new Worker(new URL(`./reader-worker${extname(import.meta.filename)}`, import.meta.url))
   #answer: ((answer: Effect.Effect<Reading, ReadError>) => void) | undefined
-  #news: CatalogueDocument | undefined
+  #news: PlatformDocument | undefined
+  #declared = nothingDeclared
   isEnded = false
 
   constructor() {
@@ -88,6 +95,7 @@ class ReadingThread {
   read(request: ReadRequest, answer: (answer: Effect.Effect<Reading, ReadError>) => void): void {
     this.#answer = answer
     this.#news = undefined
+    this.#declared = nothingDeclared
     this.#worker.postMessage(request)
   }
 
@@ -97,11 +105,17 @@ class ReadingThread {
   }
 
   #hear(message: FromReader): void {
-    if (message.kind !== "part") {
-      this.#answer?.(answerOf(message, this.#news))
-      return
+    switch (message.kind) {
+      case "news":
+        this.#news = this.#news === undefined ? message.part : joinPart(this.#news, message.part)
+        break
+      case "declared":
+        this.#declared = joinDeclared(this.#declared, message.part)
+        break
+      default:
+        this.#answer?.(answerOf(message, this.#news, this.#declared))
+        return
     }
-    this.#news = this.#news === undefined ? message.part : joinPart(this.#news, message.part)
     this.#worker.postMessage({ kind: "next" } satisfies ToReader)
   }
 
@@ -112,12 +126,13 @@ class ReadingThread {
 }
 
 const answerOf = (
-  message: Exclude<FromReader, { readonly kind: "part" }>,
-  news: CatalogueDocument = { version: 1 },
+  message: Exclude<FromReader, { readonly kind: "news" | "declared" }>,
+  news: PlatformDocument = { version: 1 },
+  declared: Declared,
 ): Effect.Effect<Reading, ReadError> => {
   switch (message.kind) {
     case "read":
-      return Effect.succeed({ ...message.reading, news })
+      return Effect.succeed({ ...message.reading, news, declared })
     case "refused":
       return Effect.fail(new CatalogueRefused({ issues: message.issues }))
     case "failed":

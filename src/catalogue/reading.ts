@@ -1,7 +1,8 @@
 /** Reads a catalogue, from a text or as it is stored, and compares it with the one in force. Pure. */
 import { Result, Schema } from "effect"
 import { fingerprint } from "../protocol/canonical.ts"
-import { CatalogueDocument } from "../protocol/catalogue.ts"
+import { PlatformDocument } from "../protocol/catalogue.ts"
+import { type Declared, declaredOf, type KeysOfText } from "./declared.ts"
 import { type Change, changesOf, entriesOf, type JsonDocument } from "./diff.ts"
 import { type CatalogueIssue, loadCatalogue } from "./load.ts"
 import { orderOf, type Patch } from "./patch.ts"
@@ -11,34 +12,48 @@ export interface Reading extends Patch {
   readonly json: string
   readonly fingerprint: string
   readonly changes: ReadonlyArray<Change>
-  /** The lines of the keys' secrets in the text. */
-  readonly keyLines: ReadonlyArray<number>
+  readonly declared: Declared
 }
 
-/** @param known the catalogue in force, as it is stored; empty if there is none */
-export const readText = (text: string, known: string): Result.Result<Reading, ReadonlyArray<CatalogueIssue>> =>
-  Result.map(loadCatalogue(text), ({ document, encoded, lineOf }) => {
-    const keyLines = (document.keys ?? []).map((_, at) => lineOf(["keys", at, "secret"]))
-    return { ...compare(JSON.stringify(encoded), known), keyLines }
-  })
+/**
+ * @param known the catalogue in force, as it is stored; empty if there is none
+ * @param stray keys that are not stored as it says
+ */
+export const readText = (
+  text: string,
+  known: string,
+  stray: ReadonlySet<string> = none,
+): Result.Result<Reading, ReadonlyArray<CatalogueIssue>> =>
+  Result.map(loadCatalogue(text), ({ encoded, lineOf }) =>
+    compare(JSON.stringify(encoded), known, { stray, lineOf: (at) => lineOf(["keys", at, "secret"]) }),
+  )
 
-/** Throws if this version cannot read it. */
-export const readStored = (json: string, known: string): Reading => ({ ...compare(json, known), keyLines: [] })
+const none: ReadonlySet<string> = new Set()
 
-const compare = (json: string, known: string): Omit<Reading, "keyLines"> => {
+/**
+ * Reads a catalogue, or the platform's part of one. Throws if this version cannot read it.
+ * @param known the same of the catalogue in force
+ */
+export const readStored = (json: string, known: string): Reading =>
+  compare(json, known, { stray: none, lineOf: () => 1 })
+
+const compare = (json: string, known: string, keys: KeysOfText): Reading => {
   const document = decodeJson(json)
   const before = decodeJson(known === "" ? "{}" : known)
   const [entriesBefore, entries] = [entriesOf(before), entriesOf(document)]
   const { order, news } = orderOf(document, before, entriesBefore, entries)
+  const changes = changesOf(entriesBefore, entries)
   return {
     json,
     fingerprint: fingerprint(document),
-    changes: changesOf(entriesBefore, entries),
+    changes,
     order,
-    news: decodeDocument(news),
+    news: decodePlatform(news),
+    declared: declaredOf(document, changes, keys),
   }
 }
 
 /** What this gateway has written. */
 const decodeJson = (json: string): JsonDocument => JSON.parse(json)
-const decodeDocument = Schema.decodeUnknownSync(CatalogueDocument)
+/** Leaves out what is not the platform's. */
+const decodePlatform = Schema.decodeUnknownSync(PlatformDocument)

@@ -129,20 +129,10 @@ export const checkReferences = (document: CatalogueDocument): ReadonlyArray<Prob
   return problems
 }
 
-/** Sections whose entries have an id. */
-export const sectionsWithId = [
-  "vendors",
-  "searchProviders",
-  "plans",
-  "policies",
-  "orgs",
-  "users",
-  "teams",
-  "apps",
-  "keys",
-  "budgets",
-  "topups",
-] as const
+/** The platform's sections whose entries have an id. */
+export const platformSectionsWithId = ["vendors", "searchProviders", "plans", "policies", "budgets"] as const
+
+const sectionsWithId = [...platformSectionsWithId, "orgs", "users", "teams", "apps", "keys", "topups"] as const
 
 const names = (items: ReadonlyArray<{ readonly id: string }> | undefined): ReadonlySet<string> =>
   new Set((items ?? []).map(({ id }) => id))

@@ -1,40 +1,25 @@
-/** The current catalogue, indexed for the hot path: immutable, replaced as a whole when a new revision is applied. */
+/**
+ * The platform's part of the catalogue, indexed for the hot path: immutable, replaced as a whole when a new revision is
+ * applied.
+ */
 import { Redacted, Result } from "effect"
-import type { IpNetwork } from "effect/net"
 import type { Dialect } from "../dialects/dialect.ts"
 import { dialectOf } from "../dialects/index.ts"
 import { type BudgetIndex, indexBudgets, readBudget } from "../money/budget.ts"
 import { isSanePrice, type Price, readPrice } from "../money/pricing.ts"
 import type {
-  App,
-  CatalogueDocument,
   Model,
-  Org,
   Plan,
+  PlatformDocument,
   PriceEntry,
   SearchProvider,
-  SsoProvider,
   Target,
   TimeoutTiers,
   Vendor,
 } from "../protocol/catalogue.ts"
-import { parseNetwork } from "../protocol/network.ts"
-import { compilePolicy, type Direction, type ReviewPolicy } from "../review/policy.ts"
+import { compilePolicy, type ReviewPolicy } from "../review/policy.ts"
 import type { Pooled } from "../upstream/pool.ts"
 import { definedOf } from "./references.ts"
-
-export interface OrgEntry {
-  readonly org: Org
-  readonly plan: Plan | undefined
-  /** The organisation's safety policies, in its order. */
-  readonly policies: Readonly<Record<Direction, ReadonlyArray<ReviewPolicy>>>
-}
-
-export interface AppEntry extends OrgEntry {
-  readonly app: App
-  /** Empty allows every address. */
-  readonly ipAllow: ReadonlyArray<IpNetwork.IpNetwork>
-}
 
 export interface VendorEntry {
   readonly vendor: Vendor
@@ -70,22 +55,13 @@ export interface SearchProviderEntry {
   readonly changedAtMs: number
 }
 
-/** An organisation's identity provider. */
-export interface SsoEntry {
-  readonly orgId: string
-  readonly provider: SsoProvider
-  /** Undefined if the catalogue names none, or it cannot be resolved. */
-  readonly clientSecret: Redacted.Redacted | undefined
-}
-
 export interface CatalogueSnapshot {
   readonly revision: bigint
   readonly fingerprint: string
-  readonly document: CatalogueDocument
-  readonly org: (id: string) => OrgEntry | undefined
-  readonly app: (id: string) => AppEntry | undefined
-  /** The identity provider of an organisation, if it has one. */
-  readonly sso: (orgId: string) => SsoEntry | undefined
+  readonly document: PlatformDocument
+  readonly plan: (id: string) => Plan | undefined
+  /** A safety policy, compiled. */
+  readonly policy: (id: string) => ReviewPolicy | undefined
   readonly vendor: (id: string) => VendorEntry | undefined
   readonly model: (handle: string) => ModelEntry | undefined
   /** The price at a time; undefined if there is none, or if it is out of range. */
@@ -106,25 +82,23 @@ interface DatedPrice {
 }
 
 export const makeSnapshot = (
-  document: CatalogueDocument,
+  document: PlatformDocument,
   revision: bigint,
   fingerprint: string,
   resolve: ResolveRef,
   changedAtMs: (providerId: string) => number = () => 0,
 ): CatalogueSnapshot => {
-  const orgs = indexOrgs(document, resolve)
-  const apps = indexApps(document, orgs)
+  const plans = new Map(document.plans?.map((plan) => [plan.id, plan]))
+  const policies = indexPolicies(document, resolve)
   const vendors = indexVendors(document, resolve)
   const models = indexModels(document, vendors)
   const prices = indexPrices(document)
-  const sso = indexSso(document, resolve)
   return {
     revision,
     fingerprint,
     document,
-    org: (id) => orgs.get(id),
-    app: (id) => apps.get(id),
-    sso: (orgId) => sso.get(orgId),
+    plan: (id) => plans.get(id),
+    policy: (id) => policies.get(id),
     vendor: (id) => vendors.get(id),
     model: (handle) => models.get(handle),
     price: (handle, currency, nowMs) =>
@@ -138,62 +112,23 @@ export const makeSnapshot = (
 /** The snapshot of a node before any catalogue is applied. */
 export const emptySnapshot: CatalogueSnapshot = makeSnapshot({ version: 1 }, 0n, "", () => undefined)
 
-function indexSso(document: CatalogueDocument, resolve: ResolveRef): ReadonlyMap<string, SsoEntry> {
-  const entries = new Map<string, SsoEntry>()
-  for (const { id, sso } of document.orgs ?? []) {
-    if (sso === undefined) continue
-    entries.set(id, { orgId: id, provider: sso, clientSecret: redactedOf(sso.clientSecret, resolve) })
-  }
-  return entries
-}
-
-function redactedOf(ref: string | undefined, resolve: ResolveRef): Redacted.Redacted | undefined {
+/** The secret at a reference, if there is one. */
+export function redactedOf(ref: string | undefined, resolve: ResolveRef): Redacted.Redacted | undefined {
   const secret = ref === undefined ? undefined : resolve(ref)
   return secret === undefined ? undefined : Redacted.make(secret)
 }
 
-function indexOrgs(document: CatalogueDocument, resolve: ResolveRef): ReadonlyMap<string, OrgEntry> {
-  const plans = new Map(document.plans?.map((plan) => [plan.id, plan]))
-  const policiesOf = indexPolicies(document, resolve)
-  return new Map(
-    document.orgs?.map((org) => {
-      const plan = org.plan === undefined ? undefined : plans.get(org.plan)
-      return [org.id, { org, plan, policies: policiesOf(org) }]
-    }),
-  )
-}
-
-function indexApps(document: CatalogueDocument, orgs: ReadonlyMap<string, OrgEntry>): ReadonlyMap<string, AppEntry> {
-  const apps = new Map<string, AppEntry>()
-  for (const app of document.apps ?? []) {
-    const org = orgs.get(app.org)
-    if (org !== undefined) apps.set(app.id, { ...org, app, ipAllow: readNetworks(app.ipAllow) })
-  }
-  return apps
-}
-
-/** Invalid networks were refused when the catalogue was applied. */
-export const readNetworks = (texts: ReadonlyArray<string> | undefined): AppEntry["ipAllow"] =>
-  (texts ?? []).flatMap((text) => parseNetwork(text) ?? [])
-
-const noPolicies: AppEntry["policies"] = { inbound: [], outbound: [] }
-
 /** Each policy is compiled once and shared by the organisations that use it. */
-function indexPolicies(document: CatalogueDocument, resolve: ResolveRef): (org: Org) => AppEntry["policies"] {
+function indexPolicies(document: PlatformDocument, resolve: ResolveRef): ReadonlyMap<string, ReviewPolicy> {
   const compiled = new Map<string, ReviewPolicy>()
   for (const policy of document.policies ?? []) {
     const ready = compilePolicy(policy, resolve)
     if (Result.isSuccess(ready)) compiled.set(policy.id, ready.success)
   }
-  return ({ policies = [] }) => {
-    if (policies.length === 0) return noPolicies
-    const own = policies.flatMap((id) => compiled.get(id) ?? [])
-    const toward = (direction: Direction) => own.filter((policy) => policy.direction === direction)
-    return { inbound: toward("inbound"), outbound: toward("outbound") }
-  }
+  return compiled
 }
 
-function indexVendors(document: CatalogueDocument, resolve: ResolveRef): ReadonlyMap<string, VendorEntry> {
+function indexVendors(document: PlatformDocument, resolve: ResolveRef): ReadonlyMap<string, VendorEntry> {
   const models = new Map<string, Array<string>>()
   for (const { targets = [] } of document.models ?? []) {
     for (const { vendor, model } of targets) {
@@ -217,7 +152,7 @@ function indexVendors(document: CatalogueDocument, resolve: ResolveRef): Readonl
 }
 
 function indexSearchProviders(
-  document: CatalogueDocument,
+  document: PlatformDocument,
   resolve: ResolveRef,
   changedAtMs: (providerId: string) => number,
 ): ReadonlyArray<SearchProviderEntry> {
@@ -236,7 +171,7 @@ function byDirectoryOrder(a: SearchProviderEntry, b: SearchProviderEntry): numbe
 }
 
 function indexModels(
-  document: CatalogueDocument,
+  document: PlatformDocument,
   vendors: ReadonlyMap<string, VendorEntry>,
 ): ReadonlyMap<string, ModelEntry> {
   return new Map(
@@ -281,7 +216,7 @@ function datedPrice(entry: PriceEntry): DatedPrice | undefined {
 }
 
 /** Newest first. */
-function indexPrices(document: CatalogueDocument): ReadonlyMap<string, ReadonlyArray<DatedPrice>> {
+function indexPrices(document: PlatformDocument): ReadonlyMap<string, ReadonlyArray<DatedPrice>> {
   const prices = new Map<string, Array<DatedPrice>>()
   for (const entry of document.prices ?? []) {
     const dated = datedPrice(entry)

@@ -1,14 +1,22 @@
 /** `weir audit`: verifies the audit log. */
-import { Effect } from "effect"
+import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
+import { Console, Effect } from "effect"
 import { Command } from "effect/cli"
-import { FetchHttpClient } from "effect/http"
-import { ask, Failed, operator, print } from "./target.ts"
+import { ask, Failed, type Operator, operator, print } from "./target.ts"
+
+/** @param cursor where the part before ended */
+const verifyFrom = (target: Operator, cursor: string | undefined) =>
+  ask(target, (client, headers) => client.admin.auditVerify({ headers, query: cursor === undefined ? {} : { cursor } }))
 
 const verify = Command.make(
   "verify",
   operator,
   Effect.fn(function* (target) {
-    const verdict = yield* ask(target, (client, headers) => client.admin.auditVerify({ headers }))
+    let verdict = yield* verifyFrom(target, undefined)
+    while (verdict.nextCursor !== null) {
+      yield* Console.error(`${verdict.entries} of ${verdict.of} entries verified so far`)
+      verdict = yield* verifyFrom(target, verdict.nextCursor)
+    }
     if (verdict.broken !== undefined) {
       const { broken, entries } = verdict
       const failure = `Entry ${broken} is missing or was changed; the ${entries} before it are valid`
@@ -23,7 +31,6 @@ const verify = Command.make(
 ).pipe(Command.withDescription("Verify the audit log; fails at the first entry that is missing or was changed"))
 
 export const audit = Command.make("audit").pipe(
-  Command.withDescription("The audit log"),
   Command.withSubcommands([verify]),
-  Command.provide(FetchHttpClient.layer),
+  Command.provide(NodeHttpClient.layerNodeHttp),
 )

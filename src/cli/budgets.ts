@@ -1,17 +1,14 @@
 /** `weir budgets`: what is left of an organisation's budgets. */
+import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { Command } from "effect/cli"
-import { FetchHttpClient } from "effect/http"
 import type { Budgets } from "../protocol/budget.ts"
-import { org } from "./operator.ts"
+import { org } from "./lists.ts"
 import { table } from "./table.ts"
 import { operator, show } from "./target.ts"
 
 export const budgets = Command.make("budgets", { org, ...operator }, ({ org, ...target }) =>
   show(target, (client, headers) => client.adminDirectory.orgBudgets({ headers, params: { org } }), describeBudgets),
-).pipe(
-  Command.withDescription("List an organisation's budgets and what is left of them"),
-  Command.provide(FetchHttpClient.layer),
-)
+).pipe(Command.provide(NodeHttpClient.layerNodeHttp))
 
 const describeBudgets = ({ budgets }: Budgets): string =>
   table(

@@ -43,7 +43,7 @@ export const chat = Command.make(
       }),
     )
   }),
-).pipe(Command.withDescription("Chat with a model; ends at the end of input"))
+)
 
 /** One question and its answer, printed as it arrives; both are added to the thread when the answer is complete. */
 const turn = Effect.fnUntraced(function* (

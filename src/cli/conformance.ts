@@ -31,10 +31,6 @@ export const conformance = Command.make(
     const failed = outcomes.filter(({ result }) => result === "failed").length
     if (failed > 0) return yield* Effect.fail(new Failed(`${failed} of ${outcomes.length} checks failed`))
   }),
-).pipe(
-  Command.withDescription(
-    "Check a deployment against the contract; makes about twenty small exchanges, which are billed",
-  ),
 )
 
 const describe = (outcomes: ReadonlyArray<Outcome>): string => {

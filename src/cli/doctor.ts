@@ -5,10 +5,11 @@
 import { accessSync, constants, existsSync, readFileSync } from "node:fs"
 import { createServer } from "node:net"
 import { dirname, resolve } from "node:path"
+import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import * as PgClient from "@effect/sql-pg/PgClient"
 import { Console, Effect, Layer, Option, Result } from "effect"
 import { Command } from "effect/cli"
-import { FetchHttpClient, HttpClient } from "effect/http"
+import { HttpClient } from "effect/http"
 import { loadCatalogue } from "../catalogue/load.ts"
 import { CatalogueRefused, describeRefusal } from "../catalogue/refusal.ts"
 import { resolveFromMachine } from "../catalogue/secrets.ts"
@@ -51,12 +52,7 @@ export const doctor = Command.make(
     if (wrong > 0) return yield* Effect.fail(new Failed(`${wrong} of ${findings.length} checks failed`))
     if (!json) yield* Console.log("Nothing is in the way")
   }),
-).pipe(
-  Command.withDescription(
-    "Check variables, catalogue, port, stores and migrations, and the books of a running gateway",
-  ),
-  Command.provide(FetchHttpClient.layer),
-)
+).pipe(Command.provide(NodeHttpClient.layerNodeHttp))
 
 const describe = (findings: ReadonlyArray<Finding>): string =>
   table(
@@ -176,10 +172,15 @@ const checkGateway = (url: string): Effect.Effect<Finding, never, HttpClient.Htt
 /** Every inconsistency of the books, each with the id that it concerns. */
 const checkBooks = (url: string, adminKey: Option.Option<string>) => {
   if (Option.isNone(adminKey)) return Effect.succeed([skipped("ledger", "needs the admin key (SVC_ADMIN_KEY)")])
-  return ask({ url, adminKey: adminKey.value }, (client, headers) => client.admin.doctor({ headers })).pipe(
-    Effect.map(({ findings, nodes }) =>
+  const report = ask({ url, adminKey: adminKey.value }, (client, headers) => client.admin.doctor({ headers }))
+  return report.pipe(
+    Effect.tap(({ checked, isComplete }) =>
+      isComplete ? Effect.void : Console.error(`ledger: ${checked} organisations checked so far`),
+    ),
+    Effect.repeat({ until: ({ isComplete }) => isComplete }),
+    Effect.map(({ findings, nodes, checked }) =>
       findings.length === 0
-        ? [ok("ledger", `consistent${describeNodes(nodes)}`)]
+        ? [ok("ledger", `consistent: ${checked} organisations${describeNodes(nodes)}`)]
         : findings.map(({ finding, id }) => failed("ledger", `${finding}: ${id}`)),
     ),
     Effect.catch(({ message }) => Effect.succeed([failed("ledger", message)])),

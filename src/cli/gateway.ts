@@ -19,6 +19,7 @@ import { writeWholeFile } from "../store/whole-file.ts"
 import { layerLogs } from "../telemetry/logs.ts"
 import { layerOtlp } from "../telemetry/otlp.ts"
 import { answerSupervisor, isWorker, sendReady } from "../workers/worker.ts"
+import { banner } from "./banner.ts"
 
 /** Applies the catalogue, then announces how the gateway can be called. */
 const start = Layer.effectDiscard(
@@ -33,7 +34,7 @@ const start = Layer.effectDiscard(
       yield* answerSupervisor
       return sendReady(readyOf(baseUrl, handout))
     }
-    yield* Console.log(greeting(baseUrl, handout))
+    yield* Console.log(banner(baseUrl, config.env, handout))
     if (config.readyFile !== undefined) yield* writeReadyFile(config.readyFile, readyOf(baseUrl, handout))
   }),
 )
@@ -60,22 +61,3 @@ const writeReadyFile = (file: string, ready: ReturnType<typeof readyOf>) =>
     Effect.sync(() => writeWholeFile(file, `${JSON.stringify(ready)}\n`)),
     () => Effect.sync(() => rmSync(file, { force: true })),
   )
-
-const greeting = (baseUrl: string, handout: DevelopmentHandout | undefined): string => {
-  const lines = [`Weir listens on ${baseUrl} (documentation at ${baseUrl}/docs)`]
-  if (handout?.adminKey !== undefined) lines.push(`Admin key (development only): ${handout.adminKey}`)
-  if (handout?.key !== undefined) {
-    const body = JSON.stringify({
-      model: "main",
-      stream: true,
-      thread: [{ role: "user", blocks: [{ t: "text", v: "Hello, river" }] }],
-    })
-    lines.push(
-      `App key (development only): ${handout.key.id} ${handout.key.secret}`,
-      `For clients of other APIs: ${baseUrl}/openai/v1, ${baseUrl}/anthropic or ${baseUrl}/gemini, with the API key ${handout.key.id}~${handout.key.secret}`,
-      "Try it:",
-      `  curl -N ${baseUrl}/t1/exchange -H 'x-svc-key-id: ${handout.key.id}' -H 'x-svc-key: ${handout.key.secret}' -H 'content-type: application/json' -d '${body}'`,
-    )
-  }
-  return lines.join("\n")
-}

@@ -1,8 +1,8 @@
 /** `weir licence`: licences of applications. */
+import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { Argument, Command, Flag } from "effect/cli"
-import { FetchHttpClient } from "effect/http"
 import type { License, LicenseIssued } from "../protocol/licence.ts"
-import { org } from "./operator.ts"
+import { org } from "./lists.ts"
 import { table } from "./table.ts"
 import { operator, show } from "./target.ts"
 
@@ -36,7 +36,10 @@ const issueLicence = Command.make(
       describeIssued,
     )
   },
-).pipe(Command.withDescription("Issue a licence. Its activation code is shown once; a member redeems it"))
+).pipe(
+  Command.withDescription("Issue a licence. Its activation code is shown once; a member redeems it"),
+  Command.withExamples([{ command: "weir licence issue acme acme_app" }]),
+)
 
 const suspendLicence = Command.make("suspend", { org, id, ...operator }, (given) =>
   show(
@@ -64,7 +67,6 @@ const describeLicences = (licences: ReadonlyArray<License>): string =>
   )
 
 export const licence = Command.make("licence").pipe(
-  Command.withDescription("Licences of applications"),
   Command.withSubcommands([listLicences, issueLicence, suspendLicence, revokeLicence]),
-  Command.provide(FetchHttpClient.layer),
+  Command.provide(NodeHttpClient.layerNodeHttp),
 )

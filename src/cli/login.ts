@@ -1,8 +1,8 @@
 /** `weir login | me | logout`: logs a person in through a browser on any device. Source: RFC 8628. */
 import { hostname } from "node:os"
+import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { Clock, Console, Effect } from "effect"
 import { Command } from "effect/cli"
-import { FetchHttpClient } from "effect/http"
 import type { Me, TokenReply } from "../protocol/login.ts"
 import { alone, type Credential, credentialFor, storeCredential } from "./credentials.ts"
 import { table } from "./table.ts"
@@ -21,10 +21,7 @@ export const login = Command.make(
     yield* keep(url, reply)
     yield* Console.log(`Logged in as ${reply.user.email}`)
   }),
-).pipe(
-  Command.withDescription("Log in through a browser, on this machine or another"),
-  Command.provide(FetchHttpClient.layer),
-)
+).pipe(Command.provide(NodeHttpClient.layerNodeHttp))
 
 export const me = Command.make(
   "me",
@@ -33,10 +30,7 @@ export const me = Command.make(
     const { client, headers } = yield* loggedIn(url)
     yield* print({ json }, yield* client.login.me({ headers }).pipe(refused(url)), describeMe)
   }),
-).pipe(
-  Command.withDescription("Print who is logged in, with organisations and roles"),
-  Command.provide(FetchHttpClient.layer),
-)
+).pipe(Command.provide(NodeHttpClient.layerNodeHttp))
 
 export const logout = Command.make(
   "logout",
@@ -49,7 +43,7 @@ export const logout = Command.make(
     storeCredential(url, undefined)
     yield* Console.log(`${credential.email} is logged out`)
   }),
-).pipe(Command.withDescription("Log out, here and at the gateway"), Command.provide(FetchHttpClient.layer))
+).pipe(Command.provide(NodeHttpClient.layerNodeHttp))
 
 /** Polls at the allowed interval until somebody has decided. */
 const poll = (client: Client, url: string, deviceCode: string, intervalS: number): Effect.Effect<TokenReply, Failed> =>

@@ -14,4 +14,4 @@ export const migrate = Command.make("migrate", {}, () =>
     Effect.andThen(Console.log("The database is up to date")),
     Effect.provide(migratingConfig),
   ),
-).pipe(Command.withDescription("Apply missing migrations and exit"))
+)

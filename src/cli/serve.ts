@@ -9,9 +9,7 @@ import { describeUnknownVariables } from "./explain.ts"
 const loadGateway = Effect.promise(() => import("./gateway.ts"))
 const loadSupervisor = Effect.promise(() => import("../workers/supervisor.ts"))
 
-export const serve = Command.make("serve", {}, () => Effect.andThen(warnOfUnknownVariables, run)).pipe(
-  Command.withDescription("Run the gateway"),
-)
+export const serve = Command.make("serve", {}, () => Effect.andThen(warnOfUnknownVariables, run))
 
 const run = Effect.gen(function* () {
   const config = yield* WeirConfig

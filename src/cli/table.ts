@@ -13,3 +13,12 @@ export const table = (heads: ReadonlyArray<string>, rows: ReadonlyArray<Readonly
       .trimEnd()
   return [line(heads.map((head) => head.toUpperCase())), ...rows.map(line)].join("\n")
 }
+
+/** Prints one record, a member a line. */
+export const describeRecord = (record: object): string => {
+  const members = Object.entries(record)
+  const width = Math.max(...members.map(([name]) => name.length))
+  return members
+    .map(([name, value]) => `${name.padEnd(width)}  ${typeof value === "string" ? value : JSON.stringify(value)}`)
+    .join("\n")
+}

@@ -74,6 +74,8 @@ export class Failed extends Error {
   readonly _tag = "Failed"
 }
 
+export const failed = (message: string): Effect.Effect<never, Failed> => Effect.fail(new Failed(message))
+
 const Issues = Schema.Struct({
   issues: Schema.Array(Schema.Struct({ path: Schema.String, line: Schema.Int, message: Schema.String })),
 })

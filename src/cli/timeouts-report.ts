@@ -1,5 +1,4 @@
 /** Formats observed tier times: a table, a chart on a logarithmic axis, and a profile for the catalogue. Pure. */
-
 import { tiers } from "../protocol/timeout-tiers.ts"
 import { enoughCalls, type Judged, profileOf } from "../telemetry/timeouts/judge.ts"
 import { table } from "./table.ts"

@@ -1,8 +1,9 @@
 /** `weir timeouts`: observed times of the timeout tiers, how many calls each ended, and suggested values. */
 import { readFileSync } from "node:fs"
+import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { Config, Console, Effect, Option, Result, Schema } from "effect"
 import { Command, Flag } from "effect/cli"
-import { FetchHttpClient, HttpClient } from "effect/http"
+import { HttpClient } from "effect/http"
 import { Millis } from "../protocol/catalogue.ts"
 import { type Tier, tiers } from "../protocol/timeout-tiers.ts"
 import { writeWholeFile } from "../store/whole-file.ts"
@@ -52,10 +53,7 @@ export const timeouts = Command.make(
       .map((row) => judge(row, candidates.find(([tier]) => tier === row.tier)?.[1]))
     yield* Console.log(json ? JSON.stringify(judged, undefined, 2) : describeTimeouts(judged, env))
   }),
-).pipe(
-  Command.withDescription("Show observed times of each timeout tier, how many calls it ended, and a suggested value"),
-  Command.provide(FetchHttpClient.layer),
-)
+).pipe(Command.provide(NodeHttpClient.layerNodeHttp))
 
 const fromMetrics = Effect.fnUntraced(function* (source: {
   readonly url: string

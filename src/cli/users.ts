@@ -1,20 +1,23 @@
-/** `weir users`: lists people, disables and enables them. */
-import { Argument, Command } from "effect/cli"
-import { FetchHttpClient } from "effect/http"
+/** `weir users`: people, and their membership of organisations. */
+import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
+import { Argument, Command, Flag } from "effect/cli"
 import type { AdminUser } from "../protocol/admin-directory.ts"
-import { ofOrg, queryOf } from "./operator.ts"
-import { table } from "./table.ts"
+import { more, ofOrg, page, queryOf, search } from "./lists.ts"
+import { describeRecord, table } from "./table.ts"
 import { operator, show } from "./target.ts"
 
 const id = Argument.String("id").pipe(Argument.withDescription("The person's id"))
 
-const listUsers = Command.make("list", { org: ofOrg, ...operator }, ({ org, ...target }) =>
-  show(
-    target,
-    (client, headers) => client.adminDirectory.listUsers({ headers, query: queryOf(org) }),
-    ({ data }) => describeUsers(data),
-  ),
-).pipe(Command.withDescription("List people whom the catalogue declares or who have logged in"))
+const listUsers = Command.make(
+  "list",
+  { org: ofOrg, search, ...page, ...operator },
+  ({ org, search, limit, cursor, ...target }) =>
+    show(
+      target,
+      (client, headers) => client.adminDirectory.listUsers({ headers, query: queryOf(limit, { org, search, cursor }) }),
+      ({ data, nextCursor }) => [describeUsers(data), ...more(nextCursor)].join("\n"),
+    ),
+).pipe(Command.withDescription("List members of organisations and people who have logged in, by address"))
 
 const disableUser = Command.make("disable", { id, ...operator }, ({ id, ...target }) =>
   show(
@@ -32,6 +35,47 @@ const enableUser = Command.make("enable", { id, ...operator }, ({ id, ...target 
   ),
 ).pipe(Command.withDescription("Enable a person again"))
 
+const role = Flag.Literals("role", ["owner", "admin", "member"]).pipe(Flag.withDefault("member"))
+const memberId = Argument.String("id").pipe(Argument.withDescription("The member's id"))
+
+const addMember = Command.make(
+  "add",
+  {
+    email: Argument.String("email").pipe(Argument.withDescription("The person's address")),
+    org: Flag.String("org").pipe(Flag.withDescription("The organisation's id")),
+    role,
+    ...operator,
+  },
+  ({ email, org, role, ...target }) =>
+    show(
+      target,
+      (client, headers) => client.adminTenants.createMember({ headers, payload: { email, org, role } }),
+      describeRecord,
+    ),
+).pipe(
+  Command.withDescription("Make a person a member of an organisation"),
+  Command.withExamples([{ command: "weir users add owner@acme.example --org acme --role owner" }]),
+)
+
+const setRole = Command.make("role", { id: memberId, role, ...operator }, ({ id, role, ...target }) =>
+  show(
+    target,
+    (client, headers) => client.adminTenants.updateMember({ headers, params: { id }, payload: { role } }),
+    describeRecord,
+  ),
+).pipe(
+  Command.withDescription("Change a member's role"),
+  Command.withExamples([{ command: "weir users role usr_1 --role admin" }]),
+)
+
+const removeMember = Command.make("remove", { id: memberId, ...operator }, ({ id, ...target }) =>
+  show(
+    target,
+    (client, headers) => client.adminTenants.deleteMember({ headers, params: { id } }),
+    () => `${id} is no member any more`,
+  ),
+).pipe(Command.withDescription("Remove a member from an organisation"))
+
 const describeUsers = (users: ReadonlyArray<AdminUser>): string =>
   table(
     ["id", "email", "status", "member of"],
@@ -44,7 +88,6 @@ const describeUsers = (users: ReadonlyArray<AdminUser>): string =>
   )
 
 export const users = Command.make("users").pipe(
-  Command.withDescription("People"),
-  Command.withSubcommands([listUsers, disableUser, enableUser]),
-  Command.provide(FetchHttpClient.layer),
+  Command.withSubcommands([listUsers, addMember, setRole, removeMember, disableUser, enableUser]),
+  Command.provide(NodeHttpClient.layerNodeHttp),
 )

@@ -1,9 +1,9 @@
 /** `weir vendors`: checks vendors with a real call, and manages organisations' upstream keys. */
+import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { Config, Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
-import { FetchHttpClient } from "effect/http"
 import type { UpstreamKeysResponse, VendorCheckResponse } from "../protocol/admin.ts"
-import { org } from "./operator.ts"
+import { org } from "./lists.ts"
 import { table } from "./table.ts"
 import { ask, Failed, operator, print, show } from "./target.ts"
 
@@ -27,9 +27,12 @@ const test = Command.make(
     if (!outcome.ok) return yield* Effect.fail(new Failed(describeCheck(outcome)))
     yield* print(target, outcome, describeCheck)
   }),
-).pipe(Command.withDescription("Make one small real call to a vendor and print the result"))
+).pipe(
+  Command.withDescription("Make one small real call to a vendor and print the result"),
+  Command.withExamples([{ command: "weir vendors test openai --model gpt-5" }]),
+)
 
-const describeCheck = ({
+export const describeCheck = ({
   vendor,
   dialect,
   model,
@@ -76,7 +79,10 @@ const setKey = Command.make(
       (kept) => describeKeys(org, kept),
     )
   },
-).pipe(Command.withDescription("Set an organisation's own key for a vendor"))
+).pipe(
+  Command.withDescription("Set an organisation's own key for a vendor"),
+  Command.withExamples([{ command: "SVC_UPSTREAM_KEY=… weir vendors set-key acme openai" }]),
+)
 
 const keys = Command.make("keys", { org, ...operator }, ({ org, ...target }) =>
   show(
@@ -108,7 +114,6 @@ const describeKeys = (org: string, { keys }: UpstreamKeysResponse): string =>
       )
 
 export const vendors = Command.make("vendors").pipe(
-  Command.withDescription("Check vendors, and manage organisations' upstream keys"),
   Command.withSubcommands([test, keys, setKey, removeKey]),
-  Command.provide(FetchHttpClient.layer),
+  Command.provide(NodeHttpClient.layerNodeHttp),
 )

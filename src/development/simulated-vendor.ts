@@ -66,8 +66,11 @@ const askedTool = (body: VendorCall["body"]): AskedTool | undefined => {
   return named && { name: named.name, args: named.told ?? exampleOf(named.schema) }
 }
 
+/** A text as a pattern that matches it alone; `RegExp.escape` is not in Node 22. */
+const escaped = (text: string): string => text.replace(/[\\^$.*+?()[\]{}|-]/g, "\\$&")
+
 const argumentsAfter = (text: string, name: string): JsonObject | undefined => {
-  const at = ` ${text}`.search(new RegExp(`[^\\w-]${RegExp.escape(name)}\\s*\\{`))
+  const at = ` ${text}`.search(new RegExp(`[^\\w-]${escaped(name)}\\s*\\{`))
   if (at === -1) return undefined
   const start = text.indexOf("{", at)
   for (let end = text.indexOf("}", start); end !== -1; end = text.indexOf("}", end + 1)) {

@@ -172,13 +172,9 @@ const nearOf = (
 }
 
 /** Targets in failover order, with the organisation's own key if it has one. */
-const targetsOf = (
-  { services, call }: AdmittedExchange,
-  { entry, vendorRequest }: Plan,
-): ReadonlyArray<ModelTarget> => {
-  const { id } = call.caller.org
-  const own = services.upstreamKeys.of(id)
-  const targets = own === undefined ? entry.targets : entry.targets.map((target) => withOwnKey(target, id, own))
+const targetsOf = ({ call }: AdmittedExchange, { entry, vendorRequest }: Plan): ReadonlyArray<ModelTarget> => {
+  const { org, upstreamKeys: own } = call.caller
+  const targets = own === undefined ? entry.targets : entry.targets.map((target) => withOwnKey(target, org.id, own))
   return orderTargets(targets, vendorRequest.cache.key)
 }
 

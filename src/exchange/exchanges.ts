@@ -16,7 +16,6 @@ import { Sealing } from "../store/seal.ts"
 import { recordOpenExchanges } from "../telemetry/metrics.ts"
 import { VendorClient } from "../upstream/client.ts"
 import { TargetHealth } from "../upstream/health.ts"
-import { UpstreamKeys } from "../upstream/upstream-keys.ts"
 import { makeDeadlines } from "./deadlines.ts"
 import { runExchange } from "./exchange.ts"
 import type { ExchangeCall, ExchangeServices } from "./held-exchange.ts"
@@ -58,7 +57,6 @@ export class Exchanges extends Context.Service<
         client: yield* VendorClient,
         health: yield* TargetHealth,
         review: yield* Review,
-        upstreamKeys: yield* UpstreamKeys,
         tokenizer: yield* Tokenizer,
         sealer: (yield* Sealing).sealer,
         deadlines: yield* makeDeadlines,

@@ -17,7 +17,6 @@ import type { Review } from "../review/review.ts"
 import type { Sealer } from "../store/seal.ts"
 import type { VendorClient } from "../upstream/client.ts"
 import type { TargetHealth } from "../upstream/health.ts"
-import type { UpstreamKeys } from "../upstream/upstream-keys.ts"
 import type { Conversation } from "./conversation.ts"
 import type { Deadlines } from "./deadlines.ts"
 import type { DecodedExchange } from "./decode.ts"
@@ -41,7 +40,6 @@ export interface ExchangeServices {
   readonly client: VendorClient["Service"]
   readonly health: TargetHealth["Service"]
   readonly review: Review["Service"]
-  readonly upstreamKeys: UpstreamKeys["Service"]
   readonly tokenizer: Tokenizer["Service"]
   /** Seals replies that are kept. */
   readonly sealer: Sealer

@@ -3,7 +3,7 @@
  * cost. Pure. Source: interface.md exchange field rules and rules 5 to 7.
  */
 import { Result } from "effect"
-import type { CatalogueSnapshot, ModelEntry, OrgEntry } from "../catalogue/snapshot.ts"
+import type { CatalogueSnapshot, ModelEntry } from "../catalogue/snapshot.ts"
 import type { VendorRequest } from "../dialects/dialect.ts"
 import type { Amount } from "../money/amount.ts"
 import { maxCharge, type Price } from "../money/pricing.ts"
@@ -12,6 +12,7 @@ import type { Capability, ParamsProfile } from "../protocol/catalogue.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 import type { WarnEvent } from "../protocol/event.ts"
 import type { ExchangeParams, ExchangeRequest, ReasoningLevel } from "../protocol/exchange.ts"
+import type { OrgEntry } from "../tenants/tenants.ts"
 import { maxSearches, type UsageLimits } from "./bill.ts"
 import { estimatePrompt } from "./estimate.ts"
 

@@ -1,8 +1,9 @@
 /** Routes for bearer tokens: the token's principal, or its membership in the organisation that the request names. */
 import { Effect } from "effect"
-import type { Membership } from "../identity/accounts.ts"
 import { Bearers, type Principal } from "../identity/bearers.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
+import type { Actor } from "../store/audit-log.ts"
+import type { Membership } from "../tenants/people.ts"
 import type { Request } from "./operator.ts"
 import { type RouteError, respondJson } from "./respond.ts"
 
@@ -40,6 +41,10 @@ export const makeForBearer = Effect.map(Bearers, (bearers) => {
 })
 
 const notFound = serviceError("not_found", "The organisation does not exist")
+
+/** The actor in audit records of a member's requests. */
+export const actorOf = ({ principal: { person }, org }: Member): Actor =>
+  person === undefined ? { type: "org", id: org.org.id } : { type: "user", id: person.id }
 
 /** Requires the role owner or admin. */
 export const requireAdmin = ({ role }: Member): Effect.Effect<void, ServiceError<"forbidden">> =>

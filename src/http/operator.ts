@@ -1,10 +1,11 @@
 /** Routes for operators: they require the admin key and answer with JSON. */
 import { Effect } from "effect"
 import type { HttpServerRequest } from "effect/http"
-import type { Catalogue } from "../catalogue/catalogue.ts"
-import type { OrgEntry } from "../catalogue/snapshot.ts"
 import { AdminKey } from "../identity/admin.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
+import type { Actor } from "../store/audit-log.ts"
+import type { StoreUnavailable } from "../store/unavailable.ts"
+import type { OrgEntry, Tenants } from "../tenants/tenants.ts"
 import { type RouteError, respondJson } from "./respond.ts"
 
 export type Request = HttpServerRequest.HttpServerRequest
@@ -18,13 +19,16 @@ export const makeForOperator = Effect.map(AdminKey, (adminKey) => {
   return forOperator
 })
 
+/** The actor in audit records of requests with the admin key. */
+export const operator: Actor = { type: "service", id: "admin" }
+
 /** The organisation that a request names. */
 export const knownOrg = (
-  catalogue: Catalogue["Service"],
+  tenants: Tenants["Service"],
   id: string,
-): Effect.Effect<OrgEntry, ServiceError<"not_found">> => {
-  const entry = catalogue.current().org(id)
-  return entry === undefined
-    ? Effect.fail(serviceError("not_found", "The organisation does not exist"))
-    : Effect.succeed(entry)
-}
+): Effect.Effect<OrgEntry, ServiceError<"not_found"> | StoreUnavailable> =>
+  Effect.flatMap(tenants.org(id), (entry) =>
+    entry === undefined
+      ? Effect.fail(serviceError("not_found", "The organisation does not exist"))
+      : Effect.succeed(entry),
+  )

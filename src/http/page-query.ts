@@ -1,27 +1,60 @@
-/** The page of a list: `limit` and `cursor`. */
+/** The page of a list, `limit` and `cursor`, and what narrows the list. */
 import { Effect, Schema } from "effect"
 import type { Page } from "../money/statements.ts"
 import type { ServiceError } from "../protocol/error.ts"
 import { invalidInput } from "../protocol/issues.ts"
-
-const defaultLimit = 50
-
-const Limit = Schema.FiniteFromString.pipe(
-  Schema.decodeTo(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 200 }))),
-)
-const decodeLimit = Schema.decodeUnknownEffect(Limit)
+import { TenantStatus } from "../protocol/tenants.ts"
+import { storedName } from "../protocol/text.ts"
+import type { Search } from "../tenants/directory.ts"
 
 export interface PageQuery {
   readonly limit?: string
   readonly cursor?: string
 }
 
-export const pageOf = ({ limit, cursor }: PageQuery): Effect.Effect<Page, ServiceError<"bad_request">> =>
-  limit === undefined
-    ? Effect.succeed({ limit: defaultLimit, cursor })
-    : decodeLimit(limit).pipe(
-        Effect.mapError(() => wrongLimit),
-        Effect.map((read) => ({ limit: read, cursor })),
-      )
+/** Reads `limit` and `cursor`. */
+const pageReader = (most: number, otherwise: number) => {
+  const Limit = Schema.FiniteFromString.pipe(
+    Schema.decodeTo(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: most }))),
+  )
+  const decodeLimit = Schema.decodeUnknownEffect(Limit)
+  const wrongLimit = invalidInput([{ path: "limit", message: `an integer from 1 to ${most} is required` }])
+  return ({ limit, cursor }: PageQuery): Effect.Effect<Page, ServiceError<"bad_request">> =>
+    limit === undefined
+      ? Effect.succeed({ limit: otherwise, cursor })
+      : decodeLimit(limit).pipe(
+          Effect.mapError(() => wrongLimit),
+          Effect.map((read) => ({ limit: read, cursor })),
+        )
+}
 
-const wrongLimit = invalidInput([{ path: "limit", message: "an integer from 1 to 200 is required" }])
+/** The page of a list. */
+export const pageOf = pageReader(200, 50)
+/** The part of a log that a call verifies. */
+export const partOf = pageReader(100_000, 100_000)
+
+/** The query of a list of tenants. */
+export interface ListQuery extends PageQuery {
+  readonly org?: string
+  readonly search?: string
+  readonly status?: string
+}
+
+export const searchOf = Effect.fnUntraced(function* (
+  query: ListQuery,
+): Effect.fn.Return<Search, ServiceError<"bad_request">> {
+  const { org, search, status } = query
+  const page = yield* pageOf(query)
+  for (const [path, text] of Object.entries({ org, search })) {
+    if (text !== undefined && !isName(text)) {
+      return yield* invalidInput([{ path, message: "1 to 256 characters without control characters are required" }])
+    }
+  }
+  if (status !== undefined && !isStatus(status)) {
+    return yield* invalidInput([{ path: "status", message: "active, disabled or closed is required" }])
+  }
+  return { ...page, org, search, status }
+})
+
+const isName = Schema.is(storedName(256))
+const isStatus = Schema.is(TenantStatus)

@@ -52,6 +52,33 @@ export const decodeJson = <S extends Schema.ConstraintDecoder<unknown>>(
     ).pipe(Effect.mapError((error) => invalidInput(issuesOf(error)))),
   )
 
+/** A header by its schema; undefined if it is absent. */
+export const headerOf = <S extends Schema.ConstraintDecoder<unknown>>(
+  name: string,
+  schema: S,
+  { headers }: Pick<HttpServerRequest.HttpServerRequest, "headers">,
+): Effect.Effect<S["Type"] | undefined, ServiceError<"bad_request">> =>
+  headers[name] === undefined
+    ? Effect.undefined
+    : Effect.fromResult(Schema.decodeUnknownResult(schema)(headers[name])).pipe(
+        Effect.mapError((error) => invalidInput(issuesOf(error).map(({ message }) => ({ path: name, message })))),
+      )
+
+/** The revision in `If-Match`, quoted or not. */
+export const ifMatchOf = ({
+  headers,
+}: Pick<HttpServerRequest.HttpServerRequest, "headers">): Effect.Effect<
+  number | undefined,
+  ServiceError<"bad_request">
+> => {
+  const header = headers["if-match"]
+  if (header === undefined) return Effect.undefined
+  const revision = /^(?:W\/)?"?(\d{1,15})"?$/.exec(header.trim())?.[1]
+  return revision === undefined
+    ? Effect.fail(invalidInput([{ path: "if-match", message: "a revision is required" }]))
+    : Effect.succeed(Number(revision))
+}
+
 /** Decodes a body as UTF-8. Other bytes are refused: replacing them would change what was sent. */
 export const decodeText = (body: Uint8Array): Effect.Effect<string, ServiceError<"bad_request">> =>
   isUtf8(body) ? Effect.succeed(Buffer.from(body).toString("utf8")) : Effect.fail(notUtf8())

@@ -20,6 +20,7 @@ import { answerDirectly } from "./hot-routes.ts"
 import { envelope, routeNotFound } from "./respond.ts"
 import { adminRoutes } from "./routes/admin.ts"
 import { adminDirectoryRoutes } from "./routes/admin-directory.ts"
+import { adminTenantRoutes } from "./routes/admin-tenants.ts"
 import { adminVendorRoutes } from "./routes/admin-vendors.ts"
 import { applicationRoutes } from "./routes/applications.ts"
 import { budgetRoutes } from "./routes/budgets.ts"
@@ -28,6 +29,7 @@ import { hotAnswers, runtimeRoutes } from "./routes/exchange.ts"
 import { healthRoutes, metricsRoute } from "./routes/health.ts"
 import { licenceRoutes } from "./routes/licences.ts"
 import { loginRoutes } from "./routes/login.ts"
+import { organisationRoutes } from "./routes/organisation.ts"
 import { pageRoutes } from "./routes/pages.ts"
 import { settingRoutes } from "./routes/settings.ts"
 import { ssoRoutes } from "./routes/sso.ts"
@@ -46,8 +48,10 @@ const apiRoutes = HttpApiBuilder.layer(Api, { openapiPath: "/openapi.json" }).pi
     licenceRoutes,
     statementRoutes,
     budgetRoutes,
+    organisationRoutes,
     adminRoutes,
     adminDirectoryRoutes,
+    adminTenantRoutes,
     adminVendorRoutes,
   ]),
 )

@@ -5,17 +5,13 @@
 import { timingSafeEqual } from "node:crypto"
 import { Clock, Context, Effect, Layer } from "effect"
 import { IpNetwork, type NetAddress } from "effect/net"
-import { SqlClient } from "effect/sql"
-import { Catalogue } from "../catalogue/catalogue.ts"
 import { sha256 } from "../catalogue/secrets.ts"
-import type { AppEntry } from "../catalogue/snapshot.ts"
 import { WeirConfig } from "../config.ts"
 import type { App, KeyScope } from "../protocol/catalogue.ts"
 import { type ErrorCode, type ServiceError, serviceError } from "../protocol/error.ts"
-import { queryDeadline } from "../store/database.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
-import { AppConfigs } from "./app-configs.ts"
-import { makeCachedLookup } from "./cached-lookup.ts"
+import type { KeyRow } from "../tenants/rows.ts"
+import { type AppEntry, Tenants } from "../tenants/tenants.ts"
 import type { Caller } from "./caller.ts"
 import { Licences } from "./licences.ts"
 import { type SignatureHeaders, verifySignature } from "./signature.ts"
@@ -59,46 +55,36 @@ export class AppKeys extends Context.Service<
   static readonly layer = Layer.effect(
     AppKeys,
     Effect.gen(function* () {
-      const { authStaleMs, requireSignature } = yield* WeirConfig
-      const catalogue = yield* Catalogue
-      const appConfigs = yield* AppConfigs
+      const { requireSignature } = yield* WeirConfig
+      const tenants = yield* Tenants
       const licences = yield* Licences
-      const sql = yield* SqlClient.SqlClient
       const clock = yield* Clock.Clock
-      const bounded = yield* queryDeadline
-      const keyRow = yield* makeCachedLookup<KeyRow>(
-        (id) =>
-          bounded(
-            sql<KeyRow>`select app_id, secret_sha256, scopes, status, expires_at from app_keys where id = ${id}`,
-          ).pipe(Effect.map((rows) => rows[0])),
-        authStaleMs,
-      )
 
       /** Checks everything but the secret: status, expiry, address, signature, licence, in this order. */
       const judge = (
         keyId: string,
         row: KeyRow,
+        entry: AppEntry | undefined,
         credentials: Judged,
       ): Effect.Effect<AppCaller, AuthenticationError> => {
-        const known = catalogue.current().app(row.app_id)
-        if (row.status === "revoked" || known === undefined || !row.scopes.includes(credentials.scope)) return rejected
-        const entry = appConfigs.apply(known)
+        if (row.status === "revoked" || entry === undefined || !row.scopes.includes(credentials.scope)) return rejected
         const nowMs = clock.currentTimeMillisUnsafe()
-        if (row.expires_at !== null && row.expires_at.getTime() <= nowMs) return rejected
-        if (row.status === "disabled" || entry.app.disabled === true) {
+        if (row.expiresAtMs !== undefined && row.expiresAtMs <= nowMs) return rejected
+        if (row.status === "disabled" || entry.app.disabled === true || entry.isDisabled === true) {
           return refuse("app_disabled", "This application is disabled")
         }
         if (credentials.checksAddress && !isAllowed(entry, credentials.address)) {
           return refuse("app_ip_denied", "This application does not accept calls from this address")
         }
-        const verdict = verifySignature(credentials.signature, credentials, row.secret_sha256, nowMs)
+        const verdict = verifySignature(credentials.signature, credentials, row.secretSha256, nowMs)
         if (verdict._tag === "Invalid") return refuse("signature_invalid", verdict.reason)
         if (verdict._tag === "Unsigned" && (requireSignature || entry.app.requireSignature === true)) {
           return refuse("signature_invalid", "This application requires signed requests")
         }
-        const { app, org, plan, policies } = entry
+        const { app, config, org, plan, policies, budgets, upstreamKeys } = entry
         const nonce = verdict._tag === "Signed" ? verdict.nonce : undefined
-        const caller = { app, org, plan, policies, keyId, endUserId: undefined, nonce }
+        const own = { app, config, org, plan, policies, budgets, upstreamKeys }
+        const caller = { ...own, keyId, endUserId: undefined, nonce }
         if (app.licenceRequired !== true) return Effect.succeed(caller)
         return Effect.flatMap(licences.isLicensed(app.id), (isLicensed) =>
           isLicensed ? Effect.succeed(caller) : refuse("license_required", "This application needs an active licence"),
@@ -109,38 +95,34 @@ export class AppKeys extends Context.Service<
         authenticate: (credentials) => {
           const { keyId, key } = credentials
           if (keyId === undefined || key === undefined || keyId.length > 128) return rejected
-          return Effect.flatMap(keyRow(keyId), (row) =>
-            !sameSecret(key, row?.secret_sha256) || row === undefined
+          return Effect.flatMap(tenants.key(keyId), (row) =>
+            !sameSecret(key, row?.secretSha256) || row === undefined
               ? rejected
-              : judge(keyId, row, { ...credentials, checksAddress: true }),
+              : Effect.flatMap(tenants.app(row.appId), (entry) =>
+                  judge(keyId, row, entry, { ...credentials, checksAddress: true }),
+                ),
           )
         },
         checkKey: (credentials) => {
           const { keyId } = credentials
           if (keyId === undefined) return rejected
-          return Effect.flatMap(keyRow(keyId), (row) =>
+          return Effect.flatMap(tenants.key(keyId), (row) =>
             row === undefined
               ? rejected
               : // End users may be anywhere: an application's allowed addresses are those of its back end.
-                judge(keyId, row, {
-                  ...credentials,
-                  scope: "runtime",
-                  address: () => undefined,
-                  checksAddress: false,
-                }),
+                Effect.flatMap(tenants.app(row.appId), (entry) =>
+                  judge(keyId, row, entry, {
+                    ...credentials,
+                    scope: "runtime",
+                    address: () => undefined,
+                    checksAddress: false,
+                  }),
+                ),
           )
         },
       })
     }),
   )
-}
-
-interface KeyRow {
-  readonly app_id: string
-  readonly secret_sha256: Uint8Array
-  readonly scopes: ReadonlyArray<string>
-  readonly status: "active" | "disabled" | "revoked"
-  readonly expires_at: Date | null
 }
 
 interface Judged extends Omit<AppCredentials, "keyId" | "key"> {

@@ -3,11 +3,11 @@
  * its own token. Source: interface.md "Authentication".
  */
 import { Context, Effect, Layer } from "effect"
-import { Catalogue } from "../catalogue/catalogue.ts"
 import type { Role } from "../protocol/catalogue.ts"
 import { serviceError } from "../protocol/error.ts"
+import { type Membership, People, type Person } from "../tenants/people.ts"
+import { Tenants } from "../tenants/tenants.ts"
 import { AccessTokens, type BearerError } from "./access-tokens.ts"
-import { type Membership, membershipsOf, type Person } from "./accounts.ts"
 import { Logins } from "./logins.ts"
 
 export interface Principal {
@@ -29,13 +29,14 @@ export class Bearers extends Context.Service<
   static readonly layer = Layer.effect(
     Bearers,
     Effect.gen(function* () {
-      const catalogue = yield* Catalogue
+      const tenants = yield* Tenants
+      const people = yield* People
       const logins = yield* Logins
       const tokens = yield* AccessTokens
 
       const loggedIn = Effect.fnUntraced(function* (jwt: string): Effect.fn.Return<Principal, BearerError> {
         const { account, orgId } = yield* logins.authenticate(jwt)
-        const memberships = membershipsOf(catalogue.current(), account)
+        const memberships = yield* people.membershipsOf(account)
         const within = orgId === undefined ? memberships : memberships.filter(({ org }) => org.org.id === orgId)
         return { person: account, hasLoggedIn: true, memberships: within }
       })
@@ -44,10 +45,9 @@ export class Bearers extends Context.Service<
         authorization: string | undefined,
       ): Effect.fn.Return<Principal, BearerError> {
         const { person, orgId } = yield* tokens.authenticate(authorization, "control")
-        const snapshot = catalogue.current()
-        const org = snapshot.org(orgId)
+        const org = yield* tenants.org(orgId)
         if (person !== undefined) {
-          const memberships = membershipsOf(snapshot, person).filter(({ org }) => org.org.id === orgId)
+          const memberships = (yield* people.membershipsOf(person)).filter(({ org }) => org.org.id === orgId)
           return { person, hasLoggedIn: false, memberships }
         }
         if (org === undefined) return yield* serviceError("unauthorized", "A valid bearer token is required")

@@ -4,12 +4,11 @@
  */
 import { Context, Effect, Layer, Option, Schedule, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import { Catalogue } from "../catalogue/catalogue.ts"
 import { sha256 } from "../catalogue/secrets.ts"
 import { BudgetState } from "../protocol/budget.ts"
 import { queryDeadline } from "../store/database.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
-import { Accounts } from "./accounts.ts"
+import { People } from "../tenants/people.ts"
 import { type Mail, Mailer } from "./mailer.ts"
 
 export class BudgetMail extends Context.Service<
@@ -24,23 +23,13 @@ export class BudgetMail extends Context.Service<
     Effect.gen(function* () {
       const { send: sendMail } = yield* Mailer
       const sql = yield* SqlClient.SqlClient
-      const catalogue = yield* Catalogue
-      const accounts = yield* Accounts
+      const people = yield* People
       const bounded = yield* queryDeadline
       if (sendMail === undefined) return BudgetMail.of({ send: Effect.void })
 
-      /** Addresses of an organisation's owners whose accounts are not disabled. */
-      const ownersOf = (orgId: string) => {
-        const owners = catalogue.current().document.users?.filter(({ org, role }) => org === orgId && role === "owner")
-        return Effect.filter(
-          (owners ?? []).map(({ email }) => email),
-          (email) => Effect.map(accounts.byEmail(email), (account) => account?.status !== "disabled"),
-        )
-      }
-
       const sendOne = Effect.fnUntraced(function* ({ org_id, counter, percent, warning }: DueRow) {
         const said = Option.getOrUndefined(decodeWarning(warning))
-        const to = said === undefined ? [] : yield* ownersOf(org_id)
+        const to = said === undefined ? [] : yield* people.owners(org_id)
         if (said !== undefined && to.length > 0) yield* sendMail({ to, ...mailOf(org_id, counter, said) })
         yield* bounded(sql`
           update counters set mail_after = null

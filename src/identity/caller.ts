@@ -1,13 +1,15 @@
 /** The caller of a runtime route, independent of its kind of credential. */
 
-import type { AppEntry, OrgEntry } from "../catalogue/snapshot.ts"
 import type { Subjects } from "../money/budget.ts"
+import type { AppEntry, OrgEntry } from "../tenants/tenants.ts"
 
 export interface Caller extends OrgEntry {
   /** The id to which usage is attributed: an application key, a device key or a personal access token. */
   readonly keyId: string
   /** Absent if a person calls with a device key or a token. */
   readonly app: AppEntry["app"] | undefined
+  /** What its organisation has configured for the application. */
+  readonly config?: AppEntry["config"]
   /** The application's end user, if the caller has an end-user token. */
   readonly endUserId: string | undefined
   /** The member behind a device key or a personal access token. */

@@ -4,11 +4,11 @@
  */
 import { Context, Effect, Layer } from "effect"
 import type { NetAddress } from "effect/net"
-import { Catalogue } from "../catalogue/catalogue.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
+import { People } from "../tenants/people.ts"
+import { Tenants } from "../tenants/tenants.ts"
 import { AccessTokens } from "./access-tokens.ts"
-import { membershipsOf } from "./accounts.ts"
 import { type AppCaller, AppKeys, type AuthenticationError } from "./app-keys.ts"
 import type { Caller } from "./caller.ts"
 import { EndUserTokens } from "./end-user-tokens.ts"
@@ -39,7 +39,8 @@ export class Callers extends Context.Service<
   static readonly layer = Layer.effect(
     Callers,
     Effect.gen(function* () {
-      const catalogue = yield* Catalogue
+      const tenants = yield* Tenants
+      const people = yield* People
       const appKeys = yield* AppKeys
       const endUserTokens = yield* EndUserTokens
       const accessTokens = yield* AccessTokens
@@ -62,13 +63,13 @@ export class Callers extends Context.Service<
 
       const bearer = Effect.fnUntraced(function* (authorization: string) {
         const { tokenId, orgId, person: owner } = yield* accessTokens.authenticate(authorization, "runtime")
-        const snapshot = catalogue.current()
-        const entry = snapshot.org(orgId)
-        const memberships = owner === undefined ? [] : membershipsOf(snapshot, owner)
+        const entry = yield* tenants.org(orgId)
+        const memberships = owner === undefined ? [] : yield* people.membershipsOf(owner)
         const membership = memberships.find(({ org }) => org.org.id === orgId)
         if (entry === undefined || (owner !== undefined && membership === undefined)) {
           return yield* serviceError("unauthorized", "A valid bearer token is required")
         }
+        if (entry.isDisabled === true) return yield* serviceError("forbidden", "The organisation is disabled")
         const person = owner && membership && { id: owner.id, teams: membership.teams }
         return { ...entry, keyId: tokenId, app: undefined, endUserId: undefined, person, nonce: undefined }
       })

@@ -19,10 +19,10 @@ import {
   None,
 } from "openid-client"
 import { Agent, fetch } from "undici"
-import type { SsoEntry } from "../catalogue/snapshot.ts"
 import { fingerprint } from "../protocol/canonical.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 import { isStorable } from "../protocol/text.ts"
+import type { SsoEntry } from "../tenants/tenants.ts"
 import { Egress, EgressBlocked } from "../upstream/egress.ts"
 import type { FlowSecrets } from "./sso-flow.ts"
 

@@ -8,14 +8,10 @@ import { mintSecret, sha256 } from "../catalogue/secrets.ts"
 import { WeirConfig } from "../config.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 import type { License, LicenseIssued } from "../protocol/licence.ts"
+import type { Actor } from "../store/audit-log.ts"
+import { makeCachedLookup } from "../store/cached-lookup.ts"
 import { queryDeadline } from "../store/database.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
-import { makeCachedLookup } from "./cached-lookup.ts"
-
-export interface Actor {
-  readonly type: "user" | "org" | "service"
-  readonly id: string
-}
 
 export class Licences extends Context.Service<
   Licences,

@@ -7,11 +7,11 @@ import { SqlClient } from "effect/sql"
 import { mintSecret, sha256 } from "../catalogue/secrets.ts"
 import { WeirConfig } from "../config.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
+import { makeCachedLookup } from "../store/cached-lookup.ts"
 import { queryDeadline } from "../store/database.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 import { AccessJwts } from "./access-jwts.ts"
 import { type Account, Accounts } from "./accounts.ts"
-import { makeCachedLookup } from "./cached-lookup.ts"
 
 export interface LoginTokens {
   readonly accessToken: string

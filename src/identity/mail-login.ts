@@ -4,8 +4,9 @@
  */
 import { Context, Effect, Layer } from "effect"
 import type { ServiceError } from "../protocol/error.ts"
+import { normalEmail } from "../protocol/text.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
-import { Accounts, normalEmail } from "./accounts.ts"
+import { Accounts } from "./accounts.ts"
 import { Logins, type LoginTokens } from "./logins.ts"
 import { MailedCodes } from "./mailed-codes.ts"
 import { OneTimeCodes } from "./one-time-codes.ts"

@@ -5,14 +5,15 @@
  */
 import { Clock, Context, Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import { Catalogue } from "../catalogue/catalogue.ts"
 import { mintSecret, sha256 } from "../catalogue/secrets.ts"
-import type { SsoEntry } from "../catalogue/snapshot.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 import { Email } from "../protocol/login.ts"
+import { normalEmail } from "../protocol/text.ts"
 import { queryDeadline } from "../store/database.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
-import { type Account, Accounts, membershipsOf, normalEmail } from "./accounts.ts"
+import { People } from "../tenants/people.ts"
+import { type SsoEntry, Tenants } from "../tenants/tenants.ts"
+import { type Account, Accounts } from "./accounts.ts"
 import { type FederatedIdentity, IdentityProviders, type ProviderError } from "./identity-providers.ts"
 import { Logins, type LoginTokens } from "./logins.ts"
 import { MailedCodes } from "./mailed-codes.ts"
@@ -75,7 +76,8 @@ export class SsoLogin extends Context.Service<
     SsoLogin,
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
-      const catalogue = yield* Catalogue
+      const tenants = yield* Tenants
+      const people = yield* People
       const accounts = yield* Accounts
       const providers = yield* IdentityProviders
       const logins = yield* Logins
@@ -86,13 +88,8 @@ export class SsoLogin extends Context.Service<
       const inMillis = (ttlMs: number) =>
         Effect.map(Clock.currentTimeMillis, (nowMs) => new Date(nowMs + ttlMs).toISOString())
 
-      const isMember = (orgId: string, person: Pick<Account, "id" | "email">) =>
-        membershipsOf(catalogue.current(), person).some(({ org }) => org.org.id === orgId)
-
-      const providerOf = (orgId: string) => {
-        const entry = catalogue.current().sso(orgId)
-        return entry === undefined ? noProvider : Effect.succeed(entry)
-      }
+      const providerOf = (orgId: string) =>
+        Effect.flatMap(tenants.sso(orgId), (entry) => (entry === undefined ? noProvider : Effect.succeed(entry)))
 
       /** Ends the flow to which a callback belongs and returns it. */
       const endFlow = Effect.fnUntraced(function* (state: string | null, secrets: FlowSecrets | undefined) {
@@ -132,7 +129,7 @@ export class SsoLogin extends Context.Service<
         if (provider.domains !== undefined && !provider.domains.includes(domain)) {
           return yield* serviceError("idp_untrusted", "The identity provider is not allowed to assert this address")
         }
-        if (!isMember(orgId, { id: "", email })) return yield* unusable
+        if (!(yield* people.isMember({ id: "", email }, orgId))) return yield* unusable
         const linkToken = mintSecret("lk")
         const hash = sha256(linkToken)
         yield* bounded(sql`
@@ -173,7 +170,8 @@ export class SsoLogin extends Context.Service<
           if (account === undefined) {
             return { _tag: "Unconfirmed", linkToken: yield* requestConfirmation(entry, identity, flow) } as const
           }
-          if (account.status === "disabled" || !isMember(entry.orgId, account)) return yield* unusable
+          const isMember = yield* people.isMember(account, entry.orgId)
+          if (account.status === "disabled" || !isMember) return yield* unusable
           const code = yield* newLoginCode(account, entry.orgId)
           return { _tag: "Known", login: { code, onward: onwardOf(flow) } } as const
         }),
@@ -185,7 +183,8 @@ export class SsoLogin extends Context.Service<
           if (link === undefined) return yield* noSuchLink
           yield* codes.spend("sso-link", link.email, code.trim(), hash.toString("hex"))
           const account = yield* accounts.forVerifiedEmail(link.email)
-          if (account.status === "disabled" || !isMember(link.org_id, account)) return yield* unusable
+          const isMember = yield* people.isMember(account, link.org_id)
+          if (account.status === "disabled" || !isMember) return yield* unusable
           const loginCode = mintSecret("lgc")
           const expiresAt = yield* inMillis(loginCodeTtlMs)
           const [row] = yield* bounded(sql<{ bound: boolean }>`

@@ -1,5 +1,5 @@
 /** The books for operators: balances, entries, and a consistency check. */
-import { Context, Effect, Layer } from "effect"
+import { Context, Effect, Fiber, Layer, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import type { DoctorResponse, LedgerResponse } from "../protocol/admin.ts"
 import { queryDeadline, withDeadline } from "../store/database.ts"
@@ -9,12 +9,15 @@ import { tidy } from "./amount.ts"
 export class Books extends Context.Service<
   Books,
   {
-    /** Every inconsistency, each with the id that it concerns; empty if the ledger is consistent. */
-    readonly audit: Effect.Effect<DoctorResponse["findings"], StoreUnavailable>
+    /**
+     * Finds every inconsistency, each with the id that it concerns. Starts a check in the background, or joins the one
+     * that is under way, and reports at its end, at the latest after ten seconds.
+     */
+    readonly audit: Effect.Effect<Omit<DoctorResponse, "nodes">, StoreUnavailable>
     /** Who has allotments. */
     readonly nodes: Effect.Effect<DoctorResponse["nodes"], StoreUnavailable>
-    /** The balance of every organisation. */
-    readonly balances: Effect.Effect<ReadonlyArray<OrgBalance>, StoreUnavailable>
+    /** The balances of organisations. */
+    readonly balances: (orgIds: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<OrgBalance>, StoreUnavailable>
     /** Balances, allotments and the newest entries of an org. */
     readonly ledger: (orgId: string) => Effect.Effect<LedgerResponse, StoreUnavailable>
   }
@@ -24,17 +27,49 @@ export class Books extends Context.Service<
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const bounded = yield* queryDeadline
+      const scope = yield* Effect.scope
+      let check: Check | undefined
+
+      const checkAll = Effect.fnUntraced(function* (state: CheckState): Effect.fn.Return<void, StoreUnavailable> {
+        let after = ""
+        for (let isLast = false; !isLast; ) {
+          const [page] = yield* bounded(sql<{ upto: string | null; orgs: number }>`
+            select * from books_page(${after}, ${pageOrgs}::int)`)
+          const { upto = null, orgs = 0 } = page ?? {}
+          isLast = orgs < pageOrgs
+          const found = yield* sql<Finding>`
+            select finding, id from ledger_audit(${after}, ${isLast ? null : upto})`.pipe(withDeadline(pageDeadline))
+          state.checked += orgs
+          state.findings.push(...found.slice(0, maxFindings - state.findings.length))
+          after = upto ?? after
+        }
+      })
+
+      const startCheck = Effect.gen(function* () {
+        const state: CheckState = { findings: [], checked: 0 }
+        check = { state, fiber: yield* Effect.forkIn(checkAll(state), scope) }
+        return check
+      })
+
       return Books.of({
-        audit: sql<DoctorResponse["findings"][number]>`select finding, id from ledger_audit() order by 1, 2`.pipe(
-          withDeadline(auditDeadline),
-        ),
+        audit: Effect.gen(function* () {
+          const running = check ?? (yield* startCheck)
+          const ended = yield* Effect.timeoutOption(Fiber.await(running.fiber), patience)
+          if (Option.isSome(ended)) {
+            // Its report is given once.
+            if (check === running) check = undefined
+            yield* ended.value
+          }
+          const { findings, checked } = running.state
+          return { findings: findings.toSorted(byFinding), checked, isComplete: Option.isSome(ended) }
+        }),
         nodes: bounded(sql<DoctorResponse["nodes"][number]>`
           select a.node, coalesce(bool_or(n.lease_until > now()), false) as "isAlive", count(*)::int as allotments,
             to_json(min(a.since)) #>> '{}' as since
           from allotments a left join nodes n on n.id = a.node group by a.node order by a.node`),
-        balances: Effect.map(bounded(balancesOf(sql, undefined)), (rows) => rows.map(tidyBalance)),
+        balances: (orgIds) => Effect.map(bounded(balancesOf(sql, orgIds)), (rows) => rows.map(tidyBalance)),
         ledger: Effect.fnUntraced(function* (orgId) {
-          const balances = yield* bounded(balancesOf(sql, orgId))
+          const balances = yield* bounded(balancesOf(sql, [orgId]))
           const allotments = yield* bounded(sql<AllotmentRow>`
             select a.node, a.counter as currency, (a.granted - a.spent)::text as amount, to_json(a.since) #>> '{}' as since,
               coalesce(n.lease_until > now(), false) as "isAlive"
@@ -60,8 +95,7 @@ export interface OrgBalance extends Balance {
 
 const maxEntries = 100
 
-/** @param orgId undefined for every organisation */
-const balancesOf = (sql: SqlClient.SqlClient, orgId: string | undefined) => sql<OrgBalance>`
+const balancesOf = (sql: SqlClient.SqlClient, orgIds: ReadonlyArray<string>) => sql<OrgBalance>`
   select c.org_id as "orgId", c.counter as currency,
     (c.funded - c.granted + coalesce(a.allotted, 0) - coalesce(h.held, 0))::text as available,
     coalesce(h.held, 0)::text as held, coalesce(a.allotted, 0)::text as allotted,
@@ -69,12 +103,12 @@ const balancesOf = (sql: SqlClient.SqlClient, orgId: string | undefined) => sql<
   from counters c
   left join (
     select org_id, counter, sum(granted - spent) as allotted from allotments
-    where org_id = coalesce(${orgId ?? null}, org_id) group by 1, 2) a on a.org_id = c.org_id and a.counter = c.counter
+    where org_id = any(${orgIds}::text[]) group by 1, 2) a on a.org_id = c.org_id and a.counter = c.counter
   left join (
     select org_id, currency, sum(amount) as held from holds
-    where state = 'open' and org_id = coalesce(${orgId ?? null}, org_id) group by 1, 2) h
+    where state = 'open' and org_id = any(${orgIds}::text[]) group by 1, 2) h
     on h.org_id = c.org_id and h.currency = c.counter
-  where c.counter not like 'tokens:%' and c.org_id = coalesce(${orgId ?? null}, c.org_id)
+  where c.counter not like 'tokens:%' and c.org_id = any(${orgIds}::text[])
   order by c.counter`
 
 const tidyBalance = (row: OrgBalance): OrgBalance => ({
@@ -85,8 +119,27 @@ const tidyBalance = (row: OrgBalance): OrgBalance => ({
   spent: tidy(row.spent),
 })
 
-/** The check reads every entry; it may take longer than a call on the hot path. */
-const auditDeadline = "60 seconds"
+type Finding = DoctorResponse["findings"][number]
+
+interface CheckState {
+  readonly findings: Array<Finding>
+  /** Organisations so far. */
+  checked: number
+}
+
+/** A check of the books that is under way, or whose report nobody has got yet. */
+interface Check {
+  readonly state: CheckState
+  readonly fiber: Fiber.Fiber<void, StoreUnavailable>
+}
+
+const patience = "10 seconds"
+const pageOrgs = 500
+const maxFindings = 10_000
+/** A page of the check reads every entry of its organisations; it may take longer than a call on the hot path. */
+const pageDeadline = "60 seconds"
+
+const byFinding = (a: Finding, b: Finding) => a.finding.localeCompare(b.finding) || a.id.localeCompare(b.id)
 
 type Entry = LedgerResponse["entries"][number]
 type Balance = LedgerResponse["balances"][number]

@@ -16,6 +16,8 @@ export type BudgetSource = BudgetState["source"]
 
 export interface Budget {
   readonly id: string
+  /** In counters, if it is not the id: `~ID` if the organisation has set it, `^ID` if the platform has for this one. */
+  readonly name?: string | undefined
   readonly source: BudgetSource
   readonly scope: BudgetScope
   /** Absent if the budget holds for each of its scope. */
@@ -35,14 +37,15 @@ export interface Threshold {
   readonly amount: Amount
 }
 
-/** @param terms with a limit that is an amount of its unit, see {@link isAmountOf} */
+/** @param terms with a limit that is an amount of its unit, see {@link isAmountOf} @param name in counters */
 export const readBudget = (
   id: string,
   { limit: text, mode, warnAt, ...terms }: BudgetTerms,
   source: BudgetSource,
+  name?: string,
 ): Budget => {
   const limit = parseAmount(String(text)) ?? 0n
-  return { ...terms, id, source, limit, isEnforced: mode !== "shadow", thresholds: thresholdsOf(limit, warnAt) }
+  return { ...terms, id, name, source, limit, isEnforced: mode !== "shadow", thresholds: thresholdsOf(limit, warnAt) }
 }
 
 const thresholdsOf = (limit: Amount, shares: ReadonlyArray<number> = []): ReadonlyArray<Threshold> =>
@@ -57,13 +60,10 @@ export const isAmountOf = (unit: BudgetCounter["unit"], text: string): boolean =
     ? /^\d{1,16}$/.test(text) && Number(text) <= mostTokens
     : parseAmount(text) !== undefined && isWithinMoney(text)
 
-/** The name of a budget in its counters; ids of the catalogue do not begin so. */
-const nameOf = ({ id, source }: Budget): string => (source === "organisation" ? `~${id}` : id)
-
 /** A budget as a metric names it: organisations may have any number of their own. */
-export const labelOf = ({ id, source }: Budget): string => (source === "organisation" ? "organisation" : id)
+export const labelOf = ({ id, name }: Budget): string => (name === undefined ? id : "organisation")
 
-/** The limit that an index enforces for the same subject, unit and period; undefined if there is none. */
+/** The limit that the platform enforces for the same subject, unit and period; undefined if there is none. */
 export const tightestLimit = (
   { general, bySubject }: BudgetIndex,
   { scope, subject, unit, period }: Pick<BudgetTerms, "scope" | "subject" | "unit" | "period">,
@@ -71,7 +71,8 @@ export const tightestLimit = (
   const named = subject === undefined ? undefined : bySubject.get(subjectKey(scope, subject))
   let tightest: Amount | undefined
   for (const budget of [...general, ...(named ?? [])]) {
-    const isSame = budget.scope === scope && budget.unit === unit && budget.period === period
+    const isSame =
+      budget.source === "platform" && budget.scope === scope && budget.unit === unit && budget.period === period
     if (isSame && budget.isEnforced && (tightest === undefined || budget.limit < tightest)) tightest = budget.limit
   }
   return tightest
@@ -99,7 +100,7 @@ export const indexBudgets = (budgets: ReadonlyArray<Budget>): BudgetIndex => {
     if (known === undefined) bySubject.set(key, [budget])
     else known.push(budget)
   }
-  const byName = new Map(budgets.map((budget) => [nameOf(budget), budget]))
+  const byName = new Map(budgets.map((budget) => [budget.name ?? budget.id, budget]))
   return { general: budgets.filter(({ subject }) => subject === undefined), byName, bySubject }
 }
 
@@ -117,10 +118,10 @@ export interface CoveringBudget extends BudgetCounter {
 const none: ReadonlyArray<never> = []
 
 const coveringOf = (budget: Budget, subject: string, nowMs: number, isTold: boolean): CoveringBudget => {
-  const { source, unit, period } = budget
+  const { id, name = id, source, unit, period } = budget
   const { start, endMs } = periodOf(period, nowMs)
   // With another unit or period it counts anew. The day's tokens are counted of every call, whatever its plan.
-  const counter = source === "plan" ? tokensOf(start) : `budget:${nameOf(budget)}:${unit}/${period}:${subject}:${start}`
+  const counter = source === "plan" ? tokensOf(start) : `budget:${name}:${unit}/${period}:${subject}:${start}`
   return { counter, unit, budget, subject, resetAtMs: endMs, isTold }
 }
 

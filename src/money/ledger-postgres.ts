@@ -47,7 +47,9 @@ export const layerPostgres = Layer.effect(
           Effect.map((rows) => rows.length > 0),
         ),
       leave: (node) =>
-        Effect.asVoid(bounded(sql`update nodes set lease_until = '-infinity' where id = ${node}`)).pipe(
+        // It ran out just now, and not long ago: the check of the books lets a minute pass before it tells of allotments.
+        bounded(sql`
+          update nodes set lease_until = least(lease_until, now() - interval '1 millisecond') where id = ${node}`).pipe(
           Effect.andThen(bounded(sql`select count(*) from ledger_reap(${maxBatch}::int)`)),
           Effect.asVoid,
         ),

@@ -1,26 +1,27 @@
 /**
- * Budgets that organisations set for themselves. They hold beside those of the platform, so they can only be tighter.
- * Held in memory on every node; a node reads what has changed.
+ * Budgets of single organisations: those that they set for themselves, and those that the platform sets for them. They hold
+ * beside those of the catalogue, so they can only be tighter.
  */
-import { Context, Effect, Layer, Option, Schedule, Schema } from "effect"
+import { Context, Effect, Layer, Option, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { BudgetTerms } from "../protocol/catalogue.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
-import { queryDeadline, refreshEvery } from "../store/database.ts"
+import type { Actor } from "../store/audit-log.ts"
+import { ChangeFeed } from "../store/change-feed.ts"
+import { queryDeadline } from "../store/database.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 import { type BudgetIndex, indexBudgets, readBudget } from "./budget.ts"
 
 export interface OrgBudgetChange {
   readonly orgId: string
   readonly id: string
-  readonly actor: { readonly type: "user" | "org"; readonly id: string }
+  /** Operators set the platform's; the organisation cannot change those. */
+  readonly actor: Actor
 }
 
 export class OrgBudgets extends Context.Service<
   OrgBudgets,
   {
-    /** The budgets of an organisation; cheap, for the hot path. */
-    readonly of: (orgId: string) => BudgetIndex | undefined
     /** Sets a budget: in force here at once, on other nodes within seconds. */
     readonly set: (
       change: OrgBudgetChange,
@@ -35,45 +36,20 @@ export class OrgBudgets extends Context.Service<
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const bounded = yield* queryDeadline
-      const known = new Map<string, BudgetIndex>()
-      let newest = 0n
-
-      const readChanged: Effect.Effect<void, StoreUnavailable> = Effect.gen(function* () {
-        const rows = yield* bounded(sql<BudgetsRow>`
-          select org_id, budgets, revision::text from org_budgets where revision > ${String(newest)}::text::bigint
-          order by revision limit ${page}`)
-        for (const { org_id, budgets, revision } of rows) {
-          const terms = Option.getOrUndefined(decodeBudgets(budgets))
-          if (terms === undefined) yield* Effect.logError("The budgets of an organisation cannot be read", { org_id })
-          else {
-            const own = Object.entries(terms).map(([id, each]) => readBudget(id, each, "organisation"))
-            if (own.length === 0) known.delete(org_id)
-            else known.set(org_id, indexBudgets(own))
-          }
-          newest = BigInt(revision)
-        }
-        if (rows.length === page) yield* readChanged
-      })
+      const feed = yield* ChangeFeed
 
       const write = ({ orgId, id, actor }: OrgBudgetChange, terms: BudgetTerms | undefined) => {
+        const isPlatforms = actor.type === "service"
         const text = terms === undefined ? null : JSON.stringify(encodeTerms(terms))
         return bounded(sql<{ outcome: string }>`
-          select org_budget_set(${orgId}, ${id}, ${text}::text::jsonb, ${mostBudgets}::int, ${actor.type}, ${actor.id})
-            as outcome`).pipe(
+          select org_budget_set(${orgId}, ${isPlatforms ? `^${id}` : id}, ${text}::text::jsonb,
+            ${isPlatforms ? 2 * mostBudgets : mostBudgets}::int, ${actor.type}, ${actor.id}) as outcome`).pipe(
           Effect.map(([row]) => row?.outcome),
-          Effect.tap(readChanged),
+          Effect.tap(feed.catchUp),
         )
       }
 
-      yield* readChanged
-      yield* Effect.forkScoped(
-        Effect.repeat(
-          Effect.catch(readChanged, (error) => Effect.logWarning("Budgets could not be refreshed", error)),
-          Schedule.spaced(refreshEvery),
-        ),
-      )
       return OrgBudgets.of({
-        of: (orgId) => known.get(orgId),
         set: (change, terms) =>
           Effect.flatMap(write(change, terms), (outcome) => (outcome === "full" ? Effect.fail(full) : Effect.void)),
         remove: (change) => Effect.map(write(change, undefined), (outcome) => outcome === "removed"),
@@ -82,13 +58,18 @@ export class OrgBudgets extends Context.Service<
   )
 }
 
-interface BudgetsRow {
-  readonly org_id: string
-  readonly budgets: unknown
-  readonly revision: string
+/** The budgets of an organisation as they are stored; undefined if there are none, or this version cannot read them. */
+export const indexOrgBudgets = (stored: unknown): BudgetIndex | undefined => {
+  const terms = Option.getOrUndefined(decodeBudgets(stored))
+  const own = Object.entries(terms ?? {}).map(([key, each]) =>
+    // Ids do not begin so.
+    key.startsWith("^")
+      ? readBudget(key.slice(1), each, "platform", key)
+      : readBudget(key, each, "organisation", `~${key}`),
+  )
+  return own.length === 0 ? undefined : indexBudgets(own)
 }
 
-const page = 1000
 /** Every exchange is held against those that cover it. */
 const mostBudgets = 100
 const full = serviceError("limit_exceeded", "An organisation may have 100 budgets of its own", {

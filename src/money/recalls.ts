@@ -3,8 +3,9 @@
  * hear of each other by `NOTIFY`; a node that is alone asks nobody.
  */
 import * as PgClient from "@effect/sql-pg/PgClient"
-import { Context, Deferred, Effect, Layer, Option, Queue, Schedule, Schema, type Scope } from "effect"
+import { Context, Deferred, Effect, Layer, Option, Schema, type Scope } from "effect"
 import { WeirConfig } from "../config.ts"
+import { listenTo } from "../store/listen.ts"
 
 const Message = Schema.Struct({
   kind: Schema.Literals(["recall", "returned"]),
@@ -27,8 +28,26 @@ export class RecallChannel extends Context.Service<
   }
 >()("weir/money/RecallChannel") {
   /** `LISTEN` and `NOTIFY`; nothing with the embedded database, which has one node. */
-  static readonly layer = Layer.unwrap(
-    Effect.map(WeirConfig, ({ databaseUrl }) => (databaseUrl === undefined ? layerAlone : layerNotify)),
+  static readonly layer = Layer.effect(
+    RecallChannel,
+    Effect.gen(function* () {
+      const config = yield* WeirConfig
+      const client = yield* PgClient.PgClient
+      return RecallChannel.of({
+        publish: (message) =>
+          config.databaseUrl === undefined
+            ? Effect.void
+            : Effect.catch(client.notify(channelName, message), (cause) =>
+                Effect.logWarning("Other nodes could not be notified", cause),
+              ),
+        // Until the scope of the subscriber closes.
+        subscribe: (hear) =>
+          listenTo(channelName, hear).pipe(
+            Effect.provideService(PgClient.PgClient, client),
+            Effect.provideService(WeirConfig, config),
+          ),
+      })
+    }),
   )
 
   /** In this process: for tests of several nodes. */
@@ -48,38 +67,6 @@ export class RecallChannel extends Context.Service<
 }
 
 const channelName = "weir_recall"
-
-const layerAlone = Layer.succeed(
-  RecallChannel,
-  RecallChannel.of({ publish: () => Effect.void, subscribe: () => Effect.void }),
-)
-
-const layerNotify = Layer.effect(
-  RecallChannel,
-  Effect.gen(function* () {
-    const client = yield* PgClient.PgClient
-    return RecallChannel.of({
-      publish: (message) =>
-        Effect.catch(client.notify(channelName, message), (cause) =>
-          Effect.logWarning("Other nodes could not be notified", cause),
-        ),
-      subscribe: Effect.fnUntraced(function* (hear: (message: string) => Effect.Effect<void>) {
-        const listening = Deferred.makeUnsafe<void>()
-        const listen = Effect.scoped(
-          Effect.flatMap(client.listen(channelName), (queue) =>
-            Effect.andThen(
-              Deferred.succeed(listening, undefined),
-              Effect.forever(Effect.flatMap(Queue.take(queue), ({ payload }) => hear(payload ?? ""))),
-            ),
-          ),
-        )
-        yield* Effect.forkScoped(Effect.repeat(Effect.ignore(listen), Schedule.spaced("1 second")))
-        // Without it, others refuse what this node could give back: the gateway starts all the same.
-        yield* Effect.ignore(Effect.timeout(Deferred.await(listening), "1 second"))
-      }),
-    })
-  }),
-)
 
 /** How long a node waits for what others give back. */
 const patience = "500 millis"

@@ -24,12 +24,21 @@ export class Retention extends Context.Service<
       const context = yield* Effect.context<never>()
       const run = Effect.gen(function* () {
         const [row] = yield* sql<Retained>`select * from retain(${retentionDays}::int, ${aheadDays}::int)`
-        const [more] = yield* sql<{ removed: bigint }>`
-          select retain_runtime(${retentionDays}::int) + retain_accounts() as removed`
+        const more = yield* inPages(
+          () => sql<Removed>`select retain_runtime(${retentionDays}::int, ${pageRows}::int) as removed`,
+        )
+        const tenants = yield* inPages(
+          () => sql<Removed>`select retain_tenants(${retentionDays}::int, ${pageRows}::int) as removed`,
+        )
+        const [accounts] = yield* sql<Removed>`select retain_accounts() as removed`
         const [replies] = yield* sql<{ dropped: number }>`
           select retain_replies(${idempotencyTtlS}::double precision, ${aheadHours}::int) as dropped`
         const { made = 0, dropped = 0, removed = 0n } = row ?? {}
-        return { made, dropped: dropped + (replies?.dropped ?? 0), removed: removed + (more?.removed ?? 0n) }
+        return {
+          made,
+          dropped: dropped + (replies?.dropped ?? 0),
+          removed: removed + more + tenants + BigInt(accounts?.removed ?? 0),
+        }
       }).pipe(
         withDeadline(deadline),
         Effect.tap(({ dropped, removed }) => Effect.sync(() => recordRetention(context, dropped, Number(removed)))),
@@ -45,10 +54,26 @@ export class Retention extends Context.Service<
   )
 }
 
+interface Removed {
+  readonly removed: bigint
+}
+
+/** Removes until a statement finds less than it may remove. */
+const inPages = Effect.fnUntraced(function* <E>(remove: () => Effect.Effect<ReadonlyArray<Removed>, E>) {
+  let removed = 0n
+  for (let page = BigInt(pageRows); page >= BigInt(pageRows); removed += page) {
+    const [row] = yield* remove()
+    page = BigInt(row?.removed ?? 0)
+  }
+  return removed
+})
+
 /** Partitions are created this many days ahead, so that an outage of a night leaves no gap. */
 const aheadDays = 3
 /** The same for the hours of replies. */
 const aheadHours = 12
+/** Rows that a statement removes. */
+const pageRows = 10_000
 const every = "1 hour"
 /** The job drops whole partitions; it may take longer than a call on the hot path. */
 const deadline = "5 minutes"

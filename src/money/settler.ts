@@ -2,10 +2,10 @@
  * Settles in every case: retries for a while, then stores the settlement in the journal and replays it until the ledger
  * has it. Nothing is lost, and the ledger ensures that nothing is settled twice.
  */
-import { mkdtempSync } from "node:fs"
+import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { Context, Effect, Layer, Schedule } from "effect"
+import { Context, Effect, Layer, Schedule, type Scope } from "effect"
 import { WeirConfig } from "../config.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 import type { Amount } from "./amount.ts"
@@ -37,7 +37,7 @@ export class Settler extends Context.Service<
     Effect.gen(function* () {
       const { dataDir, settlePatienceMs } = yield* WeirConfig
       const ledger = yield* Ledger
-      const journal = yield* openJournal(journalFolder(dataDir))
+      const journal = yield* openJournal(yield* journalFolder(dataDir))
 
       const patience = Schedule.exponential("50 millis").pipe(Schedule.upTo({ duration: `${settlePatienceMs} millis` }))
       const patiently = <A>(effect: Effect.Effect<A, StoreUnavailable>) =>
@@ -78,6 +78,11 @@ export class Settler extends Context.Service<
   )
 }
 
-/** In the data directory; in a temporary directory if the database is in memory. */
-const journalFolder = (dataDir: string): string =>
-  join(dataDir === ":memory:" ? mkdtempSync(join(tmpdir(), "weir-")) : dataDir, "journal")
+/** In the data directory; in a temporary one, which goes with the gateway, if the database is in memory. */
+const journalFolder = (dataDir: string): Effect.Effect<string, never, Scope.Scope> =>
+  dataDir === ":memory:"
+    ? Effect.acquireRelease(
+        Effect.sync(() => mkdtempSync(join(tmpdir(), "weir-"))),
+        (folder) => Effect.sync(() => rmSync(folder, { recursive: true, force: true })),
+      )
+    : Effect.succeed(join(dataDir, "journal"))

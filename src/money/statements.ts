@@ -1,7 +1,8 @@
 /** Usage records and ledger entries of an organisation, newest first, with cursors. */
-import { Context, Effect, Layer, Option, Schema } from "effect"
+import { Context, Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import { type ServiceError, serviceError } from "../protocol/error.ts"
+import { cursorReader, pageOf } from "../protocol/cursor.ts"
+import type { ServiceError } from "../protocol/error.ts"
 import type { LedgerStatement, UsageStatement } from "../protocol/statement.ts"
 import { StoredText } from "../protocol/text.ts"
 import { queryDeadline } from "../store/database.ts"
@@ -40,11 +41,10 @@ export class Statements extends Context.Service<
             from usage_records where org_id = ${orgId}
               and (at, ref) < (timestamptz 'epoch' + least(${before}::text::bigint, 4102444800000000) * interval '1 microsecond', ${ref})
             order by at desc, ref desc limit ${limit + 1}::int`)
-          const shown = rows.slice(0, limit)
-          const last = rows.length > limit ? shown.at(-1) : undefined
+          const { data, nextCursor } = pageOf(rows, limit, ({ micros, ref }) => [micros, ref])
           return {
-            data: shown.map(({ row }) => ({ ...row, cost: tidy(row.cost), cacheNetSaving: tidy(row.cacheNetSaving) })),
-            nextCursor: last === undefined ? null : cursorOf(last.micros, last.ref),
+            data: data.map(({ row }) => ({ ...row, cost: tidy(row.cost), cacheNetSaving: tidy(row.cacheNetSaving) })),
+            nextCursor,
           }
         }),
         ledger: Effect.fnUntraced(function* (orgId, { limit, cursor }) {
@@ -54,12 +54,8 @@ export class Statements extends Context.Service<
             from ledger_entries e
             where org_id = ${orgId} and e.id <= ${before}::text::bigint / 2 and number < ${before}::text::bigint
             order by e.id desc, number desc limit ${limit + 1}::int`)
-          const shown = rows.slice(0, limit)
-          const last = rows.length > limit ? shown.at(-1) : undefined
-          return {
-            data: shown.map((row) => ({ ...row, amount: tidy(row.amount) })),
-            nextCursor: last === undefined ? null : cursorOf(last.id, ""),
-          }
+          const { data, nextCursor } = pageOf(rows, limit, ({ id }) => [id, ""])
+          return { data: data.map((row) => ({ ...row, amount: tidy(row.amount) })), nextCursor }
         }),
       })
     }),
@@ -69,21 +65,10 @@ export class Statements extends Context.Service<
 /**
  * The position after which a page starts: a time in microseconds, and an id that distinguishes rows of the same time.
  */
-const Place = Schema.fromJsonString(
+const placeOf = cursorReader(
   Schema.Tuple([Schema.String.check(Schema.isPattern(/^\d{1,18}$/)), StoredText.check(Schema.isMaxLength(256))]),
+  ["999999999999999999", ""],
 )
-const decodePlace = Schema.decodeUnknownOption(Place)
-
-const cursorOf = (at: string, ref: string): string => Buffer.from(JSON.stringify([at, ref])).toString("base64url")
-
-const placeOf = (cursor: string | undefined) => {
-  // After every existing row.
-  if (cursor === undefined) return Effect.succeed(["999999999999999999", ""] as const)
-  const place = decodePlace(Buffer.from(cursor, "base64url").toString("utf8"))
-  return Option.isSome(place)
-    ? Effect.succeed(place.value)
-    : Effect.fail(serviceError("bad_request", "The cursor is invalid"))
-}
 
 interface UsageRow {
   readonly micros: string

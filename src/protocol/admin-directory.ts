@@ -2,6 +2,7 @@
 import { Schema } from "effect"
 import { Id, KeyScope, Role } from "./catalogue.ts"
 import { Instant } from "./instant.ts"
+import { nextCursor, TenantStatus } from "./tenants.ts"
 import { Currency, Decimal } from "./usage.ts"
 
 export const OrgList = Schema.Struct({
@@ -18,30 +19,37 @@ export const OrgList = Schema.Struct({
       apps: Schema.Int,
       members: Schema.Int,
       sso: Schema.Boolean,
+      status: TenantStatus,
+      /** By the catalogue file. */
+      declared: Schema.Boolean,
     }),
   ),
+  nextCursor,
 }).annotate({ identifier: "OrgList" })
 export type OrgList = typeof OrgList.Type
 
-/** A person whom the catalogue declares, or who has logged in. */
+/** A member of an organisation, or a person who has logged in. */
 export const AdminUser = Schema.Struct({
-  /** The account's id if there is one, otherwise the catalogue's. */
+  /** The account's id if there is one, otherwise the member's. */
   id: Schema.String,
   email: Schema.String,
-  /** `invited`: declared, but has never logged in. */
+  /** `invited`: a member who has never logged in. */
   status: Schema.Literals(["active", "disabled", "invited"]),
   memberships: Schema.Array(Schema.Struct({ org: Schema.String, role: Role })),
 }).annotate({ identifier: "AdminUser" })
 export type AdminUser = typeof AdminUser.Type
 
-export const UserList = Schema.Struct({ data: Schema.Array(AdminUser) }).annotate({ identifier: "UserList" })
+export const UserList = Schema.Struct({ data: Schema.Array(AdminUser), nextCursor }).annotate({
+  identifier: "UserList",
+})
+export type UserList = typeof UserList.Type
 
 export const KeyList = Schema.Struct({
   data: Schema.Array(
     Schema.Struct({
       id: Schema.String,
       appId: Schema.String,
-      /** Absent if the catalogue no longer has the application. */
+      /** Absent if the application no longer exists. */
       orgId: Schema.optionalKey(Schema.String),
       scopes: Schema.Array(Schema.String),
       status: Schema.Literals(["active", "disabled", "revoked"]),
@@ -51,6 +59,7 @@ export const KeyList = Schema.Struct({
       expiresAt: Schema.optionalKey(Schema.String),
     }),
   ),
+  nextCursor,
 }).annotate({ identifier: "KeyList" })
 export type KeyList = typeof KeyList.Type
 
@@ -62,6 +71,9 @@ export const KeyMint = Schema.Struct({
   scopes: Schema.optionalKey(Schema.Array(KeyScope).check(Schema.isMinLength(1))),
   expiresAt: Schema.optionalKey(Instant),
 }).annotate({ identifier: "KeyMint" })
+
+/** Organisations do not choose ids of keys: an id must be free everywhere. */
+export const OwnKeyMint = KeyMint.mapFields(({ id: _, ...fields }) => fields).annotate({ identifier: "OwnKeyMint" })
 
 /** The secret is returned once. */
 export const KeyMinted = Schema.Struct({ keyId: Schema.String, key: Schema.String }).annotate({

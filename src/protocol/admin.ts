@@ -61,6 +61,10 @@ export const TierTimesReply = Schema.Struct({
 export type TierTimesReply = typeof TierTimesReply.Type
 
 export const DoctorResponse = Schema.Struct({
+  /** Organisations whose books were checked. */
+  checked: Schema.Int,
+  /** Whether the check has ended; otherwise it goes on, and the next request reports more. */
+  isComplete: Schema.Boolean,
   findings: Schema.Array(Schema.Struct({ finding: Schema.String, id: Schema.String })),
   /** Nodes that have allotments, of money and of daily tokens. */
   nodes: Schema.Array(
@@ -168,12 +172,17 @@ export const UpstreamKeysResponse = Schema.Struct({
 }).annotate({ identifier: "UpstreamKeysResponse" })
 export type UpstreamKeysResponse = typeof UpstreamKeysResponse.Type
 
-/** The result of verifying the audit log. */
+/** The result of verifying the audit log, or a part of it. */
 export const AuditResponse = Schema.Struct({
+  /** Entries from the first on that are valid. */
   entries: Schema.Int,
+  /** Entries of the log. */
+  of: Schema.Int,
   /** The hash of the newest entry, in hex. */
   head: Schema.String,
   /** The first entry that is missing or was changed. */
   broken: Schema.optionalKey(Schema.String),
+  /** Verifies on from here; null at the newest entry. */
+  nextCursor: Schema.NullOr(Schema.String),
 }).annotate({ identifier: "AuditResponse" })
 export type AuditResponse = typeof AuditResponse.Type

@@ -2,18 +2,21 @@
 import { HttpApi, OpenApi } from "effect/http-api"
 import { Admin } from "./api/admin.ts"
 import { AdminDirectory } from "./api/admin-directory.ts"
+import { AdminTenants } from "./api/admin-tenants.ts"
 import { AdminVendors } from "./api/admin-vendors.ts"
 import { Applications } from "./api/applications.ts"
 import { BudgetRoutes } from "./api/budgets.ts"
 import { Device } from "./api/device.ts"
 import { LicenceRoutes } from "./api/licences.ts"
 import { Login } from "./api/login.ts"
+import { Organisation } from "./api/organisation.ts"
 import { Runtime } from "./api/runtime.ts"
 import { SettingRoutes } from "./api/settings.ts"
 import { Sso } from "./api/sso.ts"
 import { StatementRoutes } from "./api/statements.ts"
 import { Tokens } from "./api/tokens.ts"
 import { completeOpenApi } from "./openapi.ts"
+import { version } from "./version.ts"
 
 export class Api extends HttpApi.make("weir")
   .add(Runtime)
@@ -26,13 +29,15 @@ export class Api extends HttpApi.make("weir")
   .add(LicenceRoutes)
   .add(StatementRoutes)
   .add(BudgetRoutes)
+  .add(Organisation)
   .add(Admin)
   .add(AdminDirectory)
+  .add(AdminTenants)
   .add(AdminVendors)
   .annotateMerge(
     OpenApi.annotations({
       title: "Weir",
-      version: "0.1.0",
+      version,
       license: { name: "MIT", url: "https://opensource.org/license/mit" },
       servers: [{ url: "/", description: "This gateway" }],
       transform: completeOpenApi,

@@ -184,6 +184,9 @@ export const Plan = Schema.Struct({
   dailyTokens: optional(TokenLimit),
   /** Thresholds of `dailyTokens`. */
   warnAt: optional(WarnAt),
+  /** How many members an organisation may have. */
+  maxMembers: optional(Positive),
+  maxApps: optional(Positive),
   websearchDaily: optional(Int),
   endUserWebsearchDaily: optional(Int),
   testTier: optional(Schema.Boolean),
@@ -350,3 +353,17 @@ export const CatalogueDocument = Schema.Struct({
 }).annotate({ identifier: "Catalogue" })
 export type CatalogueDocument = typeof CatalogueDocument.Type
 export type CatalogueEncoded = typeof CatalogueDocument.Encoded
+
+const {
+  orgs: _orgs,
+  users: _users,
+  teams: _teams,
+  apps: _apps,
+  keys: _keys,
+  topups: _topups,
+  ...platform
+} = CatalogueDocument.fields
+
+/** The part of a catalogue that every node keeps in memory: without tenants, their keys and their top-ups. */
+export const PlatformDocument = Schema.Struct(platform)
+export type PlatformDocument = typeof PlatformDocument.Type

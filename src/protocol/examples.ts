@@ -18,6 +18,9 @@ const usage = {
   cacheNetSaving: "0.00216",
 }
 
+const org = { name: "Acme", plan: "team", currency: "USD", models: ["main"] }
+const row = { declared: false, status: "active", revision: "42", createdAt: instant, changedAt: instant }
+
 /** By schema name. */
 export const examples: Readonly<Record<string, Json>> = {
   Usage: usage,
@@ -52,6 +55,27 @@ export const examples: Readonly<Record<string, Json>> = {
   SearchRequest: { query: "rivers of Mesopotamia", max_results: 5 },
   ApplyRequest: { text: "version: 1\nvendors: []\n", dryRun: true },
   KeyMint: { app: "app_demo", scopes: ["runtime"], expiresAt: "2027-01-01" },
+  OrgCreate: { id: "org_acme", ...org },
+  OrgRecord: { id: "org_acme", ...org, ...row },
+  OrgUpdate: { plan: "team", policies: null, status: "active" },
+  TeamCreate: { org: "org_acme", members: ["mem_ada"] },
+  MemberCreate: { org: "org_acme", email: "ada@example.com", role: "owner" },
+  AppCreate: { org: "org_acme", quota: { rpm: 600 } },
+  AppUpdate: { quota: { rpm: 600 }, ipAllow: ["192.0.2.0/24"], status: "active" },
+  TenantBatch: {
+    items: [
+      { op: "create", kind: "org", value: { id: "org_acme", ...org } },
+      { op: "create", kind: "app", value: { org: "org_acme" } },
+      { op: "update", kind: "org", id: "org_demo", revision: "41", value: { status: "disabled" } },
+    ],
+  },
+  TenantBatchReply: {
+    data: [
+      { status: 200, id: "org_acme", revision: "42" },
+      { status: 200, id: "app_4711", revision: "43" },
+      { status: 409, error: { code: "conflict", message: "Somebody else has changed it", detail: { revision: "44" } } },
+    ],
+  },
   BudgetTerms: { scope: "key", unit: "money", period: "day", limit: "5", warnAt: [0.8] },
   Budget: { id: "key-daily", scope: "key", unit: "money", period: "day", limit: "5", warnAt: [0.8] },
   SettingWrite: { value: "dark", lock: true, enforcement: "shadow", reason: "try out" },
@@ -83,6 +107,7 @@ export const words: Readonly<Record<string, string>> = {
   as: "self",
   at: instant,
   baseUrl: "https://llm.example.com/v1",
+  changedAt: instant,
   clientEventId: ulid,
   clientName: "weir on river",
   code: "123456",

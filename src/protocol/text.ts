@@ -11,6 +11,9 @@ export const storableMessage = "well-formed Unicode without U+0000 is required"
 /** Whether PostgreSQL can store a string. */
 export const isStorable = (text: string): boolean => text.isWellFormed() && !text.includes("\u0000")
 
+/** The nearest text that is {@link isStorable}. */
+export const toStorable = (text: string): string => text.toWellFormed().replaceAll("\u0000", "\ufffd")
+
 /** Control characters of ASCII and Latin-1. */
 const control = /\p{Cc}/u
 
@@ -53,3 +56,6 @@ const isStorableJson = (value: Schema.Json): boolean => {
   if (typeof value !== "object" || value === null) return true
   return Object.entries(value).every(([key, member]) => isStorable(key) && isStorableJson(member))
 }
+
+/** Canonical spelling of a mail address: trimmed, lower case. */
+export const normalEmail = (email: string): string => email.trim().toLowerCase()

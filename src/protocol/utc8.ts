@@ -17,6 +17,9 @@ export const dayOf = (atMs: number): string => {
   return lastDay
 }
 
+/** The first instant of a day, e.g. of `2026-11-21`. */
+export const startOfDay = (day: string): string => `${day}T00:00:00+08:00`
+
 export interface PeriodSpan {
   /** The first day, e.g. `2026-11-01`. */
   readonly start: string

@@ -9,7 +9,6 @@ import { rateWindows } from "../admission/rates.ts"
 import { Catalogue } from "../catalogue/catalogue.ts"
 import type { SearchProviderEntry } from "../catalogue/snapshot.ts"
 import { WeirConfig } from "../config.ts"
-import { AppConfigs } from "../identity/app-configs.ts"
 import { budgetSubjects, type Caller } from "../identity/caller.ts"
 import { nearNotice, needsOf } from "../money/budget.ts"
 import { BudgetWarnings } from "../money/budget-warnings.ts"
@@ -50,7 +49,6 @@ export class WebSearch extends Context.Service<
       const services = {
         config: yield* WeirConfig,
         catalogue: yield* Catalogue,
-        appConfigs: yield* AppConfigs,
         gate: yield* Gate,
         budgets: yield* CallBudgets,
         budgetWarnings: yield* BudgetWarnings,
@@ -78,7 +76,6 @@ export class WebSearch extends Context.Service<
 interface SearchServices {
   readonly config: WeirConfig["Service"]
   readonly catalogue: Catalogue["Service"]
-  readonly appConfigs: AppConfigs["Service"]
   readonly gate: Gate["Service"]
   readonly budgets: CallBudgets["Service"]
   readonly budgetWarnings: BudgetWarnings["Service"]
@@ -102,7 +99,7 @@ const search = Effect.fnUntraced(function* (
       detail: { capability: "webSearch" },
     })
   }
-  const own = caller.app === undefined ? undefined : services.appConfigs.of(caller.app.id)?.searchProviderId
+  const own = caller.config?.searchProviderId
   const snapshot = services.catalogue.current()
   const providers = yield* Effect.fromResult(providersFor(snapshot, caller.org.currency, own))
   const nowMs = yield* Clock.currentTimeMillis

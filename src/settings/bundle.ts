@@ -1,9 +1,10 @@
 /** The configuration bundle of a caller, with its content-stable fingerprint. Pure, except for a cache. */
-import type { CatalogueSnapshot, OrgEntry } from "../catalogue/snapshot.ts"
+import type { CatalogueSnapshot } from "../catalogue/snapshot.ts"
 import type { Caller } from "../identity/caller.ts"
 import type { Bundle } from "../protocol/bundle.ts"
 import { fingerprint } from "../protocol/canonical.ts"
 import { searchDirectory } from "../search/directory.ts"
+import type { OrgEntry } from "../tenants/tenants.ts"
 import type { Effective } from "./merge.ts"
 
 /** The only word of the capability header. */
@@ -23,19 +24,20 @@ export const tierOf = ({ endUserId }: Caller, header: string | undefined): Tier 
 }
 
 /** Cache: the same snapshot, settings, organisation and tier give the same bundle. */
-const remembered = new WeakMap<CatalogueSnapshot, WeakMap<Effective, Map<string, Bundle>>>()
+const remembered = new WeakMap<CatalogueSnapshot, WeakMap<OrgEntry["org"], WeakMap<Effective, Map<Tier, Bundle>>>>()
 
 export const bundleOf = (snapshot: CatalogueSnapshot, entry: OrgEntry, tier: Tier, settings: Effective): Bundle => {
-  const ofSnapshot = remembered.get(snapshot) ?? new WeakMap<Effective, Map<string, Bundle>>()
+  const ofSnapshot = remembered.get(snapshot) ?? new WeakMap<OrgEntry["org"], WeakMap<Effective, Map<Tier, Bundle>>>()
   remembered.set(snapshot, ofSnapshot)
-  const bundles = ofSnapshot.get(settings) ?? new Map<string, Bundle>()
-  ofSnapshot.set(settings, bundles)
-  const key = `${tier} ${entry.org.id}`
-  const known = bundles.get(key)
+  const ofOrg = ofSnapshot.get(entry.org) ?? new WeakMap<Effective, Map<Tier, Bundle>>()
+  ofSnapshot.set(entry.org, ofOrg)
+  const bundles = ofOrg.get(settings) ?? new Map<Tier, Bundle>()
+  ofOrg.set(settings, bundles)
+  const known = bundles.get(tier)
   if (known !== undefined) return known
   const content = contentOf(snapshot, entry, tier, settings)
   const bundle: Bundle = { configVersion: fingerprintOf(content), ...content }
-  bundles.set(key, bundle)
+  bundles.set(tier, bundle)
   return bundle
 }
 

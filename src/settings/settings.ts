@@ -6,6 +6,7 @@ import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 import type { ConfigRevision, SettingRow, SettingScope, SettingWritten, ShadowReport } from "../protocol/settings.ts"
+import type { Actor } from "../store/audit-log.ts"
 import { queryDeadline } from "../store/database.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 import type { Json } from "./key-paths.ts"
@@ -30,7 +31,7 @@ export interface WriteRequest {
   readonly reason: string | undefined
   /** The revision that the writer has seen, 0 for none; undefined writes unconditionally. */
   readonly ifMatch: number | undefined
-  readonly actor: { readonly type: "user" | "org" | "service"; readonly id: string }
+  readonly actor: Actor
 }
 
 export type WriteError = ServiceError<"policy_locked" | "conflict" | "limit_exceeded" | "not_found">

@@ -2,10 +2,10 @@
  * Viewpoints of the settings preview, and their layers. Source: interface.md "GET /v1/config/effective", rules 1 to 6.
  */
 import { Effect } from "effect"
-import type { CatalogueSnapshot } from "../catalogue/snapshot.ts"
-import { type Membership, normalEmail } from "../identity/accounts.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 import type { SettingsPreview } from "../protocol/settings.ts"
+import type { StoreUnavailable } from "../store/unavailable.ts"
+import type { Membership, People } from "../tenants/people.ts"
 import { type LayerId, platform } from "./settings.ts"
 
 export interface Viewpoint {
@@ -41,28 +41,26 @@ export const asPattern = /^(org|team:[A-Za-z0-9_-]+|member:[A-Za-z0-9_-]+)$/
  * The viewpoint of a team or member of an organisation; unknown, foreign and disabled ones are all not found.
  * @param personOf returns the account id of a declared member
  */
-export const viewpointAs = <E>(
-  snapshot: CatalogueSnapshot,
+export const viewpointAs = (
+  people: People["Service"],
   orgId: string,
   as: string,
-  personOf: (email: string) => Effect.Effect<string | undefined, E>,
-): Effect.Effect<Viewpoint, ServiceError<"not_found"> | E> =>
+  personOf: (email: string) => Effect.Effect<string | undefined, StoreUnavailable>,
+): Effect.Effect<Viewpoint, ServiceError<"not_found"> | StoreUnavailable> =>
   Effect.gen(function* () {
-    const { teams = [], users = [] } = snapshot.document
     const [kind, id = ""] = as.split(":")
-    const enabled = teams.filter((known) => known.org === orgId && known.disabled !== true)
     if (kind === "org") return orgViewpoint(orgId)
     if (kind === "team") {
-      if (!enabled.some((known) => known.id === id)) return yield* noTarget
+      if (!(yield* people.hasEnabledTeam(orgId, id))) return yield* noTarget
       return { layers: [platform, org(orgId), team(id)], view: { as, org: orgId, team: id, member: null } }
     }
-    const declared = users.find((known) => known.id === id && known.org === orgId)
-    if (declared === undefined) return yield* noTarget
-    const own = enabled.filter(({ members }) => members.includes(id)).map((known) => known.id)
-    const personId = (yield* personOf(normalEmail(declared.email))) ?? id
+    const member = yield* people.member(orgId, id)
+    if (member === undefined) return yield* noTarget
+    const { email, teams } = member
+    const personId = (yield* personOf(email)) ?? id
     return {
-      layers: [platform, org(orgId), ...own.sort().map(team), user(personId)],
-      view: { as, org: orgId, team: own[0] ?? null, member: id },
+      layers: [platform, org(orgId), ...teams.map(team), user(personId)],
+      view: { as, org: orgId, team: teams[0] ?? null, member: id },
     }
   })
 

@@ -7,26 +7,45 @@ import { SqlClient } from "effect/sql"
 import { withDeadline } from "./database.ts"
 import type { StoreUnavailable } from "./unavailable.ts"
 
+/** Who does what is written: a person, an organisation by its own token, or an operator. */
+export interface Actor {
+  readonly type: "user" | "org" | "service"
+  readonly id: string
+}
+
+/** An entry up to which the log is valid, and its hash. */
+export interface AuditPlace {
+  readonly seq: bigint
+  /** In hex; empty before the first entry. */
+  readonly hash: string
+}
+
 export interface AuditVerdict {
-  readonly entries: number
-  /** The hash of the newest entry, in hex. Keep it elsewhere to detect that the whole log was rewritten. */
-  readonly head: string
-  /** The first entry that is missing or was changed; undefined if all are valid. */
+  /** The last valid entry, or the one before the first that is not. */
+  readonly place: AuditPlace
+  /** The newest entry. Keep its hash elsewhere to detect that the whole log was rewritten. */
+  readonly head: AuditPlace
+  /** The first entry that is missing or was changed; undefined if all that were read are valid. */
   readonly broken: bigint | undefined
 }
 
 export class AuditLog extends Context.Service<
   AuditLog,
-  { readonly verify: Effect.Effect<AuditVerdict, StoreUnavailable> }
+  {
+    /** Reads on from a place that was found valid. @param most entries to read */
+    readonly verify: (from: AuditPlace, most: number) => Effect.Effect<AuditVerdict, StoreUnavailable>
+  }
 >()("weir/store/AuditLog") {
   static readonly layer = Layer.effect(
     AuditLog,
-    Effect.map(SqlClient.SqlClient, (sql) => AuditLog.of({ verify: verify(sql) })),
+    Effect.map(SqlClient.SqlClient, (sql) => AuditLog.of({ verify: (from, most) => verify(sql, from, most) })),
   )
 }
 
+/** Before the first entry. */
+export const auditStart: AuditPlace = { seq: 0n, hash: "" }
+
 interface Checked {
-  readonly checked: number
   readonly last_seq: bigint
   readonly last_hash: Uint8Array
   readonly broken: bigint | null
@@ -38,27 +57,29 @@ const bounded = withDeadline("60 seconds")
 
 const verify = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
+  from: AuditPlace,
+  most: number,
 ): Effect.fn.Return<AuditVerdict, StoreUnavailable> {
   // Read first: entries appended later are not part of this verification.
-  const [head] = yield* bounded(sql<{ seq: bigint; hash: Uint8Array }>`select seq, hash from audit_head`)
-  const [start] = yield* bounded(sql<{ hash: Uint8Array }>`select sha256('weir audit log') as hash`)
-  const end = BigInt(head?.seq ?? 0)
-  let seq = 0n
-  let hash = Buffer.from(start?.hash ?? [])
-  while (seq < end) {
-    const left = end - seq
-    const limit = left < BigInt(batch) ? Number(left) : batch
-    const [row] = yield* bounded(
-      sql<Checked>`select * from audit_verify(${String(seq)}::text::bigint, ${hash}, ${limit}::int)`,
-    )
+  const [newest] = yield* bounded(sql<{ seq: bigint; hash: Uint8Array; start: Uint8Array }>`
+    select seq, hash, sha256('weir audit log') as start from audit_head`)
+  const head = { seq: BigInt(newest?.seq ?? 0), hash: hex(newest?.hash) }
+  let { seq } = from
+  let hash = from.hash === "" ? hex(newest?.start) : from.hash
+  for (let left = min(head.seq - seq, BigInt(most)); left > 0n; ) {
+    const [row] = yield* bounded(sql<Checked>`
+      select last_seq, last_hash, broken
+      from audit_verify(${String(seq)}::text::bigint, decode(${hash}, 'hex'), ${Number(min(left, BigInt(batch)))}::int)`)
     const lastSeq = BigInt(row?.last_seq ?? seq)
     const broken = row?.broken ?? (lastSeq === seq ? seq + 1n : null)
-    if (broken !== null) return { entries: Number(lastSeq), head: hex(head?.hash), broken: BigInt(broken) }
+    hash = hex(row?.last_hash)
+    if (broken !== null) return { place: { seq: lastSeq, hash }, head, broken: BigInt(broken) }
+    left -= lastSeq - seq
     seq = lastSeq
-    hash = Buffer.from(row?.last_hash ?? [])
   }
-  const isHead = Buffer.from(head?.hash ?? []).equals(hash)
-  return { entries: Number(seq), head: hex(head?.hash), broken: isHead ? undefined : seq + 1n }
+  const isBroken = seq > head.seq || (seq === head.seq && hash !== head.hash)
+  return { place: { seq, hash }, head, broken: isBroken ? min(seq, head.seq) + 1n : undefined }
 })
 
+const min = (a: bigint, b: bigint): bigint => (a < b ? a : b)
 const hex = (bytes: Uint8Array | undefined): string => Buffer.from(bytes ?? []).toString("hex")

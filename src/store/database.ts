@@ -29,19 +29,23 @@ export const layerDatabase: Layer.Layer<
 
 /** Applies missing migrations, or fails if there are any. */
 const prepare = Effect.fnUntraced(function* (migrates: boolean) {
-  const { missing, unknown } = yield* schemaState
+  const { missing, unknown, isEmpty } = yield* schemaState
   if (unknown !== undefined) return yield* newerSchema(unknown)
   if (missing.length === 0) return
   if (!migrates) return yield* missingMigrations(missing)
-  yield* Effect.logInfo("Applying migrations", { count: missing.length, newest: missing.at(-1) })
+  const log = isEmpty ? Effect.logDebug : Effect.logInfo
+  yield* log("Applying migrations", { count: missing.length, newest: missing.at(-1) })
   yield* migrate
 })
+
+/** Connections that wait for notifications: of changes, and of recalls. */
+const listening = 2
 
 const layerServer = (url: Redacted.Redacted, maxConnections: number) =>
   PgClient.layer({
     url,
     applicationName: "weir",
-    maxConnections,
+    maxConnections: maxConnections + listening,
     minConnections: 1,
     multiplex: true,
     connectTimeout: "5 seconds",

@@ -43,7 +43,10 @@ const created = (dataDir: string): Effect.Effect<void, StoreUnavailable> =>
     existsSync(join(dataDir, "PG_VERSION"))
       ? Effect.void
       : Effect.acquireUseRelease(
-          Effect.sync(() => fork(moduleBeside("embedded-create"), [dataDir])),
+          Effect.andThen(
+            Effect.logInfo("Creating the embedded database, once; it takes some seconds", { dataDir }),
+            Effect.sync(() => fork(moduleBeside("embedded-create"), [dataDir])),
+          ),
           (child) => succeeded(child, dataDir),
           (child) => Effect.sync(() => child.kill("SIGKILL")),
         ),

@@ -11,6 +11,8 @@ export interface SchemaState {
   readonly missing: ReadonlyArray<string>
   /** The newest migration that this version does not know; a newer version applied it. */
   readonly unknown: string | undefined
+  /** Whether it has none yet. */
+  readonly isEmpty: boolean
 }
 
 interface Applied {
@@ -33,6 +35,7 @@ export const schemaState: Effect.Effect<SchemaState, SqlError.SqlError, SqlClien
   return {
     missing: known.filter(([id]) => !has.has(id)).map(([id, name]) => fileOf(id, name)),
     unknown: beyond[0] === undefined ? undefined : fileOf(beyond[0].migration_id, beyond[0].name),
+    isEmpty: applied.length === 0,
   }
 })
 

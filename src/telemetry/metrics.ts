@@ -113,6 +113,9 @@ const droppedPartitions = counter(
 )()
 const retentionRemoved = counter("weir_retention_rows_removed_total", "Rows removed after their retention")()
 
+const tenantReads = counter("weir_tenant_reads_total", "Queries for tenants and keys that this node did not know")()
+const tenantBytes = gauge("weir_tenant_cache_bytes", "Memory for tenants and keys that were active, in bytes")()
+
 const openExchanges = gauge("weir_exchanges_open", "Open exchanges of this node")()
 
 /** Metrics are cached by their attributes. */
@@ -187,6 +190,12 @@ export const recordChat = (
 /** Counts an exchange by its outcome. Unknown handles are not label values: pass `unknown`. */
 export const recordOutcome = (services: Services, outcome: string, model: string): void =>
   outcomeMetric(outcome, model).updateUnsafe(1, services)
+
+/** Counts a query for tenants. @param bytes what is known after it */
+export const recordTenantRead = (services: Services, bytes: number): void => {
+  tenantReads.updateUnsafe(1, services)
+  tenantBytes.updateUnsafe(bytes, services)
+}
 
 export const recordOpenExchanges = (services: Services, open: number): void =>
   openExchanges.updateUnsafe(open, services)

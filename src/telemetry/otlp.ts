@@ -3,6 +3,7 @@ import { Effect, Layer, Redacted, References } from "effect"
 import { FetchHttpClient } from "effect/http"
 import { Otlp, OtlpSerialization } from "effect/observability"
 import { WeirConfig } from "../config.ts"
+import { version } from "../protocol/version.ts"
 
 /** Spans are off except in sampled calls: see tracing.ts. */
 const disabled = Layer.succeed(References.TracerEnabled, false)
@@ -15,7 +16,7 @@ export const layerOtlp = Layer.unwrap(
       headers: headersOf(otlpHeaders === undefined ? "" : Redacted.value(otlpHeaders)),
       resource: {
         serviceName: "weir",
-        serviceVersion: "0.1.0",
+        serviceVersion: version,
         attributes: { "deployment.environment.name": env, "process.pid": process.pid },
       },
       compression: "gzip",

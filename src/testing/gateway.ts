@@ -21,6 +21,7 @@ import { Ledger } from "../money/ledger.ts"
 import { layerServices } from "../services.ts"
 import { layerLogs } from "../telemetry/logs.ts"
 import { layerOtlp } from "../telemetry/otlp.ts"
+import { Tenants } from "../tenants/tenants.ts"
 import { ResolveHost } from "../upstream/egress.ts"
 import { type ScriptedVendor, startScriptedVendor, type VendorScript } from "./scripted-vendor.ts"
 import { layerTestDatabases, testStores } from "./stores.ts"
@@ -50,6 +51,7 @@ export interface TestGateway {
   readonly ledger: Ledger["Service"]
   readonly gate: Gate["Service"]
   readonly catalogue: Catalogue["Service"]
+  readonly tenants: Tenants["Service"]
   readonly accessTokens: AccessTokens["Service"]
   readonly planCurve: PlanCurve["Service"]
   /** Logs a person in without a mailed code. */
@@ -186,6 +188,7 @@ export const startGateway = (options: GatewayOptions = {}): Effect.Effect<TestGa
       ledger: Context.get(services, Ledger),
       gate: Context.get(services, Gate),
       catalogue,
+      tenants: Context.get(services, Tenants),
       accessTokens: Context.get(services, AccessTokens),
       planCurve: Context.get(services, PlanCurve),
       logIn: (email) =>

@@ -1,4 +1,4 @@
-/** Services that an exchange needs besides those under test: no safety policies, no upstream keys, healthy targets. */
+/** Services that an exchange needs besides those under test: no safety policies, healthy targets. */
 import { Effect, Layer } from "effect"
 import { CallBudgets } from "../admission/budgets.ts"
 import { Gate } from "../admission/gate.ts"
@@ -8,19 +8,8 @@ import { Tokenizer } from "../exchange/tokenizer.ts"
 import { BudgetWarnings } from "../money/budget-warnings.ts"
 import { Review } from "../review/review.ts"
 import { TargetHealth } from "../upstream/health.ts"
-import { UpstreamKeys } from "../upstream/upstream-keys.ts"
 
 const noReview = Layer.succeed(Review, Review.of({ judge: () => Effect.undefined, sample: () => Effect.void }))
-
-const noUpstreamKeys = Layer.succeed(
-  UpstreamKeys,
-  UpstreamKeys.of({
-    of: () => undefined,
-    set: () => Effect.void,
-    list: () => Effect.succeed([]),
-    remove: () => Effect.succeed(false),
-  }),
-)
 
 const noBudgets = Layer.merge(
   Layer.succeed(
@@ -60,15 +49,7 @@ const noOverload = Layer.succeed(
 )
 
 export const layerPlainServices: Layer.Layer<
-  Review | UpstreamKeys | TargetHealth | Tokenizer | Sessions | Overload | CallBudgets | BudgetWarnings,
+  Review | TargetHealth | Tokenizer | Sessions | Overload | CallBudgets | BudgetWarnings,
   never,
   Gate
-> = Layer.mergeAll(
-  noReview,
-  noUpstreamKeys,
-  noOverload,
-  noBudgets,
-  TargetHealth.layer,
-  anySession,
-  Tokenizer.layerBytes,
-)
+> = Layer.mergeAll(noReview, noOverload, noBudgets, TargetHealth.layer, anySession, Tokenizer.layerBytes)

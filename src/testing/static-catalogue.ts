@@ -5,13 +5,17 @@ import { loadCatalogue } from "../catalogue/load.ts"
 import { CatalogueRefused } from "../catalogue/refusal.ts"
 import { makeSnapshot } from "../catalogue/snapshot.ts"
 
-export const layerStaticCatalogue = (text: string): Layer.Layer<Catalogue, CatalogueRefused> =>
+/** @param resolveSecret of references; none has a secret if absent */
+export const layerStaticCatalogue = (
+  text: string,
+  resolveSecret: (ref: string) => string | undefined = () => undefined,
+): Layer.Layer<Catalogue, CatalogueRefused> =>
   Layer.effect(
     Catalogue,
     Effect.gen(function* () {
       const loaded = loadCatalogue(text)
       if (Result.isFailure(loaded)) return yield* new CatalogueRefused({ issues: loaded.failure })
-      const snapshot = makeSnapshot(loaded.success.document, 1n, "static", () => undefined)
+      const snapshot = makeSnapshot(loaded.success.document, 1n, "static", resolveSecret)
       return Catalogue.of({
         current: () => snapshot,
         refresh: Effect.void,

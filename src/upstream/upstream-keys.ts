@@ -1,12 +1,14 @@
 /**
  * Upstream keys of organisations (BYOK): a key for a vendor of the catalogue, and optionally an own address. Sealed at
- * rest, held in memory on every node, never logged and never returned.
+ * rest, opened with the row of their organisation, never logged and never returned.
  */
-import { Context, Effect, Layer, Redacted, Schedule } from "effect"
+import { Context, Effect, Layer, Redacted, Schedule, Schema } from "effect"
 import { SqlClient } from "effect/sql"
+import { WeirConfig } from "../config.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
-import { queryDeadline, refreshEvery } from "../store/database.ts"
-import { Sealing } from "../store/seal.ts"
+import { ChangeFeed } from "../store/change-feed.ts"
+import { queryDeadline } from "../store/database.ts"
+import { type Sealer, Sealing } from "../store/seal.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 import { Egress, EgressBlocked, type EgressReason } from "./egress.ts"
 
@@ -16,6 +18,27 @@ export interface UpstreamKey {
   /** Undefined if it cannot be opened because the master key that sealed it is gone. */
   readonly key: Redacted.Redacted | undefined
 }
+
+/** A key as it is stored. */
+export const SealedUpstreamKey = Schema.Struct({
+  vendor: Schema.String,
+  baseUrl: Schema.NullOr(Schema.String),
+  sealed: Schema.String,
+})
+export type SealedUpstreamKey = typeof SealedUpstreamKey.Type
+
+/** The keys of an organisation by vendor. */
+export const openUpstreamKeys = (
+  sealer: Sealer,
+  orgId: string,
+  keys: ReadonlyArray<SealedUpstreamKey>,
+): ReadonlyMap<string, UpstreamKey> =>
+  new Map(
+    keys.map(({ vendor, baseUrl, sealed }) => {
+      const key = sealer.open(sealed, contextOf(orgId, vendor, baseUrl))
+      return [vendor, { baseUrl: baseUrl ?? undefined, key: key === undefined ? undefined : Redacted.make(key) }]
+    }),
+  )
 
 /** A key without its secret. */
 export interface UpstreamKeyInfo {
@@ -36,8 +59,6 @@ export interface SetUpstreamKey {
 export class UpstreamKeys extends Context.Service<
   UpstreamKeys,
   {
-    /** The keys of an organisation by vendor; cheap, for the hot path. */
-    readonly of: (orgId: string) => ReadonlyMap<string, UpstreamKey> | undefined
     /** Stores a key. Its address must pass the egress guard, now and at every call. */
     readonly set: (
       key: SetUpstreamKey,
@@ -52,51 +73,30 @@ export class UpstreamKeys extends Context.Service<
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const egress = yield* Egress
+      const feed = yield* ChangeFeed
       const bounded = yield* queryDeadline
       const { sealer, isDurable } = yield* Sealing
-      let known: ReadonlyMap<string, ReadonlyMap<string, UpstreamKey>> = new Map()
-      let state = ""
+      const { masterKeyPrevious } = yield* WeirConfig
 
-      const allRows = bounded(sql<KeyRow>`select * from org_upstream_keys`)
-
-      const refresh = Effect.gen(function* () {
-        const [now] = yield* bounded(sql<{ state: string }>`
-          select count(*) || ' ' || coalesce(sum(revision), 0) as state from org_upstream_keys`)
-        if (now === undefined || now.state === state) return
-        const rows = yield* allRows
-        known = open(rows)
-        state = now.state
-        yield* Effect.forEach(rows, sealAgain, { discard: true })
-      })
-
-      function open(rows: ReadonlyArray<KeyRow>): ReadonlyMap<string, ReadonlyMap<string, UpstreamKey>> {
-        const byOrg = new Map<string, Map<string, UpstreamKey>>()
-        for (const { org_id, vendor_id, base_url, sealed_key } of rows) {
-          const key = sealer.open(sealed_key, contextOf(org_id, vendor_id, base_url))
-          const own = byOrg.get(org_id) ?? new Map()
-          own.set(vendor_id, {
-            baseUrl: base_url ?? undefined,
-            key: key === undefined ? undefined : Redacted.make(key),
-          })
-          byOrg.set(org_id, own)
+      /** Seals keys of the previous master key again with the current one; any number of nodes may do so. */
+      const sealAgain = Effect.gen(function* () {
+        let after: KeyPlace = { org_id: "", vendor_id: "" }
+        while (true) {
+          const rows: ReadonlyArray<KeyRow> = yield* bounded(sql<KeyRow>`
+            select * from org_upstream_keys where (org_id, vendor_id) > (${after.org_id}, ${after.vendor_id})
+            order by org_id, vendor_id limit ${pageRows}::int`)
+          for (const { org_id, vendor_id, base_url, sealed_key } of rows) {
+            const context = contextOf(org_id, vendor_id, base_url)
+            const key = sealer.isCurrent(sealed_key) ? undefined : sealer.open(sealed_key, context)
+            if (key === undefined) continue
+            yield* bounded(sql`
+              update org_upstream_keys set sealed_key = ${sealer.seal(key, context)}
+              where org_id = ${org_id} and vendor_id = ${vendor_id} and sealed_key = ${sealed_key}`)
+          }
+          const last = rows.at(-1)
+          if (last === undefined || rows.length < pageRows) return
+          after = last
         }
-        return byOrg
-      }
-
-      /** Seals a key of the previous master key again with the current one; any number of nodes may do so. */
-      const sealAgain = Effect.fnUntraced(function* ({ org_id, vendor_id, base_url, sealed_key }: KeyRow) {
-        const context = contextOf(org_id, vendor_id, base_url)
-        const key = sealer.open(sealed_key, context)
-        if (!isDurable || sealer.isCurrent(sealed_key)) return
-        if (key === undefined) {
-          return yield* Effect.logError("An upstream key cannot be opened: the master key that sealed it is gone", {
-            org: org_id,
-            vendor: vendor_id,
-          })
-        }
-        yield* bounded(sql`
-          update org_upstream_keys set sealed_key = ${sealer.seal(key, context)}
-          where org_id = ${org_id} and vendor_id = ${vendor_id} and sealed_key = ${sealed_key}`)
       })
 
       const checkTarget = (baseUrl: string): Effect.Effect<void, ServiceError<"egress_blocked">> =>
@@ -111,15 +111,16 @@ export class UpstreamKeys extends Context.Service<
           Effect.asVoid,
         )
 
-      yield* refresh
-      yield* Effect.forkScoped(
-        Effect.repeat(
-          Effect.catch(refresh, (error) => Effect.logWarning("Upstream keys could not be refreshed", error)),
-          Schedule.spaced(refreshEvery),
-        ),
-      )
+      if (isDurable && masterKeyPrevious !== undefined) {
+        // Nodes that have only the previous key may still write.
+        yield* Effect.forkScoped(
+          Effect.repeat(
+            Effect.catch(sealAgain, (error) => Effect.logWarning("Upstream keys could not be sealed again", error)),
+            Schedule.spaced(sealAgainEvery),
+          ),
+        )
+      }
       return UpstreamKeys.of({
-        of: (orgId) => known.get(orgId),
         set: Effect.fn("UpstreamKeys.set")(function* ({ orgId, vendorId, baseUrl, key }) {
           if (!isDurable) return yield* notAvailable
           if (baseUrl !== undefined) yield* checkTarget(baseUrl)
@@ -130,7 +131,7 @@ export class UpstreamKeys extends Context.Service<
             values (${orgId}, ${vendorId}, ${baseUrl ?? null}, ${sealed}, ${secret.slice(-4)})
             on conflict (org_id, vendor_id) do update set base_url = excluded.base_url,
               sealed_key = excluded.sealed_key, hint = excluded.hint, revision = excluded.revision, updated_at = now()`)
-          yield* refresh
+          yield* feed.catchUp
         }),
         list: (orgId) =>
           bounded(sql<KeyRow>`select * from org_upstream_keys where org_id = ${orgId} order by vendor_id`).pipe(
@@ -139,7 +140,7 @@ export class UpstreamKeys extends Context.Service<
         remove: (orgId, vendorId) =>
           bounded(sql`
             delete from org_upstream_keys where org_id = ${orgId} and vendor_id = ${vendorId} returning org_id`).pipe(
-            Effect.tap(refresh),
+            Effect.tap(feed.catchUp),
             Effect.map((rows) => rows.length > 0),
           ),
       })
@@ -147,9 +148,16 @@ export class UpstreamKeys extends Context.Service<
   )
 }
 
-interface KeyRow {
+/** Keys that a statement reads to seal them again. */
+const pageRows = 500
+const sealAgainEvery = "5 seconds"
+
+interface KeyPlace {
   readonly org_id: string
   readonly vendor_id: string
+}
+
+interface KeyRow extends KeyPlace {
   readonly base_url: string | null
   readonly sealed_key: string
   readonly hint: string

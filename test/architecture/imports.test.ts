@@ -8,6 +8,7 @@ import { describe, expect, it } from "vitest"
 const layers = [
   "main.ts",
   "cli",
+  "setup",
   "development",
   "testing",
   "services.ts",
@@ -17,6 +18,7 @@ const layers = [
   "search",
   "admission",
   "identity",
+  "tenants",
   "catalogue",
   "review",
   "money",

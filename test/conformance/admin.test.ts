@@ -62,6 +62,8 @@ describe("organisations", () => {
       apps: 1,
       members: 2,
       sso: false,
+      status: "active",
+      declared: true,
     })
   })
 

@@ -5,6 +5,7 @@
 import { randomUUID } from "node:crypto"
 import { Effect, Schema } from "effect"
 import { describe, expect, it } from "vitest"
+import { AuditResponse } from "../../src/protocol/admin.ts"
 import { DeviceCode, DeviceDecided } from "../../src/protocol/device.ts"
 import { Me, TokenReply } from "../../src/protocol/login.ts"
 import { errorOf, useGateway } from "./gateway.ts"
@@ -17,6 +18,9 @@ const post = (path: string, body: unknown, token?: string) =>
 const decodeCode = Schema.decodeUnknownSync(DeviceCode, { onExcessProperty: "error" })
 const decodeTokens = Schema.decodeUnknownSync(TokenReply, { onExcessProperty: "error" })
 const decodeDecided = Schema.decodeUnknownSync(DeviceDecided, { onExcessProperty: "error" })
+
+const decodeAudit = async (reply: Promise<Response>) =>
+  Schema.decodeUnknownSync(AuditResponse, { onExcessProperty: "error" })(await (await reply).json())
 
 const email = `ada.${randomUUID().slice(0, 8)}@example.com`
 const logIn = async () => (await gateway().logIn(email)).accessToken
@@ -184,12 +188,21 @@ describe("a decision", () => {
 
 describe("the audit log", () => {
   it("is checked by operators, and by nobody else", async () => {
-    const verified = await gateway().call("GET", "/v1/admin/audit/verify", undefined, {
-      "x-svc-admin-key": gateway().adminKey,
+    const verify = (query = "") =>
+      gateway().call("GET", `/v1/admin/audit/verify${query}`, undefined, { "x-svc-admin-key": gateway().adminKey })
+    const told = await decodeAudit(verify())
+    expect(told).toEqual({
+      entries: told.of,
+      of: told.of,
+      head: expect.stringMatching(/^[0-9a-f]{64}$/),
+      nextCursor: null,
     })
-    const told = await verified.json()
-    expect(told).toMatchObject({ entries: expect.any(Number), head: expect.stringMatching(/^[0-9a-f]{64}$/) })
-    expect(told).not.toHaveProperty("broken")
+    const part = await decodeAudit(verify("?limit=1"))
+    expect(part).toEqual({ ...told, entries: 1, nextCursor: expect.any(String) })
+    expect(await decodeAudit(verify(`?cursor=${part.nextCursor}`))).toEqual(told)
+    for (const query of ["?limit=0", "?limit=100001", "?cursor=nonsense", `?cursor=${btoa('["-1",""]')}`]) {
+      expect(await errorOf(await verify(query))).toMatchObject({ status: 400, code: "bad_request" })
+    }
     expect(await errorOf(await gateway().call("GET", "/v1/admin/audit/verify"))).toMatchObject({
       code: "admin_key_invalid",
     })

@@ -174,6 +174,29 @@ describe("a budget of the organisation's own", () => {
     expect((await remove(id)).status).toBe(204)
   })
 
+  it("of the platform may be set for one organisation, which cannot change or exceed it", async () => {
+    const id = newId()
+    const asAdmin = { "x-svc-admin-key": gateway().adminKey }
+    const budget = `/v1/admin/orgs/${ids.org}/budgets/${id}`
+    const limits = { scope: "app", subject: ids.app, unit: "tokens", period: "day", limit: 1000 }
+    const set = (body: object) => gateway().call("PUT", budget, body, asAdmin)
+    expect((await set({ ...limits, limit: "0.5" })).status).toBe(400)
+    expect((await set({ ...limits, subject: "app_unheard" })).status).toBe(400)
+    expect(await (await set(limits)).json()).toEqual({ id, ...limits })
+    const listed = await gateway().call("GET", "/v1/budgets", undefined, asOwner)
+    expect(decodeBudgets(await listed.json()).budgets).toMatchObject([{ id, source: "platform", limit: 1000 }])
+    expect((await exchange()).status).toBe(200)
+    expect(await errorOf(await exchange())).toMatchObject({ code: "quota_exceeded", detail: { limit: 1000 } })
+    expect((await errorOf(await put(newId(), { ...limits, limit: 1001 }))).message).toContain("allows 1000")
+    // The organisation's own may have the same id.
+    expect((await remove(id)).status).toBe(404)
+    expect((await put(id, { ...limits, limit: 10 })).status).toBe(200)
+    expect((await remove(id)).status).toBe(204)
+    expect((await gateway().call("DELETE", budget, undefined, asAdmin)).status).toBe(204)
+    expect((await gateway().call("DELETE", budget, undefined, asAdmin)).status).toBe(404)
+    expect((await exchange()).status).toBe(200)
+  })
+
   it("is one of at most 100, also where many are set at once", async () => {
     const many = Array.from({ length: 105 }, (_, at) => `many_${at}`)
     const subject = "somebody"

@@ -69,9 +69,9 @@ describe("inbound", () => {
   it.each([
     ["a rule", "my -----BEGIN RSA PRIVATE KEY-----", {}, "secret_material"],
     ["a keyword", "something FORBIDDEN", {}, "bad_word"],
-    ["a moderation endpoint", "hm", { closed: { flagged: true } }, "flagged"],
-    ["a category that denies", "hm", { open: { flagged: true, categories: { violence: true } } }, "violent"],
-    ["an endpoint that does not answer and must", "hm", { closed: undefined }, "review_unavailable"],
+    ["a moderation endpoint", "Well, hm", { closed: { flagged: true } }, "flagged"],
+    ["a category that denies", "Well, hm", { open: { flagged: true, categories: { violence: true } } }, "violent"],
+    ["an endpoint that does not answer and must", "Well, hm", { closed: undefined }, "review_unavailable"],
   ] as const)("rule 5: %s denies before anything is held; nothing is billed", async (_what, text, said, reason) => {
     gateway().second.script(moderating({ closed: harmless, open: harmless, ...said }))
     const [calls, holds, balance] = [

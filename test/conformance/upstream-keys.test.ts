@@ -1,4 +1,5 @@
 /** Upstream keys that organisations bring, over HTTP and TLS. interface.md: exchange rule 6. */
+import { randomUUID } from "node:crypto"
 import { createServer, type Server } from "node:https"
 import { rootCertificates, setDefaultCACertificates } from "node:tls"
 import { Effect, Redacted } from "effect"
@@ -80,6 +81,15 @@ describe("keeping keys", () => {
     const error = await errorOf(await gateway().exchange(hello))
     expect(error).toMatchObject({ code: "upstream_error", detail: { upstreamStatus: 401 } })
     await admin("DELETE", place())
+  })
+
+  it("go when their organisation is closed", async () => {
+    const org = { id: `org_leaving_${randomUUID().slice(0, 8)}`, name: "L", currency: "USD", models: [] }
+    expect((await admin("POST", "orgs", org)).status).toBe(200)
+    expect((await admin("PUT", place("openai", org.id), own())).status).toBe(200)
+    expect((await admin("DELETE", `orgs/${org.id}`)).status).toBe(204)
+    const left = gateway().sql`select from org_upstream_keys where org_id = ${org.id}`
+    expect(await Effect.runPromise(left)).toEqual([])
   })
 
   it.each(["sk\n", "sk key", "sk-\u00e9", "\u0000", "sk-\ud83e\uddab", "", "x".repeat(4097)])(

@@ -43,6 +43,24 @@ describe("commands of operators", () => {
       code: 1,
       text: "not_found: The organisation does not exist\n",
     })
+    const made = await run("orgs", "create", "--id", "acme", "--name", "Acme", "--currency", "USD", "--model", "main")
+    expect(made.text).toMatch(
+      /^id +acme\nname +Acme\ncurrency +USD\nmodels +\["main"\]\ndeclared +false\nstatus +active\n/,
+    )
+    expect((await run("orgs", "disable", "acme")).text).toMatch(/\nstatus +disabled\n/)
+    expect((await run("orgs", "update", "acme", "--name", "Ace")).text).toMatch(/\nname +Ace\n/)
+    expect((await run("orgs", "--search", "AC")).text).toMatch(/^ID .*\nacme +Ace .* disabled\n$/)
+    expect((await run("apps", "create", "--org", "acme", "--id", "acme_app", "--rpm", "5")).text).toContain('{"rpm":5}')
+    expect((await run("apps", "--org", "acme")).text).toMatch(/\nacme_app +acme +active +no +5\n$/)
+    const added = await run("users", "add", "bo@example.com", "--org", "acme", "--role", "owner", "--json")
+    const { id } = JSON.parse(added.text)
+    expect((await run("users", "role", id, "--role", "admin")).text).toBe("conflict: The last owner cannot leave\n")
+    expect((await run("teams", "create", "--org", "acme", "--member", id)).text).toContain(id)
+    expect((await run("orgs", "delete", "acme")).text).toBe("acme is closed; its books stay\n")
+    expect((await run("orgs", "show", "acme")).text).toMatch(/\nstatus +closed\n/)
+    expect((await run("orgs", "update", "org_development", "--name", "x")).text).toBe(
+      "conflict: The catalogue file declares it; change it there\n",
+    )
     expect((await run("--completions", "bash")).text).toContain("licence")
   }, 90_000)
 })

@@ -36,7 +36,7 @@ const routes: Array<Route> = []
 HttpApi.reflect(Api, {
   onGroup() {},
   onEndpoint({ endpoint, successes }) {
-    const path = endpoint.path.replaceAll(/:(\w+)/g, "{$1}")
+    const path = endpoint.path.replaceAll(/\/:(\w+)/g, "/{$1}")
     routes.push({
       name: `${endpoint.method} ${path}`,
       operation: spec.paths[path][endpoint.method.toLowerCase()],

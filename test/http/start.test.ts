@@ -1,5 +1,5 @@
 /** The gateway as a process: its output on a new machine, and SIGTERM. */
-import { spawn } from "node:child_process"
+import { execFileSync } from "node:child_process"
 import { createHash } from "node:crypto"
 import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
@@ -11,17 +11,22 @@ import { useProcesses } from "./process.ts"
 describe("weir serve on a new machine", () => {
   const { dir, serve } = useProcesses({ fresh: true })
 
-  it("prints a line that streams, and keeps balances and key over a restart", async () => {
+  it("prints a line to try for each API, and keeps balances and key over a restart", async () => {
     const first = await serve()
     expect(statSync(join(dir(), "ready")).mode & 0o777).toBe(0o600)
-    await eventually(() => first.output.text.includes("curl -N"))
-    const line = first.output.text.split("\n").find((text) => text.includes("curl -N")) ?? ""
-    const shell = spawn("bash", ["-c", line.replace("curl -N", "curl -sN")])
-    let text = ""
-    for await (const chunk of shell.stdout) text += chunk
-    const events = parseEvents(text).map(({ event }) => event)
+    await eventually(() => first.output.text.includes("generateContent"))
+    const lines = first.output.text.split("\n").filter((line) => line.startsWith("  curl "))
+    const replies = lines.map((line) =>
+      execFileSync("bash", ["-c", line.replace("curl ", "curl -s ")], { encoding: "utf8" }),
+    )
+    const [streamed = "", ...others] = replies
+    const events = parseEvents(streamed).map(({ event }) => event)
     expect(events[0]).toBe("t.open")
     expect(events.slice(-2)).toEqual(["t.usage", "t.close"])
+    expect(others).toHaveLength(3)
+    for (const other of others) expect(other).toContain("You said: Hello, river")
+    // Nothing else is said: no log of a start that went well.
+    expect(first.output.text).toMatch(/^(\S+ INFO {2}Creating the embedded database[^\n]*\n)?Weir \S+ is ready at \S+ /)
     const before = (await replyOf(await first.exchange(hello))).usage
     first.child.kill("SIGTERM")
     expect(await first.exit).toBe(0)

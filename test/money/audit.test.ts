@@ -24,6 +24,20 @@ describe("the doctor", () => {
     expect(await findings()).toMatchObject({ findings: [] })
   })
 
+  it("checks many organisations in pages, and joins a check that is under way", async () => {
+    await run(`
+      insert into counters (org_id, counter, funded) select 'paged-' || n, 'tokens:day', 0 from generate_series(1, 1200) n`)
+    await run("update counters set funded = funded + 1 where counter = 'USD'")
+    const reports = await Promise.all([findings(), findings()])
+    for (const report of reports) {
+      expect(report).toMatchObject({ isComplete: true, checked: 1201 })
+      expect(JSON.stringify(report)).toContain("transfers do not sum to the balance")
+    }
+    await run("update counters set funded = funded - 1 where counter = 'USD'")
+    await run("delete from counters where org_id like 'paged-%'")
+    expect(await findings()).toMatchObject({ isComplete: true, checked: 1, findings: [] })
+  })
+
   it.each([
     [
       "a balance that is not its transfers",

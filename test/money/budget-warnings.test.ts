@@ -2,13 +2,12 @@
 import { describe, expect, layer } from "@effect/vitest"
 import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
-import { Accounts } from "../../src/identity/accounts.ts"
 import { BudgetMail } from "../../src/identity/budget-mail.ts"
 import { type Mail, Mailer, MailFailed } from "../../src/identity/mailer.ts"
 import { type BudgetNeed, nearWarning } from "../../src/money/budget.ts"
 import { BudgetWarnings } from "../../src/money/budget-warnings.ts"
 import { Ledger } from "../../src/money/ledger.ts"
-import { layerStaticCatalogue } from "../../src/testing/static-catalogue.ts"
+import { People } from "../../src/tenants/people.ts"
 import { fund, holdOf, layerTestLedger, settlementOf, testBudget, unit } from "./books.ts"
 
 const limit = 10n * unit
@@ -134,17 +133,10 @@ layer(layerTestLedger, { excludeTestServices: true, timeout: "60 seconds" })("wa
   )
 
   describe("by mail", () => {
-    const owners = (orgId: string) => `
-version: 1
-orgs: [{ id: ${orgId}, name: O, currency: USD, models: [] }]
-users:
-  - { id: u1, email: one@example.com, org: ${orgId}, role: owner }
-  - { id: u2, email: two@example.com, org: ${orgId}, role: owner }
-  - { id: u3, email: admin@example.com, org: ${orgId}, role: admin }
-`
     const startMail = (orgId: string, send: NonNullable<Mailer["Service"]["send"]>) => {
-      const parts = Layer.mergeAll(Layer.succeed(Mailer, Mailer.of({ send })), layerStaticCatalogue(owners(orgId)))
-      const built = Layer.build(Layer.fresh(BudgetMail.layer.pipe(Layer.provide(Accounts.layer), Layer.provide(parts))))
+      const owners = (of: string) => Effect.succeed(of === orgId ? ["one@example.com", "two@example.com"] : [])
+      const parts = Layer.mergeAll(Layer.succeed(Mailer, Mailer.of({ send })), Layer.mock(People, { owners }))
+      const built = Layer.build(Layer.fresh(BudgetMail.layer.pipe(Layer.provide(parts))))
       return Effect.map(built, Context.get(BudgetMail))
     }
     const dueAgain = (orgId: string) =>

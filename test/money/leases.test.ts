@@ -66,6 +66,22 @@ layer(nodes, { excludeTestServices: true, timeout: "60 seconds" })("leases", (it
       }).pipe(Effect.scoped),
     )
 
+    it.effect("has given up its lease before its allotments are back: nobody is told of a fault meanwhile", () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const orgId = yield* fund(10n * unit)
+        const node = yield* startNode()
+        yield* node.release(yield* node.hold(holdOf(orgId, unit)))
+        yield* sql`alter function ledger_reap(integer) rename to ledger_reap_later`
+        yield* node.drain
+        yield* sql`alter function ledger_reap_later(integer) rename to ledger_reap`
+        expect(yield* stateOf(orgId)).toMatchObject({ allotted: expect.arrayContaining(["USD"]) })
+        yield* expectSound(orgId)
+        yield* (yield* Ledger).reap
+        expect(yield* stateOf(orgId)).toEqual({ holds: [], usage: [], allotted: [] })
+      }).pipe(Effect.scoped),
+    )
+
     it.effect("is settled at its last checkpoint with gateway_lost, once, though 10 nodes reap", () =>
       Effect.gen(function* () {
         const { reap, balance } = yield* Ledger

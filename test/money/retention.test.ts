@@ -107,6 +107,31 @@ layer(services, { excludeTestServices: true, timeout: "60 seconds" })("retention
       }),
     )
 
+    it.effect("removes tenants that were closed before that; organisations stay while books name them", () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const paid = yield* fund(unit)
+        yield* sql`
+          insert into tenants (kind, id, org_id, document, is_declared, status, changed_at)
+          select kind, id, org, '{"name": "x"}', false, status, at::timestamptz
+          from (values
+            ('org', ${paid}, ${paid}, 'closed', '2020-01-01'), ('app', 'a_paid', ${paid}, 'closed', '2020-01-01'),
+            ('org', 'never', 'never', 'closed', '2020-01-01'), ('org', 'lately', 'lately', 'closed', now()::text),
+            ('org', 'open', 'open', 'active', '2020-01-01'), ('app', 'a_old', 'open', 'closed', '2020-01-01'),
+            ('user', 'u_old', 'open', 'closed', '2020-01-01'), ('app', 'a_open', 'open', 'disabled', '2020-01-01'))
+            as x(kind, id, org, status, at)`
+        yield* sql`
+          insert into app_keys (id, app_id, secret_sha256, scopes, origin)
+          select 'k_' || app, app, sha256('k'), '{}', 'admin' from (values ('a_old'), ('a_open')) as x(app)`
+        const { run } = yield* Retention
+        expect((yield* run).removed).toBe(4n)
+        const left = yield* sql<{ id: string }>`select id from tenants order by id`
+        expect(left.map(({ id }) => id)).toEqual(["a_open", "lately", "open", paid].sort())
+        expect(yield* sql`select id from app_keys`).toEqual([{ id: "k_a_open" }])
+        expect((yield* run).removed).toBe(0n)
+      }),
+    )
+
     it.effect("is safe when many nodes run it at once", () =>
       Effect.gen(function* () {
         const { run } = yield* Retention

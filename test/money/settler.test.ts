@@ -9,13 +9,14 @@ import {
   readdirSync,
   readFileSync,
   renameSync,
+  rmSync,
   statSync,
   writeFileSync,
 } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
-import { describe, expect, it } from "@effect/vitest"
+import { afterAll, describe, expect, it } from "@effect/vitest"
 import { Effect, Fiber, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import { openJournal, readJournal } from "../../src/money/journal.ts"
@@ -25,7 +26,15 @@ import { Settler } from "../../src/money/settler.ts"
 import { StoreUnavailable } from "../../src/store/unavailable.ts"
 import { layerTestConfig } from "../../src/testing/stores.ts"
 
-const folder = () => mkdtempSync(join(tmpdir(), "weir-journal-"))
+const folders: Array<string> = []
+const folder = () => {
+  const made = mkdtempSync(join(tmpdir(), "weir-journal-"))
+  folders.push(made)
+  return made
+}
+afterAll(() => {
+  for (const made of folders) rmSync(made, { recursive: true, force: true })
+})
 const holdOf = (ref: string): HoldFacts => ({
   ref,
   orgId: "org",

@@ -1,8 +1,8 @@
 /** The deployment files match Weir's configuration and the rules for containers. */
 import { existsSync, readFileSync } from "node:fs"
 import { Effect } from "effect"
+import { loadAll } from "js-yaml"
 import { describe, expect, it } from "vitest"
-import { parse, parseAllDocuments } from "yaml"
 import { variableNames } from "../../src/config.ts"
 
 const root = new URL("../../", import.meta.url)
@@ -11,11 +11,9 @@ const lockfile = JSON.parse(readFileSync(new URL("package-lock.json", root), "ut
 const known = await Effect.runPromise(variableNames)
 
 const dockerfile = read("Dockerfile")
-const compose = parse(read("compose.yaml"))
-const manifests = parseAllDocuments(read("kubernetes.yaml")).map((document) => {
-  expect(document.errors).toEqual([])
-  return document.toJS()
-})
+const documents = (name: string) => loadAll(read(name)).map((document) => JSON.parse(JSON.stringify(document)))
+const [compose] = documents("compose.yaml")
+const manifests = documents("kubernetes.yaml")
 const manifest = (kind: string) => manifests.find((one) => one.kind === kind)
 
 describe("every file", () => {
@@ -60,7 +58,7 @@ describe("Dockerfile", () => {
 
   it("runs without privileges, receives signals, and reports its health", () => {
     expect(lines).toContain("USER node")
-    expect(lines).toContain(`ENTRYPOINT ["node", "dist/main.js"]`)
+    expect(lines).toContain(`ENTRYPOINT ["node", "dist/bin/main.js"]`)
     expect(dockerfile).toContain("/healthz")
     expect(dockerfile).not.toMatch(/:latest|curl \||--unsafe/)
   })

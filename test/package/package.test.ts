@@ -1,12 +1,13 @@
 /** The published package: built, packed, installed into the example project, whose tests then run. */
 import { execFile, spawnSync } from "node:child_process"
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync } from "node:fs"
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
 import { Effect, Exit, Scope } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { version } from "../../src/protocol/version.ts"
 import { answering, startGateway } from "../../src/testing/index.ts"
 
 const root = fileURLToPath(new URL("../..", import.meta.url))
@@ -61,6 +62,7 @@ describe("the package", () => {
   })
 
   it("the command runs", () => {
-    expect(run(process.execPath, [join(installed, "dist/main.js"), "--version"], project).output).toContain("0.1.0")
+    expect(run(process.execPath, [join(installed, "dist/bin/main.js"), "--version"], project).output).toContain(version)
+    expect(JSON.parse(readFileSync(join(root, "package.json"), "utf8"))).toMatchObject({ version })
   })
 })

@@ -1,9 +1,10 @@
 /** Taking up a catalogue by what changed gives the same as reading all of it, and keeps what did not change. */
 import { describe, expect, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
+import { joinDeclared, nothingDeclared, slicesOf } from "../../src/catalogue/declared.ts"
 import { applyPatch, joinPart, partsOf } from "../../src/catalogue/patch.ts"
 import { readStored, readText } from "../../src/catalogue/reading.ts"
-import { CatalogueDocument } from "../../src/protocol/catalogue.ts"
+import { PlatformDocument } from "../../src/protocol/catalogue.ts"
 
 const Digit = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 7 }))
 /** Organisations by number, with the name of each; the first of a number counts. */
@@ -28,12 +29,13 @@ const textOf = ({ orgs, prices, ttfb, isEmpty }: typeof Sketch.Type): string =>
         prices: unique(prices).map(({ id, name }) => {
           return { model: "m", currency: "USD", input: String(name), output: "2", from: `2026-01-0${id + 1}` }
         }),
+        plans: unique(orgs).map(({ id, name }) => ({ id: `p${id}`, perMinute: name + 1 })),
         orgs: unique(orgs).map(({ id, name }) => {
           return { id: `o${id}`, name: `N${name}`, currency: "USD", models: ["m"] }
         }),
       })
 
-const decode = Schema.decodeUnknownSync(CatalogueDocument)
+const decode = Schema.decodeUnknownSync(PlatformDocument)
 
 describe("a catalogue is taken up by what changed", () => {
   it.prop("from one to another", [Sketch, Sketch], ([before, after]) => {
@@ -48,11 +50,17 @@ describe("a catalogue is taken up by what changed", () => {
       const news = parts.reduce(joinPart)
       const document = applyPatch(known, { order: second.order, news })
       expect(document).toEqual(decode(JSON.parse(second.json)))
-      const kept = new Set<unknown>(known.orgs)
-      for (const org of document.orgs ?? []) {
-        const same = known.orgs?.find(({ id, name }) => id === org.id && name === org.name)
-        expect(kept.has(org)).toBe(same !== undefined)
+      const kept = new Set<unknown>(known.plans)
+      for (const plan of document.plans ?? []) {
+        const same = known.plans?.find(({ id, perMinute }) => id === plan.id && perMinute === plan.perMinute)
+        expect(kept.has(plan)).toBe(same !== undefined)
       }
+      const tenants = new Map(first.declared.changed.map(({ id, document: org }) => [id, org]))
+      const declared = [...slicesOf(second.declared, 3)].reduce(joinDeclared, nothingDeclared)
+      for (const { id, document: org } of declared.changed) tenants.set(id, org)
+      for (const { id } of declared.removed) tenants.delete(id)
+      const { orgs = [] } = JSON.parse(second.json)
+      expect(tenants).toEqual(new Map(orgs.map((org: { readonly id: string }) => [org.id, org])))
       expect(second.changes.length === 0).toBe(first.fingerprint === second.fingerprint)
     }
   })

@@ -2,7 +2,7 @@
 import { describe, expect, layer } from "@effect/vitest"
 import { Effect, Exit, Layer } from "effect"
 import { SqlClient } from "effect/sql"
-import { AuditLog } from "../../src/store/audit-log.ts"
+import { AuditLog, type AuditPlace, auditStart } from "../../src/store/audit-log.ts"
 import { layerTestDatabase } from "../money/books.ts"
 
 const services = AuditLog.layer.pipe(Layer.provideMerge(layerTestDatabase))
@@ -13,18 +13,29 @@ const append = (detail: object) =>
     (sql) => sql`select audit_append('test', null, 'service', 'test', ${JSON.stringify(detail)}::text::jsonb)`,
   )
 
+/** Verifies all of it, in parts. */
+const verified = (part = 100_000) =>
+  Effect.gen(function* () {
+    const { verify } = yield* AuditLog
+    let from: AuditPlace = auditStart
+    while (true) {
+      const verdict = yield* verify(from, part)
+      if (verdict.broken !== undefined || verdict.place.seq === verdict.head.seq) return verdict
+      from = verdict.place
+    }
+  })
+
 /** The result of a verification after a change that is then reverted. */
 const verifiedAfter = (tampering: (sql: SqlClient.SqlClient, last: bigint) => Effect.Effect<unknown, unknown>) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
-    const auditLog = yield* AuditLog
     const told: Array<{ readonly last: bigint; readonly broken: bigint | undefined }> = []
     const spoil = Effect.gen(function* () {
       yield* sql`alter table audit_log disable trigger user`
       const [row] = yield* sql<{ last: bigint }>`select max(seq) as last from audit_log`
       const last = BigInt(row?.last ?? 0)
       yield* tampering(sql, last)
-      told.push({ last, broken: (yield* auditLog.verify).broken })
+      told.push({ last, broken: (yield* verified(2)).broken })
       return yield* Effect.fail("undo")
     })
     yield* Effect.exit(sql.withTransaction(spoil))
@@ -35,15 +46,16 @@ layer(services, { excludeTestServices: true, timeout: "60 seconds" })("the audit
   describe("a chain", () => {
     it.effect("is valid and has no gap under concurrency", () =>
       Effect.gen(function* () {
-        const { entries } = yield* (yield* AuditLog).verify
+        const before = (yield* verified()).head.seq
         yield* Effect.all(
           Array.from({ length: 50 }, (_, at) => append({ at })),
           { concurrency: "unbounded" },
         )
-        const after = yield* (yield* AuditLog).verify
-        expect(after.entries).toBeGreaterThanOrEqual(entries + 50)
+        const after = yield* verified()
+        expect(after.place.seq).toBeGreaterThanOrEqual(before + 50n)
         expect(after.broken).toBeUndefined()
-        expect(after.head).toMatch(/^[0-9a-f]{64}$/)
+        expect(after.head.hash).toMatch(/^[0-9a-f]{64}$/)
+        expect(yield* verified(7)).toEqual(after)
       }),
     )
 
@@ -66,7 +78,19 @@ layer(services, { excludeTestServices: true, timeout: "60 seconds" })("the audit
         for (let count = 0; count < 5; count++) yield* append({ count })
         const told = yield* verifiedAfter(tampering)
         expect(told?.broken).toBe((told?.last ?? 0n) - before)
-        expect((yield* (yield* AuditLog).verify).broken).toBeUndefined()
+        expect((yield* verified()).broken).toBeUndefined()
+      }),
+    )
+
+    it.effect("is broken for who kept a place that it does not have", () =>
+      Effect.gen(function* () {
+        const { verify } = yield* AuditLog
+        yield* append({})
+        const { head } = yield* verified()
+        const hash = "0".repeat(64)
+        expect((yield* verify({ seq: head.seq - 1n, hash }, 10)).broken).toBe(head.seq)
+        expect((yield* verify({ seq: head.seq, hash }, 10)).broken).toBe(head.seq + 1n)
+        expect((yield* verify({ seq: head.seq + 5n, hash }, 10)).broken).toBe(head.seq + 1n)
       }),
     )
 

@@ -23,8 +23,8 @@ it("without permission to migrate, a schema that lacks migrations is refused by 
     _tag: "SchemaMismatch",
     message: expect.stringMatching(/lacks migrations 0001_ledger, .*run weir migrate/),
   })
-  expect(await inDatabase(true, schemaState)).toEqual({ missing: [], unknown: undefined })
-  expect(await inDatabase(false, schemaState)).toEqual({ missing: [], unknown: undefined })
+  expect(await inDatabase(true, schemaState)).toEqual({ missing: [], unknown: undefined, isEmpty: false })
+  expect(await inDatabase(false, schemaState)).toEqual({ missing: [], unknown: undefined, isEmpty: false })
 })
 
 it("a schema of a newer version is refused", async () => {

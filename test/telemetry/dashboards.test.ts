@@ -1,13 +1,13 @@
 /** The dashboard and the alert rules use metrics, labels and values that exist. */
 import { readFileSync } from "node:fs"
+import { load } from "js-yaml"
 import { beforeAll, describe, expect, it } from "vitest"
-import { parse } from "yaml"
 import { answering, hello } from "../../src/testing/index.ts"
 import { useGateway } from "../conformance/gateway.ts"
 
 const folder = new URL("../../scripts/observability/", import.meta.url)
 const dashboard = JSON.parse(readFileSync(new URL("grafana-dashboard.json", folder), "utf8"))
-const alerts = parse(readFileSync(new URL("prometheus-alerts.yaml", folder), "utf8"))
+const alerts = JSON.parse(JSON.stringify(load(readFileSync(new URL("prometheus-alerts.yaml", folder), "utf8"))))
 const source = readFileSync(new URL("../../src/telemetry/metrics.ts", import.meta.url), "utf8")
 
 const expressions: ReadonlyArray<string> = [

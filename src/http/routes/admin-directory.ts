@@ -1,19 +1,25 @@
 /** Admin routes for organisations, people, keys and licences. Source: decisions "Control routes" (admin). */
-import { Effect } from "effect"
+import { Effect, Schema } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { CallBudgets } from "../../admission/budgets.ts"
-import { Catalogue } from "../../catalogue/catalogue.ts"
-import { type Account, Accounts, membershipsOf, normalEmail } from "../../identity/accounts.ts"
+import { type Account, Accounts } from "../../identity/accounts.ts"
 import { KeyAdmin } from "../../identity/key-admin.ts"
-import { type Actor, Licences } from "../../identity/licences.ts"
+import { Licences } from "../../identity/licences.ts"
 import { Books } from "../../money/books.ts"
+import { OrgBudgets } from "../../money/org-budgets.ts"
 import { Statements } from "../../money/statements.ts"
-import { type AdminUser, KeyMint, type OrgList } from "../../protocol/admin-directory.ts"
+import { KeyMint, type OrgList } from "../../protocol/admin-directory.ts"
 import { Api } from "../../protocol/api.ts"
+import { Org } from "../../protocol/catalogue.ts"
 import { serviceError } from "../../protocol/error.ts"
-import { knownOrg, makeForOperator, maxBodyBytes, type Request } from "../operator.ts"
-import { pageOf } from "../page-query.ts"
+import { invalidInput } from "../../protocol/issues.ts"
+import { Directory } from "../../tenants/directory.ts"
+import { TenantChanges } from "../../tenants/tenant-changes.ts"
+import { Tenants } from "../../tenants/tenants.ts"
+import { knownOrg, makeForOperator, maxBodyBytes, operator, type Request } from "../operator.ts"
+import { type ListQuery, pageOf, searchOf } from "../page-query.ts"
 import { readJson } from "../request.ts"
+import { isBudgetId, makeReadTerms } from "./budgets.ts"
 import { makeIssueLicence } from "./licences.ts"
 
 export const adminDirectoryRoutes = HttpApiBuilder.group(
@@ -21,7 +27,9 @@ export const adminDirectoryRoutes = HttpApiBuilder.group(
   "adminDirectory",
   Effect.fn(function* (handlers) {
     const forOperator = yield* makeForOperator
-    const catalogue = yield* Catalogue
+    const tenants = yield* Tenants
+    const directory = yield* Directory
+    const changes = yield* TenantChanges
     const accounts = yield* Accounts
     const books = yield* Books
     const callBudgets = yield* CallBudgets
@@ -29,89 +37,99 @@ export const adminDirectoryRoutes = HttpApiBuilder.group(
     const licences = yield* Licences
     const statements = yield* Statements
     const issueLicence = yield* makeIssueLicence
+    const ownBudgets = yield* OrgBudgets
+    const readTerms = yield* makeReadTerms
 
-    const listOrgs = Effect.gen(function* () {
-      const { document } = catalogue.current()
-      const balances = yield* books.balances
-      const data = (document.orgs ?? []).map(({ id, name, plan, currency, sso }) => {
-        const has = balances.find((balance) => balance.orgId === id && balance.currency === currency)
-        return {
-          id,
-          name,
-          ...(plan !== undefined && { plan }),
-          currency,
-          available: has?.available ?? "0",
-          held: has?.held ?? "0",
-          allotted: has?.allotted ?? "0",
-          apps: (document.apps ?? []).filter(({ org }) => org === id).length,
-          members: (document.users ?? []).filter(({ org }) => org === id).length,
-          sso: sso !== undefined,
-        }
-      })
-      return { data } satisfies OrgList
-    })
-
-    const userOf = ({ id, email, status }: Account): AdminUser => ({
-      id,
-      email,
-      status,
-      memberships: membershipsOf(catalogue.current(), { id, email }).map(({ org, role }) => ({
-        org: org.org.id,
-        role,
-      })),
-    })
-
-    const listUsers = Effect.fnUntraced(function* (orgId: string | undefined) {
-      const active = yield* accounts.list
-      const known = new Set(active.map(({ email }) => email))
-      const declared = new Map(
-        (catalogue.current().document.users ?? []).map((user) => [normalEmail(user.email), user]),
-      )
-      const invited = [...declared]
-        .filter(([email]) => !known.has(email))
-        .map(([email, { id }]): AdminUser => ({ ...userOf({ id, email, status: "active" }), status: "invited" }))
-      const all = [...active.map(userOf), ...invited]
+    const listOrgs = Effect.fnUntraced(function* (query: ListQuery) {
+      const { data, nextCursor } = yield* directory.list("org", yield* searchOf(query))
+      const ids = data.map(({ id }) => id)
+      const balances = Map.groupBy(yield* books.balances(ids), ({ orgId }) => orgId)
+      const sizes = new Map((yield* directory.sizes(ids)).map(({ id, ...counts }) => [id, counts]))
       return {
-        data: all.filter(({ memberships }) => orgId === undefined || memberships.some(({ org }) => org === orgId)),
-      }
+        data: data.map(({ id, document, status, declared }) => {
+          const { name, plan, currency, sso } = decodeOrg(document)
+          const has = balances.get(id)?.find((balance) => balance.currency === currency)
+          return {
+            id,
+            name,
+            ...(plan !== undefined && { plan }),
+            currency,
+            available: has?.available ?? "0",
+            held: has?.held ?? "0",
+            allotted: has?.allotted ?? "0",
+            apps: sizes.get(id)?.apps ?? 0,
+            members: sizes.get(id)?.members ?? 0,
+            sso: sso !== undefined,
+            status,
+            declared,
+          }
+        }),
+        nextCursor,
+      } satisfies OrgList
     })
+
+    /** An organisation that exists, or is closed: its books stay. */
+    const everKnown = (org: string) =>
+      Effect.flatMap(changes.find("org", org), (found) =>
+        found === undefined ? Effect.fail(serviceError("not_found", "The organisation does not exist")) : Effect.void,
+      )
 
     const setStatus = Effect.fnUntraced(function* (id: string, status: Account["status"]) {
       const account = yield* accounts.setStatus(id, status)
-      return account === undefined ? yield* serviceError("not_found", "The account does not exist") : userOf(account)
+      const user = account && (yield* directory.user(account.email))
+      return user ?? (yield* serviceError("not_found", "The account does not exist"))
     })
 
     const mint = Effect.fnUntraced(function* (request: Request) {
       const { app, id, scopes = ["runtime"], expiresAt } = yield* readJson(KeyMint, request, maxBodyBytes)
-      return yield* keys.mint({ app, id, scopes, expiresAt })
+      return yield* keys.mint({ app, id, scopes, expiresAt, by: { actor: operator } })
     })
 
     const orgBudgets = Effect.fnUntraced(function* (orgId: string) {
-      const org = yield* knownOrg(catalogue, orgId)
+      const org = yield* knownOrg(tenants, orgId)
       return { budgets: yield* callBudgets.states(orgId, yield* callBudgets.within(org)) }
+    })
+
+    const budgetOf = Effect.fnUntraced(function* (org: string, id: string) {
+      yield* knownOrg(tenants, org)
+      if (!isBudgetId(id)) return yield* invalidInput([{ path: "id", message: "an id without colons is required" }])
+      return { orgId: org, id, actor: operator } as const
+    })
+
+    const setBudget = Effect.fnUntraced(function* (request: Request, org: string, id: string) {
+      const change = yield* budgetOf(org, id)
+      const terms = yield* readTerms(request, org)
+      yield* ownBudgets.set(change, terms)
+      return { id, ...terms }
+    })
+
+    const removeBudget = Effect.fnUntraced(function* (org: string, id: string) {
+      const isRemoved = yield* ownBudgets.remove(yield* budgetOf(org, id))
+      if (!isRemoved) return yield* serviceError("not_found", "The budget does not exist")
     })
 
     const end = ({ org, id }: { readonly org: string; readonly id: string }, status: "suspended" | "revoked") =>
       Effect.map(licences.end(org, id, status, operator), (license) => ({ license }))
 
     return handlers
-      .handleRaw("listOrgs", ({ request }) => forOperator(request, listOrgs))
-      .handleRaw("listUsers", ({ request, query }) => forOperator(request, listUsers(query.org)))
+      .handleRaw("listOrgs", ({ request, query }) => forOperator(request, listOrgs(query)))
+      .handleRaw("listUsers", ({ request, query }) =>
+        forOperator(request, Effect.flatMap(searchOf(query), directory.users)),
+      )
       .handleRaw("disableUser", ({ request, params }) => forOperator(request, setStatus(params.id, "disabled")))
       .handleRaw("enableUser", ({ request, params }) => forOperator(request, setStatus(params.id, "active")))
       .handleRaw("listKeys", ({ request, query }) =>
-        forOperator(
-          request,
-          Effect.map(keys.list(query.org), (data) => ({ data })),
-        ),
+        forOperator(request, Effect.flatMap(searchOf(query), directory.keys)),
       )
       .handleRaw("mintKey", ({ request }) => forOperator(request, mint(request)))
-      .handleRaw("revokeKey", ({ request, params }) => forOperator(request, keys.revoke(params.id)))
+      .handleRaw("revokeKey", ({ request, params }) =>
+        forOperator(request, keys.revoke(params.id, { actor: operator })),
+      )
       .handleRaw("listOrgLicences", ({ request, params: { org } }) =>
         forOperator(
           request,
           Effect.andThen(
-            knownOrg(catalogue, org),
+            everKnown(org),
             Effect.map(licences.list(org), (data) => ({ data })),
           ),
         ),
@@ -122,11 +140,15 @@ export const adminDirectoryRoutes = HttpApiBuilder.group(
       .handleRaw("suspendOrgLicence", ({ request, params }) => forOperator(request, end(params, "suspended")))
       .handleRaw("revokeOrgLicence", ({ request, params }) => forOperator(request, end(params, "revoked")))
       .handleRaw("orgBudgets", ({ request, params: { org } }) => forOperator(request, orgBudgets(org)))
+      .handleRaw("setOrgBudget", ({ request, params: { org, id } }) =>
+        forOperator(request, setBudget(request, org, id)),
+      )
+      .handleRaw("removeOrgBudget", ({ request, params: { org, id } }) => forOperator(request, removeBudget(org, id)))
       .handleRaw("orgUsage", ({ request, params: { org }, query }) =>
         forOperator(
           request,
           Effect.andThen(
-            knownOrg(catalogue, org),
+            everKnown(org),
             Effect.flatMap(pageOf(query), (page) => statements.usage(org, page)),
           ),
         ),
@@ -134,5 +156,4 @@ export const adminDirectoryRoutes = HttpApiBuilder.group(
   }),
 )
 
-/** The actor in audit records of requests with the admin key. */
-const operator: Actor = { type: "service", id: "admin" }
+const decodeOrg = Schema.decodeUnknownSync(Org)

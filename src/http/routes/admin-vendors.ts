@@ -6,6 +6,7 @@ import { VendorCheck } from "../../exchange/vendor-check.ts"
 import { UpstreamKeyRequest, type UpstreamKeysResponse, VendorCheckRequest } from "../../protocol/admin.ts"
 import { Api } from "../../protocol/api.ts"
 import { serviceError } from "../../protocol/error.ts"
+import { Tenants } from "../../tenants/tenants.ts"
 import { UpstreamKeys } from "../../upstream/upstream-keys.ts"
 import { knownOrg, makeForOperator, maxBodyBytes, type Request } from "../operator.ts"
 import { readJson } from "../request.ts"
@@ -21,6 +22,7 @@ export const adminVendorRoutes = HttpApiBuilder.group(
   Effect.fn(function* (handlers) {
     const forOperator = yield* makeForOperator
     const catalogue = yield* Catalogue
+    const tenants = yield* Tenants
     const check = yield* VendorCheck
     const keys = yield* UpstreamKeys
 
@@ -30,7 +32,7 @@ export const adminVendorRoutes = HttpApiBuilder.group(
     })
 
     const list = Effect.fnUntraced(function* (org: string) {
-      yield* knownOrg(catalogue, org)
+      yield* knownOrg(tenants, org)
       const infos = yield* keys.list(org)
       return {
         keys: infos.map(({ vendor, baseUrl, hint, updatedAt }) => ({
@@ -44,7 +46,7 @@ export const adminVendorRoutes = HttpApiBuilder.group(
 
     const set = Effect.fn("admin.setUpstreamKey")(function* (request: Request, { org, vendor }: KeyPlace) {
       const { key, baseUrl } = yield* readJson(UpstreamKeyRequest, request, maxBodyBytes)
-      yield* knownOrg(catalogue, org)
+      yield* knownOrg(tenants, org)
       if (catalogue.current().vendor(vendor) === undefined) {
         return yield* serviceError("not_found", "The catalogue has no such vendor")
       }

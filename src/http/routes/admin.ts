@@ -17,12 +17,15 @@ import {
   type TopupResponse,
 } from "../../protocol/admin.ts"
 import { Api } from "../../protocol/api.ts"
+import { cursorOf, cursorReader } from "../../protocol/cursor.ts"
 import { type ServiceError, serviceError } from "../../protocol/error.ts"
 import { Instant } from "../../protocol/instant.ts"
 import { resolveTimeouts, type Tier } from "../../protocol/timeout-tiers.ts"
-import { AuditLog } from "../../store/audit-log.ts"
+import { AuditLog, auditStart } from "../../store/audit-log.ts"
 import { TierTimes } from "../../telemetry/timeouts/tier-times.ts"
+import { Tenants } from "../../tenants/tenants.ts"
 import { knownOrg, makeForOperator, maxBodyBytes, type Request } from "../operator.ts"
+import { type PageQuery, partOf } from "../page-query.ts"
 import { readJson } from "../request.ts"
 
 export const adminRoutes = HttpApiBuilder.group(
@@ -31,6 +34,7 @@ export const adminRoutes = HttpApiBuilder.group(
   Effect.fn(function* (handlers) {
     const forOperator = yield* makeForOperator
     const catalogue = yield* Catalogue
+    const tenants = yield* Tenants
     const ledger = yield* Ledger
     const books = yield* Books
     const auditLog = yield* AuditLog
@@ -58,7 +62,7 @@ export const adminRoutes = HttpApiBuilder.group(
 
     const topup = Effect.fn("admin.topup")(function* (request: Request) {
       const { id, org: orgId, amount } = yield* readJson(TopupRequest, request, maxBodyBytes)
-      const { currency } = (yield* knownOrg(catalogue, orgId)).org
+      const { currency } = (yield* knownOrg(tenants, orgId)).org
       const credited = yield* ledger.topup({ id, orgId, currency, amount: parseAmount(amount) ?? 0n })
       const balance = formatAmount(yield* ledger.balance(orgId, currency))
       return { credited, balance, currency } satisfies TopupResponse
@@ -72,14 +76,18 @@ export const adminRoutes = HttpApiBuilder.group(
       return yield* tierTimes.between(from, until, limitOf)
     })
 
-    const verifyAudit = Effect.map(
-      auditLog.verify,
-      ({ entries, head, broken }): AuditResponse => ({
-        entries,
-        head,
+    const verifyAudit = Effect.fnUntraced(function* (query: PageQuery) {
+      const { limit, cursor } = yield* partOf(query)
+      const [seq, hash] = yield* auditPlaceOf(cursor)
+      const { place, head, broken } = yield* auditLog.verify({ seq: BigInt(seq), hash }, limit)
+      return {
+        entries: Number(place.seq),
+        of: Number(head.seq),
+        head: head.hash,
         ...(broken !== undefined && { broken: String(broken) }),
-      }),
-    )
+        nextCursor: broken === undefined && place.seq < head.seq ? cursorOf([String(place.seq), place.hash]) : null,
+      } satisfies AuditResponse
+    })
 
     return handlers
       .handleRaw("applyCatalogue", ({ request }) => forOperator(request, apply(request)))
@@ -88,9 +96,12 @@ export const adminRoutes = HttpApiBuilder.group(
         forOperator<LedgerResponse, never>(request, books.ledger(params.org)),
       )
       .handleRaw("tierTimes", ({ request, query }) => forOperator(request, tiersBetween(query.from, query.to)))
-      .handleRaw("auditVerify", ({ request }) => forOperator(request, verifyAudit))
+      .handleRaw("auditVerify", ({ request, query }) => forOperator(request, verifyAudit(query)))
       .handleRaw("doctor", ({ request }) =>
-        forOperator<DoctorResponse, never>(request, Effect.all({ findings: books.audit, nodes: books.nodes })),
+        forOperator<DoctorResponse, never>(
+          request,
+          Effect.zipWith(books.audit, books.nodes, (audit, nodes) => ({ ...audit, nodes })),
+        ),
       )
   }),
 )
@@ -101,3 +112,12 @@ const toBadRequest = ({ issues }: CatalogueRefused): ServiceError<"bad_request">
   serviceError("bad_request", "The catalogue has errors; nothing was applied", {
     detail: { issues: issues.slice(0, 16).map(({ path, line, message }) => ({ path, line, message })) },
   })
+
+/** The last entry that was found valid: its number and its hash. */
+const auditPlaceOf = cursorReader(
+  Schema.Tuple([
+    Schema.String.check(Schema.isPattern(/^\d{1,18}$/)),
+    Schema.String.check(Schema.isPattern(/^(?:[0-9a-f]{64})?$/)),
+  ]),
+  [String(auditStart.seq), auditStart.hash],
+)

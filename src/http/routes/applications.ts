@@ -14,6 +14,7 @@ import { serviceError } from "../../protocol/error.ts"
 import { invalidInput } from "../../protocol/issues.ts"
 import { parseNetwork } from "../../protocol/network.ts"
 import { searchDirectory } from "../../search/directory.ts"
+import { Tenants } from "../../tenants/tenants.ts"
 import { type Member, makeForBearer, requireAdmin } from "../bearer.ts"
 import { maxBodyBytes, type Request } from "../operator.ts"
 import { decodeJson, readJson } from "../request.ts"
@@ -36,6 +37,7 @@ export const applicationRoutes = HttpApiBuilder.group(
     const appTokens = yield* AppTokens
     const appConfigs = yield* AppConfigs
     const catalogue = yield* Catalogue
+    const tenants = yield* Tenants
     const curve = yield* PlanCurve
 
     const mint = Effect.fnUntraced(function* ({ requestId, caller, body }: Authenticated<AppCaller>) {
@@ -48,17 +50,14 @@ export const applicationRoutes = HttpApiBuilder.group(
     })
 
     /** An application of the member's organisation. Other applications are not found. */
-    const ownApp = ({ org }: Member, id: string) => {
-      const entry = catalogue.current().app(id)
-      return entry?.org.id === org.org.id
-        ? Effect.succeed(entry)
-        : Effect.fail(serviceError("not_found", "The application does not exist"))
-    }
+    const ownApp = ({ org }: Member, id: string) =>
+      Effect.flatMap(tenants.app(id), (entry) =>
+        entry?.org.id === org.org.id
+          ? Effect.succeed(entry)
+          : Effect.fail(serviceError("not_found", "The application does not exist")),
+      )
 
-    const readConfig = Effect.fnUntraced(function* (member: Member, id: string) {
-      yield* ownApp(member, id)
-      return appConfigs.of(id) ?? {}
-    })
+    const readConfig = (member: Member, id: string) => Effect.map(ownApp(member, id), ({ config }) => config)
 
     const setConfig = Effect.fnUntraced(function* (request: Request, member: Member, id: string) {
       yield* requireAdmin(member)

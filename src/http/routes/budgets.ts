@@ -4,8 +4,7 @@ import { HttpApiBuilder } from "effect/http-api"
 import { CallBudgets } from "../../admission/budgets.ts"
 import { Catalogue } from "../../catalogue/catalogue.ts"
 import { AccessTokens } from "../../identity/access-tokens.ts"
-import { Accounts, membershipsOf } from "../../identity/accounts.ts"
-import { KeyAdmin } from "../../identity/key-admin.ts"
+import { Accounts } from "../../identity/accounts.ts"
 import { formatAmount, parseAmount } from "../../money/amount.ts"
 import { isAmountOf, type Subjects, tightestLimit } from "../../money/budget.ts"
 import { type OrgBudgetChange, OrgBudgets } from "../../money/org-budgets.ts"
@@ -14,7 +13,8 @@ import { BudgetId, BudgetTerms } from "../../protocol/catalogue.ts"
 import { type ServiceError, serviceError } from "../../protocol/error.ts"
 import { invalidInput } from "../../protocol/issues.ts"
 import type { StoreUnavailable } from "../../store/unavailable.ts"
-import { type Member, makeForBearer, requireAdmin } from "../bearer.ts"
+import { People } from "../../tenants/people.ts"
+import { actorOf, type Member, makeForBearer, requireAdmin } from "../bearer.ts"
 import { maxBodyBytes, type Request } from "../operator.ts"
 import { readJson } from "../request.ts"
 
@@ -26,7 +26,7 @@ export const budgetRoutes = HttpApiBuilder.group(
     const catalogue = yield* Catalogue
     const callBudgets = yield* CallBudgets
     const orgBudgets = yield* OrgBudgets
-    const isOfOrg = yield* makeIsOfOrg
+    const readTerms = yield* makeReadTerms
 
     const list = Effect.fnUntraced(function* (member: Member) {
       const nowMs = yield* Clock.currentTimeMillis
@@ -47,27 +47,18 @@ export const budgetRoutes = HttpApiBuilder.group(
       if (catalogue.current().budgets.byName.has(id)) {
         return yield* serviceError("forbidden", "This budget is the platform's")
       }
-      const orgId = member.org.org.id
-      const { person } = member.principal
-      return { orgId, id, actor: person === undefined ? { type: "org", id: orgId } : { type: "user", id: person.id } }
+      return { orgId: member.org.org.id, id, actor: actorOf(member) }
     })
 
     const set = Effect.fnUntraced(function* (request: Request, member: Member, id: string) {
       const change = yield* changeBy(member, id)
-      const terms = yield* readJson(BudgetTerms, request, maxBodyBytes)
-      const { scope, subject, unit, limit } = terms
-      if (!isAmountOf(unit, String(limit))) {
-        return yield* invalidInput([{ path: "limit", message: `is no amount of ${unit}` }])
-      }
-      if (subject !== undefined && !(yield* isOfOrg(change.orgId, scope, subject))) {
-        return yield* invalidInput([{ path: "subject", message: `no such ${scope} in the organisation` }])
-      }
-      const most = tightestLimit(
-        catalogue.current().budgets,
-        scope === "org" ? { ...terms, subject: change.orgId } : terms,
-      )
-      if (most !== undefined && (parseAmount(String(limit)) ?? 0n) > most) {
-        return yield* invalidInput([{ path: "limit", message: `the platform allows ${formatAmount(most)}` }])
+      const terms = yield* readTerms(request, change.orgId)
+      const asked = terms.scope === "org" ? { ...terms, subject: change.orgId } : terms
+      for (const index of [catalogue.current().budgets, member.org.budgets]) {
+        const most = index && tightestLimit(index, asked)
+        if (most !== undefined && (parseAmount(String(terms.limit)) ?? 0n) > most) {
+          return yield* invalidInput([{ path: "limit", message: `the platform allows ${formatAmount(most)}` }])
+        }
       }
       yield* orgBudgets.set(change, terms)
       return { id, ...terms }
@@ -85,7 +76,50 @@ export const budgetRoutes = HttpApiBuilder.group(
   }),
 )
 
-const isBudgetId = Schema.is(BudgetId)
+/** Whether a subject is the organisation's; its end users are not known here. */
+const makeIsOfOrg = Effect.gen(function* () {
+  const people = yield* People
+  const accounts = yield* Accounts
+  const tokens = yield* AccessTokens
+
+  return (orgId: string, scope: BudgetTerms["scope"], id: string): Effect.Effect<boolean, StoreUnavailable> => {
+    switch (scope) {
+      case "org":
+        return Effect.succeed(id === orgId)
+      case "team":
+      case "app":
+        return people.has(orgId, scope, id)
+      case "person":
+        return Effect.flatMap(accounts.find(id), (account) => people.isMember({ id, email: account?.email }, orgId))
+      case "key":
+        return Effect.zipWith(
+          people.has(orgId, "key", id),
+          tokens.find(id),
+          (isOfApps, token) => isOfApps || token?.orgId === orgId,
+        )
+      case "endUser":
+        return Effect.succeed(true)
+    }
+  }
+})
+
+export const isBudgetId = Schema.is(BudgetId)
+
+/** The terms in a request's body: an amount of its unit, for a subject of the organisation. */
+export const makeReadTerms = Effect.gen(function* () {
+  const isOfOrg = yield* makeIsOfOrg
+  return Effect.fnUntraced(function* (request: Request, orgId: string) {
+    const terms = yield* readJson(BudgetTerms, request, maxBodyBytes)
+    const { scope, subject, unit, limit } = terms
+    if (!isAmountOf(unit, String(limit))) {
+      return yield* invalidInput([{ path: "limit", message: `is no amount of ${unit}` }])
+    }
+    if (subject !== undefined && !(yield* isOfOrg(orgId, scope, subject))) {
+      return yield* invalidInput([{ path: "subject", message: `no such ${scope} in the organisation` }])
+    }
+    return terms
+  })
+})
 
 /** Whose budgets cover a member. */
 const subjectsOf = ({ org, teams, principal }: Member): Subjects => ({
@@ -95,38 +129,4 @@ const subjectsOf = ({ org, teams, principal }: Member): Subjects => ({
   app: [],
   key: [],
   endUser: [],
-})
-
-/** Whether a subject is the organisation's; its end users are not known here. */
-const makeIsOfOrg = Effect.gen(function* () {
-  const catalogue = yield* Catalogue
-  const accounts = yield* Accounts
-  const keys = yield* KeyAdmin
-  const tokens = yield* AccessTokens
-
-  return (orgId: string, scope: BudgetTerms["scope"], id: string): Effect.Effect<boolean, StoreUnavailable> => {
-    const snapshot = catalogue.current()
-    const isWithin = (items: ReadonlyArray<{ readonly id: string; readonly org: string }> = []) =>
-      Effect.succeed(items.some((item) => item.id === id && item.org === orgId))
-    switch (scope) {
-      case "org":
-        return Effect.succeed(id === orgId)
-      case "team":
-        return isWithin(snapshot.document.teams)
-      case "app":
-        return isWithin(snapshot.document.apps)
-      case "person":
-        return Effect.map(accounts.find(id), (account) =>
-          membershipsOf(snapshot, { id, email: account?.email }).some(({ org }) => org.org.id === orgId),
-        )
-      case "key":
-        return Effect.zipWith(
-          keys.list(orgId),
-          tokens.find(id),
-          (ofApps, token) => ofApps.some((key) => key.id === id) || token?.orgId === orgId,
-        )
-      case "endUser":
-        return Effect.succeed(true)
-    }
-  }
 })

@@ -1,13 +1,14 @@
 /** Routes of licences. Source: interface.md "POST /v1/org-licenses/activate", decisions "Control routes". */
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
-import { Catalogue } from "../../catalogue/catalogue.ts"
 import type { Principal } from "../../identity/bearers.ts"
-import { type Actor, Licences } from "../../identity/licences.ts"
+import { Licences } from "../../identity/licences.ts"
 import { Api } from "../../protocol/api.ts"
 import { serviceError } from "../../protocol/error.ts"
 import { LicenseActivate, LicenseIssue } from "../../protocol/licence.ts"
-import { type Member, makeForBearer, requireAdmin } from "../bearer.ts"
+import type { Actor } from "../../store/audit-log.ts"
+import { Tenants } from "../../tenants/tenants.ts"
+import { actorOf, type Member, makeForBearer, requireAdmin } from "../bearer.ts"
 import { maxBodyBytes, type Request } from "../operator.ts"
 import { readJson } from "../request.ts"
 
@@ -16,11 +17,11 @@ const defaultCodeDays = 30
 
 /** Issues a licence for an application of an organisation. */
 export const makeIssueLicence = Effect.gen(function* () {
-  const catalogue = yield* Catalogue
+  const tenants = yield* Tenants
   const licences = yield* Licences
   return Effect.fnUntraced(function* (request: Request, orgId: string, actor: Actor) {
     const { appId, codeExpiresInDays = defaultCodeDays } = yield* readJson(LicenseIssue, request, maxBodyBytes)
-    if (catalogue.current().app(appId)?.org.id !== orgId) {
+    if ((yield* tenants.app(appId))?.org.id !== orgId) {
       return yield* serviceError("not_found", "The organisation has no such application")
     }
     return yield* licences.issue(orgId, appId, codeExpiresInDays, actor)
@@ -70,6 +71,3 @@ export const licenceRoutes = HttpApiBuilder.group(
       )
   }),
 )
-
-const actorOf = ({ principal: { person }, org }: Member): Actor =>
-  person === undefined ? { type: "org", id: org.org.id } : { type: "user", id: person.id }

@@ -1,7 +1,6 @@
 /** The pages `/login`, `/activate` and `/auth/sso/link`. Source: decisions "Control routes" (pages). */
 import { Effect, Schema } from "effect"
 import { HttpRouter } from "effect/http"
-import { Catalogue } from "../../catalogue/catalogue.ts"
 import { WeirConfig } from "../../config.ts"
 import { DeviceLogin } from "../../identity/device-login.ts"
 import { type LoggedIn, Logins } from "../../identity/logins.ts"
@@ -9,6 +8,8 @@ import { MailLogin } from "../../identity/mail-login.ts"
 import { SsoLogin } from "../../identity/sso-login.ts"
 import { type ErrorCode, errorStatus } from "../../protocol/error.ts"
 import { Email } from "../../protocol/login.ts"
+import { Directory } from "../../tenants/directory.ts"
+import { Tenants } from "../../tenants/tenants.ts"
 import { makeAnonymousRoutes } from "../anonymous.ts"
 import { sessionOf, withoutSession, withSession } from "../browser-cookies.ts"
 import type { Request } from "../operator.ts"
@@ -38,7 +39,8 @@ export const pageRoutes = HttpRouter.use(
     const sso = yield* SsoLogin
     const devices = yield* DeviceLogin
     const logins = yield* Logins
-    const catalogue = yield* Catalogue
+    const tenants = yield* Tenants
+    const directory = yield* Directory
     const origin = (request: Request) => originOf(publicUrl, request)
 
     /** The person who is logged in with this browser; undefined if none. */
@@ -47,12 +49,10 @@ export const pageRoutes = HttpRouter.use(
       return token === undefined ? Effect.succeed(undefined) : allowing(logins.authenticate(token), notLoggedIn)
     }
 
-    const hasSso = () => catalogue.current().document.orgs?.some(({ sso }) => sso !== undefined) === true
-
     const showLogin = Effect.fnUntraced(function* (request: Request) {
       const device = queryOf(request, "device")
       const who = yield* visitor(request)
-      if (who === undefined) return pageReply(loginPage({ device }, hasSso()))
+      if (who === undefined) return pageReply(loginPage({ device }, yield* directory.hasSso))
       return device === undefined ? pageReply(loggedInPage(who.account.email)) : goTo(activatePath(device))
     })
 
@@ -75,7 +75,7 @@ export const pageRoutes = HttpRouter.use(
     const chooseOrg = Effect.fnUntraced(function* (request: Request) {
       const { org, device } = yield* readForm(OrgForm, request, origin(request))
       yield* admitAddress(request)
-      if (catalogue.current().sso(org.trim()) === undefined) {
+      if ((yield* tenants.sso(org.trim())) === undefined) {
         return pageReply(
           loginPage({ device }, true, "The organisation does not exist or has no login of its own."),
           404,

@@ -13,9 +13,10 @@ import { hasPaths, isKeyPath, leavesOf, undeliverable } from "../../settings/key
 import { merge } from "../../settings/merge.ts"
 import { type LayerId, platform, Settings, type WriteRequest } from "../../settings/settings.ts"
 import { asPattern, memberViewpoint, orgViewpoint, ownViewpoint, viewpointAs } from "../../settings/viewpoint.ts"
+import { People } from "../../tenants/people.ts"
 import { makeForBearer, requireAdmin } from "../bearer.ts"
-import type { Request } from "../operator.ts"
-import { readJson } from "../request.ts"
+import { operator, type Request } from "../operator.ts"
+import { ifMatchOf, readJson } from "../request.ts"
 import { type RouteError, respondJson } from "../respond.ts"
 
 const maxValueBytes = 16 * 1024
@@ -31,6 +32,7 @@ export const settingRoutes = HttpApiBuilder.group(
     const settings = yield* Settings
     const accounts = yield* Accounts
     const catalogue = yield* Catalogue
+    const people = yield* People
     const adminKey = yield* AdminKey
 
     const deliverable = () => catalogue.current().document.deliverableSettings ?? []
@@ -51,7 +53,7 @@ export const settingRoutes = HttpApiBuilder.group(
       }
       yield* requireAdmin(member)
       const personOf = (email: string) => Effect.map(accounts.byEmail(email), (account) => account?.id)
-      return yield* viewpointAs(catalogue.current(), member.org.org.id, as, personOf)
+      return yield* viewpointAs(people, member.org.org.id, as, personOf)
     })
 
     const preview = Effect.fnUntraced(function* (request: Request, principal: Principal, as: string | undefined) {
@@ -76,7 +78,7 @@ export const settingRoutes = HttpApiBuilder.group(
     ): Effect.fn.Return<Governed, RouteError> {
       if (scope === "platform") {
         yield* adminKey.check(request.headers["x-svc-admin-key"])
-        return { layer: platform, above: [], orgId: undefined, actor: { type: "service", id: "admin" } }
+        return { layer: platform, above: [], orgId: undefined, actor: operator }
       }
       if (!isScope(scope)) {
         return yield* invalidInput([{ path: "scope", message: "platform, org, team or user is required" }])
@@ -100,10 +102,8 @@ export const settingRoutes = HttpApiBuilder.group(
       yield* requireAdmin(member)
       if (scope === "org") return { layer: org, above: [platform], orgId, actor }
       if (teamId === undefined) return yield* invalidInput([{ path: "team", message: "the team's id is required" }])
-      const isHere = (catalogue.current().document.teams ?? []).some(
-        ({ id, org: owner }) => id === teamId && owner === orgId,
-      )
-      if (!isHere) return yield* serviceError("not_found", "The organisation, team or member does not exist")
+      if (!(yield* people.has(member.org.org.id, "team", teamId)))
+        return yield* serviceError("not_found", "The organisation, team or member does not exist")
       return { layer: { scope, subject: teamId }, above: [platform, org], orgId, actor }
     })
 
@@ -143,7 +143,7 @@ export const settingRoutes = HttpApiBuilder.group(
           })
         }
       }
-      const ifMatch = yield* revisionOf(request)
+      const ifMatch = yield* ifMatchOf(request)
       return yield* settings.write({
         ...who,
         keyPath: path,
@@ -161,7 +161,7 @@ export const settingRoutes = HttpApiBuilder.group(
     ) {
       const who = yield* governed(request, scope, team)
       const path = yield* keyPathOf(keyPath)
-      const ifMatch = yield* revisionOf(request)
+      const ifMatch = yield* ifMatchOf(request)
       yield* settings.write({ ...who, keyPath: path, reason, ifMatch })
     })
 
@@ -214,13 +214,3 @@ const keyPathOf = (keyPath: string) =>
           },
         ]),
       )
-
-/** `If-Match` with a revision, quoted or not. */
-const revisionOf = (request: Request) => {
-  const header = request.headers["if-match"]
-  if (header === undefined) return Effect.undefined
-  const revision = /^(?:W\/)?"?(\d{1,15})"?$/.exec(header.trim())?.[1]
-  return revision === undefined
-    ? Effect.fail(invalidInput([{ path: "if-match", message: "a revision is required" }]))
-    : Effect.succeed(Number(revision))
-}

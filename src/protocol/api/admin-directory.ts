@@ -2,17 +2,18 @@
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { AdminUser, KeyList, KeyMint, KeyMinted, OrgList, UserList } from "../admin-directory.ts"
 import { Budgets } from "../budget.ts"
+import { Budget, BudgetTerms } from "../catalogue.ts"
 import { LicenseIssue, LicenseIssued, LicenseList, LicenseReply } from "../licence.ts"
 import { UsageStatement } from "../statement.ts"
 import { PathId } from "../text.ts"
 import { errorsOf, everywhere } from "./errors.ts"
-import { header, adminHeaders as headers } from "./headers.ts"
+import { header, adminHeaders as headers, pageQuery, searchQuery } from "./headers.ts"
 
 const adminErrors = [...everywhere, "admin_key_invalid"] as const
 const error = errorsOf([...adminErrors, "not_found"])
 const org = { org: PathId }
 const licence = { org: PathId, id: PathId }
-const ofOrg = { org: header("Only of this organisation") }
+const ofOrg = { ...pageQuery, org: header("Only of this organisation") }
 const summary = (text: string) => OpenApi.annotations({ summary: text })
 
 export class AdminDirectory extends HttpApiGroup.make("adminDirectory")
@@ -25,19 +26,37 @@ export class AdminDirectory extends HttpApiGroup.make("adminDirectory")
     }).annotateMerge(summary("List an organisation's budgets and what is left of them")),
   )
   .add(
+    HttpApiEndpoint.put("setOrgBudget", "/v1/admin/orgs/:org/budgets/:id", {
+      headers,
+      params: { ...org, id: PathId },
+      payload: BudgetTerms,
+      success: Budget,
+      error: errorsOf([...adminErrors, "not_found", "limit_exceeded"]),
+    }).annotateMerge(summary("Set a budget of the platform for an organisation, which cannot change it. Audited.")),
+  )
+  .add(
+    HttpApiEndpoint.delete("removeOrgBudget", "/v1/admin/orgs/:org/budgets/:id", {
+      headers,
+      params: { ...org, id: PathId },
+      success: HttpApiSchema.NoContent,
+      error,
+    }).annotateMerge(summary("Remove a budget of the platform for an organisation. Audited.")),
+  )
+  .add(
     HttpApiEndpoint.get("listOrgs", "/v1/admin/orgs", {
       headers,
+      query: { ...pageQuery, ...searchQuery },
       success: OrgList,
       error: errorsOf(adminErrors),
-    }).annotateMerge(summary("List organisations with their balances")),
+    }).annotateMerge(summary("List organisations with their balances, by id")),
   )
   .add(
     HttpApiEndpoint.get("listUsers", "/v1/admin/users", {
       headers,
-      query: ofOrg,
+      query: { ...ofOrg, search: searchQuery.search },
       success: UserList,
       error: errorsOf(adminErrors),
-    }).annotateMerge(summary("List people whom the catalogue declares or who have logged in")),
+    }).annotateMerge(summary("List members of organisations and people who have logged in, by address")),
   )
   .add(
     HttpApiEndpoint.post("disableUser", "/v1/admin/users/:id/disable", {
@@ -116,7 +135,7 @@ export class AdminDirectory extends HttpApiGroup.make("adminDirectory")
     HttpApiEndpoint.get("orgUsage", "/v1/admin/orgs/:org/usage", {
       headers,
       params: org,
-      query: { limit: header("1 to 200, 50 if absent"), cursor: header("The `nextCursor` of the previous page") },
+      query: pageQuery,
       success: UsageStatement,
       error,
     }).annotateMerge(summary("List an organisation's usage records, newest first")),

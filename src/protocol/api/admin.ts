@@ -13,7 +13,7 @@ import {
 } from "../admin.ts"
 import { PathId } from "../text.ts"
 import { errorsOf, everywhere } from "./errors.ts"
-import { adminHeaders } from "./headers.ts"
+import { adminHeaders, header } from "./headers.ts"
 
 export class Admin extends HttpApiGroup.make("admin")
   .add(
@@ -76,12 +76,17 @@ export class Admin extends HttpApiGroup.make("admin")
   .add(
     HttpApiEndpoint.get("auditVerify", "/v1/admin/audit/verify", {
       headers: adminHeaders,
+      query: {
+        limit: header("1 to 100000 entries, 100000 if absent"),
+        cursor: header("The `nextCursor` of the reply before"),
+      },
       success: AuditResponse,
       error: errorsOf([...everywhere, "admin_key_invalid"]),
     }).annotateMerge(
       OpenApi.annotations({
         summary: "Verify the audit log",
-        description: "Entries are chained by hashes; `broken` is the first entry that is missing or was changed.",
+        description:
+          "Entries are chained by hashes; `broken` is the first entry that is missing or was changed. A long log is verified in parts: ask again with `nextCursor` until it is null.",
       }),
     ),
   )

@@ -33,4 +33,18 @@ export const bearerHeaders = {
   "x-svc-org": header("The organisation's id; required for members of several organisations"),
 }
 
+/** The page of a list. */
+export const pageQuery = {
+  limit: header("1 to 200, 50 if absent"),
+  cursor: header("The `nextCursor` of the previous page"),
+}
+
+/** What narrows a list of tenants. */
+export const searchQuery = {
+  search: header("The beginning of an id, a name or an address"),
+  status: header("`active`, `disabled` or `closed`"),
+}
+
+export const ifMatch = { "if-match": header("The revision on which the change is based") }
+
 export const adminHeaders = { "x-svc-admin-key": header("The admin key; required") }

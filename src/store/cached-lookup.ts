@@ -3,7 +3,7 @@
  * stale records keep known callers working. Field lesson 15.
  */
 import { Cache, Clock, Effect, Exit } from "effect"
-import type { StoreUnavailable } from "../store/unavailable.ts"
+import type { StoreUnavailable } from "./unavailable.ts"
 
 /** A revoked credential stops working within this time. */
 const freshMs = 2000

@@ -1,0 +1,192 @@
+/** Organisations as rows of a PostgreSQL server: what a gateway costs with as many of them, when few are active. */
+import { createHash, randomUUID } from "node:crypto"
+import { mkdtempSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { setTimeout as sleep } from "node:timers/promises"
+import { fileURLToPath } from "node:url"
+import { cpuSeconds, drive, type Endpoint, residentBytes } from "./load.ts"
+import { watchDatabase } from "./stores.ts"
+import type { Subjects, Weir } from "./subjects.ts"
+import { longestDelay } from "./tenants.ts"
+
+const adminKey = "wa_bench"
+const secret = "secret"
+
+export interface Stored {
+  readonly startMs: number
+  /** Organisations that called in the round. */
+  readonly active: number
+  /** Resident memory after the round. */
+  readonly roundMiB: number
+  readonly unknownUs: number
+  readonly knownUs: number
+  readonly oneStallMs: number
+  readonly batchStallMs: number
+  readonly platformStallMs: number
+  readonly disabledMs: number
+  readonly revokedMs: number
+}
+
+/** @param orgs organisations, each with an application, a key and money; at most 20,000 of them are active */
+export const measureStored = async (subjects: Subjects, orgs: number, scale: number): Promise<Stored> => {
+  const server = new URL(process.env["SVC_TEST_DATABASE_URL"] ?? "")
+  const outer = watchDatabase(server.href)
+  const name = `weir_bench_${randomUUID().replaceAll("-", "")}`
+  await outer.query(`create database ${name}`)
+  server.pathname = `/${name}`
+  const inner = watchDatabase(server.href)
+  const dir = mkdtempSync(join(tmpdir(), "weir-stored-"))
+  const delay = join(dir, "delay")
+  const started: Array<Weir> = []
+  const start = async () => {
+    const weir = await subjects.another({
+      SVC_DATABASE_URL: server.href,
+      SVC_ADMIN_KEY_SHA256: createHash("sha256").update(adminKey).digest("hex"),
+      NODE_OPTIONS: `--import ${fileURLToPath(new URL("./loop-delay.ts", import.meta.url))}`,
+      BENCH_LOOP_DELAY: delay,
+    })
+    started.push(weir)
+    return weir
+  }
+  const stop = async ({ pid }: Weir) => {
+    process.kill(pid, "SIGTERM")
+    for (let tries = 0; isRunning(pid) && tries < 600; tries++) await sleep(50)
+  }
+  try {
+    await stop(await start())
+    await fill(inner.query, orgs)
+    const startedAt = performance.now()
+    const weir = await start()
+    const startMs = performance.now() - startedAt
+    const active = Math.min(orgs, Math.round(20_000 * scale))
+    const perExchange = async (requests: number, next: () => Endpoint) => {
+      const before = cpuSeconds(weir.pid)
+      await drive(next, { requests, inFlight: 32 })
+      return ((cpuSeconds(weir.pid) - before) / requests) * 1e6
+    }
+    const cycle = () => {
+      let at = 0
+      return () => exchangeOf(weir, at++ % active)
+    }
+    // Until the compiler has done its work, with one tenant.
+    await perExchange(12_000 * scale, () => exchangeOf(weir, 0))
+    const unknownUs = await perExchange(active, cycle())
+    const knownUs = await perExchange(Math.max(active, Math.round(20_000 * scale)), cycle())
+    const roundMiB = residentBytes(weir.pid) / 1024 ** 2
+
+    const other = await start()
+    const stall = longestDelay({ kill: () => process.kill(weir.pid, "SIGUSR2") }, delay)
+    const stallOf = async (change: () => Promise<unknown>) => {
+      await stall()
+      await change()
+      await sleep(200)
+      return stall()
+    }
+    const rename = (to: string) => admin(weir, "PATCH", "orgs/o0", { name: to })
+    const create = (prefix: string) =>
+      admin(weir, "POST", "tenants:batch", {
+        items: Array.from({ length: 1000 }, (_, at) => ({
+          op: "create",
+          kind: "org",
+          value: { id: `${prefix}${at}`, name: `New ${at}`, currency: "USD", models: ["short"] },
+        })),
+      })
+    const applyOutput = (tokens: number) =>
+      admin(weir, "POST", "catalogue", { text: subjects.catalogue.replace("maxOutput: 2000", `maxOutput: ${tokens}`) })
+    // The second of each: the first one compiles the code.
+    await rename("Second")
+    const oneStallMs = await stallOf(() => rename("Third"))
+    await create("first")
+    const batchStallMs = await stallOf(() => create("second"))
+    await applyOutput(1999)
+    const platformStallMs = await stallOf(() => applyOutput(1998))
+
+    const untilRefused = async (org: number, change: () => Promise<unknown>) => {
+      const call = () => post(exchangeOf(other, org))
+      if ((await call()) !== 200) throw new Error("the other node did not answer")
+      await change()
+      const changedAt = performance.now()
+      while ((await call()) === 200) await sleep(5)
+      return performance.now() - changedAt
+    }
+    const last = orgs - 1
+    const disabledMs = await untilRefused(last, () => admin(weir, "PATCH", `orgs/o${last}`, { status: "disabled" }))
+    await admin(weir, "PATCH", `orgs/o${last}`, { status: "active" })
+    await sleep(2500)
+    const revokedMs = await untilRefused(last, () => admin(weir, "POST", `keys/k${last}/revoke`))
+    return {
+      startMs,
+      active,
+      roundMiB,
+      unknownUs,
+      knownUs,
+      oneStallMs,
+      batchStallMs,
+      platformStallMs,
+      disabledMs,
+      revokedMs,
+    }
+  } finally {
+    for (const weir of started) if (isRunning(weir.pid)) await stop(weir)
+    await inner.close()
+    await outer.query(`drop database ${name} with (force)`)
+    await outer.close()
+    rmSync(dir, { recursive: true, force: true })
+  }
+}
+
+/** Without the notices of changes: nobody runs who could hear them. */
+const fill = async (query: (text: string) => Promise<unknown>, orgs: number) => {
+  for (const table of ["tenants", "app_keys"]) await query(`alter table ${table} disable trigger note_change`)
+  await query(`
+    insert into tenants (kind, id, org_id, is_declared, document)
+    select 'org', 'o' || n, 'o' || n, false, jsonb_build_object('id', 'o' || n, 'name', 'Name ' || n, 'plan', 'bench',
+      'currency', 'USD', 'models', jsonb_build_array('short'))
+    from generate_series(0, ${orgs - 1}) n`)
+  await query(`
+    insert into tenants (kind, id, org_id, is_declared, document)
+    select 'app', 'a' || n, 'o' || n, false, jsonb_build_object('id', 'a' || n, 'org', 'o' || n)
+    from generate_series(0, ${orgs - 1}) n`)
+  await query(`
+    insert into app_keys (id, app_id, secret_sha256, scopes, origin)
+    select 'k' || n, 'a' || n, sha256('${secret}'), '{runtime}', 'admin' from generate_series(0, ${orgs - 1}) n`)
+  await query(`
+    insert into counters (org_id, counter, funded) select 'o' || n, 'USD', 10 from generate_series(0, ${orgs - 1}) n`)
+  for (const table of ["tenants", "app_keys"]) await query(`alter table ${table} enable trigger note_change`)
+  for (const table of ["tenants", "app_keys", "counters"]) await query(`vacuum analyze ${table}`)
+}
+
+const exchangeOf = (weir: Weir, org: number): Endpoint => ({
+  ...weir.exchange("short"),
+  headers: { "x-svc-key-id": `k${org}`, "x-svc-key": secret },
+})
+
+const post = async ({ origin, path, headers, body }: Endpoint): Promise<number> => {
+  const reply = await fetch(`${origin}${path}`, {
+    method: "POST",
+    headers: { "content-type": "application/json", ...headers },
+    body,
+  })
+  await reply.text()
+  return reply.status
+}
+
+const admin = async (weir: Weir, method: string, path: string, body?: unknown) => {
+  const reply = await fetch(`${weir.exchange("short").origin}/v1/admin/${path}`, {
+    method,
+    headers: { "content-type": "application/json", "x-svc-admin-key": adminKey },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  })
+  const text = await reply.text()
+  if (!reply.ok) throw new Error(`${path} answered ${reply.status}: ${text}`)
+}
+
+const isRunning = (pid: number): boolean => {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch {
+    return false
+  }
+}

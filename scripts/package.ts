@@ -1,0 +1,134 @@
+/**
+ * `npm run package`: packs Weir as it would be published, installs it into empty folders as its users do (no install
+ * scripts of dependencies), and tries each of its parts with each Node that it promises. Prints a table.
+ */
+import { execFileSync, spawn, spawnSync } from "node:child_process"
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { setTimeout as sleep } from "node:timers/promises"
+import { fileURLToPath } from "node:url"
+
+const root = fileURLToPath(new URL("..", import.meta.url))
+const dir = mkdtempSync(join(tmpdir(), "weir-package-"))
+const versions = ["22.19.0", "24", "26.10.0"]
+/** The tarball was 1.8 MB when this was written: growth is to be seen. */
+const mostPackedBytes = 2_500_000
+const mostCommandMs = 250
+
+const npm = (cwd: string, ...args: ReadonlyArray<string>) =>
+  execFileSync("npm", [...args, "--no-audit", "--no-fund", "--silent"], { cwd, stdio: ["ignore", "pipe", "inherit"] })
+
+const packed = (): string => {
+  npm(root, "pack", "--pack-destination", dir)
+  const [tarball = ""] = readdirSync(dir).filter((name) => name.endsWith(".tgz"))
+  return join(dir, tarball)
+}
+
+/** An empty project with the package, and with a Node of its own beside it. */
+const project = (tarball: string): string => {
+  const folder = mkdtempSync(join(dir, "project-"))
+  writeFileSync(join(folder, "package.json"), `{ "name": "river", "private": true, "type": "module" }`)
+  npm(folder, "install", tarball, "--ignore-scripts")
+  return folder
+}
+
+const nodeOf = (version: string): string => {
+  const folder = mkdtempSync(join(dir, "node-"))
+  writeFileSync(
+    join(folder, "package.json"),
+    `{ "name": "node-only", "private": true, "allowScripts": { "node": true } }`,
+  )
+  npm(folder, "install", `node@${version}`)
+  return join(folder, "node_modules/.bin/node")
+}
+
+interface Tried {
+  readonly node: string
+  readonly version: string
+  readonly help: number
+  readonly orgs: number
+  readonly start: number
+  readonly conformance: string
+}
+
+const tryWith = async (folder: string, node: string): Promise<Tried> => {
+  const main = join(folder, "node_modules/weir/dist/bin/main.js")
+  const data = mkdtempSync(join(dir, "data-"))
+  const env = { ...process.env, SVC_PORT: "0", SVC_DATA_DIR: join(data, "data"), SVC_READY_FILE: join(data, "ready") }
+  const run = (args: ReadonlyArray<string>, more: Readonly<Record<string, string>> = {}) => {
+    const startedAt = performance.now()
+    const { status, stdout, stderr } = spawnSync(node, args, {
+      cwd: folder,
+      env: { ...env, ...more },
+      encoding: "utf8",
+    })
+    const millis = Math.round(performance.now() - startedAt)
+    if (status !== 0) throw new Error(`${args.join(" ")} failed with ${node}:\n${stdout}${stderr}`)
+    return { millis, text: stdout }
+  }
+  /** The quickest of some: others may use the machine. */
+  const quickest = (...args: Parameters<typeof run>) =>
+    Math.min(...Array.from({ length: 5 }, () => run(...args).millis))
+
+  const startedAt = performance.now()
+  const gateway = spawn(node, [main, "serve"], { cwd: folder, env, stdio: ["ignore", "ignore", "inherit"] })
+  try {
+    while (!existsSync(join(data, "ready"))) {
+      if (gateway.exitCode !== null) throw new Error(`weir serve ended with ${gateway.exitCode}`)
+      await sleep(20)
+    }
+    const start = Math.round(performance.now() - startedAt)
+    const { baseUrl, keyId, key, adminKey } = JSON.parse(readFileSync(join(data, "ready"), "utf8"))
+    const operator = { SVC_BASE_URL: baseUrl, SVC_ADMIN_KEY: adminKey, SVC_KEY_ID: keyId, SVC_KEY: key }
+    const own = { ...operator, WEIR_API_KEY: `${keyId}~${key}` }
+    const file = join(data, "weir.yaml")
+    run([main, "init", "--file", file, "--vendor", `weir=${baseUrl}/openai/v1`, "--yes"], own)
+    run([main, "apply", file, "--dry-run"], own)
+    run(
+      [
+        "-e",
+        `const { connect } = await import("weir/client")
+      const weir = connect({ baseUrl: process.env.SVC_BASE_URL, credentials: { keyId: process.env.SVC_KEY_ID, key: process.env.SVC_KEY } })
+      const thread = [{ role: "user", blocks: [{ t: "text", v: "Hello, river" }] }]
+      const reply = await weir.exchange({ model: "main", thread })
+      if (!JSON.stringify(reply).includes("Hello, river")) throw new Error(JSON.stringify(reply))
+      const { startGateway } = await import("weir/testing")
+      if (typeof startGateway !== "function") throw new Error("weir/testing has no startGateway")`,
+        "--input-type=module",
+      ],
+      operator,
+    )
+    const [, conformance = "none"] =
+      /\n(\d+ passed, .*)\n$/.exec(run([main, "conformance", baseUrl], operator).text) ?? []
+    return {
+      node: run(["--version"]).text.trim(),
+      version: run([main, "--version"]).text.trim(),
+      help: quickest([main, "--help"]),
+      orgs: quickest([main, "orgs"], operator),
+      start,
+      conformance,
+    }
+  } finally {
+    gateway.kill("SIGKILL")
+  }
+}
+
+try {
+  const tarball = packed()
+  const folder = project(tarball)
+  const bytes = statSync(tarball).size
+  const tried: Array<Tried> = []
+  for (const version of versions) tried.push(await tryWith(folder, nodeOf(version)))
+  console.log(`The package is ${(bytes / 2 ** 20).toFixed(2)} MiB, ${tried[0]?.version}`)
+  console.log("| Node | weir --help | weir orgs | first start, embedded | weir conformance |")
+  console.log("|---|---|---|---|---|")
+  for (const { node, help, orgs, start, conformance } of tried) {
+    console.log(`| ${node} | ${help} ms | ${orgs} ms | ${start} ms | ${conformance} |`)
+  }
+  if (bytes > mostPackedBytes) throw new Error(`The package is larger than ${mostPackedBytes} bytes`)
+  const slow = tried.filter(({ help, orgs }) => Math.max(help, orgs) > mostCommandMs)
+  if (slow.length > 0) console.log(`Slower than ${mostCommandMs} ms with ${slow.map(({ node }) => node).join(", ")}`)
+} finally {
+  rmSync(dir, { recursive: true, force: true })
+}

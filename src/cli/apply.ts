@@ -1,0 +1,49 @@
+/** `weir apply`: applies a catalogue through the gateway. */
+import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
+import { Effect, Result } from "effect"
+import { Argument, Command, Flag } from "effect/cli"
+import { loadCatalogue } from "../catalogue/load.ts"
+import { resolveFromMachine, sha256 } from "../catalogue/secrets.ts"
+import type { ApplyResponse } from "../protocol/admin.ts"
+import { readText } from "./files.ts"
+import { ask, operator, print } from "./target.ts"
+
+export const apply = Command.make(
+  "apply",
+  {
+    file: Argument.String("file").pipe(Argument.withDescription("A catalogue in YAML")),
+    dryRun: Flag.Boolean("dry-run").pipe(
+      Flag.withDescription("Print what would change, without changing anything"),
+      Flag.withDefault(false),
+    ),
+    ...operator,
+  },
+  Effect.fn(function* ({ file, dryRun, ...target }) {
+    const text = yield* readText(file)
+    const payload = { text, dryRun, keySha256: keyDigests(text) }
+    const applied = yield* ask(target, (client, headers) => client.admin.applyCatalogue({ headers, payload }), file)
+    yield* print(target, applied, (reply) => describeApplied(reply, dryRun))
+  }),
+).pipe(Command.provide(NodeHttpClient.layerNodeHttp))
+
+/** Digests of the key secrets that this machine can resolve; the secrets are not sent. */
+const keyDigests = (text: string): Record<string, string> => {
+  const loaded = loadCatalogue(text)
+  const digests: Record<string, string> = {}
+  if (Result.isFailure(loaded)) return digests
+  for (const { secret: ref } of loaded.success.document.keys ?? []) {
+    const secret = ref === undefined ? undefined : resolveFromMachine(ref)
+    if (ref !== undefined && secret !== undefined) digests[ref] = sha256(secret).toString("hex")
+  }
+  return digests
+}
+
+const describeApplied = ({ changes, credited, minted, revision, warnings }: ApplyResponse, dryRun: boolean): string =>
+  [
+    ...changes.map(({ entry, change }) => `${{ added: "+", changed: "~", removed: "-" }[change]} ${entry}`),
+    ...(changes.length === 0 ? ["Nothing changes"] : []),
+    ...credited.map((id) => `credited ${id}`),
+    ...minted.map(({ keyId, secret }) => `${keyId}: ${secret} (printed once)`),
+    ...warnings.map((warning) => `warning: ${warning}`),
+    dryRun ? "Dry run: nothing was applied" : `Revision ${revision} is in force`,
+  ].join("\n")

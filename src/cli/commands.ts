@@ -1,0 +1,148 @@
+/**
+ * The commands, each in its own module, loaded only when it runs: the commands share little, and loading all takes most of a
+ * second. Their descriptions and examples stand here, for `weir --help`.
+ */
+import { Command } from "effect/cli"
+
+const command = <Name extends string, Input, Context, E, R>(
+  description: string,
+  example: string,
+  load: () => Promise<Command.Command<Name, Input, Context, E, R>>,
+) => ({
+  description,
+  load: async () =>
+    (await load()).pipe(Command.withDescription(description), Command.withExamples([{ command: example }])),
+})
+
+const commands = {
+  serve: command(
+    "Run the gateway",
+    "SVC_CATALOGUE=weir.yaml weir serve",
+    async () => (await import("./serve.ts")).serve,
+  ),
+  init: command(
+    "Write a catalogue for the vendors whose API keys are here, or add to one",
+    "OPENAI_API_KEY=… weir init --prices model_prices_and_context_window.json",
+    async () => (await import("./init.ts")).init,
+  ),
+  migrate: command(
+    "Apply missing migrations and exit",
+    "SVC_DATABASE_URL=postgres://… weir migrate",
+    async () => (await import("./migrate.ts")).migrate,
+  ),
+  apply: command(
+    "Apply a catalogue to a running gateway",
+    "weir apply weir.yaml --dry-run",
+    async () => (await import("./apply.ts")).apply,
+  ),
+  prices: command(
+    "Prices of models from LiteLLM's price file",
+    "weir prices import model_prices_and_context_window.json --vendor openai --markup 10%",
+    async () => (await import("./prices.ts")).prices,
+  ),
+  orgs: command(
+    "List organisations with their balances, by id; or create and change one",
+    "weir orgs --search ac",
+    async () => (await import("./orgs.ts")).orgs,
+  ),
+  apps: command(
+    "List applications, by id; or create and change one",
+    "weir apps --org acme",
+    async () => (await import("./apps.ts")).apps,
+  ),
+  teams: command(
+    "List teams, by id; or create and change one",
+    "weir teams --org acme",
+    async () => (await import("./apps.ts")).teams,
+  ),
+  users: command(
+    "List, add and disable people",
+    "weir users list --org acme",
+    async () => (await import("./users.ts")).users,
+  ),
+  keys: command(
+    "List, mint and revoke application keys",
+    "weir keys mint acme_app",
+    async () => (await import("./keys.ts")).keys,
+  ),
+  licence: command(
+    "List, issue and revoke licences of applications",
+    "weir licence issue acme acme_app",
+    async () => (await import("./licences.ts")).licence,
+  ),
+  topup: command(
+    "Top up an organisation. Idempotent by `id`",
+    "weir topup acme 20 --id acme-1",
+    async () => (await import("./money.ts")).topup,
+  ),
+  ledger: command(
+    "Print an organisation's balances and newest entries",
+    "weir ledger acme",
+    async () => (await import("./money.ts")).ledger,
+  ),
+  budgets: command(
+    "List an organisation's budgets and what is left of them",
+    "weir budgets acme",
+    async () => (await import("./budgets.ts")).budgets,
+  ),
+  usage: command(
+    "List an organisation's usage records, newest first",
+    "weir usage acme",
+    async () => (await import("./orgs.ts")).usage,
+  ),
+  vendors: command(
+    "Check vendors, and manage organisations' upstream keys",
+    "weir vendors test openai",
+    async () => (await import("./vendors.ts")).vendors,
+  ),
+  audit: command("Verify the audit log", "weir audit verify", async () => (await import("./audit.ts")).audit),
+  doctor: command(
+    "Check variables, catalogue, port, stores and migrations, and the books of a running gateway",
+    "SVC_ADMIN_KEY=… weir doctor",
+    async () => (await import("./doctor.ts")).doctor,
+  ),
+  timeouts: command(
+    "Show observed times of each timeout tier, how many calls it ended, and a suggested value",
+    "weir timeouts --from 2026-01-01",
+    async () => (await import("./timeouts.ts")).timeouts,
+  ),
+  chat: command(
+    "Chat with a model; ends at the end of input",
+    'weir chat "Hello, river"',
+    async () => (await import("./chat.ts")).chat,
+  ),
+  conformance: command(
+    "Check a deployment against the contract; makes about twenty small exchanges, which are billed",
+    "weir conformance http://127.0.0.1:8080 --key-id … --key …",
+    async () => (await import("./conformance.ts")).conformance,
+  ),
+  login: command(
+    "Log in through a browser, on this machine or another",
+    "weir login --url https://weir.example.com",
+    async () => (await import("./login.ts")).login,
+  ),
+  me: command(
+    "Print who is logged in, with organisations and roles",
+    "weir me",
+    async () => (await import("./login.ts")).me,
+  ),
+  logout: command("Log out, here and at the gateway", "weir logout", async () => (await import("./login.ts")).logout),
+}
+
+type Name = keyof typeof commands
+const isName = (name: string | undefined): name is Name => name !== undefined && Object.hasOwn(commands, name)
+
+const loaded = (name: Name) => commands[name].load()
+
+/** For the list of commands: nothing of them but their names and descriptions. */
+const named = (name: Name) => Command.withDescription(Command.make(name), commands[name].description)
+
+const names = Object.keys(commands).filter(isName)
+
+/** The command that is called; for `weir --help` all by name, and whole for completions. */
+export const commandsOf = async (args: ReadonlyArray<string>) => {
+  const [first] = args
+  if (isName(first)) return [await loaded(first)]
+  if (args.includes("--completions") || args.includes("--wizard")) return Promise.all(names.map(loaded))
+  return names.map(named)
+}

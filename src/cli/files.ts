@@ -1,0 +1,65 @@
+/** Files that commands read and add to; what is wrong with them is one line, or a line for each of their errors. */
+import { readFileSync } from "node:fs"
+import { Effect, Result } from "effect"
+import { type CatalogueIssue, loadCatalogue } from "../catalogue/load.ts"
+import { CatalogueRefused, describeRefusal } from "../catalogue/refusal.ts"
+import type { CatalogueDocument } from "../protocol/catalogue.ts"
+import { type Additions, addEntries, entryLine } from "../setup/catalogue-text.ts"
+import { parseMarkup } from "../setup/markup.ts"
+import { type PriceFile, readPriceFile } from "../setup/price-file.ts"
+import { Failed, failed } from "./target.ts"
+
+export const readText = (path: string): Effect.Effect<string, Failed> =>
+  Effect.try({ try: () => readFileSync(path, "utf8"), catch: () => new Failed(`${path}: the file cannot be read`) })
+
+export interface CatalogueFile {
+  readonly text: string
+  readonly document: CatalogueDocument
+}
+
+export const readCatalogue = Effect.fnUntraced(function* (path: string): Effect.fn.Return<CatalogueFile, Failed> {
+  const text = yield* readText(path)
+  const loaded = loadCatalogue(text)
+  if (Result.isFailure(loaded)) return yield* failed(describeIssues(path, loaded.failure))
+  return { text, document: loaded.success.document }
+})
+
+/** A price file, see {@link readPriceFile}. */
+export const readPrices = (path: string): Effect.Effect<PriceFile, Failed> =>
+  Effect.flatMap(readText(path), (text) =>
+    Effect.mapError(
+      Effect.fromResult(readPriceFile(text)),
+      (reason) => new Failed(`${path} is no price file: ${reason}`),
+    ),
+  )
+
+/** A percentage, in hundredths of a percent. */
+export const readMarkup = (text: string): Effect.Effect<bigint, Failed> => {
+  const markup = parseMarkup(text)
+  return markup === undefined
+    ? failed(`${text} is no markup: write a percentage, such as --markup 10%`)
+    : Effect.succeed(markup)
+}
+
+/** The text of a catalogue with more entries. */
+export const withEntries = (path: string, text: string, additions: Additions): Effect.Effect<string, Failed> =>
+  Effect.mapError(Effect.fromResult(addEntries(text, additions)), (refusal) =>
+    refusal._tag === "Invalid"
+      ? new Failed(describeIssues(path, refusal.issues))
+      : new Failed(
+          `${path}: ${refusal.sections.join(", ")} must be lists with one entry a line; add these yourself:\n${linesOf(additions)}`,
+        ),
+  )
+
+/** Entries to add, as a difference. */
+export const linesOf = (additions: Additions): string =>
+  Object.entries(additions)
+    .flatMap(([section, entries]) =>
+      entries === undefined || entries.length === 0
+        ? []
+        : [`  ${section}:`, ...entries.map((entry) => `+   ${entryLine(entry)}`)],
+    )
+    .join("\n")
+
+const describeIssues = (path: string, issues: ReadonlyArray<CatalogueIssue>): string =>
+  describeRefusal(path, new CatalogueRefused({ issues }))

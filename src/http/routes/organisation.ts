@@ -1,0 +1,139 @@
+/** Routes with which owners and admins manage their own organisation. Source: decisions "Control routes". */
+import { Effect } from "effect"
+import { HttpApiBuilder } from "effect/http-api"
+import { WeirConfig } from "../../config.ts"
+import { Invitations } from "../../identity/invitations.ts"
+import { KeyAdmin } from "../../identity/key-admin.ts"
+import { OwnKeyMint } from "../../protocol/admin-directory.ts"
+import { Api } from "../../protocol/api.ts"
+import { type ServiceError, serviceError } from "../../protocol/error.ts"
+import type { TenantKind } from "../../protocol/tenants.ts"
+import { normalEmail } from "../../protocol/text.ts"
+import type { StoreUnavailable } from "../../store/unavailable.ts"
+import { Directory } from "../../tenants/directory.ts"
+import { type TenantChange, TenantChanges } from "../../tenants/tenant-changes.ts"
+import { actorOf, type Member, makeForBearer, requireAdmin } from "../bearer.ts"
+import { maxBodyBytes, type Request } from "../operator.ts"
+import { type ListQuery, searchOf } from "../page-query.ts"
+import { originOf, readJson } from "../request.ts"
+import { readChange, recordOf, targetOf } from "../tenant-request.ts"
+
+export const organisationRoutes = HttpApiBuilder.group(
+  Api,
+  "organisation",
+  Effect.fn(function* (handlers) {
+    const { forMember } = yield* makeForBearer
+    const { publicUrl } = yield* WeirConfig
+    const tenants = yield* TenantChanges
+    const directory = yield* Directory
+    const keys = yield* KeyAdmin
+    const invitations = yield* Invitations
+
+    const list = (request: Request, kind: TenantKind, query: ListQuery) =>
+      forMember(
+        request,
+        Effect.fnUntraced(function* (member) {
+          yield* requireAdmin(member)
+          const { data, nextCursor } = yield* directory.list(kind, { ...(yield* searchOf(query)), org: orgOf(member) })
+          return { data: data.map(recordOf), nextCursor }
+        }),
+      )
+
+    /** The change, if the caller may make it: only owners make, change and remove owners. */
+    const allowed = Effect.fnUntraced(function* (
+      member: Member,
+      change: TenantChange,
+    ): Effect.fn.Return<TenantChange, ServiceError<"forbidden"> | StoreUnavailable> {
+      if (change.kind !== "user" || member.role === "owner") return change
+      const known = change.op === "create" ? undefined : yield* tenants.find("user", change.id)
+      const becomes = change.op === "delete" ? undefined : change.value.role
+      if (known?.document["role"] === "owner" || becomes === "owner") {
+        return yield* serviceError("forbidden", "This requires the role owner")
+      }
+      // Somebody who becomes an owner meanwhile is not changed.
+      return change.op === "create" || known === undefined ? change : { revision: known.revision, ...change }
+    })
+
+    const apply = (member: Member, change: TenantChange) =>
+      Effect.flatMap(allowed(member, change), (mine) =>
+        tenants.change({ ...mine, within: orgOf(member) }, actorOf(member)),
+      )
+
+    const create = Effect.fnUntraced(function* (request: Request, kind: TenantKind, member: Member) {
+      yield* requireAdmin(member)
+      return yield* apply(member, yield* readChange(request, "create", kind, undefined, orgOf(member)))
+    })
+
+    const update = (request: Request, kind: TenantKind, id: string) =>
+      forMember(
+        request,
+        Effect.fnUntraced(function* (member) {
+          yield* requireAdmin(member)
+          return recordOf(yield* apply(member, yield* readChange(request, "update", kind, id)))
+        }),
+      )
+
+    const remove = (request: Request, kind: TenantKind, id: string) =>
+      forMember(
+        request,
+        Effect.fnUntraced(function* (member) {
+          if (!(kind === "user" && (yield* isSelf(member, id)))) yield* requireAdmin(member)
+          yield* apply(member, { op: "delete", kind, ...(yield* targetOf(request, id)) })
+        }),
+      )
+
+    /** Whether a member's id is the caller's own. */
+    const isSelf = ({ principal }: Member, id: string) =>
+      Effect.map(
+        tenants.find("user", id),
+        (found) => found !== undefined && normalEmail(String(found.document["email"])) === principal.person?.email,
+      )
+
+    const invite = Effect.fnUntraced(function* (request: Request, member: Member) {
+      const created = yield* create(request, "user", member)
+      const page = `${originOf(publicUrl, request)}/login`
+      const mailed = yield* invitations.send(String(created.document["email"]), member.org.org, page)
+      return { ...recordOf(created), mailed }
+    })
+
+    const mint = Effect.fnUntraced(function* (request: Request, member: Member) {
+      yield* requireAdmin(member)
+      const { app, scopes = ["runtime"], expiresAt } = yield* readJson(OwnKeyMint, request, maxBodyBytes)
+      return yield* keys.mint({ app, id: undefined, scopes, expiresAt, by: byOf(member) })
+    })
+
+    return handlers
+      .handleRaw("ownMembers", ({ request, query }) => list(request, "user", query))
+      .handleRaw("inviteMember", ({ request }) => forMember(request, (member) => invite(request, member)))
+      .handleRaw("updateOwnMember", ({ request, params }) => update(request, "user", params.id))
+      .handleRaw("removeMember", ({ request, params }) => remove(request, "user", params.id))
+      .handleRaw("ownTeams", ({ request, query }) => list(request, "team", query))
+      .handleRaw("createOwnTeam", ({ request }) =>
+        forMember(request, (member) => Effect.map(create(request, "team", member), recordOf)),
+      )
+      .handleRaw("updateOwnTeam", ({ request, params }) => update(request, "team", params.id))
+      .handleRaw("deleteOwnTeam", ({ request, params }) => remove(request, "team", params.id))
+      .handleRaw("ownApps", ({ request, query }) => list(request, "app", query))
+      .handleRaw("createOwnApp", ({ request }) =>
+        forMember(request, (member) => Effect.map(create(request, "app", member), recordOf)),
+      )
+      .handleRaw("updateOwnApp", ({ request, params }) => update(request, "app", params.id))
+      .handleRaw("deleteOwnApp", ({ request, params }) => remove(request, "app", params.id))
+      .handleRaw("ownKeys", ({ request, query }) =>
+        forMember(request, (member) =>
+          Effect.andThen(
+            requireAdmin(member),
+            Effect.flatMap(searchOf(query), (search) => directory.keys({ ...search, org: orgOf(member) })),
+          ),
+        ),
+      )
+      .handleRaw("mintOwnKey", ({ request }) => forMember(request, (member) => mint(request, member)))
+      .handleRaw("revokeOwnKey", ({ request, params }) =>
+        forMember(request, (member) => Effect.andThen(requireAdmin(member), keys.revoke(params.id, byOf(member)))),
+      )
+  }),
+)
+
+const orgOf = ({ org }: Member): string => org.org.id
+
+const byOf = (member: Member) => ({ actor: actorOf(member), within: orgOf(member) })

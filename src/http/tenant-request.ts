@@ -1,0 +1,48 @@
+/** Changes of tenants as requests say them, and tenants as replies have them. */
+import { Effect, Schema } from "effect"
+import { invalidInput, issuesOf } from "../protocol/issues.ts"
+import { BatchItem, type TenantKind } from "../protocol/tenants.ts"
+import type { StoredTenant } from "../tenants/tenant-changes.ts"
+import { maxBodyBytes, type Request } from "./operator.ts"
+import { ifMatchOf, readJson } from "./request.ts"
+
+const decode = Schema.decodeUnknownEffect(BatchItem, { errors: "all", onExcessProperty: "error" })
+
+/** An item of a batch; paths of issues are those of the tenant. */
+export const decodeItem = (item: unknown) =>
+  Effect.mapError(decode(item), (error) =>
+    invalidInput(issuesOf(error).map(({ path, message }) => ({ path: path.replace(/^value\.?/u, ""), message }))),
+  )
+
+/**
+ * The change that a request asks for: its body, `If-Match`, and what the route knows.
+ * @param org the organisation of the caller, who chooses neither it nor ids
+ */
+export const readChange = Effect.fnUntraced(function* (
+  request: Request,
+  op: "create" | "update",
+  kind: TenantKind,
+  id?: string,
+  org?: string,
+) {
+  const target = id === undefined ? {} : yield* targetOf(request, id)
+  const body = yield* readJson(Schema.JsonObject, request, maxBodyBytes)
+  const chosen = org === undefined ? undefined : ["id", "org"].find((name) => name in body)
+  if (chosen !== undefined) return yield* invalidInput([{ path: chosen, message: "is not accepted here" }])
+  const value = org === undefined ? body : { ...body, org }
+  return yield* decodeItem({ op, kind, ...target, value })
+})
+
+/** What a request is about, and the revision on which it is based. */
+export const targetOf = (request: Request, id: string) =>
+  Effect.map(ifMatchOf(request), (revision) => ({ id, ...(revision !== undefined && { revision: String(revision) }) }))
+
+/** A tenant as a reply has it. */
+export const recordOf = ({ document, declared, status, revision, createdAt, changedAt }: StoredTenant) => ({
+  ...document,
+  declared,
+  status,
+  revision,
+  createdAt: new Date(createdAt).toISOString(),
+  changedAt: new Date(changedAt).toISOString(),
+})

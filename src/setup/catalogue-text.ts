@@ -1,0 +1,60 @@
+/** Adds entries to the text of a catalogue; every other line stays as it is, comments included. */
+import { isDeepStrictEqual } from "node:util"
+import { Result } from "effect"
+import { dump } from "js-yaml"
+import { type CatalogueIssue, loadCatalogue } from "../catalogue/load.ts"
+import type { CatalogueEncoded } from "../protocol/catalogue.ts"
+
+/** Entries to add, by section. */
+export type Additions = Partial<Pick<CatalogueEncoded, "vendors" | "models" | "prices">>
+
+const sectionNames = ["vendors", "models", "prices"] as const
+
+/** Why entries cannot be added, for people. */
+export type AddRefusal =
+  | { readonly _tag: "Invalid"; readonly issues: ReadonlyArray<CatalogueIssue> }
+  | { readonly _tag: "NoPlace"; readonly sections: ReadonlyArray<string> }
+
+/** One entry on one line, as `- { id: a, dialect: anthropic }`. */
+export const entryLine = (entry: object): string =>
+  `- ${dump(entry, { flowLevel: 0, lineWidth: -1, flowBracketPadding: true, noRefs: true, quoteStyle: "double" }).trimEnd()}`
+
+/**
+ * Adds entries at the end of their sections, which must be lists with an entry a line. The result says what it said
+ * before, and the new entries: anything else is refused.
+ */
+export const addEntries = (text: string, additions: Additions): Result.Result<string, AddRefusal> => {
+  const before = loadCatalogue(text)
+  if (Result.isFailure(before)) return Result.fail({ _tag: "Invalid", issues: before.failure })
+  const lines = text.trimEnd().split("\n")
+  const sections = sectionNames.filter((section) => (additions[section] ?? []).length > 0)
+  const full = sections.filter((section) => !append(lines, section, (additions[section] ?? []).map(entryLine)))
+  if (full.length > 0) return Result.fail({ _tag: "NoPlace", sections: full })
+  const added = `${lines.join("\n")}\n`
+  const after = loadCatalogue(added)
+  const { encoded } = before.success
+  const wanted = Object.fromEntries(
+    sections.map((section) => [section, [...(encoded[section] ?? []), ...(additions[section] ?? [])]]),
+  )
+  if (Result.isSuccess(after) && isDeepStrictEqual(after.success.encoded, { ...encoded, ...wanted }))
+    return Result.succeed(added)
+  const issues = Result.isFailure(after) ? after.failure.filter(({ path }) => path !== "") : []
+  return Result.fail(issues.length > 0 ? { _tag: "Invalid", issues } : { _tag: "NoPlace", sections })
+}
+
+/** @returns whether there is a place for them */
+const append = (lines: Array<string>, section: string, entries: ReadonlyArray<string>): boolean => {
+  const start = lines.findIndex((line) => line.startsWith(`${section}:`))
+  if (start === -1) {
+    lines.push(`${section}:`, ...entries.map((entry) => `  ${entry}`))
+    return true
+  }
+  if (!/^\w+:\s*(#.*)?$/.test(lines[start] ?? "")) return false
+  const following = lines.findIndex((line, at) => at > start && /^[^\s#-]/.test(line))
+  let end = following === -1 ? lines.length : following
+  // Comments and empty lines in front of the next section belong to it.
+  while (/^(#.*)?$/.test(lines[end - 1]?.trimEnd() ?? "x")) end--
+  const indent = /^(\s*)- /.exec(lines.slice(start + 1, end).find((line) => /^\s*- /.test(line)) ?? "")?.[1] ?? "  "
+  lines.splice(end, 0, ...entries.map((entry) => `${indent}${entry}`))
+  return true
+}

@@ -1,0 +1,38 @@
+/** Which of a vendor's models `weir init` offers. Pure. */
+import type { PriceFile } from "./price-file.ts"
+import { findPriced } from "./price-import.ts"
+import type { ChosenModel } from "./starter.ts"
+
+export interface Offer {
+  readonly models: ReadonlyArray<ChosenModel>
+  /** Models that the vendor lists and nobody has a price for: embeddings, images, or too new. */
+  readonly unpriced: ReadonlyArray<string>
+}
+
+/**
+ * The models that a vendor lists, has a price for, and does not end; dated names are left out where the undated one is
+ * there. On a server of one's own, all of them.
+ * @param provider the vendor's name in the price file; undefined for a server of one's own
+ * @param today e.g. `2026-11-22`
+ */
+export const offerOf = (
+  vendor: string,
+  listed: ReadonlyArray<string>,
+  provider: string | undefined,
+  prices: PriceFile | undefined,
+  today: string,
+): Offer => {
+  if (provider === undefined)
+    return { models: listed.map((model) => ({ vendor, model, priced: undefined })), unpriced: [] }
+  const names = new Set(listed)
+  const models: Array<ChosenModel> = []
+  const unpriced: Array<string> = []
+  for (const model of listed) {
+    const undated = model.replace(/-(\d{4}-\d\d-\d\d|\d{8})$/, "")
+    if (undated !== model && names.has(undated)) continue
+    const priced = prices === undefined ? undefined : findPriced(prices, provider, model)
+    if (priced === undefined) unpriced.push(model)
+    else if (priced.deprecatedAt === undefined || priced.deprecatedAt > today) models.push({ vendor, model, priced })
+  }
+  return { models, unpriced }
+}

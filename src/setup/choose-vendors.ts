@@ -1,0 +1,52 @@
+/** Which vendors `weir init` sets up: those that are named, or those whose API keys are in the environment. */
+import { Result } from "effect"
+import type { Vendor } from "../protocol/catalogue.ts"
+import { type KnownVendor, knownVendors } from "./known-vendors.ts"
+
+export interface VendorToSetUp {
+  readonly entry: Omit<Vendor, "timeouts">
+  readonly key: string | undefined
+  /** Its name in a price file; undefined for a server of one's own, which may have no price. */
+  readonly provider: string | undefined
+}
+
+type Environment = Readonly<Record<string, string | undefined>>
+
+/** Vendors whose keys are there. */
+export const vendorsWithKeys = (env: Environment): ReadonlyArray<VendorToSetUp> =>
+  knownVendors.flatMap((known) => (variableOf(known, env) === undefined ? [] : [ofKnown(known, env)]))
+
+/**
+ * Reads a vendor as it is named on the command line: `anthropic`, or `local=http://127.0.0.1:8000/v1` for any server with
+ * the API of OpenAI's chat completions, whose key is in `LOCAL_API_KEY` if it needs one.
+ * @returns why it is none, in one line
+ */
+export const vendorNamed = (text: string, env: Environment): Result.Result<VendorToSetUp, string> => {
+  const known = knownVendors.find(({ vendor }) => vendor.id === text)
+  if (known !== undefined) return Result.succeed(ofKnown(known, env))
+  const [, id, baseUrl] = /^([a-z][a-z0-9-]{0,30})=(https?:\/\/[^\s?#]+)$/.exec(text) ?? []
+  if (id === undefined || baseUrl === undefined) {
+    const names = knownVendors.map(({ vendor }) => vendor.id).join(", ")
+    return Result.fail(`${text} is no vendor: name one of ${names}, or another as name=URL`)
+  }
+  const variable = `${id.toUpperCase().replaceAll("-", "_")}_API_KEY`
+  const key = env[variable]
+  const credential = key === undefined ? {} : { credential: `env:${variable}` }
+  return Result.succeed({
+    entry: { id, dialect: "openai-chat", profile: "generic", baseUrl, ...credential },
+    key,
+    provider: undefined,
+  })
+}
+
+const variableOf = ({ variables }: KnownVendor, env: Environment): string | undefined =>
+  variables.find((name) => (env[name] ?? "") !== "")
+
+const ofKnown = (known: KnownVendor, env: Environment): VendorToSetUp => {
+  const variable = variableOf(known, env)
+  return {
+    entry: { ...known.vendor, credential: `env:${variable ?? known.variables[0]}` },
+    key: variable === undefined ? undefined : env[variable],
+    provider: known.provider,
+  }
+}

@@ -1,0 +1,53 @@
+/** Vendors that `weir init` knows: where they are, how they are spoken to, and who they are in a price file. */
+import type { Vendor } from "../protocol/catalogue.ts"
+
+export interface KnownVendor {
+  readonly vendor: Omit<Vendor, "timeouts" | "credential">
+  /** Variables that usually have its API key; the first one is the one to set. */
+  readonly variables: readonly [string, ...ReadonlyArray<string>]
+  /** Its name in a price file. */
+  readonly provider: string
+}
+
+const compatible = (
+  id: NonNullable<Vendor["profile"]>,
+  baseUrl: string,
+  variable: string,
+  provider: string = id,
+): KnownVendor => ({
+  vendor: { id, dialect: "openai-chat", profile: id, baseUrl },
+  variables: [variable],
+  provider,
+})
+
+export const knownVendors: ReadonlyArray<KnownVendor> = [
+  {
+    vendor: { id: "openai", dialect: "openai-responses", baseUrl: "https://api.openai.com/v1" },
+    variables: ["OPENAI_API_KEY"],
+    provider: "openai",
+  },
+  {
+    vendor: { id: "anthropic", dialect: "anthropic", baseUrl: "https://api.anthropic.com" },
+    variables: ["ANTHROPIC_API_KEY"],
+    provider: "anthropic",
+  },
+  {
+    vendor: { id: "gemini", dialect: "gemini", baseUrl: "https://generativelanguage.googleapis.com" },
+    variables: ["GEMINI_API_KEY", "GOOGLE_API_KEY"],
+    provider: "gemini",
+  },
+  compatible("deepseek", "https://api.deepseek.com", "DEEPSEEK_API_KEY"),
+  compatible("qwen", "https://dashscope-intl.aliyuncs.com/compatible-mode/v1", "DASHSCOPE_API_KEY", "dashscope"),
+  compatible("moonshot", "https://api.moonshot.ai/v1", "MOONSHOT_API_KEY"),
+  compatible("mistral", "https://api.mistral.ai/v1", "MISTRAL_API_KEY"),
+  compatible("groq", "https://api.groq.com/openai/v1", "GROQ_API_KEY"),
+  compatible("xai", "https://api.x.ai/v1", "XAI_API_KEY"),
+  compatible("openrouter", "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),
+  compatible("zai", "https://api.z.ai/api/paas/v4", "ZAI_API_KEY"),
+  compatible("cerebras", "https://api.cerebras.ai/v1", "CEREBRAS_API_KEY"),
+  compatible("perplexity", "https://api.perplexity.ai", "PERPLEXITY_API_KEY"),
+]
+
+/** A vendor by its id in a catalogue, or the one whose address it has. */
+export const knownVendorOf = ({ id, baseUrl }: Pick<Vendor, "id" | "baseUrl">): KnownVendor | undefined =>
+  knownVendors.find(({ vendor }) => vendor.baseUrl === baseUrl) ?? knownVendors.find(({ vendor }) => vendor.id === id)

@@ -1,0 +1,181 @@
+/**
+ * The price file that the community keeps: LiteLLM's `model_prices_and_context_window.json`, MIT,
+ * https://github.com/BerriAI/litellm. Prices are per token, as JSON numbers; they are read from the text, never through a
+ * binary float.
+ */
+import { Result } from "effect"
+import { isObject, type JsonObject, objectAt, stringAt } from "../dialects/json.ts"
+import { type Amount, formatAmount } from "../money/amount.ts"
+import { isSanePrice } from "../money/pricing.ts"
+import type { Capability, PriceEntry } from "../protocol/catalogue.ts"
+
+export interface PricedModel {
+  /** Its name in the file, e.g. `gemini/gemini-2.5-pro`. */
+  readonly name: string
+  /** The vendor, as the file calls it. */
+  readonly provider: string
+  readonly contextWindow: number | undefined
+  readonly maxOutput: number | undefined
+  readonly capabilities: ReadonlyArray<Capability>
+  /** When the vendor ends it, e.g. `2026-12-11`. */
+  readonly deprecatedAt: string | undefined
+  readonly price: ModelPrice
+  /** What the file says of its price that Weir's prices cannot, e.g. `prices above 200k tokens`. */
+  readonly left: ReadonlyArray<string>
+}
+
+/** Per million tokens, or per million searches, in US dollars. */
+export interface ModelPrice {
+  readonly input: Amount
+  readonly output: Amount
+  readonly cacheRead?: Amount
+  readonly cacheWrite?: Amount
+  readonly cacheWrite1h?: Amount
+  readonly dims: Readonly<Record<string, Amount>>
+}
+
+export interface PriceFile {
+  readonly models: ReadonlyArray<PricedModel>
+  /** Entries that do not carry over, by the reason. */
+  readonly refused: ReadonlyMap<string, ReadonlyArray<string>>
+}
+
+/** Reads a price file. @returns why it is none, in one line */
+export const readPriceFile = (text: string): Result.Result<PriceFile, string> => {
+  let entries: unknown
+  try {
+    entries = JSON.parse(text, numbersAsText)
+  } catch {
+    return Result.fail("it is not JSON")
+  }
+  if (!isObject(entries)) return Result.fail("it is not an object with an entry for each model")
+  const models: Array<PricedModel> = []
+  const refused = new Map<string, Array<string>>()
+  for (const [name, entry] of Object.entries(entries)) {
+    // An entry that documents the format.
+    if (name === "sample_spec") continue
+    const read = isObject(entry) ? readEntry(name, entry) : Result.fail("not an object")
+    if (Result.isSuccess(read)) models.push(read.success)
+    else refused.set(read.failure, [...(refused.get(read.failure) ?? []), name])
+  }
+  return Result.succeed({ models, refused })
+}
+
+/** Node 22 and newer hand the source of a number to the reviver (TC39 "JSON.parse source text access"). */
+const numbersAsText = (_name: string, value: unknown, context?: { readonly source?: string }): unknown =>
+  typeof value === "number" && context?.source !== undefined ? context.source : value
+
+/** Models that answer with text by one of the dialects. */
+const modes = new Set(["chat", "responses"])
+
+const readEntry = (name: string, entry: JsonObject): Result.Result<PricedModel, string> => {
+  const mode = stringAt(entry, "mode") ?? "none"
+  if (!modes.has(mode)) return Result.fail(`mode ${mode}`)
+  const unreadable: Array<string> = []
+  const perMillion = (field: string): Amount | undefined => {
+    const source = stringAt(entry, field)
+    if (source === undefined) return undefined
+    const amount = shifted(source)
+    if (amount === undefined) unreadable.push(field)
+    return amount
+  }
+  const input = perMillion("input_cost_per_token")
+  const output = perMillion("output_cost_per_token")
+  if (unreadable.length === 0 && (input === undefined || output === undefined)) {
+    return Result.fail("no price per token")
+  }
+  const searches = objectAt(entry, "search_context_cost_per_query")
+  const search = stringAt(searches, "search_context_size_medium")
+  const price = {
+    input: input ?? 0n,
+    output: output ?? 0n,
+    ...given("cacheRead", perMillion("cache_read_input_token_cost")),
+    ...given("cacheWrite", perMillion("cache_creation_input_token_cost")),
+    ...given("cacheWrite1h", perMillion("cache_creation_input_token_cost_above_1hr")),
+    dims: {
+      ...given("reasoning", perMillion("output_cost_per_reasoning_token")),
+      ...given("audio_in", perMillion("input_cost_per_audio_token")),
+      ...given("audio_out", perMillion("output_cost_per_audio_token")),
+      ...given("image_in", perMillion("input_cost_per_image_token")),
+      ...given("web_search", search === undefined ? undefined : shifted(search)),
+    },
+  }
+  if (unreadable.length > 0) return Result.fail(`${unreadable.join(", ")}: more than ten decimals per million tokens`)
+  if (!isSanePrice({ currency: "USD", ...price }))
+    return Result.fail("a price is negative, or above 1,000,000 per million")
+  const count = (field: string) => {
+    const number = Number(stringAt(entry, field))
+    return Number.isSafeInteger(number) && number > 0 ? number : undefined
+  }
+  return Result.succeed({
+    name,
+    provider: stringAt(entry, "litellm_provider") ?? "",
+    contextWindow: count("max_input_tokens") ?? count("max_tokens"),
+    maxOutput: count("max_output_tokens") ?? count("max_tokens"),
+    capabilities: capabilities.flatMap(([capability, field]) => (entry[field] === true ? [capability] : [])),
+    deprecatedAt: stringAt(entry, "deprecation_date"),
+    price,
+    left: leftOut(entry, searches),
+  })
+}
+
+const given = (name: string, amount: Amount | undefined): Readonly<Record<string, Amount>> =>
+  amount === undefined ? {} : { [name]: amount }
+
+const capabilities: ReadonlyArray<readonly [Capability, string]> = [
+  ["tools", "supports_function_calling"],
+  ["images", "supports_vision"],
+  ["files", "supports_pdf_input"],
+  ["reasoning", "supports_reasoning"],
+  ["cache", "supports_prompt_caching"],
+]
+
+const leftOut = (entry: JsonObject, searches: JsonObject | undefined): ReadonlyArray<string> => {
+  const tiers = Object.keys(entry).flatMap((field) => /_cost.*_above_(\d+k)_tokens$/.exec(field)?.[1] ?? [])
+  const bySize = new Set(Object.values(searches ?? {}))
+  return [
+    ...[...new Set(tiers)].map((tier) => `prices above ${tier} tokens`),
+    ...("tiered_pricing" in entry ? ["prices by the length of the prompt"] : []),
+    ...(bySize.size > 1 ? ["prices of searches by their size: medium is taken"] : []),
+    ...("search_free_requests" in entry ? ["searches that are free"] : []),
+    ...("input_cost_per_image" in entry || "input_cost_per_audio_per_second" in entry
+      ? ["prices of media by the piece"]
+      : []),
+  ]
+}
+
+/** A price per token, or per search, as an amount per million; undefined if it does not fit in ten decimals. */
+const shifted = (source: string): Amount | undefined => {
+  const match = /^(-?)(\d{1,40})(?:\.(\d{1,60}))?(?:e([+-]?\d{1,3}))?$/i.exec(source)
+  if (match === null) return undefined
+  const [, sign, whole = "", fraction = "", exponent = "0"] = match
+  const digits = BigInt(whole + fraction)
+  const shift = Number(exponent) - fraction.length + 6 + 10
+  const divisor = 10n ** BigInt(Math.max(0, -shift))
+  if (digits % divisor !== 0n) return undefined
+  const amount = shift >= 0 ? digits * 10n ** BigInt(shift) : digits / divisor
+  return sign === "-" ? -amount : amount
+}
+
+/** A catalogue's entry for a price. @param markup what is added, in hundredths of a percent, rounded up */
+export const priceEntry = (
+  model: string,
+  { input, output, cacheRead, cacheWrite, cacheWrite1h, dims }: ModelPrice,
+  markup: bigint,
+  from: string,
+): PriceEntry => {
+  const charged = (amount: Amount) => formatAmount((amount * (10_000n + markup) + 9999n) / 10_000n)
+  const optional = (amounts: Readonly<Record<string, Amount | undefined>>) =>
+    Object.fromEntries(
+      Object.entries(amounts).flatMap(([name, amount]) => (amount === undefined ? [] : [[name, charged(amount)]])),
+    )
+  return {
+    model,
+    currency: "USD",
+    input: charged(input),
+    output: charged(output),
+    ...optional({ cacheRead, cacheWrite, cacheWrite1h }),
+    ...(Object.keys(dims).length > 0 && { dims: optional(dims) }),
+    from,
+  }
+}

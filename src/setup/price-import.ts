@@ -1,0 +1,80 @@
+/** What a price file changes in a catalogue. */
+
+import { isDeepStrictEqual } from "node:util"
+import type { CatalogueDocument, PriceEntry } from "../protocol/catalogue.ts"
+import { type PricedModel, type PriceFile, priceEntry } from "./price-file.ts"
+
+export interface PriceImport {
+  /** Prices that are new, or differ from the one in force. */
+  readonly changes: ReadonlyArray<PriceChange>
+  /** Models whose price stays as it is. */
+  readonly same: ReadonlyArray<string>
+  /** Models that have a price from the same time on, or a later one. */
+  readonly later: ReadonlyArray<string>
+  /** Models that another vendor serves first: one price is charged whoever serves. */
+  readonly secondary: ReadonlyArray<string>
+  /** Models of the vendor that the file does not price. */
+  readonly unknown: ReadonlyArray<string>
+}
+
+export interface PriceChange {
+  readonly entry: PriceEntry
+  /** Undefined if the model has no price yet. */
+  readonly before: PriceEntry | undefined
+  readonly priced: PricedModel
+}
+
+export interface ImportTerms {
+  /** A vendor of the catalogue. */
+  readonly vendor: string
+  /** The vendor, as the file calls it. */
+  readonly provider: string
+  /** In hundredths of a percent. */
+  readonly markup: bigint
+  /** From when prices hold that follow others: a date or an instant. */
+  readonly from: string
+  /** The same for models without a price. */
+  readonly firstFrom: string
+}
+
+/** Compares the prices of a vendor's models with a price file. Prices in force are never changed: new ones follow them. */
+export const importPrices = (document: CatalogueDocument, file: PriceFile, terms: ImportTerms): PriceImport => {
+  const changes: Array<PriceChange> = []
+  const same: Array<string> = []
+  const later: Array<string> = []
+  const secondary: Array<string> = []
+  const unknown: Array<string> = []
+  for (const { handle, targets = [] } of document.models ?? []) {
+    const target = targets.find(({ vendor }) => vendor === terms.vendor)
+    if (target === undefined) continue
+    if (targets.some(({ vendor, tier = 1 }) => vendor !== terms.vendor && tier < (target.tier ?? 1))) {
+      secondary.push(handle)
+      continue
+    }
+    const priced = findPriced(file, terms.provider, target.model)
+    if (priced === undefined) {
+      unknown.push(handle)
+      continue
+    }
+    const before = newestOf(document.prices ?? [], handle)
+    const entry = priceEntry(handle, priced.price, terms.markup, before === undefined ? terms.firstFrom : terms.from)
+    if (before !== undefined && isDeepStrictEqual({ ...before, from: "" }, { ...entry, from: "" })) same.push(handle)
+    else if (before !== undefined && Date.parse(before.from) >= Date.parse(terms.from)) later.push(handle)
+    else changes.push({ entry, before, priced })
+  }
+  return { changes, same, later, secondary, unknown }
+}
+
+/** A model by the vendor's own name for it: `gpt-5`, or `gemini/gemini-2.5-pro` for `gemini-2.5-pro`. */
+export const findPriced = ({ models }: PriceFile, provider: string, model: string): PricedModel | undefined => {
+  const own = models.filter((priced) => priced.provider === provider)
+  return own.find(({ name }) => name === `${provider}/${model}`) ?? own.find(({ name }) => name === model)
+}
+
+const newestOf = (prices: ReadonlyArray<PriceEntry>, handle: string): PriceEntry | undefined =>
+  prices
+    .filter(({ model, currency }) => model === handle && currency === "USD")
+    .reduce<PriceEntry | undefined>(
+      (newest, price) => (newest === undefined || Date.parse(price.from) >= Date.parse(newest.from) ? price : newest),
+      undefined,
+    )

@@ -1,0 +1,104 @@
+/** A catalogue to start with: what `weir init` writes, or adds to one that exists. Pure. */
+import { Schema } from "effect"
+import { type CatalogueDocument, type CatalogueEncoded, Id } from "../protocol/catalogue.ts"
+import { type Additions, entryLine } from "./catalogue-text.ts"
+import { type ModelPrice, type PricedModel, priceEntry } from "./price-file.ts"
+
+type VendorEntry = NonNullable<CatalogueEncoded["vendors"]>[number]
+type ModelEntry = NonNullable<CatalogueEncoded["models"]>[number]
+type PriceLine = NonNullable<CatalogueEncoded["prices"]>[number]
+
+/** A model of a vendor that is to be served. */
+export interface ChosenModel {
+  readonly vendor: string
+  /** The vendor's own name for it. */
+  readonly model: string
+  /** Undefined if nobody has a price for it: it is free, as on a server of one's own. */
+  readonly priced: PricedModel | undefined
+}
+
+export interface StarterTerms {
+  readonly markup: bigint
+  /** The date from which the prices hold. */
+  readonly from: string
+}
+
+/** What the catalogue lacks of these vendors and models; undefined stands for no catalogue. */
+export const additionsOf = (
+  document: CatalogueDocument | undefined,
+  vendors: ReadonlyArray<VendorEntry>,
+  chosen: ReadonlyArray<ChosenModel>,
+  { markup, from }: StarterTerms,
+): Required<Additions> => {
+  const served = new Set(
+    (document?.models ?? []).flatMap(({ targets = [] }) => targets.map(({ vendor, model }) => `${vendor} ${model}`)),
+  )
+  const handles = new Set((document?.models ?? []).map(({ handle }) => handle))
+  const models: Array<ModelEntry> = []
+  const prices: Array<PriceLine> = []
+  for (const each of chosen) {
+    if (served.has(`${each.vendor} ${each.model}`)) continue
+    const handle = handleOf(each, handles)
+    if (handle === undefined) continue
+    handles.add(handle)
+    models.push(modelEntry(handle, each))
+    prices.push(priceEntry(handle, each.priced?.price ?? free, markup, from))
+  }
+  const known = new Set((document?.vendors ?? []).map(({ id }) => id))
+  return { vendors: vendors.filter(({ id }) => !known.has(id)), models, prices }
+}
+
+const free: ModelPrice = { input: 0n, output: 0n, dims: {} }
+
+/** The vendor's name for the model, or `vendor/model` where that is taken; undefined if neither is an id. */
+const handleOf = ({ vendor, model }: ChosenModel, taken: ReadonlySet<string>): string | undefined =>
+  [model, `${vendor}/${model}`].find((handle) => isId(handle) && !taken.has(handle))
+
+const isId = Schema.is(Id)
+
+const modelEntry = (handle: string, { vendor, model, priced }: ChosenModel): ModelEntry => {
+  const { contextWindow, maxOutput, capabilities = [] } = priced ?? {}
+  return {
+    handle,
+    ...(contextWindow !== undefined && { contextWindow }),
+    ...(maxOutput !== undefined && { maxOutput }),
+    ...(capabilities.length > 0 && { capabilities: [...capabilities] }),
+    targets: [{ vendor, model }],
+  }
+}
+
+/** The text of a new catalogue. */
+export const starterCatalogue = ({ vendors = [], models = [], prices = [] }: Additions, from: string): string => {
+  const lines = (entries: ReadonlyArray<object>) => entries.map((entry) => `  ${entryLine(entry)}`)
+  const isFree = prices.some(({ input, output }) => input === "0" && output === "0")
+  return `${[
+    "# What Weir serves. Check it: weir apply weir.yaml --dry-run. Serve it: SVC_CATALOGUE=weir.yaml weir serve",
+    "version: 1",
+    "",
+    "# Whom Weir calls. Secrets stay in the environment; a file is named as file:PATH.",
+    "vendors:",
+    ...lines(vendors),
+    "",
+    "# What clients may ask for, by its handle. More targets are asked in their order when the first one fails.",
+    "models:",
+    ...lines(models),
+    "",
+    "# What you charge, per million tokens (web_search: per million searches). A later date follows; nothing is rewritten.",
+    ...(isFree ? ["# Nobody has a price for those at 0: write what you charge."] : []),
+    "prices:",
+    ...lines(prices),
+    "",
+    "plans:",
+    "  - { id: standard, concurrency: 100, perMinute: 600 }",
+    "",
+    "# Who calls Weir. The key's secret is generated when the file is applied, and printed once.",
+    "orgs:",
+    `  ${entryLine({ id: "org_first", name: "First organisation", plan: "standard", currency: "USD", models: models.map(({ handle }) => handle) })}`,
+    "apps:",
+    "  - { id: app_first, org: org_first }",
+    "keys:",
+    "  - { id: key_first, app: app_first, scopes: [runtime] }",
+    "topups:",
+    `  - { id: first-${from}, org: org_first, amount: "10" } # credited once`,
+  ].join("\n")}\n`
+}

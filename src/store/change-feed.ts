@@ -1,0 +1,101 @@
+/**
+ * What other nodes changed of what this one keeps in memory: read from the table `changes` after every `NOTIFY`, and
+ * every two seconds, because notifications may be lost.
+ */
+import type * as PgClient from "@effect/sql-pg/PgClient"
+import { Clock, Context, Effect, Layer, Queue, Semaphore } from "effect"
+import { SqlClient } from "effect/sql"
+import type { WeirConfig } from "../config.ts"
+import { queryDeadline, refreshEvery } from "./database.ts"
+import { listenTo } from "./listen.ts"
+import type { StoreUnavailable } from "./unavailable.ts"
+
+/** Forgets what is kept of the subjects, e.g. `org:acme`; of all if they are too many to be told. */
+type Forget = (subjects: Iterable<string> | "all") => void
+
+export class ChangeFeed extends Context.Service<
+  ChangeFeed,
+  {
+    readonly subscribe: (forget: Forget) => Effect.Effect<void>
+    /** Reads what has changed. What this node wrote itself is in force after it. */
+    readonly catchUp: Effect.Effect<void, StoreUnavailable>
+    /** When the feed was last up to date, in milliseconds since 1970. */
+    readonly checkedAtMs: () => number
+  }
+>()("weir/store/ChangeFeed") {
+  static readonly layer: Layer.Layer<
+    ChangeFeed,
+    StoreUnavailable,
+    SqlClient.SqlClient | PgClient.PgClient | WeirConfig
+  > = Layer.effect(
+    ChangeFeed,
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const bounded = yield* queryDeadline
+      const oneAtATime = yield* Semaphore.make(1)
+      const listeners: Array<Forget> = []
+      /** Transactions before this one have ended. */
+      let since = ""
+      /** Changes of later transactions, by id. */
+      let seen: ReadonlySet<string> = new Set()
+      let checkedAtMs = 0
+
+      const tell = (subjects: Iterable<string> | "all") => {
+        for (const forget of listeners) forget(subjects)
+      }
+
+      const look = Effect.gen(function* () {
+        const nowMs = yield* Clock.currentTimeMillis
+        const [row] = yield* bounded(sql<LookRow>`
+          select pg_snapshot_xmin(pg_current_snapshot())::text as "nextSince", coalesce((
+            select json_agg(json_build_object('id', c.id::text, 'subject', c.subject)) from (
+              select id, subject from changes where ${since} <> '' and txid >= nullif(${since}, '')::text::xid8
+              order by id limit ${most + 1}::int) c), '[]') as changes`)
+        const { nextSince = since, changes = [] } = row ?? {}
+        const isUnknown = changes.length > most || nowMs - checkedAtMs > keptMs / 2
+        if (isUnknown) tell("all")
+        else if (changes.length > 0) tell(changes.flatMap(({ id, subject }) => (seen.has(id) ? [] : [subject])))
+        seen = new Set(changes.map(({ id }) => id))
+        since = nextSince
+        checkedAtMs = nowMs
+      })
+      const catchUp = oneAtATime.withPermits(1)(look)
+
+      const wake = yield* Queue.sliding<void>(1)
+      yield* listenTo("weir_changes", () => Effect.asVoid(Queue.offer(wake, undefined)))
+      yield* catchUp
+      yield* Effect.forkScoped(
+        Effect.forever(
+          Effect.andThen(
+            Effect.timeoutOption(Queue.take(wake), refreshEvery),
+            Effect.catch(catchUp, (error) => Effect.logWarning("Changes could not be read", error)),
+          ),
+        ),
+      )
+      const trim = bounded(sql`delete from changes where at < now() - ${`${keptMs} milliseconds`}::text::interval`)
+      yield* Effect.forkScoped(
+        Effect.forever(
+          Effect.andThen(
+            Effect.sleep(keptMs / 4),
+            Effect.catch(trim, (error) => Effect.logWarning("Old changes could not be removed", error)),
+          ),
+        ),
+      )
+      return ChangeFeed.of({
+        subscribe: (forget) => Effect.sync(() => void listeners.push(forget)),
+        catchUp,
+        checkedAtMs: () => checkedAtMs,
+      })
+    }),
+  )
+}
+
+interface LookRow {
+  readonly nextSince: string
+  readonly changes: ReadonlyArray<{ readonly id: string; readonly subject: string }>
+}
+
+/** Where more has changed, everything is forgotten. */
+const most = 10_000
+/** How long changes are kept. A node that has not looked for half of it forgets everything. */
+const keptMs = 3_600_000

@@ -1,0 +1,29 @@
+/** `LISTEN` and `NOTIFY` between nodes. The embedded database has one node, which hears nothing. */
+import * as PgClient from "@effect/sql-pg/PgClient"
+import { Deferred, Effect, Queue, Schedule, type Scope } from "effect"
+import { WeirConfig } from "../config.ts"
+
+/**
+ * Hears the messages of a channel until the scope closes, on a connection of its own. Messages are lost while there is no
+ * connection, and behind a pooler in transaction mode.
+ */
+export const listenTo = Effect.fnUntraced(function* (
+  channel: string,
+  hear: (message: string) => Effect.Effect<void>,
+): Effect.fn.Return<void, never, PgClient.PgClient | WeirConfig | Scope.Scope> {
+  const { databaseUrl } = yield* WeirConfig
+  if (databaseUrl === undefined) return
+  const client = yield* PgClient.PgClient
+  const listening = Deferred.makeUnsafe<void>()
+  const listen = Effect.scoped(
+    Effect.flatMap(client.listen(channel), (queue) =>
+      Effect.andThen(
+        Deferred.succeed(listening, undefined),
+        Effect.forever(Effect.flatMap(Queue.take(queue), ({ payload }) => hear(payload ?? ""))),
+      ),
+    ),
+  )
+  yield* Effect.forkScoped(Effect.repeat(Effect.ignore(listen), Schedule.spaced("1 second")))
+  // A gateway starts without it all the same.
+  yield* Effect.ignore(Effect.timeout(Deferred.await(listening), "1 second"))
+})

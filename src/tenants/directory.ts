@@ -1,0 +1,165 @@
+/** Lists of tenants, people and keys for operators, a page at a time, by their ids; keys by age. */
+import { Context, Effect, Layer, Schema } from "effect"
+import { SqlClient } from "effect/sql"
+import type { AdminUser, KeyList, UserList } from "../protocol/admin-directory.ts"
+import { cursorReader, type Page, pageOf } from "../protocol/cursor.ts"
+import type { ServiceError } from "../protocol/error.ts"
+import type { TenantKind, TenantStatus } from "../protocol/tenants.ts"
+import { storedName } from "../protocol/text.ts"
+import { queryDeadline } from "../store/database.ts"
+import type { StoreUnavailable } from "../store/unavailable.ts"
+import type { StoredTenant } from "./tenant-changes.ts"
+
+export interface Search {
+  readonly limit: number
+  readonly cursor: string | undefined
+  /** Only of this organisation. */
+  readonly org?: string | undefined
+  /** Only with this status. */
+  readonly status?: TenantStatus | undefined
+  /** The beginning of an id, a name or an address, in any case. */
+  readonly search?: string | undefined
+}
+
+/** How many applications and members an organisation has. */
+export interface OrgSizes {
+  readonly id: string
+  readonly apps: number
+  readonly members: number
+}
+
+type ListError = ServiceError<"bad_request"> | StoreUnavailable
+
+export class Directory extends Context.Service<
+  Directory,
+  {
+    readonly list: (kind: TenantKind, search: Search) => Effect.Effect<Page<StoredTenant>, ListError>
+    readonly sizes: (orgIds: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<OrgSizes>, StoreUnavailable>
+    /** People by address: accounts, and members without one. */
+    readonly users: (search: Search) => Effect.Effect<UserList, ListError>
+    readonly user: (email: string) => Effect.Effect<AdminUser | undefined, StoreUnavailable>
+    readonly keys: (search: Search) => Effect.Effect<KeyList, ListError>
+    /** Whether any organisation has an identity provider. */
+    readonly hasSso: Effect.Effect<boolean, StoreUnavailable>
+  }
+>()("weir/tenants/Directory") {
+  static readonly layer = Layer.effect(
+    Directory,
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const bounded = yield* queryDeadline
+      const always = sql`true`
+
+      const usersAt = (emails: ReadonlyArray<string>) =>
+        bounded(sql<AdminUser>`
+          select coalesce(a.id, m.id) as id, x.email, coalesce(a.status, 'invited') as status,
+            coalesce(m.memberships, '[]') as memberships
+          from unnest(${emails}::text[]) with ordinality as x(email, place)
+          left join users a on a.email = x.email
+          left join lateral (
+            select min(t.id) as id, json_agg(json_build_object('org', t.org_id, 'role', t.document ->> 'role')
+              order by t.org_id) as memberships
+            from tenants t where t.kind = 'user' and t.label = x.email and t.status <> 'closed') m on true
+          order by x.place`)
+
+      return Directory.of({
+        list: Effect.fnUntraced(function* (kind, { limit, cursor, org, status, search }) {
+          const [after] = yield* placeOf(cursor)
+          const prefix = prefixOf(search)
+          const rows = yield* bounded(sql<{ row: StoredTenant }>`
+            select tenant_row(t) as row from tenants t where kind = ${kind} and id > ${after}
+              and ${org === undefined ? always : sql`org_id = ${org}`}
+              and ${status === undefined ? always : sql`status = ${status}`}
+              and ${prefix === undefined ? always : sql`(id like ${prefix.exact} or label like ${prefix.lower})`}
+            order by id limit ${limit + 1}::int`)
+          return pageOf(
+            rows.map(({ row }) => row),
+            limit,
+            ({ id }) => [id],
+          )
+        }),
+        sizes: (orgIds) =>
+          bounded(sql<OrgSizes>`
+            select x.id, count(*) filter (where t.kind = 'app')::int as apps,
+              count(*) filter (where t.kind = 'user')::int as members
+            from unnest(${orgIds}::text[]) as x(id)
+            left join tenants t on t.org_id = x.id and t.kind in ('app', 'user') and t.status <> 'closed'
+            group by x.id`),
+        users: Effect.fnUntraced(function* ({ limit, cursor, org, search }) {
+          const [after] = yield* placeOf(cursor)
+          const prefix = prefixOf(search)?.lower ?? "%"
+          const rows = yield* bounded(
+            org === undefined
+              ? sql<{ email: string }>`
+                  select email from (
+                    (select email collate "C" as email from users
+                      where email collate "C" > ${after} and email collate "C" like ${prefix}
+                      order by email collate "C" limit ${limit + 1}::int)
+                    union
+                    (select label from tenants
+                      where kind = 'user' and status <> 'closed' and label > ${after} and label like ${prefix}
+                      order by label limit ${limit + 1}::int)) x
+                  order by email limit ${limit + 1}::int`
+              : sql<{ email: string }>`
+                  select distinct label as email from tenants
+                  where org_id = ${org} and kind = 'user' and status <> 'closed' and label > ${after}
+                    and label like ${prefix}
+                  order by label limit ${limit + 1}::int`,
+          )
+          const { data, nextCursor } = pageOf(rows, limit, ({ email }) => [email])
+          return { data: yield* usersAt(data.map(({ email }) => email)), nextCursor }
+        }),
+        user: (email) => Effect.map(usersAt([email]), ([user]) => user),
+        keys: Effect.fnUntraced(function* ({ limit, cursor, org }) {
+          const [before, after] = yield* keyPlaceOf(cursor)
+          const rows = yield* bounded(sql<KeyRow>`
+            select k.id, k.app_id as "appId", t.org_id as "orgId", k.scopes, k.status, k.origin,
+              to_json(k.created_at) #>> '{}' as "createdAt", to_json(k.expires_at) #>> '{}' as "expiresAt"
+            from app_keys k left join tenants t on t.kind = 'app' and t.id = k.app_id
+            where k.created_at <= ${before}::text::timestamptz
+              and (k.created_at < ${before}::text::timestamptz or k.id > ${after})
+              and ${org === undefined ? always : sql`t.org_id = ${org}`}
+            order by k.created_at desc, k.id limit ${limit + 1}::int`)
+          const page = pageOf(rows, limit, ({ createdAt, id }) => [createdAt, id])
+          return {
+            ...page,
+            data: page.data.map(({ orgId, createdAt, expiresAt, ...key }) => ({
+              ...key,
+              ...(orgId !== null && { orgId }),
+              createdAt: new Date(createdAt).toISOString(),
+              ...(expiresAt !== null && { expiresAt: new Date(expiresAt).toISOString() }),
+            })),
+          }
+        }),
+        hasSso: Effect.map(
+          bounded(sql`select from tenants where kind = 'org' and document ? 'sso' limit 1`),
+          (rows) => rows.length > 0,
+        ),
+      })
+    }),
+  )
+}
+
+type KeyRow = Omit<KeyList["data"][number], "orgId" | "expiresAt"> & {
+  readonly orgId: string | null
+  readonly expiresAt: string | null
+}
+
+/** Patterns of `like` for what begins with a text. */
+const prefixOf = (search: string | undefined) => {
+  if (search === undefined || search === "") return undefined
+  const exact = `${search.replace(/[\\%_]/gu, (special) => `\\${special}`)}%`
+  return { exact, lower: exact.toLowerCase() }
+}
+
+const placeOf = cursorReader(Schema.Tuple([storedName(512)]), [""])
+
+/** Instants as `to_json` writes them. */
+const Timestamp = Schema.String.check(
+  Schema.isPattern(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,6})?[+-]\d\d:\d\d$/),
+  Schema.makeFilter((text: string) => (Number.isNaN(Date.parse(text)) ? "an instant is required" : undefined)),
+)
+const keyPlaceOf = cursorReader(
+  Schema.Tuple([Schema.Union([Timestamp, Schema.Literal("infinity")]), storedName(512)]),
+  ["infinity", ""],
+)

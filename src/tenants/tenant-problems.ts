@@ -1,0 +1,45 @@
+/** What is wrong with a new or changed tenant beyond its shape. Pure. */
+import { unstorable } from "../catalogue/load.ts"
+import type { Problem } from "../catalogue/references.ts"
+import type { CatalogueSnapshot } from "../catalogue/snapshot.ts"
+import { parseNetwork } from "../protocol/network.ts"
+
+/** Members that name what the platform has, and addresses. */
+interface Naming {
+  readonly [member: string]: unknown
+  readonly plan?: string | null
+  readonly models?: ReadonlyArray<string>
+  readonly aliases?: Readonly<Record<string, string>> | null
+  readonly policies?: ReadonlyArray<string> | null
+  readonly ipAllow?: ReadonlyArray<string> | null
+}
+
+/** Longest tenant, in characters. */
+const maxLength = 1024 * 1024
+
+/** @param value a tenant, or what changes of one */
+export const problemsOf = (value: Naming, snapshot: CatalogueSnapshot): ReadonlyArray<Problem> => {
+  const { plan, models, aliases, policies, ipAllow } = value
+  const handles = [
+    ...(models ?? []).map((handle, at) => ({ path: ["models", at], handle })),
+    ...Object.entries(aliases ?? {}).map(([name, handle]) => ({ path: ["aliases", name], handle })),
+  ]
+  return [
+    ...unstorable(value),
+    ...(JSON.stringify(value).length > maxLength ? [{ path: [], message: "is larger than 1 MiB" }] : []),
+    ...(typeof plan === "string" && snapshot.plan(plan) === undefined
+      ? [{ path: ["plan"], message: `unknown plan "${plan}"` }]
+      : []),
+    ...handles.flatMap(({ path, handle }) =>
+      snapshot.model(handle) === undefined ? [{ path, message: `unknown model "${handle}"` }] : [],
+    ),
+    ...(policies ?? []).flatMap((id, at) =>
+      snapshot.policy(id) === undefined ? [{ path: ["policies", at], message: `unknown policy "${id}"` }] : [],
+    ),
+    ...(ipAllow ?? []).flatMap((network, at) =>
+      parseNetwork(network) === undefined
+        ? [{ path: ["ipAllow", at], message: `"${network}" is no address or network` }]
+        : [],
+    ),
+  ]
+}

@@ -1,0 +1,145 @@
+/**
+ * Tenants as calls need them: a row of an organisation or application together with its plan and policies, which are the
+ * platform's.
+ */
+import { Context, Effect, Layer, type Redacted } from "effect"
+import { Catalogue } from "../catalogue/catalogue.ts"
+import { ResolveSecret } from "../catalogue/secrets.ts"
+import { type CatalogueSnapshot, redactedOf } from "../catalogue/snapshot.ts"
+import type { BudgetIndex } from "../money/budget.ts"
+import type { App, Org, Plan, SsoProvider } from "../protocol/catalogue.ts"
+import type { Direction, ReviewPolicy } from "../review/policy.ts"
+import { type Sealer, Sealing } from "../store/seal.ts"
+import type { StoreUnavailable } from "../store/unavailable.ts"
+import { openUpstreamKeys, type UpstreamKey } from "../upstream/upstream-keys.ts"
+import { makeRowCache, type RowCache } from "./row-cache.ts"
+import type { AppRow, KeyRow, OrgRow } from "./rows.ts"
+
+export interface OrgEntry {
+  readonly org: Org
+  readonly plan: Plan | undefined
+  /** The organisation's safety policies, in its order. */
+  readonly policies: Readonly<Record<Direction, ReadonlyArray<ReviewPolicy>>>
+  /** Those that the organisation has set for itself. */
+  readonly budgets?: BudgetIndex | undefined
+  /** Its own keys for vendors, by vendor. */
+  readonly upstreamKeys?: ReadonlyMap<string, UpstreamKey> | undefined
+  /** Whether an operator has disabled it: its calls are refused. */
+  readonly isDisabled?: boolean
+}
+
+export interface AppEntry extends OrgEntry {
+  readonly app: App
+  /** What its organisation has configured. */
+  readonly config: AppRow["config"]
+  /** Empty allows every address. */
+  readonly ipAllow: AppRow["ipAllow"]
+}
+
+/** An organisation's identity provider. */
+export interface SsoEntry {
+  readonly orgId: string
+  readonly provider: SsoProvider
+  /** Undefined if the organisation names none, or it cannot be resolved. */
+  readonly clientSecret: Redacted.Redacted | undefined
+}
+
+export class Tenants extends Context.Service<
+  Tenants,
+  {
+    /** Undefined if there is none, or it is closed. At once if it is known, as are the others. */
+    readonly org: (id: string) => Effect.Effect<OrgEntry | undefined, StoreUnavailable>
+    readonly app: (id: string) => Effect.Effect<AppEntry | undefined, StoreUnavailable>
+    readonly key: (id: string) => Effect.Effect<KeyRow | undefined, StoreUnavailable>
+    /** The identity provider of an organisation, if it has one. */
+    readonly sso: (orgId: string) => Effect.Effect<SsoEntry | undefined, StoreUnavailable>
+    readonly size: RowCache["size"]
+  }
+>()("weir/tenants/Tenants") {
+  static readonly layer = Layer.effect(
+    Tenants,
+    Effect.gen(function* () {
+      const catalogue = yield* Catalogue
+      const resolveSecret = yield* ResolveSecret
+      const { sealer } = yield* Sealing
+      const rows = yield* makeRowCache
+
+      const orgEntry = (row: OrgRow): Effect.Effect<OrgEntry, StoreUnavailable> => {
+        const snapshot = catalogue.current()
+        const known = orgEntries.get(row)
+        if (known?.snapshot === snapshot) return Effect.succeed(known.entry)
+        // Another node has just applied the catalogue that has the rest.
+        if (!hasAll(row.org, snapshot)) {
+          return Effect.map(catalogue.refresh, () => orgEntryOf(row, catalogue.current(), sealer))
+        }
+        const entry = orgEntryOf(row, snapshot, sealer)
+        orgEntries.set(row, { snapshot, entry })
+        return Effect.as(tellUnopened(entry), entry)
+      }
+
+      const org = (id: string) =>
+        Effect.flatMap(rows.get(`org:${id}`), (row) =>
+          row?.kind === "org" && row.status !== "closed" ? orgEntry(row) : Effect.undefined,
+        )
+
+      return Tenants.of({
+        org,
+        app: (id) =>
+          Effect.flatMap(rows.get(`app:${id}`), (row) =>
+            row?.kind === "app" && !row.isClosed
+              ? Effect.map(org(row.app.org), (entry) => entry && appEntryOf(row, entry))
+              : Effect.undefined,
+          ),
+        key: (id) => Effect.map(rows.get(`key:${id}`), (row) => (row?.kind === "key" ? row : undefined)),
+        sso: (orgId) =>
+          Effect.map(org(orgId), (entry) => {
+            const provider = entry?.org.sso
+            return provider && { orgId, provider, clientSecret: redactedOf(provider.clientSecret, resolveSecret) }
+          }),
+        size: rows.size,
+      })
+    }),
+  )
+}
+
+const hasAll = ({ plan, policies = [] }: Org, snapshot: CatalogueSnapshot): boolean =>
+  (plan === undefined || snapshot.plan(plan) !== undefined) && policies.every((id) => snapshot.policy(id) !== undefined)
+
+/** The same row and snapshot give the same entry; incomplete ones are not kept. */
+const orgEntries = new WeakMap<OrgRow, { readonly snapshot: CatalogueSnapshot; readonly entry: OrgEntry }>()
+
+const orgEntryOf = (row: OrgRow, snapshot: CatalogueSnapshot, sealer: Sealer): OrgEntry => {
+  const { org, budgets, status, upstreamKeys: keys } = row
+  const own = (org.policies ?? []).flatMap((id) => snapshot.policy(id) ?? [])
+  const toward = (direction: Direction) => own.filter((policy) => policy.direction === direction)
+  return {
+    org,
+    plan: org.plan === undefined ? undefined : snapshot.plan(org.plan),
+    policies: own.length === 0 ? noPolicies : { inbound: toward("inbound"), outbound: toward("outbound") },
+    budgets,
+    upstreamKeys: keys.length === 0 ? undefined : openUpstreamKeys(sealer, org.id, keys),
+    isDisabled: status === "disabled",
+  }
+}
+
+const tellUnopened = ({ org, upstreamKeys }: OrgEntry): Effect.Effect<void> => {
+  const vendors = [...(upstreamKeys ?? [])].flatMap(([vendor, { key }]) => (key === undefined ? [vendor] : []))
+  return vendors.length === 0
+    ? Effect.void
+    : Effect.logError("Upstream keys cannot be opened: the master key that sealed them is gone", {
+        org: org.id,
+        vendors,
+      })
+}
+
+const noPolicies: OrgEntry["policies"] = { inbound: [], outbound: [] }
+
+const appEntries = new WeakMap<AppRow, AppEntry & { readonly of: OrgEntry }>()
+
+const appEntryOf = (row: AppRow, of: OrgEntry): AppEntry => {
+  const known = appEntries.get(row)
+  if (known?.of === of) return known
+  const entry = { ...of, of, app: row.app, config: row.config, ipAllow: row.ipAllow }
+  appEntries.set(row, entry)
+  return entry
+}

@@ -1,0 +1,135 @@
+/** Owners and admins manage their organisation. Each test names its rule: decisions "Control routes". */
+import { randomUUID } from "node:crypto"
+import { Effect, Redacted, Schema } from "effect"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { KeyList, KeyMinted } from "../../src/protocol/admin-directory.ts"
+import { AppRecord, InvitedMember, MemberList, MemberRecord, TeamRecord } from "../../src/protocol/tenants.ts"
+import { hello, newTestIds, testCatalogue } from "../../src/testing/index.ts"
+import { errorOf, eventually, useGateway } from "./gateway.ts"
+import { startSmtp } from "./smtp.ts"
+
+const tag = randomUUID().slice(0, 8)
+const ids = newTestIds()
+const at = (name: string) => `${name}.${tag}@example.com`
+const mail = await startSmtp()
+const gateway = useGateway(() => ({
+  ids,
+  config: { smtpUrl: Redacted.make(mail.url), authPerMinute: 1_000_000 },
+  catalogue: (urls) => testCatalogue(urls, ids),
+}))
+
+/** An organisation made by an operator, with its first owner. */
+let orgId = ""
+let ownerId = ""
+const admin = (path: string, body: object) =>
+  gateway().call("POST", `/v1/admin/${path}`, body, { "x-svc-admin-key": gateway().adminKey })
+const decode = async <S extends Schema.ConstraintDecoder<unknown>>(schema: S, response: Response) =>
+  Schema.decodeUnknownSync(schema, { onExcessProperty: "error" })(await response.json())
+
+const tokens = new Map<string, string>()
+const as = async (who: string, method: string, path: string, body?: unknown, headers = {}) => {
+  const known = tokens.get(who) ?? (await gateway().logIn(at(who))).accessToken
+  tokens.set(who, known)
+  const own = { "x-svc-key-id": undefined, "x-svc-key": undefined, authorization: `Bearer ${known}` }
+  return gateway().call(method, `/v1/${path}`, body, { ...own, ...headers })
+}
+const invited = async (by: string, who: string, role: string) =>
+  decode(InvitedMember, await as(by, "POST", "members", { email: at(who), role }))
+
+afterAll(() => mail.stop())
+beforeAll(async () => {
+  const made: unknown = await (await admin("orgs", { name: "Acme", currency: "USD", models: ["main"] })).json()
+  orgId = Schema.decodeUnknownSync(Schema.Struct({ id: Schema.String }))(made).id
+  const first = await decode(MemberRecord, await admin("members", { org: orgId, email: at("ada"), role: "owner" }))
+  ownerId = first.id
+  await admin("topups", { id: `t-${orgId}`, org: orgId, amount: "5" })
+})
+
+describe("members", () => {
+  it("are invited by mail, log in, and leave by themselves", async () => {
+    const bo = await invited("ada", "bo", "admin")
+    expect(bo).toMatchObject({ org: orgId, email: at("bo"), role: "admin", mailed: true, declared: false })
+    await eventually(() => mail.lettersTo(at("bo")).some(({ text }) => text.includes("/login")))
+    expect(await (await as("bo", "GET", "me")).json()).toMatchObject({ orgs: [{ id: orgId, role: "admin" }] })
+    const cy = await invited("bo", "cy", "member")
+    expect((await as("cy", "GET", "members")).status).toBe(403)
+    expect((await as("cy", "DELETE", `members/${bo.id}`)).status).toBe(403)
+    expect((await as("cy", "DELETE", `members/${cy.id}`)).status).toBe(204)
+    expect((await as("cy", "GET", "usage")).status).toBe(404)
+    const { data } = await decode(MemberList, await as("ada", "GET", "members?status=active"))
+    expect(data.map(({ email }) => email).sort()).toEqual([at("ada"), at("bo")])
+  })
+
+  it("owners alone make, change and remove owners; the last one stays", async () => {
+    await invited("ada", "dee", "admin")
+    expect((await as("dee", "POST", "members", { email: at("x"), role: "owner" })).status).toBe(403)
+    expect((await as("dee", "PATCH", `members/${ownerId}`, { role: "member" })).status).toBe(403)
+    expect((await as("dee", "DELETE", `members/${ownerId}`)).status).toBe(403)
+    expect((await errorOf(await as("ada", "DELETE", `members/${ownerId}`))).message).toBe("The last owner cannot leave")
+    expect((await errorOf(await as("ada", "PATCH", `members/${ownerId}`, { role: "admin" }))).code).toBe("conflict")
+    const eve = await invited("ada", "eve", "owner")
+    // Of two owners who leave at the same time one stays.
+    const left = await Promise.all([
+      as("ada", "DELETE", `members/${ownerId}`),
+      as("eve", "DELETE", `members/${eve.id}`),
+    ])
+    expect(left.map(({ status }) => status).sort()).toEqual([204, 409])
+    const stays = left[0]?.status === 204 ? "eve" : "ada"
+    await invited(stays, stays === "eve" ? "ada" : "eve", "owner")
+  })
+
+  it("who are disabled can do nothing in the organisation", async () => {
+    const fay = await invited("ada", "fay", "admin")
+    expect((await as("fay", "GET", "members")).status).toBe(200)
+    await as("ada", "PATCH", `members/${fay.id}`, { status: "disabled" })
+    expect((await as("fay", "GET", "members")).status).toBe(404)
+  })
+
+  it.each([
+    ["an id", { id: "mine", email: "a@b.c", role: "member" }, "id"],
+    ["an organisation", { org: "other", email: "a@b.c", role: "member" }, "org"],
+    ["no address", { email: "nobody", role: "member" }, "email"],
+    ["an unknown role", { email: "a@b.c", role: "god" }, "role"],
+  ])("with %s are refused", async (_what, body, path) => {
+    expect(await errorOf(await as("ada", "POST", "members", body))).toMatchObject({
+      code: "bad_request",
+      detail: { issues: [{ path }] },
+    })
+  })
+})
+
+describe("teams, applications and keys", () => {
+  it("are made, changed and deleted; a key works until it is revoked", async () => {
+    const gus = await invited("ada", "gus", "member")
+    const team = await decode(TeamRecord, await as("ada", "POST", "teams", { members: [gus.id] }))
+    expect(await (await as("gus", "GET", "me")).json()).toMatchObject({ orgs: [{ id: orgId, teams: [team.id] }] })
+    await as("ada", "PATCH", `teams/${team.id}`, { members: [] })
+    expect(await (await as("gus", "GET", "me")).json()).toMatchObject({ orgs: [{ id: orgId, teams: [] }] })
+    expect((await as("ada", "DELETE", `teams/${team.id}`)).status).toBe(204)
+    const app = await decode(AppRecord, await as("ada", "POST", "apps", { quota: { rpm: 5 } }))
+    const { keyId, key } = await decode(KeyMinted, await as("ada", "POST", "keys", { app: app.id }))
+    const call = () => gateway().exchange(hello, { headers: { "x-svc-key-id": keyId, "x-svc-key": key } })
+    expect((await call()).status).toBe(200)
+    const { data } = await decode(KeyList, await as("ada", "GET", "keys"))
+    expect(data.map(({ id }) => id)).toEqual([keyId])
+    expect((await as("ada", "POST", `keys/${keyId}/revoke`)).status).toBe(204)
+    expect((await call()).status).toBe(401)
+    expect((await as("ada", "DELETE", `apps/${app.id}`)).status).toBe(204)
+  })
+
+  it("of another organisation are not found", async () => {
+    expect((await as("ada", "PATCH", `apps/${ids.app}`, { ipAllow: [] })).status).toBe(404)
+    expect((await as("ada", "DELETE", `apps/${ids.app}`)).status).toBe(404)
+    expect((await as("ada", "POST", "keys", { app: ids.app })).status).toBe(404)
+    expect((await as("ada", "POST", `keys/${ids.key}/revoke`)).status).toBe(404)
+    expect((await gateway().exchange(hello)).status).toBe(200)
+  })
+
+  it("are audited with who did it", async () => {
+    const rows = await Effect.runPromise(gateway().sql<{ action: string; actor_type: string }>`
+      select distinct action, actor_type from audit_log where org_id = ${orgId} order by 1, 2`)
+    for (const action of ["tenant.created", "tenant.updated", "tenant.deleted", "key.minted", "key.revoked"]) {
+      expect(rows).toContainEqual({ action, actor_type: "user" })
+    }
+  })
+})

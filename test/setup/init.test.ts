@@ -1,0 +1,136 @@
+/** `weir init` and `weir prices`, as a new user runs them, against a vendor that lists models and answers. */
+import { copyFileSync, existsSync, readFileSync, writeFileSync } from "node:fs"
+import { createServer, type Server } from "node:http"
+import { join } from "node:path"
+import { fileURLToPath } from "node:url"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { openaiBody } from "../../src/testing/index.ts"
+import { portOf } from "../../src/testing/port.ts"
+import { useProcesses } from "../http/process.ts"
+
+const { dir, weir } = useProcesses()
+const priceFile = fileURLToPath(new URL("model_prices.json", import.meta.url))
+
+let server: Server
+let url = ""
+let listed: unknown
+let status = 200
+beforeAll(
+  () =>
+    new Promise<void>((resolve) => {
+      server = createServer((request, response) => {
+        const isAllowed = request.headers.authorization === "Bearer sk-mine"
+        response.writeHead(isAllowed ? status : 401, { "content-type": "application/json" })
+        if (request.url === "/v1/models") response.end(JSON.stringify(listed))
+        else response.end(openaiBody({ words: ["ready"], inTokens: 5, outTokens: 1 }))
+      })
+      server.listen(0, "127.0.0.1", () => {
+        url = `http://127.0.0.1:${portOf(server)}/v1`
+        resolve()
+      })
+    }),
+)
+afterAll(() => server.close())
+
+const init = async (args: ReadonlyArray<string>, env: Record<string, string> = { MINE_API_KEY: "sk-mine" }) => {
+  const { exit, output } = weir(["init", "--file", join(dir(), "weir.yaml"), ...args], env)
+  return { code: await exit, text: output.text }
+}
+const mine = () => ["--vendor", `mine=${url}`, "--yes"]
+const written = () => readFileSync(join(dir(), "weir.yaml"), "utf8")
+
+describe("weir init", () => {
+  it("writes a catalogue that a gateway serves, calls the vendor once, and adds what comes later", async () => {
+    listed = { data: [{ id: "small" }, { id: "large", owned_by: "me" }] }
+    const first = await init(mine())
+    expect(first).toMatchObject({ code: 0, text: expect.stringContaining("mine (openai-chat, small): works after") })
+    expect(written()).toContain("credential: env:MINE_API_KEY")
+    expect(written()).not.toContain("sk-mine")
+    const doctor = weir(["doctor"], { SVC_CATALOGUE: join(dir(), "weir.yaml"), MINE_API_KEY: "sk-mine" })
+    await doctor.exit
+    expect(doctor.output.text).toMatch(/^catalogue +ok /m)
+
+    writeFileSync(join(dir(), "weir.yaml"), written().replace("version: 1", "version: 1 # kept"))
+    const before = written()
+    listed = { data: [{ id: "small" }, { id: "large" }, { id: "huge" }] }
+    const again = await init([...mine(), "--no-test"])
+    expect(again.text).toMatch(/\+ {3}- \{ handle: huge, targets: /)
+    expect(
+      written()
+        .split("\n")
+        .filter((line) => !before.split("\n").includes(line)),
+    ).toHaveLength(2)
+    expect(written()).toContain("version: 1 # kept")
+    expect((await init([...mine(), "--no-test"])).text).toContain("nothing changes")
+  }, 60_000)
+
+  it("only proposes without --yes", async () => {
+    listed = { data: [{ id: "small" }] }
+    const { code, text } = await init([...mine().slice(0, -1), "--no-test"])
+    expect([code, text]).toEqual([0, expect.stringContaining("Nothing was written")])
+    expect(existsSync(join(dir(), "weir.yaml"))).toBe(false)
+  }, 60_000)
+
+  it("says in one line what is wrong, and writes nothing", async () => {
+    const wrong: ReadonlyArray<readonly [ReadonlyArray<string>, Record<string, string>, RegExp]> = [
+      [[], {}, /^No vendor has its API key here\. Set one of OPENAI_API_KEY, /],
+      [["--vendor", "openai"], {}, /^openai: there is no API key at env:OPENAI_API_KEY\n$/],
+      [["--vendor", "opnai"], {}, /^opnai is no vendor: name one of openai, /],
+      [mine(), { MINE_API_KEY: "sk-wrong" }, /^mine: \S+ answers 401: the API key is refused\n$/],
+      [["--vendor", "mine=http://127.0.0.1:9/v1"], {}, /^mine: \S+ does not answer \(/],
+      [[...mine(), "--prices", "nowhere.json"], {}, /^nowhere\.json: the file cannot be read\n$/],
+      [[...mine(), "--markup", "ten"], {}, /^ten is no markup: /],
+    ]
+    for (const [args, env, line] of wrong) {
+      const { code, text } = await init(args, env)
+      expect([code, text]).toEqual([1, expect.stringMatching(line)])
+    }
+    for (const reply of [{ data: [{ id: 7 }] }, [], null, { data: "no" }]) {
+      listed = reply
+      expect(await init(mine())).toMatchObject({ code: 1, text: expect.stringMatching(/is no list of models\n$/) })
+    }
+    status = 500
+    expect((await init(mine())).text).toMatch(/answers 500\n$/)
+    status = 200
+    expect(existsSync(join(dir(), "weir.yaml"))).toBe(false)
+  }, 120_000)
+})
+
+describe("weir prices", () => {
+  it("shows what changes, adds it when it is told to, and changes nothing the second time", async () => {
+    const file = join(dir(), "weir.yaml")
+    const catalogue = `version: 1
+vendors:
+  - { id: openai, dialect: openai-responses, baseUrl: "https://api.openai.com/v1" }
+models:
+  - { handle: main, targets: [{ vendor: openai, model: gpt-5 }] }
+prices: # ours
+  - { model: main, currency: USD, input: "1", output: "1", from: 2026-01-01 }
+`
+    writeFileSync(file, catalogue)
+    copyFileSync(priceFile, join(dir(), "prices.json"))
+    const run = async (...args: ReadonlyArray<string>) => {
+      const all = ["prices", "import", join(dir(), "prices.json"), "--catalogue", file, "--vendor", "openai", ...args]
+      const { exit, output } = weir(all)
+      return { code: await exit, text: output.text }
+    }
+    const shown = await run("--markup", "10%", "--from", "2030-01-01")
+    expect(shown.text).toMatch(/main +1\.375 +11 +0\.1375 +1 \/ 1 +2030-01-01/)
+    expect(readFileSync(file, "utf8")).toBe(catalogue)
+    expect(await run("--markup", "10%", "--from", "2027-01-01", "--write")).toMatchObject({ code: 0 })
+    const line = `  - { model: main, currency: USD, input: "1.375", output: "11", cacheRead: "0.1375", dims: { web_search: "11000" }, from: "2027-01-01" }\n`
+    expect(readFileSync(file, "utf8")).toBe(catalogue + line)
+    expect((await run("--markup", "10%", "--write")).text).toContain("Unchanged: main")
+    expect(await run("--from", "2020-01-01")).toMatchObject({
+      code: 1,
+      text: expect.stringContaining("a time to come"),
+    })
+    expect(await run("--provider", "nobody")).toMatchObject({
+      code: 0,
+      text: expect.stringContaining("Not in the file: main"),
+    })
+    const counted = weir(["prices", "show", join(dir(), "prices.json")])
+    expect(await counted.exit).toBe(0)
+    expect(counted.output.text).toMatch(/^\d+ models have prices that carry over\n(.|\n)*1: mode embedding/)
+  }, 60_000)
+})

@@ -1,0 +1,160 @@
+/** LiteLLM's price file: exact decimals, what carries over, and what it changes in a catalogue. */
+import { readFileSync } from "node:fs"
+import { describe, expect, it } from "@effect/vitest"
+import { Result, Schema } from "effect"
+import { loadCatalogue } from "../../src/catalogue/load.ts"
+import { formatAmount } from "../../src/money/amount.ts"
+import { parseMarkup } from "../../src/setup/markup.ts"
+import { priceEntry, readPriceFile } from "../../src/setup/price-file.ts"
+import { findPriced, importPrices } from "../../src/setup/price-import.ts"
+
+// Entries of litellm 1.109.1, as they stand there.
+const excerpt = readFileSync(new URL("model_prices.json", import.meta.url), "utf8")
+const file = Result.getOrThrow(readPriceFile(excerpt))
+const priceOf = (name: string) => {
+  const price = file.models.find((model) => model.name === name)?.price
+  return price && priceEntry(name, price, 0n, "2026-01-01")
+}
+/** The price of an entry with this input price, as it stands in the text. */
+const inputOf = (source: string) => {
+  const text = `{"m": {"mode": "chat", "input_cost_per_token": ${source}, "output_cost_per_token": 0}}`
+  const { models, refused } = Result.getOrThrow(readPriceFile(text))
+  const price = models[0]?.price.input
+  return price === undefined ? [...refused.keys()][0] : formatAmount(price)
+}
+
+describe("a price file", () => {
+  it("has prices per million tokens, with every dimension that ours have", () => {
+    expect(priceOf("claude-sonnet-4-5")).toEqual({
+      model: "claude-sonnet-4-5",
+      currency: "USD",
+      input: "3",
+      output: "15",
+      cacheRead: "0.3",
+      cacheWrite: "3.75",
+      cacheWrite1h: "6",
+      dims: { web_search: "10000" },
+      from: "2026-01-01",
+    })
+    expect(priceOf("gpt-4o-audio-preview-2024-12-17")).toMatchObject({
+      input: "2.5",
+      dims: { audio_in: "40", audio_out: "80" },
+    })
+  })
+
+  it("has limits and capabilities", () => {
+    expect(findPriced(file, "openai", "gpt-5")).toMatchObject({
+      contextWindow: 272_000,
+      maxOutput: 128_000,
+      capabilities: ["tools", "images", "files", "reasoning", "cache"],
+      deprecatedAt: "2026-12-11",
+    })
+  })
+
+  it("tells what does not carry over", () => {
+    expect(findPriced(file, "gemini", "gemini-2.5-pro")?.left).toEqual([
+      "prices above 200k tokens",
+      "searches that are free",
+    ])
+    expect(file.refused.get("mode embedding")).toEqual(["text-embedding-3-small"])
+    expect(file.models.map(({ name }) => name)).not.toContain("sample_spec")
+  })
+
+  it.each([
+    ["2.5e-06", "2.5"],
+    ["0.0000000001", "0.0001"],
+    ["1e-16", "0.0000000001"],
+    ["1E+0", "1000000"],
+    ['"3e-06"', "3"],
+    ["1e-17", "input_cost_per_token: more than ten decimals per million tokens"],
+    ["1.2999999999999998e-06", "1.2999999999999998e-06"],
+    ["1e999", "a price is negative, or above 1,000,000 per million"],
+    ["1e9999", "input_cost_per_token: more than ten decimals per million tokens"],
+    ["2", "a price is negative, or above 1,000,000 per million"],
+    ["-1e-06", "a price is negative, or above 1,000,000 per million"],
+    ["null", "no price per token"],
+    ["true", "no price per token"],
+    ['"much"', "input_cost_per_token: more than ten decimals per million tokens"],
+  ])("reads %s exactly, or says why not", (source, told) => {
+    const exact = told === source ? "input_cost_per_token: more than ten decimals per million tokens" : told
+    expect(inputOf(source)).toBe(exact)
+  })
+
+  it.prop(
+    "reads every decimal as it is written, however it is written",
+    [
+      Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 2 ** 52 })),
+      Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 6 })),
+    ],
+    ([units, shift]) => {
+      // Units of 10^-16 a token are units of 10^-10 a million.
+      const source = `${units}${"0".repeat(shift)}e-${16 + shift}`
+      expect(inputOf(source)).toBe(formatAmount(BigInt(units)))
+    },
+  )
+
+  it.each(["", "[]", "null", "{", '"text"', "\u0000"])("is refused if it is none: %j", (text) => {
+    expect(Result.isFailure(readPriceFile(text))).toBe(true)
+  })
+
+  it("reads hostile entries one by one", () => {
+    const hostile = `{"__proto__": {"mode": "chat", "input_cost_per_token": 1e-06, "output_cost_per_token": 1e-06},
+      "a": null, "b": [], "c": 1, "d": {"mode": 7}, "e": {"mode": "chat", "input_cost_per_token": {}},
+      "f": {"mode": "chat", "input_cost_per_token": 1e-06, "output_cost_per_token": 1e-06, "max_input_tokens": 1e99,
+        "search_context_cost_per_query": [1], "supports_vision": "yes"}}`
+    const { models } = Result.getOrThrow(readPriceFile(hostile))
+    expect(models.map(({ name }) => name)).toEqual(["__proto__", "f"])
+    expect(models[1]).toMatchObject({ contextWindow: undefined, capabilities: [] })
+  })
+})
+
+describe("a markup", () => {
+  it.each([
+    ["10%", "3.3"],
+    ["2.5%", "3.075"],
+    ["0%", "3"],
+  ])("%s is added exactly", (markup, charged) => {
+    const price = { input: 30_000_000_000n, output: 0n, dims: {} }
+    expect(priceEntry("m", price, parseMarkup(markup) ?? -1n, "2026-01-01").input).toBe(charged)
+  })
+
+  it("is rounded up to the last decimal", () => {
+    expect(priceEntry("m", { input: 1n, output: 0n, dims: {} }, 1n, "2026-01-01").input).toBe("0.0000000002")
+  })
+
+  it.each(["10", "-1%", "1e1%", "10.123%", "99999%", "%", ""])("%j is none", (text) => {
+    expect(parseMarkup(text)).toBeUndefined()
+  })
+})
+
+describe("an import", () => {
+  const { document } = Result.getOrThrow(
+    loadCatalogue(`version: 1
+vendors:
+  - { id: oa, dialect: openai-chat, baseUrl: "https://api.openai.com/v1" }
+  - { id: an, dialect: anthropic, baseUrl: "https://api.anthropic.com" }
+models:
+  - { handle: new, targets: [{ vendor: oa, model: gpt-5 }] }
+  - { handle: same, targets: [{ vendor: oa, model: gpt-4o }] }
+  - { handle: later, targets: [{ vendor: oa, model: gpt-5 }] }
+  - { handle: dearer, targets: [{ vendor: oa, model: gpt-5 }] }
+  - { handle: second, targets: [{ vendor: an, model: claude-sonnet-4-5, tier: 1 }, { vendor: oa, model: gpt-5, tier: 2 }] }
+  - { handle: unheard, targets: [{ vendor: oa, model: gpt-99 }] }
+prices:
+  - { model: same, currency: USD, input: "1", output: "1", from: 2025-01-01 }
+  - { model: same, currency: USD, input: "2.5", output: "10", cacheRead: "1.25", from: 2026-01-01 }
+  - { model: later, currency: USD, input: "9", output: "9", from: 2026-12-01 }
+  - { model: dearer, currency: USD, input: "1", output: "1", from: 2026-01-01 }
+`),
+  )
+  const terms = { vendor: "oa", provider: "openai", markup: 0n, from: "2026-11-23", firstFrom: "2026-11-22" }
+
+  it("adds what differs, from its date on, and leaves alone what is in force", () => {
+    const { changes, ...left } = importPrices(document, file, terms)
+    expect(left).toEqual({ same: ["same"], later: ["later"], secondary: ["second"], unknown: ["unheard"] })
+    expect(changes.map(({ entry, before }) => [entry.model, entry.input, entry.from, before?.input])).toEqual([
+      ["new", "1.25", "2026-11-22", undefined],
+      ["dearer", "1.25", "2026-11-23", "1"],
+    ])
+  })
+})
