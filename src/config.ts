@@ -2,12 +2,13 @@
  * Every variable that Weir reads, with its default and its meaning, in one table. No other file reads the environment,
  * except for the `env:` secrets that a catalogue references.
  */
-import { Config, ConfigProvider, Context, Effect, Layer, Option, Schema } from "effect"
+import { Config, ConfigProvider, Context, Effect, Layer, Option, Redacted, Schema } from "effect"
 import { parseNetwork } from "./protocol/network.ts"
+import { parseProxy } from "./protocol/proxy.ts"
+import { fileVariable, secretInFile } from "./secret-files.ts"
 
 const Millis = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 2 ** 31 - 1 }))
 const Bytes = Schema.Int.check(Schema.isBetween({ minimum: 1024, maximum: 2 ** 31 - 1 }))
-const Sha256Hex = Schema.String.check(Schema.isPattern(/^[0-9a-f]{64}$/))
 /** 0 takes a free port. */
 const Port = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 65_535 }))
 /** At least two: a spent request id must be refused for longer than its reply is stored. */
@@ -25,7 +26,29 @@ const bytes = (name: string, fallback: number) =>
   Config.schema(Schema.FiniteFromString.pipe(Schema.decodeTo(Bytes)), name).pipe(Config.withDefault(fallback))
 const port = (name: string) => Config.schema(Schema.FiniteFromString.pipe(Schema.decodeTo(Port)), name)
 const text = (name: string) => Config.NonEmptyString(name).pipe(Config.option, toUndefined)
-const secret = (name: string) => Config.Redacted(name).pipe(Config.option, toUndefined)
+/** The value of a variable, or else what the file has that its `…_FILE` names. */
+export const valueOrFile = (name: string): Config.Config<string | undefined> =>
+  Config.flatMap(Config.all([text(name), text(fileVariable(name))]), ([value, file]) => {
+    if (file === undefined) return Config.succeed(value)
+    if (value !== undefined) return invalid(`${name} and ${fileVariable(name)} are both set`)
+    const found = secretInFile(file)
+    return found === undefined
+      ? invalid(`${fileVariable(name)} names ${file}, which is empty or cannot be read`)
+      : Config.succeed<string | undefined>(found)
+  })
+/** A secret: never shown. */
+const secret = (name: string) =>
+  Config.map(valueOrFile(name), (value) => (value === undefined ? undefined : Redacted.make(value)))
+const digest = (name: string) =>
+  Config.flatMap(valueOrFile(name), (value) =>
+    value === undefined || /^[0-9a-f]{64}$/.test(value)
+      ? Config.succeed(value)
+      : invalid(`${name} must be a SHA-256 digest: 64 hexadecimal digits in lower case`),
+  )
+
+function invalid(message: string): Config.Config<never> {
+  return Config.fail(new ConfigProvider.SourceError({ message }))
+}
 /** A list of networks. */
 const networks = (name: string) =>
   Config.schema(
@@ -62,8 +85,16 @@ const variables = {
     Schema.FiniteFromString.pipe(Schema.decodeTo(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 256 })))),
     "SVC_WORKERS",
   ).pipe(Config.withDefault(1)),
-  /** A separate port for `/metrics`; without it `/metrics` is on the main port. */
+  /** A separate port, open to whom it reaches, for `/metrics`; without it `/metrics` is on the main port. */
   metricsPort: port("SVC_METRICS_PORT").pipe(Config.option, toUndefined),
+  /** Shows `/metrics`, `/docs`, `/openapi.json` and the details of `/readyz`, as the admin key does; for scrapers. */
+  metricsToken: secret("SVC_METRICS_TOKEN"),
+  /** `1`: these are open to everybody; `0`: to nobody without a key. Open in development only if absent. */
+  openDetails: Config.schema(Flag, "SVC_OPEN_DETAILS").pipe(
+    Config.map((flag) => flag === "1"),
+    Config.option,
+    toUndefined,
+  ),
   /**
    * The public URL of this service, e.g. `https://weir.example.com`; if absent, it is derived from the request's host.
    */
@@ -121,11 +152,19 @@ const variables = {
   ).pipe(Config.withDefault(20)),
   /** Private networks (CIDR, separated by commas) in which organisations' own upstream addresses are allowed. */
   egressAllow: networks("SVC_EGRESS_ALLOW"),
+  /** Proxy for vendors at HTTPS addresses: `HTTPS_PROXY` or `https_proxy`, except for what `NO_PROXY` names. */
+  httpsProxy: Config.flatMap(Config.all([valueOrFile("HTTPS_PROXY"), valueOrFile("https_proxy")]), ([upper, lower]) => {
+    const given = upper ?? lower
+    const proxy = given === undefined ? undefined : parseProxy(given)
+    if (given !== undefined && proxy === undefined) return invalid("HTTPS_PROXY is not a URL such as http://proxy:3128")
+    return Config.succeed(proxy && Redacted.make(proxy))
+  }),
+  noProxy: Config.map(Config.all([text("NO_PROXY"), text("no_proxy")]), ([upper, lower]) => upper ?? lower ?? ""),
   /** Redis, or a cluster as URLs separated by commas; an in-process gate if absent. */
   redisUrl: secret("SVC_REDIS_URL"),
   redisDeadlineMs: millis("SVC_REDIS_DEADLINE_MS", 1000),
   /** SHA-256 of the admin key, in hex; without it there is no admin API (development mints a key). */
-  adminKeySha256: Config.schema(Sha256Hex, "SVC_ADMIN_KEY_SHA256").pipe(Config.option, toUndefined),
+  adminKeySha256: digest("SVC_ADMIN_KEY_SHA256"),
   /**
    * How the gate treats a full plan, and a store that does not answer: `enforce` refuses, `shadow` only counts, `off`
    * does not check.
@@ -222,7 +261,7 @@ export const variableNames: Effect.Effect<ReadonlySet<string>> = Effect.suspend(
 })
 
 /** Variables of the commands and of this project's scripts. */
-const otherNames = /^SVC_(BASE_URL|ADMIN_KEY|KEY_ID|KEY|TOKEN|UPSTREAM_KEY|TEST_\w+)$/
+const otherNames = /^SVC_(BASE_URL|ADMIN_KEY|KEY_ID|KEY|TOKEN|UPSTREAM_KEY|TEST_\w+)(_FILE)?$/
 
 /** Variables of the environment that start with `SVC_` and are unknown: misspelled, or of another version. */
 export const unknownVariables = (known: ReadonlySet<string>): ReadonlyArray<string> =>

@@ -8,6 +8,7 @@ import type { PlatformDocument } from "../protocol/catalogue.ts"
 import { ChangeFeed } from "../store/change-feed.ts"
 import { queryDeadline, refreshEvery, withDeadline } from "../store/database.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
+import { readNetwork } from "../upstream/network.ts"
 import { conflictsOf, declaredCredentials, isFrom, storeCatalogue, storedCatalogue } from "./catalogue-store.ts"
 import type { Declared } from "./declared.ts"
 import type { Change } from "./diff.ts"
@@ -16,7 +17,7 @@ import { applyPatch } from "./patch.ts"
 import { CatalogueUnreadable, makeCatalogueReader } from "./reader.ts"
 import type { Reading } from "./reading.ts"
 import { CatalogueRefused } from "./refusal.ts"
-import { ResolveSecret, sha256 } from "./secrets.ts"
+import { type ResolveRef, ResolveSecret, rememberSecrets, sha256 } from "./secrets.ts"
 import { type CatalogueSnapshot, emptySnapshot, makeSnapshot } from "./snapshot.ts"
 
 export interface Applied {
@@ -62,21 +63,33 @@ export class Catalogue extends Context.Service<
       const reader = yield* makeCatalogueReader
       const feed = yield* ChangeFeed
       let snapshot = emptySnapshot
+      let secrets = rememberSecrets(resolveSecret)
       /** The platform's part of the catalogue in force, as it is stored. */
       let stored = ""
 
+      let changedAt: ReadonlyMap<string, number> = new Map()
+
+      const show = (document: PlatformDocument, revision: bigint, fingerprint: string) => {
+        const found = rememberSecrets(resolveSecret)
+        snapshot = makeSnapshot(document, revision, fingerprint, found.resolve, (id) => changedAt.get(id) ?? 0)
+        secrets = found
+      }
+
       const takeUp = Effect.fnUntraced(function* (revision: bigint, fingerprint: string, reading: Reading) {
         const changes = yield* bounded(sql<ProviderChange>`select id, changed_at from search_provider_changes`)
-        const changedAt = new Map(changes.map(({ id, changed_at }) => [id, changed_at.getTime()]))
-        snapshot = yield* Effect.try({
-          try: () => {
-            const document = applyPatch(snapshot.document, reading)
-            const changedAtMs = (id: string) => changedAt.get(id) ?? 0
-            return makeSnapshot(document, revision, fingerprint, resolveSecret, changedAtMs)
-          },
+        changedAt = new Map(changes.map(({ id, changed_at }) => [id, changed_at.getTime()]))
+        yield* Effect.try({
+          try: () => show(applyPatch(snapshot.document, reading), revision, fingerprint),
           catch: (cause) => new CatalogueUnreadable({ cause }),
         })
         stored = reading.json
+      })
+
+      /** Takes up secrets whose files were replaced. */
+      const renewSecrets = Effect.suspend(() => {
+        if (!secrets.haveChanged()) return Effect.void
+        show(snapshot.document, snapshot.revision, snapshot.fingerprint)
+        return Effect.logInfo("Secrets of the catalogue have changed and are in force")
       })
 
       /** Takes up the newest revision. If this version cannot read it, it keeps the current one. */
@@ -153,7 +166,9 @@ export class Catalogue extends Context.Service<
       yield* refresh
       yield* Effect.forkScoped(
         Effect.repeat(
-          Effect.catch(locked(refresh), (error) => Effect.logWarning("The catalogue could not be refreshed", error)),
+          Effect.catch(locked(Effect.andThen(refresh, renewSecrets)), (error) =>
+            Effect.logWarning("The catalogue could not be refreshed", error),
+          ),
           Schedule.spaced(refreshEvery),
         ),
       )
@@ -180,17 +195,25 @@ const tenantSections = ["orgs", "users", "teams", "apps", "keys", "topups"]
 const missingCredentials = (
   document: PlatformDocument,
   credentials: Declared["credentials"],
-  resolveSecret: (ref: string) => string | undefined,
-): ReadonlyArray<string> =>
-  [
-    ...(document.vendors ?? []),
-    ...(document.searchProviders ?? []),
+  resolveSecret: ResolveRef,
+): ReadonlyArray<string> => {
+  const reached = [...(document.vendors ?? []), ...(document.searchProviders ?? [])]
+  const called = [
+    ...reached,
     ...(document.policies ?? []).flatMap(({ id, match }) =>
       "moderation" in match ? [{ ...match.moderation, id }] : [],
     ),
     ...credentials,
-  ].flatMap(({ id, credential }) =>
-    credential !== undefined && resolveSecret(credential) === undefined
-      ? [`${id}: there is no credential at ${credential}; calls to it will fail`]
-      : [],
-  )
+  ]
+  return [
+    ...called.flatMap(({ id, credential }) =>
+      credential !== undefined && resolveSecret(credential) === undefined
+        ? [`${id}: there is no credential at ${credential}; calls to it will fail`]
+        : [],
+    ),
+    ...reached.flatMap((entry) => {
+      const problem = readNetwork(entry, resolveSecret)?.problem
+      return problem === undefined ? [] : [`${entry.id}: ${problem}; calls to it will fail`]
+    }),
+  ]
+}

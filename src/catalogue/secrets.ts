@@ -1,20 +1,35 @@
 /** Resolves secret references of a catalogue: `env:NAME` and `file:PATH`. */
 import { hash, randomBytes } from "node:crypto"
-import { readFileSync } from "node:fs"
 import { Context } from "effect"
+import { secretInFile, secretInVariable } from "../secret-files.ts"
 
 /** Resolves a reference; undefined if there is no secret. A Context.Reference, so that tests can replace it. */
 export const ResolveSecret = Context.Reference<(ref: string) => string | undefined>("weir/catalogue/ResolveSecret", {
   defaultValue: () => resolveFromMachine,
 })
 
-/** From this process's environment, or from a file. */
+/** From this process's environment (`env:NAME`, also by `NAME_FILE`), or from a file. */
 export function resolveFromMachine(ref: string): string | undefined {
-  if (ref.startsWith("env:")) return process.env[ref.slice("env:".length)] || undefined
-  try {
-    return readFileSync(ref.slice("file:".length), "utf8").trim() || undefined
-  } catch {
-    return undefined
+  return ref.startsWith("env:") ? secretInVariable(ref.slice("env:".length)) : secretInFile(ref.slice("file:".length))
+}
+
+export type ResolveRef = (ref: string) => string | undefined
+
+/** Remembers what references resolved to, to tell when they resolve to something else: a file was replaced. */
+export const rememberSecrets = (resolve: ResolveRef) => {
+  const found = new Map<string, string | undefined>()
+  return {
+    resolve: (ref: string): string | undefined => {
+      const secret = resolve(ref)
+      found.set(ref, secret)
+      return secret
+    },
+    /** A secret that is gone is no change: its file is being replaced, or calls go on with the old one. */
+    haveChanged: (): boolean =>
+      [...found].some(([ref, secret]) => {
+        const now = resolve(ref)
+        return now !== undefined && now !== secret
+      }),
   }
 }
 

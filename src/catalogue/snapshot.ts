@@ -18,14 +18,18 @@ import type {
   Vendor,
 } from "../protocol/catalogue.ts"
 import { compilePolicy, type ReviewPolicy } from "../review/policy.ts"
+import { type Network, readNetwork } from "../upstream/network.ts"
 import type { Pooled } from "../upstream/pool.ts"
 import { definedOf } from "./references.ts"
+import type { ResolveRef } from "./secrets.ts"
 
 export interface VendorEntry {
   readonly vendor: Vendor
   readonly dialect: Dialect
   /** Undefined if the catalogue names none, or it cannot be resolved. */
   readonly credential: Redacted.Redacted | undefined
+  /** How its address is reached, where the catalogue says so. */
+  readonly network: Network | undefined
   /** Of its address, e.g. `api.openai.com`. */
   readonly host: string
   /** The vendor's own names of the models for which the catalogue uses it. */
@@ -51,6 +55,7 @@ export interface SearchProviderEntry {
   readonly provider: SearchProvider
   /** Undefined if the catalogue names none, or it cannot be resolved. */
   readonly credential: Redacted.Redacted | undefined
+  readonly network: Network | undefined
   /** When the provider last changed in the catalogue. */
   readonly changedAtMs: number
 }
@@ -72,9 +77,6 @@ export interface CatalogueSnapshot {
   /** The timeout profile of an environment. */
   readonly timeouts: (env: string) => TimeoutTiers
 }
-
-/** Resolves a secret reference; undefined if there is no secret. */
-type ResolveRef = (ref: string) => string | undefined
 
 interface DatedPrice {
   readonly price: Price
@@ -143,6 +145,7 @@ function indexVendors(document: PlatformDocument, resolve: ResolveRef): Readonly
         vendor,
         dialect: dialectOf(vendor),
         credential: redactedOf(vendor.credential, resolve),
+        network: readNetwork(vendor, resolve),
         host: new URL(vendor.baseUrl).host,
         models: models.get(vendor.id) ?? [],
       }
@@ -159,7 +162,7 @@ function indexSearchProviders(
   const active = (document.searchProviders ?? []).filter(({ active }) => active !== false)
   const entries = active.map((provider) => {
     const credential = redactedOf(provider.credential, resolve)
-    return { provider, credential, changedAtMs: changedAtMs(provider.id) }
+    return { provider, credential, network: readNetwork(provider, resolve), changedAtMs: changedAtMs(provider.id) }
   })
   return entries.sort(byDirectoryOrder)
 }
@@ -187,11 +190,12 @@ function indexModels(
 
 function makeTarget({ model, tier = 0, weight }: Target, entry: VendorEntry | undefined): ModelTarget | undefined {
   if (entry === undefined) return undefined
-  const { vendor, dialect, credential, host } = entry
+  const { vendor, dialect, credential, network, host } = entry
   return {
     vendor,
     dialect,
     credential,
+    network,
     model,
     isOwn: false,
     isGuarded: false,

@@ -1,13 +1,13 @@
 /** Credentials for commands that act as a caller: an application's key pair, or a token. */
-import { Config, Effect, Option } from "effect"
+import { Effect, Option } from "effect"
 import { Flag } from "effect/cli"
 import type { Credentials } from "../client/credentials.ts"
-import { Failed, url } from "./target.ts"
+import { Failed, secretOfFlag, url } from "./target.ts"
 
 const optionalText = (name: string, variable: string, description: string) =>
   Flag.String(name).pipe(
     Flag.withDescription(`${description} (${variable})`),
-    Flag.withFallbackConfig(Config.String(variable)),
+    Flag.withFallbackConfig(secretOfFlag(variable)),
     Flag.optional,
   )
 

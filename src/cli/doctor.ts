@@ -17,6 +17,7 @@ import { isDevelopment, WeirConfig } from "../config.ts"
 import type { DoctorResponse } from "../protocol/admin.ts"
 import { Redis } from "../store/redis.ts"
 import { missingMigrations, newerSchema, schemaState } from "../store/schema-state.ts"
+import { networkReferences } from "../upstream/network.ts"
 import { describeUnknownVariables, explainError } from "./explain.ts"
 import { table } from "./table.ts"
 import { ask, Failed, json, optionalAdminKey, print, url } from "./target.ts"
@@ -74,9 +75,10 @@ const checkCatalogue = ({ catalogueFile }: Settings): Finding => {
     return failed(check, describeRefusal(catalogueFile, new CatalogueRefused({ issues: loaded.failure })))
   }
   const { vendors = [], searchProviders = [] } = loaded.success.document
-  const refs = [...vendors, ...searchProviders].flatMap(({ credential }) =>
-    credential === undefined ? [] : [credential],
-  )
+  const refs = [...vendors, ...searchProviders].flatMap((entry) => [
+    ...(entry.credential === undefined ? [] : [entry.credential]),
+    ...networkReferences(entry),
+  ])
   const missing = [...new Set(refs)].filter((ref) => resolveFromMachine(ref) === undefined)
   if (missing.length === 0) return ok(check, catalogueFile)
   return failed(check, `${missing.join(", ")}: not set here; the vendors that need them will be refused`)

@@ -56,8 +56,8 @@ const explainListen = (cause: unknown): string => {
 }
 
 const explainConfig = ({ cause }: Config.ConfigError): string => {
-  const issues = Schema.isSchemaError(cause) ? issuesOf(cause) : [{ path: "", message: cause.toString() }]
-  return issues
+  if (!Schema.isSchemaError(cause)) return `${cause.message}; see src/config.ts`
+  return issuesOf(cause)
     .map(
       ({ path, message }) =>
         `${path === "" ? "A variable" : path} is invalid: ${message.replace(/\s+/g, " ")}; see src/config.ts`,

@@ -4,6 +4,7 @@ import { Flag } from "effect/cli"
 import { HttpClient, HttpClientRequest } from "effect/http"
 import { HttpApiClient } from "effect/http-api"
 import { CatalogueRefused, describeRefusal } from "../catalogue/refusal.ts"
+import { valueOrFile } from "../config.ts"
 import { Api } from "../protocol/api.ts"
 import { ErrorEnvelope } from "../protocol/error.ts"
 import { invalidInput, issuesOf } from "../protocol/issues.ts"
@@ -12,9 +13,13 @@ export const url = Flag.String("url").pipe(
   Flag.withDescription("Base URL of the gateway (SVC_BASE_URL)"),
   Flag.withFallbackConfig(Config.String("SVC_BASE_URL").pipe(Config.withDefault("http://127.0.0.1:8080"))),
 )
+/** The variable of a flag that is a secret, or the file that its `…_FILE` names. */
+export const secretOfFlag = (name: string): Config.Config<string> =>
+  Config.flatMap(valueOrFile(name), (value) => (value === undefined ? Config.String(name) : Config.succeed(value)))
+
 const adminKey = Flag.String("admin-key").pipe(
   Flag.withDescription("The admin key (SVC_ADMIN_KEY); in development it is printed at start"),
-  Flag.withFallbackConfig(Config.String("SVC_ADMIN_KEY")),
+  Flag.withFallbackConfig(secretOfFlag("SVC_ADMIN_KEY")),
 )
 /** For commands that also work without it. */
 export const optionalAdminKey = Flag.optional(adminKey)

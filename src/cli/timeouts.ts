@@ -10,7 +10,7 @@ import { writeWholeFile } from "../store/whole-file.ts"
 import { judge } from "../telemetry/timeouts/judge.ts"
 import { addUp, keptOf, type Observed, since } from "../telemetry/timeouts/observed.ts"
 import { readTiers } from "../telemetry/timeouts/scrape.ts"
-import { ask, Failed, json, optionalAdminKey, url } from "./target.ts"
+import { ask, Failed, failed, json, optionalAdminKey, url } from "./target.ts"
 import { describeTimeouts } from "./timeouts-report.ts"
 
 export const timeouts = Command.make(
@@ -60,12 +60,13 @@ const fromMetrics = Effect.fnUntraced(function* (source: {
   readonly metrics: ReadonlyArray<string>
   readonly since: Option.Option<string>
   readonly save: Option.Option<string>
+  readonly adminKey: Option.Option<string>
 }) {
   const places = source.metrics.length === 0 ? [`${source.url}/metrics`] : source.metrics
-  const pages = yield* Effect.forEach(places, readPage, { concurrency: 8 })
+  const pages = yield* Effect.forEach(places, (place) => readPage(place, keyFor(place, source)), { concurrency: 8 })
   if (Option.isSome(source.save)) writeWholeFile(source.save.value, pages.join("\n"))
   const now = addUp(pages.map(readTiers))
-  return Option.isSome(source.since) ? since(now, readTiers(yield* readPage(source.since.value))) : now
+  return Option.isSome(source.since) ? since(now, readTiers(yield* readPage(source.since.value, Option.none()))) : now
 })
 
 const fromStore = Effect.fnUntraced(function* (
@@ -92,15 +93,24 @@ const fromStore = Effect.fnUntraced(function* (
   )
 })
 
+/** The admin key is for the gateway that the command names, not for other places. */
+const keyFor = (place: string, { url, adminKey }: { url: string; adminKey: Option.Option<string> }) =>
+  Option.filter(adminKey, () => place === `${url}/metrics`)
+
 /** Metrics from a URL, or from a saved file. */
-const readPage = (place: string): Effect.Effect<string, Failed, HttpClient.HttpClient> =>
+const readPage = (
+  place: string,
+  adminKey: Option.Option<string>,
+): Effect.Effect<string, Failed, HttpClient.HttpClient> =>
   Effect.gen(function* () {
     if (!/^https?:\/\//.test(place)) {
       const unreadable = () => new Failed(`${place}: the file cannot be read`)
       return yield* Effect.try({ try: () => readFileSync(place, "utf8"), catch: unreadable })
     }
     const unreached = () => new Failed(`${place} cannot be reached`)
-    const response = yield* Effect.mapError(HttpClient.get(place), unreached)
+    const headers = Option.match(adminKey, { onNone: () => ({}), onSome: (key) => ({ "x-svc-admin-key": key }) })
+    const response = yield* Effect.mapError(HttpClient.get(place, { headers }), unreached)
+    if (response.status === 401) return yield* failed(`${place} needs the admin key: set --admin-key (SVC_ADMIN_KEY)`)
     if (response.status !== 200) return yield* Effect.fail(new Failed(`${place} answered ${response.status}`))
     return yield* Effect.mapError(response.text, unreached)
   })

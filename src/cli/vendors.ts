@@ -1,11 +1,11 @@
 /** `weir vendors`: checks vendors with a real call, and manages organisations' upstream keys. */
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
-import { Config, Effect, Option } from "effect"
+import { Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import type { UpstreamKeysResponse, VendorCheckResponse } from "../protocol/admin.ts"
 import { org } from "./lists.ts"
 import { table } from "./table.ts"
-import { ask, Failed, operator, print, show } from "./target.ts"
+import { ask, Failed, operator, print, secretOfFlag, show } from "./target.ts"
 
 const vendor = Argument.String("vendor").pipe(Argument.withDescription("A vendor's id in the catalogue"))
 
@@ -63,7 +63,7 @@ const setKey = Command.make(
     vendor,
     key: Flag.String("key").pipe(
       Flag.withDescription("The key; prefer SVC_UPSTREAM_KEY, which keeps it out of the shell's history"),
-      Flag.withFallbackConfig(Config.String("SVC_UPSTREAM_KEY")),
+      Flag.withFallbackConfig(secretOfFlag("SVC_UPSTREAM_KEY")),
     ),
     baseUrl: Flag.String("base-url").pipe(
       Flag.withDescription("The organisation's own base URL; HTTPS and public"),

@@ -6,6 +6,7 @@ import { Catalogue } from "../catalogue/catalogue.ts"
 import { ResolveSecret, sha256 } from "../catalogue/secrets.ts"
 import { isDevelopment, WeirConfig } from "../config.ts"
 import { AdminKey, makeAdminKey } from "../identity/admin.ts"
+import { followVariable } from "../secret-files.ts"
 import type { ScriptedVendor } from "../testing/scripted-vendor.ts"
 import { developmentCatalogue, developmentKeyId, developmentKeyRef } from "./catalogue.ts"
 import { type DevelopmentSecrets, developmentSecrets } from "./secrets.ts"
@@ -31,7 +32,9 @@ export const layerAdminKey = Layer.effect(
   Effect.gen(function* () {
     const { adminKeySha256 } = yield* WeirConfig
     const minted = yield* secrets
-    return makeAdminKey(adminKeySha256 ?? (minted && sha256(minted.adminKey).toString("hex")))
+    const hash = yield* followVariable("SVC_ADMIN_KEY_SHA256", adminKeySha256)
+    const mintedHash = minted && sha256(minted.adminKey).toString("hex")
+    return makeAdminKey(() => hash() ?? mintedHash)
   }),
 )
 

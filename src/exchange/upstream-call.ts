@@ -153,7 +153,7 @@ export class UpstreamCall implements ReplyListener, Watched {
 
   #start(): void {
     const { client, nowMs, lookBy } = this.#conversation
-    const { vendor, dialect, credential, isGuarded } = this.#target
+    const { vendor, dialect, credential, isGuarded, network } = this.#target
     this.#stage = "connection"
     this.#startedAtMs = nowMs()
     const wire = this.#encode()
@@ -171,6 +171,7 @@ export class UpstreamCall implements ReplyListener, Watched {
         headers: { ...headers, ...authorization, ...this.#traceHeaders },
         body,
         isGuarded,
+        network,
       },
       this,
     )

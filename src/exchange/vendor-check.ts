@@ -141,11 +141,12 @@ const targetOf = (
   if (name === undefined) {
     return Effect.fail(serviceError("bad_request", "No model of the catalogue uses this vendor: set `model`"))
   }
-  const { vendor, dialect, credential } = entry
+  const { vendor, dialect, credential, network } = entry
   return Effect.succeed({
     vendor,
     dialect,
     credential,
+    network,
     model: name,
     isOwn: false,
     isGuarded: false,

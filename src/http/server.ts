@@ -15,6 +15,7 @@ import { failureAt } from "./compatible/reply.ts"
 import { compatibleRoutes } from "./compatible/routes.ts"
 import { limitConnections } from "./connection-limit.ts"
 import { admitOrigins } from "./cross-origin.ts"
+import { type Access, guarded, makeAccess, openAccess } from "./details.ts"
 import { Draining } from "./draining.ts"
 import { answerDirectly } from "./hot-routes.ts"
 import { envelope, routeNotFound } from "./respond.ts"
@@ -57,15 +58,16 @@ const apiRoutes = HttpApiBuilder.layer(Api, { openapiPath: "/openapi.json" }).pi
 )
 
 /** The page of the documentation. Its program takes 13 MB of memory, so it is loaded when the page is first asked for. */
-const docs = HttpRouter.use((router) =>
-  Effect.gen(function* () {
-    const scope = yield* Effect.scope
-    const page = yield* Effect.cached(
-      Scope.provide(HttpRouter.toHttpEffect(HttpApiScalar.layer(Api, { path: "/docs" })), scope),
-    )
-    yield* router.add("GET", "/docs", Effect.flatten(page))
-  }),
-)
+const docs = (access: Access) =>
+  HttpRouter.use((router) =>
+    Effect.gen(function* () {
+      const scope = yield* Effect.scope
+      const page = yield* Effect.cached(
+        Scope.provide(HttpRouter.toHttpEffect(HttpApiScalar.layer(Api, { path: "/docs" })), scope),
+      )
+      yield* router.add("GET", "/docs", guarded(access, Effect.flatten(page)))
+    }),
+  )
 
 /** Node's reply buffer, in bytes: small, so that backpressure from a slow client shows early. */
 const responseBufferBytes = 16 * 1024
@@ -73,24 +75,26 @@ const responseBufferBytes = 16 * 1024
 const makeServer = () =>
   createServer({ highWaterMark: responseBufferBytes, keepAliveTimeout: 65_000, requestTimeout: 300_000, noDelay: true })
 
-/** Serves all routes on the configured address; `/metrics` on its own port if one is set. */
+/** Serves all routes on the configured address; if a port for metrics is set, what operators look at is open there. */
 export const layerServer = Layer.unwrap(
   Effect.gen(function* () {
     const { host, port, metricsPort, corsOrigins } = yield* WeirConfig
     const { maxConnections } = yield* Overload
     const node = makeServer()
     limitConnections(node, maxConnections)
-    const main = Layer.mergeAll(apiRoutes, compatibleRoutes, pageRoutes, docs, healthRoutes)
-    const routes = metricsPort === undefined ? Layer.mergeAll(main, metricsRoute) : main
+    const access = yield* makeAccess
+    const main = Layer.mergeAll(apiRoutes, compatibleRoutes, pageRoutes, docs(access), healthRoutes(access))
+    const routes = metricsPort === undefined ? Layer.mergeAll(main, metricsRoute(access)) : main
     const interceptors = Effect.andThen(
       Effect.flatMap(hotAnswers, (answers) => answerDirectly(node, answers)),
       admitOrigins(node, corsOrigins),
     )
     const served = Layer.effectDiscard(interceptors).pipe(Layer.provideMerge(serve(routes, node, { host, port })))
-    const server = drainAtShutdown(node).pipe(Layer.provideMerge(served), Layer.provide(Draining.layer))
-    if (metricsPort === undefined) return server
-    const metrics = serve(metricsRoute, makeServer(), { host, port: metricsPort })
-    return Layer.mergeAll(server, Layer.effectDiscard(Layer.build(metrics)))
+    const server = drainAtShutdown(node).pipe(Layer.provideMerge(served))
+    if (metricsPort === undefined) return Layer.provide(server, Draining.layer)
+    const inside = Layer.mergeAll(metricsRoute(openAccess), docs(openAccess), healthRoutes(openAccess))
+    const operators = serve(inside, makeServer(), { host, port: metricsPort })
+    return Layer.mergeAll(server, Layer.effectDiscard(Layer.build(operators))).pipe(Layer.provide(Draining.layer))
   }),
 )
 

@@ -1,4 +1,6 @@
-/** The admin key: one secret of the operator, stored as its hash. */
+/**
+ * Secrets of the operator, known by their hashes: the admin key, and the token of scrapers, which may only look.
+ */
 import { timingSafeEqual } from "node:crypto"
 import { Context, Effect } from "effect"
 import { sha256 } from "../catalogue/secrets.ts"
@@ -12,13 +14,17 @@ export class AdminKey extends Context.Service<
   }
 >()("weir/identity/AdminKey") {}
 
-/** @param hash the SHA-256 of the key, in hex */
-export const makeAdminKey = (hash: string | undefined): AdminKey["Service"] => {
-  const expected = hash === undefined ? undefined : Buffer.from(hash, "hex")
-  return AdminKey.of({
+/** @param hash the SHA-256 of the key, in hex, at each check */
+export const makeAdminKey = (hash: () => string | undefined): AdminKey["Service"] =>
+  AdminKey.of({
     check: (given) =>
-      given !== undefined && expected !== undefined && timingSafeEqual(sha256(given), expected)
+      hasDigest(given, hash())
         ? Effect.void
         : Effect.fail(serviceError("admin_key_invalid", "The admin key is not valid")),
   })
+
+/** Whether a secret is the one with this SHA-256, in hex; compared in constant time. */
+export const hasDigest = (given: string | undefined, digest: string | undefined): boolean => {
+  const expected = Buffer.from(digest ?? "", "hex")
+  return given !== undefined && expected.length === 32 && timingSafeEqual(sha256(given), expected)
 }

@@ -23,6 +23,7 @@ import { fingerprint } from "../protocol/canonical.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 import { isStorable } from "../protocol/text.ts"
 import type { SsoEntry } from "../tenants/tenants.ts"
+import { makeConnector, makeEnvironmentProxy } from "../upstream/connector.ts"
 import { Egress, EgressBlocked } from "../upstream/egress.ts"
 import type { FlowSecrets } from "./sso-flow.ts"
 
@@ -147,8 +148,11 @@ class ProviderSilent extends Data.TaggedError("ProviderSilent")<{ readonly cause
 /** The fetch function of openid-client, which connects only to the address that was checked. */
 const makeGuardedFetch = Effect.gen(function* () {
   const egress = yield* Egress
+  const proxyFor = yield* makeEnvironmentProxy
   const agent = yield* Effect.acquireRelease(
-    Effect.sync(() => new Agent({ connect: { lookup: egress.lookup }, maxResponseSize: maxReplyBytes })),
+    Effect.sync(
+      () => new Agent({ connect: makeConnector({ proxyFor, guard: egress }), maxResponseSize: maxReplyBytes }),
+    ),
     (open) => Effect.promise(() => open.destroy()),
   )
   const guardedFetch: CustomFetch = async (url, { body, headers, method, redirect, signal }) => {

@@ -44,6 +44,38 @@ export const SecretRef = Schema.String.check(
   Schema.isPattern(/^(env:[A-Za-z_][A-Za-z0-9_]*|file:.+)$/, { expected: "env:NAME or file:PATH" }),
 )
 
+/** Certificates, or a reference to them. They are no secret, so the catalogue may contain them. */
+const Certificates = Schema.String.check(
+  Schema.isPattern(/^(env:[A-Za-z_][A-Za-z0-9_]*|file:.+|-----BEGIN CERTIFICATE-----[\s\S]+)$/, {
+    expected: "env:NAME, file:PATH or certificates in PEM",
+  }),
+  Schema.isMaxLength(65_536),
+)
+
+const network = {
+  /** A proxy as a URL without a password, or a reference to a URL with one; `none` for none at all. */
+  proxy: optional(
+    Schema.String.check(
+      Schema.isPattern(/^(none|env:[A-Za-z_][A-Za-z0-9_]*|file:.+|https?:\/\/[^\s/?#@]+\/?)$/, {
+        expected: "none, env:NAME, file:PATH or an http(s) URL without a password",
+      }),
+    ),
+  ),
+  tls: optional(
+    Schema.Struct({
+      /** Certificate authorities in addition to the machine's. */
+      ca: optional(Certificates),
+      /** A client certificate with its chain, and its key. */
+      cert: optional(Certificates),
+      key: optional(SecretRef),
+    }),
+  ),
+}
+
+/** How connections to an address are made, where it differs from the machine's way. */
+const NetworkFields = Schema.Struct(network)
+export type NetworkFields = typeof NetworkFields.Type
+
 const HttpUrl = Schema.String.check(Schema.isPattern(/^https?:\/\/[^\s?#]+$/, { expected: "an http(s) URL" }))
 
 export const DialectName = Schema.Literals(["openai-chat", "openai-responses", "anthropic", "gemini"])
@@ -77,6 +109,7 @@ export const Vendor = Schema.Struct({
   apiVersion: optional(Schema.String.check(Schema.isPattern(/^[\w.-]{1,32}$/))),
   baseUrl: HttpUrl,
   credential: optional(SecretRef),
+  ...network,
   timeouts: optional(TimeoutTiers),
   weight: optional(Int),
   /** What happens upstream when a client leaves a stream: abort, or drain for the exact usage. */
@@ -159,6 +192,7 @@ export const SearchProvider = Schema.Struct({
   vendor: Id,
   baseUrl: HttpUrl,
   credential: optional(SecretRef),
+  ...network,
   pricePerCall: NonNegative,
   currency: Currency,
   cost: optional(NonNegative),

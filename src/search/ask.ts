@@ -84,7 +84,8 @@ const askOne = Effect.fnUntraced(function* (
   query: string,
   count: number,
 ): Effect.fn.Return<ReadonlyArray<SearchResult>, SearchRejected> {
-  const request = { baseUrl: entry.provider.baseUrl, ...dialect.encode({ query, count }, credential) }
+  const { network, provider } = entry
+  const request = { baseUrl: provider.baseUrl, network, ...dialect.encode({ query, count }, credential) }
   const { status, headers, body } = yield* Effect.mapError(fetchWhole(client, request, maxReplyBytes), unreachable)
   if (status !== 200) {
     const retryAfterMs = retryAfterOf(headers, yield* Clock.currentTimeMillis)

@@ -10,7 +10,7 @@ import { SqlClient } from "effect/sql"
 import { Gate } from "../admission/gate.ts"
 import { PlanCurve } from "../admission/plan-usage.ts"
 import { Catalogue } from "../catalogue/catalogue.ts"
-import { ResolveSecret, sha256 } from "../catalogue/secrets.ts"
+import { ResolveSecret, resolveFromMachine, sha256 } from "../catalogue/secrets.ts"
 import { WeirConfig } from "../config.ts"
 import { layerServer } from "../http/server.ts"
 import { AccessTokens } from "../identity/access-tokens.ts"
@@ -142,6 +142,7 @@ export const newTestIds = (): TestIds => {
 
 const resolveTestSecret = (ref: string): string | undefined => {
   if (ref === testKeyRef) return testKey
+  if (ref.startsWith("file:")) return resolveFromMachine(ref)
   return ref === "env:WEIR_TEST_VENDOR" ? "vendor-credential" : undefined
 }
 
@@ -159,11 +160,17 @@ export const startGateway = (options: GatewayOptions = {}): Effect.Effect<TestGa
       port: 0,
       shedLagMs: 60_000,
       shedWaitMs: 60_000,
+      openDetails: true,
       ...(yield* testStores),
       ...options.config,
     })
     const gateway = layerServer.pipe(
-      Layer.provideMerge(Layer.succeed(AdminKey, makeAdminKey(sha256(adminKey).toString("hex")))),
+      Layer.provideMerge(
+        Layer.succeed(
+          AdminKey,
+          makeAdminKey(() => sha256(adminKey).toString("hex")),
+        ),
+      ),
       Layer.provideMerge(layerServices),
       Layer.provide(layerOtlp),
       Layer.provide(layerLogs),

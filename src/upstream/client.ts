@@ -2,10 +2,11 @@
  * HTTP calls to vendors. What arrives is pushed to a listener, in the turn of the event loop in which it was read from
  * the socket; the listener pauses the socket when it has no room.
  */
-import type { LookupFunction } from "node:net"
 import { Context, Data, Effect, Layer, Result } from "effect"
-import { Agent, type Dispatcher } from "undici"
+import type { Dispatcher } from "undici"
+import { makeDispatchers } from "./dispatchers.ts"
 import { Egress } from "./egress.ts"
+import type { Network } from "./network.ts"
 
 export interface UpstreamRequest {
   /** POST if absent. */
@@ -16,6 +17,8 @@ export interface UpstreamRequest {
   readonly body: string
   /** Whether a user chose the address: then it passes the egress guard, here and at each connection. */
   readonly isGuarded?: boolean
+  /** How its address is reached, where it differs from the machine's way. */
+  readonly network?: Network | undefined
 }
 
 export interface UpstreamHead {
@@ -70,25 +73,19 @@ export class VendorClient extends Context.Service<
     VendorClient,
     Effect.gen(function* () {
       const egress = yield* Egress
-      const makeAgent = (connect: { readonly lookup?: LookupFunction }) =>
-        Effect.acquireRelease(
-          // The exchange's timeout tiers apply; undici's own timeouts are off.
-          Effect.sync(
-            () => new Agent({ headersTimeout: 0, bodyTimeout: 0, connect: { timeout: 0, ...connect }, pipelining: 1 }),
-          ),
-          (agent) => Effect.promise(() => agent.destroy()),
-        )
-      const agent = yield* makeAgent({})
-      // The egress guard is the connection's lookup: it connects to the address that was checked. Redirects are not
-      // followed.
-      const guarded = yield* makeAgent({ lookup: egress.lookup })
+      const dispatcherFor = yield* makeDispatchers
+      const refuse = (listener: ReplyListener, cause: unknown) => {
+        listener.broken(new UpstreamBroken({ cause }))
+        return noCall
+      }
       return VendorClient.of({
         start: (request, listener) => {
-          if (request.isGuarded !== true) return new Call(agent, request, listener)
-          const checked = egress.check(request.baseUrl)
-          if (Result.isSuccess(checked)) return new Call(guarded, request, listener)
-          listener.broken(new UpstreamBroken({ cause: checked.failure }))
-          return noCall
+          const { isGuarded = false, network } = request
+          // Redirects are not followed, so this is the only address that is called.
+          const checked = isGuarded ? egress.check(request.baseUrl) : undefined
+          if (checked !== undefined && Result.isFailure(checked)) return refuse(listener, checked.failure)
+          if (network?.problem !== undefined) return refuse(listener, new Error(network.problem))
+          return new Call(dispatcherFor(isGuarded, network), request, listener)
         },
       })
     }),
@@ -128,7 +125,7 @@ export const fetchWhole = (
     return Effect.sync(() => call.abort())
   })
 
-/** A call that the egress guard blocked. */
+/** A call that was not made. */
 const noCall: UpstreamCall = { pause: () => {}, resume: () => {}, leave: () => {}, abort: () => {} }
 
 /** How long a complete reply may take to end its body before its socket is destroyed. */
@@ -145,13 +142,13 @@ class Call implements UpstreamCall, Dispatcher.DispatchHandler {
   #isLeft = false
 
   constructor(
-    agent: Agent,
+    dispatcher: Dispatcher,
     { method = "POST", baseUrl, path, headers, body }: UpstreamRequest,
     listener: ReplyListener,
   ) {
     this.#listener = listener
     const { origin, prefix } = addressOf(baseUrl)
-    agent.dispatch(
+    dispatcher.dispatch(
       {
         origin,
         path: `${prefix}${path}`,

@@ -28,6 +28,7 @@ const layers = [
   "telemetry",
   "store",
   "config.ts",
+  "secret-files.ts",
   "conformance",
   "client",
   "protocol",

@@ -1,0 +1,74 @@
+/**
+ * How connections to an address of the catalogue are made, where it differs from the machine's way: through a proxy of
+ * its own, with more certificate authorities, or with a client certificate.
+ */
+import { createHash, X509Certificate } from "node:crypto"
+import { createSecureContext } from "node:tls"
+import type { NetworkFields } from "../protocol/catalogue.ts"
+import { type HttpProxy, parseProxy } from "../protocol/proxy.ts"
+
+export interface Network {
+  /** The same for the same settings: connections are shared by those who have the same. */
+  readonly key: string
+  /** Absent: the one of the environment, if any. */
+  readonly proxy: HttpProxy | "none" | undefined
+  /** As text in PEM; certificate authorities are in addition to the machine's. */
+  readonly tls: { readonly ca?: string; readonly cert?: string; readonly key?: string }
+  /** Why no connection can be made. */
+  readonly problem: string | undefined
+}
+
+/**
+ * Reads what an entry of the catalogue says of its network; undefined if it says nothing.
+ *
+ * @param resolve the secret at a reference
+ */
+export const readNetwork = (
+  { proxy, tls }: NetworkFields,
+  resolve: (ref: string) => string | undefined,
+): Network | undefined => {
+  if (proxy === undefined && tls === undefined) return undefined
+  const problems: Array<string> = []
+  const textOf = (value: string | undefined): string | undefined => {
+    if (value === undefined || !isReference(value)) return value
+    const found = resolve(value)
+    if (found === undefined) problems.push(`there is nothing at ${value}`)
+    return found
+  }
+  const proxyText = textOf(proxy)
+  const parsed = proxyText === undefined || proxyText === "none" ? undefined : parseProxy(proxyText)
+  if (proxyText !== undefined && proxyText !== "none" && parsed === undefined) problems.push("its proxy is not a URL")
+  const [ca, cert, key] = [textOf(tls?.ca), textOf(tls?.cert), textOf(tls?.key)]
+  const pem = {
+    ...(ca !== undefined && { ca }),
+    ...(cert !== undefined && { cert }),
+    ...(key !== undefined && { key }),
+  }
+  if ((cert === undefined) !== (key === undefined)) problems.push("tls needs both cert and key, or neither")
+  else if (!isUsable(pem)) problems.push("its tls has no valid certificate and key in PEM")
+  return {
+    key: createHash("sha256")
+      .update(JSON.stringify([proxyText, ca, cert, key]))
+      .digest("base64url"),
+    proxy: proxyText === "none" ? "none" : parsed,
+    tls: pem,
+    problem: problems[0],
+  }
+}
+
+/** References of an entry's network. */
+export const networkReferences = ({ proxy, tls }: NetworkFields): ReadonlyArray<string> =>
+  [proxy, tls?.ca, tls?.cert, tls?.key].flatMap((value) => (value !== undefined && isReference(value) ? [value] : []))
+
+const isReference = (value: string): boolean => value.startsWith("env:") || value.startsWith("file:")
+
+const isUsable = (pem: Network["tls"]): boolean => {
+  try {
+    // The context leaves out authorities that it cannot read.
+    if (pem.ca !== undefined) new X509Certificate(pem.ca)
+    createSecureContext(pem)
+    return true
+  } catch {
+    return false
+  }
+}
