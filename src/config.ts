@@ -85,6 +85,15 @@ const variables = {
     Schema.FiniteFromString.pipe(Schema.decodeTo(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 256 })))),
     "SVC_WORKERS",
   ).pipe(Config.withDefault(1)),
+  /**
+   * Files of a certificate with its chain and of its key, in PEM: then clients are served by HTTPS, with HTTP/2 and
+   * HTTP/1.1. They are read again when they change.
+   */
+  tls: Config.flatMap(Config.all([text("SVC_TLS_CERT"), text("SVC_TLS_KEY")]), ([cert, key]) => {
+    if (cert !== undefined && key !== undefined) return Config.succeed({ cert, key })
+    if (cert === key) return Config.succeed(undefined)
+    return invalid("SVC_TLS_CERT and SVC_TLS_KEY are needed both")
+  }),
   /** A separate port, open to whom it reaches, for `/metrics`; without it `/metrics` is on the main port. */
   metricsPort: port("SVC_METRICS_PORT").pipe(Config.option, toUndefined),
   /** Shows `/metrics`, `/docs`, `/openapi.json` and the details of `/readyz`, as the admin key does; for scrapers. */

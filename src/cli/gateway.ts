@@ -28,7 +28,7 @@ const start = Layer.effectDiscard(
     const handout = yield* startDevelopment
     if (config.catalogueFile !== undefined) yield* applyAndWatch(config.catalogueFile)
     const { address } = yield* HttpServer.HttpServer
-    const baseUrl = NetAddress.formatUrlUnsafe(address).replace("0.0.0.0", "127.0.0.1")
+    const baseUrl = urlOf(address, config)
     collectGarbage()
     if (isWorker) {
       yield* answerSupervisor
@@ -48,6 +48,12 @@ export const layerGateway = start.pipe(
   Layer.provide(layerOtlp),
   Layer.provide(layerLogs),
 )
+
+/** Where a client on this machine reaches the gateway. */
+const urlOf = (address: NetAddress.SocketAddress, { tls }: WeirConfig["Service"]): string => {
+  const url = NetAddress.formatUrlUnsafe(address).replace("0.0.0.0", "127.0.0.1")
+  return tls === undefined ? url : url.replace(/^http:/, "https:")
+}
 
 const readyOf = (baseUrl: string, handout: DevelopmentHandout | undefined) => ({
   baseUrl,

@@ -1,6 +1,8 @@
 /** Keeps connections of clients within their share of files: those that wait for a next request are closed first. */
-import type { Server } from "node:http"
+import type { IncomingMessage, ServerResponse } from "node:http"
 import type { Socket } from "node:net"
+import { Server as TlsServer } from "node:tls"
+import { isShared, type NodeServer } from "./listener.ts"
 
 /** Above this share of its connections, a server closes waiting ones. */
 const waitingShare = 0.75
@@ -10,34 +12,44 @@ const firstRequestMs = 1000
 /**
  * Limits a server's connections.
  * Node's own `closeIdleConnections` also closes connections that were just accepted, whose request is on its way.
+ *
+ * @returns what must hear of every request, before it is answered
  */
-export const limitConnections = (server: Server, most: number | undefined): void => {
-  if (most === undefined) return
+export const limitConnections = (
+  server: NodeServer,
+  most: number | undefined,
+): ((request: IncomingMessage, response: ServerResponse) => void) => {
+  if (most === undefined) return () => {}
   server.maxConnections = most
   const keepMost = most * waitingShare
   let open = 0
   /** Connections without a request, the longest waiting first, with the time from which they may be closed. */
   const waiting = new Map<Socket, number>()
 
-  server.on("connection", (socket) => {
+  const emitter: NodeJS.EventEmitter = server
+  // Requests know the socket inside TLS. Connections of HTTP/2 close themselves when they are idle.
+  emitter.on(server instanceof TlsServer ? "secureConnection" : "connection", (socket: Socket) => {
     open++
-    waiting.set(socket, performance.now() + firstRequestMs)
+    if (!("alpnProtocol" in socket && socket.alpnProtocol === "h2")) {
+      waiting.set(socket, performance.now() + firstRequestMs)
+    }
     socket.once("close", () => {
       open--
       waiting.delete(socket)
     })
     closeWaiting(open - keepMost)
   })
-  server.on("drop", () => closeWaiting(open - keepMost))
+  emitter.on("drop", () => closeWaiting(open - keepMost))
 
-  server.prependListener("request", ({ socket }, response) => {
+  const request = ({ socket }: IncomingMessage, response: ServerResponse) => {
+    if (isShared(response)) return
     waiting.delete(socket)
     // Room is made before somebody needs it, and the client is told: a connection beyond the limit is closed at once.
     if (open > keepMost) response.shouldKeepAlive = false
     response.once("close", () => {
       if (!socket.destroyed) waiting.set(socket, 0)
     })
-  })
+  }
 
   const closeWaiting = (count: number) => {
     const nowMs = performance.now()
@@ -50,4 +62,5 @@ export const limitConnections = (server: Server, most: number | undefined): void
       left--
     }
   }
+  return request
 }

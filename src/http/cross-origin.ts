@@ -2,8 +2,9 @@
  * CORS for the runtime routes (`SVC_CORS_ORIGINS`). These routes do not accept cookies, so credentials are not allowed.
  * Source: Fetch Standard, "HTTP-CORS protocol".
  */
-import type { IncomingMessage, Server } from "node:http"
+import type { IncomingMessage } from "node:http"
 import { Effect, type Scope } from "effect"
+import type { NodeServer } from "./listener.ts"
 import { interceptRequests } from "./request-interceptor.ts"
 
 /** Request headers that are not allowed by default. */
@@ -50,7 +51,7 @@ const allowedFor = ({ url = "", headers }: IncomingMessage): string => {
 
 /** Answers OPTIONS requests and adds CORS headers to replies of runtime routes, until the scope closes. */
 export const admitOrigins = (
-  server: Server,
+  server: NodeServer,
   origins: ReadonlyArray<string>,
 ): Effect.Effect<void, never, Scope.Scope> => {
   if (origins.length === 0) return Effect.void

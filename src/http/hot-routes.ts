@@ -2,11 +2,12 @@
  * The hot routes, served directly from Node's socket: one fiber per request, without router and middleware. They use
  * the same handlers as the routes behind the router.
  */
-import type { IncomingMessage, Server, ServerResponse } from "node:http"
+import type { IncomingMessage, ServerResponse } from "node:http"
 import { Effect, Exit, Fiber, Option, type Scope } from "effect"
 import type { HttpServerResponse } from "effect/http"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 import { bodyTooLarge } from "./content-encoding.ts"
+import type { NodeServer } from "./listener.ts"
 import { sendResponse } from "./node-connection.ts"
 import { interceptRequests } from "./request-interceptor.ts"
 import type { RuntimeRequest } from "./runtime.ts"
@@ -16,7 +17,7 @@ export type DirectHandler = (request: RuntimeRequest, response: ServerResponse) 
 
 /** Serves `POST` requests to these paths before the router sees them, until the scope closes. */
 export const answerDirectly = (
-  server: Server,
+  server: NodeServer,
   handlerOf: (path: string, query: string) => DirectHandler | undefined,
 ): Effect.Effect<void, never, Scope.Scope> =>
   Effect.gen(function* () {

@@ -6,6 +6,7 @@ import { EventWriter } from "../exchange/event-writer.ts"
 import type { Connection, ReplyError, WholeReply } from "../exchange/reply.ts"
 import type { ServiceError } from "../protocol/error.ts"
 import { toServiceError } from "../store/unavailable.ts"
+import { isShared } from "./listener.ts"
 import { errorResponse } from "./respond.ts"
 
 /** Bytes of a refused request's body that are still drained, so that the connection can be reused. */
@@ -38,6 +39,8 @@ export class NodeConnection implements Connection {
   #listener: Parameters<Connection["listen"]>[0] | undefined
   #notices: ReadonlyArray<string> = none
   #isClosed = false
+  /** Of a reply that shares its connection: the connection's own count is not the reply's. */
+  #writtenBytes = 0
 
   constructor(response: ServerResponse, requestId: string, events: EventEncoder = new EventWriter()) {
     this.events = events
@@ -103,6 +106,7 @@ export class NodeConnection implements Connection {
         "x-accel-buffering": "no",
       })
     }
+    if (isShared(response)) this.#writtenBytes += Buffer.byteLength(events)
     const hasRoom = response.write(events)
     if (!hasRoom) response.once("drain", () => this.#listener?.room())
     return hasRoom
@@ -121,6 +125,7 @@ export class NodeConnection implements Connection {
   }
 
   takenBytes(): number {
+    if (isShared(this.#response)) return this.#writtenBytes - this.#response.writableLength
     const { socket } = this.#response
     return socket === null ? 0 : socket.bytesWritten - socket.writableLength
   }

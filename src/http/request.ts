@@ -3,6 +3,7 @@ import { isUtf8 } from "node:buffer"
 import { ByteSize, Effect, Option, Schema } from "effect"
 import { HttpIncomingMessage, type HttpServerError, type HttpServerRequest } from "effect/http"
 import { IpNetwork, type NetAddress } from "effect/net"
+import type { WeirConfig } from "../config.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 import { invalidInput, issuesOf, notUtf8 } from "../protocol/issues.ts"
 import { parseAddress, parseNetwork } from "../protocol/network.ts"
@@ -111,6 +112,6 @@ export const makeCallerAddress = (trustedProxies: ReadonlyArray<string>) => {
 
 /** The public origin of this service: the configured URL, otherwise the request's host. */
 export const originOf = (
-  publicUrl: string | undefined,
+  { publicUrl, tls }: Pick<WeirConfig["Service"], "publicUrl" | "tls">,
   { headers }: Pick<HttpServerRequest.HttpServerRequest, "headers">,
-): string => publicUrl ?? `http://${headers["host"] ?? "localhost"}`
+): string => publicUrl ?? `${tls === undefined ? "http" : "https"}://${headers["host"] ?? "localhost"}`

@@ -1,5 +1,4 @@
 /** The HTTP server: all routes, the envelope for invalid requests, and limits per connection. */
-import { createServer, type Server } from "node:http"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { Effect, Layer, Scope } from "effect"
 import { HttpRouter, HttpServerError } from "effect/http"
@@ -18,6 +17,14 @@ import { admitOrigins } from "./cross-origin.ts"
 import { type Access, guarded, makeAccess, openAccess } from "./details.ts"
 import { Draining } from "./draining.ts"
 import { answerDirectly } from "./hot-routes.ts"
+import {
+  beforeRequest,
+  likeHttp1,
+  makeListener,
+  makePlainServer,
+  type NodeServer,
+  trackConnections,
+} from "./listener.ts"
 import { envelope, routeNotFound } from "./respond.ts"
 import { adminRoutes } from "./routes/admin.ts"
 import { adminDirectoryRoutes } from "./routes/admin-directory.ts"
@@ -69,31 +76,28 @@ const docs = (access: Access) =>
     }),
   )
 
-/** Node's reply buffer, in bytes: small, so that backpressure from a slow client shows early. */
-const responseBufferBytes = 16 * 1024
-
-const makeServer = () =>
-  createServer({ highWaterMark: responseBufferBytes, keepAliveTimeout: 65_000, requestTimeout: 300_000, noDelay: true })
-
 /** Serves all routes on the configured address; if a port for metrics is set, what operators look at is open there. */
 export const layerServer = Layer.unwrap(
   Effect.gen(function* () {
-    const { host, port, metricsPort, corsOrigins } = yield* WeirConfig
+    const { host, port, metricsPort, corsOrigins, tls } = yield* WeirConfig
     const { maxConnections } = yield* Overload
-    const node = makeServer()
-    limitConnections(node, maxConnections)
+    const node = yield* makeListener(tls)
+    const limitRequest = limitConnections(node, maxConnections)
     const access = yield* makeAccess
     const main = Layer.mergeAll(apiRoutes, compatibleRoutes, pageRoutes, docs(access), healthRoutes(access))
     const routes = metricsPort === undefined ? Layer.mergeAll(main, metricsRoute(access)) : main
-    const interceptors = Effect.andThen(
-      Effect.flatMap(hotAnswers, (answers) => answerDirectly(node, answers)),
-      admitOrigins(node, corsOrigins),
-    )
+    const interceptors = Effect.gen(function* () {
+      yield* answerDirectly(node, yield* hotAnswers)
+      yield* admitOrigins(node, corsOrigins)
+      // Last, so that they hear of every request, also of those that an interceptor answers.
+      beforeRequest(node, limitRequest)
+      beforeRequest(node, likeHttp1)
+    })
     const served = Layer.effectDiscard(interceptors).pipe(Layer.provideMerge(serve(routes, node, { host, port })))
     const server = drainAtShutdown(node).pipe(Layer.provideMerge(served))
     if (metricsPort === undefined) return Layer.provide(server, Draining.layer)
     const inside = Layer.mergeAll(metricsRoute(openAccess), docs(openAccess), healthRoutes(openAccess))
-    const operators = serve(inside, makeServer(), { host, port: metricsPort })
+    const operators = serve(inside, makePlainServer(), { host, port: metricsPort })
     return Layer.mergeAll(server, Layer.effectDiscard(Layer.build(operators))).pipe(Layer.provide(Draining.layer))
   }),
 )
@@ -123,7 +127,7 @@ const notReadable = serviceError("bad_request", "The request could not be read")
 
 const serve = <E, R>(
   routes: Layer.Layer<never, E, R>,
-  node: Server,
+  node: NodeServer,
   listen: { readonly host: string; readonly port: number },
 ) =>
   HttpRouter.serve(Layer.merge(routes, envelopes), {
@@ -136,7 +140,7 @@ const serve = <E, R>(
 const closeGraceMs = 3000
 
 /** At shutdown: stops accepting, fails readiness, and waits for exchanges before their services close. */
-const drainAtShutdown = (node: Server) =>
+const drainAtShutdown = (node: NodeServer) =>
   Layer.effectDiscard(
     Effect.gen(function* () {
       const draining = yield* Draining
@@ -145,9 +149,10 @@ const drainAtShutdown = (node: Server) =>
         draining.begin()
         node.close()
       })
+      const connections = trackConnections(node)
       const hangUp = Effect.sync(() => {
-        node.closeIdleConnections()
-        setTimeout(() => node.closeAllConnections(), closeGraceMs).unref()
+        if ("closeIdleConnections" in node) node.closeIdleConnections()
+        setTimeout(connections.closeAll, closeGraceMs).unref()
       })
       yield* Effect.addFinalizer(() => stopListening.pipe(Effect.andThen(exchanges.drain), Effect.andThen(hangUp)))
     }),

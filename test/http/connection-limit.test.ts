@@ -1,8 +1,11 @@
 import { createServer, type Server } from "node:http"
 import { connect, type Socket } from "node:net"
 import { setTimeout as sleep } from "node:timers/promises"
+import { Effect, Exit, Scope } from "effect"
 import { afterEach, describe, expect, it } from "vitest"
 import { limitConnections } from "../../src/http/connection-limit.ts"
+import { beforeRequest } from "../../src/http/listener.ts"
+import { interceptRequests } from "../../src/http/request-interceptor.ts"
 import { portOf } from "../../src/testing/port.ts"
 
 const servers: Array<Server> = []
@@ -14,7 +17,7 @@ afterEach(() => {
 const serve = async (most: number): Promise<number> => {
   const server = createServer((_, response) => setTimeout(() => response.end("ok"), 100))
   servers.push(server)
-  limitConnections(server, most)
+  beforeRequest(server, limitConnections(server, most))
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
   return portOf(server)
 }
@@ -57,6 +60,25 @@ describe("limitConnections", () => {
     expect(ends).toEqual(["answered", "answered", "answered", "answered"])
     await sleep(50)
     expect(await open(port).ended).toBe("answered")
+  })
+
+  it("never closes a connection whose request is answered, whoever answers it", async () => {
+    const server = createServer()
+    servers.push(server)
+    const limitRequest = limitConnections(server, 4)
+    const slowly = interceptRequests(server, () => (_, response) => {
+      setTimeout(() => response.end("ok"), 1500)
+    })
+    const scope = Scope.makeUnsafe()
+    await Effect.runPromise(Scope.provide(slowly, scope))
+    beforeRequest(server, limitRequest)
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
+    const first = Array.from({ length: 3 }, () => open(portOf(server)))
+    // The others come when these could be taken for silent ones.
+    await sleep(1100)
+    for (let at = 0; at < 4; at++) open(portOf(server), { silent: true })
+    expect(await Promise.all(first.map(({ ended }) => ended))).toEqual(["answered", "answered", "answered"])
+    await Effect.runPromise(Scope.close(scope, Exit.void))
   })
 
   it("closes connections that stay silent, when others need their place", async () => {

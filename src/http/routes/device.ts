@@ -29,12 +29,12 @@ export const deviceRoutes = HttpApiBuilder.group(
     const { respondAnonymous, admitAddress } = yield* makeAnonymousRoutes
     const { forPrincipal } = yield* makeForBearer
     const devices = yield* DeviceLogin
-    const { publicUrl } = yield* WeirConfig
+    const config = yield* WeirConfig
 
     const start = Effect.fnUntraced(function* (request: Request) {
       const { clientName, scope } = yield* readJson(DeviceCodeRequest, request, maxLoginBytes)
       const { deviceCode, userCode } = yield* devices.start(clientName, scope)
-      const verificationUri = `${originOf(publicUrl, request)}/activate`
+      const verificationUri = `${originOf(config, request)}/activate`
       return {
         deviceCode,
         userCode,

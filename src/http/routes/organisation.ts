@@ -23,7 +23,7 @@ export const organisationRoutes = HttpApiBuilder.group(
   "organisation",
   Effect.fn(function* (handlers) {
     const { forMember } = yield* makeForBearer
-    const { publicUrl } = yield* WeirConfig
+    const config = yield* WeirConfig
     const tenants = yield* TenantChanges
     const directory = yield* Directory
     const keys = yield* KeyAdmin
@@ -91,7 +91,7 @@ export const organisationRoutes = HttpApiBuilder.group(
 
     const invite = Effect.fnUntraced(function* (request: Request, member: Member) {
       const created = yield* create(request, "user", member)
-      const page = `${originOf(publicUrl, request)}/login`
+      const page = `${originOf(config, request)}/login`
       const mailed = yield* invitations.send(String(created.document["email"]), member.org.org, page)
       return { ...recordOf(created), mailed }
     })

@@ -34,14 +34,14 @@ const EmptyForm = Schema.Struct({})
 export const pageRoutes = HttpRouter.use(
   Effect.fnUntraced(function* (router) {
     const { admitAddress } = yield* makeAnonymousRoutes
-    const { publicUrl } = yield* WeirConfig
+    const config = yield* WeirConfig
     const mailLogin = yield* MailLogin
     const sso = yield* SsoLogin
     const devices = yield* DeviceLogin
     const logins = yield* Logins
     const tenants = yield* Tenants
     const directory = yield* Directory
-    const origin = (request: Request) => originOf(publicUrl, request)
+    const origin = (request: Request) => originOf(config, request)
 
     /** The person who is logged in with this browser; undefined if none. */
     const visitor = (request: Request): Effect.Effect<LoggedIn | undefined, RouteError> => {

@@ -23,11 +23,11 @@ export const ssoRoutes = HttpApiBuilder.group(
   Effect.fn(function* (handlers) {
     const { respondAnonymous, admitAddress } = yield* makeAnonymousRoutes
     const sso = yield* SsoLogin
-    const { publicUrl } = yield* WeirConfig
-    const callback = (request: Request) => `${originOf(publicUrl, request)}/v1/auth/sso/callback`
+    const config = yield* WeirConfig
+    const callback = (request: Request) => `${originOf(config, request)}/v1/auth/sso/callback`
 
     const queryOf = (request: Request) =>
-      URL.parse(request.url, originOf(publicUrl, request))?.searchParams ?? new URLSearchParams()
+      URL.parse(request.url, originOf(config, request))?.searchParams ?? new URLSearchParams()
 
     const start = Effect.fnUntraced(function* (request: Request) {
       yield* admitAddress(request)
@@ -35,12 +35,12 @@ export const ssoRoutes = HttpApiBuilder.group(
       const onward = { returnTo, clientState: state, userCode: device }
       const { url, browserSecret } = yield* sso.start(org, callback(request), onward)
       const flowState = url.searchParams.get("state") ?? ""
-      return withFlow(goTo(url.href, 302), flowState, browserSecret, flowTtlMs, originOf(publicUrl, request))
+      return withFlow(goTo(url.href, 302), flowState, browserSecret, flowTtlMs, originOf(config, request))
     })
 
     const answer = Effect.fnUntraced(function* (request: Request) {
       yield* admitAddress(request)
-      const origin = originOf(publicUrl, request)
+      const origin = originOf(config, request)
       const url = new URL(`${callback(request)}?${queryOf(request)}`)
       const state = url.searchParams.get("state") ?? ""
       const answered = yield* sso.answer(url, flowOf(request, state))

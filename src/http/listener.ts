@@ -1,0 +1,138 @@
+/**
+ * Node's servers for clients: HTTP/1.1, or with a certificate HTTPS with HTTP/2 and HTTP/1.1. Requests of both kinds
+ * reach the same listeners. Source: RFC 9113; https://nodejs.org/api/http2.html, "Compatibility API".
+ */
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
+import {
+  constants,
+  createSecureServer,
+  type Http2SecureServer,
+  Http2ServerRequest,
+  Http2ServerResponse,
+  type ServerHttp2Session,
+} from "node:http2"
+import type { Socket } from "node:net"
+import { createSecureContext } from "node:tls"
+import { Config, ConfigProvider, Effect, type Scope } from "effect"
+import type { WeirConfig } from "../config.ts"
+import { secretInFile, watchFiles } from "../secret-files.ts"
+
+export type NodeServer = Server | Http2SecureServer
+
+/** Node's reply buffer, in bytes: small, so that backpressure from a slow client shows early. */
+const responseBufferBytes = 16 * 1024
+
+/** How long a connection may wait for its next request, and a request for its end. */
+const idleMs = 65_000
+const requestTimeout = 300_000
+
+/** A server for plain HTTP. */
+export const makePlainServer = (): Server =>
+  createServer({ highWaterMark: responseBufferBytes, keepAliveTimeout: idleMs, requestTimeout, noDelay: true })
+
+/** The server for clients. Its certificate is taken up anew when the files change; connections stay as they are. */
+export const makeListener = (
+  tls: WeirConfig["Service"]["tls"],
+): Effect.Effect<NodeServer, Config.ConfigError, Scope.Scope> =>
+  tls === undefined ? Effect.sync(makePlainServer) : makeSecureServer(tls)
+
+const makeSecureServer = Effect.fnUntraced(function* (files: { readonly cert: string; readonly key: string }) {
+  const pair = { cert: secretInFile(files.cert) ?? "", key: secretInFile(files.key) ?? "" }
+  if (!isPair(pair)) {
+    return yield* Effect.fail(
+      new Config.ConfigError(
+        new ConfigProvider.SourceError({
+          message: `SVC_TLS_CERT (${files.cert}) and SVC_TLS_KEY (${files.key}) are no certificate and its key in PEM`,
+        }),
+      ),
+    )
+  }
+  const server = createSecureServer({
+    ...pair,
+    allowHTTP1: true,
+    handshakeTimeout: 10_000,
+    settings: { maxConcurrentStreams },
+    maxSessionMemory,
+    highWaterMark: responseBufferBytes,
+    noDelay: true,
+  })
+  // For its connections of HTTP/1.1; Node has no option for them.
+  Object.assign(server, { keepAliveTimeout: idleMs, requestTimeout })
+  server.on("session", closeWhenIdle)
+  yield* watchFiles([files.cert, files.key], ([cert = "", key = ""]) => {
+    if (!isPair({ cert, key })) return Effect.logWarning("The new certificate and key do not fit; the old ones stay")
+    server.setSecureContext({ cert, key })
+    return Effect.logInfo("The certificate has changed; new connections use it")
+  })
+  return server
+})
+
+/** Streams that one connection may have open; a client that needs more opens another one. */
+const maxConcurrentStreams = 250
+/** Of one connection, in megabytes: room for as many streams whose client is slow. */
+const maxSessionMemory = 64
+
+const isPair = (pair: { readonly cert: string; readonly key: string }): boolean => {
+  try {
+    createSecureContext(pair)
+    return pair.cert !== "" && pair.key !== ""
+  } catch {
+    return false
+  }
+}
+
+/** HTTP/2 has no keep-alive timeout of its own: a connection without streams is closed like an idle one of HTTP/1. */
+const closeWhenIdle = (session: ServerHttp2Session): void => {
+  let open = 0
+  session.on("stream", (stream) => {
+    open++
+    stream.once("close", () => {
+      open--
+    })
+  })
+  session.setTimeout(idleMs, () => {
+    if (open === 0) session.close()
+  })
+}
+
+/** Gives a request of HTTP/2 what listeners for HTTP/1 expect: a host, and a reply that ends broken when destroyed. */
+export const likeHttp1 = (request: unknown, response: unknown): void => {
+  if (!(request instanceof Http2ServerRequest && response instanceof Http2ServerResponse)) return
+  const { headers } = request
+  headers.host ??= headers[":authority"]
+  response.destroy = () => {
+    response.stream.close(constants.NGHTTP2_INTERNAL_ERROR)
+    return response
+  }
+  // What was refused before its body ended is not read to its end. RFC 9113 section 8.1.
+  response.stream.once("finish", () => {
+    if (!request.complete) response.stream.close(constants.NGHTTP2_NO_ERROR)
+  })
+}
+
+/** Whether a reply shares its connection with others. */
+export const isShared = ({ req }: ServerResponse): boolean => req.httpVersionMajor === 2
+
+/** Listens to requests before the listeners that there are; those of an interceptor may not reach them all. */
+export const beforeRequest = (
+  server: NodeServer,
+  listen: (request: IncomingMessage, response: ServerResponse) => void,
+): void => {
+  const emitter: NodeJS.EventEmitter = server
+  emitter.prependListener("request", listen)
+}
+
+/** Closes all connections, whatever they are doing. */
+export const trackConnections = (server: NodeServer): { readonly closeAll: () => void } => {
+  const sockets = new Set<Socket>()
+  const emitter: NodeJS.EventEmitter = server
+  emitter.on("connection", (socket: Socket) => {
+    sockets.add(socket)
+    socket.once("close", () => sockets.delete(socket))
+  })
+  return {
+    closeAll: () => {
+      for (const socket of sockets) socket.destroy()
+    },
+  }
+}
