@@ -1,3 +1,4 @@
+-- Old nodes: must stop.
 -- The ledger, second design. Money is moved from an organisation's account to nodes ahead of need; a node holds
 -- against its allotment in memory, and charges it when an exchange ends. What an organisation may spend is a list of
 -- counters: one for each currency, and one for the tokens of each day. Every hot table's key begins with the organisation.

@@ -1,3 +1,4 @@
+-- Old nodes: must stop.
 -- Replies are kept with the money: what a caller's request id was answered is written by the settlement, in the same
 -- commit as the charge, and dropped by the hour.
 

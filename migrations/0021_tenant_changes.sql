@@ -1,3 +1,4 @@
+-- Old nodes: may run, but cannot mint or revoke keys, and do not know tenants that were made by the API.
 -- Replies of batches, by the caller's idempotency key, for a day.
 create table tenant_batches (
   key text primary key,

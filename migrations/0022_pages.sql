@@ -1,3 +1,4 @@
+-- Old nodes: may run, but do not remove old rows.
 -- What walks all organisations does it in pages: no statement keeps a snapshot for long.
 
 -- The last of the next organisations with books; null where there are no more.

@@ -38,7 +38,7 @@ export const watchDatabase = (url: string) => {
           const [row] = await query(`
             select count(*)::int as samples,
               count(*) filter (where wait_event_type = 'Lock' and wait_event in ('transactionid', 'tuple'))::int as locks
-            from pg_stat_activity where application_name = 'weir' and state = 'active'`)
+            from pg_stat_activity where application_name like 'weir%' and state = 'active'`)
           found.samples += Number(row?.["samples"])
           found.locks += Number(row?.["locks"])
           await sleep(5)

@@ -16,7 +16,13 @@ import { resolveFromMachine } from "../catalogue/secrets.ts"
 import { isDevelopment, WeirConfig } from "../config.ts"
 import type { DoctorResponse } from "../protocol/admin.ts"
 import { Redis } from "../store/redis.ts"
-import { missingMigrations, newerSchema, schemaState } from "../store/schema-state.ts"
+import {
+  blockedMigration,
+  describeUpgrade,
+  missingMigrations,
+  newerSchema,
+  schemaState,
+} from "../store/schema-state.ts"
 import { networkReferences } from "../upstream/network.ts"
 import { describeUnknownVariables, explainError } from "./explain.ts"
 import { table } from "./table.ts"
@@ -137,14 +143,24 @@ const answers = (place: string): Effect.Effect<boolean, never, HttpClient.HttpCl
 const checkDatabase = ({ databaseUrl, migrates }: Settings): Effect.Effect<Finding> => {
   const check = "postgres"
   if (databaseUrl === undefined) return Effect.succeed(ok(check, "embedded"))
-  const client = PgClient.layer({ url: databaseUrl, maxConnections: 1, connectTimeout: "5 seconds" })
+  const client = PgClient.layer({
+    url: databaseUrl,
+    applicationName: "weir-doctor",
+    maxConnections: 1,
+    connectTimeout: "5 seconds",
+  })
   return schemaState.pipe(
-    Effect.map(({ missing, unknown }) => {
-      if (unknown !== undefined) return failed(check, newerSchema(unknown).message)
+    Effect.map((state) => {
+      const { missing, unknown, isUsable, isEmpty } = state
+      if (unknown !== undefined && !isUsable) return failed(check, newerSchema(unknown).message)
+      if (unknown !== undefined) return ok(check, `reached, of a newer version (${unknown}) that this one can use`)
       if (missing.length === 0) return ok(check, "reached, up to date")
+      if (isEmpty && migrates) return ok(check, "reached, empty: the next start creates the schema")
+      const blocked = blockedMigration(state)
+      if (blocked !== undefined) return failed(check, blocked.message)
       return migrates
-        ? ok(check, `reached; ${missing.length} migrations are applied at the next start`)
-        : failed(check, missingMigrations(missing).message)
+        ? ok(check, `reached; ${describeUpgrade(state)}`)
+        : failed(check, `${missingMigrations(missing).message}; ${describeUpgrade(state)}`)
     }),
     Effect.provide(client),
     Effect.catch((error) => Effect.succeed(failed(check, explainError(error) ?? String(error)))),

@@ -9,7 +9,14 @@ import { Migrator, SqlClient, type SqlError } from "effect/sql"
 import { WeirConfig } from "../config.ts"
 import { startEmbedded } from "./embedded.ts"
 import { loadMigrations, migrationsTable } from "./migrations.ts"
-import { missingMigrations, newerSchema, type SchemaMismatch, schemaState } from "./schema-state.ts"
+import {
+  applicationName,
+  blockedMigration,
+  missingMigrations,
+  newerSchema,
+  type SchemaMismatch,
+  schemaState,
+} from "./schema-state.ts"
 import { StoreUnavailable } from "./unavailable.ts"
 
 /** A connected, migrated database. With `SVC_MIGRATE=0`, a database that lacks a migration is refused. */
@@ -29,12 +36,16 @@ export const layerDatabase: Layer.Layer<
 
 /** Applies missing migrations, or fails if there are any. */
 const prepare = Effect.fnUntraced(function* (migrates: boolean) {
-  const { missing, unknown, isEmpty } = yield* schemaState
-  if (unknown !== undefined) return yield* newerSchema(unknown)
+  const state = yield* schemaState
+  const { missing, unknown, isUsable, isEmpty } = state
+  if (unknown !== undefined && !isUsable) return yield* newerSchema(unknown)
+  if (unknown !== undefined) yield* Effect.logInfo("The database is of a newer version", { newest: unknown })
   if (missing.length === 0) return
   if (!migrates) return yield* missingMigrations(missing)
+  const blocked = blockedMigration(state)
+  if (blocked !== undefined) return yield* blocked
   const log = isEmpty ? Effect.logDebug : Effect.logInfo
-  yield* log("Applying migrations", { count: missing.length, newest: missing.at(-1) })
+  yield* log("Applying migrations", { count: missing.length, newest: missing.at(-1)?.name })
   yield* migrate
 })
 
@@ -44,7 +55,7 @@ const listening = 2
 const layerServer = (url: Redacted.Redacted, maxConnections: number) =>
   PgClient.layer({
     url,
-    applicationName: "weir",
+    applicationName,
     maxConnections: maxConnections + listening,
     minConnections: 1,
     multiplex: true,
