@@ -189,7 +189,7 @@ try {
   await sleep(1500)
   const told = doctor(root)
   console.log(told.split("\n").find((line) => line.startsWith("postgres")) ?? told)
-  const mustStop = told.includes("must be stopped")
+  const mustStop = /must be stopped|cannot run beside/.test(told)
 
   if (mustStop) {
     const refused = await start("refused", root).then(

@@ -77,7 +77,7 @@ export const blockedMigration = ({ missing, oldConnections }: SchemaState): Sche
   if (oldConnections === 0) return undefined
   const breaking = missing.filter(({ stopsOldNodes }) => stopsOldNodes)
   return new SchemaMismatch({
-    message: `Nodes of an older version are connected (${oldConnections} connections) and cannot run beside ${namesOf(breaking)}: stop them, then start this version`,
+    message: `Nodes of an older version are connected (open connections: ${oldConnections}) and cannot run beside ${namesOf(breaking)}: stop them, then start this version`,
   })
 }
 

@@ -73,7 +73,7 @@ describe("migrations", () => {
     )
     expect(blockedMigration(state)).toBeUndefined()
     expect(blockedMigration({ ...state, oldConnections: 3 })?.message).toMatch(
-      /older version are connected \(3 connections\) and cannot run beside 0031_breaking: stop them/,
+      /older version are connected \(open connections: 3\) and cannot run beside 0031_breaking: stop them/,
     )
   })
 })
@@ -98,7 +98,7 @@ describe.skipIf(server === undefined)("beside connections of older nodes", () =>
       return String(failure)
     })
     expect(await Effect.runPromise(Effect.scoped(Effect.provide(refused, old)))).toMatch(
-      /older version are connected \(\d+ connections?\) and cannot run beside 0015_allotments/,
+      /older version are connected \(open connections: \d+\) and cannot run beside 0015_allotments/,
     )
   })
 })
