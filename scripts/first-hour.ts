@@ -3,7 +3,7 @@
  * keys and a budget, as commands in a shell. Prints the transcript; ends with 1 where something else comes than a user
  * would expect.
  */
-import { type ChildProcess, execFileSync, spawn, spawnSync } from "node:child_process"
+import { type ChildProcess, execFileSync, spawn } from "node:child_process"
 import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { createServer } from "node:http"
 import { tmpdir } from "node:os"
@@ -40,19 +40,15 @@ const shown = (text: string): string =>
 const problems: Array<string> = []
 
 /** Runs a line in a shell, shows it with what it prints, and returns that. */
-const sh = (line: string, expected?: RegExp): string => {
+const sh = async (line: string, expected?: RegExp): Promise<string> => {
   const startedAt = performance.now()
-  const { status, stdout, stderr } = spawnSync("bash", ["-c", line], {
-    cwd: existsSync(home) ? home : dir,
-    env,
-    encoding: "utf8",
-    timeout: 180_000,
-  })
-  const text = `${stdout}${stderr}`
-  console.log(
-    `$ ${shown(line)}\n${shown(text.trimEnd())}\n# ${((performance.now() - startedAt) / 1000).toFixed(1)} s\n`,
-  )
-  if (status !== 0) problems.push(`${line} ended with ${status}`)
+  const child = spawn("bash", ["-c", line], { cwd: existsSync(home) ? home : dir, env, timeout: 180_000 })
+  let text = ""
+  for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk) => (text += chunk))
+  const code = await new Promise((resolve) => child.once("close", resolve))
+  const seconds = ((performance.now() - startedAt) / 1000).toFixed(1)
+  console.log(`$ ${shown(line)}\n${shown(text.trimEnd())}\n# ${seconds} s\n`)
+  if (code !== 0) problems.push(`${line} ended with ${code}`)
   if (expected !== undefined && !expected.test(text)) problems.push(`${line} was to print ${expected}`)
   return text
 }
@@ -102,26 +98,26 @@ try {
   const vendorPort = typeof address === "object" && address !== null ? address.port : 0
 
   // Without a repository, what would be cloned is copied.
-  if (existsSync(join(root, ".git"))) sh(`git clone --quiet --depth 1 "file://${root}" weir`)
+  if (existsSync(join(root, ".git"))) await sh(`git clone --quiet --depth 1 "file://${root}" weir`)
   else cpSync(root, home, { recursive: true, filter: (path) => !/node_modules|[\\/]\.weir/.test(path) })
-  sh("npm ci --no-audit --no-fund", /added \d+ packages/)
+  await sh("npm ci --no-audit --no-fund", /added \d+ packages/)
   const banner = await start()
   for (const line of banner.split("\n").filter((one) => /^ {2}curl /.test(one))) {
-    sh(line.trim().replace("curl ", "curl -s "), /Hello|river/)
+    await sh(line.trim().replace("curl ", "curl -s "), /Hello|river/)
   }
   env["SVC_ADMIN_KEY"] = /SVC_ADMIN_KEY=(\S+)/.exec(banner)?.[1]
-  sh("npm run --silent weir -- orgs", /org_development +Development/)
+  await sh("npm run --silent weir -- orgs", /org_development +Development/)
 
   cpSync(join(root, "test/setup/model_prices.json"), join(home, "prices.json"))
-  sh(
+  await sh(
     `npm run --silent weir -- init --vendor openai=http://127.0.0.1:${vendorPort}/v1 --prices prices.json --markup 10% --yes`,
     /works after/,
   )
-  sh("npm run --silent weir -- prices import prices.json --vendor openai --markup 25%", /gpt-5 +1\.5625/)
-  sh("npm run --silent weir -- apply weir.yaml --dry-run", /Dry run: nothing was applied/)
-  const applied = sh("npm run --silent weir -- apply weir.yaml", /is in force/)
+  await sh("npm run --silent weir -- prices import prices.json --vendor openai --markup 25%", /gpt-5 +1\.5625/)
+  await sh("npm run --silent weir -- apply weir.yaml --dry-run", /Dry run: nothing was applied/)
+  const applied = await sh("npm run --silent weir -- apply weir.yaml", /is in force/)
   if (!/key_first: wk_\S+/.test(applied)) problems.push("apply was to print the generated key")
-  const minted = sh("npm run --silent weir -- keys mint app_first --id laptop", /printed once/)
+  const minted = await sh("npm run --silent weir -- keys mint app_first --id laptop", /printed once/)
   const secret = /wk_[\w-]+/.exec(minted)?.[0] ?? ""
   const ask = (path: string, header: string, body: object) =>
     sh(
@@ -129,24 +125,24 @@ try {
       /Good morning/,
     )
   const messages = [{ role: "user", content: "Good morning" }]
-  ask("/openai/v1/chat/completions", `authorization: Bearer laptop~${secret}`, { model: "gpt-5", messages })
-  ask("/anthropic/v1/messages", `x-api-key: laptop~${secret}`, { model: "gpt-5-mini", max_tokens: 50, messages })
+  await ask("/openai/v1/chat/completions", `authorization: Bearer laptop~${secret}`, { model: "gpt-5", messages })
+  await ask("/anthropic/v1/messages", `x-api-key: laptop~${secret}`, { model: "gpt-5-mini", max_tokens: 50, messages })
 
   const budget = 'budgets:\n  - { id: month, scope: org, unit: money, period: month, limit: "5", warnAt: [0.8] }\n'
   writeFileSync(join(home, "weir.yaml"), `${readFileSync(join(home, "weir.yaml"), "utf8")}${budget}`)
   console.log(`$ cat >> weir.yaml\n${budget}`)
-  sh("npm run --silent weir -- apply weir.yaml", /is in force/)
-  ask("/openai/v1/chat/completions", `authorization: Bearer laptop~${secret}`, { model: "gpt-5", messages })
-  sh("npm run --silent weir -- budgets org_first", /month +platform +org +org_first +money +month +enforce/)
-  sh("npm run --silent weir -- timeouts", /ttfb +openai +gpt-5/)
-  const before = sh("npm run --silent weir -- ledger org_first", /USD available/)
+  await sh("npm run --silent weir -- apply weir.yaml", /is in force/)
+  await ask("/openai/v1/chat/completions", `authorization: Bearer laptop~${secret}`, { model: "gpt-5", messages })
+  await sh("npm run --silent weir -- budgets org_first", /month +platform +org +org_first +money +month +enforce +0\.0/)
+  await sh("npm run --silent weir -- timeouts", /ttfb +openai +gpt-5/)
+  const before = await sh("npm run --silent weir -- ledger org_first", /USD available/)
 
   await stop()
   await start({ SVC_CATALOGUE: "weir.yaml" })
-  const after = sh("npm run --silent weir -- ledger org_first", /USD available/)
+  const after = await sh("npm run --silent weir -- ledger org_first", /USD available/)
   if (before.split("\n")[0] !== after.split("\n")[0]) problems.push("the balance changed with the restart")
-  ask("/openai/v1/chat/completions", `authorization: Bearer laptop~${secret}`, { model: "gpt-5", messages })
-  sh("SVC_CATALOGUE=weir.yaml npm run --silent weir -- doctor", /ledger +ok +consistent/)
+  await ask("/openai/v1/chat/completions", `authorization: Bearer laptop~${secret}`, { model: "gpt-5", messages })
+  await sh("SVC_CATALOGUE=weir.yaml npm run --silent weir -- doctor", /ledger +ok +consistent/)
 } finally {
   await stop()
   vendor.close()

@@ -141,8 +141,13 @@ const chooseModels = Effect.fnUntraced(function* (
   return chosen
 })
 
-const describeNew = (file: string, { vendors = [], models = [] }: Additions): string =>
-  `${file}: ${vendors.length} vendors, ${models.length} models with prices, and a first organisation with one key`
+const describeNew = (file: string, { vendors = [], models = [], prices = [] }: Additions): string => {
+  const free = prices.filter(({ input, output }) => input === "0" && output === "0").map(({ model }) => model)
+  return [
+    `${file}: ${vendors.map(({ id }) => id).join(", ")} with ${models.map(({ handle }) => handle).join(", ")}, and a first organisation with a key`,
+    ...(free.length === 0 ? [] : [`No price is known for ${free.join(", ")}: write what you charge`]),
+  ].join("\n")
+}
 
 const describeAdditions = (file: string, additions: Additions): string =>
   `To add to ${file}; everything else stays as it is:\n${linesOf(additions)}`

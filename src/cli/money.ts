@@ -39,16 +39,20 @@ const describeLedger = (org: string, { balances, allotments, entries }: LedgerRe
       ({ currency, available, held, allotted, spent }) =>
         `${org}: ${available} ${currency} available, ${held} held, ${spent} spent; ${allotted} allotted to nodes`,
     ),
-    table(
-      ["node", "allotted", "currency", "since", "lease"],
-      allotments.map(({ node, amount, currency, since, isAlive }) => [
-        node,
-        amount,
-        currency,
-        since,
-        isAlive ? "running" : "run out",
-      ]),
-    ),
+    ...(allotments.length === 0
+      ? []
+      : [
+          table(
+            ["node", "allotted", "currency", "since", "lease"],
+            allotments.map(({ node, amount, currency, since, isAlive }) => [
+              node,
+              amount,
+              currency,
+              since,
+              isAlive ? "running" : "run out",
+            ]),
+          ),
+        ]),
     table(
       ["at", "kind", "account", "amount", "currency", "ref"],
       entries.map(({ at, kind, account, amount, currency, ref }) => [at, kind, account, amount, currency, ref]),

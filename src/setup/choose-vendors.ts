@@ -35,7 +35,8 @@ export const vendorNamed = (text: string, env: Environment): Result.Result<Vendo
   return Result.succeed({
     entry: { id, dialect: "openai-chat", profile: "generic", baseUrl, ...credential },
     key,
-    provider: undefined,
+    // Such as a vendor's region, or a proxy in front of it.
+    provider: knownVendors.find(({ vendor }) => vendor.id === id)?.provider,
   })
 }
 
