@@ -210,7 +210,9 @@ try {
   run("chown", ["1000:1000", volume])
   console.log(`The image's root has ${(bytes / 2 ** 20).toFixed(0)} MiB`)
   if (existsSync(join(image.path, "weir/node_modules/vitest"))) throw new Error("it has dependencies of development")
-  console.log(await tryIn(image, { SVC_ENV: "development", SVC_READY_FILE: "/tmp/ready" }, volume))
+  console.log(
+    await tryIn(image, { SVC_ENV: "development", SVC_READY_FILE: "/tmp/ready", SVC_SHED_LAG_MS: "60000" }, volume),
+  )
 } finally {
   rmSync(dir, { recursive: true, force: true })
 }

@@ -24,6 +24,7 @@ const env: Record<string, string | undefined> = {
   npm_config_update_notifier: "false",
   npm_config_loglevel: "error",
   // So that it does not matter what else listens here.
+  SVC_SHED_LAG_MS: "60000",
   SVC_PORT: String(port),
   SVC_BASE_URL: `http://127.0.0.1:${port}`,
   OPENAI_API_KEY: "sk-of-a-new-user",

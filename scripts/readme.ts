@@ -32,6 +32,7 @@ const elsewhere: ReadonlyArray<readonly [command: RegExp, there: string]> = [
   [/^npm run check$/, "npm run check"],
   [/^npm run readme$/, "npm run readme"],
   [/^npm run faults$/, "npm run faults"],
+  [/^npm run (package|container|first-hour|upgrade)$/, "npm run package"],
   [/npm run bench/, "npm run bench"],
 ]
 
@@ -138,6 +139,37 @@ const start = async (section: Section, command: Command): Promise<void> => {
   await gateway.stop()
 }
 
+/** Opens a shell with stores; the rest of its block is typed there. */
+const storesShell = "scripts/with-stores bash"
+
+const runInStoresShell = (section: Section, commands: ReadonlyArray<Command>): void => {
+  const folder = mkdtempSync(join(tmpdir(), "weir-readme-shell-"))
+  const port = String(20_000 + Math.floor(Math.random() * 20_000))
+  const script = commands
+    .map(({ text }) => text)
+    .join("\n")
+    .replaceAll("8081", port)
+    .replaceAll(/\b(a|b)\.json|'\$1\.json'/g, (name) =>
+      name.startsWith("'") ? `'${folder}/$1.json'` : `${folder}/${name}`,
+    )
+    .replaceAll(".weir-b", `${folder}/b`)
+  const env = { ...process.env, SVC_DATA_DIR: join(folder, "a"), SVC_PORT: String(Number(port) + 1) }
+  const { status, stdout, stderr } = spawnSync("bash", ["-c", `${storesShell} -c "$SCRIPT"`], {
+    cwd: root,
+    env: { ...env, SVC_BASE_URL: `http://127.0.0.1:${env.SVC_PORT}`, SCRIPT: script },
+    encoding: "utf8",
+    timeout: 120_000,
+  })
+  const expected = commands.flatMap((command) => command.expected)
+  judge(
+    section,
+    { text: [storesShell, ...commands.map(({ text }) => text)].join("\n"), expected },
+    status,
+    stdout + stderr,
+  )
+  rmSync(folder, { recursive: true, force: true })
+}
+
 const run = async (section: Section): Promise<void> => {
   const known = section.commands.filter(({ text }) => {
     const found = elsewhere.find(([pattern]) => pattern.test(text))
@@ -146,8 +178,12 @@ const run = async (section: Section): Promise<void> => {
     else problems.push(`${section.title}: ${text} is not run by .ci/run`)
     return false
   })
-  const commands = known.filter(({ text }) => !/npm start$/.test(text))
-  for (const command of known.filter(({ text }) => /npm start$/.test(text))) await start(section, command)
+  const [shell, ...inShell] = known.slice(known.findIndex(({ text }) => text === storesShell))
+  const isInShell = (command: Command) => shell?.text === storesShell && [shell, ...inShell].includes(command)
+  if (shell?.text === storesShell) runInStoresShell(section, inShell)
+  const own = known.filter((command) => !isInShell(command))
+  const commands = own.filter(({ text }) => !/npm start$/.test(text))
+  for (const command of own.filter(({ text }) => /npm start$/.test(text))) await start(section, command)
   if (commands.length === 0) return
 
   const gateway = new StartedGateway({}, migrated())

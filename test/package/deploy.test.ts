@@ -85,6 +85,16 @@ describe("compose.yaml", () => {
   })
 })
 
+describe("what the image writes", () => {
+  const [volume = ""] = [...dockerfile.matchAll(/^VOLUME (\S+)/gm)].map(([, path]) => path)
+  it("is its volume and /tmp, and nothing else: both files mount these, and have a read-only root", () => {
+    expect(dockerfile).toContain(`SVC_DATA_DIR=${volume}`)
+    expect(compose.services.weir).toMatchObject({ read_only: true, tmpfs: ["/tmp"], volumes: [`weir:${volume}`] })
+    const [{ volumeMounts }] = manifest("StatefulSet").spec.template.spec.containers
+    expect(volumeMounts.map(({ mountPath }: { mountPath: string }) => mountPath)).toEqual([volume, "/tmp"])
+  })
+})
+
 describe("kubernetes.yaml", () => {
   const pods = manifests
     .filter(({ kind }) => kind === "StatefulSet" || kind === "Job")
@@ -151,6 +161,7 @@ describe("the threat model", () => {
     "src/identity/threat-model.md",
     "src/settings/README.md",
     "scripts/bench/README.md",
+    "scripts/deploy/README.md",
   ])("%s links to files that exist", (page) => {
     const url = new URL(page, root)
     for (const [, link = ""] of readFileSync(url, "utf8").matchAll(/\]\(((?!http)[^)#]+)\)/g))
