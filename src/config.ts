@@ -26,9 +26,12 @@ const bytes = (name: string, fallback: number) =>
   Config.schema(Schema.FiniteFromString.pipe(Schema.decodeTo(Bytes)), name).pipe(Config.withDefault(fallback))
 const port = (name: string) => Config.schema(Schema.FiniteFromString.pipe(Schema.decodeTo(Port)), name)
 const text = (name: string) => Config.NonEmptyString(name).pipe(Config.option, toUndefined)
+/** A variable that is set to nothing is not set: deployment files pass on what may be empty. */
+const given = (name: string) =>
+  Config.map(Config.option(Config.String(name)), (value) => Option.getOrUndefined(value) || undefined)
 /** The value of a variable, or else what the file has that its `…_FILE` names. */
 export const valueOrFile = (name: string): Config.Config<string | undefined> =>
-  Config.flatMap(Config.all([text(name), text(fileVariable(name))]), ([value, file]) => {
+  Config.flatMap(Config.all([given(name), given(fileVariable(name))]), ([value, file]) => {
     if (file === undefined) return Config.succeed(value)
     if (value !== undefined) return invalid(`${name} and ${fileVariable(name)} are both set`)
     const found = secretInFile(file)
@@ -168,7 +171,7 @@ const variables = {
     if (given !== undefined && proxy === undefined) return invalid("HTTPS_PROXY is not a URL such as http://proxy:3128")
     return Config.succeed(proxy && Redacted.make(proxy))
   }),
-  noProxy: Config.map(Config.all([text("NO_PROXY"), text("no_proxy")]), ([upper, lower]) => upper ?? lower ?? ""),
+  noProxy: Config.map(Config.all([given("NO_PROXY"), given("no_proxy")]), ([upper, lower]) => upper ?? lower ?? ""),
   /** Redis, or a cluster as URLs separated by commas; an in-process gate if absent. */
   redisUrl: secret("SVC_REDIS_URL"),
   redisDeadlineMs: millis("SVC_REDIS_DEADLINE_MS", 1000),

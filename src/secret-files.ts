@@ -27,13 +27,16 @@ export const secretInVariable = (name: string): string | undefined => {
 /**
  * Tells of each change of files, until the scope closes: what they have then, in the same order. A file that cannot be
  * read, or that is empty, changes nothing: it is being replaced.
+ *
+ * @param before what they had when they were read first
  */
 export const watchFiles = (
   paths: ReadonlyArray<string>,
+  before: ReadonlyArray<string | undefined>,
   changed: (texts: ReadonlyArray<string>) => Effect.Effect<void>,
 ): Effect.Effect<void, never, Scope.Scope> =>
   Effect.suspend(() => {
-    let known = paths.map((path) => secretInFile(path))
+    let known = before
     const look = Effect.gen(function* () {
       const texts = yield* Effect.promise(() => Promise.all(paths.map(readOrNothing)))
       if (!texts.every((text) => text !== "") || texts.every((text, at) => text === known[at])) return
@@ -52,7 +55,7 @@ export const followVariable = Effect.fnUntraced(function* (name: string, value: 
   let current = value
   const file = process.env[fileVariable(name)]
   if (file !== undefined) {
-    yield* watchFiles([file], ([text]) =>
+    yield* watchFiles([file], [value], ([text]) =>
       Effect.andThen(
         Effect.sync(() => {
           current = text

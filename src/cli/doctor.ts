@@ -2,19 +2,23 @@
  * `weir doctor`: checks everything that a gateway needs here: variables, catalogue, port, directory, database and its
  * migrations, Redis; and of a running gateway, its readiness and its books.
  */
+
+import { X509Certificate } from "node:crypto"
 import { accessSync, constants, existsSync, readFileSync } from "node:fs"
 import { createServer } from "node:net"
 import { dirname, resolve } from "node:path"
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import * as PgClient from "@effect/sql-pg/PgClient"
-import { Console, Effect, Layer, Option, Result } from "effect"
+import { Clock, Console, Effect, Layer, Option, Result } from "effect"
 import { Command } from "effect/cli"
 import { HttpClient } from "effect/http"
 import { loadCatalogue } from "../catalogue/load.ts"
 import { CatalogueRefused, describeRefusal } from "../catalogue/refusal.ts"
 import { resolveFromMachine } from "../catalogue/secrets.ts"
 import { isDevelopment, WeirConfig } from "../config.ts"
+import { isPair } from "../http/listener.ts"
 import type { DoctorResponse } from "../protocol/admin.ts"
+import { secretInFile } from "../secret-files.ts"
 import { Redis } from "../store/redis.ts"
 import {
   blockedMigration,
@@ -51,6 +55,7 @@ export const doctor = Command.make(
     } else {
       const settings = config.success
       findings.push(ok("variables"), checkCatalogue(settings), checkFolder(settings), ...checkKeys(settings))
+      findings.push(...checkCertificate(settings, yield* Clock.currentTimeMillis))
       findings.push(yield* checkPort(settings, url), yield* checkDatabase(settings), yield* checkRedis(settings))
     }
     findings.push(yield* checkGateway(url), ...(yield* checkBooks(url, adminKey)))
@@ -114,6 +119,18 @@ const checkKeys = (config: Settings): ReadonlyArray<Finding> => {
       ? failed("master key", "SVC_MASTER_KEY is not set: nodes that share a Redis need one, the same for all")
       : ok("master key"),
   ]
+}
+
+/** The certificate of SVC_TLS_CERT: that its key fits, and how long it is valid. */
+const checkCertificate = ({ tls }: Settings, nowMs: number): ReadonlyArray<Finding> => {
+  if (tls === undefined) return []
+  const check = "certificate"
+  const pair = { cert: secretInFile(tls.cert) ?? "", key: secretInFile(tls.key) ?? "" }
+  if (!isPair(pair)) return [failed(check, `${tls.cert} and ${tls.key} are no certificate and its key in PEM`)]
+  const { validTo } = new X509Certificate(pair.cert)
+  const days = Math.floor((Date.parse(validTo) - nowMs) / 86_400_000)
+  if (days < 0) return [failed(check, `${tls.cert} is valid until ${validTo}: renew it`)]
+  return [{ check, result: days < 14 ? "warning" : "ok", note: `valid for ${days} more days` }]
 }
 
 const checkPort = ({ host, port }: Settings, url: string): Effect.Effect<Finding, never, HttpClient.HttpClient> => {

@@ -12,6 +12,8 @@ import type { PriceFile } from "../setup/price-file.ts"
 import { additionsOf, type ChosenModel, starterCatalogue } from "../setup/starter.ts"
 import { listModels } from "../setup/vendor-models.ts"
 import { writeWholeFile } from "../store/whole-file.ts"
+import { VendorClient } from "../upstream/client.ts"
+import { Egress } from "../upstream/egress.ts"
 import { linesOf, readCatalogue, readMarkup, readPrices, readText, withEntries } from "./files.ts"
 import { Failed, failed } from "./target.ts"
 import { describeCheck } from "./vendors.ts"
@@ -56,7 +58,7 @@ export const init = Command.make(
     const prices = Option.isSome(priceFile) ? yield* readPrices(priceFile.value) : undefined
     const vendors = yield* chooseVendors(named, asks)
     const today = new Date(yield* Clock.currentTimeMillis).toISOString().slice(0, 10)
-    const chosen = yield* chooseModels(vendors, models, prices, today, asks)
+    const chosen = yield* Effect.provide(chooseModels(vendors, models, prices, today, asks), layerClient)
     const entries = vendors.map(({ entry }) => entry)
     const additions = additionsOf(existing?.document, entries, chosen, { markup: hundredths, from: today })
     if (Object.values(additions).every((list) => list.length === 0)) {
@@ -102,6 +104,9 @@ const chooseVendors = Effect.fnUntraced(function* (named: ReadonlyArray<string>,
   })
 })
 
+/** Vendors are called as a gateway calls them: through the same proxies. */
+const layerClient = VendorClient.layer.pipe(Layer.provide(Egress.layer), Layer.provide(WeirConfig.layer))
+
 /** Asks each vendor for its models. */
 const chooseModels = Effect.fnUntraced(function* (
   vendors: ReadonlyArray<VendorToSetUp>,
@@ -110,13 +115,14 @@ const chooseModels = Effect.fnUntraced(function* (
   today: string,
   asks: boolean,
 ) {
+  const client = yield* VendorClient
   const chosen: Array<ChosenModel> = []
   for (const { entry, key, provider } of vendors) {
-    if (key === undefined && provider !== undefined) {
-      return yield* failed(`${entry.id}: there is no API key at ${entry.credential ?? ""}`)
+    if (key === undefined && entry.credential !== undefined) {
+      return yield* failed(`${entry.id}: there is no API key at ${entry.credential}`)
     }
     const listed = yield* Effect.mapError(
-      listModels(entry, key),
+      listModels(client, entry, key),
       ({ message }) => new Failed(`${entry.id}: ${message}`),
     )
     const { models, unpriced } = offerOf(entry.id, listed, provider, prices, today)
@@ -154,16 +160,11 @@ const describeAdditions = (file: string, additions: Additions): string =>
 
 /** One small call to each vendor, by the catalogue that was written. */
 const testVendors = Effect.fnUntraced(function* (file: string, vendors: ReadonlyArray<VendorToSetUp>) {
-  const [{ VendorCheck }, { VendorClient }, { Egress }, { layerStaticCatalogue }] = yield* Effect.promise(() =>
-    Promise.all([
-      import("../exchange/vendor-check.ts"),
-      import("../upstream/client.ts"),
-      import("../upstream/egress.ts"),
-      import("../testing/static-catalogue.ts"),
-    ]),
+  const [{ VendorCheck }, { layerStaticCatalogue }] = yield* Effect.promise(() =>
+    Promise.all([import("../exchange/vendor-check.ts"), import("../testing/static-catalogue.ts")]),
   )
   const services = VendorCheck.layer.pipe(
-    Layer.provide(VendorClient.layer.pipe(Layer.provide(Egress.layer))),
+    Layer.provide(layerClient),
     Layer.provide(layerStaticCatalogue(yield* readText(file), resolveFromMachine)),
     Layer.provide(WeirConfig.layer),
   )

@@ -59,7 +59,7 @@ const makeSecureServer = Effect.fnUntraced(function* (files: { readonly cert: st
   // For its connections of HTTP/1.1; Node has no option for them.
   Object.assign(server, { keepAliveTimeout: idleMs, requestTimeout })
   server.on("session", closeWhenIdle)
-  yield* watchFiles([files.cert, files.key], ([cert = "", key = ""]) => {
+  yield* watchFiles([files.cert, files.key], [pair.cert, pair.key], ([cert = "", key = ""]) => {
     if (!isPair({ cert, key })) return Effect.logWarning("The new certificate and key do not fit; the old ones stay")
     server.setSecureContext({ cert, key })
     return Effect.logInfo("The certificate has changed; new connections use it")
@@ -72,7 +72,8 @@ const maxConcurrentStreams = 250
 /** Of one connection, in megabytes: room for as many streams whose client is slow. */
 const maxSessionMemory = 64
 
-const isPair = (pair: { readonly cert: string; readonly key: string }): boolean => {
+/** Whether texts are a certificate and its key in PEM. */
+export const isPair = (pair: { readonly cert: string; readonly key: string }): boolean => {
   try {
     createSecureContext(pair)
     return pair.cert !== "" && pair.key !== ""

@@ -2,6 +2,7 @@
 import { Data, Effect, Schema } from "effect"
 import { dialectOf } from "../dialects/index.ts"
 import type { Vendor } from "../protocol/catalogue.ts"
+import { fetchWhole, type VendorClient } from "../upstream/client.ts"
 
 /** A vendor whose models could not be read; the message says why, without what the vendor said. */
 export class ModelsUnavailable extends Data.TaggedError("ModelsUnavailable")<{ readonly message: string }> {}
@@ -11,30 +12,32 @@ export class ModelsUnavailable extends Data.TaggedError("ModelsUnavailable")<{ r
  * https://docs.anthropic.com/en/api/models-list, https://ai.google.dev/api/models.
  */
 export const listModels = (
+  client: VendorClient["Service"],
   vendor: Pick<Vendor, "dialect" | "profile" | "apiVersion" | "baseUrl">,
   key: string | undefined,
 ): Effect.Effect<ReadonlyArray<string>, ModelsUnavailable> =>
   Effect.gen(function* () {
     const headers = { accept: "application/json", ...(key === undefined ? {} : dialectOf(vendor).authorize(key)) }
-    const url = `${vendor.baseUrl.replace(/\/+$/, "")}${paths[vendor.dialect]}`
-    const response = yield* Effect.tryPromise({
-      try: (signal) => fetch(url, { headers, signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]) }),
-      catch: (cause) => new ModelsUnavailable({ message: `${url} does not answer (${reasonOf(cause)})` }),
-    })
-    if (!response.ok) {
-      const hint = response.status === 401 || response.status === 403 ? ": the API key is refused" : ""
-      return yield* new ModelsUnavailable({ message: `${url} answers ${response.status}${hint}` })
+    const path = paths[vendor.dialect]
+    const url = `${vendor.baseUrl.replace(/\/+$/, "")}${path}`
+    const unavailable = (what: string) => new ModelsUnavailable({ message: `${url} ${what}` })
+    const request = { method: "GET", baseUrl: vendor.baseUrl, path, headers, body: "" } as const
+    const { status, body } = yield* fetchWhole(client, request, maxReplyBytes).pipe(
+      Effect.mapError(({ cause }) => unavailable(`does not answer (${reasonOf(cause)})`)),
+      Effect.timeoutOrElse({
+        duration: timeout,
+        orElse: () => Effect.fail(unavailable(`does not answer within ${timeout}`)),
+      }),
+    )
+    if (status < 200 || status > 299) {
+      const hint = status === 401 || status === 403 ? ": the API key is refused" : ""
+      return yield* unavailable(`answers ${status}${hint}`)
     }
-    const body = yield* Effect.tryPromise({
-      try: () => response.json(),
-      catch: () => new ModelsUnavailable({ message: `${url} answers with something that is no JSON` }),
-    })
-    return yield* Effect.mapError(decode(body), () => {
-      return new ModelsUnavailable({ message: `${url} answers with something that is no list of models` })
-    })
+    return yield* Effect.mapError(decode(body), () => unavailable("answers with something that is no list of models"))
   })
 
-const timeoutMs = 15_000
+const timeout = "15 seconds"
+const maxReplyBytes = 16 * 1024 * 1024
 
 const paths: Readonly<Record<Vendor["dialect"], string>> = {
   "openai-chat": "/models",
@@ -55,8 +58,8 @@ const ByVendor = Schema.Union([
   }),
 ])
 
-const decode = (body: unknown) =>
-  Effect.map(Schema.decodeUnknownEffect(ByVendor)(body), (list) => {
+const decode = (body: string) =>
+  Effect.map(Schema.decodeUnknownEffect(Schema.fromJsonString(ByVendor))(body), (list) => {
     if ("data" in list) return list.data.map(({ id }) => id.replace(/^models\//, ""))
     return list.models.flatMap(({ name, supportedGenerationMethods: methods }) =>
       methods === undefined || methods.includes("generateContent") ? [name.replace(/^models\//, "")] : [],

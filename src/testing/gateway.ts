@@ -161,6 +161,8 @@ export const startGateway = (options: GatewayOptions = {}): Effect.Effect<TestGa
       shedLagMs: 60_000,
       shedWaitMs: 60_000,
       openDetails: true,
+      // Of the machine on which the tests run.
+      httpsProxy: undefined,
       ...(yield* testStores),
       ...options.config,
     })

@@ -60,6 +60,7 @@ const start = async (limits: string, more: Readonly<Record<string, string>> = {}
       SVC_DATA_DIR: ":memory:",
       SVC_CATALOGUE: join(dir, "catalogue.yaml"),
       SVC_LOG_LEVEL: "Error",
+      SVC_OPEN_DETAILS: "1",
       // The vendor is this process, which may be kept waiting: what is tried here is no timeout.
       SVC_UPSTREAM_CONNECT_TIMEOUT_MS: "60000",
       SVC_UPSTREAM_TTFB_TIMEOUT_MS: "60000",

@@ -45,6 +45,7 @@ describe("a secret variable", () => {
   })
 
   it.each<[string, Record<string, string>, RegExp]>([
+    ["given as nothing", { SVC_MASTER_KEY: "", HTTPS_PROXY: "", SVC_ADMIN_KEY_SHA256: "nothing" }, /64 hexadecimal/],
     ["given twice", { SVC_MASTER_KEY: "a", SVC_MASTER_KEY_FILE: "/b" }, /SVC_MASTER_KEY and .*_FILE are both set/],
     [
       "in a file that is not there",

@@ -77,6 +77,8 @@ describe("weir serve", () => {
   it("doctor reports all problems at once, with remedies", async () => {
     const { exit, output } = weir(["doctor"], {
       SVC_PROT: "1",
+      SVC_TLS_CERT: "/nowhere",
+      SVC_TLS_KEY: "/nowhere",
       SVC_ENV: "production",
       SVC_DATABASE_URL: "postgres://x@127.0.0.1:1/x",
       SVC_REDIS_URL: "redis://127.0.0.1:1",
@@ -88,6 +90,7 @@ describe("weir serve", () => {
     for (const [check, result] of [
       ["variables", "warning"],
       ["catalogue", "failed"],
+      ["certificate", "failed"],
       ["master key", "failed"],
       ["postgres", "failed"],
       ["redis", "failed"],

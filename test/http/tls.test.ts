@@ -214,6 +214,54 @@ describe("HTTP/2", () => {
   })
 })
 
+describe("a hostile client of HTTP/2", () => {
+  const attempt = (session: ClientHttp2Session, then: (stream: ClientHttp2Stream) => void): boolean => {
+    if (session.closed || session.destroyed) return false
+    const stream = session.request({ ":method": "POST", ":path": "/t1/exchange", ...keys() })
+    stream.on("error", () => {})
+    then(stream)
+    return true
+  }
+
+  it("that opens and resets streams without end loses its connection; others are served, and nothing stays held", async () => {
+    const session = connect()
+    let closed = false
+    session.once("close", () => {
+      closed = true
+    })
+    for (let at = 0; at < 20_000 && !closed; at++) {
+      if (!attempt(session, (stream) => stream.end(JSON.stringify(streamed)).close(constants.NGHTTP2_CANCEL))) break
+      if (at % 100 === 0) await sleep(1)
+    }
+    await eventually(() => closed)
+    expect((await call("GET", "/healthz")).status).toBe(200)
+    await eventually(async () => (await holdsOf(gateway())).every(({ state }) => state === "settled"), 30_000)
+  })
+
+  it("that opens more streams than it may has the rest refused; its bodies that never end cost nothing", async () => {
+    const session = connect()
+    const streams: Array<ClientHttp2Stream> = []
+    for (let at = 0; at < 1000; at++) attempt(session, (stream) => streams.push(stream))
+    await sleep(300)
+    expect((await call("GET", "/healthz")).status).toBe(200)
+    session.destroy()
+    await eventually(() => streams.every(({ destroyed }) => destroyed))
+  })
+
+  it("that sends headers beyond all measure is refused", async () => {
+    const session = connect()
+    const reply = await new Promise<number>((resolve) => {
+      const stream = session.request({ ":path": "/healthz", ":method": "GET", "x-large": "x".repeat(200_000) })
+      stream.on("response", (head) => resolve(head[":status"] ?? 0))
+      stream.on("error", () => resolve(-1))
+      stream.on("close", () => resolve(stream.rstCode))
+      session.on("close", () => resolve(-1))
+    })
+    expect(reply).not.toBe(200)
+    expect((await call("GET", "/healthz")).status).toBe(200)
+  })
+})
+
 describe("HTTPS", () => {
   const http1 = (path: string, ca = authority) =>
     new Promise<{ status: number; version: string }>((resolve, reject) => {

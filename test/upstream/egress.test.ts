@@ -5,9 +5,9 @@ import { createServer, type Server } from "node:https"
 import { rootCertificates, setDefaultCACertificates } from "node:tls"
 import { Context, Effect, Layer, Result } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { WeirConfig } from "../../src/config.ts"
 import { parseNetwork } from "../../src/protocol/network.ts"
 import { portOf } from "../../src/testing/port.ts"
+import { layerTestConfig } from "../../src/testing/stores.ts"
 import { fetchWhole, VendorClient } from "../../src/upstream/client.ts"
 import { Egress, EgressBlocked, makeEgressGuard, ResolveHost } from "../../src/upstream/egress.ts"
 import { certificate, privateKey } from "./certificate.ts"
@@ -255,7 +255,7 @@ describe("DNS rebinding, over a real name server, a real socket and TLS", () => 
         Effect.catch(({ cause }) => Effect.succeed(cause instanceof EgressBlocked ? cause.reason : String(cause))),
       )
       return [yield* once, yield* once]
-    }).pipe(Effect.provide(VendorClient.layer.pipe(Layer.provide([egress, WeirConfig.layer]))), Effect.runPromise)
+    }).pipe(Effect.provide(VendorClient.layer.pipe(Layer.provide([egress, layerTestConfig()]))), Effect.runPromise)
   }
 
   it("the connection goes to the address that was checked; the next one is checked anew", async () => {
