@@ -6,7 +6,19 @@ const processes = [
   "test/http/{start,start-failures,catalogue-file,cli,conformance,secret-files}.test.ts",
   "test/package/**",
   "test/telemetry/timeouts.test.ts",
-  "test/{cli/commands,setup/init}.test.ts",
+  "test/cli/**",
+]
+/** Tests that use no store. */
+const storeless = [
+  "test/{architecture,corpus,dialects,exchange,identity,protocol,search,setup,simulation}/**",
+  "test/{admission/request-id,client/errors,faults/shortage,review/policy,telemetry/logs}.test.ts",
+  "test/catalogue/{load,yaml}.test.ts",
+  "test/http/{connection-limit,openapi,tls}.test.ts",
+  "test/money/{bill,pricing}.test.ts",
+  "test/property/{catalogue-patch,client-apis,dialects}.test.ts",
+  "test/settings/{bundle,merge}.test.ts",
+  "test/store/{embedded,file-lock,seal}.test.ts",
+  "test/upstream/{egress,pool,proxy}.test.ts",
 ]
 const onServers = process.env["SVC_TEST_DATABASE_URL"] !== undefined
 
@@ -14,7 +26,7 @@ export default defineConfig({
   test: {
     include: ["test/**/*.test.ts"],
     globalSetup: "test/template.ts",
-    exclude: onServers ? processes : [],
+    exclude: onServers ? [...processes, ...storeless] : [],
     testTimeout: 60_000,
     hookTimeout: 120_000,
     pool: "forks",

@@ -80,7 +80,9 @@ const tryWith = async (folder: string, node: string): Promise<Tried> => {
     Math.min(...Array.from({ length: 5 }, () => run(...args).millis))
 
   const startedAt = performance.now()
-  const gateway = spawn(node, [main, "serve"], { cwd: folder, env, stdio: ["ignore", "ignore", "inherit"] })
+  const gateway = spawn(node, [main, "serve"], { cwd: folder, env, stdio: ["ignore", "ignore", "pipe"] })
+  let errors = ""
+  gateway.stderr.on("data", (text) => (errors += text))
   try {
     while (!existsSync(join(data, "ready"))) {
       if (gateway.exitCode !== null) throw new Error(`weir serve ended with ${gateway.exitCode}`)
@@ -109,6 +111,7 @@ const tryWith = async (folder: string, node: string): Promise<Tried> => {
     )
     const [, conformance = "none"] =
       /\n(\d+ passed, .*)\n$/.exec(run([main, "conformance", baseUrl], operator).text) ?? []
+    if (errors !== "") throw new Error(`weir serve was to print no error or warning:\n${errors}`)
     return {
       node: run(["--version"]).text.trim(),
       version: run([main, "--version"]).text.trim(),

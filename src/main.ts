@@ -9,6 +9,11 @@ import { CliError, Command } from "effect/cli"
 import { commandsOf } from "./cli/commands.ts"
 import { version } from "./protocol/version.ts"
 
+// Older versions of Node call SQLite experimental, of which Weir uses a lock: that helps nobody who starts a gateway.
+process.removeAllListeners("warning").on("warning", ({ name, message }) => {
+  if (name !== "ExperimentalWarning") console.error(`${name}: ${message}`)
+})
+
 const commands = await commandsOf(process.argv.slice(2))
 
 Command.make("weir").pipe(

@@ -99,6 +99,6 @@ const openTunnel = ({ isSecure, host, port, authorization }: HttpProxy, authorit
       reject(tunnelFailed(`answered ${response.statusCode}`))
     })
     request.once("timeout", () => request.destroy(new Error("it did not answer in time")))
-    request.once("error", (cause) => reject(tunnelFailed("cannot be reached", cause)))
+    request.on("error", (cause) => reject(tunnelFailed("cannot be reached", cause)))
     request.end()
   })

@@ -22,8 +22,7 @@ export const makeDispatchers = Effect.gen(function* () {
   const poolFor = (key: string, options: () => ConnectorOptions): Agent => {
     const known = pools.get(key)
     if (known !== undefined) return known
-    // The exchange's timeout tiers apply; undici's own timeouts are off.
-    const pool = new Agent({ headersTimeout: 0, bodyTimeout: 0, connect: makeConnector(options()), pipelining: 1 })
+    const pool = makePool(options())
     pools.set(key, pool)
     const [oldest] = pools
     if (pools.size > mostPools && oldest !== undefined) {
@@ -33,13 +32,10 @@ export const makeDispatchers = Effect.gen(function* () {
     }
     return pool
   }
-  const usual = new Agent({
-    headersTimeout: 0,
-    bodyTimeout: 0,
-    connect: makeConnector({ proxyFor: environment }),
-    pipelining: 1,
-  })
-  yield* Effect.addFinalizer(() => Effect.promise(() => usual.destroy()))
+  const usual = yield* Effect.acquireRelease(
+    Effect.sync(() => makePool({ proxyFor: environment })),
+    (pool) => Effect.promise(() => pool.destroy()),
+  )
 
   return (isGuarded: boolean, network: Network | undefined): Dispatcher => {
     if (!isGuarded && network === undefined) return usual
@@ -51,6 +47,10 @@ export const makeDispatchers = Effect.gen(function* () {
     }))
   }
 })
+
+/** The exchange's timeout tiers apply; undici's own timeouts are off. */
+const makePool = (options: ConnectorOptions): Agent =>
+  new Agent({ headersTimeout: 0, bodyTimeout: 0, connect: makeConnector(options), pipelining: 1 })
 
 /** There are more than a few only if certificates change often. */
 const mostPools = 200

@@ -45,7 +45,7 @@ export const readNetwork = (
     ...(key !== undefined && { key }),
   }
   if ((cert === undefined) !== (key === undefined)) problems.push("tls needs both cert and key, or neither")
-  else if (!isUsable(pem)) problems.push("its tls has no valid certificate and key in PEM")
+  else if (tls !== undefined && !isUsable(pem)) problems.push("its tls has no valid certificate and key in PEM")
   return {
     key: createHash("sha256")
       .update(JSON.stringify([proxyText, ca, cert, key]))

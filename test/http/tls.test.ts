@@ -24,7 +24,9 @@ replace(tls.cert, issued.server.cert)
 replace(tls.key, issued.server.key)
 
 const stallMs = 1200
-const gateway = useGateway({ config: { tls, streamStallMs: stallMs, streamHeartbeatMs: 60_000 } })
+const gateway = useGateway({
+  config: { tls, streamStallMs: stallMs, streamHeartbeatMs: 60_000, authPerMinute: 100_000 },
+})
 const urlOf = ({ baseUrl }: { readonly baseUrl: string }) => baseUrl.replace(/^http:/, "https:")
 
 const sessions: Array<ClientHttp2Session> = []
