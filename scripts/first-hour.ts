@@ -43,7 +43,7 @@ const problems: Array<string> = []
 /** Runs a line in a shell, shows it with what it prints, and returns that. */
 const sh = async (line: string, expected?: RegExp): Promise<string> => {
   const startedAt = performance.now()
-  const child = spawn("bash", ["-c", line], { cwd: existsSync(home) ? home : dir, env, timeout: 180_000 })
+  const child = spawn("bash", ["-c", line], { cwd: existsSync(home) ? home : dir, env, timeout: 600_000 })
   let text = ""
   for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk) => (text += chunk))
   const code = await new Promise((resolve) => child.once("close", resolve))

@@ -32,7 +32,10 @@ const elsewhere: ReadonlyArray<readonly [command: RegExp, there: string]> = [
   [/^npm run check$/, "npm run check"],
   [/^npm run readme$/, "npm run readme"],
   [/^npm run faults$/, "npm run faults"],
-  [/^npm run (package|container|first-hour|upgrade)$/, "npm run package"],
+  [/^npm run first-hour$/, "npm run first-hour"],
+  [/^npm run upgrade$/, "npm run upgrade"],
+  // They take minutes: said there to be for a release.
+  [/^npm run (package|container)$/, "npm run package and npm run container are for a release"],
   [/npm run bench/, "npm run bench"],
 ]
 

@@ -20,6 +20,16 @@ if (databaseUrl === undefined || redisUrl === undefined) throw new Error("run it
 const git = (...args: ReadonlyArray<string>): string =>
   execFileSync("git", args, { cwd: root, encoding: "utf8", maxBuffer: 1024 ** 3 }).trim()
 
+/** The commit before the last one that changed a migration; undefined where the history does not reach as far. */
+const earlierCommit = (): string | undefined => {
+  if (process.argv[2] !== undefined) return process.argv[2]
+  try {
+    return git("rev-parse", "--verify", "--quiet", `${git("log", "-1", "--format=%H", "--", "migrations")}^`)
+  } catch {
+    return undefined
+  }
+}
+
 /** The sources of a commit, with the dependencies that it had. */
 const checkout = (commit: string): string => {
   const folder = join(dir, "old")
@@ -174,7 +184,11 @@ const doctor = (sources: string): string => {
 
 const children: Array<ChildProcess> = []
 try {
-  const commit = process.argv[2] ?? `${git("log", "-1", "--format=%H", "--", "migrations")}^`
+  const commit = earlierCommit()
+  if (commit === undefined) {
+    console.log("There is no earlier commit here")
+    process.exit(0)
+  }
   const name = git("log", "-1", "--format=%h %s", commit)
   console.log(`The gateway of ${name}`)
   const sources = checkout(commit)
