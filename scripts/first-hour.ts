@@ -1,10 +1,10 @@
 /**
  * `npm run first-hour`: the first hour of a new user, from a clone in an empty folder to a gateway with vendors, prices,
  * keys and a budget, as commands in a shell. Prints the transcript; ends with 1 where something else comes than a user
- * would expect.
+ * would expect. With `--linked`, the clone takes the dependencies that `npm ci` has installed here: CI begins with it.
  */
 import { type ChildProcess, execFileSync, spawn } from "node:child_process"
-import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
 import { createServer } from "node:http"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -101,7 +101,8 @@ try {
   // Without a repository, what would be cloned is copied.
   if (existsSync(join(root, ".git"))) await sh(`git clone --quiet --depth 1 "file://${root}" weir`)
   else cpSync(root, home, { recursive: true, filter: (path) => !/node_modules|[\\/]\.weir/.test(path) })
-  await sh("npm ci --no-audit --no-fund", /added \d+ packages/)
+  if (process.argv.includes("--linked")) symlinkSync(join(root, "node_modules"), join(home, "node_modules"))
+  else await sh("npm ci --no-audit --no-fund", /added \d+ packages/)
   const banner = await start()
   for (const line of banner.split("\n").filter((one) => /^ {2}curl /.test(one))) {
     await sh(line.trim().replace("curl ", "curl -s "), /Hello|river/)

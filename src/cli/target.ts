@@ -2,10 +2,15 @@
 import { Config, Console, Effect, Option, Schema } from "effect"
 import { Flag } from "effect/cli"
 import { HttpClient, HttpClientRequest } from "effect/http"
-import { HttpApiClient } from "effect/http-api"
+import { HttpApi, HttpApiClient } from "effect/http-api"
 import { CatalogueRefused, describeRefusal } from "../catalogue/refusal.ts"
 import { valueOrFile } from "../config.ts"
-import { Api } from "../protocol/api.ts"
+import { Admin } from "../protocol/api/admin.ts"
+import { AdminDirectory } from "../protocol/api/admin-directory.ts"
+import { AdminTenants } from "../protocol/api/admin-tenants.ts"
+import { AdminVendors } from "../protocol/api/admin-vendors.ts"
+import { Device } from "../protocol/api/device.ts"
+import { Login } from "../protocol/api/login.ts"
 import { ErrorEnvelope } from "../protocol/error.ts"
 import { invalidInput, issuesOf } from "../protocol/issues.ts"
 
@@ -38,9 +43,12 @@ export interface Operator {
   readonly json: boolean
 }
 
+/** What commands call: a client of the whole API takes longer to make than a call. */
+const CommandApi = HttpApi.make("weir").add(Admin, AdminDirectory, AdminTenants, AdminVendors, Login, Device)
+
 /** The client derived from the API definition. */
 export const clientOf = (baseUrl: string) =>
-  HttpApiClient.make(Api, { transformClient: HttpClient.mapRequest(HttpClientRequest.prependUrl(baseUrl)) })
+  HttpApiClient.make(CommandApi, { transformClient: HttpClient.mapRequest(HttpClientRequest.prependUrl(baseUrl)) })
 export type Client = Effect.Success<ReturnType<typeof clientOf>>
 
 export interface AdminHeaders {
