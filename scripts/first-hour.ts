@@ -128,7 +128,7 @@ try {
     )
   const messages = [{ role: "user", content: "Good morning" }]
   await ask("/openai/v1/chat/completions", `authorization: Bearer laptop~${secret}`, { model: "gpt-5", messages })
-  await ask("/anthropic/v1/messages", `x-api-key: laptop~${secret}`, { model: "gpt-5-mini", max_tokens: 50, messages })
+  await ask("/anthropic/v1/messages", `x-api-key: laptop~${secret}`, { model: "gpt-5", max_tokens: 50, messages })
 
   const budget = 'budgets:\n  - { id: month, scope: org, unit: money, period: month, limit: "5", warnAt: [0.8] }\n'
   writeFileSync(join(home, "weir.yaml"), `${readFileSync(join(home, "weir.yaml"), "utf8")}${budget}`)

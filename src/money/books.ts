@@ -74,7 +74,7 @@ export class Books extends Context.Service<
             select a.node, a.counter as currency, (a.granted - a.spent)::text as amount, to_json(a.since) #>> '{}' as since,
               coalesce(n.lease_until > now(), false) as "isAlive"
             from allotments a left join nodes n on n.id = a.node
-            where a.org_id = ${orgId} and a.counter not like 'tokens:%' order by a.counter, a.node`)
+            where a.org_id = ${orgId} and a.counter not like '%:%' order by a.counter, a.node`)
           const entries = yield* bounded(sql<Entry>`
             select to_json(at) #>> '{}' as at, kind, account, amount::text as amount, currency, ref
             from ledger_entries where org_id = ${orgId} order by id desc, number desc limit ${maxEntries}::int`)
@@ -108,7 +108,7 @@ const balancesOf = (sql: SqlClient.SqlClient, orgIds: ReadonlyArray<string>) => 
     select org_id, currency, sum(amount) as held from holds
     where state = 'open' and org_id = any(${orgIds}::text[]) group by 1, 2) h
     on h.org_id = c.org_id and h.currency = c.counter
-  where c.counter not like 'tokens:%' and c.org_id = any(${orgIds}::text[])
+  where c.counter not like '%:%' and c.org_id = any(${orgIds}::text[])
   order by c.counter`
 
 const tidyBalance = (row: OrgBalance): OrgBalance => ({

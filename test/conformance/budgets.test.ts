@@ -1,6 +1,7 @@
 /** Budgets, by scope, unit and mode. */
 import { Effect, Redacted, Schema } from "effect"
 import { beforeAll, describe, expect, it } from "vitest"
+import { LedgerResponse } from "../../src/protocol/admin.ts"
 import { BudgetScope } from "../../src/protocol/catalogue.ts"
 import { answering, newTestIds, testCatalogue } from "../../src/testing/index.ts"
 import { asLogin, budgetCalls, decodeBudgets, type Headers, nobody, priced } from "./budget-calls.ts"
@@ -36,6 +37,7 @@ const { exchange, endUser } = budgetCalls(gateway)
 let asPerson: Headers
 let asEndUser: Headers
 
+const decodeLedger = Schema.decodeUnknownSync(LedgerResponse)
 const decodeMinted = Schema.decodeUnknownSync(Schema.Struct({ secret: Schema.String }))
 
 beforeAll(async () => {
@@ -130,6 +132,19 @@ describe.each(BudgetScope.literals)("a budget of scope %s", (scope) => {
 })
 
 describe("a budget", () => {
+  it.each(["money", "tokens"])(
+    "of %s is no balance: an organisation's ledger and list have its money only",
+    async (unit) => {
+      await apply({ id: newId(), scope: "app", unit, period: "day", limit: unit === "money" ? "5" : 100_000 })
+      expect((await exchange()).status).toBe(200)
+      const asOperator = { "x-svc-admin-key": gateway().adminKey }
+      const ledger = await gateway().call("GET", `/v1/admin/ledger/${gateway().orgId}`, undefined, asOperator)
+      const { balances, allotments } = decodeLedger(await ledger.json())
+      expect(balances.map(({ currency }) => currency)).toEqual(["USD"])
+      for (const { currency } of allotments) expect(currency).toBe("USD")
+    },
+  )
+
   it.each(["day", "week", "month"])("of a %s tells when it begins anew", async (period) => {
     await apply({ id: newId(), scope: "app", unit: "tokens", period, limit: 1 })
     const { detail } = await errorOf(await exchange())
