@@ -38,6 +38,18 @@ const shown = (text: string): string =>
     .map((line) => (line.length > 160 ? `${line.slice(0, 160)} …` : line))
     .join("\n")
 
+const mayClone = (): boolean => {
+  try {
+    execFileSync("git", ["-c", "safe.directory=*", "rev-parse", "--verify", "--quiet", "HEAD"], {
+      cwd: root,
+      stdio: "ignore",
+    })
+    return true
+  } catch {
+    return false
+  }
+}
+
 const problems: Array<string> = []
 
 /** Runs a line in a shell, shows it with what it prints, and returns that. */
@@ -98,8 +110,8 @@ try {
   const address = vendor.address()
   const vendorPort = typeof address === "object" && address !== null ? address.port : 0
 
-  // Without a repository, what would be cloned is copied.
-  if (existsSync(join(root, ".git"))) await sh(`git clone --quiet --depth 1 "file://${root}" weir`)
+  // Where there is no repository that may be cloned, what would be cloned is copied.
+  if (mayClone()) await sh(`git -c safe.directory='*' clone --quiet --depth 1 "file://${root}" weir`)
   else cpSync(root, home, { recursive: true, filter: (path) => !/node_modules|[\\/]\.weir/.test(path) })
   if (process.argv.includes("--linked")) symlinkSync(join(root, "node_modules"), join(home, "node_modules"))
   else await sh("npm ci --no-audit --no-fund", /added \d+ packages/)
