@@ -10,6 +10,8 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
 import { fileURLToPath } from "node:url"
+import { Effect, Exit, Scope } from "effect"
+import { answering, startScriptedVendor } from "../src/testing/index.ts"
 
 const root = fileURLToPath(new URL("..", import.meta.url))
 const node = join(root, "node_modules/.bin/node")
@@ -85,24 +87,11 @@ const start = async (name: string, sources: string): Promise<Node> => {
 }
 
 /** A vendor whose answers take a quarter of a second. */
-const vendor = `
-const chunk = (delta, more = {}) => "data: " + JSON.stringify({ id: "c", object: "chat.completion.chunk", choices: [{ index: 0, delta, finish_reason: null, ...more }] }) + "\\n\\n"
-const server = require("node:http").createServer((request, response) => {
-  request.resume().on("end", async () => {
-    response.writeHead(200, { "content-type": "text/event-stream" })
-    for (let at = 0; at < 5; at++) {
-      response.write(chunk({ content: "word " }))
-      await new Promise((resolve) => setTimeout(resolve, 50))
-    }
-    response.write(chunk({}, { finish_reason: "stop" }))
-    response.end("data: " + JSON.stringify({ choices: [], usage: { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 } }) + "\\n\\ndata: [DONE]\\n\\n")
-  })
-})
-server.listen(0, "127.0.0.1", () => console.log(server.address().port))`
+const slowAnswer = answering({ words: Array.from({ length: 5 }, () => "word "), inTokens: 10, outTokens: 5 }, 50)
 
-const catalogue = (port: number) => `version: 1
+const catalogue = (vendorUrl: string) => `version: 1
 vendors:
-  - { id: simulated, dialect: openai-chat, baseUrl: "http://127.0.0.1:${port}" }
+  - { id: simulated, dialect: openai-chat, baseUrl: "${vendorUrl}" }
 models:
   - { handle: main, contextWindow: 1000, maxOutput: 100, targets: [{ vendor: simulated, model: m }] }
 prices:
@@ -182,6 +171,7 @@ const doctor = (sources: string): string => {
   }
 }
 
+const scope = Scope.makeUnsafe()
 const children: Array<ChildProcess> = []
 try {
   const commit = earlierCommit()
@@ -192,10 +182,8 @@ try {
   const name = git("log", "-1", "--format=%h %s", commit)
   console.log(`The gateway of ${name}`)
   const sources = checkout(commit)
-  const upstream = spawn(node, ["-e", vendor], { stdio: ["ignore", "pipe", "inherit"] })
-  children.push(upstream)
-  const port = await new Promise<number>((resolve) => upstream.stdout.once("data", (text) => resolve(Number(text))))
-  writeFileSync(join(dir, "weir.yaml"), catalogue(port))
+  const upstream = await Effect.runPromise(Scope.provide(startScriptedVendor(slowAnswer), scope))
+  writeFileSync(join(dir, "weir.yaml"), catalogue(upstream.url))
 
   const old = await start("old", sources)
   children.push(old.child)
@@ -239,6 +227,7 @@ try {
   )
 } finally {
   for (const child of children) child.kill("SIGKILL")
+  await Effect.runPromise(Scope.close(scope, Exit.void))
   rmSync(dir, { recursive: true, force: true })
 }
 process.exit(0)

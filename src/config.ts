@@ -166,9 +166,9 @@ const variables = {
   egressAllow: networks("SVC_EGRESS_ALLOW"),
   /** Proxy for vendors at HTTPS addresses: `HTTPS_PROXY` or `https_proxy`, except for what `NO_PROXY` names. */
   httpsProxy: Config.flatMap(Config.all([valueOrFile("HTTPS_PROXY"), valueOrFile("https_proxy")]), ([upper, lower]) => {
-    const given = upper ?? lower
-    const proxy = given === undefined ? undefined : parseProxy(given)
-    if (given !== undefined && proxy === undefined) return invalid("HTTPS_PROXY is not a URL such as http://proxy:3128")
+    const url = upper ?? lower
+    const proxy = url === undefined ? undefined : parseProxy(url)
+    if (url !== undefined && proxy === undefined) return invalid("HTTPS_PROXY is not a URL such as http://proxy:3128")
     return Config.succeed(proxy && Redacted.make(proxy))
   }),
   noProxy: Config.map(Config.all([given("NO_PROXY"), given("no_proxy")]), ([upper, lower]) => upper ?? lower ?? ""),

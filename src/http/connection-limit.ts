@@ -2,7 +2,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http"
 import type { Socket } from "node:net"
 import { Server as TlsServer } from "node:tls"
-import { isShared, type NodeServer } from "./listener.ts"
+import { eventsOf, isShared, type NodeServer } from "./listener.ts"
 
 /** Above this share of its connections, a server closes waiting ones. */
 const waitingShare = 0.75
@@ -26,9 +26,9 @@ export const limitConnections = (
   /** Connections without a request, the longest waiting first, with the time from which they may be closed. */
   const waiting = new Map<Socket, number>()
 
-  const emitter: NodeJS.EventEmitter = server
+  const events = eventsOf(server)
   // Requests know the socket inside TLS. Connections of HTTP/2 close themselves when they are idle.
-  emitter.on(server instanceof TlsServer ? "secureConnection" : "connection", (socket: Socket) => {
+  events.on(server instanceof TlsServer ? "secureConnection" : "connection", (socket: Socket) => {
     open++
     if (!("alpnProtocol" in socket && socket.alpnProtocol === "h2")) {
       waiting.set(socket, performance.now() + firstRequestMs)
@@ -39,7 +39,7 @@ export const limitConnections = (
     })
     closeWaiting(open - keepMost)
   })
-  emitter.on("drop", () => closeWaiting(open - keepMost))
+  events.on("drop", () => closeWaiting(open - keepMost))
 
   const request = ({ socket }: IncomingMessage, response: ServerResponse) => {
     if (isShared(response)) return

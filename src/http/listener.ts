@@ -19,6 +19,9 @@ import { secretInFile, watchFiles } from "../secret-files.ts"
 
 export type NodeServer = Server | Http2SecureServer
 
+/** The events of either kind, which have the same listeners although Node types them differently. */
+export const eventsOf = (server: NodeServer): NodeJS.EventEmitter => server
+
 /** Node's reply buffer, in bytes: small, so that backpressure from a slow client shows early. */
 const responseBufferBytes = 16 * 1024
 
@@ -119,15 +122,13 @@ export const beforeRequest = (
   server: NodeServer,
   listen: (request: IncomingMessage, response: ServerResponse) => void,
 ): void => {
-  const emitter: NodeJS.EventEmitter = server
-  emitter.prependListener("request", listen)
+  eventsOf(server).prependListener("request", listen)
 }
 
 /** Closes all connections, whatever they are doing. */
 export const trackConnections = (server: NodeServer): { readonly closeAll: () => void } => {
   const sockets = new Set<Socket>()
-  const emitter: NodeJS.EventEmitter = server
-  emitter.on("connection", (socket: Socket) => {
+  eventsOf(server).on("connection", (socket: Socket) => {
     sockets.add(socket)
     socket.once("close", () => sockets.delete(socket))
   })

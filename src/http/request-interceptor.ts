@@ -1,7 +1,7 @@
 /** Intercepts requests before the router: to answer them, or to add headers. */
 import type { RequestListener } from "node:http"
 import { Effect, type Scope } from "effect"
-import type { NodeServer } from "./listener.ts"
+import { eventsOf, type NodeServer } from "./listener.ts"
 
 /** @param make receives the listener of the router and returns the listener that replaces it until the scope closes */
 export const interceptRequests = (
@@ -11,7 +11,7 @@ export const interceptRequests = (
   Effect.asVoid(
     Effect.acquireRelease(
       Effect.sync(() => {
-        const emitter: NodeJS.EventEmitter = server
+        const emitter = eventsOf(server)
         const listeners = emitter.listeners("request")
         const listen = make((request, response) => {
           for (const listener of listeners) listener.call(server, request, response)

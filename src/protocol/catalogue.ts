@@ -39,14 +39,16 @@ export const TimeoutTiers = Schema.Struct({
 })
 export type TimeoutTiers = typeof TimeoutTiers.Type
 
+const reference = /env:[A-Za-z_][A-Za-z0-9_]*|file:.+/.source
+
 /** A reference to a secret: `env:NAME` or `file:PATH`. A catalogue never contains the secret itself. */
 export const SecretRef = Schema.String.check(
-  Schema.isPattern(/^(env:[A-Za-z_][A-Za-z0-9_]*|file:.+)$/, { expected: "env:NAME or file:PATH" }),
+  Schema.isPattern(new RegExp(`^(${reference})$`), { expected: "env:NAME or file:PATH" }),
 )
 
 /** Certificates, or a reference to them. They are no secret, so the catalogue may contain them. */
 const Certificates = Schema.String.check(
-  Schema.isPattern(/^(env:[A-Za-z_][A-Za-z0-9_]*|file:.+|-----BEGIN CERTIFICATE-----[\s\S]+)$/, {
+  Schema.isPattern(new RegExp(`^(${reference}|-----BEGIN CERTIFICATE-----[\\s\\S]+)$`), {
     expected: "env:NAME, file:PATH or certificates in PEM",
   }),
   Schema.isMaxLength(65_536),
@@ -56,7 +58,7 @@ const network = {
   /** A proxy as a URL without a password, or a reference to a URL with one; `none` for none at all. */
   proxy: optional(
     Schema.String.check(
-      Schema.isPattern(/^(none|env:[A-Za-z_][A-Za-z0-9_]*|file:.+|https?:\/\/[^\s/?#@]+\/?)$/, {
+      Schema.isPattern(new RegExp(`^(none|${reference}|https?://[^\\s/?#@]+/?)$`), {
         expected: "none, env:NAME, file:PATH or an http(s) URL without a password",
       }),
     ),

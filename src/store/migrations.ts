@@ -13,17 +13,23 @@ export const migrationsTable = "weir_migrations"
 
 const folder = fileURLToPath(new URL("../../migrations/", import.meta.url))
 
+const textOf = (name: string): string => readFileSync(`${folder}${name}.sql`, "utf8")
+
 /** Runs a file as one anonymous block, because the wire protocol accepts one statement at a time. */
-const run = (file: string) =>
-  Effect.flatMap(SqlClient.SqlClient, (sql) =>
-    sql.unsafe(`do $migration$ begin ${readFileSync(`${folder}${file}`, "utf8")} end $migration$`),
-  )
+const run = (name: string) =>
+  Effect.flatMap(SqlClient.SqlClient, (sql) => sql.unsafe(`do $migration$ begin ${textOf(name)} end $migration$`))
 
-const files = readdirSync(folder).filter((file) => file.endsWith(".sql"))
+/** The migrations of this version by their numbers: files without ending, e.g. `0015_allotments`. */
+export const migrations: ReadonlyMap<number, string> = new Map(
+  readdirSync(folder)
+    .filter((file) => file.endsWith(".sql"))
+    .map((file) => [Number.parseInt(file, 10), file.replace(/\.sql$/, "")]),
+)
 
-/** Of each migration, by its number. */
+/** The number of the newest one. */
+export const newestMigration = Math.max(...migrations.keys())
+
 export interface MigrationNote {
-  /** File without ending, e.g. `0015_allotments`. */
   readonly name: string
   /** Whether nodes of older versions must be stopped before. */
   readonly stopsOldNodes: boolean
@@ -31,22 +37,13 @@ export interface MigrationNote {
   readonly limits: string
 }
 
-/** What the files say of themselves. */
-export const migrationNotes = (): ReadonlyMap<number, MigrationNote> =>
-  new Map(
-    files.map((file) => {
-      const text = readFileSync(`${folder}${file}`, "utf8")
-      const [, verdict = "may run", limits = ""] = /^-- Old nodes: (may run|must stop)[,.]? ?(.*)$/m.exec(text) ?? []
-      return [
-        Number.parseInt(file, 10),
-        { name: file.replace(/\.sql$/, ""), stopsOldNodes: verdict === "must stop", limits: limits.replace(/\.$/, "") },
-      ]
-    }),
-  )
-
-/** The number of the newest migration that this version knows. */
-export const newestMigration = Math.max(...files.map((file) => Number.parseInt(file, 10)))
+/** What a migration says of itself. */
+export const noteOf = (name: string): MigrationNote => {
+  const [, verdict = "may run", limits = ""] =
+    /^-- Old nodes: (may run|must stop)[,.]? ?(.*)$/m.exec(textOf(name)) ?? []
+  return { name, stopsOldNodes: verdict === "must stop", limits: limits.replace(/\.$/, "") }
+}
 
 export const loadMigrations = Migrator.fromRecord(
-  Object.fromEntries(files.map((file) => [file.replace(/\.sql$/, ""), Effect.asVoid(run(file))])),
+  Object.fromEntries([...migrations.values()].map((name) => [name, Effect.asVoid(run(name))])),
 )

@@ -4,7 +4,7 @@
  */
 import { Data, Effect } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
-import { type MigrationNote, migrationNotes, migrationsTable, newestMigration } from "./migrations.ts"
+import { type MigrationNote, migrations, migrationsTable, newestMigration, noteOf } from "./migrations.ts"
 
 /** The schema does not match this version; the message contains the remedy. */
 export class SchemaMismatch extends Data.TaggedError("SchemaMismatch")<{ readonly message: string }> {}
@@ -41,7 +41,8 @@ export const schemaState: Effect.Effect<SchemaState, SqlError.SqlError, SqlClien
   const [beyond] = applied
     .filter(({ migration_id }) => migration_id > newestMigration)
     .sort((a, b) => b.migration_id - a.migration_id)
-  const lacking = [...migrationNotes()].filter(([id]) => !has.has(id))
+  // Only the files of these are read.
+  const lacking = [...migrations].filter(([id]) => !has.has(id)).map(([id, name]) => [id, noteOf(name)] as const)
   const [breaking] = lacking.find(([, { stopsOldNodes }]) => stopsOldNodes) ?? []
   return {
     missing: lacking.map(([, note]) => note),

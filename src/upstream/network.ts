@@ -4,7 +4,8 @@
  */
 import { createHash, X509Certificate } from "node:crypto"
 import { createSecureContext } from "node:tls"
-import type { NetworkFields } from "../protocol/catalogue.ts"
+import { Schema } from "effect"
+import { type NetworkFields, SecretRef } from "../protocol/catalogue.ts"
 import { type HttpProxy, parseProxy } from "../protocol/proxy.ts"
 
 export interface Network {
@@ -60,7 +61,7 @@ export const readNetwork = (
 export const networkReferences = ({ proxy, tls }: NetworkFields): ReadonlyArray<string> =>
   [proxy, tls?.ca, tls?.cert, tls?.key].flatMap((value) => (value !== undefined && isReference(value) ? [value] : []))
 
-const isReference = (value: string): boolean => value.startsWith("env:") || value.startsWith("file:")
+const isReference = Schema.is(SecretRef)
 
 const isUsable = (pem: Network["tls"]): boolean => {
   try {

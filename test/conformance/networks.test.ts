@@ -1,24 +1,20 @@
 /** Vendors behind proxies, secrets in files, and what a gateway tells of itself, over HTTP. */
-import { mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs"
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { createServer } from "node:http"
-import { connect, type Socket } from "node:net"
+import type { Socket } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Effect, Redacted } from "effect"
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
+import { writeWholeFile } from "../../src/store/whole-file.ts"
 import { hello, newTestIds, startGateway, testCatalogue } from "../../src/testing/index.ts"
 import { portOf } from "../../src/testing/port.ts"
+import { openTunnel } from "../upstream/tunnel.ts"
 import { balanceOf, errorOf, eventually, holdsOf, replyOf, useGateway } from "./gateway.ts"
 
 const dir = mkdtempSync(join(tmpdir(), "weir-networks-"))
 const credential = join(dir, "credential")
 afterAll(() => rmSync(dir, { recursive: true, force: true }))
-
-/** Replaces a file at once, as container platforms do. */
-const replace = (path: string, text: string) => {
-  writeFileSync(`${path}.new`, text)
-  renameSync(`${path}.new`, path)
-}
 
 /** A proxy, which may keep silent. */
 let asked: Array<string> = []
@@ -30,11 +26,7 @@ const proxy = createServer().on("connect", (request, socket: Socket) => {
   socket.on("error", () => {})
   if (isSilent) return
   const [host = "", port] = (request.url ?? "").split(":")
-  const upstream = connect(Number(port), host, () => {
-    socket.write("HTTP/1.1 200 Connection established\r\n\r\n")
-    upstream.pipe(socket).pipe(upstream)
-  })
-  upstream.on("error", () => socket.destroy())
+  openTunnel(socket, host, Number(port))
 })
 beforeAll(async () => {
   writeFileSync(credential, "first-credential\n")
@@ -104,7 +96,7 @@ describe("a vendor behind a proxy", () => {
     const sent = () => gateway().vendor.calls.at(-1)?.headers["authorization"]
     await exchange()
     expect(sent()).toBe("Bearer first-credential")
-    replace(credential, "second-credential\n")
+    writeWholeFile(credential, "second-credential\n")
     await eventually(async () => {
       expect((await exchange()).status).toBe(200)
       return sent() === "Bearer second-credential"

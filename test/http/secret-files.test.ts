@@ -1,12 +1,13 @@
 /** Secrets as files: how they are read, refused and taken up anew. */
 import { createHash } from "node:crypto"
-import { mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs"
+import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { ConfigProvider, Effect, Redacted } from "effect"
 import { afterAll, describe, expect, it } from "vitest"
 import { variableNames, WeirConfig } from "../../src/config.ts"
 import { secretInVariable } from "../../src/secret-files.ts"
+import { writeWholeFile } from "../../src/store/whole-file.ts"
 import { eventually } from "../conformance/gateway.ts"
 import { useProcesses } from "./process.ts"
 
@@ -15,8 +16,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }))
 const fileOf = (name: string, text: string): string => {
   const path = join(folder, name)
   // At once, as container platforms replace them.
-  writeFileSync(`${path}.new`, text)
-  renameSync(`${path}.new`, path)
+  writeWholeFile(path, text)
   return path
 }
 const digestOf = (key: string) => createHash("sha256").update(key).digest("hex")

@@ -1,5 +1,5 @@
 /** HTTPS towards clients: HTTP/2 and HTTP/1.1 over real sockets. */
-import { mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs"
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { type ClientHttp2Session, type ClientHttp2Stream, connect as connectHttp2, constants } from "node:http2"
 import { request as httpsRequest } from "node:https"
 import { connect as connectPlain } from "node:net"
@@ -9,6 +9,7 @@ import { setTimeout as sleep } from "node:timers/promises"
 import { connect as connectTls } from "node:tls"
 import { Effect } from "effect"
 import { afterAll, afterEach, describe, expect, it } from "vitest"
+import { writeWholeFile } from "../../src/store/whole-file.ts"
 import { hello, openaiChunk, openaiFrame, openaiFrames, parseEvents, startGateway } from "../../src/testing/index.ts"
 import { eventually, holdsOf, lastUsage, useGateway } from "../conformance/gateway.ts"
 import { authority, certificate, issued, privateKey } from "../upstream/certificate.ts"
@@ -16,12 +17,8 @@ import { authority, certificate, issued, privateKey } from "../upstream/certific
 const dir = mkdtempSync(join(tmpdir(), "weir-tls-"))
 afterAll(() => rmSync(dir, { recursive: true, force: true }))
 const tls = { cert: join(dir, "cert.pem"), key: join(dir, "key.pem") }
-const replace = (path: string, text: string) => {
-  writeFileSync(`${path}.new`, text)
-  renameSync(`${path}.new`, path)
-}
-replace(tls.cert, issued.server.cert)
-replace(tls.key, issued.server.key)
+writeWholeFile(tls.cert, issued.server.cert)
+writeWholeFile(tls.key, issued.server.key)
 
 const stallMs = 1200
 const gateway = useGateway({
@@ -323,14 +320,14 @@ describe("HTTPS", () => {
     const rest = read(running)
     await new Promise((resolve) => running.once("data", resolve))
     expect(await presented()).toBe("weir test server")
-    replace(tls.cert, certificate)
+    writeWholeFile(tls.cert, certificate)
     await sleep(2500)
     expect(await presented()).toBe("weir test server")
-    replace(tls.key, privateKey)
+    writeWholeFile(tls.key, privateKey)
     await eventually(async () => (await presented()) === "weir test")
     expect(parseEvents((await rest).text).at(-1)?.event).toBe("t.close")
-    replace(tls.cert, issued.server.cert)
-    replace(tls.key, issued.server.key)
+    writeWholeFile(tls.cert, issued.server.cert)
+    writeWholeFile(tls.key, issued.server.key)
     await eventually(async () => (await presented()) === "weir test server")
   })
 

@@ -1,7 +1,7 @@
 /** Proxies, authorities and client certificates: over real sockets, with a real proxy and real TLS. */
 import { createServer as createPlainServer, type Server as PlainServer } from "node:http"
 import { createServer, type Server } from "node:https"
-import { connect, type Socket } from "node:net"
+import type { Socket } from "node:net"
 import { TLSSocket } from "node:tls"
 import { Effect, Layer, Redacted } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
@@ -14,6 +14,7 @@ import { fetchWhole, VendorClient } from "../../src/upstream/client.ts"
 import { Egress, EgressBlocked, makeEgressGuard } from "../../src/upstream/egress.ts"
 import { readNetwork } from "../../src/upstream/network.ts"
 import { authority, issued } from "./certificate.ts"
+import { openTunnel } from "./tunnel.ts"
 
 describe("a proxy's URL", () => {
   it.each([
@@ -86,11 +87,7 @@ describe("calls", () => {
       if (refusal !== undefined) return void socket.end(`HTTP/1.1 ${refusal} No\r\ncontent-length: 0\r\n\r\n`)
       // Names of tests are on this machine.
       const [, host = "", port] = /^(.*):(\d+)$/.exec(request.url ?? "") ?? []
-      const upstream = connect(Number(port), /^[\d.]+$/.test(host) ? host : "127.0.0.1", () => {
-        socket.write("HTTP/1.1 200 Connection established\r\n\r\n")
-        upstream.pipe(socket).pipe(upstream)
-      })
-      upstream.on("error", () => socket.destroy())
+      openTunnel(socket, /^[\d.]+$/.test(host) ? host : "127.0.0.1", Number(port))
     })
 
   const listening = <S extends PlainServer | Server>(server: S, host = "127.0.0.1") =>
