@@ -10,6 +10,7 @@ import { Sessions } from "./admission/sessions.ts"
 import { Catalogue } from "./catalogue/catalogue.ts"
 import { WeirConfig } from "./config.ts"
 import { Exchanges } from "./exchange/exchanges.ts"
+import { OpenExchanges } from "./exchange/open-exchanges.ts"
 import { Tokenizer } from "./exchange/tokenizer.ts"
 import { VendorCheck } from "./exchange/vendor-check.ts"
 import { AccessJwts } from "./identity/access-jwts.ts"
@@ -36,11 +37,14 @@ import { SsoLogin } from "./identity/sso-login.ts"
 import { Books } from "./money/books.ts"
 import { BudgetWarnings } from "./money/budget-warnings.ts"
 import { ClientUsage } from "./money/client-usage.ts"
+import { ExchangeLog } from "./money/exchange-log.ts"
 import { Ledger } from "./money/ledger.ts"
 import { OrgBudgets } from "./money/org-budgets.ts"
 import { Retention } from "./money/retention.ts"
 import { Settler } from "./money/settler.ts"
 import { Statements } from "./money/statements.ts"
+import { UsageRollups } from "./money/usage-rollups.ts"
+import { UsageSummaries } from "./money/usage-summary.ts"
 import { ModerationEngine } from "./review/moderation.ts"
 import { Review } from "./review/review.ts"
 import { WebSearch } from "./search/web-search.ts"
@@ -51,6 +55,7 @@ import { ChangeFeed } from "./store/change-feed.ts"
 import { layerDatabase } from "./store/database.ts"
 import { Redis } from "./store/redis.ts"
 import { Sealing } from "./store/seal.ts"
+import { ExchangeReports } from "./telemetry/exchange-reports.ts"
 import { TierTimes } from "./telemetry/timeouts/tier-times.ts"
 import { Tracing } from "./telemetry/tracing.ts"
 import { Directory } from "./tenants/directory.ts"
@@ -107,14 +112,18 @@ const money = Layer.mergeAll(
   Statements.layer,
   OrgBudgets.layer,
   BudgetWarnings.layer,
+  UsageRollups.layer,
+  UsageSummaries.layer,
+  ExchangeLog.layer,
 ).pipe(Layer.provideMerge(Ledger.layer))
 const upstream = Layer.mergeAll(VendorClient.layer, UpstreamKeys.layer)
 const review = Review.layer.pipe(Layer.provide(ModerationEngine.layer))
 const settings = DeliveredSettings.layer.pipe(Layer.provideMerge(Settings.layer))
-const telemetry = Layer.mergeAll(Tracing.layer, TierTimes.layer)
+const telemetry = Layer.mergeAll(Tracing.layer, TierTimes.layer, ExchangeReports.layer)
 
 /** Everything below HTTP, in the order of a request's journey: each line needs only the lines below it. */
-export const layerServices = Layer.mergeAll(Exchanges.layer, VendorCheck.layer, WebSearch.layer).pipe(
+export const layerServices = Layer.mergeAll(OpenExchanges.layer, VendorCheck.layer, WebSearch.layer).pipe(
+  Layer.provideMerge(Exchanges.layer),
   Layer.provideMerge(Layer.mergeAll(admission, review, settings, Tokenizer.layer)),
   Layer.provideMerge(Layer.mergeAll(identity, upstream)),
   Layer.provideMerge(tenants),

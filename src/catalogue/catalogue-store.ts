@@ -11,6 +11,8 @@ import type { CatalogueIssue } from "./load.ts"
 import type { Reading } from "./reading.ts"
 import { CatalogueRefused } from "./refusal.ts"
 
+/** Newest revisions whose text is kept. */
+const keptTexts = 50
 /** Rows a statement. */
 const batch = 1000
 
@@ -22,6 +24,7 @@ export interface Storing {
   readonly inForce: { readonly revision: bigint; readonly fingerprint: string }
   /** SHA-256 of the text. */
   readonly source: Buffer
+  readonly text: string
 }
 
 /** Whether a revision was applied from this text. @param source its SHA-256 */
@@ -47,18 +50,21 @@ export const declaredCredentials = (sql: SqlClient.SqlClient) =>
 /** Writes all of it in one transaction. Returns the ids of the top-ups that were credited. */
 export const storeCatalogue = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
-  { document, reading, keys, inForce, source }: Storing,
+  { document, reading, keys, inForce, source, text }: Storing,
 ): Effect.fn.Return<ReadonlyArray<string>, SqlError.SqlError | CatalogueRefused> {
   const { declared } = reading
   if (reading.fingerprint === inForce.fingerprint) {
     yield* sql`
-      update catalogue_revisions set source_sha256 = ${source}
+      update catalogue_revisions set source_sha256 = ${source}, source = ${text}
       where revision = ${inForce.revision} and source_sha256 is distinct from ${source}`
   } else {
     yield* storeProviderChanges(sql, document)
     yield* sql`
-      insert into catalogue_revisions (fingerprint, document, source_sha256)
-      values (${reading.fingerprint}, ${reading.json}::text::jsonb, ${source})`
+      insert into catalogue_revisions (fingerprint, document, source_sha256, source)
+      values (${reading.fingerprint}, ${reading.json}::text::jsonb, ${source}, ${text})`
+    yield* sql`
+      update catalogue_revisions set source = null
+      where source is not null and revision <= (select max(revision) from catalogue_revisions) - ${keptTexts}::int`
   }
   yield* storeTenants(sql, declared)
   yield* storeKeys(sql, keys)

@@ -49,6 +49,13 @@ export class Catalogue extends Context.Service<
       text: string,
       options?: ApplyOptions,
     ) => Effect.Effect<Applied, CatalogueRefused | StoreUnavailable>
+    /** The text in force; undefined if an older version applied it, or if there is none. */
+    readonly text: Effect.Effect<string | undefined, StoreUnavailable>
+    /** The newest revisions, newest first. */
+    readonly revisions: (
+      limit: number,
+      before: bigint,
+    ) => Effect.Effect<ReadonlyArray<CatalogueRevision>, StoreUnavailable>
     /** Loads what another node applied. */
     readonly refresh: Effect.Effect<void, StoreUnavailable>
   }
@@ -150,7 +157,7 @@ export class Catalogue extends Context.Service<
         const { reading, document, keys, warnings } = yield* Effect.flatMap(read, plan)
         const { changes } = reading
         if (dryRun) return { revision: snapshot.revision, changes, minted: [], credited: [], warnings }
-        const store = storeCatalogue(sql, { document, reading, keys, inForce: snapshot, source })
+        const store = storeCatalogue(sql, { document, reading, keys, inForce: snapshot, source, text })
         const credited = yield* sql.withTransaction(store).pipe(
           Effect.catchTag("CatalogueRefused", (refused) => Effect.succeed(refused)),
           withDeadline(applyDeadline),
@@ -174,11 +181,29 @@ export class Catalogue extends Context.Service<
       )
       return Catalogue.of({
         current: () => snapshot,
+        text: Effect.suspend(() =>
+          Effect.map(
+            bounded(sql<{ source: string | null }>`
+              select source from catalogue_revisions where revision = ${snapshot.revision}`),
+            ([row]) => row?.source ?? undefined,
+          ),
+        ),
+        revisions: (limit, before) =>
+          bounded(sql<CatalogueRevision>`
+            select revision::text as revision, to_json(applied_at) #>> '{}' as "appliedAt", fingerprint
+            from catalogue_revisions where revision < ${String(before)}::text::bigint
+            order by revision desc limit ${limit}::int`),
         refresh: locked(refresh),
         apply: (text, applyOptions) => locked(apply(text, applyOptions)),
       })
     }),
   )
+}
+
+export interface CatalogueRevision {
+  readonly revision: string
+  readonly appliedAt: string
+  readonly fingerprint: string
 }
 
 interface ProviderChange {

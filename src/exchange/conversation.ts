@@ -5,6 +5,7 @@ import type { VendorRequest } from "../dialects/dialect.ts"
 import type { ServiceError } from "../protocol/error.ts"
 import type { WarnEvent } from "../protocol/event.ts"
 import type { Tier, Timeouts } from "../protocol/timeout-tiers.ts"
+import type { Attempt } from "../telemetry/exchange-reports.ts"
 import type { VendorClient } from "../upstream/client.ts"
 import type { TargetHealth } from "../upstream/health.ts"
 import type { Watched } from "./deadlines.ts"
@@ -43,6 +44,10 @@ export interface Conversation {
   readonly warnings: Array<WarnEvent>
   readonly signal: Signal<EndedEarly>
   readonly nowMs: () => number
+  /** When the exchange was planned, in milliseconds since the epoch. */
+  readonly startedAtMs: number
+  /** Vendor calls that failed. */
+  readonly attempts: Array<Attempt>
   /** Looks at the deadlines no later than at a time; set by the exchange's watch. */
   lookBy: (dueMs: number) => void
   /** The running call, which has deadlines of its own. */

@@ -18,7 +18,6 @@ import { dayOf } from "../protocol/utc8.ts"
 import { contentBlocked } from "../review/review.ts"
 import { textOfRequest } from "../review/texts.ts"
 import { type StoreUnavailable, toServiceError } from "../store/unavailable.ts"
-import { recordOutcome } from "../telemetry/metrics.ts"
 import { spanned } from "../telemetry/tracing.ts"
 import { orderTargets } from "../upstream/pool.ts"
 import type { UpstreamKey } from "../upstream/upstream-keys.ts"
@@ -31,6 +30,7 @@ import { isAuthorised, makePlan, type Plan } from "./plan.ts"
 import { type RegisteredExchange, replay, replayForgotten } from "./replay.ts"
 import type { ClientReply } from "./reply.ts"
 import { inProgressReply } from "./reply-body.ts"
+import { reportRefusal } from "./report.ts"
 import { failExchange, leasedOf, refuse, settleExchange } from "./settlement.ts"
 import { Signal } from "./signal.ts"
 import { UsageMeter } from "./usage-meter.ts"
@@ -43,8 +43,7 @@ export const runExchange = (services: ExchangeServices, call: ExchangeCall, repl
     const waiting = services.overload.enter()
     return admitted(services, call, reply, waiting, restore).pipe(
       Effect.catch((error) => {
-        // Refused before its model was checked.
-        recordOutcome(services.context, toServiceError(error).code, "unknown")
+        reportRefusal(services, call, toServiceError(error).code)
         return refuse(reply, error, call.requestId)
       }),
       // A defect: the client gets an internal error, and the hold is left to its lease.
@@ -156,7 +155,13 @@ const hold = Effect.fnUntraced(function* (x: AdmittedExchange): Effect.fn.Return
   })
   const held: Hold = yield* spanned("hold")(reserve)
   waiting.held()
-  return { ...x, plan, hold: held, covering, conversation: conversationOf(x, plan, targets, nearOf(x, covering)) }
+  return {
+    ...x,
+    plan,
+    hold: held,
+    covering,
+    conversation: conversationOf(x, plan, targets, nearOf(x, covering), nowMs),
+  }
 })
 
 /** Warnings of budgets, which are also told in a header: not every API has warnings. */
@@ -191,6 +196,7 @@ const conversationOf = (
   plan: Plan,
   targets: ReadonlyArray<ModelTarget>,
   near: ReadonlyArray<WarnEvent>,
+  startedAtMs: number,
 ): Conversation => {
   const { client, health, context, config, nowMs, timeoutsOf, catalogue } = services
   const snapshot = catalogue.current()
@@ -213,6 +219,8 @@ const conversationOf = (
     context,
     targets,
     nowMs,
+    startedAtMs,
+    attempts: [],
     warnings,
     opening,
     vendorRequest: plan.vendorRequest,

@@ -1,5 +1,6 @@
 /** The exchange service: runs exchanges, and drains them at shutdown. */
 import { randomFillSync } from "node:crypto"
+import { hostname } from "node:os"
 import { getHeapStatistics } from "node:v8"
 import { Clock, Context, Effect, type Fiber, Layer } from "effect"
 import { CallBudgets } from "../admission/budgets.ts"
@@ -13,12 +14,14 @@ import { Ledger } from "../money/ledger.ts"
 import { Settler } from "../money/settler.ts"
 import { Review } from "../review/review.ts"
 import { Sealing } from "../store/seal.ts"
+import { ExchangeReports } from "../telemetry/exchange-reports.ts"
 import { recordOpenExchanges } from "../telemetry/metrics.ts"
+import { traceIdOf } from "../telemetry/tracing.ts"
 import { VendorClient } from "../upstream/client.ts"
 import { TargetHealth } from "../upstream/health.ts"
 import { makeDeadlines } from "./deadlines.ts"
 import { runExchange } from "./exchange.ts"
-import type { ExchangeCall, ExchangeServices } from "./held-exchange.ts"
+import type { ExchangeCall, ExchangeServices, OpenExchange } from "./held-exchange.ts"
 import { keepLeases } from "./leases.ts"
 import { ClientReply, type Connection, type WaitingBytes } from "./reply.ts"
 import { makeTimeouts } from "./timeouts.ts"
@@ -33,6 +36,8 @@ export class Exchanges extends Context.Service<
     readonly open: () => number
     /** The number of exchanges whose deadlines are watched: those with a hold. */
     readonly watched: () => number
+    /** What runs with a hold, for people. @param most exchanges to name */
+    readonly view: (most: number) => ExchangesView
     /** Waits until all exchanges have ended; after the timeout, the others are ended with `t.err` and settled. */
     readonly drain: Effect.Effect<void>
   }
@@ -58,6 +63,7 @@ export class Exchanges extends Context.Service<
         health: yield* TargetHealth,
         review: yield* Review,
         tokenizer: yield* Tokenizer,
+        reports: yield* ExchangeReports,
         sealer: (yield* Sealing).sealer,
         deadlines: yield* makeDeadlines,
         timeoutsOf: makeTimeouts(config, context),
@@ -67,6 +73,7 @@ export class Exchanges extends Context.Service<
       const { leased, ledger, gate } = services
       const { streamBufferBytes: bufferBytes, streamStallMs: stallMs, streamHeartbeatMs: heartbeatMs } = config
       const waiting: WaitingBytes = { bytes: 0, limitBytes: getHeapStatistics().heap_size_limit * waitingShare }
+      const node = `${hostname()}:${process.pid}`
       const running = new Set<Fiber.Fiber<unknown, unknown>>()
       let emptied: (() => void) | undefined
       const whenEmpty = Effect.callback<void>((resume) => {
@@ -82,6 +89,7 @@ export class Exchanges extends Context.Service<
       return Exchanges.of({
         open: () => running.size,
         watched: () => services.deadlines.size,
+        view: (most) => ({ node, open: leased.size, data: [...leased].slice(0, most).map((each) => each.view()) }),
         drain: Effect.timeoutOrElse(whenEmpty, {
           duration: config.drainTimeoutMs,
           orElse: () => Effect.andThen(Effect.logWarning("Drain timeout: running exchanges are ended"), endAll),
@@ -96,10 +104,11 @@ export class Exchanges extends Context.Service<
               heartbeatMs,
               nowMs: services.nowMs,
             })
+            const traceId = traceIdOf(fiber)
             running.add(fiber)
             recordOpenExchanges(context, running.size)
             return Effect.ensuring(
-              runExchange(services, call, reply),
+              runExchange(services, traceId === undefined ? call : { ...call, traceId }, reply),
               Effect.sync(() => {
                 running.delete(fiber)
                 recordOpenExchanges(context, running.size)
@@ -110,6 +119,13 @@ export class Exchanges extends Context.Service<
       })
     }),
   )
+}
+
+interface ExchangesView {
+  /** A label of this process. */
+  readonly node: string
+  readonly open: number
+  readonly data: ReadonlyArray<OpenExchange>
 }
 
 /** The share of the heap that may wait for slow clients. */

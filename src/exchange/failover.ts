@@ -50,7 +50,7 @@ const tryTargets = Effect.fnUntraced(function* (
       )
       const { reason } = c.signal
       if (reason !== undefined) {
-        if (isTierTimeout(reason)) yield* report(c, target, reason)
+        if (isTierTimeout(reason)) yield* report(c, target, reason, startedAt)
         return yield* Effect.fail(reason)
       }
       error = Result.isFailure(result) ? result.failure : undefined
@@ -62,7 +62,7 @@ const tryTargets = Effect.fnUntraced(function* (
           if (isUnknownToBreaker && verdictOf(error) === "failing") yield* c.health.failed(target.key)
           yield* coolDownAsAsked(c, target, error)
         }
-        yield* report(c, target, error)
+        yield* report(c, target, error, startedAt)
       }
     }
     worst = moreTelling(worst, error)
@@ -87,12 +87,22 @@ const judge = (c: Conversation, exit: Exit.Exit<unknown, CallError>): Verdict =>
   return error === undefined ? "ignored" : verdictOf(error)
 }
 
-const report = (c: Conversation, target: ModelTarget, error: CallError): Effect.Effect<void> => {
+/** @param startedAt when the call began, by `performance.now` */
+const report = (c: Conversation, target: ModelTarget, error: CallError, startedAt: number): Effect.Effect<void> => {
+  const tookMs = Math.round(performance.now() - startedAt)
+  const atMs = Math.max(0, Math.round(c.nowMs() - c.startedAtMs - tookMs))
+  c.attempts.push({ vendor: target.vendor.id, model: target.model, atMs, tookMs, error: nameOf(error) })
   const tier = tierOf(error)
   if (tier !== undefined) recordTierTimeout(c.context, tier, target)
   if (error._tag === "UpstreamBroken" && isShortage(error)) recordShed(c.context, "files")
   const log = Effect.logWarning("An upstream call failed", { target: target.key, ...describe(error) })
   return withRequestId(c.requestId)(log)
+}
+
+const nameOf = (error: CallError): string => {
+  if (error._tag === "UpstreamBroken") return "upstream_disconnected"
+  if (error._tag === "ServiceError") return error.code
+  return error.status > 0 ? `status ${error.status}` : error.code
 }
 
 /** A vendor may send Retry-After with 429 and 5xx. */

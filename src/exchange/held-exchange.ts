@@ -13,8 +13,10 @@ import type { Hold, Ledger } from "../money/ledger.ts"
 import type { Settler } from "../money/settler.ts"
 import type { ServiceError } from "../protocol/error.ts"
 import type { ExchangeRequest } from "../protocol/exchange.ts"
+import type { OpenExchanges } from "../protocol/exchange-log.ts"
 import type { Review } from "../review/review.ts"
 import type { Sealer } from "../store/seal.ts"
+import type { ExchangeReports } from "../telemetry/exchange-reports.ts"
 import type { VendorClient } from "../upstream/client.ts"
 import type { TargetHealth } from "../upstream/health.ts"
 import type { Conversation } from "./conversation.ts"
@@ -41,12 +43,13 @@ export interface ExchangeServices {
   readonly health: TargetHealth["Service"]
   readonly review: Review["Service"]
   readonly tokenizer: Tokenizer["Service"]
+  readonly reports: ExchangeReports["Service"]
   /** Seals replies that are kept. */
   readonly sealer: Sealer
   readonly deadlines: Deadlines
   readonly timeoutsOf: TimeoutsOf
   /** Exchanges with a hold; checkpoints are written of them. */
-  readonly leased: Set<Leased>
+  readonly leased: Set<RunningExchange>
   /** For metrics, which are recorded outside effects. */
   readonly context: Context.Context<never>
   readonly nowMs: () => number
@@ -56,8 +59,18 @@ export interface ExchangeCall {
   /** The gateway's own request id. */
   readonly requestId: string
   readonly caller: Caller
+  /** The trace that the call is part of, if it is sampled. */
+  readonly traceId?: string
   /** Reads the request; called after the caller's limits. */
   readonly decode: () => Result.Result<DecodedExchange, ServiceError<"bad_request">>
+}
+
+export type OpenExchange = OpenExchanges["data"][number]
+
+/** An exchange with a hold, as its node sees it. */
+export interface RunningExchange extends Leased {
+  /** What it does now, for people. */
+  readonly view: () => OpenExchange
 }
 
 /** An exchange that is admitted. */

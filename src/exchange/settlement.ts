@@ -15,14 +15,13 @@ import { contentBlocked, type Denial } from "../review/review.ts"
 import { textOfReply } from "../review/texts.ts"
 import { type StoreUnavailable, toServiceError } from "../store/unavailable.ts"
 import { logCause } from "../telemetry/logs.ts"
-import { recordOutcome, recordUsageEstimate } from "../telemetry/metrics.ts"
+import { recordUsageEstimate } from "../telemetry/metrics.ts"
 import { spanned } from "../telemetry/tracing.ts"
 import { type Bill, type Estimated, isImplausible, makeBill, needsEstimate } from "./bill.ts"
 import { type BrokenReason, brokenBy, type Ending, emptyReply, errorOf } from "./ending.ts"
 import { tokensOfBytes } from "./estimate.ts"
-import type { AdmittedExchange, HeldExchange } from "./held-exchange.ts"
+import type { AdmittedExchange, HeldExchange, OpenExchange, RunningExchange } from "./held-exchange.ts"
 import { sealReply } from "./kept-reply.ts"
-import type { Leased } from "./leases.ts"
 import type { RegisteredExchange } from "./replay.ts"
 import type { ClientReply } from "./reply.ts"
 import {
@@ -33,6 +32,7 @@ import {
   usageOf,
   withheldReply,
 } from "./reply-body.ts"
+import { reportEnd } from "./report.ts"
 import { countExchange } from "./tokenizer.ts"
 
 const settlementDeferred: WarnEvent = {
@@ -79,19 +79,38 @@ export const settleExchange = Effect.fnUntraced(function* (x: HeldExchange, endi
 })
 
 /** What another node settles if this one dies. */
-export const leasedOf = (x: HeldExchange): Leased => ({
+export const leasedOf = (x: HeldExchange): RunningExchange => ({
   registration: x.registration,
   checkpoint: () => ({ hold: x.hold, due: dueOf(x, "gateway_lost", "interrupted", undefined)?.settlement }),
+  view: () => viewOf(x),
 })
+
+const viewOf = ({ call, hold, request, conversation }: HeldExchange): OpenExchange => {
+  const { target, meter, startedAtMs, attempts, opened } = conversation
+  const isAnswered = meter.stop !== undefined
+  return {
+    id: call.requestId,
+    node: hold.node,
+    org: call.caller.org.id,
+    app: call.caller.app?.id ?? "",
+    key: call.caller.keyId,
+    model: request.model,
+    ...(target !== undefined && { target: `${target.vendor.id}/${target.model}` }),
+    startedAt: new Date(startedAtMs).toISOString(),
+    bytes: meter.outputBytes,
+    state: isAnswered ? "settling" : opened ? "streaming" : "calling",
+    failedCalls: attempts.length,
+  }
+}
 
 /** A failure before anything was billed: the request id is free again. */
 export const failExchange = (
-  { services, registration, reply, call, request }: AdmittedExchange,
+  x: AdmittedExchange | HeldExchange,
   error: ServiceError | StoreUnavailable,
 ): Effect.Effect<void> => {
+  const { services, registration, reply, call } = x
   const refused = Effect.suspend(() => {
-    const model = services.catalogue.current().model(request.model) === undefined ? "unknown" : request.model
-    recordOutcome(services.context, toServiceError(error).code, model)
+    reportEnd(x, { outcome: toServiceError(error).code, isBilled: false })
     return refuse(reply, error, call.requestId)
   })
   if (registration === undefined) return refused
@@ -241,8 +260,8 @@ const conclude = (
   finished: FinishedReply | undefined,
   denial: Denial | undefined,
 ): void => {
-  const { reply, services, request } = x
-  recordOutcome(services.context, denial === undefined ? stopOf(x) : "content_blocked", request.model)
+  const { reply } = x
+  reportEnd(x, { stop: denial === undefined ? stopOf(x) : undefined, outcome: "content_blocked", isBilled: true })
   if (finished !== undefined) {
     reply.send(replyWith(finished, balance))
     return
@@ -254,8 +273,8 @@ const conclude = (
 
 /** A failure that is billed: the request id is spent, and there is nothing to replay. */
 const breakOff = (x: HeldExchange, usage: SettledUsage, balance: Amount, error: ServiceError): Effect.Effect<void> => {
-  const { reply, services, request, call } = x
+  const { reply, call } = x
   if (reply.isStreaming) reply.write(reply.events.usage({ ...usage, balance: formatAmount(balance) }))
-  recordOutcome(services.context, error.code, request.model)
+  reportEnd(x, { outcome: error.code, isBilled: true })
   return refuse(reply, error, call.requestId)
 }

@@ -68,6 +68,8 @@ export class VendorCheck extends Context.Service<
           warnings: [],
           signal,
           nowMs,
+          startedAtMs: beganMs,
+          attempts: [],
           lookBy: () => {},
           call: undefined,
           target: undefined,

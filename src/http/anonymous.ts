@@ -9,8 +9,7 @@ import { WeirConfig } from "../config.ts"
 import { accessTokenTtlS } from "../identity/access-jwts.ts"
 import type { LoginTokens } from "../identity/logins.ts"
 import type { TokenReply } from "../protocol/login.ts"
-import type { Request } from "./operator.ts"
-import { makeCallerAddress } from "./request.ts"
+import { makeCallerAddress, type Request } from "./request.ts"
 import { type RouteError, respondJson } from "./respond.ts"
 
 const windowMs = 60_000

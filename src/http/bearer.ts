@@ -1,18 +1,32 @@
-/** Routes for bearer tokens: the token's principal, or its membership in the organisation that the request names. */
+/**
+ * Routes for bearer tokens, and for people who have logged in with a browser: the token's principal, or its membership
+ * in the organisation that the request names.
+ */
 import { Effect } from "effect"
+import { WeirConfig } from "../config.ts"
 import { Bearers, type Principal } from "../identity/bearers.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 import type { Actor } from "../store/audit-log.ts"
 import type { Membership } from "../tenants/people.ts"
-import type { Request } from "./operator.ts"
+import { sessionOf } from "./browser-cookies.ts"
+import { requireOwnPage } from "./own-page.ts"
+import { originOf, type Request } from "./request.ts"
 import { type RouteError, respondJson } from "./respond.ts"
 
 export interface Member extends Membership {
   readonly principal: Principal
 }
 
-export const makeForBearer = Effect.map(Bearers, (bearers) => {
-  const principalOf = (request: Request) => bearers.authenticate(request.headers["authorization"])
+export const makeForBearer = Effect.gen(function* () {
+  const bearers = yield* Bearers
+  const config = yield* WeirConfig
+
+  const principalOf = (request: Request): Effect.Effect<Principal, RouteError> => {
+    const authorization = request.headers["authorization"]
+    const cookie = sessionOf(request)
+    if (authorization !== undefined || cookie === undefined) return bearers.authenticate(authorization)
+    return Effect.andThen(requireOwnPage(request, originOf(config, request)), bearers.ofBrowser(cookie))
+  }
 
   /** The membership with which a request acts. */
   const memberIn = Effect.fnUntraced(function* (

@@ -1,11 +1,11 @@
 /**
- * Cookies of the login pages, not readable by scripts: a short session, and the secrets of logins in progress. RFC
- * 6265bis.
+ * Cookies, not readable by scripts: the session of a person or of an operator, and the secrets of logins in progress.
+ * RFC 6265bis.
  */
+
 import { HttpServerResponse } from "effect/http"
-import { accessTokenTtlS } from "../identity/access-jwts.ts"
-import type { LoginTokens } from "../identity/logins.ts"
-import type { Request } from "./operator.ts"
+import { browserTokenTtlS } from "../identity/access-jwts.ts"
+import type { Request } from "./request.ts"
 
 type Reply = HttpServerResponse.HttpServerResponse
 
@@ -14,12 +14,12 @@ const sessionCookie = "weir_session"
 const cookieOptions = (origin: string) =>
   ({ httpOnly: true, sameSite: "lax", secure: origin.startsWith("https:") }) as const
 
-/** Sets a session cookie that lasts as long as the access token. */
-export const withSession = (reply: Reply, { accessToken }: Pick<LoginTokens, "accessToken">, origin: string): Reply =>
-  HttpServerResponse.setCookieUnsafe(reply, sessionCookie, accessToken, {
+/** Sets a session cookie that lasts as long as its token. */
+export const withSession = (reply: Reply, browserToken: string, origin: string): Reply =>
+  HttpServerResponse.setCookieUnsafe(reply, sessionCookie, browserToken, {
     ...cookieOptions(origin),
     path: "/",
-    maxAge: `${accessTokenTtlS} seconds`,
+    maxAge: `${browserTokenTtlS} seconds`,
   })
 
 export const withoutSession = (reply: Reply, origin: string): Reply =>
@@ -27,6 +27,19 @@ export const withoutSession = (reply: Reply, origin: string): Reply =>
 
 /** The access token in the session cookie. */
 export const sessionOf = (request: Request): string | undefined => request.cookies[sessionCookie]
+
+const operatorCookie = "weir_operator"
+
+/** An operator's cookie is not sent with requests that begin at another site, not even with links. */
+const operatorOptions = (origin: string) => ({ ...cookieOptions(origin), sameSite: "strict", path: "/" }) as const
+
+export const withOperator = (reply: Reply, cookie: string, maxAgeMs: number, origin: string): Reply =>
+  HttpServerResponse.setCookieUnsafe(reply, operatorCookie, cookie, { ...operatorOptions(origin), maxAge: maxAgeMs })
+
+export const withoutOperator = (reply: Reply, origin: string): Reply =>
+  HttpServerResponse.expireCookieUnsafe(reply, operatorCookie, operatorOptions(origin))
+
+export const operatorCookieOf = (request: Request): string | undefined => request.cookies[operatorCookie]
 
 /** The secret of a login at an identity provider, one cookie per login in progress. */
 const flowCookie = (state: string) => `weir_sso_${state.slice(0, 12)}`

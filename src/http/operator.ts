@@ -1,23 +1,39 @@
-/** Routes for operators: they require the admin key and answer with JSON. */
+/** Routes for operators: they require the admin key, or a session in a browser, and answer with JSON. */
 import { Effect } from "effect"
-import type { HttpServerRequest } from "effect/http"
+import { WeirConfig } from "../config.ts"
 import { AdminKey } from "../identity/admin.ts"
+import { OperatorSessions } from "../identity/operator-sessions.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 import type { Actor } from "../store/audit-log.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 import type { OrgEntry, Tenants } from "../tenants/tenants.ts"
+import { operatorCookieOf } from "./browser-cookies.ts"
+import { requireOwnPage } from "./own-page.ts"
+import { originOf, type Request } from "./request.ts"
 import { type RouteError, respondJson } from "./respond.ts"
-
-export type Request = HttpServerRequest.HttpServerRequest
 
 /** Maximum body of an operator's request. */
 export const maxBodyBytes = 16 * 1024 * 1024
 
-export const makeForOperator = Effect.map(AdminKey, (adminKey) => {
-  const forOperator = <A, R>(request: Request, answer: Effect.Effect<A, RouteError, R>) =>
-    respondJson(Effect.andThen(adminKey.check(request.headers["x-svc-admin-key"]), answer))
-  return forOperator
+/** Requires an operator: the admin key in its header, or the cookie of a session, which only our own pages may use. */
+export const makeOperatorCheck = Effect.gen(function* () {
+  const adminKey = yield* AdminKey
+  const sessions = yield* OperatorSessions
+  const config = yield* WeirConfig
+  return (request: Request): Effect.Effect<void, RouteError> => {
+    const key = request.headers["x-svc-admin-key"]
+    const cookie = operatorCookieOf(request)
+    if (key !== undefined || cookie === undefined) return adminKey.check(key)
+    return Effect.andThen(requireOwnPage(request, originOf(config, request)), sessions.check(cookie))
+  }
 })
+
+export const makeForOperator = Effect.map(
+  makeOperatorCheck,
+  (check) =>
+    <A, R>(request: Request, answer: Effect.Effect<A, RouteError, R>) =>
+      respondJson(Effect.andThen(check(request), answer)),
+)
 
 /** The actor in audit records of requests with the admin key. */
 export const operator: Actor = { type: "service", id: "admin" }

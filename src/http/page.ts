@@ -9,10 +9,10 @@ import { type ServiceError, serviceError } from "../protocol/error.ts"
 import { toServiceError } from "../store/unavailable.ts"
 import { logCause } from "../telemetry/logs.ts"
 import { maxLoginBytes } from "./anonymous.ts"
-import type { Request } from "./operator.ts"
+import { isFromOwnPage } from "./own-page.ts"
 import { failurePage } from "./pages/failure.ts"
 import { contentSecurityPolicy, document, type Page } from "./pages/layout.ts"
-import { decodeText, readContent } from "./request.ts"
+import { decodeText, type Request, readContent } from "./request.ts"
 import { errorHead, type RouteError, respond } from "./respond.ts"
 
 type Reply = HttpServerResponse.HttpServerResponse
@@ -59,7 +59,7 @@ export const readForm = <S extends Schema.ConstraintDecoder<unknown>>(
   origin: string,
 ): Effect.Effect<S["Type"], ServiceError<"forbidden" | "bad_request" | "payload_too_large">> =>
   Effect.gen(function* () {
-    if (!isOurs(request, origin))
+    if (!isFromOwnPage(request, origin))
       return yield* serviceError("forbidden", "The form was not sent by a page of this site")
     const fields = new URLSearchParams(yield* decodeText(yield* readContent(request, maxLoginBytes)))
     return yield* Effect.mapError(decodeFields(schema, Object.fromEntries(fields)), () =>
@@ -69,14 +69,3 @@ export const readForm = <S extends Schema.ConstraintDecoder<unknown>>(
 
 const decodeFields = <S extends Schema.ConstraintDecoder<unknown>>(schema: S, fields: unknown) =>
   Effect.fromResult(Schema.decodeUnknownResult(schema, { onExcessProperty: "error" })(fields))
-
-/**
- * Browsers send the origin of a form, and pages cannot forge it. Compares hosts only, because a proxy may terminate
- * TLS.
- */
-const isOurs = ({ headers }: Request, origin: string): boolean => {
-  const from = headers["origin"]
-  if (from === undefined) return headers["sec-fetch-site"] === "same-origin"
-  const host = URL.parse(from)?.host
-  return host !== undefined && host === URL.parse(origin)?.host
-}

@@ -9,9 +9,11 @@ import { invalidInput, issuesOf, notUtf8 } from "../protocol/issues.ts"
 import { parseAddress, parseNetwork } from "../protocol/network.ts"
 import { bodyTooLarge, decodeContent } from "./content-encoding.ts"
 
+export type Request = HttpServerRequest.HttpServerRequest
+
 /** The raw bytes, which signatures cover. */
 export const readBody = (
-  request: HttpServerRequest.HttpServerRequest,
+  request: Request,
   maxBytes: number,
 ): Effect.Effect<Uint8Array, ServiceError<"payload_too_large" | "bad_request">> =>
   request.arrayBuffer.pipe(
@@ -27,7 +29,7 @@ const isTooLarge = ({ reason }: HttpServerError.HttpServerError): boolean =>
 
 /** The body without its content encoding. */
 export const readContent = (
-  request: HttpServerRequest.HttpServerRequest,
+  request: Request,
   maxBytes: number,
 ): Effect.Effect<Uint8Array, ServiceError<"payload_too_large" | "bad_request">> =>
   Effect.flatMap(readBody(request, maxBytes), (body) =>
@@ -37,7 +39,7 @@ export const readContent = (
 /** Decodes a JSON body; unknown fields are refused. */
 export const readJson = <S extends Schema.ConstraintDecoder<unknown>>(
   schema: S,
-  request: HttpServerRequest.HttpServerRequest,
+  request: Request,
   maxBytes: number,
 ): Effect.Effect<S["Type"], ServiceError<"payload_too_large" | "bad_request">> =>
   Effect.flatMap(readContent(request, maxBytes), (body) => decodeJson(schema, body))
@@ -57,7 +59,7 @@ export const decodeJson = <S extends Schema.ConstraintDecoder<unknown>>(
 export const headerOf = <S extends Schema.ConstraintDecoder<unknown>>(
   name: string,
   schema: S,
-  { headers }: Pick<HttpServerRequest.HttpServerRequest, "headers">,
+  { headers }: Pick<Request, "headers">,
 ): Effect.Effect<S["Type"] | undefined, ServiceError<"bad_request">> =>
   headers[name] === undefined
     ? Effect.undefined
@@ -68,10 +70,7 @@ export const headerOf = <S extends Schema.ConstraintDecoder<unknown>>(
 /** The revision in `If-Match`, quoted or not. */
 export const ifMatchOf = ({
   headers,
-}: Pick<HttpServerRequest.HttpServerRequest, "headers">): Effect.Effect<
-  number | undefined,
-  ServiceError<"bad_request">
-> => {
+}: Pick<Request, "headers">): Effect.Effect<number | undefined, ServiceError<"bad_request">> => {
   const header = headers["if-match"]
   if (header === undefined) return Effect.undefined
   const revision = /^(?:W\/)?"?(\d{1,15})"?$/.exec(header.trim())?.[1]
@@ -96,7 +95,7 @@ export const makeCallerAddress = (trustedProxies: ReadonlyArray<string>) => {
   const isTrusted = (address: NetAddress.IpAddress) => trusted.some((network) => IpNetwork.contains(network, address))
 
   return (
-    request: Pick<HttpServerRequest.HttpServerRequest, "remoteAddress"> & {
+    request: Pick<Request, "remoteAddress"> & {
       readonly headers: Readonly<Record<string, string | undefined>>
     },
   ): NetAddress.IpAddress | undefined => {
@@ -113,5 +112,5 @@ export const makeCallerAddress = (trustedProxies: ReadonlyArray<string>) => {
 /** The public origin of this service: the configured URL, otherwise the request's host. */
 export const originOf = (
   { publicUrl, tls }: Pick<WeirConfig["Service"], "publicUrl" | "tls">,
-  { headers }: Pick<HttpServerRequest.HttpServerRequest, "headers">,
+  { headers }: Pick<Request, "headers">,
 ): string => publicUrl ?? `${tls === undefined ? "http" : "https"}://${headers["host"] ?? "localhost"}`

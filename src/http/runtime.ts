@@ -11,8 +11,7 @@ import { type CallerRequest, Callers } from "../identity/callers.ts"
 import type { ServiceError } from "../protocol/error.ts"
 import { currentSpan, Tracing } from "../telemetry/tracing.ts"
 import { decodeContent } from "./content-encoding.ts"
-import type { Request } from "./operator.ts"
-import { makeCallerAddress, readBody } from "./request.ts"
+import { makeCallerAddress, type Request, readBody } from "./request.ts"
 import { type RouteError, respond } from "./respond.ts"
 
 /** The part of a request that runtime routes use, from the hot routes' socket or from the router. */

@@ -6,6 +6,7 @@ import { HttpApiBuilder, HttpApiError, HttpApiScalar } from "effect/http-api"
 import { Overload } from "../admission/overload.ts"
 import { WeirConfig } from "../config.ts"
 import { Exchanges, newRequestId } from "../exchange/exchanges.ts"
+import { OperatorSessions } from "../identity/operator-sessions.ts"
 import { Api } from "../protocol/api.ts"
 import { serviceError } from "../protocol/error.ts"
 import { invalidInput, issuesOf } from "../protocol/issues.ts"
@@ -26,11 +27,14 @@ import {
   trackConnections,
 } from "./listener.ts"
 import { envelope, routeNotFound } from "./respond.ts"
+import { activityRoutes } from "./routes/activity.ts"
 import { adminRoutes } from "./routes/admin.ts"
+import { adminActivityRoutes } from "./routes/admin-activity.ts"
 import { adminDirectoryRoutes } from "./routes/admin-directory.ts"
 import { adminTenantRoutes } from "./routes/admin-tenants.ts"
 import { adminVendorRoutes } from "./routes/admin-vendors.ts"
 import { applicationRoutes } from "./routes/applications.ts"
+import { browserRoutes } from "./routes/browser.ts"
 import { budgetRoutes } from "./routes/budgets.ts"
 import { deviceRoutes } from "./routes/device.ts"
 import { hotAnswers, runtimeRoutes } from "./routes/exchange.ts"
@@ -61,6 +65,9 @@ const apiRoutes = HttpApiBuilder.layer(Api, { openapiPath: "/openapi.json" }).pi
     adminDirectoryRoutes,
     adminTenantRoutes,
     adminVendorRoutes,
+    activityRoutes,
+    adminActivityRoutes,
+    browserRoutes,
   ]),
 )
 
@@ -95,10 +102,11 @@ export const layerServer = Layer.unwrap(
     })
     const served = Layer.effectDiscard(interceptors).pipe(Layer.provideMerge(serve(routes, node, { host, port })))
     const server = drainAtShutdown(node).pipe(Layer.provideMerge(served))
-    if (metricsPort === undefined) return Layer.provide(server, Draining.layer)
+    const own = Layer.merge(Draining.layer, OperatorSessions.layer)
+    if (metricsPort === undefined) return Layer.provide(server, own)
     const inside = Layer.mergeAll(metricsRoute(openAccess), docs(openAccess), healthRoutes(openAccess))
     const operators = serve(inside, makePlainServer(), { host, port: metricsPort })
-    return Layer.mergeAll(server, Layer.effectDiscard(Layer.build(operators))).pipe(Layer.provide(Draining.layer))
+    return Layer.mergeAll(server, Layer.effectDiscard(Layer.build(operators))).pipe(Layer.provide(own))
   }),
 )
 

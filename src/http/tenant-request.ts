@@ -3,8 +3,8 @@ import { Effect, Schema } from "effect"
 import { invalidInput, issuesOf } from "../protocol/issues.ts"
 import { BatchItem, type TenantKind } from "../protocol/tenants.ts"
 import type { StoredTenant } from "../tenants/tenant-changes.ts"
-import { maxBodyBytes, type Request } from "./operator.ts"
-import { ifMatchOf, readJson } from "./request.ts"
+import { maxBodyBytes } from "./operator.ts"
+import { ifMatchOf, type Request, readJson } from "./request.ts"
 
 const decode = Schema.decodeUnknownEffect(BatchItem, { errors: "all", onExcessProperty: "error" })
 

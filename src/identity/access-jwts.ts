@@ -1,6 +1,7 @@
 /**
  * Access tokens of people: JWTs of 15 minutes, signed with Ed25519 keys derived from the key ring and published as a
- * JWK set. Source: decisions "Control routes", RFC 7519, RFC 7517, RFC 8037.
+ * JWK set; and the tokens of their browsers' cookies, which are valid for eight hours and nowhere else.
+ * Source: decisions "Control routes", RFC 7519, RFC 7517, RFC 8037.
  */
 import { createPrivateKey, createPublicKey } from "node:crypto"
 import { Clock, Context, Effect, Layer, Option, Schema } from "effect"
@@ -16,13 +17,20 @@ export interface AccessClaims {
 }
 
 export const accessTokenTtlS = 900
+export const browserTokenTtlS = 8 * 3600
+
+/** A token is valid as a bearer token, or in the cookie of a browser. */
+export type TokenUse = "bearer" | "browser"
 
 export class AccessJwts extends Context.Service<
   AccessJwts,
   {
-    readonly sign: (claims: AccessClaims) => Effect.Effect<string>
-    /** Verifies signature and expiry and returns the claims. Does not check whether the login is still valid. */
-    readonly verify: (token: string) => Effect.Effect<AccessClaims, ServiceError<"unauthorized" | "token_expired">>
+    readonly sign: (claims: AccessClaims, use: TokenUse) => Effect.Effect<string>
+    /** Verifies signature, use and expiry and returns the claims. Does not check whether the login is still valid. */
+    readonly verify: (
+      token: string,
+      use: TokenUse,
+    ) => Effect.Effect<AccessClaims, ServiceError<"unauthorized" | "token_expired">>
     /** The public keys of the ring. */
     readonly jwks: JSONWebKeySet
   }
@@ -31,7 +39,8 @@ export class AccessJwts extends Context.Service<
 }
 
 const issuer = "weir"
-const audience = "weir/control"
+const audiences = { bearer: "weir/control", browser: "weir/browser" }
+const ttlS = { bearer: accessTokenTtlS, browser: browserTokenTtlS }
 const algorithm = "EdDSA"
 
 const Claims = Schema.Struct({ sub: Schema.String, login: Schema.String })
@@ -51,20 +60,20 @@ export function makeAccessJwts(ring: Ring): AccessJwts["Service"] {
         alg: algorithm,
       })),
     },
-    sign: Effect.fnUntraced(function* ({ userId, loginId }) {
+    sign: Effect.fnUntraced(function* ({ userId, loginId }, use) {
       const nowS = Math.floor((yield* Clock.currentTimeMillis) / 1000)
       return yield* Effect.promise(() =>
         new SignJWT({ login: loginId })
           .setProtectedHeader({ alg: algorithm, kid: current.id })
           .setSubject(userId)
           .setIssuer(issuer)
-          .setAudience(audience)
+          .setAudience(audiences[use])
           .setIssuedAt(nowS)
-          .setExpirationTime(nowS + accessTokenTtlS)
+          .setExpirationTime(nowS + ttlS[use])
           .sign(current.privateKey),
       )
     }),
-    verify: Effect.fnUntraced(function* (token) {
+    verify: Effect.fnUntraced(function* (token, use) {
       const currentDate = new Date(yield* Clock.currentTimeMillis)
       const verified = yield* Effect.tryPromise({
         try: () =>
@@ -75,7 +84,7 @@ export function makeAccessJwts(ring: Ring): AccessJwts["Service"] {
               if (key === undefined) throw new errors.JWKSNoMatchingKey()
               return key
             },
-            { algorithms: [algorithm], issuer, audience, currentDate },
+            { algorithms: [algorithm], issuer, audience: audiences[use], currentDate },
           ),
         catch: (error) =>
           error instanceof errors.JWTExpired ? serviceError("token_expired", "The token has expired") : notValid,

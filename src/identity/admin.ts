@@ -11,6 +11,8 @@ export class AdminKey extends Context.Service<
   {
     /** Requires the admin key. Fails if none is configured. */
     readonly check: (given: string | undefined) => Effect.Effect<void, ServiceError<"admin_key_invalid">>
+    /** Tells one admin key from the next without saying anything of either; undefined if none is configured. */
+    readonly generation: () => string | undefined
   }
 >()("weir/identity/AdminKey") {}
 
@@ -21,6 +23,10 @@ export const makeAdminKey = (hash: () => string | undefined): AdminKey["Service"
       hasDigest(given, hash())
         ? Effect.void
         : Effect.fail(serviceError("admin_key_invalid", "The admin key is not valid")),
+    generation: () => {
+      const digest = hash()
+      return digest === undefined ? undefined : sha256(digest).toString("hex").slice(0, 16)
+    },
   })
 
 /** Whether a secret is the one with this SHA-256, in hex; compared in constant time. */

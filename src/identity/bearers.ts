@@ -7,6 +7,7 @@ import type { Role } from "../protocol/catalogue.ts"
 import { serviceError } from "../protocol/error.ts"
 import { type Membership, People, type Person } from "../tenants/people.ts"
 import { Tenants } from "../tenants/tenants.ts"
+import type { TokenUse } from "./access-jwts.ts"
 import { AccessTokens, type BearerError } from "./access-tokens.ts"
 import { Logins } from "./logins.ts"
 
@@ -24,6 +25,8 @@ export class Bearers extends Context.Service<
   {
     /** @param authorization the whole header value */
     readonly authenticate: (authorization: string | undefined) => Effect.Effect<Principal, BearerError>
+    /** The principal of a browser. @param token the value of its cookie */
+    readonly ofBrowser: (token: string) => Effect.Effect<Principal, BearerError>
   }
 >()("weir/identity/Bearers") {
   static readonly layer = Layer.effect(
@@ -34,8 +37,11 @@ export class Bearers extends Context.Service<
       const logins = yield* Logins
       const tokens = yield* AccessTokens
 
-      const loggedIn = Effect.fnUntraced(function* (jwt: string): Effect.fn.Return<Principal, BearerError> {
-        const { account, orgId } = yield* logins.authenticate(jwt)
+      const loggedIn = Effect.fnUntraced(function* (
+        jwt: string,
+        use: TokenUse,
+      ): Effect.fn.Return<Principal, BearerError> {
+        const { account, orgId } = yield* logins.authenticate(jwt, use)
         const memberships = yield* people.membershipsOf(account)
         const within = orgId === undefined ? memberships : memberships.filter(({ org }) => org.org.id === orgId)
         return { person: account, hasLoggedIn: true, memberships: within }
@@ -55,9 +61,10 @@ export class Bearers extends Context.Service<
       })
 
       return Bearers.of({
+        ofBrowser: (token) => loggedIn(token, "browser"),
         authenticate: (authorization) => {
           const jwt = jwtPattern.exec(authorization ?? "")?.[1]
-          return jwt === undefined ? byToken(authorization) : loggedIn(jwt)
+          return jwt === undefined ? byToken(authorization) : loggedIn(jwt, "bearer")
         },
       })
     }),

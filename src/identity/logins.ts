@@ -10,10 +10,11 @@ import { type ServiceError, serviceError } from "../protocol/error.ts"
 import { makeCachedLookup } from "../store/cached-lookup.ts"
 import { queryDeadline } from "../store/database.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
-import { AccessJwts } from "./access-jwts.ts"
+import { AccessJwts, type TokenUse } from "./access-jwts.ts"
 import { type Account, Accounts } from "./accounts.ts"
 
 export interface LoginTokens {
+  readonly loginId: string
   readonly accessToken: string
   readonly refreshToken: string
   readonly account: Account
@@ -47,9 +48,12 @@ export class Logins extends Context.Service<
     readonly end: (refreshToken: string) => Effect.Effect<void, StoreUnavailable>
     /** Ends a login by its id. */
     readonly endById: (loginId: string) => Effect.Effect<void, StoreUnavailable>
-    /** The person behind an access token, if the login is still valid. */
+    /** The token of a login for the cookie of a browser. */
+    readonly browserToken: (login: Pick<LoginTokens, "account" | "loginId">) => Effect.Effect<string>
+    /** The person behind a token, if the login is still valid. */
     readonly authenticate: (
-      accessToken: string,
+      token: string,
+      use: TokenUse,
     ) => Effect.Effect<LoggedIn, ServiceError<"unauthorized" | "token_expired"> | StoreUnavailable>
   }
 >()("weir/identity/Logins") {
@@ -78,7 +82,8 @@ export class Logins extends Context.Service<
       })
 
       const tokensOf = (account: Account, loginId: string, refreshToken: string) =>
-        Effect.map(jwts.sign({ userId: account.id, loginId }), (accessToken) => ({
+        Effect.map(jwts.sign({ userId: account.id, loginId }, "bearer"), (accessToken) => ({
+          loginId,
           accessToken,
           refreshToken,
           account,
@@ -122,8 +127,9 @@ export class Logins extends Context.Service<
           ),
         endById: (loginId) =>
           Effect.asVoid(bounded(sql`update logins set ended_at = now() where ended_at is null and id = ${loginId}`)),
-        authenticate: Effect.fnUntraced(function* (accessToken) {
-          const { loginId, userId } = yield* jwts.verify(accessToken)
+        browserToken: ({ account, loginId }) => jwts.sign({ userId: account.id, loginId }, "browser"),
+        authenticate: Effect.fnUntraced(function* (token, use) {
+          const { loginId, userId } = yield* jwts.verify(token, use)
           const row = yield* activeLogin(loginId)
           if (row?.id !== userId) return yield* notValid
           const { org_id: orgId, ...account } = row

@@ -64,8 +64,8 @@ export const priceUsage = (price: Price, counts: Counts): Charge => {
 
   const writes = written5m * cacheWrite + written1h * cacheWrite1h
   const total =
-    refined(price, counts.inTokens, price.input, counts.dims, ["audio_in", "image_in"]) +
-    refined(price, counts.outTokens, price.output, counts.dims, ["reasoning", "audio_out"]) +
+    refined(price, counts.inTokens, price.input, counts.dims, inputParts) +
+    refined(price, counts.outTokens, price.output, counts.dims, outputParts) +
     read * cacheRead +
     writes +
     BigInt(counts.dims["web_search"] ?? 0) * (price.dims["web_search"] ?? 0n)
@@ -73,6 +73,47 @@ export const priceUsage = (price: Price, counts: Counts): Charge => {
   const writePremium = writes - (written5m + written1h) * price.input
   return { cost: perMillion(total), cacheNetSaving: perMillion(readSaved - writePremium) }
 }
+
+/** A line of a bill. */
+export interface ChargeLine {
+  readonly dimension: string
+  readonly count: number
+  readonly perMillion: Amount
+  readonly cost: Amount
+}
+
+/** What {@link priceUsage} adds up, line by line; each is rounded, the charge is rounded once. */
+export const chargeLines = (price: Price, counts: Counts): ReadonlyArray<ChargeLine> => {
+  const { dims } = counts
+  const lines: Array<ChargeLine> = []
+  const add = (dimension: string, count: number, amount: Amount) => {
+    if (count > 0) lines.push({ dimension, count, perMillion: amount, cost: perMillion(BigInt(count) * amount) })
+  }
+  const parts = (dimension: string, total: number, base: Amount, names: ReadonlyArray<string>) => {
+    let rest = total
+    for (const name of names) {
+      const amount = price.dims[name]
+      if (amount === undefined) continue
+      const count = Number(within(dims[name], rest))
+      add(name, count, amount)
+      rest -= count
+    }
+    add(dimension, rest, base)
+  }
+  const written1h = Number(within(dims["cache_write_1h"], counts.cacheWriteTokens))
+  const cacheWrite = price.cacheWrite ?? price.input
+  parts("input", counts.inTokens, price.input, inputParts)
+  parts("output", counts.outTokens, price.output, outputParts)
+  add("cache_read", counts.cacheReadTokens, price.cacheRead ?? price.input)
+  add("cache_write", counts.cacheWriteTokens - written1h, cacheWrite)
+  add("cache_write_1h", written1h, price.cacheWrite1h ?? cacheWrite)
+  const search = price.dims["web_search"]
+  if (search !== undefined) add("web_search", dims["web_search"] ?? 0, search)
+  return lines
+}
+
+const inputParts = ["audio_in", "image_in"] as const
+const outputParts = ["reasoning", "audio_out"] as const
 
 /**
  * The maximum charge for these tokens: all input at the highest input price, all output at the highest output price, and

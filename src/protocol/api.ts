@@ -1,10 +1,13 @@
 /** The HTTP API as one value; OpenAPI and clients are derived from it. */
 import { HttpApi, OpenApi } from "effect/http-api"
+import { Activity } from "./api/activity.ts"
 import { Admin } from "./api/admin.ts"
+import { AdminActivity } from "./api/admin-activity.ts"
 import { AdminDirectory } from "./api/admin-directory.ts"
 import { AdminTenants } from "./api/admin-tenants.ts"
 import { AdminVendors } from "./api/admin-vendors.ts"
 import { Applications } from "./api/applications.ts"
+import { Browser } from "./api/browser.ts"
 import { BudgetRoutes } from "./api/budgets.ts"
 import { Device } from "./api/device.ts"
 import { LicenceRoutes } from "./api/licences.ts"
@@ -34,6 +37,9 @@ export class Api extends HttpApi.make("weir")
   .add(AdminDirectory)
   .add(AdminTenants)
   .add(AdminVendors)
+  .add(Activity)
+  .add(AdminActivity)
+  .add(Browser)
   .annotateMerge(
     OpenApi.annotations({
       title: "Weir",

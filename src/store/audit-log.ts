@@ -2,7 +2,7 @@
  * The audit log: append-only, each entry chained to the previous one by its hash. An entry is written by the statement
  * that makes the change (`audit_append`), so that neither exists without the other. Source: interface.md "Events".
  */
-import { Context, Effect, Layer } from "effect"
+import { Context, Effect, Layer, type Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { withDeadline } from "./database.ts"
 import type { StoreUnavailable } from "./unavailable.ts"
@@ -20,6 +20,24 @@ export interface AuditPlace {
   readonly hash: string
 }
 
+export interface AuditFilter {
+  readonly org?: string | undefined
+  /** The beginning of an action's name. */
+  readonly action?: string | undefined
+  readonly actor?: string | undefined
+}
+
+export interface AuditEntry {
+  /** Its number. */
+  readonly id: string
+  readonly at: string
+  readonly action: string
+  readonly org: string | null
+  readonly actorType: Actor["type"]
+  readonly actor: string
+  readonly detail: Schema.Json
+}
+
 export interface AuditVerdict {
   /** The last valid entry, or the one before the first that is not. */
   readonly place: AuditPlace
@@ -32,13 +50,36 @@ export interface AuditVerdict {
 export class AuditLog extends Context.Service<
   AuditLog,
   {
+    /** Entries, newest first. @param before only entries before this number */
+    readonly list: (
+      filter: AuditFilter,
+      limit: number,
+      before: bigint,
+    ) => Effect.Effect<ReadonlyArray<AuditEntry>, StoreUnavailable>
     /** Reads on from a place that was found valid. @param most entries to read */
     readonly verify: (from: AuditPlace, most: number) => Effect.Effect<AuditVerdict, StoreUnavailable>
   }
 >()("weir/store/AuditLog") {
   static readonly layer = Layer.effect(
     AuditLog,
-    Effect.map(SqlClient.SqlClient, (sql) => AuditLog.of({ verify: (from, most) => verify(sql, from, most) })),
+    Effect.map(SqlClient.SqlClient, (sql) =>
+      AuditLog.of({
+        verify: (from, most) => verify(sql, from, most),
+        list: ({ org, action, actor }, limit, before) =>
+          bounded(sql<AuditEntry>`
+            select seq::text as id, to_json(at) #>> '{}' as at, action, org_id as org, actor_type as "actorType",
+              actor_id as actor, detail
+            from audit_log
+            where seq < ${String(before)}::text::bigint
+              and ${sql.and([
+                sql`true`,
+                ...(org === undefined ? [] : [sql`org_id = ${org}`]),
+                ...(action === undefined ? [] : [sql`starts_with(action, ${action})`]),
+                ...(actor === undefined ? [] : [sql`actor_id = ${actor}`]),
+              ])}
+            order by seq desc limit ${limit}::int`),
+      }),
+    ),
   )
 }
 

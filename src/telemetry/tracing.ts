@@ -93,6 +93,9 @@ export const within = <A, E, R>(span: Tracer.AnySpan, effect: Effect.Effect<A, E
 /** The current span, if the fiber is traced. */
 export const currentSpan: Effect.Effect<Tracer.AnySpan | undefined> = Effect.withFiberSucceed((fiber) => spanOf(fiber))
 
+/** The id of the current trace, if the fiber is traced. */
+export const traceIdOf = (fiber: Fiber.Fiber<unknown, unknown>): string | undefined => spanOf(fiber)?.traceId
+
 const spanOf = (fiber: Fiber.Fiber<unknown, unknown>): Tracer.AnySpan | undefined =>
   fiber.getRef(References.TracerEnabled) ? Context.getOrUndefined(fiber.context, Tracer.ParentSpan) : undefined
 

@@ -7,6 +7,7 @@ import { Sessions } from "../admission/sessions.ts"
 import { Tokenizer } from "../exchange/tokenizer.ts"
 import { BudgetWarnings } from "../money/budget-warnings.ts"
 import { Review } from "../review/review.ts"
+import { ExchangeReports } from "../telemetry/exchange-reports.ts"
 import { TargetHealth } from "../upstream/health.ts"
 
 const noReview = Layer.succeed(Review, Review.of({ judge: () => Effect.undefined, sample: () => Effect.void }))
@@ -48,8 +49,10 @@ const noOverload = Layer.succeed(
   }),
 )
 
+const noReports = Layer.succeed(ExchangeReports, ExchangeReports.of({ add: () => {}, flush: Effect.void }))
+
 export const layerPlainServices: Layer.Layer<
-  Review | TargetHealth | Tokenizer | Sessions | Overload | CallBudgets | BudgetWarnings,
+  ExchangeReports | Review | TargetHealth | Tokenizer | Sessions | Overload | CallBudgets | BudgetWarnings,
   never,
   Gate
-> = Layer.mergeAll(noReview, noOverload, noBudgets, TargetHealth.layer, anySession, Tokenizer.layerBytes)
+> = Layer.mergeAll(noReports, noReview, noOverload, noBudgets, TargetHealth.layer, anySession, Tokenizer.layerBytes)

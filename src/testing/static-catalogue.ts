@@ -17,6 +17,8 @@ export const layerStaticCatalogue = (
       if (Result.isFailure(loaded)) return yield* new CatalogueRefused({ issues: loaded.failure })
       const snapshot = makeSnapshot(loaded.success.document, 1n, "static", resolveSecret)
       return Catalogue.of({
+        text: Effect.undefined,
+        revisions: () => Effect.succeed([]),
         current: () => snapshot,
         refresh: Effect.void,
         apply: () => Effect.die("a static catalogue cannot be applied to"),

@@ -128,6 +128,22 @@ describe("for people", () => {
       "/v1/admin/vendors/{vendor}/test",
       "/v1/admin/orgs/{org}/upstream-keys",
       "/v1/admin/orgs/{org}/upstream-keys/{vendor}",
+      "/v1/usage-summary",
+      "/v1/exchanges",
+      "/v1/open-exchanges",
+      "/v1/exchanges/{id}",
+      "/v1/audit",
+      "/v1/admin/usage-summary",
+      "/v1/admin/exchanges",
+      "/v1/admin/open-exchanges",
+      "/v1/admin/orgs/{org}/exchanges/{id}",
+      "/v1/admin/orgs/{org}/plan-usage",
+      "/v1/admin/targets",
+      "/v1/admin/prices",
+      "/v1/admin/catalogue/revisions",
+      "/v1/admin/audit",
+      "/v1/session",
+      "/v1/session/operator",
     ])
     for (const word of ["ExchangeRequest", "ExchangeResponse", "t.delta", "upstream_idle_timeout", "in_progress"]) {
       expect(document).toContain(word)

@@ -8,8 +8,8 @@ import { Api } from "../../protocol/api.ts"
 import { serviceError } from "../../protocol/error.ts"
 import { Tenants } from "../../tenants/tenants.ts"
 import { UpstreamKeys } from "../../upstream/upstream-keys.ts"
-import { knownOrg, makeForOperator, maxBodyBytes, type Request } from "../operator.ts"
-import { readJson } from "../request.ts"
+import { knownOrg, makeForOperator, maxBodyBytes } from "../operator.ts"
+import { type Request, readJson } from "../request.ts"
 
 interface KeyPlace {
   readonly org: string

@@ -24,9 +24,9 @@ import { resolveTimeouts, type Tier } from "../../protocol/timeout-tiers.ts"
 import { AuditLog, auditStart } from "../../store/audit-log.ts"
 import { TierTimes } from "../../telemetry/timeouts/tier-times.ts"
 import { Tenants } from "../../tenants/tenants.ts"
-import { knownOrg, makeForOperator, maxBodyBytes, type Request } from "../operator.ts"
+import { knownOrg, makeForOperator, maxBodyBytes } from "../operator.ts"
 import { type PageQuery, partOf } from "../page-query.ts"
-import { readJson } from "../request.ts"
+import { type Request, readJson } from "../request.ts"
 
 export const adminRoutes = HttpApiBuilder.group(
   Api,

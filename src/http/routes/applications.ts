@@ -16,8 +16,8 @@ import { parseNetwork } from "../../protocol/network.ts"
 import { searchDirectory } from "../../search/directory.ts"
 import { Tenants } from "../../tenants/tenants.ts"
 import { type Member, makeForBearer, requireAdmin } from "../bearer.ts"
-import { maxBodyBytes, type Request } from "../operator.ts"
-import { decodeJson, readJson } from "../request.ts"
+import { maxBodyBytes } from "../operator.ts"
+import { decodeJson, type Request, readJson } from "../request.ts"
 import { type Authenticated, fromRouter, makeForCaller } from "../runtime.ts"
 
 const defaultTtlSeconds = 3600
@@ -77,8 +77,7 @@ export const applicationRoutes = HttpApiBuilder.group(
     })
 
     const planUsage = Effect.fnUntraced(function* ({ org }: Member, text: string | undefined) {
-      const days = text === undefined ? defaultDays : yield* decodeDays(text)
-      return yield* curve.of(org.org.id, days)
+      return yield* curve.of(org.org.id, yield* daysOf(text))
     })
 
     return handlers
@@ -94,7 +93,10 @@ export const applicationRoutes = HttpApiBuilder.group(
   }),
 )
 
-const decodeDays = (text: string) =>
-  Effect.mapError(Schema.decodeUnknownEffect(Days)(text), () =>
-    invalidInput([{ path: "days", message: "an integer from 1 to 90 is required" }]),
-  )
+/** The days of a plan's curve. */
+export const daysOf = (text: string | undefined) =>
+  text === undefined
+    ? Effect.succeed(defaultDays)
+    : Effect.mapError(Schema.decodeUnknownEffect(Days)(text), () =>
+        invalidInput([{ path: "days", message: "an integer from 1 to 90 is required" }]),
+      )

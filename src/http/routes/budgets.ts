@@ -15,8 +15,8 @@ import { invalidInput } from "../../protocol/issues.ts"
 import type { StoreUnavailable } from "../../store/unavailable.ts"
 import { People } from "../../tenants/people.ts"
 import { actorOf, type Member, makeForBearer, requireAdmin } from "../bearer.ts"
-import { maxBodyBytes, type Request } from "../operator.ts"
-import { readJson } from "../request.ts"
+import { maxBodyBytes } from "../operator.ts"
+import { type Request, readJson } from "../request.ts"
 
 export const budgetRoutes = HttpApiBuilder.group(
   Api,

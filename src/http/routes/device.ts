@@ -18,8 +18,7 @@ import {
 import { serviceError } from "../../protocol/error.ts"
 import { makeAnonymousRoutes, maxLoginBytes, tokenReply } from "../anonymous.ts"
 import { makeForBearer } from "../bearer.ts"
-import type { Request } from "../operator.ts"
-import { originOf, readJson } from "../request.ts"
+import { originOf, type Request, readJson } from "../request.ts"
 import { respondJson } from "../respond.ts"
 
 export const deviceRoutes = HttpApiBuilder.group(

@@ -9,8 +9,8 @@ import { LicenseActivate, LicenseIssue } from "../../protocol/licence.ts"
 import type { Actor } from "../../store/audit-log.ts"
 import { Tenants } from "../../tenants/tenants.ts"
 import { actorOf, type Member, makeForBearer, requireAdmin } from "../bearer.ts"
-import { maxBodyBytes, type Request } from "../operator.ts"
-import { readJson } from "../request.ts"
+import { maxBodyBytes } from "../operator.ts"
+import { type Request, readJson } from "../request.ts"
 
 /** Default validity of an activation code, in days. */
 const defaultCodeDays = 30

@@ -11,8 +11,7 @@ import { Api } from "../../protocol/api.ts"
 import { type Me, type OtpAccepted, OtpRequest, OtpVerify, RefreshRequest } from "../../protocol/login.ts"
 import { makeAnonymousRoutes, maxLoginBytes, tokenReply } from "../anonymous.ts"
 import { makeForBearer } from "../bearer.ts"
-import type { Request } from "../operator.ts"
-import { readJson } from "../request.ts"
+import { type Request, readJson } from "../request.ts"
 
 export const loginRoutes = HttpApiBuilder.group(
   Api,

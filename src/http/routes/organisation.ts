@@ -13,9 +13,9 @@ import type { StoreUnavailable } from "../../store/unavailable.ts"
 import { Directory } from "../../tenants/directory.ts"
 import { type TenantChange, TenantChanges } from "../../tenants/tenant-changes.ts"
 import { actorOf, type Member, makeForBearer, requireAdmin } from "../bearer.ts"
-import { maxBodyBytes, type Request } from "../operator.ts"
+import { maxBodyBytes } from "../operator.ts"
 import { type ListQuery, searchOf } from "../page-query.ts"
-import { originOf, readJson } from "../request.ts"
+import { originOf, type Request, readJson } from "../request.ts"
 import { readChange, recordOf, targetOf } from "../tenant-request.ts"
 
 export const organisationRoutes = HttpApiBuilder.group(

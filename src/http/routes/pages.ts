@@ -12,12 +12,11 @@ import { Directory } from "../../tenants/directory.ts"
 import { Tenants } from "../../tenants/tenants.ts"
 import { makeAnonymousRoutes } from "../anonymous.ts"
 import { sessionOf, withoutSession, withSession } from "../browser-cookies.ts"
-import type { Request } from "../operator.ts"
 import { goTo, pageReply, readForm, respondPage } from "../page.ts"
 import { decidedPage, decisionPage, userCodePage } from "../pages/activate.ts"
 import { codePage, loggedInPage, loginPage, onwardPage } from "../pages/login.ts"
 import { linkPage } from "../pages/sso-link.ts"
-import { originOf } from "../request.ts"
+import { originOf, type Request } from "../request.ts"
 import type { RouteError } from "../respond.ts"
 import { activatePath, backEndUrl, ownPage } from "./sso.ts"
 
@@ -46,7 +45,9 @@ export const pageRoutes = HttpRouter.use(
     /** The person who is logged in with this browser; undefined if none. */
     const visitor = (request: Request): Effect.Effect<LoggedIn | undefined, RouteError> => {
       const token = sessionOf(request)
-      return token === undefined ? Effect.succeed(undefined) : allowing(logins.authenticate(token), notLoggedIn)
+      return token === undefined
+        ? Effect.succeed(undefined)
+        : allowing(logins.authenticate(token, "browser"), notLoggedIn)
     }
 
     const showLogin = Effect.fnUntraced(function* (request: Request) {
@@ -69,7 +70,7 @@ export const pageRoutes = HttpRouter.use(
       const verified = yield* mailLogin.verify(email, code).pipe(orMessage(wrongCode))
       if (verified._tag === "Refused") return pageReply(codePage({ device }, email, verified.why), verified.status)
       const page = device === undefined ? "/login" : activatePath(device)
-      return withSession(goTo(page), verified.value, origin(request))
+      return withSession(goTo(page), yield* logins.browserToken(verified.value), origin(request))
     })
 
     const chooseOrg = Effect.fnUntraced(function* (request: Request) {
@@ -123,7 +124,8 @@ export const pageRoutes = HttpRouter.use(
       if (confirmed._tag === "Refused") return pageReply(linkPage(linkToken, confirmed.why), confirmed.status)
       const elsewhere = backEndUrl(confirmed.value)
       if (elsewhere !== undefined) return pageReply(onwardPage(elsewhere))
-      return withSession(goTo(ownPage(confirmed.value)), yield* sso.exchange(confirmed.value.code), origin(request))
+      const token = yield* logins.browserToken(yield* sso.exchange(confirmed.value.code))
+      return withSession(goTo(ownPage(confirmed.value)), token, origin(request))
     })
 
     const showLink = (request: Request) => Effect.succeed(pageReply(linkPage(queryOf(request, "linkToken") ?? "")))

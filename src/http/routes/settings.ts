@@ -3,7 +3,6 @@ import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { Catalogue } from "../../catalogue/catalogue.ts"
 import { Accounts } from "../../identity/accounts.ts"
-import { AdminKey } from "../../identity/admin.ts"
 import type { Principal } from "../../identity/bearers.ts"
 import { Api } from "../../protocol/api.ts"
 import { serviceError } from "../../protocol/error.ts"
@@ -15,8 +14,8 @@ import { type LayerId, platform, Settings, type WriteRequest } from "../../setti
 import { asPattern, memberViewpoint, orgViewpoint, ownViewpoint, viewpointAs } from "../../settings/viewpoint.ts"
 import { People } from "../../tenants/people.ts"
 import { makeForBearer, requireAdmin } from "../bearer.ts"
-import { operator, type Request } from "../operator.ts"
-import { ifMatchOf, readJson } from "../request.ts"
+import { makeOperatorCheck, operator } from "../operator.ts"
+import { ifMatchOf, type Request, readJson } from "../request.ts"
 import { type RouteError, respondJson } from "../respond.ts"
 
 const maxValueBytes = 16 * 1024
@@ -33,7 +32,7 @@ export const settingRoutes = HttpApiBuilder.group(
     const accounts = yield* Accounts
     const catalogue = yield* Catalogue
     const people = yield* People
-    const adminKey = yield* AdminKey
+    const checkOperator = yield* makeOperatorCheck
 
     const deliverable = () => catalogue.current().document.deliverableSettings ?? []
 
@@ -77,7 +76,7 @@ export const settingRoutes = HttpApiBuilder.group(
       teamId: string | undefined,
     ): Effect.fn.Return<Governed, RouteError> {
       if (scope === "platform") {
-        yield* adminKey.check(request.headers["x-svc-admin-key"])
+        yield* checkOperator(request)
         return { layer: platform, above: [], orgId: undefined, actor: operator }
       }
       if (!isScope(scope)) {

@@ -6,15 +6,15 @@ import { Effect, Schema } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { WeirConfig } from "../../config.ts"
 import { newRequestId } from "../../exchange/exchanges.ts"
+import { Logins } from "../../identity/logins.ts"
 import { flowTtlMs, type LoginCode, SsoLogin } from "../../identity/sso-login.ts"
 import { Api } from "../../protocol/api.ts"
 import { invalidInput, issuesOf } from "../../protocol/issues.ts"
 import { SsoCode, SsoLinkConfirm, SsoStart } from "../../protocol/sso.ts"
 import { makeAnonymousRoutes, maxLoginBytes, tokenReply } from "../anonymous.ts"
 import { flowOf, withFlow, withoutFlow, withSession } from "../browser-cookies.ts"
-import type { Request } from "../operator.ts"
 import { failureReply, goTo, wantsPage } from "../page.ts"
-import { originOf, readJson } from "../request.ts"
+import { originOf, type Request, readJson } from "../request.ts"
 import { envelope, respond } from "../respond.ts"
 
 export const ssoRoutes = HttpApiBuilder.group(
@@ -23,6 +23,7 @@ export const ssoRoutes = HttpApiBuilder.group(
   Effect.fn(function* (handlers) {
     const { respondAnonymous, admitAddress } = yield* makeAnonymousRoutes
     const sso = yield* SsoLogin
+    const logins = yield* Logins
     const config = yield* WeirConfig
     const callback = (request: Request) => `${originOf(config, request)}/v1/auth/sso/callback`
 
@@ -50,8 +51,8 @@ export const ssoRoutes = HttpApiBuilder.group(
       const { login } = answered
       const elsewhere = backEndUrl(login)
       if (elsewhere !== undefined) return withoutFlow(goTo(elsewhere, 302), state, origin)
-      const tokens = yield* sso.exchange(login.code)
-      return withoutFlow(withSession(goTo(ownPage(login), 302), tokens, origin), state, origin)
+      const token = yield* logins.browserToken(yield* sso.exchange(login.code))
+      return withoutFlow(withSession(goTo(ownPage(login), 302), token, origin), state, origin)
     })
 
     const confirm = Effect.fnUntraced(function* (request: Request) {

@@ -11,8 +11,8 @@ import {
 import { Api } from "../../protocol/api.ts"
 import { serviceError } from "../../protocol/error.ts"
 import { type Member, makeForBearer, requireAdmin } from "../bearer.ts"
-import { maxBodyBytes, type Request } from "../operator.ts"
-import { readJson } from "../request.ts"
+import { maxBodyBytes } from "../operator.ts"
+import { type Request, readJson } from "../request.ts"
 
 /** Maximum active tokens of one person in one organisation, or of the organisation itself. */
 const maxTokens = 50

@@ -48,3 +48,41 @@ export const searchQuery = {
 export const ifMatch = { "if-match": header("The revision on which the change is based") }
 
 export const adminHeaders = { "x-svc-admin-key": header("The admin key; required") }
+
+const period = {
+  from: header("A date or an instant; a day ago if absent"),
+  to: header("A date or an instant; now if absent"),
+}
+
+/** What a summary of usage is about. */
+export const summaryQuery = {
+  ...period,
+  by: header("What the groups are: `model` (if absent), `org`, `app`, `key`, `vendor`, `purpose` or `stop`"),
+  app: header("Only of this application"),
+  key: header("Only of this key or token"),
+  model: header("Only of this model"),
+  vendor: header("Only of this vendor"),
+  purpose: header("Only with this purpose"),
+  stop: header("Only with this stop reason"),
+}
+
+/** What narrows a list of exchanges. */
+export const exchangeQuery = {
+  ...period,
+  app: summaryQuery.app,
+  key: summaryQuery.key,
+  model: summaryQuery.model,
+  vendor: summaryQuery.vendor,
+  purpose: summaryQuery.purpose,
+  stop: summaryQuery.stop,
+  code: header("Only with this error code"),
+  estimated: header("`true` or `false`: whether the usage was estimated"),
+  session: header("Only of this session"),
+  request: header("Only with this request id, the service's or the caller's"),
+}
+
+/** What narrows a list of audit entries. */
+export const auditQuery = {
+  action: header("The beginning of an action's name, e.g. `key.`"),
+  actor: header("The id of who did it"),
+}

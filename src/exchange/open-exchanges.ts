@@ -1,0 +1,86 @@
+/**
+ * Exchanges that run now, on all nodes. A node writes down what it runs only when somebody asks: the question travels as
+ * a change, and the answers are read a moment later.
+ */
+import { Clock, Context, Effect, Layer, Queue } from "effect"
+import { SqlClient } from "effect/sql"
+import type { OpenExchanges as OpenExchangeList } from "../protocol/exchange-log.ts"
+import { ChangeFeed } from "../store/change-feed.ts"
+import { queryDeadline } from "../store/database.ts"
+import type { StoreUnavailable } from "../store/unavailable.ts"
+import { Exchanges } from "./exchanges.ts"
+
+type Data = OpenExchangeList["data"]
+
+export class OpenExchanges extends Context.Service<
+  OpenExchanges,
+  {
+    /** @param org only of this organisation @param person only with the tokens of this person */
+    readonly list: (org?: string, person?: string) => Effect.Effect<OpenExchangeList, StoreUnavailable>
+  }
+>()("weir/exchange/OpenExchanges") {
+  static readonly layer = Layer.effect(
+    OpenExchanges,
+    Effect.gen(function* () {
+      const exchanges = yield* Exchanges
+      const feed = yield* ChangeFeed
+      const sql = yield* SqlClient.SqlClient
+      const bounded = yield* queryDeadline
+      const asked = yield* Queue.sliding<void>(1)
+
+      const show = Effect.suspend(() => {
+        const { node, open, data } = exchanges.view(maxPerNode)
+        return bounded(sql`
+          insert into node_views as v (node, at, view)
+          values (${node}, now(), ${JSON.stringify({ open, data })}::text::json)
+          on conflict (node) do update set at = excluded.at, view = excluded.view`)
+      })
+
+      yield* feed.subscribe((subjects) => {
+        if (subjects !== "all" && [...subjects].includes(question)) Queue.offerUnsafe(asked, undefined)
+      })
+      yield* Effect.forkScoped(
+        Effect.forever(
+          Effect.andThen(
+            Queue.take(asked),
+            Effect.catch(show, (error) => Effect.logWarning("Open exchanges could not be written", error)),
+          ),
+        ),
+      )
+
+      /** Asks all nodes, unless they were asked a moment ago. */
+      let askedAtMs = 0
+      const ask = Effect.gen(function* () {
+        const nowMs = yield* Clock.currentTimeMillis
+        if (nowMs - askedAtMs < answerMs) return
+        askedAtMs = nowMs
+        yield* bounded(sql`delete from node_views where at < now() - interval '1 minute'`)
+        yield* bounded(sql`select note_change(${question})`)
+        yield* show
+        yield* Effect.sleep(answerMs)
+      })
+
+      return OpenExchanges.of({
+        list: Effect.fnUntraced(function* (org, person) {
+          yield* ask
+          const [row] = yield* bounded(sql<{ nodes: number; data: Data }>`
+            select count(distinct v.node)::int as nodes, coalesce(json_agg(e.row) filter (where e.row is not null), '[]') as data
+            from node_views v left join lateral (
+              select (d.row::jsonb || jsonb_build_object('node', v.node)) as row from json_array_elements(v.view -> 'data') as d(row)
+              where (${org ?? null}::text is null or d.row ->> 'org' = ${org ?? null})
+                and (${person ?? null}::text is null
+                  or d.row ->> 'key' in (select id from access_tokens where user_id = ${person ?? null}))) e on true
+            where v.at > now() - interval '5 seconds'`)
+          const data = [...(row?.data ?? [])].sort((a, b) => a.startedAt.localeCompare(b.startedAt))
+          return { open: data.length, nodes: row?.nodes ?? 0, data }
+        }),
+      })
+    }),
+  )
+}
+
+/** The subject of the change that asks. */
+const question = "look:exchanges"
+/** How long nodes have to answer. */
+const answerMs = 200
+const maxPerNode = 500

@@ -1,0 +1,35 @@
+/**
+ * Requests that act with a browser's cookies are accepted from our own pages only.
+ * Source: OWASP CSRF Prevention Cheat Sheet (verifying origin, custom request headers).
+ */
+
+import { Effect } from "effect"
+import { type ServiceError, serviceError } from "../protocol/error.ts"
+import type { Request } from "./request.ts"
+
+/** Scripts of other origins cannot send this header without asking first, and are not allowed to. */
+const consoleHeader = "x-svc-console"
+
+/**
+ * Whether one of our own pages sent a form or a request that changes something. Browsers send its origin, and pages
+ * cannot forge it. Compares hosts only, because a proxy may terminate TLS.
+ */
+export const isFromOwnPage = ({ headers }: Request, origin: string): boolean => {
+  const from = headers["origin"]
+  if (from === undefined) return headers["sec-fetch-site"] === "same-origin"
+  const host = URL.parse(from)?.host
+  return host !== undefined && host === URL.parse(origin)?.host
+}
+
+/** Requires that a request with a cookie comes from the console: to read, not from another site; to change, for sure. */
+export const requireOwnPage = (request: Request, origin: string): Effect.Effect<void, ServiceError<"forbidden">> => {
+  const { headers, method } = request
+  const isReading = method === "GET" || method === "HEAD"
+  const site = headers["sec-fetch-site"] ?? "none"
+  const isOwn = isReading
+    ? site === "same-origin" || site === "none"
+    : headers[consoleHeader] !== undefined && headers["origin"] !== undefined && isFromOwnPage(request, origin)
+  return isOwn ? Effect.void : Effect.fail(notOwn)
+}
+
+const notOwn = serviceError("forbidden", "The request was not sent by a page of this site")

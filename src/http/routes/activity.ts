@@ -1,0 +1,80 @@
+/** Routes of an organisation's usage over time, its exchanges and its audit log. */
+import { Effect } from "effect"
+import { HttpApiBuilder } from "effect/http-api"
+import { Catalogue } from "../../catalogue/catalogue.ts"
+import type { CatalogueSnapshot } from "../../catalogue/snapshot.ts"
+import { OpenExchanges } from "../../exchange/open-exchanges.ts"
+import { formatAmount } from "../../money/amount.ts"
+import { ExchangeLog, type StoredExchange } from "../../money/exchange-log.ts"
+import { chargeLines } from "../../money/pricing.ts"
+import { UsageSummaries } from "../../money/usage-summary.ts"
+import { Api } from "../../protocol/api.ts"
+import type { ExchangeDetail } from "../../protocol/exchange-log.ts"
+import { AuditLog } from "../../store/audit-log.ts"
+import { auditPage, endOf, logFilterOf, summaryQueryOf } from "../activity-query.ts"
+import { type Member, makeForBearer, requireAdmin } from "../bearer.ts"
+import { pageOf } from "../page-query.ts"
+
+export const activityRoutes = HttpApiBuilder.group(
+  Api,
+  "activity",
+  Effect.fn(function* (handlers) {
+    const { forMember } = yield* makeForBearer
+    const summaries = yield* UsageSummaries
+    const log = yield* ExchangeLog
+    const open = yield* OpenExchanges
+    const auditLog = yield* AuditLog
+    const catalogue = yield* Catalogue
+
+    return handlers
+      .handleRaw("usageSummary", ({ request, query }) =>
+        forMember(request, (member) =>
+          Effect.flatMap(summaryQueryOf(query), (asked) =>
+            summaries.read({ ...asked, only: { ...asked.only, org: orgOf(member) }, person: personOf(member) }),
+          ),
+        ),
+      )
+      .handleRaw("listExchanges", ({ request, query }) =>
+        forMember(request, (member) =>
+          Effect.flatMap(Effect.zip(logFilterOf(query), pageOf(query)), ([filter, page]) =>
+            log.list({ ...filter, org: orgOf(member), person: personOf(member) }, page),
+          ),
+        ),
+      )
+      .handleRaw("openExchanges", ({ request }) =>
+        forMember(request, (member) => open.list(orgOf(member), personOf(member))),
+      )
+      .handleRaw("readExchange", ({ request, params, query }) =>
+        forMember(request, (member) =>
+          Effect.flatMap(endOf(query), (atMs) =>
+            Effect.map(log.find(orgOf(member), params.id, atMs, personOf(member)), (found) =>
+              withLines(catalogue.current(), found),
+            ),
+          ),
+        ),
+      )
+      .handleRaw("listAudit", ({ request, query }) =>
+        forMember(request, (member) => Effect.andThen(requireAdmin(member), auditPage(auditLog, query, orgOf(member)))),
+      )
+  }),
+)
+
+const orgOf = ({ org }: Member): string => org.org.id
+
+/** Members see what they used themselves. A member without a person has the organisation's token. */
+const personOf = ({ role, principal }: Member): string | undefined =>
+  role === "member" ? (principal.person?.id ?? "") : undefined
+
+/** An exchange with the lines of its bill, at the price that was in force. */
+export const withLines = (snapshot: CatalogueSnapshot, stored: StoredExchange): ExchangeDetail => {
+  const { currency, isBilled, model, at } = stored
+  const price = currency === undefined || !isBilled ? undefined : snapshot.price(model, currency, Date.parse(at))
+  if (price === undefined) return stored
+  const lines = chargeLines(price, stored).map(({ dimension, count, perMillion, cost }) => ({
+    dimension,
+    count,
+    perMillion: formatAmount(perMillion),
+    cost: formatAmount(cost),
+  }))
+  return { ...stored, lines }
+}

@@ -1,0 +1,143 @@
+/** Admin routes of usage over time, exchanges, targets, prices, the catalogue's text and history, and the audit log. */
+import { Clock, Effect, Schema } from "effect"
+import { HttpApiBuilder } from "effect/http-api"
+import { PlanCurve } from "../../admission/plan-usage.ts"
+import { Catalogue } from "../../catalogue/catalogue.ts"
+import type { CatalogueSnapshot } from "../../catalogue/snapshot.ts"
+import { OpenExchanges } from "../../exchange/open-exchanges.ts"
+import { ExchangeLog } from "../../money/exchange-log.ts"
+import { UsageSummaries } from "../../money/usage-summary.ts"
+import type { CatalogueText, PriceList, Targets } from "../../protocol/activity.ts"
+import { Api } from "../../protocol/api.ts"
+import { invalidInput } from "../../protocol/issues.ts"
+import { storedName } from "../../protocol/text.ts"
+import { AuditLog } from "../../store/audit-log.ts"
+import { Tenants } from "../../tenants/tenants.ts"
+import { TargetHealth } from "../../upstream/health.ts"
+import { auditPage, endOf, logFilterOf, numberedPage, numberOf, summaryQueryOf } from "../activity-query.ts"
+import { knownOrg, makeForOperator } from "../operator.ts"
+import { type PageQuery, pageOf } from "../page-query.ts"
+import { withLines } from "./activity.ts"
+import { daysOf } from "./applications.ts"
+
+export const adminActivityRoutes = HttpApiBuilder.group(
+  Api,
+  "adminActivity",
+  Effect.fn(function* (handlers) {
+    const forOperator = yield* makeForOperator
+    const summaries = yield* UsageSummaries
+    const log = yield* ExchangeLog
+    const open = yield* OpenExchanges
+    const auditLog = yield* AuditLog
+    const catalogue = yield* Catalogue
+    const health = yield* TargetHealth
+    const tenants = yield* Tenants
+    const curve = yield* PlanCurve
+
+    const targets = Effect.sync(() => targetsOf(catalogue.current(), health))
+
+    const catalogueText = Effect.map(
+      catalogue.text,
+      (text): CatalogueText => ({
+        revision: String(catalogue.current().revision),
+        ...(text !== undefined && { text }),
+      }),
+    )
+
+    const revisions = Effect.fnUntraced(function* (query: PageQuery) {
+      const { limit, cursor } = yield* pageOf(query)
+      const [before] = yield* numberOf(cursor)
+      const rows = yield* catalogue.revisions(limit + 1, BigInt(before))
+      return numberedPage(rows, limit, ({ revision }) => revision)
+    })
+
+    const planUsage = Effect.fnUntraced(function* (org: string, days: string | undefined) {
+      yield* knownOrg(tenants, org)
+      return yield* curve.of(org, yield* daysOf(days))
+    })
+
+    return handlers
+      .handleRaw("adminUsageSummary", ({ request, query }) =>
+        forOperator(request, Effect.flatMap(summaryQueryOf(query), summaries.read)),
+      )
+      .handleRaw("adminExchanges", ({ request, query }) =>
+        forOperator(
+          request,
+          Effect.flatMap(Effect.zip(logFilterOf(query), pageOf(query)), ([filter, page]) => log.list(filter, page)),
+        ),
+      )
+      .handleRaw("adminOpenExchanges", ({ request, query }) =>
+        forOperator(
+          request,
+          Effect.flatMap(ofOrg(query.org), (org) => open.list(org)),
+        ),
+      )
+      .handleRaw("adminExchange", ({ request, params, query }) =>
+        forOperator(
+          request,
+          Effect.flatMap(endOf(query), (atMs) =>
+            Effect.map(log.find(params.org, params.id, atMs), (found) => withLines(catalogue.current(), found)),
+          ),
+        ),
+      )
+      .handleRaw("adminPlanUsage", ({ request, params, query }) =>
+        forOperator(request, planUsage(params.org, query.days)),
+      )
+      .handleRaw("listTargets", ({ request }) => forOperator(request, targets))
+      .handleRaw("listPrices", ({ request }) =>
+        forOperator(
+          request,
+          Effect.map(Clock.currentTimeMillis, (nowMs) => pricesOf(catalogue.current(), nowMs)),
+        ),
+      )
+      .handleRaw("readCatalogue", ({ request }) => forOperator(request, catalogueText))
+      .handleRaw("catalogueRevisions", ({ request, query }) => forOperator(request, revisions(query)))
+      .handleRaw("adminAudit", ({ request, query }) =>
+        forOperator(
+          request,
+          Effect.flatMap(ofOrg(query.org), (org) => auditPage(auditLog, query, org)),
+        ),
+      )
+  }),
+)
+
+const isName = Schema.is(storedName(256))
+
+const ofOrg = (org: string | undefined) =>
+  org === undefined || isName(org)
+    ? Effect.succeed(org)
+    : Effect.fail(invalidInput([{ path: "org", message: "an id is required" }]))
+
+const targetsOf = (snapshot: CatalogueSnapshot, health: TargetHealth["Service"]): Targets => {
+  const handles = new Map<string, Array<string>>()
+  const found = (snapshot.document.models ?? []).flatMap(({ handle }) =>
+    (snapshot.model(handle)?.targets ?? []).map((target) => ({ handle, target })),
+  )
+  for (const { handle, target } of found) handles.set(target.key, [...(handles.get(target.key) ?? []), handle])
+  const targets = new Map(found.map(({ target }) => [target.key, target]))
+  return {
+    data: [...targets].map(([key, { vendor, model }]) => {
+      const target = { vendor: vendor.id, model, handles: handles.get(key) ?? [] }
+      const cooldown = health.coolingDown(key, false)
+      if (cooldown === undefined) return { ...target, state: health.isSuspect(key) ? "suspect" : "healthy" }
+      const { cause, untilMs } = cooldown
+      return { ...target, state: "cooling down", cause, until: new Date(untilMs).toISOString() }
+    }),
+  }
+}
+
+const pricesOf = ({ document }: CatalogueSnapshot, nowMs: number): PriceList => {
+  const newestFirst = [...(document.prices ?? [])].sort(
+    (a, b) =>
+      a.model.localeCompare(b.model) || a.currency.localeCompare(b.currency) || Date.parse(b.from) - Date.parse(a.from),
+  )
+  const inForce = new Set<string>()
+  return {
+    data: newestFirst.map(({ dims = {}, ...price }) => {
+      const key = `${price.model} ${price.currency}`
+      const isInForce = Date.parse(price.from) <= nowMs && !inForce.has(key)
+      if (isInForce) inForce.add(key)
+      return { ...price, isInForce, dims: { ...dims } }
+    }),
+  }
+}

@@ -1,0 +1,96 @@
+/** Routes of a browser's session: who uses it, signing in as an operator, signing out. */
+import { Effect, Option } from "effect"
+import { HttpServerResponse } from "effect/http"
+import { HttpApiBuilder } from "effect/http-api"
+import { WeirConfig } from "../../config.ts"
+import { newRequestId } from "../../exchange/exchanges.ts"
+import { AdminKey } from "../../identity/admin.ts"
+import { Bearers } from "../../identity/bearers.ts"
+import { Logins } from "../../identity/logins.ts"
+import { OperatorSessions, operatorSessionMs } from "../../identity/operator-sessions.ts"
+import { type BrowserSession, OperatorLogin } from "../../protocol/activity.ts"
+import { Api } from "../../protocol/api.ts"
+import { version } from "../../protocol/version.ts"
+import { makeAnonymousRoutes, maxLoginBytes } from "../anonymous.ts"
+import { operatorCookieOf, sessionOf, withOperator, withoutOperator, withoutSession } from "../browser-cookies.ts"
+import { requireOwnPage } from "../own-page.ts"
+import { originOf, type Request, readJson } from "../request.ts"
+import { respond, respondJson } from "../respond.ts"
+
+export const browserRoutes = HttpApiBuilder.group(
+  Api,
+  "browser",
+  Effect.fn(function* (handlers) {
+    const { admitAddress } = yield* makeAnonymousRoutes
+    const adminKey = yield* AdminKey
+    const sessions = yield* OperatorSessions
+    const bearers = yield* Bearers
+    const logins = yield* Logins
+    const config = yield* WeirConfig
+
+    /** What has ended, or is not valid, is absent. */
+    const read = Effect.fnUntraced(function* (request: Request) {
+      yield* requireOwnPage(request, originOf(config, request))
+      const operator = Option.getOrUndefined(
+        yield* Effect.option(Effect.flatMap(cookie(operatorCookieOf(request)), sessions.check)),
+      )
+      const person = Option.getOrUndefined(
+        yield* Effect.option(Effect.flatMap(cookie(sessionOf(request)), bearers.ofBrowser)),
+      )
+      return {
+        environment: config.env,
+        version,
+        ...(operator !== undefined && { operator: { expiresAt: new Date(operator.expiresAtMs).toISOString() } }),
+        ...(person?.person !== undefined && {
+          person: {
+            email: person.person.email ?? "",
+            orgs: person.memberships.map(({ org: { org }, role }) => ({ id: org.id, name: org.name, role })),
+          },
+        }),
+      } satisfies BrowserSession
+    })
+
+    const begin = Effect.fnUntraced(function* (request: Request, requestId: string) {
+      const origin = originOf(config, request)
+      yield* requireOwnPage(request, origin)
+      yield* admitAddress(request)
+      const { adminKey: given } = yield* readJson(OperatorLogin, request, maxLoginBytes)
+      yield* adminKey.check(given)
+      const { cookie: sealed, expiresAtMs } = yield* sessions.begin
+      const body: BrowserSession = {
+        environment: config.env,
+        version,
+        operator: { expiresAt: new Date(expiresAtMs).toISOString() },
+      }
+      const headers = { "x-svc-request-id": requestId, "cache-control": "no-store" }
+      return withOperator(HttpServerResponse.jsonUnsafe(body, { headers }), sealed, operatorSessionMs, origin)
+    })
+
+    const end = Effect.fnUntraced(function* (request: Request, requestId: string) {
+      const origin = originOf(config, request)
+      yield* requireOwnPage(request, origin)
+      const operator = yield* Effect.option(Effect.flatMap(cookie(operatorCookieOf(request)), sessions.check))
+      if (Option.isSome(operator)) yield* sessions.end(operator.value)
+      const person = yield* Effect.option(
+        Effect.flatMap(cookie(sessionOf(request)), (token) => logins.authenticate(token, "browser")),
+      )
+      if (Option.isSome(person)) yield* logins.endById(person.value.loginId)
+      const headers = { "x-svc-request-id": requestId, "cache-control": "no-store" }
+      return withoutSession(withoutOperator(HttpServerResponse.empty({ status: 204, headers }), origin), origin)
+    })
+
+    const responding =
+      <R>(answer: (request: Request, requestId: string) => Parameters<typeof respond<R>>[1]) =>
+      ({ request }: { readonly request: Request }) => {
+        const requestId = newRequestId()
+        return respond(requestId, answer(request, requestId))
+      }
+
+    return handlers
+      .handleRaw("browserSession", ({ request }) => respondJson(read(request)))
+      .handleRaw("beginOperatorSession", responding(begin))
+      .handleRaw("endBrowserSession", responding(end))
+  }),
+)
+
+const cookie = (value: string | undefined) => Effect.fromOption(Option.fromNullishOr(value))

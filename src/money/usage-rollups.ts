@@ -1,0 +1,48 @@
+/** The job that folds usage records by the hour and by the day. Any node may run it. */
+import { Context, Effect, Layer, Schedule } from "effect"
+import { SqlClient } from "effect/sql"
+import { withDeadline } from "../store/database.ts"
+import type { StoreUnavailable } from "../store/unavailable.ts"
+import { tierBoundaries } from "../telemetry/metrics.ts"
+
+export class UsageRollups extends Context.Service<
+  UsageRollups,
+  {
+    /** Folds until nothing is left to fold; returns the hours that it folded. */
+    readonly fold: Effect.Effect<number, StoreUnavailable>
+  }
+>()("weir/money/UsageRollups") {
+  static readonly layer = Layer.effect(
+    UsageRollups,
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const batch = withDeadline(deadline)(sql<{ hours: number }>`
+        select usage_fold(${hoursAtOnce}::int, ${boundariesText}::text::float8[]) as hours`)
+      const fold = Effect.gen(function* () {
+        let folded = 0
+        for (let hours = hoursAtOnce; hours === hoursAtOnce; folded += hours) hours = (yield* batch)[0]?.hours ?? 0
+        return folded
+      })
+      const retain = withDeadline(deadline)(sql`select retain_rollups(${keptDaysOfHours}::int, ${keptDays}::int)`)
+      const loop = (job: Effect.Effect<unknown, StoreUnavailable>, every: "1 minute" | "1 day") =>
+        Effect.forkScoped(
+          Effect.repeat(
+            Effect.catch(job, (error) => Effect.logWarning("Usage could not be folded", error)),
+            Schedule.spaced(every),
+          ),
+        )
+      yield* loop(fold, "1 minute")
+      yield* loop(retain, "1 day")
+      return UsageRollups.of({ fold })
+    }),
+  )
+}
+
+/** The upper boundaries of times to the first frame, for PostgreSQL. */
+export const boundariesText = `{${tierBoundaries.join()}}`
+
+/** Hours that a transaction folds. */
+const hoursAtOnce = 24
+const keptDaysOfHours = 100
+const keptDays = 400
+const deadline = "5 minutes"

@@ -1,0 +1,208 @@
+/** Usage of a period by time and by one dimension. */
+import { Context, Effect, Layer } from "effect"
+import { SqlClient, type Statement } from "effect/sql"
+import type {
+  FirstFrame,
+  SummaryDimension,
+  SummaryStep,
+  UsageFigures,
+  UsageSummary,
+} from "../protocol/usage-summary.ts"
+import { withDeadline } from "../store/database.ts"
+import type { StoreUnavailable } from "../store/unavailable.ts"
+import { tierBoundaries } from "../telemetry/metrics.ts"
+import { formatAmount, parseAmount } from "./amount.ts"
+import { type BucketCount, quantile } from "./quantile.ts"
+import { boundariesText } from "./usage-rollups.ts"
+
+export interface SummaryQuery {
+  /** Milliseconds since the epoch. */
+  readonly fromMs: number
+  readonly toMs: number
+  /** What the groups are. */
+  readonly by: SummaryDimension
+  /** Only usage with these values; of all organisations if none is named. */
+  readonly only: { readonly [dimension in SummaryDimension]?: string | undefined }
+  /** Only usage with the tokens of this person. */
+  readonly person?: string | undefined
+}
+
+export class UsageSummaries extends Context.Service<
+  UsageSummaries,
+  { readonly read: (query: SummaryQuery) => Effect.Effect<UsageSummary, StoreUnavailable> }
+>()("weir/money/UsageSummaries") {
+  static readonly layer = Layer.effect(
+    UsageSummaries,
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const bounded = withDeadline("30 seconds")
+      return UsageSummaries.of({
+        read: Effect.fnUntraced(function* (query) {
+          const { by, only, person } = query
+          const step = stepOf(query)
+          const starts = startsOf(query, step)
+          const from = new Date(starts[0] ?? query.fromMs).toISOString()
+          const to = new Date(query.toMs).toISOString()
+          const period = sql`${from}::text::timestamptz, ${to}::text::timestamptz, ${step}`
+          const narrow = (names: ReadonlyArray<SummaryDimension>): Statement.Fragment =>
+            sql.and([
+              sql`true`,
+              ...names.flatMap((name) =>
+                only[name] === undefined ? [] : [sql`u.${sql(columns[name])} = ${only[name]}`],
+              ),
+              ...(person === undefined || !names.includes("key")
+                ? []
+                : [sql`u.key_id in (select id from access_tokens where user_id = ${person})`]),
+            ])
+          // What is folded of the whole gateway has no organisations, applications and keys.
+          const isWhole = ([by, ...dimensionsOf(only)] as const).every((name) => !ofOrgs.includes(name))
+          const org = only.org ?? (isWhole ? "" : null)
+          const sums = yield* bounded(sql<SumRow>`
+            select (extract(epoch from point) * 1000)::float8 as "atMs", name, currency,
+              sum(exchanges)::float8 as exchanges, sum(estimated)::float8 as estimated,
+              coalesce(sum(exchanges) filter (where stop = 'interrupted'), 0)::float8 as interrupted,
+              sum(in_tokens)::float8 as "inTokens", sum(out_tokens)::float8 as "outTokens",
+              sum(cache_read_tokens)::float8 as "cacheReadTokens", sum(cache_write_tokens)::float8 as "cacheWriteTokens",
+              sum(cost)::text as cost, sum(cache_net_saving)::text as "cacheNetSaving"
+            from (
+              select date_trunc(${step}, u.at, 'UTC') as point, u.${sql(columns[by])} as name, u.*
+              from usage_between(${org}, ${period}) u where ${narrow(recordDimensions)}) x
+            group by grouping sets ((point, currency), (name, currency))`)
+          const frames = yield* bounded(sql<FrameRow>`
+            select (extract(epoch from date_trunc(${step}, u.at, 'UTC')) * 1000)::float8 as "atMs",
+              u.up_to_ms as "upToMs", sum(u.exchanges)::float8 as count
+            from first_frames_between(${only.org ?? ""}, ${period}, ${boundariesText}::text::float8[]) u
+            where ${narrow(["model", "vendor"])}
+            group by 1, 2 order by 2`)
+          const failures = yield* bounded(sql<FailureRow>`
+            select (extract(epoch from date_trunc(${step}, u.at, 'UTC')) * 1000)::float8 as "atMs", u.code,
+              sum(u.calls)::float8 as count
+            from failure_counts u
+            where u.at >= ${from}::text::timestamptz and u.at < ${to}::text::timestamptz
+              and ${narrow(["org", "app", "key", "model"])}
+            group by 1, 2`)
+          const points = sums.filter(({ atMs }) => atMs !== null)
+          const pointsAt = Map.groupBy(points, ({ atMs }) => atMs)
+          const framesAt = Map.groupBy(frames, ({ atMs }) => atMs)
+          const failuresAt = Map.groupBy(failures, ({ atMs }) => atMs)
+          const groups = Map.groupBy(
+            sums.filter(({ atMs }) => atMs === null),
+            ({ name }) => name ?? "",
+          )
+          return {
+            from,
+            to,
+            step,
+            totals: figuresOf(points),
+            firstFrame: firstFrameOf(frames),
+            points: starts.map((atMs) => ({
+              at: new Date(atMs).toISOString(),
+              ...figuresOf(pointsAt.get(atMs) ?? []),
+              failed: countOf(failuresAt.get(atMs) ?? []),
+              firstFrame: firstFrameOf(framesAt.get(atMs) ?? []),
+            })),
+            groups: [...groups]
+              .map(([group, rows]) => ({ group, ...figuresOf(rows) }))
+              .sort((a, b) => b.exchanges - a.exchanges)
+              .slice(0, maxGroups),
+            failures: [...Map.groupBy(failures, ({ code }) => code)]
+              .map(([code, rows]) => ({ code, count: countOf(rows) }))
+              .sort((a, b) => b.count - a.count),
+          } satisfies UsageSummary
+        }),
+      })
+    }),
+  )
+}
+
+const columns: Readonly<Record<SummaryDimension, string>> = {
+  org: "org_id",
+  app: "app_id",
+  key: "key_id",
+  model: "model",
+  vendor: "vendor",
+  purpose: "purpose",
+  stop: "stop",
+}
+const recordDimensions = ["app", "key", "model", "vendor", "purpose", "stop"] as const
+const ofOrgs: ReadonlyArray<SummaryDimension> = ["org", "app", "key"]
+const maxGroups = 100
+
+const dimensionsOf = (only: SummaryQuery["only"]): ReadonlyArray<SummaryDimension> =>
+  recordDimensions.filter((name) => only[name] !== undefined)
+
+interface SumRow {
+  /** Null in the sums by name. */
+  readonly atMs: number | null
+  readonly name: string | null
+  readonly currency: string
+  readonly exchanges: number
+  readonly estimated: number
+  readonly interrupted: number
+  readonly inTokens: number
+  readonly outTokens: number
+  readonly cacheReadTokens: number
+  readonly cacheWriteTokens: number
+  readonly cost: string
+  readonly cacheNetSaving: string
+}
+
+interface FrameRow extends BucketCount {
+  readonly atMs: number
+}
+
+interface FailureRow {
+  readonly atMs: number
+  readonly code: string
+  readonly count: number
+}
+
+const hourMs = 3_600_000
+const stepMs: Readonly<Record<SummaryStep, number>> = { minute: 60_000, hour: hourMs, day: 24 * hourMs }
+
+const stepOf = ({ fromMs, toMs }: SummaryQuery): SummaryStep => {
+  const lengthMs = toMs - fromMs
+  if (lengthMs <= 6 * hourMs) return "minute"
+  return lengthMs <= 8 * 24 * hourMs ? "hour" : "day"
+}
+
+/** The beginning of every step of a period, the first at or before its beginning. */
+const startsOf = ({ fromMs, toMs }: SummaryQuery, step: SummaryStep): ReadonlyArray<number> => {
+  const each = stepMs[step]
+  const first = Math.floor(fromMs / each) * each
+  return Array.from({ length: Math.max(1, Math.ceil((toMs - first) / each)) }, (_, index) => first + index * each)
+}
+
+const countOf = (rows: ReadonlyArray<{ readonly count: number }>): number =>
+  rows.reduce((sum, { count }) => sum + count, 0)
+
+const figuresOf = (rows: ReadonlyArray<SumRow>): UsageFigures => {
+  const sum = (read: (row: SumRow) => number) => rows.reduce((total, row) => total + read(row), 0)
+  return {
+    exchanges: sum((row) => row.exchanges),
+    interrupted: sum((row) => row.interrupted),
+    estimated: sum((row) => row.estimated),
+    inTokens: sum((row) => row.inTokens),
+    outTokens: sum((row) => row.outTokens),
+    cacheReadTokens: sum((row) => row.cacheReadTokens),
+    cacheWriteTokens: sum((row) => row.cacheWriteTokens),
+    cost: amountsOf(rows, ({ cost }) => cost),
+    cacheNetSaving: amountsOf(rows, ({ cacheNetSaving }) => cacheNetSaving),
+  }
+}
+
+/** Sums of money by currency. */
+const amountsOf = (rows: ReadonlyArray<SumRow>, read: (row: SumRow) => string): Record<string, string> => {
+  const amounts: Record<string, bigint> = {}
+  for (const row of rows) amounts[row.currency] = (amounts[row.currency] ?? 0n) + (parseAmount(read(row)) ?? 0n)
+  return Object.fromEntries(Object.entries(amounts).map(([currency, amount]) => [currency, formatAmount(amount)]))
+}
+
+const firstFrameOf = (frames: ReadonlyArray<BucketCount>): FirstFrame => {
+  const counts = Map.groupBy(frames, ({ upToMs }) => upToMs)
+  const buckets = [...counts]
+    .map(([upToMs, rows]) => ({ upToMs, count: countOf(rows) }))
+    .sort((a, b) => a.upToMs - b.upToMs)
+  const at = (share: number) => quantile(buckets, tierBoundaries, share) ?? null
+  return { p50: at(0.5), p95: at(0.95), p99: at(0.99) }
+}

@@ -1,0 +1,95 @@
+/** What operators look at beside usage: targets, prices, the catalogue's text and history, the audit log. */
+import { Schema } from "effect"
+import { Currency, Decimal } from "./usage.ts"
+
+const nextCursor = Schema.NullOr(Schema.String)
+
+/** Vendors and models, as this node calls them. */
+export const Targets = Schema.Struct({
+  data: Schema.Array(
+    Schema.Struct({
+      vendor: Schema.String,
+      /** The vendor's own name of the model. */
+      model: Schema.String,
+      /** Handles that use it. */
+      handles: Schema.Array(Schema.String),
+      state: Schema.Literals(["healthy", "suspect", "cooling down"]),
+      /** Why it is cooling down: its breaker opened, or the vendor asked for it. */
+      cause: Schema.optionalKey(Schema.Literals(["breaker", "vendor"])),
+      until: Schema.optionalKey(Schema.String),
+    }),
+  ),
+}).annotate({ identifier: "Targets" })
+export type Targets = typeof Targets.Type
+
+/** Prices per million tokens, or per million units of a dimension; the newest of a model first. */
+export const PriceList = Schema.Struct({
+  data: Schema.Array(
+    Schema.Struct({
+      model: Schema.String,
+      currency: Currency,
+      from: Schema.String,
+      /** Whether it is the price now. */
+      isInForce: Schema.Boolean,
+      input: Decimal,
+      output: Decimal,
+      cacheRead: Schema.optionalKey(Decimal),
+      cacheWrite: Schema.optionalKey(Decimal),
+      cacheWrite1h: Schema.optionalKey(Decimal),
+      dims: Schema.Record(Schema.String, Decimal),
+    }),
+  ),
+}).annotate({ identifier: "PriceList" })
+export type PriceList = typeof PriceList.Type
+
+export const CatalogueText = Schema.Struct({
+  revision: Schema.String,
+  /** As it was applied; absent where an older version applied it. */
+  text: Schema.optionalKey(Schema.String),
+}).annotate({ identifier: "CatalogueText" })
+export type CatalogueText = typeof CatalogueText.Type
+
+export const CatalogueRevisions = Schema.Struct({
+  data: Schema.Array(Schema.Struct({ revision: Schema.String, appliedAt: Schema.String, fingerprint: Schema.String })),
+  nextCursor,
+}).annotate({ identifier: "CatalogueRevisions" })
+export type CatalogueRevisions = typeof CatalogueRevisions.Type
+
+export const AuditEntries = Schema.Struct({
+  data: Schema.Array(
+    Schema.Struct({
+      /** Its number in the log. */
+      id: Schema.String,
+      at: Schema.String,
+      action: Schema.String,
+      org: Schema.NullOr(Schema.String),
+      actorType: Schema.Literals(["user", "org", "service"]),
+      actor: Schema.String,
+      detail: Schema.Json,
+    }),
+  ),
+  nextCursor,
+}).annotate({ identifier: "AuditEntries" })
+export type AuditEntries = typeof AuditEntries.Type
+
+export const OperatorLogin = Schema.Struct({ adminKey: Schema.NonEmptyString.check(Schema.isMaxLength(512)) }).annotate(
+  {
+    identifier: "OperatorLogin",
+  },
+)
+
+/** Who uses this browser. */
+export const BrowserSession = Schema.Struct({
+  environment: Schema.String,
+  version: Schema.String,
+  /** Absent if no operator has signed in. */
+  operator: Schema.optionalKey(Schema.Struct({ expiresAt: Schema.String })),
+  /** Absent if nobody has logged in. */
+  person: Schema.optionalKey(
+    Schema.Struct({
+      email: Schema.String,
+      orgs: Schema.Array(Schema.Struct({ id: Schema.String, name: Schema.String, role: Schema.String })),
+    }),
+  ),
+}).annotate({ identifier: "BrowserSession" })
+export type BrowserSession = typeof BrowserSession.Type

@@ -1,0 +1,89 @@
+/** Admin routes of usage over time, exchanges, targets, prices, the catalogue's text and history, and the audit log. */
+import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
+import { AuditEntries, CatalogueRevisions, CatalogueText, PriceList, Targets } from "../activity.ts"
+import { ExchangeDetail, ExchangeLogPage, OpenExchanges } from "../exchange-log.ts"
+import { PlanUsage } from "../plan-usage.ts"
+import { PathId } from "../text.ts"
+import { UsageSummary } from "../usage-summary.ts"
+import { errorsOf, everywhere } from "./errors.ts"
+import { auditQuery, exchangeQuery, header, adminHeaders as headers, pageQuery, summaryQuery } from "./headers.ts"
+
+const errors = [...everywhere, "admin_key_invalid"] as const
+const reading = { headers, error: errorsOf(errors) }
+const ofOrg = { headers, error: errorsOf([...errors, "not_found"]) }
+const org = header("Only of this organisation")
+const summary = (text: string) => OpenApi.annotations({ summary: text })
+
+export class AdminActivity extends HttpApiGroup.make("adminActivity")
+  .add(
+    HttpApiEndpoint.get("adminUsageSummary", "/v1/admin/usage-summary", {
+      ...reading,
+      query: { ...summaryQuery, org },
+      success: UsageSummary,
+    }).annotateMerge(summary("Get usage over time and by one dimension")),
+  )
+  .add(
+    HttpApiEndpoint.get("adminExchanges", "/v1/admin/exchanges", {
+      ...reading,
+      query: { ...pageQuery, ...exchangeQuery, org },
+      success: ExchangeLogPage,
+    }).annotateMerge(summary("List exchanges that have ended, newest first")),
+  )
+  .add(
+    HttpApiEndpoint.get("adminOpenExchanges", "/v1/admin/open-exchanges", {
+      ...reading,
+      query: { org },
+      success: OpenExchanges,
+    }).annotateMerge(summary("List exchanges that run now, on all nodes")),
+  )
+  .add(
+    HttpApiEndpoint.get("adminExchange", "/v1/admin/orgs/:org/exchanges/:id", {
+      ...ofOrg,
+      params: { org: PathId, id: PathId },
+      query: { at: header("When it ended, as the list says; required") },
+      success: ExchangeDetail,
+    }).annotateMerge(summary("Get one exchange from end to end")),
+  )
+  .add(
+    HttpApiEndpoint.get("adminPlanUsage", "/v1/admin/orgs/:org/plan-usage", {
+      ...ofOrg,
+      params: { org: PathId },
+      query: { days: header("1 to 90, 30 if absent") },
+      success: PlanUsage,
+    }).annotateMerge(summary("Get an organisation's hourly peaks of concurrency")),
+  )
+  .add(
+    HttpApiEndpoint.get("listTargets", "/v1/admin/targets", { ...reading, success: Targets }).annotateMerge(
+      summary("List vendors and models with their health, as this node sees it"),
+    ),
+  )
+  .add(
+    HttpApiEndpoint.get("listPrices", "/v1/admin/prices", { ...reading, success: PriceList }).annotateMerge(
+      summary("List prices with their history"),
+    ),
+  )
+  .add(
+    HttpApiEndpoint.get("readCatalogue", "/v1/admin/catalogue", { ...reading, success: CatalogueText }).annotateMerge(
+      summary("Get the text of the catalogue in force"),
+    ),
+  )
+  .add(
+    HttpApiEndpoint.get("catalogueRevisions", "/v1/admin/catalogue/revisions", {
+      ...reading,
+      query: pageQuery,
+      success: CatalogueRevisions,
+    }).annotateMerge(summary("List revisions of the catalogue, newest first")),
+  )
+  .add(
+    HttpApiEndpoint.get("adminAudit", "/v1/admin/audit", {
+      ...reading,
+      query: { ...pageQuery, ...auditQuery, org },
+      success: AuditEntries,
+    }).annotateMerge(summary("List audit entries, newest first")),
+  )
+  .annotateMerge(
+    OpenApi.annotations({
+      title: "Administration: activity",
+      description: "Usage over time, exchanges, targets, prices, catalogue and audit log; requires the admin key",
+    }),
+  ) {}

@@ -1,0 +1,102 @@
+/** Exchanges that have ended or are open, and one from end to end. Never a prompt or an answer. */
+import { Schema } from "effect"
+import { Currency, Decimal } from "./usage.ts"
+
+const nextCursor = Schema.NullOr(Schema.String)
+
+/** An exchange that has ended: billed, or failed without a bill. */
+export const LoggedExchange = Schema.Struct({
+  /** The request id that the service issued. */
+  id: Schema.String,
+  at: Schema.String,
+  org: Schema.String,
+  /** Empty where a person called. */
+  app: Schema.String,
+  key: Schema.String,
+  /** The caller's request id; the service's own if the caller sent none. */
+  requestId: Schema.optionalKey(Schema.String),
+  sessionId: Schema.optionalKey(Schema.String),
+  purpose: Schema.String,
+  model: Schema.String,
+  vendor: Schema.String,
+  /** The stop reason of a billed exchange. */
+  stop: Schema.optionalKey(Schema.String),
+  /** The error code of one that failed; of one that was billed and broke off, too. */
+  code: Schema.optionalKey(Schema.String),
+  isBilled: Schema.Boolean,
+  estimatedReason: Schema.optionalKey(Schema.String),
+  inTokens: Schema.Int,
+  outTokens: Schema.Int,
+  cacheReadTokens: Schema.Int,
+  cacheWriteTokens: Schema.Int,
+  cost: Decimal,
+  cacheNetSaving: Decimal,
+  currency: Schema.optionalKey(Currency),
+  /** Milliseconds; absent if unknown. */
+  firstFrameMs: Schema.optionalKey(Schema.Int),
+  tookMs: Schema.optionalKey(Schema.Int),
+})
+export type LoggedExchange = typeof LoggedExchange.Type
+
+export const ExchangeLogPage = Schema.Struct({ data: Schema.Array(LoggedExchange), nextCursor }).annotate({
+  identifier: "ExchangeLogPage",
+})
+export type ExchangeLogPage = typeof ExchangeLogPage.Type
+
+export const ExchangeDetail = Schema.Struct({
+  ...LoggedExchange.fields,
+  dims: Schema.Record(Schema.String, Schema.Int),
+  /** What each tier took at the vendor that answered, in milliseconds. */
+  tiers: Schema.Record(Schema.String, Schema.Int),
+  /** Vendor calls that failed, in order; times in milliseconds after the exchange began. */
+  attempts: Schema.Array(
+    Schema.Struct({
+      vendor: Schema.String,
+      model: Schema.String,
+      atMs: Schema.Int,
+      tookMs: Schema.Int,
+      error: Schema.String,
+    }),
+  ),
+  /** What was billed, at the price in force at the time. Absent if the catalogue has that price no longer. */
+  lines: Schema.optionalKey(
+    Schema.Array(Schema.Struct({ dimension: Schema.String, count: Schema.Int, perMillion: Decimal, cost: Decimal })),
+  ),
+  transfers: Schema.Array(
+    Schema.Struct({
+      at: Schema.String,
+      kind: Schema.String,
+      from: Schema.String,
+      to: Schema.String,
+      amount: Decimal,
+      currency: Currency,
+    }),
+  ),
+  traceId: Schema.optionalKey(Schema.String),
+}).annotate({ identifier: "ExchangeDetail" })
+export type ExchangeDetail = typeof ExchangeDetail.Type
+
+/** Exchanges that run now, on all nodes, the oldest first, at most 500 a node. */
+export const OpenExchanges = Schema.Struct({
+  /** All of them. */
+  open: Schema.Int,
+  nodes: Schema.Int,
+  data: Schema.Array(
+    Schema.Struct({
+      id: Schema.String,
+      node: Schema.String,
+      org: Schema.String,
+      app: Schema.String,
+      key: Schema.String,
+      model: Schema.String,
+      /** Vendor and model of the running call; absent before the first. */
+      target: Schema.optionalKey(Schema.String),
+      startedAt: Schema.String,
+      /** Of the answer so far. */
+      bytes: Schema.Int,
+      state: Schema.Literals(["calling", "streaming", "settling"]),
+      failedCalls: Schema.Int,
+    }),
+  ),
+}).annotate({ identifier: "OpenExchanges" })
+export type OpenExchanges = typeof OpenExchanges.Type

@@ -1,0 +1,129 @@
+/** What is folded by the hour and by the day is the sum of the records, however late they come and whatever is folded again. */
+import { randomUUID } from "node:crypto"
+import { expect, layer } from "@effect/vitest"
+import { Effect, Layer } from "effect"
+import { SqlClient } from "effect/sql"
+import { UsageRollups } from "../../src/money/usage-rollups.ts"
+import { type SummaryQuery, UsageSummaries } from "../../src/money/usage-summary.ts"
+import { layerTestDatabase } from "./books.ts"
+
+const services = Layer.mergeAll(UsageRollups.layer, UsageSummaries.layer).pipe(Layer.provideMerge(layerTestDatabase))
+
+const sql = <A, E>(use: (sql: SqlClient.SqlClient) => Effect.Effect<A, E>) => Effect.flatMap(SqlClient.SqlClient, use)
+const fold = Effect.flatMap(UsageRollups, (rollups) => rollups.fold)
+const read = (query: SummaryQuery) => Effect.flatMap(UsageSummaries, (summaries) => summaries.read(query))
+
+const hourMs = 3_600_000
+const org = `org_${randomUUID().slice(0, 8)}`
+const nowMs = Math.floor(Date.now() / hourMs) * hourMs + hourMs / 2
+const models = ["main", "claude"]
+
+/** A record so many hours ago. */
+const record = (hoursAgo: number, n: number) => ({
+  ref: `req_${randomUUID()}`,
+  at: new Date(nowMs - hoursAgo * hourMs - n).toISOString(),
+  model: models[n % 2] ?? "",
+  tokens: 10 + n,
+  ttfb: 5 * (n + 1),
+})
+type Row = ReturnType<typeof record>
+
+const add = (rows: ReadonlyArray<Row>) =>
+  sql(
+    (client) =>
+      client`
+      insert into usage_records (ref, at, org_id, app_id, key_id, request_id, purpose, model, vendor, in_tokens, out_tokens,
+        cache_read_tokens, cache_write_tokens, dims, stop, cost, cache_net_saving, currency, ttfb_ms)
+      select ref, at, ${org}, 'app', 'key', ref, 'exchange', model, 'vendor', tokens, 1, 2, 3, '{}', 'end', tokens * 0.25, 0,
+        'USD', ttfb
+      from json_to_recordset(${JSON.stringify(rows)}::text::json) as x(ref text, at timestamptz, model text,
+        tokens bigint, ttfb integer)`,
+  )
+
+const sumsOf = Effect.fnUntraced(function* (query: Partial<SummaryQuery> = {}) {
+  const { totals, groups, points, firstFrame } = yield* read({
+    fromMs: nowMs - 60 * 24 * hourMs,
+    toMs: nowMs + hourMs,
+    by: "model",
+    only: { org },
+    ...query,
+  })
+  return {
+    tokens: totals.inTokens,
+    cost: totals.cost["USD"],
+    groups: groups.map(({ group, exchanges }) => [group, exchanges]),
+    atPoints: points.reduce((sum, { exchanges }) => sum + exchanges, 0),
+    firstFrame,
+  }
+})
+
+layer(services, { excludeTestServices: true })("usage that is folded", (it) => {
+  const rows = [0, 1, 2, 30, 31, 50, 24 * 20, 24 * 40].flatMap((hoursAgo) => [0, 1, 2].map((n) => record(hoursAgo, n)))
+  const tokens = rows.reduce((sum, row) => sum + row.tokens, 0)
+
+  it.effect("is the same as the sum of the records, before and after, by minutes, hours and days", () =>
+    Effect.gen(function* () {
+      yield* add(rows)
+      yield* fold
+      const folded = yield* sumsOf()
+      expect(folded).toMatchObject({ tokens, cost: String(tokens * 0.25), atPoints: rows.length })
+      expect(folded.groups).toEqual([
+        ["main", 16],
+        ["claude", 8],
+      ])
+      const lastDays = yield* sumsOf({ fromMs: nowMs - 3 * 24 * hourMs })
+      expect(lastDays).toMatchObject({ atPoints: 18 })
+      expect(yield* sumsOf({ fromMs: nowMs - 5 * hourMs })).toMatchObject({ atPoints: 9 })
+      expect(lastDays.firstFrame.p50).toBeGreaterThan(5)
+      expect(lastDays.firstFrame.p99).toBeLessThanOrEqual(15)
+    }),
+  )
+
+  it.effect("does not change when it is folded again, from the beginning", () =>
+    Effect.gen(function* () {
+      const before = yield* sumsOf()
+      yield* sql(
+        (client) => client`
+      update usage_folded set hour = date_trunc('day', now() - interval '45 days', 'UTC'),
+        day = date_trunc('day', now() - interval '45 days', 'UTC')`,
+      )
+      expect(yield* sumsOf()).toEqual(before)
+      expect(yield* fold).toBeGreaterThan(40 * 24)
+      expect(yield* fold).toBe(0)
+      expect(yield* sumsOf()).toEqual(before)
+    }),
+  )
+
+  it.effect("has a record that comes late, and loses one that is taken back", () =>
+    Effect.gen(function* () {
+      const late = record(30, 7)
+      yield* add([late])
+      yield* fold
+      expect((yield* sumsOf()).tokens).toBe(tokens + late.tokens)
+      yield* sql((client) => client`delete from usage_records where org_id = ${org} and ref = ${late.ref}`)
+      yield* fold
+      expect((yield* sumsOf()).tokens).toBe(tokens)
+    }),
+  )
+
+  it.effect("is in the sums of the whole gateway and of each organisation", () =>
+    Effect.gen(function* () {
+      const whole = yield* read({ fromMs: nowMs - 60 * 24 * hourMs, toMs: nowMs + hourMs, by: "vendor", only: {} })
+      const byOrg = yield* read({ fromMs: nowMs - 60 * 24 * hourMs, toMs: nowMs + hourMs, by: "org", only: {} })
+      expect(byOrg.totals).toEqual(whole.totals)
+      expect(byOrg.groups.find(({ group }) => group === org)?.exchanges).toBe(rows.length)
+    }),
+  )
+
+  it.effect("keeps an hour whose records were dropped", () =>
+    Effect.gen(function* () {
+      const before = yield* sumsOf()
+      yield* sql(
+        (client) => client`delete from usage_records where org_id = ${org} and at < now() - interval '35 days'`,
+      )
+      yield* sql((client) => client`delete from usage_stale_hours where at < now() - interval '35 days'`)
+      yield* fold
+      expect(yield* sumsOf()).toEqual(before)
+    }),
+  )
+})
