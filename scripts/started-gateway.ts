@@ -18,6 +18,7 @@ export class StartedGateway {
     if (data !== undefined) cpSync(data, join(this.dir, "data"), { recursive: true })
     const own = {
       SVC_PORT: "0",
+      SVC_DEMO_TRAFFIC: "0",
       SVC_DATA_DIR: join(this.dir, "data"),
       SVC_READY_FILE: join(this.dir, "ready"),
       SVC_MASTER_KEY: "of a trial",

@@ -97,6 +97,11 @@ const variables = {
     if (cert === key) return Config.succeed(undefined)
     return invalid("SVC_TLS_CERT and SVC_TLS_KEY are needed both")
   }),
+  /** `0`: no exchanges of its own after the first start with the simulated vendor. */
+  demoTraffic: Config.schema(Flag, "SVC_DEMO_TRAFFIC").pipe(
+    Config.withDefault("1"),
+    Config.map((flag) => flag === "1"),
+  ),
   /** A separate port, open to whom it reaches, for `/metrics`; without it `/metrics` is on the main port. */
   metricsPort: port("SVC_METRICS_PORT").pipe(Config.option, toUndefined),
   /** Shows `/metrics`, `/docs`, `/openapi.json` and the details of `/readyz`, as the admin key does; for scrapers. */

@@ -6,6 +6,7 @@ import { NetAddress } from "effect/net"
 import { collectGarbage } from "../admission/memory.ts"
 import { applyAndWatch } from "../catalogue/watch.ts"
 import { WeirConfig } from "../config.ts"
+import { makeDemoTraffic } from "../development/demo-traffic.ts"
 import {
   type DevelopmentHandout,
   layerAdminKey,
@@ -36,6 +37,9 @@ const start = Layer.effectDiscard(
     }
     yield* Console.log(banner(baseUrl, config.env, handout))
     if (config.readyFile !== undefined) yield* writeReadyFile(config.readyFile, readyOf(baseUrl, handout))
+    if (config.demoTraffic && handout?.key !== undefined) {
+      yield* Effect.forkScoped(Effect.ignore(makeDemoTraffic(baseUrl, handout.key)))
+    }
   }),
 )
 

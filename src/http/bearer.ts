@@ -28,13 +28,13 @@ export const makeForBearer = Effect.gen(function* () {
     return Effect.andThen(requireOwnPage(request, originOf(config, request)), bearers.ofBrowser(cookie))
   }
 
-  /** The membership with which a request acts. */
+  /** The membership with which a request acts. @param asked the organisation that it names */
   const memberIn = Effect.fnUntraced(function* (
     request: Request,
     principal: Principal,
+    asked = request.headers["x-svc-org"],
   ): Effect.fn.Return<Member, ServiceError<"bad_request" | "not_found">> {
     const { memberships } = principal
-    const asked = request.headers["x-svc-org"]
     if (asked === undefined && memberships.length > 1) {
       return yield* serviceError("bad_request", "x-svc-org is required: you are a member of several organisations")
     }

@@ -14,6 +14,7 @@ import { maxPathParameter } from "../protocol/text.ts"
 import { failureAt } from "./compatible/reply.ts"
 import { compatibleRoutes } from "./compatible/routes.ts"
 import { limitConnections } from "./connection-limit.ts"
+import { consoleRoutes } from "./console/routes.ts"
 import { admitOrigins } from "./cross-origin.ts"
 import { type Access, guarded, makeAccess, openAccess } from "./details.ts"
 import { Draining } from "./draining.ts"
@@ -91,7 +92,14 @@ export const layerServer = Layer.unwrap(
     const node = yield* makeListener(tls)
     const limitRequest = limitConnections(node, maxConnections)
     const access = yield* makeAccess
-    const main = Layer.mergeAll(apiRoutes, compatibleRoutes, pageRoutes, docs(access), healthRoutes(access))
+    const main = Layer.mergeAll(
+      apiRoutes,
+      compatibleRoutes,
+      pageRoutes,
+      consoleRoutes,
+      docs(access),
+      healthRoutes(access),
+    )
     const routes = metricsPort === undefined ? Layer.mergeAll(main, metricsRoute(access)) : main
     const interceptors = Effect.gen(function* () {
       yield* answerDirectly(node, yield* hotAnswers)

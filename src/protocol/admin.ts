@@ -51,8 +51,10 @@ export const TierTimesReply = Schema.Struct({
       /** The model handle. */
       model: Schema.String,
       tier: Tier,
-      /** The timeout in force now. */
+      /** The timeout in force now, in this gateway's environment. */
       limitMs: Schema.Int,
+      /** The same by environment, for this one and those that the catalogue names. */
+      limits: Schema.Record(Schema.String, Schema.Int),
       /** Calls that took at most this long, and longer than the previous bucket; null is unbounded. */
       buckets: Schema.Array(Schema.Struct({ upToMs: Schema.NullOr(Schema.Finite), count: Schema.Int })),
     }),

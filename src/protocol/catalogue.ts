@@ -5,6 +5,7 @@ import { Duration, Schema, SchemaTransformation } from "effect"
 import { NonNegative, PerMinute, TokenCount, TokenLimit } from "./bounds.ts"
 import { Instant } from "./instant.ts"
 import { storedName } from "./text.ts"
+import { tiers } from "./timeout-tiers.ts"
 import { Currency } from "./usage.ts"
 
 export const Id = Schema.String.check(Schema.isPattern(/^[A-Za-z0-9][A-Za-z0-9_.:/-]{0,63}$/))
@@ -27,8 +28,7 @@ export const Millis = Schema.String.check(
 const unitMillis: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 }
 
 /** The tiers in the order in which a call passes them. */
-export const Tier = Schema.Literals(["connect", "ttfb", "idle", "total"])
-export type Tier = typeof Tier.Type
+export const Tier = Schema.Literals(tiers)
 
 /** The four timeout tiers of an upstream call, in milliseconds. */
 export const TimeoutTiers = Schema.Struct({

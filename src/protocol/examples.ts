@@ -86,6 +86,7 @@ export const examples: Readonly<Record<string, Json>> = {
         model: "main",
         tier: "ttfb",
         limitMs: 60_000,
+        limits: { production: 60_000, staging: 30_000 },
         buckets: [
           { upToMs: 1000, count: 950 },
           { upToMs: null, count: 1 },

@@ -1,6 +1,10 @@
 /** Usage records and ledger entries of an organisation, with cursors. Source: decisions "Control routes". */
 import { Schema } from "effect"
+import { HttpApiSchema } from "effect/http-api"
 import { Decimal } from "./usage.ts"
+
+/** A table in text. RFC 4180. */
+export const Csv = Schema.String.pipe(HttpApiSchema.asText({ contentType: "text/csv" }))
 
 const NextCursor = Schema.NullOr(Schema.String)
 

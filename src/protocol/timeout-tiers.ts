@@ -2,15 +2,12 @@
  * The four timeout tiers of an upstream call and their configured values. Pure. Source: interface.md "Limits",
  * decisions "Timeout tiers".
  */
-import { Tier, type TimeoutTiers } from "./catalogue.ts"
-
 /**
  * connect: until the connection is established. ttfb: from there to the first frame (streaming) or the whole body (not
  * streaming). idle: between two reads from the vendor. total: all upstream calls of the exchange together.
  */
-export type { Tier }
-
-export const tiers: ReadonlyArray<Tier> = Tier.literals
+export const tiers = ["connect", "ttfb", "idle", "total"] as const
+export type Tier = (typeof tiers)[number]
 
 /** The dimension of a usage record that tells a tier's time; `obs_*` are never billed. */
 export const dimensionOf = (tier: Tier): string => `obs_${tier}_ms`
@@ -24,7 +21,7 @@ type Layer = { readonly [tier in Tier]?: number | undefined } | undefined
 
 /** Each source overrides the previous ones: defaults, the environment's profile, variables, the vendor, the model. */
 export const resolveTimeouts = (layers: {
-  readonly profile: TimeoutTiers
+  readonly profile: NonNullable<Layer>
   readonly variables: Layer
   readonly vendor: Layer
   readonly model: Layer

@@ -12,6 +12,7 @@ const layers = [
   "development",
   "testing",
   "services.ts",
+  "console",
   "http",
   "exchange",
   "settings",

@@ -110,6 +110,8 @@ const matrix: ReadonlyArray<Row> = [
   ["GET", "/v1/ledger", undefined, "401 401 404 403 200 200 200 403 200 401"],
   ["POST", "/v1/auth/device/approve", { userCode: "x", approve: true }, "401 401 404 404 404 404 403 403 403 401"],
   ["POST", "/v1/app-tokens", { endUserId: "ada" }, "401 200 401 401 401 401 401 401 401 401"],
+  ["GET", "/v1/usage.csv", undefined, "401 401 404 403 200 200 200 403 200 401"],
+  ["GET", `/v1/admin/orgs/${ids.org}/usage.csv`, undefined, "401 401 401 401 401 401 401 401 401 200"],
   ["GET", "/v1/usage-summary", undefined, "401 401 404 200 200 200 200 403 200 401"],
   ["GET", "/v1/exchanges", undefined, "401 401 404 200 200 200 200 403 200 401"],
   ["GET", "/v1/open-exchanges", undefined, "401 401 404 200 200 200 200 403 200 401"],

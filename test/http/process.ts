@@ -51,6 +51,7 @@ export const useProcesses = (options: { readonly fresh?: boolean } = {}) => {
         PATH: process.env["PATH"],
         HOME: dir,
         SVC_PORT: "0",
+        SVC_DEMO_TRAFFIC: "0",
         SVC_DATA_DIR: join(dir, "data"),
         SVC_READY_FILE: join(dir, "ready"),
         NODE_COMPILE_CACHE: compileCache,

@@ -41,11 +41,17 @@ export const adminRoutes = HttpApiBuilder.group(
     const tierTimes = yield* TierTimes
     const { env, upstreamTimeouts } = yield* WeirConfig
 
-    const limitOf = (vendorId: string, handle: string, tier: Tier): number => {
+    const limitsOf = (vendorId: string, handle: string, tier: Tier) => {
+      const environments = new Set([env, ...Object.keys(catalogue.current().document.timeouts ?? {})])
+      const limits = [...environments].map((name) => [name, limitOf(name, vendorId, handle, tier)] as const)
+      return { limitMs: limitOf(env, vendorId, handle, tier), limits: Object.fromEntries(limits) }
+    }
+
+    const limitOf = (environment: string, vendorId: string, handle: string, tier: Tier): number => {
       const snapshot = catalogue.current()
       const entry = snapshot.model(handle)
       return resolveTimeouts({
-        profile: snapshot.timeouts(env),
+        profile: snapshot.timeouts(environment),
         variables: upstreamTimeouts,
         vendor: entry?.targets.find(({ vendor }) => vendor.id === vendorId)?.vendor.timeouts,
         model: entry?.model.timeouts,
@@ -73,7 +79,7 @@ export const adminRoutes = HttpApiBuilder.group(
       for (const instant of [from, until]) {
         if (!isInstant(instant)) return yield* serviceError("bad_request", "from and to must be dates or instants")
       }
-      return yield* tierTimes.between(from, until, limitOf)
+      return yield* tierTimes.between(from, until, limitsOf)
     })
 
     const verifyAudit = Effect.fnUntraced(function* (query: PageQuery) {

@@ -4,7 +4,7 @@ import { AdminUser, KeyList, KeyMint, KeyMinted, OrgList, UserList } from "../ad
 import { Budgets } from "../budget.ts"
 import { Budget, BudgetTerms } from "../catalogue.ts"
 import { LicenseIssue, LicenseIssued, LicenseList, LicenseReply } from "../licence.ts"
-import { UsageStatement } from "../statement.ts"
+import { Csv, UsageStatement } from "../statement.ts"
 import { PathId } from "../text.ts"
 import { errorsOf, everywhere } from "./errors.ts"
 import { header, adminHeaders as headers, pageQuery, searchQuery } from "./headers.ts"
@@ -139,6 +139,14 @@ export class AdminDirectory extends HttpApiGroup.make("adminDirectory")
       success: UsageStatement,
       error,
     }).annotateMerge(summary("List an organisation's usage records, newest first")),
+  )
+  .add(
+    HttpApiEndpoint.get("orgUsageCsv", "/v1/admin/orgs/:org/usage.csv", {
+      headers,
+      params: org,
+      success: Csv,
+      error,
+    }).annotateMerge(summary("Get all usage records of an organisation that are kept as CSV, newest first")),
   )
   .annotateMerge(
     OpenApi.annotations({

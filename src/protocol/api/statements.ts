@@ -1,9 +1,9 @@
 /** Routes of usage records and ledger entries. */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
-import { LedgerStatement, UsageStatement } from "../statement.ts"
+import { Csv, LedgerStatement, UsageStatement } from "../statement.ts"
 import { bearerErrors, errorsOf, everywhere } from "./errors.ts"
-import { bearerHeaders } from "./headers.ts"
+import { bearerHeaders, header } from "./headers.ts"
 
 const query = { limit: Schema.optionalKey(Schema.String), cursor: Schema.optionalKey(Schema.String) }
 const description =
@@ -26,5 +26,18 @@ export class StatementRoutes extends HttpApiGroup.make("statements")
       success: LedgerStatement,
       error,
     }).annotateMerge(OpenApi.annotations({ summary: "List ledger entries, newest first", description })),
+  )
+  .add(
+    HttpApiEndpoint.get("usageCsv", "/v1/usage.csv", {
+      headers: bearerHeaders,
+      query: { org: header("The organisation's id, where a header cannot be sent") },
+      success: Csv,
+      error,
+    }).annotateMerge(
+      OpenApi.annotations({
+        summary: "Get all usage records that are kept as CSV, newest first",
+        description: "Requires owner or admin. RFC 4180.",
+      }),
+    ),
   )
   .annotateMerge(OpenApi.annotations({ title: "Statements", description: "An organisation's usage and ledger" })) {}

@@ -19,7 +19,11 @@ interface Row {
   readonly count: bigint
 }
 
-export type LimitOf = (vendorId: string, handle: string, tier: Tier) => number
+type LimitsOf = (
+  vendorId: string,
+  handle: string,
+  tier: Tier,
+) => Pick<TierTimesReply["data"][number], "limitMs" | "limits">
 
 /** Reading a month of records may take longer than a call on the hot path. */
 const deadline = "60 seconds"
@@ -29,9 +33,9 @@ export class TierTimes extends Context.Service<
   {
     /**
      * @param from @param to instants; the first is included, the second is not
-     * @param limitOf the timeout in force for a tier of a vendor and a model handle, in milliseconds
+     * @param limitsOf the timeouts in force for a tier of a vendor and a model handle, in milliseconds
      */
-    readonly between: (from: string, to: string, limitOf: LimitOf) => Effect.Effect<TierTimesReply, StoreUnavailable>
+    readonly between: (from: string, to: string, limitsOf: LimitsOf) => Effect.Effect<TierTimesReply, StoreUnavailable>
   }
 >()("weir/telemetry/TierTimes") {
   static readonly layer = Layer.effect(
@@ -40,7 +44,7 @@ export class TierTimes extends Context.Service<
       const sql = yield* SqlClient.SqlClient
       const bounded = withDeadline(deadline)
       return TierTimes.of({
-        between: Effect.fnUntraced(function* (from, to, limitOf) {
+        between: Effect.fnUntraced(function* (from, to, limitsOf) {
           const rows = yield* bounded(sql<Row>`
             select vendor, model, d.key as dimension, count(*) as count,
               width_bucket((d.value)::text::float8 - 0.5, ${`{${tierBoundaries.join()}}`}::text::float8[]) + 1 as bucket
@@ -53,7 +57,7 @@ export class TierTimes extends Context.Service<
             const tier = tiers.find((candidate) => dimensionOf(candidate) === dimension)
             if (tier === undefined) continue
             const key = JSON.stringify([vendor, model, tier])
-            const known = groups.get(key) ?? { vendor, model, tier, limitMs: limitOf(vendor, model, tier), buckets: [] }
+            const known = groups.get(key) ?? { vendor, model, tier, ...limitsOf(vendor, model, tier), buckets: [] }
             const upToMs = tierBoundaries[bucket - 1] ?? null
             groups.set(key, { ...known, buckets: [...known.buckets, { upToMs, count: Number(count) }] })
           }

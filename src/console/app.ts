@@ -1,0 +1,143 @@
+/** The frame: who uses the browser, the navigation, and the page that the address names. Pages load when they are opened. */
+
+import { html } from "htm/preact"
+import type { ComponentType } from "preact"
+import { useEffect, useState } from "preact/hooks"
+import type { BrowserSession } from "../protocol/activity.ts"
+import { actIn, addressOf, get, send } from "./api.ts"
+import { type Loaded, useLoad } from "./load.ts"
+import { linkTo, useRoute } from "./route.ts"
+import { SignIn } from "./sign-in.ts"
+import { applyTheme, readTheme, type Theme } from "./theme.ts"
+import { ErrorBox, Loading, Segments } from "./ui/parts.ts"
+import { type Viewer, ViewerContext } from "./viewer.ts"
+
+/** A page shows the rest of the address. */
+export interface PageProps {
+  readonly parts: ReadonlyArray<string>
+  readonly query: Readonly<Record<string, string>>
+}
+
+interface PageEntry {
+  readonly path: string
+  readonly name: string
+  readonly load: () => Promise<{ readonly Page: ComponentType<PageProps> }>
+  /** Who has it in the navigation. */
+  readonly for: "all" | "operator" | "manager" | "person"
+}
+
+const pages: ReadonlyArray<PageEntry> = [
+  { path: "overview", name: "Overview", for: "all", load: () => import("./pages/overview.ts") },
+  { path: "exchanges", name: "Exchanges", for: "all", load: () => import("./pages/exchanges.ts") },
+  { path: "timeouts", name: "Timeouts", for: "operator", load: () => import("./pages/timeouts.ts") },
+  { path: "money", name: "Money", for: "manager", load: () => import("./pages/money.ts") },
+  { path: "catalogue", name: "Catalogue", for: "operator", load: () => import("./pages/catalogue.ts") },
+  { path: "organisations", name: "Organisations", for: "operator", load: () => import("./pages/organisations.ts") },
+  { path: "organisation", name: "Organisation", for: "person", load: () => import("./pages/organisation.ts") },
+  { path: "settings", name: "Settings", for: "all", load: () => import("./pages/settings.ts") },
+  { path: "plan", name: "Plan usage", for: "all", load: () => import("./pages/plan.ts") },
+  { path: "audit", name: "Audit", for: "manager", load: () => import("./pages/audit.ts") },
+  { path: "playground", name: "Playground", for: "all", load: () => import("./pages/playground.ts") },
+]
+
+const isFor = (entry: PageEntry, viewer: Viewer): boolean => {
+  if (entry.for === "all") return true
+  if (viewer.kind === "operator") return entry.for !== "person"
+  return entry.for === "person" || (entry.for === "manager" && viewer.role !== "member")
+}
+
+export const App = () => {
+  const session = useLoad("session", (signal) => get<BrowserSession>("v1/session", undefined, signal))
+  const [org, setOrg] = useState(() => sessionStorage.getItem("weir-acting-in") ?? "")
+  if (session.data === undefined) {
+    return html`<div class="gate"><div class="card"><${ErrorBox} error=${session.error} retry=${session.reload} />${session.isLoading && html`<${Loading} />`}</div></div>`
+  }
+  const viewer = viewerOf(session.data, org)
+  actIn(viewer?.kind === "person" ? viewer.org : undefined)
+  if (viewer === undefined) return html`<${SignIn} session=${session.data} signedIn=${session.reload} />`
+  const choose = (id: string) => {
+    sessionStorage.setItem("weir-acting-in", id)
+    setOrg(id)
+  }
+  return html`<${ViewerContext.Provider} value=${viewer}>
+    <${Frame} key=${org} viewer=${viewer} session=${session} choose=${choose} />
+  <//>`
+}
+
+const operatorView = "operator"
+
+const viewerOf = ({ operator, person, environment, version }: BrowserSession, chosen: string): Viewer | undefined => {
+  const own = person?.orgs.find(({ id }) => id === chosen) ?? (operator === undefined ? person?.orgs[0] : undefined)
+  if (own !== undefined && person !== undefined && chosen !== operatorView) {
+    return { kind: "person", environment, version, email: person.email, org: own.id, orgName: own.name, role: own.role }
+  }
+  return operator === undefined ? undefined : { kind: "operator", environment, version }
+}
+
+interface FrameProps {
+  readonly viewer: Viewer
+  readonly session: Loaded<BrowserSession>
+  readonly choose: (org: string) => void
+}
+
+const Frame = ({ viewer, session, choose }: FrameProps) => {
+  const { parts, query } = useRoute()
+  const shown = pages.filter((entry) => isFor(entry, viewer))
+  const current = shown.find(({ path }) => path === parts[0]) ?? shown[0]
+  return html`<div class="frame">
+    <a class="skip" href="#main" onClick=${skip}>Skip to the page</a>
+    <header class="side">
+      <div class="brand">Weir <small class="soft">${viewer.environment}</small></div>
+      <nav aria-label="Pages"><ul>
+        ${shown.map(({ path, name }) => html`<li><a href=${linkTo([path])} aria-current=${path === current?.path ? "page" : undefined}>${name}</a></li>`)}
+      </ul></nav>
+      <${Foot} viewer=${viewer} session=${session} choose=${choose} />
+    </header>
+    <main id="main" tabindex="-1">
+      ${current !== undefined && html`<${LoadedPage} key=${current.path} entry=${current} parts=${parts.slice(1)} query=${query} />`}
+    </main>
+  </div>`
+}
+
+const skip = (event: Event) => {
+  event.preventDefault()
+  document.getElementById("main")?.focus()
+}
+
+const LoadedPage = ({ entry, parts, query }: { readonly entry: PageEntry } & PageProps) => {
+  const { data, error, reload } = useLoad(entry.path, entry.load)
+  if (data === undefined)
+    return error === undefined ? html`<${Loading} />` : html`<${ErrorBox} error=${error} retry=${reload} />`
+  return html`<${data.Page} parts=${parts} query=${query} />`
+}
+
+/** Who looks, as whom else they could, the theme, and signing out. */
+const Foot = ({ viewer, session, choose }: FrameProps) => {
+  const [theme, setTheme] = useState(readTheme)
+  useEffect(() => applyTheme(theme), [theme])
+  const { operator, person } = session.data ?? {}
+  const views = [
+    ...(operator === undefined ? [] : [[operatorView, "Operator"] as const]),
+    ...(person?.orgs ?? []).map(({ id, name }) => [id, name] as const),
+  ]
+  const signOut = async () => {
+    await send("DELETE", "v1/session")
+    sessionStorage.clear()
+    session.reload()
+  }
+  const isTheme = (value: string): value is Theme => ["system", "light", "dark"].includes(value)
+  return html`<div class="foot">
+    <div class="wrap">${viewer.kind === "operator" ? "Operator" : `${viewer.email} (${viewer.role})`}</div>
+    ${
+      views.length > 1 &&
+      html`<label>View as
+        <select onChange=${({ currentTarget }: { currentTarget: HTMLSelectElement }) => choose(currentTarget.value)}>
+          ${views.map(([id, name]) => html`<option value=${id} selected=${viewer.kind === "person" ? viewer.org === id : id === operatorView}>${name}</option>`)}
+        </select></label>`
+    }
+    <${Segments} label="Theme" options=${[["system", "Auto"], ["light", "Light"], ["dark", "Dark"]]} value=${theme} choose=${(value: string) => isTheme(value) && setTheme(value)} />
+    <div class="row"><button type="button" class="quiet" onClick=${signOut}>Sign out</button>
+      <a href=${addressOf("docs").href}>API reference</a></div>
+    <span class="soft">Version ${viewer.version}. Times are in ${Intl.DateTimeFormat().resolvedOptions().timeZone}.</span>
+  </div>`
+}

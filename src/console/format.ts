@@ -1,0 +1,64 @@
+/** Numbers, money and times as people read them. Pure. */
+
+const whole = new Intl.NumberFormat("en")
+const short = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 })
+
+export const count = (value: number): string => (value < 100_000 ? whole.format(value) : short.format(value))
+export const share = (part: number, of: number): string => (of === 0 ? "–" : `${((100 * part) / of).toFixed(1)} %`)
+
+/** Milliseconds with their unit. */
+export const millis = (value: number | null | undefined): string => {
+  if (value === null || value === undefined) return "–"
+  if (value < 1000) return `${Math.round(value)} ms`
+  if (value < 60_000) return `${Number((value / 1000).toFixed(value < 10_000 ? 2 : 1))} s`
+  return value < 3_600_000
+    ? `${Number((value / 60_000).toFixed(1))} min`
+    : `${Number((value / 3_600_000).toFixed(1))} h`
+}
+
+/** An exact amount, to read: six digits after the point at most, all of them in the title. */
+export const money = (amount: string, currency = ""): string => {
+  const [integer = "0", fraction = ""] = amount.split(".")
+  const kept = fraction.slice(0, 6).replace(/0+$/, "").padEnd(2, "0")
+  const rest = /[1-9]/.test(fraction.slice(6)) ? "…" : ""
+  return `${grouped(integer)}.${kept}${rest}${currency === "" ? "" : ` ${currency}`}`
+}
+
+const grouped = (integer: string): string => integer.replace(/\B(?=(\d{3})+(?!\d))/g, ",")
+
+/** Amounts by currency. */
+export const monies = (amounts: Readonly<Record<string, string>>): string => {
+  const known = Object.entries(amounts)
+  return known.length === 0 ? "0.00" : known.map(([currency, amount]) => money(amount, currency)).join(" + ")
+}
+
+export const bytes = (value: number): string => (value < 1024 ? `${value} B` : `${(value / 1024).toFixed(1)} KiB`)
+
+/** In the time zone of the browser. */
+const dateTime = new Intl.DateTimeFormat("en-GB", {
+  year: "2-digit",
+  month: "short",
+  day: "2-digit",
+  hour: "2-digit",
+  minute: "2-digit",
+  second: "2-digit",
+})
+
+export const instant = (text: string): string => dateTime.format(new Date(text))
+
+const clock = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit" })
+const day = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short" })
+
+/** A tick of a time axis, in seconds; midnight is told as its day. */
+export const tick = (seconds: number): string => {
+  const date = new Date(seconds * 1000)
+  return date.getHours() + date.getMinutes() === 0 ? day.format(date) : clock.format(date)
+}
+
+/** How long ago, or how long something has lasted. */
+export const since = (text: string, nowMs = Date.now()): string => {
+  const seconds = Math.max(0, Math.round((nowMs - Date.parse(text)) / 1000))
+  if (seconds < 60) return `${seconds} s`
+  if (seconds < 3600) return `${Math.floor(seconds / 60)} min`
+  return seconds < 86_400 ? `${Math.floor(seconds / 3600)} h` : `${Math.floor(seconds / 86_400)} d`
+}

@@ -1,0 +1,95 @@
+/** The catalogue: its text with line numbers, what a change would do, applying it, and its history. */
+
+import { html } from "htm/preact"
+import { useState } from "preact/hooks"
+import type { CatalogueRevisions, CatalogueText } from "../../protocol/activity.ts"
+import type { ApplyResponse } from "../../protocol/admin.ts"
+import { call, get } from "../api.ts"
+import { instant } from "../format.ts"
+import { useAction, useLoad, usePages } from "../load.ts"
+import { Card, Empty, ErrorBox, Head, Loading, Tag } from "../ui/parts.ts"
+import { PagedTable, Table } from "../ui/table.ts"
+
+export const Page = () => {
+  const inForce = useLoad("catalogue", (signal) => get<CatalogueText>("v1/admin/catalogue", undefined, signal))
+  const history = usePages("revisions", (cursor, signal) =>
+    get<CatalogueRevisions>("v1/admin/catalogue/revisions", { cursor }, signal),
+  )
+  const applied = () => {
+    inForce.reload()
+    history.reload()
+  }
+  return html`
+    <${Head} title="Catalogue">${inForce.data !== undefined && html`<span class="soft">Revision ${inForce.data.revision} is in force</span>`}<//>
+    <${ErrorBox} error=${inForce.error} retry=${inForce.reload} />
+    ${inForce.data === undefined ? !inForce.error && html`<${Loading} />` : html`<${Editor} key=${inForce.data.revision} catalogue=${inForce.data} applied=${applied} />`}
+    <${Card} title="History">
+      <${PagedTable} caption="Revisions" pages=${history} empty=${html`<${Empty} title="No catalogue was applied yet">Write one above, or <code>weir init</code>.<//>`} columns=${[
+        { name: "Revision", align: "right", show: ({ revision }: Revision) => revision },
+        { name: "Applied", align: "nowrap", show: ({ appliedAt }: Revision) => instant(appliedAt) },
+        {
+          name: "Fingerprint",
+          show: ({ fingerprint }: Revision) => html`<code class="wrap">${fingerprint.slice(0, 16)}</code>`,
+        },
+      ]} />
+      <p class="soft small">Who applied what is in the audit log, as <code>catalogue.applied</code>.</p>
+    <//>
+  `
+}
+
+type Revision = CatalogueRevisions["data"][number]
+type Change = ApplyResponse["changes"][number]
+
+const tones = { added: "good", changed: "warn", removed: "bad" } as const
+
+const Editor = ({ catalogue, applied }: { readonly catalogue: CatalogueText; readonly applied: () => void }) => {
+  const [text, setText] = useState(catalogue.text ?? "")
+  const [outcome, setOutcome] = useState<ApplyResponse>()
+  const [isDone, setDone] = useState(false)
+  const submit = async (dryRun: boolean) => {
+    setOutcome(undefined)
+    setDone(false)
+    setOutcome(await call<ApplyResponse>("POST", "v1/admin/catalogue", { body: { text, dryRun } }))
+    setDone(!dryRun)
+  }
+  const check = useAction(() => submit(true))
+  const apply = useAction(() => submit(false))
+  const isRunning = check.isRunning || apply.isRunning
+  const lines = Array.from({ length: text.split("\n").length }, (_, index) => index + 1).join("\n")
+  const edit = ({ currentTarget }: { readonly currentTarget: HTMLTextAreaElement }) => {
+    setText(currentTarget.value)
+    setOutcome(undefined)
+  }
+  return html`<${Card} title="Text" actions=${html`
+      <button type="button" class="quiet" disabled=${isRunning} onClick=${() => check.run()}>${check.isRunning ? "Checking…" : "Show what would change"}</button>
+      <button type="button" disabled=${isRunning || outcome === undefined || isDone} onClick=${() => apply.run()}>${apply.isRunning ? "Applying…" : "Apply"}</button>`}>
+    ${catalogue.text === undefined && html`<p class="note">The text of this revision is not stored: an older version applied it. Paste the file, and apply it once.</p>`}
+    <${ErrorBox} error=${check.error ?? apply.error} />
+    ${outcome !== undefined && html`<${Outcome} outcome=${outcome} isDone=${isDone} reload=${applied} />`}
+    <div class="editor"><pre aria-hidden="true">${lines}</pre>
+      <textarea aria-label="The catalogue, in YAML" spellcheck=${false} rows=${Math.max(12, lines.split("\n").length)} value=${text} onInput=${edit}></textarea>
+    </div>
+    <p class="soft small">Show what would change first: only then it can be applied. A catalogue with an error changes nothing.</p>
+  <//>`
+}
+
+const Outcome = ({
+  outcome,
+  isDone,
+  reload,
+}: {
+  readonly outcome: ApplyResponse
+  readonly isDone: boolean
+  readonly reload: () => void
+}) => html`
+  <div class="note" role="status">
+    <strong>${isDone ? `Revision ${outcome.revision} is in force on this node, and on the others within two seconds.` : `${outcome.changes.length} entries would change.`}</strong>
+    <${Table} caption="Changes" rows=${outcome.changes} empty=${html`<p>Nothing changes.</p>`} columns=${[
+      { name: "Entry", show: ({ entry }: Change) => html`<code class="wrap">${entry}</code>` },
+      { name: "Change", show: ({ change }: Change) => html`<${Tag} tone=${tones[change]}>${change}<//>` },
+    ]} />
+    ${outcome.warnings.map((warning) => html`<p class="warn">${warning}</p>`)}
+    ${outcome.minted.length > 0 && html`<p>Keys that were minted, shown once:</p>`}
+    ${outcome.minted.map(({ keyId, secret }) => html`<pre class="secret" tabindex="0">${keyId} ${secret}</pre>`)}
+    ${isDone && html`<div><button type="button" class="quiet" onClick=${reload}>Show the catalogue in force</button></div>`}
+  </div>`

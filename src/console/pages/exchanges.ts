@@ -1,0 +1,123 @@
+/** Exchanges: those that run now, those that ended, and one from end to end. */
+import { html } from "htm/preact"
+import type { ExchangeLogPage, LoggedExchange, OpenExchanges } from "../../protocol/exchange-log.ts"
+import { get } from "../api.ts"
+import type { PageProps } from "../app.ts"
+import { bytes, count, instant, millis, money, since } from "../format.ts"
+import { useLoad, usePages } from "../load.ts"
+import { fromOf, RangePicker, rangeOf } from "../range.ts"
+import { linkTo, setQuery } from "../route.ts"
+import { Filters, type Values } from "../ui/form.ts"
+import { Card, Empty, ErrorBox, Head, Tag } from "../ui/parts.ts"
+import { PagedTable, Table } from "../ui/table.ts"
+import { routeFor, useViewer } from "../viewer.ts"
+import { OneExchange } from "./exchange.ts"
+
+export const Page = ({ parts, query }: PageProps) => {
+  const [org, id] = parts
+  return org !== undefined && id !== undefined
+    ? html`<${OneExchange} org=${org} id=${id} at=${query["at"] ?? ""} />`
+    : html`<${Lists} query=${query} />`
+}
+
+const filterNames = ["model", "vendor", "stop", "code", "app", "key", "purpose", "session", "request"] as const
+
+const Lists = ({ query }: Pick<PageProps, "query">) => {
+  const viewer = useViewer()
+  const range = rangeOf(query)
+  const names = viewer.kind === "operator" ? (["org", ...filterNames] as const) : filterNames
+  const chosen = Object.fromEntries([...names, "estimated"].map((name) => [name, query[name] ?? ""]))
+  const path = routeFor(viewer, "v1/admin/exchanges", "v1/exchanges")
+  const pages = usePages(`${range} ${JSON.stringify(chosen)}`, (cursor, signal) =>
+    get<ExchangeLogPage>(path, { ...chosen, from: fromOf(range), cursor }, signal),
+  )
+  const fields = [
+    ...names.map((name) => ({ name, label: labels[name], value: chosen[name] ?? "" })),
+    { name: "estimated", label: "Usage", value: chosen["estimated"] ?? "", options: estimates },
+  ]
+  return html`
+    <${Head} title="Exchanges"><${RangePicker} range=${range} /><//>
+    <${OpenNow} org=${chosen["org"]} />
+    <${Card} title="Ended">
+      <${Filters} fields=${fields} apply=${(values: Values) => setQuery(values)} />
+      <${PagedTable} caption="Exchanges that have ended" pages=${pages} empty=${html`<${Empty} title="No exchange matches">Choose a longer range, or remove a filter.<//>`} columns=${[
+        {
+          name: "Ended",
+          align: "nowrap",
+          show: (row: LoggedExchange) =>
+            html`<a href=${linkTo(["exchanges", row.org, row.id], { at: row.at })}>${instant(row.at)}</a>`,
+        },
+        ...(viewer.kind === "operator" ? [{ name: "Organisation", show: ({ org }: LoggedExchange) => org }] : []),
+        { name: "Model", show: ({ model }: LoggedExchange) => model },
+        { name: "Vendor", show: ({ vendor }: LoggedExchange) => vendor || "–" },
+        { name: "Result", show: (row: LoggedExchange) => html`<${Result} exchange=${row} />` },
+        {
+          name: "Tokens in / out",
+          align: "right",
+          show: (row: LoggedExchange) =>
+            `${count(row.inTokens + row.cacheReadTokens + row.cacheWriteTokens)} / ${count(row.outTokens)}`,
+        },
+        { name: "First frame", align: "right", show: (row: LoggedExchange) => millis(row.firstFrameMs) },
+        { name: "Took", align: "right", show: (row: LoggedExchange) => millis(row.tookMs) },
+        {
+          name: "Cost",
+          align: "right",
+          show: (row: LoggedExchange) => (row.isBilled ? money(row.cost, row.currency) : "not billed"),
+        },
+      ]} />
+    <//>
+  `
+}
+
+const labels: Readonly<Record<(typeof filterNames)[number] | "org", string>> = {
+  org: "Organisation",
+  model: "Model",
+  vendor: "Vendor",
+  stop: "Stop",
+  code: "Error code",
+  app: "Application",
+  key: "Key",
+  purpose: "Purpose",
+  session: "Session",
+  request: "Request id",
+}
+const estimates = [
+  ["", "reported or estimated"],
+  ["false", "reported"],
+  ["true", "estimated"],
+] as const
+
+/** How an exchange ended. */
+export const Result = ({ exchange: { code, stop, estimatedReason } }: { readonly exchange: LoggedExchange }) => html`
+  <span class="row">
+    ${code === undefined ? html`<${Tag} tone=${stop === "interrupted" ? "warn" : "good"}>${stop}<//>` : html`<${Tag} tone="bad">${code}<//>`}
+    ${estimatedReason !== undefined && html`<${Tag} tone="warn">estimated<//>`}
+  </span>`
+
+type Open = OpenExchanges["data"][number]
+
+const OpenNow = ({ org }: { readonly org: string | undefined }) => {
+  const viewer = useViewer()
+  const path = routeFor(viewer, "v1/admin/open-exchanges", "v1/open-exchanges")
+  const { data, error, reload } = useLoad(`open ${org}`, (signal) => get<OpenExchanges>(path, { org }, signal), 3000)
+  return html`<${Card} title=${data === undefined ? "Open now" : `Open now: ${count(data.open)}`}>
+    <${ErrorBox} error=${error} retry=${reload} />
+    ${
+      data !== undefined &&
+      html`<${Table} caption="Exchanges that run now" rows=${data.data} empty=${html`<p class="soft">No exchange runs at this moment.</p>`} columns=${[
+        { name: "Age", align: "right", show: ({ startedAt }: Open) => since(startedAt) },
+        { name: "Model", show: ({ model }: Open) => model },
+        { name: "Target", show: ({ target }: Open) => target ?? "–" },
+        {
+          name: "State",
+          show: ({ state, failedCalls }: Open) =>
+            html`<${Tag} tone=${state === "streaming" ? "good" : "soft"}>${state}<//>${failedCalls > 0 && ` after ${failedCalls} failed`}`,
+        },
+        { name: "Answer", align: "right", show: (row: Open) => bytes(row.bytes) },
+        ...(viewer.kind === "operator" ? [{ name: "Organisation", show: (row: Open) => row.org }] : []),
+        { name: "Key", show: ({ key }: Open) => html`<span class="wrap">${key}</span>` },
+        { name: "Request id", show: ({ id }: Open) => html`<code>${id}</code>` },
+      ]} />`
+    }
+  <//>`
+}

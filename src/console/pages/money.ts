@@ -1,0 +1,195 @@
+/** Money: balances, allotments by node, entries, top-ups, budgets, prices with their history, and the check of the books. */
+import { html } from "htm/preact"
+import type { PriceList } from "../../protocol/activity.ts"
+import type { DoctorResponse, LedgerResponse, TopupResponse } from "../../protocol/admin.ts"
+import type { LedgerStatement } from "../../protocol/statement.ts"
+import { addressOf, call, get } from "../api.ts"
+import type { PageProps } from "../app.ts"
+import { count, instant, money, since } from "../format.ts"
+import { useAction, useLoad, usePages } from "../load.ts"
+import { goTo, linkTo } from "../route.ts"
+import { ActionButton, Filters, type Values } from "../ui/form.ts"
+import { Card, Empty, ErrorBox, Figures, Head, Loading, Tag } from "../ui/parts.ts"
+import { PagedTable, Table } from "../ui/table.ts"
+import { useViewer } from "../viewer.ts"
+import { BudgetsPanel } from "./budgets-panel.ts"
+import { tenantPlace } from "./tenant-place.ts"
+
+export const Page = ({ parts: [org] }: PageProps) => {
+  const viewer = useViewer()
+  if (viewer.kind === "person") return html`<${OwnMoney} />`
+  return org === undefined ? html`<${AllMoney} />` : html`<${OrgMoney} org=${org} />`
+}
+
+/** Of the whole gateway. */
+const AllMoney = () => html`
+  <${Head} title="Money" />
+  <${Card} title="An organisation's money">
+    <${Filters} fields=${[{ name: "org", label: "Organisation's id" }]} apply=${({ org = "" }: Values) => org !== "" && goTo(["money", org])} />
+    <p class="soft">Or choose one from <a href=${linkTo(["organisations"])}>the list</a>, which has all balances.</p>
+  <//>
+  <${Books} />
+  <${Prices} />
+`
+
+const OrgMoney = ({ org }: { readonly org: string }) => {
+  const viewer = useViewer()
+  const path = `v1/admin/ledger/${encodeURIComponent(org)}`
+  const { data, error, reload } = useLoad(
+    `ledger ${org}`,
+    (signal) => get<LedgerResponse>(path, undefined, signal),
+    10_000,
+  )
+  const topUp = async ({ id = "", amount = "" }: Values) => {
+    const { credited, balance, currency } = await call<TopupResponse>("POST", "v1/admin/topups", {
+      body: { id, org, amount },
+    })
+    reload()
+    return html`<h2>${credited ? "Credited" : "Nothing changed"}</h2>
+      <p>${credited ? "" : `The id ${id} was credited before. `}The balance is ${money(balance, currency)}.</p>`
+  }
+  return html`
+    <${Head} title="Money of ${org}">
+      <${ActionButton} name="Top up" act=${topUp} fields=${[
+        {
+          name: "id",
+          label: "Id",
+          value: `console-${Date.now()}`,
+          hint: "The same id is credited once, however often it is sent.",
+        },
+        { name: "amount", label: "Amount" },
+      ]} />
+      <a class="button" href=${addressOf(`v1/admin/orgs/${encodeURIComponent(org)}/usage.csv`).href} download>Statement as CSV</a>
+    <//>
+    <${ErrorBox} error=${error} retry=${reload} />
+    ${data === undefined ? !error && html`<${Loading} />` : html`<${Ledger} ledger=${data} />`}
+    <${BudgetsPanel} place=${tenantPlace(viewer, org)} />
+  `
+}
+
+type Allotment = LedgerResponse["allotments"][number]
+type Entry = LedgerResponse["entries"][number]
+
+const Ledger = ({ ledger: { balances, allotments, entries } }: { readonly ledger: LedgerResponse }) => html`
+  <${Figures} figures=${balances.flatMap(({ currency, available, held, allotted, spent }) => [
+    { name: `Available, ${currency}`, value: money(available), note: "paid in, less spent and held" },
+    { name: `Held, ${currency}`, value: money(held), note: "by exchanges longer than a second" },
+    { name: `Allotted, ${currency}`, value: money(allotted), note: "part of available and held" },
+    { name: `Spent, ${currency}`, value: money(spent) },
+  ])} />
+  <${Card} title="Allotments by node">
+    <${Table} caption="Allotments by node" rows=${allotments} empty=${html`<${Empty} title="No node holds money now">It is moved to a node with the first exchange.<//>`} columns=${[
+      { name: "Node", show: ({ node }: Allotment) => html`<code>${node}</code>` },
+      { name: "Amount", align: "right", show: (row: Allotment) => money(row.amount, row.currency) },
+      { name: "Since", align: "nowrap", show: (row: Allotment) => instant(row.since) },
+      {
+        name: "Node is",
+        show: ({ isAlive }: Allotment) =>
+          html`<${Tag} tone=${isAlive ? "good" : "bad"}>${isAlive ? "alive" : "gone: taken back soon"}<//>`,
+      },
+    ]} />
+  <//>
+  <${Card} title="Newest entries">
+    <${Table} caption="Newest entries" rows=${entries} empty=${html`<${Empty} title="No money has moved yet">Top up to begin.<//>`} columns=${entryColumns} />
+  <//>
+`
+
+const entryColumns = [
+  { name: "Time", align: "nowrap" as const, show: ({ at }: Pick<Entry, "at">) => instant(at) },
+  { name: "Kind", show: ({ kind }: Pick<Entry, "kind">) => kind },
+  { name: "Account", show: ({ account }: Pick<Entry, "account">) => account },
+  {
+    name: "Amount",
+    align: "right" as const,
+    show: (row: Pick<Entry, "amount" | "currency">) => money(row.amount, row.currency),
+  },
+  { name: "Request or top-up", show: ({ ref }: Pick<Entry, "ref">) => html`<code class="wrap">${ref}</code>` },
+]
+
+/** Of the organisation of a person. */
+const OwnMoney = () => {
+  const viewer = useViewer()
+  const pages = usePages("own ledger", (cursor, signal) => get<LedgerStatement>("v1/ledger", { cursor }, signal))
+  if (viewer.kind === "operator") return null
+  return html`
+    <${Head} title="Money"><a class="button" href=${addressOf("v1/usage.csv", { org: viewer.org }).href} download>Statement as CSV</a><//>
+    <${BudgetsPanel} place=${tenantPlace(viewer, viewer.org)} />
+    <${Card} title="Ledger entries">
+      <${PagedTable} caption="Ledger entries" pages=${pages} empty=${html`<${Empty} title="No money has moved yet">The operator of this gateway tops organisations up.<//>`} columns=${entryColumns} />
+    <//>
+  `
+}
+
+type Finding = DoctorResponse["findings"][number]
+
+/** Walks all books; each reply tells how far it is. */
+const Books = () => {
+  const state = useLoad("books", () => get<DoctorResponse>("v1/admin/doctor"))
+  const { run, isRunning, error } = useAction(async () => {
+    for (let report = await get<DoctorResponse>("v1/admin/doctor"); !report.isComplete; ) {
+      progress.reload()
+      report = await get<DoctorResponse>("v1/admin/doctor")
+    }
+    state.reload()
+  })
+  const progress = state
+  const { data } = state
+  return html`<${Card} title="Books" actions=${html`<button type="button" class="quiet" disabled=${isRunning} onClick=${() => run()}>${isRunning ? "Checking…" : "Check now"}</button>`}>
+    <${ErrorBox} error=${error ?? state.error} />
+    ${
+      data !== undefined &&
+      html`<p role="status">${data.isComplete ? "Checked" : "Checked so far:"} ${count(data.checked)} organisations, ${
+        data.findings.length === 0
+          ? html`<${Tag} tone="good">consistent<//>`
+          : html`<${Tag} tone="bad">${data.findings.length} findings<//>`
+      }. ${data.nodes.length} ${data.nodes.length === 1 ? "node has" : "nodes have"} allotments${data.nodes.map(({ node, since: from }) => `, ${node} for ${since(from)}`)}.</p>
+      ${
+        data.findings.length > 0 &&
+        html`<${Table} caption="Findings" rows=${data.findings} empty=${null} columns=${[
+          { name: "Finding", show: ({ finding }: Finding) => finding },
+          { name: "Of", show: ({ id }: Finding) => html`<code class="wrap">${id}</code>` },
+        ]} />`
+      }`
+    }
+  <//>`
+}
+
+type Price = PriceList["data"][number]
+
+const Prices = () => {
+  const { data, error, reload } = useLoad("prices", (signal) => get<PriceList>("v1/admin/prices", undefined, signal))
+  return html`<${Card} title="Prices per million tokens">
+    <${ErrorBox} error=${error} retry=${reload} />
+    ${
+      data !== undefined &&
+      html`<${Table} caption="Prices" rows=${data.data} empty=${html`<${Empty} title="No model has a price">Without one it cannot be called: declare prices in the <a href=${linkTo(["catalogue"])}>catalogue</a>, or <code>weir prices import</code>.<//>`} columns=${[
+        { name: "Model", show: ({ model }: Price) => model },
+        {
+          name: "From",
+          align: "nowrap",
+          show: ({ from, isInForce }: Price) => html`${from} ${isInForce && html`<${Tag} tone="good">in force<//>`}`,
+        },
+        { name: "Currency", show: ({ currency }: Price) => currency },
+        { name: "Input", align: "right", show: ({ input }: Price) => money(input) },
+        { name: "Output", align: "right", show: ({ output }: Price) => money(output) },
+        {
+          name: "Cache read",
+          align: "right",
+          show: ({ cacheRead }: Price) => (cacheRead === undefined ? "as input" : money(cacheRead)),
+        },
+        {
+          name: "Cache write",
+          align: "right",
+          show: ({ cacheWrite }: Price) => (cacheWrite === undefined ? "as input" : money(cacheWrite)),
+        },
+        {
+          name: "Others",
+          show: ({ dims }: Price) =>
+            Object.entries(dims)
+              .map(([name, amount]) => `${name} ${money(amount)}`)
+              .join(", "),
+        },
+      ]} />`
+    }
+  <//>`
+}

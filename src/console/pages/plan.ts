@@ -1,0 +1,42 @@
+/** Plan usage: hourly peaks of concurrency as a heat map, by day. */
+import { html } from "htm/preact"
+import type { PlanUsage } from "../../protocol/plan-usage.ts"
+import { get } from "../api.ts"
+import type { PageProps } from "../app.ts"
+import { useLoad } from "../load.ts"
+import { setQuery } from "../route.ts"
+import { Filters, type Values } from "../ui/form.ts"
+import { HeatMap } from "../ui/heat-map.ts"
+import { Card, Empty, ErrorBox, Head, Loading } from "../ui/parts.ts"
+import { useViewer } from "../viewer.ts"
+
+export const Page = ({ query }: PageProps) => {
+  const viewer = useViewer()
+  const org = viewer.kind === "operator" ? (query["org"] ?? "") : viewer.org
+  return html`
+    <${Head} title="Plan usage" />
+    ${viewer.kind === "operator" && html`<${Card}><${Filters} fields=${[{ name: "org", label: "Organisation's id", value: org }]} apply=${(values: Values) => setQuery(values)} /><//>`}
+    ${org === "" ? html`<${Card}><${Empty} title="Choose an organisation">Its peaks of concurrency are shown by the hour.<//><//>` : html`<${Peaks} org=${org} />`}
+  `
+}
+
+const Peaks = ({ org }: { readonly org: string }) => {
+  const viewer = useViewer()
+  const path = viewer.kind === "operator" ? `v1/admin/orgs/${encodeURIComponent(org)}/plan-usage` : "v1/plan/usage"
+  const { data, error, reload } = useLoad(
+    `plan ${org}`,
+    (signal) => get<PlanUsage>(path, { days: "30" }, signal),
+    30_000,
+  )
+  if (data === undefined) return html`<${ErrorBox} error=${error} retry=${reload} />${!error && html`<${Loading} />`}`
+  const rows = [...data.days, data.today].map(({ day, hourlyPeaks }) => ({ name: day, values: hourlyPeaks }))
+  const isIdle = rows.every(({ values }) => values.every((value) => !value))
+  return html`<${Card} title="Sessions at once, by the hour (UTC+8)">
+    <${ErrorBox} error=${error} retry=${reload} />
+    ${
+      isIdle
+        ? html`<${Empty} title="No session was open in these 30 days">Sessions begin with <code>POST /t1/heartbeat</code>.<//>`
+        : html`<${HeatMap} title="Sessions at once, by day and hour" rows=${rows} />`
+    }
+  <//>`
+}

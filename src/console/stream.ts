@@ -1,0 +1,85 @@
+/** One streamed exchange of twp/1, event by event. */
+import { ApiError, addressOf } from "./api.ts"
+
+export interface Turn {
+  readonly role: "user" | "assistant"
+  readonly text: string
+}
+
+export interface StreamEvent {
+  /** After the request was sent, in milliseconds. */
+  readonly atMs: number
+  readonly name: string
+  readonly data: string
+  /** What it adds to the answer. */
+  readonly text: string
+}
+
+export interface Asked {
+  /** `KEY_ID~SECRET`, or a token. */
+  readonly key: string
+  readonly model: string
+  readonly thread: ReadonlyArray<Turn>
+  readonly signal: AbortSignal
+}
+
+export const streamExchange = async (
+  { key, model, thread, signal }: Asked,
+  take: (event: StreamEvent) => void,
+): Promise<void> => {
+  const startedAt = performance.now()
+  const [keyId = "", ...secret] = key.split("~")
+  const credential: Record<string, string> =
+    secret.length === 0 ? { authorization: `Bearer ${key}` } : { "x-svc-key-id": keyId, "x-svc-key": secret.join("~") }
+  const blocks = (text: string) => [{ t: "text", v: text }]
+  const response = await fetch(addressOf("t1/exchange"), {
+    method: "POST",
+    headers: { ...credential, "content-type": "application/json" },
+    body: JSON.stringify({
+      model,
+      stream: true,
+      thread: thread.map(({ role, text }) => ({ role, blocks: blocks(text) })),
+    }),
+    signal,
+    credentials: "omit",
+  })
+  if (!response.ok || response.body === null) throw await refusalOf(response)
+  let rest = ""
+  for await (const chunk of piecesOf(response.body)) {
+    const events = (rest + chunk).split("\n\n")
+    rest = events.pop() ?? ""
+    for (const event of events) {
+      const fields = new Map(
+        event.split("\n").map((line) => [line.slice(0, line.indexOf(":")), line.slice(line.indexOf(":") + 1).trim()]),
+      )
+      const name = fields.get("event")
+      if (name === undefined) continue
+      const data = fields.get("data") ?? ""
+      take({ atMs: performance.now() - startedAt, name, data, text: textOf(name, data) })
+    }
+  }
+}
+
+async function* piecesOf(body: ReadableStream<Uint8Array<ArrayBuffer>>): AsyncGenerator<string> {
+  const reader = body.pipeThrough(new TextDecoderStream()).getReader()
+  for (let { done, value } = await reader.read(); !done; { done, value } = await reader.read()) yield value ?? ""
+}
+
+const textOf = (name: string, data: string): string => {
+  if (name !== "t.delta") return ""
+  const { t, v }: { readonly t?: string; readonly v?: string } = JSON.parse(data)
+  return t === "text" ? (v ?? "") : ""
+}
+
+const refusalOf = async (response: Response): Promise<ApiError> => {
+  const {
+    error,
+  }: { readonly error?: { readonly code?: string; readonly message?: string; readonly requestId?: string } } =
+    await response.json().catch(() => ({}))
+  return new ApiError(
+    response.status,
+    error?.code ?? "unknown",
+    error?.message ?? "The exchange was refused",
+    error?.requestId,
+  )
+}

@@ -1,0 +1,62 @@
+/** Usage records as a table in text, streamed page by page. Source: RFC 4180; OWASP "CSV Injection". */
+import { Effect, Option, Stream } from "effect"
+import { HttpServerResponse } from "effect/http"
+import { newRequestId } from "../exchange/exchanges.ts"
+import type { Statements } from "../money/statements.ts"
+import type { UsageStatement } from "../protocol/statement.ts"
+
+type Row = UsageStatement["data"][number]
+
+const columns = [
+  "at",
+  "requestId",
+  "appId",
+  "keyId",
+  "sessionId",
+  "purpose",
+  "source",
+  "model",
+  "inTokens",
+  "outTokens",
+  "cacheReadTokens",
+  "cacheWriteTokens",
+  "stop",
+  "estimatedReason",
+  "cost",
+  "cacheNetSaving",
+  "currency",
+] as const satisfies ReadonlyArray<keyof Row>
+
+/** All records of an organisation that are kept, newest first. The first page is read before the reply begins. */
+export const usageCsv = Effect.fnUntraced(function* (statements: Statements["Service"], org: string) {
+  const first = yield* statements.usage(org, { limit: pageRows, cursor: undefined })
+  const rest = Stream.paginate(first.nextCursor, (cursor) =>
+    cursor === null
+      ? Effect.succeed([[], Option.none<string | null>()] as const)
+      : Effect.map(
+          statements.usage(org, { limit: pageRows, cursor }),
+          ({ data, nextCursor }) => [[linesOf(data)], Option.fromNullishOr(nextCursor)] as const,
+        ),
+  )
+  const lines = Stream.concat(Stream.make(`${columns.join()}\r\n${linesOf(first.data)}`), rest)
+  return HttpServerResponse.stream(Stream.encodeText(lines), {
+    contentType: "text/csv; charset=utf-8",
+    headers: {
+      "x-svc-request-id": newRequestId(),
+      "cache-control": "no-store",
+      "content-disposition": `attachment; filename="usage.csv"`,
+    },
+  })
+})
+
+const pageRows = 1000
+
+const linesOf = (rows: ReadonlyArray<Row>): string =>
+  rows.map((row) => `${columns.map((name) => cell(row[name] ?? "")).join()}\r\n`).join("")
+
+/** Spreadsheets would run a text that begins like a formula. */
+const cell = (value: string | number): string => {
+  if (typeof value === "number" || /^-?\d+(\.\d+)?$/.test(value)) return String(value)
+  const text = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
+}

@@ -1,0 +1,399 @@
+/**
+ * The console in a real Chromium: each page in both themes and at two widths without findings of axe-core, what it shows
+ * against what the routes say, its actions against the audit log, and what each role sees.
+ */
+import { randomUUID } from "node:crypto"
+import { readFileSync } from "node:fs"
+import { createRequire } from "node:module"
+import { Redacted, Schema } from "effect"
+import type { BrowserContextOptions, Page } from "playwright-core"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { AuditEntries } from "../../src/protocol/activity.ts"
+import { LedgerResponse } from "../../src/protocol/admin.ts"
+import { UsageSummary } from "../../src/protocol/usage-summary.ts"
+import { hello, newTestIds, testCatalogue } from "../../src/testing/index.ts"
+import { answering } from "../../src/testing/vendor-replies.ts"
+import { useGateway } from "../conformance/gateway.ts"
+import { startSmtp } from "../conformance/smtp.ts"
+import { useChromium } from "./chromium.ts"
+
+const tag = randomUUID().slice(0, 8)
+const ids = newTestIds()
+const email = (name: string) => `${name}.${tag}@example.com`
+const smtp = await startSmtp()
+afterAll(() => smtp.stop())
+const gateway = useGateway({
+  ids,
+  config: { smtpUrl: Redacted.make(smtp.url), authPerMinute: 1_000_000 },
+  catalogue: (urls) =>
+    testCatalogue(
+      urls,
+      ids,
+      [
+        "users:",
+        ...["owner", "member"].map(
+          (role) => `  - { id: ${role}_${tag}, email: ${email(role)}, org: ${ids.org}, role: ${role} }`,
+        ),
+      ].join("\n"),
+    ),
+})
+const { newPage, look, complaints } = useChromium()
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8")
+
+beforeAll(async () => {
+  for (let n = 0; n < 6; n++) await gateway().exchange(n % 2 === 0 ? hello : { ...hello, model: "claude" })
+  await gateway().exchange({ ...hello, model: "nowhere" })
+  await gateway().exchange({ ...hello, model: "not-there" })
+  await gateway().call("POST", "/t1/heartbeat", {})
+})
+
+const url = (fragment = "") => `${gateway().baseUrl}/console/${fragment}`
+
+const open = async (options: BrowserContextOptions = {}) => {
+  const page = await newPage({ javaScriptEnabled: true, ...options })
+  page.on("pageerror", (error) => complaints.push(String(error)))
+  return page
+}
+
+const asOperator = async (options: BrowserContextOptions = {}) => {
+  const page = await open(options)
+  await page.goto(url())
+  await page.getByLabel("Admin key").fill(gateway().adminKey)
+  await page.getByRole("button", { name: "Sign in" }).click()
+  await page.getByRole("heading", { name: "Overview", level: 1 }).waitFor()
+  return page
+}
+
+const asPerson = async (name: string, options: BrowserContextOptions = {}) => {
+  const page = await open(options)
+  const before = smtp.lettersTo(email(name)).length
+  await page.goto(url())
+  await page.getByRole("link", { name: "Log in" }).click()
+  await page.getByLabel("E-mail address").fill(email(name))
+  await page.getByRole("button", { name: "Send me a code" }).click()
+  await page.getByLabel("Code", { exact: true }).fill(await smtp.codeFor(email(name), before + 1))
+  await page.getByRole("button", { name: "Log in" }).click()
+  await page.getByRole("link", { name: "Open the console" }).click()
+  await page.getByRole("heading", { name: "Overview", level: 1 }).waitFor()
+  return page
+}
+
+const show = async (page: Page, fragment: string, heading: string | RegExp) => {
+  await page.goto(url(`#/${fragment}`))
+  await page.getByRole("heading", { name: heading, level: 1 }).waitFor()
+  await page.getByText("Loading…").first().waitFor({ state: "detached" })
+}
+
+interface AxeResult {
+  readonly violations: ReadonlyArray<{ readonly id: string; readonly nodes: ReadonlyArray<{ readonly html: string }> }>
+}
+
+/** What axe-core finds on the page, by WCAG 2.2 AA. */
+const findings = async (page: Page): Promise<ReadonlyArray<string>> => {
+  // Not as an inline script, which the policy of the page forbids.
+  await page.evaluate(axe)
+  const { violations }: AxeResult = await page.evaluate(
+    "axe.run({ runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] })",
+  )
+  return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 200)).join(" | ")}`)
+}
+
+const pages = (): ReadonlyArray<readonly [string, string | RegExp]> => [
+  ["overview", "Overview"],
+  ["exchanges", "Exchanges"],
+  ["timeouts", "Timeouts"],
+  ["money", "Money"],
+  [`money/${ids.org}`, /^Money of/],
+  ["catalogue", "Catalogue"],
+  ["organisations", "Organisations"],
+  [`organisations/${ids.org}`, "Test"],
+  ["settings", "Settings"],
+  [`plan?org=${ids.org}`, "Plan usage"],
+  ["audit", "Audit"],
+  ["playground", "Playground"],
+]
+
+const decode = <S extends Schema.ConstraintDecoder<unknown>>(schema: S) => Schema.decodeUnknownSync(schema)
+const read = async <S extends Schema.ConstraintDecoder<unknown>>(schema: S, path: string): Promise<S["Type"]> =>
+  decode(schema)(
+    await (
+      await gateway().call("GET", path, undefined, {
+        "x-svc-key-id": undefined,
+        "x-svc-key": undefined,
+        "x-svc-admin-key": gateway().adminKey,
+      })
+    ).json(),
+  )
+const audited = async (action: string) =>
+  (await read(AuditEntries, `/v1/admin/audit?org=${ids.org}&action=${action}`)).data
+
+describe.each(["light", "dark"] as const)("every page, %s", (colorScheme) => {
+  it.each([1280, 390])("is without findings and does not scroll sideways at %i px", async (width) => {
+    const page = await asOperator({ colorScheme, viewport: { width, height: 800 } })
+    for (const [fragment, heading] of pages()) {
+      await show(page, fragment, heading)
+      await look(page, `console-${fragment.split(/[/?]/)[0]}-${colorScheme}-${width}`)
+      expect(await findings(page), fragment).toEqual([])
+      const overflow = await page.evaluate<number>("document.documentElement.scrollWidth - innerWidth")
+      expect(overflow, `${fragment} is wider than the screen`).toBeLessThanOrEqual(0)
+    }
+  })
+})
+
+describe("what it shows", () => {
+  it("is what the routes say: exchanges, spend, one exchange from end to end", async () => {
+    const page = await asOperator()
+    const { totals } = await read(UsageSummary, `/v1/admin/usage-summary?org=${ids.org}`)
+    await show(page, `overview?org=${ids.org}`, "Overview")
+    const figures = page.locator(".figures")
+    await figures.waitFor()
+    expect(await figures.textContent()).toContain(`Exchanges${totals.exchanges}`)
+    expect(await page.getByRole("region", { name: "Table of errors by code" }).textContent()).toContain(
+      "model_not_authorized",
+    )
+    await show(page, `exchanges?org=${ids.org}&model=main`, "Exchanges")
+    const first = page.getByRole("region", { name: "Table of exchanges that have ended" }).getByRole("link").first()
+    await first.click()
+    await page.getByRole("heading", { name: "Exchange", exact: true }).waitFor()
+    const bill = page.getByRole("region", { name: "Bill", exact: true })
+    await bill.getByText("cache_read").waitFor()
+    expect(await bill.textContent()).toContain("0.00492 USD")
+    expect(await page.getByRole("region", { name: "Table of transfers" }).textContent()).toContain("charge")
+    await look(page, "console-exchange")
+  })
+
+  it("a top-up is credited once an id, and is in the ledger and in the audit log", async () => {
+    const page = await asOperator()
+    const path = `/v1/admin/ledger/${ids.org}`
+    const before = (await read(LedgerResponse, path)).balances[0]?.available ?? "0"
+    await show(page, `money/${ids.org}`, /^Money of/)
+    await page.getByRole("button", { name: "Top up" }).click()
+    const dialog = page.getByRole("dialog")
+    await dialog.getByLabel("Id").fill(`console-${tag}`)
+    await dialog.getByLabel("Amount").fill("12.5")
+    await dialog.getByRole("button", { name: "Top up" }).click()
+    await dialog.getByRole("heading", { name: "Credited" }).waitFor()
+    const after = (await read(LedgerResponse, path)).balances[0]?.available ?? "0"
+    expect(Number(after) - Number(before)).toBeCloseTo(12.5, 6)
+    expect((await audited("topup."))[0]?.detail).toMatchObject({ topup: `console-${tag}` })
+  })
+
+  it("a key is minted, shown once with lines for each client, works, and is revoked", async () => {
+    const page = await asOperator()
+    await show(page, `organisations/${ids.org}`, "Test")
+    await page.getByRole("button", { name: "Create an application" }).click()
+    await page.getByRole("dialog").getByRole("button", { name: "Create" }).click()
+    await page.getByRole("dialog").waitFor({ state: "detached" })
+    await page.getByRole("button", { name: "Mint a key" }).click()
+    await page.getByRole("dialog").getByRole("button", { name: "Mint a key" }).click()
+    const secret = await page.locator(".secret").first().textContent()
+    const shown = (await page.getByRole("dialog").textContent()) ?? ""
+    expect(shown).toContain("OPENAI_API_KEY=")
+    const keyId = /SVC_KEY_ID=(\S+)/.exec(shown)?.[1] ?? ""
+    const call = () =>
+      gateway().call("POST", "/t1/exchange", hello, { "x-svc-key-id": keyId, "x-svc-key": secret?.trim() })
+    expect((await call()).status).toBe(200)
+    await page.getByRole("button", { name: "Done" }).click()
+    const row = page.getByRole("row").filter({ hasText: keyId })
+    await row.getByRole("button", { name: "Revoke" }).click()
+    await page.getByRole("dialog").getByRole("button", { name: "Revoke" }).click()
+    await row.getByText("revoked").waitFor()
+    const entries = (await read(AuditEntries, "/v1/admin/audit?action=key.&limit=200")).data
+    expect(entries.filter(({ detail }) => JSON.stringify(detail).includes(keyId)).map(({ action }) => action)).toEqual([
+      "key.revoked",
+      "key.minted",
+    ])
+  })
+
+  it("the catalogue shows an error at its line, then what would change, then applies it", async () => {
+    const page = await asOperator()
+    await show(page, "catalogue", "Catalogue")
+    const text = page.getByLabel("The catalogue, in YAML")
+    const source = await text.inputValue()
+    await text.fill(source.replace("version: 1", "version: 1\nvendorz: []"))
+    await page.getByRole("button", { name: "Show what would change" }).click()
+    expect(await page.getByRole("alert").textContent()).toMatch(/Line \d+: vendorz/)
+    await text.fill(source.replace("name: Test", "name: Tested"))
+    await page.getByRole("button", { name: "Show what would change" }).click()
+    await page.getByText("1 entries would change.").waitFor()
+    await page.getByRole("button", { name: "Apply" }).click()
+    await page.getByText(/Revision \d+ is in force on this node/).waitFor()
+    await show(page, `organisations/${ids.org}`, "Tested")
+    await text.waitFor({ state: "detached" })
+    await show(page, "catalogue", "Catalogue")
+    await text.fill((await text.inputValue()).replace("name: Tested", "name: Test"))
+    await page.getByRole("button", { name: "Show what would change" }).click()
+    await page.getByText("1 entries would change.").waitFor()
+    await page.getByRole("button", { name: "Apply" }).click()
+    await page.getByText(/Revision \d+ is in force on this node/).waitFor()
+  })
+
+  it("the audit log verifies, and tells what was done here", async () => {
+    const page = await asOperator()
+    await show(page, "audit", "Audit")
+    await page.getByRole("button", { name: "Verify" }).click()
+    await page.getByText("whole", { exact: true }).waitFor()
+    expect(await page.getByRole("region", { name: "Table of audit entries" }).textContent()).toContain(
+      "operator.signed_in",
+    )
+  })
+
+  it("the playground streams an answer with its events", async () => {
+    const page = await asOperator()
+    await show(page, "playground", "Playground")
+    await page.getByLabel("Key, as KEY_ID~SECRET").fill(`${gateway().keyId}~${gateway().key}`)
+    await page.getByLabel("Message").fill("Hello, river")
+    await page.getByRole("button", { name: "Send" }).click()
+    await page.getByText("t.close").waitFor()
+    expect(await page.getByRole("log").textContent()).toContain("Hello there")
+    expect(await page.getByRole("region", { name: "Table of events" }).textContent()).toMatch(
+      /t\.open.*t\.delta.*t\.usage/,
+    )
+  })
+
+  it("refreshes by itself", async () => {
+    const page = await asOperator()
+    await show(page, `exchanges?org=${ids.org}`, "Exchanges")
+    let finish = () => {}
+    gateway().vendor.script((call) => {
+      call.head()
+      finish = () => call.end()
+    })
+    const running = gateway().exchange({ ...hello, stream: true })
+    await page.getByRole("heading", { name: "Open now: 1" }).waitFor({ timeout: 10_000 })
+    await page.getByText("openai/upstream-main").waitFor()
+    gateway().vendor.script(answering({ words: ["Hello"], inTokens: 10, outTokens: 1 }))
+    finish()
+    await (await running).text()
+    await page.getByRole("heading", { name: "Open now: 0" }).waitFor({ timeout: 10_000 })
+  })
+})
+
+describe("roles", () => {
+  const linksOf = (page: Page) => page.getByRole("navigation").getByRole("link").allTextContents()
+
+  it("an owner sees the organisation, and no operator's page", async () => {
+    const page = await asPerson("owner")
+    expect(await linksOf(page)).toEqual([
+      "Overview",
+      "Exchanges",
+      "Money",
+      "Organisation",
+      "Settings",
+      "Plan usage",
+      "Audit",
+      "Playground",
+    ])
+    for (const [fragment, heading] of [
+      ["money", "Money"],
+      ["organisation", "Test"],
+      ["settings", "Settings"],
+      ["plan", "Plan usage"],
+      ["audit", "Audit"],
+    ] as const) {
+      await show(page, fragment, heading)
+      expect(await page.getByRole("alert").allTextContents(), fragment).toEqual([])
+      expect(await findings(page), fragment).toEqual([])
+    }
+    await show(page, "catalogue", "Overview")
+  })
+
+  it("a member sees their own usage, tokens and settings only", async () => {
+    const page = await asPerson("member")
+    expect(await linksOf(page)).toEqual([
+      "Overview",
+      "Exchanges",
+      "Organisation",
+      "Settings",
+      "Plan usage",
+      "Playground",
+    ])
+    await page.getByText("Nothing was called in this time").waitFor()
+    await show(page, "organisation", "Test")
+    await page.getByRole("button", { name: "Create a token" }).click()
+    await page.getByLabel("What it is for").fill("a test")
+    await page.getByRole("dialog").getByRole("button", { name: "Create" }).click()
+    const token = (await page.locator(".secret").textContent())?.trim()
+    await page.getByRole("button", { name: "Done" }).click()
+    expect(await page.getByRole("heading", { name: "Keys" }).count()).toBe(0)
+    const called = await gateway().call(
+      "POST",
+      "/t1/exchange",
+      { ...hello, model: "gemini" },
+      {
+        "x-svc-key-id": undefined,
+        "x-svc-key": undefined,
+        authorization: `Bearer ${token}`,
+      },
+    )
+    expect(called.status).toBe(200)
+    await show(page, "exchanges", "Exchanges")
+    const rows = page.getByRole("region", { name: "Table of exchanges that have ended" }).getByRole("row")
+    await rows.nth(1).waitFor()
+    expect(await rows.count()).toBe(2)
+  })
+
+  it("signing out ends the session for good", async () => {
+    const page = await asOperator()
+    const cookies = await page.context().cookies()
+    await page.getByRole("button", { name: "Sign out" }).click()
+    await page.getByLabel("Admin key").waitFor()
+    await page.context().addCookies(cookies)
+    await page.waitForTimeout(2500)
+    await page.reload()
+    await page.getByLabel("Admin key").waitFor()
+  })
+})
+
+describe("the first load", () => {
+  it("is at most 120 KiB compressed, all of it from here, and shows the page in a second", async () => {
+    const page = await open()
+    const requests: Array<{ readonly url: string; readonly size: Promise<number> }> = []
+    page.on("response", (response) => {
+      const size = response
+        .request()
+        .sizes()
+        .then(({ responseBodySize }) => responseBodySize)
+      requests.push({ url: response.url(), size })
+    })
+    const startedAt = performance.now()
+    await page.goto(url())
+    await page.getByLabel("Admin key").fill(gateway().adminKey)
+    await page.getByRole("button", { name: "Sign in" }).click()
+    await page.locator(".figures").waitFor()
+    const tookMs = performance.now() - startedAt
+    const sizes = await Promise.all(requests.map(({ size }) => size))
+    const total = sizes.reduce((sum, size) => sum + size, 0)
+    console.log(
+      `${requests.length} requests, ${(total / 1024).toFixed(1)} KiB, ${Math.round(tookMs)} ms to the overview`,
+    )
+    expect(requests.filter(({ url }) => !url.startsWith(gateway().baseUrl))).toEqual([])
+    expect(total).toBeLessThan(120 * 1024)
+  })
+
+  it("works below a path prefix", async () => {
+    const { createServer, request } = await import("node:http")
+    const { port, hostname } = new URL(gateway().baseUrl)
+    const proxy = createServer((incoming, outgoing) => {
+      const path = (incoming.url ?? "").replace(/^\/weir(?=\/)/, "")
+      if (path === incoming.url) return void outgoing.writeHead(404).end()
+      const headers = { ...incoming.headers }
+      incoming.pipe(
+        request({ port, hostname, path, method: incoming.method, headers }, (answer) => {
+          outgoing.writeHead(answer.statusCode ?? 500, answer.headers)
+          answer.pipe(outgoing)
+        }),
+      )
+    })
+    await new Promise<void>((resolve) => proxy.listen(0, "127.0.0.1", resolve))
+    const address = proxy.address()
+    const page = await open()
+    await page.goto(`http://127.0.0.1:${typeof address === "object" ? address?.port : 0}/weir/console`)
+    await page.getByLabel("Admin key").fill(gateway().adminKey)
+    await page.getByRole("button", { name: "Sign in" }).click()
+    await page.locator(".figures").waitFor()
+    await page.close()
+    proxy.closeAllConnections()
+    proxy.close()
+  })
+})
