@@ -6,17 +6,12 @@ import { useEffect, useState } from "preact/hooks"
 import type { BrowserSession } from "../protocol/activity.ts"
 import { actIn, addressOf, get, send } from "./api.ts"
 import { type Loaded, useLoad } from "./load.ts"
+import type { PageProps } from "./page.ts"
 import { linkTo, useRoute } from "./route.ts"
 import { SignIn } from "./sign-in.ts"
 import { applyTheme, readTheme, type Theme } from "./theme.ts"
 import { ErrorBox, Loading, Segments } from "./ui/parts.ts"
 import { type Viewer, ViewerContext } from "./viewer.ts"
-
-/** A page shows the rest of the address. */
-export interface PageProps {
-  readonly parts: ReadonlyArray<string>
-  readonly query: Readonly<Record<string, string>>
-}
 
 interface PageEntry {
   readonly path: string

@@ -9,7 +9,7 @@ import { Card, Empty, ErrorBox, Facts, Figures, Head, Loading } from "../ui/part
 import { Table } from "../ui/table.ts"
 import { type Span, Timeline } from "../ui/timeline.ts"
 import { routeFor, useViewer } from "../viewer.ts"
-import { Result } from "./exchanges.ts"
+import { Result } from "./result.ts"
 
 interface Place {
   readonly org: string

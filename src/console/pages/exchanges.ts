@@ -2,9 +2,9 @@
 import { html } from "htm/preact"
 import type { ExchangeLogPage, LoggedExchange, OpenExchanges } from "../../protocol/exchange-log.ts"
 import { get } from "../api.ts"
-import type { PageProps } from "../app.ts"
 import { bytes, count, instant, millis, money, since } from "../format.ts"
 import { useLoad, usePages } from "../load.ts"
+import type { PageProps } from "../page.ts"
 import { fromOf, RangePicker, rangeOf } from "../range.ts"
 import { linkTo, setQuery } from "../route.ts"
 import { Filters, type Values } from "../ui/form.ts"
@@ -12,6 +12,7 @@ import { Card, Empty, ErrorBox, Head, Tag } from "../ui/parts.ts"
 import { PagedTable, Table } from "../ui/table.ts"
 import { routeFor, useViewer } from "../viewer.ts"
 import { OneExchange } from "./exchange.ts"
+import { Result } from "./result.ts"
 
 export const Page = ({ parts, query }: PageProps) => {
   const [org, id] = parts
@@ -86,13 +87,6 @@ const estimates = [
   ["false", "reported"],
   ["true", "estimated"],
 ] as const
-
-/** How an exchange ended. */
-export const Result = ({ exchange: { code, stop, estimatedReason } }: { readonly exchange: LoggedExchange }) => html`
-  <span class="row">
-    ${code === undefined ? html`<${Tag} tone=${stop === "interrupted" ? "warn" : "good"}>${stop}<//>` : html`<${Tag} tone="bad">${code}<//>`}
-    ${estimatedReason !== undefined && html`<${Tag} tone="warn">estimated<//>`}
-  </span>`
 
 type Open = OpenExchanges["data"][number]
 

@@ -1,0 +1,7 @@
+/** What every page is given. */
+
+/** A page shows the rest of the address. */
+export interface PageProps {
+  readonly parts: ReadonlyArray<string>
+  readonly query: Readonly<Record<string, string>>
+}
