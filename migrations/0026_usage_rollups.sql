@@ -38,8 +38,8 @@ create table first_frame_rollups (
 );
 
 -- Hours before the first, and days before the second, are folded.
-create index usage_rollups_by_time on usage_rollups using brin (at);
-create index first_frame_rollups_by_time on first_frame_rollups using brin (at);
+create index usage_rollups_by_time on usage_rollups (step, at);
+create index first_frame_rollups_by_time on first_frame_rollups (step, at);
 
 create table usage_folded (hour timestamptz not null, day timestamptz not null);
 create unique index usage_folded_is_one_row on usage_folded ((true));
@@ -161,66 +161,4 @@ begin
     or (step = 'day' and at < now() - keep_days * interval '1 day');
   get diagnostics gone = row_count;
   return removed + gone;
-end $fn$;
-
--- Usage of a period by the step, from days, hours and, where nothing is folded yet, records. p_org '' is the whole
--- gateway, null each organisation.
-create function usage_between(p_org text, p_from timestamptz, p_to timestamptz, p_step text)
-returns setof usage_rollups language plpgsql stable set plan_cache_mode = force_custom_plan as $fn$
-declare
-  folded usage_folded;
-  hours_from timestamptz := p_from;
-  hours_to timestamptz;
-  records_from timestamptz := p_from;
-begin
-  select * into folded from usage_folded;
-  if p_step = 'day' then
-    hours_from := greatest(p_from, least(folded.day, p_to));
-    return query select * from usage_rollups u
-      where u.step = 'day' and (u.org_id = p_org or (p_org is null and u.org_id <> '')) and u.at >= p_from and u.at < hours_from;
-  end if;
-  if p_step <> 'minute' then
-    hours_to := least(folded.hour, p_to);
-    records_from := greatest(hours_from, hours_to);
-    return query select * from usage_rollups u
-      where u.step = 'hour' and (u.org_id = p_org or (p_org is null and u.org_id <> '')) and u.at >= hours_from and u.at < hours_to;
-  end if;
-  return query
-  select p_step, coalesce(p_org, r.org_id), date_trunc(p_step, r.at, 'UTC'), case p_org when '' then '' else r.app_id end,
-    case p_org when '' then '' else r.key_id end, r.model, r.vendor, r.purpose, r.stop, r.currency, count(*),
-    count(r.estimated_reason), sum(r.in_tokens), sum(r.out_tokens), sum(r.cache_read_tokens), sum(r.cache_write_tokens),
-    sum(r.cost), sum(r.cache_net_saving)
-  from usage_records r
-  where r.at >= records_from and r.at < p_to and (p_org is null or p_org = '' or r.org_id = p_org)
-  group by 2, 3, 4, 5, 6, 7, 8, 9, 10;
-end $fn$;
-
--- The same of times to the first frame.
-create function first_frames_between(p_org text, p_from timestamptz, p_to timestamptz, p_step text,
-  p_boundaries double precision[])
-returns setof first_frame_rollups language plpgsql stable set plan_cache_mode = force_custom_plan as $fn$
-declare
-  folded usage_folded;
-  hours_from timestamptz := p_from;
-  hours_to timestamptz;
-  records_from timestamptz := p_from;
-begin
-  select * into folded from usage_folded;
-  if p_step = 'day' then
-    hours_from := greatest(p_from, least(folded.day, p_to));
-    return query select * from first_frame_rollups u
-      where u.step = 'day' and (u.org_id = p_org or (p_org is null and u.org_id <> '')) and u.at >= p_from and u.at < hours_from;
-  end if;
-  if p_step <> 'minute' then
-    hours_to := least(folded.hour, p_to);
-    records_from := greatest(hours_from, hours_to);
-    return query select * from first_frame_rollups u
-      where u.step = 'hour' and (u.org_id = p_org or (p_org is null and u.org_id <> '')) and u.at >= hours_from and u.at < hours_to;
-  end if;
-  return query
-  select p_step, coalesce(p_org, r.org_id), date_trunc(p_step, r.at, 'UTC'), r.model, r.vendor, first_frame_bucket(r.ttfb_ms, p_boundaries),
-    count(*)
-  from usage_records r
-  where r.at >= records_from and r.at < p_to and (p_org is null or p_org = '' or r.org_id = p_org) and r.ttfb_ms is not null
-  group by 2, 3, 4, 5, 6;
 end $fn$;

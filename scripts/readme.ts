@@ -18,6 +18,7 @@ const pages = [
   "src/settings/README.md",
   "src/review/README.md",
   "src/tenants/README.md",
+  "src/search/README.md",
   "src/http/compatible/README.md",
   "scripts/bench/README.md",
 ]
@@ -35,7 +36,10 @@ const elsewhere: ReadonlyArray<readonly [command: RegExp, there: string]> = [
   [/^npm run first-hour$/, "npm run first-hour"],
   [/^npm run upgrade$/, "npm run upgrade"],
   // They take minutes: said there to be for a release.
-  [/^npm run (package|container)$/, "npm run package and npm run container are for a release"],
+  [
+    /^npm run (package|container|screenshots)$/,
+    "npm run package, npm run container and npm run screenshots are for a release",
+  ],
   [/npm run bench/, "npm run bench"],
 ]
 

@@ -3,6 +3,7 @@ import { randomUUID } from "node:crypto"
 import { setTimeout as sleep } from "node:timers/promises"
 import { Agent } from "undici"
 import { holdCosts } from "./budgets.ts"
+import { measureHistory } from "./history.ts"
 import { ledger } from "./ledger.ts"
 import { cpuSeconds, drive, type Endpoint, median, openFilesLimit, percentile, residentBytes } from "./load.ts"
 import { openStreams } from "./open-streams.ts"
@@ -449,6 +450,21 @@ const storedTenants = async (subjects: Subjects, scale: number): Promise<Readonl
   return rows
 }
 
+/** Summaries of ninety days of usage, which the console asks for; needs a PostgreSQL server. */
+export const history: Scenario = async (subjects, { scale }) => {
+  if (process.env["SVC_TEST_DATABASE_URL"] === undefined) return []
+  const measured = await measureHistory(subjects, Math.round(10_000_000 * scale))
+  const note = `${measured.records} usage records, folded in ${measured.foldS.toFixed(0)} s`
+  const row = (what: string, weir: number): Row => ({ what, unit: "ms", weir, note, budget: { of: "value", max: 200 } })
+  return [
+    row("usage of 90 days, by model", measured.wholeMs),
+    row("usage of 90 days, by organisation", measured.byOrgMs),
+    row("usage of 90 days of one organisation, by key", measured.oneOrgMs),
+    row("usage of the last day, by model", measured.dayMs),
+    row("the newest 50 exchanges", measured.listMs),
+  ]
+}
+
 /** Until the compiler has done its work: at 3,000 exchanges a gateway still takes half as much again. */
 export const warmUp = async ({ floor, weir }: Subjects, { scale }: Effort): Promise<void> => {
   for (const subject of [floor, weir]) {
@@ -473,4 +489,5 @@ export const scenarios: Readonly<Record<string, Scenario>> = {
   open,
   start,
   tenants,
+  history,
 }

@@ -44,7 +44,19 @@ const dateTime = new Intl.DateTimeFormat("en-GB", {
   second: "2-digit",
 })
 
-export const instant = (text: string): string => dateTime.format(new Date(text))
+const sameYear = new Intl.DateTimeFormat("en-GB", {
+  month: "short",
+  day: "2-digit",
+  hour: "2-digit",
+  minute: "2-digit",
+  second: "2-digit",
+})
+
+/** The year is told where it is another. */
+export const instant = (text: string): string => {
+  const date = new Date(text)
+  return (date.getFullYear() === new Date().getFullYear() ? sameYear : dateTime).format(date)
+}
 
 const clock = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit" })
 const day = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short" })

@@ -36,6 +36,28 @@ export class UsageSummaries extends Context.Service<
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const bounded = withDeadline("30 seconds")
+
+      /** Days are read to the first cut, hours from there to the second, records from there on. */
+      const cutsOf = Effect.fnUntraced(function* (from: string, to: string, step: SummaryStep) {
+        const [row] = yield* bounded(sql<Cuts>`
+          select to_json(days) #>> '{}' as days, to_json(greatest(days, least(${to}::text::timestamptz, hours))) #>> '{}' as hours
+          from (select
+            case when ${step} = 'day' then least(${to}::text::timestamptz, greatest(${from}::text::timestamptz, day))
+              else ${from}::text::timestamptz end as days,
+            case when ${step} = 'minute' then ${from}::text::timestamptz else hour end as hours
+            from usage_folded) x`)
+        return { from, to, ...(row ?? { days: from, hours: from }) }
+      })
+
+      const folded = ({ from, days, hours }: Period, org: string | undefined) => sql`
+        (u.step = 'day' and u.at >= ${from}::text::timestamptz and u.at < ${days}::text::timestamptz
+          or u.step = 'hour' and u.at >= ${days}::text::timestamptz and u.at < ${hours}::text::timestamptz)
+        and ${org === undefined ? sql`u.org_id <> ''` : sql`u.org_id = ${org}`}`
+
+      const recent = ({ to, hours }: Period, org: string | undefined) => sql`
+        u.at >= ${hours}::text::timestamptz and u.at < ${to}::text::timestamptz
+        and ${org === undefined ? sql`true` : sql`u.org_id = ${org}`}`
+
       return UsageSummaries.of({
         read: Effect.fnUntraced(function* (query) {
           const { by, only, person } = query
@@ -43,7 +65,6 @@ export class UsageSummaries extends Context.Service<
           const starts = startsOf(query, step)
           const from = new Date(starts[0] ?? query.fromMs).toISOString()
           const to = new Date(query.toMs).toISOString()
-          const period = sql`${from}::text::timestamptz, ${to}::text::timestamptz, ${step}`
           const narrow = (names: ReadonlyArray<SummaryDimension>): Statement.Fragment =>
             sql.and([
               sql`true`,
@@ -56,7 +77,8 @@ export class UsageSummaries extends Context.Service<
             ])
           // What is folded of the whole gateway has no organisations, applications and keys.
           const isWhole = ([by, ...dimensionsOf(only)] as const).every((name) => !ofOrgs.includes(name))
-          const org = only.org ?? (isWhole ? "" : null)
+          const org = only.org ?? (isWhole ? "" : undefined)
+          const cuts = yield* cutsOf(from, to, step)
           const sums = yield* bounded(sql<SumRow>`
             select (extract(epoch from point) * 1000)::float8 as "atMs", name, currency,
               sum(exchanges)::float8 as exchanges, sum(estimated)::float8 as estimated,
@@ -65,14 +87,26 @@ export class UsageSummaries extends Context.Service<
               sum(cache_read_tokens)::float8 as "cacheReadTokens", sum(cache_write_tokens)::float8 as "cacheWriteTokens",
               sum(cost)::text as cost, sum(cache_net_saving)::text as "cacheNetSaving"
             from (
-              select date_trunc(${step}, u.at, 'UTC') as point, u.${sql(columns[by])} as name, u.*
-              from usage_between(${org}, ${period}) u where ${narrow(recordDimensions)}) x
+              select date_trunc(${step}, u.at, 'UTC') as point, u.${sql(columns[by])} as name, u.currency, u.exchanges,
+                u.estimated, u.stop, u.in_tokens, u.out_tokens, u.cache_read_tokens, u.cache_write_tokens, u.cost,
+                u.cache_net_saving
+              from usage_rollups u where ${folded(cuts, org)} and ${narrow(recordDimensions)}
+              union all
+              select date_trunc(${step}, u.at, 'UTC'), u.${sql(columns[by])}, u.currency, 1,
+                case when u.estimated_reason is null then 0 else 1 end, u.stop, u.in_tokens, u.out_tokens,
+                u.cache_read_tokens, u.cache_write_tokens, u.cost, u.cache_net_saving
+              from usage_records u where ${recent(cuts, only.org)} and ${narrow(recordDimensions)}) x
             group by grouping sets ((point, currency), (name, currency))`)
           const frames = yield* bounded(sql<FrameRow>`
-            select (extract(epoch from date_trunc(${step}, u.at, 'UTC')) * 1000)::float8 as "atMs",
-              u.up_to_ms as "upToMs", sum(u.exchanges)::float8 as count
-            from first_frames_between(${only.org ?? ""}, ${period}, ${boundariesText}::text::float8[]) u
-            where ${narrow(["model", "vendor"])}
+            select (extract(epoch from point) * 1000)::float8 as "atMs", up_to_ms as "upToMs",
+              sum(exchanges)::float8 as count
+            from (
+              select date_trunc(${step}, u.at, 'UTC') as point, u.up_to_ms, u.exchanges from first_frame_rollups u
+              where ${folded(cuts, only.org ?? "")} and ${narrow(["model", "vendor"])}
+              union all
+              select date_trunc(${step}, u.at, 'UTC'), first_frame_bucket(u.ttfb_ms, ${boundariesText}::text::float8[]), 1
+              from usage_records u
+              where ${recent(cuts, only.org)} and u.ttfb_ms is not null and ${narrow(["model", "vendor"])}) x
             group by 1, 2 order by 2`)
           const failures = yield* bounded(sql<FailureRow>`
             select (extract(epoch from date_trunc(${step}, u.at, 'UTC')) * 1000)::float8 as "atMs", u.code,
@@ -145,6 +179,17 @@ interface SumRow {
   readonly cacheWriteTokens: number
   readonly cost: string
   readonly cacheNetSaving: string
+}
+
+/** In PostgreSQL's own words: its clock and its precision count. */
+interface Cuts {
+  readonly days: string
+  readonly hours: string
+}
+
+interface Period extends Cuts {
+  readonly from: string
+  readonly to: string
 }
 
 interface FrameRow extends BucketCount {

@@ -8,6 +8,7 @@ import { createRequire, stripTypeScriptTypes } from "node:module"
 import { dirname, join, posix } from "node:path"
 import { fileURLToPath } from "node:url"
 import { Schema } from "effect"
+import { tokens } from "../pages/tokens.ts"
 
 export interface Asset {
   readonly type: string
@@ -83,7 +84,7 @@ export const readSources = (src: string): typeof ConsoleFiles.Type => {
   }
   read(entry, true)
   files["lib/uplot.css"] = { type: css, text: readFileSync(join(packages, "uplot/dist/uPlot.min.css"), "utf8") }
-  files["console/console.css"] = { type: css, text: readFileSync(join(src, "console/console.css"), "utf8") }
+  files["console/console.css"] = { type: css, text: tokens + readFileSync(join(src, "console/console.css"), "utf8") }
   return { files, first }
 }
 

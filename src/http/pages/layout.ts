@@ -1,27 +1,24 @@
 /** Frame and style of all pages. No scripts and no external resources; the policy contains the hash of the style. */
 import { createHash } from "node:crypto"
 import { Html, html } from "./html.ts"
+import { tokens } from "./tokens.ts"
 
-const style = `
-:root { color-scheme: light dark; --ink: #16202c; --paper: #f4f6f8; --card: #fff; --line: #6b7a8c; --soft: #45525f; --accent: #0b5cad; --on: #fff; --bad: #a3131f }
-@media (prefers-color-scheme: dark) {
-  :root { --ink: #e8edf2; --paper: #10161d; --card: #1a222c; --line: #8595a6; --soft: #b6c2ce; --accent: #7ab8ff; --on: #0c1219; --bad: #ff9a9a }
-}
+const style = `${tokens}
 * { box-sizing: border-box }
 body { margin: 0; min-height: 100vh; display: grid; place-items: center; padding: 1.5rem; background: var(--paper); color: var(--ink); font: 1rem/1.5 system-ui, sans-serif }
-main { width: 100%; max-width: 26rem; padding: 2rem; background: var(--card); border-radius: .75rem; box-shadow: 0 1px 8px #0003 }
+main { width: 100%; max-width: 26rem; padding: 2rem; background: var(--card); border: 1px solid var(--line); border-radius: var(--radius) }
 h1 { margin: 0 0 1rem; font-size: 1.5rem; line-height: 1.25 }
 form { margin: 1.25rem 0 0 }
 form + .hint { margin-top: 1.25rem }
-form + form { padding-top: 1.25rem; border-top: 1px solid #8888 }
+form + form { padding-top: 1.25rem; border-top: 1px solid var(--line) }
 label { display: block; font-weight: 600 }
 .hint { margin: 0; color: var(--soft); font-size: .9rem }
-input { width: 100%; margin: .35rem 0 1rem; padding: .6rem .7rem; font: inherit; color: inherit; background: transparent; border: 1px solid var(--line); border-radius: .4rem }
+input { width: 100%; margin: .35rem 0 1rem; padding: .6rem .7rem; font: inherit; color: inherit; background: var(--paper); border: 1px solid var(--field); border-radius: var(--radius) }
 .code { font-family: ui-monospace, monospace; font-size: 1.25rem; letter-spacing: .15em }
-button, .button { display: inline-block; margin-right: .5rem; padding: .6rem 1.1rem; font: inherit; font-weight: 600; color: var(--on); background: var(--accent); border: 1px solid var(--accent); border-radius: .4rem; cursor: pointer; text-decoration: none }
+button, .button { display: inline-block; margin-right: .5rem; padding: .6rem 1.1rem; font: inherit; font-weight: 600; color: var(--on-accent); background: var(--accent); border: 1px solid var(--accent); border-radius: var(--radius); cursor: pointer; text-decoration: none }
 button.quiet { color: var(--accent); background: transparent }
 :focus-visible { outline: 3px solid var(--accent); outline-offset: 2px }
-[role=alert] { padding: .6rem .8rem; color: var(--bad); border: 1px solid; border-radius: .4rem }
+[role=alert] { padding: .6rem .8rem; color: var(--bad); border: 1px solid; border-radius: var(--radius) }
 dl { display: grid; grid-template-columns: auto 1fr; gap: .25rem 1rem; margin: 1rem 0 } dt { color: var(--soft) } dd { margin: 0; overflow-wrap: anywhere }
 `
 
