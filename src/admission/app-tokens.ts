@@ -23,6 +23,8 @@ export class AppTokens extends Context.Service<
       endUserId: string,
       ttlSeconds: number,
     ) => Effect.Effect<MintedToken, AdmissionError | ServiceError<"plan_end_users_exceeded">>
+    /** End users of the present month (UTC+8) of an organisation whose plan is of the test tier. */
+    readonly endUsers: (orgId: string) => Effect.Effect<EndUsers, StoreUnavailable>
   }
 >()("weir/admission/AppTokens") {
   static readonly layer = Layer.effect(
@@ -59,6 +61,12 @@ export class AppTokens extends Context.Service<
       })
 
       return AppTokens.of({
+        endUsers: Effect.fnUntraced(function* (orgId) {
+          const month = dayOf(yield* Clock.currentTimeMillis).slice(0, 7)
+          const [row] = yield* bounded(sql<{ used: number }>`
+            select count(*)::int as used from plan_end_users where org_id = ${orgId} and month = ${month}`)
+          return { month, used: row?.used ?? 0, limit: testTierEndUsers }
+        }),
         mint: Effect.fnUntraced(function* (caller, endUserId, ttlSeconds) {
           yield* gate.admit({
             owner: caller.org.id,
@@ -73,6 +81,12 @@ export class AppTokens extends Context.Service<
       })
     }),
   )
+}
+
+export interface EndUsers {
+  readonly month: string
+  readonly used: number
+  readonly limit: number
 }
 
 /** Distinct end users per month for a plan of the test tier. */

@@ -3,8 +3,8 @@ import type { DevelopmentHandout } from "../development/start.ts"
 import { version } from "../protocol/version.ts"
 
 export const banner = (baseUrl: string, env: string, handout: DevelopmentHandout | undefined): string => {
-  const docs = handout === undefined ? "" : `; documentation at ${baseUrl}/docs`
-  const blocks = [[`Weir ${version} is ready at ${baseUrl} (${env})${docs}`]]
+  const docs = handout === undefined ? "" : `, documentation at ${baseUrl}/docs`
+  const blocks = [[`Weir ${version} is ready at ${baseUrl} (${env}); console at ${baseUrl}/console${docs}`]]
   if (handout?.adminKey !== undefined) blocks.push([`  SVC_ADMIN_KEY=${handout.adminKey}`])
   if (handout?.key !== undefined) blocks.push(...forKey(baseUrl, handout.key))
   return blocks.map((lines) => lines.join("\n")).join("\n\n")

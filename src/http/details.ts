@@ -1,6 +1,6 @@
 /**
  * What this process tells of its inside: metrics, the reference page, the state of its stores. Open in development;
- * elsewhere for the admin key, as `x-svc-admin-key`, or for a scraper's token (`SVC_METRICS_TOKEN`). Either may also be
+ * elsewhere for the admin key, as `x-svc-admin-key`, for an operator who has signed in to the console, or for a scraper's token (`SVC_METRICS_TOKEN`). Either may also be
  * a bearer token, or the password of HTTP's basic authentication, as browsers and Prometheus send it.
  */
 import { Effect, Redacted } from "effect"
@@ -9,8 +9,10 @@ import { sha256 } from "../catalogue/secrets.ts"
 import { isDevelopment, WeirConfig } from "../config.ts"
 import { newRequestId } from "../exchange/exchanges.ts"
 import { AdminKey, hasDigest } from "../identity/admin.ts"
+import { OperatorSessions } from "../identity/operator-sessions.ts"
 import { serviceError } from "../protocol/error.ts"
 import { followVariable } from "../secret-files.ts"
+import { operatorCookieOf } from "./browser-cookies.ts"
 import { envelope } from "./respond.ts"
 
 /** Whether a request may see details. */
@@ -34,7 +36,12 @@ export const makeAccess = Effect.gen(function* () {
       ? Effect.succeed(true)
       : Effect.isSuccess(adminKey.check(given))
   }
-  const access: Access = ({ headers }) => isSecret(headers["x-svc-admin-key"] ?? secretOf(headers["authorization"]))
+  const sessions = yield* OperatorSessions
+  const access: Access = (request) => {
+    const secret = request.headers["x-svc-admin-key"] ?? secretOf(request.headers["authorization"])
+    const cookie = operatorCookieOf(request)
+    return secret === undefined && cookie !== undefined ? Effect.isSuccess(sessions.check(cookie)) : isSecret(secret)
+  }
   return access
 })
 

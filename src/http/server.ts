@@ -110,13 +110,12 @@ export const layerServer = Layer.unwrap(
     })
     const served = Layer.effectDiscard(interceptors).pipe(Layer.provideMerge(serve(routes, node, { host, port })))
     const server = drainAtShutdown(node).pipe(Layer.provideMerge(served))
-    const own = Layer.merge(Draining.layer, OperatorSessions.layer)
-    if (metricsPort === undefined) return Layer.provide(server, own)
+    if (metricsPort === undefined) return Layer.provide(server, Draining.layer)
     const inside = Layer.mergeAll(metricsRoute(openAccess), docs(openAccess), healthRoutes(openAccess))
     const operators = serve(inside, makePlainServer(), { host, port: metricsPort })
-    return Layer.mergeAll(server, Layer.effectDiscard(Layer.build(operators))).pipe(Layer.provide(own))
+    return Layer.mergeAll(server, Layer.effectDiscard(Layer.build(operators))).pipe(Layer.provide(Draining.layer))
   }),
-)
+).pipe(Layer.provide(OperatorSessions.layer))
 
 /**
  * The envelope for what fails before a handler runs: unknown paths, and parts of a request that their schema refuses.

@@ -56,6 +56,9 @@ export class ExchangeLog extends Context.Service<
       const sql = yield* SqlClient.SqlClient
       const bounded = withDeadline("30 seconds")
 
+      // Immutable, so that partitions are chosen when the statement is planned.
+      const instant = (ms: number) => sql`to_timestamp(${ms}::float8 / 1000)`
+
       const ofPerson = (person: string | undefined): ReadonlyArray<Statement.Fragment> =>
         person === undefined ? [] : [sql`u.key_id in (select id from access_tokens where user_id = ${person})`]
 
@@ -83,8 +86,8 @@ export class ExchangeLog extends Context.Service<
         ) {
           const fromMs = Math.max(filter.fromMs, toMs - lengthMs)
           const within = [
-            sql`u.at >= ${instant(fromMs)}::text::timestamptz and u.at < ${instant(toMs)}::text::timestamptz`,
-            sql`(u.at, u.ref) < (timestamptz 'epoch' + ${String(before)}::text::bigint * interval '1 microsecond', ${ref})`,
+            sql`u.at >= ${instant(fromMs)} and u.at < ${instant(toMs)}`,
+            sql`(u.at, u.ref) < (${instant(before / 1000)}, ${ref})`,
             ...narrow(filter),
           ]
           const records = [
@@ -134,7 +137,7 @@ export class ExchangeLog extends Context.Service<
 
       const find = Effect.fnUntraced(function* (org: string, id: string, atMs: number, person?: string) {
         const near = sql`u.org_id = ${org} and u.ref = ${id} and ${sql.and([sql`true`, ...ofPerson(person)])}
-          and u.at >= ${instant(atMs - nearMs)}::text::timestamptz and u.at <= ${instant(atMs + nearMs)}::text::timestamptz`
+          and u.at >= ${instant(atMs - nearMs)} and u.at <= ${instant(atMs + nearMs)}`
         const [row] = yield* bounded(sql<DetailRow>`
           select x.row, x.dims, x.tiers, coalesce(r.attempts, '[]') as attempts, r.trace_id as trace
           from (
@@ -146,7 +149,7 @@ export class ExchangeLog extends Context.Service<
             union all
             (select ${reportRow}, '{}', '{}' from exchange_reports u where ${near} and not u.is_billed)) x
           left join exchange_reports r on r.org_id = ${org} and r.ref = ${id}
-            and r.at >= ${instant(atMs - nearMs)}::text::timestamptz and r.at <= ${instant(atMs + nearMs)}::text::timestamptz
+            and r.at >= ${instant(atMs - nearMs)} and r.at <= ${instant(atMs + nearMs)}
           limit 1`)
         if (row === undefined)
           return yield* serviceError("not_found", "The exchange does not exist, or is no longer kept")
@@ -154,7 +157,7 @@ export class ExchangeLog extends Context.Service<
           select to_json(at) #>> '{}' as at, kind, debit_account as "from", credit_account as "to", amount::text as amount,
             currency
           from transfers u where u.org_id = ${org} and u.ref = ${id}
-            and u.at >= ${instant(atMs - nearMs)}::text::timestamptz and u.at <= ${instant(atMs + dayMs)}::text::timestamptz
+            and u.at >= ${instant(atMs - nearMs)} and u.at <= ${instant(atMs + dayMs)}
           order by u.id`)
         return {
           ...tidied(row.row),
@@ -190,8 +193,6 @@ const firstWindowMs = 3_600_000
 /** What is written of one exchange is written about the same time; a settlement may come late. */
 const nearMs = 60_000
 const dayMs = 86_400_000
-
-const instant = (ms: number): string => new Date(ms).toISOString()
 
 const tidied = (row: LoggedExchange): LoggedExchange => ({
   ...row,

@@ -38,24 +38,26 @@ export class UsageSummaries extends Context.Service<
       const bounded = withDeadline("30 seconds")
 
       /** Days are read to the first cut, hours from there to the second, records from there on. */
-      const cutsOf = Effect.fnUntraced(function* (from: string, to: string, step: SummaryStep) {
-        const [row] = yield* bounded(sql<Cuts>`
-          select to_json(days) #>> '{}' as days, to_json(greatest(days, least(${to}::text::timestamptz, hours))) #>> '{}' as hours
-          from (select
-            case when ${step} = 'day' then least(${to}::text::timestamptz, greatest(${from}::text::timestamptz, day))
-              else ${from}::text::timestamptz end as days,
-            case when ${step} = 'minute' then ${from}::text::timestamptz else hour end as hours
-            from usage_folded) x`)
-        return { from, to, ...(row ?? { days: from, hours: from }) }
+      const cutsOf = Effect.fnUntraced(function* (fromMs: number, toMs: number, step: SummaryStep) {
+        const [row] = yield* bounded(sql<{ hourMs: number; dayMs: number }>`
+          select (extract(epoch from hour) * 1000)::float8 as "hourMs", (extract(epoch from day) * 1000)::float8 as "dayMs"
+          from usage_folded`)
+        const { hourMs = fromMs, dayMs = fromMs } = row ?? {}
+        const daysMs = step === "day" ? Math.min(toMs, Math.max(fromMs, dayMs)) : fromMs
+        const hoursMs = step === "minute" ? fromMs : Math.max(daysMs, Math.min(toMs, hourMs))
+        return { fromMs, daysMs, hoursMs, toMs }
       })
 
-      const folded = ({ from, days, hours }: Period, org: string | undefined) => sql`
-        (u.step = 'day' and u.at >= ${from}::text::timestamptz and u.at < ${days}::text::timestamptz
-          or u.step = 'hour' and u.at >= ${days}::text::timestamptz and u.at < ${hours}::text::timestamptz)
+      // Immutable, so that partitions are chosen when the statement is planned.
+      const instant = (ms: number) => sql`to_timestamp(${ms}::float8 / 1000)`
+
+      const folded = ({ fromMs, daysMs, hoursMs }: Period, org: string | undefined) => sql`
+        (u.step = 'day' and u.at >= ${instant(fromMs)} and u.at < ${instant(daysMs)}
+          or u.step = 'hour' and u.at >= ${instant(daysMs)} and u.at < ${instant(hoursMs)})
         and ${org === undefined ? sql`u.org_id <> ''` : sql`u.org_id = ${org}`}`
 
-      const recent = ({ to, hours }: Period, org: string | undefined) => sql`
-        u.at >= ${hours}::text::timestamptz and u.at < ${to}::text::timestamptz
+      const recent = ({ toMs, hoursMs }: Period, org: string | undefined) => sql`
+        u.at >= ${instant(hoursMs)} and u.at < ${instant(toMs)}
         and ${org === undefined ? sql`true` : sql`u.org_id = ${org}`}`
 
       return UsageSummaries.of({
@@ -63,8 +65,8 @@ export class UsageSummaries extends Context.Service<
           const { by, only, person } = query
           const step = stepOf(query)
           const starts = startsOf(query, step)
-          const from = new Date(starts[0] ?? query.fromMs).toISOString()
-          const to = new Date(query.toMs).toISOString()
+          const fromMs = starts[0] ?? query.fromMs
+          const { toMs } = query
           const narrow = (names: ReadonlyArray<SummaryDimension>): Statement.Fragment =>
             sql.and([
               sql`true`,
@@ -78,7 +80,7 @@ export class UsageSummaries extends Context.Service<
           // What is folded of the whole gateway has no organisations, applications and keys.
           const isWhole = ([by, ...dimensionsOf(only)] as const).every((name) => !ofOrgs.includes(name))
           const org = only.org ?? (isWhole ? "" : undefined)
-          const cuts = yield* cutsOf(from, to, step)
+          const cuts = yield* cutsOf(fromMs, toMs, step)
           const sums = yield* bounded(sql<SumRow>`
             select (extract(epoch from point) * 1000)::float8 as "atMs", name, currency,
               sum(exchanges)::float8 as exchanges, sum(estimated)::float8 as estimated,
@@ -112,7 +114,7 @@ export class UsageSummaries extends Context.Service<
             select (extract(epoch from date_trunc(${step}, u.at, 'UTC')) * 1000)::float8 as "atMs", u.code,
               sum(u.calls)::float8 as count
             from failure_counts u
-            where u.at >= ${from}::text::timestamptz and u.at < ${to}::text::timestamptz
+            where u.at >= ${instant(fromMs)} and u.at < ${instant(toMs)}
               and ${narrow(["org", "app", "key", "model"])}
             group by 1, 2`)
           const points = sums.filter(({ atMs }) => atMs !== null)
@@ -124,8 +126,8 @@ export class UsageSummaries extends Context.Service<
             ({ name }) => name ?? "",
           )
           return {
-            from,
-            to,
+            from: new Date(fromMs).toISOString(),
+            to: new Date(toMs).toISOString(),
             step,
             totals: figuresOf(points),
             firstFrame: firstFrameOf(frames),
@@ -181,15 +183,13 @@ interface SumRow {
   readonly cacheNetSaving: string
 }
 
-/** In PostgreSQL's own words: its clock and its precision count. */
-interface Cuts {
-  readonly days: string
-  readonly hours: string
-}
-
-interface Period extends Cuts {
-  readonly from: string
-  readonly to: string
+interface Period {
+  readonly fromMs: number
+  /** The first cut. */
+  readonly daysMs: number
+  /** The second. */
+  readonly hoursMs: number
+  readonly toMs: number
 }
 
 interface FrameRow extends BucketCount {

@@ -116,6 +116,8 @@ const matrix: ReadonlyArray<Row> = [
   ["GET", "/v1/exchanges", undefined, "401 401 404 200 200 200 200 403 200 401"],
   ["GET", "/v1/open-exchanges", undefined, "401 401 404 200 200 200 200 403 200 401"],
   ["GET", "/v1/exchanges/req_unheard?at=2026-01-01", undefined, "401 401 404 404 404 404 404 403 404 401"],
+  ["GET", "/v1/plan", undefined, "401 401 404 200 200 200 200 403 200 401"],
+  ["GET", `/v1/admin/orgs/${ids.org}/plan`, undefined, "401 401 401 401 401 401 401 401 401 200"],
   ["GET", "/v1/audit", undefined, "401 401 404 403 200 200 200 403 200 401"],
   ["GET", "/v1/admin/usage-summary?by=org", undefined, "401 401 401 401 401 401 401 401 401 200"],
   ["GET", "/v1/admin/exchanges", undefined, "401 401 401 401 401 401 401 401 401 200"],

@@ -1,13 +1,14 @@
 /** Plan usage: hourly peaks of concurrency as a heat map, by day. */
 import { html } from "htm/preact"
-import type { PlanUsage } from "../../protocol/plan-usage.ts"
+import type { PlanLimits, PlanUsage } from "../../protocol/plan-usage.ts"
 import { get } from "../api.ts"
+import { count } from "../format.ts"
 import { useLoad } from "../load.ts"
 import type { PageProps } from "../page.ts"
 import { setQuery } from "../route.ts"
 import { Filters, type Values } from "../ui/form.ts"
 import { HeatMap } from "../ui/heat-map.ts"
-import { Card, Empty, ErrorBox, Head, Loading } from "../ui/parts.ts"
+import { Card, Empty, ErrorBox, Figures, Head, Loading } from "../ui/parts.ts"
 import { useViewer } from "../viewer.ts"
 
 export const Page = ({ query }: PageProps) => {
@@ -23,6 +24,8 @@ export const Page = ({ query }: PageProps) => {
 const Peaks = ({ org }: { readonly org: string }) => {
   const viewer = useViewer()
   const path = viewer.kind === "operator" ? `v1/admin/orgs/${encodeURIComponent(org)}/plan-usage` : "v1/plan/usage"
+  const limitsPath = viewer.kind === "operator" ? `v1/admin/orgs/${encodeURIComponent(org)}/plan` : "v1/plan"
+  const { data: limits } = useLoad(`limits ${org}`, (signal) => get<PlanLimits>(limitsPath, undefined, signal), 30_000)
   const { data, error, reload } = useLoad(
     `plan ${org}`,
     (signal) => get<PlanUsage>(path, { days: "30" }, signal),
@@ -31,12 +34,29 @@ const Peaks = ({ org }: { readonly org: string }) => {
   if (data === undefined) return html`<${ErrorBox} error=${error} retry=${reload} />${!error && html`<${Loading} />`}`
   const rows = [...data.days, data.today].map(({ day, hourlyPeaks }) => ({ name: day, values: hourlyPeaks }))
   const isIdle = rows.every(({ values }) => values.every((value) => !value))
-  return html`<${Card} title="Sessions at once, by the hour (UTC+8)">
+  return html`${limits !== undefined && html`<${Limits} limits=${limits} />`}
+  <${Card} title="Sessions at once, by the hour (UTC+8)">
     <${ErrorBox} error=${error} retry=${reload} />
     ${
       isIdle
         ? html`<${Empty} title="No session was open in these 30 days">Sessions begin with <code>POST /t1/heartbeat</code>.<//>`
-        : html`<${HeatMap} title="Sessions at once, by day and hour" rows=${rows} />`
+        : html`<${HeatMap} title="Sessions at once, by day and hour" rows=${rows} cap=${limits?.concurrency} />`
     }
   <//>`
+}
+
+const Limits = ({ limits }: { readonly limits: PlanLimits }) => {
+  const { plan, concurrency, perMinute, dailyTokens, endUsers } = limits
+  const limit = (value: number | undefined) => (value === undefined ? "no limit" : count(value))
+  return html`<${Figures} figures=${[
+    { name: "Plan", value: plan ?? "none" },
+    { name: "Sessions at once", value: limit(concurrency) },
+    { name: "Requests per minute", value: limit(perMinute) },
+    { name: "Tokens per day", value: limit(dailyTokens) },
+    ...(endUsers === undefined
+      ? []
+      : [
+          { name: `End users in ${endUsers.month}`, value: `${endUsers.used} of ${endUsers.limit}`, note: "test tier" },
+        ]),
+  ]} />`
 }

@@ -14,6 +14,7 @@ import { AuditLog } from "../../store/audit-log.ts"
 import { auditPage, endOf, logFilterOf, summaryQueryOf } from "../activity-query.ts"
 import { type Member, makeForBearer, requireAdmin } from "../bearer.ts"
 import { pageOf } from "../page-query.ts"
+import { makePlanLimits } from "../plan-limits.ts"
 
 export const activityRoutes = HttpApiBuilder.group(
   Api,
@@ -26,7 +27,10 @@ export const activityRoutes = HttpApiBuilder.group(
     const auditLog = yield* AuditLog
     const catalogue = yield* Catalogue
 
+    const planLimits = yield* makePlanLimits
+
     return handlers
+      .handleRaw("planLimits", ({ request }) => forMember(request, ({ org }) => planLimits(org.org)))
       .handleRaw("usageSummary", ({ request, query }) =>
         forMember(request, (member) =>
           Effect.flatMap(summaryQueryOf(query), (asked) =>

@@ -17,6 +17,7 @@ import { TargetHealth } from "../../upstream/health.ts"
 import { auditPage, endOf, logFilterOf, numberedPage, numberOf, summaryQueryOf } from "../activity-query.ts"
 import { knownOrg, makeForOperator } from "../operator.ts"
 import { type PageQuery, pageOf } from "../page-query.ts"
+import { makePlanLimits } from "../plan-limits.ts"
 import { withLines } from "./activity.ts"
 import { daysOf } from "./applications.ts"
 
@@ -56,7 +57,15 @@ export const adminActivityRoutes = HttpApiBuilder.group(
       return yield* curve.of(org, yield* daysOf(days))
     })
 
+    const planLimits = yield* makePlanLimits
+
     return handlers
+      .handleRaw("adminPlanLimits", ({ request, params }) =>
+        forOperator(
+          request,
+          Effect.flatMap(knownOrg(tenants, params.org), ({ org }) => planLimits(org)),
+        ),
+      )
       .handleRaw("adminUsageSummary", ({ request, query }) =>
         forOperator(request, Effect.flatMap(summaryQueryOf(query), summaries.read)),
       )

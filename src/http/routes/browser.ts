@@ -1,5 +1,5 @@
 /** Routes of a browser's session: who uses it, signing in as an operator, signing out. */
-import { Effect, Option } from "effect"
+import { Effect } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { WeirConfig } from "../../config.ts"
@@ -11,11 +11,12 @@ import { OperatorSessions, operatorSessionMs } from "../../identity/operator-ses
 import { type BrowserSession, OperatorLogin } from "../../protocol/activity.ts"
 import { Api } from "../../protocol/api.ts"
 import { version } from "../../protocol/version.ts"
+import type { StoreUnavailable } from "../../store/unavailable.ts"
 import { makeAnonymousRoutes, maxLoginBytes } from "../anonymous.ts"
 import { operatorCookieOf, sessionOf, withOperator, withoutOperator, withoutSession } from "../browser-cookies.ts"
 import { requireOwnPage } from "../own-page.ts"
 import { originOf, type Request, readJson } from "../request.ts"
-import { respond, respondJson } from "../respond.ts"
+import { type RouteError, respond, respondJson } from "../respond.ts"
 
 export const browserRoutes = HttpApiBuilder.group(
   Api,
@@ -31,12 +32,8 @@ export const browserRoutes = HttpApiBuilder.group(
     /** What has ended, or is not valid, is absent. */
     const read = Effect.fnUntraced(function* (request: Request) {
       yield* requireOwnPage(request, originOf(config, request))
-      const operator = Option.getOrUndefined(
-        yield* Effect.option(Effect.flatMap(cookie(operatorCookieOf(request)), sessions.check)),
-      )
-      const person = Option.getOrUndefined(
-        yield* Effect.option(Effect.flatMap(cookie(sessionOf(request)), bearers.ofBrowser)),
-      )
+      const operator = yield* ifValid(operatorCookieOf(request), sessions.check)
+      const person = yield* ifValid(sessionOf(request), bearers.ofBrowser)
       return {
         environment: config.env,
         version,
@@ -69,12 +66,10 @@ export const browserRoutes = HttpApiBuilder.group(
     const end = Effect.fnUntraced(function* (request: Request, requestId: string) {
       const origin = originOf(config, request)
       yield* requireOwnPage(request, origin)
-      const operator = yield* Effect.option(Effect.flatMap(cookie(operatorCookieOf(request)), sessions.check))
-      if (Option.isSome(operator)) yield* sessions.end(operator.value)
-      const person = yield* Effect.option(
-        Effect.flatMap(cookie(sessionOf(request)), (token) => logins.authenticate(token, "browser")),
-      )
-      if (Option.isSome(person)) yield* logins.endById(person.value.loginId)
+      const operator = yield* ifValid(operatorCookieOf(request), sessions.check)
+      if (operator !== undefined) yield* sessions.end(operator)
+      const person = yield* ifValid(sessionOf(request), (token) => logins.authenticate(token, "browser"))
+      if (person !== undefined) yield* logins.endById(person.loginId)
       const headers = { "x-svc-request-id": requestId, "cache-control": "no-store" }
       return withoutSession(withoutOperator(HttpServerResponse.empty({ status: 204, headers }), origin), origin)
     })
@@ -93,4 +88,9 @@ export const browserRoutes = HttpApiBuilder.group(
   }),
 )
 
-const cookie = (value: string | undefined) => Effect.fromOption(Option.fromNullishOr(value))
+/** Whom a cookie stands for; undefined if there is none, or if it is not valid any more. A store that is away is an error. */
+const ifValid = <A>(
+  cookie: string | undefined,
+  check: (cookie: string) => Effect.Effect<A, RouteError>,
+): Effect.Effect<A | undefined, StoreUnavailable> =>
+  cookie === undefined ? Effect.undefined : Effect.catchTag(check(cookie), "ServiceError", () => Effect.undefined)

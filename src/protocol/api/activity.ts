@@ -2,6 +2,7 @@
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { AuditEntries } from "../activity.ts"
 import { ExchangeDetail, ExchangeLogPage, OpenExchanges } from "../exchange-log.ts"
+import { PlanLimits } from "../plan-usage.ts"
 import { PathId } from "../text.ts"
 import { UsageSummary } from "../usage-summary.ts"
 import { bearerErrors, errorsOf, everywhere } from "./errors.ts"
@@ -50,6 +51,11 @@ export class Activity extends HttpApiGroup.make("activity")
         summary: "List the organisation's audit entries, newest first",
         description: "Requires owner or admin.",
       }),
+    ),
+  )
+  .add(
+    HttpApiEndpoint.get("planLimits", "/v1/plan", { ...own, success: PlanLimits }).annotateMerge(
+      OpenApi.annotations({ summary: "Get the organisation's plan and its limits" }),
     ),
   )
   .annotateMerge(

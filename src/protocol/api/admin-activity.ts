@@ -2,7 +2,7 @@
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { AuditEntries, CatalogueRevisions, CatalogueText, PriceList, Targets } from "../activity.ts"
 import { ExchangeDetail, ExchangeLogPage, OpenExchanges } from "../exchange-log.ts"
-import { PlanUsage } from "../plan-usage.ts"
+import { PlanLimits, PlanUsage } from "../plan-usage.ts"
 import { PathId } from "../text.ts"
 import { UsageSummary } from "../usage-summary.ts"
 import { errorsOf, everywhere } from "./errors.ts"
@@ -51,6 +51,13 @@ export class AdminActivity extends HttpApiGroup.make("adminActivity")
       query: { days: header("1 to 90, 30 if absent") },
       success: PlanUsage,
     }).annotateMerge(summary("Get an organisation's hourly peaks of concurrency")),
+  )
+  .add(
+    HttpApiEndpoint.get("adminPlanLimits", "/v1/admin/orgs/:org/plan", {
+      ...ofOrg,
+      params: { org: PathId },
+      success: PlanLimits,
+    }).annotateMerge(summary("Get an organisation's plan and its limits")),
   )
   .add(
     HttpApiEndpoint.get("listTargets", "/v1/admin/targets", { ...reading, success: Targets }).annotateMerge(
