@@ -109,6 +109,12 @@ const tryWith = async (folder: string, node: string): Promise<Tried> => {
       ],
       operator,
     )
+    const page = await (await fetch(`${baseUrl}/console/`)).text()
+    const [, module = ""] = /<script type="module" src="\.\/([^"]+)"/.exec(page) ?? []
+    const served = await fetch(`${baseUrl}/console/${module}`)
+    if (served.headers.get("content-type")?.startsWith("text/javascript") !== true) {
+      throw new Error(`The console is not served: ${served.status}`)
+    }
     const [, conformance = "none"] =
       /\n(\d+ passed, .*)\n$/.exec(run([main, "conformance", baseUrl], operator).text) ?? []
     if (errors !== "") throw new Error(`weir serve was to print no error or warning:\n${errors}`)

@@ -27,6 +27,9 @@ export class Retention extends Context.Service<
         const more = yield* inPages(
           () => sql<Removed>`select retain_runtime(${retentionDays}::int, ${pageRows}::int) as removed`,
         )
+        const reports = yield* inPages(
+          () => sql<Removed>`select retain_reports(${retentionDays}::int, ${pageRows}::int) as removed`,
+        )
         const tenants = yield* inPages(
           () => sql<Removed>`select retain_tenants(${retentionDays}::int, ${pageRows}::int) as removed`,
         )
@@ -37,7 +40,7 @@ export class Retention extends Context.Service<
         return {
           made,
           dropped: dropped + (replies?.dropped ?? 0),
-          removed: removed + more + tenants + BigInt(accounts?.removed ?? 0),
+          removed: removed + more + reports + tenants + BigInt(accounts?.removed ?? 0),
         }
       }).pipe(
         withDeadline(deadline),

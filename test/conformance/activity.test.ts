@@ -8,6 +8,7 @@ import { AuditEntries, CatalogueText, PriceList, Targets } from "../../src/proto
 import { ExchangeDetail, ExchangeLogPage, OpenExchanges } from "../../src/protocol/exchange-log.ts"
 import { UsageSummary } from "../../src/protocol/usage-summary.ts"
 import { hello, newTestIds, testCatalogue } from "../../src/testing/index.ts"
+import { answering } from "../../src/testing/vendor-replies.ts"
 import { errorOf, eventually, replyOf, useGateway } from "./gateway.ts"
 
 const tag = randomUUID().slice(0, 8)
@@ -189,6 +190,7 @@ describe("exchanges", () => {
     expect(data).toMatchObject([{ model: "main", target: "openai/upstream-main", state: "calling", bytes: 0 }])
     expect([open, nodes]).toEqual([1, 1])
     expect((await read(OpenExchanges, "/v1/open-exchanges", await as("member"))).data).toEqual([])
+    gateway().vendor.script(answering({ words: ["Hello"], inTokens: 10, outTokens: 1 }))
     finish()
     await (await running).text()
   })
@@ -222,6 +224,27 @@ describe("beside", () => {
     const owned = await read(AuditEntries, "/v1/audit?limit=1", await as("owner"))
     expect(owned.data.every(({ org }) => org === ids.org)).toBe(true)
     expect(owned.nextCursor).not.toBeNull()
+  })
+})
+
+describe("usage records as CSV", () => {
+  it("are all that are kept, in columns, without formulas", async () => {
+    await gateway().exchange(hello)
+    await Effect.runPromise(
+      gateway().sql`
+        update usage_records set session_id = '=1+1,"x"' where ref = (
+          select ref from usage_records where org_id = ${ids.org} order by at desc limit 1)`,
+    )
+    const response = await get(`/v1/admin/orgs/${ids.org}/usage.csv`)
+    expect(response.headers.get("content-type")).toContain("text/csv")
+    const [head = "", ...lines] = (await response.text()).trimEnd().split("\r\n")
+    expect(head.split(",").slice(0, 3)).toEqual(["at", "requestId", "appId"])
+    expect(lines.length).toBe((await summary()).totals.exchanges)
+    expect(lines[0]).toContain(`"'=1+1,""x"""`)
+    const owner = await as("owner")
+    expect((await get(`/v1/usage.csv?org=${ids.org}`, owner)).status).toBe(200)
+    expect((await get("/v1/usage.csv?org=org_elsewhere", owner)).status).toBe(404)
+    expect((await get("/v1/usage.csv", await as("member"))).status).toBe(403)
   })
 })
 
