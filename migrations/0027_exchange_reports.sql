@@ -22,7 +22,8 @@ create table exchange_reports (
 );
 create index exchange_reports_by_time on exchange_reports (at, ref);
 
--- Calls that failed, by the minute; all are counted, also those for which no report was kept.
+-- Calls that failed, by the minute, and by the hour after two days; all are counted, also those for which no report was
+-- kept.
 create table failure_counts (
   org_id text not null,
   at timestamptz not null,
@@ -52,7 +53,8 @@ begin
   on conflict (org_id, at, app_id, key_id, model, code) do update set calls = f.calls + excluded.calls;
 end $fn$;
 
--- Removes what is past keeping, at most so many reports; tells how many rows.
+-- Adds up the minutes of hours that are two days old, and removes what is past keeping, at most so many reports; tells
+-- how many rows it removed.
 create function retain_reports(keep_days integer, most integer) returns integer language plpgsql as $fn$
 declare
   oldest timestamptz := now() - keep_days * interval '1 day';
@@ -62,6 +64,17 @@ begin
   delete from exchange_reports where (at, ref) in (
     select at, ref from exchange_reports where at < oldest order by at limit most);
   get diagnostics removed = row_count;
+  with minutes as (
+    delete from failure_counts where at < date_trunc('hour', now() - interval '2 days', 'UTC')
+      and at >= now() - interval '9 days' and at <> date_trunc('hour', at, 'UTC')
+    returning *
+  ), hours as (
+    select org_id, date_trunc('hour', at, 'UTC') as at, app_id, key_id, model, code, sum(calls) as calls from minutes
+    group by 1, 2, 3, 4, 5, 6
+  )
+  insert into failure_counts as f (org_id, at, app_id, key_id, model, code, calls)
+  select org_id, at, app_id, key_id, model, code, calls from hours
+  on conflict (org_id, at, app_id, key_id, model, code) do update set calls = f.calls + excluded.calls;
   delete from failure_counts where at < oldest;
   get diagnostics gone = row_count;
   return removed + gone;

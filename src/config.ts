@@ -115,10 +115,10 @@ const variables = {
   /**
    * The public URL of this service, e.g. `https://weir.example.com`; if absent, it is derived from the request's host.
    */
-  publicUrl: Config.schema(Schema.String.check(Schema.isPattern(/^https?:\/\/[^\s/]+$/)), "SVC_PUBLIC_URL").pipe(
-    Config.option,
-    toUndefined,
-  ),
+  publicUrl: Config.schema(
+    Schema.String.check(Schema.isPattern(/^https?:\/\/[^\s/?#]+(\/[^\s?#]*[^\s/?#])?$/)),
+    "SVC_PUBLIC_URL",
+  ).pipe(Config.option, toUndefined),
   /** Origins whose pages may call `/t1`, separated by commas, e.g. `https://app.example.com`; `*` for all. */
   corsOrigins: Config.schema(
     Schema.String.check(Schema.isPattern(/^(\*|https?:\/\/[^\s/,]+)(,(\*|https?:\/\/[^\s/,]+))*$/)),

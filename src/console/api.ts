@@ -87,7 +87,8 @@ interface Envelope {
   }
 }
 
-const errorOf = async (response: Response): Promise<ApiError> => {
+/** The error of a reply that is none of success. */
+export const errorOf = async (response: Response): Promise<ApiError> => {
   const { error }: Envelope = await response.json().catch(() => ({}))
   const { code = "unknown", message = `The gateway answered ${response.status}`, requestId, detail } = error ?? {}
   return new ApiError(response.status, code, message, requestId, detail?.issues)

@@ -1,5 +1,5 @@
 /** One streamed exchange of twp/1, event by event. */
-import { ApiError, addressOf } from "./api.ts"
+import { addressOf, errorOf } from "./api.ts"
 
 export interface Turn {
   readonly role: "user" | "assistant"
@@ -43,7 +43,7 @@ export const streamExchange = async (
     signal,
     credentials: "omit",
   })
-  if (!response.ok || response.body === null) throw await refusalOf(response)
+  if (!response.ok || response.body === null) throw await errorOf(response)
   let rest = ""
   for await (const chunk of piecesOf(response.body)) {
     const events = (rest + chunk).split("\n\n")
@@ -69,17 +69,4 @@ const textOf = (name: string, data: string): string => {
   if (name !== "t.delta") return ""
   const { t, v }: { readonly t?: string; readonly v?: string } = JSON.parse(data)
   return t === "text" ? (v ?? "") : ""
-}
-
-const refusalOf = async (response: Response): Promise<ApiError> => {
-  const {
-    error,
-  }: { readonly error?: { readonly code?: string; readonly message?: string; readonly requestId?: string } } =
-    await response.json().catch(() => ({}))
-  return new ApiError(
-    response.status,
-    error?.code ?? "unknown",
-    error?.message ?? "The exchange was refused",
-    error?.requestId,
-  )
 }

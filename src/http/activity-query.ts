@@ -28,7 +28,7 @@ const periodOf = Effect.fnUntraced(function* (
   if (toMs - fromMs > mostDays * dayMs) {
     return yield* invalidInput([{ path: "from", message: `at most ${mostDays} days before \`to\`` }])
   }
-  return { fromMs, toMs: Math.min(toMs, nowMs + dayMs) > fromMs ? Math.min(toMs, nowMs + dayMs) : toMs }
+  return { fromMs, toMs }
 })
 
 const isInstant = Schema.is(Instant)

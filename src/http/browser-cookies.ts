@@ -43,16 +43,17 @@ export const operatorCookieOf = (request: Request): string | undefined => reques
 
 /** The secret of a login at an identity provider, one cookie per login in progress. */
 const flowCookie = (state: string) => `weir_sso_${state.slice(0, 12)}`
-const flowPath = "/v1/auth/sso/callback"
+/** @param origin the gateway's public address, which may have a path prefix */
+const flowPath = (origin: string) => `${URL.parse(origin)?.pathname.replace(/\/$/, "") ?? ""}/v1/auth/sso/callback`
 
 export const withFlow = (reply: Reply, state: string, secret: string, ttlMs: number, origin: string): Reply =>
   HttpServerResponse.setCookieUnsafe(reply, flowCookie(state), secret, {
     ...cookieOptions(origin),
-    path: flowPath,
+    path: flowPath(origin),
     maxAge: ttlMs,
   })
 
 export const withoutFlow = (reply: Reply, state: string, origin: string): Reply =>
-  HttpServerResponse.expireCookieUnsafe(reply, flowCookie(state), { ...cookieOptions(origin), path: flowPath })
+  HttpServerResponse.expireCookieUnsafe(reply, flowCookie(state), { ...cookieOptions(origin), path: flowPath(origin) })
 
 export const flowOf = (request: Request, state: string): string | undefined => request.cookies[flowCookie(state)]

@@ -27,27 +27,43 @@ const pageHeaders = {
   "cross-origin-opener-policy": "same-origin",
 }
 
-export const pageReply = (page: Page, status = 200): Reply =>
-  HttpServerResponse.text(document(page), { status, contentType: "text/html; charset=utf-8", headers: pageHeaders })
+/** The gateway's own address, relative to a request's: it holds below a path prefix that a proxy removes. */
+export const rootOf = ({ url }: Request): string => {
+  const depth = new URL(url, "http://localhost").pathname.split("/").length - 2
+  return depth <= 0 ? "./" : "../".repeat(depth)
+}
 
-/** Redirects to another page with 303, or to the next step of a flow with 302. */
-export const goTo = (location: string, status: 302 | 303 = 303): Reply =>
-  HttpServerResponse.redirect(location, { status, headers: { "cache-control": "no-store" } })
+/** A page; its links and forms, which begin with `/`, become relative. */
+export const pageReply = (request: Request, page: Page, status = 200): Reply => {
+  const text = document(page).replaceAll(/ (action|href)="\/(?!\/)/g, ` $1="${rootOf(request)}`)
+  return HttpServerResponse.text(text, { status, contentType: "text/html; charset=utf-8", headers: pageHeaders })
+}
+
+/**
+ * Redirects to another page with 303, or to the next step of a flow with 302.
+ * @param location another site's, or a path of the gateway
+ */
+export const goTo = (request: Request, location: string, status: 302 | 303 = 303): Reply =>
+  HttpServerResponse.redirect(location.startsWith("/") ? rootOf(request) + location.slice(1) : location, {
+    status,
+    headers: { "cache-control": "no-store" },
+  })
 
 /** Answers with a page; failures are pages too. */
-export const respondPage = <R>(answer: Effect.Effect<Reply, RouteError, R>): Effect.Effect<Reply, never, R> =>
-  respond(newRequestId(), answer, failureReply)
+export const respondPage = <R>(
+  request: Request,
+  answer: Effect.Effect<Reply, RouteError, R>,
+): Effect.Effect<Reply, never, R> => respond(newRequestId(), answer, failureReply(request))
 
 /** The error page. */
-export const failureReply = (requestId: string, failure: RouteError): Effect.Effect<Reply> => {
-  const error = toServiceError(failure)
-  const { status, headers } = errorHead(error, requestId)
-  const reply = HttpServerResponse.setHeaders(
-    pageReply(failurePage(error.message, error.code, requestId), status),
-    headers,
-  )
-  return Effect.as(logCause(error, requestId), reply)
-}
+export const failureReply =
+  (request: Request) =>
+  (requestId: string, failure: RouteError): Effect.Effect<Reply> => {
+    const error = toServiceError(failure)
+    const { status, headers } = errorHead(error, requestId)
+    const page = pageReply(request, failurePage(error.message, error.code, requestId), status)
+    return Effect.as(logCause(error, requestId), HttpServerResponse.setHeaders(page, headers))
+  }
 
 /** Whether the client is a browser. */
 export const wantsPage = (request: Request): boolean => (request.headers["accept"] ?? "").includes("text/html")

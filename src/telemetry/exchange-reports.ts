@@ -98,7 +98,7 @@ export class ExchangeReports extends Context.Service<
         flush,
         add: (report) => {
           count(report)
-          if (reports.length < keptPerFlush) reports.push(report)
+          if (report.code !== "rate_limited" && reports.length < keptPerFlush) reports.push(report)
         },
       })
     }),
@@ -116,5 +116,5 @@ interface Count {
 }
 
 const every = "2 seconds"
-/** A flood of refusals must not become a flood of rows. */
-const keptPerFlush = 200
+/** A flood of refusals must not become a flood of rows: those of rate limits are only counted. */
+const keptPerFlush = 50

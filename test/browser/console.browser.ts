@@ -64,10 +64,10 @@ const asOperator = async (options: BrowserContextOptions = {}) => {
   return page
 }
 
-const asPerson = async (name: string, options: BrowserContextOptions = {}) => {
-  const page = await open(options)
+const asPerson = async (name: string, { base = gateway().baseUrl }: { readonly base?: string } = {}) => {
+  const page = await open()
   const before = smtp.lettersTo(email(name)).length
-  await page.goto(url())
+  await page.goto(`${base}/console/`)
   await page.getByRole("link", { name: "Log in" }).click()
   await page.getByLabel("E-mail address").fill(email(name))
   await page.getByRole("button", { name: "Send me a code" }).click()
@@ -129,7 +129,14 @@ const audited = async (action: string) =>
 
 describe.each(["light", "dark"] as const)("every page, %s", (colorScheme) => {
   it.each([1280, 390])("is without findings and does not scroll sideways at %i px", async (width) => {
-    const page = await asOperator({ colorScheme, viewport: { width, height: 800 } })
+    const options = { colorScheme, viewport: { width, height: 800 } }
+    const visitor = await open(options)
+    for (const path of ["/console/", "/login", "/activate"]) {
+      await visitor.goto(`${gateway().baseUrl}${path}`)
+      await visitor.getByRole("heading", { level: 1 }).waitFor()
+      expect(await findings(visitor), path).toEqual([])
+    }
+    const page = await asOperator(options)
     for (const [fragment, heading] of pages()) {
       await show(page, fragment, heading)
       await look(page, `console-${fragment.split(/[/?]/)[0]}-${colorScheme}-${width}`)
@@ -387,12 +394,16 @@ describe("the first load", () => {
     })
     await new Promise<void>((resolve) => proxy.listen(0, "127.0.0.1", resolve))
     const address = proxy.address()
+    const base = `http://127.0.0.1:${typeof address === "object" ? address?.port : 0}/weir`
     const page = await open()
-    await page.goto(`http://127.0.0.1:${typeof address === "object" ? address?.port : 0}/weir/console`)
+    await page.goto(`${base}/console`)
     await page.getByLabel("Admin key").fill(gateway().adminKey)
     await page.getByRole("button", { name: "Sign in" }).click()
     await page.locator(".figures").waitFor()
     await page.close()
+    const person = await asPerson("owner", { base })
+    expect(person.url()).toMatch(/\/weir\/console\/#?/)
+    await person.close()
     proxy.closeAllConnections()
     proxy.close()
   })

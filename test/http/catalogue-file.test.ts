@@ -55,8 +55,9 @@ describe("SVC_CATALOGUE and weir apply", () => {
     expect(doctor.code, doctor.text).toBe(0)
     expect(doctor.text).toMatch(/^ledger +ok +consistent/m)
     expect(doctor.text).toContain("Nothing is in the way")
+    // The catalogue, and its top-up.
     expect((await run("audit", "verify")).text).toMatch(
-      /^0 entries are valid; the newest one's hash is [0-9a-f]{64}\n$/,
+      /^2 entries are valid; the newest one's hash is [0-9a-f]{64}\n$/,
     )
     expect((await run("topup", "org_development", "12.5", "--id", "one")).text).toMatch(
       /^Credited; org_development has 112\.\d+ USD/,

@@ -10,8 +10,8 @@ const get = (path: string, headers: Record<string, string> = {}) =>
 describe("the console's document", () => {
   it("is where / and /console lead a browser; for anything else / stays the envelope's 404", async () => {
     const page = await get("/", { accept: "text/html" })
-    expect([page.status, page.headers.get("location")]).toEqual([302, "console/"])
-    expect((await get("/console")).headers.get("location")).toBe("console/")
+    expect([page.status, page.headers.get("location")]).toEqual([302, "./console/"])
+    expect((await get("/console")).headers.get("location")).toBe("./console/")
     expect((await errorOf(await get("/"))).status).toBe(404)
   })
 

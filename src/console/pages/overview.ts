@@ -41,6 +41,7 @@ export const Page = ({ query }: PageProps) => {
   const { data, error } = usage
   return html`
     <${Head} title="Overview"><${RangePicker} range=${range} /><//>
+    ${org !== undefined && html`<p class="note">Only of the organisation ${org}. <a href=${linkTo(["overview"], { range })}>Show all</a></p>`}
     <${ErrorBox} error=${error} retry=${usage.reload} />
     ${data === undefined ? !error && html`<${Loading} />` : html`<${Shown} usage=${data} open=${open.data} by=${by} isOperator=${viewer.kind === "operator"} />`}
     ${viewer.kind === "operator" && html`<${Vendors} />`}

@@ -25,14 +25,21 @@ const valuesOf = (form: HTMLFormElement): Values =>
   )
 
 export const Input = ({ field, isFilter = false }: { readonly field: Field; readonly isFilter?: boolean }) => {
-  const { name, label, type = "text", value = "", hint, isOptional = false, options } = field
+  const { name, label, type = "text", hint, isOptional = false, options } = field
+  const value = field.value ?? options?.[0]?.[0] ?? ""
+  const element = useRef<HTMLInputElement & HTMLSelectElement>(null)
+  // What is typed stays where it is; only a value from elsewhere replaces it.
+  useEffect(() => {
+    if (element.current !== null) element.current.value = value
+  }, [value])
+  const hintId = hint === undefined ? undefined : `${name}-hint`
   return html`<label>${label}${isOptional && !isFilter && html` <span class="soft">optional</span>`}
     ${
       options === undefined
-        ? html`<input name=${name} type=${type} defaultValue=${value} required=${!isOptional} autocomplete="off" spellcheck=${false} aria-describedby=${hint && `${name}-hint`} />`
-        : html`<select name=${name}>${options.map(([each, text]) => html`<option value=${each} selected=${each === value}>${text}</option>`)}</select>`
+        ? html`<input ref=${element} name=${name} type=${type} defaultValue=${value} required=${!isOptional} autocomplete="off" spellcheck=${false} aria-describedby=${hintId} />`
+        : html`<select ref=${element} name=${name} aria-describedby=${hintId}>${options.map(([each, text]) => html`<option value=${each} selected=${each === value}>${text}</option>`)}</select>`
     }
-    ${hint !== undefined && html`<small class="soft" id="${name}-hint">${hint}</small>`}
+    ${hint !== undefined && html`<small class="soft" id=${hintId}>${hint}</small>`}
   </label>`
 }
 
@@ -50,7 +57,7 @@ export const Filters = ({
     if (form instanceof HTMLFormElement) apply(valuesOf(form))
   }
   return html`<form class="fields" role="search" onSubmit=${changed} onChange=${changed}>
-    ${fields.map((field) => html`<${Input} key=${`${field.name}=${field.value ?? ""}`} isFilter=${true} field=${{ ...field, isOptional: true }} />`)}
+    ${fields.map((field) => html`<${Input} key=${field.name} isFilter=${true} field=${{ ...field, isOptional: true }} />`)}
   </form>`
 }
 

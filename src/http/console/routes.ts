@@ -48,12 +48,12 @@ export const consoleRoutes = HttpRouter.use(
     })
 
     const showStart = (request: Request) =>
-      wantsPage(request) ? Effect.succeed(goTo("console/", 302)) : envelope(newRequestId(), routeNotFound)
+      wantsPage(request) ? Effect.succeed(goTo(request, "/console/", 302)) : envelope(newRequestId(), routeNotFound)
 
     yield* router.add("GET", "/", showStart)
     yield* router.add("GET", "/console/*", (request) => {
       const { pathname } = new URL(request.url, "http://localhost")
-      if (pathname === "/console") return Effect.succeed(goTo("console/", 302))
+      if (pathname === "/console") return Effect.succeed(goTo(request, "/console/", 302))
       return pathname === "/console/" ? showPage : sendFile(request, pathname)
     })
   }),

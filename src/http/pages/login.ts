@@ -48,7 +48,7 @@ export const codeField = html`<input class="code" id="code" name="code" type="te
 export const loggedInPage = (email: string): Page => ({
   title: "You are logged in",
   body: html`<p>You are logged in as <strong>${email}</strong>.</p>
-<p><a class="button" href="console/">Open the console</a></p>
+<p><a class="button" href="/console/">Open the console</a></p>
 <form method="post" action="/logout"><button class="quiet">Log out</button></form>`,
 })
 

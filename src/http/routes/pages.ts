@@ -12,7 +12,7 @@ import { Directory } from "../../tenants/directory.ts"
 import { Tenants } from "../../tenants/tenants.ts"
 import { makeAnonymousRoutes } from "../anonymous.ts"
 import { sessionOf, withoutSession, withSession } from "../browser-cookies.ts"
-import { goTo, pageReply, readForm, respondPage } from "../page.ts"
+import { goTo, pageReply, readForm, respondPage, rootOf } from "../page.ts"
 import { decidedPage, decisionPage, userCodePage } from "../pages/activate.ts"
 import { codePage, loggedInPage, loginPage, onwardPage } from "../pages/login.ts"
 import { linkPage } from "../pages/sso-link.ts"
@@ -53,24 +53,27 @@ export const pageRoutes = HttpRouter.use(
     const showLogin = Effect.fnUntraced(function* (request: Request) {
       const device = queryOf(request, "device")
       const who = yield* visitor(request)
-      if (who === undefined) return pageReply(loginPage({ device }, yield* directory.hasSso))
-      return device === undefined ? pageReply(loggedInPage(who.account.email)) : goTo(activatePath(device))
+      if (who === undefined) return pageReply(request, loginPage({ device }, yield* directory.hasSso))
+      return device === undefined
+        ? pageReply(request, loggedInPage(who.account.email))
+        : goTo(request, activatePath(device))
     })
 
     const sendCode = Effect.fnUntraced(function* (request: Request) {
       const { email, device } = yield* readForm(EmailForm, request, origin(request))
       yield* admitAddress(request)
       yield* mailLogin.request(email)
-      return pageReply(codePage({ device }, email))
+      return pageReply(request, codePage({ device }, email))
     })
 
     const enterCode = Effect.fnUntraced(function* (request: Request) {
       const { email, code, device } = yield* readForm(CodeForm, request, origin(request))
       yield* admitAddress(request)
       const verified = yield* mailLogin.verify(email, code).pipe(orMessage(wrongCode))
-      if (verified._tag === "Refused") return pageReply(codePage({ device }, email, verified.why), verified.status)
+      if (verified._tag === "Refused")
+        return pageReply(request, codePage({ device }, email, verified.why), verified.status)
       const page = device === undefined ? "/login" : activatePath(device)
-      return withSession(goTo(page), yield* logins.browserToken(verified.value), origin(request))
+      return withSession(goTo(request, page), yield* logins.browserToken(verified.value), origin(request))
     })
 
     const chooseOrg = Effect.fnUntraced(function* (request: Request) {
@@ -78,67 +81,69 @@ export const pageRoutes = HttpRouter.use(
       yield* admitAddress(request)
       if ((yield* tenants.sso(org.trim())) === undefined) {
         return pageReply(
+          request,
           loginPage({ device }, true, "The organisation does not exist or has no login of its own."),
           404,
         )
       }
       const query = new URLSearchParams({ org: org.trim(), ...(device && { device }) })
-      return pageReply(onwardPage(`${origin(request)}/v1/auth/sso/start?${query}`))
+      return pageReply(request, onwardPage(`${rootOf(request)}v1/auth/sso/start?${query}`))
     })
 
     const logOut = Effect.fnUntraced(function* (request: Request) {
       yield* readForm(EmptyForm, request, origin(request))
       const who = yield* visitor(request)
       if (who !== undefined) yield* logins.endById(who.loginId)
-      return withoutSession(goTo("/login"), origin(request))
+      return withoutSession(goTo(request, "/login"), origin(request))
     })
 
     const showActivate = Effect.fnUntraced(function* (request: Request) {
       const code = queryOf(request, "code") ?? ""
       const who = yield* visitor(request)
-      if (who === undefined) return goTo(`/login?device=${encodeURIComponent(code)}`)
-      if (code === "") return pageReply(userCodePage())
+      if (who === undefined) return goTo(request, `/login?device=${encodeURIComponent(code)}`)
+      if (code === "") return pageReply(request, userCodePage())
       yield* admitAddress(request)
       const device = yield* devices.pending(code)
-      if (device === undefined) return pageReply(userCodePage(noSuchCode), 404)
-      return pageReply(decisionPage(device, who.account.email))
+      if (device === undefined) return pageReply(request, userCodePage(noSuchCode), 404)
+      return pageReply(request, decisionPage(device, who.account.email))
     })
 
     const decide = Effect.fnUntraced(function* (request: Request) {
       const { userCode, decision } = yield* readForm(DecisionForm, request, origin(request))
       yield* admitAddress(request)
       const who = yield* visitor(request)
-      if (who === undefined) return goTo(`/login?device=${encodeURIComponent(userCode)}`)
+      if (who === undefined) return goTo(request, `/login?device=${encodeURIComponent(userCode)}`)
       const approve = decision === "approve"
       const decided = yield* devices
         .decide(userCode, who.account.id, approve)
         .pipe(orMessage({ not_found: noSuchCode }))
-      if (decided._tag === "Refused") return pageReply(userCodePage(decided.why), decided.status)
-      return pageReply(decidedPage(approve))
+      if (decided._tag === "Refused") return pageReply(request, userCodePage(decided.why), decided.status)
+      return pageReply(request, decidedPage(approve))
     })
 
     const confirmLink = Effect.fnUntraced(function* (request: Request) {
       const { linkToken, code } = yield* readForm(LinkForm, request, origin(request))
       yield* admitAddress(request)
       const confirmed = yield* sso.confirm(linkToken, code).pipe(orMessage(wrongCode))
-      if (confirmed._tag === "Refused") return pageReply(linkPage(linkToken, confirmed.why), confirmed.status)
+      if (confirmed._tag === "Refused") return pageReply(request, linkPage(linkToken, confirmed.why), confirmed.status)
       const elsewhere = backEndUrl(confirmed.value)
-      if (elsewhere !== undefined) return pageReply(onwardPage(elsewhere))
+      if (elsewhere !== undefined) return pageReply(request, onwardPage(elsewhere))
       const token = yield* logins.browserToken(yield* sso.exchange(confirmed.value.code))
-      return withSession(goTo(ownPage(confirmed.value)), token, origin(request))
+      return withSession(goTo(request, ownPage(confirmed.value)), token, origin(request))
     })
 
-    const showLink = (request: Request) => Effect.succeed(pageReply(linkPage(queryOf(request, "linkToken") ?? "")))
+    const showLink = (request: Request) =>
+      Effect.succeed(pageReply(request, linkPage(queryOf(request, "linkToken") ?? "")))
 
-    yield* router.add("GET", "/login", (request) => respondPage(showLogin(request)))
-    yield* router.add("POST", "/login", (request) => respondPage(sendCode(request)))
-    yield* router.add("POST", "/login/code", (request) => respondPage(enterCode(request)))
-    yield* router.add("POST", "/login/sso", (request) => respondPage(chooseOrg(request)))
-    yield* router.add("POST", "/logout", (request) => respondPage(logOut(request)))
-    yield* router.add("GET", "/activate", (request) => respondPage(showActivate(request)))
-    yield* router.add("POST", "/activate", (request) => respondPage(decide(request)))
-    yield* router.add("GET", "/auth/sso/link", (request) => respondPage(showLink(request)))
-    yield* router.add("POST", "/auth/sso/link", (request) => respondPage(confirmLink(request)))
+    yield* router.add("GET", "/login", (request) => respondPage(request, showLogin(request)))
+    yield* router.add("POST", "/login", (request) => respondPage(request, sendCode(request)))
+    yield* router.add("POST", "/login/code", (request) => respondPage(request, enterCode(request)))
+    yield* router.add("POST", "/login/sso", (request) => respondPage(request, chooseOrg(request)))
+    yield* router.add("POST", "/logout", (request) => respondPage(request, logOut(request)))
+    yield* router.add("GET", "/activate", (request) => respondPage(request, showActivate(request)))
+    yield* router.add("POST", "/activate", (request) => respondPage(request, decide(request)))
+    yield* router.add("GET", "/auth/sso/link", (request) => respondPage(request, showLink(request)))
+    yield* router.add("POST", "/auth/sso/link", (request) => respondPage(request, confirmLink(request)))
   }),
 )
 

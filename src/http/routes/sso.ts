@@ -36,7 +36,7 @@ export const ssoRoutes = HttpApiBuilder.group(
       const onward = { returnTo, clientState: state, userCode: device }
       const { url, browserSecret } = yield* sso.start(org, callback(request), onward)
       const flowState = url.searchParams.get("state") ?? ""
-      return withFlow(goTo(url.href, 302), flowState, browserSecret, flowTtlMs, originOf(config, request))
+      return withFlow(goTo(request, url.href, 302), flowState, browserSecret, flowTtlMs, originOf(config, request))
     })
 
     const answer = Effect.fnUntraced(function* (request: Request) {
@@ -46,13 +46,13 @@ export const ssoRoutes = HttpApiBuilder.group(
       const state = url.searchParams.get("state") ?? ""
       const answered = yield* sso.answer(url, flowOf(request, state))
       if (answered._tag === "Unconfirmed") {
-        return withoutFlow(goTo(`/auth/sso/link?linkToken=${answered.linkToken}`, 302), state, origin)
+        return withoutFlow(goTo(request, `/auth/sso/link?linkToken=${answered.linkToken}`, 302), state, origin)
       }
       const { login } = answered
       const elsewhere = backEndUrl(login)
-      if (elsewhere !== undefined) return withoutFlow(goTo(elsewhere, 302), state, origin)
+      if (elsewhere !== undefined) return withoutFlow(goTo(request, elsewhere, 302), state, origin)
       const token = yield* logins.browserToken(yield* sso.exchange(login.code))
-      return withoutFlow(withSession(goTo(ownPage(login), 302), token, origin), state, origin)
+      return withoutFlow(withSession(goTo(request, ownPage(login), 302), token, origin), state, origin)
     })
 
     const confirm = Effect.fnUntraced(function* (request: Request) {
@@ -66,7 +66,7 @@ export const ssoRoutes = HttpApiBuilder.group(
       return tokenReply(yield* sso.exchange(code))
     })
 
-    const failureFormat = (request: Request) => (wantsPage(request) ? failureReply : envelope)
+    const failureFormat = (request: Request) => (wantsPage(request) ? failureReply(request) : envelope)
     return handlers
       .handleRaw("ssoStart", ({ request }) => respond(newRequestId(), start(request), failureFormat(request)))
       .handleRaw("ssoCallback", ({ request }) => respond(newRequestId(), answer(request), failureFormat(request)))
