@@ -8,7 +8,7 @@ import { Millis } from "../protocol/catalogue.ts"
 import { type Tier, tiers } from "../protocol/timeout-tiers.ts"
 import { writeWholeFile } from "../store/whole-file.ts"
 import { judge } from "../telemetry/timeouts/judge.ts"
-import { addUp, keptOf, type Observed, since } from "../telemetry/timeouts/observed.ts"
+import { addUp, keptOf, type Observed, since, storedObservation } from "../telemetry/timeouts/observed.ts"
 import { readTiers } from "../telemetry/timeouts/scrape.ts"
 import { ask, Failed, failed, json, optionalAdminKey, url } from "./target.ts"
 import { describeTimeouts } from "./timeouts-report.ts"
@@ -82,15 +82,7 @@ const fromStore = Effect.fnUntraced(function* (
   const target = { url: source.url, adminKey: source.adminKey.value }
   const query = { from, ...(Option.isSome(source.to) && { to: source.to.value }) }
   const { data } = yield* ask(target, (client, headers) => client.admin.tierTimes({ headers, query }))
-  return data.map(
-    ({ buckets, ...row }): Observed => ({
-      ...row,
-      ended: 0,
-      buckets: buckets
-        .map(({ upToMs, count }) => ({ upToMs: upToMs ?? Number.POSITIVE_INFINITY, count }))
-        .sort((a, b) => a.upToMs - b.upToMs),
-    }),
-  )
+  return data.map(storedObservation)
 })
 
 /** The admin key is for the gateway that the command names, not for other places. */

@@ -65,7 +65,8 @@ export interface ExchangeCall {
   readonly decode: () => Result.Result<DecodedExchange, ServiceError<"bad_request">>
 }
 
-export type OpenExchange = OpenExchanges["data"][number]
+/** Its node adds its own name. */
+export type OpenExchange = Omit<OpenExchanges["data"][number], "node">
 
 /** An exchange with a hold, as its node sees it. */
 export interface RunningExchange extends Leased {

@@ -9,8 +9,9 @@ import { ChangeFeed } from "../store/change-feed.ts"
 import { queryDeadline } from "../store/database.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 import { Exchanges } from "./exchanges.ts"
+import type { OpenExchange } from "./held-exchange.ts"
 
-type Data = OpenExchangeList["data"]
+type Shown = ReadonlyArray<OpenExchange>
 
 export class OpenExchanges extends Context.Service<
   OpenExchanges,
@@ -63,16 +64,19 @@ export class OpenExchanges extends Context.Service<
       return OpenExchanges.of({
         list: Effect.fnUntraced(function* (org, person) {
           yield* ask
-          const [row] = yield* bounded(sql<{ nodes: number; data: Data }>`
-            select count(distinct v.node)::int as nodes, coalesce(json_agg(e.row) filter (where e.row is not null), '[]') as data
-            from node_views v left join lateral (
-              select (d.row::jsonb || jsonb_build_object('node', v.node)) as row from json_array_elements(v.view -> 'data') as d(row)
-              where (${org ?? null}::text is null or d.row ->> 'org' = ${org ?? null})
+          const views = yield* bounded(sql<{ node: string; open: number; data: Shown }>`
+            select node, (view ->> 'open')::int as open, array_to_json(array(
+              select u.row from json_array_elements(view -> 'data') as u(row)
+              where (${org ?? null}::text is null or u.row ->> 'org' = ${org ?? null})
                 and (${person ?? null}::text is null
-                  or d.row ->> 'key' in (select id from access_tokens where user_id = ${person ?? null}))) e on true
-            where v.at > now() - interval '5 seconds'`)
-          const data = [...(row?.data ?? [])].sort((a, b) => a.startedAt.localeCompare(b.startedAt))
-          return { open: data.length, nodes: row?.nodes ?? 0, data }
+                  or u.row ->> 'key' in (select id from access_tokens where user_id = ${person ?? null})))) as data
+            from node_views where at > now() - interval '5 seconds'`)
+          const data = views
+            .flatMap(({ node, data }) => data.map((exchange) => ({ ...exchange, node })))
+            .sort((a, b) => a.startedAt.localeCompare(b.startedAt))
+          const isAll = org === undefined && person === undefined
+          const open = isAll ? views.reduce((sum, view) => sum + view.open, 0) : data.length
+          return { open, nodes: views.length, data }
         }),
       })
     }),

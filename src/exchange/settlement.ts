@@ -85,12 +85,11 @@ export const leasedOf = (x: HeldExchange): RunningExchange => ({
   view: () => viewOf(x),
 })
 
-const viewOf = ({ call, hold, request, conversation }: HeldExchange): OpenExchange => {
+const viewOf = ({ call, request, conversation }: HeldExchange): OpenExchange => {
   const { target, meter, startedAtMs, attempts, opened } = conversation
   const isAnswered = meter.stop !== undefined
   return {
     id: call.requestId,
-    node: hold.node,
     org: call.caller.org.id,
     app: call.caller.app?.id ?? "",
     key: call.caller.keyId,

@@ -1,7 +1,8 @@
 /**
  * What this process tells of its inside: metrics, the reference page, the state of its stores. Open in development;
- * elsewhere for the admin key, as `x-svc-admin-key`, for an operator who has signed in to the console, or for a scraper's token (`SVC_METRICS_TOKEN`). Either may also be
- * a bearer token, or the password of HTTP's basic authentication, as browsers and Prometheus send it.
+ * elsewhere for the admin key, as `x-svc-admin-key`, for an operator who has signed in to the console, or for a
+ * scraper's token (`SVC_METRICS_TOKEN`). Key and token may also be a bearer token, or the password of HTTP's basic
+ * authentication, as browsers and Prometheus send it.
  */
 import { Effect, Redacted } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"

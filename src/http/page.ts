@@ -17,7 +17,8 @@ import { errorHead, type RouteError, respond } from "./respond.ts"
 
 type Reply = HttpServerResponse.HttpServerResponse
 
-const pageHeaders = {
+/** Headers of every page. */
+export const pageHeaders = {
   "content-security-policy": contentSecurityPolicy,
   "cache-control": "no-store",
   // `no-referrer` would remove the origin from our own forms.

@@ -1,6 +1,6 @@
 /** Exchanges that have ended, newest first, and one from end to end: from usage records, reports and transfers. */
 import { Context, Effect, Layer, Schema } from "effect"
-import { SqlClient, type Statement } from "effect/sql"
+import { SqlClient } from "effect/sql"
 import { cursorReader, pageOf } from "../protocol/cursor.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 import type { ExchangeDetail, ExchangeLogPage, LoggedExchange } from "../protocol/exchange-log.ts"
@@ -8,6 +8,7 @@ import { StoredText } from "../protocol/text.ts"
 import { withDeadline } from "../store/database.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 import { tidy } from "./amount.ts"
+import { makeRecordFilters } from "./record-filters.ts"
 import type { Page } from "./statements.ts"
 
 export interface LogFilter {
@@ -56,11 +57,7 @@ export class ExchangeLog extends Context.Service<
       const sql = yield* SqlClient.SqlClient
       const bounded = withDeadline("30 seconds")
 
-      // Immutable, so that partitions are chosen when the statement is planned.
-      const instant = (ms: number) => sql`to_timestamp(${ms}::float8 / 1000)`
-
-      const ofPerson = (person: string | undefined): ReadonlyArray<Statement.Fragment> =>
-        person === undefined ? [] : [sql`u.key_id in (select id from access_tokens where user_id = ${person})`]
+      const { instant, ofPerson } = makeRecordFilters(sql)
 
       /** What narrows records and reports alike. */
       const narrow = ({ org, app, key, model, purpose, session, request, person }: LogFilter) =>
@@ -69,7 +66,7 @@ export class ExchangeLog extends Context.Service<
             ([column, value]) => (value === undefined ? [] : [sql`u.${sql(column)} = ${value}`]),
           ),
           ...(request === undefined ? [] : [sql`(u.ref = ${request} or u.request_id = ${request})`]),
-          ...ofPerson(person),
+          ofPerson(person),
         ] as const
 
       const list = Effect.fnUntraced(function* (filter: LogFilter, { limit, cursor }: Page) {
@@ -136,7 +133,7 @@ export class ExchangeLog extends Context.Service<
         'cost', '0', 'cacheNetSaving', '0', 'tookMs', u.took_ms))`
 
       const find = Effect.fnUntraced(function* (org: string, id: string, atMs: number, person?: string) {
-        const near = sql`u.org_id = ${org} and u.ref = ${id} and ${sql.and([sql`true`, ...ofPerson(person)])}
+        const near = sql`u.org_id = ${org} and u.ref = ${id} and ${ofPerson(person)}
           and u.at >= ${instant(atMs - nearMs)} and u.at <= ${instant(atMs + nearMs)}`
         const [row] = yield* bounded(sql<DetailRow>`
           select x.row, x.dims, x.tiers, coalesce(r.attempts, '[]') as attempts, r.trace_id as trace

@@ -55,24 +55,21 @@ export const isSanePrice = (price: Price): boolean =>
  * total and billed at its own price, if it has one; `web_search` counts calls and adds; `obs_*` is never billed.
  */
 export const priceUsage = (price: Price, counts: Counts): Charge => {
-  const cacheRead = price.cacheRead ?? price.input
-  const cacheWrite = price.cacheWrite ?? price.input
-  const cacheWrite1h = price.cacheWrite1h ?? cacheWrite
-  const written1h = within(counts.dims["cache_write_1h"], counts.cacheWriteTokens)
-  const written5m = BigInt(counts.cacheWriteTokens) - written1h
-  const read = BigInt(counts.cacheReadTokens)
-
-  const writes = written5m * cacheWrite + written1h * cacheWrite1h
-  const total =
-    refined(price, counts.inTokens, price.input, counts.dims, inputParts) +
-    refined(price, counts.outTokens, price.output, counts.dims, outputParts) +
-    read * cacheRead +
-    writes +
-    BigInt(counts.dims["web_search"] ?? 0) * (price.dims["web_search"] ?? 0n)
-  const readSaved = read * (price.input - cacheRead)
-  const writePremium = writes - (written5m + written1h) * price.input
-  return { cost: perMillion(total), cacheNetSaving: perMillion(readSaved - writePremium) }
+  let total = 0n
+  let cachedCost = 0n
+  let cached = 0n
+  eachLine(price, counts, (dimension, count, amount) => {
+    const cost = count * amount
+    total += cost
+    if (!cacheDimensions.has(dimension)) return
+    cached += count
+    cachedCost += cost
+  })
+  // What the tokens of the cache would have cost as input, less what they cost.
+  return { cost: perMillion(total), cacheNetSaving: perMillion(cached * price.input - cachedCost) }
 }
+
+const cacheDimensions: ReadonlySet<string> = new Set(["cache_read", "cache_write", "cache_write_1h"])
 
 /** A line of a bill. */
 export interface ChargeLine {
@@ -84,32 +81,27 @@ export interface ChargeLine {
 
 /** What {@link priceUsage} adds up, line by line; each is rounded, the charge is rounded once. */
 export const chargeLines = (price: Price, counts: Counts): ReadonlyArray<ChargeLine> => {
-  const { dims } = counts
   const lines: Array<ChargeLine> = []
-  const add = (dimension: string, count: number, amount: Amount) => {
-    if (count > 0) lines.push({ dimension, count, perMillion: amount, cost: perMillion(BigInt(count) * amount) })
-  }
-  const parts = (dimension: string, total: number, base: Amount, names: ReadonlyArray<string>) => {
-    let rest = total
-    for (const name of names) {
-      const amount = price.dims[name]
-      if (amount === undefined) continue
-      const count = Number(within(dims[name], rest))
-      add(name, count, amount)
-      rest -= count
-    }
-    add(dimension, rest, base)
-  }
-  const written1h = Number(within(dims["cache_write_1h"], counts.cacheWriteTokens))
-  const cacheWrite = price.cacheWrite ?? price.input
-  parts("input", counts.inTokens, price.input, inputParts)
-  parts("output", counts.outTokens, price.output, outputParts)
-  add("cache_read", counts.cacheReadTokens, price.cacheRead ?? price.input)
-  add("cache_write", counts.cacheWriteTokens - written1h, cacheWrite)
-  add("cache_write_1h", written1h, price.cacheWrite1h ?? cacheWrite)
-  const search = price.dims["web_search"]
-  if (search !== undefined) add("web_search", dims["web_search"] ?? 0, search)
+  eachLine(price, counts, (dimension, count, amount) => {
+    if (count > 0n)
+      lines.push({ dimension, count: Number(count), perMillion: amount, cost: perMillion(count * amount) })
+  })
   return lines
+}
+
+type TakeLine = (dimension: string, count: bigint, perMillion: Amount) => void
+
+/** Gives every dimension of a bill with its count and its price; counts may be 0. */
+function eachLine(price: Price, counts: Counts, take: TakeLine): void {
+  const { dims } = counts
+  const cacheWrite = price.cacheWrite ?? price.input
+  const written1h = within(dims["cache_write_1h"], counts.cacheWriteTokens)
+  refined(price, { dimension: "input", count: counts.inTokens, base: price.input, parts: inputParts }, dims, take)
+  refined(price, { dimension: "output", count: counts.outTokens, base: price.output, parts: outputParts }, dims, take)
+  take("cache_read", BigInt(counts.cacheReadTokens), price.cacheRead ?? price.input)
+  take("cache_write", BigInt(counts.cacheWriteTokens) - written1h, cacheWrite)
+  take("cache_write_1h", written1h, price.cacheWrite1h ?? cacheWrite)
+  take("web_search", BigInt(dims["web_search"] ?? 0), price.dims["web_search"] ?? 0n)
 }
 
 const inputParts = ["audio_in", "image_in"] as const
@@ -132,23 +124,29 @@ export const maxCharge = (price: Price, inTokens: number, outTokens: number, sea
 const dearest = (amounts: ReadonlyArray<Amount | undefined>): Amount =>
   amounts.reduce<Amount>((most, amount) => (amount !== undefined && amount > most ? amount : most), 0n)
 
+interface Total {
+  readonly dimension: string
+  readonly count: number
+  readonly base: Amount
+  /** Dimensions that are taken out of it where they have a price of their own. */
+  readonly parts: ReadonlyArray<string>
+}
+
 function refined(
   price: Price,
-  total: number,
-  base: Amount,
+  { dimension, count, base, parts }: Total,
   dims: Readonly<Record<string, number>>,
-  parts: ReadonlyArray<string>,
-): bigint {
-  let rest = total
-  let sum = 0n
+  take: TakeLine,
+): void {
+  let rest = count
   for (const part of parts) {
     const amount = price.dims[part]
     if (amount === undefined) continue
-    const count = within(dims[part], rest)
-    sum += count * amount
-    rest -= Number(count)
+    const taken = within(dims[part], rest)
+    take(part, taken, amount)
+    rest -= Number(taken)
   }
-  return sum + BigInt(rest) * base
+  take(dimension, BigInt(rest), base)
 }
 
 /** A part never exceeds its total, whatever a vendor reports. */

@@ -13,6 +13,7 @@ import type { StoreUnavailable } from "../store/unavailable.ts"
 import { tierBoundaries } from "../telemetry/metrics.ts"
 import { formatAmount, parseAmount } from "./amount.ts"
 import { type BucketCount, quantile } from "./quantile.ts"
+import { makeRecordFilters } from "./record-filters.ts"
 import { boundariesText } from "./usage-rollups.ts"
 
 export interface SummaryQuery {
@@ -48,8 +49,7 @@ export class UsageSummaries extends Context.Service<
         return { fromMs, daysMs, hoursMs, toMs }
       })
 
-      // Immutable, so that partitions are chosen when the statement is planned.
-      const instant = (ms: number) => sql`to_timestamp(${ms}::float8 / 1000)`
+      const { instant, ofPerson } = makeRecordFilters(sql)
 
       const folded = ({ fromMs, daysMs, hoursMs }: Period, org: string | undefined) => sql`
         (u.step = 'day' and u.at >= ${instant(fromMs)} and u.at < ${instant(daysMs)}
@@ -73,9 +73,7 @@ export class UsageSummaries extends Context.Service<
               ...names.flatMap((name) =>
                 only[name] === undefined ? [] : [sql`u.${sql(columns[name])} = ${only[name]}`],
               ),
-              ...(person === undefined || !names.includes("key")
-                ? []
-                : [sql`u.key_id in (select id from access_tokens where user_id = ${person})`]),
+              ...(names.includes("key") ? [ofPerson(person)] : []),
             ])
           // What is folded of the whole gateway has no organisations, applications and keys.
           const isWhole = ([by, ...dimensionsOf(only)] as const).every((name) => !ofOrgs.includes(name))

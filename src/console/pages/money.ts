@@ -1,5 +1,6 @@
 /** Money: balances, allotments by node, entries, top-ups, budgets, prices with their history, and the check of the books. */
 import { html } from "htm/preact"
+import { useState } from "preact/hooks"
 import type { PriceList } from "../../protocol/activity.ts"
 import type { DoctorResponse, LedgerResponse, TopupResponse } from "../../protocol/admin.ts"
 import type { LedgerStatement } from "../../protocol/statement.ts"
@@ -124,18 +125,18 @@ type Finding = DoctorResponse["findings"][number]
 
 /** Walks all books; each reply tells how far it is. */
 const Books = () => {
-  const state = useLoad("books", () => get<DoctorResponse>("v1/admin/doctor"))
+  const first = useLoad("books", () => get<DoctorResponse>("v1/admin/doctor"))
+  const [report, setReport] = useState<DoctorResponse>()
   const { run, isRunning, error } = useAction(async () => {
-    for (let report = await get<DoctorResponse>("v1/admin/doctor"); !report.isComplete; ) {
-      progress.reload()
-      report = await get<DoctorResponse>("v1/admin/doctor")
-    }
-    state.reload()
+    let part: DoctorResponse
+    do {
+      part = await get<DoctorResponse>("v1/admin/doctor")
+      setReport(part)
+    } while (!part.isComplete)
   })
-  const progress = state
-  const { data } = state
+  const data = report ?? first.data
   return html`<${Card} title="Books" actions=${html`<button type="button" class="quiet" disabled=${isRunning} onClick=${() => run()}>${isRunning ? "Checking…" : "Check now"}</button>`}>
-    <${ErrorBox} error=${error ?? state.error} />
+    <${ErrorBox} error=${error ?? first.error} />
     ${
       data !== undefined &&
       html`<p role="status">${data.isComplete ? "Checked" : "Checked so far:"} ${count(data.checked)} organisations, ${

@@ -4,7 +4,7 @@ import { html } from "htm/preact"
 import { useState } from "preact/hooks"
 import type { TierTimesReply } from "../../protocol/admin.ts"
 import { judge, profileOf } from "../../telemetry/timeouts/judge.ts"
-import type { Observed } from "../../telemetry/timeouts/observed.ts"
+import { storedObservation } from "../../telemetry/timeouts/observed.ts"
 import { get } from "../api.ts"
 import { count, millis } from "../format.ts"
 import { useLoad } from "../load.ts"
@@ -45,21 +45,9 @@ export const Page = ({ query }: PageProps) => {
   `
 }
 
-/** Calls that a tier ended have no bill and no observation; the metrics count them. */
-const observedOf = ({ vendor, model, tier, limitMs, buckets }: Row): Observed => ({
-  vendor,
-  model,
-  tier,
-  limitMs,
-  ended: 0,
-  buckets: [...buckets]
-    .map(({ upToMs, count }) => ({ upToMs: upToMs ?? Number.POSITIVE_INFINITY, count }))
-    .sort((a, b) => a.upToMs - b.upToMs),
-})
-
 const Profile = ({ rows }: { readonly rows: ReadonlyArray<Row> }) => {
   const { environment } = useViewer()
-  const profile = Object.entries(profileOf(rows.map((row) => judge(observedOf(row)))))
+  const profile = Object.entries(profileOf(rows.map((row) => judge(storedObservation(row)))))
   const yaml = `timeouts:\n  ${environment}: { ${profile.map(([tier, ms]) => `${tier}: ${ms}ms`).join(", ")} }\n`
   return html`<${Card} title="Suggested profile" actions=${profile.length > 0 && html`<${CopyButton} text=${yaml} />`}>
     ${
@@ -77,7 +65,7 @@ const leastMs = 1
 const mostMs = 3_600_000
 
 const Tier = ({ row }: { readonly row: Row }) => {
-  const observed = observedOf(row)
+  const observed = storedObservation(row)
   const { p50, p99, p999, calls, suggestedMs } = judge(observed)
   const [candidate, setCandidate] = useState(row.limitMs)
   const { candidate: weighed } = judge(observed, candidate)

@@ -4,7 +4,7 @@ import { brotliCompress, constants, gzip } from "node:zlib"
 import { Effect } from "effect"
 import { HttpRouter, HttpServerResponse } from "effect/http"
 import { newRequestId } from "../../exchange/exchanges.ts"
-import { goTo, wantsPage } from "../page.ts"
+import { goTo, pageHeaders, wantsPage } from "../page.ts"
 import type { Request } from "../request.ts"
 import { envelope, routeNotFound } from "../respond.ts"
 import { type Asset, loadAssets } from "./assets.ts"
@@ -58,14 +58,6 @@ export const consoleRoutes = HttpRouter.use(
     })
   }),
 )
-
-const pageHeaders = {
-  "cache-control": "no-store",
-  "referrer-policy": "same-origin",
-  "x-content-type-options": "nosniff",
-  "x-frame-options": "DENY",
-  "cross-origin-opener-policy": "same-origin",
-}
 
 type Encoding = "br" | "gzip" | "identity"
 

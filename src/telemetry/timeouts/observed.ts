@@ -1,4 +1,5 @@
 /** Observed times of the timeout tiers, by target; observations of several nodes and periods can be added. Pure. */
+import type { TierTimesReply } from "../../protocol/admin.ts"
 import type { Tier } from "../../protocol/timeout-tiers.ts"
 
 export interface Bucket {
@@ -18,6 +19,15 @@ export interface Observed {
   /** The timeout in force, in milliseconds. */
   readonly limitMs: number | undefined
 }
+
+/** Observations that were stored. Calls that a tier ended have no bill and are not among them: the metrics count them. */
+export const storedObservation = ({ buckets, ...row }: TierTimesReply["data"][number]): Observed => ({
+  ...row,
+  ended: 0,
+  buckets: buckets
+    .map(({ upToMs, count }) => ({ upToMs: upToMs ?? Number.POSITIVE_INFINITY, count }))
+    .sort((a, b) => a.upToMs - b.upToMs),
+})
 
 export const keyOf = ({ vendor, model, tier }: Observed): string => JSON.stringify([vendor, model, tier])
 
