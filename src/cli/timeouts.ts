@@ -7,8 +7,9 @@ import { HttpClient } from "effect/http"
 import { Millis } from "../protocol/catalogue.ts"
 import { type Tier, tiers } from "../protocol/timeout-tiers.ts"
 import { writeWholeFile } from "../store/whole-file.ts"
+import { countIn } from "../telemetry/buckets.ts"
 import { judge } from "../telemetry/timeouts/judge.ts"
-import { addUp, keptOf, type Observed, since, storedObservation } from "../telemetry/timeouts/observed.ts"
+import { addUp, type Observed, since, storedObservation } from "../telemetry/timeouts/observed.ts"
 import { readTiers } from "../telemetry/timeouts/scrape.ts"
 import { ask, Failed, failed, json, optionalAdminKey, url } from "./target.ts"
 import { describeTimeouts } from "./timeouts-report.ts"
@@ -120,4 +121,4 @@ const candidateOf = (text: string): Effect.Effect<readonly [Tier, number], Faile
 
 /** In the order in which a call passes the tiers; within a tier, the busiest first. */
 const inOrder = (observed: ReadonlyArray<Observed>): ReadonlyArray<Observed> =>
-  [...observed].sort((a, b) => tiers.indexOf(a.tier) - tiers.indexOf(b.tier) || keptOf(b) - keptOf(a))
+  [...observed].sort((a, b) => tiers.indexOf(a.tier) - tiers.indexOf(b.tier) || countIn(b.buckets) - countIn(a.buckets))

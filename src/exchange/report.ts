@@ -28,14 +28,17 @@ interface End {
   readonly isBilled: boolean
 }
 
-/** The end of an exchange whose request was read. One that succeeded at its first vendor call needs no report. */
+/**
+ * The end of an exchange whose request was read. One that succeeded at its first vendor call needs no report, unless it
+ * is traced: its usage record has no trace id.
+ */
 export const reportEnd = (x: AdmittedExchange | HeldExchange, { stop, outcome, isBilled }: End): void => {
   const { services, call, request } = x
   const model = services.catalogue.current().model(request.model) === undefined ? unknownModel : request.model
   recordOutcome(services.context, stop ?? outcome, model)
   const conversation = "conversation" in x ? x.conversation : undefined
   const attempts = conversation?.attempts ?? []
-  if (stop !== undefined && attempts.length === 0) return
+  if (stop !== undefined && attempts.length === 0 && call.traceId === undefined) return
   const atMs = services.nowMs()
   services.reports.add({
     ...callerOf(call),

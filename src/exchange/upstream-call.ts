@@ -15,7 +15,7 @@ import { retryAfterOf } from "../upstream/retry-after.ts"
 import type { Conversation } from "./conversation.ts"
 import type { Watched } from "./deadlines.ts"
 import { deliver, StreamPump } from "./stream-pump.ts"
-import { type CallError, rejection, tierTimeout, VendorRejected } from "./vendor-errors.ts"
+import { type CallError, rejection, tierOf, tierTimeout, VendorRejected } from "./vendor-errors.ts"
 
 /** Maximum size of a whole reply, and of an error body. */
 const maxBodyBytes = 32 * 1024 * 1024
@@ -267,8 +267,10 @@ export class UpstreamCall implements ReplyListener, Watched {
 
   #close(isWhole: boolean): void {
     if (this.#isOver()) return
-    const { stream } = this.#conversation
-    if (this.#isOpened) this.#record("idle", this.#longestGapMs)
+    const { stream, signal } = this.#conversation
+    const reason = this.#error ?? signal.reason
+    // The length of a pause that the tier ended is not known.
+    if (this.#isOpened && (reason === undefined || tierOf(reason) !== "idle")) this.#record("idle", this.#longestGapMs)
     this.#stage = "over"
     this.#conversation.call = undefined
     if (stream !== undefined) stream.onRoom = undefined

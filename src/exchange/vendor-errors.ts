@@ -3,7 +3,7 @@ import { Data } from "effect"
 import { overloaded } from "../admission/overload.ts"
 import type { VendorFault } from "../dialects/dialect.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
-import { type Tier, tiers } from "../protocol/timeout-tiers.ts"
+import { type Tier, tierOfCode, timeoutCodeOf } from "../protocol/timeout-tiers.ts"
 import { isShortage, type UpstreamBroken } from "../upstream/client.ts"
 import { EgressBlocked } from "../upstream/egress.ts"
 import type { TargetCoolingDown, Verdict } from "../upstream/health.ts"
@@ -22,13 +22,13 @@ export const rejection = (fault: VendorFault): VendorRejected => new VendorRejec
 export type TierTimeout = ServiceError<`upstream_${Tier}_timeout`>
 
 export const tierTimeout = (tier: Tier, timeoutMs: number): TierTimeout =>
-  serviceError(`upstream_${tier}_timeout`, `The upstream exceeded the ${tier} timeout`, {
+  serviceError(timeoutCodeOf(tier), `The upstream exceeded the ${tier} timeout`, {
     detail: { tier, timeoutMs },
   })
 
 /** The tier of a timeout error; undefined for other errors. */
 export const tierOf = (error: object): Tier | undefined =>
-  tiers.find((tier) => "code" in error && error.code === `upstream_${tier}_timeout`)
+  "code" in error && typeof error.code === "string" ? tierOfCode(error.code) : undefined
 
 export const isTierTimeout = (error: object): error is TierTimeout => tierOf(error) !== undefined
 

@@ -30,6 +30,9 @@ export class Retention extends Context.Service<
         const reports = yield* inPages(
           () => sql<Removed>`select retain_reports(${retentionDays}::int, ${pageRows}::int) as removed`,
         )
+        const endedCalls = yield* inPages(
+          () => sql<Removed>`select retain_ended_calls(${retentionDays}::int, ${pageRows}::int) as removed`,
+        )
         const tenants = yield* inPages(
           () => sql<Removed>`select retain_tenants(${retentionDays}::int, ${pageRows}::int) as removed`,
         )
@@ -40,7 +43,7 @@ export class Retention extends Context.Service<
         return {
           made,
           dropped: dropped + (replies?.dropped ?? 0),
-          removed: removed + more + reports + tenants + BigInt(accounts?.removed ?? 0),
+          removed: removed + more + reports + endedCalls + tenants + BigInt(accounts?.removed ?? 0),
         }
       }).pipe(
         withDeadline(deadline),

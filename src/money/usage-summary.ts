@@ -10,9 +10,9 @@ import type {
 } from "../protocol/usage-summary.ts"
 import { withDeadline } from "../store/database.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
+import { countIn, timeOfRank } from "../telemetry/buckets.ts"
 import { tierBoundaries } from "../telemetry/metrics.ts"
 import { formatAmount, parseAmount } from "./amount.ts"
-import { type BucketCount, quantile } from "./quantile.ts"
 import { makeRecordFilters } from "./record-filters.ts"
 import { boundariesText } from "./usage-rollups.ts"
 
@@ -190,8 +190,10 @@ interface Period {
   readonly toMs: number
 }
 
-interface FrameRow extends BucketCount {
+interface FrameRow {
   readonly atMs: number
+  readonly upToMs: number
+  readonly count: number
 }
 
 interface FailureRow {
@@ -241,11 +243,16 @@ const amountsOf = (rows: ReadonlyArray<SumRow>, read: (row: SumRow) => string): 
   return Object.fromEntries(Object.entries(amounts).map(([currency, amount]) => [currency, formatAmount(amount)]))
 }
 
-const firstFrameOf = (frames: ReadonlyArray<BucketCount>): FirstFrame => {
+const firstFrameOf = (frames: ReadonlyArray<FrameRow>): FirstFrame => {
   const counts = Map.groupBy(frames, ({ upToMs }) => upToMs)
   const buckets = [...counts]
-    .map(([upToMs, rows]) => ({ upToMs, count: countOf(rows) }))
+    .map(([upToMs, rows]) => ({
+      fromMs: tierBoundaries[tierBoundaries.indexOf(upToMs) - 1] ?? 0,
+      upToMs,
+      count: countIn(rows),
+    }))
     .sort((a, b) => a.upToMs - b.upToMs)
-  const at = (share: number) => quantile(buckets, tierBoundaries, share) ?? null
+  const calls = countIn(frames)
+  const at = (share: number) => timeOfRank(buckets, share * calls) ?? null
   return { p50: at(0.5), p95: at(0.95), p99: at(0.99) }
 }

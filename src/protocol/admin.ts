@@ -55,8 +55,15 @@ export const TierTimesReply = Schema.Struct({
       limitMs: Schema.Int,
       /** The same by environment, for this one and those that the catalogue names. */
       limits: Schema.Record(Schema.String, Schema.Int),
-      /** Calls that took at most this long, and longer than the previous bucket; null is unbounded. */
-      buckets: Schema.Array(Schema.Struct({ upToMs: Schema.NullOr(Schema.Finite), count: Schema.Int })),
+      /**
+       * Calls that the tier did not end: more than `fromMs`, and at most `upToMs`; null is unbounded. Buckets without
+       * calls are absent.
+       */
+      buckets: Schema.Array(
+        Schema.Struct({ fromMs: Schema.Finite, upToMs: Schema.NullOr(Schema.Finite), count: Schema.Int }),
+      ),
+      /** Calls that the tier ended. */
+      ended: Schema.Int,
     }),
   ),
 }).annotate({ identifier: "TierTimesReply" })

@@ -88,9 +88,10 @@ export const examples: Readonly<Record<string, Json>> = {
         limitMs: 60_000,
         limits: { production: 60_000, staging: 30_000 },
         buckets: [
-          { upToMs: 1000, count: 950 },
-          { upToMs: null, count: 1 },
+          { fromMs: 700, upToMs: 1000, count: 950 },
+          { fromMs: 20_000, upToMs: 30_000, count: 1 },
         ],
+        ended: 2,
       },
     ],
   },

@@ -12,6 +12,12 @@ export type Tier = (typeof tiers)[number]
 /** The dimension of a usage record that tells a tier's time; `obs_*` are never billed. */
 export const dimensionOf = (tier: Tier): string => `obs_${tier}_ms`
 
+/** The error code of a call that a tier ended. */
+export const timeoutCodeOf = (tier: Tier): `upstream_${Tier}_timeout` => `upstream_${tier}_timeout`
+
+/** The tier of an error code; undefined for other codes. */
+export const tierOfCode = (code: string): Tier | undefined => tiers.find((tier) => code === timeoutCodeOf(tier))
+
 /** Milliseconds of each tier. */
 export type Timeouts = Readonly<Record<Tier, number>>
 

@@ -1,12 +1,13 @@
 /**
- * Reports of exchanges that failed or needed several vendor calls: written in the background, in batches. Never a
- * prompt or an answer.
+ * Reports of exchanges that failed, needed several vendor calls, or are traced: written in the background, in batches.
+ * Never a prompt or an answer.
  *
  * **Gotchas**: reports are lost with the process that has not written them yet, and where more come than are kept;
- * all failures are counted.
+ * all failures are counted, and all vendor calls that a timeout tier ended.
  */
 import { Context, Effect, Layer, Schedule } from "effect"
 import { SqlClient } from "effect/sql"
+import { type Tier, tierOfCode } from "../protocol/timeout-tiers.ts"
 import { queryDeadline } from "../store/database.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 
@@ -58,34 +59,45 @@ export class ExchangeReports extends Context.Service<
       const sql = yield* SqlClient.SqlClient
       const bounded = yield* queryDeadline
       let reports: Array<ExchangeReport> = []
-      let counts = new Map<string, Count>()
+      let traced: Array<ExchangeReport> = []
+      const failures = new Tally<FailedCalls>()
+      const timeouts = new Tally<EndedCalls>()
 
-      const count = ({ org, app, key, model, code, atMs }: ExchangeReport) => {
-        if (code === undefined) return
+      const add = (report: ExchangeReport) => {
+        const { org, app, key, model, code, atMs, attempts } = report
         const at = atMs - (atMs % 60_000)
-        const id = JSON.stringify([org, app, key, model, code, at])
-        const known = counts.get(id)
-        if (known === undefined) counts.set(id, { org, app, key, model, code, at, calls: 1 })
-        else known.calls += 1
+        if (code !== undefined) failures.add({ org, app, key, model, code, at })
+        for (const { vendor, error } of attempts) {
+          const tier = tierOfCode(error)
+          if (tier !== undefined) timeouts.add({ vendor, model, tier, at })
+        }
+        if (code === "rate_limited") return
+        if (code !== undefined || attempts.length > 0) keep(reports, report, reportsPerFlush)
+        else keep(traced, report, tracedPerFlush)
       }
 
       const flush = Effect.gen(function* () {
-        if (reports.length === 0 && counts.size === 0) return
-        const rows = reports.map(({ atMs, requestId, sessionId, isBilled, tookMs, traceId, ...same }) => ({
-          ...same,
-          at: atMs,
-          req: requestId,
-          session: sessionId,
-          billed: isBilled,
-          took: Math.round(tookMs),
-          trace: traceId,
-        }))
-        const sums = [...counts.values()]
-        reports = []
-        counts = new Map()
-        yield* bounded(
-          sql`select report_exchanges(${JSON.stringify(rows)}::text::json, ${JSON.stringify(sums)}::text::json)`,
+        const rows = [...reports, ...traced].map(
+          ({ atMs, requestId, sessionId, isBilled, tookMs, traceId, ...same }) => ({
+            ...same,
+            at: atMs,
+            req: requestId,
+            session: sessionId,
+            billed: isBilled,
+            took: Math.round(tookMs),
+            trace: traceId,
+          }),
         )
+        const failed = failures.take()
+        const ended = timeouts.take()
+        reports = []
+        traced = []
+        if (rows.length > 0 || failed.length > 0) {
+          yield* bounded(
+            sql`select report_exchanges(${JSON.stringify(rows)}::text::json, ${JSON.stringify(failed)}::text::json)`,
+          )
+        }
+        if (ended.length > 0) yield* bounded(sql`select report_ended_calls(${JSON.stringify(ended)}::text::json)`)
       })
       yield* Effect.forkScoped(
         Effect.repeat(
@@ -94,27 +106,54 @@ export class ExchangeReports extends Context.Service<
         ),
       )
       yield* Effect.addFinalizer(() => Effect.ignore(flush))
-      return ExchangeReports.of({
-        flush,
-        add: (report) => {
-          count(report)
-          if (report.code !== "rate_limited" && reports.length < keptPerFlush) reports.push(report)
-        },
-      })
+      return ExchangeReports.of({ add, flush })
     }),
   )
 }
 
-interface Count {
+/** Calls that failed, of a minute. */
+interface FailedCalls {
   readonly org: string
   readonly app: string
   readonly key: string
   readonly model: string
   readonly code: string
   readonly at: number
-  calls: number
+}
+
+/** Vendor calls that a timeout tier ended, of a minute. */
+interface EndedCalls {
+  readonly vendor: string
+  readonly model: string
+  readonly tier: Tier
+  readonly at: number
+}
+
+/** Counts calls by what they have in common. */
+class Tally<A extends object> {
+  readonly #counts = new Map<string, A & { calls: number }>()
+
+  add(of: A): void {
+    const id = JSON.stringify(of)
+    const known = this.#counts.get(id)
+    if (known === undefined) this.#counts.set(id, { ...of, calls: 1 })
+    else known.calls += 1
+  }
+
+  /** What was counted; starts anew. */
+  take(): ReadonlyArray<A & { readonly calls: number }> {
+    const counted = [...this.#counts.values()]
+    this.#counts.clear()
+    return counted
+  }
+}
+
+const keep = (reports: Array<ExchangeReport>, report: ExchangeReport, most: number): void => {
+  if (reports.length < most) reports.push(report)
 }
 
 const every = "2 seconds"
 /** A flood of refusals must not become a flood of rows: those of rate limits are only counted. */
-const keptPerFlush = 50
+const reportsPerFlush = 50
+/** Of exchanges that succeeded at once and are traced; failures do not compete with them. */
+const tracedPerFlush = 500

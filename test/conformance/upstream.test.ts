@@ -1,5 +1,8 @@
 /** Errors of an exchange whose vendor fails: one code, no vendor text, and the right bill. */
+import { Schema } from "effect"
 import { describe, expect, it } from "vitest"
+import { TierTimesReply } from "../../src/protocol/admin.ts"
+import { countIn } from "../../src/telemetry/buckets.ts"
 import {
   answering,
   hello,
@@ -191,6 +194,30 @@ describe("timeout tiers over real sockets", () => {
     })
     expect(events.at(-2)).toMatchObject({ event: "t.usage", data: { estimatedReason: "upstream_timeout" } })
     await eventually(() => gateway().vendor.calls.at(-1)?.hungUpAt !== undefined)
+  })
+
+  it("calls that a tier ended are told beside the times of the others, once each", async () => {
+    const from = new Date(Date.now() - 86_400_000).toISOString()
+    const observed = async () => {
+      const response = await gateway().call("GET", `/v1/admin/tier-times?from=${from}`, undefined, {
+        "x-svc-admin-key": gateway().adminKey,
+      })
+      const { data } = Schema.decodeUnknownSync(TierTimesReply)(await response.json())
+      const of = (named: string) => data.find(({ tier, model }) => tier === named && model === hello.model)
+      return (tier: string) => ({ ended: of(tier)?.ended ?? 0, kept: countIn(of(tier)?.buckets ?? []) })
+    }
+    const earlier = await observed()
+    for (const [tier, stream] of [
+      ["ttfb", false],
+      ["idle", true],
+    ] as const) {
+      gateway().vendor.script(stalling[tier] ?? (() => undefined))
+      await (await gateway().exchange({ ...hello, stream })).text()
+      await eventually(async () => (await observed())(tier).ended > earlier(tier).ended)
+    }
+    const later = await observed()
+    expect(later("ttfb")).toEqual({ ended: earlier("ttfb").ended + 1, kept: earlier("ttfb").kept + 1 })
+    expect(later("idle")).toEqual({ ended: earlier("idle").ended + 1, kept: earlier("idle").kept })
   })
 
   it("lesson 4: heartbeats commit a silent stream to 200 before the first frame; a later error is t.err", async () => {

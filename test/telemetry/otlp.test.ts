@@ -5,9 +5,10 @@ import { createServer } from "node:http"
 import { gunzipSync } from "node:zlib"
 import { Redacted, Schema } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { ExchangeDetail, ExchangeLogPage } from "../../src/protocol/exchange-log.ts"
 import { answering, hello } from "../../src/testing/index.ts"
 import { portOf } from "../../src/testing/port.ts"
-import { eventually, useGateway } from "../conformance/gateway.ts"
+import { eventually, replyOf, useGateway } from "../conformance/gateway.ts"
 
 const secretWords = "a prompt that nobody else may read"
 const answer = { words: ["an answer that nobody else may read"], inTokens: 1000, outTokens: 200, cachedTokens: 400 }
@@ -69,9 +70,11 @@ const spans = (): ReadonlyArray<Span> =>
       scopeSpans.flatMap(({ spans }) => spans),
     ),
   )
-const spansOf = async (traceId: string, count: number) => {
+const callersSpan = "00f067aa0ba902b7"
+/** All spans of a trace: the root ends last, and spans come in the order in which they end. */
+const spansOf = async (traceId: string) => {
   const found = () => spans().filter((span) => span.traceId === traceId)
-  await eventually(() => found().length >= count, 15_000)
+  await eventually(() => found().some(({ parentSpanId }) => parentSpanId === callersSpan), 15_000)
   return found()
 }
 const attributeOf = (span: Span | undefined, key: string) => {
@@ -80,7 +83,7 @@ const attributeOf = (span: Span | undefined, key: string) => {
 }
 const newTrace = (flags = "01") => {
   const traceId = Array.from({ length: 32 }, () => Math.floor(Math.random() * 16).toString(16)).join("")
-  return { traceId, traceparent: `00-${traceId}-00f067aa0ba902b7-${flags}` }
+  return { traceId, traceparent: `00-${traceId}-${callersSpan}-${flags}` }
 }
 const named = (all: ReadonlyArray<Span>, name: string) => all.find((span) => span.name === name)
 
@@ -89,9 +92,9 @@ describe("one trace", () => {
     const { traceId, traceparent } = newTrace()
     const body = { ...hello, stream: true, thread: [{ role: "user", blocks: [{ t: "text", v: secretWords }] }] }
     await (await gateway().exchange(body, { headers: { traceparent } })).text()
-    const all = await spansOf(traceId, 5)
+    const all = await spansOf(traceId)
     const root = named(all, "POST /t1/exchange")
-    expect(root).toMatchObject({ kind: 2, parentSpanId: "00f067aa0ba902b7" })
+    expect(root).toMatchObject({ kind: 2, parentSpanId: callersSpan })
     expect(attributeOf(root, "http.response.status_code")).toBeDefined()
     for (const name of ["admit", "hold", "settle", "chat upstream-main"]) {
       expect(named(all, name)?.parentSpanId, name).toBe(root?.spanId)
@@ -105,6 +108,22 @@ describe("one trace", () => {
     expect(gateway().vendor.calls.at(-1)?.headers["traceparent"]).toBe(`00-${traceId}-${chat?.spanId}-01`)
   })
 
+  it("is told with the exchange, also where the first vendor call succeeded", async () => {
+    const { traceId, traceparent } = newTrace()
+    const { requestId } = await replyOf(await gateway().exchange(hello, { headers: { traceparent } }))
+    const asOperator = async <S extends Schema.ConstraintDecoder<unknown>>(schema: S, path: string) => {
+      const headers = { "x-svc-admin-key": gateway().adminKey }
+      const response = await gateway().call("GET", path, undefined, headers)
+      return Schema.decodeUnknownSync(schema)(await response.json())
+    }
+    const { data } = await asOperator(ExchangeLogPage, `/v1/admin/exchanges?request=${requestId}`)
+    const { org = "", at = "" } = data[0] ?? {}
+    const path = `/v1/admin/orgs/${org}/exchanges/${requestId}?at=${encodeURIComponent(at)}`
+    await eventually(async () => (await asOperator(ExchangeDetail, path)).traceId !== undefined)
+    expect(await asOperator(ExchangeDetail, path)).toMatchObject({ traceId, attempts: [] })
+    expect(data).toHaveLength(1)
+  })
+
   it("reports the cause only", async () => {
     gateway().vendor.script((call) => {
       call.head(500, { "content-type": "application/json" })
@@ -114,7 +133,7 @@ describe("one trace", () => {
     const { status } = await gateway().exchange(hello, { headers: { traceparent } })
     gateway().vendor.script(answering(answer))
     expect(status).toBe(502)
-    const chat = named(await spansOf(traceId, 4), "chat upstream-main")
+    const chat = named(await spansOf(traceId), "chat upstream-main")
     expect(chat?.status.code).toBe(2)
     expect(attributeOf(chat, "error.type")).toBe("server_error")
   })

@@ -14,6 +14,7 @@ import { useProcesses } from "../http/process.ts"
 const observe = (millis: ReadonlyArray<number>, more: Partial<Observed> = {}): Observed => {
   const bounds = [...tierBoundaries, Number.POSITIVE_INFINITY]
   const buckets = bounds.map((upToMs, at) => ({
+    fromMs: bounds[at - 1] ?? 0,
     upToMs,
     count: millis.filter((ms) => ms <= upToMs && ms > (bounds[at - 1] ?? Number.NEGATIVE_INFINITY)).length,
   }))
@@ -39,9 +40,9 @@ ${extra}`
         model: 'm "1"',
         tier: "ttfb",
         buckets: [
-          { upToMs: 100, count: 3 },
-          { upToMs: 1000, count: 7 },
-          { upToMs: Number.POSITIVE_INFINITY, count: 0 },
+          { fromMs: 0, upToMs: 100, count: 3 },
+          { fromMs: 100, upToMs: 1000, count: 7 },
+          { fromMs: 1000, upToMs: Number.POSITIVE_INFINITY, count: 0 },
         ],
         ended: 2,
         limitMs: 30_000,
@@ -88,6 +89,12 @@ describe("judging", () => {
       expect(value).toBeLessThanOrEqual(above)
     }
     expect(judged.max).toBeGreaterThanOrEqual(sorted.at(-1) ?? 0)
+  })
+
+  it.prop("buckets without calls may be absent", [Times, Time], ([millis, limit]) => {
+    const whole = observe(millis)
+    const sparse = { ...whole, buckets: whole.buckets.filter(({ count }) => count > 0) }
+    expect(judge(sparse, limit)).toEqual(judge(whole, limit))
   })
 
   it.prop(

@@ -66,7 +66,9 @@ const mostMs = 3_600_000
 
 const Tier = ({ row }: { readonly row: Row }) => {
   const observed = storedObservation(row)
-  const { p50, p99, p999, calls, suggestedMs } = judge(observed)
+  const judged = judge(observed)
+  const { calls, suggestedMs } = judged
+  const within = (ms: number | undefined) => (ms === undefined ? "beyond the limit" : millis(ms))
   const [candidate, setCandidate] = useState(row.limitMs)
   const { candidate: weighed } = judge(observed, candidate)
   const ended = Math.round((weighed?.share ?? 0) * calls)
@@ -77,13 +79,14 @@ const Tier = ({ row }: { readonly row: Row }) => {
   const limits = Object.entries(row.limits)
   return html`<${Card} title=${title}>
     <${Distribution} title=${title} buckets=${observed.buckets} leastMs=${leastMs} mostMs=${mostMs} candidateMs=${candidate} limits=${limits} />
-    <label>A limit of ${millis(candidate)} would have ended ${count(ended)} of ${count(calls)} calls
+    <label>A limit of ${millis(candidate)} would have ended ${weighed?.isUpperBound ? "at most " : ""}${count(ended)} of ${count(calls)} calls
       <input type="range" min="0" max="1000" value=${position} onInput=${move} aria-valuetext=${millis(candidate)} />
     </label>
     <${Facts} facts=${[
-      ["Half of the calls within", millis(p50)],
-      ["99 % within", millis(p99)],
-      ["99.9 % within", millis(p999)],
+      ["Half of the calls within", within(judged.p50)],
+      ["99 % within", within(judged.p99)],
+      ["99.9 % within", within(judged.p999)],
+      ["Ended by the limit", `${count(row.ended)} of ${count(calls)}`],
       ...limits.map(([environment, ms]) => [`In force in ${environment}`, millis(ms)] as const),
       ["Suggested", suggestedMs === undefined ? "too few calls" : millis(suggestedMs)],
     ]} />

@@ -1,11 +1,11 @@
 /** How often something took how long, on a logarithmic axis, with limits. */
 import { html } from "htm/preact"
+import type { Bucket } from "../../telemetry/buckets.ts"
 import { count, millis } from "../format.ts"
 
 interface Props {
   readonly title: string
-  /** Ascending; a bucket begins where the one before ends. */
-  readonly buckets: ReadonlyArray<{ readonly upToMs: number; readonly count: number }>
+  readonly buckets: ReadonlyArray<Bucket>
   readonly leastMs: number
   readonly mostMs: number
   readonly candidateMs: number
@@ -25,9 +25,8 @@ export const Distribution = ({ title, buckets, leastMs, mostMs, candidateMs, lim
   return html`<div class="chart">
     <svg viewBox="0 0 ${width} ${height}" role="img" aria-label="${title}: ${told}">
       ${ticks.map((ms) => html`<g class="soft"><line x1=${x(ms)} x2=${x(ms)} y1="4" y2=${floor} stroke="var(--line)" /><text x=${x(ms)} y=${height - 14} text-anchor=${ms === leastMs ? "start" : ms === mostMs ? "end" : "middle"}>${millis(ms)}</text></g>`)}
-      ${buckets.map(({ upToMs, count }, index) => {
-        const from = buckets[index - 1]?.upToMs ?? upToMs / 1.5
-        const begin = Math.max(x(from), x(upToMs) - 14)
+      ${buckets.map(({ fromMs, upToMs, count }) => {
+        const begin = x(fromMs)
         const size = (count / most) * (floor - 10)
         return html`<rect x=${begin} y=${floor - size} width=${Math.max(2, x(upToMs) - begin - 1)} height=${size} fill=${upToMs > candidateMs ? "var(--bad)" : "var(--accent)"} />`
       })}

@@ -1,6 +1,7 @@
 /** Evaluates a timeout from observations: quantiles, how many calls it ends, and a suggested value. Pure. */
 import { type Tier, tiers } from "../../protocol/timeout-tiers.ts"
-import { keptOf, type Observed } from "./observed.ts"
+import { countIn, timeOfRank } from "../buckets.ts"
+import type { Observed } from "./observed.ts"
 
 export interface Judged {
   readonly vendor: string
@@ -34,9 +35,9 @@ const mostMs: Readonly<Record<Tier, number>> = { connect: 30_000, ttfb: 600_000,
 
 export const judge = (observed: Observed, candidateMs?: number): Judged => {
   const { vendor, model, tier, limitMs, ended } = observed
-  const kept = keptOf(observed)
+  const kept = countIn(observed.buckets)
   const calls = kept + ended
-  const quantile = (share: number) => timeOf(observed, share * calls)
+  const quantile = (share: number) => timeOfRank(observed.buckets, share * calls)
   return {
     vendor,
     model,
@@ -54,28 +55,12 @@ export const judge = (observed: Observed, candidateMs?: number): Judged => {
   }
 }
 
-/** Interpolates a quantile, as if calls were evenly distributed within their bucket. */
-const timeOf = ({ buckets }: Observed, rank: number): number | undefined => {
-  let below = 0
-  let fromMs = 0
-  for (const { upToMs, count } of buckets) {
-    if (count > 0 && below + count >= rank) {
-      return Number.isFinite(upToMs) ? fromMs + ((upToMs - fromMs) * (rank - below)) / count : fromMs
-    }
-    below += count
-    fromMs = upToMs
-  }
-  return undefined
-}
-
 const weigh = (observed: Observed, calls: number, limitMs: number): NonNullable<Judged["candidate"]> => {
   let later = observed.ended
-  let fromMs = 0
-  for (const { upToMs, count } of observed.buckets) {
+  for (const { fromMs, upToMs, count } of observed.buckets) {
     if (fromMs >= limitMs) later += count
     else if (upToMs > limitMs)
       later += Number.isFinite(upToMs) ? (count * (upToMs - limitMs)) / (upToMs - fromMs) : count
-    fromMs = upToMs
   }
   return {
     limitMs,
@@ -90,7 +75,7 @@ const recommend = (observed: Observed, calls: number): number | undefined => {
   const within = (ms: number) => roundUp(Math.min(mostMs[tier], Math.max(leastMs[tier], ms)))
   // Ended calls have unknown times: suggest twice the timeout and observe again.
   if (ended / calls > maxTimedOutShare && limitMs !== undefined) return within(limitMs * 2)
-  const p999 = timeOf(observed, 0.999 * calls)
+  const p999 = timeOfRank(observed.buckets, 0.999 * calls)
   return p999 === undefined ? undefined : within(p999 * headroom)
 }
 

@@ -1,12 +1,7 @@
 /** Observed times of the timeout tiers, by target; observations of several nodes and periods can be added. Pure. */
 import type { TierTimesReply } from "../../protocol/admin.ts"
 import type { Tier } from "../../protocol/timeout-tiers.ts"
-
-export interface Bucket {
-  /** Inclusive, in milliseconds; the last one is Infinity. */
-  readonly upToMs: number
-  readonly count: number
-}
+import type { Bucket } from "../buckets.ts"
 
 export interface Observed {
   readonly vendor: string
@@ -20,19 +15,16 @@ export interface Observed {
   readonly limitMs: number | undefined
 }
 
-/** Observations that were stored. Calls that a tier ended have no bill and are not among them: the metrics count them. */
+/** Observations that were stored. */
 export const storedObservation = ({ buckets, ...row }: TierTimesReply["data"][number]): Observed => ({
   ...row,
-  ended: 0,
   buckets: buckets
-    .map(({ upToMs, count }) => ({ upToMs: upToMs ?? Number.POSITIVE_INFINITY, count }))
+    .map(({ upToMs, ...bucket }) => ({ ...bucket, upToMs: upToMs ?? Number.POSITIVE_INFINITY }))
     .sort((a, b) => a.upToMs - b.upToMs),
 })
 
-export const keyOf = ({ vendor, model, tier }: Observed): string => JSON.stringify([vendor, model, tier])
-
-/** Number of calls that the tier did not end. */
-export const keptOf = ({ buckets }: Observed): number => buckets.reduce((sum, { count }) => sum + count, 0)
+export const keyOf = ({ vendor, model, tier }: Pick<Observed, "vendor" | "model" | "tier">): string =>
+  JSON.stringify([vendor, model, tier])
 
 /** Adds observations of several nodes. If their limits differ, the shortest one is used. */
 export const addUp = (pages: ReadonlyArray<ReadonlyArray<Observed>>): ReadonlyArray<Observed> => {
@@ -56,12 +48,15 @@ export const since = (now: ReadonlyArray<Observed>, before: ReadonlyArray<Observ
 }
 
 const combine = (a: Observed, b: Observed, sign: 1 | -1): Observed => {
-  const counts = new Map(a.buckets.map(({ upToMs, count }) => [upToMs, count]))
-  for (const { upToMs, count } of b.buckets) counts.set(upToMs, (counts.get(upToMs) ?? 0) + sign * count)
+  const sums = new Map(a.buckets.map((bucket) => [bucket.upToMs, bucket]))
+  for (const bucket of b.buckets) {
+    const { count } = sums.get(bucket.upToMs) ?? { count: 0 }
+    sums.set(bucket.upToMs, { ...bucket, count: count + sign * bucket.count })
+  }
   const limits = [a.limitMs, sign === 1 ? b.limitMs : undefined].filter((limit) => limit !== undefined)
   return {
     ...a,
-    buckets: [...counts].map(([upToMs, count]) => ({ upToMs, count })).sort((x, y) => x.upToMs - y.upToMs),
+    buckets: [...sums.values()].sort((x, y) => x.upToMs - y.upToMs),
     ended: a.ended + sign * b.ended,
     limitMs: limits.length === 0 ? undefined : Math.min(...limits),
   }

@@ -1,6 +1,7 @@
 /** Parses tier times from `/metrics`. Pure. Source: Prometheus text format 0.0.4. */
 import { type Tier, tiers } from "../../protocol/timeout-tiers.ts"
-import { addUp, type Bucket, type Observed } from "./observed.ts"
+import type { Bucket } from "../buckets.ts"
+import { addUp, type Observed } from "./observed.ts"
 
 const sample = /^(weir_upstream_tier_\w+)\{(.*)\} (\S+)$/
 
@@ -36,12 +37,12 @@ export const readTiers = (page: string): ReadonlyArray<Observed> => {
 }
 
 const bucketsOf = (cumulative: Series["cumulative"]): ReadonlyArray<Bucket> => {
-  let below = 0
+  let [fromMs, below] = [0, 0]
   return [...cumulative]
     .sort(([a], [b]) => a - b)
     .map(([upToMs, count]) => {
-      const bucket = { upToMs, count: Math.max(0, count - below) }
-      below = count
+      const bucket = { fromMs, upToMs, count: Math.max(0, count - below) }
+      ;[fromMs, below] = [upToMs, count]
       return bucket
     })
 }

@@ -1,6 +1,6 @@
 /**
- * Tier times of a period, from usage records: each settled exchange stores its own as observations. A call that a
- * timeout ended before its first content was not billed and has no record; the metrics count it.
+ * Tier times of a period, from usage records: each settled exchange stores its own as observations. Calls that a tier
+ * ended are counted beside them.
  */
 import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
@@ -9,6 +9,7 @@ import { dimensionOf, type Tier, tiers } from "../../protocol/timeout-tiers.ts"
 import { withDeadline } from "../../store/database.ts"
 import type { StoreUnavailable } from "../../store/unavailable.ts"
 import { tierBoundaries } from "../metrics.ts"
+import { keyOf } from "./observed.ts"
 
 interface Row {
   readonly vendor: string
@@ -17,6 +18,13 @@ interface Row {
   /** Index of the bucket, from 1. */
   readonly bucket: number
   readonly count: bigint
+}
+
+interface EndedRow {
+  readonly vendor: string
+  readonly model: string
+  readonly tier: Tier
+  readonly calls: number
 }
 
 type LimitsOf = (
@@ -52,14 +60,34 @@ export class TierTimes extends Context.Service<
             where at >= ${from}::text::timestamptz and at < ${to}::text::timestamptz
               and d.key in ${sql.in(tiers.map(dimensionOf))}
             group by 1, 2, 3, 5`)
+          const ended = yield* bounded(sql<EndedRow>`
+            select vendor, model, tier, sum(calls)::float8 as calls from ended_calls
+            where at >= ${from}::text::timestamptz and at < ${to}::text::timestamptz
+            group by 1, 2, 3`)
           const groups = new Map<string, TierTimesReply["data"][number]>()
+          const groupOf = (vendor: string, model: string, tier: Tier) =>
+            groups.get(keyOf({ vendor, model, tier })) ?? {
+              vendor,
+              model,
+              tier,
+              ...limitsOf(vendor, model, tier),
+              buckets: [],
+              ended: 0,
+            }
           for (const { vendor, model, dimension, bucket, count } of rows) {
             const tier = tiers.find((candidate) => dimensionOf(candidate) === dimension)
             if (tier === undefined) continue
-            const key = JSON.stringify([vendor, model, tier])
-            const known = groups.get(key) ?? { vendor, model, tier, ...limitsOf(vendor, model, tier), buckets: [] }
-            const upToMs = tierBoundaries[bucket - 1] ?? null
-            groups.set(key, { ...known, buckets: [...known.buckets, { upToMs, count: Number(count) }] })
+            const known = groupOf(vendor, model, tier)
+            const counted = {
+              fromMs: tierBoundaries[bucket - 2] ?? 0,
+              upToMs: tierBoundaries[bucket - 1] ?? null,
+              count: Number(count),
+            }
+            groups.set(keyOf(known), { ...known, buckets: [...known.buckets, counted] })
+          }
+          for (const { vendor, model, tier, calls } of ended) {
+            const known = groupOf(vendor, model, tier)
+            groups.set(keyOf(known), { ...known, ended: calls })
           }
           return { data: [...groups.values()] }
         }),
