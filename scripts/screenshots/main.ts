@@ -6,7 +6,8 @@
 import { copyFileSync, mkdirSync } from "node:fs"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
-import { chromium, type Page } from "playwright-core"
+import type { Page } from "playwright-core"
+import { launchChromium } from "../chromium.ts"
 import { StartedGateway } from "../started-gateway.ts"
 
 const folder = process.argv[2] ?? ".screenshots"
@@ -32,10 +33,7 @@ const pages: ReadonlyArray<readonly [name: string, path: string]> = [
 const shown = ["overview", "timeouts"]
 
 const gateway = new StartedGateway()
-const browser = await chromium.launch({
-  executablePath: process.env["CHROMIUM"] ?? "/usr/bin/chromium",
-  args: ["--no-sandbox"],
-})
+const browser = await launchChromium()
 try {
   const ready = await gateway.ready()
   const { baseUrl = "", keyId = "", key = "", adminKey = "" } = ready

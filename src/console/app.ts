@@ -4,10 +4,11 @@ import { html } from "htm/preact"
 import type { ComponentType } from "preact"
 import { useEffect, useState } from "preact/hooks"
 import type { BrowserSession } from "../protocol/activity.ts"
-import { actIn, addressOf, get, send } from "./api.ts"
+import { actIn, addressOf, send } from "./api.ts"
 import { type Loaded, useLoad } from "./load.ts"
 import type { PageProps } from "./page.ts"
 import { linkTo, useRoute } from "./route.ts"
+import { readSession } from "./session.ts"
 import { SignIn } from "./sign-in.ts"
 import { applyTheme, readTheme, type Theme } from "./theme.ts"
 import { ErrorBox, Loading, Segments } from "./ui/parts.ts"
@@ -42,7 +43,10 @@ const isFor = (entry: PageEntry, viewer: Viewer): boolean => {
 }
 
 export const App = () => {
-  const session = useLoad("session", (signal) => get<BrowserSession>("v1/session", undefined, signal))
+  const session = useLoad("session", readSession)
+  const { parts } = useRoute()
+  // The page loads while the session is asked for.
+  useEffect(() => void (pages.find(({ path }) => path === parts[0]) ?? pages[0])?.load().catch(() => undefined), [])
   const [org, setOrg] = useState(() => sessionStorage.getItem("weir-acting-in") ?? "")
   if (session.data === undefined) {
     return html`<div class="gate"><div class="card"><${ErrorBox} error=${session.error} retry=${session.reload} />${session.isLoading && html`<${Loading} />`}</div></div>`
@@ -133,6 +137,16 @@ const Foot = ({ viewer, session, choose }: FrameProps) => {
     <${Segments} label="Theme" options=${[["system", "Auto"], ["light", "Light"], ["dark", "Dark"]]} value=${theme} choose=${(value: string) => isTheme(value) && setTheme(value)} />
     <div class="row"><button type="button" class="quiet" onClick=${signOut}>Sign out</button>
       <a href=${addressOf("docs").href}>API reference</a></div>
-    <span class="soft">Version ${viewer.version}. Times are in ${Intl.DateTimeFormat().resolvedOptions().timeZone}.</span>
+    <span class="soft">Version ${viewer.version}. <${TimeZone} /></span>
   </div>`
+}
+
+/** Told once the page stands: browsers take long to find out. */
+const TimeZone = () => {
+  const [zone, setZone] = useState<string>()
+  useEffect(() => {
+    const later = setTimeout(() => setZone(Intl.DateTimeFormat().resolvedOptions().timeZone), 1000)
+    return () => clearTimeout(later)
+  }, [])
+  return zone === undefined ? null : html`Times are in ${zone}.`
 }

@@ -1,9 +1,18 @@
 /** Numbers, money and times as people read them. Pure. */
 
-const whole = new Intl.NumberFormat("en")
-const short = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 })
+/** Browsers take long to make a format: each is made when it is used first. */
+const lazily = <A>(make: () => A) => {
+  let made: A | undefined
+  return (): A => {
+    made ??= make()
+    return made
+  }
+}
 
-export const count = (value: number): string => (value < 100_000 ? whole.format(value) : short.format(value))
+const short = lazily(() => new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 }))
+
+export const count = (value: number): string =>
+  value < 100_000 ? grouped(String(Math.round(value))) : short().format(value)
 export const share = (part: number, of: number): string => (of === 0 ? "–" : `${((100 * part) / of).toFixed(1)} %`)
 
 /** Milliseconds with their unit. */
@@ -35,36 +44,25 @@ export const monies = (amounts: Readonly<Record<string, string>>): string => {
 export const bytes = (value: number): string => (value < 1024 ? `${value} B` : `${(value / 1024).toFixed(1)} KiB`)
 
 /** In the time zone of the browser. */
-const dateTime = new Intl.DateTimeFormat("en-GB", {
-  year: "2-digit",
-  month: "short",
-  day: "2-digit",
-  hour: "2-digit",
-  minute: "2-digit",
-  second: "2-digit",
-})
+const formatOf = (options: Intl.DateTimeFormatOptions) => lazily(() => new Intl.DateTimeFormat("en-GB", options))
 
-const sameYear = new Intl.DateTimeFormat("en-GB", {
-  month: "short",
-  day: "2-digit",
-  hour: "2-digit",
-  minute: "2-digit",
-  second: "2-digit",
-})
+const toTheSecond = { month: "short", day: "2-digit", hour: "2-digit", minute: "2-digit", second: "2-digit" } as const
+const sameYear = formatOf(toTheSecond)
+const dateTime = formatOf({ year: "2-digit", ...toTheSecond })
 
 /** The year is told where it is another. */
 export const instant = (text: string): string => {
   const date = new Date(text)
-  return (date.getFullYear() === new Date().getFullYear() ? sameYear : dateTime).format(date)
+  return (date.getFullYear() === new Date().getFullYear() ? sameYear() : dateTime()).format(date)
 }
 
-const clock = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit" })
-const day = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short" })
+const clock = formatOf({ hour: "2-digit", minute: "2-digit" })
+const day = formatOf({ day: "numeric", month: "short" })
 
 /** A tick of a time axis, in seconds; midnight is told as its day. */
 export const tick = (seconds: number): string => {
   const date = new Date(seconds * 1000)
-  return date.getHours() + date.getMinutes() === 0 ? day.format(date) : clock.format(date)
+  return (date.getHours() + date.getMinutes() === 0 ? day() : clock()).format(date)
 }
 
 /** How long ago, or how long something has lasted. */

@@ -21,7 +21,7 @@ describe("the console's document", () => {
     expect(policy).not.toContain("unsafe")
     expect(policy).toContain("frame-ancestors 'none'")
     const html = await response.text()
-    expect(html.match(/<script/g)).toHaveLength(2)
+    expect(html.match(/<script/g)).toHaveLength(3)
     expect(html).not.toMatch(/<style|\son\w+=|style=/)
     expect(html).not.toMatch(/(?:src|href)="(?!\.\/|data:,)/)
   })
@@ -46,7 +46,9 @@ describe("its files", () => {
       if (!type.startsWith("text/javascript") || name.startsWith("lib/")) continue
       expect(text, name).not.toMatch(/^(?:export )?(?:interface|type) /m)
     }
-    expect([...assets.files.keys()].filter((name) => !/^(console|lib|telemetry|protocol)\//.test(name))).toEqual([])
+    expect(
+      [...assets.files.keys()].filter((name) => !/^(console|lib|telemetry|protocol)\/|^console\.css$/.test(name)),
+    ).toEqual([])
     expect([...assets.files.keys()].filter((name) => name.startsWith("protocol/"))).toEqual([
       "protocol/timeout-tiers.ts",
     ])

@@ -44,6 +44,18 @@ describe("the package", () => {
     expect(readdirSync(installed).sort()).toEqual(["LICENSE", "README.md", "dist", "migrations", "package.json"])
   })
 
+  it("has the console bundled: the document names all that its first page needs, and nothing is missing", () => {
+    const { files, entries, first } = JSON.parse(readFileSync(join(installed, "dist/console.json"), "utf8"))
+    const missing = [...entries, ...first].filter((name: string) => files[name] === undefined)
+    const named = Object.values<{ text: string }>(files).flatMap(({ text }) =>
+      [...text.matchAll(/(?:from|import\()\s*[`"']\.\/([^`"']+)[`"']/g)].map(([, name = ""]) => name),
+    )
+    expect(named.length).toBeGreaterThan(10)
+    expect([...missing, ...named.filter((name) => files[name] === undefined)]).toEqual([])
+    expect(first.some((name: string) => name.startsWith("overview"))).toBe(true)
+    expect(first.length).toBeLessThan(12)
+  })
+
   it("the example project's tests pass with it", () => {
     const tested = run("npm", ["test"], project, { PATH: `${join(root, "node_modules/.bin")}:${process.env["PATH"]}` })
     expect(tested.status, tested.output).toBe(0)

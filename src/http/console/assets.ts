@@ -1,6 +1,6 @@
 /**
- * The files of the console: its modules, with their types stripped, its styles, and libraries from `node_modules`. From
- * sources they are found by following imports; a build writes the same set into one file, which the package reads.
+ * The files of the console. From sources: its modules, with their types stripped, found by following imports, its style,
+ * and libraries from `node_modules`. The package has the same bundled, in one file that a build writes.
  */
 import { createHash } from "node:crypto"
 import { existsSync, readFileSync } from "node:fs"
@@ -15,22 +15,26 @@ export interface Asset {
   readonly text: string
 }
 
-/** Files by their path below the console, and the modules that its first page needs. */
 const ConsoleFiles = Schema.Struct({
+  /** By their paths below the console. */
   files: Schema.Record(Schema.String, Schema.Struct({ type: Schema.String, text: Schema.String })),
+  /** Paths of the modules that the document runs, in order. */
+  entries: Schema.Array(Schema.String),
+  /** Paths of the modules of the first page: they load at once, so that none waits for another to name it. */
   first: Schema.Array(Schema.String),
+  /** Paths of libraries by their specifiers. */
+  libraries: Schema.Record(Schema.String, Schema.String),
 })
+export type ConsoleFiles = typeof ConsoleFiles.Type
 
-export interface ConsoleAssets {
+export interface ConsoleAssets extends Omit<ConsoleFiles, "files"> {
   readonly files: ReadonlyMap<string, Asset>
-  /** Paths of the modules that load before anything is shown. */
-  readonly first: ReadonlyArray<string>
   /** Changes with any of the files. */
   readonly version: string
 }
 
 /** Specifiers of modules, and the files of the packages that serve them. */
-export const libraries: Readonly<Record<string, { readonly path: string; readonly file: string }>> = {
+const libraries: Readonly<Record<string, { readonly path: string; readonly file: string }>> = {
   preact: { path: "lib/preact.js", file: "preact/dist/preact.mjs" },
   "preact/hooks": { path: "lib/preact-hooks.js", file: "preact/hooks/dist/hooks.mjs" },
   htm: { path: "lib/htm.js", file: "htm/dist/htm.mjs" },
@@ -38,25 +42,26 @@ export const libraries: Readonly<Record<string, { readonly path: string; readonl
   uplot: { path: "lib/uplot.js", file: "uplot/dist/uPlot.esm.js" },
 }
 
-/** Paths as the page names them. */
-export const entry = "console/main.ts"
-export const styles: ReadonlyArray<string> = ["lib/uplot.css", "console/console.css"]
+/** What the document runs: who uses the browser is asked while the rest loads. */
+export const entries: ReadonlyArray<string> = ["console/session.ts", "console/main.ts"]
+export const startPage = "console/pages/overview.ts"
+export const style = "console.css"
 
-const script = "text/javascript; charset=utf-8"
+export const script = "text/javascript; charset=utf-8"
 const css = "text/css; charset=utf-8"
 
 /** Reads the console's files: those of the package's build, or those of the sources. */
 export const loadAssets = (): ConsoleAssets => {
   const built = fileURLToPath(new URL("../console.json", import.meta.url))
-  const { files, first } = existsSync(built)
+  const { files, ...rest } = existsSync(built)
     ? Schema.decodeUnknownSync(Schema.fromJsonString(ConsoleFiles))(readFileSync(built, "utf8"))
     : readSources(fileURLToPath(new URL("../../", import.meta.url)))
   const version = createHash("sha256").update(JSON.stringify(files)).digest("hex").slice(0, 12)
-  return { files: new Map(Object.entries(files)), first, version }
+  return { ...rest, files: new Map(Object.entries(files)), version }
 }
 
-/** What the build stores. @param src the folder of the sources */
-export const readSources = (src: string): typeof ConsoleFiles.Type => {
+/** @param src the folder of the sources */
+const readSources = (src: string): ConsoleFiles => {
   const files: Record<string, Asset> = {}
   const first: Array<string> = []
   const read = (path: string, isFirst: boolean): void => {
@@ -71,22 +76,31 @@ export const readSources = (src: string): typeof ConsoleFiles.Type => {
       else readLibrary(found, isNeeded)
     }
   }
-  const packages = dirname(dirname(createRequire(import.meta.url).resolve("preact/package.json")))
   const readLibrary = (name: string, isFirst: boolean): void => {
     const library = libraries[name]
     if (library === undefined) throw new Error(`The console imports ${name}, which is not one of its libraries`)
     const { path, file } = library
-    files[path] ??= { type: script, text: readFileSync(join(packages, file), "utf8").replace(sourceMap, "") }
+    files[path] ??= { type: script, text: readFileSync(fileOf(file), "utf8").replace(sourceMap, "") }
     if (isFirst && !first.includes(path)) first.push(path)
     for (const [, needed = ""] of (files[path]?.text ?? "").matchAll(specifier)) {
       if (needed in libraries && libraries[needed] !== library) readLibrary(needed, isFirst)
     }
   }
-  read(entry, true)
-  files["lib/uplot.css"] = { type: css, text: readFileSync(join(packages, "uplot/dist/uPlot.min.css"), "utf8") }
-  files["console/console.css"] = { type: css, text: tokens + readFileSync(join(src, "console/console.css"), "utf8") }
-  return { files, first }
+  for (const path of [...entries, startPage]) read(path, true)
+  readLibrary("uplot", true)
+  files[style] = readStyle(src)
+  const paths = Object.entries(libraries).map(([name, { path }]) => [name, path] as const)
+  return { files, entries, first, libraries: Object.fromEntries(paths) }
 }
+
+/** The one style: tokens, charts, the console. @param src the folder of the sources */
+export const readStyle = (src: string): Asset => {
+  const charts = readFileSync(fileOf("uplot/dist/uPlot.min.css"), "utf8")
+  return { type: css, text: tokens + charts + readFileSync(join(src, "console/console.css"), "utf8") }
+}
+
+const fileOf = (library: string): string =>
+  join(dirname(dirname(createRequire(import.meta.url).resolve("preact/package.json"))), library)
 
 const specifier = /(?:\bfrom\s*"([^"]+)"|\bimport\(\s*"([^"]+)"\s*\))/g
 const sourceMap = /\/\/# sourceMappingURL=.*\s*$/

@@ -1,12 +1,12 @@
 /** The console's one document. Everything that it loads comes from this gateway. */
 import { createHash } from "node:crypto"
-import { type ConsoleAssets, entry, libraries, styles } from "./assets.ts"
+import { type ConsoleAssets, style } from "./assets.ts"
 
 /** The document, and the policy under which a browser runs it. Addresses are relative, so that a path prefix holds. */
-export const consolePage = ({ version, first }: ConsoleAssets) => {
+export const consolePage = ({ version, entries, first, libraries }: ConsoleAssets) => {
   const at = (path: string) => `./${version}/${path}`
   const imports = JSON.stringify({
-    imports: Object.fromEntries(Object.entries(libraries).map(([name, { path }]) => [name, at(path)])),
+    imports: Object.fromEntries(Object.entries(libraries).map(([name, path]) => [name, at(path)])),
   })
   // A map of modules is data; browsers accept it inside of the document only.
   const hash = createHash("sha256").update(imports).digest("base64")
@@ -29,9 +29,9 @@ export const consolePage = ({ version, first }: ConsoleAssets) => {
 <title>Weir console</title>
 <link rel="icon" href="data:,">
 <script type="importmap">${imports}</script>
-${styles.map((path) => `<link rel="stylesheet" href="${at(path)}">`).join("\n")}
+${entries.map((path) => `<script type="module" src="${at(path)}"></script>`).join("\n")}
+<link rel="stylesheet" href="${at(style)}">
 ${first.map((path) => `<link rel="modulepreload" href="${at(path)}">`).join("\n")}
-<script type="module" src="${at(entry)}"></script>
 </head>
 <body><div id="console"></div><noscript>The console needs JavaScript. The command line does the same: weir --help</noscript></body>
 </html>

@@ -1,0 +1,56 @@
+/** How long the console takes to open on a slow computer: an empty cache, and a CPU that is slowed four times. */
+import type { Page } from "playwright-core"
+import { launchChromium } from "./chromium.ts"
+
+export interface ConsoleLoad {
+  /** Milliseconds until its pages can be chosen, and until figures are shown; medians. */
+  readonly navigable: number
+  readonly figures: number
+}
+
+const runs = 7
+const slowdown = 4
+
+export const measureConsole = async (baseUrl: string, adminKey: string): Promise<ConsoleLoad> => {
+  const browser = await launchChromium()
+  try {
+    const signedIn = await browser.newContext()
+    const page = await signedIn.newPage()
+    await page.goto(`${baseUrl}/console/`)
+    await page.getByLabel("Admin key").fill(adminKey)
+    await page.getByRole("button", { name: "Sign in" }).click()
+    await page.locator(".figures").waitFor()
+    const storageState = await signedIn.storageState()
+    const loads: Array<ConsoleLoad> = []
+    for (let run = 0; run < runs; run++) {
+      const context = await browser.newContext({ storageState })
+      loads.push(await loadOnce(await context.newPage(), `${baseUrl}/console/`))
+      await context.close()
+    }
+    return { navigable: median(loads.map((l) => l.navigable)), figures: median(loads.map((l) => l.figures)) }
+  } finally {
+    await browser.close()
+  }
+}
+
+const loadOnce = async (page: Page, url: string): Promise<ConsoleLoad> => {
+  const session = await page.context().newCDPSession(page)
+  await session.send("Emulation.setCPUThrottlingRate", { rate: slowdown })
+  await page.addInitScript({ content: observer })
+  await page.goto(url, { waitUntil: "commit" })
+  await page.locator("main .figures").waitFor()
+  const at = (mark: string) =>
+    page.evaluate((name) => Math.round(performance.getEntriesByName(name)[0]?.startTime ?? Number.NaN), mark)
+  return { navigable: await at("navigable"), figures: await at("figures") }
+}
+
+/** Runs in the page. */
+const observer = `
+  const places = { navigable: "nav a", figures: "main .figures" }
+  new MutationObserver(() => {
+    for (const [mark, selector] of Object.entries(places)) {
+      if (document.querySelector(selector) && performance.getEntriesByName(mark).length === 0) performance.mark(mark)
+    }
+  }).observe(document, { childList: true, subtree: true })`
+
+const median = (values: ReadonlyArray<number>): number => [...values].sort((a, b) => a - b)[values.length >> 1] ?? 0
