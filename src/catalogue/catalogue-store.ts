@@ -16,6 +16,9 @@ const keptTexts = 50
 /** Rows a statement. */
 const batch = 1000
 
+/** `admin`: an operator; `file`: the watched file; `development`: the catalogue that the gateway brings along. */
+export type AppliedBy = "admin" | "file" | "development"
+
 export interface Storing {
   readonly document: PlatformDocument
   readonly reading: Reading
@@ -25,6 +28,9 @@ export interface Storing {
   /** SHA-256 of the text. */
   readonly source: Buffer
   readonly text: string
+  readonly by: AppliedBy
+  /** Called as entries are stored. */
+  readonly stored: (done: number, total: number) => void
 }
 
 /** Whether a revision was applied from this text. @param source its SHA-256 */
@@ -50,7 +56,7 @@ export const declaredCredentials = (sql: SqlClient.SqlClient) =>
 /** Writes all of it in one transaction. Returns the ids of the top-ups that were credited. */
 export const storeCatalogue = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
-  { document, reading, keys, inForce, source, text }: Storing,
+  { document, reading, keys, inForce, source, text, by, stored }: Storing,
 ): Effect.fn.Return<ReadonlyArray<string>, SqlError.SqlError | CatalogueRefused> {
   const { declared } = reading
   if (reading.fingerprint === inForce.fingerprint) {
@@ -60,16 +66,34 @@ export const storeCatalogue = Effect.fnUntraced(function* (
   } else {
     yield* storeProviderChanges(sql, document)
     yield* sql`
-      insert into catalogue_revisions (fingerprint, document, source_sha256, source)
-      values (${reading.fingerprint}, ${reading.json}::text::jsonb, ${source}, ${text})`
+      insert into catalogue_revisions (fingerprint, document, source_sha256, source, applied_by)
+      values (${reading.fingerprint}, ${reading.json}::text::jsonb, ${source}, ${text}, ${by})`
     yield* sql`
       update catalogue_revisions set source = null
       where source is not null and revision <= (select max(revision) from catalogue_revisions) - ${keptTexts}::int`
   }
-  yield* storeTenants(sql, declared)
-  yield* storeKeys(sql, keys)
-  yield* revokeKeys(sql, removedFrom("keys", reading.changes))
-  return yield* creditTopups(sql, declared.topups)
+  const revoked = removedFrom("keys", reading.changes)
+  const { changed, removed, topups } = declared
+  const total = [changed, removed, keys, revoked, topups].reduce((sum, rows) => sum + rows.length, 0)
+  let done = 0
+  const inBatches = <A, B, E>(
+    rows: ReadonlyArray<A>,
+    store: (part: ReadonlyArray<A>) => Effect.Effect<ReadonlyArray<B>, E>,
+  ) => {
+    const tell = (part: ReadonlyArray<A>) => {
+      done += part.length
+      stored(done, total)
+    }
+    const parts = Effect.forEach(Arr.chunksOf(rows, batch), (part) =>
+      Effect.tap(store(part), () => Effect.sync(() => tell(part))),
+    )
+    return Effect.map(parts, Arr.flatten)
+  }
+  yield* inBatches(changed, (part) => storeTenants(sql, part))
+  yield* inBatches(removed, (part) => removeTenants(sql, part))
+  yield* inBatches(keys, (part) => storeKeys(sql, part))
+  yield* inBatches(revoked, (part) => revokeKeys(sql, part))
+  return yield* inBatches(topups, (part) => creditTopups(sql, part))
 })
 
 const encodeProvider = Schema.encodeSync(SearchProvider)
@@ -88,18 +112,18 @@ const storeProviderChanges = Effect.fnUntraced(function* (
   }
 })
 
-/** Writes tenants that are new or changed, and removes those that the file no longer declares. Their books stay. */
-const storeTenants = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, { changed, removed }: Declared) {
-  for (const part of Arr.chunksOf(changed, batch)) {
-    const taken = yield* sql<TenantName>`select * from tenants_declare(${JSON.stringify(part)}::text::jsonb)`
-    if (taken.length > 0) return yield* new CatalogueRefused({ issues: taken.map(takenIssue) })
-  }
-  for (const part of Arr.chunksOf(removed, batch)) {
-    yield* sql`
-      delete from tenants t using jsonb_to_recordset(${JSON.stringify(part)}::text::jsonb) as x(kind text, id text)
-      where t.kind = x.kind and t.id = x.id and t.is_declared`
-  }
+/** Writes tenants that are new or changed. */
+const storeTenants = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, part: ReadonlyArray<DeclaredTenant>) {
+  const taken = yield* sql<TenantName>`select * from tenants_declare(${JSON.stringify(part)}::text::jsonb)`
+  if (taken.length > 0) return yield* new CatalogueRefused({ issues: taken.map(takenIssue) })
+  return taken
 })
+
+/** Removes tenants that the file no longer declares. Their books stay. */
+const removeTenants = (sql: SqlClient.SqlClient, part: ReadonlyArray<TenantName>) =>
+  sql`
+    delete from tenants t using jsonb_to_recordset(${JSON.stringify(part)}::text::jsonb) as x(kind text, id text)
+    where t.kind = x.kind and t.id = x.id and t.is_declared`
 
 /** Tenants of the file that were made without it, and entries that leave the file although tenants need them. */
 export const conflictsOf = Effect.fnUntraced(function* (
@@ -144,46 +168,42 @@ const takenIssue = ({ kind, id }: TenantName): CatalogueIssue => ({
 })
 
 /** Creates or updates keys of the file. */
-const storeKeys = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, keys: ReadonlyArray<PlannedKey>) {
-  for (const part of Arr.chunksOf(keys, batch)) {
-    const rows = JSON.stringify(
-      part.map(({ id, appId, hash, scopes, status, expiresAt }) => ({
-        id,
-        app: appId,
-        hash: hash?.toString("hex"),
-        scopes,
-        status,
-        expires: expiresAt,
-      })),
-    )
-    yield* sql`
-      insert into app_keys as k (id, app_id, secret_sha256, scopes, origin)
-      select id, app, decode(hash, 'hex'), array(select jsonb_array_elements_text(scopes)), 'catalogue'
-      from jsonb_to_recordset(${rows}::text::jsonb) as x(id text, app text, hash text, scopes jsonb)
-      where hash is not null
-      on conflict (id) do update set secret_sha256 = excluded.secret_sha256, origin = 'catalogue'
-      where k.secret_sha256 <> excluded.secret_sha256 or k.origin <> 'catalogue'`
-    yield* sql`
-      update app_keys k set app_id = x.app, scopes = x.scopes, status = x.status, expires_at = x.expires
-      from (
-        select r.id, app, array(select jsonb_array_elements_text(r.scopes)) as scopes,
-          case when a.revoked_at is null then r.status else 'revoked' end as status, expires
-        from jsonb_to_recordset(${rows}::text::jsonb)
-          as r(id text, app text, scopes jsonb, status text, expires timestamptz)
-        join app_keys a on a.id = r.id) x
-      where k.id = x.id
-        and (k.app_id, k.scopes, k.status, k.expires_at) is distinct from (x.app, x.scopes, x.status, x.expires)`
-  }
-})
+const storeKeys = (sql: SqlClient.SqlClient, part: ReadonlyArray<PlannedKey>) => {
+  const rows = JSON.stringify(
+    part.map(({ id, appId, hash, scopes, status, expiresAt }) => ({
+      id,
+      app: appId,
+      hash: hash?.toString("hex"),
+      scopes,
+      status,
+      expires: expiresAt,
+    })),
+  )
+  const create = sql`
+    insert into app_keys as k (id, app_id, secret_sha256, scopes, origin)
+    select id, app, decode(hash, 'hex'), array(select jsonb_array_elements_text(scopes)), 'catalogue'
+    from jsonb_to_recordset(${rows}::text::jsonb) as x(id text, app text, hash text, scopes jsonb)
+    where hash is not null
+    on conflict (id) do update set secret_sha256 = excluded.secret_sha256, origin = 'catalogue'
+    where k.secret_sha256 <> excluded.secret_sha256 or k.origin <> 'catalogue'`
+  const update = sql`
+    update app_keys k set app_id = x.app, scopes = x.scopes, status = x.status, expires_at = x.expires
+    from (
+      select r.id, app, array(select jsonb_array_elements_text(r.scopes)) as scopes,
+        case when a.revoked_at is null then r.status else 'revoked' end as status, expires
+      from jsonb_to_recordset(${rows}::text::jsonb)
+        as r(id text, app text, scopes jsonb, status text, expires timestamptz)
+      join app_keys a on a.id = r.id) x
+    where k.id = x.id
+      and (k.app_id, k.scopes, k.status, k.expires_at) is distinct from (x.app, x.scopes, x.status, x.expires)`
+  return Effect.andThen(create, update)
+}
 
 /** Revokes keys that the file no longer contains. */
-const revokeKeys = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, removed: ReadonlyArray<string>) {
-  for (const ids of Arr.chunksOf(removed, batch)) {
-    yield* sql`
-      update app_keys set status = 'revoked'
-      where id = any(${ids}::text[]) and origin = 'catalogue' and status <> 'revoked'`
-  }
-})
+const revokeKeys = (sql: SqlClient.SqlClient, ids: ReadonlyArray<string>) =>
+  sql`
+    update app_keys set status = 'revoked'
+    where id = any(${ids}::text[]) and origin = 'catalogue' and status <> 'revoked'`
 
 /** Ids of a section that the file no longer contains. */
 const removedFrom = (section: string, changes: ReadonlyArray<Change>): ReadonlyArray<string> =>
@@ -191,25 +211,22 @@ const removedFrom = (section: string, changes: ReadonlyArray<Change>): ReadonlyA
     change === "removed" && entry.startsWith(`${section}/`) ? [entry.slice(section.length + 1)] : [],
   )
 
-const creditTopups = Effect.fnUntraced(function* (
-  sql: SqlClient.SqlClient,
-  topups: ReadonlyArray<DeclaredTopup>,
-): Effect.fn.Return<ReadonlyArray<string>, SqlError.SqlError> {
-  const credited: Array<string> = []
-  for (const part of Arr.chunksOf(topups, batch)) {
-    const rows = JSON.stringify(
-      part.map(({ id, org, currency, amount }) => {
-        return { id, org, currency, amount: formatAmount(parseAmount(amount) ?? 0n) }
-      }),
-    )
-    const added = yield* sql<{ id: string }>`
-      select id from (
-        select x.id, ledger_topup(x.id, x.org, x.currency, x.amount) as added
-        from jsonb_to_recordset(${rows}::text::jsonb) as x(id text, org text, currency text, amount numeric)
-        where not exists (select from topups t where t.id = x.id)
-        order by x.org, x.id) credited
-      where added`
-    credited.push(...added.map(({ id }) => id))
-  }
-  return credited
-})
+/** Returns the ids of those that were not credited before. */
+const creditTopups = (sql: SqlClient.SqlClient, part: ReadonlyArray<DeclaredTopup>) => {
+  const rows = JSON.stringify(
+    part.map(({ id, org, currency, amount }) => {
+      return { id, org, currency, amount: formatAmount(parseAmount(amount) ?? 0n) }
+    }),
+  )
+  const added = sql<{ id: string }>`
+    select id from (
+      select x.id, ledger_topup(x.id, x.org, x.currency, x.amount) as added
+      from jsonb_to_recordset(${rows}::text::jsonb) as x(id text, org text, currency text, amount numeric)
+      where not exists (select from topups t where t.id = x.id)
+      order by x.org, x.id) credited
+    where added`
+  return Effect.map(
+    added,
+    Arr.map(({ id }) => id),
+  )
+}

@@ -4,12 +4,20 @@
  */
 import { Context, Effect, Layer, Schedule, Semaphore } from "effect"
 import { SqlClient } from "effect/sql"
+import type { ApplyProgress } from "../protocol/admin.ts"
 import type { PlatformDocument } from "../protocol/catalogue.ts"
 import { ChangeFeed } from "../store/change-feed.ts"
 import { queryDeadline, refreshEvery, withDeadline } from "../store/database.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 import { readNetwork } from "../upstream/network.ts"
-import { conflictsOf, declaredCredentials, isFrom, storeCatalogue, storedCatalogue } from "./catalogue-store.ts"
+import {
+  type AppliedBy,
+  conflictsOf,
+  declaredCredentials,
+  isFrom,
+  storeCatalogue,
+  storedCatalogue,
+} from "./catalogue-store.ts"
 import type { Declared } from "./declared.ts"
 import type { Change } from "./diff.ts"
 import { knownKeys, planKeys, strayKeys } from "./keys.ts"
@@ -35,6 +43,9 @@ export interface ApplyOptions {
   /** Whether the caller can receive minted secrets; if not, new keys without a secret are not created yet. */
   readonly mint?: boolean | undefined
   readonly dryRun?: boolean | undefined
+  /** Who applies it, for its history. */
+  readonly by?: AppliedBy | undefined
+  readonly onProgress?: ((progress: ApplyProgress) => void) | undefined
   /** SHA-256 digests, in hex, of key secrets by reference; they take precedence over what the gateway resolves. */
   readonly keySha256?: Readonly<Record<string, string>> | undefined
 }
@@ -119,9 +130,10 @@ export class Catalogue extends Context.Service<
 
       const apply = Effect.fn("Catalogue.apply")(function* (
         text: string,
-        { dryRun = false, keySha256 = {}, mint = true }: ApplyOptions = {},
+        { dryRun = false, keySha256 = {}, mint = true, by = "admin", onProgress = () => {} }: ApplyOptions = {},
       ): Effect.fn.Return<Applied, CatalogueRefused | StoreUnavailable> {
         yield* refresh
+        onProgress({ step: "reading", done: 0, total: 0 })
         const source = sha256(text)
         const digestOf = (ref: string) => {
           const digest = keySha256[ref]
@@ -139,6 +151,7 @@ export class Catalogue extends Context.Service<
         const inForce = yield* bounded(storedCatalogue(sql, snapshot.revision))
         const plan = Effect.fnUntraced(function* (reading: Reading) {
           const { declared } = reading
+          onProgress({ step: "comparing", done: 0, total: 0 })
           const issues = yield* conflictsOf(sql, declared.changed, reading.changes).pipe(withDeadline(applyDeadline))
           if (issues.length > 0) return yield* new CatalogueRefused({ issues })
           const document = applyPatch(snapshot.document, reading)
@@ -157,12 +170,22 @@ export class Catalogue extends Context.Service<
         const { reading, document, keys, warnings } = yield* Effect.flatMap(read, plan)
         const { changes } = reading
         if (dryRun) return { revision: snapshot.revision, changes, minted: [], credited: [], warnings }
-        const store = storeCatalogue(sql, { document, reading, keys, inForce: snapshot, source, text })
+        const store = storeCatalogue(sql, {
+          document,
+          reading,
+          keys,
+          inForce: snapshot,
+          source,
+          text,
+          by,
+          stored: (done, total) => onProgress({ step: "storing", done, total }),
+        })
         const credited = yield* sql.withTransaction(store).pipe(
           Effect.catchTag("CatalogueRefused", (refused) => Effect.succeed(refused)),
           withDeadline(applyDeadline),
         )
         if (credited instanceof CatalogueRefused) return yield* credited
+        onProgress({ step: "taking up", done: 0, total: 0 })
         yield* refresh
         yield* feed.catchUp
         const minted = keys.flatMap(({ id, minted: secret }) => (secret === undefined ? [] : [{ keyId: id, secret }]))
@@ -190,7 +213,8 @@ export class Catalogue extends Context.Service<
         ),
         revisions: (limit, before) =>
           bounded(sql<CatalogueRevision>`
-            select revision::text as revision, to_json(applied_at) #>> '{}' as "appliedAt", fingerprint
+            select revision::text as revision, to_json(applied_at) #>> '{}' as "appliedAt", applied_by as "appliedBy",
+              fingerprint
             from catalogue_revisions where revision < ${String(before)}::text::bigint
             order by revision desc limit ${limit}::int`),
         refresh: locked(refresh),
@@ -203,6 +227,8 @@ export class Catalogue extends Context.Service<
 export interface CatalogueRevision {
   readonly revision: string
   readonly appliedAt: string
+  /** Null where an older version applied it. */
+  readonly appliedBy: string | null
   readonly fingerprint: string
 }
 

@@ -16,7 +16,7 @@ export const applyAndWatch = (
 ): Effect.Effect<void, CatalogueRefused | StoreUnavailable, Catalogue | Scope.Scope> =>
   Effect.gen(function* () {
     const catalogue = yield* Catalogue
-    const apply = Effect.flatMap(read(file), (text) => catalogue.apply(text, { mint: false })).pipe(
+    const apply = Effect.flatMap(read(file), (text) => catalogue.apply(text, { mint: false, by: "file" })).pipe(
       Effect.tap(({ changes, warnings }) => report(file, changes.length, warnings)),
     )
     // Watched before the first read, so that no change is missed.

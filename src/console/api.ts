@@ -78,18 +78,21 @@ export const call = async <A>(method: string, path: string, options?: CallOption
 export const get = <A>(path: string, query?: Query, signal?: AbortSignal): Promise<A> =>
   call<A>("GET", path, { ...(query !== undefined && { query }), ...(signal !== undefined && { signal }) })
 
-interface Envelope {
-  readonly error?: {
-    readonly code?: string
-    readonly message?: string
-    readonly requestId?: string
-    readonly detail?: { readonly issues?: ReadonlyArray<Issue> }
-  }
+interface ErrorText {
+  readonly code?: string
+  readonly message?: string
+  readonly requestId?: string
+  readonly detail?: { readonly issues?: ReadonlyArray<Issue> }
 }
 
 /** The error of a reply that is none of success. */
 export const errorOf = async (response: Response): Promise<ApiError> => {
-  const { error }: Envelope = await response.json().catch(() => ({}))
-  const { code = "unknown", message = `The gateway answered ${response.status}`, requestId, detail } = error ?? {}
-  return new ApiError(response.status, code, message, requestId, detail?.issues)
+  const { error }: { readonly error?: ErrorText } = await response.json().catch(() => ({}))
+  return errorFrom(response.status, error)
+}
+
+/** The error that the gateway tells of in a reply or in an event. */
+export const errorFrom = (status: number, error: ErrorText = {}): ApiError => {
+  const { code = "unknown", message = `The gateway answered ${status}`, requestId, detail } = error
+  return new ApiError(status, code, message, requestId, detail?.issues)
 }

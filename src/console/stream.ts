@@ -1,16 +1,15 @@
 /** One streamed exchange of twp/1, event by event. */
 import { addressOf, errorOf } from "./api.ts"
+import { eventsOf, type ServerEvent } from "./events.ts"
 
 export interface Turn {
   readonly role: "user" | "assistant"
   readonly text: string
 }
 
-export interface StreamEvent {
+export interface StreamEvent extends ServerEvent {
   /** After the request was sent, in milliseconds. */
   readonly atMs: number
-  readonly name: string
-  readonly data: string
   /** What it adds to the answer. */
   readonly text: string
 }
@@ -44,28 +43,12 @@ export const streamExchange = async (
     credentials: "omit",
   })
   if (!response.ok || response.body === null) throw await errorOf(response)
-  let rest = ""
-  for await (const chunk of piecesOf(response.body)) {
-    const events = (rest + chunk).split("\n\n")
-    rest = events.pop() ?? ""
-    for (const event of events) {
-      const fields = new Map(
-        event.split("\n").map((line) => [line.slice(0, line.indexOf(":")), line.slice(line.indexOf(":") + 1).trim()]),
-      )
-      const name = fields.get("event")
-      if (name === undefined) continue
-      const data = fields.get("data") ?? ""
-      take({ atMs: performance.now() - startedAt, name, data, text: textOf(name, data) })
-    }
+  for await (const { name, data } of eventsOf(response.body)) {
+    take({ atMs: performance.now() - startedAt, name, data, text: addedBy(name, data) })
   }
 }
 
-async function* piecesOf(body: ReadableStream<Uint8Array<ArrayBuffer>>): AsyncGenerator<string> {
-  const reader = body.pipeThrough(new TextDecoderStream()).getReader()
-  for (let { done, value } = await reader.read(); !done; { done, value } = await reader.read()) yield value ?? ""
-}
-
-const textOf = (name: string, data: string): string => {
+const addedBy = (name: string, data: string): string => {
   if (name !== "t.delta") return ""
   const { t, v }: { readonly t?: string; readonly v?: string } = JSON.parse(data)
   return t === "text" ? (v ?? "") : ""

@@ -69,6 +69,6 @@ export const startDevelopment = Effect.gen(function* () {
   const catalogue = yield* Catalogue
   const vendor = yield* SimulatedVendor
   if (vendor === undefined) return { adminKey } satisfies DevelopmentHandout
-  yield* catalogue.apply(developmentCatalogue(vendor.url))
+  yield* catalogue.apply(developmentCatalogue(vendor.url), { by: "development" })
   return { adminKey, key: { id: developmentKeyId, secret: minted.key } } satisfies DevelopmentHandout
 })

@@ -15,15 +15,16 @@ export const respond = <R>(
   failureReply: typeof envelope = envelope,
 ): Effect.Effect<HttpServerResponse.HttpServerResponse, never, R> =>
   Effect.catchCause(handler, (cause) => {
-    const failure = Cause.findErrorOption(cause)
-    if (Option.isSome(failure)) return failureReply(requestId, failure.value)
     // A client that disconnected gets no reply.
     if (Cause.hasInterruptsOnly(cause)) return Effect.failCause(Cause.interrupt())
-    return failureReply(
-      requestId,
-      serviceError("internal_error", "The service could not complete the request", { cause }),
-    )
+    return failureReply(requestId, failureOf(cause))
   })
+
+/** What a reply tells of a cause. */
+export const failureOf = (cause: Cause.Cause<RouteError>): RouteError =>
+  Option.getOrElse(Cause.findErrorOption(cause), () =>
+    serviceError("internal_error", "The service could not complete the request", { cause }),
+  )
 
 /** Answers with JSON, or with 204 if there is no body. Not cacheable. */
 export const respondJson = <A, R>(

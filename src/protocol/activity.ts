@@ -4,7 +4,7 @@ import { Currency, Decimal } from "./usage.ts"
 
 const nextCursor = Schema.NullOr(Schema.String)
 
-/** Vendors and models, as this node calls them. */
+/** Vendors and models. Cooldowns are those of all nodes that share a Redis; suspect is what this node suspects. */
 export const Targets = Schema.Struct({
   data: Schema.Array(
     Schema.Struct({
@@ -50,7 +50,15 @@ export const CatalogueText = Schema.Struct({
 export type CatalogueText = typeof CatalogueText.Type
 
 export const CatalogueRevisions = Schema.Struct({
-  data: Schema.Array(Schema.Struct({ revision: Schema.String, appliedAt: Schema.String, fingerprint: Schema.String })),
+  data: Schema.Array(
+    Schema.Struct({
+      revision: Schema.String,
+      appliedAt: Schema.String,
+      /** `admin`: an operator; `file`: the watched file; `development`; null where an older version applied it. */
+      appliedBy: Schema.NullOr(Schema.String),
+      fingerprint: Schema.String,
+    }),
+  ),
   nextCursor,
 }).annotate({ identifier: "CatalogueRevisions" })
 export type CatalogueRevisions = typeof CatalogueRevisions.Type

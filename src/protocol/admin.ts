@@ -2,7 +2,7 @@
 import { Schema } from "effect"
 import { Money } from "./bounds.ts"
 import { Tier } from "./catalogue.ts"
-import { ErrorCode, ErrorDetail } from "./error.ts"
+import { ErrorBody, ErrorCode, ErrorDetail } from "./error.ts"
 import { Stop } from "./exchange.ts"
 import { storedName } from "./text.ts"
 import { Currency, Decimal } from "./usage.ts"
@@ -27,6 +27,24 @@ export const ApplyResponse = Schema.Struct({
   warnings: Schema.Array(Schema.String),
 }).annotate({ identifier: "ApplyResponse" })
 export type ApplyResponse = typeof ApplyResponse.Type
+
+/**
+ * How far applying a catalogue is: reading and checking its text, finding what changes, storing that, and taking it up.
+ * `done` of `total` entries are stored.
+ */
+export const ApplyProgress = Schema.Struct({
+  step: Schema.Literals(["reading", "comparing", "storing", "taking up"]),
+  done: Schema.Int,
+  total: Schema.Int,
+})
+export type ApplyProgress = typeof ApplyProgress.Type
+
+/** An event while a catalogue is applied. */
+export const ApplyEvent = Schema.Union([
+  Schema.Struct({ event: Schema.Literal("progress"), data: Schema.fromJsonString(ApplyProgress) }),
+  Schema.Struct({ event: Schema.Literal("result"), data: Schema.fromJsonString(ApplyResponse) }),
+  Schema.Struct({ event: Schema.Literal("error"), data: Schema.fromJsonString(ErrorBody) }),
+]).annotate({ identifier: "ApplyEvent" })
 
 /** A top-up. Idempotent by `id`. */
 export const TopupRequest = Schema.Struct({

@@ -41,7 +41,7 @@ export const examples: Readonly<Record<string, Json>> = {
     stop: "end",
     usage,
   },
-  EventStream: [
+  ExchangeEvents: [
     ["t.open", { requestId, clientRequestId: ulid, model: "main", protocol: "twp/1" }],
     ["t.delta", { i: 0, t: "text", v: "A weir " }],
     ["t.delta", { i: 0, t: "text", v: "regulates a stream." }],
@@ -49,6 +49,13 @@ export const examples: Readonly<Record<string, Json>> = {
     ["t.close", { stop: "end", usage }],
   ]
     .map(([event, data], id) => `id: ${id}\nevent: ${event}\ndata: ${JSON.stringify(data)}\n\n`)
+    .join(""),
+  ApplyEvents: [
+    ["progress", { step: "reading", done: 0, total: 0 }],
+    ["progress", { step: "storing", done: 1000, total: 4000 }],
+    ["result", { revision: "7", changes: [], minted: [], credited: [], warnings: [] }],
+  ]
+    .map(([event, data]) => `event: ${event}\ndata: ${JSON.stringify(data)}\n\n`)
     .join(""),
   HeartbeatRequest: { sessionId: ulid, configVersion: "5d41402abc4b2a76b9719d911017c592", meta: { platform: "linux" } },
   HandshakeRequest: { protocols: ["twp/1"], client: { name: "river", version: "1.0.0" } },

@@ -79,13 +79,16 @@ const withExample = (body: Json, schemas: JsonObject): Json =>
   )
 
 /**
- * The body of an event stream is text; its schema is that of one event's data. Source: JSON Schema 2020-12,
- * "contentSchema".
+ * The body of an event stream is text; its schema is that of one event's data. Its example is named after that schema.
+ * Source: JSON Schema 2020-12, "contentSchema".
  */
 const eventStream = (event: Json): Json => ({
   schema: { type: "string", contentMediaType: "text/event-stream", contentSchema: event },
-  example: examples["EventStream"] ?? "",
+  example: examples[`${nameOf(event)}s`] ?? "",
 })
+
+const nameOf = (schema: Json): string =>
+  isObject(schema) && typeof schema["$ref"] === "string" ? (schema["$ref"].split("/").at(-1) ?? "") : ""
 
 /** An example for each code in the description. */
 const withErrors = (response: Json): Json => {

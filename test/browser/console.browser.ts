@@ -30,6 +30,7 @@ const gateway = useGateway({
       urls,
       ids,
       [
+        `deliverableSettings: [console-${tag}.*]`,
         "users:",
         ...["owner", "member"].map(
           (role) => `  - { id: ${role}_${tag}, email: ${email(role)}, org: ${ids.org}, role: ${role} }`,
@@ -250,6 +251,38 @@ describe("what it shows", () => {
     expect(await page.getByRole("region", { name: "Table of audit entries" }).textContent()).toContain(
       "operator.signed_in",
     )
+  })
+
+  it("a key of the platform's settings is set, and its history tells both values", async () => {
+    const page = await asOperator()
+    await show(page, "settings", "Settings")
+    for (const value of ["1", "2"]) {
+      const known = page.getByRole("button", { name: "Change" })
+      await ((await known.count()) > 0 ? known.first() : page.getByRole("button", { name: "Set a key" })).click()
+      const dialog = page.getByRole("dialog")
+      await dialog.getByLabel(/^Key/).fill(`console-${tag}.first`)
+      await dialog.getByLabel("Value, in JSON").fill(value)
+      await dialog.getByRole("button", { name: "Set", exact: true }).click()
+      await page
+        .getByRole("region", { name: "Table of settings of this layer" })
+        .getByText(value, { exact: true })
+        .waitFor()
+    }
+    await page.getByRole("button", { name: "History" }).click()
+    await page.getByText("1 → 2").waitFor()
+  })
+
+  it("all usage records are saved as CSV, which tells how many have come", async () => {
+    const page = await asOperator()
+    await show(page, `money/${ids.org}`, `Money of ${ids.org}`)
+    const coming = page.waitForEvent("download")
+    await page.getByRole("button", { name: "Statement as CSV" }).click()
+    const saved = readFileSync(await (await coming).path(), "utf8")
+    const response = await fetch(`${gateway().baseUrl}/v1/admin/orgs/${ids.org}/usage.csv`, {
+      headers: { "x-svc-admin-key": gateway().adminKey },
+    })
+    expect(saved).toBe(await response.text())
+    expect(saved.split("\r\n").length).toBeGreaterThan(6)
   })
 
   it("the playground streams an answer with its events", async () => {

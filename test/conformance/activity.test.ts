@@ -4,7 +4,8 @@
 import { randomUUID } from "node:crypto"
 import { Effect, Schema } from "effect"
 import { describe, expect, it } from "vitest"
-import { AuditEntries, CatalogueText, PriceList, Targets } from "../../src/protocol/activity.ts"
+import { AuditEntries, CatalogueRevisions, CatalogueText, PriceList, Targets } from "../../src/protocol/activity.ts"
+import { ApplyEvent } from "../../src/protocol/admin.ts"
 import { ExchangeDetail, ExchangeLogPage, OpenExchanges } from "../../src/protocol/exchange-log.ts"
 import { UsageSummary } from "../../src/protocol/usage-summary.ts"
 import { hello, newTestIds, testCatalogue } from "../../src/testing/index.ts"
@@ -224,6 +225,46 @@ describe("beside", () => {
     const owned = await read(AuditEntries, "/v1/audit?limit=1", await as("owner"))
     expect(owned.data.every(({ org }) => org === ids.org)).toBe(true)
     expect(owned.nextCursor).not.toBeNull()
+  })
+})
+
+describe("applying a catalogue with events", () => {
+  const apply = async (body: object) => {
+    const response = await gateway().call("POST", "/v1/admin/catalogue/events", body, operator())
+    expect(response.headers.get("content-type")).toBe("text/event-stream")
+    const blocks = (await response.text()).split("\n\n").filter((block) => block !== "")
+    return blocks.map((block) => {
+      const [, event = "", data = ""] = /^event: (\w+)\ndata: (.*)$/.exec(block) ?? []
+      return decode(ApplyEvent)({ event, data })
+    })
+  }
+  const inForce = async () => (await read(CatalogueText, "/v1/admin/catalogue")).text ?? ""
+
+  it("tells each step, what is stored, and ends with the result; its history says who applied it", async () => {
+    const text = await inForce()
+    const events = await apply({ text: `${text}\n# ${tag}\n`.replace("name: Test", "name: Tested") })
+    const steps = events.flatMap((each) => (each.event === "progress" ? [each.data.step] : []))
+    expect([...new Set(steps)]).toEqual(["reading", "comparing", "storing", "taking up"])
+    expect(events.filter((each) => each.event === "progress" && each.data.step === "storing").at(-1)).toMatchObject({
+      data: { done: 1, total: 1 },
+    })
+    const { event, data } = events.at(-1) ?? {}
+    expect([event, data]).toMatchObject(["result", { changes: [{ entry: `orgs/${ids.org}`, change: "changed" }] }])
+    const [newest] = (await read(CatalogueRevisions, "/v1/admin/catalogue/revisions?limit=1")).data
+    expect(newest).toMatchObject({ appliedBy: "admin" })
+    expect((await apply({ text })).at(-1)?.event).toBe("result")
+  })
+
+  it("ends with the error where the text has one; a request that cannot be read is refused as ever", async () => {
+    const before = (await read(CatalogueText, "/v1/admin/catalogue")).revision
+    const events = await apply({ text: "version: 1\nvendorz: []" })
+    expect(events.at(-1)).toMatchObject({
+      event: "error",
+      data: { code: "bad_request", detail: { issues: [{ path: "vendorz", line: 2 }] } },
+    })
+    expect((await read(CatalogueText, "/v1/admin/catalogue")).revision).toBe(before)
+    const refused = await gateway().call("POST", "/v1/admin/catalogue/events", { txt: "" }, operator())
+    expect((await errorOf(refused)).status).toBe(400)
   })
 })
 

@@ -397,6 +397,21 @@ describe("GET /v1/config-revisions", () => {
     for (const { at } of rows) expect(Math.abs(Date.parse(at) - Date.now())).toBeLessThan(60_000)
   })
 
+  it("of the platform, for operators", async () => {
+    const path = `${tag}.platform-history`
+    await written("platform", path, operator(), 1)
+    await written("platform", path, operator(), 2, { reason: "second" })
+    const { data } = decodeRevisions(
+      await (await call("GET", `/v1/admin/config-revisions?keyPath=${path}`, operator())).json(),
+    )
+    expect(data).toMatchObject([
+      { actorType: "service", actorId: "admin", from: 1, to: 2, revision: 2, reason: "second" },
+      { from: null, to: 1, revision: 1 },
+    ])
+    const refused = await errorOf(await call("GET", "/v1/admin/config-revisions", operator()))
+    expect(refused).toMatchObject({ status: 400, detail: { issues: [{ path: "keyPath" }] } })
+  })
+
   it("at most 100 rows", async () => {
     const path = `${tag}.long`
     for (let value = 0; value < 101; value++) await written("user", path, alone("eve"), value)

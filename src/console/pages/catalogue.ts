@@ -3,9 +3,10 @@
 import { html } from "htm/preact"
 import { useState } from "preact/hooks"
 import type { CatalogueRevisions, CatalogueText } from "../../protocol/activity.ts"
-import type { ApplyResponse } from "../../protocol/admin.ts"
-import { call, get } from "../api.ts"
-import { instant } from "../format.ts"
+import type { ApplyProgress, ApplyResponse } from "../../protocol/admin.ts"
+import { get } from "../api.ts"
+import { applyCatalogue } from "../apply.ts"
+import { count, instant } from "../format.ts"
 import { useAction, useLoad, usePages } from "../load.ts"
 import { Card, Empty, ErrorBox, Head, Loading, Tag } from "../ui/parts.ts"
 import { PagedTable, Table } from "../ui/table.ts"
@@ -28,13 +29,23 @@ export const Page = () => {
         { name: "Revision", align: "right", show: ({ revision }: Revision) => revision },
         { name: "Applied", align: "nowrap", show: ({ appliedAt }: Revision) => instant(appliedAt) },
         {
+          name: "By",
+          show: ({ appliedBy }: Revision) => (appliedBy === null ? "–" : (appliers[appliedBy] ?? appliedBy)),
+        },
+        {
           name: "Fingerprint",
           show: ({ fingerprint }: Revision) => html`<code class="wrap">${fingerprint.slice(0, 16)}</code>`,
         },
       ]} />
-      <p class="soft small">Who applied what is in the audit log, as <code>catalogue.applied</code>.</p>
     <//>
   `
+}
+
+/** Who applied a revision. */
+const appliers: Readonly<Record<string, string>> = {
+  admin: "an operator",
+  file: "the watched file",
+  development: "the gateway, for development",
 }
 
 type Revision = CatalogueRevisions["data"][number]
@@ -46,10 +57,15 @@ const Editor = ({ catalogue, applied }: { readonly catalogue: CatalogueText; rea
   const [text, setText] = useState(catalogue.text ?? "")
   const [outcome, setOutcome] = useState<ApplyResponse>()
   const [isDone, setDone] = useState(false)
+  const [progress, setProgress] = useState<ApplyProgress>()
   const submit = async (dryRun: boolean) => {
     setOutcome(undefined)
     setDone(false)
-    setOutcome(await call<ApplyResponse>("POST", "v1/admin/catalogue", { body: { text, dryRun } }))
+    try {
+      setOutcome(await applyCatalogue({ text, dryRun }, setProgress))
+    } finally {
+      setProgress(undefined)
+    }
     setDone(!dryRun)
   }
   const check = useAction(() => submit(true))
@@ -64,6 +80,7 @@ const Editor = ({ catalogue, applied }: { readonly catalogue: CatalogueText; rea
       <button type="button" class="quiet" disabled=${isRunning} onClick=${() => check.run()}>${check.isRunning ? "Checking…" : "Show what would change"}</button>
       <button type="button" disabled=${isRunning || outcome === undefined || isDone} onClick=${() => apply.run()}>${apply.isRunning ? "Applying…" : "Apply"}</button>`}>
     ${catalogue.text === undefined && html`<p class="note">The text of this revision is not stored: an older version applied it. Paste the file, and apply it once.</p>`}
+    ${progress !== undefined && html`<${HowFar} progress=${progress} />`}
     <${ErrorBox} error=${check.error ?? apply.error} />
     ${outcome !== undefined && html`<${Outcome} outcome=${outcome} isDone=${isDone} reload=${applied} />`}
     <div class="editor"><pre aria-hidden="true">${lines}</pre>
@@ -72,6 +89,16 @@ const Editor = ({ catalogue, applied }: { readonly catalogue: CatalogueText; rea
     <p class="soft small">Show what would change first: only then it can be applied. A catalogue with an error changes nothing.</p>
   <//>`
 }
+
+const steps = {
+  reading: "Reading and checking the text…",
+  comparing: "Finding what changes…",
+  storing: "Storing entries",
+  "taking up": "Taking it up…",
+} as const
+
+const HowFar = ({ progress: { step, done, total } }: { readonly progress: ApplyProgress }) => html`
+  <p role="status">${steps[step]} ${total > 0 && html`<progress value=${done} max=${total} aria-label="Stored entries"></progress> ${count(done)} of ${count(total)}`}</p>`
 
 const Outcome = ({
   outcome,

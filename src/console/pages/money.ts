@@ -4,7 +4,7 @@ import { useState } from "preact/hooks"
 import type { PriceList } from "../../protocol/activity.ts"
 import type { DoctorResponse, LedgerResponse, TopupResponse } from "../../protocol/admin.ts"
 import type { LedgerStatement } from "../../protocol/statement.ts"
-import { addressOf, call, get } from "../api.ts"
+import { call, get } from "../api.ts"
 import { count, instant, money, since } from "../format.ts"
 import { useAction, useLoad, usePages } from "../load.ts"
 import type { PageProps } from "../page.ts"
@@ -14,6 +14,7 @@ import { Card, Empty, ErrorBox, Figures, Head, Loading, Tag } from "../ui/parts.
 import { PagedTable, Table } from "../ui/table.ts"
 import { useViewer } from "../viewer.ts"
 import { BudgetsPanel } from "./budgets-panel.ts"
+import { CsvExport } from "./csv-export.ts"
 import { tenantPlace } from "./tenant-place.ts"
 
 export const Page = ({ parts: [org] }: PageProps) => {
@@ -60,7 +61,7 @@ const OrgMoney = ({ org }: { readonly org: string }) => {
         },
         { name: "amount", label: "Amount" },
       ]} />
-      <a class="button" href=${addressOf(`v1/admin/orgs/${encodeURIComponent(org)}/usage.csv`).href} download>Statement as CSV</a>
+      <${CsvExport} path=${`v1/admin/orgs/${encodeURIComponent(org)}/usage.csv`} />
     <//>
     <${ErrorBox} error=${error} retry=${reload} />
     ${data === undefined ? !error && html`<${Loading} />` : html`<${Ledger} ledger=${data} />`}
@@ -113,7 +114,7 @@ const OwnMoney = () => {
   const pages = usePages("own ledger", (cursor, signal) => get<LedgerStatement>("v1/ledger", { cursor }, signal))
   if (viewer.kind === "operator") return null
   return html`
-    <${Head} title="Money"><a class="button" href=${addressOf("v1/usage.csv", { org: viewer.org }).href} download>Statement as CSV</a><//>
+    <${Head} title="Money"><${CsvExport} path="v1/usage.csv" query=${{ org: viewer.org }} /><//>
     <${BudgetsPanel} place=${tenantPlace(viewer, viewer.org)} />
     <${Card} title="Ledger entries">
       <${PagedTable} caption="Ledger entries" pages=${pages} empty=${html`<${Empty} title="No money has moved yet">The operator of this gateway tops organisations up.<//>`} columns=${entryColumns} />

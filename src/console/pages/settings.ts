@@ -13,6 +13,7 @@ import { Card, Empty, ErrorBox, Head, Segments, Tag } from "../ui/parts.ts"
 import { Table } from "../ui/table.ts"
 import { mayManage, useViewer, type Viewer } from "../viewer.ts"
 
+type Revisions = { readonly data: ReadonlyArray<ConfigRevision> }
 type Rows = { readonly data: ReadonlyArray<SettingRow> }
 
 const scopesFor = (viewer: Viewer): ReadonlyArray<readonly [string, string]> => {
@@ -34,7 +35,6 @@ export const Page = ({ query }: PageProps) => {
 }
 
 const Layer = ({ scope, team }: { readonly scope: string; readonly team: string | undefined }) => {
-  const viewer = useViewer()
   const [shown, setShown] = useState<string>()
   const path = `v1/config/${scope}`
   const where = { team: scope === "team" ? team : undefined }
@@ -64,7 +64,12 @@ const Layer = ({ scope, team }: { readonly scope: string; readonly team: string 
       reload()
     }
   const fieldsOf = (row?: SettingRow) => [
-    { name: "keyPath", label: "Key", value: row?.keyPath ?? "", hint: "For example ui.theme" },
+    {
+      name: "keyPath",
+      label: "Key",
+      value: row?.keyPath ?? "",
+      hint: "Below site, or a path that the catalogue names in deliverableSettings.",
+    },
     { name: "value", label: "Value, in JSON", value: row === undefined ? "" : JSON.stringify(row.value) },
     ...(scope === "user"
       ? []
@@ -100,7 +105,7 @@ const Layer = ({ scope, team }: { readonly scope: string; readonly team: string 
           name: "Actions",
           show: (row: SettingRow) => html`<span class="row">
             <${ActionButton} name="Change" title="Change ${row.keyPath}" tone="quiet" confirm="Set" act=${set} fields=${fieldsOf(row)} />
-            ${viewer.kind === "person" && html`<button type="button" class="quiet" onClick=${() => setShown(row.keyPath)}>History</button>`}
+            <button type="button" class="quiet" onClick=${() => setShown(row.keyPath)}>History</button>
             <${ActionButton} name="Remove" title="Remove ${row.keyPath}?" tone="danger" act=${remove(row)} />
           </span>`,
         },
@@ -129,7 +134,9 @@ const History = ({
   readonly team: string | undefined
 }) => {
   const { data, error, reload } = useLoad(`${keyPath} ${scope}`, (signal) =>
-    get<{ readonly data: ReadonlyArray<ConfigRevision> }>("v1/config-revisions", { keyPath, scope, team }, signal),
+    scope === "platform"
+      ? get<Revisions>("v1/admin/config-revisions", { keyPath }, signal)
+      : get<Revisions>("v1/config-revisions", { keyPath, scope, team }, signal),
   )
   return html`<section aria-label="History of ${keyPath}">
     <h3>History of ${keyPath}</h3>

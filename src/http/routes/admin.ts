@@ -4,10 +4,12 @@ import { HttpApiBuilder } from "effect/http-api"
 import { Catalogue } from "../../catalogue/catalogue.ts"
 import type { CatalogueRefused } from "../../catalogue/refusal.ts"
 import { WeirConfig } from "../../config.ts"
+import { newRequestId } from "../../exchange/exchanges.ts"
 import { formatAmount, parseAmount } from "../../money/amount.ts"
 import { Books } from "../../money/books.ts"
 import { Ledger } from "../../money/ledger.ts"
 import {
+  type ApplyProgress,
   ApplyRequest,
   type ApplyResponse,
   type AuditResponse,
@@ -24,15 +26,18 @@ import { resolveTimeouts, type Tier } from "../../protocol/timeout-tiers.ts"
 import { AuditLog, auditStart } from "../../store/audit-log.ts"
 import { TierTimes } from "../../telemetry/timeouts/tier-times.ts"
 import { Tenants } from "../../tenants/tenants.ts"
-import { knownOrg, makeForOperator, maxBodyBytes } from "../operator.ts"
+import { knownOrg, makeForOperator, makeOperatorCheck, maxBodyBytes } from "../operator.ts"
 import { type PageQuery, partOf } from "../page-query.ts"
+import { progressEvents } from "../progress-events.ts"
 import { type Request, readJson } from "../request.ts"
+import { respond } from "../respond.ts"
 
 export const adminRoutes = HttpApiBuilder.group(
   Api,
   "admin",
   Effect.fn(function* (handlers) {
     const forOperator = yield* makeForOperator
+    const checkOperator = yield* makeOperatorCheck
     const catalogue = yield* Catalogue
     const tenants = yield* Tenants
     const ledger = yield* Ledger
@@ -58,13 +63,16 @@ export const adminRoutes = HttpApiBuilder.group(
       })[tier]
     }
 
-    const apply = Effect.fn("admin.apply")(function* (request: Request) {
-      const { text, dryRun, keySha256 } = yield* readJson(ApplyRequest, request, maxBodyBytes)
+    const apply = Effect.fn("admin.apply")(function* (
+      { text, ...options }: typeof ApplyRequest.Type,
+      onProgress?: (progress: ApplyProgress) => void,
+    ) {
       const applied = yield* catalogue
-        .apply(text, { dryRun, keySha256 })
+        .apply(text, { ...options, onProgress })
         .pipe(Effect.catchTag("CatalogueRefused", (refused) => Effect.fail(toBadRequest(refused))))
       return { ...applied, revision: String(applied.revision) } satisfies ApplyResponse
     })
+    const applyRequestOf = (request: Request) => readJson(ApplyRequest, request, maxBodyBytes)
 
     const topup = Effect.fn("admin.topup")(function* (request: Request) {
       const { id, org: orgId, amount } = yield* readJson(TopupRequest, request, maxBodyBytes)
@@ -96,7 +104,23 @@ export const adminRoutes = HttpApiBuilder.group(
     })
 
     return handlers
-      .handleRaw("applyCatalogue", ({ request }) => forOperator(request, apply(request)))
+      .handleRaw("applyCatalogue", ({ request }) =>
+        forOperator(
+          request,
+          Effect.flatMap(applyRequestOf(request), (asked) => apply(asked)),
+        ),
+      )
+      .handleRaw("applyCatalogueEvents", ({ request }) =>
+        respond(
+          newRequestId(),
+          Effect.andThen(
+            checkOperator(request),
+            Effect.map(applyRequestOf(request), (asked) =>
+              progressEvents<ApplyProgress, ApplyResponse>((tell) => apply(asked, tell)),
+            ),
+          ),
+        ),
+      )
       .handleRaw("topup", ({ request }) => forOperator(request, topup(request)))
       .handleRaw("ledger", ({ request, params }) =>
         forOperator<LedgerResponse, never>(request, books.ledger(params.org)),

@@ -176,6 +176,11 @@ export const settingRoutes = HttpApiBuilder.group(
       return { data: yield* settings.revisions(layer, yield* keyPathOf(keyPath)) }
     })
 
+    const platformRevisions = Effect.fnUntraced(function* (request: Request, keyPath: string | undefined) {
+      yield* checkOperator(request)
+      return { data: yield* settings.revisions(platform, yield* keyPathOf(keyPath ?? "")) }
+    })
+
     return handlers
       .handleRaw("effectiveSettings", ({ request, query }) =>
         forPrincipal(request, (principal) => preview(request, principal, query.as)),
@@ -189,6 +194,7 @@ export const settingRoutes = HttpApiBuilder.group(
         ),
       )
       .handleRaw("configRevisions", ({ request, query }) => respondJson(revisions(request, query)))
+      .handleRaw("platformRevisions", ({ request, query }) => respondJson(platformRevisions(request, query.keyPath)))
       .handleRaw("listSettings", ({ request, params, query }) => respondJson(list(request, params.scope, query.team)))
       .handleRaw("setSetting", ({ request, params, query }) =>
         respondJson(set(request, params.scope, params.keyPath, query.team)),

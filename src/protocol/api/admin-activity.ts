@@ -61,7 +61,9 @@ export class AdminActivity extends HttpApiGroup.make("adminActivity")
   )
   .add(
     HttpApiEndpoint.get("listTargets", "/v1/admin/targets", { ...reading, success: Targets }).annotateMerge(
-      summary("List vendors and models with their health, as this node sees it"),
+      summary(
+        "List vendors and models with their health: cooldowns of all nodes that share a Redis, suspicions of this one",
+      ),
     ),
   )
   .add(

@@ -1,7 +1,8 @@
 /** Admin routes for the catalogue, top-ups, books, audit log and tier times. */
 import { Schema } from "effect"
-import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import {
+  ApplyEvent,
   ApplyRequest,
   ApplyResponse,
   AuditResponse,
@@ -26,6 +27,19 @@ export class Admin extends HttpApiGroup.make("admin")
       OpenApi.annotations({
         summary: "Apply a catalogue, or return what it would change",
         description: "A catalogue with an error changes nothing.",
+      }),
+    ),
+  )
+  .add(
+    HttpApiEndpoint.post("applyCatalogueEvents", "/v1/admin/catalogue/events", {
+      headers: adminHeaders,
+      payload: ApplyRequest,
+      success: HttpApiSchema.StreamSse({ events: ApplyEvent }),
+      error: errorsOf([...everywhere, "admin_key_invalid"]),
+    }).annotateMerge(
+      OpenApi.annotations({
+        summary: "Apply a catalogue, with events that tell how far it is",
+        description: "As the route without events. The last event is `result` or `error`; who leaves early stops it.",
       }),
     ),
   )

@@ -12,7 +12,7 @@ import {
 } from "../settings.ts"
 import { PathId } from "../text.ts"
 import { bearerErrors, errorsOf, everywhere } from "./errors.ts"
-import { bearerHeaders, header } from "./headers.ts"
+import { adminHeaders, bearerHeaders, header } from "./headers.ts"
 
 const text = Schema.optionalKey(Schema.String)
 
@@ -61,6 +61,16 @@ export class SettingRoutes extends HttpApiGroup.make("settings")
         summary: "List revisions of a key, newest first, at most 100",
         description: "`scope`: `org` or `team` (with `team`) for owners and admins, `user` for the caller.",
       }),
+    ),
+  )
+  .add(
+    HttpApiEndpoint.get("platformRevisions", "/v1/admin/config-revisions", {
+      headers: adminHeaders,
+      query: { keyPath: text },
+      success: ConfigRevisions,
+      error: errorsOf([...everywhere, "admin_key_invalid"]),
+    }).annotateMerge(
+      OpenApi.annotations({ summary: "List revisions of a key of the platform, newest first, at most 100" }),
     ),
   )
   .add(
