@@ -143,13 +143,13 @@ describe("every page", () => {
       for (const [fragment, heading] of pages()) {
         await show(page, fragment, heading)
         expect(await findings(page), fragment).toEqual([])
-        await page.setViewportSize({ width: 390, height: 800 })
+        await page.setViewportSize({ width: 360, height: 800 })
         // Charts are drawn anew for the width.
         const overflow = () => page.evaluate<number>("document.documentElement.scrollWidth - innerWidth")
         await expect.poll(overflow, { message: `${fragment} is wider than the screen` }).toBeLessThanOrEqual(0)
         await page.setViewportSize(wide)
       }
-      await page.setViewportSize({ width: 390, height: 800 })
+      await page.setViewportSize({ width: 360, height: 800 })
       expect(await findings(page)).toEqual([])
     },
   )

@@ -40,8 +40,8 @@ const usage = listing(UsageStatement)
 const decodeIssued = Schema.decodeUnknownSync(LicenseIssued)
 const decodeLicence = Schema.decodeUnknownSync(LicenseReply)
 const audited = async (action: string, detail: string) => {
-  const rows = await Effect.runPromise(gateway().sql<{ actor_type: string; actor_id: string }>`
-    select actor_type, actor_id from audit_log where action = ${action} and detail::text like ${`%${detail}%`}`)
+  const rows = await Effect.runPromise(gateway().sql<{ actor_type: string; actor_id: string; org_id: string | null }>`
+    select actor_type, actor_id, org_id from audit_log where action = ${action} and detail::text like ${`%${detail}%`}`)
   return rows
 }
 const decodeMinted = Schema.decodeUnknownSync(KeyMinted, { onExcessProperty: "error" })
@@ -85,7 +85,7 @@ describe("keys", () => {
     const { data } = await keys(`keys?org=${ids.org}`)
     expect(data[0]).toMatchObject({ id: keyId, appId: ids.app, scopes: ["runtime"], status: "active", origin: "admin" })
     expect(JSON.stringify(data)).not.toContain(key)
-    expect(await audited("key.minted", keyId)).toEqual([{ actor_type: "service", actor_id: "admin" }])
+    expect(await audited("key.minted", keyId)).toEqual([{ actor_type: "service", actor_id: "admin", org_id: ids.org }])
   })
 
   it("a token that lacks the scope, or has expired, opens nothing", async () => {
@@ -102,7 +102,7 @@ describe("keys", () => {
     expect((await admin("POST", `keys/${keyId}/revoke`)).status).toBe(204)
     await eventually(async () => (await gateway().exchange(hello, as(keyId, key))).status === 401)
     expect(await errorOf(await admin("POST", `keys/${keyId}/revoke`))).toMatchObject({ status: 404, code: "not_found" })
-    expect((await audited("key.revoked", keyId)).length).toBe(1)
+    expect(await audited("key.revoked", keyId)).toEqual([{ actor_type: "service", actor_id: "admin", org_id: ids.org }])
   })
 
   it("a catalogue's key that was revoked stays revoked, whatever is applied, and this is reported", async () => {
@@ -193,7 +193,9 @@ describe("licences", () => {
     expect(await errorOf(suspended)).toMatchObject({ status: 409, code: "conflict" })
     const revoked = await admin("POST", `orgs/${ids.org}/licences/${license.id}/revoke`)
     expect(decodeLicence(await revoked.json()).license).toMatchObject({ status: "revoked", epoch: 1 })
-    expect(await audited("license.revoked", license.id)).toEqual([{ actor_type: "service", actor_id: "admin" }])
+    expect(await audited("license.revoked", license.id)).toEqual([
+      { actor_type: "service", actor_id: "admin", org_id: ids.org },
+    ])
   })
 
   it.each([

@@ -136,13 +136,20 @@ const Shown = ({ usage, open, by, isOperator }: ShownProps) => {
       <//>
       <${Card} title="Errors by code">
         <${Table} caption="Errors by code" rows=${failures} empty=${html`<${Empty} title="No call has failed in this time" />`} columns=${[
-          { name: "Code", show: ({ code }: Failure) => html`<a href=${linkTo(["exchanges"], { code })}>${code}</a>` },
+          {
+            name: "Code",
+            show: ({ code }: Failure) =>
+              isListed(code) ? html`<a href=${linkTo(["exchanges"], { code })}>${code}</a>` : code,
+          },
           { name: "Calls", align: "right", show: (row: Failure) => count(row.count) },
           { name: "Share", align: "right", show: (row: Failure) => share(row.count, totals.exchanges + failed) },
         ]} />
       <//>
     </div>`
 }
+
+/** Calls that a rate limit refused are counted only. */
+const isListed = (code: string): boolean => code !== "rate_limited"
 
 type Group = UsageSummary["groups"][number]
 type Failure = UsageSummary["failures"][number]
