@@ -1,37 +1,10 @@
 #!/usr/bin/env node
-/**
- * The command line. `weir --help` lists the commands; `weir --completions bash` (zsh, fish) prints shell completions.
- */
-import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
-import * as NodeServices from "@effect/platform-node/NodeServices"
-import { Cause, Console, Effect, Exit, Runtime } from "effect"
-import { CliError, Command } from "effect/cli"
-import { commandsOf } from "./cli/commands.ts"
-import { version } from "./protocol/version.ts"
+/** Weir begins here. Compiled code is kept in the user's own cache: a command starts a sixth earlier. */
+import { existsSync } from "node:fs"
+import { enableCompileCache } from "node:module"
+import { homedir } from "node:os"
+import { join } from "node:path"
 
-// Older versions of Node call SQLite experimental, of which Weir uses a lock: that helps nobody who starts a gateway.
-process.removeAllListeners("warning").on("warning", ({ name, message }) => {
-  if (name !== "ExperimentalWarning") console.error(`${name}: ${message}`)
-})
-
-const commands = await commandsOf(process.argv.slice(2))
-
-Command.make("weir").pipe(
-  Command.withDescription("A gateway in front of model and search vendors"),
-  Command.withSubcommands(commands),
-  Command.run({ version }),
-  Effect.provide(NodeServices.layer),
-  Effect.tapCause((cause) => {
-    if (Cause.hasInterruptsOnly(cause) || CliError.isCliError(Cause.squash(cause))) return Effect.void
-    return Effect.flatMap(
-      Effect.promise(() => import("./cli/explain.ts")),
-      ({ explain }) => Console.error(explain(cause)),
-    )
-  }),
-  NodeRuntime.runMain({
-    disableErrorReporting: true,
-    // An interrupted gateway has drained and settled: that is a success.
-    teardown: (exit, onExit) =>
-      Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause) ? onExit(0) : Runtime.defaultTeardown(exit, onExit),
-  }),
-)
+const caches = process.env["XDG_CACHE_HOME"]
+if (existsSync(caches || homedir())) enableCompileCache(join(caches || join(homedir(), ".cache"), "weir"))
+await import("./cli/command-line.ts")

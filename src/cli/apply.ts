@@ -1,10 +1,12 @@
 /** `weir apply`: applies a catalogue through the gateway. */
+
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { Effect, Result } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { loadCatalogue } from "../catalogue/load.ts"
 import { resolveFromMachine, sha256 } from "../catalogue/secrets.ts"
 import type { ApplyResponse } from "../protocol/admin.ts"
+import { Admin } from "../protocol/api/admin.ts"
 import { readText } from "./files.ts"
 import { ask, operator, print } from "./target.ts"
 
@@ -21,7 +23,12 @@ export const apply = Command.make(
   Effect.fn(function* ({ file, dryRun, ...target }) {
     const text = yield* readText(file)
     const payload = { text, dryRun, keySha256: keyDigests(text) }
-    const applied = yield* ask(target, (client, headers) => client.admin.applyCatalogue({ headers, payload }), file)
+    const applied = yield* ask(
+      target,
+      Admin,
+      (client, headers) => client.admin.applyCatalogue({ headers, payload }),
+      file,
+    )
     yield* print(target, applied, (reply) => describeApplied(reply, dryRun))
   }),
 ).pipe(Command.provide(NodeHttpClient.layerNodeHttp))

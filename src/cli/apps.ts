@@ -1,7 +1,9 @@
 /** `weir apps | teams`: applications and teams of organisations. */
+
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
+import { AdminTenants } from "../protocol/api/admin-tenants.ts"
 import { givenOf, more, ofOrg, page, queryOf, search } from "./lists.ts"
 import { describeRecord, table } from "./table.ts"
 import { operator, show } from "./target.ts"
@@ -31,7 +33,12 @@ const createApp = Command.make(
       ...(Option.isSome(rpm) && { quota: { rpm: rpm.value } }),
       ...(requireSignature && { requireSignature }),
     }
-    return show(target, (client, headers) => client.adminTenants.createApp({ headers, payload }), describeRecord)
+    return show(
+      target,
+      AdminTenants,
+      (client, headers) => client.adminTenants.createApp({ headers, payload }),
+      describeRecord,
+    )
   },
 ).pipe(
   Command.withDescription("Create an application"),
@@ -42,6 +49,7 @@ const setStatus = (command: string, status: "active" | "disabled", description: 
   Command.make(command, { id: appId, ...operator }, ({ id, ...target }) =>
     show(
       target,
+      AdminTenants,
       (client, headers) => client.adminTenants.updateApp({ headers, params: { id }, payload: { status } }),
       describeRecord,
     ),
@@ -50,6 +58,7 @@ const setStatus = (command: string, status: "active" | "disabled", description: 
 const deleteApp = Command.make("delete", { id: appId, ...operator }, ({ id, ...target }) =>
   show(
     target,
+    AdminTenants,
     (client, headers) => client.adminTenants.deleteApp({ headers, params: { id } }),
     () => `${id} is closed, and its keys are revoked`,
   ),
@@ -58,6 +67,7 @@ const deleteApp = Command.make("delete", { id: appId, ...operator }, ({ id, ...t
 export const apps = Command.make("apps", lists, ({ org, search, limit, cursor, ...target }) =>
   show(
     target,
+    AdminTenants,
     (client, headers) => client.adminTenants.listApps({ headers, query: queryOf(limit, { org, search, cursor }) }),
     ({ data, nextCursor }) =>
       [
@@ -94,7 +104,12 @@ const createTeam = Command.make(
   { org: ownOrg, id: newId, members, ...operator },
   ({ org, id, members, ...target }) => {
     const payload = { org, members, ...givenOf({ id }) }
-    return show(target, (client, headers) => client.adminTenants.createTeam({ headers, payload }), describeRecord)
+    return show(
+      target,
+      AdminTenants,
+      (client, headers) => client.adminTenants.createTeam({ headers, payload }),
+      describeRecord,
+    )
   },
 ).pipe(
   Command.withDescription("Create a team"),
@@ -104,6 +119,7 @@ const createTeam = Command.make(
 const updateTeam = Command.make("update", { id: teamId, members, ...operator }, ({ id, members, ...target }) =>
   show(
     target,
+    AdminTenants,
     (client, headers) => client.adminTenants.updateTeam({ headers, params: { id }, payload: { members } }),
     describeRecord,
   ),
@@ -112,6 +128,7 @@ const updateTeam = Command.make("update", { id: teamId, members, ...operator }, 
 const deleteTeam = Command.make("delete", { id: teamId, ...operator }, ({ id, ...target }) =>
   show(
     target,
+    AdminTenants,
     (client, headers) => client.adminTenants.deleteTeam({ headers, params: { id } }),
     () => `${id} is closed`,
   ),
@@ -120,6 +137,7 @@ const deleteTeam = Command.make("delete", { id: teamId, ...operator }, ({ id, ..
 export const teams = Command.make("teams", lists, ({ org, search, limit, cursor, ...target }) =>
   show(
     target,
+    AdminTenants,
     (client, headers) => client.adminTenants.listTeams({ headers, query: queryOf(limit, { org, search, cursor }) }),
     ({ data, nextCursor }) =>
       [

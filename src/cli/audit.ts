@@ -1,12 +1,16 @@
 /** `weir audit`: verifies the audit log. */
+
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { Console, Effect } from "effect"
 import { Command } from "effect/cli"
+import { Admin } from "../protocol/api/admin.ts"
 import { ask, Failed, type Operator, operator, print } from "./target.ts"
 
 /** @param cursor where the part before ended */
 const verifyFrom = (target: Operator, cursor: string | undefined) =>
-  ask(target, (client, headers) => client.admin.auditVerify({ headers, query: cursor === undefined ? {} : { cursor } }))
+  ask(target, Admin, (client, headers) =>
+    client.admin.auditVerify({ headers, query: cursor === undefined ? {} : { cursor } }),
+  )
 
 const verify = Command.make(
   "verify",

@@ -18,6 +18,7 @@ import { resolveFromMachine } from "../catalogue/secrets.ts"
 import { isDevelopment, WeirConfig } from "../config.ts"
 import { isPair } from "../http/listener.ts"
 import type { DoctorResponse } from "../protocol/admin.ts"
+import { Admin } from "../protocol/api/admin.ts"
 import { secretInFile } from "../secret-files.ts"
 import { Redis } from "../store/redis.ts"
 import {
@@ -207,7 +208,7 @@ const checkGateway = (url: string): Effect.Effect<Finding, never, HttpClient.Htt
 /** Every inconsistency of the books, each with the id that it concerns. */
 const checkBooks = (url: string, adminKey: Option.Option<string>) => {
   if (Option.isNone(adminKey)) return Effect.succeed([skipped("ledger", "needs the admin key (SVC_ADMIN_KEY)")])
-  const report = ask({ url, adminKey: adminKey.value }, (client, headers) => client.admin.doctor({ headers }))
+  const report = ask({ url, adminKey: adminKey.value }, Admin, (client, headers) => client.admin.doctor({ headers }))
   return report.pipe(
     Effect.tap(({ checked, isComplete }) =>
       isComplete ? Effect.void : Console.error(`ledger: ${checked} organisations checked so far`),

@@ -1,8 +1,10 @@
 /** `weir keys`: application keys. */
+
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import type { KeyList, KeyMinted } from "../protocol/admin-directory.ts"
+import { AdminDirectory } from "../protocol/api/admin-directory.ts"
 import { more, ofOrg, page, queryOf } from "./lists.ts"
 import { table } from "./table.ts"
 import { operator, show } from "./target.ts"
@@ -12,6 +14,7 @@ const id = Argument.String("id").pipe(Argument.withDescription("The key's id"))
 const listKeys = Command.make("list", { org: ofOrg, ...page, ...operator }, ({ org, limit, cursor, ...target }) =>
   show(
     target,
+    AdminDirectory,
     (client, headers) => client.adminDirectory.listKeys({ headers, query: queryOf(limit, { org, cursor }) }),
     describeKeys,
   ),
@@ -39,7 +42,12 @@ const mintKey = Command.make(
       ...(Option.isSome(expiresAt) && { expiresAt: expiresAt.value }),
       ...(scopes.length > 0 && { scopes }),
     }
-    return show(target, (client, headers) => client.adminDirectory.mintKey({ headers, payload }), describeMinted)
+    return show(
+      target,
+      AdminDirectory,
+      (client, headers) => client.adminDirectory.mintKey({ headers, payload }),
+      describeMinted,
+    )
   },
 ).pipe(
   Command.withDescription("Mint a key for an application. The secret is shown once"),
@@ -49,6 +57,7 @@ const mintKey = Command.make(
 const revokeKey = Command.make("revoke", { id, ...operator }, ({ id, ...target }) =>
   show(
     target,
+    AdminDirectory,
     (client, headers) => client.adminDirectory.revokeKey({ headers, params: { id } }),
     () => `${id} is revoked`,
   ),

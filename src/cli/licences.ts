@@ -1,6 +1,8 @@
 /** `weir licence`: licences of applications. */
+
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { Argument, Command, Flag } from "effect/cli"
+import { AdminDirectory } from "../protocol/api/admin-directory.ts"
 import type { License, LicenseIssued } from "../protocol/licence.ts"
 import { org } from "./lists.ts"
 import { table } from "./table.ts"
@@ -11,6 +13,7 @@ const id = Argument.String("id").pipe(Argument.withDescription("The licence's id
 const listLicences = Command.make("list", { org, ...operator }, ({ org, ...target }) =>
   show(
     target,
+    AdminDirectory,
     (client, headers) => client.adminDirectory.listOrgLicences({ headers, params: { org } }),
     ({ data }) => describeLicences(data),
   ),
@@ -32,6 +35,7 @@ const issueLicence = Command.make(
     const issue = { params: { org }, payload }
     return show(
       target,
+      AdminDirectory,
       (client, headers) => client.adminDirectory.issueOrgLicence({ headers, ...issue }),
       describeIssued,
     )
@@ -44,6 +48,7 @@ const issueLicence = Command.make(
 const suspendLicence = Command.make("suspend", { org, id, ...operator }, (given) =>
   show(
     given,
+    AdminDirectory,
     (client, headers) => client.adminDirectory.suspendOrgLicence({ headers, params: { org: given.org, id: given.id } }),
     ({ license }) => describeLicences([license]),
   ),
@@ -52,6 +57,7 @@ const suspendLicence = Command.make("suspend", { org, id, ...operator }, (given)
 const revokeLicence = Command.make("revoke", { org, id, ...operator }, (given) =>
   show(
     given,
+    AdminDirectory,
     (client, headers) => client.adminDirectory.revokeOrgLicence({ headers, params: { org: given.org, id: given.id } }),
     ({ license }) => describeLicences([license]),
   ),

@@ -3,16 +3,18 @@ import { hostname } from "node:os"
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { Clock, Console, Effect } from "effect"
 import { Command } from "effect/cli"
+import { Device } from "../protocol/api/device.ts"
+import { Login } from "../protocol/api/login.ts"
 import type { Me, TokenReply } from "../protocol/login.ts"
 import { alone, type Credential, credentialFor, storeCredential } from "./credentials.ts"
 import { table } from "./table.ts"
-import { type Client, clientOf, describeError, Failed, json, print, refusalOf, refused, url } from "./target.ts"
+import { type ClientOf, clientOf, describeError, Failed, json, print, refusalOf, refused, url } from "./target.ts"
 
 export const login = Command.make(
   "login",
   { url },
   Effect.fn(function* ({ url }) {
-    const client = yield* clientOf(url)
+    const client = yield* clientOf(url, Device)
     const { deviceCode, userCode, verificationUriComplete, interval } = yield* client.device
       .deviceCode({ payload: { clientName: `weir on ${hostname()}`.slice(0, 128) } })
       .pipe(refused(url))
@@ -38,7 +40,7 @@ export const logout = Command.make(
   Effect.fn(function* ({ url }) {
     const credential = credentialFor(url)
     if (credential === undefined) return yield* Console.log("Nobody is logged in")
-    const client = yield* clientOf(url)
+    const client = yield* clientOf(url, Login)
     yield* client.login.logout({ payload: { refreshToken: credential.refreshToken } }).pipe(refused(url))
     storeCredential(url, undefined)
     yield* Console.log(`${credential.email} is logged out`)
@@ -46,7 +48,12 @@ export const logout = Command.make(
 ).pipe(Command.provide(NodeHttpClient.layerNodeHttp))
 
 /** Polls at the allowed interval until somebody has decided. */
-const poll = (client: Client, url: string, deviceCode: string, intervalS: number): Effect.Effect<TokenReply, Failed> =>
+const poll = (
+  client: ClientOf<typeof Device>,
+  url: string,
+  deviceCode: string,
+  intervalS: number,
+): Effect.Effect<TokenReply, Failed> =>
   Effect.sleep(intervalS * 1000).pipe(
     Effect.andThen(client.device.deviceToken({ payload: { deviceCode } })),
     Effect.catch((error) => {
@@ -62,7 +69,7 @@ const leewayMs = 30_000
 
 /** A client with the access token of the logged-in person, refreshed if needed. */
 const loggedIn = Effect.fnUntraced(function* (url: string) {
-  const client = yield* clientOf(url)
+  const client = yield* clientOf(url, Login)
   const accessToken = yield* alone(
     Effect.gen(function* () {
       const known = credentialFor(url)

@@ -1,7 +1,9 @@
 /** `weir topup | ledger`: the money of organisations. */
+
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { Argument, Command, Flag } from "effect/cli"
 import type { LedgerResponse } from "../protocol/admin.ts"
+import { Admin } from "../protocol/api/admin.ts"
 import { org } from "./lists.ts"
 import { table } from "./table.ts"
 import { operator, show } from "./target.ts"
@@ -19,6 +21,7 @@ export const topup = Command.make(
   ({ org, amount, id, ...target }) =>
     show(
       target,
+      Admin,
       (client, headers) => client.admin.topup({ headers, payload: { id, org, amount } }),
       ({ credited, balance, currency }) =>
         `${credited ? "Credited" : "This id was credited before"}; ${org} has ${balance} ${currency}`,
@@ -28,6 +31,7 @@ export const topup = Command.make(
 export const ledger = Command.make("ledger", { org, ...operator }, ({ org, ...target }) =>
   show(
     target,
+    Admin,
     (client, headers) => client.admin.ledger({ headers, params: { org } }),
     (reply) => describeLedger(org, reply),
   ),

@@ -1,7 +1,10 @@
 /** `weir orgs | usage`: organisations, their balances and usage. */
+
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { Command, Flag } from "effect/cli"
 import type { OrgList } from "../protocol/admin-directory.ts"
+import { AdminDirectory } from "../protocol/api/admin-directory.ts"
+import { AdminTenants } from "../protocol/api/admin-tenants.ts"
 import type { UsageStatement } from "../protocol/statement.ts"
 import { givenOf, more, org, page, queryOf, search } from "./lists.ts"
 import { describeRecord, table } from "./table.ts"
@@ -26,7 +29,12 @@ const createOrg = Command.make(
   },
   ({ name, currency, id, plan, models, ...target }) => {
     const payload = { name, currency, models, ...givenOf({ id, plan }) }
-    return show(target, (client, headers) => client.adminTenants.createOrg({ headers, payload }), describeRecord)
+    return show(
+      target,
+      AdminTenants,
+      (client, headers) => client.adminTenants.createOrg({ headers, payload }),
+      describeRecord,
+    )
   },
 ).pipe(
   Command.withDescription("Create an organisation"),
@@ -36,7 +44,12 @@ const createOrg = Command.make(
 )
 
 const showOrg = Command.make("show", { org, ...operator }, ({ org, ...target }) =>
-  show(target, (client, headers) => client.adminTenants.readOrg({ headers, params: { id: org } }), describeRecord),
+  show(
+    target,
+    AdminTenants,
+    (client, headers) => client.adminTenants.readOrg({ headers, params: { id: org } }),
+    describeRecord,
+  ),
 ).pipe(Command.withDescription("Print an organisation"))
 
 const updateOrg = Command.make(
@@ -46,6 +59,7 @@ const updateOrg = Command.make(
     const payload = { ...givenOf({ name, plan }), ...(models.length > 0 && { models }) }
     return show(
       target,
+      AdminTenants,
       (client, headers) => client.adminTenants.updateOrg({ headers, params: { id: org }, payload }),
       describeRecord,
     )
@@ -59,6 +73,7 @@ const setStatus = (command: string, status: "active" | "disabled", description: 
   Command.make(command, { org, ...operator }, ({ org, ...target }) =>
     show(
       target,
+      AdminTenants,
       (client, headers) => client.adminTenants.updateOrg({ headers, params: { id: org }, payload: { status } }),
       describeRecord,
     ),
@@ -67,6 +82,7 @@ const setStatus = (command: string, status: "active" | "disabled", description: 
 const deleteOrg = Command.make("delete", { org, ...operator }, ({ org, ...target }) =>
   show(
     target,
+    AdminTenants,
     (client, headers) => client.adminTenants.deleteOrg({ headers, params: { id: org } }),
     () => `${org} is closed; its books stay`,
   ),
@@ -75,6 +91,7 @@ const deleteOrg = Command.make("delete", { org, ...operator }, ({ org, ...target
 export const orgs = Command.make("orgs", { search, ...page, ...operator }, ({ search, limit, cursor, ...target }) =>
   show(
     target,
+    AdminDirectory,
     (client, headers) => client.adminDirectory.listOrgs({ headers, query: queryOf(limit, { search, cursor }) }),
     describeOrgs,
   ),
@@ -121,6 +138,7 @@ export const usage = Command.make(
   ({ org, limit, cursor, ...target }) =>
     show(
       target,
+      AdminDirectory,
       (client, headers) =>
         client.adminDirectory.orgUsage({ headers, params: { org }, query: queryOf(limit, { cursor }) }),
       describeUsage,

@@ -2,15 +2,9 @@
 import { Config, Console, Effect, Option, Schema } from "effect"
 import { Flag } from "effect/cli"
 import { HttpClient, HttpClientRequest } from "effect/http"
-import { HttpApi, HttpApiClient } from "effect/http-api"
+import { HttpApi, HttpApiClient, type HttpApiGroup } from "effect/http-api"
 import { CatalogueRefused, describeRefusal } from "../catalogue/refusal.ts"
 import { valueOrFile } from "../config.ts"
-import { Admin } from "../protocol/api/admin.ts"
-import { AdminDirectory } from "../protocol/api/admin-directory.ts"
-import { AdminTenants } from "../protocol/api/admin-tenants.ts"
-import { AdminVendors } from "../protocol/api/admin-vendors.ts"
-import { Device } from "../protocol/api/device.ts"
-import { Login } from "../protocol/api/login.ts"
 import { ErrorEnvelope } from "../protocol/error.ts"
 import { invalidInput, issuesOf } from "../protocol/issues.ts"
 
@@ -43,25 +37,25 @@ export interface Operator {
   readonly json: boolean
 }
 
-/** What commands call: a client of the whole API takes longer to make than a call. */
-const CommandApi = HttpApi.make("weir").add(Admin, AdminDirectory, AdminTenants, AdminVendors, Login, Device)
-
-/** The client derived from the API definition. */
-export const clientOf = (baseUrl: string) =>
-  HttpApiClient.make(CommandApi, { transformClient: HttpClient.mapRequest(HttpClientRequest.prependUrl(baseUrl)) })
-export type Client = Effect.Success<ReturnType<typeof clientOf>>
+/** The client of one group of the API: a client of the whole takes longer to make than a call. */
+export const clientOf = <G extends HttpApiGroup.Constraint>(baseUrl: string, group: G) =>
+  HttpApiClient.make(HttpApi.make("weir").add(group), {
+    transformClient: HttpClient.mapRequest(HttpClientRequest.prependUrl(baseUrl)),
+  })
+export type ClientOf<G extends HttpApiGroup.Constraint> = HttpApiClient.Client<G>
 
 export interface AdminHeaders {
   readonly "x-svc-admin-key": string
 }
 
 /** Calls a gateway as its operator; a refusal becomes one line. @param file the catalogue file that issues refer to */
-export const ask = <A, E, R>(
+export const ask = <G extends HttpApiGroup.Constraint, A, E, R>(
   target: Omit<Operator, "json">,
-  request: (client: Client, headers: AdminHeaders) => Effect.Effect<A, E, R>,
+  group: G,
+  request: (client: ClientOf<G>, headers: AdminHeaders) => Effect.Effect<A, E, R>,
   file?: string,
 ) =>
-  Effect.flatMap(clientOf(target.url), (client) => request(client, { "x-svc-admin-key": target.adminKey })).pipe(
+  Effect.flatMap(clientOf(target.url, group), (client) => request(client, { "x-svc-admin-key": target.adminKey })).pipe(
     refused(target.url, file),
   )
 
@@ -76,11 +70,12 @@ export const print = <A>({ json }: Pick<Operator, "json">, reply: A, describe: (
   Console.log(json ? JSON.stringify(reply, undefined, 2) : describe(reply))
 
 /** Calls a gateway and prints the reply. */
-export const show = <A, E, R>(
+export const show = <G extends HttpApiGroup.Constraint, A, E, R>(
   target: Operator,
-  request: (client: Client, headers: AdminHeaders) => Effect.Effect<A, E, R>,
+  group: G,
+  request: (client: ClientOf<G>, headers: AdminHeaders) => Effect.Effect<A, E, R>,
   describe: (reply: A) => string,
-) => Effect.flatMap(ask(target, request), (reply) => print(target, reply, describe))
+) => Effect.flatMap(ask(target, group, request), (reply) => print(target, reply, describe))
 
 /** A failure whose message is one line for people. */
 export class Failed extends Error {

@@ -1,9 +1,11 @@
 /** `weir timeouts`: observed times of the timeout tiers, how many calls each ended, and suggested values. */
+
 import { readFileSync } from "node:fs"
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { Config, Console, Effect, Option, Result, Schema } from "effect"
 import { Command, Flag } from "effect/cli"
 import { HttpClient } from "effect/http"
+import { Admin } from "../protocol/api/admin.ts"
 import { Millis } from "../protocol/catalogue.ts"
 import { type Tier, tiers } from "../protocol/timeout-tiers.ts"
 import { writeWholeFile } from "../store/whole-file.ts"
@@ -82,7 +84,7 @@ const fromStore = Effect.fnUntraced(function* (
     return yield* Effect.fail(new Failed("--from needs the admin key (SVC_ADMIN_KEY)"))
   const target = { url: source.url, adminKey: source.adminKey.value }
   const query = { from, ...(Option.isSome(source.to) && { to: source.to.value }) }
-  const { data } = yield* ask(target, (client, headers) => client.admin.tierTimes({ headers, query }))
+  const { data } = yield* ask(target, Admin, (client, headers) => client.admin.tierTimes({ headers, query }))
   return data.map(storedObservation)
 })
 

@@ -1,7 +1,10 @@
 /** `weir users`: people, and their membership of organisations. */
+
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { Argument, Command, Flag } from "effect/cli"
 import type { AdminUser } from "../protocol/admin-directory.ts"
+import { AdminDirectory } from "../protocol/api/admin-directory.ts"
+import { AdminTenants } from "../protocol/api/admin-tenants.ts"
 import { more, ofOrg, page, queryOf, search } from "./lists.ts"
 import { describeRecord, table } from "./table.ts"
 import { operator, show } from "./target.ts"
@@ -14,6 +17,7 @@ const listUsers = Command.make(
   ({ org, search, limit, cursor, ...target }) =>
     show(
       target,
+      AdminDirectory,
       (client, headers) => client.adminDirectory.listUsers({ headers, query: queryOf(limit, { org, search, cursor }) }),
       ({ data, nextCursor }) => [describeUsers(data), ...more(nextCursor)].join("\n"),
     ),
@@ -22,6 +26,7 @@ const listUsers = Command.make(
 const disableUser = Command.make("disable", { id, ...operator }, ({ id, ...target }) =>
   show(
     target,
+    AdminDirectory,
     (client, headers) => client.adminDirectory.disableUser({ headers, params: { id } }),
     (user) => describeUsers([user]),
   ),
@@ -30,6 +35,7 @@ const disableUser = Command.make("disable", { id, ...operator }, ({ id, ...targe
 const enableUser = Command.make("enable", { id, ...operator }, ({ id, ...target }) =>
   show(
     target,
+    AdminDirectory,
     (client, headers) => client.adminDirectory.enableUser({ headers, params: { id } }),
     (user) => describeUsers([user]),
   ),
@@ -49,6 +55,7 @@ const addMember = Command.make(
   ({ email, org, role, ...target }) =>
     show(
       target,
+      AdminTenants,
       (client, headers) => client.adminTenants.createMember({ headers, payload: { email, org, role } }),
       describeRecord,
     ),
@@ -60,6 +67,7 @@ const addMember = Command.make(
 const setRole = Command.make("role", { id: memberId, role, ...operator }, ({ id, role, ...target }) =>
   show(
     target,
+    AdminTenants,
     (client, headers) => client.adminTenants.updateMember({ headers, params: { id }, payload: { role } }),
     describeRecord,
   ),
@@ -71,6 +79,7 @@ const setRole = Command.make("role", { id: memberId, role, ...operator }, ({ id,
 const removeMember = Command.make("remove", { id: memberId, ...operator }, ({ id, ...target }) =>
   show(
     target,
+    AdminTenants,
     (client, headers) => client.adminTenants.deleteMember({ headers, params: { id } }),
     () => `${id} is no member any more`,
   ),

@@ -1,8 +1,10 @@
 /** `weir vendors`: checks vendors with a real call, and manages organisations' upstream keys. */
+
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import type { UpstreamKeysResponse, VendorCheckResponse } from "../protocol/admin.ts"
+import { AdminVendors } from "../protocol/api/admin-vendors.ts"
 import { org } from "./lists.ts"
 import { table } from "./table.ts"
 import { ask, Failed, operator, print, secretOfFlag, show } from "./target.ts"
@@ -21,7 +23,7 @@ const test = Command.make(
   },
   Effect.fn(function* ({ vendor, model, ...target }) {
     const payload = Option.isSome(model) ? { model: model.value } : {}
-    const outcome = yield* ask(target, (client, headers) =>
+    const outcome = yield* ask(target, AdminVendors, (client, headers) =>
       client.adminVendors.testVendor({ headers, params: { vendor }, payload }),
     )
     if (!outcome.ok) return yield* Effect.fail(new Failed(describeCheck(outcome)))
@@ -75,6 +77,7 @@ const setKey = Command.make(
     const payload = { key, ...(Option.isSome(baseUrl) && { baseUrl: baseUrl.value }) }
     return show(
       target,
+      AdminVendors,
       (client, headers) => client.adminVendors.setUpstreamKey({ headers, params: { org, vendor }, payload }),
       (kept) => describeKeys(org, kept),
     )
@@ -87,6 +90,7 @@ const setKey = Command.make(
 const keys = Command.make("keys", { org, ...operator }, ({ org, ...target }) =>
   show(
     target,
+    AdminVendors,
     (client, headers) => client.adminVendors.listUpstreamKeys({ headers, params: { org } }),
     (kept) => describeKeys(org, kept),
   ),
@@ -95,6 +99,7 @@ const keys = Command.make("keys", { org, ...operator }, ({ org, ...target }) =>
 const removeKey = Command.make("remove-key", { org, vendor, ...operator }, ({ org, vendor, ...target }) =>
   show(
     target,
+    AdminVendors,
     (client, headers) => client.adminVendors.removeUpstreamKey({ headers, params: { org, vendor } }),
     (kept) => describeKeys(org, kept),
   ),
