@@ -8,7 +8,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
 import { fileURLToPath } from "node:url"
-import { type ConsoleLoad, measureConsole } from "./console-load.ts"
+import { type ConsoleLoad, measureConsole, slowdowns } from "./console-load.ts"
 
 const root = fileURLToPath(new URL("..", import.meta.url))
 const dir = mkdtempSync(join(tmpdir(), "weir-package-"))
@@ -52,7 +52,7 @@ interface Tried {
   readonly help: number
   readonly orgs: number
   readonly start: number
-  readonly opened: ConsoleLoad
+  readonly opened: ReadonlyArray<ConsoleLoad>
   readonly conformance: string
 }
 
@@ -136,15 +136,12 @@ try {
   const tried: Array<Tried> = []
   for (const version of versions) tried.push(await tryWith(folder, nodeOf(version)))
   console.log(`The package is ${(bytes / 2 ** 20).toFixed(2)} MiB, ${tried[0]?.version}`)
-  console.log(
-    "| Node | weir --help | weir orgs | first start, embedded | console, CPU slowed 4 times | weir conformance |",
-  )
+  const opening = `console with the CPU slowed ${slowdowns.join(", ")} times: navigable, figures`
+  console.log(`| Node | weir --help | weir orgs | first start, embedded | ${opening} | weir conformance |`)
   console.log("|---|---|---|---|---|---|")
   for (const { node, help, orgs, start, opened, conformance } of tried) {
-    const { navigable, figures } = opened
-    console.log(
-      `| ${node} | ${help} ms | ${orgs} ms | ${start} ms | ${navigable} ms, figures ${figures} ms | ${conformance} |`,
-    )
+    const loads = opened.map(({ navigable, figures }) => `${navigable}, ${figures} ms`).join("; ")
+    console.log(`| ${node} | ${help} ms | ${orgs} ms | ${start} ms | ${loads} | ${conformance} |`)
   }
   if (bytes > mostPackedBytes) throw new Error(`The package is larger than ${mostPackedBytes} bytes`)
   const slow = tried.filter(({ help, orgs }) => Math.max(help, orgs) > mostCommandMs)
