@@ -40,11 +40,12 @@ export const isFrom = (sql: SqlClient.SqlClient, revision: bigint, source: Buffe
     (rows) => rows.length > 0,
   )
 
-/** A catalogue as it is stored. */
+/** A catalogue as it is stored; empty if there is none. */
 export const storedCatalogue = (sql: SqlClient.SqlClient, revision: bigint) =>
   Effect.map(
-    sql<{ json: string }>`select document::text as json from catalogue_revisions where revision = ${revision}`,
-    ([row]) => row?.json ?? "",
+    sql<{ json: Uint8Array }>`
+      select convert_to(document::text, 'UTF8') as json from catalogue_revisions where revision = ${revision}`,
+    ([row]) => row?.json ?? new Uint8Array(),
   )
 
 /** References to the secrets of declared organisations' identity providers. */
@@ -67,7 +68,7 @@ export const storeCatalogue = Effect.fnUntraced(function* (
     yield* storeProviderChanges(sql, document)
     yield* sql`
       insert into catalogue_revisions (fingerprint, document, source_sha256, source, applied_by)
-      values (${reading.fingerprint}, ${reading.json}::text::jsonb, ${source}, ${text}, ${by})`
+      values (${reading.fingerprint}, convert_from(${reading.json}::bytea, 'UTF8')::jsonb, ${source}, ${text}, ${by})`
     yield* sql`
       update catalogue_revisions set source = null
       where source is not null and revision <= (select max(revision) from catalogue_revisions) - ${keptTexts}::int`

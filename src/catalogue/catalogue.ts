@@ -26,7 +26,7 @@ import { CatalogueUnreadable, makeCatalogueReader } from "./reader.ts"
 import type { Reading } from "./reading.ts"
 import { CatalogueRefused } from "./refusal.ts"
 import { type ResolveRef, ResolveSecret, rememberSecrets, sha256 } from "./secrets.ts"
-import { type CatalogueSnapshot, emptySnapshot, makeSnapshot } from "./snapshot.ts"
+import { type CatalogueSnapshot, emptySnapshot, snapshotSteps } from "./snapshot.ts"
 
 export interface Applied {
   readonly revision: bigint
@@ -83,31 +83,35 @@ export class Catalogue extends Context.Service<
       let snapshot = emptySnapshot
       let secrets = rememberSecrets(resolveSecret)
       /** The platform's part of the catalogue in force, as it is stored. */
-      let stored = ""
+      let stored: Uint8Array = new Uint8Array()
 
       let changedAt: ReadonlyMap<string, number> = new Map()
 
-      const show = (document: PlatformDocument, revision: bigint, fingerprint: string) => {
+      /** In steps: streams go on between them. */
+      const show = Effect.fnUntraced(function* (document: PlatformDocument, revision: bigint, fingerprint: string) {
         const found = rememberSecrets(resolveSecret)
-        snapshot = makeSnapshot(document, revision, fingerprint, found.resolve, (id) => changedAt.get(id) ?? 0)
+        const steps = snapshotSteps(document, revision, fingerprint, found.resolve, (id) => changedAt.get(id) ?? 0)
+        const next = Effect.try({ try: () => steps.next(), catch: (cause) => new CatalogueUnreadable({ cause }) })
+        let step = yield* next
+        for (; step.done !== true; step = yield* next) yield* Effect.yieldNow
+        snapshot = step.value
         secrets = found
-      }
+      })
 
       const takeUp = Effect.fnUntraced(function* (revision: bigint, fingerprint: string, reading: Reading) {
         const changes = yield* bounded(sql<ProviderChange>`select id, changed_at from search_provider_changes`)
         changedAt = new Map(changes.map(({ id, changed_at }) => [id, changed_at.getTime()]))
-        yield* Effect.try({
-          try: () => show(applyPatch(snapshot.document, reading), revision, fingerprint),
-          catch: (cause) => new CatalogueUnreadable({ cause }),
-        })
+        yield* show(applyPatch(snapshot.document, reading), revision, fingerprint)
         stored = reading.json
       })
 
       /** Takes up secrets whose files were replaced. */
       const renewSecrets = Effect.suspend(() => {
         if (!secrets.haveChanged()) return Effect.void
-        show(snapshot.document, snapshot.revision, snapshot.fingerprint)
-        return Effect.logInfo("Secrets of the catalogue have changed and are in force")
+        return Effect.andThen(
+          Effect.orDie(show(snapshot.document, snapshot.revision, snapshot.fingerprint)),
+          Effect.logInfo("Secrets of the catalogue have changed and are in force"),
+        )
       })
 
       /** Takes up the newest revision. If this version cannot read it, it keeps the current one. */
@@ -117,10 +121,10 @@ export class Catalogue extends Context.Service<
           where revision > ${snapshot.revision} order by revision desc limit 1`)
         if (newest === undefined) return
         const { revision, fingerprint } = newest
-        const [row] = yield* bounded(sql<{ platform: string }>`
-          select (document - ${tenantSections}::text[])::text as platform
+        const [row] = yield* bounded(sql<{ platform: Uint8Array }>`
+          select convert_to((document - ${tenantSections}::text[])::text, 'UTF8') as platform
           from catalogue_revisions where revision = ${revision}`)
-        yield* reader.stored(row?.platform ?? "{}", stored).pipe(
+        yield* reader.stored(row?.platform ?? noCatalogue, stored).pipe(
           Effect.flatMap((reading) => takeUp(revision, fingerprint, reading)),
           Effect.catchTag("CatalogueUnreadable", ({ cause }) =>
             Effect.logError(`Catalogue revision ${revision} cannot be read`, cause),
@@ -236,6 +240,8 @@ interface ProviderChange {
   readonly id: string
   readonly changed_at: Date
 }
+
+const noCatalogue = new TextEncoder().encode("{}")
 
 /** A file may contain many keys and top-ups, all stored in one transaction. */
 const applyDeadline = "30 seconds"

@@ -7,8 +7,8 @@ import type { Reading } from "./reading.ts"
 
 /** What to read, or that the part before was taken. */
 export type ToReader =
-  | { readonly kind: "text"; readonly input: string; readonly known: string; readonly stray: ReadonlySet<string> }
-  | { readonly kind: "stored"; readonly input: string; readonly known: string }
+  | { readonly kind: "text"; readonly input: string; readonly known: Uint8Array; readonly stray: ReadonlySet<string> }
+  | { readonly kind: "stored"; readonly input: Uint8Array; readonly known: Uint8Array }
   | { readonly kind: "next" }
 
 /** A reading comes in parts, each after the one before was taken: no message keeps the thread that takes it for long. */

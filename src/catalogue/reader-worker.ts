@@ -28,9 +28,10 @@ parentPort?.on("message", (message: unknown) => {
   if (!isToReader(message)) return
   if (message.kind === "next") return sendNext()
   try {
-    const { input, known } = message
     const read =
-      message.kind === "text" ? readText(input, known, message.stray) : Result.succeed(readStored(input, known))
+      message.kind === "text"
+        ? readText(message.input, message.known, message.stray)
+        : Result.succeed(readStored(message.input, message.known))
     if (Result.isFailure(read)) return send({ kind: "refused", issues: read.failure })
     messages = messagesOf(read.success)
     sendNext()

@@ -14,20 +14,21 @@ export class CatalogueUnreadable extends Data.TaggedError("CatalogueUnreadable")
 
 export interface CatalogueReader {
   /**
+   * Stored catalogues stay bytes here: decoding a large one takes longer than a stream may wait.
    * @param known the catalogue in force, as it is stored
    * @param stray keys that are not stored as it says
    */
-  readonly text: (text: string, known: string, stray: ReadonlySet<string>) => Effect.Effect<Reading, ReadError>
-  readonly stored: (json: string, known: string) => Effect.Effect<Reading, CatalogueUnreadable>
+  readonly text: (text: string, known: Uint8Array, stray: ReadonlySet<string>) => Effect.Effect<Reading, ReadError>
+  readonly stored: (json: Uint8Array, known: Uint8Array) => Effect.Effect<Reading, CatalogueUnreadable>
 }
 
 /** A shorter catalogue is read within some milliseconds; starting a thread takes longer. */
-const smallChars = 16 * 1024
+const smallBytes = 16 * 1024
 const idleMs = 30_000
 
 export const makeCatalogueReader: Effect.Effect<CatalogueReader, never, Scope.Scope> = Effect.gen(function* () {
   // The first reading takes three times as long as the next, because schemas are compiled: not while streams are open.
-  readText("version: 1", "")
+  readText("version: 1", new Uint8Array())
   const oneAtATime = yield* Semaphore.make(1)
   let thread: ReadingThread | undefined
   let idle: NodeJS.Timeout | undefined
@@ -49,7 +50,7 @@ export const makeCatalogueReader: Effect.Effect<CatalogueReader, never, Scope.Sc
       return Effect.sync(stop)
     }).pipe(oneAtATime.withPermits(1))
 
-  const isSmall = (input: string, known: string) => input.length + known.length <= smallChars
+  const isSmall = (input: string | Uint8Array, known: Uint8Array) => input.length + known.length <= smallBytes
   return {
     text: (input, known, stray) => {
       if (!isSmall(input, known)) return ask({ kind: "text", input, known, stray })

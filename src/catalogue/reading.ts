@@ -8,8 +8,8 @@ import { type CatalogueIssue, loadCatalogue } from "./load.ts"
 import { orderOf, type Patch } from "./patch.ts"
 
 export interface Reading extends Patch {
-  /** As it is stored. */
-  readonly json: string
+  /** As it is stored: JSON in UTF-8. */
+  readonly json: Uint8Array
   readonly fingerprint: string
   readonly changes: ReadonlyArray<Change>
   readonly declared: Declared
@@ -21,11 +21,14 @@ export interface Reading extends Patch {
  */
 export const readText = (
   text: string,
-  known: string,
+  known: Uint8Array,
   stray: ReadonlySet<string> = none,
 ): Result.Result<Reading, ReadonlyArray<CatalogueIssue>> =>
   Result.map(loadCatalogue(text), ({ encoded, lineOf }) =>
-    compare(JSON.stringify(encoded), known, { stray, lineOf: (at) => lineOf(["keys", at, "secret"]) }),
+    compare(new TextEncoder().encode(JSON.stringify(encoded)), known, {
+      stray,
+      lineOf: (at) => lineOf(["keys", at, "secret"]),
+    }),
   )
 
 const none: ReadonlySet<string> = new Set()
@@ -34,12 +37,12 @@ const none: ReadonlySet<string> = new Set()
  * Reads a catalogue, or the platform's part of one. Throws if this version cannot read it.
  * @param known the same of the catalogue in force
  */
-export const readStored = (json: string, known: string): Reading =>
+export const readStored = (json: Uint8Array, known: Uint8Array): Reading =>
   compare(json, known, { stray: none, lineOf: () => 1 })
 
-const compare = (json: string, known: string, keys: KeysOfText): Reading => {
+const compare = (json: Uint8Array, known: Uint8Array, keys: KeysOfText): Reading => {
   const document = decodeJson(json)
-  const before = decodeJson(known === "" ? "{}" : known)
+  const before = known.length === 0 ? {} : decodeJson(known)
   const [entriesBefore, entries] = [entriesOf(before), entriesOf(document)]
   const { order, news } = orderOf(document, before, entriesBefore, entries)
   const changes = changesOf(entriesBefore, entries)
@@ -54,6 +57,6 @@ const compare = (json: string, known: string, keys: KeysOfText): Reading => {
 }
 
 /** What this gateway has written. */
-const decodeJson = (json: string): JsonDocument => JSON.parse(json)
+const decodeJson = (json: Uint8Array): JsonDocument => JSON.parse(new TextDecoder().decode(json))
 /** Leaves out what is not the platform's. */
 const decodePlatform = Schema.decodeUnknownSync(PlatformDocument)

@@ -83,18 +83,34 @@ interface DatedPrice {
   readonly fromMs: number
 }
 
-export const makeSnapshot = (
+type SnapshotOf = [
   document: PlatformDocument,
   revision: bigint,
   fingerprint: string,
   resolve: ResolveRef,
-  changedAtMs: (providerId: string) => number = () => 0,
-): CatalogueSnapshot => {
+  changedAtMs?: (providerId: string) => number,
+]
+
+export const makeSnapshot = (...of: SnapshotOf): CatalogueSnapshot => {
+  const steps = snapshotSteps(...of)
+  let step = steps.next()
+  while (step.done !== true) step = steps.next()
+  return step.value
+}
+
+/** The same in steps, each of which takes some milliseconds with ten thousand models and prices. */
+export function* snapshotSteps(
+  ...[document, revision, fingerprint, resolve, changedAtMs = () => 0]: SnapshotOf
+): Generator<void, CatalogueSnapshot> {
   const plans = new Map(document.plans?.map((plan) => [plan.id, plan]))
   const policies = indexPolicies(document, resolve)
+  yield
   const vendors = indexVendors(document, resolve)
+  yield
   const models = indexModels(document, vendors)
+  yield
   const prices = indexPrices(document)
+  yield
   return {
     revision,
     fingerprint,

@@ -36,20 +36,22 @@ const textOf = ({ orgs, prices, ttfb, isEmpty }: typeof Sketch.Type): string =>
       })
 
 const decode = Schema.decodeUnknownSync(PlatformDocument)
+const nothing = new Uint8Array()
+const parse = (json: Uint8Array) => JSON.parse(new TextDecoder().decode(json))
 
 describe("a catalogue is taken up by what changed", () => {
   it.prop("from one to another", [Sketch, Sketch], ([before, after]) => {
-    const first = Result.getOrThrow(readText(textOf(before), ""))
+    const first = Result.getOrThrow(readText(textOf(before), nothing))
     const known = applyPatch({ version: 1 }, first)
-    expect(known).toEqual(decode(JSON.parse(first.json)))
+    expect(known).toEqual(decode(parse(first.json)))
     for (const second of [
       Result.getOrThrow(readText(textOf(after), first.json)),
-      readStored(Result.getOrThrow(readText(textOf(after), "")).json, first.json),
+      readStored(Result.getOrThrow(readText(textOf(after), nothing)).json, first.json),
     ]) {
       const parts = [...partsOf(second.news, 3)]
       const news = parts.reduce(joinPart)
       const document = applyPatch(known, { order: second.order, news })
-      expect(document).toEqual(decode(JSON.parse(second.json)))
+      expect(document).toEqual(decode(parse(second.json)))
       const kept = new Set<unknown>(known.plans)
       for (const plan of document.plans ?? []) {
         const same = known.plans?.find(({ id, perMinute }) => id === plan.id && perMinute === plan.perMinute)
@@ -59,7 +61,7 @@ describe("a catalogue is taken up by what changed", () => {
       const declared = [...slicesOf(second.declared, 3)].reduce(joinDeclared, nothingDeclared)
       for (const { id, document: org } of declared.changed) tenants.set(id, org)
       for (const { id } of declared.removed) tenants.delete(id)
-      const { orgs = [] } = JSON.parse(second.json)
+      const { orgs = [] } = parse(second.json)
       expect(tenants).toEqual(new Map(orgs.map((org: { readonly id: string }) => [org.id, org])))
       expect(second.changes.length === 0).toBe(first.fingerprint === second.fingerprint)
     }
