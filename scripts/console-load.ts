@@ -1,5 +1,6 @@
 /** How long the console takes to open with an empty cache, on computers that are slower than this one. */
 import type { Page } from "playwright-core"
+import { median } from "./bench/load.ts"
 import { launchChromium } from "./chromium.ts"
 
 export interface ConsoleLoad {
@@ -63,5 +64,3 @@ const observer = `
       if (document.querySelector(selector) && performance.getEntriesByName(mark).length === 0) performance.mark(mark)
     }
   }).observe(document, { childList: true, subtree: true })`
-
-const median = (values: ReadonlyArray<number>): number => [...values].sort((a, b) => a - b)[values.length >> 1] ?? 0

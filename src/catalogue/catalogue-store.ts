@@ -2,6 +2,7 @@
 import { Array as Arr, Effect, Schema } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
 import { formatAmount, parseAmount } from "../money/amount.ts"
+import type { AppliedBy } from "../protocol/activity.ts"
 import { fingerprint } from "../protocol/canonical.ts"
 import { type PlatformDocument, SearchProvider } from "../protocol/catalogue.ts"
 import type { Declared, DeclaredTenant, DeclaredTopup, TenantName } from "./declared.ts"
@@ -15,9 +16,6 @@ import { CatalogueRefused } from "./refusal.ts"
 const keptTexts = 50
 /** Rows a statement. */
 const batch = 1000
-
-/** `admin`: an operator; `file`: the watched file; `development`: the catalogue that the gateway brings along. */
-export type AppliedBy = "admin" | "file" | "development"
 
 export interface Storing {
   readonly document: PlatformDocument

@@ -4,20 +4,14 @@
  */
 import { Context, Effect, Layer, Schedule, Semaphore } from "effect"
 import { SqlClient } from "effect/sql"
+import type { AppliedBy, CatalogueRevisions } from "../protocol/activity.ts"
 import type { ApplyProgress } from "../protocol/admin.ts"
 import type { PlatformDocument } from "../protocol/catalogue.ts"
 import { ChangeFeed } from "../store/change-feed.ts"
 import { queryDeadline, refreshEvery, withDeadline } from "../store/database.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 import { readNetwork } from "../upstream/network.ts"
-import {
-  type AppliedBy,
-  conflictsOf,
-  declaredCredentials,
-  isFrom,
-  storeCatalogue,
-  storedCatalogue,
-} from "./catalogue-store.ts"
+import { conflictsOf, declaredCredentials, isFrom, storeCatalogue, storedCatalogue } from "./catalogue-store.ts"
 import type { Declared } from "./declared.ts"
 import type { Change } from "./diff.ts"
 import { knownKeys, planKeys, strayKeys } from "./keys.ts"
@@ -228,13 +222,7 @@ export class Catalogue extends Context.Service<
   )
 }
 
-export interface CatalogueRevision {
-  readonly revision: string
-  readonly appliedAt: string
-  /** Null where an older version applied it. */
-  readonly appliedBy: string | null
-  readonly fingerprint: string
-}
+export type CatalogueRevision = CatalogueRevisions["data"][number]
 
 interface ProviderChange {
   readonly id: string

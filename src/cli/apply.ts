@@ -1,5 +1,4 @@
 /** `weir apply`: applies a catalogue through the gateway. */
-
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { Effect, Result } from "effect"
 import { Argument, Command, Flag } from "effect/cli"

@@ -1,5 +1,4 @@
 /** `weir apps | teams`: applications and teams of organisations. */
-
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"

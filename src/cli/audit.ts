@@ -1,5 +1,4 @@
 /** `weir audit`: verifies the audit log. */
-
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { Console, Effect } from "effect"
 import { Command } from "effect/cli"

@@ -1,5 +1,4 @@
 /** `weir keys`: application keys. */
-
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"

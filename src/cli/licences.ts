@@ -1,5 +1,4 @@
 /** `weir licence`: licences of applications. */
-
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { Argument, Command, Flag } from "effect/cli"
 import { AdminDirectory } from "../protocol/api/admin-directory.ts"

@@ -1,5 +1,4 @@
 /** `weir topup | ledger`: the money of organisations. */
-
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { Argument, Command, Flag } from "effect/cli"
 import type { LedgerResponse } from "../protocol/admin.ts"

@@ -1,5 +1,4 @@
 /** `weir orgs | usage`: organisations, their balances and usage. */
-
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { Command, Flag } from "effect/cli"
 import type { OrgList } from "../protocol/admin-directory.ts"

@@ -1,5 +1,4 @@
 /** `weir timeouts`: observed times of the timeout tiers, how many calls each ended, and suggested values. */
-
 import { readFileSync } from "node:fs"
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { Config, Console, Effect, Option, Result, Schema } from "effect"

@@ -1,5 +1,4 @@
 /** `weir users`: people, and their membership of organisations. */
-
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { Argument, Command, Flag } from "effect/cli"
 import type { AdminUser } from "../protocol/admin-directory.ts"

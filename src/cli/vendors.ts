@@ -1,5 +1,4 @@
 /** `weir vendors`: checks vendors with a real call, and manages organisations' upstream keys. */
-
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"

@@ -7,7 +7,7 @@ import type { BrowserSession } from "../protocol/activity.ts"
 import { actIn, addressOf, send } from "./api.ts"
 import { type Loaded, useLoad } from "./load.ts"
 import type { PageProps } from "./page.ts"
-import { linkTo, useRoute } from "./route.ts"
+import { linkTo, type Route, readRoute, useRoute } from "./route.ts"
 import { readSession } from "./session.ts"
 import { SignIn } from "./sign-in.ts"
 import { applyTheme, readTheme, type Theme } from "./theme.ts"
@@ -36,6 +36,9 @@ const pages: ReadonlyArray<PageEntry> = [
   { path: "playground", name: "Playground", for: "all", load: () => import("./pages/playground.ts") },
 ]
 
+const entryAt = (entries: ReadonlyArray<PageEntry>, [name]: Route["parts"]): PageEntry | undefined =>
+  entries.find(({ path }) => path === name) ?? entries[0]
+
 const isFor = (entry: PageEntry, viewer: Viewer): boolean => {
   if (entry.for === "all") return true
   if (viewer.kind === "operator") return entry.for !== "person"
@@ -44,9 +47,14 @@ const isFor = (entry: PageEntry, viewer: Viewer): boolean => {
 
 export const App = () => {
   const session = useLoad("session", readSession)
-  const { parts } = useRoute()
   // The page loads while the session is asked for.
-  useEffect(() => void (pages.find(({ path }) => path === parts[0]) ?? pages[0])?.load().catch(() => undefined), [])
+  useEffect(
+    () =>
+      void entryAt(pages, readRoute().parts)
+        ?.load()
+        .catch(() => undefined),
+    [],
+  )
   const [org, setOrg] = useState(() => sessionStorage.getItem("weir-acting-in") ?? "")
   if (session.data === undefined) {
     return html`<div class="gate"><div class="card"><${ErrorBox} error=${session.error} retry=${session.reload} />${session.isLoading && html`<${Loading} />`}</div></div>`
@@ -82,7 +90,7 @@ interface FrameProps {
 const Frame = ({ viewer, session, choose }: FrameProps) => {
   const { parts, query } = useRoute()
   const shown = pages.filter((entry) => isFor(entry, viewer))
-  const current = shown.find(({ path }) => path === parts[0]) ?? shown[0]
+  const current = entryAt(shown, parts)
   return html`<div class="frame">
     <a class="skip" href="#main" onClick=${skip}>Skip to the page</a>
     <header class="side">

@@ -7,7 +7,7 @@ export interface Route {
   readonly query: Readonly<Record<string, string>>
 }
 
-const read = (): Route => {
+export const readRoute = (): Route => {
   const [path = "", query = ""] = location.hash.replace(/^#\/?/, "").split("?")
   return {
     parts: path.split("/").filter(Boolean).map(decodeURIComponent),
@@ -31,15 +31,15 @@ export const goTo = (parts: ReadonlyArray<string>, query: Readonly<Record<string
 
 /** Replaces parameters of the present page without a step in the browser's history. */
 export const setQuery = (changes: Readonly<Record<string, string | undefined>>): void => {
-  const { parts, query } = read()
+  const { parts, query } = readRoute()
   history.replaceState(null, "", linkTo(parts, { ...query, ...changes }))
   dispatchEvent(new HashChangeEvent("hashchange"))
 }
 
 export const useRoute = (): Route => {
-  const [route, setRoute] = useState(read)
+  const [route, setRoute] = useState(readRoute)
   useEffect(() => {
-    const follow = () => setRoute(read())
+    const follow = () => setRoute(readRoute())
     addEventListener("hashchange", follow)
     return () => removeEventListener("hashchange", follow)
   }, [])

@@ -1,6 +1,8 @@
 /** Routes for operators: they require the admin key, or a session in a browser, and answer with JSON. */
 import { Effect } from "effect"
+import type { HttpServerResponse } from "effect/http"
 import { WeirConfig } from "../config.ts"
+import { newRequestId } from "../exchange/exchanges.ts"
 import { AdminKey } from "../identity/admin.ts"
 import { OperatorSessions } from "../identity/operator-sessions.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
@@ -10,7 +12,7 @@ import type { OrgEntry, Tenants } from "../tenants/tenants.ts"
 import { operatorCookieOf } from "./browser-cookies.ts"
 import { requireOwnPage } from "./own-page.ts"
 import { originOf, type Request } from "./request.ts"
-import { type RouteError, respondJson } from "./respond.ts"
+import { type RouteError, respond, respondJson } from "./respond.ts"
 
 /** Maximum body of an operator's request. */
 export const maxBodyBytes = 16 * 1024 * 1024
@@ -28,6 +30,15 @@ export const makeOperatorCheck = Effect.gen(function* () {
   }
 })
 
+/** Answers operators with a reply of any kind. */
+export const makeReplyToOperator = Effect.map(
+  makeOperatorCheck,
+  (check) =>
+    <R>(request: Request, reply: Effect.Effect<HttpServerResponse.HttpServerResponse, RouteError, R>) =>
+      respond(newRequestId(), Effect.andThen(check(request), reply)),
+)
+
+/** Answers operators with JSON. */
 export const makeForOperator = Effect.map(
   makeOperatorCheck,
   (check) =>

@@ -49,13 +49,17 @@ export const CatalogueText = Schema.Struct({
 }).annotate({ identifier: "CatalogueText" })
 export type CatalogueText = typeof CatalogueText.Type
 
+/** `admin`: an operator; `file`: the watched file; `development`: the catalogue that the gateway brings along. */
+export const AppliedBy = Schema.Literals(["admin", "file", "development"])
+export type AppliedBy = typeof AppliedBy.Type
+
 export const CatalogueRevisions = Schema.Struct({
   data: Schema.Array(
     Schema.Struct({
       revision: Schema.String,
       appliedAt: Schema.String,
-      /** `admin`: an operator; `file`: the watched file; `development`; null where an older version applied it. */
-      appliedBy: Schema.NullOr(Schema.String),
+      /** Null where an older version applied it. */
+      appliedBy: Schema.NullOr(AppliedBy),
       fingerprint: Schema.String,
     }),
   ),

@@ -2,7 +2,7 @@
 
 import { html } from "htm/preact"
 import { useState } from "preact/hooks"
-import type { CatalogueRevisions, CatalogueText } from "../../protocol/activity.ts"
+import type { AppliedBy, CatalogueRevisions, CatalogueText } from "../../protocol/activity.ts"
 import type { ApplyProgress, ApplyResponse } from "../../protocol/admin.ts"
 import { get } from "../api.ts"
 import { applyCatalogue } from "../apply.ts"
@@ -30,7 +30,7 @@ export const Page = () => {
         { name: "Applied", align: "nowrap", show: ({ appliedAt }: Revision) => instant(appliedAt) },
         {
           name: "By",
-          show: ({ appliedBy }: Revision) => (appliedBy === null ? "–" : (appliers[appliedBy] ?? appliedBy)),
+          show: ({ appliedBy }: Revision) => (appliedBy === null ? "–" : appliers[appliedBy]),
         },
         {
           name: "Fingerprint",
@@ -42,7 +42,7 @@ export const Page = () => {
 }
 
 /** Who applied a revision. */
-const appliers: Readonly<Record<string, string>> = {
+const appliers: Readonly<Record<AppliedBy, string>> = {
   admin: "an operator",
   file: "the watched file",
   development: "the gateway, for development",

@@ -66,11 +66,10 @@ const mostMs = 3_600_000
 
 const Tier = ({ row }: { readonly row: Row }) => {
   const observed = storedObservation(row)
-  const judged = judge(observed)
-  const { calls, suggestedMs } = judged
   const within = (ms: number | undefined) => (ms === undefined ? "beyond the limit" : millis(ms))
   const [candidate, setCandidate] = useState(row.limitMs)
-  const { candidate: weighed } = judge(observed, candidate)
+  const judged = judge(observed, candidate)
+  const { calls, suggestedMs, candidate: weighed } = judged
   const ended = Math.round((weighed?.share ?? 0) * calls)
   const position = Math.round((Math.log(candidate / leastMs) / Math.log(mostMs / leastMs)) * 1000)
   const move = ({ currentTarget }: { readonly currentTarget: HTMLInputElement }) =>

@@ -2,7 +2,6 @@
 import { Effect, Schema } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { CallBudgets } from "../../admission/budgets.ts"
-import { newRequestId } from "../../exchange/exchanges.ts"
 import { type Account, Accounts } from "../../identity/accounts.ts"
 import { KeyAdmin } from "../../identity/key-admin.ts"
 import { Licences } from "../../identity/licences.ts"
@@ -17,10 +16,9 @@ import { invalidInput } from "../../protocol/issues.ts"
 import { Directory } from "../../tenants/directory.ts"
 import { TenantChanges } from "../../tenants/tenant-changes.ts"
 import { Tenants } from "../../tenants/tenants.ts"
-import { knownOrg, makeForOperator, makeOperatorCheck, maxBodyBytes, operator } from "../operator.ts"
+import { knownOrg, makeForOperator, makeReplyToOperator, maxBodyBytes, operator } from "../operator.ts"
 import { type ListQuery, pageOf, searchOf } from "../page-query.ts"
 import { type Request, readJson } from "../request.ts"
-import { respond } from "../respond.ts"
 import { usageCsv } from "../usage-csv.ts"
 import { isBudgetId, makeReadTerms } from "./budgets.ts"
 import { makeIssueLicence } from "./licences.ts"
@@ -30,7 +28,7 @@ export const adminDirectoryRoutes = HttpApiBuilder.group(
   "adminDirectory",
   Effect.fn(function* (handlers) {
     const forOperator = yield* makeForOperator
-    const checkOperator = yield* makeOperatorCheck
+    const replyToOperator = yield* makeReplyToOperator
     const tenants = yield* Tenants
     const directory = yield* Directory
     const changes = yield* TenantChanges
@@ -149,10 +147,7 @@ export const adminDirectoryRoutes = HttpApiBuilder.group(
       )
       .handleRaw("removeOrgBudget", ({ request, params: { org, id } }) => forOperator(request, removeBudget(org, id)))
       .handleRaw("orgUsageCsv", ({ request, params: { org } }) =>
-        respond(
-          newRequestId(),
-          Effect.andThen(Effect.andThen(checkOperator(request), everKnown(org)), usageCsv(statements, org)),
-        ),
+        replyToOperator(request, Effect.andThen(everKnown(org), usageCsv(statements, org))),
       )
       .handleRaw("orgUsage", ({ request, params: { org }, query }) =>
         forOperator(

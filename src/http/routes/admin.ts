@@ -4,7 +4,6 @@ import { HttpApiBuilder } from "effect/http-api"
 import { Catalogue } from "../../catalogue/catalogue.ts"
 import type { CatalogueRefused } from "../../catalogue/refusal.ts"
 import { WeirConfig } from "../../config.ts"
-import { newRequestId } from "../../exchange/exchanges.ts"
 import { formatAmount, parseAmount } from "../../money/amount.ts"
 import { Books } from "../../money/books.ts"
 import { Ledger } from "../../money/ledger.ts"
@@ -26,18 +25,17 @@ import { resolveTimeouts, type Tier } from "../../protocol/timeout-tiers.ts"
 import { AuditLog, auditStart } from "../../store/audit-log.ts"
 import { TierTimes } from "../../telemetry/timeouts/tier-times.ts"
 import { Tenants } from "../../tenants/tenants.ts"
-import { knownOrg, makeForOperator, makeOperatorCheck, maxBodyBytes } from "../operator.ts"
+import { knownOrg, makeForOperator, makeReplyToOperator, maxBodyBytes } from "../operator.ts"
 import { type PageQuery, partOf } from "../page-query.ts"
 import { progressEvents } from "../progress-events.ts"
 import { type Request, readJson } from "../request.ts"
-import { respond } from "../respond.ts"
 
 export const adminRoutes = HttpApiBuilder.group(
   Api,
   "admin",
   Effect.fn(function* (handlers) {
     const forOperator = yield* makeForOperator
-    const checkOperator = yield* makeOperatorCheck
+    const replyToOperator = yield* makeReplyToOperator
     const catalogue = yield* Catalogue
     const tenants = yield* Tenants
     const ledger = yield* Ledger
@@ -111,13 +109,10 @@ export const adminRoutes = HttpApiBuilder.group(
         ),
       )
       .handleRaw("applyCatalogueEvents", ({ request }) =>
-        respond(
-          newRequestId(),
-          Effect.andThen(
-            checkOperator(request),
-            Effect.map(applyRequestOf(request), (asked) =>
-              progressEvents<ApplyProgress, ApplyResponse>((tell) => apply(asked, tell)),
-            ),
+        replyToOperator(
+          request,
+          Effect.map(applyRequestOf(request), (asked) =>
+            progressEvents<ApplyProgress, ApplyResponse>((tell) => apply(asked, tell)),
           ),
         ),
       )
