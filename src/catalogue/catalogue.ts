@@ -20,7 +20,7 @@ import { CatalogueUnreadable, makeCatalogueReader } from "./reader.ts"
 import type { Reading } from "./reading.ts"
 import { CatalogueRefused } from "./refusal.ts"
 import { type ResolveRef, ResolveSecret, rememberSecrets, sha256 } from "./secrets.ts"
-import { type CatalogueSnapshot, emptySnapshot, snapshotSteps } from "./snapshot.ts"
+import { type CatalogueSnapshot, emptySnapshot, makeSnapshot } from "./snapshot.ts"
 
 export interface Applied {
   readonly revision: bigint
@@ -81,21 +81,23 @@ export class Catalogue extends Context.Service<
 
       let changedAt: ReadonlyMap<string, number> = new Map()
 
-      /** In steps: streams go on between them. */
-      const show = Effect.fnUntraced(function* (document: PlatformDocument, revision: bigint, fingerprint: string) {
-        const found = rememberSecrets(resolveSecret)
-        const steps = snapshotSteps(document, revision, fingerprint, found.resolve, (id) => changedAt.get(id) ?? 0)
-        const next = Effect.try({ try: () => steps.next(), catch: (cause) => new CatalogueUnreadable({ cause }) })
-        let step = yield* next
-        for (; step.done !== true; step = yield* next) yield* Effect.yieldNow
-        snapshot = step.value
-        secrets = found
-      })
+      const show = (document: PlatformDocument, revision: bigint, fingerprint: string) =>
+        Effect.try({
+          try: () => {
+            const found = rememberSecrets(resolveSecret)
+            snapshot = makeSnapshot(document, revision, fingerprint, found.resolve, (id) => changedAt.get(id) ?? 0)
+            secrets = found
+          },
+          catch: (cause) => new CatalogueUnreadable({ cause }),
+        })
 
       const takeUp = Effect.fnUntraced(function* (revision: bigint, fingerprint: string, reading: Reading) {
         const changes = yield* bounded(sql<ProviderChange>`select id, changed_at from search_provider_changes`)
         changedAt = new Map(changes.map(({ id, changed_at }) => [id, changed_at.getTime()]))
-        yield* show(applyPatch(snapshot.document, reading), revision, fingerprint)
+        const document = applyPatch(snapshot.document, reading)
+        // Streams go on between the two.
+        yield* Effect.yieldNow
+        yield* show(document, revision, fingerprint)
         stored = reading.json
       })
 

@@ -32,11 +32,9 @@ export interface VendorEntry {
   readonly network: Network | undefined
   /** Of its address, e.g. `api.openai.com`. */
   readonly host: string
-  /** The vendor's own names of the models for which the catalogue uses it. */
-  readonly models: ReadonlyArray<string>
 }
 
-export interface ModelTarget extends Pooled, Omit<VendorEntry, "models" | "host"> {
+export interface ModelTarget extends Pooled, Omit<VendorEntry, "host"> {
   /** The vendor's own name of the model. */
   readonly model: string
   /** Whether the organisation brings its own key: then the vendor bills the organisation, and Weir does not. */
@@ -80,37 +78,27 @@ export interface CatalogueSnapshot {
 
 interface DatedPrice {
   readonly price: Price
+  readonly currency: string
   readonly fromMs: number
 }
 
-type SnapshotOf = [
+/**
+ * Models and prices are made when they are first asked for: of ten thousand, few are used, and streams wait while a
+ * snapshot is made.
+ */
+export const makeSnapshot = (
   document: PlatformDocument,
   revision: bigint,
   fingerprint: string,
   resolve: ResolveRef,
-  changedAtMs?: (providerId: string) => number,
-]
-
-export const makeSnapshot = (...of: SnapshotOf): CatalogueSnapshot => {
-  const steps = snapshotSteps(...of)
-  let step = steps.next()
-  while (step.done !== true) step = steps.next()
-  return step.value
-}
-
-/** The same in steps, each of which takes some milliseconds with ten thousand models and prices. */
-export function* snapshotSteps(
-  ...[document, revision, fingerprint, resolve, changedAtMs = () => 0]: SnapshotOf
-): Generator<void, CatalogueSnapshot> {
+  changedAtMs: (providerId: string) => number = () => 0,
+): CatalogueSnapshot => {
   const plans = new Map(document.plans?.map((plan) => [plan.id, plan]))
   const policies = indexPolicies(document, resolve)
-  yield
   const vendors = indexVendors(document, resolve)
-  yield
-  const models = indexModels(document, vendors)
-  yield
-  const prices = indexPrices(document)
-  yield
+  const models = new Map(document.models?.map((model) => [model.handle, model]))
+  const prices = Map.groupBy(document.prices ?? [], ({ model }) => model)
+  const pricesOf = onFirstUse(prices, datedPrices)
   return {
     revision,
     fingerprint,
@@ -118,9 +106,9 @@ export function* snapshotSteps(
     plan: (id) => plans.get(id),
     policy: (id) => policies.get(id),
     vendor: (id) => vendors.get(id),
-    model: (handle) => models.get(handle),
+    model: onFirstUse(models, (model) => makeModel(model, vendors)),
     price: (handle, currency, nowMs) =>
-      prices.get(`${handle} ${currency}`)?.find(({ fromMs }) => fromMs <= nowMs)?.price,
+      pricesOf(handle)?.find((price) => price.currency === currency && price.fromMs <= nowMs)?.price,
     searchProviders: indexSearchProviders(document, resolve, changedAtMs),
     budgets: indexBudgets((document.budgets ?? []).map(({ id, ...terms }) => readBudget(id, terms, "platform"))),
     timeouts: (env) => document.timeouts?.[env] ?? {},
@@ -129,6 +117,19 @@ export function* snapshotSteps(
 
 /** The snapshot of a node before any catalogue is applied. */
 export const emptySnapshot: CatalogueSnapshot = makeSnapshot({ version: 1 }, 0n, "", () => undefined)
+
+function onFirstUse<A, B extends object>(sources: ReadonlyMap<string, A>, make: (source: A) => B) {
+  const made = new Map<string, B>()
+  return (key: string): B | undefined => {
+    const known = made.get(key)
+    if (known !== undefined) return known
+    const source = sources.get(key)
+    if (source === undefined) return undefined
+    const value = make(source)
+    made.set(key, value)
+    return value
+  }
+}
 
 /** The secret at a reference, if there is one. */
 export function redactedOf(ref: string | undefined, resolve: ResolveRef): Redacted.Redacted | undefined {
@@ -147,14 +148,6 @@ function indexPolicies(document: PlatformDocument, resolve: ResolveRef): Readonl
 }
 
 function indexVendors(document: PlatformDocument, resolve: ResolveRef): ReadonlyMap<string, VendorEntry> {
-  const models = new Map<string, Array<string>>()
-  for (const { targets = [] } of document.models ?? []) {
-    for (const { vendor, model } of targets) {
-      const known = models.get(vendor)
-      if (known === undefined) models.set(vendor, [model])
-      else known.push(model)
-    }
-  }
   return new Map(
     document.vendors?.map((vendor) => {
       const entry: VendorEntry = {
@@ -163,7 +156,6 @@ function indexVendors(document: PlatformDocument, resolve: ResolveRef): Readonly
         credential: redactedOf(vendor.credential, resolve),
         network: readNetwork(vendor, resolve),
         host: new URL(vendor.baseUrl).host,
-        models: models.get(vendor.id) ?? [],
       }
       return [vendor.id, entry]
     }),
@@ -189,19 +181,9 @@ function byDirectoryOrder(a: SearchProviderEntry, b: SearchProviderEntry): numbe
   return byWeight || b.changedAtMs - a.changedAtMs || (a.provider.id < b.provider.id ? -1 : 1)
 }
 
-function indexModels(
-  document: PlatformDocument,
-  vendors: ReadonlyMap<string, VendorEntry>,
-): ReadonlyMap<string, ModelEntry> {
-  return new Map(
-    document.models?.map((model) => [
-      model.handle,
-      {
-        model,
-        targets: (model.targets ?? []).flatMap((target) => makeTarget(target, vendors.get(target.vendor)) ?? []),
-      },
-    ]),
-  )
+function makeModel(model: Model, vendors: ReadonlyMap<string, VendorEntry>): ModelEntry {
+  const targets = (model.targets ?? []).flatMap((target) => makeTarget(target, vendors.get(target.vendor)) ?? [])
+  return { model, targets }
 }
 
 function makeTarget({ model, tier = 0, weight }: Target, entry: VendorEntry | undefined): ModelTarget | undefined {
@@ -222,30 +204,12 @@ function makeTarget({ model, tier = 0, weight }: Target, entry: VendorEntry | un
   }
 }
 
-/** Read once: most entries are those of the catalogue before. */
-const datedPrices = new WeakMap<PriceEntry, DatedPrice>()
-
-function datedPrice(entry: PriceEntry): DatedPrice | undefined {
-  const known = datedPrices.get(entry)
-  if (known !== undefined) return known
-  const price = readPrice({ ...entry, dims: definedOf(entry.dims) })
-  if (price === undefined || !isSanePrice(price)) return undefined
-  const dated = { price, fromMs: Date.parse(entry.from) }
-  datedPrices.set(entry, dated)
-  return dated
-}
-
-/** Newest first. */
-function indexPrices(document: PlatformDocument): ReadonlyMap<string, ReadonlyArray<DatedPrice>> {
-  const prices = new Map<string, Array<DatedPrice>>()
-  for (const entry of document.prices ?? []) {
-    const dated = datedPrice(entry)
-    if (dated === undefined) continue
-    const key = `${entry.model} ${entry.currency}`
-    const known = prices.get(key)
-    if (known === undefined) prices.set(key, [dated])
-    else known.push(dated)
-  }
-  for (const dated of prices.values()) dated.sort((a, b) => b.fromMs - a.fromMs)
-  return prices
+/** Those that are in range, newest first. */
+function datedPrices(entries: ReadonlyArray<PriceEntry>): ReadonlyArray<DatedPrice> {
+  const dated = entries.flatMap((entry) => {
+    const price = readPrice({ ...entry, dims: definedOf(entry.dims) })
+    const { currency, from } = entry
+    return price !== undefined && isSanePrice(price) ? [{ price, currency, fromMs: Date.parse(from) }] : []
+  })
+  return dated.sort((a, b) => b.fromMs - a.fromMs)
 }

@@ -139,7 +139,7 @@ const targetOf = (
 ): Effect.Effect<ModelTarget, ServiceError<"not_found" | "bad_request">> => {
   const entry = snapshot.vendor(vendorId)
   if (entry === undefined) return Effect.fail(serviceError("not_found", "The catalogue has no such vendor"))
-  const name = model ?? entry.models[0]
+  const name = model ?? firstModelOf(snapshot, vendorId)
   if (name === undefined) {
     return Effect.fail(serviceError("bad_request", "No model of the catalogue uses this vendor: set `model`"))
   }
@@ -157,3 +157,7 @@ const targetOf = (
     weight: 1,
   })
 }
+
+/** A vendor's own name of the first model for which the catalogue uses it. */
+const firstModelOf = ({ document }: CatalogueSnapshot, vendorId: string): string | undefined =>
+  document.models?.flatMap(({ targets = [] }) => targets).find(({ vendor }) => vendor === vendorId)?.model

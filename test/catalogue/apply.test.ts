@@ -76,6 +76,23 @@ describe("POST /v1/admin/catalogue", () => {
     expect((await exchange()).status).toBe(200)
   })
 
+  it("that is stored in several pieces comes back letter by letter", async () => {
+    const name = "名前é".repeat(20)
+    const orgs = Array.from(
+      { length: 4000 },
+      (_, at) => `  - { id: long_${at}, name: ${name}${at}, currency: USD, models: [] }`,
+    )
+    const large = testCatalogue(urls, ids).replace("\napps:\n", `\n${orgs.join("\n")}\napps:\n`)
+    expect(Buffer.byteLength(large)).toBeGreaterThan(512 * 1024)
+    expect((await apply(large)).status).toBe(200)
+    const stored = await fetch(`${gateway().baseUrl}/v1/admin/catalogue`, {
+      headers: { "x-svc-admin-key": gateway().adminKey },
+    })
+    expect(await stored.json()).toMatchObject({ text: large })
+    expect(await nameOf("long_3999")).toBe(`${name}3999`)
+    expect((await apply(testCatalogue(urls, ids))).status).toBe(200)
+  })
+
   it("with a key whose secret is unknown changes nothing", async () => {
     const text = testCatalogue(urls, ids).replace("env:WEIR_TEST_KEY", "env:NOWHERE")
     expect((await errorOf(await apply(text))).detail).toMatchObject({ issues: [{ path: "keys[0].secret", line: 46 }] })
