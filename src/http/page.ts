@@ -6,13 +6,14 @@ import { Effect, Schema } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { newRequestId } from "../exchange/exchanges.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
+import { decodeText } from "../protocol/json-body.ts"
 import { toServiceError } from "../store/unavailable.ts"
 import { logCause } from "../telemetry/logs.ts"
 import { maxLoginBytes } from "./anonymous.ts"
 import { isFromOwnPage } from "./own-page.ts"
 import { failurePage } from "./pages/failure.ts"
 import { contentSecurityPolicy, document, type Page } from "./pages/layout.ts"
-import { decodeText, type Request, readContent } from "./request.ts"
+import { type Request, readContent } from "./request.ts"
 import { errorHead, type RouteError, respond } from "./respond.ts"
 
 type Reply = HttpServerResponse.HttpServerResponse
@@ -78,7 +79,7 @@ export const readForm = <S extends Schema.ConstraintDecoder<unknown>>(
   Effect.gen(function* () {
     if (!isFromOwnPage(request, origin))
       return yield* serviceError("forbidden", "The form was not sent by a page of this site")
-    const fields = new URLSearchParams(yield* decodeText(yield* readContent(request, maxLoginBytes)))
+    const fields = new URLSearchParams(yield* Effect.fromResult(decodeText(yield* readContent(request, maxLoginBytes))))
     return yield* Effect.mapError(decodeFields(schema, Object.fromEntries(fields)), () =>
       serviceError("bad_request", "The form is incomplete or invalid"),
     )

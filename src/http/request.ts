@@ -1,11 +1,11 @@
 /** Reading requests: body within the limit, JSON by schema, the caller's address. */
-import { isUtf8 } from "node:buffer"
-import { ByteSize, Effect, Option, Schema } from "effect"
+import { ByteSize, Effect, Option, Result, Schema } from "effect"
 import { HttpIncomingMessage, type HttpServerError, type HttpServerRequest } from "effect/http"
 import { IpNetwork, type NetAddress } from "effect/net"
 import type { WeirConfig } from "../config.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
-import { invalidInput, issuesOf, notUtf8 } from "../protocol/issues.ts"
+import { invalidInput, issuesOf } from "../protocol/issues.ts"
+import { decodeJson, parseBody } from "../protocol/json-body.ts"
 import { parseAddress, parseNetwork } from "../protocol/network.ts"
 import { bodyTooLarge, decodeContent } from "./content-encoding.ts"
 
@@ -42,18 +42,14 @@ export const readJson = <S extends Schema.ConstraintDecoder<unknown>>(
   request: Request,
   maxBytes: number,
 ): Effect.Effect<S["Type"], ServiceError<"payload_too_large" | "bad_request">> =>
-  Effect.flatMap(readContent(request, maxBytes), (body) => decodeJson(schema, body))
+  Effect.flatMap(readContent(request, maxBytes), (body) => decodeBody(schema, body))
 
 /** Decodes a JSON body that has already been read. */
-export const decodeJson = <S extends Schema.ConstraintDecoder<unknown>>(
+export const decodeBody = <S extends Schema.ConstraintDecoder<unknown>>(
   schema: S,
   body: Uint8Array,
 ): Effect.Effect<S["Type"], ServiceError<"bad_request">> =>
-  Effect.flatMap(decodeText(body), (text) =>
-    Effect.fromResult(
-      Schema.decodeUnknownResult(Schema.fromJsonString(schema), { errors: "all", onExcessProperty: "error" })(text),
-    ).pipe(Effect.mapError((error) => invalidInput(issuesOf(error)))),
-  )
+  Effect.fromResult(Result.flatMap(parseBody(body), (json) => decodeJson(schema, json)))
 
 /** A header by its schema; undefined if it is absent. */
 export const headerOf = <S extends Schema.ConstraintDecoder<unknown>>(
@@ -78,10 +74,6 @@ export const ifMatchOf = ({
     ? Effect.fail(invalidInput([{ path: "if-match", message: "a revision is required" }]))
     : Effect.succeed(Number(revision))
 }
-
-/** Decodes a body as UTF-8. Other bytes are refused: replacing them would change what was sent. */
-export const decodeText = (body: Uint8Array): Effect.Effect<string, ServiceError<"bad_request">> =>
-  isUtf8(body) ? Effect.succeed(Buffer.from(body).toString("utf8")) : Effect.fail(notUtf8())
 
 /**
  * The caller's address. `X-Forwarded-For` is trusted only as far as trusted proxies wrote it: read from the right, the

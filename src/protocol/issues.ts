@@ -25,6 +25,3 @@ export const invalidInput = (issues: ReadonlyArray<InputIssue>): ServiceError<"b
     detail: { issues: issues.slice(0, maxIssues).map(({ path, message }) => ({ path, message })) },
   })
 }
-
-/** A body that is not UTF-8. RFC 8259 section 8.1. */
-export const notUtf8 = (): ServiceError<"bad_request"> => serviceError("bad_request", "The body must be UTF-8")

@@ -2,16 +2,17 @@
 import { Result } from "effect"
 import type { ClientApi, ClientRequest, RequestPlace } from "../../dialects/client-api.ts"
 import { isObject } from "../../dialects/json.ts"
-import { checkExchange, type DecodedExchange, parseBody } from "../../exchange/decode.ts"
+import { checkExchange, type DecodedExchange } from "../../exchange/decode.ts"
 import type { Caller } from "../../identity/caller.ts"
 import type { ServiceError } from "../../protocol/error.ts"
 import { invalidInput } from "../../protocol/issues.ts"
+import { type Decoded, parseBody } from "../../protocol/json-body.ts"
 import type { RuntimeRequest } from "../runtime.ts"
 
 export interface CompatibleRequest {
   /** Undefined if the body cannot be read. */
   readonly sent: ClientRequest | undefined
-  readonly decoded: Result.Result<DecodedExchange, ServiceError<"bad_request">>
+  readonly decoded: Decoded<DecodedExchange>
 }
 
 export const readCompatible = (

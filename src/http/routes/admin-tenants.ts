@@ -10,7 +10,7 @@ import { inTurns } from "../../tenants/in-turns.ts"
 import { TenantChanges } from "../../tenants/tenant-changes.ts"
 import { makeForOperator, maxBodyBytes, operator } from "../operator.ts"
 import { type ListQuery, searchOf } from "../page-query.ts"
-import { decodeJson, headerOf, type Request, readContent } from "../request.ts"
+import { decodeBody, headerOf, type Request, readContent } from "../request.ts"
 import { routeNotFound } from "../respond.ts"
 import { decodeItem, readChange, recordOf, targetOf } from "../tenant-request.ts"
 
@@ -62,7 +62,7 @@ export const adminTenantRoutes = HttpApiBuilder.group(
       if (!/\/tenants:batch(\?|$)/u.test(request.url)) return yield* routeNotFound
       const key = yield* headerOf("idempotency-key", BatchKey, request)
       const body = yield* readContent(request, maxBodyBytes)
-      const { items } = yield* decodeJson(AnyBatch, body)
+      const { items } = yield* decodeBody(AnyBatch, body)
       const changes = yield* inTurns(items, (item) => Effect.catch(decodeItem(item), Effect.succeed))
       const payloadSha256 = createHash("sha256").update(body).digest()
       return yield* tenants.batch(changes, operator, key === undefined ? undefined : { key, payloadSha256 })

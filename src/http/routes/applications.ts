@@ -17,7 +17,7 @@ import { searchDirectory } from "../../search/directory.ts"
 import { Tenants } from "../../tenants/tenants.ts"
 import { type Member, makeForBearer, requireAdmin } from "../bearer.ts"
 import { maxBodyBytes } from "../operator.ts"
-import { decodeJson, type Request, readJson } from "../request.ts"
+import { decodeBody, type Request, readJson } from "../request.ts"
 import { type Authenticated, fromRouter, makeForCaller } from "../runtime.ts"
 
 const defaultTtlSeconds = 3600
@@ -41,7 +41,7 @@ export const applicationRoutes = HttpApiBuilder.group(
     const curve = yield* PlanCurve
 
     const mint = Effect.fnUntraced(function* ({ requestId, caller, body }: Authenticated<AppCaller>) {
-      const { endUserId, ttlSeconds = defaultTtlSeconds } = yield* decodeJson(AppTokenRequest, body)
+      const { endUserId, ttlSeconds = defaultTtlSeconds } = yield* decodeBody(AppTokenRequest, body)
       const { token, expiresAt } = yield* appTokens.mint(caller, endUserId, ttlSeconds)
       const response: AppTokenResponse = { token, expiresAt: expiresAt.toISOString(), appId: caller.app.id, endUserId }
       return HttpServerResponse.jsonUnsafe(response, {

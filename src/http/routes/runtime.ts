@@ -23,7 +23,7 @@ import { maxSearchResults } from "../../search/directory.ts"
 import { WebSearch } from "../../search/web-search.ts"
 import { audioFeature, bundleOf, tierOf } from "../../settings/bundle.ts"
 import { DeliveredSettings } from "../../settings/delivered.ts"
-import { decodeJson } from "../request.ts"
+import { decodeBody } from "../request.ts"
 import type { Authenticated } from "../runtime.ts"
 
 /** The capability header; replies vary on it. */
@@ -55,7 +55,7 @@ export const makeRuntime = Effect.gen(function* () {
 
   const heartbeat = Effect.fnUntraced(function* (call: Authenticated) {
     const { caller, requestId } = call
-    const body = yield* decodeJson(HeartbeatRequest, call.body)
+    const body = yield* decodeBody(HeartbeatRequest, call.body)
     const sessionId = yield* sessions.heartbeat(admitOf(caller), caller, body.sessionId)
     const { configVersion } = yield* bundleFor(call)
     const response: HeartbeatResponse = {
@@ -89,7 +89,7 @@ export const makeRuntime = Effect.gen(function* () {
   })
 
   const handshake = Effect.fnUntraced(function* (call: Authenticated) {
-    const { protocols } = yield* decodeJson(HandshakeRequest, call.body)
+    const { protocols } = yield* decodeBody(HandshakeRequest, call.body)
     yield* checkNonce(call.caller)
     if (!protocols.includes(protocolLabel)) {
       return yield* serviceError("protocol_unsupported", `This server supports ${protocolLabel}`, {
@@ -113,13 +113,13 @@ export const makeRuntime = Effect.gen(function* () {
   })
 
   const search = Effect.fnUntraced(function* ({ requestId, caller, body }: Authenticated) {
-    const query = yield* decodeJson(SearchRequest, body)
+    const query = yield* decodeBody(SearchRequest, body)
     const { results, notice } = yield* webSearch.search(requestId, caller, query)
     return json({ results }, requestId, notice === undefined ? {} : { "x-svc-warning": notice })
   })
 
   const reportUsage = Effect.fnUntraced(function* ({ requestId, caller, body }: Authenticated) {
-    const { events } = yield* decodeJson(UsageReport, body)
+    const { events } = yield* decodeBody(UsageReport, body)
     yield* checkNonce(caller)
     return json(
       yield* usage.report({ orgId: caller.org.id, keyId: caller.keyId, appId: caller.app?.id }, events),

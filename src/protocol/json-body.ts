@@ -1,0 +1,41 @@
+/** JSON bodies of requests: UTF-8, of limited depth. A body that is neither gets `bad_request` with path and message. */
+import { isUtf8 } from "node:buffer"
+import { Result, Schema } from "effect"
+import { isDeeperThan } from "./depth.ts"
+import { type ServiceError, serviceError } from "./error.ts"
+import { invalidInput, issuesOf } from "./issues.ts"
+
+export type Decoded<A> = Result.Result<A, ServiceError<"bad_request">>
+
+/** Maximum nesting of a body, so that recursion is bounded; no schema needs more. */
+const maxDepth = 64
+
+/** The text of a body. Bytes that are not UTF-8 are refused, RFC 8259 section 8.1: replacing them would change what was sent. */
+export const decodeText = (body: Uint8Array): Decoded<string> =>
+  isUtf8(body)
+    ? Result.succeed(Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString("utf8"))
+    : Result.fail(serviceError("bad_request", "The body must be UTF-8"))
+
+/** The JSON of a body, of limited depth. */
+export const parseBody = (body: Uint8Array): Decoded<Schema.Json> =>
+  Result.flatMap(decodeText(body), (text) => {
+    const json = parseJson(text)
+    if (json === undefined) return refuse("The body is not valid JSON")
+    return isDeeperThan(json, maxDepth) ? refuse(`The body is nested deeper than ${maxDepth}`) : Result.succeed(json)
+  })
+
+/** Decodes JSON by its schema; unknown fields are refused. The decoder of a schema is made once, by Effect. */
+export const decodeJson = <S extends Schema.ConstraintDecoder<unknown>>(schema: S, json: unknown): Decoded<S["Type"]> =>
+  Result.mapError(Schema.decodeUnknownResult(schema, { errors: "all", onExcessProperty: "error" })(json), (error) =>
+    invalidInput(issuesOf(error)),
+  )
+
+const refuse = (message: string) => Result.fail(invalidInput([{ path: "", message }]))
+
+function parseJson(text: string): Schema.Json | undefined {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
