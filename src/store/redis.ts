@@ -67,19 +67,29 @@ export class Redis extends Context.Service<
           })
         })
       yield* attempt(() => ready(client))
+      const collect = oneWriteATurn(client)
       return Redis.of({
         ping: Effect.asVoid(call(() => client.ping())),
         run: (script, keys, args) =>
-          call(() =>
-            client.evalsha(script.sha, keys.length, ...keys, ...args).catch((error: unknown) => {
+          call(() => {
+            collect()
+            return client.evalsha(script.sha, keys.length, ...keys, ...args).catch((error: unknown) => {
               // A restarted Redis has no scripts loaded.
               if (!(error instanceof Error && error.message.startsWith("NOSCRIPT"))) throw error
               return client.eval(script.text, keys.length, ...keys, ...args)
-            }),
-          ),
+            })
+          }),
       })
     }),
   ).pipe(Layer.provide(CircuitBreaker.layerStoreMemory()))
+}
+
+/** What is sent to a single server in one turn of the event loop goes out in one write. */
+const oneWriteATurn = (client: Client | Cluster) => () => {
+  if (client instanceof Cluster || client.stream.writableCorked > 0) return
+  const { stream } = client
+  stream.cork()
+  setImmediate(() => stream.uncork())
 }
 
 /** Consecutive failures that open the breaker, and for how long. */
