@@ -2,8 +2,8 @@
 import { Effect } from "effect"
 import { serviceError } from "../protocol/error.ts"
 import { defaultTimeouts } from "../protocol/timeout-tiers.ts"
+import type { Watch, Watched } from "../upstream/deadlines.ts"
 import { ClientGone } from "./conversation.ts"
-import type { Watch, Watched } from "./deadlines.ts"
 import type { HeldExchange } from "./held-exchange.ts"
 import { tierTimeout } from "./vendor-errors.ts"
 

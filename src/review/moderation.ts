@@ -5,6 +5,7 @@
 import { Context, Data, Effect, Layer, Redacted } from "effect"
 import { type JsonObject, objectAt, objectsAt, parseObject } from "../dialects/json.ts"
 import { fetchWhole, type UpstreamBroken, VendorClient } from "../upstream/client.ts"
+import { type Deadlines, makeDeadlines } from "../upstream/deadlines.ts"
 import type { ModerationCheck } from "./policy.ts"
 
 /** The endpoint did not answer in time, or its reply is invalid. */
@@ -21,10 +22,10 @@ export class ModerationEngine extends Context.Service<
     ModerationEngine,
     Effect.gen(function* () {
       const client = yield* VendorClient
+      const deadlines = yield* makeDeadlines
       return ModerationEngine.of({
         flags: (check, text) =>
-          ask(client, check, text).pipe(
-            Effect.timeout(check.timeoutMs),
+          ask(client, deadlines, check, text).pipe(
             Effect.mapError((cause) => (cause instanceof ModerationFailed ? cause : new ModerationFailed({ cause }))),
           ),
       })
@@ -38,7 +39,8 @@ const maxReplyBytes = 4 * 1024 * 1024
 
 const ask = Effect.fnUntraced(function* (
   client: VendorClient["Service"],
-  { baseUrl, credential, model, categories }: ModerationCheck,
+  deadlines: Deadlines,
+  { baseUrl, credential, model, categories, timeoutMs }: ModerationCheck,
   text: string,
 ): Effect.fn.Return<boolean, ModerationFailed | UpstreamBroken> {
   const input: Array<string> = []
@@ -49,7 +51,7 @@ const ask = Effect.fnUntraced(function* (
     headers: credential === undefined ? {} : { authorization: `Bearer ${Redacted.value(credential)}` },
     body: JSON.stringify({ ...(model !== undefined && { model }), input }),
   }
-  const { status, body } = yield* fetchWhole(client, request, maxReplyBytes)
+  const { status, body } = yield* fetchWhole(client, request, maxReplyBytes, { deadlines, timeoutMs })
   if (status !== 200) return yield* new ModerationFailed({ cause: `status ${status}` })
   const results = objectsAt(parseObject(body), "results")
   if (results.length < input.length) return yield* new ModerationFailed({ cause: "the reply is not in shape" })

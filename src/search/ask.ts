@@ -5,7 +5,8 @@ import { parseObject } from "../dialects/json.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 import type { SearchResult } from "../protocol/search.ts"
 import { spanned } from "../telemetry/tracing.ts"
-import { fetchWhole, isShortage, type UpstreamBroken, type VendorClient } from "../upstream/client.ts"
+import { fetchWhole, isShortage, isTooSlow, type UpstreamBroken, type VendorClient } from "../upstream/client.ts"
+import type { Deadlines } from "../upstream/deadlines.ts"
 import type { TargetCoolingDown, TargetHealth, Verdict } from "../upstream/health.ts"
 import { retryAfterOf } from "../upstream/retry-after.ts"
 import { normalise, refusalCode } from "./dialects/dialect.ts"
@@ -14,6 +15,7 @@ import type { Ready } from "./providers.ts"
 
 interface AskServices {
   readonly client: VendorClient["Service"]
+  readonly deadlines: Deadlines
   readonly health: TargetHealth["Service"]
 }
 
@@ -41,13 +43,12 @@ export const ask = Effect.fnUntraced(function* (
   let last: SearchRejected | TargetCoolingDown | undefined
   for (const despiteBreaker of [false, true]) {
     for (const provider of providers) {
-      const { id, baseUrl, timeout = defaultTimeoutMs, maxResultsCap = maxSearchResults } = provider.entry.provider
-      const key = `search/${id}@${new URL(baseUrl).host}`
+      const { key } = provider
+      const { id, maxResultsCap = maxSearchResults } = provider.entry.provider
       const count = Math.min(maxResults, maxResultsCap, maxSearchResults)
-      const call = askOne(services, provider, query, count).pipe(
-        Effect.timeoutOrElse({ duration: timeout, orElse: () => Effect.fail(timedOut) }),
+      const attempt = askOne(services, provider, query, count).pipe(
+        spanned(`search ${id}`, () => ({ kind: "client", attributes: { "weir.vendor": id } })),
       )
-      const attempt = spanned(`search ${id}`, () => ({ kind: "client", attributes: { "weir.vendor": id } }))(call)
       const outcome = yield* services.health.begin(key, attempt, { judge, despiteBreaker }).pipe(Effect.result)
       if (outcome._tag === "Success") return { provider, results: outcome.success }
       const error = outcome.failure
@@ -79,14 +80,16 @@ const describe = (error: SearchRejected | TargetCoolingDown) =>
 const maxReplyBytes = 4 * 1024 * 1024
 
 const askOne = Effect.fnUntraced(function* (
-  { client }: AskServices,
+  { client, deadlines }: AskServices,
   { entry, dialect, credential }: Ready,
   query: string,
   count: number,
 ): Effect.fn.Return<ReadonlyArray<SearchResult>, SearchRejected> {
   const { network, provider } = entry
   const request = { baseUrl: provider.baseUrl, network, ...dialect.encode({ query, count }, credential) }
-  const { status, headers, body } = yield* Effect.mapError(fetchWhole(client, request, maxReplyBytes), unreachable)
+  const { timeout: timeoutMs = defaultTimeoutMs } = provider
+  const reply = fetchWhole(client, request, maxReplyBytes, { deadlines, timeoutMs })
+  const { status, headers, body } = yield* Effect.mapError(reply, unreachable)
   if (status !== 200) {
     const retryAfterMs = retryAfterOf(headers, yield* Clock.currentTimeMillis)
     return yield* new SearchRejected({ status, code: refusalCode(body), retryAfterMs })
@@ -98,8 +101,10 @@ const askOne = Effect.fnUntraced(function* (
     : normalise(results, count)
 })
 
-const unreachable = (error: UpstreamBroken): SearchRejected =>
-  isShortage(error) ? noRoom : new SearchRejected({ status: 502, code: "disconnected" })
+const unreachable = (error: UpstreamBroken): SearchRejected => {
+  if (isTooSlow(error)) return timedOut
+  return isShortage(error) ? noRoom : new SearchRejected({ status: 502, code: "disconnected" })
+}
 
 /** This machine had no file or port for the connection: that says nothing about the provider. */
 const noRoom = new SearchRejected({ status: 429, code: "no_room" })

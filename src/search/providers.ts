@@ -10,6 +10,8 @@ import { priceOf, weightOf } from "./directory.ts"
 /** A usable provider: known vendor, chargeable price, credential present. */
 export interface Ready {
   readonly entry: SearchProviderEntry
+  /** The name of its breaker: the same provider elsewhere has another. */
+  readonly key: string
   readonly dialect: SearchDialect
   readonly price: Amount
   readonly credential: string
@@ -24,7 +26,7 @@ export const providersFor = (
   currency: string,
   own: string | null | undefined,
 ): Result.Result<ReadonlyArray<Ready>, ServiceError<"websearch_not_configured">> => {
-  const ready = snapshot.searchProviders.flatMap((entry) => readyOf(entry, currency) ?? [])
+  const ready = readyIn(snapshot).filter(({ entry }) => entry.provider.currency === currency)
   const chosen = own ?? snapshot.document.defaultSearchProvider
   const first = ready.find(({ entry }) => entry.provider.id === chosen)
   if (typeof own === "string" && first === undefined) return Result.fail(notConfigured)
@@ -35,14 +37,26 @@ export const providersFor = (
 
 const notConfigured = serviceError("websearch_not_configured", "No usable search provider is configured")
 
-const readyOf = (entry: SearchProviderEntry, currency: string): Ready | undefined => {
+/** Made once for each catalogue. */
+const made = new WeakMap<CatalogueSnapshot, ReadonlyArray<Ready>>()
+
+const readyIn = (snapshot: CatalogueSnapshot): ReadonlyArray<Ready> => {
+  const known = made.get(snapshot)
+  if (known !== undefined) return known
+  const ready = snapshot.searchProviders.flatMap((entry) => readyOf(entry) ?? [])
+  made.set(snapshot, ready)
+  return ready
+}
+
+const readyOf = (entry: SearchProviderEntry): Ready | undefined => {
   const { provider, credential } = entry
   const dialect = searchDialectOf(provider.vendor)
   const price = priceOf(entry)
   const secret = credential === undefined ? undefined : Redacted.value(credential)
-  if (dialect === undefined || price === undefined || provider.currency !== currency) return undefined
+  if (dialect === undefined || price === undefined) return undefined
   if (secret === undefined && (dialect.needsCredential || provider.credential !== undefined)) return undefined
-  return { entry, dialect, price, credential: secret ?? "" }
+  const key = `search/${provider.id}@${new URL(provider.baseUrl).host}`
+  return { entry, key, dialect, price, credential: secret ?? "" }
 }
 
 /** Random choice by weight. */

@@ -4,6 +4,7 @@
  */
 import { Context, Data, Effect, Layer, Result } from "effect"
 import type { Dispatcher } from "undici"
+import type { Deadlines } from "./deadlines.ts"
 import { makeDispatchers } from "./dispatchers.ts"
 import { Egress } from "./egress.ts"
 import type { Network } from "./network.ts"
@@ -92,22 +93,44 @@ export class VendorClient extends Context.Service<
   )
 }
 
+const tooSlow = "the reply did not come in time"
+
+/** Whether a reply took longer than {@link Within} allows. */
+export const isTooSlow = ({ cause }: UpstreamBroken): boolean => cause === tooSlow
+
+/** How long a whole reply may take. */
+export interface Within {
+  readonly deadlines: Deadlines
+  readonly timeoutMs: number
+}
+
 /** A reply that was read to its end. */
 export interface WholeReply extends UpstreamHead {
   readonly body: string
 }
 
-/** Calls, and reads the whole reply; the call is aborted if the fiber is interrupted or the body is too large. */
+/** Calls, and reads the whole reply; the call is aborted if it takes too long, is too large, or is interrupted. */
 export const fetchWhole = (
   client: VendorClient["Service"],
   request: UpstreamRequest,
   maxBytes: number,
+  within?: Within,
 ): Effect.Effect<WholeReply, UpstreamBroken> =>
   Effect.callback((resume) => {
+    let call = noCall
     let head: UpstreamHead = { status: 0, headers: {} }
     const chunks: Array<Uint8Array> = []
     let bytes = 0
-    const call = client.start(request, {
+    const watch = within?.deadlines.after(within.timeoutMs, () => abort(tooSlow))
+    const end = (reply: Effect.Effect<WholeReply, UpstreamBroken>) => {
+      if (watch !== undefined) within?.deadlines.remove(watch)
+      resume(reply)
+    }
+    const abort = (cause: string) => {
+      end(Effect.fail(new UpstreamBroken({ cause })))
+      call.abort()
+    }
+    call = client.start(request, {
       connected: () => {},
       head: (found) => {
         head = found
@@ -115,14 +138,12 @@ export const fetchWhole = (
       bytes: (chunk) => {
         chunks.push(chunk)
         bytes += chunk.length
-        if (bytes <= maxBytes) return
-        resume(Effect.fail(new UpstreamBroken({ cause: "the reply is too large" })))
-        call.abort()
+        if (bytes > maxBytes) abort("the reply is too large")
       },
-      ended: () => resume(Effect.succeed({ ...head, body: Buffer.concat(chunks).toString("utf8") })),
-      broken: (error) => resume(Effect.fail(error)),
+      ended: () => end(Effect.succeed({ ...head, body: Buffer.concat(chunks).toString("utf8") })),
+      broken: (error) => end(Effect.fail(error)),
     })
-    return Effect.sync(() => call.abort())
+    return Effect.sync(() => abort("the call was interrupted"))
   })
 
 /** A call that was not made. */

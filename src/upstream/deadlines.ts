@@ -1,6 +1,6 @@
 /**
- * The deadlines of all exchanges of a process: one heap, and one timer, which is armed for the earliest. A sign of life
- * only writes a number: an exchange that is looked at too early tells when to look again.
+ * Deadlines of many calls: one heap, and one timer, which is armed for the earliest. A sign of life only writes a
+ * number: an exchange that is looked at too early tells when to look again.
  */
 import { Clock, Effect, Fiber, type Scope } from "effect"
 
@@ -43,6 +43,17 @@ export class Deadlines {
     const watch = new Watch(watched, dueMs)
     this.#rise(watch, this.#heap.length)
     this.#rearm()
+    return watch
+  }
+
+  /** Calls `late` after a time, unless the watch is removed before. */
+  after(ms: number, late: () => void): Watch {
+    const once = () => {
+      this.remove(watch)
+      late()
+      return Number.POSITIVE_INFINITY
+    }
+    const watch = this.add({ look: once }, this.#nowMs() + ms)
     return watch
   }
 

@@ -2,7 +2,7 @@
  * Health of targets. Each target has a circuit breaker, which counts how its calls begin, and a cooldown when its
  * vendor sends `Retry-After`. Nodes with a shared Redis exchange both in the background: a call only reads memory.
  */
-import { Clock, Context, Data, Duration, Effect, type Exit, Layer, Schedule, type Scope, Stream } from "effect"
+import { Clock, Context, Data, Duration, Effect, Exit, Layer, Schedule, type Scope, Stream } from "effect"
 import { CircuitBreaker } from "effect/persistence"
 import { recordCooldown } from "../telemetry/metrics.ts"
 
@@ -122,6 +122,8 @@ export const makeTargetHealth = (
         )
     }
 
+    const failed = (target: string) => Effect.ignore(begin(target, Effect.fail("failed"), () => "failing"))
+
     if (shared !== undefined) {
       const look = Effect.map(shared.all, (all) => {
         others = all
@@ -149,12 +151,17 @@ export const makeTargetHealth = (
         }),
       coolingDown,
       isSuspect: (target) => suspects.has(target),
-      failed: (target) => Effect.ignore(begin(target, Effect.fail("failed"), () => "failing")),
+      failed,
       begin: (target, call, { judge, despiteBreaker }) =>
         Effect.suspend(() => {
           const cooling = coolingDown(target, despiteBreaker)
           if (cooling !== undefined) return Effect.fail(cooling)
-          return despiteBreaker ? call : begin(target, call, judge)
+          if (despiteBreaker) return call
+          if (suspects.has(target)) return begin(target, call, judge)
+          // The breaker is asked only while the last calls failed: asking it costs more than the rest of a call's beginning.
+          return Effect.tapError(call, (error) =>
+            judge(Exit.fail(error)) === "failing" ? failed(target) : Effect.void,
+          )
         }),
     })
   })
