@@ -94,4 +94,21 @@ describe("deadlines", () => {
       }),
     ),
   )
+
+  it.effect("calls once after a time, unless the watch is removed", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const deadlines = yield* makeDeadlines
+        const late: Array<string> = []
+        deadlines.after(300, () => late.push("first"))
+        const answered = deadlines.after(300, () => late.push("answered"))
+        yield* TestClock.adjust(299)
+        deadlines.remove(answered)
+        expect(late).toEqual([])
+        yield* TestClock.adjust(10_000)
+        expect(late).toEqual(["first"])
+        expect(deadlines.size).toBe(0)
+      }),
+    ),
+  )
 })
