@@ -64,10 +64,9 @@ export const storeCatalogue = Effect.fnUntraced(function* (
       where revision = ${inForce.revision} and source_sha256 is distinct from ${source}`
   } else {
     yield* storeProviderChanges(sql, document)
-    yield* storePieces(sql, { document: reading.json, source: new TextEncoder().encode(text) })
     yield* sql`
       insert into catalogue_revisions (fingerprint, document, source_sha256, source, applied_by)
-      select ${reading.fingerprint}, ${whole(sql, "document")}::jsonb, ${source}, ${whole(sql, "source")}, ${by}`
+      values (${reading.fingerprint}, convert_from(${reading.json}::bytea, 'UTF8')::jsonb, ${source}, ${text}, ${by})`
     yield* sql`
       update catalogue_revisions set source = null
       where source is not null and revision <= (select max(revision) from catalogue_revisions) - ${keptTexts}::int`
@@ -95,25 +94,6 @@ export const storeCatalogue = Effect.fnUntraced(function* (
   yield* inBatches(revoked, (part) => revokeKeys(sql, part))
   return yield* inBatches(topups, (part) => creditTopups(sql, part))
 })
-
-/** Bytes a statement: what is written in one piece keeps streams waiting. */
-const pieceBytes = 256 * 1024
-
-/** Sends texts, in UTF-8, to a table of the transaction. */
-const storePieces = Effect.fnUntraced(function* (
-  sql: SqlClient.SqlClient,
-  texts: Readonly<Record<string, Uint8Array>>,
-) {
-  yield* sql`create temporary table pieces (name text, at int, bytes bytea) on commit drop`
-  for (const [name, bytes] of Object.entries(texts)) {
-    for (let at = 0; at < bytes.length; at += pieceBytes) {
-      yield* sql`insert into pieces values (${name}, ${at}::int, ${bytes.subarray(at, at + pieceBytes)})`
-    }
-  }
-})
-
-const whole = (sql: SqlClient.SqlClient, name: string) =>
-  sql`convert_from((select string_agg(bytes, '' order by at) from pieces where name = ${name}), 'UTF8')`
 
 const encodeProvider = Schema.encodeSync(SearchProvider)
 

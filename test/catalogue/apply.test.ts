@@ -76,7 +76,7 @@ describe("POST /v1/admin/catalogue", () => {
     expect((await exchange()).status).toBe(200)
   })
 
-  it("that is stored in several pieces comes back letter by letter", async () => {
+  it("that is large comes back letter by letter", async () => {
     const name = "名前é".repeat(20)
     const orgs = Array.from(
       { length: 4000 },

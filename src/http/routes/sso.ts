@@ -2,14 +2,14 @@
  * Routes of logging in at an identity provider. Source: interface.md "POST /v1/auth/sso/link/confirm", decisions
  * "Control routes".
  */
-import { Effect, Schema } from "effect"
+import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { WeirConfig } from "../../config.ts"
 import { newRequestId } from "../../exchange/exchanges.ts"
 import { Logins } from "../../identity/logins.ts"
 import { flowTtlMs, type LoginCode, SsoLogin } from "../../identity/sso-login.ts"
 import { Api } from "../../protocol/api.ts"
-import { invalidInput, issuesOf } from "../../protocol/issues.ts"
+import { decodeJson } from "../../protocol/json-body.ts"
 import { SsoCode, SsoLinkConfirm, SsoStart } from "../../protocol/sso.ts"
 import { makeAnonymousRoutes, maxLoginBytes, tokenReply } from "../anonymous.ts"
 import { flowOf, withFlow, withoutFlow, withSession } from "../browser-cookies.ts"
@@ -75,10 +75,7 @@ export const ssoRoutes = HttpApiBuilder.group(
   }),
 )
 
-const decodeStart = (query: unknown) =>
-  Effect.fromResult(Schema.decodeUnknownResult(SsoStart, { errors: "all", onExcessProperty: "error" })(query)).pipe(
-    Effect.mapError((error) => invalidInput(issuesOf(error))),
-  )
+const decodeStart = (query: unknown) => Effect.fromResult(decodeJson(SsoStart, query))
 
 /** Where a login that a back end started returns to, with the code to exchange. */
 export const backEndUrl = ({ code, onward: { returnTo, clientState } }: LoginCode): string | undefined => {
