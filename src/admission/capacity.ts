@@ -3,7 +3,7 @@
  * HAProxy's `maxconn`, which is worked out from the limit of open files.
  */
 import { readdirSync, readFileSync } from "node:fs"
-import { getHeapStatistics } from "node:v8"
+import { heapLimitBytes, heapUsedBytes } from "./memory.ts"
 
 export interface Machine {
   /** Open files that the process may have; undefined if it is not known. */
@@ -69,8 +69,7 @@ export const readMachine = (): Machine => ({
 })
 
 const freeMemory = (): number => {
-  const { heap_size_limit, used_heap_size } = getHeapStatistics()
-  const ofHeap = heap_size_limit - used_heap_size
+  const ofHeap = heapLimitBytes - heapUsedBytes()
   const constrained = process.constrainedMemory()
   return constrained > 0 ? Math.min(ofHeap, constrained - process.memoryUsage.rss()) : ofHeap
 }

@@ -1,5 +1,5 @@
 /** How much of its memory a process uses: of the heap that V8 may grow to, and of its container. */
-import { getHeapStatistics, setFlagsFromString } from "node:v8"
+import { getHeapSpaceStatistics, getHeapStatistics, setFlagsFromString } from "node:v8"
 import { runInNewContext } from "node:vm"
 
 /** Above this share, calls are refused: a process that reaches its limit dies with all its exchanges. */
@@ -8,6 +8,27 @@ const fullShare = 0.85
 const residentEveryMs = 500
 /** While calls are refused, little is allocated, and V8 would not look for garbage by itself. */
 const collectEveryMs = 2000
+
+const MiB = 1024 * 1024
+/** V8 adds room for young objects to its limit: 3 to 5 % of it, unless the limit was set by an option. */
+const oldShare = 0.95
+
+/** `--max-old-space-size`, of the command line or of `NODE_OPTIONS`. */
+const optionOf = (options: ReadonlyArray<string>): number | undefined => {
+  const found = options.join(" ").matchAll(/--max[-_]old[-_]space[-_]size[= ](\d+)/g)
+  const mebibytes = [...found].at(-1)?.[1]
+  return mebibytes === undefined ? undefined : Number(mebibytes) * MiB
+}
+
+/** What the heap of objects that survive may grow to, in bytes. A process that needs more dies, however little is young. */
+export const heapLimitBytes =
+  optionOf([process.env["NODE_OPTIONS"] ?? "", ...process.execArgv]) ?? getHeapStatistics().heap_size_limit * oldShare
+
+/** What that heap has now, in bytes. */
+export const heapUsedBytes = (): number => {
+  const young = getHeapSpaceStatistics().find(({ space_name }) => space_name === "new_space")
+  return getHeapStatistics().used_heap_size - (young?.space_used_size ?? 0)
+}
 
 /** Gives a function that tells whether memory runs short. @param nowMs a monotonic time */
 export const makeMemoryWatch = (): ((nowMs: number) => boolean) => {
@@ -20,8 +41,7 @@ export const makeMemoryWatch = (): ((nowMs: number) => boolean) => {
       readAtMs = nowMs
       residentShare = constrained > 0 ? process.memoryUsage.rss() / constrained : 0
     }
-    const { used_heap_size, heap_size_limit } = getHeapStatistics()
-    const isShort = used_heap_size / heap_size_limit > fullShare || residentShare > fullShare
+    const isShort = heapUsedBytes() / heapLimitBytes > fullShare || residentShare > fullShare
     if (isShort && nowMs - collectedAtMs >= collectEveryMs) {
       collectedAtMs = nowMs
       collectGarbage()

@@ -1,10 +1,10 @@
 /** The exchange service: runs exchanges, and drains them at shutdown. */
 import { randomFillSync } from "node:crypto"
 import { hostname } from "node:os"
-import { getHeapStatistics } from "node:v8"
 import { Clock, Context, Effect, type Fiber, Layer } from "effect"
 import { CallBudgets } from "../admission/budgets.ts"
 import { Gate } from "../admission/gate.ts"
+import { heapLimitBytes } from "../admission/memory.ts"
 import { Overload } from "../admission/overload.ts"
 import { Sessions } from "../admission/sessions.ts"
 import { Catalogue } from "../catalogue/catalogue.ts"
@@ -72,7 +72,7 @@ export class Exchanges extends Context.Service<
       }
       const { leased, ledger, gate } = services
       const { streamBufferBytes: bufferBytes, streamStallMs: stallMs, streamHeartbeatMs: heartbeatMs } = config
-      const waiting: WaitingBytes = { bytes: 0, limitBytes: getHeapStatistics().heap_size_limit * waitingShare }
+      const waiting: WaitingBytes = { bytes: 0, limitBytes: heapLimitBytes * waitingShare }
       const node = `${hostname()}:${process.pid}`
       const running = new Set<Fiber.Fiber<unknown, unknown>>()
       let emptied: (() => void) | undefined
