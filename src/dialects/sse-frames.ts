@@ -2,6 +2,7 @@
  * Decodes an event stream to vendor events: Effect's SSE parser behind a streaming UTF-8 decoder, with a fast path for
  * frames that repeat the previous one except for their text.
  */
+import { StringDecoder } from "node:string_decoder"
 import { Sse } from "effect/encoding"
 import { type Decoder, malformed, type VendorEvent } from "./dialect.ts"
 import { learnEnvelope, readEnvelope, type TextEnvelope } from "./text-envelope.ts"
@@ -20,7 +21,7 @@ export const makeSseDecoder = (
   readFrame: (data: string, events: Array<VendorEvent>) => void,
   close: (events: Array<VendorEvent>) => void = () => {},
 ): Decoder => {
-  const text = new TextDecoder("utf-8")
+  const text = new TextPieces()
   let frameCount = 0
   let events: Array<VendorEvent> = []
   const parser = Sse.makeParser(
@@ -68,19 +69,42 @@ export const makeSseDecoder = (
     }
   }
 
+  const taken = (): ReadonlyArray<VendorEvent> => {
+    const read = events
+    events = []
+    return read
+  }
+
   return {
     push: (bytes) => {
-      events = []
-      feed(text.decode(bytes, { stream: true }))
-      return events
+      feed(text.read(bytes))
+      return taken()
     },
     // A last frame without its closing blank line is decoded too.
     end: () => {
-      events = []
-      parse(`${text.decode()}\n\n`)
+      parse(`${text.end()}\n\n`)
       close(events)
-      return events
+      return taken()
     },
     frames: () => frameCount,
+  }
+}
+
+const firstOfSeveral = 0x80
+
+/** UTF-8 in pieces. A decoder is made when a character is cut for the first time: most vendors end each write with a line. */
+class TextPieces {
+  #decoder: StringDecoder | undefined
+
+  read(bytes: Uint8Array): string {
+    const isCut = (bytes.at(-1) ?? 0) >= firstOfSeveral
+    if (isCut) this.#decoder ??= new StringDecoder("utf8")
+    const buffer = Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
+    return this.#decoder === undefined ? buffer.toString("utf8") : this.#decoder.write(buffer)
+  }
+
+  /** What is left of a character that was cut for good. */
+  end(): string {
+    return this.#decoder?.end() ?? ""
   }
 }

@@ -2,7 +2,7 @@
  * One exchange, from the bytes of its request to its last event, in one fiber. The order is the contract's: rate limits
  * → decode → idempotency → model, price, context window → hold → vendor → settle → idempotency record → last event.
  */
-import { Effect, Result } from "effect"
+import { Cause, Effect, Option, Result } from "effect"
 import type { AdmissionError, AdmitRequest } from "../admission/gate.ts"
 import { rateWindows } from "../admission/rates.ts"
 import { isRegistryComplete } from "../admission/request-id.ts"
@@ -41,43 +41,52 @@ type Refusal = ServiceError | StoreUnavailable
 export const runExchange = (services: ExchangeServices, call: ExchangeCall, reply: ClientReply): Effect.Effect<void> =>
   Effect.uninterruptibleMask((restore) => {
     const waiting = services.overload.enter()
-    return admitted(services, call, reply, waiting, restore).pipe(
-      Effect.catch((error) => {
-        reportRefusal(services, call, toServiceError(error).code)
-        return refuse(reply, error, call.requestId)
-      }),
-      // A defect: the client gets an internal error, and the hold is left to its lease.
+    const prepared = Effect.ensuring(
+      prepare(services, call, reply, waiting),
+      Effect.sync(() => waiting.over()),
+    )
+    return prepared.pipe(
+      Effect.flatMap((held) => (held === undefined ? Effect.void : runHeld(held, restore))),
       Effect.catchCause((cause) => {
-        const error = serviceError("internal_error", "The service could not complete the request", { cause })
-        return refuse(reply, error, call.requestId)
+        const error = Cause.findErrorOption(cause)
+        if (Option.isSome(error)) reportRefusal(services, call, toServiceError(error.value).code)
+        // A defect: the client gets an internal error, and the hold is left to its lease.
+        const told = Option.getOrElse(error, () => unexpected(cause))
+        return refuse(reply, told, call.requestId)
       }),
-      Effect.ensuring(Effect.sync(() => waiting.over())),
     )
   })
 
+const unexpected = (cause: Cause.Cause<unknown>) =>
+  serviceError("internal_error", "The service could not complete the request", { cause })
+
 type Restore = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
 
-const admitted = Effect.fnUntraced(function* (
+/** Admits and holds. Undefined if the client has its reply already: a replay, or that the exchange runs elsewhere. */
+const prepare = Effect.fnUntraced(function* (
   services: ExchangeServices,
   call: ExchangeCall,
   reply: ClientReply,
   waiting: AdmittedExchange["waiting"],
-  restore: Restore,
-): Effect.fn.Return<void, Refusal> {
-  const decoded = call.decode()
+): Effect.fn.Return<HeldExchange | undefined, Refusal> {
+  const { decoded } = call
   const registration = registrationOf(call, decoded)
   const admission = yield* spanned("admit")(admit(services, call, decoded, registration))
   if (Result.isFailure(decoded)) return yield* Effect.fail(decoded.failure)
   const { request, searches } = decoded.success
-  if (admission._tag === "InProgress") return reply.send(inProgressReply(registration?.requestId ?? ""))
+  if (admission._tag === "InProgress") {
+    reply.send(inProgressReply(registration?.requestId ?? ""))
+    return undefined
+  }
   if (admission._tag === "Completed") {
-    return registration && reply.send(yield* replay(services, registration))
+    if (registration !== undefined) reply.send(yield* replay(services, registration))
+    return undefined
   }
   const x: AdmittedExchange = { services, call, request, searches, registration, reply, waiting }
   const isForgotten = registration && mayBeForgotten(services, registration, admission.remembersSinceMs)
   const held = yield* Effect.result(isForgotten ? replayOrHold(x, registration) : hold(x))
-  if (Result.isFailure(held)) return yield* failExchange(x, held.failure)
-  if (held.success !== undefined) yield* runHeld(held.success, restore)
+  if (Result.isSuccess(held)) return held.success
+  yield* failExchange(x, held.failure)
 })
 
 /** One call of the gate, including the session if the caller may use the model. */

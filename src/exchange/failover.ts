@@ -23,14 +23,12 @@ import {
 } from "./vendor-errors.ts"
 
 /** Calls the targets in order until one reply is complete. */
-export const converse = Effect.fnUntraced(function* (
-  c: Conversation,
-): Effect.fn.Return<void, ConversationError | EndedEarly> {
-  const error = yield* tryTargets(c, false)
-  // If all targets are cooling down because of their breakers, call them anyway; a vendor's Retry-After is respected.
-  const last = error?._tag === "TargetCoolingDown" ? yield* tryTargets(c, true) : error
-  if (last !== undefined) return yield* Effect.fail(errorForClient(last, c.nowMs()))
-})
+export const converse = (c: Conversation): Effect.Effect<void, ConversationError | EndedEarly> =>
+  tryTargets(c, false).pipe(
+    // If all targets are cooling down because of their breakers, call them anyway; a vendor's Retry-After is respected.
+    Effect.flatMap((error) => (error?._tag === "TargetCoolingDown" ? tryTargets(c, true) : Effect.succeed(error))),
+    Effect.flatMap((last) => (last === undefined ? Effect.void : Effect.fail(errorForClient(last, c.nowMs())))),
+  )
 
 /** The error of the last call, or, if all targets are cooling down, the one whose cooldown ends first. */
 const tryTargets = Effect.fnUntraced(function* (

@@ -61,8 +61,8 @@ export interface ExchangeCall {
   readonly caller: Caller
   /** The trace that the call is part of, if it is sampled. */
   readonly traceId?: string
-  /** Reads the request; called after the caller's limits. */
-  readonly decode: () => Result.Result<DecodedExchange, ServiceError<"bad_request">>
+  /** The request, or why it cannot be read, which is told after the caller's limits. Its bytes are not kept. */
+  readonly decoded: Result.Result<DecodedExchange, ServiceError<"bad_request">>
 }
 
 /** Its node adds its own name. */

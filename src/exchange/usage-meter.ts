@@ -17,7 +17,7 @@ interface OpenBlock {
 
 /** How much of a streamed answer is kept, to count its tokens if the vendor does not. */
 const maxKeptBytes = 64 * 1024
-const firstKeptBytes = 1024
+const firstKeptBytes = 256
 /** A stream's text is counted and kept in parts of about this many characters. */
 const pieceLength = 1024
 

@@ -1,17 +1,18 @@
 /** Runs an exchange that came to a hot route, in the words of any API. */
-import { Effect } from "effect"
+import { Effect, Result } from "effect"
 import { Overload } from "../admission/overload.ts"
 import { Exchanges } from "../exchange/exchanges.ts"
 import type { ExchangeCall } from "../exchange/held-exchange.ts"
 import type { Connection } from "../exchange/reply.ts"
 import { toServiceError } from "../store/unavailable.ts"
 import { logCause } from "../telemetry/logs.ts"
-import { type Authenticated, makeForCaller, type RuntimeRequest, recordStatus } from "./runtime.ts"
+import type { RouteError } from "./respond.ts"
+import { type Authenticated, makeForCaller, type RuntimeRequest } from "./runtime.ts"
 
 /** How an API reads a request and writes its reply. */
 export interface ExchangeWords {
   readonly read: (authenticated: Authenticated) => {
-    readonly decode: ExchangeCall["decode"]
+    readonly decoded: ExchangeCall["decoded"]
     readonly connection: Connection
   }
   /** Where a refusal goes that comes before the body is read. */
@@ -20,6 +21,9 @@ export interface ExchangeWords {
   readonly status: () => number
 }
 
+const refuse = (error: RouteError, requestId: string, words: ExchangeWords): Effect.Effect<void> =>
+  Effect.map(logCause(toServiceError(error), requestId), () => words.refusedAt().refuse(error))
+
 export const makeExchangeRunner = Effect.gen(function* () {
   const exchanges = yield* Exchanges
   const overload = yield* Overload
@@ -27,20 +31,13 @@ export const makeExchangeRunner = Effect.gen(function* () {
 
   /** Refuses under overload before the body is read. */
   return (request: RuntimeRequest, requestId: string, words: ExchangeWords): Effect.Effect<void> => {
-    const run = Effect.andThen(overload.check(exchanges.open()), identify(request, requestId)).pipe(
-      Effect.matchEffect({
-        onSuccess: (authenticated) => {
-          const { decode, connection } = words.read(authenticated)
-          return exchanges.run({ requestId, caller: authenticated.caller, decode }, connection)
-        },
-        onFailure: (error) =>
-          Effect.andThen(
-            logCause(toServiceError(error), requestId),
-            Effect.sync(() => words.refusedAt().refuse(error)),
-          ),
-      }),
-      Effect.tap(() => recordStatus(words.status())),
-    )
-    return traced(request, requestId)(run)
+    const identified = Effect.andThen(overload.check(exchanges.open()), identify(request, requestId))
+    // The exchange is the last step: nothing of the steps before it is kept while a stream is open.
+    const run = Effect.flatMap(Effect.result(identified), (result) => {
+      if (Result.isFailure(result)) return refuse(result.failure, requestId, words)
+      const { decoded, connection } = words.read(result.success)
+      return exchanges.run({ requestId, caller: result.success.caller, decoded }, connection)
+    })
+    return traced(request, requestId, words.status)(run)
   }
 })

@@ -83,11 +83,14 @@ const readAll = (
       request.off("data", onData).pause()
       resume(Effect.fail(bodyTooLarge(maxBytes)))
     }
+    const onError = () => resume(Effect.fail(serviceError("bad_request", "The body could not be read")))
     request.on("data", onData)
-    request.once("end", () =>
-      resume(Effect.succeed(chunks.length === 1 ? (chunks[0] ?? empty) : Buffer.concat(chunks))),
-    )
-    request.once("error", () => resume(Effect.fail(serviceError("bad_request", "The body could not be read"))))
+    request.once("end", () => {
+      // Listeners would keep the body as long as the reply is streamed.
+      request.off("data", onData).off("error", onError)
+      resume(Effect.succeed(chunks.length === 1 ? (chunks[0] ?? empty) : Buffer.concat(chunks)))
+    })
+    request.once("error", onError)
   })
 
 const empty = Buffer.alloc(0)

@@ -73,7 +73,8 @@ export const makeForCaller = Effect.gen(function* () {
       )
     })
 
-  const traced = (request: RuntimeRequest, requestId: string) =>
+  /** @param statusOf of a reply that the effect writes by itself */
+  const traced = (request: RuntimeRequest, requestId: string, statusOf?: () => number) =>
     tracing.trace(() => ({
       name: `${request.method} ${routeOf(request.url)}`,
       headers: request.headers,
@@ -82,6 +83,7 @@ export const makeForCaller = Effect.gen(function* () {
         "http.route": routeOf(request.url),
         "weir.request_id": requestId,
       },
+      atEnd: statusOf && (() => ({ [statusCode]: statusOf() })),
     }))
 
   const answerAs =
@@ -106,7 +108,9 @@ const routeOf = (url: string): string => {
   return path.startsWith("/t1/sessions/") ? "/t1/sessions/{id}" : path
 }
 
+const statusCode = "http.response.status_code"
+
 export const recordStatus = (status: number): Effect.Effect<void> =>
   Effect.map(currentSpan, (span) => {
-    if (span?._tag === "Span") span.attribute("http.response.status_code", status)
+    if (span?._tag === "Span") span.attribute(statusCode, status)
   })

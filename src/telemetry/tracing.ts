@@ -21,6 +21,8 @@ export interface TracedCall {
   readonly name: string
   readonly headers: Readonly<Record<string, string | undefined>>
   readonly attributes: Attributes
+  /** Further attributes, known at the end of the call. */
+  readonly atEnd?: (() => Attributes) | undefined
 }
 
 export class Tracing extends Context.Service<
@@ -40,7 +42,7 @@ export class Tracing extends Context.Service<
 }
 
 const traced = <A, E, R>(
-  { name, headers, attributes }: TracedCall,
+  { name, headers, attributes, atEnd }: TracedCall,
   rate: number,
   effect: Effect.Effect<A, E, R>,
 ): Effect.Effect<A, E, R> => {
@@ -48,7 +50,7 @@ const traced = <A, E, R>(
   const parent = traceparent === undefined ? undefined : parentOf(traceparent)
   if (parent === undefined ? Math.random() >= rate : !parent.sampled || shareOf(parent.traceId) >= rate) return effect
   return Effect.flatMap(makeSpan(name, { kind: "server", attributes }, parent), (span) =>
-    Effect.onExit(within(span, effect), (exit) => endSpan(span, exit)),
+    Effect.onExit(within(span, effect), (exit) => endSpan(span, exit, atEnd)),
   )
 }
 
@@ -72,8 +74,13 @@ const makeSpan = (name: string, { kind = "internal", attributes = {} }: SpanOpti
   )
 
 /** Records only the name of a failure: messages may contain what a caller wrote. */
-const endSpan = (span: Tracer.Span, exit: Exit.Exit<unknown, unknown>): Effect.Effect<void> =>
+const endSpan = (
+  span: Tracer.Span,
+  exit: Exit.Exit<unknown, unknown>,
+  atEnd: (() => Attributes) | undefined,
+): Effect.Effect<void> =>
   Effect.map(Clock.currentTimeNanos, (now) => {
+    for (const [key, value] of Object.entries(atEnd?.() ?? {})) span.attribute(key, value)
     if (Exit.isSuccess(exit) || Cause.hasInterruptsOnly(exit.cause)) return span.end(now, Exit.void)
     const name = nameOf(Cause.squash(exit.cause))
     span.attribute("error.type", name)
@@ -108,10 +115,7 @@ export const spanned =
       if (parent === undefined) return effect
       const options = make()
       return Effect.flatMap(makeSpan(name, options, parent), (span) =>
-        Effect.onExit(within(span, effect), (exit) => {
-          for (const [key, value] of Object.entries(options.atEnd?.() ?? {})) span.attribute(key, value)
-          return endSpan(span, exit)
-        }),
+        Effect.onExit(within(span, effect), (exit) => endSpan(span, exit, options.atEnd)),
       )
     })
 

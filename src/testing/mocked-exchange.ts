@@ -87,7 +87,7 @@ export const startMockedExchange = (
     const body = Buffer.from(JSON.stringify(options.ask))
     const received = makeReceiver()
     yield* Effect.forkScoped(
-      exchanges.run({ requestId: ref, caller: mockCaller, decode: () => decodeExchange(body) }, received.connection),
+      exchanges.run({ requestId: ref, caller: mockCaller, decoded: decodeExchange(body) }, received.connection),
       {
         startImmediately: true,
       },

@@ -208,7 +208,9 @@ class Call implements UpstreamCall, Dispatcher.DispatchHandler {
     else this.#listener.connected()
   }
 
-  onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: HeaderValues): void {
+  onResponseStart(controller: Dispatcher.DispatchController, status: number, headers: HeaderValues): void {
+    // They would be kept as long as the reply, in a buffer each.
+    controller.rawHeaders = null
     if (status < 200 || this.#isLeft) return
     this.#listener.head({ status, headers: joinValues(headers) })
   }

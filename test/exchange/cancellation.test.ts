@@ -147,7 +147,7 @@ it.effect(
             const meta = at % 3 === 0 ? { meta: { requestId: ref } } : {}
             const body = Buffer.from(JSON.stringify({ ...hello, stream: at % 2 === 0, ...meta }))
             yield* Effect.forkScoped(
-              exchanges.run({ requestId: ref, caller: mockCaller, decode: () => decodeExchange(body) }, connection),
+              exchanges.run({ requestId: ref, caller: mockCaller, decoded: decodeExchange(body) }, connection),
             )
           }
           const leaves = clients.map(() => upTo(250))

@@ -37,7 +37,7 @@ export const makeCompatibleHandlers = Effect.gen(function* () {
           const { sent, decoded } = readCompatible(api, request, body, caller, place)
           const context = { ...unread, ...sent?.context, isArray: place.isArray }
           const connection = new CompatibleConnection(response, api, context, sent)
-          return { decode: () => decoded, connection }
+          return { decoded, connection }
         },
         refusedAt: () => new CompatibleConnection(response, api, unread),
         status: () => response.statusCode,

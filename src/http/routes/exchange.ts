@@ -31,7 +31,7 @@ export const makeRuntimeAnswers = Effect.gen(function* () {
     const requestId = newRequestId()
     const connection = new NodeConnection(response, requestId)
     return runExchange(request, requestId, {
-      read: ({ body }) => ({ decode: () => decodeExchange(body), connection }),
+      read: ({ body }) => ({ decoded: decodeExchange(body), connection }),
       refusedAt: () => connection,
       status: () => response.statusCode,
     })
