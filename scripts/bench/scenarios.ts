@@ -246,11 +246,13 @@ export const budgets: Scenario = async (_, { rounds }) => {
  */
 export const open: Scenario = async ({ floor, weir }, { scale }) => {
   const rows: Array<Row> = []
+  // Only retained memory is meant.
+  const restMs = 8000 * Math.min(1, scale)
   // A stream takes two sockets of a process: its client's and its vendor's.
   const most = openFilesLimit() / 2 - 200
   for (const half of [2500, 5000].map((count) => Math.floor(Math.min(most / 2, count * scale)))) {
-    const ofFloor = await grow(floor, half)
-    const ofWeir = await grow(weir, half)
+    const ofFloor = await grow(floor, half, restMs)
+    const ofWeir = await grow(weir, half, restMs)
     rows.push(
       {
         what: `memory per open stream, ${2 * half} open`,
@@ -271,8 +273,8 @@ export const open: Scenario = async ({ floor, weir }, { scale }) => {
   return rows
 }
 
-/** Opens streams in two halves. */
-const grow = async (subject: Subject, half: number) => {
+/** Opens streams in two halves. @param restMs before the memory is read */
+const grow = async (subject: Subject, half: number, restMs: number) => {
   await drive(subject.exchange("short"), { requests: 200, inFlight: 16 })
   const memory = [residentBytes(subject.pid)]
   const opened = []
@@ -280,8 +282,7 @@ const grow = async (subject: Subject, half: number) => {
     const streams = openStreams(subject.exchange("paced-200"), half)
     opened.push(streams)
     await streams.allOpen
-    // Longer than the start of the streams, so that only retained memory is measured.
-    await sleep(8000)
+    await sleep(restMs)
     memory.push(residentBytes(subject.pid))
   }
   const [idle = 0, withHalf = 0, withAll = 0] = memory.map((bytes) => bytes / 1024)

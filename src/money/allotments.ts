@@ -56,19 +56,28 @@ export class Allotment {
   /** What the node holds in {@link chunkMs}, by the present and the last such time. */
   chunk(nowMs: number): Amount {
     this.#turn(nowMs)
-    return this.#burnt > this.#burntBefore ? this.#burnt : this.#burntBefore
+    return max(this.#burnt, this.#burntBefore)
   }
 
   covers({ amount, limit }: Need): boolean {
     return this.#isGranted && this.free >= amount && this.#limit === limit
   }
 
-  /** A grant, of which a waiting hold is owed a part. */
-  receive(granted: Extract<Granted, { readonly _tag: "Granted" }>, limit: Amount | undefined, owed: Amount): void {
+  /**
+   * A grant.
+   * @param owed the part of it that a waiting hold takes
+   * @param enough for what is burnt: the store calls a counter scarce that has less than was wanted
+   */
+  receive(
+    granted: Extract<Granted, { readonly _tag: "Granted" }>,
+    limit: Amount | undefined,
+    { owed, enough }: { readonly owed: Amount; readonly enough: Amount },
+  ): void {
+    const amount = granted.grants.get(this.counter) ?? 0n
     this.#isGranted = true
     this.#limit = limit
-    this.free += (granted.grants.get(this.counter) ?? 0n) - owed
-    this.isScarce = granted.scarce.has(this.counter)
+    this.free += amount - owed
+    this.isScarce = granted.scarce.has(this.counter) && (amount < enough || amount === owed)
     this.balance = granted.balance
   }
 
@@ -163,6 +172,8 @@ export class Allotments {
   }
 }
 
+const max = (one: Amount, other: Amount): Amount => (one > other ? one : other)
+
 interface Part {
   readonly need: Need
   readonly allotment: Allotment
@@ -171,6 +182,8 @@ interface Part {
   /** Whether this hold asks for more than it needs. */
   readonly refills: boolean
   readonly owed: Amount
+  /** What it asks for, before a next hold is thought of. */
+  readonly enough: Amount
 }
 
 /** A hold that waits for a grant: it has taken its amounts already, and owes what was not at hand. */
@@ -188,21 +201,22 @@ export class Reservation {
       const owed = allotment.free < 0n ? -allotment.free : 0n
       // The debt is this hold's to pay: another that comes meanwhile must not ask for it again.
       allotment.free += owed
-      return { need, allotment, isAsked, refills, owed }
+      const enough = refills ? max(allotment.chunk(nowMs), owed) : owed
+      return { need, allotment, isAsked, refills, owed, enough }
     })
     this.counters = this.#parts
       .filter(({ isAsked }) => isAsked)
-      .map(({ need: { counter, limit }, allotment, refills, owed }) => {
-        const chunk = refills ? allotment.chunk(nowMs) : 0n
-        return { counter, need: owed, want: chunk > owed ? chunk : owed, limit }
+      .map(({ need: { counter, amount, limit }, refills, owed, enough }) => {
+        // With what the next hold will take: a caller that comes now and then does not wait each time.
+        return { counter, need: owed, want: refills ? max(enough, owed + amount) : owed, limit }
       })
   }
 
   /** The grant has come. */
   grant(granted: Extract<Granted, { readonly _tag: "Granted" }>): void {
-    for (const { need, allotment, isAsked, refills, owed } of this.#parts) {
+    for (const { need, allotment, isAsked, refills, owed, enough } of this.#parts) {
       if (refills) allotment.isRefilling = false
-      if (isAsked) allotment.receive(granted, need.limit, owed)
+      if (isAsked) allotment.receive(granted, need.limit, { owed, enough })
     }
   }
 

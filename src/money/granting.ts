@@ -109,7 +109,9 @@ export const makeGranting = Effect.fnUntraced(function* (
     recordLedgerEvent(context, "refill")
     runRefill(
       allot(node, wanted, [{ counter, need: 0n, want: chunk, limit }]).pipe(
-        Effect.tap((answer) => Effect.sync(() => answer._tag === "Granted" && allotment.receive(answer, limit, 0n))),
+        Effect.tap((answer) =>
+          Effect.sync(() => answer._tag === "Granted" && allotment.receive(answer, limit, { owed: 0n, enough: chunk })),
+        ),
         Effect.ensuring(
           Effect.sync(() => {
             allotment.isRefilling = false

@@ -1,0 +1,54 @@
+/** What a node asks for when a hold is not covered, and when it takes money to be scarce. Source: README of `src/money`. */
+import { describe, expect, it } from "vitest"
+import { Allotments } from "../../src/money/allotments.ts"
+
+const org = "org_slow"
+const counter = "USD"
+const need = { counter, amount: 100n }
+
+const granted = (amount: bigint, isScarce: boolean) => ({
+  _tag: "Granted" as const,
+  grants: new Map([[counter, amount]]),
+  scarce: new Set(isScarce ? [counter] : []),
+  balance: 10_000n,
+})
+
+/** A node that held, was granted so much, and settled for 5. */
+const afterOne = (amount: bigint, isScarce: boolean) => {
+  const allotments = new Allotments()
+  const reservation = allotments.reserve(org, [need], 0)
+  reservation.grant(granted(amount, isScarce))
+  const allotment = allotments.of(org, counter, 0)
+  allotment.end(100n, 5n, 1000)
+  return { allotments, allotment, asked: reservation.counters }
+}
+
+describe("a hold that is not covered", () => {
+  it("asks for the next one too: a caller that comes now and then does not wait each time", () => {
+    const { allotments, asked } = afterOne(200n, false)
+    expect(asked).toEqual([{ counter, need: 100n, want: 200n, limit: undefined }])
+    for (let call = 1; call <= 10; call++) {
+      const nowMs = call * 4500
+      expect(allotments.hold(org, [need], nowMs)).toBe(true)
+      allotments.of(org, counter, nowMs).end(100n, 5n, nowMs + 100)
+    }
+  })
+
+  it("is all that is asked for while a grant is under way", () => {
+    const allotments = new Allotments()
+    allotments.reserve(org, [need], 0)
+    expect(allotments.reserve(org, [need], 1).counters).toEqual([{ counter, need: 100n, want: 100n, limit: undefined }])
+  })
+
+  it("is scarce if no more than itself was granted, and not if only the next one was too much", () => {
+    expect(afterOne(100n, true).allotment.isScarce).toBe(true)
+    expect(afterOne(125n, true).allotment.isScarce).toBe(false)
+    expect(afterOne(200n, false).allotment.isScarce).toBe(false)
+  })
+
+  it("is scarce if less than what is burnt was granted", () => {
+    const { allotments, allotment } = afterOne(200n, false)
+    for (let more = 0; more < 3; more++) allotments.reserve(org, [need], 1100).grant(granted(101n, true))
+    expect(allotment.isScarce).toBe(true)
+  })
+})
