@@ -9,7 +9,6 @@ const residentEveryMs = 500
 /** While calls are refused, little is allocated, and V8 would not look for garbage by itself. */
 const collectEveryMs = 2000
 
-const MiB = 1024 * 1024
 /** V8 adds room for young objects to its limit: 3 to 5 % of it, unless the limit was set by an option. */
 const oldShare = 0.95
 
@@ -17,7 +16,7 @@ const oldShare = 0.95
 const optionOf = (options: ReadonlyArray<string>): number | undefined => {
   const found = options.join(" ").matchAll(/--max[-_]old[-_]space[-_]size[= ](\d+)/g)
   const mebibytes = [...found].at(-1)?.[1]
-  return mebibytes === undefined ? undefined : Number(mebibytes) * MiB
+  return mebibytes === undefined ? undefined : Number(mebibytes) * 1024 * 1024
 }
 
 /** What the heap of objects that survive may grow to, in bytes. A process that needs more dies, however little is young. */

@@ -1,5 +1,5 @@
 /**
- * One exchange, from the bytes of its request to its last event, in one fiber. The order is the contract's: rate limits
+ * One exchange, from its decoded request to its last event, in one fiber. The order is the contract's: rate limits
  * → decode → idempotency → model, price, context window → hold → vendor → settle → idempotency record → last event.
  */
 import { Cause, Effect, Option, Result } from "effect"
@@ -48,11 +48,10 @@ export const runExchange = (services: ExchangeServices, call: ExchangeCall, repl
     return prepared.pipe(
       Effect.flatMap((held) => (held === undefined ? Effect.void : runHeld(held, restore))),
       Effect.catchCause((cause) => {
-        const error = Cause.findErrorOption(cause)
-        if (Option.isSome(error)) reportRefusal(services, call, toServiceError(error.value).code)
+        const error = Option.getOrUndefined(Cause.findErrorOption(cause))
+        if (error !== undefined) reportRefusal(services, call, toServiceError(error).code)
         // A defect: the client gets an internal error, and the hold is left to its lease.
-        const told = Option.getOrElse(error, () => unexpected(cause))
-        return refuse(reply, told, call.requestId)
+        return refuse(reply, error ?? unexpected(cause), call.requestId)
       }),
     )
   })

@@ -2,7 +2,7 @@
  * What a node may hold against, in its memory: for each organisation and counter, the part of its allotment that no hold
  * has. Nothing here waits, so a hold that is covered is one step.
  */
-import type { Amount } from "./amount.ts"
+import { type Amount, maxAmount } from "./amount.ts"
 import type { CounterNeed, Granted } from "./ledger-store.ts"
 
 /** What a hold takes of one counter. */
@@ -56,7 +56,7 @@ export class Allotment {
   /** What the node holds in {@link chunkMs}, by the present and the last such time. */
   chunk(nowMs: number): Amount {
     this.#turn(nowMs)
-    return max(this.#burnt, this.#burntBefore)
+    return maxAmount(this.#burnt, this.#burntBefore)
   }
 
   covers({ amount, limit }: Need): boolean {
@@ -172,8 +172,6 @@ export class Allotments {
   }
 }
 
-const max = (one: Amount, other: Amount): Amount => (one > other ? one : other)
-
 interface Part {
   readonly need: Need
   readonly allotment: Allotment
@@ -201,14 +199,14 @@ export class Reservation {
       const owed = allotment.free < 0n ? -allotment.free : 0n
       // The debt is this hold's to pay: another that comes meanwhile must not ask for it again.
       allotment.free += owed
-      const enough = refills ? max(allotment.chunk(nowMs), owed) : owed
+      const enough = refills ? maxAmount(allotment.chunk(nowMs), owed) : owed
       return { need, allotment, isAsked, refills, owed, enough }
     })
     this.counters = this.#parts
       .filter(({ isAsked }) => isAsked)
       .map(({ need: { counter, amount, limit }, refills, owed, enough }) => {
         // With what the next hold will take: a caller that comes now and then does not wait each time.
-        return { counter, need: owed, want: refills ? max(enough, owed + amount) : owed, limit }
+        return { counter, need: owed, want: refills ? maxAmount(enough, owed + amount) : owed, limit }
       })
   }
 

@@ -28,3 +28,5 @@ export const formatAmount = (amount: Amount): string => {
 
 /** Removes trailing zeros from an amount of the database. */
 export const tidy = (amount: string): string => formatAmount(parseAmount(amount) ?? 0n)
+
+export const maxAmount = (one: Amount, other: Amount): Amount => (one > other ? one : other)

@@ -1,6 +1,6 @@
 /** The ledger's books in memory, with the rules of those in PostgreSQL (`migrations/0015_allotments.sql`). */
 import { Clock, Effect, Layer } from "effect"
-import { type Amount, wholeAmount } from "../money/amount.ts"
+import { type Amount, maxAmount, wholeAmount } from "../money/amount.ts"
 import {
   type Ask,
   type GivenBack,
@@ -84,7 +84,7 @@ export class MemoryBooks {
         return { _tag: "Short", counter, available, others: having }
       }
       const share = available / 8n
-      grants.set(counter, most(need, share < want ? share : want))
+      grants.set(counter, maxAmount(need, share < want ? share : want))
       if (share < want) scarce.add(counter)
     }
     for (const [counter, amount] of grants) this.#grant(node, orgId, counter, amount)
@@ -276,8 +276,6 @@ const keyOf = (...parts: ReadonlyArray<string>): string => JSON.stringify(parts)
 
 const spentKey = ({ orgId, keyId, requestId }: HoldFacts): string | undefined =>
   requestId === undefined ? undefined : keyOf(orgId, keyId, requestId)
-
-const most = (a: Amount, b: Amount): Amount => (a > b ? a : b)
 
 const ensure = <A>(map: Map<string, A>, key: string, make: () => A): A => {
   const known = map.get(key)
