@@ -5,6 +5,7 @@ import { cpus, tmpdir } from "node:os"
 import { join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
 import { fileURLToPath } from "node:url"
+import manifest from "../../package.json" with { type: "json" }
 import type { Endpoint } from "./load.ts"
 
 /** How an exchange is answered: the vendor's name of the model, which is also Weir's handle. */
@@ -33,6 +34,11 @@ export interface Subjects {
 }
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url))
+
+/** The options of Node in `npm start`. */
+export const nodeOptions: ReadonlyArray<string> = manifest.scripts.start
+  .split(" ")
+  .filter((word) => word.startsWith("--"))
 
 /** Load and vendor on one core, the subject on the other. */
 export const canPin = cpus().length > 1 && spawnSync("taskset", ["--version"]).status === 0
@@ -102,7 +108,7 @@ export const startSubjects = async (
   const startWeir = async (more: Readonly<Record<string, string>>, program = here("../../src/main.ts")) => {
     const name = `weir${gateways++}`
     const ready = join(dir, `${name}.json`)
-    const child = start(0, [...profiling, program, "serve"], {
+    const child = start(0, [...nodeOptions, ...profiling, program, "serve"], {
       SVC_ENV: "bench",
       SVC_PORT: "0",
       SVC_DATA_DIR: join(dir, name),

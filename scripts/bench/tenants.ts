@@ -6,7 +6,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
 import { fileURLToPath } from "node:url"
-import { readyUrl } from "./subjects.ts"
+import { nodeOptions, readyUrl } from "./subjects.ts"
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url))
 const adminKey = "wa_bench"
@@ -60,7 +60,8 @@ export const measureDeclared = async (orgs: number, models: number): Promise<Dec
   const start = async () => {
     rmSync(ready, { force: true })
     const startedAt = performance.now()
-    const child = spawn(process.execPath, ["--import", here("./loop-delay.ts"), here("../../src/main.ts"), "serve"], {
+    const measured = ["--import", here("./loop-delay.ts"), here("../../src/main.ts"), "serve"]
+    const child = spawn(process.execPath, [...nodeOptions, ...measured], {
       env: {
         ...process.env,
         SVC_ENV: "bench",

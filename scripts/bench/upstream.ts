@@ -1,10 +1,11 @@
 /**
  * The bench's vendor: chat completions from memory, so that it costs little. The model's name selects the
  * answer: `short`, `frames-N` (at full speed), `large-N` (N frames of 64 KiB), `paced-N` (N frames, one each
- * PAUSE_MS, 20 ms when not set). Prints its port.
+ * PAUSE_MS on average, 20 ms when not set). Prints its port.
  */
 import { createServer, type ServerResponse } from "node:http"
 import { openaiBody, openaiFrame } from "../../src/testing/vendor-replies.ts"
+import { randomOf } from "../random.ts"
 
 const pauseMs = Number(process.env["PAUSE_MS"] ?? 20)
 
@@ -50,7 +51,9 @@ const packetsFor = (kind: string, count: number): ReadonlyArray<string> => {
   return packets
 }
 
-/** One frame at a time, with pauses. */
+const random = randomOf(1)
+
+/** One frame at a time, with pauses, which differ: with equal ones, timers let all streams run in step. */
 const pace = (response: ServerResponse, frames: ReadonlyArray<string>, at: number): void => {
   const frame = frames[at]
   if (frame === undefined || response.destroyed) {
@@ -58,7 +61,7 @@ const pace = (response: ServerResponse, frames: ReadonlyArray<string>, at: numbe
     return
   }
   response.write(frame)
-  setTimeout(pace, pauseMs, response, frames, at + 1)
+  setTimeout(pace, pauseMs * (0.5 + random()), response, frames, at + 1)
 }
 
 const send = (response: ServerResponse, packets: ReadonlyArray<string>, at: number): void => {

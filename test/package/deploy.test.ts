@@ -3,6 +3,7 @@ import { existsSync, readFileSync } from "node:fs"
 import { Effect } from "effect"
 import { loadAll } from "js-yaml"
 import { describe, expect, it } from "vitest"
+import packageManifest from "../../package.json" with { type: "json" }
 import { variableNames } from "../../src/config.ts"
 
 const root = new URL("../../", import.meta.url)
@@ -56,9 +57,21 @@ describe("Dockerfile", () => {
     }
   })
 
+  it("copies what its build runs", () => {
+    const copied = lines.filter((line) => line.startsWith("COPY")).join(" ")
+    for (const [script] of packageManifest.scripts.build.matchAll(/scripts\/\w+\.\w+/g))
+      expect(copied).toContain(script)
+  })
+
+  it("starts Node with the options of npm start", () => {
+    const options = packageManifest.scripts.start.split(" ").filter((word) => word.startsWith("--"))
+    expect(options).not.toEqual([])
+    for (const option of options) expect(dockerfile).toMatch(new RegExp(`^ENTRYPOINT .*"${option}"`, "m"))
+  })
+
   it("runs without privileges, receives signals, and reports its health", () => {
     expect(lines).toContain("USER node")
-    expect(lines).toContain(`ENTRYPOINT ["node", "dist/bin/main.js"]`)
+    expect(dockerfile).toMatch(/^ENTRYPOINT \["node", .*"dist\/bin\/main\.js"\]$/m)
     expect(dockerfile).toContain("/healthz")
     expect(dockerfile).not.toMatch(/:latest|curl \||--unsafe/)
   })
