@@ -5,7 +5,7 @@ import { cpus, tmpdir } from "node:os"
 import { join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
 import { fileURLToPath } from "node:url"
-import manifest from "../../package.json" with { type: "json" }
+import { nodeOptions } from "../node-options.ts"
 import type { Endpoint } from "./load.ts"
 
 /** How an exchange is answered: the vendor's name of the model, which is also Weir's handle. */
@@ -34,11 +34,6 @@ export interface Subjects {
 }
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url))
-
-/** The options of Node in `npm start`. */
-export const nodeOptions: ReadonlyArray<string> = manifest.scripts.start
-  .split(" ")
-  .filter((word) => word.startsWith("--"))
 
 /** Load and vendor on one core, the subject on the other. */
 export const canPin = cpus().length > 1 && spawnSync("taskset", ["--version"]).status === 0

@@ -6,7 +6,8 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
 import { fileURLToPath } from "node:url"
-import { nodeOptions, readyUrl } from "./subjects.ts"
+import { nodeOptions } from "../node-options.ts"
+import { readyUrl } from "./subjects.ts"
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url))
 const adminKey = "wa_bench"

@@ -11,6 +11,7 @@ import { Effect, Exit, Scope } from "effect"
 import { Agent, request } from "undici"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { accepts, freePort } from "../../scripts/faults/processes.ts"
+import { nodeOptions } from "../../scripts/node-options.ts"
 import { answering, hello, type ScriptedVendor, startScriptedVendor, testCatalogue } from "../../src/testing/index.ts"
 import { eventually } from "../conformance/gateway.ts"
 
@@ -55,7 +56,8 @@ afterAll(async () => {
 /** A gateway process of its own, in memory. */
 const start = async (limits: string, more: Readonly<Record<string, string>> = {}) => {
   const port = await freePort()
-  const child: ChildProcess = spawn("sh", ["-c", `${limits} exec "$0" "$@"`, process.execPath, main, "serve"], {
+  const command = [process.execPath, ...nodeOptions, main, "serve"]
+  const child: ChildProcess = spawn("sh", ["-c", `${limits} exec "$0" "$@"`, ...command], {
     env: {
       PATH: process.env["PATH"],
       SVC_ENV: "test",

@@ -4,6 +4,7 @@ import { Effect } from "effect"
 import { loadAll } from "js-yaml"
 import { describe, expect, it } from "vitest"
 import packageManifest from "../../package.json" with { type: "json" }
+import { nodeOptions } from "../../scripts/node-options.ts"
 import { variableNames } from "../../src/config.ts"
 
 const root = new URL("../../", import.meta.url)
@@ -64,9 +65,8 @@ describe("Dockerfile", () => {
   })
 
   it("starts Node with the options of npm start", () => {
-    const options = packageManifest.scripts.start.split(" ").filter((word) => word.startsWith("--"))
-    expect(options).not.toEqual([])
-    for (const option of options) expect(dockerfile).toMatch(new RegExp(`^ENTRYPOINT .*"${option}"`, "m"))
+    expect(nodeOptions).not.toEqual([])
+    for (const option of nodeOptions) expect(dockerfile).toMatch(new RegExp(`^ENTRYPOINT .*"${option}"`, "m"))
   })
 
   it("runs without privileges, receives signals, and reports its health", () => {
