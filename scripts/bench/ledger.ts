@@ -92,24 +92,33 @@ const distance = async (
     // All are warm alike.
     for (const each of [near, ...far]) {
       await drive(each.exchange("short"), { requests: 1500, inFlight: 32 })
-      await drive(each.exchange("paced-20"), { requests: 128, inFlight: 32 })
+      await drive(each.exchange("paced-20"), { requests, inFlight: 64, spreadMs: 400 })
     }
 
-    const groups: ReadonlyArray<readonly [name: string, gateways: ReadonlyArray<typeof direct>]> = [
-      ["direct", [direct]],
-      ["near", [near]],
-      ["far", far.slice(0, 1)],
-      ["four far", far],
-    ]
+    interface Group {
+      readonly gateways: ReadonlyArray<typeof direct>
+      readonly inFlight: number
+      readonly samplesLocks?: boolean
+    }
+    const groups = {
+      direct: { gateways: [direct], inFlight: 64 },
+      near: { gateways: [near], inFlight: 64 },
+      far: { gateways: far.slice(0, 1), inFlight: 64 },
+      busy: { gateways: far, inFlight: 64, samplesLocks: true },
+      // All gateways share a core: with 64 in flight, four of them would measure its queue.
+      calm: { gateways: far.slice(0, 1), inFlight: 16 },
+      calmFour: { gateways: far, inFlight: 16 },
+    } satisfies Record<string, Group>
     const times = new Map<string, Array<ReadonlyArray<number>>>()
     let waits = { locks: 0, samples: 0 }
     for (let round = 0; round < rounds; round++) {
-      for (const [name, gateways] of groups) {
-        const load = { requests: requests / gateways.length, inFlight: 64 / gateways.length, spreadMs: 400 }
+      for (const [name, { gateways, inFlight, samplesLocks }] of Object.entries<Group>(groups)) {
+        const share = inFlight / gateways.length
+        const load = { requests: (requests * share) / 64, inFlight: share, spreadMs: 400 }
         const runAll = () => Promise.all(gateways.map((each) => drive(each.exchange("paced-20"), load)))
         // While the others were measured, allotments have gone back.
         await runAll()
-        const sampling = name === "four far" ? database.sampleLocks() : undefined
+        const sampling = samplesLocks === true ? database.sampleLocks() : undefined
         const runs = await runAll()
         const sampled = await sampling?.stop()
         if (sampled !== undefined) {
@@ -119,19 +128,28 @@ const distance = async (
         times.set(name, [...(times.get(name) ?? []), firstByteMs])
       }
     }
-    const at = (name: string, share: number) => median((times.get(name) ?? []).map((round) => percentile(round, share)))
-    const row = (name: string, what: string, share: number, max?: number): Row => ({
-      what: `added time to first frame, 64 in flight, database ${what}, p${share * 100}`,
+    const added = (name: keyof typeof groups, share: number) => at(name, share) - at("direct", share)
+    const at = (name: keyof typeof groups, share: number) =>
+      median((times.get(name) ?? []).map((round) => percentile(round, share)))
+    const row = (share: number, max: number): Row => ({
+      what: `added time to first frame, 64 in flight, database ${distanceMs * 2} ms away, p${share * 100}`,
       unit: "ms",
-      weir: at(name, share) - at("direct", share),
-      floor: at("near", share) - at("direct", share),
+      weir: added("far", share),
+      floor: added("near", share),
       note: "floor: a near database",
-      ...(max !== undefined && { budget: { of: "value", max } as const }),
+      budget: { of: "value", max },
     })
     return [
-      row("far", `${distanceMs * 2} ms away`, 0.5, 3),
-      row("far", `${distanceMs * 2} ms away`, 0.99, 15),
-      row("four far", `${distanceMs * 2} ms away, four gateways of one organisation`, 0.5),
+      row(0.5, 3),
+      row(0.99, 15),
+      {
+        what: `added time to first frame, 16 in flight, database ${distanceMs * 2} ms away, four gateways of one organisation, p50`,
+        unit: "ms",
+        weir: added("calmFour", 0.5),
+        floor: added("calm", 0.5),
+        note: "floor: one gateway",
+        budget: { of: "ratio", max: 1.2 },
+      },
       {
         what: "waits on row locks, four gateways of one organisation",
         unit: "% of samples",
