@@ -80,6 +80,8 @@ export const measureStored = async (subjects: Subjects, orgs: number, scale: num
     const known: Array<readonly [oneUs: number, manyUs: number]> = []
     for (let round = 0; round < 4; round++) {
       const oneUs = await perExchange(10_000 * scale, () => exchangeOf(weir, 0))
+      // While the one was measured, the others' allotments have gone back.
+      await drive(next, { requests: active, inFlight: 32 })
       known.push([oneUs, await perExchange(10_000 * scale, next)])
     }
     const oneUs = median(known.map(([one]) => one))
