@@ -132,7 +132,7 @@ export const firstFrame: Scenario = async ({ direct, floor, weir }, { rounds, sc
   const load = { requests: 640 * scale, inFlight: 64, spreadMs: 400 }
   for (let round = 0; round < rounds; round++) {
     for (const [subject, its] of runs) {
-      // While the others were measured, it rested: its heap has shrunk, and allotments have gone back.
+      // While the others were measured, it rested: allotments have gone back.
       await drive(subject.exchange("paced-20"), load)
       its.push(await drive(subject.exchange("paced-20"), load))
     }
