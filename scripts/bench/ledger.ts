@@ -1,7 +1,7 @@
 /** What the ledger costs: PostgreSQL's CPU and commits, and the time that holds add with a near and a distant database. */
 import { spawn } from "node:child_process"
 import { fileURLToPath } from "node:url"
-import { drive, median, percentile } from "./load.ts"
+import { drive, median, percentileOfRounds } from "./load.ts"
 import type { Row, Scenario } from "./scenarios.ts"
 import { type Database, watchDatabase } from "./stores.ts"
 import type { Subjects, Weir } from "./subjects.ts"
@@ -128,9 +128,8 @@ const distance = async (
         times.set(name, [...(times.get(name) ?? []), firstByteMs])
       }
     }
+    const at = (name: keyof typeof groups, share: number) => percentileOfRounds(times.get(name) ?? [], share)
     const added = (name: keyof typeof groups, share: number) => at(name, share) - at("direct", share)
-    const at = (name: keyof typeof groups, share: number) =>
-      median((times.get(name) ?? []).map((round) => percentile(round, share)))
     const row = (share: number, max: number): Row => ({
       what: `added time to first frame, 64 in flight, database ${distanceMs * 2} ms away, p${share * 100}`,
       unit: "ms",

@@ -111,6 +111,10 @@ export const percentile = (sorted: ReadonlyArray<number>, share: number): number
 
 export const median = (values: ReadonlyArray<number>): number => percentile(ascending(values), 0.5)
 
+/** The median of what each round has there. @param rounds each ascending */
+export const percentileOfRounds = (rounds: ReadonlyArray<ReadonlyArray<number>>, share: number): number =>
+  median(rounds.map((round) => percentile(round, share)))
+
 /** CPU seconds that the threads of a process have used, to the nanosecond (Linux with scheduler statistics). */
 export const cpuSeconds = (pid: number): number =>
   readdirSync(`/proc/${pid}/task`).reduce((sum, thread) => sum + threadNanoseconds(pid, thread), 0) / 1e9

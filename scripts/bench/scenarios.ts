@@ -12,7 +12,7 @@ import {
   median,
   openFilesLimit,
   percentile,
-  type Run,
+  percentileOfRounds,
   residentBytes,
 } from "./load.ts"
 import { openStreams } from "./open-streams.ts"
@@ -128,17 +128,16 @@ export const stream: Scenario = async (subjects, { rounds, scale }) => {
 
 /** The delay of the first content, compared with a direct call. */
 export const firstFrame: Scenario = async ({ direct, floor, weir }, { rounds, scale }) => {
-  const runs = new Map<Subject, Array<Run>>([direct, floor, weir].map((subject) => [subject, []]))
+  const times = new Map<Subject, Array<ReadonlyArray<number>>>([direct, floor, weir].map((subject) => [subject, []]))
   const load = { requests: 640 * scale, inFlight: 64, spreadMs: 400 }
   for (let round = 0; round < rounds; round++) {
-    for (const [subject, its] of runs) {
+    for (const [subject, its] of times) {
       // While the others were measured, it rested: allotments have gone back.
       await drive(subject.exchange("paced-20"), load)
-      its.push(await drive(subject.exchange("paced-20"), load))
+      its.push((await drive(subject.exchange("paced-20"), load)).firstByteMs)
     }
   }
-  const at = (subject: Subject, share: number) =>
-    median((runs.get(subject) ?? []).map(({ firstByteMs }) => percentile(firstByteMs, share)))
+  const at = (subject: Subject, share: number) => percentileOfRounds(times.get(subject) ?? [], share)
   const added = (subject: Subject, share: number) => at(subject, share) - at(direct, share)
   const row = (name: string, share: number, max: number): Row => ({
     what: `added time to first frame, 64 in flight, ${name}`,

@@ -66,12 +66,12 @@ describe("Dockerfile", () => {
 
   it("starts Node with the options of npm start", () => {
     expect(nodeOptions).not.toEqual([])
-    for (const option of nodeOptions) expect(dockerfile).toMatch(new RegExp(`^ENTRYPOINT .*"${option}"`, "m"))
+    const command = ["node", ...nodeOptions, "dist/bin/main.js"].map((word) => `"${word}"`)
+    expect(lines).toContain(`ENTRYPOINT [${command.join(", ")}]`)
   })
 
   it("runs without privileges, receives signals, and reports its health", () => {
     expect(lines).toContain("USER node")
-    expect(dockerfile).toMatch(/^ENTRYPOINT \["node", .*"dist\/bin\/main\.js"\]$/m)
     expect(dockerfile).toContain("/healthz")
     expect(dockerfile).not.toMatch(/:latest|curl \||--unsafe/)
   })
