@@ -186,6 +186,16 @@ describe("protection of the pages", () => {
     expect([reply.status, reply.headers.get("content-type")]).toEqual([status, "text/html; charset=utf-8"])
   })
 
+  it.each([
+    ["/login/sso", "org=a%00b"],
+    ["/login/code", "email=ada%40example.com&code=%00"],
+    ["/activate", "userCode=%00&decision=deny"],
+    ["/auth/sso/link", "linkToken=%00&code=1"],
+  ])("bad input: U+0000 for %s", async (path, body) => {
+    const headers = { ...nobody, origin: gateway().baseUrl, "content-type": "application/x-www-form-urlencoded" }
+    expect((await gateway().call("POST", path, body, headers)).status).toBe(400)
+  })
+
   it("the strict rate limit applies to them, too", async () => {
     const address = `2001:db8:${randomUUID().slice(0, 4)}::1`
     const send = () =>

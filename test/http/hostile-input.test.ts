@@ -7,7 +7,9 @@ import { randomUUID } from "node:crypto"
 import { Schema } from "effect"
 import { OpenApi } from "effect/http-api"
 import { beforeAll, describe, expect, it } from "vitest"
+import { AccessTokenMinted } from "../../src/protocol/access-token.ts"
 import { Api } from "../../src/protocol/api.ts"
+import { AppTokenResponse } from "../../src/protocol/app-token.ts"
 import { ErrorEnvelope } from "../../src/protocol/error.ts"
 import { newTestIds, testCatalogue } from "../../src/testing/index.ts"
 import { useGateway } from "../conformance/gateway.ts"
@@ -15,11 +17,22 @@ import { useGateway } from "../conformance/gateway.ts"
 const tag = randomUUID().slice(0, 8)
 const ids = newTestIds()
 const owner = `owner.${tag}@example.com`
+const member = `member.${tag}@example.com`
+const team = `team_${tag}`
 const gateway = useGateway({
   ids,
   config: { authPerMinute: 1_000_000, smtpUrl: undefined },
   catalogue: (urls) =>
-    testCatalogue(urls, ids, `users: [{ id: owner_${tag}, email: ${owner}, org: ${ids.org}, role: owner }]`),
+    testCatalogue(
+      urls,
+      ids,
+      `
+teams:
+  - { id: ${team}, org: ${ids.org}, members: [member_${tag}] }
+users:
+  - { id: owner_${tag}, email: ${owner}, org: ${ids.org}, role: owner }
+  - { id: member_${tag}, email: ${member}, org: ${ids.org}, role: member }`,
+    ),
 })
 
 type Json = Schema.Json
@@ -53,8 +66,26 @@ for (const [path, operations] of Object.entries<Record<string, Record<string, ne
 }
 
 let authorization = ""
+/** Everybody whom some route lets in, by the headers that they send. */
+let roles: ReadonlyArray<readonly [role: string, headers: Readonly<Record<string, string>>]> = []
 beforeAll(async () => {
-  authorization = `Bearer ${(await gateway().logIn(owner)).accessToken}`
+  const { adminKey, keyId, key, logIn, call } = gateway()
+  const bearerOf = async (email: string) => `Bearer ${(await logIn(email)).accessToken}`
+  authorization = await bearerOf(owner)
+  const person = { "x-svc-org": ids.org }
+  const minted = await call("POST", "/v1/app-tokens", { endUserId: "somebody" })
+  const token = await call("POST", "/v1/tokens", { name: "runtime", scopes: ["runtime"] }, { ...person, authorization })
+  roles = [
+    ["operator", { "x-svc-admin-key": adminKey }],
+    ["owner", { ...person, authorization }],
+    ["member", { ...person, authorization: await bearerOf(member) }],
+    ["application", { "x-svc-key-id": keyId, "x-svc-key": key }],
+    ["end user", { "x-svc-app-token": Schema.decodeUnknownSync(AppTokenResponse)(await minted.json()).token }],
+    [
+      "runtime token",
+      { authorization: `Bearer ${Schema.decodeUnknownSync(AccessTokenMinted)(await token.json()).secret}` },
+    ],
+  ]
 })
 
 const strings = [
@@ -124,14 +155,19 @@ const known: Readonly<Record<string, string>> = {
   as: "org",
 }
 
+/** A team's layer is looked up by its id, so it is tried beside the organisation's. */
+const layers: ReadonlyArray<Readonly<Record<string, string>>> = [{ scope: "org" }, { scope: "team", team }]
+
 interface Sent {
+  /** Those of the route's usual caller if absent. */
+  readonly headers?: Readonly<Record<string, string>>
   readonly parameters?: Readonly<Record<string, string>>
   readonly body?: Json | undefined
 }
 
 const send = ({ method, path, parameters, example }: Route, sent: Sent): Promise<Response> => {
   const values = { ...known, ...sent.parameters }
-  const headers = new Headers({ "content-type": "application/json", ...credentials(path) })
+  const headers = new Headers({ "content-type": "application/json", ...(sent.headers ?? credentials(path)) })
   const query = new URLSearchParams()
   for (const parameter of parameters) {
     const given = sent.parameters?.[parameter.name]
@@ -191,6 +227,7 @@ const inParallel = async (tasks: ReadonlyArray<() => Promise<void>>): Promise<vo
   await Promise.all(Array.from({ length: 8 }, work))
 }
 
+const letIn = new Set<string>()
 const withInput = routes.filter(
   ({ path, parameters, example }) => path.includes("{") || parameters.length > 0 || example !== undefined,
 )
@@ -224,6 +261,26 @@ describe.each(withInput.map((route) => [`${route.method} ${route.path}`, route] 
     )
   })
 
+  const unstorable = ["a\u0000b", "a\ud800"]
+  itIf(names.some((parameter) => !isHeader(parameter)))("with unstorable parameters, from everybody", async () => {
+    const sent = roles.flatMap(([role, headers]) =>
+      (names.includes("scope") ? layers : layers.slice(0, 1)).flatMap((layer) =>
+        names
+          .filter((parameter) => !isHeader(parameter))
+          .map((parameter, at) => ({ role, headers, layer, parameter, value: unstorable[at % 2] ?? "" })),
+      ),
+    )
+    await inParallel(
+      sent.map(({ role, headers, layer, parameter, value }) => async () => {
+        const response = await send(route, { headers, parameters: { ...layer, [parameter]: value } })
+        if (![401, 403].includes(response.status)) letIn.add(role)
+        await check(`${name} of ${role} with ${parameter}=${JSON.stringify(value)}`, response)
+        // A lone surrogate cannot be percent-encoded: it arrives as U+FFFD, which is text like any other.
+        if (value.includes("\u0000")) expect(response.status, name).toBeGreaterThanOrEqual(400)
+      }),
+    )
+  })
+
   itIf(example !== undefined)("with hostile members of its body", () =>
     inParallel(
       places(example ?? {}, (value) => value).flatMap((place) =>
@@ -234,6 +291,10 @@ describe.each(withInput.map((route) => [`${route.method} ${route.path}`, route] 
       ),
     ),
   )
+})
+
+it("has let in everybody somewhere", () => {
+  expect([...letIn].sort()).toEqual(roles.map(([role]) => role).sort())
 })
 
 describe("a body as a whole", () => {

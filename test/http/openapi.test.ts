@@ -8,6 +8,7 @@ import { HttpApi, OpenApi } from "effect/http-api"
 import { describe, expect, it } from "vitest"
 import { Api } from "../../src/protocol/api.ts"
 import { ErrorEnvelope, errorStatus } from "../../src/protocol/error.ts"
+import { issuesOf } from "../../src/protocol/issues.ts"
 import { parseEvents } from "../../src/testing/index.ts"
 
 const text = JSON.stringify(OpenApi.fromApi(Api))
@@ -17,6 +18,7 @@ const decodeEnvelope = Schema.decodeUnknownSync(ErrorEnvelope, { onExcessPropert
 interface Route {
   readonly name: string
   readonly operation: {
+    readonly parameters?: ReadonlyArray<{ readonly name: string; readonly in: "path" | "query" | "header" }>
     readonly requestBody?: { readonly content: Record<string, { readonly example?: unknown }> }
     readonly responses: Record<
       string,
@@ -29,6 +31,7 @@ interface Route {
       }
     >
   }
+  readonly parameters: Readonly<Record<"path" | "query" | "header", Schema.Top | undefined>>
   readonly payloads: ReadonlyArray<Schema.Top>
   readonly successes: ReadonlyMap<number, ReadonlyArray<Schema.Top>>
 }
@@ -40,6 +43,7 @@ HttpApi.reflect(Api, {
     routes.push({
       name: `${endpoint.method} ${path}`,
       operation: spec.paths[path][endpoint.method.toLowerCase()],
+      parameters: { path: endpoint.params, query: endpoint.query, header: endpoint.headers },
       payloads: [...endpoint.payload.values()].flatMap(({ schemas }) => schemas),
       successes,
     })
@@ -55,7 +59,25 @@ const takes = (schema: Schema.Top): schema is Schema.Codec<unknown, unknown> => 
 const decodeStrictly = (schema: Schema.Codec<unknown, unknown>) =>
   Schema.decodeUnknownResult(Schema.toCodecJson(schema), { onExcessProperty: "error" })
 
-describe.each(routes)("$name", ({ operation, payloads, successes }) => {
+/** The members of an input that a schema refuses. */
+const refusedBy = (schema: Schema.Top | undefined, input: unknown): ReadonlyArray<string> => {
+  if (schema === undefined || !takes(schema)) return []
+  const result = Schema.decodeUnknownResult(schema, { errors: "all" })(input)
+  return Result.isFailure(result) ? issuesOf(result.failure).map(({ path }) => path) : []
+}
+
+describe.each(routes)("$name", ({ operation, parameters, payloads, successes }) => {
+  it("refuses in each parameter what no store can hold", () => {
+    const named = operation.parameters ?? []
+    // A query of any members has none that are named.
+    const unnamed = parameters.query !== undefined && named.every((parameter) => parameter.in !== "query")
+    for (const { name, in: place } of [...named, ...(unnamed ? [{ name: "any", in: "query" as const }] : [])]) {
+      for (const text of ["a\u0000b", "a\ud800"]) {
+        expect(refusedBy(parameters[place], { [name]: text }), `${place} ${name}`).toContain(name)
+      }
+    }
+  })
+
   it("has an example for what is sent, and for what is answered, as their schemas have them", () => {
     const { requestBody, responses } = operation
     const sent = requestBody?.content["application/json"]

@@ -8,6 +8,7 @@ import { MailLogin } from "../../identity/mail-login.ts"
 import { SsoLogin } from "../../identity/sso-login.ts"
 import { type ErrorCode, errorStatus } from "../../protocol/error.ts"
 import { Email } from "../../protocol/login.ts"
+import { StoredText } from "../../protocol/text.ts"
 import { Directory } from "../../tenants/directory.ts"
 import { Tenants } from "../../tenants/tenants.ts"
 import { makeAnonymousRoutes } from "../anonymous.ts"
@@ -20,8 +21,8 @@ import { originOf, type Request } from "../request.ts"
 import type { RouteError } from "../respond.ts"
 import { activatePath, backEndUrl, ownPage } from "./sso.ts"
 
-const Text = Schema.String.check(Schema.isMaxLength(512))
-const UserCode = Schema.String.check(Schema.isMaxLength(16))
+const Text = StoredText.check(Schema.isMaxLength(512))
+const UserCode = StoredText.check(Schema.isMaxLength(16))
 const bound = { device: Schema.optionalKey(UserCode) }
 const EmailForm = Schema.Struct({ email: Email, ...bound })
 const CodeForm = Schema.Struct({ email: Email, code: Text, ...bound })

@@ -6,7 +6,7 @@ import { PlanLimits } from "../plan-usage.ts"
 import { PathId } from "../text.ts"
 import { UsageSummary } from "../usage-summary.ts"
 import { bearerErrors, errorsOf, everywhere } from "./errors.ts"
-import { auditQuery, bearerHeaders, exchangeQuery, header, pageQuery, summaryQuery } from "./headers.ts"
+import { auditQuery, bearerHeaders, exchangeQuery, pageQuery, parameter, summaryQuery } from "./parameters.ts"
 
 const own = { headers: bearerHeaders, error: errorsOf([...everywhere, ...bearerErrors]) }
 const byRole = "Owners and admins get all of the organisation, members what their own tokens used."
@@ -37,7 +37,7 @@ export class Activity extends HttpApiGroup.make("activity")
     HttpApiEndpoint.get("readExchange", "/v1/exchanges/:id", {
       ...own,
       params: { id: PathId },
-      query: { at: header("When it ended, as the list says; required") },
+      query: { at: parameter("When it ended, as the list says; required") },
       success: ExchangeDetail,
     }).annotateMerge(OpenApi.annotations({ summary: "Get one exchange from end to end", description: byRole })),
   )

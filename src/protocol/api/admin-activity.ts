@@ -6,12 +6,12 @@ import { PlanLimits, PlanUsage } from "../plan-usage.ts"
 import { PathId } from "../text.ts"
 import { UsageSummary } from "../usage-summary.ts"
 import { errorsOf, everywhere } from "./errors.ts"
-import { auditQuery, exchangeQuery, header, adminHeaders as headers, pageQuery, summaryQuery } from "./headers.ts"
+import { auditQuery, exchangeQuery, adminHeaders as headers, pageQuery, parameter, summaryQuery } from "./parameters.ts"
 
 const errors = [...everywhere, "admin_key_invalid"] as const
 const reading = { headers, error: errorsOf(errors) }
 const ofOrg = { headers, error: errorsOf([...errors, "not_found"]) }
-const org = header("Only of this organisation")
+const org = parameter("Only of this organisation")
 const summary = (text: string) => OpenApi.annotations({ summary: text })
 
 export class AdminActivity extends HttpApiGroup.make("adminActivity")
@@ -40,7 +40,7 @@ export class AdminActivity extends HttpApiGroup.make("adminActivity")
     HttpApiEndpoint.get("adminExchange", "/v1/admin/orgs/:org/exchanges/:id", {
       ...ofOrg,
       params: { org: PathId, id: PathId },
-      query: { at: header("When it ended, as the list says; required") },
+      query: { at: parameter("When it ended, as the list says; required") },
       success: ExchangeDetail,
     }).annotateMerge(summary("Get one exchange from end to end")),
   )
@@ -48,7 +48,7 @@ export class AdminActivity extends HttpApiGroup.make("adminActivity")
     HttpApiEndpoint.get("adminPlanUsage", "/v1/admin/orgs/:org/plan-usage", {
       ...ofOrg,
       params: { org: PathId },
-      query: { days: header("1 to 90, 30 if absent") },
+      query: { days: parameter("1 to 90, 30 if absent") },
       success: PlanUsage,
     }).annotateMerge(summary("Get an organisation's hourly peaks of concurrency")),
   )

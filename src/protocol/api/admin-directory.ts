@@ -7,13 +7,13 @@ import { LicenseIssue, LicenseIssued, LicenseList, LicenseReply } from "../licen
 import { Csv, UsageStatement } from "../statement.ts"
 import { PathId } from "../text.ts"
 import { errorsOf, everywhere } from "./errors.ts"
-import { header, adminHeaders as headers, pageQuery, searchQuery } from "./headers.ts"
+import { adminHeaders as headers, pageQuery, parameter, searchQuery } from "./parameters.ts"
 
 const adminErrors = [...everywhere, "admin_key_invalid"] as const
 const error = errorsOf([...adminErrors, "not_found"])
 const org = { org: PathId }
 const licence = { org: PathId, id: PathId }
-const ofOrg = { ...pageQuery, org: header("Only of this organisation") }
+const ofOrg = { ...pageQuery, org: parameter("Only of this organisation") }
 const summary = (text: string) => OpenApi.annotations({ summary: text })
 
 export class AdminDirectory extends HttpApiGroup.make("adminDirectory")

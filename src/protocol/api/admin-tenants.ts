@@ -21,7 +21,7 @@ import {
 } from "../tenants.ts"
 import { PathId } from "../text.ts"
 import { errorsOf, everywhere } from "./errors.ts"
-import { adminHeaders, header, ifMatch, pageQuery, searchQuery } from "./headers.ts"
+import { adminHeaders, ifMatch, pageQuery, parameter, searchQuery } from "./parameters.ts"
 
 const errors = [...everywhere, "admin_key_invalid"] as const
 const limits = ["plan_members_exceeded", "plan_apps_exceeded"] as const
@@ -34,7 +34,7 @@ const changing = {
 }
 const listing = {
   headers: adminHeaders,
-  query: { ...pageQuery, ...searchQuery, org: header("Only of this organisation") },
+  query: { ...pageQuery, ...searchQuery, org: parameter("Only of this organisation") },
   error: errorsOf(errors),
 }
 const summary = (text: string) => OpenApi.annotations({ summary: text })
@@ -162,7 +162,7 @@ export class AdminTenants extends HttpApiGroup.make("adminTenants")
     HttpApiEndpoint.post("tenantBatch", "/v1/admin/tenants:batch", {
       headers: {
         ...adminHeaders,
-        "idempotency-key": header("The same batch again under the same key changes nothing"),
+        "idempotency-key": parameter("The same batch again under the same key changes nothing"),
       },
       payload: TenantBatch,
       success: TenantBatchReply,

@@ -3,7 +3,7 @@ import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { UpstreamKeyRequest, UpstreamKeysResponse, VendorCheckRequest, VendorCheckResponse } from "../admin.ts"
 import { PathId } from "../text.ts"
 import { errorsOf, everywhere } from "./errors.ts"
-import { adminHeaders } from "./headers.ts"
+import { adminHeaders } from "./parameters.ts"
 
 const keyParams = { org: PathId, vendor: PathId }
 

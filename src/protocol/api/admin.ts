@@ -1,5 +1,4 @@
 /** Admin routes for the catalogue, top-ups, books, audit log and tier times. */
-import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import {
   ApplyEvent,
@@ -14,7 +13,7 @@ import {
 } from "../admin.ts"
 import { PathId } from "../text.ts"
 import { errorsOf, everywhere } from "./errors.ts"
-import { adminHeaders, header } from "./headers.ts"
+import { adminHeaders, parameter, requiredParameter } from "./parameters.ts"
 
 export class Admin extends HttpApiGroup.make("admin")
   .add(
@@ -77,7 +76,7 @@ export class Admin extends HttpApiGroup.make("admin")
   .add(
     HttpApiEndpoint.get("tierTimes", "/v1/admin/tier-times", {
       headers: adminHeaders,
-      query: { from: Schema.String, to: Schema.optionalKey(Schema.String) },
+      query: { from: requiredParameter("A date or an instant"), to: parameter("A date or an instant; now if absent") },
       success: TierTimesReply,
       error: errorsOf([...everywhere, "admin_key_invalid"]),
     }).annotateMerge(
@@ -91,8 +90,8 @@ export class Admin extends HttpApiGroup.make("admin")
     HttpApiEndpoint.get("auditVerify", "/v1/admin/audit/verify", {
       headers: adminHeaders,
       query: {
-        limit: header("1 to 100000 entries, 100000 if absent"),
-        cursor: header("The `nextCursor` of the reply before"),
+        limit: parameter("1 to 100000 entries, 100000 if absent"),
+        cursor: parameter("The `nextCursor` of the reply before"),
       },
       success: AuditResponse,
       error: errorsOf([...everywhere, "admin_key_invalid"]),

@@ -1,5 +1,4 @@
 /** Routes of applications and plans. */
-import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { AppConfig } from "../app-config.ts"
 import { AppTokenRequest, AppTokenResponse } from "../app-token.ts"
@@ -7,7 +6,7 @@ import { PlanUsage } from "../plan-usage.ts"
 import { SearchDirectory } from "../search.ts"
 import { PathId } from "../text.ts"
 import { appErrors, bearerErrors, errorsOf, everywhere } from "./errors.ts"
-import { appHeaders, bearerHeaders } from "./headers.ts"
+import { appHeaders, bearerHeaders, parameter } from "./parameters.ts"
 
 export class Applications extends HttpApiGroup.make("applications")
   .add(
@@ -54,7 +53,7 @@ export class Applications extends HttpApiGroup.make("applications")
   .add(
     HttpApiEndpoint.get("planUsage", "/v1/plan/usage", {
       headers: bearerHeaders,
-      query: { days: Schema.optionalKey(Schema.String) },
+      query: { days: parameter("1 to 90, 30 if absent") },
       success: PlanUsage,
       error: errorsOf([...everywhere, ...bearerErrors]),
     }).annotateMerge(

@@ -4,7 +4,7 @@ import { Budgets } from "../budget.ts"
 import { Budget, BudgetTerms } from "../catalogue.ts"
 import { PathId } from "../text.ts"
 import { bearerErrors, errorsOf, everywhere } from "./errors.ts"
-import { bearerHeaders } from "./headers.ts"
+import { bearerHeaders } from "./parameters.ts"
 
 export class BudgetRoutes extends HttpApiGroup.make("budgets")
   .add(

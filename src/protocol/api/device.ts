@@ -3,7 +3,7 @@ import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { DeviceCode, DeviceCodeRequest, DeviceDecided, DeviceDecision, DeviceTokenRequest } from "../device.ts"
 import { TokenReply } from "../login.ts"
 import { errorsOf, everywhere, strictErrors } from "./errors.ts"
-import { header } from "./headers.ts"
+import { parameter } from "./parameters.ts"
 
 export class Device extends HttpApiGroup.make("device")
   .add(
@@ -34,7 +34,7 @@ export class Device extends HttpApiGroup.make("device")
   )
   .add(
     HttpApiEndpoint.post("deviceDecision", "/v1/auth/device/approve", {
-      headers: { authorization: header("`Bearer` and the access token of a logged-in person; required") },
+      headers: { authorization: parameter("`Bearer` and the access token of a logged-in person; required") },
       payload: DeviceDecision,
       success: DeviceDecided,
       error: errorsOf([...strictErrors, "unauthorized", "token_expired", "forbidden", "not_found"]),

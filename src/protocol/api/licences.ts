@@ -3,7 +3,7 @@ import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { LicenseActivate, LicenseIssue, LicenseIssued, LicenseList, LicenseReply } from "../licence.ts"
 import { PathId } from "../text.ts"
 import { bearerErrors, errorsOf, everywhere } from "./errors.ts"
-import { bearerHeaders } from "./headers.ts"
+import { bearerHeaders } from "./parameters.ts"
 
 const errors = [...everywhere, ...bearerErrors] as const
 const params = { id: PathId }

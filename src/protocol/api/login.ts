@@ -2,7 +2,7 @@
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { JwkSet, Me, OtpAccepted, OtpRequest, OtpVerify, RefreshRequest, TokenReply } from "../login.ts"
 import { errorsOf, everywhere, strictErrors } from "./errors.ts"
-import { header } from "./headers.ts"
+import { parameter } from "./parameters.ts"
 
 export class Login extends HttpApiGroup.make("login")
   .add(
@@ -51,7 +51,9 @@ export class Login extends HttpApiGroup.make("login")
   )
   .add(
     HttpApiEndpoint.get("me", "/v1/me", {
-      headers: { authorization: header("`Bearer` and an access token, or a token with the scope `control`; required") },
+      headers: {
+        authorization: parameter("`Bearer` and an access token, or a token with the scope `control`; required"),
+      },
       success: Me,
       error: errorsOf([...everywhere, "unauthorized", "token_expired", "forbidden"]),
     }).annotateMerge(OpenApi.annotations({ summary: "Get the token's principal and its organisations" })),

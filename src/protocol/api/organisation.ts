@@ -18,7 +18,7 @@ import {
 } from "../tenants.ts"
 import { PathId } from "../text.ts"
 import { bearerErrors, errorsOf, everywhere } from "./errors.ts"
-import { bearerHeaders, ifMatch, pageQuery, searchQuery } from "./headers.ts"
+import { bearerHeaders, ifMatch, pageQuery, searchQuery } from "./parameters.ts"
 
 const errors = [...everywhere, ...bearerErrors] as const
 const listing = { headers: bearerHeaders, query: { ...pageQuery, ...searchQuery }, error: errorsOf(errors) }

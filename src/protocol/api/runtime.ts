@@ -9,7 +9,7 @@ import { HandshakeRequest, HandshakeResponse, HeartbeatRequest, HeartbeatRespons
 import { PathId } from "../text.ts"
 import { UsageReceipt, UsageReport } from "../usage-report.ts"
 import { callerErrors, errorsOf, everywhere, sessionErrors } from "./errors.ts"
-import { callerHeaders, featureHeaders, header } from "./headers.ts"
+import { callerHeaders, featureHeaders, parameter } from "./parameters.ts"
 
 const exchangeErrors = [
   ...everywhere,
@@ -84,7 +84,7 @@ export class Runtime extends HttpApiGroup.make("runtime")
   )
   .add(
     HttpApiEndpoint.get("config", "/t1/config", {
-      headers: { ...featureHeaders, "if-none-match": header("An ETag; 304 if it is current") },
+      headers: { ...featureHeaders, "if-none-match": parameter("An ETag; 304 if it is current") },
       success: Bundle,
       error: errorsOf([...everywhere, ...callerErrors]),
     }).annotateMerge(

@@ -12,17 +12,23 @@ import {
 } from "../settings.ts"
 import { PathId } from "../text.ts"
 import { bearerErrors, errorsOf, everywhere } from "./errors.ts"
-import { adminHeaders, bearerHeaders, header } from "./headers.ts"
+import { adminHeaders, bearerHeaders, parameter } from "./parameters.ts"
 
-const text = Schema.optionalKey(Schema.String)
+const as = parameter("Whose: `org`, `team:ID` or `member:ID`")
+const scope = parameter("The layer: `org`, `team` or `user`")
+const keyPath = parameter("The key, e.g. `site.theme`")
+const team = parameter("The team's id; required in the scope `team`")
 
 const errors = [...everywhere, ...bearerErrors] as const
 
 /** Operators write the platform's layer. */
-const layerHeaders = { ...bearerHeaders, "x-svc-admin-key": header("The admin key; required for the scope `platform`") }
+const layerHeaders = {
+  ...bearerHeaders,
+  "x-svc-admin-key": parameter("The admin key; required for the scope `platform`"),
+}
 const writeHeaders = {
   ...layerHeaders,
-  "if-match": header("The revision that was read, 0 for none; 409 if it has changed"),
+  "if-match": parameter("The revision that was read, 0 for none; 409 if it has changed"),
 }
 const params = { scope: PathId, keyPath: PathId }
 
@@ -30,7 +36,7 @@ export class SettingRoutes extends HttpApiGroup.make("settings")
   .add(
     HttpApiEndpoint.get("effectiveSettings", "/v1/config/effective", {
       headers: bearerHeaders,
-      query: { as: text },
+      query: { as },
       success: SettingsPreview,
       error: errorsOf(errors),
     }).annotateMerge(
@@ -53,7 +59,7 @@ export class SettingRoutes extends HttpApiGroup.make("settings")
   .add(
     HttpApiEndpoint.get("configRevisions", "/v1/config-revisions", {
       headers: bearerHeaders,
-      query: { scope: text, keyPath: text, team: text },
+      query: { scope, keyPath, team },
       success: ConfigRevisions,
       error: errorsOf(errors),
     }).annotateMerge(
@@ -66,7 +72,7 @@ export class SettingRoutes extends HttpApiGroup.make("settings")
   .add(
     HttpApiEndpoint.get("platformRevisions", "/v1/admin/config-revisions", {
       headers: adminHeaders,
-      query: { keyPath: text },
+      query: { keyPath },
       success: ConfigRevisions,
       error: errorsOf([...everywhere, "admin_key_invalid"]),
     }).annotateMerge(
@@ -77,7 +83,7 @@ export class SettingRoutes extends HttpApiGroup.make("settings")
     HttpApiEndpoint.get("listSettings", "/v1/config/:scope", {
       headers: layerHeaders,
       params: { scope: PathId },
-      query: { team: text },
+      query: { team },
       success: SettingRows,
       error: errorsOf([...errors, "admin_key_invalid"]),
     }).annotateMerge(OpenApi.annotations({ summary: "List the settings of one layer" })),
@@ -86,7 +92,7 @@ export class SettingRoutes extends HttpApiGroup.make("settings")
     HttpApiEndpoint.put("setSetting", "/v1/config/:scope/:keyPath", {
       headers: writeHeaders,
       params,
-      query: { team: text },
+      query: { team },
       payload: SettingWrite,
       success: SettingWritten,
       error: errorsOf([
@@ -109,7 +115,7 @@ export class SettingRoutes extends HttpApiGroup.make("settings")
     HttpApiEndpoint.delete("deleteSetting", "/v1/config/:scope/:keyPath", {
       headers: writeHeaders,
       params,
-      query: { team: text, reason: Schema.optionalKey(Reason) },
+      query: { team, reason: Schema.optionalKey(Reason) },
       success: HttpApiSchema.NoContent,
       error: errorsOf([...errors, "admin_key_invalid", "conflict"]),
     }).annotateMerge(OpenApi.annotations({ summary: "Delete a key from one layer" })),

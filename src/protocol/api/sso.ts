@@ -1,10 +1,12 @@
 /** Routes of logging in at an organisation's identity provider. */
+
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { TokenReply } from "../login.ts"
 import { SsoCode, SsoLinkConfirm } from "../sso.ts"
+import { StoredText } from "../text.ts"
 import { errorsOf, strictErrors } from "./errors.ts"
-import { header } from "./headers.ts"
+import { parameter } from "./parameters.ts"
 
 const Redirect = HttpApiSchema.Empty(302)
 const providerErrors = ["idp_untrusted", "upstream_error", "not_found"] as const
@@ -13,10 +15,10 @@ export class Sso extends HttpApiGroup.make("sso")
   .add(
     HttpApiEndpoint.get("ssoStart", "/v1/auth/sso/start", {
       query: {
-        org: header("The organisation's id; required"),
-        returnTo: header("An address that the catalogue allows; Weir's own pages if absent"),
-        state: header("Returned to `returnTo` with the code"),
-        device: header("A device's user code, to approve on Weir's own pages"),
+        org: parameter("The organisation's id; required"),
+        returnTo: parameter("An address that the catalogue allows; Weir's own pages if absent"),
+        state: parameter("Returned to `returnTo` with the code"),
+        device: parameter("A device's user code, to approve on Weir's own pages"),
       },
       success: Redirect,
       error: errorsOf([...strictErrors, ...providerErrors]),
@@ -29,7 +31,7 @@ export class Sso extends HttpApiGroup.make("sso")
   )
   .add(
     HttpApiEndpoint.get("ssoCallback", "/v1/auth/sso/callback", {
-      query: Schema.Record(Schema.String, Schema.String),
+      query: Schema.Record(StoredText, StoredText),
       success: Redirect,
       error: errorsOf([
         ...strictErrors,

@@ -1,11 +1,9 @@
 /** Routes of usage records and ledger entries. */
-import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { Csv, LedgerStatement, UsageStatement } from "../statement.ts"
 import { bearerErrors, errorsOf, everywhere } from "./errors.ts"
-import { bearerHeaders, header } from "./headers.ts"
+import { bearerHeaders, pageQuery, parameter } from "./parameters.ts"
 
-const query = { limit: Schema.optionalKey(Schema.String), cursor: Schema.optionalKey(Schema.String) }
 const description =
   "Requires owner or admin. `limit`: 1 to 200, 50 if absent; `cursor`: the `nextCursor` of the previous page."
 const error = errorsOf([...everywhere, ...bearerErrors])
@@ -14,7 +12,7 @@ export class StatementRoutes extends HttpApiGroup.make("statements")
   .add(
     HttpApiEndpoint.get("usageStatement", "/v1/usage", {
       headers: bearerHeaders,
-      query,
+      query: pageQuery,
       success: UsageStatement,
       error,
     }).annotateMerge(OpenApi.annotations({ summary: "List usage records, newest first", description })),
@@ -22,7 +20,7 @@ export class StatementRoutes extends HttpApiGroup.make("statements")
   .add(
     HttpApiEndpoint.get("ledgerStatement", "/v1/ledger", {
       headers: bearerHeaders,
-      query,
+      query: pageQuery,
       success: LedgerStatement,
       error,
     }).annotateMerge(OpenApi.annotations({ summary: "List ledger entries, newest first", description })),
@@ -30,7 +28,7 @@ export class StatementRoutes extends HttpApiGroup.make("statements")
   .add(
     HttpApiEndpoint.get("usageCsv", "/v1/usage.csv", {
       headers: bearerHeaders,
-      query: { org: header("The organisation's id, where a header cannot be sent") },
+      query: { org: parameter("The organisation's id, where a header cannot be sent") },
       success: Csv,
       error,
     }).annotateMerge(

@@ -3,7 +3,7 @@ import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/ht
 import { AccessTokenList, AccessTokenMinted, AccessTokenRequest } from "../access-token.ts"
 import { PathId } from "../text.ts"
 import { bearerErrors, errorsOf, everywhere } from "./errors.ts"
-import { bearerHeaders } from "./headers.ts"
+import { bearerHeaders } from "./parameters.ts"
 
 export class Tokens extends HttpApiGroup.make("tokens")
   .add(
