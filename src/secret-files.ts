@@ -4,7 +4,8 @@
  */
 import { readFileSync } from "node:fs"
 import { readFile } from "node:fs/promises"
-import { Effect, Schedule, type Scope } from "effect"
+import { Effect, type Scope } from "effect"
+import { runEvery } from "./background.ts"
 
 /** The variable that names the file of a variable. */
 export const fileVariable = (name: string): string => `${name}_FILE`
@@ -43,7 +44,7 @@ export const watchFiles = (
       known = texts
       yield* changed(texts)
     })
-    return Effect.asVoid(Effect.forkScoped(Effect.repeat(look, Schedule.spaced(lookEvery))))
+    return runEvery(lookEvery, `Watching ${paths.join()}`, look)
   })
 
 /**

@@ -63,6 +63,7 @@ import { People } from "./tenants/people.ts"
 import { TenantChanges } from "./tenants/tenant-changes.ts"
 import { Tenants } from "./tenants/tenants.ts"
 import { VendorClient } from "./upstream/client.ts"
+import { CallDeadlines } from "./upstream/deadlines.ts"
 import { Egress } from "./upstream/egress.ts"
 import { TargetHealth } from "./upstream/health.ts"
 import { layerRedis as layerRedisHealth } from "./upstream/health-redis.ts"
@@ -116,7 +117,7 @@ const money = Layer.mergeAll(
   UsageSummaries.layer,
   ExchangeLog.layer,
 ).pipe(Layer.provideMerge(Ledger.layer))
-const upstream = Layer.mergeAll(VendorClient.layer, UpstreamKeys.layer)
+const upstream = Layer.mergeAll(VendorClient.layer, CallDeadlines.layer, UpstreamKeys.layer)
 const review = Review.layer.pipe(Layer.provide(ModerationEngine.layer))
 const settings = DeliveredSettings.layer.pipe(Layer.provideMerge(Settings.layer))
 const telemetry = Layer.mergeAll(Tracing.layer, TierTimes.layer, ExchangeReports.layer)

@@ -2,7 +2,8 @@
  * The gate of a single node: its state is in this process and ends with it (the ledger still refuses a spent request
  * id).
  */
-import { Clock, Effect, Layer, Schedule } from "effect"
+import { Clock, Effect, Layer } from "effect"
+import { runEvery } from "../background.ts"
 import { WeirConfig } from "../config.ts"
 import { addDays, dayOf } from "../protocol/utc8.ts"
 import {
@@ -38,11 +39,10 @@ export const layerMemory = Layer.effect(
   Effect.gen(function* () {
     const { idempotencyTtlS } = yield* WeirConfig
     const gate = new MemoryGate(idempotencyTtlS * 1000, yield* Clock.Clock)
-    yield* Effect.forkScoped(
-      Effect.repeat(
-        Effect.sync(() => gate.sweep()),
-        Schedule.spaced("30 seconds"),
-      ),
+    yield* runEvery(
+      "30 seconds",
+      "Sweeping the gate",
+      Effect.sync(() => gate.sweep()),
     )
     return Gate.of({
       admit: (request) => Effect.suspend(() => gate.admit(request)),

@@ -2,8 +2,9 @@
  * A plan's concurrency over time: peaks recorded by the gate, stored in the database once their day has ended. Any node
  * may store them, any number of times. Source: interface.md "GET /v1/plan/usage".
  */
-import { Clock, Context, Effect, Layer, Schedule } from "effect"
+import { Clock, Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
+import { runEvery } from "../background.ts"
 import type { PlanUsage } from "../protocol/plan-usage.ts"
 import { addDays, dayOf, startOfDay } from "../protocol/utc8.ts"
 import { queryDeadline } from "../store/database.ts"
@@ -75,12 +76,7 @@ export class PlanCurve extends Context.Service<
         }
       })
 
-      yield* Effect.forkScoped(
-        Effect.repeat(
-          Effect.catch(foldNew, (error) => Effect.logWarning("Plan usage could not be stored", error)),
-          Schedule.spaced(every),
-        ),
-      )
+      yield* runEvery(every, "Storing plan usage", foldNew)
       return PlanCurve.of({
         fold,
         of: Effect.fnUntraced(function* (orgId, days) {

@@ -4,8 +4,9 @@
  * table "Session", heartbeat rules 5 to 8.
  */
 import { randomUUID } from "node:crypto"
-import { Clock, Context, Effect, Layer, Schedule } from "effect"
+import { Clock, Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
+import { runEvery } from "../background.ts"
 import { WeirConfig } from "../config.ts"
 import { type Caller, sessionOwner } from "../identity/caller.ts"
 import type { ServiceError } from "../protocol/error.ts"
@@ -196,11 +197,8 @@ export class Sessions extends Context.Service<
           ),
         )
       })
-      const write = Effect.catch(writeBehind, (error) =>
-        Effect.logWarning("Last-seen times could not be stored", error),
-      )
-      yield* Effect.forkScoped(Effect.repeat(write, Schedule.spaced(writeBehindEvery)))
-      yield* Effect.addFinalizer(() => write)
+      yield* runEvery(writeBehindEvery, "Storing last-seen times", writeBehind)
+      yield* Effect.addFinalizer(() => Effect.ignore(writeBehind))
 
       return Sessions.of({
         admit: (request, caller, id) => admit(request, caller, id, false),

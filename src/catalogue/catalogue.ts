@@ -2,8 +2,9 @@
  * The catalogue service: the current snapshot, and applying a new catalogue. A revision is stored in the database, from
  * where every node loads it; a running exchange keeps the snapshot with which it started.
  */
-import { Context, Effect, Layer, Schedule, Semaphore } from "effect"
+import { Context, Effect, Layer, Semaphore } from "effect"
 import { SqlClient } from "effect/sql"
+import { runEvery } from "../background.ts"
 import type { AppliedBy, CatalogueRevisions } from "../protocol/activity.ts"
 import type { ApplyProgress } from "../protocol/admin.ts"
 import type { PlatformDocument } from "../protocol/catalogue.ts"
@@ -194,14 +195,7 @@ export class Catalogue extends Context.Service<
 
       const locked = oneAtATime.withPermits(1)
       yield* refresh
-      yield* Effect.forkScoped(
-        Effect.repeat(
-          Effect.catch(locked(Effect.andThen(refresh, renewSecrets)), (error) =>
-            Effect.logWarning("The catalogue could not be refreshed", error),
-          ),
-          Schedule.spaced(refreshEvery),
-        ),
-      )
+      yield* runEvery(refreshEvery, "Refreshing the catalogue", locked(Effect.andThen(refresh, renewSecrets)))
       return Catalogue.of({
         current: () => snapshot,
         text: Effect.suspend(() =>

@@ -13,6 +13,7 @@ import { additionsOf, type ChosenModel, starterCatalogue } from "../setup/starte
 import { listModels } from "../setup/vendor-models.ts"
 import { writeWholeFile } from "../store/whole-file.ts"
 import { VendorClient } from "../upstream/client.ts"
+import { CallDeadlines } from "../upstream/deadlines.ts"
 import { Egress } from "../upstream/egress.ts"
 import { linesOf, readCatalogue, readMarkup, readPrices, readText, withEntries } from "./files.ts"
 import { Failed, failed } from "./target.ts"
@@ -164,7 +165,7 @@ const testVendors = Effect.fnUntraced(function* (file: string, vendors: Readonly
     Promise.all([import("../exchange/vendor-check.ts"), import("../testing/static-catalogue.ts")]),
   )
   const services = VendorCheck.layer.pipe(
-    Layer.provide(layerClient),
+    Layer.provide(Layer.merge(layerClient, CallDeadlines.layer)),
     Layer.provide(layerStaticCatalogue(yield* readText(file), resolveFromMachine)),
     Layer.provide(WeirConfig.layer),
   )

@@ -18,7 +18,7 @@ import { ExchangeReports } from "../telemetry/exchange-reports.ts"
 import { recordOpenExchanges } from "../telemetry/metrics.ts"
 import { traceIdOf } from "../telemetry/tracing.ts"
 import { VendorClient } from "../upstream/client.ts"
-import { makeDeadlines } from "../upstream/deadlines.ts"
+import { CallDeadlines } from "../upstream/deadlines.ts"
 import { TargetHealth } from "../upstream/health.ts"
 import { runExchange } from "./exchange.ts"
 import type { ExchangeCall, ExchangeServices, OpenExchange } from "./held-exchange.ts"
@@ -65,7 +65,7 @@ export class Exchanges extends Context.Service<
         tokenizer: yield* Tokenizer,
         reports: yield* ExchangeReports,
         sealer: (yield* Sealing).sealer,
-        deadlines: yield* makeDeadlines,
+        deadlines: yield* CallDeadlines,
         timeoutsOf: makeTimeouts(config, context),
         leased: new Set(),
         nowMs: () => clock.currentTimeMillisUnsafe(),

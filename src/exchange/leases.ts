@@ -2,8 +2,9 @@
  * Leases: a node renews its own, writes checkpoints of its running exchanges, gives back money that it does not use, and
  * closes what dead nodes left. Any number of nodes may do so.
  */
-import { Clock, Effect, Schedule, type Scope } from "effect"
+import { Clock, Effect, type Scope } from "effect"
 import type { Gate, Registration } from "../admission/gate.ts"
+import { runEvery } from "../background.ts"
 import type { Checkpoint, Ledger } from "../money/ledger.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 
@@ -32,8 +33,6 @@ export const keepLeases = (services: LeaseServices): Effect.Effect<void, never, 
     const { ledger, checkpointMs, leaseMs } = services
     const clock = yield* Clock.Clock
     let reachableSinceMs = clock.currentTimeMillisUnsafe()
-    const every = <E>(millis: number, task: Effect.Effect<unknown, E>) =>
-      Effect.forkScoped(Effect.repeat(Effect.ignore(task), Schedule.spaced(millis)))
     const lostTouch = () => {
       reachableSinceMs = clock.currentTimeMillisUnsafe()
     }
@@ -43,16 +42,17 @@ export const keepLeases = (services: LeaseServices): Effect.Effect<void, never, 
       const reachableMs = clock.currentTimeMillisUnsafe() - reachableSinceMs
       return reachableMs < leaseMs ? Effect.void : ledger.reap
     })
-    yield* every(
+    yield* runEvery(
       checkpointMs,
+      "Renewing leases",
       ledger.renew.pipe(
         Effect.andThen(reap),
         Effect.tapError(() => Effect.sync(lostTouch)),
       ),
     )
-    yield* every(Math.min(firstCheckpointMs, checkpointMs), writeCheckpoints(services, clock))
-    yield* every(1000, ledger.returnIdle)
-    yield* every(checkpointMs, renewRegistrations(services))
+    yield* runEvery(Math.min(firstCheckpointMs, checkpointMs), "Writing checkpoints", writeCheckpoints(services, clock))
+    yield* runEvery(1000, "Giving back idle allotments", ledger.returnIdle)
+    yield* runEvery(checkpointMs, "Renewing registrations", renewRegistrations(services))
   })
 
 /** The first checkpoint of an exchange after a second at the latest two, then one at each interval. */

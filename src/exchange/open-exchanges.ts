@@ -4,6 +4,7 @@
  */
 import { Clock, Context, Effect, Layer, Queue } from "effect"
 import { SqlClient } from "effect/sql"
+import { runAfter } from "../background.ts"
 import type { OpenExchanges as OpenExchangeList } from "../protocol/exchange-log.ts"
 import { ChangeFeed } from "../store/change-feed.ts"
 import { queryDeadline } from "../store/database.ts"
@@ -40,14 +41,7 @@ export class OpenExchanges extends Context.Service<
       yield* feed.subscribe((subjects) => {
         if (subjects !== "all" && [...subjects].includes(question)) Queue.offerUnsafe(asked, undefined)
       })
-      yield* Effect.forkScoped(
-        Effect.forever(
-          Effect.andThen(
-            Queue.take(asked),
-            Effect.catch(show, (error) => Effect.logWarning("Open exchanges could not be written", error)),
-          ),
-        ),
-      )
+      yield* runAfter(Queue.take(asked), "Writing open exchanges", show)
 
       /** Asks all nodes, unless they were asked a moment ago. */
       let askedAtMs = 0

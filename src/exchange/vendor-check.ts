@@ -8,7 +8,7 @@ import type { VendorCheckResponse } from "../protocol/admin.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 import { textOfReply } from "../review/texts.ts"
 import { VendorClient } from "../upstream/client.ts"
-import { makeDeadlines } from "../upstream/deadlines.ts"
+import { CallDeadlines } from "../upstream/deadlines.ts"
 import type { TargetHealth } from "../upstream/health.ts"
 import type { Conversation, EndedEarly } from "./conversation.ts"
 import { converse } from "./failover.ts"
@@ -37,7 +37,7 @@ export class VendorCheck extends Context.Service<
       const catalogue = yield* Catalogue
       const client = yield* VendorClient
       const context = yield* Effect.context<never>()
-      const deadlines = yield* makeDeadlines
+      const deadlines = yield* CallDeadlines
       const timeoutsOf = makeTimeouts(config, context)
 
       const run = Effect.fn("VendorCheck.run")(function* (vendorId: string, model: string | undefined) {

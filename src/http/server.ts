@@ -1,4 +1,5 @@
 /** The HTTP server: all routes, the envelope for invalid requests, and limits per connection. */
+import { maxHeaderSize } from "node:http"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { Effect, Layer, Scope } from "effect"
 import { HttpRouter, HttpServerError } from "effect/http"
@@ -10,7 +11,6 @@ import { OperatorSessions } from "../identity/operator-sessions.ts"
 import { Api } from "../protocol/api.ts"
 import { serviceError } from "../protocol/error.ts"
 import { invalidInput, issuesOf } from "../protocol/issues.ts"
-import { maxPathParameter } from "../protocol/text.ts"
 import { failureAt } from "./compatible/reply.ts"
 import { compatibleRoutes } from "./compatible/routes.ts"
 import { limitConnections } from "./connection-limit.ts"
@@ -48,6 +48,7 @@ import { settingRoutes } from "./routes/settings.ts"
 import { ssoRoutes } from "./routes/sso.ts"
 import { statementRoutes } from "./routes/statements.ts"
 import { tokenRoutes } from "./routes/tokens.ts"
+import { answerUnreadable } from "./unreadable-request.ts"
 
 const apiRoutes = HttpApiBuilder.layer(Api, { openapiPath: "/openapi.json" }).pipe(
   Layer.provide([
@@ -91,6 +92,7 @@ export const layerServer = Layer.unwrap(
     const { maxConnections } = yield* Overload
     const node = yield* makeListener(tls)
     const limitRequest = limitConnections(node, maxConnections)
+    answerUnreadable(node)
     const access = yield* makeAccess
     const main = Layer.mergeAll(
       apiRoutes,
@@ -148,7 +150,8 @@ const serve = <E, R>(
   HttpRouter.serve(Layer.merge(routes, envelopes), {
     disableLogger: true,
     disableListenLog: true,
-    routerConfig: { maxParamLength: maxPathParameter },
+    // No shorter than a URL can be: a parameter that is too long is refused by its schema, and not as an unknown route.
+    routerConfig: { maxParamLength: maxHeaderSize },
   }).pipe(Layer.provideMerge(NodeHttpServer.layer(() => node, { ...listen, gracefulShutdownTimeout: closeGraceMs })))
 
 /** How long connections stay open after the last exchange, so that its last bytes are delivered. */

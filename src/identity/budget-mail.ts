@@ -2,8 +2,9 @@
  * Mail to an organisation's owners when one of its budgets has reached a threshold. One node sends it; where that dies
  * before the mail has left, another does a minute later, with the same message id.
  */
-import { Context, Effect, Layer, Option, Schedule, Schema } from "effect"
+import { Context, Effect, Layer, Option, Schema } from "effect"
 import { SqlClient } from "effect/sql"
+import { runEvery } from "../background.ts"
 import { sha256 } from "../catalogue/secrets.ts"
 import { BudgetState } from "../protocol/budget.ts"
 import { queryDeadline } from "../store/database.ts"
@@ -47,12 +48,7 @@ export class BudgetMail extends Context.Service<
           { discard: true },
         )
       })
-      yield* Effect.forkScoped(
-        Effect.repeat(
-          Effect.catch(send, (error) => Effect.logWarning("Warnings of budgets could not be read", error)),
-          Schedule.spaced(every),
-        ),
-      )
+      yield* runEvery(every, "Mail of budget warnings", send)
       return BudgetMail.of({ send })
     }),
   )

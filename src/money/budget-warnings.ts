@@ -2,8 +2,9 @@
  * Warnings at thresholds of budgets: each once a period, over all nodes and restarts. A node looks at what is used of the
  * budgets that it has just settled against, and the first to find a threshold reached writes it down.
  */
-import { Context, Effect, Layer, Schedule } from "effect"
+import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
+import { runEvery } from "../background.ts"
 import { queryDeadline } from "../store/database.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 import { recordBudget } from "../telemetry/metrics.ts"
@@ -61,12 +62,7 @@ export class BudgetWarnings extends Context.Service<
         for (const [key, looked] of part) if (!charged.has(key) && charged.size < mostUntold) charged.set(key, looked)
       }
 
-      yield* Effect.forkScoped(
-        Effect.repeat(
-          Effect.catch(look, (error) => Effect.logWarning("Budgets could not be looked at", error)),
-          Schedule.spaced("1 second"),
-        ),
-      )
+      yield* runEvery("1 second", "Looking at budgets", look)
       return BudgetWarnings.of({
         look,
         charged: (orgId, currency, covering) => {

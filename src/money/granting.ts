@@ -4,6 +4,7 @@
  */
 import { randomUUID } from "node:crypto"
 import { type Context, Effect, FiberSet, Queue, type Scope } from "effect"
+import { runAfter } from "../background.ts"
 import { StoreUnavailable } from "../store/unavailable.ts"
 import { recordAllotted, recordHoldWait, recordLedgerEvent } from "../telemetry/metrics.ts"
 import type { Allotment, Need } from "./allotments.ts"
@@ -90,7 +91,7 @@ export const makeGranting = Effect.fnUntraced(function* (
     const parts = due.flatMap((each) => (each.isScarce && each.free > 0n ? [[each, each.free] as const] : []))
     return node === undefined ? Effect.void : giveBack(node, parts)
   })
-  yield* Effect.forkScoped(Effect.forever(Effect.andThen(Queue.take(wake), Effect.ignore(returnScarce))))
+  yield* runAfter(Queue.take(wake), "Giving back what is scarce", returnScarce)
 
   /** Asks for a grant. If it is not known whether it was given, the node is left, and all that it was given goes back. */
   const allot = (node: Node, { orgId, currency }: Wanted, counters: ReadonlyArray<CounterNeed>) =>

@@ -1,6 +1,7 @@
 /** The retention job: creates partitions ahead and deletes expired data. Any node may run it. */
-import { Context, Effect, Layer, Schedule } from "effect"
+import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
+import { runEvery } from "../background.ts"
 import { WeirConfig } from "../config.ts"
 import { withDeadline } from "../store/database.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
@@ -49,12 +50,7 @@ export class Retention extends Context.Service<
         withDeadline(deadline),
         Effect.tap(({ dropped, removed }) => Effect.sync(() => recordRetention(context, dropped, Number(removed)))),
       )
-      yield* Effect.forkScoped(
-        Effect.repeat(
-          Effect.catch(run, (error) => Effect.logWarning("The retention job failed", error)),
-          Schedule.spaced(every),
-        ),
-      )
+      yield* runEvery(every, "Retention", run)
       return Retention.of({ run })
     }),
   )

@@ -6,6 +6,7 @@ import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Context, Effect, Layer, Schedule, type Scope } from "effect"
+import { runEvery } from "../background.ts"
 import { WeirConfig } from "../config.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 import type { Amount } from "./amount.ts"
@@ -60,7 +61,7 @@ export class Settler extends Context.Service<
           { concurrency: "unbounded", discard: true },
         ),
       )
-      yield* Effect.forkScoped(Effect.repeat(replay, Schedule.spaced("1 second")))
+      yield* runEvery("1 second", "Replaying the journal", replay)
 
       return Settler.of({
         deferred: journal.pending,

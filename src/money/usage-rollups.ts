@@ -1,6 +1,7 @@
 /** The job that folds usage records by the hour and by the day. Any node may run it. */
-import { Context, Effect, Layer, Schedule } from "effect"
+import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
+import { runEvery } from "../background.ts"
 import { withDeadline } from "../store/database.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 import { tierBoundaries } from "../telemetry/metrics.ts"
@@ -24,15 +25,8 @@ export class UsageRollups extends Context.Service<
         return folded
       })
       const retain = withDeadline(deadline)(sql`select retain_rollups(${keptDaysOfHours}::int, ${keptDays}::int)`)
-      const loop = (job: Effect.Effect<unknown, StoreUnavailable>, every: "1 minute" | "1 day") =>
-        Effect.forkScoped(
-          Effect.repeat(
-            Effect.catch(job, (error) => Effect.logWarning("Usage could not be folded", error)),
-            Schedule.spaced(every),
-          ),
-        )
-      yield* loop(fold, "1 minute")
-      yield* loop(retain, "1 day")
+      yield* runEvery("1 minute", "Folding usage", fold)
+      yield* runEvery("1 day", "Removing old folded usage", retain)
       return UsageRollups.of({ fold })
     }),
   )

@@ -18,6 +18,9 @@ const usage = {
   cacheNetSaving: "0.00216",
 }
 
+/** An event of a stream. */
+const event = (name: string, data: Json) => ({ event: name, data: JSON.stringify(data) })
+
 const org = { name: "Acme", plan: "team", currency: "USD", models: ["main"] }
 const row = { declared: false, status: "active", revision: "42", createdAt: instant, changedAt: instant }
 
@@ -41,22 +44,6 @@ export const examples: Readonly<Record<string, Json>> = {
     stop: "end",
     usage,
   },
-  ExchangeEvents: [
-    ["t.open", { requestId, clientRequestId: ulid, model: "main", protocol: "twp/1" }],
-    ["t.delta", { i: 0, t: "text", v: "A weir " }],
-    ["t.delta", { i: 0, t: "text", v: "regulates a stream." }],
-    ["t.usage", usage],
-    ["t.close", { stop: "end", usage }],
-  ]
-    .map(([event, data], id) => `id: ${id}\nevent: ${event}\ndata: ${JSON.stringify(data)}\n\n`)
-    .join(""),
-  ApplyEvents: [
-    ["progress", { step: "reading", done: 0, total: 0 }],
-    ["progress", { step: "storing", done: 1000, total: 4000 }],
-    ["result", { revision: "7", changes: [], minted: [], credited: [], warnings: [] }],
-  ]
-    .map(([event, data]) => `event: ${event}\ndata: ${JSON.stringify(data)}\n\n`)
-    .join(""),
   HeartbeatRequest: { sessionId: ulid, configVersion: "5d41402abc4b2a76b9719d911017c592", meta: { platform: "linux" } },
   HandshakeRequest: { protocols: ["twp/1"], client: { name: "river", version: "1.0.0" } },
   SearchRequest: { query: "rivers of Mesopotamia", max_results: 5 },
@@ -199,6 +186,24 @@ export const numbers: Readonly<Record<string, number>> = {
   maxOutput: 8192,
   millis: 466,
   firstFrameMs: 59,
+}
+
+/** Events of streams, by the schema of one event: its data is JSON as text. */
+export const exampleEvents: Readonly<
+  Record<string, ReadonlyArray<{ readonly id?: string; readonly event: string; readonly data: string }>>
+> = {
+  ExchangeEvent: [
+    event("t.open", { requestId, clientRequestId: ulid, model: "main", protocol: "twp/1" }),
+    event("t.delta", { i: 0, t: "text", v: "A weir " }),
+    event("t.delta", { i: 0, t: "text", v: "regulates a stream." }),
+    event("t.usage", usage),
+    event("t.close", { stop: "end", usage }),
+  ].map((sent, id) => ({ id: String(id), ...sent })),
+  ApplyEvent: [
+    event("progress", { step: "reading", done: 0, total: 0 }),
+    event("progress", { step: "storing", done: 1000, total: 4000 }),
+    event("result", { revision: "7", changes: [], minted: [], credited: [], warnings: [] }),
+  ],
 }
 
 /** Messages and details of errors. Source: interface.md "Errors". */

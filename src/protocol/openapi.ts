@@ -4,7 +4,7 @@
  */
 import { Schema } from "effect"
 import { type ErrorCode, errorCodes } from "./error.ts"
-import { errorDetails, examples, numbers, words } from "./examples.ts"
+import { errorDetails, exampleEvents, examples, numbers, words } from "./examples.ts"
 
 type Json = Schema.Json
 type JsonObject = { readonly [key: string]: Json }
@@ -79,12 +79,14 @@ const withExample = (body: Json, schemas: JsonObject): Json =>
   )
 
 /**
- * The body of an event stream is text; its schema is that of one event's data. Its example is named after that schema.
- * Source: JSON Schema 2020-12, "contentSchema".
+ * The schema of an event stream is that of one event, with an example for each: what clients are generated from.
+ * OpenAPI 3.1 has no member for the items of a stream (`itemSchema` of 3.2).
  */
 const eventStream = (event: Json): Json => ({
-  schema: { type: "string", contentMediaType: "text/event-stream", contentSchema: event },
-  example: examples[`${nameOf(event)}s`] ?? "",
+  schema: event,
+  examples: Object.fromEntries(
+    (exampleEvents[nameOf(event)] ?? []).map((value, at) => [`${at + 1}. ${value.event}`, { value: { ...value } }]),
+  ),
 })
 
 const nameOf = (schema: Json): string =>

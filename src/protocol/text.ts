@@ -34,7 +34,7 @@ export const storedName = (maxLength: number) =>
   )
 
 /** Longest parameter of a path, in characters: a key path has up to 16 names of 64. */
-export const maxPathParameter = 2048
+const maxPathParameter = 2048
 
 /** An id in a path. */
 export const PathId = storedName(maxPathParameter)

@@ -5,7 +5,7 @@
 import { Context, Data, Effect, Layer, Redacted } from "effect"
 import { type JsonObject, objectAt, objectsAt, parseObject } from "../dialects/json.ts"
 import { fetchWhole, type UpstreamBroken, VendorClient } from "../upstream/client.ts"
-import { type Deadlines, makeDeadlines } from "../upstream/deadlines.ts"
+import { CallDeadlines, type Deadlines } from "../upstream/deadlines.ts"
 import type { ModerationCheck } from "./policy.ts"
 
 /** The endpoint did not answer in time, or its reply is invalid. */
@@ -22,7 +22,7 @@ export class ModerationEngine extends Context.Service<
     ModerationEngine,
     Effect.gen(function* () {
       const client = yield* VendorClient
-      const deadlines = yield* makeDeadlines
+      const deadlines = yield* CallDeadlines
       return ModerationEngine.of({
         flags: (check, text) =>
           ask(client, deadlines, check, text).pipe(

@@ -21,7 +21,7 @@ import { dayOf } from "../protocol/utc8.ts"
 import { recordOutcome } from "../telemetry/metrics.ts"
 import { spanned } from "../telemetry/tracing.ts"
 import { VendorClient } from "../upstream/client.ts"
-import { type Deadlines, makeDeadlines } from "../upstream/deadlines.ts"
+import { CallDeadlines, type Deadlines } from "../upstream/deadlines.ts"
 import { TargetHealth } from "../upstream/health.ts"
 import { ask } from "./ask.ts"
 import { providersFor } from "./providers.ts"
@@ -56,7 +56,7 @@ export class WebSearch extends Context.Service<
         ledger: yield* Ledger,
         settler: yield* Settler,
         client: yield* VendorClient,
-        deadlines: yield* makeDeadlines,
+        deadlines: yield* CallDeadlines,
         health: yield* TargetHealth,
       }
       const context = yield* Effect.context<never>()

@@ -5,6 +5,7 @@
 import type * as PgClient from "@effect/sql-pg/PgClient"
 import { Clock, Context, Effect, Layer, Queue, Semaphore } from "effect"
 import { SqlClient } from "effect/sql"
+import { runAfter } from "../background.ts"
 import type { WeirConfig } from "../config.ts"
 import { queryDeadline, refreshEvery } from "./database.ts"
 import { listenTo } from "./listen.ts"
@@ -64,23 +65,9 @@ export class ChangeFeed extends Context.Service<
       const wake = yield* Queue.sliding<void>(1)
       yield* listenTo("weir_changes", () => Effect.asVoid(Queue.offer(wake, undefined)))
       yield* catchUp
-      yield* Effect.forkScoped(
-        Effect.forever(
-          Effect.andThen(
-            Effect.timeoutOption(Queue.take(wake), refreshEvery),
-            Effect.catch(catchUp, (error) => Effect.logWarning("Changes could not be read", error)),
-          ),
-        ),
-      )
+      yield* runAfter(Effect.timeoutOption(Queue.take(wake), refreshEvery), "Reading changes", catchUp)
       const trim = bounded(sql`delete from changes where at < now() - ${`${keptMs} milliseconds`}::text::interval`)
-      yield* Effect.forkScoped(
-        Effect.forever(
-          Effect.andThen(
-            Effect.sleep(keptMs / 4),
-            Effect.catch(trim, (error) => Effect.logWarning("Old changes could not be removed", error)),
-          ),
-        ),
-      )
+      yield* runAfter(Effect.sleep(keptMs / 4), "Removing old changes", trim)
       return ChangeFeed.of({
         subscribe: (forget) => Effect.sync(() => void listeners.push(forget)),
         catchUp,

@@ -1,6 +1,7 @@
 /** `LISTEN` and `NOTIFY` between nodes. The embedded database has one node, which hears nothing. */
 import * as PgClient from "@effect/sql-pg/PgClient"
-import { Deferred, Effect, Queue, Schedule, type Scope } from "effect"
+import { Deferred, Effect, Queue, type Scope } from "effect"
+import { runEvery } from "../background.ts"
 import { WeirConfig } from "../config.ts"
 
 /**
@@ -23,7 +24,7 @@ export const listenTo = Effect.fnUntraced(function* (
       ),
     ),
   )
-  yield* Effect.forkScoped(Effect.repeat(Effect.ignore(listen), Schedule.spaced("1 second")))
+  yield* runEvery("1 second", `Listening to ${channel}`, listen)
   // A gateway starts without it all the same.
   yield* Effect.ignore(Effect.timeout(Deferred.await(listening), "1 second"))
 })

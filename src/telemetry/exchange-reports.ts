@@ -5,8 +5,9 @@
  * **Gotchas**: reports are lost with the process that has not written them yet, and where more come than are kept;
  * all failures are counted, and all vendor calls that a timeout tier ended.
  */
-import { Context, Effect, Layer, Schedule } from "effect"
+import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
+import { runEvery } from "../background.ts"
 import { type Tier, tierOfCode } from "../protocol/timeout-tiers.ts"
 import { queryDeadline } from "../store/database.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
@@ -99,12 +100,7 @@ export class ExchangeReports extends Context.Service<
         }
         if (ended.length > 0) yield* bounded(sql`select report_ended_calls(${JSON.stringify(ended)}::text::json)`)
       })
-      yield* Effect.forkScoped(
-        Effect.repeat(
-          Effect.catch(flush, (error) => Effect.logWarning("Reports of failed exchanges were lost", error)),
-          Schedule.spaced(every),
-        ),
-      )
+      yield* runEvery(every, "Storing reports of failed exchanges", flush)
       yield* Effect.addFinalizer(() => Effect.ignore(flush))
       return ExchangeReports.of({ add, flush })
     }),

@@ -8,6 +8,7 @@ import { Tokenizer } from "../exchange/tokenizer.ts"
 import { BudgetWarnings } from "../money/budget-warnings.ts"
 import { Review } from "../review/review.ts"
 import { ExchangeReports } from "../telemetry/exchange-reports.ts"
+import { CallDeadlines } from "../upstream/deadlines.ts"
 import { TargetHealth } from "../upstream/health.ts"
 
 const noReview = Layer.succeed(Review, Review.of({ judge: () => Effect.undefined, sample: () => Effect.void }))
@@ -52,7 +53,24 @@ const noOverload = Layer.succeed(
 const noReports = Layer.succeed(ExchangeReports, ExchangeReports.of({ add: () => {}, flush: Effect.void }))
 
 export const layerPlainServices: Layer.Layer<
-  ExchangeReports | Review | TargetHealth | Tokenizer | Sessions | Overload | CallBudgets | BudgetWarnings,
+  | ExchangeReports
+  | Review
+  | TargetHealth
+  | CallDeadlines
+  | Tokenizer
+  | Sessions
+  | Overload
+  | CallBudgets
+  | BudgetWarnings,
   never,
   Gate
-> = Layer.mergeAll(noReports, noReview, noOverload, noBudgets, TargetHealth.layer, anySession, Tokenizer.layerBytes)
+> = Layer.mergeAll(
+  noReports,
+  noReview,
+  noOverload,
+  noBudgets,
+  TargetHealth.layer,
+  CallDeadlines.layer,
+  anySession,
+  Tokenizer.layerBytes,
+)

@@ -2,7 +2,7 @@
  * Deadlines of many calls: one heap, and one timer, which is armed for the earliest. A sign of life only writes a
  * number: an exchange that is looked at too early tells when to look again.
  */
-import { Clock, Effect, Fiber, type Scope } from "effect"
+import { Clock, Context, Effect, Fiber, Layer, type Scope } from "effect"
 
 export interface Watched {
   /** Acts on what is late. @returns when to look again, in milliseconds since the epoch */
@@ -130,6 +130,14 @@ export class Deadlines {
     this.#heap[place] = watch
     watch.place = place
   }
+}
+
+/** The deadlines of this process's calls to vendors: whatever their kind, one heap and one timer. */
+export class CallDeadlines extends Context.Service<CallDeadlines, Deadlines>()("weir/upstream/CallDeadlines") {
+  static readonly layer = Layer.effect(
+    CallDeadlines,
+    Effect.suspend(() => makeDeadlines),
+  )
 }
 
 /** Deadlines on Effect's clock, until the scope closes. */

@@ -4,6 +4,7 @@
  */
 import { Clock, Context, Data, Duration, Effect, Exit, Layer, Schedule, type Scope, Stream } from "effect"
 import { CircuitBreaker } from "effect/persistence"
+import { runEvery } from "../background.ts"
 import { recordCooldown } from "../telemetry/metrics.ts"
 
 /** `vendor`: the vendor sent Retry-After. `breaker`: calls failed. */
@@ -128,7 +129,7 @@ export const makeTargetHealth = (
       const look = Effect.map(shared.all, (all) => {
         others = all
       })
-      yield* Effect.forkScoped(Effect.repeat(look, Schedule.spaced(refreshInterval)))
+      yield* runEvery(refreshInterval, "Reading cooldowns of other nodes", look)
     }
 
     // This node's breaker is open already; inform the other nodes.

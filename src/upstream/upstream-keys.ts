@@ -2,8 +2,9 @@
  * Upstream keys of organisations (BYOK): a key for a vendor of the catalogue, and optionally an own address. Sealed at
  * rest, opened with the row of their organisation, never logged and never returned.
  */
-import { Context, Effect, Layer, Redacted, Schedule, Schema } from "effect"
+import { Context, Effect, Layer, Redacted, Schema } from "effect"
 import { SqlClient } from "effect/sql"
+import { runEvery } from "../background.ts"
 import { WeirConfig } from "../config.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 import { ChangeFeed } from "../store/change-feed.ts"
@@ -113,12 +114,7 @@ export class UpstreamKeys extends Context.Service<
 
       if (isDurable && masterKeyPrevious !== undefined) {
         // Nodes that have only the previous key may still write.
-        yield* Effect.forkScoped(
-          Effect.repeat(
-            Effect.catch(sealAgain, (error) => Effect.logWarning("Upstream keys could not be sealed again", error)),
-            Schedule.spaced(sealAgainEvery),
-          ),
-        )
+        yield* runEvery(sealAgainEvery, "Sealing upstream keys again", sealAgain)
       }
       return UpstreamKeys.of({
         set: Effect.fn("UpstreamKeys.set")(function* ({ orgId, vendorId, baseUrl, key }) {

@@ -30,6 +30,7 @@ const layers = [
   "store",
   "config.ts",
   "secret-files.ts",
+  "background.ts",
   "conformance",
   "client",
   "protocol",

@@ -1,4 +1,5 @@
 /** Around the routes: health, readiness, metrics, OpenAPI, documentation, and the caller's address. */
+import { connect } from "node:net"
 import { Option } from "effect"
 import { Headers } from "effect/http"
 import { NetAddress } from "effect/net"
@@ -194,5 +195,36 @@ describe("a caller's address", () => {
     ["the proxy's where it says nonsense", ["10.0.0.0/8"], "10.0.0.1", "nonsense", "10.0.0.1"],
   ])("is %s", (_what, trusted, remote, forwarded, expected) => {
     expect(from(trusted, remote, forwarded)).toBe(expected)
+  })
+})
+
+describe("what is not read as a request", () => {
+  const send = async (text: string): Promise<Response> => {
+    const { hostname, port } = new URL(gateway().baseUrl)
+    const socket = connect(Number(port), hostname)
+    socket.end(text)
+    const answer = (await socket.setEncoding("utf8").toArray()).join("")
+    const [head = "", body = ""] = answer.split("\r\n\r\n")
+    const [status = "", ...headers] = head.split("\r\n")
+    return new Response(body, {
+      status: Number(status.split(" ")[1]),
+      headers: headers.map((line): [string, string] => [line.split(": ")[0] ?? "", line.split(": ")[1] ?? ""]),
+    })
+  }
+
+  it.each([
+    ["an over-long URL", `GET /v1/apps/${"a".repeat(20_000)} HTTP/1.1\r\nhost: a\r\n\r\n`, 400, "bad_request"],
+    ["over-long headers", `GET /healthz HTTP/1.1\r\nhost: a\r\nx: ${"a".repeat(20_000)}\r\n\r\n`, 400, "bad_request"],
+    ["U+0000 in a header", "GET /healthz HTTP/1.1\r\nhost: a\r\nx: a\0b\r\n\r\n", 400, "bad_request"],
+    ["another protocol", "EHLO example.com\r\n\r\n", 400, "bad_request"],
+  ])("%s is answered in the envelope", async (_what, text, status, code) => {
+    expect(await errorOf(await send(text))).toMatchObject({ status, code })
+  })
+
+  it("a parameter of a path that is too long is refused as such", async () => {
+    const reply = await gateway().call("GET", `/v1/admin/ledger/${"a".repeat(3000)}`, undefined, {
+      "x-svc-admin-key": gateway().adminKey,
+    })
+    expect(await errorOf(reply)).toMatchObject({ status: 400, code: "bad_request" })
   })
 })

@@ -6,10 +6,11 @@ import { createConfig, lintFromString } from "@redocly/openapi-core"
 import { Result, Schema } from "effect"
 import { HttpApi, OpenApi } from "effect/http-api"
 import { describe, expect, it } from "vitest"
+import { ApplyEvent } from "../../src/protocol/admin.ts"
 import { Api } from "../../src/protocol/api.ts"
 import { ErrorEnvelope, errorStatus } from "../../src/protocol/error.ts"
+import { ExchangeEvent } from "../../src/protocol/event.ts"
 import { issuesOf } from "../../src/protocol/issues.ts"
-import { parseEvents } from "../../src/testing/index.ts"
 
 const text = JSON.stringify(OpenApi.fromApi(Api))
 const spec = JSON.parse(text)
@@ -130,14 +131,15 @@ describe("the document", () => {
     expect(fits(exchange?.successes.get(200) ?? [], { requestId: "r" })).toBe(false)
   })
 
-  it("shows a stream that a client can read", () => {
-    const { example } = spec.paths["/t1/exchange"].post.responses["200"].content["text/event-stream"]
-    expect(parseEvents(example).map(({ event }) => event)).toEqual([
-      "t.open",
-      "t.delta",
-      "t.delta",
-      "t.usage",
-      "t.close",
-    ])
+  it.each([
+    ["/t1/exchange", ExchangeEvent, ["t.open", "t.delta", "t.delta", "t.usage", "t.close"]],
+    ["/v1/admin/catalogue/events", ApplyEvent, ["progress", "progress", "result"]],
+  ] as const)("%s: its stream has the schema of one event, and examples that fit it", (path, schema, names) => {
+    const { schema: shown, examples } = spec.paths[path].post.responses["200"].content["text/event-stream"]
+    expect(shown).toEqual({ $ref: `#/components/schemas/${schema.ast.annotations?.["identifier"]}` })
+    const events = Object.values<{ readonly value: unknown }>(examples).map(({ value }) => value)
+    const shape: Schema.Codec<{ readonly event: string }, unknown> = schema
+    const decode = Schema.decodeUnknownSync(shape, { onExcessProperty: "error" })
+    expect(events.map((event) => decode(event).event)).toEqual(names)
   })
 })

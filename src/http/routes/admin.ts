@@ -118,7 +118,10 @@ export const adminRoutes = HttpApiBuilder.group(
       )
       .handleRaw("topup", ({ request }) => forOperator(request, topup(request)))
       .handleRaw("ledger", ({ request, params }) =>
-        forOperator<LedgerResponse, never>(request, books.ledger(params.org)),
+        forOperator<LedgerResponse, never>(
+          request,
+          Effect.andThen(knownOrg(tenants, params.org), books.ledger(params.org)),
+        ),
       )
       .handleRaw("tierTimes", ({ request, query }) => forOperator(request, tiersBetween(query.from, query.to)))
       .handleRaw("auditVerify", ({ request, query }) => forOperator(request, verifyAudit(query)))

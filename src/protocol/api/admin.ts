@@ -55,7 +55,7 @@ export class Admin extends HttpApiGroup.make("admin")
       headers: adminHeaders,
       params: { org: PathId },
       success: LedgerResponse,
-      error: errorsOf([...everywhere, "admin_key_invalid"]),
+      error: errorsOf([...everywhere, "admin_key_invalid", "not_found"]),
     }).annotateMerge(
       OpenApi.annotations({ summary: "Get an organisation's balances, allotments and newest 100 entries" }),
     ),

@@ -85,7 +85,7 @@ export class Runtime extends HttpApiGroup.make("runtime")
   .add(
     HttpApiEndpoint.get("config", "/t1/config", {
       headers: { ...featureHeaders, "if-none-match": parameter("An ETag; 304 if it is current") },
-      success: Bundle,
+      success: [Bundle, HttpApiSchema.Empty(304)],
       error: errorsOf([...everywhere, ...callerErrors]),
     }).annotateMerge(
       OpenApi.annotations({

@@ -1,0 +1,46 @@
+/** Work that a process does beside its requests: again and again, until the scope closes. */
+import { Cause, type Duration, Effect, type Scope } from "effect"
+
+/**
+ * Runs a job now, and again an interval after each end. What fails, or dies, is logged, and the job is run again; while
+ * it goes on failing, nothing more is logged, so that an outage is two lines and not one every second.
+ *
+ * @param what the job, as a log line names it: "Retention"
+ */
+export const runEvery = <E, R>(
+  interval: Duration.Input,
+  what: string,
+  job: Effect.Effect<unknown, E, R>,
+): Effect.Effect<void, never, R | Scope.Scope> =>
+  Effect.suspend(() => {
+    const guarded = loggingFailures(what, job)
+    return Effect.asVoid(Effect.forkScoped(Effect.forever(Effect.andThen(guarded, Effect.sleep(interval)))))
+  })
+
+/** Runs a job each time that something has happened. @param next completes when it has; see {@link runEvery} */
+export const runAfter = <E, R, R2>(
+  next: Effect.Effect<unknown, never, R2>,
+  what: string,
+  job: Effect.Effect<unknown, E, R>,
+): Effect.Effect<void, never, R | R2 | Scope.Scope> =>
+  Effect.suspend(() => {
+    const guarded = loggingFailures(what, job)
+    return Effect.asVoid(Effect.forkScoped(Effect.forever(Effect.andThen(next, guarded))))
+  })
+
+const loggingFailures = <E, R>(what: string, job: Effect.Effect<unknown, E, R>): Effect.Effect<void, never, R> => {
+  let isFailing = false
+  return Effect.matchCauseEffect(job, {
+    onSuccess: () => {
+      if (!isFailing) return Effect.void
+      isFailing = false
+      return Effect.logInfo(`${what}: works again`)
+    },
+    onFailure: (cause) => {
+      if (Cause.hasInterruptsOnly(cause)) return Effect.interrupt
+      if (isFailing) return Effect.void
+      isFailing = true
+      return Effect.logWarning(`${what}: failed, and will be tried again`, cause)
+    },
+  })
+}
