@@ -2,7 +2,7 @@
 import { spawn } from "node:child_process"
 import { fileURLToPath } from "node:url"
 import { drive, median, percentileOfRounds } from "./load.ts"
-import type { Row, Scenario } from "./scenarios.ts"
+import type { Row, Scenario } from "./scenario.ts"
 import { type Database, watchDatabase } from "./stores.ts"
 import type { Subjects, Weir } from "./subjects.ts"
 

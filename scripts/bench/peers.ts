@@ -11,7 +11,8 @@ import { join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
 import { freePort } from "../faults/processes.ts"
 import { cpuSeconds, drive, type Endpoint, median, percentile, residentBytes, statOf } from "./load.ts"
-import { type Effort, warmUp } from "./scenarios.ts"
+import type { Effort } from "./scenario.ts"
+import { warmUp } from "./scenarios.ts"
 import { type Answer, answers, canPin, type Subject, type Subjects } from "./subjects.ts"
 
 const folder = process.env["BENCH_PEERS_DIR"] ?? join(tmpdir(), "weir-bench-peers")

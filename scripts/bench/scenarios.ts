@@ -16,33 +16,11 @@ import {
   residentBytes,
 } from "./load.ts"
 import { openStreams } from "./open-streams.ts"
+import type { Effort, Row, Scenario } from "./scenario.ts"
 import { measureStored, type Stored } from "./stored-tenants.ts"
 import type { Answer, Subject, Subjects, Weir } from "./subjects.ts"
 import { measureDeclared } from "./tenants.ts"
 import { start, system } from "./whole-system.ts"
-
-export interface Row {
-  readonly what: string
-  readonly unit: string
-  readonly weir: number
-  /** The floor's figure, or the one that the note names. */
-  readonly floor?: number
-  /** The largest difference between two rounds of Weir. */
-  readonly spread?: number
-  readonly note?: string
-  /** The budget: for the ratio to the floor, or for Weir's figure. */
-  readonly budget?: { readonly of: "ratio" | "value"; readonly max: number }
-}
-
-export interface Effort {
-  readonly rounds: number
-  /** Share of a round's requests; 1 is all of them. */
-  readonly scale: number
-  /** Open at once in `paced`. */
-  readonly streams: number
-}
-
-export type Scenario = (subjects: Subjects, effort: Effort) => Promise<ReadonlyArray<Row>>
 
 interface Cost {
   readonly us: number

@@ -1,6 +1,6 @@
 /** The same load against any gateway that speaks chat completions: its CPU and latency. */
 import { drive, type Endpoint, percentile } from "./load.ts"
-import type { Effort } from "./scenarios.ts"
+import type { Effort } from "./scenario.ts"
 
 /** @param url e.g. `http://127.0.0.1:4000/v1` */
 export const driveOther = async (url: string, { scale }: Effort): Promise<void> => {

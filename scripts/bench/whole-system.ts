@@ -3,7 +3,7 @@ import { spawnSync } from "node:child_process"
 import { setTimeout as sleep } from "node:timers/promises"
 import { fileURLToPath } from "node:url"
 import { cpuSeconds, drive, median, residentBytes } from "./load.ts"
-import type { Scenario } from "./scenarios.ts"
+import type { Scenario } from "./scenario.ts"
 import { watchDatabase, watchRedis } from "./stores.ts"
 
 /** Gateway, PostgreSQL and Redis, for one JSON exchange. */

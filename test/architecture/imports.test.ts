@@ -1,4 +1,4 @@
-/** The structure of `src`: no import circles, types included, and no import from a lower layer to a higher one. */
+/** The structure of `src` and `scripts`: no import circles, types included; in `src` none from a lower layer to a higher one. */
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs"
 import { dirname, join, relative } from "node:path"
 import { fileURLToPath } from "node:url"
@@ -105,6 +105,14 @@ describe("src", () => {
   it("has a layer for each of its folders, and no layer without one", () => {
     const entries = readdirSync(src).filter((name) => name.endsWith(".ts") || statSync(join(src, name)).isDirectory())
     expect([...entries].sort()).toEqual([...layers].sort())
+  })
+})
+
+describe("scripts", () => {
+  const imports = importsOf(fileURLToPath(new URL("../../scripts", import.meta.url)))
+
+  it("have no import circle", () => {
+    expect(findCircle(imports)).toBeUndefined()
   })
 })
 
