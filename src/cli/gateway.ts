@@ -14,6 +14,7 @@ import {
   layerSimulatedVendor,
   startDevelopment,
 } from "../development/start.ts"
+import { Exchanges } from "../exchange/exchanges.ts"
 import { layerServer } from "../http/server.ts"
 import { layerServices } from "../services.ts"
 import { writeWholeFile } from "../store/whole-file.ts"
@@ -30,7 +31,7 @@ const start = Layer.effectDiscard(
     if (config.catalogueFile !== undefined) yield* applyAndWatch(config.catalogueFile)
     const { address } = yield* HttpServer.HttpServer
     const baseUrl = urlOf(address, config)
-    collectGarbage()
+    yield* Effect.forkScoped(collectWhenIdle(yield* Exchanges))
     if (isWorker) {
       yield* answerSupervisor
       return sendReady(readyOf(baseUrl, handout))
@@ -52,6 +53,13 @@ export const layerGateway = start.pipe(
   Layer.provide(layerOtlp),
   Layer.provide(layerLogs),
 )
+
+/** Gives back what the start took, which stops the process for a fifth of a second: while no exchange runs. */
+const collectWhenIdle = (exchanges: Exchanges["Service"]) =>
+  Effect.sleep("1 second").pipe(
+    Effect.repeat({ until: () => exchanges.open() === 0 }),
+    Effect.andThen(Effect.sync(collectGarbage)),
+  )
 
 /** Where a client on this machine reaches the gateway. */
 const urlOf = (address: NetAddress.SocketAddress, { tls }: WeirConfig["Service"]): string => {

@@ -1,7 +1,8 @@
 /** `weir serve`: the gateway, or the supervisor of its workers if several are configured. */
-import { Console, Effect, Layer } from "effect"
+import { Console, Effect, Fiber, Layer } from "effect"
 import { Command } from "effect/cli"
 import { WeirConfig } from "../config.ts"
+import { EmbeddedDatabase, embeddedDirectory, startEmbedded } from "../store/embedded.ts"
 import { isWorker } from "../workers/worker.ts"
 import { describeUnknownVariables } from "./explain.ts"
 
@@ -14,8 +15,17 @@ export const serve = Command.make("serve", {}, () => Effect.andThen(warnOfUnknow
 const run = Effect.gen(function* () {
   const config = yield* WeirConfig
   if (config.workers > 1 && !isWorker) return yield* (yield* loadSupervisor).superviseWorkers(config)
-  return yield* Layer.launch((yield* loadGateway).layerGateway)
-}).pipe(Effect.provide(WeirConfig.layer))
+  const database = yield* startDatabaseEarly(config)
+  const { layerGateway } = yield* loadGateway
+  return yield* Layer.launch(Layer.provide(layerGateway, database))
+}).pipe(Effect.scoped, Effect.provide(WeirConfig.layer))
+
+/** The embedded database starts in its thread while the gateway's modules are loaded: both take as long. */
+const startDatabaseEarly = Effect.fnUntraced(function* ({ databaseUrl, dataDir }: WeirConfig["Service"]) {
+  if (databaseUrl !== undefined) return Layer.empty
+  const started = yield* Effect.forkScoped(startEmbedded(embeddedDirectory(dataDir)), { startImmediately: true })
+  return Layer.succeed(EmbeddedDatabase, () => Fiber.join(started))
+})
 
 const warnOfUnknownVariables = Effect.flatMap(describeUnknownVariables, (lines) =>
   Effect.forEach(lines, (line) => Console.error(line), { discard: true }),

@@ -1,6 +1,5 @@
 /** Sends mail by SMTP. In development without a server, mail is printed. Source: decisions "Control routes". */
 import { Context, Data, Effect, Layer, Redacted } from "effect"
-import { createTransport } from "nodemailer"
 import { isDevelopment, WeirConfig } from "../config.ts"
 
 export interface Mail {
@@ -26,6 +25,8 @@ export class Mailer extends Context.Service<
       const config = yield* WeirConfig
       const { smtpUrl, mailFrom } = config
       if (smtpUrl === undefined) return { send: isDevelopment(config) ? print : undefined }
+      // Loaded where mail is sent: a start without it is shorter.
+      const { createTransport } = yield* Effect.promise(() => import("nodemailer"))
       const transport = yield* Effect.acquireRelease(
         Effect.sync(() => createTransport({ url: Redacted.value(smtpUrl), pool: true, ...timeouts })),
         (open) => Effect.sync(() => open.close()),

@@ -2,12 +2,11 @@
  * PostgreSQL: a server named by `SVC_DATABASE_URL`, or the embedded one. Same client, same SQL, same migrations.
  * Every call has its own deadline; every failure of a call is {@link StoreUnavailable}, whatever the driver calls it.
  */
-import { join } from "node:path"
 import * as PgClient from "@effect/sql-pg/PgClient"
 import { type Duration, Effect, Layer, Redacted } from "effect"
 import { Migrator, SqlClient, type SqlError } from "effect/sql"
 import { WeirConfig } from "../config.ts"
-import { startEmbedded } from "./embedded.ts"
+import { EmbeddedDatabase, embeddedDirectory } from "./embedded.ts"
 import { loadMigrations, migrationsTable } from "./migrations.ts"
 import {
   applicationName,
@@ -28,7 +27,7 @@ export const layerDatabase: Layer.Layer<
   Effect.map(WeirConfig, ({ databaseUrl, databaseConnections, dataDir, migrates }) => {
     const client =
       databaseUrl === undefined
-        ? layerEmbedded(dataDir === ":memory:" ? undefined : join(dataDir, "postgres"))
+        ? layerEmbedded(embeddedDirectory(dataDir))
         : layerServer(databaseUrl, databaseConnections)
     return Layer.effectDiscard(prepare(migrates)).pipe(Layer.provideMerge(client))
   }),
@@ -65,7 +64,7 @@ const layerServer = (url: Redacted.Redacted, maxConnections: number) =>
 /** PGlite has one session: one connection, pipelined. */
 const layerEmbedded = (dataDir: string | undefined) =>
   Layer.unwrap(
-    Effect.map(startEmbedded(dataDir), ({ host, port }) =>
+    Effect.map(startDatabase(dataDir), ({ host, port }) =>
       PgClient.layer({
         host,
         port,
@@ -77,6 +76,8 @@ const layerEmbedded = (dataDir: string | undefined) =>
       }),
     ),
   )
+
+const startDatabase = (dataDir: string | undefined) => Effect.flatMap(EmbeddedDatabase, (start) => start(dataDir))
 
 const toUnavailable = (cause: unknown) => new StoreUnavailable({ store: "postgres", cause })
 

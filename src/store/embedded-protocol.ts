@@ -1,13 +1,17 @@
-/** Messages between the embedded database's worker thread and the thread that started it. */
-import { Predicate } from "effect"
+/**
+ * Messages between the embedded database's worker thread and the thread that started it. No import of Effect: the worker
+ * starts in half the time.
+ */
 
 export interface EmbeddedWorkerData {
   /** Directory of the data; in memory if absent. */
   readonly dataDir?: string
 }
 
-export const isStopMessage = (message: unknown): message is { readonly stop: true } =>
-  Predicate.hasProperty(message, "stop")
+export const isStopMessage = (message: unknown): message is { readonly stop: true } => isObject(message, "stop")
 
 export const isListeningMessage = (message: unknown): message is { readonly listening: string } =>
-  Predicate.hasProperty(message, "listening")
+  isObject(message, "listening")
+
+const isObject = (message: unknown, member: string): boolean =>
+  typeof message === "object" && message !== null && member in message

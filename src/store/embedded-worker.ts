@@ -2,11 +2,16 @@
 import { parentPort, workerData } from "node:worker_threads"
 import { PGlite } from "@electric-sql/pglite"
 import { PGLiteSocketServer } from "@electric-sql/pglite-socket"
+import { createFiles, emptyDatabase } from "./embedded-files.ts"
 import { startParameters } from "./embedded-parameters.ts"
 import { type EmbeddedWorkerData, isStopMessage } from "./embedded-protocol.ts"
 
 const { dataDir }: EmbeddedWorkerData = workerData
-const db = await PGlite.create({ startParams: startParameters, ...(dataDir !== undefined && { dataDir }) })
+if (dataDir !== undefined) createFiles(dataDir)
+const db = await PGlite.create({
+  startParams: startParameters,
+  ...(dataDir === undefined ? { loadDataDir: emptyDatabase() } : { dataDir }),
+})
 const server = new PGLiteSocketServer({ db, host: "127.0.0.1", port: 0, maxConnections: 1 })
 await server.start()
 parentPort?.on("message", async (message: unknown) => {

@@ -1,6 +1,4 @@
 /** The embedded database: PostgreSQL (PGlite) in a worker thread of this process, reached over a loopback socket. */
-import { type ChildProcess, fork } from "node:child_process"
-import { existsSync } from "node:fs"
 import { dirname, extname, join } from "node:path"
 import { Worker } from "node:worker_threads"
 import { Context, Effect, type Scope } from "effect"
@@ -14,21 +12,26 @@ export interface EmbeddedAddress {
   readonly port: number
 }
 
-/** Starts a database in memory: an empty one of its own. Tests replace it, to reuse migrated ones. */
-export const InMemoryDatabase = Context.Reference<Effect.Effect<EmbeddedAddress, StoreUnavailable, Scope.Scope>>(
-  "weir/store/InMemoryDatabase",
-  { defaultValue: () => startWorker({}) },
-)
+/** Where the database is under `SVC_DATA_DIR`; undefined if it is in memory. */
+export const embeddedDirectory = (dataDir: string): string | undefined =>
+  dataDir === ":memory:" ? undefined : join(dataDir, "postgres")
+
+type Started = Effect.Effect<EmbeddedAddress, StoreUnavailable, Scope.Scope>
 
 /** Starts the database; closing the scope flushes and stops it. @param dataDir its directory; in memory if absent */
-export const startEmbedded = (
-  dataDir: string | undefined,
-): Effect.Effect<EmbeddedAddress, StoreUnavailable, Scope.Scope> =>
-  dataDir === undefined
-    ? Effect.flatten(InMemoryDatabase)
-    : lock(dataDir).pipe(Effect.andThen(created(dataDir)), Effect.andThen(startWorker({ dataDir })))
+export const startEmbedded = (dataDir: string | undefined): Started =>
+  dataDir === undefined ? startWorker({}) : Effect.andThen(lock(dataDir), startWorker({ dataDir }))
 
-const startWorker = (workerData: EmbeddedWorkerData): Effect.Effect<EmbeddedAddress, StoreUnavailable, Scope.Scope> =>
+/**
+ * What starts the database. `weir serve` replaces it by one that has begun to start before the gateway's modules are
+ * loaded; tests by migrated ones that are reused.
+ */
+export const EmbeddedDatabase = Context.Reference<(dataDir: string | undefined) => Started>(
+  "weir/store/EmbeddedDatabase",
+  { defaultValue: () => startEmbedded },
+)
+
+const startWorker = (workerData: EmbeddedWorkerData): Started =>
   Effect.flatMap(
     Effect.acquireRelease(
       Effect.sync(() => new Worker(moduleBeside("embedded-worker"), { workerData })),
@@ -36,30 +39,6 @@ const startWorker = (workerData: EmbeddedWorkerData): Effect.Effect<EmbeddedAddr
     ),
     listening,
   )
-
-/** Creates the files at the first start, in a process of its own: it takes 400 MB, which end with the process. */
-const created = (dataDir: string): Effect.Effect<void, StoreUnavailable> =>
-  Effect.suspend(() =>
-    existsSync(join(dataDir, "PG_VERSION"))
-      ? Effect.void
-      : Effect.acquireUseRelease(
-          Effect.andThen(
-            Effect.logInfo("Creating the embedded database, once; it takes some seconds", { dataDir }),
-            Effect.sync(() => fork(moduleBeside("embedded-create"), [dataDir])),
-          ),
-          (child) => succeeded(child, dataDir),
-          (child) => Effect.sync(() => child.kill("SIGKILL")),
-        ),
-  )
-
-const succeeded = (child: ChildProcess, dataDir: string): Effect.Effect<void, StoreUnavailable> =>
-  Effect.callback((resume) => {
-    const fail = (cause: unknown) => resume(Effect.fail(new StoreUnavailable({ store: "postgres", cause })))
-    child.once("error", fail)
-    child.once("exit", (code) =>
-      code === 0 ? resume(Effect.void) : fail(new Error(`the embedded database could not be created in ${dataDir}`)),
-    )
-  })
 
 /** A module of this folder, as it is called before and after compilation. */
 const moduleBeside = (name: string) => new URL(`./${name}${extname(import.meta.filename)}`, import.meta.url)

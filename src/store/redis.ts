@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto"
 import { Context, Effect, Layer, Redacted } from "effect"
 import { CircuitBreaker } from "effect/persistence"
-import { Redis as Client, Cluster } from "ioredis"
+import type { Redis as Client, Cluster } from "ioredis"
 import { WeirConfig } from "../config.ts"
 import { StoreUnavailable } from "./unavailable.ts"
 
@@ -31,8 +31,10 @@ export class Redis extends Context.Service<
     Effect.gen(function* () {
       const { redisUrl, redisDeadlineMs } = yield* WeirConfig
       if (redisUrl === undefined) return yield* Effect.die("Redis.layer needs SVC_REDIS_URL")
+      // Loaded where there is a Redis: a start without it is shorter.
+      const driver = yield* Effect.promise(() => import("ioredis"))
       const client = yield* Effect.acquireRelease(
-        Effect.sync(() => connect(redisUrl, redisDeadlineMs)),
+        Effect.sync(() => connect(driver, redisUrl, redisDeadlineMs)),
         (client) => Effect.sync(() => client.disconnect()),
       )
       const breaker = yield* CircuitBreaker.make({
@@ -86,7 +88,7 @@ export class Redis extends Context.Service<
 
 /** What is sent to a single server in one turn of the event loop goes out in one write. */
 const oneWriteATurn = (client: Client | Cluster) => () => {
-  if (client instanceof Cluster || client.stream.writableCorked > 0) return
+  if (!("stream" in client) || client.stream.writableCorked > 0) return
   const { stream } = client
   stream.cork()
   setImmediate(() => stream.uncork())
@@ -96,7 +98,11 @@ const oneWriteATurn = (client: Client | Cluster) => () => {
 const breakerFailures = 5
 const breakerOpen = "500 millis"
 
-function connect(url: Redacted.Redacted, deadlineMs: number): Client | Cluster {
+function connect(
+  driver: Pick<typeof import("ioredis"), "Redis" | "Cluster">,
+  url: Redacted.Redacted,
+  deadlineMs: number,
+): Client | Cluster {
   const urls = Redacted.value(url).split(",")
   const options = {
     commandTimeout: deadlineMs,
@@ -110,8 +116,8 @@ function connect(url: Redacted.Redacted, deadlineMs: number): Client | Cluster {
   }
   const client =
     urls.length === 1
-      ? new Client(urls[0] ?? "", options)
-      : new Cluster(urls, { redisOptions: options, enableOfflineQueue: false })
+      ? new driver.Redis(urls[0] ?? "", options)
+      : new driver.Cluster(urls, { redisOptions: options, enableOfflineQueue: false })
   // Each call reports its own failure; an "error" event without a listener would end the process.
   client.on("error", () => {})
   return client

@@ -4,7 +4,7 @@ import * as PgClient from "@effect/sql-pg/PgClient"
 import { Effect, Layer, Redacted, type Scope } from "effect"
 import type { SqlError } from "effect/sql"
 import { WeirConfig } from "../config.ts"
-import { InMemoryDatabase } from "../store/embedded.ts"
+import { EmbeddedDatabase, startEmbedded } from "../store/embedded.ts"
 import { reusedDatabase } from "./reused-database.ts"
 
 type Stores = Pick<WeirConfig["Service"], "databaseUrl" | "redisUrl" | "dataDir">
@@ -36,7 +36,11 @@ export const layerTestConfig = (values: Partial<WeirConfig["Service"]> = {}): La
 export const layerTestDatabases: Layer.Layer<never> = Layer.unwrap(
   Effect.sync(() => {
     const template = fromEnvironment("SVC_TEST_EMBEDDED_TEMPLATE")
-    return template === undefined ? Layer.empty : Layer.succeed(InMemoryDatabase, reusedDatabase(template))
+    return template === undefined
+      ? Layer.empty
+      : Layer.succeed(EmbeddedDatabase, (dataDir) =>
+          dataDir === undefined ? reusedDatabase(template) : startEmbedded(dataDir),
+        )
   }),
 )
 
