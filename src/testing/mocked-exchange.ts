@@ -53,6 +53,8 @@ export interface MockedOptions {
   /** Replaces the memory ledger, e.g. by one that fails. */
   readonly ledger?: Layer.Layer<Ledger>
   readonly config?: Partial<WeirConfig["Service"]>
+  /** What the client takes of a stream in a second; everything at once if absent. */
+  readonly takesBytesPerS?: number
 }
 
 export interface MockedExchange {
@@ -85,7 +87,7 @@ export const startMockedExchange = (
     const context = yield* Layer.build(Exchanges.layer.pipe(Layer.provide(Settler.layer), Layer.provide(parts)))
     const exchanges = yield* Effect.provideContext(Exchanges, context)
     const body = Buffer.from(JSON.stringify(options.ask))
-    const received = makeReceiver()
+    const received = yield* makeReceiver(options.takesBytesPerS)
     yield* Effect.forkScoped(
       exchanges.run({ requestId: ref, caller: mockCaller, decoded: decodeExchange(body) }, received.connection),
       {
@@ -96,12 +98,22 @@ export const startMockedExchange = (
     return { client, vendor, book, hold: () => book.holds.get(ref), leave: received.leave }
   })
 
-/** A client that takes everything at once, and keeps it. */
-const makeReceiver = () => {
+/** A client that keeps what it takes. @param takesBytesPerS everything at once if absent */
+const makeReceiver = Effect.fnUntraced(function* (takesBytesPerS: number | undefined) {
   const received = Deferred.makeUnsafe<Result.Result<string, ReplyError>>()
   const finish = (outcome: Result.Result<string, ReplyError>) => Deferred.doneUnsafe(received, Effect.succeed(outcome))
   let text = ""
   let listener: Parameters<Connection["listen"]>[0] | undefined
+  let unsent = 0
+  let flushed: (() => void) | undefined
+  const take = Effect.sync(() => {
+    if (unsent === 0) return
+    unsent = Math.max(0, unsent - (takesBytesPerS ?? 0))
+    if (unsent > 0) return
+    listener?.room()
+    if (unsent === 0) flushed?.()
+  })
+  if (takesBytesPerS !== undefined) yield* Effect.forkScoped(Effect.forever(Effect.delay(take, "1 second")))
   const connection: Connection = {
     events: new EventWriter(),
     listen: (to) => {
@@ -111,19 +123,24 @@ const makeReceiver = () => {
     refuse: (error) => finish(Result.fail(error)),
     write: (events) => {
       text += events
-      return true
+      if (takesBytesPerS === undefined) return true
+      unsent += events.length
+      return false
     },
-    end: (flushed) => {
-      finish(Result.succeed(text))
-      flushed()
+    end: (whenFlushed) => {
+      flushed = () => {
+        finish(Result.succeed(text))
+        whenFlushed()
+      }
+      if (unsent === 0) flushed()
     },
     cut: () => finish(Result.succeed(text)),
-    unsentBytes: () => 0,
-    takenBytes: () => text.length,
+    unsentBytes: () => unsent,
+    takenBytes: () => text.length - unsent,
   }
   const leave = () => {
     listener?.gone()
     finish(Result.succeed(text))
   }
   return { connection, outcome: Deferred.await(received), leave }
-}
+})

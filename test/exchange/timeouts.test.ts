@@ -4,7 +4,15 @@ import { Effect, Fiber, Result } from "effect"
 import { TestClock } from "effect/testing"
 import type { ReplyError } from "../../src/exchange/reply.ts"
 import { defaultTimeouts, resolveTimeouts } from "../../src/protocol/timeout-tiers.ts"
-import { hello, type MockReply, openaiChunk, parseEvents, startMockedExchange } from "../../src/testing/index.ts"
+import {
+  hello,
+  type MockReply,
+  mockCatalogue,
+  openaiChunk,
+  parseEvents,
+  startMockedExchange,
+  vendorReplies,
+} from "../../src/testing/index.ts"
 
 /** Runs an exchange against a scripted reply, and gives what its client had after each step of time. */
 const run = (stream: boolean, reply: MockReply, steps: ReadonlyArray<number>) =>
@@ -25,6 +33,8 @@ const errorIn = (outcome: Result.Result<string, ReplyError>) => {
   const last = parseEvents(outcome.success).at(-1)
   return last?.event === "t.err" ? last.data : undefined
 }
+
+const dialectNames = ["openai-chat", "openai-responses", "anthropic", "gemini"] as const
 
 const json = { "content-type": "application/json" }
 const head = (stream: boolean) => ({ afterMs: 0, ...(stream ? {} : { headers: json }) })
@@ -97,4 +107,34 @@ describe("the tiers of a call", () => {
   ])("%s", (_what, layers, idle) => {
     expect(resolveTimeouts(layers)).toEqual({ ...defaultTimeouts, idle })
   })
+})
+
+describe("a client that is slower than the idle tier, and a vendor that has sent all", () => {
+  const words = Array.from({ length: 4 }, () => "word ".repeat(60_000))
+  const answer = { words, inTokens: 10, outTokens: 20 }
+
+  it.effect.each(dialectNames)("%s: the stream ends whole", (dialect) =>
+    Effect.gen(function* () {
+      const frames = vendorReplies[dialect].frames(answer)
+      const { client, hold } = yield* startMockedExchange({
+        ask: { ...hello, stream: true },
+        catalogue: mockCatalogue.replace("openai-chat", dialect),
+        replies: [
+          { connectAfterMs: 1, head: head(true), reads: frames.map((bytes) => ({ afterMs: 1, bytes })), endAfterMs: 1 },
+        ],
+        // Each event takes it longer than the idle tier of 90 s; it is never stalled.
+        takesBytesPerS: 2000,
+      })
+      yield* TestClock.adjust("100 seconds")
+      expect(client.pollUnsafe()).toBeUndefined()
+      yield* TestClock.adjust("20 minutes")
+      const outcome = yield* Fiber.join(client)
+      const events = Result.isSuccess(outcome) ? parseEvents(outcome.success) : []
+      expect(events.at(-1)).toMatchObject({ event: "t.close", data: { stop: "end" } })
+      const text = events.flatMap(({ event, data }) => (event === "t.delta" && "v" in data ? [data.v] : [])).join("")
+      expect(text).toBe(words.join(""))
+      expect(hold()?.record).toMatchObject({ stop: "end", counts: { outTokens: 20 } })
+      expect(hold()?.record?.estimatedReason).toBeUndefined()
+    }).pipe(Effect.scoped),
+  )
 })
