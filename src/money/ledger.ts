@@ -43,6 +43,11 @@ export interface Hold extends HoldFacts {
   readonly balance: Amount
 }
 
+/** What a node has in memory of one of its allotments: `free + held` is what the books have of it, granted less spent. */
+export interface OwnAllotment extends Pick<Allotment, "orgId" | "counter" | "free" | "held"> {
+  readonly node: string
+}
+
 export type Checkpoint = Omit<OpenHold, "isFirst">
 
 export type HoldError = ServiceError | StoreUnavailable
@@ -68,7 +73,7 @@ export class Ledger extends Context.Service<
     /** Gives back what is at hand and not used; runs every second. */
     readonly returnIdle: Effect.Effect<void, StoreUnavailable>
     /** What this node has at hand and holds, by organisation and counter. */
-    readonly allotments: Effect.Effect<ReadonlyArray<Pick<Allotment, "orgId" | "counter" | "free" | "held">>>
+    readonly allotments: Effect.Effect<ReadonlyArray<OwnAllotment>>
     readonly topup: LedgerStore["Service"]["topup"]
     readonly balance: LedgerStore["Service"]["balance"]
     readonly used: LedgerStore["Service"]["used"]
@@ -186,7 +191,13 @@ const makeLedger = Effect.gen(function* () {
       Effect.map((rows) => rows.length),
     ),
     returnIdle: granting.returnIdle,
-    allotments: Effect.sync(() => [...(nodes.current(nodes.nowMs())?.allotments.all() ?? [])]),
+    allotments: Effect.sync(() => {
+      const node = nodes.current(nodes.nowMs())
+      if (node === undefined) return []
+      return [...node.allotments.all()].map(({ orgId, counter, free, held }) => {
+        return { node: node.id, orgId, counter, free, held }
+      })
+    }),
     topup: store.topup,
     balance: store.balance,
     used: store.used,

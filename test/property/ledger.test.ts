@@ -1,6 +1,6 @@
 /** The books stay sound under any order of holds, settlements, releases, checkpoints, crashes, reapers and returns. */
 import { describe, expect, layer } from "@effect/vitest"
-import { Effect, Schema } from "effect"
+import { Effect, References, Schedule, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import type { BudgetNeed } from "../../src/money/budget.ts"
 import { type Hold, Ledger } from "../../src/money/ledger.ts"
@@ -30,6 +30,14 @@ const Step = Schema.Union([
   Schema.Struct({ do: Schema.Literal("returnIdle"), at: Node }),
 ])
 const Steps = Schema.Array(Step).check(Schema.isMinLength(4), Schema.isMaxLength(30))
+
+/** Steps of a hold by the node that has it. Keys are few, so that many settlements are duplicates. */
+const Few = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 1 }))
+const OwnStep = Schema.Union([
+  Schema.Struct({ do: Schema.Literal("hold"), at: Node, hold: Few, key: Few, amount: Tenths }),
+  Schema.Struct({ do: Schema.Literal("settle"), at: Node, hold: Few, cost: Tenths }),
+  Schema.Struct({ do: Schema.Literals(["release", "returnIdle"]), at: Node, hold: Few }),
+])
 
 /** A budget of half of what the organisation has. */
 const limit = 5n * unit
@@ -139,5 +147,56 @@ layer(services, { excludeTestServices: true, timeout: "60 seconds" })("the ledge
         }).pipe(Effect.scoped),
       { arbitrary: { runs: 60 } },
     )
+
+    it.effect.prop(
+      "after each step, what a node has in memory is what its rows have",
+      [Schema.Array(OwnStep).check(Schema.isMinLength(20), Schema.isMaxLength(40))],
+      ([steps]) =>
+        Effect.gen(function* () {
+          const sql = yield* SqlClient.SqlClient
+          const orgId = yield* fund(10n * unit)
+          const nodes = [yield* startNode(), yield* startNode(), yield* startNode()]
+          const holds = new Map<number, readonly [at: number, hold: Hold]>()
+          const amountOf = (tenths: number) => (BigInt(tenths) * unit) / 10n
+          for (const step of steps) {
+            if (step.do === "hold" && !holds.has(step.hold)) {
+              const budgets = [dailyTokens(orgId, 10, 200), budgetOf(amountOf(step.amount))]
+              const request = { ...holdOf(orgId, amountOf(step.amount), `key-${step.key}`), budgets }
+              const held = yield* Effect.option(nodes[step.at]?.hold(request) ?? Effect.never)
+              if (held._tag === "Some") holds.set(step.hold, [step.at, held.value])
+            }
+            const [at, hold] = holds.get(step.hold) ?? [step.at, undefined]
+            const node = nodes[at]
+            if (node === undefined) continue
+            if (step.do === "returnIdle") yield* node.returnIdle
+            if (hold !== undefined && step.do === "settle") yield* node.settle(settlementOf(hold, amountOf(step.cost)))
+            if (hold !== undefined && step.do === "release") yield* node.release(hold)
+            if (step.do === "settle" || step.do === "release") holds.delete(step.hold)
+            // A refill may be on its way.
+            yield* Effect.retry(sameInMemory(sql, orgId, nodes), { schedule: Schedule.spaced(10), times: 50 })
+          }
+        }).pipe(Effect.scoped, Effect.provideService(References.MinimumLogLevel, "None")),
+      { arbitrary: { runs: 60 } },
+    )
   })
+})
+
+/** Fails with the difference if what is free and held in a node's memory is not what was granted to it and not spent. */
+const sameInMemory = Effect.fnUntraced(function* (
+  sql: SqlClient.SqlClient,
+  orgId: string,
+  nodes: ReadonlyArray<Effect.Success<ReturnType<typeof startNode>>>,
+) {
+  const inMemory = (yield* Effect.forEach(nodes, ({ allotments }) => allotments)).flat()
+  const rows = yield* sql<{ key: string; left: string }>`
+    select node || ' ' || counter as key, ((granted - spent) * 10000000000)::numeric(40, 0)::text as left
+    from allotments where org_id = ${orgId} and granted <> spent order by 1`
+  const left = inMemory.flatMap((each) => {
+    const total = each.free + each.held
+    return each.orgId === orgId && total !== 0n ? [`${each.node} ${each.counter}: ${total}`] : []
+  })
+  const expected = rows.map((row) => `${row.key}: ${row.left}`)
+  if (left.sort().join() !== expected.sort().join()) {
+    return yield* Effect.fail(`in memory ${left.join(", ")}; in the books ${expected.join(", ")}`)
+  }
 })
