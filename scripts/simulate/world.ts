@@ -54,6 +54,8 @@ interface Place {
   readonly leased: Set<Leased>
   /** Settlements that wait on disk. */
   readonly journal: Array<Settlement>
+  /** Calls of the store that have not ended. */
+  calls: number
 }
 
 const today = "1970-01-01"
@@ -121,7 +123,14 @@ class World {
     return Effect.gen({ self: this }, function* () {
       const channel = yield* Effect.map(Layer.build(RecallChannel.layerLocal), Context.get(RecallChannel))
       for (let at = 0; at < this.#history.nodes; at++) {
-        const place: Place = { ledger: undefined, scope: undefined, line: "well", leased: new Set(), journal: [] }
+        const place: Place = {
+          ledger: undefined,
+          scope: undefined,
+          line: "well",
+          leased: new Set(),
+          journal: [],
+          calls: 0,
+        }
         this.#places.push(place)
         yield* this.#start(place, channel)
       }
@@ -192,6 +201,10 @@ class World {
     const difference = this.#mirror?.difference()
     if (difference !== undefined) return difference
     if (this.#wrongReply !== undefined) return this.#wrongReply
+    for (const place of this.#places) {
+      const problem = this.#memoryProblem(place)
+      if (problem !== undefined) return problem
+    }
     const keys = new Set<string>()
     const spentBy = new Map<string, bigint>()
     for (const { settlement } of this.#books.usage.values()) {
@@ -217,6 +230,21 @@ class World {
       const spent = spentBy.get(`${orgId} ${counter}`) ?? 0n
       if (left !== funded - spent) return `${orgId}: ${left} is left of ${funded} after ${spent} was spent`
       if (left < -this.#late) return `${orgId}: ${-left} more was spent than there was, ${this.#late} of it late`
+    }
+    return undefined
+  }
+
+  /** What a node has at hand in memory is what was granted to it and not spent, where it holds nothing and nothing is on its way. */
+  #memoryProblem({ ledger, calls, journal }: Place): string | undefined {
+    if (ledger === undefined || calls > 0 || journal.length > 0) return undefined
+    const own = Effect.runSync(ledger.allotments)
+    if (own.some(({ held }) => held !== 0n)) return undefined
+    for (const { node, orgId, counter, free } of own) {
+      const row = [...this.#books.allotments.values()].find(
+        (each) => each.node === node && each.orgId === orgId && each.counter === counter,
+      )
+      const left = (row?.granted ?? 0n) - (row?.spent ?? 0n)
+      if (free !== left) return `${node} has ${free} of ${orgId} ${counter} in memory, and ${left} in the books`
     }
     return undefined
   }
@@ -371,7 +399,13 @@ class World {
           orElse: () => unavailable,
         })
       })
-    return mapCalls((name, call) => through(name, call(watched)))
+    const counted = <A>(call: Effect.Effect<A, StoreUnavailable>): Effect.Effect<A, StoreUnavailable> =>
+      Effect.acquireUseRelease(
+        Effect.sync(() => place.calls++),
+        () => call,
+        () => Effect.sync(() => place.calls--),
+      )
+    return mapCalls((name, call) => counted(through(name, call(watched))))
   }
 
   /** A client's call: admitted by the registry, held, run, settled or released; or lost with its node. */

@@ -136,7 +136,18 @@ const createJournal = (folder: string) => {
   const path = join(folder, `${randomUUID()}.journal`)
   const lock = tryFileLock(lockPath(path))
   if (lock === undefined) throw new Error(`${path} is locked by another process`)
-  return { path, lock, fd: openSync(path, "a", 0o600) }
+  const fd = openSync(path, "a", 0o600)
+  syncFolder(folder)
+  return { path, lock, fd }
+}
+
+/** Without it, a file that was synced can be missing after a power failure: its name was not. POSIX `fsync`. */
+const syncFolder = (folder: string): void => {
+  // Windows has no such call, and needs none.
+  if (process.platform === "win32") return
+  const fd = openSync(folder, "r")
+  fsyncSync(fd)
+  closeSync(fd)
 }
 
 /**
