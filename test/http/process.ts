@@ -8,7 +8,7 @@ import { afterEach, beforeEach } from "vitest"
 import { eventually } from "../conformance/gateway.ts"
 import { copyTemplate } from "../template.ts"
 
-const cli = fileURLToPath(new URL("../../src/main.ts", import.meta.url))
+const source = fileURLToPath(new URL("../../src/main.ts", import.meta.url))
 const node = fileURLToPath(new URL("../../node_modules/.bin/node", import.meta.url))
 
 /** Compiled modules, kept between the many short processes. */
@@ -24,7 +24,7 @@ interface Ready {
 
 /**
  * Gives each test a directory and what it needs to run commands; what still runs after the test is killed.
- * @param options.fresh without a migrated database in the data directory: as on a new machine
+ * @param options.fresh from the sources, without a migrated database in the data directory: as on a new machine
  */
 export const useProcesses = (options: { readonly fresh?: boolean } = {}) => {
   let dir = ""
@@ -46,7 +46,8 @@ export const useProcesses = (options: { readonly fresh?: boolean } = {}) => {
     if (args[0] === "serve" && options.fresh !== true) copyTemplate(join(dir, "data"))
     // Short processes do not repay the optimisation of the embedded database's code; creating a database does.
     const flags = options.fresh === true ? [] : ["--liftoff-only"]
-    const child = spawn(node, [...flags, cli, ...args], {
+    const command = (options.fresh === true ? undefined : process.env["SVC_TEST_COMMAND"]) ?? source
+    const child = spawn(node, [...flags, command, ...args], {
       env: {
         PATH: process.env["PATH"],
         HOME: dir,
