@@ -33,6 +33,7 @@ const elsewhere: ReadonlyArray<readonly [command: RegExp, there: string]> = [
   [/^npm run check$/, "npm run check"],
   [/^npm run readme$/, "npm run readme"],
   [/^npm run faults$/, "npm run faults"],
+  [/^npm run schemathesis$/, "npm run schemathesis"],
   [/^npm run first-hour$/, "npm run first-hour"],
   [/^npm run upgrade$/, "npm run upgrade"],
   // They take minutes: said there to be for a release.
