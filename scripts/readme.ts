@@ -38,8 +38,8 @@ const elsewhere: ReadonlyArray<readonly [command: RegExp, there: string]> = [
   [/^npm run upgrade$/, "npm run upgrade"],
   // They take minutes: said there to be for a release.
   [
-    /^npm run (package|container|screenshots)$/,
-    "npm run package, npm run container and npm run screenshots are for a release",
+    /^npm run (package|container|screenshots|mutations)$/,
+    "npm run package, npm run container, npm run screenshots and npm run mutations are for a release",
   ],
   [/npm run bench/, "npm run bench"],
 ]

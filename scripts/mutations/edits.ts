@@ -1,0 +1,113 @@
+/** Changes of critical lines, each of which a test must notice. A line stands once in its file. */
+
+export interface Edit {
+  readonly file: string
+  readonly from: string
+  readonly to: string
+}
+
+const edits = (file: string, ...lines: ReadonlyArray<readonly [from: string, to: string]>): ReadonlyArray<Edit> =>
+  lines.map(([from, to]) => ({ file, from, to }))
+
+export const allEdits: ReadonlyArray<Edit> = [
+  ...edits(
+    "src/money/journal.ts",
+    ["      fsyncSync(own.fd)\n", "\n"],
+    ["    if (settlements.length > 0) write(settlements)\n    rmSync(path)", "    rmSync(path)"],
+    ["line.slice(0, 16) === checksum(json)", "true"],
+  ),
+  ...edits(
+    "src/money/ledger.ts",
+    ["      end(facts, 0n, 0n, balance)", "      end(facts, cost, 0n, balance)"],
+    ["    if (mayBeOpen) yield* store.release(facts)\n", "\n"],
+    ["    if (!open.has(facts.ref)) return\n", "\n"],
+    ['unit === "money" ? cost : tokens)', 'unit === "money" ? tokens : cost)'],
+  ),
+  ...edits(
+    "src/money/allotments.ts",
+    ["this.free >= amount &&", "this.free > amount &&"],
+    ["this.free += amount - cost", "this.free += amount"],
+    ["      allotment.free += owed\n", "\n"],
+    ["      allotment.free -= owed\n", "\n"],
+  ),
+  ...edits(
+    "src/money/granting.ts",
+    ["Effect.tapError(store.giveBack(items), () => Effect.sync(() => nodes.leave(node)))", "store.giveBack(items)"],
+    ["      Effect.onError(() => Effect.sync(() => nodes.leave(node))),\n", ""],
+    ["    if (allotment.free >= chunk / 2n) return\n", "    return\n"],
+  ),
+  ...edits(
+    "src/exchange/settlement.ts",
+    ["target?.isOwn === true ? free :", "target?.isOwn === false ? free :"],
+    ["const estimate = hold.balance - due.charge.cost", "const estimate = hold.balance"],
+    [
+      "if (registration === undefined || finished === undefined) return settlement",
+      "if (finished === undefined || registration !== undefined) return settlement",
+    ],
+    ["return isGood ? services.review.judge", "return !isGood ? services.review.judge"],
+  ),
+  ...edits(
+    "src/exchange/bill.ts",
+    ["  if (!done && !contentSeen) return undefined\n  const isFinal", "  const isFinal"],
+    ["Math.max(reported.outTokens, estimated.outTokens)", "reported.outTokens"],
+    ['if (count > limit) return "implausible"', 'if (count > limit * 2) return "implausible"'],
+    ["Math.min(count, limitOf(name))", "count"],
+  ),
+  ...edits(
+    "src/exchange/upstream-call.ts",
+    ["this.#clientIsSlow ? Number.POSITIVE_INFINITY : this.#readAtMs + idle", "this.#readAtMs + idle"],
+    [
+      'if (this.#stage === "refusal" && this.#bytes > maxErrorBytes)',
+      'if (this.#stage === "refusal" && this.#bytes < 0)',
+    ],
+    ["else if (isEnd) this.#end(disconnected())\n    else if (stream", "else if (stream"],
+    ["    if (isWhole) this.#wire?.leave()\n    else this.#wire?.abort()", "    this.#wire?.leave()"],
+    ['this.#connectedAtMs + ttfb]\n      case "body"', 'this.#startedAtMs + ttfb]\n      case "body"'],
+  ),
+  ...edits(
+    "src/exchange/failover.ts",
+    ["if (c.opened || !isWorthFailover(error)) return error", "if (!isWorthFailover(error)) return error"],
+    [
+      "return error.retryAfterMs ? c.health.coolDown(target.key, error.retryAfterMs) : Effect.void",
+      "return Effect.void",
+    ],
+    ["error.untilMs < known.untilMs ? error : known", "error.untilMs > known.untilMs ? error : known"],
+  ),
+  ...edits(
+    "src/exchange/reply.ts",
+    ["    else if (!this.isFull) this.onRoom?.()", "    else this.onRoom?.()"],
+    [
+      "if (!this.#isGone && this.#unsentBytes() === 0) {\n        this.#progressAtMs",
+      "if (!this.#isGone) {\n        this.#progressAtMs",
+    ],
+  ),
+  ...edits(
+    "src/admission/gate-memory.ts",
+    ["if (record.payloadHash !== register.payloadHash) return Effect.fail(payloadConflict())\n", "\n"],
+    ["window.endsAt > now && window.count >= limit", "window.endsAt > now && window.count > limit"],
+    ["if (request.nonce !== undefined) this.#nonces.set(nonceKey, now + nonceWindowMs)\n", "\n"],
+    ["if (this.#isClaimed(key, registration.claim)) this.#records.delete(key)", "this.#records.delete(key)"],
+  ),
+  ...edits(
+    "src/upstream/egress.ts",
+    ['if (url.protocol !== "https:") return blocked("not_https")\n', "\n"],
+    ["!isIn(closedV6, address) && !carriesIpv4(address)", "!isIn(closedV6, address)"],
+    ['  "100.64.0.0/10",\n', ""],
+  ),
+  ...edits(
+    "src/upstream/health.ts",
+    ['(despiteBreaker && longest.cause === "breaker")', "despiteBreaker"],
+    ["Math.min(forMs, maxCooldownMs)", "forMs"],
+    ['if (verdict === "healthy") suspects.delete(target)\n', "\n"],
+  ),
+  ...edits(
+    "src/store/seal.ts",
+    [".setAAD(Buffer.from(context))\n    const encrypted", "\n    const encrypted"],
+    ["keys.set(key.id, key)", "void key"],
+  ),
+  ...edits(
+    "src/store/group-commit.ts",
+    ["          for (const { resume } of entries) resume(noRow)\n", ""],
+    ["entries.length > 1 && options.isItemFault(error)", "entries.length < 0"],
+  ),
+]

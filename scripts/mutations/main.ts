@@ -1,0 +1,79 @@
+/**
+ * `npm run mutations [-- --all] [--only TEXT]`: changes critical lines, one at a time, in a copy of the project, and runs the tests.
+ * A change that no test notices is a survivor: a test is missing. Prints a table; exits with 1 if there are survivors.
+ *
+ * The tests nearest to a file run first, and all the others (`--all`) where those notice nothing.
+ */
+import { spawnSync } from "node:child_process"
+import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { fileURLToPath } from "node:url"
+import { parseArgs } from "node:util"
+import { allEdits, type Edit } from "./edits.ts"
+
+const { values } = parseArgs({
+  options: { all: { type: "boolean", default: false }, only: { type: "string", default: "" } },
+})
+const root = fileURLToPath(new URL("../..", import.meta.url))
+
+/** By the folder of the source. */
+const nearest: Readonly<Record<string, ReadonlyArray<string>>> = {
+  money: ["test/money", "test/property/ledger", "test/simulation"],
+  exchange: ["test/exchange", "test/money", "test/conformance", "test/faults"],
+  admission: ["test/admission", "test/conformance"],
+  upstream: ["test/upstream", "test/conformance", "test/exchange"],
+  store: ["test/store", "test/money", "test/conformance/upstream-keys", "test/exchange"],
+}
+
+type Outcome = "noticed" | "survived" | "not found"
+
+const copy = mkdtempSync(join(tmpdir(), "weir-mutations-"))
+for (const name of ["package.json", "tsconfig.json", "vitest.config.ts", "src", "test", "migrations", "scripts"]) {
+  cpSync(join(root, name), join(copy, name), { recursive: true })
+}
+for (const name of ["package-lock.json", "README.md", ".ci", "LICENSE", "biome.json"]) {
+  cpSync(join(root, name), join(copy, name), { recursive: true })
+}
+symlinkSync(join(root, "node_modules"), join(copy, "node_modules"))
+
+/** The file of the first test that fails; undefined if none does. */
+const failingTest = (paths: ReadonlyArray<string>): string | undefined => {
+  const report = join(copy, "report.json")
+  rmSync(report, { force: true })
+  const { status } = spawnSync(
+    "npx",
+    ["vitest", "run", "--bail=1", "--reporter=json", `--outputFile=${report}`, ...paths],
+    { cwd: copy, timeout: 600_000 },
+  )
+  if (status === 0) return undefined
+  const { testResults } = JSON.parse(readFileSync(report, "utf8"))
+  const failed = testResults.find(({ status }: { status: string }) => status === "failed")
+  return failed === undefined ? "a test that ended the run" : failed.name.slice(copy.length + 1)
+}
+
+const tryEdit = ({ file, from, to }: Edit): { readonly outcome: Outcome; readonly by: string } => {
+  const path = join(copy, file)
+  const text = readFileSync(path, "utf8")
+  if (text.split(from).length !== 2) return { outcome: "not found", by: "" }
+  writeFileSync(
+    path,
+    text.replace(from, () => to),
+  )
+  try {
+    const near = failingTest(nearest[file.split("/")[1] ?? ""] ?? [])
+    const by = near ?? (values.all ? failingTest([]) : undefined)
+    return { outcome: by === undefined ? "survived" : "noticed", by: by ?? "" }
+  } finally {
+    writeFileSync(path, text)
+  }
+}
+
+console.log("| file | change | outcome | by |\n|---|---|---|---|")
+for (const edit of allEdits.filter(({ file, from }) => `${file} ${from}`.includes(values.only))) {
+  const { outcome, by } = tryEdit(edit)
+  if (outcome !== "noticed") process.exitCode = 1
+  const shown = (text: string) => `\`${text.trim().replaceAll(/\s+/g, " ").replaceAll("|", "\\|")}\``
+  console.log(`| ${edit.file} | ${shown(edit.from)} → ${shown(edit.to)} | ${outcome} | ${by} |`)
+}
+rmSync(copy, { recursive: true })
