@@ -10,6 +10,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { parseArgs } from "node:util"
+import { Schema } from "effect"
 import { allEdits, type Edit } from "./edits.ts"
 
 const { values } = parseArgs({
@@ -25,6 +26,20 @@ const nearest: Readonly<Record<string, ReadonlyArray<string>>> = {
   upstream: ["test/upstream", "test/conformance", "test/exchange"],
   store: ["test/store", "test/money", "test/conformance/upstream-keys", "test/exchange"],
 }
+
+/** Of vitest's report. */
+const decodeReport = Schema.decodeUnknownSync(
+  Schema.fromJsonString(
+    Schema.Struct({
+      testResults: Schema.Array(
+        Schema.Struct({
+          name: Schema.String,
+          assertionResults: Schema.Array(Schema.Struct({ status: Schema.String })),
+        }),
+      ),
+    }),
+  ),
+)
 
 type Outcome = "noticed" | "survived" | "not found"
 
@@ -47,9 +62,10 @@ const failingTest = (paths: ReadonlyArray<string>): string | undefined => {
     { cwd: copy, timeout: 600_000 },
   )
   if (status === 0) return undefined
-  const { testResults } = JSON.parse(readFileSync(report, "utf8"))
-  const failed = testResults.find(({ status }: { status: string }) => status === "failed")
-  return failed === undefined ? "a test that ended the run" : failed.name.slice(copy.length + 1)
+  const { testResults } = decodeReport(readFileSync(report, "utf8"))
+  // The run ends with the first failure: files that did not run are called failed, too.
+  const failed = testResults.find(({ assertionResults }) => assertionResults.some(({ status }) => status === "failed"))
+  return failed === undefined ? "a run that did not begin" : failed.name.slice(copy.length + 1)
 }
 
 const tryEdit = ({ file, from, to }: Edit): { readonly outcome: Outcome; readonly by: string } => {

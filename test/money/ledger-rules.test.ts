@@ -1,0 +1,70 @@
+/** What the ledger asks of its store, and when: over books in memory, on the test clock. */
+import { describe, expect, it } from "@effect/vitest"
+import { Clock, Context, Effect, Layer } from "effect"
+import { TestClock } from "effect/testing"
+import { Ledger } from "../../src/money/ledger.ts"
+import { LedgerStore } from "../../src/money/ledger-store.ts"
+import { RecallChannel } from "../../src/money/recalls.ts"
+import { MemoryBooks, makeStore } from "../../src/testing/ledger-store-memory.ts"
+import { layerTestConfig } from "../../src/testing/stores.ts"
+import { holdOf, settlementOf, unit } from "./books.ts"
+
+const orgId = "org"
+
+/** A ledger whose organisation has money, and the names of the calls that its store gets. */
+const startLedger = Effect.gen(function* () {
+  const calls: Array<string> = []
+  const store = makeStore(new MemoryBooks(), Clock.currentTimeMillis)
+  const watched = LedgerStore.of({
+    ...store,
+    allot: (ask) => {
+      // What a hold waits for is needed; a refill only wants.
+      const isNeeded = ask.counters.some(({ need }) => need > 0n)
+      return Effect.andThen(
+        Effect.sync(() => calls.push(isNeeded ? "grant" : "refill")),
+        store.allot(ask),
+      )
+    },
+    release: (hold) =>
+      Effect.andThen(
+        Effect.sync(() => calls.push("release")),
+        store.release(hold),
+      ),
+  })
+  const ledger = yield* Ledger.layerRules.pipe(
+    Layer.provide(Layer.succeed(LedgerStore, watched)),
+    Layer.provide(RecallChannel.layerLocal),
+    Layer.provide(layerTestConfig()),
+    Layer.build,
+    Effect.map(Context.get(Ledger)),
+  )
+  yield* ledger.topup({ id: "start", orgId, currency: "USD", amount: 10_000n * unit })
+  return { ledger, calls }
+})
+
+describe("the ledger", () => {
+  it.effect("does not ask the store to release what has ended", () =>
+    Effect.gen(function* () {
+      const { ledger, calls } = yield* startLedger
+      const hold = yield* ledger.hold(holdOf(orgId, unit, "key"))
+      yield* ledger.settle(settlementOf(hold, unit))
+      yield* ledger.release(hold)
+      yield* ledger.release({ ...hold, ref: "of another process" })
+      expect(calls).not.toContain("release")
+      expect(yield* ledger.requestState(orgId, "key", "key")).toMatchObject({ _tag: "Billed" })
+    }).pipe(Effect.scoped),
+  )
+
+  it.effect("moves more to a node before it is needed: a steady caller waits for its first holds only", () =>
+    Effect.gen(function* () {
+      const { ledger, calls } = yield* startLedger
+      for (let call = 0; call < 200; call++) {
+        const hold = yield* ledger.hold(holdOf(orgId, unit))
+        yield* TestClock.adjust(50)
+        yield* ledger.settle(settlementOf(hold, unit))
+      }
+      expect(calls.filter((call) => call === "refill").length).toBeGreaterThan(3)
+      expect(calls.filter((call) => call === "grant").length).toBeLessThanOrEqual(3)
+    }).pipe(Effect.scoped),
+  )
+})
