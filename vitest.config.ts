@@ -18,7 +18,7 @@ const storeless = [
   "test/money/{allotments,bill,journal-sync,ledger-rules,pricing}.test.ts",
   "test/property/{catalogue-patch,client-apis,dialects}.test.ts",
   "test/settings/{bundle,merge}.test.ts",
-  "test/store/{embedded,file-lock,seal}.test.ts",
+  "test/store/{embedded,file-lock,group-commit,seal}.test.ts",
   "test/upstream/{egress,pool,proxy}.test.ts",
 ]
 const onServers = process.env["SVC_TEST_DATABASE_URL"] !== undefined

@@ -41,6 +41,33 @@ const makeBoard = (): SharedCooldowns => {
 }
 
 describe("a node", () => {
+  it.effect("leaves a target alone for as long as its vendor asks, and for an hour at most", () =>
+    Effect.gen(function* () {
+      const node = yield* makeNode(undefined)
+      yield* node.coolDown("t", 5000)
+      yield* node.coolDown("long", 365 * 24 * 3_600_000)
+      yield* TestClock.adjust(4999)
+      expect(node.coolingDown("t", false)).toBeDefined()
+      yield* TestClock.adjust(1)
+      expect(node.coolingDown("t", false)).toBeUndefined()
+      yield* TestClock.adjust(3_600_000 - 5001)
+      expect(node.coolingDown("long", false)).toBeDefined()
+      yield* TestClock.adjust(1)
+      expect(node.coolingDown("long", false)).toBeUndefined()
+    }).pipe(Effect.scoped),
+  )
+
+  it.effect("suspects a target from a failed call until one that works: only then the breaker is asked", () =>
+    Effect.gen(function* () {
+      const node = yield* makeNode(undefined)
+      expect(node.isSuspect("t")).toBe(false)
+      yield* call(node, "t", false)
+      expect(node.isSuspect("t")).toBe(true)
+      yield* call(node, "t", true)
+      expect(node.isSuspect("t")).toBe(false)
+    }).pipe(Effect.scoped),
+  )
+
   it.effect("cools a target down whose calls fail, for a second, then two, up to half a minute", () =>
     Effect.gen(function* () {
       const node = yield* makeNode(undefined)

@@ -1,0 +1,48 @@
+/** Batches: every item gets its row, or an error; one that the database refuses does not take the others with it. */
+import { describe, expect, it } from "@effect/vitest"
+import { Effect, Exit } from "effect"
+import { makeGroupCommit } from "../../src/store/group-commit.ts"
+import { StoreUnavailable } from "../../src/store/unavailable.ts"
+
+interface Row {
+  readonly item: number
+  readonly name: string
+}
+
+const refused = new StoreUnavailable({ store: "postgres", cause: "a wrong item" })
+const nameOf = (item: object): string => ("name" in item ? String(item.name) : "")
+
+/** Answers each item with its name, but for those that it is told to leave out, or to refuse with their whole batch. */
+const start = (answers: { readonly leftOut?: string; readonly refused?: string }) =>
+  makeGroupCommit<Row>({
+    maxBatch: 10,
+    itemOf: ({ item }) => item,
+    isItemFault: (error) => error === refused,
+    run: (items) =>
+      items.some((item) => nameOf(item) === answers.refused)
+        ? Effect.fail(refused)
+        : Effect.succeed(
+            items.flatMap((item, at) => (nameOf(item) === answers.leftOut ? [] : [{ item: at, name: nameOf(item) }])),
+          ),
+  })
+
+const sendAll = (send: (item: object) => Effect.Effect<Row, StoreUnavailable>) =>
+  Effect.forEach(["a", "b", "c"], (name) => Effect.exit(send({ name })), { concurrency: "unbounded" })
+
+describe("a batch", () => {
+  it.live("that has no row for an item fails that item, and no other", () =>
+    Effect.gen(function* () {
+      const [a, b, c] = yield* sendAll(yield* start({ leftOut: "b" }))
+      expect([a, c].map((exit) => exit !== undefined && Exit.isSuccess(exit) && exit.value.name)).toEqual(["a", "c"])
+      expect(b !== undefined && Exit.isFailure(b)).toBe(true)
+    }).pipe(Effect.timeout("2 seconds")),
+  )
+
+  it.live("that is refused for an item is sent again item by item", () =>
+    Effect.gen(function* () {
+      const [a, b, c] = yield* sendAll(yield* start({ refused: "b" }))
+      expect([a, c].map((exit) => exit !== undefined && Exit.isSuccess(exit) && exit.value.name)).toEqual(["a", "c"])
+      expect(b).toEqual(Exit.fail(refused))
+    }).pipe(Effect.timeout("2 seconds")),
+  )
+})
