@@ -3,8 +3,8 @@
  * time of its sources. Vitest runs `setup` before the first test. It is kept as long as no source has changed.
  */
 import { createHash } from "node:crypto"
-import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync, symlinkSync } from "node:fs"
-import { dirname, join } from "node:path"
+import { existsSync, readdirSync, renameSync, rmSync, statSync, symlinkSync } from "node:fs"
+import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { rolldown } from "rolldown"
 import config from "../scripts/bundle.ts"
@@ -36,6 +36,5 @@ const build = async (folder: string): Promise<void> => {
   await bundle.write({ ...config.output, dir: join(draft, "dist/bin"), minify: false })
   await bundle.close()
   symlinkSync(join(root, "migrations"), join(draft, "migrations"))
-  mkdirSync(dirname(folder), { recursive: true })
   renameSync(draft, folder)
 }

@@ -44,7 +44,7 @@ export const useProcesses = (options: { readonly fresh?: boolean } = {}) => {
 
   const weir = (args: ReadonlyArray<string>, env: Record<string, string> = {}) => {
     if (args[0] === "serve" && options.fresh !== true) copyTemplate(join(dir, "data"))
-    // Short processes do not repay the optimisation of the embedded database's code; creating a database does.
+    // Short processes do not repay the optimisation of the embedded database's code; applying all migrations does.
     const flags = options.fresh === true ? [] : ["--liftoff-only"]
     const command = (options.fresh === true ? undefined : process.env["SVC_TEST_COMMAND"]) ?? source
     const child = spawn(node, [...flags, command, ...args], {

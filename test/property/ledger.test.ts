@@ -190,7 +190,7 @@ const sameInMemory = Effect.fnUntraced(function* (
   const inMemory = (yield* Effect.forEach(nodes, ({ allotments }) => allotments)).flat()
   const rows = yield* sql<{ key: string; left: string }>`
     select node || ' ' || counter as key, ((granted - spent) * 10000000000)::numeric(40, 0)::text as left
-    from allotments where org_id = ${orgId} and granted <> spent order by 1`
+    from allotments where org_id = ${orgId} and granted <> spent`
   const left = inMemory.flatMap((each) => {
     const total = each.free + each.held
     return each.orgId === orgId && total !== 0n ? [`${each.node} ${each.counter}: ${total}`] : []
