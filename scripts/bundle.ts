@@ -23,6 +23,7 @@ export default defineConfig({
   input: {
     main: "src/main.ts",
     // Threads and processes, which are started by their file's name beside the one that starts them.
+    "draft-worker": "src/setup/draft-worker.ts",
     "embedded-worker": "src/store/embedded-worker.ts",
     "reader-worker": "src/catalogue/reader-worker.ts",
     "tokenizer-worker": "src/exchange/tokenizer-worker.ts",

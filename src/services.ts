@@ -50,6 +50,7 @@ import { Review } from "./review/review.ts"
 import { WebSearch } from "./search/web-search.ts"
 import { DeliveredSettings } from "./settings/delivered.ts"
 import { Settings } from "./settings/settings.ts"
+import { Drafts } from "./setup/drafts.ts"
 import { AuditLog } from "./store/audit-log.ts"
 import { ChangeFeed } from "./store/change-feed.ts"
 import { layerDatabase } from "./store/database.ts"
@@ -123,7 +124,7 @@ const settings = DeliveredSettings.layer.pipe(Layer.provideMerge(Settings.layer)
 const telemetry = Layer.mergeAll(Tracing.layer, TierTimes.layer, ExchangeReports.layer)
 
 /** Everything below HTTP, in the order of a request's journey: each line needs only the lines below it. */
-export const layerServices = Layer.mergeAll(OpenExchanges.layer, VendorCheck.layer, WebSearch.layer).pipe(
+export const layerServices = Layer.mergeAll(OpenExchanges.layer, VendorCheck.layer, WebSearch.layer, Drafts.layer).pipe(
   Layer.provideMerge(Exchanges.layer),
   Layer.provideMerge(Layer.mergeAll(admission, review, settings, Tokenizer.layer)),
   Layer.provideMerge(Layer.mergeAll(identity, upstream)),

@@ -23,10 +23,12 @@ export class VendorCheck extends Context.Service<
     /**
      * Calls a vendor of the catalogue.
      * @param model the vendor's own name of a model; one of the catalogue if absent
+     * @param snapshot of a catalogue that is not applied; the one in force if absent
      */
     readonly run: (
       vendorId: string,
       model: string | undefined,
+      snapshot?: CatalogueSnapshot,
     ) => Effect.Effect<VendorCheckResponse, ServiceError<"not_found" | "bad_request">>
   }
 >()("weir/exchange/VendorCheck") {
@@ -40,8 +42,11 @@ export class VendorCheck extends Context.Service<
       const deadlines = yield* CallDeadlines
       const timeoutsOf = makeTimeouts(config, context)
 
-      const run = Effect.fn("VendorCheck.run")(function* (vendorId: string, model: string | undefined) {
-        const snapshot = catalogue.current()
+      const run = Effect.fn("VendorCheck.run")(function* (
+        vendorId: string,
+        model: string | undefined,
+        snapshot: CatalogueSnapshot = catalogue.current(),
+      ) {
         const target = yield* targetOf(snapshot, vendorId, model)
         const clock = yield* Clock.Clock
         const nowMs = () => clock.currentTimeMillisUnsafe()

@@ -1,6 +1,7 @@
 /** Routes for operators: they require the admin key, or a session in a browser, and answer with JSON. */
 import { Effect } from "effect"
 import type { HttpServerResponse } from "effect/http"
+import type { CatalogueRefused } from "../catalogue/refusal.ts"
 import { WeirConfig } from "../config.ts"
 import { newRequestId } from "../exchange/exchanges.ts"
 import { AdminKey } from "../identity/admin.ts"
@@ -48,6 +49,12 @@ export const makeForOperator = Effect.map(
 
 /** The actor in audit records of requests with the admin key. */
 export const operator: Actor = { type: "service", id: "admin" }
+
+/** The errors of a catalogue, by their lines. */
+export const catalogueRefused = ({ issues }: CatalogueRefused): ServiceError<"bad_request"> =>
+  serviceError("bad_request", "The catalogue has errors; nothing was applied", {
+    detail: { issues: issues.slice(0, 16).map(({ path, line, message }) => ({ path, line, message })) },
+  })
 
 /** The organisation that a request names. */
 export const knownOrg = (

@@ -32,6 +32,7 @@ import { activityRoutes } from "./routes/activity.ts"
 import { adminRoutes } from "./routes/admin.ts"
 import { adminActivityRoutes } from "./routes/admin-activity.ts"
 import { adminDirectoryRoutes } from "./routes/admin-directory.ts"
+import { adminDraftRoutes } from "./routes/admin-drafts.ts"
 import { adminTenantRoutes } from "./routes/admin-tenants.ts"
 import { adminVendorRoutes } from "./routes/admin-vendors.ts"
 import { applicationRoutes } from "./routes/applications.ts"
@@ -67,6 +68,7 @@ const apiRoutes = HttpApiBuilder.layer(Api, { openapiPath: "/openapi.json" }).pi
     adminDirectoryRoutes,
     adminTenantRoutes,
     adminVendorRoutes,
+    adminDraftRoutes,
     activityRoutes,
     adminActivityRoutes,
     browserRoutes,

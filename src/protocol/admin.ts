@@ -148,6 +148,8 @@ export type LedgerResponse = typeof LedgerResponse.Type
 export const VendorCheckRequest = Schema.Struct({
   /** The vendor's own name of a model; if absent, one for which the catalogue uses the vendor. */
   model: Schema.optionalKey(Schema.NonEmptyString.check(Schema.isMaxLength(256))),
+  /** A catalogue's text that is not applied yet, in which the vendor is looked up; the catalogue in force if absent. */
+  text: Schema.optionalKey(ApplyRequest.fields.text),
 }).annotate({ identifier: "VendorCheckRequest" })
 
 /** The result of one small real call; times in milliseconds. */

@@ -4,6 +4,7 @@ import { Activity } from "./api/activity.ts"
 import { Admin } from "./api/admin.ts"
 import { AdminActivity } from "./api/admin-activity.ts"
 import { AdminDirectory } from "./api/admin-directory.ts"
+import { AdminDrafts } from "./api/admin-drafts.ts"
 import { AdminTenants } from "./api/admin-tenants.ts"
 import { AdminVendors } from "./api/admin-vendors.ts"
 import { Applications } from "./api/applications.ts"
@@ -37,6 +38,7 @@ export class Api extends HttpApi.make("weir")
   .add(AdminDirectory)
   .add(AdminTenants)
   .add(AdminVendors)
+  .add(AdminDrafts)
   .add(Activity)
   .add(AdminActivity)
   .add(Browser)

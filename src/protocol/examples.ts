@@ -24,6 +24,11 @@ const event = (name: string, data: Json) => ({ event: name, data: JSON.stringify
 const org = { name: "Acme", plan: "team", currency: "USD", models: ["main"] }
 const row = { declared: false, status: "active", revision: "42", createdAt: instant, changedAt: instant }
 
+const vendor = { id: "openai", dialect: "openai-responses", baseUrl: "https://api.openai.com/v1" }
+const vendorLine = '- { id: openai, dialect: openai-responses, baseUrl: "https://api.openai.com/v1" }'
+const model = { handle: "gpt-4o", contextWindow: 128_000, targets: [{ vendor: "openai", model: "gpt-4o" }] }
+const price = { model: "gpt-4o", currency: "USD", input: "2.5", output: "10", from: "2027-01-01" }
+
 /** By schema name. */
 export const examples: Readonly<Record<string, Json>> = {
   Usage: usage,
@@ -48,6 +53,18 @@ export const examples: Readonly<Record<string, Json>> = {
   HandshakeRequest: { protocols: ["twp/1"], client: { name: "river", version: "1.0.0" } },
   SearchRequest: { query: "rivers of Mesopotamia", max_results: 5 },
   ApplyRequest: { text: "version: 1\nvendors: []\n", dryRun: true },
+  DraftRequest: {
+    text: "version: 1\n",
+    add: { vendors: [vendor], models: [model], prices: [price], plans: [{ id: "team", concurrency: 100 }] },
+  },
+  Draft: { text: `version: 1\nvendors:\n  ${vendorLine}\n`, added: [vendorLine], vendors: ["openai"], models: [] },
+  OffersRequest: { text: `version: 1\nvendors:\n  ${vendorLine}\n`, provider: "openai", markup: "10%" },
+  VendorOffers: {
+    listed: 2,
+    problem: null,
+    offers: [{ model: "gpt-4o", handle: "gpt-4o", entry: model, price, left: [] }],
+    unpriced: ["gpt-new"],
+  },
   KeyMint: { app: "app_demo", scopes: ["runtime"], expiresAt: "2027-01-01" },
   OrgCreate: { id: "org_acme", ...org },
   OrgRecord: { id: "org_acme", ...org, ...row },

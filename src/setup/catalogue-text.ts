@@ -1,14 +1,14 @@
 /** Adds entries to the text of a catalogue; every other line stays as it is, comments included. */
 import { isDeepStrictEqual } from "node:util"
-import { Result } from "effect"
+import { Result, Schema } from "effect"
 import { dump } from "js-yaml"
 import { type CatalogueIssue, loadCatalogue } from "../catalogue/load.ts"
-import type { CatalogueEncoded } from "../protocol/catalogue.ts"
+import { CatalogueDocument, type CatalogueEncoded } from "../protocol/catalogue.ts"
 
 /** Entries to add, by section. */
-export type Additions = Partial<Pick<CatalogueEncoded, "vendors" | "models" | "prices">>
+export type Additions = Partial<Pick<CatalogueEncoded, "vendors" | "models" | "prices" | "plans">>
 
-const sectionNames = ["vendors", "models", "prices"] as const
+const sectionNames = ["vendors", "models", "prices", "plans"] as const
 
 /** Why entries cannot be added, for people. */
 export type AddRefusal =
@@ -33,14 +33,21 @@ export const addEntries = (text: string, additions: Additions): Result.Result<st
   const added = `${lines.join("\n")}\n`
   const after = loadCatalogue(added)
   const { encoded } = before.success
+  const given = asStored(additions)
   const wanted = Object.fromEntries(
-    sections.map((section) => [section, [...(encoded[section] ?? []), ...(additions[section] ?? [])]]),
+    sections.map((section) => [section, [...(encoded[section] ?? []), ...(given[section] ?? [])]]),
   )
   if (Result.isSuccess(after) && isDeepStrictEqual(after.success.encoded, { ...encoded, ...wanted }))
     return Result.succeed(added)
   const issues = Result.isFailure(after) ? after.failure.filter(({ path }) => path !== "") : []
   return Result.fail(issues.length > 0 ? { _tag: "Invalid", issues } : { _tag: "NoPlace", sections })
 }
+
+/** As a catalogue encodes them: `90s` as `90000ms`. What is wrong stays as it is. */
+const asStored = (additions: Additions): Additions =>
+  Result.getOrElse(Result.map(decode({ version: 1, ...additions }), encode), () => additions)
+const decode = Schema.decodeUnknownResult(CatalogueDocument)
+const encode = Schema.encodeSync(CatalogueDocument)
 
 /** @returns whether there is a place for them */
 const append = (lines: Array<string>, section: string, entries: ReadonlyArray<string>): boolean => {

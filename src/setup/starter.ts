@@ -29,7 +29,7 @@ export const additionsOf = (
   vendors: ReadonlyArray<VendorEntry>,
   chosen: ReadonlyArray<ChosenModel>,
   { markup, from }: StarterTerms,
-): Required<Additions> => {
+): Required<Omit<Additions, "plans">> => {
   const served = new Set(
     (document?.models ?? []).flatMap(({ targets = [] }) => targets.map(({ vendor, model }) => `${vendor} ${model}`)),
   )

@@ -3,6 +3,7 @@ import { Data, Effect, Schema } from "effect"
 import { dialectOf } from "../dialects/index.ts"
 import type { Vendor } from "../protocol/catalogue.ts"
 import { fetchWhole, type VendorClient } from "../upstream/client.ts"
+import type { Network } from "../upstream/network.ts"
 
 /** A vendor whose models could not be read; the message says why, without what the vendor said. */
 export class ModelsUnavailable extends Data.TaggedError("ModelsUnavailable")<{ readonly message: string }> {}
@@ -15,13 +16,14 @@ export const listModels = (
   client: VendorClient["Service"],
   vendor: Pick<Vendor, "dialect" | "profile" | "apiVersion" | "baseUrl">,
   key: string | undefined,
+  network?: Network,
 ): Effect.Effect<ReadonlyArray<string>, ModelsUnavailable> =>
   Effect.gen(function* () {
     const headers = { accept: "application/json", ...(key === undefined ? {} : dialectOf(vendor).authorize(key)) }
     const path = paths[vendor.dialect]
     const url = `${vendor.baseUrl.replace(/\/+$/, "")}${path}`
     const unavailable = (what: string) => new ModelsUnavailable({ message: `${url} ${what}` })
-    const request = { method: "GET", baseUrl: vendor.baseUrl, path, headers, body: "" } as const
+    const request = { method: "GET", baseUrl: vendor.baseUrl, path, headers, body: "", network } as const
     const { status, body } = yield* fetchWhole(client, request, maxReplyBytes).pipe(
       Effect.mapError(({ cause }) => unavailable(`does not answer (${reasonOf(cause)})`)),
       Effect.timeoutOrElse({

@@ -56,6 +56,8 @@ export class AuditLog extends Context.Service<
       limit: number,
       before: bigint,
     ) => Effect.Effect<ReadonlyArray<AuditEntry>, StoreUnavailable>
+    /** Writes what changes nothing in the database, such as a call with a credential that no catalogue in force has. */
+    readonly write: (action: string, by: Actor, detail: Schema.Json) => Effect.Effect<void, StoreUnavailable>
     /** Reads on from a place that was found valid. @param most entries to read */
     readonly verify: (from: AuditPlace, most: number) => Effect.Effect<AuditVerdict, StoreUnavailable>
   }
@@ -65,6 +67,10 @@ export class AuditLog extends Context.Service<
     Effect.map(SqlClient.SqlClient, (sql) =>
       AuditLog.of({
         verify: (from, most) => verify(sql, from, most),
+        write: (action, by, detail) =>
+          bounded(sql`
+            select audit_append(${action}, null, ${by.type}, ${by.id}, ${JSON.stringify(detail)}::text::jsonb)
+          `).pipe(Effect.asVoid),
         list: ({ org, action, actor }, limit, before) =>
           bounded(sql<AuditEntry>`
             select seq::text as id, to_json(at) #>> '{}' as at, action, org_id as org, actor_type as "actorType",

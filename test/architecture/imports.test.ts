@@ -8,12 +8,12 @@ import { describe, expect, it } from "vitest"
 const layers = [
   "main.ts",
   "cli",
-  "setup",
   "development",
   "testing",
   "services.ts",
   "console",
   "http",
+  "setup",
   "exchange",
   "settings",
   "search",

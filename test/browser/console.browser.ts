@@ -5,7 +5,8 @@
 import { randomUUID } from "node:crypto"
 import { readFileSync } from "node:fs"
 import { createRequire } from "node:module"
-import { Redacted, Schema } from "effect"
+import { fileURLToPath } from "node:url"
+import { Effect, Redacted, Schema } from "effect"
 import type { BrowserContextOptions, Page } from "playwright-core"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { AuditEntries } from "../../src/protocol/activity.ts"
@@ -15,6 +16,7 @@ import { hello, newTestIds, testCatalogue } from "../../src/testing/index.ts"
 import { answering } from "../../src/testing/vendor-replies.ts"
 import { useGateway } from "../conformance/gateway.ts"
 import { startSmtp } from "../conformance/smtp.ts"
+import { useListingVendor } from "../setup/listing-vendor.ts"
 import { useChromium } from "./chromium.ts"
 
 const tag = randomUUID().slice(0, 8)
@@ -39,6 +41,8 @@ const gateway = useGateway({
     ),
 })
 const { newPage, look, complaints } = useChromium()
+const listing = useListingVendor("vendor-credential")
+const priceFile = fileURLToPath(new URL("../setup/model_prices.json", import.meta.url))
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8")
 
 beforeAll(async () => {
@@ -241,6 +245,70 @@ describe("what it shows", () => {
     await page.getByText("1 entries would change.").waitFor()
     await page.getByRole("button", { name: "Apply" }).click()
     await page.getByText(/Revision \d+ is in force on this node/).waitFor()
+  })
+
+  it("the catalogue's forms write a vendor, its models with prices, and a plan; the vendor is called before it is applied", async () => {
+    listing.listed = { data: [{ id: "gpt-4o" }, { id: "gpt-new" }] }
+    const page = await asOperator()
+    await show(page, "catalogue", "Catalogue")
+    const text = page.getByLabel("The catalogue, in YAML")
+    const before = await text.inputValue()
+    const dialog = page.getByRole("dialog")
+    const field = (name: string) => dialog.locator(`[name="${name}"]`)
+    const fill = async (form: string, values: Readonly<Record<string, string>>, confirm = form) => {
+      await page.getByRole("button", { name: form, exact: true }).click()
+      for (const [name, value] of Object.entries(values)) await field(name).fill(value)
+      expect(await findings(page), form).toEqual([])
+      await dialog.getByRole("button", { name: confirm, exact: true }).click()
+    }
+
+    await page.getByRole("button", { name: "Add a vendor" }).click()
+    await field("known").selectOption({ label: "Another server with OpenAI's chat completions" })
+    await field("id").fill("no id here")
+    await field("baseUrl").fill(listing.url)
+    await field("credential").fill("env:WEIR_TEST_VENDOR")
+    await dialog.getByRole("button", { name: "Add a vendor" }).click()
+    expect(await dialog.getByRole("alert").textContent()).toContain("add.vendors.0.id")
+    await field("id").fill("listing")
+    await dialog.getByRole("button", { name: "Add a vendor" }).click()
+    await page.getByText("Added to the text:").waitFor()
+
+    await page.getByLabel("Price file").setInputFiles(priceFile)
+    await page.getByLabel("The vendor's name in it").fill("openai")
+    await page.getByRole("button", { name: "List its models" }).click()
+    await page.getByText("listing lists 2 models; 1 are new here").waitFor()
+    expect(await findings(page)).toEqual([])
+    await page.getByRole("button", { name: "Test gpt-4o" }).click()
+    await page.getByText(/^works, \d+ ms$/).waitFor()
+    await page.getByRole("checkbox", { name: "Add gpt-4o" }).check()
+    await page.getByRole("button", { name: "Add 1 to the text" }).click()
+    await page.getByText("handle: gpt-4o,").first().waitFor()
+
+    await fill("Add a model", {
+      model: "gpt-new",
+      handle: "brand-new",
+      contextWindow: "64000",
+      input: "1.5",
+      output: "2",
+    })
+    await page.getByText("handle: brand-new,").first().waitFor()
+    await fill("Add a price", { model: "brand-new", input: "1", output: "1", from: "2031-02-03" })
+    await page.getByText("2031-02-03").first().waitFor()
+    await fill("Add a plan", { id: "by-form", concurrency: "7" })
+    await page.getByText("id: by-form,").first().waitFor()
+    await fill("Test a vendor", { vendor: "listing" }, "Call it")
+    await dialog.getByRole("heading", { name: "listing works" }).waitFor()
+    await dialog.getByRole("button", { name: "Done" }).click()
+
+    const after = await text.inputValue()
+    expect(after.split("\n").filter((line) => before.split("\n").includes(line))).toEqual(
+      before.trimEnd().split("\n").concat(""),
+    )
+    await page.getByRole("button", { name: "Show what would change" }).click()
+    await page.getByText("7 entries would change.").waitFor()
+    await page.getByRole("button", { name: "Apply" }).click()
+    await page.getByText(/Revision \d+ is in force on this node/).waitFor()
+    await Effect.runPromise(gateway().catalogue.apply(before))
   })
 
   it("the audit log verifies, and tells what was done here", async () => {

@@ -1,47 +1,26 @@
 /** `weir init` and `weir prices`, as a new user runs them, against a vendor that lists models and answers. */
 import { copyFileSync, existsSync, readFileSync, writeFileSync } from "node:fs"
-import { createServer, type Server } from "node:http"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { openaiBody } from "../../src/testing/index.ts"
-import { portOf } from "../../src/testing/port.ts"
+import { describe, expect, it } from "vitest"
 import { useProcesses } from "../http/process.ts"
+import { useListingVendor } from "./listing-vendor.ts"
 
 const { dir, weir } = useProcesses()
 const priceFile = fileURLToPath(new URL("model_prices.json", import.meta.url))
 
-let server: Server
-let url = ""
-let listed: unknown
-let status = 200
-beforeAll(
-  () =>
-    new Promise<void>((resolve) => {
-      server = createServer((request, response) => {
-        const isAllowed = request.headers.authorization === "Bearer sk-mine"
-        response.writeHead(isAllowed ? status : 401, { "content-type": "application/json" })
-        if (request.url === "/v1/models") response.end(JSON.stringify(listed))
-        else response.end(openaiBody({ words: ["ready"], inTokens: 5, outTokens: 1 }))
-      })
-      server.listen(0, "127.0.0.1", () => {
-        url = `http://127.0.0.1:${portOf(server)}/v1`
-        resolve()
-      })
-    }),
-)
-afterAll(() => server.close())
+const vendor = useListingVendor("sk-mine")
 
 const init = async (args: ReadonlyArray<string>, env: Record<string, string> = { MINE_API_KEY: "sk-mine" }) => {
   const { exit, output } = weir(["init", "--file", join(dir(), "weir.yaml"), ...args], env)
   return { code: await exit, text: output.text }
 }
-const mine = () => ["--vendor", `mine=${url}`, "--yes"]
+const mine = () => ["--vendor", `mine=${vendor.url}`, "--yes"]
 const written = () => readFileSync(join(dir(), "weir.yaml"), "utf8")
 
 describe("weir init", () => {
   it("writes a catalogue that a gateway serves, calls the vendor once, and adds what comes later", async () => {
-    listed = { data: [{ id: "small" }, { id: "large", owned_by: "me" }] }
+    vendor.listed = { data: [{ id: "small" }, { id: "large", owned_by: "me" }] }
     const first = await init(mine())
     expect(first).toMatchObject({ code: 0, text: expect.stringContaining("mine (openai-chat, small): works after") })
     expect(written()).toContain("credential: env:MINE_API_KEY")
@@ -52,7 +31,7 @@ describe("weir init", () => {
 
     writeFileSync(join(dir(), "weir.yaml"), written().replace("version: 1", "version: 1 # kept"))
     const before = written()
-    listed = { data: [{ id: "small" }, { id: "large" }, { id: "huge" }] }
+    vendor.listed = { data: [{ id: "small" }, { id: "large" }, { id: "huge" }] }
     const again = await init([...mine(), "--no-test"])
     expect(again.text).toMatch(/\+ {3}- \{ handle: huge, targets: /)
     expect(
@@ -65,7 +44,7 @@ describe("weir init", () => {
   }, 60_000)
 
   it("only proposes without --yes", async () => {
-    listed = { data: [{ id: "small" }] }
+    vendor.listed = { data: [{ id: "small" }] }
     const { code, text } = await init([...mine().slice(0, -1), "--no-test"])
     expect([code, text]).toEqual([0, expect.stringContaining("Nothing was written")])
     expect(existsSync(join(dir(), "weir.yaml"))).toBe(false)
@@ -86,12 +65,12 @@ describe("weir init", () => {
       expect([code, text]).toEqual([1, expect.stringMatching(line)])
     }
     for (const reply of [{ data: [{ id: 7 }] }, [], null, { data: "no" }]) {
-      listed = reply
+      vendor.listed = reply
       expect(await init(mine())).toMatchObject({ code: 1, text: expect.stringMatching(/is no list of models\n$/) })
     }
-    status = 500
+    vendor.status = 500
     expect((await init(mine())).text).toMatch(/answers 500\n$/)
-    status = 200
+    vendor.status = 200
     expect(existsSync(join(dir(), "weir.yaml"))).toBe(false)
   }, 120_000)
 })

@@ -1,4 +1,4 @@
-/** The catalogue: its text with line numbers, what a change would do, applying it, and its history. */
+/** The catalogue: its text with line numbers, forms that add to it, what a change would do, applying it, its history. */
 
 import { html } from "htm/preact"
 import { useState } from "preact/hooks"
@@ -10,6 +10,7 @@ import { count, instant } from "../format.ts"
 import { useAction, useLoad, usePages } from "../load.ts"
 import { Card, Empty, ErrorBox, Head, Loading, Tag } from "../ui/parts.ts"
 import { PagedTable, Table } from "../ui/table.ts"
+import { CatalogueForms } from "./catalogue-forms.ts"
 
 export const Page = () => {
   const inForce = useLoad("catalogue", (signal) => get<CatalogueText>("v1/admin/catalogue", undefined, signal))
@@ -72,11 +73,13 @@ const Editor = ({ catalogue, applied }: { readonly catalogue: CatalogueText; rea
   const apply = useAction(() => submit(false))
   const isRunning = check.isRunning || apply.isRunning
   const lines = Array.from({ length: text.split("\n").length }, (_, index) => index + 1).join("\n")
-  const edit = ({ currentTarget }: { readonly currentTarget: HTMLTextAreaElement }) => {
-    setText(currentTarget.value)
+  const change = (changed: string) => {
+    setText(changed)
     setOutcome(undefined)
   }
-  return html`<${Card} title="Text" actions=${html`
+  return html`
+  <${CatalogueForms} text=${text} change=${change} />
+  <${Card} title="Text" actions=${html`
       <button type="button" class="quiet" disabled=${isRunning} onClick=${() => check.run()}>${check.isRunning ? "Checking…" : "Show what would change"}</button>
       <button type="button" disabled=${isRunning || outcome === undefined || isDone} onClick=${() => apply.run()}>${apply.isRunning ? "Applying…" : "Apply"}</button>`}>
     ${catalogue.text === undefined && html`<p class="note">The text of this revision is not stored: an older version applied it. Paste the file, and apply it once.</p>`}
@@ -84,7 +87,7 @@ const Editor = ({ catalogue, applied }: { readonly catalogue: CatalogueText; rea
     <${ErrorBox} error=${check.error ?? apply.error} />
     ${outcome !== undefined && html`<${Outcome} outcome=${outcome} isDone=${isDone} reload=${applied} />`}
     <div class="editor"><pre aria-hidden="true">${lines}</pre>
-      <textarea aria-label="The catalogue, in YAML" spellcheck=${false} rows=${Math.max(12, lines.split("\n").length)} value=${text} onInput=${edit}></textarea>
+      <textarea aria-label="The catalogue, in YAML" spellcheck=${false} rows=${Math.max(12, lines.split("\n").length)} value=${text} onInput=${({ currentTarget }: { readonly currentTarget: HTMLTextAreaElement }) => change(currentTarget.value)}></textarea>
     </div>
     <p class="soft small">Show what would change first: only then it can be applied. A catalogue with an error changes nothing.</p>
   <//>`

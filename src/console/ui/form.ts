@@ -2,43 +2,48 @@
 
 import { html } from "htm/preact"
 import { type ComponentChildren, isValidElement } from "preact"
-import { useEffect, useRef, useState } from "preact/hooks"
+import { useEffect, useId, useRef, useState } from "preact/hooks"
 import { useAction } from "../load.ts"
 import { ErrorBox } from "./parts.ts"
 
 export interface Field {
   readonly name: string
   readonly label: string
-  readonly type?: "text" | "email" | "date" | "password"
+  readonly type?: "text" | "email" | "date" | "password" | "number"
   readonly value?: string
   readonly hint?: string
   readonly isOptional?: boolean
   /** Makes it a choice. */
   readonly options?: ReadonlyArray<readonly [value: string, name: string]>
+  /** Offered while it is typed. */
+  readonly suggestions?: ReadonlyArray<string>
 }
 
 export type Values = Readonly<Record<string, string>>
 
-const valuesOf = (form: HTMLFormElement): Values =>
+export const valuesOf = (form: HTMLFormElement): Values =>
   Object.fromEntries(
     [...new FormData(form)].flatMap(([name, value]) => (typeof value === "string" ? [[name, value.trim()]] : [])),
   )
 
 export const Input = ({ field, isFilter = false }: { readonly field: Field; readonly isFilter?: boolean }) => {
-  const { name, label, type = "text", hint, isOptional = false, options } = field
+  const { name, label, type = "text", hint, isOptional = false, options, suggestions } = field
   const value = field.value ?? options?.[0]?.[0] ?? ""
   const element = useRef<HTMLInputElement & HTMLSelectElement>(null)
   // What is typed stays where it is; only a value from elsewhere replaces it.
   useEffect(() => {
     if (element.current !== null) element.current.value = value
   }, [value])
-  const hintId = hint === undefined ? undefined : `${name}-hint`
+  const id = useId()
+  const hintId = hint === undefined ? undefined : `${id}-hint`
+  const listId = suggestions === undefined ? undefined : `${id}-list`
   return html`<label>${label}${isOptional && !isFilter && html` <span class="soft">optional</span>`}
     ${
       options === undefined
-        ? html`<input ref=${element} name=${name} type=${type} defaultValue=${value} required=${!isOptional} autocomplete="off" spellcheck=${false} aria-describedby=${hintId} />`
+        ? html`<input ref=${element} name=${name} type=${type} defaultValue=${value} required=${!isOptional} autocomplete="off" spellcheck=${false} aria-describedby=${hintId} list=${listId} />`
         : html`<select ref=${element} name=${name} aria-describedby=${hintId}>${options.map(([each, text]) => html`<option value=${each} selected=${each === value}>${text}</option>`)}</select>`
     }
+    ${suggestions !== undefined && html`<datalist id=${listId}>${suggestions.map((each) => html`<option value=${each} />`)}</datalist>`}
     ${hint !== undefined && html`<small class="soft" id=${hintId}>${hint}</small>`}
   </label>`
 }

@@ -102,5 +102,5 @@ export const readStyle = (src: string): Asset => {
 const fileOf = (library: string): string =>
   join(dirname(dirname(createRequire(import.meta.url).resolve("preact/package.json"))), library)
 
-const specifier = /(?:\bfrom\s*"([^"]+)"|\bimport\(\s*"([^"]+)"\s*\))/g
+const specifier = /(?:(?<!")\bfrom\s*"([^"]+)"|\bimport\(\s*"([^"]+)"\s*\))/g
 const sourceMap = /\/\/# sourceMappingURL=.*\s*$/

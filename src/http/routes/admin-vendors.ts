@@ -10,6 +10,7 @@ import { Tenants } from "../../tenants/tenants.ts"
 import { UpstreamKeys } from "../../upstream/upstream-keys.ts"
 import { knownOrg, makeForOperator, maxBodyBytes } from "../operator.ts"
 import { type Request, readJson } from "../request.ts"
+import { makeDraftVendor } from "./admin-drafts.ts"
 
 interface KeyPlace {
   readonly org: string
@@ -24,11 +25,12 @@ export const adminVendorRoutes = HttpApiBuilder.group(
     const catalogue = yield* Catalogue
     const tenants = yield* Tenants
     const check = yield* VendorCheck
+    const draftOf = yield* makeDraftVendor
     const keys = yield* UpstreamKeys
 
     const test = Effect.fn("admin.testVendor")(function* (request: Request, vendor: string) {
-      const { model } = yield* readJson(VendorCheckRequest, request, maxBodyBytes)
-      return yield* check.run(vendor, model)
+      const { model, text } = yield* readJson(VendorCheckRequest, request, maxBodyBytes)
+      return yield* check.run(vendor, model, text === undefined ? undefined : yield* draftOf(text, vendor))
     })
 
     const list = Effect.fnUntraced(function* (org: string) {

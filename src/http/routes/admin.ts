@@ -2,7 +2,6 @@
 import { Clock, Effect, Schema } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { Catalogue } from "../../catalogue/catalogue.ts"
-import type { CatalogueRefused } from "../../catalogue/refusal.ts"
 import { WeirConfig } from "../../config.ts"
 import { formatAmount, parseAmount } from "../../money/amount.ts"
 import { Books } from "../../money/books.ts"
@@ -19,13 +18,13 @@ import {
 } from "../../protocol/admin.ts"
 import { Api } from "../../protocol/api.ts"
 import { cursorOf, cursorReader } from "../../protocol/cursor.ts"
-import { type ServiceError, serviceError } from "../../protocol/error.ts"
+import { serviceError } from "../../protocol/error.ts"
 import { Instant } from "../../protocol/instant.ts"
 import { resolveTimeouts, type Tier } from "../../protocol/timeout-tiers.ts"
 import { AuditLog, auditStart } from "../../store/audit-log.ts"
 import { TierTimes } from "../../telemetry/timeouts/tier-times.ts"
 import { Tenants } from "../../tenants/tenants.ts"
-import { knownOrg, makeForOperator, makeReplyToOperator, maxBodyBytes } from "../operator.ts"
+import { catalogueRefused, knownOrg, makeForOperator, makeReplyToOperator, maxBodyBytes } from "../operator.ts"
 import { type PageQuery, partOf } from "../page-query.ts"
 import { progressEvents } from "../progress-events.ts"
 import { type Request, readJson } from "../request.ts"
@@ -67,7 +66,7 @@ export const adminRoutes = HttpApiBuilder.group(
     ) {
       const applied = yield* catalogue
         .apply(text, { ...options, onProgress })
-        .pipe(Effect.catchTag("CatalogueRefused", (refused) => Effect.fail(toBadRequest(refused))))
+        .pipe(Effect.catchTag("CatalogueRefused", (refused) => Effect.fail(catalogueRefused(refused))))
       return { ...applied, revision: String(applied.revision) } satisfies ApplyResponse
     })
     const applyRequestOf = (request: Request) => readJson(ApplyRequest, request, maxBodyBytes)
@@ -135,11 +134,6 @@ export const adminRoutes = HttpApiBuilder.group(
 )
 
 const isInstant = Schema.is(Instant)
-
-const toBadRequest = ({ issues }: CatalogueRefused): ServiceError<"bad_request"> =>
-  serviceError("bad_request", "The catalogue has errors; nothing was applied", {
-    detail: { issues: issues.slice(0, 16).map(({ path, line, message }) => ({ path, line, message })) },
-  })
 
 /** The last entry that was found valid: its number and its hash. */
 const auditPlaceOf = cursorReader(

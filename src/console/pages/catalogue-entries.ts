@@ -1,0 +1,140 @@
+/** The fields of the catalogue's forms, and the entries that their values make. */
+import type { DraftEntries, KnownVendors } from "../../protocol/draft.ts"
+import type { Field, Values } from "../ui/form.ts"
+
+type Entry<Section extends keyof DraftEntries> = NonNullable<DraftEntries[Section]>[number]
+
+const optional = (name: string, label: string, more: Partial<Field> = {}): Field => ({
+  name,
+  label,
+  isOptional: true,
+  ...more,
+})
+
+/** A value that is filled in. */
+const filled = <Name extends string>(name: Name, value = ""): { readonly [K in Name]?: string } =>
+  value === "" ? {} : ofName(name, value)
+const counted = <Name extends string>(name: Name, value = ""): { readonly [K in Name]?: number } =>
+  value === "" ? {} : ofName(name, Number(value))
+const ofName = <Name extends string, A>(name: Name, value: A): { readonly [K in Name]?: A } => {
+  const entry: { [K in Name]?: A } = {}
+  entry[name] = value
+  return entry
+}
+
+export const vendorFields = (known: KnownVendors["data"]): ReadonlyArray<Field> => [
+  {
+    name: "known",
+    label: "Vendor",
+    options: [
+      ...known.map(({ id, hasKey }) => [id, hasKey ? `${id} (its key is here)` : id] as const),
+      ["", "Another server with OpenAI's chat completions"],
+    ],
+  },
+  optional("id", "Name in the catalogue", { hint: "The vendor's own if empty" }),
+  optional("baseUrl", "Address", { hint: "The vendor's own if empty" }),
+  optional("credential", "Where its API key is", { hint: "env:NAME or file:PATH, never the key itself" }),
+]
+
+export const vendorOf = (
+  { known: chosen = "", id = "", baseUrl = "", credential = "" }: Values,
+  known: KnownVendors["data"],
+): DraftEntries => {
+  const usual = known.find((vendor) => vendor.id === chosen)
+  const entry: Entry<"vendors"> =
+    usual === undefined
+      ? { id, dialect: "openai-chat", profile: "generic", baseUrl, ...filled("credential", credential) }
+      : {
+          id: id || usual.id,
+          dialect: usual.dialect,
+          ...(usual.profile !== undefined && { profile: usual.profile }),
+          baseUrl: baseUrl || usual.baseUrl,
+          credential: credential || usual.credential,
+        }
+  return { vendors: [entry] }
+}
+
+const pricePairs: ReadonlyArray<Field> = [
+  { name: "input", label: "Price of input" },
+  { name: "output", label: "Price of output" },
+]
+
+/** Of prices: per million tokens, from a day on. */
+const priceTerms = (today: string): ReadonlyArray<Field> => [
+  optional("cacheRead", "Price of input read from a cache"),
+  optional("cacheWrite", "Price of input written to a cache"),
+  {
+    name: "currency",
+    label: "Currency",
+    options: [
+      ["USD", "USD"],
+      ["CNY", "CNY"],
+    ],
+  },
+  { name: "from", label: "From", type: "date", value: today },
+]
+
+const priceEntry = (
+  model: string,
+  { currency = "", input = "", output = "", cacheRead, cacheWrite, from = "" }: Values,
+): Entry<"prices"> => ({
+  model,
+  currency: currency === "CNY" ? "CNY" : "USD",
+  input,
+  output,
+  ...filled("cacheRead", cacheRead),
+  ...filled("cacheWrite", cacheWrite),
+  from,
+})
+
+export const modelFields = (vendors: ReadonlyArray<string>, today: string): ReadonlyArray<Field> => [
+  { name: "vendor", label: "Vendor", suggestions: vendors, value: vendors[0] ?? "" },
+  { name: "model", label: "The vendor's own name of the model" },
+  { name: "handle", label: "Handle", hint: "By which clients ask for it" },
+  optional("contextWindow", "Context window, tokens", { type: "number" }),
+  optional("maxOutput", "Longest answer, tokens", { type: "number" }),
+  ...pricePairs,
+  ...priceTerms(today),
+]
+
+export const modelOf = (values: Values): DraftEntries => {
+  const { vendor = "", model = "", handle = "", contextWindow, maxOutput } = values
+  const entry: Entry<"models"> = {
+    handle,
+    ...counted("contextWindow", contextWindow),
+    ...counted("maxOutput", maxOutput),
+    targets: [{ vendor, model }],
+  }
+  return { models: [entry], prices: [priceEntry(handle, values)] }
+}
+
+export const priceFields = (models: ReadonlyArray<string>, today: string): ReadonlyArray<Field> => [
+  { name: "model", label: "Model", suggestions: models },
+  ...pricePairs,
+  ...priceTerms(today),
+]
+
+export const priceOf = (values: Values): DraftEntries => ({ prices: [priceEntry(values["model"] ?? "", values)] })
+
+export const planFields: ReadonlyArray<Field> = [
+  { name: "id", label: "Name" },
+  optional("concurrency", "Exchanges at once", { type: "number" }),
+  optional("perMinute", "Requests a minute", { type: "number" }),
+  optional("dailyTokens", "Tokens a day", { type: "number" }),
+]
+
+export const planOf = ({ id = "", concurrency, perMinute, dailyTokens }: Values): DraftEntries => ({
+  plans: [
+    {
+      id,
+      ...counted("concurrency", concurrency),
+      ...counted("perMinute", perMinute),
+      ...counted("dailyTokens", dailyTokens),
+    },
+  ],
+})
+
+export const testFields = (vendors: ReadonlyArray<string>): ReadonlyArray<Field> => [
+  { name: "vendor", label: "Vendor", suggestions: vendors, value: vendors[0] ?? "" },
+  optional("model", "Its own name of a model", { hint: "The first one that the text has if empty" }),
+]

@@ -1,0 +1,25 @@
+/** The thread that does one job with the text of a draft: a large text takes seconds, and streams must not wait. */
+import { parentPort, workerData } from "node:worker_threads"
+import { Result } from "effect"
+import { addToDraft, type Checked, offersForDraft, vendorOfDraft } from "./draft-jobs.ts"
+import { type DraftAnswer, type DraftJob, type DraftResults, isDraftJob } from "./draft-protocol.ts"
+
+const resultOf = (job: DraftJob): Checked<DraftResults[DraftJob["kind"]]> => {
+  switch (job.kind) {
+    case "add":
+      return addToDraft(job)
+    case "vendor":
+      return vendorOfDraft(job)
+    case "offers":
+      return offersForDraft(job)
+  }
+}
+
+const data: unknown = workerData
+if (isDraftJob(data)) {
+  const answer = Result.match(resultOf(data), {
+    onFailure: (issues): DraftAnswer<never> => ({ outcome: "refused", issues }),
+    onSuccess: (result): DraftAnswer<DraftResults[DraftJob["kind"]]> => ({ outcome: "done", result }),
+  })
+  parentPort?.postMessage(answer)
+}

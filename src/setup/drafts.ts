@@ -1,0 +1,98 @@
+/** Drafts of a catalogue: entries are added to a text, and vendors in it are called, before anything is applied. */
+import { extname } from "node:path"
+import { Worker } from "node:worker_threads"
+import { Clock, Context, Effect, Layer, Redacted, Semaphore } from "effect"
+import { CatalogueRefused } from "../catalogue/refusal.ts"
+import { ResolveSecret } from "../catalogue/secrets.ts"
+import { type CatalogueSnapshot, makeSnapshot } from "../catalogue/snapshot.ts"
+import type { Draft, DraftEntries, OffersRequest, VendorOffers } from "../protocol/draft.ts"
+import { type ServiceError, serviceError } from "../protocol/error.ts"
+import { VendorClient } from "../upstream/client.ts"
+import { type DraftJob, type DraftResults, isDraftAnswer } from "./draft-protocol.ts"
+import { listModels } from "./vendor-models.ts"
+
+export class Drafts extends Context.Service<
+  Drafts,
+  {
+    /** Adds entries to a text; see {@link addToDraft}. */
+    readonly add: (text: string, add: DraftEntries) => Effect.Effect<Draft, CatalogueRefused>
+    /** What is needed to call a vendor of the text. */
+    readonly vendor: (text: string, vendor: string) => Effect.Effect<CatalogueSnapshot, CatalogueRefused>
+    /**
+     * What a vendor of the text lists, with its prices in a price file.
+     * @param snapshot what is needed to call it
+     */
+    readonly offers: (
+      vendor: string,
+      snapshot: CatalogueSnapshot,
+      asked: typeof OffersRequest.Type,
+    ) => Effect.Effect<VendorOffers, CatalogueRefused | ServiceError<"not_found">>
+  }
+>()("weir/setup/Drafts") {
+  static readonly layer = Layer.effect(
+    Drafts,
+    Effect.gen(function* () {
+      const client = yield* VendorClient
+      const resolveSecret = yield* ResolveSecret
+      const oneAtATime = yield* Semaphore.make(1)
+      const run = <K extends DraftJob["kind"]>(job: Extract<DraftJob, { readonly kind: K }>) =>
+        oneAtATime.withPermits(1)(inThread<DraftResults[K]>(job))
+
+      const vendor = (text: string, id: string) =>
+        Effect.map(run<"vendor">({ kind: "vendor", text, vendor: id }), (document) =>
+          makeSnapshot(document, 0n, "draft", resolveSecret),
+        )
+
+      const offers = Effect.fn("Drafts.offers")(function* (
+        id: string,
+        snapshot: CatalogueSnapshot,
+        { text, prices, provider, markup = "0%" }: typeof OffersRequest.Type,
+      ) {
+        const entry = snapshot.vendor(id)
+        if (entry === undefined) return yield* serviceError("not_found", "The text has no such vendor")
+        const key = entry.credential === undefined ? undefined : Redacted.value(entry.credential)
+        const { listed, problem } = yield* Effect.match(listModels(client, entry.vendor, key, entry.network), {
+          onFailure: ({ message }) => ({ listed: undefined, problem: message }),
+          onSuccess: (names) => ({ listed: names, problem: null }),
+        })
+        const nowMs = yield* Clock.currentTimeMillis
+        const [today, tomorrow] = [dateOf(nowMs), dateOf(nowMs + dayMs)]
+        const offered = yield* run<"offers">({
+          kind: "offers",
+          text,
+          vendor: id,
+          listed,
+          prices,
+          provider,
+          markup,
+          today,
+          tomorrow,
+        })
+        return { listed: listed?.length ?? 0, problem, ...offered }
+      })
+
+      return Drafts.of({ add: (text, add) => run<"add">({ kind: "add", text, add }), vendor, offers })
+    }),
+  )
+}
+
+const dayMs = 86_400_000
+const dateOf = (atMs: number): string => new Date(atMs).toISOString().slice(0, 10)
+
+/** A thread for each job: they are few, and a person waits for them. */
+const inThread = <A>(job: DraftJob): Effect.Effect<A, CatalogueRefused> =>
+  Effect.callback((resume) => {
+    const url = new URL(`./draft-worker${extname(import.meta.filename)}`, import.meta.url)
+    const worker = new Worker(url, { workerData: job })
+    worker.on("message", (message: unknown) => {
+      if (!isDraftAnswer<A>(message)) return
+      resume(
+        message.outcome === "done"
+          ? Effect.succeed(message.result)
+          : Effect.fail(new CatalogueRefused({ issues: message.issues })),
+      )
+    })
+    worker.on("error", (cause) => resume(Effect.die(cause)))
+    worker.on("exit", () => resume(Effect.die("the thread has ended before it answered")))
+    return Effect.promise(() => worker.terminate())
+  })
