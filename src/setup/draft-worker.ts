@@ -1,4 +1,4 @@
-/** The thread that does one job with the text of a draft: a large text takes seconds, and streams must not wait. */
+/** The thread that does one job with a large text: that takes seconds, and streams must not wait. */
 import { parentPort, workerData } from "node:worker_threads"
 import { Result } from "effect"
 import { addToDraft, type Checked, offersForDraft, vendorOfDraft } from "./draft-jobs.ts"

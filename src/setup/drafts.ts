@@ -8,7 +8,8 @@ import { type CatalogueSnapshot, makeSnapshot } from "../catalogue/snapshot.ts"
 import type { Draft, DraftEntries, OffersRequest, VendorOffers } from "../protocol/draft.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 import { VendorClient } from "../upstream/client.ts"
-import { type DraftJob, type DraftResults, isDraftAnswer } from "./draft-protocol.ts"
+import { addToDraft, type Checked, type OffersJob, offersForDraft, vendorOfDraft } from "./draft-jobs.ts"
+import { type DraftJob, isDraftAnswer } from "./draft-protocol.ts"
 import { listModels } from "./vendor-models.ts"
 
 export class Drafts extends Context.Service<
@@ -35,11 +36,16 @@ export class Drafts extends Context.Service<
       const client = yield* VendorClient
       const resolveSecret = yield* ResolveSecret
       const oneAtATime = yield* Semaphore.make(1)
-      const run = <K extends DraftJob["kind"]>(job: Extract<DraftJob, { readonly kind: K }>) =>
-        oneAtATime.withPermits(1)(inThread<DraftResults[K]>(job))
+      /** Here, or in a thread if it takes long. */
+      const run = <J extends DraftJob, A>(job: J, here: (job: J) => Checked<A>): Effect.Effect<A, CatalogueRefused> =>
+        isLong(job)
+          ? oneAtATime.withPermits(1)(inThread<A>(job))
+          : Effect.suspend(() =>
+              Effect.mapError(Effect.fromResult(here(job)), (issues) => new CatalogueRefused({ issues })),
+            )
 
       const vendor = (text: string, id: string) =>
-        Effect.map(run<"vendor">({ kind: "vendor", text, vendor: id }), (document) =>
+        Effect.map(run({ kind: "vendor", text, vendor: id }, vendorOfDraft), (document) =>
           makeSnapshot(document, 0n, "draft", resolveSecret),
         )
 
@@ -57,27 +63,24 @@ export class Drafts extends Context.Service<
         })
         const nowMs = yield* Clock.currentTimeMillis
         const [today, tomorrow] = [dateOf(nowMs), dateOf(nowMs + dayMs)]
-        const offered = yield* run<"offers">({
-          kind: "offers",
-          text,
-          vendor: id,
-          listed,
-          prices,
-          provider,
-          markup,
-          today,
-          tomorrow,
-        })
+        const job: OffersJob = { kind: "offers", text, vendor: id, listed, prices, provider, markup, today, tomorrow }
+        const offered = yield* run(job, offersForDraft)
         return { listed: listed?.length ?? 0, problem, ...offered }
       })
 
-      return Drafts.of({ add: (text, add) => run<"add">({ kind: "add", text, add }), vendor, offers })
+      return Drafts.of({ add: (text, add) => run({ kind: "add", text, add }, addToDraft), vendor, offers })
     }),
   )
 }
 
 const dayMs = 86_400_000
 const dateOf = (atMs: number): string => new Date(atMs).toISOString().slice(0, 10)
+
+/** A shorter text is read within some milliseconds; starting a thread takes longer. */
+const smallLength = 16 * 1024
+
+const isLong = (job: DraftJob): boolean =>
+  job.text.length + (job.kind === "offers" ? (job.prices?.length ?? 0) : 0) > smallLength
 
 /** A thread for each job: they are few, and a person waits for them. */
 const inThread = <A>(job: DraftJob): Effect.Effect<A, CatalogueRefused> =>
