@@ -26,7 +26,7 @@ const onServers = process.env["SVC_TEST_DATABASE_URL"] !== undefined
 export default defineConfig({
   test: {
     include: ["test/**/*.test.ts"],
-    globalSetup: ["test/template.ts", "test/bundle.ts"],
+    globalSetup: ["test/temporary.ts", "test/template.ts", "test/bundle.ts"],
     exclude: onServers ? [...processes, ...storeless] : [],
     testTimeout: 60_000,
     hookTimeout: 120_000,

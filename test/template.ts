@@ -2,9 +2,9 @@
  * One migrated embedded database for all tests: created once, then copied. Vitest runs `setup` before the first test.
  * It is kept in the temporary directory under a hash of the migrations and the engine, so that later runs find it.
  */
+import { execFileSync } from "node:child_process"
 import { createHash } from "node:crypto"
 import {
-  cpSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -31,15 +31,16 @@ const hashOfInputs = (): string => {
   return hash.digest("hex").slice(0, 16)
 }
 
-const directory = join(tmpdir(), `weir-test-template-${hashOfInputs()}`)
-const dump = join(directory, "dump.tar")
+/** Vitest has said by then where temporary files are. */
+const directory = (): string => join(tmpdir(), `weir-test-template-${hashOfInputs()}`)
 
 export const setup = async (): Promise<void> => {
-  if (!existsSync(directory)) await create()
-  process.env["SVC_TEST_EMBEDDED_TEMPLATE"] = dump
+  const made = directory()
+  if (!existsSync(made)) await create(made)
+  process.env["SVC_TEST_EMBEDDED_TEMPLATE"] = join(made, "dump.tar")
 }
 
-const create = async (): Promise<void> => {
+const create = async (made: string): Promise<void> => {
   const draft = mkdtempSync(join(tmpdir(), "weir-test-template-draft-"))
   const database = layerDatabase.pipe(Layer.provide(layerTestConfig({ dataDir: draft })))
   await Effect.runPromise(Effect.scoped(Layer.build(database)))
@@ -47,7 +48,7 @@ const create = async (): Promise<void> => {
   writeFileSync(join(draft, "dump.tar"), Buffer.from(await (await db.dumpDataDir("none")).arrayBuffer()))
   await db.close()
   try {
-    renameSync(draft, directory)
+    renameSync(draft, made)
   } catch {
     // Another run was faster.
     rmSync(draft, { recursive: true, force: true })
@@ -59,5 +60,6 @@ export const copyTemplate = (dataDir: string): void => {
   const target = join(dataDir, "postgres")
   if (existsSync(target)) return
   mkdirSync(dataDir, { recursive: true })
-  cpSync(join(directory, "postgres"), target, { recursive: true })
+  // In a third of the time of Node's own.
+  execFileSync("cp", ["-R", join(directory(), "postgres"), target])
 }
