@@ -34,6 +34,6 @@ export default defineConfig({
     // Modules are loaded once per worker: a quarter of the time of all tests. Tests may not leave global state behind.
     isolate: false,
     // Most of them wait for sockets and databases: two share a core well.
-    maxWorkers: cpus().length + 1,
+    maxWorkers: cpus().length * 2,
   },
 })

@@ -1,21 +1,34 @@
 /**
- * Where tests make their folders: beside the dependencies, and not in the system's temporary directory, where making a file
- * can take a millisecond on a busy machine; a database has a thousand. Vitest runs `setup` before the first test.
+ * Where tests make their folders: in memory where there is room, or else beside the dependencies. A database has a thousand
+ * files, and on some disks making one takes a millisecond. Vitest runs `setup` before the first test.
  */
-import { mkdirSync, readdirSync, rmSync } from "node:fs"
+import { createHash } from "node:crypto"
+import { existsSync, mkdirSync, readdirSync, rmSync, statfsSync, statSync } from "node:fs"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 
-const folder = fileURLToPath(new URL("../node_modules/.cache/weir-tmp", import.meta.url))
-/** What later runs use again. */
+const memory = "/dev/shm"
+const neededBytes = 2 * 1024 ** 3
+/** What later runs use again; the rest was left by runs that were killed. */
 const kept = /^weir-test-/
+
+const hasRoom = (): boolean => {
+  if (!existsSync(memory)) return false
+  const { bavail, bsize } = statfsSync(memory)
+  return bavail * bsize >= neededBytes
+}
 
 export const setup = (): void => {
   // Servers that tests start as another user may not be able to reach it.
   if (process.env["SVC_TEST_DATABASE_URL"] !== undefined) return
+  const beside = fileURLToPath(new URL("../node_modules/.cache/weir-tmp", import.meta.url))
+  const folder = hasRoom()
+    ? join(memory, `weir-tmp-${createHash("sha256").update(beside).digest("hex").slice(0, 8)}`)
+    : beside
   mkdirSync(folder, { recursive: true })
   for (const name of readdirSync(folder)) {
-    if (!kept.test(name)) rmSync(join(folder, name), { recursive: true, force: true })
+    const isOld = Date.now() - statSync(join(folder, name)).mtimeMs > 3_600_000
+    if (isOld && !kept.test(name)) rmSync(join(folder, name), { recursive: true, force: true })
   }
   process.env["TMPDIR"] = folder
 }
