@@ -48,6 +48,17 @@ describe("SVC_CATALOGUE and weir apply", () => {
     expect(seen.at(-1)).toContain(`200 {"status":"ready","postgres":true,"gate":true,"catalogue":true`)
   }, 90_000)
 
+  it("the command as it is packaged reads a large text in its own thread", async () => {
+    const { ready } = await serve()
+    const models = Array.from({ length: 1000 }, (_, at) => `  - { handle: model-${at}, mode: direct }`)
+    const response = await fetch(`${ready.baseUrl}/v1/admin/catalogue/draft`, {
+      method: "POST",
+      headers: { "content-type": "application/json", "x-svc-admin-key": ready.adminKey },
+      body: JSON.stringify({ text: ["version: 1", "models:", ...models].join("\n"), add: { plans: [{ id: "new" }] } }),
+    })
+    expect(await response.json()).toMatchObject({ added: ["- { id: new }"], vendors: [] })
+  })
+
   it("weir topup, ledger, audit and doctor speak to a running gateway", async () => {
     const { exchange, run } = await serve()
     await exchange(hello)
