@@ -1,6 +1,6 @@
 /**
  * The simulated vendor, on loopback: answers chat completions and SearXNG searches by repeating what it
- * was asked, and calls a tool that it is asked for by name.
+ * was asked, calls a tool that it is asked for by name, and lists its models.
  */
 import type { Effect, Scope } from "effect"
 import { type JsonObject, objectAt, objectsAt, parseObject, stringAt } from "../dialects/json.ts"
@@ -15,9 +15,15 @@ import { answering, openaiFrame } from "../testing/vendor-replies.ts"
 const pauseMs = 40
 
 const answer: VendorScript = (call) => {
+  if (call.path === "/v1/models") return list(call)
   if (call.path.startsWith("/search?")) return find(call)
   const tool = askedTool(call.body)
   return tool === undefined ? echo(call) : callTool(call, tool)
+}
+
+const list: VendorScript = (call) => {
+  call.head(200, { "content-type": "application/json" })
+  call.end(JSON.stringify({ data: [{ id: "simulated-1" }, { id: "simulated-2" }] }))
 }
 
 const find: VendorScript = (call) => {

@@ -1,10 +1,14 @@
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
+import { Schema } from "effect"
 import { describe, expect, it } from "vitest"
 import { freePort } from "../../scripts/faults/processes.ts"
+import { CatalogueText } from "../../src/protocol/activity.ts"
 import { hello } from "../../src/testing/index.ts"
 import { eventually } from "../conformance/gateway.ts"
 import { useProcesses } from "./process.ts"
+
+const replyOf = async (response: Response) => Schema.decodeUnknownSync(CatalogueText)(await response.json())
 
 describe("SVC_CATALOGUE and weir apply", () => {
   const { dir, serve, weir } = useProcesses()
@@ -48,15 +52,19 @@ describe("SVC_CATALOGUE and weir apply", () => {
     expect(seen.at(-1)).toContain(`200 {"status":"ready","postgres":true,"gate":true,"catalogue":true`)
   }, 90_000)
 
-  it("the command as it is packaged reads a large text in its own thread", async () => {
+  it("the command as it is packaged reads a large text in its own thread, and lists what the simulated vendor offers", async () => {
     const { ready } = await serve()
     const models = Array.from({ length: 1000 }, (_, at) => `  - { handle: model-${at}, mode: direct }`)
-    const response = await fetch(`${ready.baseUrl}/v1/admin/catalogue/draft`, {
-      method: "POST",
-      headers: { "content-type": "application/json", "x-svc-admin-key": ready.adminKey },
-      body: JSON.stringify({ text: ["version: 1", "models:", ...models].join("\n"), add: { plans: [{ id: "new" }] } }),
-    })
-    expect(await response.json()).toMatchObject({ added: ["- { id: new }"], vendors: [] })
+    const headers = { "content-type": "application/json", "x-svc-admin-key": ready.adminKey }
+    const post = (path: string, body: object) =>
+      fetch(`${ready.baseUrl}/v1/admin/${path}`, { method: "POST", headers, body: JSON.stringify(body) })
+    const text = ["version: 1", "models:", ...models].join("\n")
+    const draft = await post("catalogue/draft", { text, add: { plans: [{ id: "new" }] } })
+    expect(await draft.json()).toMatchObject({ added: ["- { id: new }"], vendors: [] })
+
+    const inForce = await fetch(`${ready.baseUrl}/v1/admin/catalogue`, { headers })
+    const offers = await post("vendors/simulated/offers", { text: (await replyOf(inForce)).text })
+    expect(await offers.json()).toMatchObject({ listed: 2, problem: null, offers: [{ handle: "simulated-2" }] })
   })
 
   it("weir topup, ledger, audit and doctor speak to a running gateway", async () => {

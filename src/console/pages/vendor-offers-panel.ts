@@ -52,14 +52,14 @@ export const VendorOffersPanel = ({
   return html`<h3>Models of a vendor</h3>
     <form class="fields" onSubmit=${submit}>
       <${Input} field=${{ name: "vendor", label: "Vendor", suggestions: vendors, value: last }} />
-      <label>Price file <span class="soft">optional</span>
+      <label><span>Price file <span class="soft">optional</span></span>
         <input type="file" name="prices" accept=".json,application/json" aria-describedby="prices-hint" />
-        <small class="soft" id="prices-hint">LiteLLM's model_prices_and_context_window.json</small>
       </label>
-      <${Input} field=${{ name: "provider", label: "The vendor's name in it", isOptional: true, hint: "Known for known vendors" }} />
-      <${Input} field=${{ name: "markup", label: "What you add", isOptional: true, hint: "Such as 10%" }} />
+      <${Input} field=${{ name: "provider", label: "The vendor's name in it", isOptional: true }} />
+      <${Input} field=${{ name: "markup", label: "What you add", isOptional: true }} />
       <div><button disabled=${ask.isRunning}>${ask.isRunning ? "Asking…" : "List its models"}</button></div>
     </form>
+    <p class="soft small" id="prices-hint">The price file is LiteLLM's <code>model_prices_and_context_window.json</code>; the vendor's name in it is known for known vendors. What you add is a percentage, such as 10%.</p>
     <${ErrorBox} error=${ask.error} />
     ${asked !== undefined && html`<${Offers} text=${text} asked=${asked} add=${addChosen} />`}`
 }
@@ -78,10 +78,10 @@ const Offers = ({
   const addition = useAction(() => add(entriesOf(offers.filter(({ handle }) => chosen.has(handle)))))
   const toggle = (handle: string) => setChosen((known) => known.symmetricDifference(new Set([handle])))
   return html`<div role="status">
-      ${problem === null ? html`<p>${vendor} lists ${count(listed)} models; ${count(offers.length)} are new here or have another price.</p>` : html`<p class="warn">${problem}: these are the price file's.</p>`}
+      ${problem === null ? html`<p>${vendor} lists ${count(listed)} models; ${count(offers.length)} are new here or have another price.</p>` : html`<p class="warn">${problem}. ${offers.length > 0 ? "These are the price file's models." : "Name a price file, or add its models by hand."}</p>`}
       ${unpriced.length > 0 && html`<p class="soft small">No price is known for ${unpriced.join(", ")}: name a price file that has them, or add them with a price of your own.</p>`}
     </div>
-    <${Table} caption="Offered models" rows=${offers} empty=${html`<${Empty} title="Nothing to add">The text has what is known of this vendor.<//>`} columns=${[
+    <${Table} caption="Offered models" rows=${offers} empty=${problem === null && html`<${Empty} title="Nothing to add">The text has what is known of this vendor.<//>`} columns=${[
       {
         name: "Add",
         show: ({ handle }: Offer) =>

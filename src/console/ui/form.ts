@@ -37,7 +37,7 @@ export const Input = ({ field, isFilter = false }: { readonly field: Field; read
   const id = useId()
   const hintId = hint === undefined ? undefined : `${id}-hint`
   const listId = suggestions === undefined ? undefined : `${id}-list`
-  return html`<label>${label}${isOptional && !isFilter && html` <span class="soft">optional</span>`}
+  return html`<label><span>${label}${isOptional && !isFilter && html` <span class="soft">optional</span>`}</span>
     ${
       options === undefined
         ? html`<input ref=${element} name=${name} type=${type} defaultValue=${value} required=${!isOptional} autocomplete="off" spellcheck=${false} aria-describedby=${hintId} list=${listId} />`
