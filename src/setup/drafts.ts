@@ -76,11 +76,24 @@ export class Drafts extends Context.Service<
 const dayMs = 86_400_000
 const dateOf = (atMs: number): string => new Date(atMs).toISOString().slice(0, 10)
 
-/** A shorter text is read within some milliseconds; starting a thread takes longer. */
+/** Less than this is done within some milliseconds; starting a thread takes longer. */
 const smallLength = 16 * 1024
 
-const isLong = (job: DraftJob): boolean =>
-  job.text.length + (job.kind === "offers" ? (job.prices?.length ?? 0) : 0) > smallLength
+/** About as much as an entry of a catalogue takes. */
+const entryLength = 100
+
+const isLong = (job: DraftJob): boolean => job.text.length + restLength(job) > smallLength
+
+const restLength = (job: DraftJob): number => {
+  switch (job.kind) {
+    case "add":
+      return Object.values(job.add).reduce((sum, entries) => sum + entries.length, 0) * entryLength
+    case "vendor":
+      return 0
+    case "offers":
+      return (job.prices?.length ?? 0) + (job.listed?.length ?? 0) * entryLength
+  }
+}
 
 /** A thread for each job: they are few, and a person waits for them. */
 const inThread = <A>(job: DraftJob): Effect.Effect<A, CatalogueRefused> =>
