@@ -43,7 +43,7 @@ export const readMarkup = (text: string): Effect.Effect<bigint, Failed> => {
 
 /** The text of a catalogue with more entries. */
 export const withEntries = (path: string, text: string, additions: Additions): Effect.Effect<string, Failed> =>
-  Effect.mapError(Effect.fromResult(addEntries(text, additions)), (refusal) =>
+  Effect.mapError(Effect.fromResult(Result.map(addEntries(text, additions), (added) => added.text)), (refusal) =>
     refusal._tag === "Invalid"
       ? new Failed(describeIssues(path, refusal.issues))
       : new Failed(

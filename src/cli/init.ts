@@ -4,6 +4,7 @@ import { Clock, Console, Effect, Layer, Option, Result } from "effect"
 import { Command, Flag, Prompt } from "effect/cli"
 import { resolveFromMachine } from "../catalogue/secrets.ts"
 import { WeirConfig } from "../config.ts"
+import { dateOf } from "../protocol/instant.ts"
 import type { Additions } from "../setup/catalogue-text.ts"
 import { offerOf } from "../setup/choose-models.ts"
 import { type VendorToSetUp, vendorNamed, vendorsWithKeys } from "../setup/choose-vendors.ts"
@@ -58,7 +59,7 @@ export const init = Command.make(
     const existing = existsSync(file) ? yield* readCatalogue(file) : undefined
     const prices = Option.isSome(priceFile) ? yield* readPrices(priceFile.value) : undefined
     const vendors = yield* chooseVendors(named, asks)
-    const today = new Date(yield* Clock.currentTimeMillis).toISOString().slice(0, 10)
+    const today = dateOf(yield* Clock.currentTimeMillis)
     const chosen = yield* Effect.provide(chooseModels(vendors, models, prices, today, asks), layerClient)
     const entries = vendors.map(({ entry }) => entry)
     const additions = additionsOf(existing?.document, entries, chosen, { markup: hundredths, from: today })

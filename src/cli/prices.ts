@@ -1,7 +1,7 @@
 /** `weir prices`: prices from the file that the community keeps, exactly, into a catalogue. */
 import { Clock, Config, Console, Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
-import { parseInstant } from "../protocol/instant.ts"
+import { dateOf, dayMs, parseInstant } from "../protocol/instant.ts"
 import { entryLine } from "../setup/catalogue-text.ts"
 import { knownVendorOf } from "../setup/known-vendors.ts"
 import type { PriceFile } from "../setup/price-file.ts"
@@ -14,7 +14,6 @@ import { failed } from "./target.ts"
 const file = Argument.String("file").pipe(
   Argument.withDescription("LiteLLM's model_prices_and_context_window.json; the PyPI package litellm contains it"),
 )
-const dayMs = 86_400_000
 
 const importCommand = Command.make(
   "import",
@@ -54,7 +53,6 @@ const importCommand = Command.make(
     }
     const hundredths = yield* readMarkup(markup)
     const nowMs = yield* Clock.currentTimeMillis
-    const dateOf = (atMs: number) => new Date(atMs).toISOString().slice(0, 10)
     const from = Option.getOrElse(given, () => dateOf(nowMs + dayMs))
     const firstFrom = Option.getOrElse(given, () => dateOf(nowMs))
     const fromMs = parseInstant(from)

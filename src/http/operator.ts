@@ -50,11 +50,13 @@ export const makeForOperator = Effect.map(
 /** The actor in audit records of requests with the admin key. */
 export const operator: Actor = { type: "service", id: "admin" }
 
-/** The errors of a catalogue, by their lines. */
-export const catalogueRefused = ({ issues }: CatalogueRefused): ServiceError<"bad_request"> =>
-  serviceError("bad_request", "The catalogue has errors; nothing was applied", {
-    detail: { issues: issues.slice(0, 16).map(({ path, line, message }) => ({ path, line, message })) },
-  })
+/** Fails with the errors of a catalogue, by their lines. */
+export const refuseCatalogue = ({ issues }: CatalogueRefused): Effect.Effect<never, ServiceError<"bad_request">> =>
+  Effect.fail(
+    serviceError("bad_request", "The catalogue has errors; nothing was applied", {
+      detail: { issues: issues.slice(0, 16).map(({ path, line, message }) => ({ path, line, message })) },
+    }),
+  )
 
 /** The organisation that a request names. */
 export const knownOrg = (

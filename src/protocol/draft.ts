@@ -50,6 +50,9 @@ export const KnownVendors = Schema.Struct({
 }).annotate({ identifier: "KnownVendors" })
 export type KnownVendors = typeof KnownVendors.Type
 
+/** With at most two decimals. */
+export const percentage = /^(\d{1,4})(?:\.(\d{1,2}))?%$/
+
 export const OffersRequest = Schema.Struct({
   text: DraftText,
   /** The text of LiteLLM's `model_prices_and_context_window.json`. */
@@ -58,7 +61,7 @@ export const OffersRequest = Schema.Struct({
   provider: Schema.optionalKey(Schema.NonEmptyString.check(Schema.isMaxLength(64))),
   /** What is added to the vendor's prices. */
   markup: Schema.optionalKey(
-    Schema.String.check(Schema.isPattern(/^\d{1,4}(?:\.\d{1,2})?%$/, { expected: "a percentage, such as 10%" })),
+    Schema.String.check(Schema.isPattern(percentage, { expected: "a percentage, such as 10%" })),
   ),
 }).annotate({ identifier: "OffersRequest" })
 

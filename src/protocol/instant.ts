@@ -4,7 +4,10 @@ import { Schema } from "effect"
 const pattern =
   /^(\d{4})-(\d{2})-(\d{2})(?:T([01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d{1,9})?)?(?:Z|[+-](?:0\d|1[0-4]):[0-5]\d))?$/
 
-const dayMs = 86_400_000
+export const dayMs = 86_400_000
+
+/** The date in UTC, e.g. `2026-11-24`. */
+export const dateOf = (atMs: number): string => new Date(atMs).toISOString().slice(0, 10)
 
 /** Milliseconds since the epoch; undefined if the text is not a date or an instant that exists, e.g. `2026-02-30`. */
 export const parseInstant = (text: string): number | undefined => {

@@ -15,6 +15,11 @@ export type AddRefusal =
   | { readonly _tag: "Invalid"; readonly issues: ReadonlyArray<CatalogueIssue> }
   | { readonly _tag: "NoPlace"; readonly sections: ReadonlyArray<string> }
 
+export interface Added {
+  readonly text: string
+  readonly document: CatalogueDocument
+}
+
 /** One entry on one line, as `- { id: a, dialect: anthropic }`. */
 export const entryLine = (entry: object): string =>
   `- ${dump(entry, { flowLevel: 0, lineWidth: -1, flowBracketPadding: true, noRefs: true, quoteStyle: "double" }).trimEnd()}`
@@ -23,7 +28,7 @@ export const entryLine = (entry: object): string =>
  * Adds entries at the end of their sections, which must be lists with an entry a line. The result says what it said
  * before, and the new entries: anything else is refused.
  */
-export const addEntries = (text: string, additions: Additions): Result.Result<string, AddRefusal> => {
+export const addEntries = (text: string, additions: Additions): Result.Result<Added, AddRefusal> => {
   const before = loadCatalogue(text)
   if (Result.isFailure(before)) return Result.fail({ _tag: "Invalid", issues: before.failure })
   const lines = text.trimEnd().split("\n")
@@ -38,7 +43,7 @@ export const addEntries = (text: string, additions: Additions): Result.Result<st
     sections.map((section) => [section, [...(encoded[section] ?? []), ...(given[section] ?? [])]]),
   )
   if (Result.isSuccess(after) && isDeepStrictEqual(after.success.encoded, { ...encoded, ...wanted }))
-    return Result.succeed(added)
+    return Result.succeed({ text: added, document: after.success.document })
   const issues = Result.isFailure(after) ? after.failure.filter(({ path }) => path !== "") : []
   return Result.fail(issues.length > 0 ? { _tag: "Invalid", issues } : { _tag: "NoPlace", sections })
 }

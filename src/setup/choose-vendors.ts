@@ -14,7 +14,7 @@ type Environment = Readonly<Record<string, string | undefined>>
 
 /** Vendors whose keys are there. */
 export const vendorsWithKeys = (env: Environment): ReadonlyArray<VendorToSetUp> =>
-  knownVendors.flatMap((known) => (variableOf(known, env) === undefined ? [] : [ofKnown(known, env)]))
+  knownVendors.map((known) => knownToSetUp(known, (name) => env[name])).filter(({ key }) => key !== undefined)
 
 /**
  * Reads a vendor as it is named on the command line: `anthropic`, or `local=http://127.0.0.1:8000/v1` for any server with
@@ -23,7 +23,7 @@ export const vendorsWithKeys = (env: Environment): ReadonlyArray<VendorToSetUp> 
  */
 export const vendorNamed = (text: string, env: Environment): Result.Result<VendorToSetUp, string> => {
   const known = knownVendors.find(({ vendor }) => vendor.id === text)
-  if (known !== undefined) return Result.succeed(ofKnown(known, env))
+  if (known !== undefined) return Result.succeed(knownToSetUp(known, (name) => env[name]))
   const [, id, baseUrl] = /^([a-z][a-z0-9-]{0,30})=(https?:\/\/[^\s?#]+)$/.exec(text) ?? []
   if (id === undefined || baseUrl === undefined) {
     const names = knownVendors.map(({ vendor }) => vendor.id).join(", ")
@@ -40,14 +40,15 @@ export const vendorNamed = (text: string, env: Environment): Result.Result<Vendo
   })
 }
 
-const variableOf = ({ variables }: KnownVendor, env: Environment): string | undefined =>
-  variables.find((name) => (env[name] ?? "") !== "")
-
-const ofKnown = (known: KnownVendor, env: Environment): VendorToSetUp => {
-  const variable = variableOf(known, env)
+/** A known vendor with its API key, if there is one. @param secretOf the value of a variable */
+export const knownToSetUp = (
+  { vendor, variables, provider }: KnownVendor,
+  secretOf: (variable: string) => string | undefined,
+): VendorToSetUp & { readonly entry: { readonly credential: string } } => {
+  const variable = variables.find((name) => (secretOf(name) ?? "") !== "")
   return {
-    entry: { ...known.vendor, credential: `env:${variable ?? known.variables[0]}` },
-    key: variable === undefined ? undefined : env[variable],
-    provider: known.provider,
+    entry: { ...vendor, credential: `env:${variable ?? variables[0]}` },
+    key: variable === undefined ? undefined : secretOf(variable),
+    provider,
   }
 }

@@ -29,22 +29,20 @@ export interface AddJob {
 
 /** Adds entries; without any, it only tells what the text has. */
 export const addToDraft = ({ text, add }: AddJob): Checked<Draft> =>
-  Result.flatMap(
-    Result.mapError(addEntries(textOf(text), add), (refusal) =>
+  Result.mapBoth(addEntries(textOf(text), add), {
+    onFailure: (refusal) =>
       refusal._tag === "Invalid"
         ? refusal.issues
         : refusal.sections.map((section) =>
             issue(section, "entries are added only to a list with one entry a line: write it so, or add them by hand"),
           ),
-    ),
-    (added) =>
-      Result.map(loadCatalogue(added), ({ document: { vendors = [], models = [] } }) => ({
-        text: added,
-        added: Object.values(add).flatMap((entries) => entries.map(entryLine)),
-        vendors: vendors.map(({ id }) => id),
-        models: models.map(({ handle }) => handle),
-      })),
-  )
+    onSuccess: ({ text: added, document: { vendors = [], models = [] } }) => ({
+      text: added,
+      added: Object.values(add).flatMap((entries) => entries.map(entryLine)),
+      vendors: vendors.map(({ id }) => id),
+      models: models.map(({ handle }) => handle),
+    }),
+  })
 
 export interface VendorJob {
   readonly kind: "vendor"

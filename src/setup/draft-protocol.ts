@@ -1,18 +1,9 @@
 /** Messages between {@link Drafts} and the thread that does its jobs. */
 import { Predicate } from "effect"
 import type { CatalogueIssue } from "../catalogue/load.ts"
-import type { PlatformDocument } from "../protocol/catalogue.ts"
-import type { Draft } from "../protocol/draft.ts"
-import type { AddJob, Offered, OffersJob, VendorJob } from "./draft-jobs.ts"
+import type { AddJob, OffersJob, VendorJob } from "./draft-jobs.ts"
 
 export type DraftJob = AddJob | VendorJob | OffersJob
-
-/** What each kind of job results in. */
-export interface DraftResults {
-  readonly add: Draft
-  readonly vendor: PlatformDocument
-  readonly offers: Offered
-}
 
 export type DraftAnswer<A> =
   | { readonly outcome: "done"; readonly result: A }

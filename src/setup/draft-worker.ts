@@ -2,9 +2,9 @@
 import { parentPort, workerData } from "node:worker_threads"
 import { Result } from "effect"
 import { addToDraft, type Checked, offersForDraft, vendorOfDraft } from "./draft-jobs.ts"
-import { type DraftAnswer, type DraftJob, type DraftResults, isDraftJob } from "./draft-protocol.ts"
+import { type DraftAnswer, type DraftJob, isDraftJob } from "./draft-protocol.ts"
 
-const resultOf = (job: DraftJob): Checked<DraftResults[DraftJob["kind"]]> => {
+const resultOf = (job: DraftJob): Checked<unknown> => {
   switch (job.kind) {
     case "add":
       return addToDraft(job)
@@ -19,7 +19,7 @@ const data: unknown = workerData
 if (isDraftJob(data)) {
   const answer = Result.match(resultOf(data), {
     onFailure: (issues): DraftAnswer<never> => ({ outcome: "refused", issues }),
-    onSuccess: (result): DraftAnswer<DraftResults[DraftJob["kind"]]> => ({ outcome: "done", result }),
+    onSuccess: (result): DraftAnswer<unknown> => ({ outcome: "done", result }),
   })
   parentPort?.postMessage(answer)
 }

@@ -7,6 +7,9 @@ import { ResolveSecret } from "../catalogue/secrets.ts"
 import { type CatalogueSnapshot, makeSnapshot } from "../catalogue/snapshot.ts"
 import type { Draft, DraftEntries, OffersRequest, VendorOffers } from "../protocol/draft.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
+import { dateOf, dayMs } from "../protocol/instant.ts"
+import { type Actor, AuditLog } from "../store/audit-log.ts"
+import type { StoreUnavailable } from "../store/unavailable.ts"
 import { VendorClient } from "../upstream/client.ts"
 import { addToDraft, type Checked, type OffersJob, offersForDraft, vendorOfDraft } from "./draft-jobs.ts"
 import { type DraftJob, isDraftAnswer } from "./draft-protocol.ts"
@@ -17,23 +20,28 @@ export class Drafts extends Context.Service<
   {
     /** Adds entries to a text; see {@link addToDraft}. */
     readonly add: (text: string, add: DraftEntries) => Effect.Effect<Draft, CatalogueRefused>
-    /** What is needed to call a vendor of the text. */
-    readonly vendor: (text: string, vendor: string) => Effect.Effect<CatalogueSnapshot, CatalogueRefused>
     /**
-     * What a vendor of the text lists, with its prices in a price file.
-     * @param snapshot what is needed to call it
+     * What is needed to call a vendor of the text, which is about to happen: the audit log tells, because no catalogue in
+     * force does.
      */
+    readonly vendor: (
+      text: string,
+      vendor: string,
+      by: Actor,
+    ) => Effect.Effect<CatalogueSnapshot, CatalogueRefused | StoreUnavailable>
+    /** What a vendor of the text lists, with its prices in a price file. */
     readonly offers: (
       vendor: string,
-      snapshot: CatalogueSnapshot,
       asked: typeof OffersRequest.Type,
-    ) => Effect.Effect<VendorOffers, CatalogueRefused | ServiceError<"not_found">>
+      by: Actor,
+    ) => Effect.Effect<VendorOffers, CatalogueRefused | ServiceError<"not_found"> | StoreUnavailable>
   }
 >()("weir/setup/Drafts") {
   static readonly layer = Layer.effect(
     Drafts,
     Effect.gen(function* () {
       const client = yield* VendorClient
+      const auditLog = yield* AuditLog
       const resolveSecret = yield* ResolveSecret
       const oneAtATime = yield* Semaphore.make(1)
       /** Here, or in a thread if it takes long. */
@@ -44,17 +52,24 @@ export class Drafts extends Context.Service<
               Effect.mapError(Effect.fromResult(here(job)), (issues) => new CatalogueRefused({ issues })),
             )
 
-      const vendor = (text: string, id: string) =>
-        Effect.map(run({ kind: "vendor", text, vendor: id }, vendorOfDraft), (document) =>
-          makeSnapshot(document, 0n, "draft", resolveSecret),
-        )
+      const vendor = Effect.fn("Drafts.vendor")(function* (text: string, id: string, by: Actor) {
+        const document = yield* run({ kind: "vendor", text, vendor: id }, vendorOfDraft)
+        const snapshot = makeSnapshot(document, 0n, "draft", resolveSecret)
+        const entry = snapshot.vendor(id)
+        if (entry !== undefined) {
+          const { baseUrl, credential } = entry.vendor
+          const detail = { vendor: id, baseUrl, ...(credential !== undefined && { credential }) }
+          yield* auditLog.write("vendor.tried", by, detail)
+        }
+        return snapshot
+      })
 
       const offers = Effect.fn("Drafts.offers")(function* (
         id: string,
-        snapshot: CatalogueSnapshot,
         { text, prices, provider, markup = "0%" }: typeof OffersRequest.Type,
+        by: Actor,
       ) {
-        const entry = snapshot.vendor(id)
+        const entry = (yield* vendor(text, id, by)).vendor(id)
         if (entry === undefined) return yield* serviceError("not_found", "The text has no such vendor")
         const key = entry.credential === undefined ? undefined : Redacted.value(entry.credential)
         const { listed, problem } = yield* Effect.match(listModels(client, entry.vendor, key, entry.network), {
@@ -72,9 +87,6 @@ export class Drafts extends Context.Service<
     }),
   )
 }
-
-const dayMs = 86_400_000
-const dateOf = (atMs: number): string => new Date(atMs).toISOString().slice(0, 10)
 
 /** Less than this is done within some milliseconds; starting a thread takes longer. */
 const smallLength = 16 * 1024

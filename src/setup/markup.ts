@@ -1,7 +1,8 @@
 /** What is added to a vendor's price. */
+import { percentage } from "../protocol/draft.ts"
 
 /** Reads a percentage with at most two decimals, such as `10%`, in hundredths of a percent. */
 export const parseMarkup = (text: string): bigint | undefined => {
-  const [, whole, fraction = ""] = /^(\d{1,4})(?:\.(\d{1,2}))?%$/.exec(text) ?? []
+  const [, whole, fraction = ""] = percentage.exec(text) ?? []
   return whole === undefined ? undefined : BigInt(whole + fraction.padEnd(2, "0"))
 }

@@ -29,7 +29,7 @@ const price = { model: "n", currency: "USD", input: "0.1", output: "2", from: "2
 
 describe("entries", () => {
   it("are added at the end of their sections, and nothing else moves", () => {
-    const added = Result.getOrThrow(addEntries(text, { vendors: [vendor], models: [model], prices: [price] }))
+    const { text: added } = Result.getOrThrow(addEntries(text, { vendors: [vendor], models: [model], prices: [price] }))
     const lines = added.split("\n")
     const isNew = (line: string) => !text.split("\n").includes(line)
     expect(lines.filter(isNew)).toEqual([
@@ -42,7 +42,7 @@ describe("entries", () => {
   })
 
   it("get a section if there is none", () => {
-    const added = Result.getOrThrow(addEntries("version: 1", { vendors: [vendor] }))
+    const { text: added } = Result.getOrThrow(addEntries("version: 1", { vendors: [vendor] }))
     expect(added).toBe(`version: 1\nvendors:\n  ${entryLine(vendor)}\n`)
   })
 

@@ -11,16 +11,12 @@ const optional = (name: string, label: string, more: Partial<Field> = {}): Field
   ...more,
 })
 
-/** A value that is filled in. */
-const filled = <Name extends string>(name: Name, value = ""): { readonly [K in Name]?: string } =>
-  value === "" ? {} : ofName(name, value)
-const counted = <Name extends string>(name: Name, value = ""): { readonly [K in Name]?: number } =>
-  value === "" ? {} : ofName(name, Number(value))
-const ofName = <Name extends string, A>(name: Name, value: A): { readonly [K in Name]?: A } => {
-  const entry: { [K in Name]?: A } = {}
-  entry[name] = value
-  return entry
-}
+const vendorField = (vendors: ReadonlyArray<string>): Field => ({
+  name: "vendor",
+  label: "Vendor",
+  suggestions: vendors,
+  value: vendors[0] ?? "",
+})
 
 export const vendorFields = (known: KnownVendors["data"]): ReadonlyArray<Field> => [
   {
@@ -43,7 +39,7 @@ export const vendorOf = (
   const usual = known.find((vendor) => vendor.id === chosen)
   const entry: Entry<"vendors"> =
     usual === undefined
-      ? { id, dialect: "openai-chat", profile: "generic", baseUrl, ...filled("credential", credential) }
+      ? { id, dialect: "openai-chat", profile: "generic", baseUrl, ...(credential !== "" && { credential }) }
       : {
           id: id || usual.id,
           dialect: usual.dialect,
@@ -54,13 +50,10 @@ export const vendorOf = (
   return { vendors: [entry] }
 }
 
-const pricePairs: ReadonlyArray<Field> = [
-  { name: "input", label: "Price of input" },
-  { name: "output", label: "Price of output" },
-]
-
 /** Of prices: per million tokens, from a day on. */
 const priceTerms = (today: string): ReadonlyArray<Field> => [
+  { name: "input", label: "Price of input" },
+  { name: "output", label: "Price of output" },
   optional("cacheRead", "Price of input read from a cache"),
   optional("cacheWrite", "Price of input written to a cache"),
   {
@@ -76,33 +69,32 @@ const priceTerms = (today: string): ReadonlyArray<Field> => [
 
 const priceEntry = (
   model: string,
-  { currency = "", input = "", output = "", cacheRead, cacheWrite, from = "" }: Values,
+  { currency = "", input = "", output = "", cacheRead = "", cacheWrite = "", from = "" }: Values,
 ): Entry<"prices"> => ({
   model,
   currency: currency === "CNY" ? "CNY" : "USD",
   input,
   output,
-  ...filled("cacheRead", cacheRead),
-  ...filled("cacheWrite", cacheWrite),
+  ...(cacheRead !== "" && { cacheRead }),
+  ...(cacheWrite !== "" && { cacheWrite }),
   from,
 })
 
 export const modelFields = (vendors: ReadonlyArray<string>, today: string): ReadonlyArray<Field> => [
-  { name: "vendor", label: "Vendor", suggestions: vendors, value: vendors[0] ?? "" },
+  vendorField(vendors),
   { name: "model", label: "The vendor's own name of the model" },
   { name: "handle", label: "Handle", hint: "By which clients ask for it" },
   optional("contextWindow", "Context window, tokens", { type: "number" }),
   optional("maxOutput", "Longest answer, tokens", { type: "number" }),
-  ...pricePairs,
   ...priceTerms(today),
 ]
 
 export const modelOf = (values: Values): DraftEntries => {
-  const { vendor = "", model = "", handle = "", contextWindow, maxOutput } = values
+  const { vendor = "", model = "", handle = "", contextWindow = "", maxOutput = "" } = values
   const entry: Entry<"models"> = {
     handle,
-    ...counted("contextWindow", contextWindow),
-    ...counted("maxOutput", maxOutput),
+    ...(contextWindow !== "" && { contextWindow: Number(contextWindow) }),
+    ...(maxOutput !== "" && { maxOutput: Number(maxOutput) }),
     targets: [{ vendor, model }],
   }
   return { models: [entry], prices: [priceEntry(handle, values)] }
@@ -110,7 +102,6 @@ export const modelOf = (values: Values): DraftEntries => {
 
 export const priceFields = (models: ReadonlyArray<string>, today: string): ReadonlyArray<Field> => [
   { name: "model", label: "Model", suggestions: models },
-  ...pricePairs,
   ...priceTerms(today),
 ]
 
@@ -123,18 +114,18 @@ export const planFields: ReadonlyArray<Field> = [
   optional("dailyTokens", "Tokens a day", { type: "number" }),
 ]
 
-export const planOf = ({ id = "", concurrency, perMinute, dailyTokens }: Values): DraftEntries => ({
+export const planOf = ({ id = "", concurrency = "", perMinute = "", dailyTokens = "" }: Values): DraftEntries => ({
   plans: [
     {
       id,
-      ...counted("concurrency", concurrency),
-      ...counted("perMinute", perMinute),
-      ...counted("dailyTokens", dailyTokens),
+      ...(concurrency !== "" && { concurrency: Number(concurrency) }),
+      ...(perMinute !== "" && { perMinute: Number(perMinute) }),
+      ...(dailyTokens !== "" && { dailyTokens: Number(dailyTokens) }),
     },
   ],
 })
 
 export const testFields = (vendors: ReadonlyArray<string>): ReadonlyArray<Field> => [
-  { name: "vendor", label: "Vendor", suggestions: vendors, value: vendors[0] ?? "" },
+  vendorField(vendors),
   optional("model", "Its own name of a model", { hint: "The first one that the text has if empty" }),
 ]

@@ -6,11 +6,11 @@ import { VendorCheck } from "../../exchange/vendor-check.ts"
 import { UpstreamKeyRequest, type UpstreamKeysResponse, VendorCheckRequest } from "../../protocol/admin.ts"
 import { Api } from "../../protocol/api.ts"
 import { serviceError } from "../../protocol/error.ts"
+import { Drafts } from "../../setup/drafts.ts"
 import { Tenants } from "../../tenants/tenants.ts"
 import { UpstreamKeys } from "../../upstream/upstream-keys.ts"
-import { knownOrg, makeForOperator, maxBodyBytes } from "../operator.ts"
+import { knownOrg, makeForOperator, maxBodyBytes, operator, refuseCatalogue } from "../operator.ts"
 import { type Request, readJson } from "../request.ts"
-import { makeDraftVendor } from "./admin-drafts.ts"
 
 interface KeyPlace {
   readonly org: string
@@ -25,12 +25,17 @@ export const adminVendorRoutes = HttpApiBuilder.group(
     const catalogue = yield* Catalogue
     const tenants = yield* Tenants
     const check = yield* VendorCheck
-    const draftOf = yield* makeDraftVendor
+    const drafts = yield* Drafts
     const keys = yield* UpstreamKeys
 
     const test = Effect.fn("admin.testVendor")(function* (request: Request, vendor: string) {
       const { model, text } = yield* readJson(VendorCheckRequest, request, maxBodyBytes)
-      return yield* check.run(vendor, model, text === undefined ? undefined : yield* draftOf(text, vendor))
+      if (text === undefined) return yield* check.run(vendor, model)
+      return yield* check.run(
+        vendor,
+        model,
+        yield* Effect.catchTag(drafts.vendor(text, vendor, operator), "CatalogueRefused", refuseCatalogue),
+      )
     })
 
     const list = Effect.fnUntraced(function* (org: string) {

@@ -24,7 +24,7 @@ import { resolveTimeouts, type Tier } from "../../protocol/timeout-tiers.ts"
 import { AuditLog, auditStart } from "../../store/audit-log.ts"
 import { TierTimes } from "../../telemetry/timeouts/tier-times.ts"
 import { Tenants } from "../../tenants/tenants.ts"
-import { catalogueRefused, knownOrg, makeForOperator, makeReplyToOperator, maxBodyBytes } from "../operator.ts"
+import { knownOrg, makeForOperator, makeReplyToOperator, maxBodyBytes, refuseCatalogue } from "../operator.ts"
 import { type PageQuery, partOf } from "../page-query.ts"
 import { progressEvents } from "../progress-events.ts"
 import { type Request, readJson } from "../request.ts"
@@ -64,9 +64,11 @@ export const adminRoutes = HttpApiBuilder.group(
       { text, ...options }: typeof ApplyRequest.Type,
       onProgress?: (progress: ApplyProgress) => void,
     ) {
-      const applied = yield* catalogue
-        .apply(text, { ...options, onProgress })
-        .pipe(Effect.catchTag("CatalogueRefused", (refused) => Effect.fail(catalogueRefused(refused))))
+      const applied = yield* Effect.catchTag(
+        catalogue.apply(text, { ...options, onProgress }),
+        "CatalogueRefused",
+        refuseCatalogue,
+      )
       return { ...applied, revision: String(applied.revision) } satisfies ApplyResponse
     })
     const applyRequestOf = (request: Request) => readJson(ApplyRequest, request, maxBodyBytes)
