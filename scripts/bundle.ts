@@ -26,7 +26,7 @@ export default defineConfig({
     "draft-worker": "src/setup/draft-worker.ts",
     "embedded-worker": "src/store/embedded-worker.ts",
     "reader-worker": "src/catalogue/reader-worker.ts",
-    "tokenizer-worker": "src/exchange/tokenizer-worker.ts",
+    "tokenizer-worker": "src/calls/tokenizer-worker.ts",
   },
   platform: "node",
   plugins: [laterSegmenter],

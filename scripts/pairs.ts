@@ -5,13 +5,14 @@
 import { Result } from "effect"
 import { clientApis } from "../src/dialects/client-apis.ts"
 import type { VendorRequest } from "../src/dialects/dialect.ts"
-import { dialects } from "../src/dialects/index.ts"
+import { chatDialects } from "../src/dialects/index.ts"
 import { parseObject } from "../src/dialects/json.ts"
 import { signFor } from "../src/dialects/signature.ts"
-import { checkExchange } from "../src/exchange/decode.ts"
-import { levelOf, vendorRequestOf } from "../src/exchange/plan.ts"
+import { levelOf, vendorRequestOf } from "../src/kinds/chat/plan.ts"
+import { checkCall } from "../src/kinds/decode.ts"
 import type { FileBlock, ImageBlock, Message } from "../src/protocol/block.ts"
 import { DialectName } from "../src/protocol/catalogue.ts"
+import { ExchangeRequest } from "../src/protocol/exchange.ts"
 
 /** Models that take a budget for their reasoning, where there are some. */
 const models: Readonly<Record<DialectName, string>> = {
@@ -99,7 +100,7 @@ const parts: ReadonlyArray<Part> = [
 type Outcome = "carried" | "refused" | "without effect" | "no words"
 
 const bodyOf = (dialect: DialectName, request: VendorRequest) =>
-  Result.getOrUndefined(dialects[dialect].encode({ ...request, model: models[dialect] }))?.body
+  Result.getOrUndefined(chatDialects[dialect].encode({ ...request, model: models[dialect] }))?.body
 
 /** What a request is compared with: a part may need another one. */
 const without = (name: string, part: Partial<VendorRequest>): VendorRequest => {
@@ -143,7 +144,7 @@ const through = (client: DialectName, body: string): VendorRequest | undefined =
   const place = { model: "main", stream: true, isArray: false, counts: false }
   const decoded = clientApis[client].decode(parseObject(body) ?? {}, place)
   if (Result.isFailure(decoded)) return undefined
-  const checked = checkExchange({ ...decoded.success.exchange, model: "main" }, null)
+  const checked = checkCall(ExchangeRequest, { ...decoded.success.exchange, model: "main" }, null)
   if (Result.isFailure(checked)) return undefined
   const { request } = checked.success
   const { params = {} } = request

@@ -18,7 +18,7 @@ const pages = [
   "src/settings/README.md",
   "src/review/README.md",
   "src/tenants/README.md",
-  "src/search/README.md",
+  "src/kinds/search/README.md",
   "src/http/compatible/README.md",
   "scripts/bench/README.md",
 ]

@@ -7,12 +7,11 @@ import { layerRedis as layerRedisGate } from "./admission/gate-redis.ts"
 import { Overload } from "./admission/overload.ts"
 import { PlanCurve } from "./admission/plan-usage.ts"
 import { Sessions } from "./admission/sessions.ts"
+import { Calls } from "./calls/calls.ts"
+import { OpenCalls } from "./calls/open-calls.ts"
+import { Tokenizer } from "./calls/tokenizer.ts"
 import { Catalogue } from "./catalogue/catalogue.ts"
 import { WeirConfig } from "./config.ts"
-import { Exchanges } from "./exchange/exchanges.ts"
-import { OpenExchanges } from "./exchange/open-exchanges.ts"
-import { Tokenizer } from "./exchange/tokenizer.ts"
-import { VendorCheck } from "./exchange/vendor-check.ts"
 import { AccessJwts } from "./identity/access-jwts.ts"
 import { AccessTokens } from "./identity/access-tokens.ts"
 import { Accounts } from "./identity/accounts.ts"
@@ -34,6 +33,7 @@ import { MailedCodes } from "./identity/mailed-codes.ts"
 import { Mailer } from "./identity/mailer.ts"
 import { OneTimeCodes } from "./identity/one-time-codes.ts"
 import { SsoLogin } from "./identity/sso-login.ts"
+import { VendorCheck } from "./kinds/chat/vendor-check.ts"
 import { Books } from "./money/books.ts"
 import { BudgetWarnings } from "./money/budget-warnings.ts"
 import { ClientUsage } from "./money/client-usage.ts"
@@ -47,7 +47,6 @@ import { UsageRollups } from "./money/usage-rollups.ts"
 import { UsageSummaries } from "./money/usage-summary.ts"
 import { ModerationEngine } from "./review/moderation.ts"
 import { Review } from "./review/review.ts"
-import { WebSearch } from "./search/web-search.ts"
 import { DeliveredSettings } from "./settings/delivered.ts"
 import { Settings } from "./settings/settings.ts"
 import { Drafts } from "./setup/drafts.ts"
@@ -124,8 +123,8 @@ const settings = DeliveredSettings.layer.pipe(Layer.provideMerge(Settings.layer)
 const telemetry = Layer.mergeAll(Tracing.layer, TierTimes.layer, ExchangeReports.layer)
 
 /** Everything below HTTP, in the order of a request's journey: each line needs only the lines below it. */
-export const layerServices = Layer.mergeAll(OpenExchanges.layer, VendorCheck.layer, WebSearch.layer, Drafts.layer).pipe(
-  Layer.provideMerge(Exchanges.layer),
+export const layerServices = Layer.mergeAll(OpenCalls.layer, VendorCheck.layer, Drafts.layer).pipe(
+  Layer.provideMerge(Calls.layer),
   Layer.provideMerge(Layer.mergeAll(admission, review, settings, Tokenizer.layer)),
   Layer.provideMerge(Layer.mergeAll(identity, upstream)),
   Layer.provideMerge(tenants),

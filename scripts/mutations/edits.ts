@@ -37,7 +37,7 @@ export const allEdits: ReadonlyArray<Edit> = [
     ["    if (allotment.free >= chunk / 2n) return\n", "    return\n"],
   ),
   ...edits(
-    "src/exchange/settlement.ts",
+    "src/calls/settlement.ts",
     ["target?.isOwn === true ? free :", "target?.isOwn === false ? free :"],
     ["const estimate = hold.balance - due.charge.cost", "const estimate = hold.balance"],
     [
@@ -47,14 +47,14 @@ export const allEdits: ReadonlyArray<Edit> = [
     ["return isGood ? services.review.judge", "return !isGood ? services.review.judge"],
   ),
   ...edits(
-    "src/exchange/bill.ts",
+    "src/kinds/chat/bill.ts",
     ["  if (!done && !contentSeen) return undefined\n  const isFinal", "  const isFinal"],
     ["Math.max(reported.outTokens, estimated.outTokens)", "reported.outTokens"],
     ['if (count > limit) return "implausible"', 'if (count > limit * 2) return "implausible"'],
     ["Math.min(count, limitOf(name))", "count"],
   ),
   ...edits(
-    "src/exchange/upstream-call.ts",
+    "src/calls/upstream-call.ts",
     ["this.#clientIsSlow ? Number.POSITIVE_INFINITY : this.#readAtMs + idle", "this.#readAtMs + idle"],
     [
       'if (this.#stage === "refusal" && this.#bytes > maxErrorBytes)',
@@ -65,7 +65,7 @@ export const allEdits: ReadonlyArray<Edit> = [
     ['this.#connectedAtMs + ttfb]\n      case "body"', 'this.#startedAtMs + ttfb]\n      case "body"'],
   ),
   ...edits(
-    "src/exchange/failover.ts",
+    "src/calls/failover.ts",
     ["if (c.opened || !isWorthFailover(error)) return error", "if (!isWorthFailover(error)) return error"],
     [
       "return error.retryAfterMs ? c.health.coolDown(target.key, error.retryAfterMs) : Effect.void",
@@ -74,7 +74,7 @@ export const allEdits: ReadonlyArray<Edit> = [
     ["error.untilMs < known.untilMs ? error : known", "error.untilMs > known.untilMs ? error : known"],
   ),
   ...edits(
-    "src/exchange/reply.ts",
+    "src/calls/reply.ts",
     ["    else if (!this.isFull) this.onRoom?.()", "    else this.onRoom?.()"],
     [
       "if (!this.#isGone && this.#unsentBytes() === 0) {\n        this.#progressAtMs",

@@ -36,11 +36,7 @@ for i, rate in ipairs(ask.rates) do
   end
 end
 local counts = {}
-for i, limit in ipairs(ask.counts) do
-  counts[i] = nextKey()
-  local used = tonumber(redis.call('GET', counts[i]) or '0')
-  if used >= limit then return {'count', i - 1, used} end
-end
+for i in ipairs(ask.counts) do counts[i] = nextKey() end
 
 local record, known, since, remembers
 if ask.register then
@@ -49,6 +45,12 @@ if ask.register then
   known = redis.call('GET', record)
 end
 local claims = not known
+
+-- A call that is answered again does not count.
+for i, limit in ipairs(claims and ask.counts or {}) do
+  local used = tonumber(redis.call('GET', counts[i]) or '0')
+  if used >= limit then return {'count', i - 1, used} end
+end
 
 local session, active, peaks, entry, wouldReject
 if ask.session then session, active, peaks = nextKey(), nextKey(), nextKey() end
@@ -79,7 +81,7 @@ if nonce then redis.call('SET', nonce, '1', 'PX', ask.nonceMs) end
 for i, rate in ipairs(ask.rates) do
   if redis.call('INCR', rates[i]) == 1 then redis.call('PEXPIRE', rates[i], rate[2]) end
 end
-for i in ipairs(ask.counts) do
+for i in ipairs(claims and ask.counts or {}) do
   if redis.call('INCR', counts[i]) == 1 then redis.call('PEXPIRE', counts[i], 172800000) end
 end
 if known then

@@ -11,6 +11,7 @@ import {
   type AdmissionError,
   type AdmitRequest,
   type DailyCount,
+  dailyQuotaExceeded,
   Gate,
   nonceReplayed,
   nonceWindowMs,
@@ -18,7 +19,6 @@ import {
   payloadConflict,
   type Registration,
   rateLimited,
-  searchQuotaExceeded,
 } from "./gate.ts"
 import { MemorySessions } from "./sessions-memory.ts"
 
@@ -86,18 +86,20 @@ class MemoryGate {
         return Effect.fail(rateLimited(scope, window.endsAt - now))
       }
     }
-    for (const count of request.counts ?? []) {
-      const used = this.#counts.get(countKey(request.owner, count)) ?? 0
-      if (used >= count.limit) return Effect.fail(searchQuotaExceeded(count.limit, used))
-    }
     const claims = this.#recordOf(request, now) === undefined
+    // A call that is answered again does not count.
+    const counts = claims ? (request.counts ?? []) : []
+    for (const count of counts) {
+      const used = this.#counts.get(countKey(request.owner, count)) ?? 0
+      if (used >= count.limit) return Effect.fail(dailyQuotaExceeded(count, used))
+    }
     const judged =
       request.session === undefined || !claims ? undefined : this.sessions.judge(request.owner, request.session)
     if (judged !== undefined && judged._tag !== "Admitted")
       return judged._tag === "Unknown" ? reportUnknown : Effect.fail(judged.error)
     if (request.nonce !== undefined) this.#nonces.set(nonceKey, now + nonceWindowMs)
     for (const { bucket, windowMs } of request.rates) this.#count(`${request.owner} ${bucket}`, now, windowMs)
-    for (const count of request.counts ?? []) {
+    for (const count of counts) {
       const key = countKey(request.owner, count)
       this.#counts.set(key, (this.#counts.get(key) ?? 0) + 1)
     }

@@ -21,6 +21,7 @@ import {
   admittedSession,
   concurrencyExceeded,
   type DailyCount,
+  dailyQuotaExceeded,
   Gate,
   isEntry,
   nonceReplayed,
@@ -30,7 +31,6 @@ import {
   type Registration,
   rateLimited,
   readPeaks,
-  searchQuotaExceeded,
   sessionArchived,
   unknownSession,
 } from "./gate.ts"
@@ -174,8 +174,10 @@ function readAdmission(request: AdmitRequest, reply: unknown): Effect.Effect<Adm
         ...(isEntry(first) ? admittedSession(first, Number(second) === 1) : { _tag: "Admitted" }),
         ...(request.register !== undefined && { remembersSinceMs: Number(third) }),
       })
-    case "count":
-      return Effect.fail(searchQuotaExceeded(request.counts?.[Number(first)]?.limit ?? 0, Number(second)))
+    case "count": {
+      const count = request.counts?.[Number(first)]
+      return count === undefined ? unknownReply : Effect.fail(dailyQuotaExceeded(count, Number(second)))
+    }
     case "full":
       return Effect.fail(concurrencyExceeded())
     case "archived":
@@ -197,6 +199,8 @@ function readAdmission(request: AdmitRequest, reply: unknown): Effect.Effect<Adm
     case "completed":
       return Effect.succeed({ _tag: "Completed" })
     default:
-      return Effect.fail(new StoreUnavailable({ store: "redis", cause: "the gate gave an unknown reply" }))
+      return unknownReply
   }
 }
+
+const unknownReply = Effect.fail(new StoreUnavailable({ store: "redis", cause: "the gate gave an unknown reply" }))

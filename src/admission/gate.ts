@@ -30,10 +30,15 @@ export interface Registration {
   readonly claim: string
 }
 
+/** The daily quotas of the kinds of calls. */
+export type QuotaErrorCode = "websearch_quota_exceeded"
+
 /** A counter per day, e.g. for web searches; days begin at midnight UTC+8. */
 export interface DailyCount {
   readonly bucket: string
   readonly limit: number
+  /** Of the refusal when it is used up. */
+  readonly code: QuotaErrorCode
   /** e.g. `2026-11-21`. */
   readonly day: string
 }
@@ -94,7 +99,7 @@ export type AdmissionError =
       | "rate_limited"
       | "idempotency_conflict"
       | "plan_gate_unavailable"
-      | "websearch_quota_exceeded"
+      | QuotaErrorCode
       | SessionErrorCode
     >
   | StoreUnavailable
@@ -201,5 +206,5 @@ export const sessionArchived = (sessionId: string): ServiceError<"session_archiv
 /** Unknown and foreign sessions are refused identically. */
 export const unknownSession = (): ServiceError<"not_found"> => serviceError("not_found", "The session does not exist")
 
-export const searchQuotaExceeded = (limit: number, used: number): ServiceError<"websearch_quota_exceeded"> =>
-  serviceError("websearch_quota_exceeded", "The daily web search quota is used up", { detail: { limit, used } })
+export const dailyQuotaExceeded = ({ code, limit }: DailyCount, used: number): ServiceError<QuotaErrorCode> =>
+  serviceError(code, "The daily quota of these calls is used up", { detail: { limit, used } })

@@ -3,8 +3,8 @@
  * applied.
  */
 import { Redacted, Result } from "effect"
-import type { Dialect } from "../dialects/dialect.ts"
 import { dialectOf } from "../dialects/index.ts"
+import type { VendorDialect } from "../dialects/vendor-dialect.ts"
 import { type BudgetIndex, indexBudgets, readBudget } from "../money/budget.ts"
 import { isSanePrice, type Price, readPrice } from "../money/pricing.ts"
 import type {
@@ -25,7 +25,7 @@ import type { ResolveRef } from "./secrets.ts"
 
 export interface VendorEntry {
   readonly vendor: Vendor
-  readonly dialect: Dialect
+  readonly dialect: VendorDialect
   /** Undefined if the catalogue names none, or it cannot be resolved. */
   readonly credential: Redacted.Redacted | undefined
   /** How its address is reached, where the catalogue says so. */
@@ -34,7 +34,9 @@ export interface VendorEntry {
   readonly host: string
 }
 
-export interface ModelTarget extends Pooled, Omit<VendorEntry, "host"> {
+/** Where a call of any kind can be made. */
+export interface CallTarget extends Pooled, Omit<VendorEntry, "host" | "vendor"> {
+  readonly vendor: TargetVendor
   /** The vendor's own name of the model. */
   readonly model: string
   /** Whether the organisation brings its own key: then the vendor bills the organisation, and Weir does not. */
@@ -43,10 +45,16 @@ export interface ModelTarget extends Pooled, Omit<VendorEntry, "host"> {
   readonly isGuarded: boolean
 }
 
+/** What a call must know of its vendor: of models, or of searches. */
+export interface TargetVendor extends Pick<Vendor, "id" | "baseUrl" | "credential" | "clientGone" | "timeouts"> {
+  readonly dialect: string
+  readonly profile?: Vendor["profile"]
+}
+
 export interface ModelEntry {
   readonly model: Model
   /** In the catalogue's order. */
-  readonly targets: ReadonlyArray<ModelTarget>
+  readonly targets: ReadonlyArray<CallTarget>
 }
 
 export interface SearchProviderEntry {
@@ -186,7 +194,7 @@ function makeModel(model: Model, vendors: ReadonlyMap<string, VendorEntry>): Mod
   return { model, targets }
 }
 
-function makeTarget({ model, tier = 0, weight }: Target, entry: VendorEntry | undefined): ModelTarget | undefined {
+function makeTarget({ model, tier = 0, weight }: Target, entry: VendorEntry | undefined): CallTarget | undefined {
   if (entry === undefined) return undefined
   const { vendor, dialect, credential, network, host } = entry
   return {

@@ -4,6 +4,7 @@ import { Console, Effect, Layer } from "effect"
 import { HttpServer } from "effect/http"
 import { NetAddress } from "effect/net"
 import { collectGarbage } from "../admission/memory.ts"
+import { Calls } from "../calls/calls.ts"
 import { applyAndWatch } from "../catalogue/watch.ts"
 import { WeirConfig } from "../config.ts"
 import { makeDemoTraffic } from "../development/demo-traffic.ts"
@@ -14,7 +15,6 @@ import {
   layerSimulatedVendor,
   startDevelopment,
 } from "../development/start.ts"
-import { Exchanges } from "../exchange/exchanges.ts"
 import { layerServer } from "../http/server.ts"
 import { layerServices } from "../services.ts"
 import { writeWholeFile } from "../store/whole-file.ts"
@@ -31,7 +31,7 @@ const start = Layer.effectDiscard(
     if (config.catalogueFile !== undefined) yield* applyAndWatch(config.catalogueFile)
     const { address } = yield* HttpServer.HttpServer
     const baseUrl = urlOf(address, config)
-    yield* Effect.forkScoped(collectWhenIdle(yield* Exchanges))
+    yield* Effect.forkScoped(collectWhenIdle(yield* Calls))
     if (isWorker) {
       yield* answerSupervisor
       return sendReady(readyOf(baseUrl, handout))
@@ -54,10 +54,10 @@ export const layerGateway = start.pipe(
   Layer.provide(layerLogs),
 )
 
-/** Gives back what the start took, which stops the process for a fifth of a second: while no exchange runs. */
-const collectWhenIdle = (exchanges: Exchanges["Service"]) =>
+/** Gives back what the start took, which stops the process for a fifth of a second: while no call runs. */
+const collectWhenIdle = (calls: Calls["Service"]) =>
   Effect.sleep("1 second").pipe(
-    Effect.repeat({ until: () => exchanges.open() === 0 }),
+    Effect.repeat({ until: () => calls.open() === 0 }),
     Effect.andThen(Effect.sync(collectGarbage)),
   )
 

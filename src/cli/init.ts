@@ -163,7 +163,7 @@ const describeAdditions = (file: string, additions: Additions): string =>
 /** One small call to each vendor, by the catalogue that was written. */
 const testVendors = Effect.fnUntraced(function* (file: string, vendors: ReadonlyArray<VendorToSetUp>) {
   const [{ VendorCheck }, { layerStaticCatalogue }] = yield* Effect.promise(() =>
-    Promise.all([import("../exchange/vendor-check.ts"), import("../testing/static-catalogue.ts")]),
+    Promise.all([import("../kinds/chat/vendor-check.ts"), import("../testing/static-catalogue.ts")]),
   )
   const services = VendorCheck.layer.pipe(
     Layer.provide(Layer.merge(layerClient, CallDeadlines.layer)),

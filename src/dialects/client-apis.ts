@@ -1,12 +1,14 @@
 /** The APIs of clients, by the name of the dialect that is the same API towards vendors. */
-import type { DialectName } from "../protocol/catalogue.ts"
 import { messagesApi } from "./anthropic/client.ts"
 import type { ClientApi } from "./client-api.ts"
 import { generateApi } from "./gemini/client.ts"
 import { chatApi } from "./openai-chat/client.ts"
 import { responsesApi } from "./openai-responses/client.ts"
 
-export const clientApis: Readonly<Record<DialectName, ClientApi>> = {
+/** Dialects that are a client's API too. */
+export type ClientApiName = "openai-chat" | "openai-responses" | "anthropic" | "gemini"
+
+export const clientApis: Readonly<Record<ClientApiName, ClientApi>> = {
   "openai-chat": chatApi,
   "openai-responses": responsesApi,
   anthropic: messagesApi,

@@ -9,6 +9,7 @@ import type { Message } from "../protocol/block.ts"
 import type { Delta } from "../protocol/event.ts"
 import type { ReasoningLevel, Stop, StructuredOutput, Tool, ToolChoice } from "../protocol/exchange.ts"
 import { isMalformedCount, type JsonObject, reportedCountAt } from "./json.ts"
+import { type EncodeRefusal, malformedReply, type VendorAccess, type VendorFault, type WireRequest } from "./wire.ts"
 
 /** An admitted exchange: authorised, clamped, for one target. */
 export interface VendorRequest {
@@ -35,19 +36,6 @@ export interface VendorRequest {
   readonly stream: boolean
 }
 
-export interface WireRequest {
-  /** Appended to the vendor's base URL. */
-  readonly path: string
-  readonly headers: Readonly<Record<string, string>>
-  readonly body: string
-}
-
-/** A feature that this dialect does not support, e.g. a file by URL. */
-export interface EncodeRefusal {
-  readonly capability: string
-  readonly message: string
-}
-
 /** Counts as a vendor reported them; `inTokens` excludes cache reads and writes. */
 export interface VendorUsage {
   readonly inTokens: number
@@ -61,14 +49,6 @@ export interface VendorUsage {
 }
 
 export type UsageSide = "input" | "output"
-
-/** A vendor's failure inside its reply. Its text is never sent to the client. */
-export interface VendorFault {
-  /** The HTTP status, or the one that the failure corresponds to. */
-  readonly status: number
-  /** The vendor's machine code, for the log. */
-  readonly code: string
-}
 
 export type VendorEvent =
   /** Content for the client; `json` is the text as the vendor encoded it in JSON, if known. */
@@ -89,16 +69,13 @@ export interface Decoder {
   readonly frames: () => number
 }
 
-export interface Dialect {
-  /** Headers that carry the credential. */
-  readonly authorize: (credential: string) => Readonly<Record<string, string>>
+/** Chat in a vendor's API. */
+export interface Dialect extends VendorAccess {
   readonly encode: (request: VendorRequest) => Result.Result<WireRequest, EncodeRefusal>
   /** Whether the vendor can search the web for this request; otherwise it is encoded without `searches`. */
   readonly canSearch: (request: VendorRequest) => boolean
   readonly decoder: () => Decoder
   readonly decodeBody: (body: string) => ReadonlyArray<VendorEvent>
-  /** The failure in a reply with an error status. */
-  readonly decodeError: (status: number, body: string) => VendorFault
 }
 
 /** The name of an output that its caller did not name. */
@@ -110,7 +87,7 @@ export const lacksOutput: EncodeRefusal = {
 }
 
 /** A reply that is not in the dialect's format: not JSON, the wrong shape, or a frame over the limit. */
-export const malformed: VendorEvent = { kind: "fault", fault: { status: 502, code: "malformed_reply" } }
+export const malformed: VendorEvent = { kind: "fault", fault: malformedReply }
 
 /** Removes empty buckets. */
 export const nonZero = (dims: Readonly<Record<string, number>>): Readonly<Record<string, number>> =>

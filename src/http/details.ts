@@ -6,9 +6,9 @@
  */
 import { Effect, Redacted } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
+import { newRequestId } from "../calls/calls.ts"
 import { sha256 } from "../catalogue/secrets.ts"
 import { isDevelopment, WeirConfig } from "../config.ts"
-import { newRequestId } from "../exchange/exchanges.ts"
 import { AdminKey, hasDigest } from "../identity/admin.ts"
 import { OperatorSessions } from "../identity/operator-sessions.ts"
 import { serviceError } from "../protocol/error.ts"

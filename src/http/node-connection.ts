@@ -1,9 +1,9 @@
-/** The client's connection of an exchange: Node's response, written directly. */
+/** The client's connection of a call: Node's response, written directly. */
 import type { ServerResponse } from "node:http"
 import type { HttpServerResponse } from "effect/http"
+import type { Connection, ReplyError, WholeReply } from "../calls/reply.ts"
 import type { EventEncoder } from "../dialects/client-api.ts"
-import { EventWriter } from "../exchange/event-writer.ts"
-import type { Connection, ReplyError, WholeReply } from "../exchange/reply.ts"
+import { EventWriter } from "../kinds/chat/event-writer.ts"
 import type { ServiceError } from "../protocol/error.ts"
 import { toServiceError } from "../store/unavailable.ts"
 import { isShared } from "./listener.ts"
@@ -32,11 +32,12 @@ export const sendResponse = (
 
 const none: ReadonlyArray<never> = []
 
-export class NodeConnection implements Connection {
+/** @typeParam Body of a reply that is not streamed */
+export class NodeConnection<Body extends object> implements Connection<Body> {
   readonly events: EventEncoder
   readonly #response: ServerResponse
   readonly #requestId: string
-  #listener: Parameters<Connection["listen"]>[0] | undefined
+  #listener: Parameters<Connection<Body>["listen"]>[0] | undefined
   #notices: ReadonlyArray<string> = none
   #isClosed = false
   /** Of a reply that shares its connection: the connection's own count is not the reply's. */
@@ -70,12 +71,12 @@ export class NodeConnection implements Connection {
     this.#notices = [...this.#notices, text]
   }
 
-  listen(listener: Parameters<Connection["listen"]>[0]): void {
+  listen(listener: Parameters<Connection<Body>["listen"]>[0]): void {
     this.#listener = listener
     if (this.#isClosed) listener.gone()
   }
 
-  send({ status, headers, body }: WholeReply): void {
+  send({ status, headers, body }: WholeReply<Body>): void {
     if (this.#isClosed) return
     limitReadingOn(this.#response)
     const text = typeof body === "string" ? body : JSON.stringify(body)

@@ -1,9 +1,9 @@
 /** Routes for operators: they require the admin key, or a session in a browser, and answer with JSON. */
 import { Effect } from "effect"
 import type { HttpServerResponse } from "effect/http"
+import { newRequestId } from "../calls/calls.ts"
 import type { CatalogueRefused } from "../catalogue/refusal.ts"
 import { WeirConfig } from "../config.ts"
-import { newRequestId } from "../exchange/exchanges.ts"
 import { AdminKey } from "../identity/admin.ts"
 import { OperatorSessions } from "../identity/operator-sessions.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"

@@ -4,7 +4,7 @@
  */
 import { Effect, Schema } from "effect"
 import { HttpServerResponse } from "effect/http"
-import { newRequestId } from "../exchange/exchanges.ts"
+import { newRequestId } from "../calls/calls.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 import { decodeText } from "../protocol/json-body.ts"
 import { toServiceError } from "../store/unavailable.ts"

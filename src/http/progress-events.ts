@@ -2,7 +2,7 @@
 import { Cause, Effect, Queue, Stream } from "effect"
 import { Sse } from "effect/encoding"
 import { HttpServerResponse } from "effect/http"
-import { newRequestId } from "../exchange/exchanges.ts"
+import { newRequestId } from "../calls/calls.ts"
 import { errorBody } from "../protocol/error.ts"
 import { toServiceError } from "../store/unavailable.ts"
 import { logCause } from "../telemetry/logs.ts"

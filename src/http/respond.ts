@@ -1,7 +1,7 @@
 /** Replies: every reply has a request id, and every failure is the error envelope. */
 import { Cause, Effect, Option } from "effect"
 import { HttpServerResponse } from "effect/http"
-import { newRequestId } from "../exchange/exchanges.ts"
+import { newRequestId } from "../calls/calls.ts"
 import { errorBody, errorStatus, type ServiceError, serviceError } from "../protocol/error.ts"
 import { type StoreUnavailable, toServiceError } from "../store/unavailable.ts"
 import { logCause } from "../telemetry/logs.ts"

@@ -4,8 +4,8 @@
  */
 import { Effect, type Option } from "effect"
 import type { HttpServerResponse } from "effect/http"
+import { newRequestId } from "../calls/calls.ts"
 import { WeirConfig } from "../config.ts"
-import { newRequestId } from "../exchange/exchanges.ts"
 import type { Caller } from "../identity/caller.ts"
 import { type CallerRequest, Callers } from "../identity/callers.ts"
 import type { ServiceError } from "../protocol/error.ts"

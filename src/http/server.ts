@@ -5,8 +5,8 @@ import { Effect, Layer, Scope } from "effect"
 import { HttpRouter, HttpServerError } from "effect/http"
 import { HttpApiBuilder, HttpApiError, HttpApiScalar } from "effect/http-api"
 import { Overload } from "../admission/overload.ts"
+import { Calls, newRequestId } from "../calls/calls.ts"
 import { WeirConfig } from "../config.ts"
-import { Exchanges, newRequestId } from "../exchange/exchanges.ts"
 import { OperatorSessions } from "../identity/operator-sessions.ts"
 import { Api } from "../protocol/api.ts"
 import { serviceError } from "../protocol/error.ts"
@@ -164,7 +164,7 @@ const drainAtShutdown = (node: NodeServer) =>
   Layer.effectDiscard(
     Effect.gen(function* () {
       const draining = yield* Draining
-      const exchanges = yield* Exchanges
+      const calls = yield* Calls
       const stopListening = Effect.sync(() => {
         draining.begin()
         node.close()
@@ -174,6 +174,6 @@ const drainAtShutdown = (node: NodeServer) =>
         if ("closeIdleConnections" in node) node.closeIdleConnections()
         setTimeout(connections.closeAll, closeGraceMs).unref()
       })
-      yield* Effect.addFinalizer(() => stopListening.pipe(Effect.andThen(exchanges.drain), Effect.andThen(hangUp)))
+      yield* Effect.addFinalizer(() => stopListening.pipe(Effect.andThen(calls.drain), Effect.andThen(hangUp)))
     }),
   )

@@ -5,7 +5,7 @@
  */
 import type { Duplex } from "node:stream"
 import { Predicate } from "effect"
-import { newRequestId } from "../exchange/exchanges.ts"
+import { newRequestId } from "../calls/calls.ts"
 import { errorBody, errorStatus, type ServiceError, serviceError } from "../protocol/error.ts"
 import { eventsOf, type NodeServer } from "./listener.ts"
 

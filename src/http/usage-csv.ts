@@ -1,7 +1,7 @@
 /** Usage records as a table in text, streamed page by page. Source: RFC 4180; OWASP "CSV Injection". */
 import { Effect, Option, Stream } from "effect"
 import { HttpServerResponse } from "effect/http"
-import { newRequestId } from "../exchange/exchanges.ts"
+import { newRequestId } from "../calls/calls.ts"
 import type { Statements } from "../money/statements.ts"
 import type { UsageStatement } from "../protocol/statement.ts"
 

@@ -3,6 +3,7 @@
  */
 import { Duration, Schema, SchemaTransformation } from "effect"
 import { NonNegative, PerMinute, TokenCount, TokenLimit } from "./bounds.ts"
+import { ModelKind } from "./call-kind.ts"
 import { Instant } from "./instant.ts"
 import { storedName } from "./text.ts"
 import { tiers } from "./timeout-tiers.ts"
@@ -150,6 +151,8 @@ export type Target = typeof Target.Type
 
 export const Model = Schema.Struct({
   handle: Id,
+  /** What it is called for; `chat` if absent. */
+  kind: optional(ModelKind),
   mode: optional(Schema.Literals(["platform", "direct"])),
   contextWindow: optional(TokenLimit),
   /**

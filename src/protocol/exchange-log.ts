@@ -1,5 +1,6 @@
 /** Exchanges that have ended or are open, and one from end to end. Never a prompt or an answer. */
 import { Schema } from "effect"
+import { CallKind } from "./call-kind.ts"
 import { Currency, Decimal } from "./usage.ts"
 
 const nextCursor = Schema.NullOr(Schema.String)
@@ -85,6 +86,7 @@ export const OpenExchanges = Schema.Struct({
     Schema.Struct({
       id: Schema.String,
       node: Schema.String,
+      kind: CallKind,
       org: Schema.String,
       app: Schema.String,
       key: Schema.String,

@@ -1,5 +1,6 @@
 /** Web search and its provider directory. Source: interface.md "Web search", "Search provider directory item". */
 import { Schema } from "effect"
+import { ExchangeMeta } from "./exchange.ts"
 import { Currency, Decimal } from "./usage.ts"
 
 /** A query is never logged or stored. */
@@ -11,6 +12,7 @@ export const SearchRequest = Schema.Struct({
     ),
   ),
   max_results: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 20 }))),
+  meta: Schema.optionalKey(ExchangeMeta),
 }).annotate({ identifier: "SearchRequest" })
 export type SearchRequest = typeof SearchRequest.Type
 

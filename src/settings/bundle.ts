@@ -1,9 +1,10 @@
 /** The configuration bundle of a caller, with its content-stable fingerprint. Pure, except for a cache. */
+
+import { searchDirectory } from "../catalogue/search-directory.ts"
 import type { CatalogueSnapshot } from "../catalogue/snapshot.ts"
 import type { Caller } from "../identity/caller.ts"
 import type { Bundle } from "../protocol/bundle.ts"
 import { fingerprint } from "../protocol/canonical.ts"
-import { searchDirectory } from "../search/directory.ts"
 import type { OrgEntry } from "../tenants/tenants.ts"
 import type { Effective } from "./merge.ts"
 

@@ -46,12 +46,12 @@ const tierTimeouts = counter("weir_upstream_tier_timeouts_total", "Upstream call
 const exchanges = counter("weir_exchanges_total", "Exchanges by outcome: a stop reason, or an error code")
 
 /** Source of the names, attributes and boundaries: OpenTelemetry semantic conventions, generative AI metrics. */
-const chatSeconds = histogram(
+const callSeconds = histogram(
   "gen_ai.client.operation.duration",
   "Duration of calls to models, in seconds",
   [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92],
 )
-const chatTokens = histogram(
+const callTokens = histogram(
   "gen_ai.client.token.usage",
   "Tokens of calls to models, input and output",
   [1, 4, 16, 64, 256, 1024, 4096, 16_384, 65_536, 262_144, 1_048_576, 4_194_304, 16_777_216, 67_108_864],
@@ -135,19 +135,19 @@ const tierMetric = bound((tier: Tier, vendor: string, model: string) => tierMill
 const concurrencyMetric = bound((decision: string) => concurrency({ decision }))
 const outcomeMetric = bound((outcome: string, model: string) => exchanges({ outcome, model }))
 
-const chatAttributes = (provider: string, model: string) => ({
-  "gen_ai.operation.name": "chat",
+const callAttributes = (operation: string, provider: string, model: string) => ({
+  "gen_ai.operation.name": operation,
   "gen_ai.provider.name": provider,
   "gen_ai.request.model": model,
 })
-const chatSecondsMetric = bound((provider: string, model: string, error: string) =>
-  chatSeconds({
-    ...chatAttributes(provider, model),
+const callSecondsMetric = bound((operation: string, provider: string, model: string, error: string) =>
+  callSeconds({
+    ...callAttributes(operation, provider, model),
     ...(error !== "" && { "error.type": error }),
   }),
 )
-const chatTokensMetric = bound((provider: string, model: string, type: string) =>
-  chatTokens({ ...chatAttributes(provider, model), "gen_ai.token.type": type }),
+const callTokensMetric = bound((operation: string, provider: string, model: string, type: string) =>
+  callTokens({ ...callAttributes(operation, provider, model), "gen_ai.token.type": type }),
 )
 
 type Services = Context.Context<never>
@@ -175,16 +175,23 @@ export const recordTierLimits = (services: Services, { vendor, model }: Upstream
 }
 
 /** Records a call to a model. @param error the kind of failure @param usage the usage that the vendor reported */
-export const recordChat = (
+export const recordModelCall = (
   services: Services,
-  call: { readonly provider: string; readonly model: string; readonly millis: number; readonly error?: string },
-  usage: { readonly inTokens: number; readonly outTokens: number } | undefined,
+  call: {
+    readonly operation: string
+    readonly provider: string
+    readonly model: string
+    readonly millis: number
+    readonly error?: string
+  },
+  usage: { readonly inTokens: number; readonly outTokens?: number | undefined } | undefined,
 ): void => {
-  const { provider, model, millis, error = "" } = call
-  chatSecondsMetric(provider, model, error).updateUnsafe(millis / 1000, services)
+  const { operation, provider, model, millis, error = "" } = call
+  callSecondsMetric(operation, provider, model, error).updateUnsafe(millis / 1000, services)
   if (usage === undefined) return
-  chatTokensMetric(provider, model, "input").updateUnsafe(usage.inTokens, services)
-  chatTokensMetric(provider, model, "output").updateUnsafe(usage.outTokens, services)
+  callTokensMetric(operation, provider, model, "input").updateUnsafe(usage.inTokens, services)
+  if (usage.outTokens !== undefined)
+    callTokensMetric(operation, provider, model, "output").updateUnsafe(usage.outTokens, services)
 }
 
 /** Counts an exchange by its outcome. Unknown handles are not label values: pass `unknown`. */

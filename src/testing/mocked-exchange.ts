@@ -4,15 +4,17 @@
  */
 import { Deferred, Effect, type Fiber, Layer, Result, type Scope } from "effect"
 import { layerMemory } from "../admission/gate-memory.ts"
+import { Calls } from "../calls/calls.ts"
+import type { Connection, ReplyError } from "../calls/reply.ts"
 import type { CatalogueRefused } from "../catalogue/refusal.ts"
 import type { WeirConfig } from "../config.ts"
-import { decodeExchange } from "../exchange/decode.ts"
-import { EventWriter } from "../exchange/event-writer.ts"
-import { Exchanges } from "../exchange/exchanges.ts"
-import type { Connection, ReplyError } from "../exchange/reply.ts"
 import type { Caller } from "../identity/caller.ts"
+import { chat } from "../kinds/chat/chat.ts"
+import { EventWriter } from "../kinds/chat/event-writer.ts"
+import { decodeExchange } from "../kinds/decode.ts"
 import type { Ledger } from "../money/ledger.ts"
 import { Settler } from "../money/settler.ts"
+import type { ExchangeResponse } from "../protocol/exchange.ts"
 import { Sealing } from "../store/seal.ts"
 import { type LedgerBook, layerMemoryLedger, type MemoryHold, makeLedgerBook } from "./ledger-memory.ts"
 import { layerMockVendorClient, type MockReply, type MockVendor, makeMockVendor } from "./mock-vendor-client.ts"
@@ -68,6 +70,8 @@ export interface MockedExchange {
   readonly leave: () => void
 }
 
+type ChatConnection = Connection<ExchangeResponse>
+
 const ref = "req_mocked"
 
 /** Starts an exchange. Move the time with `TestClock.adjust`, then assert. */
@@ -84,12 +88,12 @@ export const startMockedExchange = (
       options.ledger ?? layerMemoryLedger(book),
       layerStaticCatalogue(options.catalogue ?? mockCatalogue),
     ).pipe(Layer.provideMerge(layerTestConfig(options.config)))
-    const context = yield* Layer.build(Exchanges.layer.pipe(Layer.provide(Settler.layer), Layer.provide(parts)))
-    const exchanges = yield* Effect.provideContext(Exchanges, context)
+    const context = yield* Layer.build(Calls.layer.pipe(Layer.provide(Settler.layer), Layer.provide(parts)))
+    const calls = yield* Effect.provideContext(Calls, context)
     const body = Buffer.from(JSON.stringify(options.ask))
     const received = yield* makeReceiver(options.takesBytesPerS)
     yield* Effect.forkScoped(
-      exchanges.run({ requestId: ref, caller: mockCaller, decoded: decodeExchange(body) }, received.connection),
+      calls.run({ requestId: ref, kind: chat, caller: mockCaller, decoded: decodeExchange(body) }, received.connection),
       {
         startImmediately: true,
       },
@@ -103,7 +107,7 @@ const makeReceiver = Effect.fnUntraced(function* (takesBytesPerS: number | undef
   const received = Deferred.makeUnsafe<Result.Result<string, ReplyError>>()
   const finish = (outcome: Result.Result<string, ReplyError>) => Deferred.doneUnsafe(received, Effect.succeed(outcome))
   let text = ""
-  let listener: Parameters<Connection["listen"]>[0] | undefined
+  let listener: Parameters<ChatConnection["listen"]>[0] | undefined
   let unsent = 0
   let flushed: (() => void) | undefined
   const take = Effect.sync(() => {
@@ -114,7 +118,7 @@ const makeReceiver = Effect.fnUntraced(function* (takesBytesPerS: number | undef
     if (unsent === 0) flushed?.()
   })
   if (takesBytesPerS !== undefined) yield* Effect.forkScoped(Effect.forever(Effect.delay(take, "1 second")))
-  const connection: Connection = {
+  const connection: ChatConnection = {
     events: new EventWriter(),
     listen: (to) => {
       listener = to

@@ -143,7 +143,9 @@ const contract = (name: string, gate: Layer.Layer<Gate, unknown>) =>
     it.effect("a count of the day refuses at its limit with what was used, and can be given back", () =>
       Effect.gen(function* () {
         const gate = yield* Gate
-        const counts = [{ bucket: "websearch", limit: 2, day: dayOf(Date.now()) }]
+        const counts = [
+          { bucket: "websearch", limit: 2, day: dayOf(Date.now()), code: "websearch_quota_exceeded" as const },
+        ]
         const caller = { ...newCaller(), counts }
         for (let at = 0; at < 2; at++) expect(yield* outcome(caller)).toEqual({ admitted: "Admitted" })
         expect(yield* outcome(caller)).toMatchObject({

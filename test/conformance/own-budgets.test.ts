@@ -267,7 +267,7 @@ describe("a threshold", () => {
   it.each([
     ["a whole reply", () => exchange(), "budget_near"],
     ["a reply in another API", chat, "budget_near"],
-    ["a search", search, null],
+    ["a search", search, "budget_near"],
   ])("is told with %s", async (_what, call, listed) => {
     const id = newId()
     await put(id, generous)

@@ -7,11 +7,12 @@ import { describe, expect, it } from "vitest"
 import type { ClientApi, EventEncoder, ReplyContext } from "../../src/dialects/client-api.ts"
 import { clientApis } from "../../src/dialects/client-apis.ts"
 import type { VendorEvent } from "../../src/dialects/dialect.ts"
-import { dialectOf } from "../../src/dialects/index.ts"
 import { isObject, parseObject } from "../../src/dialects/json.ts"
-import { checkExchange } from "../../src/exchange/decode.ts"
+import { checkCall } from "../../src/kinds/decode.ts"
 import type { DialectName } from "../../src/protocol/catalogue.ts"
 import type { ExchangeResponse } from "../../src/protocol/exchange.ts"
+import { ExchangeRequest } from "../../src/protocol/exchange.ts"
+import { chatOf } from "../dialects/chat-of.ts"
 import { eventsOf, type Meaning, meaningOf, meterOf, stopIn, streamed, usageIn } from "./meaning.ts"
 import { corpora, isError, recordingsOf } from "./recordings.ts"
 
@@ -29,7 +30,7 @@ const refusalOf = (api: ClientApi, path: string, body: unknown): { readonly path
   if (!isObject(body)) return { path: "" }
   const sent = api.decode(body, placeOf(path))
   if (Result.isFailure(sent)) return sent.failure
-  const checked = checkExchange({ ...sent.success.exchange, model: "main" }, null)
+  const checked = checkCall(ExchangeRequest, { ...sent.success.exchange, model: "main" }, null)
   return Result.isFailure(checked) ? { path: String(checked.failure.message) } : undefined
 }
 
@@ -67,7 +68,7 @@ const wholeOf = (events: ReadonlyArray<VendorEvent>): ExchangeResponse => ({
 const answered = recordings.filter(({ recording }) => !isError(recording))
 
 describe.each(Object.entries(clientApis))("recorded replies for a client of %s", (name, api) => {
-  const dialect = dialectOf({ dialect: dialectName(name) })
+  const dialect = chatOf({ dialect: dialectName(name) })
 
   it.skipIf(answered.length === 0)("mean the same, streamed and whole", () => {
     let compared = 0

@@ -7,9 +7,9 @@ import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { Schema } from "effect"
 import type { Dialect } from "../../src/dialects/dialect.ts"
-import { dialectOf } from "../../src/dialects/index.ts"
 import { objectAt, parseObject } from "../../src/dialects/json.ts"
 import type { DialectName, VendorProfile } from "../../src/protocol/catalogue.ts"
+import { chatOf } from "../dialects/chat-of.ts"
 
 const Recording = Schema.Struct({
   request: Schema.NullOr(Schema.Struct({ path: Schema.String, body: Schema.Unknown })),
@@ -54,7 +54,7 @@ const corpus = (folder: string, name: DialectName, profile?: VendorProfile): Cor
   folder,
   name,
   profile,
-  dialect: dialectOf({ dialect: name, ...(profile !== undefined && { profile }) }),
+  dialect: chatOf({ dialect: name, ...(profile !== undefined && { profile }) }),
 })
 
 const compatible = (vendor: string, profile: VendorProfile): Corpus =>

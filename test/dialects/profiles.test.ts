@@ -2,9 +2,9 @@
 import { Result } from "effect"
 import { describe, expect, it } from "vitest"
 import type { VendorRequest } from "../../src/dialects/dialect.ts"
-import { dialectOf } from "../../src/dialects/index.ts"
 import { VendorProfile } from "../../src/protocol/catalogue.ts"
 import { openaiFrame } from "../../src/testing/index.ts"
+import { chatOf } from "./chat-of.ts"
 import { decodeText, fold } from "./replay.ts"
 
 const request: VendorRequest = {
@@ -31,7 +31,7 @@ const request: VendorRequest = {
 }
 
 const encode = (profile: VendorProfile, more: Partial<VendorRequest> = {}) =>
-  JSON.parse(Result.getOrThrow(dialectOf({ dialect: "openai-chat", profile }).encode({ ...request, ...more })).body)
+  JSON.parse(Result.getOrThrow(chatOf({ dialect: "openai-chat", profile }).encode({ ...request, ...more })).body)
 
 describe("encode", () => {
   it.each<[VendorProfile, object, ReadonlyArray<string>]>([
@@ -89,7 +89,7 @@ describe("encode", () => {
     expect(encode("mistral", { thread }).messages[0].content).toEqual([
       { type: "document_url", document_url: "https://x.test/a" },
     ])
-    const refused = dialectOf({ dialect: "openai-chat", profile: "groq" }).encode({ ...request, thread })
+    const refused = chatOf({ dialect: "openai-chat", profile: "groq" }).encode({ ...request, thread })
     expect(Result.isFailure(refused)).toBe(true)
   })
 
@@ -99,7 +99,7 @@ describe("encode", () => {
     ["openai-responses", "2025-04-01-preview", "/openai/responses?api-version=2025-04-01-preview"],
     ["openai-responses", undefined, "/openai/v1/responses"],
   ] as const)("goes to Azure as %s under version %s at %s", (dialect, apiVersion, path) => {
-    const azure = dialectOf({ dialect, profile: "azure", ...(apiVersion !== undefined && { apiVersion }) })
+    const azure = chatOf({ dialect, profile: "azure", ...(apiVersion !== undefined && { apiVersion }) })
     expect(Result.getOrThrow(azure.encode({ ...request, model: "my gpt" })).path).toBe(path)
     expect(azure.authorize("secret")).toEqual({ "api-key": "secret" })
   })
@@ -108,7 +108,7 @@ describe("encode", () => {
 const chunk = (delta: object, more: object = {}) =>
   openaiFrame({ choices: [{ index: 0, delta, ...more }], ...(more as { usage?: object }) })
 const read = (...chunks: ReadonlyArray<string>) =>
-  fold(decodeText(dialectOf({ dialect: "openai-chat" }), chunks.join("") + openaiFrame("[DONE]")))
+  fold(decodeText(chatOf({ dialect: "openai-chat" }), chunks.join("") + openaiFrame("[DONE]")))
 const usage = (fields: object) => read(openaiFrame({ choices: [], usage: { prompt_tokens: 10, ...fields } })).usage
 
 describe("decode", () => {

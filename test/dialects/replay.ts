@@ -1,7 +1,7 @@
 /** Runs decoders over bytes, and merges their events. */
 
 import type { Dialect, VendorEvent, VendorUsage } from "../../src/dialects/dialect.ts"
-import { UsageMeter } from "../../src/exchange/usage-meter.ts"
+import { UsageMeter } from "../../src/kinds/chat/usage-meter.ts"
 import type { Stop } from "../../src/protocol/exchange.ts"
 
 export interface Folded {

@@ -2,13 +2,13 @@
 import { Struct } from "effect"
 import { describe, expect, it } from "vitest"
 import type { Dialect, UsageSide, VendorUsage } from "../../src/dialects/dialect.ts"
-import { dialects } from "../../src/dialects/index.ts"
+import { chatDialects } from "../../src/dialects/index.ts"
 
 type Counts = readonly [input: unknown, output: unknown]
 
 /** A whole reply with usage as given, and a stream of the same. */
 const replies: Readonly<
-  Record<keyof typeof dialects, (counts: Counts) => readonly [whole: object, ...frames: Array<object>]>
+  Record<keyof typeof chatDialects, (counts: Counts) => readonly [whole: object, ...frames: Array<object>]>
 > = {
   "openai-chat": ([prompt_tokens, completion_tokens]) => {
     const usage = { prompt_tokens, completion_tokens }
@@ -53,7 +53,7 @@ const told = (usage: VendorUsage | undefined) =>
   usage && [usage.inTokens, usage.outTokens, ...(usage.missing ?? ["none missing"])]
 
 describe.each(Struct.keys(replies))("%s", (name) => {
-  const { [name]: dialect } = dialects
+  const { [name]: dialect } = chatDialects
   const { [name]: reply } = replies
   describe.each([
     ["streamed", true],

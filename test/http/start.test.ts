@@ -123,8 +123,7 @@ topups: [{ id: t, org: o, amount: "1" }]
     expect(statuses).toEqual([502, 400, 502, 400])
     child.kill("SIGTERM")
     await exit
-    expect(output.text).toContain("An upstream call failed")
-    expect(output.text).toContain("A search provider failed")
+    expect(output.text.match(/An upstream call failed/g)?.length).toBeGreaterThan(1)
     expect(output.text).not.toContain("my-private")
     expect(output.text).not.toContain(secret)
   }, 60_000)

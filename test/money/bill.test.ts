@@ -1,6 +1,6 @@
 /** What is billed of an exchange, by how far it got. Lessons 2, 8 and 11. */
 import { describe, expect, it } from "vitest"
-import { isImplausible, makeBill } from "../../src/exchange/bill.ts"
+import { isImplausible, makeBill } from "../../src/kinds/chat/bill.ts"
 
 const usage = { inTokens: 70, outTokens: 9, cacheReadTokens: 30, cacheWriteTokens: 0, dims: {} }
 const early = { ...usage, outTokens: 1 }

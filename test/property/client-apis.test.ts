@@ -7,13 +7,13 @@ import { Result, Schema } from "effect"
 import type { ReplyContext } from "../../src/dialects/client-api.ts"
 import { clientApis } from "../../src/dialects/client-apis.ts"
 import type { VendorEvent, VendorRequest } from "../../src/dialects/dialect.ts"
-import { dialects } from "../../src/dialects/index.ts"
+import { chatDialects } from "../../src/dialects/index.ts"
 import { parseObject } from "../../src/dialects/json.ts"
-import { checkExchange } from "../../src/exchange/decode.ts"
+import { checkCall } from "../../src/kinds/decode.ts"
 import type { Block, Message } from "../../src/protocol/block.ts"
 import { DialectName } from "../../src/protocol/catalogue.ts"
 import type { Delta } from "../../src/protocol/event.ts"
-import type { ExchangeRequest } from "../../src/protocol/exchange.ts"
+import { ExchangeRequest } from "../../src/protocol/exchange.ts"
 import { cutAt, decodePieces, fold } from "../dialects/replay.ts"
 
 const Text = Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(20))
@@ -128,7 +128,7 @@ const deltasOf = ({ thought, words, calls }: typeof Replied.Type): ReadonlyArray
 const context: ReplyContext = { requestId: "req_property", model: "main", createdS: 1, includesUsage: true }
 
 describe.each(DialectName.literals)("%s", (name) => {
-  const dialect = dialects[name]
+  const dialect = chatDialects[name]
   const api = clientApis[name]
 
   it.prop("a request towards a vendor, read as a client's, is the same", [Asked], ([asked]) => {
@@ -136,7 +136,7 @@ describe.each(DialectName.literals)("%s", (name) => {
     const wire = Result.getOrThrow(dialect.encode(request))
     const place = { model: "main", stream: true, isArray: false, counts: false }
     const sent = Result.getOrThrow(api.decode(parseObject(wire.body) ?? {}, place))
-    const { request: read } = Result.getOrThrow(checkExchange(sent.exchange, null))
+    const { request: read } = Result.getOrThrow(checkCall(ExchangeRequest, sent.exchange, null))
     expect(readBack(read)).toEqual(same(request.thread, asked, name))
     expect(read.stream).toBe(true)
     expect(sent.context.model).toBe("main")

@@ -5,7 +5,7 @@
 
 import { describe, expect, it } from "@effect/vitest"
 import { Schema } from "effect"
-import { dialects } from "../../src/dialects/index.ts"
+import { chatDialects } from "../../src/dialects/index.ts"
 import { DialectName } from "../../src/protocol/catalogue.ts"
 import { anthropicFrame, openaiFrame, vendorReplies } from "../../src/testing/index.ts"
 import { cutAt, decodeBytes, decodePieces, decodeText, fold } from "../dialects/replay.ts"
@@ -128,7 +128,7 @@ const thorny = {
 } as const
 
 describe.each(DialectName.literals)("%s", (name) => {
-  const dialect = dialects[name]
+  const dialect = chatDialects[name]
   const bytes = Buffer.from(thorny[name])
   const whole = decodeText(dialect, thorny[name])
 

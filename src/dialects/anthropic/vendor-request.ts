@@ -2,8 +2,9 @@
 import { Result } from "effect"
 import type { Block, FileBlock, ImageBlock, Message, ReasoningBlock, TextBlock } from "../../protocol/block.ts"
 import type { ReasoningLevel, StructuredOutput, ToolChoice } from "../../protocol/exchange.ts"
-import { type EncodeRefusal, lacksOutput, type VendorRequest } from "../dialect.ts"
+import { lacksOutput, type VendorRequest } from "../dialect.ts"
 import { signatureFor } from "../signature.ts"
+import type { EncodeRefusal } from "../wire.ts"
 
 /** Anthropic accepts this many cache breakpoints per request; the last ones are the most useful. */
 const maxCacheBreakpoints = 4

@@ -10,9 +10,10 @@ import type {
   ToolResultBlock,
 } from "../../protocol/block.ts"
 import type { ReasoningLevel, ToolChoice } from "../../protocol/exchange.ts"
-import type { EncodeRefusal, VendorRequest } from "../dialect.ts"
+import type { VendorRequest } from "../dialect.ts"
 import { parseObject } from "../json.ts"
 import { signatureFor } from "../signature.ts"
+import type { EncodeRefusal } from "../wire.ts"
 
 type Part = { readonly [key: string]: unknown }
 

@@ -12,7 +12,8 @@ import type {
   ToolResultBlock,
 } from "../../protocol/block.ts"
 import type { ToolChoice } from "../../protocol/exchange.ts"
-import { type EncodeRefusal, lacksOutput, outputName, type VendorRequest } from "../dialect.ts"
+import { lacksOutput, outputName, type VendorRequest } from "../dialect.ts"
+import type { EncodeRefusal } from "../wire.ts"
 import type { ChatProfile } from "./profiles.ts"
 import { reasoningDetailsOf } from "./reasoning-details.ts"
 

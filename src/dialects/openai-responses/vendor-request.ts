@@ -2,8 +2,9 @@
 import { Result } from "effect"
 import type { Block, FileBlock, ImageBlock, Message, ReasoningBlock, ToolResultBlock } from "../../protocol/block.ts"
 import type { ReasoningLevel, StructuredOutput, ToolChoice } from "../../protocol/exchange.ts"
-import { type EncodeRefusal, outputName, type VendorRequest } from "../dialect.ts"
+import { outputName, type VendorRequest } from "../dialect.ts"
 import { signatureFor, signFor } from "../signature.ts"
+import type { EncodeRefusal } from "../wire.ts"
 
 export const encodeResponses = (request: VendorRequest): Result.Result<object, EncodeRefusal> => {
   if (request.stop.length > 0) {

@@ -1,10 +1,10 @@
 /** The client's connection of a compatible route: every reply in the words of its API. */
 import type { ServerResponse } from "node:http"
 import { Option, Schema } from "effect"
+import type { WholeReply } from "../../calls/reply.ts"
+import { retryAfterMs } from "../../calls/reply-body.ts"
 import type { ClientApi, ClientRequest, ReplyContext } from "../../dialects/client-api.ts"
 import { isObject } from "../../dialects/json.ts"
-import type { WholeReply } from "../../exchange/reply.ts"
-import { retryAfterMs } from "../../exchange/reply-body.ts"
 import {
   type ErrorBody,
   ErrorEnvelope,
@@ -19,7 +19,7 @@ import { NodeConnection } from "../node-connection.ts"
 const readResponse = Schema.decodeUnknownOption(Schema.fromJsonString(ExchangeResponse))
 const readEnvelope = Schema.decodeUnknownOption(Schema.fromJsonString(ErrorEnvelope))
 
-export class CompatibleConnection extends NodeConnection {
+export class CompatibleConnection extends NodeConnection<ExchangeResponse> {
   readonly #api: ClientApi
   readonly #context: ReplyContext
   readonly #sent: ClientRequest | undefined
@@ -49,7 +49,7 @@ export class CompatibleConnection extends NodeConnection {
   }
 
   /** A whole reply of twp/1; one that is replayed is read from its text. Streams are not kept. */
-  override send(reply: WholeReply): void {
+  override send(reply: WholeReply<ExchangeResponse>): void {
     const { status, headers, body } = reply
     const response = typeof body === "string" ? keptResponse(status, body) : body
     if (status === 202) this.refuse(inProgress)
@@ -62,7 +62,7 @@ export class CompatibleConnection extends NodeConnection {
   }
 
   /** A reply that was withheld: it has its price in its headers. */
-  #sendWithheld({ status, headers, body }: WholeReply): void {
+  #sendWithheld({ status, headers, body }: WholeReply<ExchangeResponse>): void {
     const envelope = Option.getOrUndefined(readEnvelope(body))
     const error: ErrorBody = envelope?.error ?? errorBody(unreadable, this.#context.requestId)
     super.send({
@@ -87,7 +87,7 @@ export const errorReply = (
   api: ClientApi,
   error: ServiceError,
   requestId: string,
-): WholeReply & { readonly body: string } => {
+): WholeReply<never> & { readonly body: string } => {
   const status = errorStatus[error.code]
   return {
     status,

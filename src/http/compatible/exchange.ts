@@ -1,15 +1,16 @@
-/** Exchanges and counts of tokens for clients of other APIs. */
+/** Calls and counts of tokens for clients of other APIs. */
 import { Effect, Result } from "effect"
 import { HttpServerResponse } from "effect/http"
+import { newRequestId } from "../../calls/calls.ts"
+import { Tokenizer } from "../../calls/tokenizer.ts"
 import { messagesApi } from "../../dialects/anthropic/client.ts"
 import type { ClientApi, RequestPlace } from "../../dialects/client-api.ts"
 import { generateApi } from "../../dialects/gemini/client.ts"
 import { chatApi } from "../../dialects/openai-chat/client.ts"
 import { responsesApi } from "../../dialects/openai-responses/client.ts"
-import { promptParts } from "../../exchange/estimate.ts"
-import { newRequestId } from "../../exchange/exchanges.ts"
-import { Tokenizer } from "../../exchange/tokenizer.ts"
-import { makeExchangeRunner } from "../exchange-runner.ts"
+import { chat } from "../../kinds/chat/chat.ts"
+import { promptParts } from "../../kinds/chat/prompt.ts"
+import { makeCallRunner } from "../call-runner.ts"
 import { type DirectHandler, replying } from "../hot-routes.ts"
 import type { RuntimeRequest } from "../runtime.ts"
 import { CompatibleConnection } from "./connection.ts"
@@ -23,7 +24,7 @@ interface Place extends RequestPlace {
 }
 
 export const makeCompatibleHandlers = Effect.gen(function* () {
-  const runExchange = yield* makeExchangeRunner
+  const run = yield* makeCallRunner
   const tokenizer = yield* Tokenizer
   const answerIn = yield* makeAnswerIn
 
@@ -32,7 +33,7 @@ export const makeCompatibleHandlers = Effect.gen(function* () {
     (request, response) => {
       const requestId = newRequestId()
       const unread = { requestId, model: "", createdS: Math.floor(Date.now() / 1000), includesUsage: false }
-      return runExchange(withCredential(request), requestId, {
+      return run(chat, withCredential(request), requestId, {
         read: ({ caller, body }) => {
           const { sent, decoded } = readCompatible(api, request, body, caller, place)
           const context = { ...unread, ...sent?.context, isArray: place.isArray }

@@ -1,11 +1,11 @@
 /** Replies of compatible routes beside exchanges: errors have the API's own shape. */
 import { Effect } from "effect"
 import { HttpServerResponse } from "effect/http"
+import { newRequestId } from "../../calls/calls.ts"
 import { messagesApi } from "../../dialects/anthropic/client.ts"
 import type { ClientApi } from "../../dialects/client-api.ts"
 import { generateApi } from "../../dialects/gemini/client.ts"
 import { chatApi } from "../../dialects/openai-chat/client.ts"
-import { newRequestId } from "../../exchange/exchanges.ts"
 import { toServiceError } from "../../store/unavailable.ts"
 import { logCause } from "../../telemetry/logs.ts"
 import { envelope, type RouteError, respond } from "../respond.ts"

@@ -1,10 +1,13 @@
 /** A request of a compatible route as an exchange of twp/1. */
 import { Result } from "effect"
+import type { DecodedCall } from "../../calls/held-call.ts"
 import type { ClientApi, ClientRequest, RequestPlace } from "../../dialects/client-api.ts"
 import { isObject } from "../../dialects/json.ts"
-import { checkExchange, type DecodedExchange } from "../../exchange/decode.ts"
 import type { Caller } from "../../identity/caller.ts"
+import type { ChatRequest } from "../../kinds/chat/chat.ts"
+import { checkCall } from "../../kinds/decode.ts"
 import type { ServiceError } from "../../protocol/error.ts"
+import { ExchangeRequest } from "../../protocol/exchange.ts"
 import { invalidInput } from "../../protocol/issues.ts"
 import { type Decoded, parseBody } from "../../protocol/json-body.ts"
 import type { RuntimeRequest } from "../runtime.ts"
@@ -12,7 +15,7 @@ import type { RuntimeRequest } from "../runtime.ts"
 export interface CompatibleRequest {
   /** Undefined if the body cannot be read. */
   readonly sent: ClientRequest | undefined
-  readonly decoded: Decoded<DecodedExchange>
+  readonly decoded: Decoded<DecodedCall<ChatRequest>>
 }
 
 export const readCompatible = (
@@ -38,7 +41,8 @@ export const readCompatible = (
     ...(key !== undefined && key !== "" && { cache: { key: key.slice(0, 256), ...asObject(exchange["cache"]) } }),
   }
   // The same idempotency key under another API is another call.
-  const decoded = checkExchange(
+  const decoded = checkCall(
+    ExchangeRequest,
     candidate,
     meta === undefined ? null : [api.name, place.model, place.stream, json.success],
   )
@@ -46,7 +50,8 @@ export const readCompatible = (
   return {
     sent: sent.success,
     decoded: Result.mapBoth(decoded, {
-      onSuccess: (exchange) => (searches === undefined ? exchange : { ...exchange, searches }),
+      onSuccess: (exchange) =>
+        searches === undefined ? exchange : { ...exchange, request: { ...exchange.request, searches } },
       onFailure: (error) => inWordsOf(api, error),
     }),
   }

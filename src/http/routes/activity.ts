@@ -1,9 +1,9 @@
 /** Routes of an organisation's usage over time, its exchanges and its audit log. */
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
+import { OpenCalls } from "../../calls/open-calls.ts"
 import { Catalogue } from "../../catalogue/catalogue.ts"
 import type { CatalogueSnapshot } from "../../catalogue/snapshot.ts"
-import { OpenExchanges } from "../../exchange/open-exchanges.ts"
 import { formatAmount } from "../../money/amount.ts"
 import { ExchangeLog, type StoredExchange } from "../../money/exchange-log.ts"
 import { chargeLines } from "../../money/pricing.ts"
@@ -23,7 +23,7 @@ export const activityRoutes = HttpApiBuilder.group(
     const { forMember } = yield* makeForBearer
     const summaries = yield* UsageSummaries
     const log = yield* ExchangeLog
-    const open = yield* OpenExchanges
+    const open = yield* OpenCalls
     const auditLog = yield* AuditLog
     const catalogue = yield* Catalogue
 

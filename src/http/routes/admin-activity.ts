@@ -2,9 +2,9 @@
 import { Clock, Effect, Schema } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { PlanCurve } from "../../admission/plan-usage.ts"
+import { OpenCalls } from "../../calls/open-calls.ts"
 import { Catalogue } from "../../catalogue/catalogue.ts"
 import type { CatalogueSnapshot } from "../../catalogue/snapshot.ts"
-import { OpenExchanges } from "../../exchange/open-exchanges.ts"
 import { ExchangeLog } from "../../money/exchange-log.ts"
 import { UsageSummaries } from "../../money/usage-summary.ts"
 import type { CatalogueText, PriceList, Targets } from "../../protocol/activity.ts"
@@ -28,7 +28,7 @@ export const adminActivityRoutes = HttpApiBuilder.group(
     const forOperator = yield* makeForOperator
     const summaries = yield* UsageSummaries
     const log = yield* ExchangeLog
-    const open = yield* OpenExchanges
+    const open = yield* OpenCalls
     const auditLog = yield* AuditLog
     const catalogue = yield* Catalogue
     const health = yield* TargetHealth

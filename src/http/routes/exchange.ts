@@ -1,45 +1,50 @@
 /** The runtime group: `POST /t1/exchange` and the routes beside it. */
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
-import { Overload } from "../../admission/overload.ts"
-import { decodeExchange } from "../../exchange/decode.ts"
-import { Exchanges, newRequestId } from "../../exchange/exchanges.ts"
+import { newRequestId } from "../../calls/calls.ts"
+import type { Call } from "../../calls/held-call.ts"
+import type { CallRequest, Kind } from "../../calls/kind.ts"
+import { chat } from "../../kinds/chat/chat.ts"
+import { decodeCall, decodeExchange } from "../../kinds/decode.ts"
+import { search } from "../../kinds/search/search.ts"
 import { Api } from "../../protocol/api.ts"
+import { SearchRequest } from "../../protocol/search.ts"
+import { makeCallRunner } from "../call-runner.ts"
 import { makeCompatibleHandlers } from "../compatible/exchange.ts"
-import { makeExchangeRunner } from "../exchange-runner.ts"
 import { type DirectHandler, replying } from "../hot-routes.ts"
 import { NodeConnection } from "../node-connection.ts"
 import { envelope, routeNotFound } from "../respond.ts"
 import { fromRouter, makeForCaller, type RuntimeRequest } from "../runtime.ts"
 import { makeRuntime } from "./runtime.ts"
 
-/** The handler of each runtime route. */
-export const makeRuntimeAnswers = Effect.gen(function* () {
-  const exchanges = yield* Exchanges
-  const { forCaller } = yield* makeForCaller
-  const runExchange = yield* makeExchangeRunner
-  const runtime = yield* makeRuntime
-  const overload = yield* Overload
-
-  const search = (request: RuntimeRequest) =>
-    Effect.matchEffect(overload.check(exchanges.open()), {
-      onSuccess: () => forCaller(request, runtime.search),
-      onFailure: (error) => envelope(newRequestId(), error),
-    })
-
-  const exchange: DirectHandler = (request, response) => {
+/** A kind's own route: how its body is read. */
+const route =
+  <Request extends CallRequest, Body extends object>(
+    run: Effect.Success<typeof makeCallRunner>,
+    kind: Kind<Request, Body>,
+    decode: (body: Uint8Array) => Call<Request, Body>["decoded"],
+  ): DirectHandler =>
+  (request, response) => {
     const requestId = newRequestId()
-    const connection = new NodeConnection(response, requestId)
-    return runExchange(request, requestId, {
-      read: ({ body }) => ({ decoded: decodeExchange(body), connection }),
+    const connection = new NodeConnection<Body>(response, requestId)
+    return run(kind, request, requestId, {
+      read: ({ body }) => ({ decoded: decode(body), connection }),
       refusedAt: () => connection,
       status: () => response.statusCode,
     })
   }
 
+/** The handler of each runtime route. */
+export const makeRuntimeAnswers = Effect.gen(function* () {
+  const { forCaller } = yield* makeForCaller
+  const run = yield* makeCallRunner
+  const runtime = yield* makeRuntime
+
   return {
-    exchange,
-    search,
+    calls: new Map<string, DirectHandler>([
+      ["/t1/exchange", route(run, chat, decodeExchange)],
+      ["/t1/websearch", route(run, search, (body) => decodeCall(SearchRequest, body))],
+    ]),
     heartbeat: (request: RuntimeRequest) => forCaller(request, runtime.heartbeat),
     endSession: (request: RuntimeRequest, id: string) => forCaller(request, (call) => runtime.endSession(call, id)),
     budgets: (request: RuntimeRequest) => forCaller(request, runtime.readBudgets),
@@ -49,7 +54,7 @@ export const makeRuntimeAnswers = Effect.gen(function* () {
   }
 })
 
-/** Exchanges are answered before the router sees them, under their exact path. */
+/** Calls are answered before the router sees them, under their exact paths. */
 const onlyDirectly = () => envelope(newRequestId(), routeNotFound)
 
 export const runtimeRoutes = HttpApiBuilder.group(
@@ -64,7 +69,7 @@ export const runtimeRoutes = HttpApiBuilder.group(
       .handleRaw("budgets", ({ request }) => answers.budgets(fromRouter(request)))
       .handleRaw("config", ({ request }) => answers.config(fromRouter(request)))
       .handleRaw("handshake", ({ request }) => answers.handshake(fromRouter(request)))
-      .handleRaw("websearch", ({ request }) => answers.search(fromRouter(request)))
+      .handleRaw("websearch", onlyDirectly)
       .handleRaw("usage", ({ request }) => answers.usage(fromRouter(request)))
   }),
 )
@@ -72,12 +77,8 @@ export const runtimeRoutes = HttpApiBuilder.group(
 /** Handlers of the hot routes, for serving without a router. */
 export const hotAnswers = Effect.map(
   Effect.all([makeRuntimeAnswers, makeCompatibleHandlers]),
-  ([{ exchange, heartbeat, search }, compatible]) => {
-    const own = new Map<string, DirectHandler>([
-      ["/t1/exchange", exchange],
-      ["/t1/heartbeat", replying(heartbeat)],
-      ["/t1/websearch", replying(search)],
-    ])
+  ([{ calls, heartbeat }, compatible]) => {
+    const own = new Map(calls).set("/t1/heartbeat", replying(heartbeat))
     return (path: string, query: string): DirectHandler | undefined => own.get(path) ?? compatible(path, query)
   },
 )

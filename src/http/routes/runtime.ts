@@ -1,17 +1,17 @@
-/** The runtime routes beside the exchange: sessions, configuration, search, usage. */
+/** The runtime routes beside calls: sessions, configuration, usage. */
 import { Clock, Effect } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { CallBudgets } from "../../admission/budgets.ts"
 import { Gate } from "../../admission/gate.ts"
 import { Sessions } from "../../admission/sessions.ts"
 import { Catalogue } from "../../catalogue/catalogue.ts"
+import { maxSearchResults } from "../../catalogue/search-directory.ts"
 import { WeirConfig } from "../../config.ts"
 import { budgetSubjects, type Caller } from "../../identity/caller.ts"
 import { ClientUsage } from "../../money/client-usage.ts"
 import type { Budgets } from "../../protocol/budget.ts"
 import { serviceError } from "../../protocol/error.ts"
 import { protocolLabel } from "../../protocol/event.ts"
-import { SearchRequest } from "../../protocol/search.ts"
 import {
   HandshakeRequest,
   type HandshakeResponse,
@@ -19,8 +19,6 @@ import {
   type HeartbeatResponse,
 } from "../../protocol/session.ts"
 import { maxUsageEvents, UsageReport } from "../../protocol/usage-report.ts"
-import { maxSearchResults } from "../../search/directory.ts"
-import { WebSearch } from "../../search/web-search.ts"
 import { audioFeature, bundleOf, tierOf } from "../../settings/bundle.ts"
 import { DeliveredSettings } from "../../settings/delivered.ts"
 import { decodeBody } from "../request.ts"
@@ -40,7 +38,6 @@ export const makeRuntime = Effect.gen(function* () {
   const gate = yield* Gate
   const sessions = yield* Sessions
   const usage = yield* ClientUsage
-  const webSearch = yield* WebSearch
   const delivered = yield* DeliveredSettings
   const callBudgets = yield* CallBudgets
 
@@ -112,12 +109,6 @@ export const makeRuntime = Effect.gen(function* () {
     return json(response, call.requestId, vary)
   })
 
-  const search = Effect.fnUntraced(function* ({ requestId, caller, body }: Authenticated) {
-    const query = yield* decodeBody(SearchRequest, body)
-    const { results, notice } = yield* webSearch.search(requestId, caller, query)
-    return json({ results }, requestId, notice === undefined ? {} : { "x-svc-warning": notice })
-  })
-
   const reportUsage = Effect.fnUntraced(function* ({ requestId, caller, body }: Authenticated) {
     const { events } = yield* decodeBody(UsageReport, body)
     yield* checkNonce(caller)
@@ -135,7 +126,7 @@ export const makeRuntime = Effect.gen(function* () {
     return json({ budgets } satisfies Budgets, requestId, { "cache-control": "no-store" })
   })
 
-  return { heartbeat, endSession, readConfig, readBudgets, handshake, search, reportUsage }
+  return { heartbeat, endSession, readConfig, readBudgets, handshake, reportUsage }
 })
 
 /** Varies on the origin too, because of CORS (cross-origin.ts). */

@@ -4,8 +4,8 @@
  */
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
+import { newRequestId } from "../../calls/calls.ts"
 import { WeirConfig } from "../../config.ts"
-import { newRequestId } from "../../exchange/exchanges.ts"
 import { Logins } from "../../identity/logins.ts"
 import { flowTtlMs, type LoginCode, SsoLogin } from "../../identity/sso-login.ts"
 import { Api } from "../../protocol/api.ts"

@@ -1,7 +1,7 @@
 /** Routes of usage records and ledger entries. Source: decisions "Control routes". */
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
-import { newRequestId } from "../../exchange/exchanges.ts"
+import { newRequestId } from "../../calls/calls.ts"
 import { Statements } from "../../money/statements.ts"
 import { Api } from "../../protocol/api.ts"
 import { type Member, makeForBearer, requireAdmin } from "../bearer.ts"

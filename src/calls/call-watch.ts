@@ -1,0 +1,97 @@
+/** What can end a held call from outside: its client, the total tier, a client that does not read; and its heartbeat. */
+import { Effect } from "effect"
+import { serviceError } from "../protocol/error.ts"
+import { defaultTimeouts } from "../protocol/timeout-tiers.ts"
+import type { Watch, Watched } from "../upstream/deadlines.ts"
+import { ClientGone } from "./conversation.ts"
+import type { HeldCall } from "./held-call.ts"
+import { tierTimeout } from "./vendor-errors.ts"
+
+/** `closing`: the reply is written, and the client has not taken all of it. */
+type Phase = "conversing" | "settling" | "closing"
+
+export class CallWatch<Body extends object> implements Watched {
+  readonly #x: HeldCall<Body>
+  readonly #watch: Watch
+  readonly #totalMs: number
+  readonly #beganMs: number
+  #phase: Phase = "conversing"
+  /** When a client that has left is no longer waited for. */
+  #goneMs = Number.POSITIVE_INFINITY
+
+  constructor(x: HeldCall<Body>) {
+    const { services, conversation, reply } = x
+    this.#x = x
+    this.#beganMs = services.nowMs()
+    const [first] = conversation.targets
+    this.#totalMs = (first === undefined ? defaultTimeouts : conversation.timeoutsOf(first)).total
+    const dueMs = Math.min(this.#beganMs + this.#totalMs, this.#beat(this.#beganMs))
+    this.#watch = services.deadlines.add(this, dueMs)
+    conversation.lookBy = (dueMs) => services.deadlines.lookBy(this.#watch, dueMs)
+    reply.onGone = () => this.#clientGone()
+    if (reply.isGone) this.#clientGone()
+  }
+
+  look(nowMs: number): number {
+    const { conversation, reply } = this.#x
+    const { signal } = conversation
+    if (this.#phase === "settling") return Number.POSITIVE_INFINITY
+    const stallMs = reply.stall(nowMs)
+    if (this.#phase === "closing") {
+      if (stallMs === 0) reply.cut()
+      return stallMs
+    }
+    if (signal.reason !== undefined) return Number.POSITIVE_INFINITY
+    if (this.#beganMs + this.#totalMs <= nowMs) signal.end(tierTimeout("total", this.#totalMs))
+    else if (stallMs === 0) signal.end(takesNothing())
+    else if (this.#goneMs <= nowMs) signal.end(new ClientGone())
+    return Math.min(
+      this.#beganMs + this.#totalMs,
+      this.#goneMs,
+      stallMs,
+      this.#beat(nowMs),
+      conversation.call?.look(nowMs) ?? Number.POSITIVE_INFINITY,
+    )
+  }
+
+  /** The conversation is over. */
+  settling(): void {
+    this.#phase = "settling"
+  }
+
+  /** Waits until the client has received the last event; one that accepts no bytes is disconnected. */
+  readonly closing: Effect.Effect<void> = Effect.callback((resume) => {
+    const { reply, conversation } = this.#x
+    this.#phase = "closing"
+    reply.whenOver(() => resume(Effect.void))
+    conversation.lookBy(reply.beginStall())
+  })
+
+  /** A silent stream is kept alive. */
+  #beat(nowMs: number): number {
+    const { task, reply } = this.#x
+    return task.opening === undefined ? Number.POSITIVE_INFINITY : reply.beat(nowMs)
+  }
+
+  end(): void {
+    this.#x.services.deadlines.remove(this.#watch)
+  }
+
+  /**
+   * Ends the conversation at once, or, if the vendor has reported its stop or the catalogue says `clientGone: drain`,
+   * when the usage has not arrived within a time limit.
+   */
+  #clientGone(): void {
+    const { conversation, services, task } = this.#x
+    if (this.#phase !== "conversing") return
+    const drains = task.received.isAnswered || conversation.target?.vendor.clientGone === "drain"
+    if (!drains) {
+      conversation.signal.end(new ClientGone())
+      return
+    }
+    this.#goneMs = services.nowMs() + services.config.drainGoneMs
+    conversation.lookBy(this.#goneMs)
+  }
+}
+
+const takesNothing = () => serviceError("stream_backpressure", "The client did not read its stream in time")

@@ -1,0 +1,251 @@
+/**
+ * One call of any kind, from its decoded request to its last event, in one fiber. The order is the contract's: rate
+ * limits → decode → idempotency → plan (model, price, what it can be) → review → hold → vendor → settle → idempotency
+ * record → last event.
+ */
+import { Cause, Effect, Option, Result } from "effect"
+import type { AdmissionError, AdmitRequest, DailyCount } from "../admission/gate.ts"
+import { rateWindows } from "../admission/rates.ts"
+import { isRegistryComplete } from "../admission/request-id.ts"
+import type { Admitted } from "../admission/sessions.ts"
+import { budgetSubjects } from "../identity/caller.ts"
+import { wholeAmount } from "../money/amount.ts"
+import { nearNotice, nearWarning, needsOf } from "../money/budget.ts"
+import type { Hold } from "../money/ledger.ts"
+import { type ServiceError, serviceError } from "../protocol/error.ts"
+import type { WarnEvent } from "../protocol/event.ts"
+import { dayOf } from "../protocol/utc8.ts"
+import { contentBlocked } from "../review/review.ts"
+import { type StoreUnavailable, toServiceError } from "../store/unavailable.ts"
+import { spanned } from "../telemetry/tracing.ts"
+import { CallWatch } from "./call-watch.ts"
+import { type EndedEarly, makeConversation } from "./conversation.ts"
+import { converse } from "./failover.ts"
+import type { AdmittedCall, Call, HeldCall } from "./held-call.ts"
+import type { CallRequest, Kind, Task } from "./kind.ts"
+import { isAuthorised } from "./model.ts"
+import { type RegisteredCall, replay, replayForgotten } from "./replay.ts"
+import type { ClientReply } from "./reply.ts"
+import { inProgressReply } from "./reply-body.ts"
+import { reportRefusal } from "./report.ts"
+import type { CallServices } from "./services.ts"
+import { failCall, giveBack, leasedOf, refuse, settleCall } from "./settlement.ts"
+import { Signal } from "./signal.ts"
+
+type Refusal = ServiceError | StoreUnavailable
+
+/** Runs one call; everything for the client goes through its reply. Interrupted, it settles before it ends. */
+export const runCall = <Request extends CallRequest, Body extends object>(
+  services: CallServices,
+  call: Call<Request, Body>,
+  reply: ClientReply<Body>,
+): Effect.Effect<void> =>
+  Effect.uninterruptibleMask((restore) => {
+    const waiting = services.overload.enter()
+    const prepared = Effect.ensuring(
+      prepare(services, call, reply, waiting),
+      Effect.sync(() => waiting.over()),
+    )
+    return prepared.pipe(
+      Effect.flatMap((held) => (held === undefined ? Effect.void : runHeld(held, restore))),
+      Effect.catchCause((cause) => {
+        const error = Option.getOrUndefined(Cause.findErrorOption(cause))
+        if (error !== undefined) reportRefusal(services, call, call.kind.purpose, toServiceError(error).code)
+        // A defect: the client gets an internal error, and the hold is left to its lease.
+        return refuse(reply, error ?? unexpected(cause), call.requestId)
+      }),
+    )
+  })
+
+const unexpected = (cause: Cause.Cause<unknown>) =>
+  serviceError("internal_error", "The service could not complete the request", { cause })
+
+type Restore = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
+
+/** Admits and holds. Undefined if the client has its reply already: a replay, or that the call runs elsewhere. */
+const prepare = Effect.fnUntraced(function* <Request extends CallRequest, Body extends object>(
+  services: CallServices,
+  call: Call<Request, Body>,
+  reply: ClientReply<Body>,
+  waiting: AdmittedCall<Body>["waiting"],
+): Effect.fn.Return<HeldCall<Body> | undefined, Refusal> {
+  const { decoded, kind, caller } = call
+  const lacking = lackingCapability(call)
+  if (lacking !== undefined) return yield* lacking
+  const registration = registrationOf(call)
+  const counts = kind.dailyCounts?.(caller, dayOf(services.nowMs())) ?? none
+  const admission = yield* spanned("admit")(admit(services, call, registration, counts))
+  if (Result.isFailure(decoded)) return yield* decoded.failure
+  const { request } = decoded.success
+  if (admission._tag === "InProgress") {
+    reply.send(inProgressReply(registration?.requestId ?? ""))
+    return undefined
+  }
+  if (admission._tag === "Completed") {
+    if (registration !== undefined) reply.send(yield* replay(services, registration))
+    return undefined
+  }
+  const { meta } = request
+  const model = kind.modelOf(request) ?? kind.purpose
+  const { requestId, traceId } = call
+  const origin = { requestId, caller, ...(traceId !== undefined && { traceId }) }
+  const x = { services, call: origin, kind, meta, model, registration, counts, reply, waiting }
+  const isForgotten = registration && mayBeForgotten(services, registration, admission.remembersSinceMs)
+  const held = yield* Effect.result(isForgotten ? replayOrHold(x, kind, request, registration) : hold(x, kind, request))
+  if (Result.isSuccess(held)) return held.success
+  yield* failCall(x, held.failure)
+})
+
+const none: ReadonlyArray<never> = []
+
+/** An application's end users may make only the calls that its organisation allows them. */
+const lackingCapability = <Request extends CallRequest, Body extends object>({
+  kind: { capability },
+  caller: { endUserId, org },
+}: Call<Request, Body>): ServiceError<"forbidden"> | undefined =>
+  capability === undefined || endUserId === undefined || org.capabilities?.[capability] === true
+    ? undefined
+    : serviceError("forbidden", `${capability} is not enabled for end users`, { detail: { capability } })
+
+/** One call of the gate, including the session if the caller may use the model. */
+const admit = <Request extends CallRequest, Body extends object>(
+  { gate, sessions, catalogue, config }: CallServices,
+  { caller, kind, decoded }: Call<Request, Body>,
+  registration: RegisteredCall | undefined,
+  counts: ReadonlyArray<DailyCount>,
+): Effect.Effect<Admitted, AdmissionError> => {
+  const asked: AdmitRequest = {
+    owner: caller.org.id,
+    keyId: caller.keyId,
+    nonce: caller.nonce,
+    rates: rateWindows(caller),
+    counts: Result.isSuccess(decoded) ? counts : none,
+    register: registration && { ...registration, leaseMs: config.leaseMs },
+  }
+  const request = Result.isSuccess(decoded) ? decoded.success.request : undefined
+  const sessionId = request?.meta?.sessionId
+  const model = request && kind.modelOf(request)
+  const mayHave = model === undefined || isAuthorised(model, caller, catalogue.current())
+  if (sessionId !== undefined && mayHave) return sessions.admit(asked, caller, sessionId)
+  return Effect.map(gate.admit(asked), (admission) => (admission._tag === "UnknownSession" ? passed : admission))
+}
+
+const passed: Admitted = { _tag: "Admitted" }
+
+const registrationOf = <Request extends CallRequest, Body extends object>({
+  caller,
+  requestId: claim,
+  decoded,
+}: Call<Request, Body>): RegisteredCall | undefined => {
+  if (Result.isFailure(decoded)) return undefined
+  const { request, payloadHash } = decoded.success
+  const requestId = request.meta?.requestId
+  if (requestId === undefined || payloadHash === undefined) return undefined
+  return { owner: caller.org.id, keyId: caller.keyId, requestId, claim, payloadHash }
+}
+
+/** Whether the registry may have forgotten a request id that was used before. */
+const mayBeForgotten = (
+  { config, nowMs }: CallServices,
+  { requestId }: RegisteredCall,
+  remembersSinceMs: number | undefined,
+): boolean =>
+  !isRegistryComplete(requestId, { nowMs: nowMs(), keptMs: config.idempotencyTtlS * 1000, remembersSinceMs })
+
+/** Answers again what the books know of a request id; undefined then. */
+const replayOrHold = Effect.fnUntraced(function* <Request extends CallRequest, Body extends object>(
+  x: AdmittedCall<Body>,
+  kind: Kind<Request, Body>,
+  request: Request,
+  registration: RegisteredCall,
+): Effect.fn.Return<HeldCall<Body> | undefined, Refusal> {
+  const reply = yield* replayForgotten(x.services, registration)
+  if (reply === undefined) return yield* hold(x, kind, request)
+  yield* giveBack(x)
+  x.reply.send(reply)
+})
+
+/** Plan, review, hold: before the hold, only the idempotency key and the counts must be released on failure. */
+const hold = Effect.fnUntraced(function* <Request extends CallRequest, Body extends object>(
+  x: AdmittedCall<Body>,
+  kind: Kind<Request, Body>,
+  request: Request,
+): Effect.fn.Return<HeldCall<Body>, Refusal> {
+  const { services, call, registration, reply, waiting } = x
+  const { caller, requestId } = call
+  const nowMs = services.nowMs()
+  const catalogue = services.catalogue.current()
+  const task = yield* Effect.fromResult(kind.plan({ services, requestId, request, caller, catalogue, nowMs, reply }))
+  const denial = yield* services.review.judge(caller.policies.inbound, () => kind.reviewed(request))
+  if (denial !== undefined) return yield* contentBlocked(denial)
+  const amount = task.targets.every(({ isOwn }) => isOwn) ? 0n : task.holdAmount
+  const covering = services.budgets.covering(caller, budgetSubjects(caller), nowMs)
+  const reserve = services.ledger.hold({
+    ref: requestId,
+    orgId: caller.org.id,
+    currency: task.currency,
+    keyId: caller.keyId,
+    requestId: registration?.requestId,
+    amount,
+    day: dayOf(nowMs),
+    budgets: needsOf(covering, { money: amount, tokens: wholeAmount(task.holdTokens) }),
+  })
+  const held: Hold = yield* spanned("hold")(reserve)
+  waiting.held()
+  task.warnings.push(...nearOf(x, covering))
+  return { ...x, task, hold: held, covering, conversation: conversationOf(x, task, nowMs) }
+})
+
+/** Warnings of budgets, which are also told in a header: not every API has warnings. */
+const nearOf = <Body extends object>(
+  { services, call, reply }: AdmittedCall<Body>,
+  covering: HeldCall<Body>["covering"],
+): ReadonlyArray<WarnEvent> => {
+  if (covering.length === 0) return none
+  const near = services.budgetWarnings.take(call.caller.org.id, covering)
+  const notice = nearNotice(near)
+  if (notice !== undefined) reply.notice(notice)
+  return near.map(nearWarning)
+}
+
+const conversationOf = <Body extends object>(
+  { services, call, reply }: AdmittedCall<Body>,
+  task: Task<Body>,
+  startedAtMs: number,
+) => {
+  const { client, health, context, config, nowMs } = services
+  return makeConversation({
+    requestId: call.requestId,
+    client,
+    health,
+    context,
+    work: task,
+    targets: task.targets,
+    nowMs,
+    startedAtMs,
+    stream: task.opening === undefined ? undefined : reply,
+    maxReplyBytes: config.upstreamMaxBytes,
+    timeoutsOf: (target) => task.timeoutsOf(target),
+    signal: new Signal<EndedEarly>(),
+  })
+}
+
+/** Calls the vendor, settles, and waits until a streamed reply has left. */
+const runHeld = <Body extends object>(x: HeldCall<Body>, restore: Restore): Effect.Effect<void> => {
+  const { leased } = x.services
+  const own = leasedOf(x)
+  const watch = new CallWatch(x)
+  leased.add(own)
+  const end = Effect.sync(() => {
+    leased.delete(own)
+    watch.end()
+  })
+  const run = Effect.gen(function* () {
+    const ending = yield* Effect.exit(restore(converse(x.conversation)))
+    watch.settling()
+    yield* settleCall(x, ending)
+    leased.delete(own)
+    if (x.reply.isStreaming) yield* restore(watch.closing)
+  })
+  return Effect.ensuring(run, end)
+}

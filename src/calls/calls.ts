@@ -1,0 +1,152 @@
+/** The supervisor of calls: runs them, and drains them at shutdown. */
+import { randomFillSync } from "node:crypto"
+import { hostname } from "node:os"
+import { Clock, Context, Effect, type Fiber, Layer } from "effect"
+import { CallBudgets } from "../admission/budgets.ts"
+import { Gate } from "../admission/gate.ts"
+import { heapLimitBytes } from "../admission/memory.ts"
+import { Overload } from "../admission/overload.ts"
+import { Sessions } from "../admission/sessions.ts"
+import { Catalogue } from "../catalogue/catalogue.ts"
+import { WeirConfig } from "../config.ts"
+import { BudgetWarnings } from "../money/budget-warnings.ts"
+import { Ledger } from "../money/ledger.ts"
+import { Settler } from "../money/settler.ts"
+import { Review } from "../review/review.ts"
+import { Sealing } from "../store/seal.ts"
+import { ExchangeReports } from "../telemetry/exchange-reports.ts"
+import { recordOpenExchanges } from "../telemetry/metrics.ts"
+import { traceIdOf } from "../telemetry/tracing.ts"
+import { VendorClient } from "../upstream/client.ts"
+import { CallDeadlines } from "../upstream/deadlines.ts"
+import { TargetHealth } from "../upstream/health.ts"
+import { runCall } from "./call.ts"
+import type { Call } from "./held-call.ts"
+import type { CallRequest } from "./kind.ts"
+import { keepLeases } from "./leases.ts"
+import { ClientReply, type Connection, type WaitingBytes } from "./reply.ts"
+import type { CallServices, OpenCall } from "./services.ts"
+import { makeTimeouts } from "./timeouts.ts"
+import { Tokenizer } from "./tokenizer.ts"
+
+export class Calls extends Context.Service<
+  Calls,
+  {
+    /** Runs a call in this fiber, to its last event. Interrupted, it settles before it ends. */
+    readonly run: <Request extends CallRequest, Body extends object>(
+      call: Call<Request, Body>,
+      connection: Connection<Body>,
+    ) => Effect.Effect<void>
+    /** The number of open calls. */
+    readonly open: () => number
+    /** The number of calls whose deadlines are watched: those with a hold. */
+    readonly watched: () => number
+    /** What runs with a hold, for people. @param most calls to name */
+    readonly view: (most: number) => ExchangesView
+    /** Waits until all calls have ended; after the timeout, the others are ended with `t.err` and settled. */
+    readonly drain: Effect.Effect<void>
+  }
+>()("weir/calls/Calls") {
+  static readonly layer = Layer.effect(
+    Calls,
+    Effect.gen(function* () {
+      const config = yield* WeirConfig
+      const context = yield* Effect.context<never>()
+      const clock = yield* Clock.Clock
+      const services: CallServices = {
+        config,
+        context,
+        catalogue: yield* Catalogue,
+        gate: yield* Gate,
+        overload: yield* Overload,
+        sessions: yield* Sessions,
+        budgets: yield* CallBudgets,
+        budgetWarnings: yield* BudgetWarnings,
+        ledger: yield* Ledger,
+        settler: yield* Settler,
+        client: yield* VendorClient,
+        health: yield* TargetHealth,
+        review: yield* Review,
+        tokenizer: yield* Tokenizer,
+        reports: yield* ExchangeReports,
+        sealer: (yield* Sealing).sealer,
+        deadlines: yield* CallDeadlines,
+        timeoutsOf: makeTimeouts(config, context),
+        leased: new Set(),
+        nowMs: () => clock.currentTimeMillisUnsafe(),
+      }
+      const { leased, ledger, gate } = services
+      const { streamBufferBytes: bufferBytes, streamStallMs: stallMs, streamHeartbeatMs: heartbeatMs } = config
+      const waiting: WaitingBytes = { bytes: 0, limitBytes: heapLimitBytes * waitingShare }
+      const node = `${hostname()}:${process.pid}`
+      const running = new Set<Fiber.Fiber<unknown, unknown>>()
+      let emptied: (() => void) | undefined
+      const whenEmpty = Effect.callback<void>((resume) => {
+        if (running.size === 0) return resume(Effect.void)
+        emptied = () => resume(Effect.void)
+      })
+      const endAll = Effect.suspend(() => {
+        for (const fiber of running) fiber.interruptUnsafe()
+        return whenEmpty
+      })
+      yield* Effect.addFinalizer(() => endAll)
+      yield* keepLeases({ ledger, gate, running: leased, leaseMs: config.leaseMs, checkpointMs: config.checkpointMs })
+      return Calls.of({
+        open: () => running.size,
+        watched: () => services.deadlines.size,
+        view: (most) => ({ node, open: leased.size, data: [...leased].slice(0, most).map((each) => each.view()) }),
+        drain: Effect.timeoutOrElse(whenEmpty, {
+          duration: config.drainTimeoutMs,
+          orElse: () => Effect.andThen(Effect.logWarning("Drain timeout: running calls are ended"), endAll),
+        }),
+        run: (call, connection) =>
+          Effect.withFiber((fiber) => {
+            const reply = new ClientReply({
+              connection,
+              waiting,
+              bufferBytes,
+              stallMs,
+              heartbeatMs,
+              nowMs: services.nowMs,
+            })
+            const traceId = traceIdOf(fiber)
+            running.add(fiber)
+            recordOpenExchanges(context, running.size)
+            return Effect.ensuring(
+              runCall(services, traceId === undefined ? call : { ...call, traceId }, reply),
+              Effect.sync(() => {
+                running.delete(fiber)
+                recordOpenExchanges(context, running.size)
+                if (running.size === 0) emptied?.()
+              }),
+            )
+          }),
+      })
+    }),
+  )
+}
+
+interface ExchangesView {
+  /** A label of this process. */
+  readonly node: string
+  readonly open: number
+  readonly data: ReadonlyArray<OpenCall>
+}
+
+/** The share of the heap that may wait for slow clients. */
+const waitingShare = 0.2
+
+const idBytes = 12
+/** Random bytes are drawn for many ids at once. */
+const drawn = Buffer.alloc(idBytes * 256)
+let usedBytes = drawn.length
+
+/** A new request id; short, because every table of the ledger has it. */
+export const newRequestId = (): string => {
+  if (usedBytes === drawn.length) {
+    randomFillSync(drawn)
+    usedBytes = 0
+  }
+  usedBytes += idBytes
+  return `req_${drawn.toString("base64url", usedBytes - idBytes, usedBytes)}`
+}

@@ -1,0 +1,60 @@
+/** A call as it came, as it was admitted, and from its hold on. */
+import type { Result } from "effect"
+import type { DailyCount } from "../admission/gate.ts"
+import type { Waiting } from "../admission/overload.ts"
+import type { Caller } from "../identity/caller.ts"
+import type { CoveringBudget } from "../money/budget.ts"
+import type { Hold } from "../money/ledger.ts"
+import type { ServiceError } from "../protocol/error.ts"
+import type { Conversation } from "./conversation.ts"
+import type { CallRequest, Kind, Task } from "./kind.ts"
+import type { RegisteredCall } from "./replay.ts"
+import type { ClientReply } from "./reply.ts"
+import type { CallServices } from "./services.ts"
+
+/** A request that could be read. */
+export interface DecodedCall<Request> {
+  readonly request: Request
+  /** Hash of the payload, independent of key order; only if there is an idempotency key. */
+  readonly payloadHash: string | undefined
+}
+
+export interface CallOrigin {
+  /** The gateway's own request id. */
+  readonly requestId: string
+  readonly caller: Caller
+  /** The trace that the call is part of, if it is sampled. */
+  readonly traceId?: string
+}
+
+/** A call as it came, of one kind. */
+export interface Call<Request extends CallRequest, Body extends object> extends CallOrigin {
+  readonly kind: Kind<Request, Body>
+  /** The request, or why it cannot be read, which is told after the caller's limits. Its bytes are not kept. */
+  readonly decoded: Result.Result<DecodedCall<Request>, ServiceError<"bad_request">>
+}
+
+/** A call that is admitted. */
+export interface AdmittedCall<Body extends object> {
+  readonly services: CallServices
+  readonly call: CallOrigin
+  readonly kind: Pick<Kind<never, Body>, "name" | "purpose">
+  readonly meta: CallRequest["meta"]
+  /** What the caller calls the model; the kind's purpose where there are no models. */
+  readonly model: string
+  readonly registration: RegisteredCall | undefined
+  /** Given back if the call fails. */
+  readonly counts: ReadonlyArray<DailyCount>
+  readonly reply: ClientReply<Body>
+  /** Notified when the hold is made. */
+  readonly waiting: Waiting
+}
+
+/** A call with a hold: it ends with a settlement or a release. */
+export interface HeldCall<Body extends object> extends AdmittedCall<Body> {
+  readonly task: Task<Body>
+  readonly hold: Hold
+  /** The budgets that cover it. */
+  readonly covering: ReadonlyArray<CoveringBudget>
+  readonly conversation: Conversation
+}

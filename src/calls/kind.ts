@@ -1,0 +1,86 @@
+/**
+ * What one kind of call says of itself. A kind plans a call; the plan is a task, which knows the vendor's side, the bill
+ * and the reply of this one call. Everything else is the same for all kinds, and is in this folder.
+ */
+import type { Effect, Result } from "effect"
+import type { DailyCount } from "../admission/gate.ts"
+import type { CallTarget, CatalogueSnapshot } from "../catalogue/snapshot.ts"
+import type { Caller } from "../identity/caller.ts"
+import type { Amount } from "../money/amount.ts"
+import type { Charge } from "../money/pricing.ts"
+import type { CallKind } from "../protocol/call-kind.ts"
+import type { ServiceError } from "../protocol/error.ts"
+import type { ExchangeMeta, Stop } from "../protocol/exchange.ts"
+import type { Timeouts } from "../protocol/timeout-tiers.ts"
+import type { Bill } from "./bill.ts"
+import type { BrokenReason } from "./ending.ts"
+import type { ClientReply } from "./reply.ts"
+import type { SettledUsage } from "./reply-body.ts"
+import type { CallServices } from "./services.ts"
+import type { Work } from "./work.ts"
+
+/** What every request has. */
+export interface CallRequest {
+  readonly meta?: typeof ExchangeMeta.Type | undefined
+  /** Whether the reply is a stream of events. */
+  readonly stream?: boolean | undefined
+}
+
+export type PlanError = ServiceError
+
+/** What a task is planned from. */
+export interface Asked<Request, Body extends object> {
+  readonly services: CallServices
+  /** The gateway's own request id. */
+  readonly requestId: string
+  readonly request: Request
+  readonly caller: Caller
+  readonly catalogue: CatalogueSnapshot
+  readonly nowMs: number
+  readonly reply: ClientReply<Body>
+}
+
+/** @typeParam Body of a reply that is not streamed */
+export interface Kind<Request extends CallRequest, Body extends object> {
+  readonly name: CallKind
+  /** The purpose in usage records, if the caller names none. */
+  readonly purpose: string
+  /** The handle that the request names; undefined if its kind has no models. */
+  readonly modelOf: (request: Request) => string | undefined
+  /** The capability that an organisation needs for calls of its end users. */
+  readonly capability?: string
+  /** The daily counts that a call uses up; one that fails is not counted. */
+  readonly dailyCounts?: (caller: Caller, day: string) => ReadonlyArray<DailyCount>
+  /** The text that inbound policies read. */
+  readonly reviewed: (request: Request) => string
+  /** Model, price, targets and what is held, before money or vendors are involved. */
+  readonly plan: (asked: Asked<Request, Body>) => Result.Result<Task<Body>, PlanError>
+}
+
+/** One planned call. */
+export interface Task<Body extends object> extends Work {
+  /** What usage records and metrics call the model. */
+  readonly model: string
+  /** In failover order. */
+  readonly targets: ReadonlyArray<CallTarget>
+  readonly timeoutsOf: (target: CallTarget) => Timeouts
+  readonly currency: string
+  /** The highest cost. */
+  readonly holdAmount: Amount
+  /** The most tokens, for budgets of tokens. */
+  readonly holdTokens: number
+  /** The first events of a stream; undefined if the reply is whole. */
+  readonly opening: (() => string) | undefined
+  /** Counts what the vendor did not report, before the bill is made for good. */
+  readonly estimate: Effect.Effect<void>
+  /** What is billed at this moment. @returns undefined if nothing is */
+  readonly bill: (broken: BrokenReason | undefined) => Bill | undefined
+  readonly charge: (bill: Bill) => Charge
+  /** A report of usage that cannot be true, for the log. */
+  readonly implausible: () => Record<string, unknown> | undefined
+  readonly stop: () => Stop
+  /** The text that outbound policies read. */
+  readonly answered: () => string
+  /** The reply that is sent whole, by the balance that it tells. */
+  readonly finish: (usage: SettledUsage) => (balance: string) => Body
+}

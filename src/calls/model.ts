@@ -1,0 +1,69 @@
+/** The model of a call: whether its caller may use it, its price, and its targets in failover order. */
+import { Result } from "effect"
+import type { CallTarget, CatalogueSnapshot, ModelEntry } from "../catalogue/snapshot.ts"
+import type { Caller } from "../identity/caller.ts"
+import type { Price } from "../money/pricing.ts"
+import type { CallKind } from "../protocol/call-kind.ts"
+import { type ServiceError, serviceError } from "../protocol/error.ts"
+import type { OrgEntry } from "../tenants/tenants.ts"
+import { orderTargets } from "../upstream/pool.ts"
+import type { UpstreamKey } from "../upstream/upstream-keys.ts"
+
+/** Whether a caller may use a model. */
+export const isAuthorised = (model: string, { org }: Pick<OrgEntry, "org">, catalogue: CatalogueSnapshot): boolean => {
+  const entry = catalogue.model(model)
+  return entry !== undefined && entry.model.mode !== "direct" && org.models.includes(model)
+}
+
+export interface PricedModel {
+  readonly entry: ModelEntry
+  readonly price: Price
+}
+
+/**
+ * Unknown handles, handles outside the caller's surface, direct-mode handles and models of another kind are refused
+ * identically.
+ */
+export const modelFor = (
+  handle: string,
+  kind: CallKind,
+  caller: OrgEntry,
+  catalogue: CatalogueSnapshot,
+  nowMs: number,
+): Result.Result<PricedModel, ServiceError<"model_not_authorized" | "pricing_guard_tripped">> => {
+  const entry = isAuthorised(handle, caller, catalogue) ? catalogue.model(handle) : undefined
+  if (entry === undefined || kindOf(entry) !== kind) {
+    return Result.fail(serviceError("model_not_authorized", "This model is not available to the caller"))
+  }
+  const price = catalogue.price(handle, caller.org.currency, nowMs)
+  return price === undefined
+    ? Result.fail(serviceError("pricing_guard_tripped", "This model has no valid price"))
+    : Result.succeed({ entry, price })
+}
+
+export const kindOf = ({ model }: Pick<ModelEntry, "model">): CallKind => model.kind ?? "chat"
+
+/**
+ * Targets in failover order, with the organisation's own key where it has one.
+ * @param affinity calls with the same one prefer the same target
+ */
+export const targetsFor = (
+  { org, upstreamKeys: own }: Caller,
+  targets: ReadonlyArray<CallTarget>,
+  affinity?: string,
+): ReadonlyArray<CallTarget> => orderTargets(withOwnKeys(targets, org.id, own), affinity)
+
+/** The targets with the organisation's own key where it has one. */
+export const withOwnKeys = (
+  targets: ReadonlyArray<CallTarget>,
+  orgId: string,
+  own: ReadonlyMap<string, UpstreamKey> | undefined,
+): ReadonlyArray<CallTarget> => (own === undefined ? targets : targets.map((target) => withOwnKey(target, orgId, own)))
+
+const withOwnKey = (target: CallTarget, orgId: string, keys: ReadonlyMap<string, UpstreamKey>): CallTarget => {
+  const own = keys.get(target.vendor.id)
+  if (own === undefined) return target
+  const isGuarded = own.baseUrl !== undefined
+  const vendor = isGuarded ? { ...target.vendor, baseUrl: own.baseUrl } : target.vendor
+  return { ...target, vendor, credential: own.key, isOwn: true, isGuarded, key: `${orgId}:${target.key}` }
+}

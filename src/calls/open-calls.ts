@@ -1,0 +1,84 @@
+/**
+ * Calls that run now, on all nodes. A node writes down what it runs only when somebody asks: the question travels as
+ * a change, and the answers are read a moment later.
+ */
+import { Clock, Context, Effect, Layer, Queue } from "effect"
+import { SqlClient } from "effect/sql"
+import { runAfter } from "../background.ts"
+import type { OpenExchanges as OpenExchangeList } from "../protocol/exchange-log.ts"
+import { ChangeFeed } from "../store/change-feed.ts"
+import { queryDeadline } from "../store/database.ts"
+import type { StoreUnavailable } from "../store/unavailable.ts"
+import { Calls } from "./calls.ts"
+import type { OpenCall } from "./services.ts"
+
+type Shown = ReadonlyArray<OpenCall>
+
+export class OpenCalls extends Context.Service<
+  OpenCalls,
+  {
+    /** @param org only of this organisation @param person only with the tokens of this person */
+    readonly list: (org?: string, person?: string) => Effect.Effect<OpenExchangeList, StoreUnavailable>
+  }
+>()("weir/calls/OpenCalls") {
+  static readonly layer = Layer.effect(
+    OpenCalls,
+    Effect.gen(function* () {
+      const calls = yield* Calls
+      const feed = yield* ChangeFeed
+      const sql = yield* SqlClient.SqlClient
+      const bounded = yield* queryDeadline
+      const asked = yield* Queue.sliding<void>(1)
+
+      const show = Effect.suspend(() => {
+        const { node, open, data } = calls.view(maxPerNode)
+        return bounded(sql`
+          insert into node_views as v (node, at, view)
+          values (${node}, now(), ${JSON.stringify({ open, data })}::text::json)
+          on conflict (node) do update set at = excluded.at, view = excluded.view`)
+      })
+
+      yield* feed.subscribe((subjects) => {
+        if (subjects !== "all" && [...subjects].includes(question)) Queue.offerUnsafe(asked, undefined)
+      })
+      yield* runAfter(Queue.take(asked), "Writing open exchanges", show)
+
+      /** Asks all nodes, unless they were asked a moment ago. */
+      let askedAtMs = 0
+      const ask = Effect.gen(function* () {
+        const nowMs = yield* Clock.currentTimeMillis
+        if (nowMs - askedAtMs < answerMs) return
+        askedAtMs = nowMs
+        yield* bounded(sql`delete from node_views where at < now() - interval '1 minute'`)
+        yield* bounded(sql`select note_change(${question})`)
+        yield* show
+        yield* Effect.sleep(answerMs)
+      })
+
+      return OpenCalls.of({
+        list: Effect.fnUntraced(function* (org, person) {
+          yield* ask
+          const views = yield* bounded(sql<{ node: string; open: number; data: Shown }>`
+            select node, (view ->> 'open')::int as open, array_to_json(array(
+              select u.row from json_array_elements(view -> 'data') as u(row)
+              where (${org ?? null}::text is null or u.row ->> 'org' = ${org ?? null})
+                and (${person ?? null}::text is null
+                  or u.row ->> 'key' in (select id from access_tokens where user_id = ${person ?? null})))) as data
+            from node_views where at > now() - interval '5 seconds'`)
+          const data = views
+            .flatMap(({ node, data }) => data.map((exchange) => ({ ...exchange, node })))
+            .sort((a, b) => a.startedAt.localeCompare(b.startedAt))
+          const isAll = org === undefined && person === undefined
+          const open = isAll ? views.reduce((sum, view) => sum + view.open, 0) : data.length
+          return { open, nodes: views.length, data }
+        }),
+      })
+    }),
+  )
+}
+
+/** The subject of the change that asks. */
+const question = "look:exchanges"
+/** How long nodes have to answer. */
+const answerMs = 200
+const maxPerNode = 500

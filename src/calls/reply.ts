@@ -1,0 +1,242 @@
+/**
+ * The reply of a call: one body, or a stream of events that is written to the client's connection as it is made.
+ * What a slow client does not take waits here, and is given to the connection in parts, so that progress shows.
+ */
+import type { EventEncoder } from "../dialects/client-api.ts"
+import { errorBody, type ServiceError } from "../protocol/error.ts"
+import { type StoreUnavailable, toServiceError } from "../store/unavailable.ts"
+
+/** A whole reply. @typeParam Body what this call has made; text is a kept reply's */
+export interface WholeReply<Body extends object> {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: Body | string
+}
+
+export type ReplyError = ServiceError | StoreUnavailable
+
+/** The client's connection: a socket, or memory in a test. */
+export interface Connection<Body extends object> {
+  /** Writes the events of a stream. */
+  readonly events: EventEncoder
+  readonly send: (reply: WholeReply<Body>) => void
+  /** The error reply, before anything was sent. */
+  readonly refuse: (error: ReplyError) => void
+  /** Writes events; the first ones with the head of a stream. False if there is no room: then `room` is told. */
+  readonly write: (events: string) => boolean
+  /** Ends a stream; tells when its last byte has left the process. */
+  readonly end: (flushed: () => void) => void
+  /** Closes the connection at once. */
+  readonly cut: () => void
+  /** Bytes of a stream that the client has not taken. */
+  readonly unsentBytes: () => number
+  /** Bytes that it has taken; only differences matter. */
+  readonly takenBytes: () => number
+  /** Adds to `x-svc-warning`; before the first event. */
+  readonly notice?: (text: string) => void
+  /** Whether the vendor that is asked may search the web, where the client asked for that; before the first event. */
+  readonly searching?: (isSearching: boolean) => void
+  /** Whom to tell that there is room again, and that the connection is closed. */
+  readonly listen: (listener: { readonly room: () => void; readonly gone: () => void }) => void
+}
+
+/** How often the progress of a slow client is looked at within the time in which it may make none. */
+const looksPerStall = 4
+
+/** What waits for slow clients in the whole process. While it is beyond its limit, no stream may keep more. */
+export interface WaitingBytes {
+  bytes: number
+  readonly limitBytes: number
+}
+
+export interface ReplyOptions<Body extends object> {
+  readonly connection: Connection<Body>
+  readonly waiting: WaitingBytes
+  /** Unsent bytes at which the vendor's socket is paused. */
+  readonly bufferBytes: number
+  /** How long a client may take none of the waiting bytes. */
+  readonly stallMs: number
+  /** How long a stream may be silent. */
+  readonly heartbeatMs: number
+  readonly nowMs: () => number
+}
+
+export class ClientReply<Body extends object> {
+  /** In the words of the client's API. */
+  readonly events: EventEncoder
+  readonly #options: ReplyOptions<Body>
+  /** Told when there is room again. */
+  onRoom: (() => void) | undefined
+  /** Told when the client has left before the end of its reply. */
+  onGone: (() => void) | undefined
+  #isStreaming = false
+  #isGone = false
+  #isFlushed = false
+  #onFlushed: (() => void) | undefined
+  #mustEnd = false
+  #hasRoom = true
+  #waiting: Array<string> = []
+  #waitingBytes = 0
+  #wroteAtMs: number
+  #progressAtMs = 0
+  #takenBytes = 0
+
+  constructor(options: ReplyOptions<Body>) {
+    this.#options = options
+    this.events = options.connection.events
+    this.#wroteAtMs = options.nowMs()
+    options.connection.listen(this)
+  }
+
+  /** Whether the reply is committed to a stream: errors are then events. */
+  get isStreaming(): boolean {
+    return this.#isStreaming
+  }
+
+  get isGone(): boolean {
+    return this.#isGone
+  }
+
+  /** Whether the connection takes more at once. */
+  get hasRoom(): boolean {
+    return this.#hasRoom
+  }
+
+  /** Whether nothing more should be read from the vendor. */
+  get isFull(): boolean {
+    const { bufferBytes, waiting } = this.#options
+    return !this.#hasRoom && (waiting.bytes >= waiting.limitBytes || this.#unsentBytes() >= bufferBytes)
+  }
+
+  send(reply: WholeReply<Body>): void {
+    this.#isFlushed = true
+    if (!this.#isGone) this.#options.connection.send(reply)
+  }
+
+  /** Ends a failed call: an error reply, or `t.err` if the stream has started. */
+  refuse(error: ReplyError, requestId: string): void {
+    if (this.#isStreaming) {
+      this.write(this.events.error(errorBody(toServiceError(error), requestId)))
+      this.end()
+      return
+    }
+    this.#isFlushed = true
+    if (!this.#isGone) this.#options.connection.refuse(error)
+  }
+
+  /** Writes events, or keeps them until the client takes more. */
+  write(events: string): void {
+    if (this.#isGone || this.#mustEnd) return
+    const nowMs = this.#options.nowMs()
+    if (this.#unsentBytes() === 0) this.#progressAtMs = nowMs
+    this.#wroteAtMs = nowMs
+    this.#isStreaming = true
+    if (this.#hasRoom) this.#give(events)
+    else {
+      this.#waiting.push(events)
+      this.#countWaiting(Buffer.byteLength(events))
+    }
+  }
+
+  /** Ends a stream after what waits. */
+  end(): void {
+    if (this.#mustEnd) return
+    this.#mustEnd = true
+    if (!this.#isGone && this.#waiting.length === 0) this.#options.connection.end(() => this.#flushed())
+  }
+
+  /** Tells when the reply has left the process, or nobody waits for it any more. Whole replies are not waited for. */
+  whenOver(over: () => void): void {
+    if (this.#isGone || this.#isFlushed || !this.#isStreaming) over()
+    else this.#onFlushed = over
+  }
+
+  /** The connection's side: it has taken everything. */
+  room(): void {
+    this.#hasRoom = true
+    this.#progressAtMs = this.#options.nowMs()
+    // A stream whose end was asked for while nothing waited has ended.
+    if (this.#mustEnd && this.#waiting.length === 0) return
+    while (this.#hasRoom && this.#waiting.length > 0) {
+      const events = this.#waiting.shift() ?? ""
+      this.#countWaiting(-Buffer.byteLength(events))
+      this.#give(events)
+    }
+    if (this.#mustEnd && this.#waiting.length === 0) this.#options.connection.end(() => this.#flushed())
+    else if (!this.isFull) this.onRoom?.()
+  }
+
+  /** The connection's side: it is closed. */
+  gone(): void {
+    if (this.#isGone || this.#isFlushed) return
+    this.#isGone = true
+    this.#waiting = []
+    this.#countWaiting(-this.#waitingBytes)
+    this.onGone?.()
+    this.#onFlushed?.()
+  }
+
+  searching(isSearching: boolean): void {
+    this.#options.connection.searching?.(isSearching)
+  }
+
+  notice(text: string): void {
+    this.#options.connection.notice?.(text)
+  }
+
+  cut(): void {
+    this.#options.connection.cut()
+  }
+
+  /** Writes a heartbeat if the stream is silent, also before its first event. @returns when to look again */
+  beat(nowMs: number): number {
+    const { heartbeatMs } = this.#options
+    if (this.#mustEnd) return Number.POSITIVE_INFINITY
+    if (this.#wroteAtMs + heartbeatMs <= nowMs) {
+      this.#wroteAtMs = nowMs
+      if (!this.#isGone && this.#unsentBytes() === 0) {
+        this.#progressAtMs = nowMs
+        this.#isStreaming = true
+        this.#give(this.events.heartbeat)
+      }
+    }
+    return this.#wroteAtMs + heartbeatMs
+  }
+
+  /** Counts from now on how long the client takes nothing. @returns when to look */
+  beginStall(): number {
+    this.#progressAtMs = this.#options.nowMs()
+    return this.stall(this.#progressAtMs)
+  }
+
+  /** When to look again whether the client is stalled; 0 if it is. */
+  stall(nowMs: number): number {
+    const { stallMs, connection } = this.#options
+    if (!this.#isStreaming || this.#isGone || this.#isFlushed) return Number.POSITIVE_INFINITY
+    const taken = connection.takenBytes()
+    if (this.#unsentBytes() === 0 || taken !== this.#takenBytes) this.#progressAtMs = nowMs
+    this.#takenBytes = taken
+    const dueMs = this.#progressAtMs + stallMs
+    return dueMs <= nowMs ? 0 : Math.min(dueMs, nowMs + stallMs / looksPerStall)
+  }
+
+  #countWaiting(bytes: number): void {
+    this.#waitingBytes += bytes
+    this.#options.waiting.bytes += bytes
+  }
+
+  #give(events: string): void {
+    const { connection } = this.#options
+    this.#hasRoom = connection.write(events)
+    if (!this.#hasRoom) this.#takenBytes = connection.takenBytes()
+  }
+
+  #unsentBytes(): number {
+    return this.#waitingBytes + this.#options.connection.unsentBytes()
+  }
+
+  #flushed(): void {
+    this.#isFlushed = true
+    this.#onFlushed?.()
+  }
+}

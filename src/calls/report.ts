@@ -1,0 +1,73 @@
+/** How calls end, for metrics and reports. */
+import { recordOutcome } from "../telemetry/metrics.ts"
+import type { AdmittedCall, CallOrigin, HeldCall } from "./held-call.ts"
+import type { CallServices } from "./services.ts"
+
+/** A refusal before the model was checked. */
+export const reportRefusal = (services: CallServices, call: CallOrigin, purpose: string, code: string): void => {
+  recordOutcome(services.context, code, unknownModel)
+  services.reports.add({
+    ...callerOf(call),
+    atMs: services.nowMs(),
+    requestId: undefined,
+    sessionId: undefined,
+    purpose,
+    model: unknownModel,
+    code,
+    isBilled: false,
+    tookMs: 0,
+    attempts: [],
+  })
+}
+
+interface End {
+  /** The stop reason of a call that succeeded. */
+  readonly stop?: string | undefined
+  /** The error code of one that did not. */
+  readonly outcome: string
+  readonly isBilled: boolean
+}
+
+/**
+ * The end of a call whose request was read. One that succeeded at its first vendor call needs no report, unless it
+ * is traced: its usage record has no trace id.
+ */
+export const reportEnd = <Body extends object>(
+  x: AdmittedCall<Body> | HeldCall<Body>,
+  { stop, outcome, isBilled }: End,
+): void => {
+  const { services, call, meta, kind } = x
+  const model = "task" in x || isKnown(x) ? x.model : unknownModel
+  recordOutcome(services.context, stop ?? outcome, model)
+  const conversation = "conversation" in x ? x.conversation : undefined
+  const attempts = conversation?.attempts ?? []
+  if (stop !== undefined && attempts.length === 0 && call.traceId === undefined) return
+  const atMs = services.nowMs()
+  services.reports.add({
+    ...callerOf(call),
+    atMs,
+    requestId: meta?.requestId,
+    sessionId: meta?.sessionId,
+    purpose: meta?.purpose ?? kind.purpose,
+    model,
+    code: stop === undefined ? outcome : undefined,
+    isBilled,
+    tookMs: conversation === undefined ? 0 : atMs - conversation.startedAtMs,
+    attempts,
+  })
+}
+
+const callerOf = ({ requestId, caller, traceId }: CallOrigin) => ({
+  traceId,
+  ref: requestId,
+  org: caller.org.id,
+  app: caller.app?.id ?? "",
+  key: caller.keyId,
+})
+
+/** Handles that callers make up are no values of dimensions. */
+const unknownModel = "unknown"
+
+/** Whether the catalogue knows the model; a kind without models is called by its purpose. */
+const isKnown = ({ services, model, kind }: Pick<AdmittedCall<never>, "services" | "model" | "kind">): boolean =>
+  model === kind.purpose || services.catalogue.current().model(model) !== undefined

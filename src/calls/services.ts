@@ -1,0 +1,56 @@
+/** What calls of every kind need, and those that run. */
+import type { Context } from "effect"
+import type { CallBudgets } from "../admission/budgets.ts"
+import type { Gate } from "../admission/gate.ts"
+import type { Overload } from "../admission/overload.ts"
+import type { Sessions } from "../admission/sessions.ts"
+import type { Catalogue } from "../catalogue/catalogue.ts"
+import type { WeirConfig } from "../config.ts"
+import type { BudgetWarnings } from "../money/budget-warnings.ts"
+import type { Ledger } from "../money/ledger.ts"
+import type { Settler } from "../money/settler.ts"
+import type { OpenExchanges } from "../protocol/exchange-log.ts"
+import type { Review } from "../review/review.ts"
+import type { Sealer } from "../store/seal.ts"
+import type { ExchangeReports } from "../telemetry/exchange-reports.ts"
+import type { VendorClient } from "../upstream/client.ts"
+import type { Deadlines } from "../upstream/deadlines.ts"
+import type { TargetHealth } from "../upstream/health.ts"
+import type { Leased } from "./leases.ts"
+import type { TimeoutsOf } from "./timeouts.ts"
+import type { Tokenizer } from "./tokenizer.ts"
+
+/** Its node adds its own name. */
+export type OpenCall = Omit<OpenExchanges["data"][number], "node">
+
+/** A call with a hold, as its node sees it. */
+export interface RunningCall extends Leased {
+  /** What it does now, for people. */
+  readonly view: () => OpenCall
+}
+
+export interface CallServices {
+  readonly config: WeirConfig["Service"]
+  readonly catalogue: Catalogue["Service"]
+  readonly gate: Gate["Service"]
+  readonly overload: Overload["Service"]
+  readonly sessions: Sessions["Service"]
+  readonly budgets: CallBudgets["Service"]
+  readonly budgetWarnings: BudgetWarnings["Service"]
+  readonly ledger: Ledger["Service"]
+  readonly settler: Settler["Service"]
+  readonly client: VendorClient["Service"]
+  readonly health: TargetHealth["Service"]
+  readonly review: Review["Service"]
+  readonly tokenizer: Tokenizer["Service"]
+  readonly reports: ExchangeReports["Service"]
+  /** Seals replies that are kept. */
+  readonly sealer: Sealer
+  readonly deadlines: Deadlines
+  readonly timeoutsOf: TimeoutsOf
+  /** Calls with a hold; checkpoints are written of them. */
+  readonly leased: Set<RunningCall>
+  /** For metrics, which are recorded outside effects. */
+  readonly context: Context.Context<never>
+  readonly nowMs: () => number
+}

@@ -1,0 +1,283 @@
+/**
+ * The end of a call that was held: count, review, settlement or release, idempotency record, last event. These steps
+ * happen however the call ends.
+ */
+import { Effect } from "effect"
+import { retryInBackground } from "../admission/gate.ts"
+import { type Amount, formatAmount } from "../money/amount.ts"
+import type { Charge } from "../money/pricing.ts"
+import type { Settlement } from "../money/settlement.ts"
+import type { ServiceError } from "../protocol/error.ts"
+import type { WarnEvent } from "../protocol/event.ts"
+import type { Stop } from "../protocol/exchange.ts"
+import { type Tier, tiers } from "../protocol/timeout-tiers.ts"
+import type { EstimatedReason } from "../protocol/usage.ts"
+import { contentBlocked, type Denial } from "../review/review.ts"
+import { type StoreUnavailable, toServiceError } from "../store/unavailable.ts"
+import { logCause } from "../telemetry/logs.ts"
+import { recordUsageEstimate } from "../telemetry/metrics.ts"
+import { spanned } from "../telemetry/tracing.ts"
+import type { Bill } from "./bill.ts"
+import { type BrokenReason, brokenBy, type Ending, emptyReply, errorOf } from "./ending.ts"
+import type { AdmittedCall, HeldCall } from "./held-call.ts"
+import { sealReply } from "./kept-reply.ts"
+import type { RegisteredCall } from "./replay.ts"
+import type { ClientReply } from "./reply.ts"
+import {
+  completedReply,
+  type FinishedReply,
+  replyWith,
+  type SettledUsage,
+  usageOf,
+  withheldReply,
+} from "./reply-body.ts"
+import { reportEnd } from "./report.ts"
+import type { OpenCall, RunningCall } from "./services.ts"
+
+const settlementDeferred: WarnEvent = {
+  code: "settlement_deferred",
+  message: "The settlement is stored and will be retried; the balance is this gateway's estimate",
+}
+
+/** Settles or releases, then answers. */
+export const settleCall = Effect.fnUntraced(function* <Body extends object>(
+  x: HeldCall<Body>,
+  ending: Ending,
+): Effect.fn.Return<void> {
+  const { task, hold, services } = x
+  const error = errorOf(ending)
+  yield* task.estimate
+  const due = dueOf(x, brokenBy(ending), error === undefined ? task.stop() : "interrupted")
+  if (due === undefined) {
+    yield* services.settler.release(hold)
+    return yield* failCall(x, error ?? emptyReply())
+  }
+  if (due.bill.estimatedReason !== undefined) yield* reportEstimate(x, due.bill.estimatedReason)
+  const denial = yield* reviewOutbound(x, error === undefined)
+  const usage = usageOf(due.bill, due.charge, task.currency)
+  const finish = (told?: Amount) => {
+    const finished = error === undefined ? finishReply(x, usage, denial) : undefined
+    return { finished, settlement: keeping(x, due.settlement, finished, told) }
+  }
+  let end = finish()
+  // Told while the database does not answer; the settlement that comes late keeps the same reply.
+  const estimate = hold.balance - due.charge.cost
+  const settled = yield* spanned("settle")(
+    services.settler.settle(end.settlement, () => {
+      warn(x, settlementDeferred)
+      end = finish(estimate)
+      return end.settlement
+    }),
+  )
+  const { org } = x.call.caller
+  services.budgetWarnings.charged(org.id, org.currency, x.covering)
+  const balance = settled._tag === "Settled" ? settled.balance : estimate
+  if (x.registration !== undefined) yield* complete(x, x.registration, end.settlement.reply !== undefined)
+  if (error !== undefined) yield* breakOff(x, usage, balance, error)
+  else conclude(x, usage, balance, end.finished, denial)
+})
+
+/** What another node settles if this one dies. */
+export const leasedOf = <Body extends object>(x: HeldCall<Body>): RunningCall => ({
+  registration: x.registration,
+  checkpoint: () => ({ hold: x.hold, due: dueOf(x, "gateway_lost", "interrupted")?.settlement }),
+  view: () => viewOf(x),
+})
+
+const viewOf = <Body extends object>({ call, kind, task, conversation }: HeldCall<Body>): OpenCall => {
+  const { target, startedAtMs, attempts, opened } = conversation
+  const { outputBytes, isAnswered } = task.received
+  return {
+    id: call.requestId,
+    kind: kind.name,
+    org: call.caller.org.id,
+    app: call.caller.app?.id ?? "",
+    key: call.caller.keyId,
+    model: task.model,
+    ...(target !== undefined && { target: `${target.vendor.id}/${target.model}` }),
+    startedAt: new Date(startedAtMs).toISOString(),
+    bytes: outputBytes,
+    state: isAnswered ? "settling" : opened ? "streaming" : "calling",
+    failedCalls: attempts.length,
+  }
+}
+
+/** A failure before anything was billed: the request id is free again, and the call does not count. */
+export const failCall = <Body extends object>(
+  x: AdmittedCall<Body> | HeldCall<Body>,
+  error: ServiceError | StoreUnavailable,
+): Effect.Effect<void> => {
+  const { services, registration, reply, call } = x
+  const refused = Effect.suspend(() => {
+    reportEnd(x, { outcome: toServiceError(error).code, isBilled: false })
+    return refuse(reply, error, call.requestId)
+  })
+  const uncounted = Effect.andThen(giveBack(x), refused)
+  if (registration === undefined) return uncounted
+  const withdraw = Effect.catch(services.gate.withdraw(registration), (cause) =>
+    Effect.logWarning("An idempotency key could not be released", cause),
+  )
+  return Effect.andThen(withdraw, uncounted)
+}
+
+/** A call that had no result of its own does not count. */
+export const giveBack = <Body extends object>({ services, call, counts }: AdmittedCall<Body>): Effect.Effect<void> =>
+  counts.length === 0 ? Effect.void : retryInBackground(services.gate.giveBack(call.caller.org.id, counts))
+
+/** Sends an error; its cause is logged. */
+export const refuse = <Body extends object>(
+  reply: ClientReply<Body>,
+  error: ServiceError | StoreUnavailable,
+  requestId: string,
+): Effect.Effect<void> =>
+  Effect.andThen(
+    logCause(toServiceError(error), requestId),
+    Effect.sync(() => reply.refuse(error, requestId)),
+  )
+
+interface Due {
+  readonly bill: Bill
+  readonly charge: Charge
+  readonly settlement: Settlement
+}
+
+/** The settlement of the call at this moment; undefined if nothing is billed. */
+const dueOf = <Body extends object>(
+  { call, hold, meta, kind, task, conversation, services }: HeldCall<Body>,
+  broken: BrokenReason | undefined,
+  stop: Stop,
+): Due | undefined => {
+  const { target, took } = conversation
+  const bill = task.bill(broken)
+  if (bill === undefined) return undefined
+  const charge = target?.isOwn === true ? free : task.charge(bill)
+  const record = {
+    appId: call.caller.app?.id ?? "",
+    sessionId: meta?.sessionId,
+    purpose: meta?.purpose ?? kind.purpose,
+    model: task.model,
+    vendor: target?.vendor.id ?? "",
+    counts: bill.counts,
+    tierMs: rounded(took),
+    estimatedReason: bill.estimatedReason,
+    stop,
+    cacheNetSaving: charge.cacheNetSaving,
+  }
+  return { bill, charge, settlement: { hold, atMs: services.nowMs(), cost: charge.cost, record } }
+}
+
+/** With the organisation's own key, the vendor bills the organisation. */
+const free: Charge = { cost: 0n, cacheNetSaving: 0n }
+
+const rounded = (took: Partial<Record<Tier, number>>): Partial<Record<Tier, number>> => {
+  const whole: Partial<Record<Tier, number>> = {}
+  for (const tier of tiers) {
+    const millis = took[tier]
+    if (millis !== undefined) whole[tier] = Math.max(1, Math.round(millis))
+  }
+  return whole
+}
+
+/** Counts an estimated bill; a report that cannot be true is logged with its figures. */
+const reportEstimate = <Body extends object>(
+  { services, task, conversation: { target } }: HeldCall<Body>,
+  reason: EstimatedReason,
+): Effect.Effect<void> => {
+  const vendor = target?.vendor.id ?? ""
+  recordUsageEstimate(services.context, reason, vendor, target?.model ?? "")
+  const figures = task.implausible()
+  if (figures === undefined) return Effect.void
+  return Effect.logWarning("A vendor reported usage that cannot be true; it was estimated", {
+    vendor,
+    model: target?.model,
+    ...figures,
+  })
+}
+
+/** A whole reply is reviewed before it is sent; a stream has been sent already and is sampled. */
+const reviewOutbound = <Body extends object>(
+  { services, call, task }: HeldCall<Body>,
+  isGood: boolean,
+): Effect.Effect<Denial | undefined> => {
+  const policies = call.caller.policies.outbound
+  if (policies.length === 0) return Effect.undefined
+  if (task.opening !== undefined)
+    return Effect.as(
+      services.review.sample(policies, () => task.answered()),
+      undefined,
+    )
+  return isGood ? services.review.judge(policies, () => task.answered()) : Effect.undefined
+}
+
+/** The reply of a normal end, complete but for the balance; undefined for a stream. */
+const finishReply = <Body extends object>(
+  { call: { requestId }, task }: HeldCall<Body>,
+  usage: SettledUsage,
+  denial: Denial | undefined,
+): FinishedReply<Body> | undefined => {
+  if (task.opening !== undefined) return undefined
+  // The client gets the error with the usage, also on replay.
+  if (denial !== undefined) return withheldReply(requestId, contentBlocked(denial), usage)
+  return completedReply(requestId, task.finish(usage), usage, task.warnings)
+}
+
+/** A settlement that keeps the reply, if it is the reply to a request id. */
+const keeping = <Body extends object>(
+  { registration, services, call }: HeldCall<Body>,
+  settlement: Settlement,
+  finished: FinishedReply<Body> | undefined,
+  told?: Amount,
+): Settlement => {
+  if (registration === undefined || finished === undefined) return settlement
+  const keptFor = { owner: registration.owner, ref: call.requestId }
+  const sealed = sealReply(services.sealer, keptFor, registration.payloadHash, finished)
+  return sealed === undefined ? settlement : { ...settlement, reply: { sealed, told } }
+}
+
+/** A warning after the stream has started, or for the header of a whole reply. */
+const warn = <Body extends object>({ task, reply }: HeldCall<Body>, warning: WarnEvent): void => {
+  task.warnings.push(warning)
+  if (reply.isStreaming) reply.write(reply.events.warn(warning))
+}
+
+/** Without the record, the books answer for a repeated request id. */
+const complete = <Body extends object>(
+  { services }: HeldCall<Body>,
+  registration: RegisteredCall,
+  isReplayable: boolean,
+): Effect.Effect<void> =>
+  Effect.catch(services.gate.complete(registration, registration.payloadHash, isReplayable), (cause) =>
+    Effect.logWarning("An idempotency record could not be completed", cause),
+  )
+
+const conclude = <Body extends object>(
+  x: HeldCall<Body>,
+  usage: SettledUsage,
+  balance: Amount,
+  finished: FinishedReply<Body> | undefined,
+  denial: Denial | undefined,
+): void => {
+  const { reply, task } = x
+  const stop = task.stop()
+  reportEnd(x, { stop: denial === undefined ? stop : undefined, outcome: "content_blocked", isBilled: true })
+  if (finished !== undefined) {
+    reply.send(replyWith(finished, balance))
+    return
+  }
+  const told = { ...usage, balance: formatAmount(balance) }
+  reply.write(reply.events.usage(told) + reply.events.close({ stop, usage: told }))
+  reply.end()
+}
+
+/** A failure that is billed: the request id is spent, and there is nothing to replay. */
+const breakOff = <Body extends object>(
+  x: HeldCall<Body>,
+  usage: SettledUsage,
+  balance: Amount,
+  error: ServiceError,
+): Effect.Effect<void> => {
+  const { reply, call } = x
+  if (reply.isStreaming) reply.write(reply.events.usage({ ...usage, balance: formatAmount(balance) }))
+  reportEnd(x, { outcome: error.code, isBilled: true })
+  return refuse(reply, error, call.requestId)
+}

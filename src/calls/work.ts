@@ -1,0 +1,49 @@
+/** What the vendor calls of one call of any kind do: how each target is asked, and how its reply is read. */
+import type { Result } from "effect"
+import type { CallTarget } from "../catalogue/snapshot.ts"
+import type { EncodeRefusal, VendorFault, WireRequest } from "../dialects/wire.ts"
+import type { WarnEvent } from "../protocol/event.ts"
+import type { SpanOptions } from "../telemetry/tracing.ts"
+import type { UpstreamHead } from "../upstream/client.ts"
+import type { CallFailure } from "./operation.ts"
+
+/** What became of the bytes that were read: more must come, the reply is whole, or it broke off with a fault. */
+export type Delivered = "more" | "whole" | VendorFault
+
+/** Reads one reply of one target. Reading and delivery are two steps: a fault that is read first fails the target. */
+export interface Reader {
+  /** Whether it takes bytes as they come; otherwise it takes the whole body. */
+  readonly isStreamed: boolean
+  /** Takes the bytes of one read of the socket. @returns whether a frame has come */
+  readonly read: (bytes: Uint8Array) => boolean
+  /** The stream has ended, or this is the whole body. @returns whether a frame has come */
+  readonly readEnd: (body: Buffer) => boolean
+  /** The fault at the beginning of what was read. */
+  readonly fault: VendorFault | undefined
+  /** Counts what was read and gives it to the client. @param isFirst at the beginning of the reply */
+  readonly deliver: (isFirst: boolean, isEnd: boolean) => Delivered
+}
+
+export interface Work {
+  /** Requests that a target needs, one after the other; one if absent. */
+  readonly partsAt?: (target: CallTarget) => number
+  readonly encode: (target: CallTarget, part: number) => Result.Result<WireRequest, EncodeRefusal>
+  readonly reader: (target: CallTarget, head: UpstreamHead, part: number) => Reader
+  /** Whether another target is asked after a refusal too: where no request can be at fault. */
+  readonly triesAfterRefusal?: boolean
+  /** Whether clients are told the vendor's machine code of a refusal. */
+  readonly tellsCode?: boolean
+  /** What has been received so far. */
+  readonly received: {
+    /** Bytes of content. */
+    readonly outputBytes: number
+    /** Whether the vendor has said why its reply ended: only its usage is missing. */
+    readonly isAnswered: boolean
+  }
+  /** Warnings for the client: of the plan, and of failovers. */
+  readonly warnings: Array<WarnEvent>
+  /** Name and attributes of the span of one vendor call. */
+  readonly span: (target: CallTarget) => { readonly name: string; readonly options: () => SpanOptions }
+  /** Records the metrics of one vendor call. @param error what ended it, if it did not end normally */
+  readonly record: (target: CallTarget, millis: number, error: CallFailure | undefined) => void
+}

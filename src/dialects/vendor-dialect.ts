@@ -1,0 +1,9 @@
+/** A vendor's API with the kinds of calls that it has. */
+import type { Dialect } from "./dialect.ts"
+import type { SearchDialect } from "./search/dialect.ts"
+import type { VendorAccess } from "./wire.ts"
+
+export interface VendorDialect extends VendorAccess {
+  readonly chat?: Dialect
+  readonly search?: SearchDialect
+}

@@ -1,0 +1,35 @@
+/** What all dialects share: how a vendor's API is called, and how it fails. */
+
+export interface WireRequest {
+  /** POST if absent. */
+  readonly method?: "GET" | "POST"
+  /** Appended to the vendor's base URL. */
+  readonly path: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
+}
+
+/** A feature that this dialect does not support, e.g. a file by URL. */
+export interface EncodeRefusal {
+  readonly capability: string
+  readonly message: string
+}
+
+/** A vendor's failure inside its reply. Its text is never sent to the client. */
+export interface VendorFault {
+  /** The HTTP status, or the one that the failure corresponds to. */
+  readonly status: number
+  /** The vendor's machine code, for the log. */
+  readonly code: string
+}
+
+/** How a vendor's API is called, whatever is asked. */
+export interface VendorAccess {
+  /** Headers that carry the credential. */
+  readonly authorize: (credential: string) => Readonly<Record<string, string>>
+  /** The failure in a reply with an error status. */
+  readonly decodeError: (status: number, body: string) => VendorFault
+}
+
+/** A reply that is not in the dialect's format: not JSON, the wrong shape, or over the limit. */
+export const malformedReply: VendorFault = { status: 502, code: "malformed_reply" }

@@ -1,0 +1,135 @@
+/** Exchanges with a model: the kind `chat`. Source: interface.md "Exchange request". */
+import { Effect, Result } from "effect"
+import type { Bill } from "../../calls/bill.ts"
+import type { BrokenReason } from "../../calls/ending.ts"
+import type { Asked, Kind, Task } from "../../calls/kind.ts"
+import { targetsFor } from "../../calls/model.ts"
+import type { SettledUsage } from "../../calls/reply-body.ts"
+import { tokensOfBytes } from "../../calls/tokens.ts"
+import type { CallTarget } from "../../catalogue/snapshot.ts"
+import { type Charge, priceUsage } from "../../money/pricing.ts"
+import { protocolLabel } from "../../protocol/event.ts"
+import type { ExchangeRequest, ExchangeResponse, Stop } from "../../protocol/exchange.ts"
+import type { Timeouts } from "../../protocol/timeout-tiers.ts"
+import { textOfReply, textOfRequest } from "../../review/texts.ts"
+import { type Estimated, isImplausible, makeBill, needsEstimate } from "./bill.ts"
+import { countExchange } from "./count.ts"
+import { makePlan, type Plan } from "./plan.ts"
+import { ChatWork } from "./work.ts"
+
+/** An exchange as its API asked for it. */
+export interface ChatRequest extends ExchangeRequest {
+  /** The most web searches that the vendor may make by itself, if it can. */
+  readonly searches?: number | undefined
+}
+
+type ChatAsked = Asked<ChatRequest, ExchangeResponse>
+
+export const chat: Kind<ChatRequest, ExchangeResponse> = {
+  name: "chat",
+  purpose: "exchange",
+  modelOf: ({ model }) => model,
+  reviewed: textOfRequest,
+  plan: (asked) => {
+    const { request, caller, catalogue, nowMs } = asked
+    return Result.map(
+      makePlan(request, caller, catalogue, nowMs, request.searches),
+      (plan) => new ChatTask(asked, plan),
+    )
+  },
+}
+
+class ChatTask extends ChatWork implements Task<ExchangeResponse> {
+  readonly model: string
+  readonly targets: ReadonlyArray<CallTarget>
+  readonly currency: string
+  readonly holdAmount: bigint
+  readonly holdTokens: number
+  readonly opening: (() => string) | undefined
+  readonly #asked: ChatAsked
+  readonly #plan: Plan
+  /** An exact count if the vendor reported none; until there is one, an estimate by bytes. */
+  #estimated: Estimated | undefined
+
+  constructor(asked: ChatAsked, plan: Plan) {
+    const { request, requestId, services, caller, reply } = asked
+    const opening = () => {
+      const { requestId: clientRequestId, sessionId } = request.meta ?? {}
+      const open = reply.events.open({
+        requestId,
+        ...(clientRequestId !== undefined && { clientRequestId }),
+        model: request.model,
+        protocol: protocolLabel,
+        ...(sessionId !== undefined && { sessionId }),
+      })
+      return this.warnings.length === 0 ? open : open + this.warnings.map((each) => reply.events.warn(each)).join("")
+    }
+    const { vendorRequest } = plan
+    super({
+      vendorRequest,
+      warnings: plan.warnings,
+      client: vendorRequest.stream ? reply : undefined,
+      opening: vendorRequest.stream ? opening : () => "",
+      searching: (isSearching) => reply.searching(isSearching),
+      maxReplyBytes: services.config.upstreamMaxBytes,
+      context: services.context,
+    })
+    this.#asked = asked
+    this.#plan = plan
+    this.model = request.model
+    this.targets = targetsFor(caller, plan.entry.targets, vendorRequest.cache.key)
+    this.currency = plan.price.currency
+    this.holdAmount = plan.holdAmount
+    this.holdTokens = plan.promptTokens + vendorRequest.maxTokens
+    this.opening = vendorRequest.stream ? opening : undefined
+  }
+
+  timeoutsOf(target: CallTarget): Timeouts {
+    const { services, catalogue } = this.#asked
+    return services.timeoutsOf(catalogue, target, this.#plan.entry)
+  }
+
+  get estimate(): Effect.Effect<void> {
+    if (!needsEstimate(this.meter, this.#plan.usageLimits)) return Effect.void
+    const { services, request } = this.#asked
+    return Effect.map(countExchange(services.tokenizer, request, this.meter), (estimated) => {
+      this.#estimated = estimated
+    })
+  }
+
+  bill(broken: BrokenReason | undefined): Bill | undefined {
+    const { promptTokens, usageLimits } = this.#plan
+    const estimated = this.#estimated ?? { promptTokens, outTokens: tokensOfBytes(this.meter.outputBytes) }
+    return makeBill(this.meter, broken, estimated, usageLimits)
+  }
+
+  charge({ counts }: Bill): Charge {
+    return priceUsage(this.#plan.price, counts)
+  }
+
+  implausible(): Record<string, unknown> | undefined {
+    const { usageLimits } = this.#plan
+    return isImplausible(this.meter, usageLimits) ? { reported: this.meter.usage, limits: usageLimits } : undefined
+  }
+
+  stop(): Stop {
+    return this.meter.stop ?? "end"
+  }
+
+  answered(): string {
+    return this.opening === undefined ? textOfReply(this.meter.blocks()) : this.meter.keptText()
+  }
+
+  finish(usage: SettledUsage): (balance: string) => ExchangeResponse {
+    const { requestId, request } = this.#asked
+    const clientRequestId = request.meta?.requestId
+    return (balance) => ({
+      requestId,
+      ...(clientRequestId !== undefined && { clientRequestId }),
+      model: request.model,
+      blocks: this.meter.blocks(),
+      stop: this.stop(),
+      usage: { ...usage, balance },
+    })
+  }
+}

@@ -1,0 +1,203 @@
+/**
+ * The plan of an exchange, before money or vendors are involved: model, price, allowed parameters, and the maximum
+ * cost. Pure. Source: interface.md exchange field rules and rules 5 to 7.
+ */
+import { Result } from "effect"
+import { modelFor } from "../../calls/model.ts"
+import type { CatalogueSnapshot, ModelEntry } from "../../catalogue/snapshot.ts"
+import type { VendorRequest } from "../../dialects/dialect.ts"
+import type { Amount } from "../../money/amount.ts"
+import { maxCharge, type Price } from "../../money/pricing.ts"
+import type { Block } from "../../protocol/block.ts"
+import type { Capability, ParamsProfile } from "../../protocol/catalogue.ts"
+import { type ServiceError, serviceError } from "../../protocol/error.ts"
+import type { WarnEvent } from "../../protocol/event.ts"
+import type { ExchangeParams, ExchangeRequest, ReasoningLevel } from "../../protocol/exchange.ts"
+import type { OrgEntry } from "../../tenants/tenants.ts"
+import { maxSearches, type UsageLimits } from "./bill.ts"
+import { estimatePrompt } from "./prompt.ts"
+
+export interface Plan {
+  readonly entry: ModelEntry
+  readonly price: Price
+  /** The request without the target's own name of the model. */
+  readonly vendorRequest: Omit<VendorRequest, "model">
+  readonly promptTokens: number
+  readonly holdAmount: Amount
+  /** The highest counts that the model can use for this request. */
+  readonly usageLimits: UsageLimits
+  readonly warnings: ReadonlyArray<WarnEvent>
+}
+
+export type PlanError = ServiceError<
+  "model_not_authorized" | "pricing_guard_tripped" | "context_window_exceeded" | "image_not_supported" | "bad_request"
+>
+
+/** Used if neither the caller, the profile nor the model limits the output. */
+const defaultMaxTokens = 4096
+
+/** @param asked the most web searches that the vendor may make */
+export const makePlan = (
+  request: ExchangeRequest,
+  caller: OrgEntry,
+  catalogue: CatalogueSnapshot,
+  nowMs: number,
+  asked?: number,
+): Result.Result<Plan, PlanError> =>
+  Result.flatMap(modelFor(request.model, "chat", caller, catalogue, nowMs), ({ entry, price }) => {
+    const capabilities = new Set(entry.model.capabilities)
+    const { params, warnings } = applyProfile(request.params ?? {}, entry)
+    const refusal =
+      lackOf(request, capabilities) ??
+      overflowOf(request.params?.promptTokensEstimate, params.maxTokens, entry.model.contextWindow)
+    if (refusal !== undefined) return Result.fail(refusal)
+    const searches = allowedSearches(asked, caller, price)
+    const promptTokens = request.params?.promptTokensEstimate ?? estimatePrompt(request)
+    return Result.succeed({
+      entry,
+      price,
+      promptTokens,
+      warnings,
+      holdAmount: maxCharge(price, promptTokens + searchTokens * searches, params.maxTokens, searches),
+      usageLimits: usageLimits(entry, params.maxTokens),
+      vendorRequest: {
+        ...vendorRequestOf(request, params, capabilities),
+        searches: searches === 0 ? undefined : searches,
+      },
+    })
+  })
+
+/** What the results of one search add to a prompt, as the hold reckons. */
+const searchTokens = 10_000
+
+/** Searches by a vendor are for organisations with the capability, and for models whose price names them. */
+const allowedSearches = (asked: number | undefined, { org }: OrgEntry, { dims }: Price): number =>
+  asked === undefined || org.capabilities?.["webSearch"] !== true || dims["web_search"] === undefined
+    ? 0
+    : Math.min(asked, maxSearches)
+
+/** @param params within the model's profile */
+export const vendorRequestOf = (
+  request: ExchangeRequest,
+  params: AllowedParams,
+  capabilities: ReadonlySet<Capability>,
+): Plan["vendorRequest"] => ({
+  thread: request.thread,
+  tools: request.tools ?? [],
+  toolChoice: params.toolChoice,
+  maxTokens: params.maxTokens,
+  temperature: params.temperature,
+  topP: params.topP,
+  stop: params.stop ?? [],
+  canReason: capabilities.has("reasoning"),
+  reasoning: capabilities.has("reasoning") ? params.reasoning : undefined,
+  reasoningBudget: params.reasoningBudget,
+  parallelToolCalls: params.parallelToolCalls,
+  output: params.output,
+  cache: {
+    enabled: capabilities.has("cache"),
+    skipWrite: request.cache?.skipWrite === true,
+    key: request.cache?.key ?? request.meta?.sessionId,
+  },
+  stream: request.stream === true,
+})
+
+/** Refuses what the model does not support. */
+function lackOf(request: ExchangeRequest, capabilities: ReadonlySet<Capability>): PlanError | undefined {
+  const uses = (kind: Block["t"]) => request.thread.some(({ blocks }) => blocks.some(({ t }) => t === kind))
+  const lacks = (capability: Capability) =>
+    serviceError("bad_request", `This model does not support ${capability}`, { detail: { capability } })
+  if (uses("image") && !capabilities.has("images")) {
+    return serviceError("image_not_supported", "This model does not accept images")
+  }
+  if (uses("file") && !capabilities.has("files")) return lacks("files")
+  const usesTools = (request.tools?.length ?? 0) > 0 || uses("tool_call") || uses("tool_result")
+  if (usesTools && !capabilities.has("tools")) return lacks("tools")
+  const reasoning = request.params === undefined ? "off" : (levelOf(request.params) ?? "off")
+  return reasoning !== "off" && !capabilities.has("reasoning") ? lacks("reasoning") : undefined
+}
+
+/** Refuses a prompt that does not fit into the model's context window beside its reply. */
+function overflowOf(
+  promptTokensEstimate: number | undefined,
+  maxTokens: number,
+  contextWindow: number | undefined,
+): PlanError | undefined {
+  if (promptTokensEstimate === undefined || contextWindow === undefined) return undefined
+  if (promptTokensEstimate + maxTokens <= contextWindow) return undefined
+  return serviceError("context_window_exceeded", "The prompt and maxTokens exceed the model's context window", {
+    detail: { promptTokensEstimate, maxTokens, contextWindow },
+  })
+}
+
+/** The largest context window that vendors sell; holds for models whose window the catalogue does not state. */
+const largestContextWindow = 2_000_000
+/** Vendors count a few tokens differently, and treat very small limits as larger ones. */
+const defaultUsageMargin = 2
+const spareTokens = 16
+
+function usageLimits({ model }: ModelEntry, maxTokens: number): UsageLimits {
+  const withMargin = (tokens: number) => Math.ceil(tokens * (model.usageMargin ?? defaultUsageMargin)) + spareTokens
+  return {
+    inTokens: withMargin(model.contextWindow ?? largestContextWindow),
+    outTokens: withMargin(maxTokens),
+  }
+}
+
+/** The level of reasoning; a budget alone stands for the level whose usual budget it is. */
+export function levelOf({ reasoning, reasoningBudget }: ExchangeParams): ReasoningLevel | undefined {
+  if (reasoning !== undefined || reasoningBudget === undefined) return reasoning
+  return budgetLevels.find(([budget]) => reasoningBudget <= budget)?.[1] ?? "max"
+}
+
+const budgetLevels: ReadonlyArray<readonly [budget: number, level: ReasoningLevel]> = [
+  [0, "off"],
+  [1024, "minimal"],
+  [4096, "low"],
+  [12_288, "medium"],
+  [24_576, "high"],
+]
+
+type AllowedParams = Omit<ExchangeParams, "maxTokens"> & { readonly maxTokens: number }
+
+/** Strips and clamps parameters; changes are reported in one `params_clamped` warning. */
+function applyProfile(
+  asked: ExchangeParams,
+  { model }: ModelEntry,
+): { readonly params: AllowedParams; readonly warnings: ReadonlyArray<WarnEvent> } {
+  const profile: ParamsProfile = model.params ?? {}
+  const ceiling = Math.min(profile.maxTokens?.max ?? Infinity, model.maxOutput ?? Infinity)
+  const maxTokens = Math.min(
+    asked.maxTokens ?? profile.maxTokens?.default ?? (Number.isFinite(ceiling) ? ceiling : defaultMaxTokens),
+    ceiling,
+  )
+  const temperature = clamp(asked.temperature, profile.temperature)
+  const topP = clamp(asked.topP, profile.topP)
+  const stop = profile.stop?.strip === true ? undefined : asked.stop
+  const reasoning = profile.reasoning?.strip === true ? undefined : levelOf(asked)
+  const allowed = { maxTokens, temperature, topP, stop, reasoning }
+  const changed = (["maxTokens", "temperature", "topP", "stop", "reasoning"] as const).filter(
+    (name) => asked[name] !== undefined && asked[name] !== allowed[name],
+  )
+  const params = {
+    maxTokens,
+    ...(temperature !== undefined && { temperature }),
+    ...(topP !== undefined && { topP }),
+    ...(stop !== undefined && { stop }),
+    ...(reasoning !== undefined && { reasoning }),
+    ...(reasoning !== undefined && asked.reasoningBudget !== undefined && { reasoningBudget: asked.reasoningBudget }),
+    ...(asked.parallelToolCalls !== undefined && { parallelToolCalls: asked.parallelToolCalls }),
+    ...(asked.output !== undefined && { output: asked.output }),
+    ...(asked.toolChoice !== undefined && { toolChoice: asked.toolChoice }),
+  }
+  if (changed.length === 0) return { params, warnings: [] }
+  const message = `The server limits ${changed.join(", ")} for this model`
+  return { params, warnings: [{ code: "params_clamped", message, detail: { params: changed } }] }
+}
+
+function clamp(value: number | undefined, range: ParamsProfile["temperature"]): number | undefined {
+  if (range?.strip === true) return undefined
+  const asked = value ?? range?.default
+  if (asked === undefined) return undefined
+  return Math.min(Math.max(asked, range?.min ?? -Infinity), range?.max ?? Infinity)
+}

@@ -1,0 +1,51 @@
+/** Conservative token counts, used when there are no exact ones. */
+import { tokensOfBytes } from "../../calls/tokens.ts"
+import type { Block } from "../../protocol/block.ts"
+import type { ExchangeRequest } from "../../protocol/exchange.ts"
+
+/** Vendors count this much for a large image. */
+const tokensPerImage = 1600
+/** A PDF page is about 50 kB and 3,000 tokens. */
+const fileBytesPerToken = 16
+const tokensPerMessage = 8
+
+/** Tokens of a prompt, including tools. */
+export const estimatePrompt = (request: ExchangeRequest): number => {
+  const { text, tokens } = promptParts(request)
+  return tokens + tokensOfBytes(Buffer.byteLength(text))
+}
+
+/** The text of a prompt, and the tokens of images and files. */
+export const promptParts = ({
+  thread,
+  tools = [],
+}: ExchangeRequest): { readonly text: string; readonly tokens: number } => {
+  let text = tools.length === 0 ? "" : JSON.stringify(tools)
+  let tokens = 0
+  for (const { blocks } of thread) {
+    tokens += tokensPerMessage
+    for (const block of blocks) {
+      text += textOf(block)
+      tokens += mediaTokens(block)
+    }
+  }
+  return { text, tokens }
+}
+
+const textOf = (block: Block): string => {
+  switch (block.t) {
+    case "image":
+    case "file":
+      return ""
+    case "tool_call":
+      return block.name + JSON.stringify(block.input)
+    default:
+      return block.v
+  }
+}
+
+const mediaTokens = (block: Block): number => {
+  if (block.t === "image") return tokensPerImage
+  if (block.t !== "file") return 0
+  return Math.ceil((block.data?.length ?? tokensPerImage * fileBytesPerToken) / fileBytesPerToken)
+}

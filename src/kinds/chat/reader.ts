@@ -1,0 +1,83 @@
+/**
+ * Reads a model's reply, streamed or whole: the bytes of one read of the vendor's socket are decoded, counted and
+ * written to the client in the same turn of the event loop.
+ */
+import type { Delivered, Reader } from "../../calls/work.ts"
+import type { EventEncoder } from "../../dialects/client-api.ts"
+import { type Decoder, type Dialect, malformed, type VendorEvent } from "../../dialects/dialect.ts"
+import type { VendorFault } from "../../dialects/wire.ts"
+import type { UsageMeter } from "./usage-meter.ts"
+
+/** The client of a stream. */
+export interface ChatClient {
+  readonly events: EventEncoder
+  readonly write: (events: string) => void
+}
+
+export interface ReaderOptions {
+  /** Absent if the reply is kept whole. */
+  readonly client?: ChatClient | undefined
+  /** Told when a reply begins. @returns the first events of a stream */
+  readonly opening: () => string
+  readonly maxReplyBytes: number
+}
+
+const noEvents: ReadonlyArray<VendorEvent> = []
+
+export class ChatReader implements Reader {
+  readonly #dialect: Dialect
+  readonly #decoder: Decoder | undefined
+  readonly #meter: UsageMeter
+  readonly #options: ReaderOptions
+  #events = noEvents
+  #bytes = 0
+
+  constructor(dialect: Dialect, isStreamed: boolean, meter: UsageMeter, options: ReaderOptions) {
+    this.#dialect = dialect
+    this.#decoder = isStreamed ? dialect.decoder() : undefined
+    this.#meter = meter
+    this.#options = options
+  }
+
+  get isStreamed(): boolean {
+    return this.#decoder !== undefined
+  }
+
+  read(bytes: Uint8Array): boolean {
+    this.#bytes += bytes.length
+    this.#events = this.#bytes > this.#options.maxReplyBytes ? [malformed] : (this.#decoder?.push(bytes) ?? noEvents)
+    return this.#hasFrame()
+  }
+
+  readEnd(body: Buffer): boolean {
+    this.#events = this.#decoder === undefined ? this.#dialect.decodeBody(body.toString("utf8")) : this.#decoder.end()
+    return this.#decoder === undefined || this.#hasFrame()
+  }
+
+  get fault(): VendorFault | undefined {
+    const [first] = this.#events
+    return first?.kind === "fault" ? first.fault : undefined
+  }
+
+  /** A reply is complete with the vendor's terminal event, or at the end of its body after a stop. */
+  deliver(isFirst: boolean, isEnd: boolean): Delivered {
+    const { client, opening } = this.#options
+    let text = isFirst ? opening() : ""
+    let fault: VendorFault | undefined
+    for (const event of this.#events) {
+      this.#meter.add(event)
+      if (event.kind === "delta" && client !== undefined) text += client.events.delta(event.delta, event.json)
+      if (event.kind === "fault") fault = event.fault
+      // Anything after the terminal event is not part of the reply.
+      if (event.kind === "fault" || event.kind === "done") break
+    }
+    if (text !== "") client?.write(text)
+    if (fault !== undefined) return fault
+    return this.#meter.done || (isEnd && this.#meter.stop !== undefined) ? "whole" : "more"
+  }
+
+  /** Keep-alives are not frames. */
+  #hasFrame(): boolean {
+    return this.#events.length > 0 || (this.#decoder?.frames() ?? 0) > 0
+  }
+}

@@ -1,0 +1,188 @@
+/** What has been received of a vendor's reply: blocks, usage, progress. */
+
+import type { VendorEvent, VendorUsage } from "../../dialects/dialect.ts"
+import type { ReplyBlock } from "../../protocol/block.ts"
+import { isDeeperThan } from "../../protocol/depth.ts"
+import type { Delta } from "../../protocol/event.ts"
+import type { Stop } from "../../protocol/exchange.ts"
+
+interface OpenBlock {
+  readonly t: Delta["t"]
+  text: string
+  id: string
+  name: string
+  signature: string | undefined
+  redacted: boolean
+}
+
+/** How much of a streamed answer is kept, to count its tokens if the vendor does not. */
+const maxKeptBytes = 64 * 1024
+const firstKeptBytes = 256
+/** A stream's text is counted and kept in parts of about this many characters. */
+const pieceLength = 1024
+
+export class UsageMeter {
+  /** Whether blocks are kept for a whole reply; a stream does not need them. */
+  readonly #keepsBlocks: boolean
+  readonly #blocks: Array<OpenBlock> = []
+  #kept: Buffer | undefined
+  #keptBytes = 0
+  /** Text that is not counted yet. */
+  #uncounted = ""
+  #outputBytes = 0
+  #textSeen = false
+  #usage: VendorUsage | undefined
+  #usageIsFinal = false
+  #stop: Stop | undefined
+  #done = false
+
+  constructor(options: { readonly keepsBlocks: boolean }) {
+    this.#keepsBlocks = options.keepsBlocks
+  }
+
+  /** Whether the vendor has sent content: from then on the exchange is billed. */
+  get contentSeen(): boolean {
+    return this.#outputBytes > 0 || this.#uncounted !== ""
+  }
+
+  /** Whether the content includes text or reasoning; otherwise it is tool calls. */
+  get textSeen(): boolean {
+    return this.#textSeen
+  }
+
+  get outputBytes(): number {
+    this.#count()
+    return this.#outputBytes
+  }
+
+  get usage(): VendorUsage | undefined {
+    return this.#usage
+  }
+
+  /** Whether the vendor's last usage report was its final one. */
+  get usageIsFinal(): boolean {
+    return this.#usageIsFinal
+  }
+
+  /** Why the reply ended, if the vendor has reported it. */
+  get stop(): Stop | undefined {
+    return this.#stop
+  }
+
+  /** Whether the vendor's terminal event has arrived. */
+  get done(): boolean {
+    return this.#done
+  }
+
+  add(event: VendorEvent): void {
+    switch (event.kind) {
+      case "delta":
+        this.#addDelta(event.delta)
+        return
+      case "usage":
+        this.#usage = event.usage
+        this.#usageIsFinal ||= event.final
+        return
+      case "stop":
+        this.#stop = event.stop
+        return
+      case "done":
+        this.#done = true
+        return
+      case "fault":
+        return
+    }
+  }
+
+  /** The blocks of a whole reply. */
+  blocks(): ReadonlyArray<ReplyBlock> {
+    return this.#blocks.map(closeBlock)
+  }
+
+  #addDelta(delta: Delta): void {
+    const text = delta.t === "tool_call" ? (delta.args ?? "") : delta.v
+    // A tool's name and an opaque signature count as output too: they make a reply without text a reply.
+    const named = delta.t === "tool_call" ? (delta.name?.length ?? 0) : 0
+    this.#outputBytes += named
+    this.#uncounted += text
+    this.#textSeen ||= delta.t !== "tool_call" && text !== ""
+    if (this.#uncounted.length > pieceLength) this.#count()
+    if (!this.#keepsBlocks) return
+    const block = this.#blockAt(delta)
+    block.text += text
+    if (delta.t === "tool_call") {
+      block.id ||= delta.id ?? ""
+      block.name ||= delta.name ?? ""
+    } else if (delta.t === "reasoning") {
+      block.signature = delta.signature ?? block.signature
+      block.redacted ||= delta.redacted === true
+    }
+  }
+
+  /** The kept text: all of a whole reply, the first 64 KiB of a stream. */
+  keptText(): string {
+    if (this.#keepsBlocks) return this.#blocks.map(({ name, text }) => name + text).join("")
+    this.#count()
+    return this.#kept?.toString("utf8", 0, this.#keptBytes) ?? ""
+  }
+
+  #count(): void {
+    const text = this.#uncounted
+    if (text === "") return
+    this.#uncounted = ""
+    const bytes = Buffer.byteLength(text)
+    this.#outputBytes += bytes
+    if (!this.#keepsBlocks) this.#keep(text, bytes)
+  }
+
+  #keep(text: string, bytes: number): void {
+    const end = this.#keptBytes + bytes
+    if (end > maxKeptBytes) return
+    if (this.#kept === undefined || end > this.#kept.length) {
+      const larger = Buffer.allocUnsafeSlow(Math.max(firstKeptBytes, 2 ** Math.ceil(Math.log2(end))))
+      this.#kept?.copy(larger, 0, 0, this.#keptBytes)
+      this.#kept = larger
+    }
+    this.#keptBytes += this.#kept.write(text, this.#keptBytes)
+  }
+
+  #blockAt({ i, t }: Delta): OpenBlock {
+    const open = this.#blocks[i]
+    if (open !== undefined) return open
+    const block: OpenBlock = { t, text: "", id: "", name: "", signature: undefined, redacted: false }
+    this.#blocks[i] = block
+    return block
+  }
+}
+
+function closeBlock({ t, text, id, name, signature, redacted }: OpenBlock): ReplyBlock {
+  switch (t) {
+    case "text":
+      return { t, v: text, cacheable: false }
+    case "reasoning":
+      return { t, v: text, ...(signature !== undefined && { signature }), ...(redacted && { redacted }) }
+    case "tool_call":
+      return { t, id, name, input: parseInput(text) }
+  }
+}
+
+/** The maximum depth of a request, so that a reply can be sent back. */
+const maxInputDepth = 48
+
+/** Arguments that are not a JSON object are kept as text, so that nothing is lost. */
+const parseInput = (args: string) => {
+  if (args.trim() === "") return {}
+  try {
+    const input: unknown = JSON.parse(args)
+    if (isJsonObject(input) && !isDeeperThan(input, maxInputDepth)) return input
+  } catch {
+    // fall through: not JSON
+  }
+  return { $raw: args }
+}
+
+type Input = Extract<ReplyBlock, { readonly t: "tool_call" }>["input"]
+
+/** `JSON.parse` returns JSON; only the outermost type is checked. */
+const isJsonObject = (value: unknown): value is Input =>
+  typeof value === "object" && value !== null && !Array.isArray(value)

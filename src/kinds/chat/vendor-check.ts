@@ -1,0 +1,167 @@
+/** Checks a vendor with one small real call, outside any exchange; Weir bills nobody. */
+import { Clock, Context, Effect, Layer, Result } from "effect"
+import { type EndedEarly, makeConversation } from "../../calls/conversation.ts"
+import { converse } from "../../calls/failover.ts"
+import { Signal } from "../../calls/signal.ts"
+import { makeTimeouts } from "../../calls/timeouts.ts"
+import { tierTimeout } from "../../calls/vendor-errors.ts"
+import { Catalogue } from "../../catalogue/catalogue.ts"
+import type { CallTarget, CatalogueSnapshot } from "../../catalogue/snapshot.ts"
+import { WeirConfig } from "../../config.ts"
+import type { VendorRequest } from "../../dialects/dialect.ts"
+import type { VendorCheckResponse } from "../../protocol/admin.ts"
+import { type ServiceError, serviceError } from "../../protocol/error.ts"
+import { textOfReply } from "../../review/texts.ts"
+import { VendorClient } from "../../upstream/client.ts"
+import { CallDeadlines } from "../../upstream/deadlines.ts"
+import type { TargetHealth } from "../../upstream/health.ts"
+import { ChatWork } from "./work.ts"
+
+export class VendorCheck extends Context.Service<
+  VendorCheck,
+  {
+    /**
+     * Calls a vendor of the catalogue.
+     * @param model the vendor's own name of a model; one of the catalogue if absent
+     * @param snapshot of a catalogue that is not applied; the one in force if absent
+     */
+    readonly run: (
+      vendorId: string,
+      model: string | undefined,
+      snapshot?: CatalogueSnapshot,
+    ) => Effect.Effect<VendorCheckResponse, ServiceError<"not_found" | "bad_request">>
+  }
+>()("weir/kinds/chat/VendorCheck") {
+  static readonly layer = Layer.effect(
+    VendorCheck,
+    Effect.gen(function* () {
+      const config = yield* WeirConfig
+      const catalogue = yield* Catalogue
+      const client = yield* VendorClient
+      const context = yield* Effect.context<never>()
+      const deadlines = yield* CallDeadlines
+      const timeoutsOf = makeTimeouts(config, context)
+
+      const run = Effect.fn("VendorCheck.run")(function* (
+        vendorId: string,
+        model: string | undefined,
+        snapshot: CatalogueSnapshot = catalogue.current(),
+      ) {
+        const target = yield* targetOf(snapshot, vendorId, model)
+        const clock = yield* Clock.Clock
+        const nowMs = () => clock.currentTimeMillisUnsafe()
+        const signal = new Signal<EndedEarly>()
+        let firstFrameMs: number | undefined
+        const beganMs = nowMs()
+        const { total } = timeoutsOf(snapshot, target)
+        const opening = () => {
+          firstFrameMs = nowMs() - beganMs
+          return ""
+        }
+        const work = new ChatWork({
+          vendorRequest: question,
+          warnings: [],
+          opening,
+          maxReplyBytes: maxCheckBytes,
+          context,
+        })
+        const { meter } = work
+        const conversation = makeConversation({
+          requestId: "",
+          client,
+          health: noHealth,
+          context,
+          work,
+          targets: [target],
+          stream: undefined,
+          maxReplyBytes: maxCheckBytes,
+          timeoutsOf: () => timeoutsOf(snapshot, target),
+          signal,
+          nowMs,
+          startedAtMs: beganMs,
+        })
+        const look = (atMs: number): number => {
+          if (beganMs + total <= atMs) signal.end(tierTimeout("total", total))
+          return Math.min(beganMs + total, conversation.call?.look(atMs) ?? Number.POSITIVE_INFINITY)
+        }
+        const watch = deadlines.add({ look }, beganMs + total)
+        conversation.lookBy = (dueMs) => deadlines.lookBy(watch, dueMs)
+        const outcome = yield* converse(conversation).pipe(
+          Effect.ensuring(Effect.sync(() => deadlines.remove(watch))),
+          Effect.result,
+        )
+        const error = Result.isFailure(outcome) && outcome.failure._tag === "ServiceError" ? outcome.failure : undefined
+        return {
+          vendor: vendorId,
+          dialect: target.vendor.dialect,
+          model: target.model,
+          ok: error === undefined,
+          millis: nowMs() - beganMs,
+          ...(firstFrameMs !== undefined && { firstFrameMs }),
+          text: textOfReply(meter.blocks()),
+          ...(meter.stop !== undefined && { stop: meter.stop }),
+          ...(meter.usage !== undefined && { usage: meter.usage }),
+          ...(error !== undefined && {
+            error: {
+              code: error.code,
+              message: error.message,
+              ...(error.detail !== undefined && { detail: error.detail }),
+            },
+          }),
+        } satisfies VendorCheckResponse
+      })
+      return VendorCheck.of({ run })
+    }),
+  )
+}
+
+/** A check neither uses nor changes the health of its target. */
+const noHealth: TargetHealth["Service"] = {
+  coolingDown: () => undefined,
+  isSuspect: () => false,
+  failed: () => Effect.void,
+  begin: (_target, call) => call,
+  coolDown: () => Effect.void,
+}
+
+/** Small, but long enough for a model that reasons first. */
+const question: Omit<VendorRequest, "model"> = {
+  thread: [{ role: "user", blocks: [{ t: "text", v: "Reply with one word: ready" }] }],
+  tools: [],
+  maxTokens: 512,
+  stop: [],
+  canReason: false,
+  cache: { enabled: false, skipWrite: true },
+  stream: true,
+}
+const maxCheckBytes = 1024 * 1024
+
+const targetOf = (
+  snapshot: CatalogueSnapshot,
+  vendorId: string,
+  model: string | undefined,
+): Effect.Effect<CallTarget, ServiceError<"not_found" | "bad_request">> => {
+  const entry = snapshot.vendor(vendorId)
+  if (entry === undefined) return Effect.fail(serviceError("not_found", "The catalogue has no such vendor"))
+  const name = model ?? firstModelOf(snapshot, vendorId)
+  if (name === undefined) {
+    return Effect.fail(serviceError("bad_request", "No model of the catalogue uses this vendor: set `model`"))
+  }
+  const { vendor, dialect, credential, network } = entry
+  return Effect.succeed({
+    vendor,
+    dialect,
+    credential,
+    network,
+    model: name,
+    isOwn: false,
+    isGuarded: false,
+    key: vendorId,
+    tier: 0,
+    weight: 1,
+  })
+}
+
+/** A vendor's own name of the first model for which the catalogue uses it. */
+const firstModelOf = ({ document }: CatalogueSnapshot, vendorId: string): string | undefined =>
+  document.models?.flatMap(({ targets = [] }) => targets).find(({ vendor }) => vendor === vendorId)?.model

@@ -1,0 +1,71 @@
+/** The vendor's side of an exchange: its request in each target's dialect, and its reply, counted as it comes. */
+import { type Context, Result } from "effect"
+import { type CallFailure, recordOperation } from "../../calls/operation.ts"
+import type { Reader, Work } from "../../calls/work.ts"
+import type { CallTarget } from "../../catalogue/snapshot.ts"
+import type { VendorRequest } from "../../dialects/dialect.ts"
+import type { EncodeRefusal, WireRequest } from "../../dialects/wire.ts"
+import { inputTokens } from "../../money/pricing.ts"
+import type { WarnEvent } from "../../protocol/event.ts"
+import type { UpstreamHead } from "../../upstream/client.ts"
+import { ChatReader, type ReaderOptions } from "./reader.ts"
+import { chatSpan } from "./span.ts"
+import { UsageMeter } from "./usage-meter.ts"
+
+export interface ChatWorkOptions extends ReaderOptions {
+  /** The request without the target's own name of the model. */
+  readonly vendorRequest: Omit<VendorRequest, "model">
+  readonly warnings: ReadonlyArray<WarnEvent>
+  /** Told whether the vendor that is asked may search the web, where the client asked for that. */
+  readonly searching?: (isSearching: boolean) => void
+  readonly context: Context.Context<never>
+}
+
+export class ChatWork implements Work {
+  readonly meter: UsageMeter
+  readonly warnings: Array<WarnEvent>
+  readonly #options: ChatWorkOptions
+
+  constructor(options: ChatWorkOptions) {
+    this.#options = options
+    this.meter = new UsageMeter({ keepsBlocks: options.client === undefined })
+    this.warnings = [...options.warnings]
+  }
+
+  get received(): Work["received"] {
+    return { outputBytes: this.meter.outputBytes, isAnswered: this.meter.stop !== undefined }
+  }
+
+  encode({ dialect: { chat }, model }: CallTarget): Result.Result<WireRequest, EncodeRefusal> {
+    if (chat === undefined) return Result.fail(noChat)
+    const request = { ...this.#options.vendorRequest, model }
+    if (request.searches !== undefined) {
+      const isSearching = chat.canSearch(request)
+      this.#options.searching?.(isSearching)
+      if (!isSearching) request.searches = undefined
+    }
+    return chat.encode(request)
+  }
+
+  reader({ dialect: { chat } }: CallTarget, head: UpstreamHead): Reader {
+    if (chat === undefined) throw new Error("A target without chat was called")
+    return new ChatReader(chat, isEventStream(head), this.meter, this.#options)
+  }
+
+  span(target: CallTarget): ReturnType<Work["span"]> {
+    const { vendorRequest } = this.#options
+    return { name: `chat ${target.model}`, options: () => chatSpan(vendorRequest, this.meter, target) }
+  }
+
+  record(target: CallTarget, millis: number, error: CallFailure | undefined): void {
+    const { usage } = this.meter
+    const used = usage && { inTokens: inputTokens(usage), outTokens: usage.outTokens }
+    recordOperation(this.#options.context, "chat", target, millis, used, error)
+  }
+}
+
+/** The catalogue refuses such targets. */
+const noChat: EncodeRefusal = { capability: "chat", message: "this vendor has no chat" }
+
+const isEventStream = ({ headers }: UpstreamHead): boolean =>
+  headers["content-type"]?.startsWith("text/event-stream") === true

@@ -1,0 +1,26 @@
+/** Decodes the body of a call, or fails with `bad_request`, path and message. */
+import { Result, type Schema } from "effect"
+import type { DecodedCall } from "../calls/held-call.ts"
+import type { CallRequest } from "../calls/kind.ts"
+import { fingerprint } from "../protocol/canonical.ts"
+import { ExchangeRequest } from "../protocol/exchange.ts"
+import { type Decoded, decodeJson, parseBody } from "../protocol/json-body.ts"
+
+/** @param sent what a second call with the same idempotency key must repeat */
+export const checkCall = <S extends Schema.Decoder<CallRequest>>(
+  schema: S,
+  candidate: unknown,
+  sent: Schema.Json,
+): Decoded<DecodedCall<S["Type"]>> =>
+  Result.map(decodeJson(schema, candidate), (request) => ({
+    request,
+    payloadHash: request.meta?.requestId === undefined ? undefined : fingerprint(sent),
+  }))
+
+export const decodeCall = <S extends Schema.Decoder<CallRequest>>(
+  schema: S,
+  body: Uint8Array,
+): Decoded<DecodedCall<S["Type"]>> => Result.flatMap(parseBody(body), (json) => checkCall(schema, json, json))
+
+export const decodeExchange = (body: Uint8Array): Decoded<DecodedCall<ExchangeRequest>> =>
+  decodeCall(ExchangeRequest, body)

@@ -1,0 +1,89 @@
+/**
+ * Web search: one call to one provider, billed by the call. The query is only in the request to the provider.
+ * Source: interface.md "POST /t1/websearch".
+ */
+import { Result } from "effect"
+import type { DailyCount } from "../../admission/gate.ts"
+import type { Kind } from "../../calls/kind.ts"
+import { withOwnKeys } from "../../calls/model.ts"
+import { maxSearchResults } from "../../catalogue/search-directory.ts"
+import type { CallTarget } from "../../catalogue/snapshot.ts"
+import { normalise } from "../../dialects/search/dialect.ts"
+import type { EncodeRefusal } from "../../dialects/wire.ts"
+import type { Caller } from "../../identity/caller.ts"
+import type { Counts } from "../../money/pricing.ts"
+import type { SearchRequest, SearchResponse, SearchResult } from "../../protocol/search.ts"
+import { WholeTask } from "../whole/whole-task.ts"
+import { providersFor } from "./providers.ts"
+
+const defaultResults = 8
+const purpose = "websearch"
+
+export const search: Kind<SearchRequest, SearchResponse> = {
+  name: "search",
+  purpose,
+  modelOf: () => undefined,
+  capability: "webSearch",
+  dailyCounts: (caller, day) => countsOf(caller, day),
+  reviewed: ({ query }) => query,
+  plan: ({ services, request, caller, catalogue }) =>
+    Result.map(providersFor(catalogue, caller.org.currency, caller.config?.searchProviderId), (providers) => {
+      const { query, max_results = defaultResults } = request
+      const byKey = new Map(providers.map((ready) => [ready.target.vendor.id, ready]))
+      const readyOf = ({ vendor }: CallTarget) => byKey.get(vendor.id)
+      const countAt = (target: CallTarget) =>
+        Math.min(max_results, readyOf(target)?.entry.provider.maxResultsCap ?? maxSearchResults, maxSearchResults)
+      return new WholeTask<ReadonlyArray<SearchResult>, SearchResponse>(
+        {
+          model: purpose,
+          targets: withOwnKeys(
+            providers.map(({ target }) => target),
+            caller.org.id,
+            caller.upstreamKeys,
+          ),
+          timeoutsOf: (target) => services.timeoutsOf(catalogue, target),
+          currency: caller.org.currency,
+          // The most expensive provider.
+          holdAmount: providers.reduce((most, { price }) => (price > most ? price : most), 0n),
+          holdTokens: 0,
+          operation: "search",
+          hasNoModel: true,
+          tellsCode: true,
+          triesAfterRefusal: true,
+          encode: (target) =>
+            target.dialect.search === undefined
+              ? Result.fail(noSearch)
+              : Result.succeed(target.dialect.search.encode({ query, count: countAt(target) })),
+          decode: (target, body) => {
+            const results = target.dialect.search?.decode(body)
+            return results && normalise(results, countAt(target))
+          },
+          bill: () => ({ counts: oneSearch }),
+          charge: (_bill, target) => ({ cost: readyOf(target)?.price ?? 0n, cacheNetSaving: 0n }),
+          finish: (parts) => () => ({ results: parts.flat() }),
+        },
+        services,
+      )
+    }),
+}
+
+const noSearch: EncodeRefusal = { capability: "search", message: "this vendor has no search" }
+
+const oneSearch: Counts = {
+  inTokens: 0,
+  outTokens: 0,
+  cacheReadTokens: 0,
+  cacheWriteTokens: 0,
+  dims: { web_search: 1 },
+}
+
+const countsOf = ({ plan, app, endUserId }: Caller, day: string): ReadonlyArray<DailyCount> => {
+  const { websearchDaily, endUserWebsearchDaily } = plan ?? {}
+  const code = "websearch_quota_exceeded"
+  return [
+    ...(websearchDaily === undefined ? [] : [{ bucket: "websearch", limit: websearchDaily, day, code } as const]),
+    ...(endUserId === undefined || endUserWebsearchDaily === undefined
+      ? []
+      : [{ bucket: `websearch:${app?.id}:${endUserId}`, limit: endUserWebsearchDaily, day, code } as const]),
+  ]
+}

@@ -1,0 +1,187 @@
+/**
+ * The task of a call whose reply is whole: embedding, rerank, moderation, search. The vendor's body is read at its end;
+ * a request that is too large for a vendor is made in parts, which are billed together or not at all.
+ */
+import { Effect, type Result } from "effect"
+import type { Bill } from "../../calls/bill.ts"
+import type { BrokenReason } from "../../calls/ending.ts"
+import type { Asked, Task } from "../../calls/kind.ts"
+import { type CallFailure, operationSpan, recordOperation, type TokensUsed } from "../../calls/operation.ts"
+import type { SettledUsage } from "../../calls/reply-body.ts"
+import type { Delivered, Reader, Work } from "../../calls/work.ts"
+import type { CallTarget } from "../../catalogue/snapshot.ts"
+import { type JsonObject, parseObject } from "../../dialects/json.ts"
+import { type EncodeRefusal, malformedReply, type VendorFault, type WireRequest } from "../../dialects/wire.ts"
+import type { Amount } from "../../money/amount.ts"
+import { type Charge, inputTokens } from "../../money/pricing.ts"
+import type { WarnEvent } from "../../protocol/event.ts"
+import type { Timeouts } from "../../protocol/timeout-tiers.ts"
+
+/** What is particular to one planned call. @typeParam Got what a dialect reads of one part */
+export interface WholeCall<Got, Body extends object> {
+  readonly model: string
+  /** In failover order. */
+  readonly targets: ReadonlyArray<CallTarget>
+  readonly timeoutsOf: (target: CallTarget) => Timeouts
+  readonly currency: string
+  readonly holdAmount: Amount
+  readonly holdTokens: number
+  /** The beginning of its span's name; `gen_ai.operation.name` if it is a call of a model. */
+  readonly operation: string
+  /** Whether it calls no model, and is not in their metrics. */
+  readonly hasNoModel?: boolean
+  readonly partsAt?: (target: CallTarget) => number
+  readonly encode: (target: CallTarget, part: number) => Result.Result<WireRequest, EncodeRefusal>
+  /** @returns undefined if the reply does not answer what was asked */
+  readonly decode: (target: CallTarget, body: JsonObject, part: number) => Got | undefined
+  /** Whether clients are told the vendor's machine code of a refusal. */
+  readonly tellsCode?: boolean
+  readonly triesAfterRefusal?: boolean
+  /** Counts what the vendor did not report, if that takes time. */
+  readonly estimate?: (parts: ReadonlyArray<Got>) => Effect.Effect<void>
+  readonly bill: (parts: ReadonlyArray<Got>, target: CallTarget) => Bill
+  /** A report of usage that cannot be true, for the log. */
+  readonly implausible?: (parts: ReadonlyArray<Got>) => Record<string, unknown> | undefined
+  readonly charge: (bill: Bill, target: CallTarget) => Charge
+  readonly finish: (parts: ReadonlyArray<Got>, usage: SettledUsage) => (balance: string) => Body
+}
+
+type Context = Pick<Asked<unknown, object>["services"], "context">
+
+export class WholeTask<Got, Body extends object> implements Task<Body> {
+  readonly model: string
+  readonly targets: ReadonlyArray<CallTarget>
+  readonly timeoutsOf: (target: CallTarget) => Timeouts
+  readonly currency: string
+  readonly holdAmount: Amount
+  readonly holdTokens: number
+  readonly opening = undefined
+  readonly warnings: Array<WarnEvent> = []
+  readonly partsAt: (target: CallTarget) => number
+  readonly tellsCode: boolean
+  readonly triesAfterRefusal: boolean
+  readonly #call: WholeCall<Got, Body>
+  readonly #context: Context
+  #parts: Array<Got> = []
+  #bytes = 0
+  /** The target whose reply is whole; undefined until then. */
+  #answeredBy: CallTarget | undefined
+
+  constructor(call: WholeCall<Got, Body>, context: Context) {
+    this.#call = call
+    this.#context = context
+    this.model = call.model
+    this.targets = call.targets
+    this.timeoutsOf = call.timeoutsOf
+    this.currency = call.currency
+    this.holdAmount = call.holdAmount
+    this.holdTokens = call.holdTokens
+    this.partsAt = (target) => call.partsAt?.(target) ?? 1
+    this.tellsCode = call.tellsCode === true
+    this.triesAfterRefusal = call.triesAfterRefusal === true
+  }
+
+  get received(): Work["received"] {
+    return { outputBytes: this.#bytes, isAnswered: this.#answeredBy !== undefined }
+  }
+
+  encode(target: CallTarget, part: number): Result.Result<WireRequest, EncodeRefusal> {
+    return this.#call.encode(target, part)
+  }
+
+  /** The parts of a target that failed are not used. */
+  reader(target: CallTarget, _head: unknown, part: number): Reader {
+    if (part === 0) {
+      this.#parts = []
+      this.#bytes = 0
+    }
+    return new BodyReader((body) => {
+      const json = parseObject(body.toString("utf8"))
+      const got = json === undefined ? undefined : this.#call.decode(target, json, part)
+      if (got === undefined) return malformedReply
+      this.#parts.push(got)
+      this.#bytes += body.length
+      if (this.#parts.length === this.partsAt(target)) this.#answeredBy = target
+      return undefined
+    })
+  }
+
+  span(target: CallTarget): ReturnType<Work["span"]> {
+    const { operation } = this.#call
+    return {
+      name: `${operation} ${target.model}`,
+      options: () =>
+        operationSpan(operation, target, {}, () => {
+          const usage = this.#usage()
+          return usage === undefined ? {} : { "gen_ai.usage.input_tokens": usage.inTokens }
+        }),
+    }
+  }
+
+  record(target: CallTarget, millis: number, error: CallFailure | undefined): void {
+    if (this.#call.hasNoModel === true) return
+    recordOperation(this.#context.context, this.#call.operation, target, millis, this.#usage(), error)
+  }
+
+  get estimate(): Effect.Effect<void> {
+    const { estimate } = this.#call
+    return this.#answeredBy === undefined || estimate === undefined ? Effect.void : estimate(this.#parts)
+  }
+
+  bill(_broken: BrokenReason | undefined): Bill | undefined {
+    return this.#answeredBy && this.#call.bill(this.#parts, this.#answeredBy)
+  }
+
+  charge(bill: Bill): Charge {
+    const target = this.#answeredBy
+    return target === undefined ? { cost: 0n, cacheNetSaving: 0n } : this.#call.charge(bill, target)
+  }
+
+  implausible(): Record<string, unknown> | undefined {
+    return this.#answeredBy && this.#call.implausible?.(this.#parts)
+  }
+
+  stop(): "end" {
+    return "end"
+  }
+
+  /** Vectors, orders and marks are not text that policies read. */
+  answered(): string {
+    return ""
+  }
+
+  finish(usage: SettledUsage): (balance: string) => Body {
+    return this.#call.finish(this.#parts, usage)
+  }
+
+  #usage(): TokensUsed | undefined {
+    if (this.#answeredBy === undefined) return undefined
+    const { counts } = this.#call.bill(this.#parts, this.#answeredBy)
+    return { inTokens: inputTokens(counts) }
+  }
+}
+
+/** Takes a body as a whole. */
+class BodyReader implements Reader {
+  readonly isStreamed = false
+  readonly #take: (body: Buffer) => VendorFault | undefined
+  fault: VendorFault | undefined
+
+  /** @param take reads a body @returns the fault if it cannot be used */
+  constructor(take: (body: Buffer) => VendorFault | undefined) {
+    this.#take = take
+  }
+
+  read(): boolean {
+    return false
+  }
+
+  readEnd(body: Buffer): boolean {
+    this.fault = this.#take(body)
+    return true
+  }
+
+  deliver(): Delivered {
+    return "whole"
+  }
+}

@@ -1,0 +1,9 @@
+/** The kinds of calls. */
+import { Schema } from "effect"
+
+/** The kinds of calls that are calls of a model. */
+export const ModelKind = Schema.Literals(["chat", "embedding", "rerank", "moderation"])
+export type ModelKind = typeof ModelKind.Type
+
+export const CallKind = Schema.Literals([...ModelKind.literals, "search"])
+export type CallKind = typeof CallKind.Type

@@ -1,0 +1,61 @@
+/** The reply of an exchange before a client that takes less than the vendor sends. */
+import { describe, expect, it } from "vitest"
+import { ClientReply, type Connection } from "../../src/calls/reply.ts"
+import { EventWriter } from "../../src/kinds/chat/event-writer.ts"
+
+/** A connection that takes a number of writes, and then none until it is told. */
+const connect = (bufferBytes: number) => {
+  let room = 1
+  let unsent = 0
+  let listener: Parameters<Connection<never>["listen"]>[0] | undefined
+  const sent: Array<string> = []
+  const connection: Connection<never> = {
+    events: new EventWriter(),
+    send: () => {},
+    refuse: () => {},
+    write: (events) => {
+      sent.push(events)
+      unsent += Buffer.byteLength(events)
+      room--
+      return room > 0
+    },
+    end: (flushed) => flushed(),
+    cut: () => {},
+    unsentBytes: () => unsent,
+    takenBytes: () => 0,
+    listen: (heard) => {
+      listener = heard
+    },
+  }
+  const waiting = { bytes: 0, limitBytes: 1_000_000 }
+  const reply = new ClientReply({ connection, waiting, bufferBytes, stallMs: 1000, heartbeatMs: 1000, nowMs: () => 0 })
+  return {
+    reply,
+    sent,
+    waiting,
+    /** The client takes all that was written; the connection has room for a number of writes. */
+    take: (writes: number) => {
+      unsent = 0
+      room = writes
+      listener?.room()
+    },
+  }
+}
+
+describe("a client that takes a part of what waits", () => {
+  it("does not have the vendor read on before there is room", () => {
+    const { reply, sent, waiting, take } = connect(10)
+    let rooms = 0
+    reply.onRoom = () => {
+      rooms++
+    }
+    for (const events of ["first", "a".repeat(20), "b".repeat(20), "c".repeat(20)]) reply.write(events)
+    expect(reply.isFull).toBe(true)
+    take(1)
+    // One part was taken; two wait, which is more than may.
+    expect({ rooms, isFull: reply.isFull, waiting: waiting.bytes }).toEqual({ rooms: 0, isFull: true, waiting: 40 })
+    take(9)
+    expect({ rooms, isFull: reply.isFull, waiting: waiting.bytes }).toEqual({ rooms: 1, isFull: false, waiting: 0 })
+    expect(sent.join("")).toBe(`first${"a".repeat(20)}${"b".repeat(20)}${"c".repeat(20)}`)
+  })
+})

@@ -1,0 +1,9 @@
+/** Chat in a vendor's dialect. */
+import type { Dialect } from "../../src/dialects/dialect.ts"
+import { dialectOf } from "../../src/dialects/index.ts"
+
+export const chatOf = (vendor: Parameters<typeof dialectOf>[0]): Dialect => {
+  const { chat } = dialectOf(vendor)
+  if (chat === undefined) throw new Error(`${vendor.dialect} has no chat`)
+  return chat
+}
