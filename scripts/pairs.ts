@@ -3,7 +3,7 @@
  * client's request is what the same API's dialect would send, since a dialect has two directions.
  */
 import { Result } from "effect"
-import { clientApis } from "../src/dialects/client-apis.ts"
+import { type ClientApiName, clientApiNames, clientApis } from "../src/dialects/client-apis.ts"
 import type { VendorRequest } from "../src/dialects/dialect.ts"
 import { chatDialects } from "../src/dialects/index.ts"
 import { parseObject } from "../src/dialects/json.ts"
@@ -11,11 +11,10 @@ import { signFor } from "../src/dialects/signature.ts"
 import { levelOf, vendorRequestOf } from "../src/kinds/chat/plan.ts"
 import { checkCall } from "../src/kinds/decode.ts"
 import type { FileBlock, ImageBlock, Message } from "../src/protocol/block.ts"
-import { DialectName } from "../src/protocol/catalogue.ts"
 import { ExchangeRequest } from "../src/protocol/exchange.ts"
 
 /** Models that take a budget for their reasoning, where there are some. */
-const models: Readonly<Record<DialectName, string>> = {
+const models: Readonly<Record<ClientApiName, string>> = {
   "openai-chat": "gpt-5",
   "openai-responses": "gpt-5",
   anthropic: "claude-sonnet-4-5",
@@ -38,7 +37,7 @@ const beside = (block: ImageBlock | FileBlock): Partial<VendorRequest> => ({
 })
 
 /** A turn of a vendor that reasons, sent back. */
-const reasoned = (dialect: DialectName): Partial<VendorRequest> => {
+const reasoned = (dialect: ClientApiName): Partial<VendorRequest> => {
   const signer = dialect === "anthropic" || dialect === "gemini" ? dialect : "openai"
   const signature = signFor(signer, dialect === "openai-responses" ? "rs_1:c2VhbGVk" : "c2lnbmF0dXJl")
   return {
@@ -63,7 +62,7 @@ const called: VendorRequest["thread"] = [
   { role: "tool", blocks: [{ t: "tool_result", id: "call_1", v: "Rain" }] },
 ]
 
-type Part = readonly [name: string, request: (client: DialectName) => Partial<VendorRequest>]
+type Part = readonly [name: string, request: (client: ClientApiName) => Partial<VendorRequest>]
 
 const signedReasoning = "its own vendor's reasoning"
 
@@ -99,7 +98,7 @@ const parts: ReadonlyArray<Part> = [
 
 type Outcome = "carried" | "refused" | "without effect" | "no words"
 
-const bodyOf = (dialect: DialectName, request: VendorRequest) =>
+const bodyOf = (dialect: ClientApiName, request: VendorRequest) =>
   Result.getOrUndefined(chatDialects[dialect].encode({ ...request, model: models[dialect] }))?.body
 
 /** What a request is compared with: a part may need another one. */
@@ -126,7 +125,7 @@ const unmarked = (message: Message): Message =>
       ? { ...message, blocks: message.blocks.map(({ t, v }) => ({ t, v })) }
       : message
 
-const outcomeOf = (client: DialectName, vendor: DialectName, [name, request]: Part): Outcome => {
+const outcomeOf = (client: ClientApiName, vendor: ClientApiName, [name, request]: Part): Outcome => {
   const part = request(client)
   const base = without(name, part)
   const sent = bodyOf(client, { ...plain, ...part })
@@ -140,7 +139,7 @@ const outcomeOf = (client: DialectName, vendor: DialectName, [name, request]: Pa
 }
 
 /** A client's request as a vendor's dialect gets it; undefined if it is refused. */
-const through = (client: DialectName, body: string): VendorRequest | undefined => {
+const through = (client: ClientApiName, body: string): VendorRequest | undefined => {
   const place = { model: "main", stream: true, isArray: false, counts: false }
   const decoded = clientApis[client].decode(parseObject(body) ?? {}, place)
   if (Result.isFailure(decoded)) return undefined
@@ -156,13 +155,13 @@ const through = (client: DialectName, body: string): VendorRequest | undefined =
   }
 }
 
-const named = (client: DialectName, vendor: DialectName, outcome: Outcome): string =>
+const named = (client: ClientApiName, vendor: ClientApiName, outcome: Outcome): string =>
   parts.flatMap((part) => (outcomeOf(client, vendor, part) === outcome ? [part[0]] : [])).join(", ") || "-"
 
 /** The table in Markdown; a row names what is not carried. */
 export const pairTable = (): string => {
-  const rows = DialectName.literals.flatMap((client) =>
-    DialectName.literals.map((vendor) => {
+  const rows = clientApiNames.flatMap((client) =>
+    clientApiNames.map((vendor) => {
       const cells = (["no words", "refused", "without effect"] as const).map((outcome) =>
         named(client, vendor, outcome),
       )

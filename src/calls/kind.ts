@@ -8,7 +8,6 @@ import type { CallTarget, CatalogueSnapshot } from "../catalogue/snapshot.ts"
 import type { Caller } from "../identity/caller.ts"
 import type { Amount } from "../money/amount.ts"
 import type { Charge } from "../money/pricing.ts"
-import type { CallKind } from "../protocol/call-kind.ts"
 import type { ServiceError } from "../protocol/error.ts"
 import type { ExchangeMeta, Stop } from "../protocol/exchange.ts"
 import type { Timeouts } from "../protocol/timeout-tiers.ts"
@@ -42,7 +41,7 @@ export interface Asked<Request, Body extends object> {
 
 /** @typeParam Body of a reply that is not streamed */
 export interface Kind<Request extends CallRequest, Body extends object> {
-  readonly name: CallKind
+  readonly name: string
   /** The purpose in usage records, if the caller names none. */
   readonly purpose: string
   /** The handle that the request names; undefined if its kind has no models. */

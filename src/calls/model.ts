@@ -1,9 +1,10 @@
 /** The model of a call: whether its caller may use it, its price, and its targets in failover order. */
 import { Result } from "effect"
+import { lackingPrice } from "../catalogue/price-of-kind.ts"
 import type { CallTarget, CatalogueSnapshot, ModelEntry } from "../catalogue/snapshot.ts"
 import type { Caller } from "../identity/caller.ts"
 import type { Price } from "../money/pricing.ts"
-import type { CallKind } from "../protocol/call-kind.ts"
+import type { ModelKind } from "../protocol/call-kind.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 import type { OrgEntry } from "../tenants/tenants.ts"
 import { orderTargets } from "../upstream/pool.ts"
@@ -26,7 +27,7 @@ export interface PricedModel {
  */
 export const modelFor = (
   handle: string,
-  kind: CallKind,
+  kind: ModelKind,
   caller: OrgEntry,
   catalogue: CatalogueSnapshot,
   nowMs: number,
@@ -36,12 +37,12 @@ export const modelFor = (
     return Result.fail(serviceError("model_not_authorized", "This model is not available to the caller"))
   }
   const price = catalogue.price(handle, caller.org.currency, nowMs)
-  return price === undefined
+  return price === undefined || lackingPrice(kind, price) !== undefined
     ? Result.fail(serviceError("pricing_guard_tripped", "This model has no valid price"))
     : Result.succeed({ entry, price })
 }
 
-export const kindOf = ({ model }: Pick<ModelEntry, "model">): CallKind => model.kind ?? "chat"
+export const kindOf = ({ model }: Pick<ModelEntry, "model">): ModelKind => model.kind ?? "chat"
 
 /**
  * Targets in failover order, with the organisation's own key where it has one.

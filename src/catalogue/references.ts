@@ -1,11 +1,14 @@
 /** Checks beyond the schema: unknown and duplicate names, prices and keys that contradict each other. */
+
 import { Result } from "effect"
+import { dialectOf } from "../dialects/index.ts"
 import { isAmountOf } from "../money/budget.ts"
 import { isSanePrice, maxPricePerMillion, readPrice } from "../money/pricing.ts"
 import { isWithinMoney, mostMoney } from "../protocol/bounds.ts"
 import type { CatalogueDocument } from "../protocol/catalogue.ts"
 import { parseNetwork } from "../protocol/network.ts"
 import { compilePolicy } from "../review/policy.ts"
+import { lackingPrice } from "./price-of-kind.ts"
 
 /** A location in a document: keys and indexes. */
 export type Path = ReadonlyArray<PropertyKey>
@@ -57,14 +60,22 @@ export const checkReferences = (document: CatalogueDocument): ReadonlyArray<Prob
       problems.push({ path: ["vendors", v, "apiVersion"], message: "only the profile azure has an apiVersion" })
     }
   })
-  document.models?.forEach((model, m) => {
-    model.targets?.forEach(({ vendor }, t) => {
-      known(vendors, vendor, "vendor", "models", m, "targets", t, "vendor")
+  const vendorOf = new Map(document.vendors?.map((vendor) => [vendor.id, vendor]))
+  document.models?.forEach(({ kind = "chat", targets }, m) => {
+    targets?.forEach(({ vendor: id }, t) => {
+      known(vendors, id, "vendor", "models", m, "targets", t, "vendor")
+      const vendor = vendorOf.get(id)
+      if (vendor !== undefined && dialectOf(vendor)[kind] === undefined) {
+        problems.push({ path: ["models", m, "targets", t], message: `dialect ${vendor.dialect} has no ${kind}` })
+      }
     })
   })
+  const kinds = new Map(document.models?.map(({ handle, kind = "chat" }) => [handle, kind]))
   document.prices?.forEach((entry, p) => {
     known(models, entry.model, "model", "prices", p, "model")
     const price = readPrice({ ...entry, dims: definedOf(entry.dims) })
+    const needed = price === undefined ? undefined : lackingPrice(kinds.get(entry.model) ?? "chat", price)
+    if (needed !== undefined) problems.push({ path: ["prices", p], message: `needs ${needed}` })
     if (price === undefined || !isSanePrice(price)) {
       problems.push({ path: ["prices", p], message: `a price is above ${maxPricePerMillion} per million` })
     }

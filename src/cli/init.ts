@@ -4,6 +4,7 @@ import { Clock, Console, Effect, Layer, Option, Result } from "effect"
 import { Command, Flag, Prompt } from "effect/cli"
 import { resolveFromMachine } from "../catalogue/secrets.ts"
 import { WeirConfig } from "../config.ts"
+import { dialectOf } from "../dialects/index.ts"
 import { dateOf } from "../protocol/instant.ts"
 import type { Additions } from "../setup/catalogue-text.ts"
 import { offerOf } from "../setup/choose-models.ts"
@@ -127,7 +128,14 @@ const chooseModels = Effect.fnUntraced(function* (
       listModels(client, entry, key),
       ({ message }) => new Failed(`${entry.id}: ${message}`),
     )
-    const { models, unpriced } = offerOf(entry.id, listed, provider, prices, today)
+    const { models, unpriced } = offerOf(
+      entry.id,
+      listed,
+      provider,
+      prices,
+      today,
+      (kind) => dialectOf(entry)[kind] !== undefined,
+    )
     const own = wanted.length === 0 ? models : models.filter(({ model }) => wanted.includes(model))
     yield* Console.log(`${entry.id} lists ${listed.length} models; ${own.length} of them can be served`)
     const missing = wanted.filter((model) => unpriced.includes(model))
@@ -163,7 +171,7 @@ const describeAdditions = (file: string, additions: Additions): string =>
 /** One small call to each vendor, by the catalogue that was written. */
 const testVendors = Effect.fnUntraced(function* (file: string, vendors: ReadonlyArray<VendorToSetUp>) {
   const [{ VendorCheck }, { layerStaticCatalogue }] = yield* Effect.promise(() =>
-    Promise.all([import("../kinds/chat/vendor-check.ts"), import("../testing/static-catalogue.ts")]),
+    Promise.all([import("../kinds/vendor-check.ts"), import("../testing/static-catalogue.ts")]),
   )
   const services = VendorCheck.layer.pipe(
     Layer.provide(Layer.merge(layerClient, CallDeadlines.layer)),

@@ -134,11 +134,11 @@ const describeImport = ({ changes, same, later, secondary, unknown }: PriceImpor
 
 const changeRow = ({ entry, before, priced }: PriceChange): ReadonlyArray<string> => [
   entry.model,
-  entry.input,
-  entry.output,
+  entry.input ?? "",
+  entry.output ?? "",
   entry.cacheRead ?? "",
   entry.cacheWrite ?? "",
-  before === undefined ? "none" : `${before.input} / ${before.output}`,
+  before === undefined ? "none" : `${before.input ?? ""} / ${before.output ?? ""}`,
   entry.from,
   priced.left.join("; "),
 ]

@@ -6,7 +6,8 @@ import { chatApi } from "./openai-chat/client.ts"
 import { responsesApi } from "./openai-responses/client.ts"
 
 /** Dialects that are a client's API too. */
-export type ClientApiName = "openai-chat" | "openai-responses" | "anthropic" | "gemini"
+export const clientApiNames = ["openai-chat", "openai-responses", "anthropic", "gemini"] as const
+export type ClientApiName = (typeof clientApiNames)[number]
 
 export const clientApis: Readonly<Record<ClientApiName, ClientApi>> = {
   "openai-chat": chatApi,

@@ -2,12 +2,19 @@
 import { Result } from "effect"
 import type { DialectName, Vendor } from "../protocol/catalogue.ts"
 import { anthropic } from "./anthropic/vendor.ts"
+import { cohere, cohereChat } from "./cohere/vendor.ts"
 import type { Dialect } from "./dialect.ts"
+import { geminiEmbedding } from "./gemini/embedding.ts"
 import { gemini } from "./gemini/vendor.ts"
+import { openaiEmbedding } from "./openai-chat/embedding.ts"
+import { openaiModeration } from "./openai-chat/moderation.ts"
 import { type ChatProfile, chatProfiles } from "./openai-chat/profiles.ts"
+import { sharedRerank } from "./openai-chat/rerank.ts"
 import { makeChatDialect, openaiChat } from "./openai-chat/vendor.ts"
 import { openaiResponses } from "./openai-responses/vendor.ts"
 import type { VendorDialect } from "./vendor-dialect.ts"
+import { voyage } from "./voyage/vendor.ts"
+import type { WholeDialect } from "./whole.ts"
 import type { EncodeRefusal, WireRequest } from "./wire.ts"
 
 /** A dialect that has chat alone. */
@@ -18,16 +25,30 @@ const chatOnly = (chat: Dialect): VendorDialect => ({
 })
 
 /** OpenAI's API with a vendor's profile. */
-const openai = (profile: ChatProfile): VendorDialect => chatOnly(makeChatDialect(profile))
+const openai = (profile: ChatProfile): VendorDialect => ({
+  ...chatOnly(makeChatDialect(profile)),
+  embedding: openaiEmbedding,
+  rerank: sharedRerank,
+  moderation: openaiModeration,
+})
 
 /** Chat in each dialect that has it. */
-export const chatDialects = { "openai-chat": openaiChat, "openai-responses": openaiResponses, anthropic, gemini }
+export const chatDialects = {
+  "openai-chat": openaiChat,
+  "openai-responses": openaiResponses,
+  anthropic,
+  gemini,
+  cohere: cohereChat,
+}
 
 export const dialects: Readonly<Record<DialectName, VendorDialect>> = {
   "openai-chat": openai(chatProfiles.openai),
-  "openai-responses": chatOnly(openaiResponses),
+  // The same vendor at the same address.
+  "openai-responses": { ...chatOnly(openaiResponses), embedding: openaiEmbedding, moderation: openaiModeration },
   anthropic: chatOnly(anthropic),
-  gemini: chatOnly(gemini),
+  gemini: { ...chatOnly(gemini), embedding: geminiEmbedding },
+  cohere,
+  voyage,
 }
 
 /** The dialect of a vendor of the catalogue. */
@@ -45,13 +66,20 @@ export const dialectOf = ({
  * Source: https://learn.microsoft.com/azure/ai-foundry/openai/api-version-lifecycle
  */
 const onAzure = (dialect: VendorDialect, apiVersion: string | undefined): VendorDialect => {
-  const { chat } = dialect
+  const { chat, embedding, rerank, moderation } = dialect
   const authorize = (credential: string) => ({ "api-key": credential })
   const moved = (wire: Result.Result<WireRequest, EncodeRefusal>, model: string) =>
     Result.map(wire, (wire) => ({ ...wire, path: azurePath(wire.path, model, apiVersion) }))
+  const movedWhole = <Asked, Got, More extends object>(whole: WholeDialect<Asked, Got> & More) => ({
+    ...whole,
+    encode: (asked: Asked, model: string) => moved(whole.encode(asked, model), model),
+  })
   return {
     ...dialect,
     authorize,
+    ...(embedding !== undefined && { embedding: movedWhole(embedding) }),
+    ...(rerank !== undefined && { rerank: movedWhole(rerank) }),
+    ...(moderation !== undefined && { moderation: movedWhole(moderation) }),
     ...(chat !== undefined && {
       chat: {
         ...chat,

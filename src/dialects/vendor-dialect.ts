@@ -1,9 +1,13 @@
 /** A vendor's API with the kinds of calls that it has. */
 import type { Dialect } from "./dialect.ts"
 import type { SearchDialect } from "./search/dialect.ts"
+import type { EmbeddingDialect, ModerationDialect, RerankDialect } from "./whole.ts"
 import type { VendorAccess } from "./wire.ts"
 
 export interface VendorDialect extends VendorAccess {
   readonly chat?: Dialect
   readonly search?: SearchDialect
+  readonly embedding?: EmbeddingDialect
+  readonly rerank?: RerankDialect
+  readonly moderation?: ModerationDialect
 }

@@ -46,3 +46,5 @@ export const makeCallRunner = Effect.gen(function* () {
     return traced(request, requestId, words.status)(run)
   }
 })
+
+export type CallRunner = Effect.Success<typeof makeCallRunner>

@@ -26,6 +26,8 @@ export interface Price {
   readonly cacheWrite?: Amount | undefined
   readonly cacheWrite1h?: Amount | undefined
   readonly dims: Readonly<Record<string, Amount>>
+  /** Prices that the list does not state; they are 0 here. */
+  readonly lacks?: ReadonlyArray<"input" | "output">
 }
 
 export interface Charge {
@@ -52,7 +54,7 @@ export const isSanePrice = (price: Price): boolean =>
 
 /**
  * Prices counts. A dimension that is part of a total (audio in the input, reasoning in the output) is taken out of that
- * total and billed at its own price, if it has one; `web_search` counts calls and adds; `obs_*` is never billed.
+ * total and billed at its own price, if it has one; `web_search` and `searches` count calls and add; `obs_*` is never billed.
  */
 export const priceUsage = (price: Price, counts: Counts): Charge => {
   let total = 0n
@@ -101,8 +103,11 @@ function eachLine(price: Price, counts: Counts, take: TakeLine): void {
   take("cache_read", BigInt(counts.cacheReadTokens), price.cacheRead ?? price.input)
   take("cache_write", BigInt(counts.cacheWriteTokens) - written1h, cacheWrite)
   take("cache_write_1h", written1h, price.cacheWrite1h ?? cacheWrite)
-  take("web_search", BigInt(dims["web_search"] ?? 0), price.dims["web_search"] ?? 0n)
+  for (const unit of units) take(unit, BigInt(dims[unit] ?? 0), price.dims[unit] ?? 0n)
 }
+
+/** Dimensions that are no part of a total: they are counted and added. */
+const units = ["web_search", "searches"] as const
 
 const inputParts = ["audio_in", "image_in"] as const
 const outputParts = ["reasoning", "audio_out"] as const
@@ -120,6 +125,10 @@ export const maxCharge = (price: Price, inTokens: number, outTokens: number, sea
       BigInt(searches) * (price.dims["web_search"] ?? 0n),
   )
 }
+
+/** What these searches cost at most. */
+export const searchCharge = (price: Price, searches: number): Amount =>
+  perMillion(BigInt(searches) * (price.dims["searches"] ?? 0n))
 
 const dearest = (amounts: ReadonlyArray<Amount | undefined>): Amount =>
   amounts.reduce<Amount>((most, amount) => (amount !== undefined && amount > most ? amount : most), 0n)
@@ -158,16 +167,17 @@ const perMillion = (amount: bigint): Amount => (amount >= 0n ? amount + million 
 /** Parses the prices of a catalogue entry; undefined if one is not a decimal. */
 export const readPrice = (entry: {
   readonly currency: string
-  readonly input: string
-  readonly output: string
+  readonly input?: string | undefined
+  readonly output?: string | undefined
   readonly cacheRead?: string | undefined
   readonly cacheWrite?: string | undefined
   readonly cacheWrite1h?: string | undefined
   readonly dims?: Readonly<Record<string, string>> | undefined
 }): Price | undefined => {
   const optional = (text: string | undefined) => (text === undefined ? undefined : parseAmount(text))
-  const input = parseAmount(entry.input)
-  const output = parseAmount(entry.output)
+  const input = parseAmount(entry.input ?? "0")
+  const output = parseAmount(entry.output ?? "0")
+  const lacks = (["input", "output"] as const).filter((side) => entry[side] === undefined)
   if (input === undefined || output === undefined) return undefined
   const dims: Record<string, Amount> = {}
   for (const [name, text] of Object.entries(entry.dims ?? {})) {
@@ -183,5 +193,6 @@ export const readPrice = (entry: {
     cacheWrite: optional(entry.cacheWrite),
     cacheWrite1h: optional(entry.cacheWrite1h),
     dims,
+    ...(lacks.length > 0 && { lacks }),
   }
 }

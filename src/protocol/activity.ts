@@ -31,8 +31,8 @@ export const PriceList = Schema.Struct({
       from: Schema.String,
       /** Whether it is the price now. */
       isInForce: Schema.Boolean,
-      input: Decimal,
-      output: Decimal,
+      input: Schema.optionalKey(Decimal),
+      output: Schema.optionalKey(Decimal),
       cacheRead: Schema.optionalKey(Decimal),
       cacheWrite: Schema.optionalKey(Decimal),
       cacheWrite1h: Schema.optionalKey(Decimal),

@@ -92,3 +92,6 @@ export const Message = Schema.Union([
   Schema.Struct({ role: Schema.Literal("tool"), blocks: blocksOf(ToolResultBlock) }),
 ])
 export type Message = typeof Message.Type
+
+/** The address of a picture or a file: its own, or one that has its data. */
+export const sourceUrl = ({ mime, data, url }: ImageBlock | FileBlock): string => url ?? `data:${mime};base64,${data}`

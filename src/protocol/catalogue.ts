@@ -81,8 +81,18 @@ export type NetworkFields = typeof NetworkFields.Type
 
 const HttpUrl = Schema.String.check(Schema.isPattern(/^https?:\/\/[^\s?#]+$/, { expected: "an http(s) URL" }))
 
-export const DialectName = Schema.Literals(["openai-chat", "openai-responses", "anthropic", "gemini"])
+export const DialectName = Schema.Literals([
+  "openai-chat",
+  "openai-responses",
+  "anthropic",
+  "gemini",
+  "cohere",
+  "voyage",
+])
 export type DialectName = typeof DialectName.Type
+/** Dialects that have chat. */
+export const chatDialectNames = DialectName.literals.filter((name) => name !== "voyage")
+export type ChatDialectName = (typeof chatDialectNames)[number]
 
 /** The vendor's variant of `openai-chat`; `azure` is allowed for `openai-responses` too. */
 export const VendorProfile = Schema.Literals([
@@ -176,13 +186,21 @@ export const Model = Schema.Struct({
 export type Model = typeof Model.Type
 
 /** Dimensions that can have their own price. */
-export const PricedDimension = Schema.Literals(["reasoning", "audio_in", "audio_out", "image_in", "web_search"])
+export const PricedDimension = Schema.Literals([
+  "reasoning",
+  "audio_in",
+  "audio_out",
+  "image_in",
+  "web_search",
+  "searches",
+])
 
 export const PriceEntry = Schema.Struct({
   model: Id,
   currency: Currency,
-  input: NonNegative,
-  output: NonNegative,
+  /** Needed for `chat`, with `output`; other kinds need the price by which they are billed. */
+  input: optional(NonNegative),
+  output: optional(NonNegative),
   cacheRead: optional(NonNegative),
   cacheWrite: optional(NonNegative),
   cacheWrite1h: optional(NonNegative),

@@ -1,6 +1,5 @@
 /** Exchanges that have ended or are open, and one from end to end. Never a prompt or an answer. */
 import { Schema } from "effect"
-import { CallKind } from "./call-kind.ts"
 import { Currency, Decimal } from "./usage.ts"
 
 const nextCursor = Schema.NullOr(Schema.String)
@@ -86,7 +85,8 @@ export const OpenExchanges = Schema.Struct({
     Schema.Struct({
       id: Schema.String,
       node: Schema.String,
-      kind: CallKind,
+      /** What kind of call it is. */
+      kind: Schema.String,
       org: Schema.String,
       app: Schema.String,
       key: Schema.String,

@@ -1,6 +1,7 @@
 /** The exchange. Source: interface.md "Exchange request / response". */
 import { Schema } from "effect"
 import { Message, ReplyBlock, ToolName } from "./block.ts"
+import { ModelHandle } from "./model-handle.ts"
 import { storedName } from "./text.ts"
 import { Usage } from "./usage.ts"
 
@@ -74,7 +75,7 @@ export const ExchangeCache = Schema.Struct({
 
 /** Unknown fields are refused: dropping a parameter silently would cost its user money. */
 export const ExchangeRequest = Schema.Struct({
-  model: Schema.NonEmptyString.check(Schema.isMaxLength(128)),
+  model: ModelHandle,
   thread: Schema.Array(Message).check(Schema.isMinLength(1), Schema.isMaxLength(10_000)),
   tools: Schema.optionalKey(Schema.Array(Tool).check(Schema.isMaxLength(512))),
   params: Schema.optionalKey(ExchangeParams),

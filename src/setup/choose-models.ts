@@ -1,4 +1,5 @@
 /** Which of a vendor's models `weir init` offers. Pure. */
+import type { ModelKind } from "../protocol/call-kind.ts"
 import type { PriceFile } from "./price-file.ts"
 import { findPriced } from "./price-import.ts"
 import type { ChosenModel } from "./starter.ts"
@@ -14,6 +15,7 @@ export interface Offer {
  * there. On a server of one's own, all of them.
  * @param provider the vendor's name in the price file; undefined for a server of one's own
  * @param today e.g. `2026-11-22`
+ * @param canDo the kinds of calls that the vendor's dialect has
  */
 export const offerOf = (
   vendor: string,
@@ -21,6 +23,7 @@ export const offerOf = (
   provider: string | undefined,
   prices: PriceFile | undefined,
   today: string,
+  canDo: (kind: ModelKind) => boolean = (kind) => kind === "chat",
 ): Offer => {
   if (provider === undefined)
     return { models: listed.map((model) => ({ vendor, model, priced: undefined })), unpriced: [] }
@@ -32,6 +35,7 @@ export const offerOf = (
     if (undated !== model && names.has(undated)) continue
     const priced = prices === undefined ? undefined : findPriced(prices, provider, model)
     if (priced === undefined) unpriced.push(model)
+    else if (!canDo(priced.kind)) continue
     else if (priced.deprecatedAt === undefined || priced.deprecatedAt > today) models.push({ vendor, model, priced })
   }
   return { models, unpriced }

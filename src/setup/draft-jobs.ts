@@ -1,6 +1,7 @@
 /** What is done with the text of a draft, see {@link Drafts}. Pure. */
 import { Result } from "effect"
 import { type CatalogueIssue, type LoadedCatalogue, loadCatalogue } from "../catalogue/load.ts"
+import { dialectOf } from "../dialects/index.ts"
 import type { CatalogueDocument, PlatformDocument } from "../protocol/catalogue.ts"
 import type { Draft, Offer } from "../protocol/draft.ts"
 import { type Additions, addEntries, entryLine } from "./catalogue-text.ts"
@@ -100,8 +101,16 @@ const offers = (
   provider: string | undefined,
 ): Offered => {
   const markup = parseMarkup(percentage) ?? 0n
+  const entry = document.vendors?.find(({ id }) => id === vendor)
   const names = listed ?? (file === undefined || provider === undefined ? [] : modelsOf(file, provider))
-  const { models: chosen, unpriced } = offerOf(vendor, names, provider, file, today)
+  const { models: chosen, unpriced } = offerOf(
+    vendor,
+    names,
+    provider,
+    file,
+    today,
+    (kind) => entry !== undefined && dialectOf(entry)[kind] !== undefined,
+  )
   const { models, prices } = additionsOf(document, [], chosen, { markup, from: today })
   const added = models.flatMap((entry, at): ReadonlyArray<Offer> => {
     const price = prices[at]

@@ -36,6 +36,16 @@ export const knownVendors: ReadonlyArray<KnownVendor> = [
     variables: ["GEMINI_API_KEY", "GOOGLE_API_KEY"],
     provider: "gemini",
   },
+  {
+    vendor: { id: "cohere", dialect: "cohere", baseUrl: "https://api.cohere.com" },
+    variables: ["COHERE_API_KEY", "CO_API_KEY"],
+    provider: "cohere",
+  },
+  {
+    vendor: { id: "voyage", dialect: "voyage", baseUrl: "https://api.voyageai.com/v1" },
+    variables: ["VOYAGE_API_KEY"],
+    provider: "voyage",
+  },
   compatible("deepseek", "https://api.deepseek.com", "DEEPSEEK_API_KEY"),
   compatible("qwen", "https://dashscope-intl.aliyuncs.com/compatible-mode/v1", "DASHSCOPE_API_KEY", "dashscope"),
   compatible("moonshot", "https://api.moonshot.ai/v1", "MOONSHOT_API_KEY"),

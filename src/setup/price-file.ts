@@ -7,6 +7,7 @@ import { Result } from "effect"
 import { isObject, type JsonObject, objectAt, stringAt } from "../dialects/json.ts"
 import { type Amount, formatAmount } from "../money/amount.ts"
 import { isSanePrice } from "../money/pricing.ts"
+import type { ModelKind } from "../protocol/call-kind.ts"
 import type { Capability, PriceEntry } from "../protocol/catalogue.ts"
 
 export interface PricedModel {
@@ -14,6 +15,7 @@ export interface PricedModel {
   readonly name: string
   /** The vendor, as the file calls it. */
   readonly provider: string
+  readonly kind: ModelKind
   readonly contextWindow: number | undefined
   readonly maxOutput: number | undefined
   readonly capabilities: ReadonlyArray<Capability>
@@ -26,8 +28,8 @@ export interface PricedModel {
 
 /** Per million tokens, or per million searches, in US dollars. */
 export interface ModelPrice {
-  readonly input: Amount
-  readonly output: Amount
+  readonly input?: Amount
+  readonly output?: Amount
   readonly cacheRead?: Amount
   readonly cacheWrite?: Amount
   readonly cacheWrite1h?: Amount
@@ -65,12 +67,19 @@ export const readPriceFile = (text: string): Result.Result<PriceFile, string> =>
 const numbersAsText = (_name: string, value: unknown, context?: { readonly source?: string }): unknown =>
   typeof value === "number" && context?.source !== undefined ? context.source : value
 
-/** Models that answer with text by one of the dialects. */
-const modes = new Set(["chat", "responses"])
+/** The kinds of calls, by what the file calls a mode. */
+const modes: Readonly<Record<string, ModelKind>> = {
+  chat: "chat",
+  responses: "chat",
+  embedding: "embedding",
+  rerank: "rerank",
+  moderation: "moderation",
+}
 
 const readEntry = (name: string, entry: JsonObject): Result.Result<PricedModel, string> => {
   const mode = stringAt(entry, "mode") ?? "none"
-  if (!modes.has(mode)) return Result.fail(`mode ${mode}`)
+  const kind = Object.hasOwn(modes, mode) ? modes[mode] : undefined
+  if (kind === undefined) return Result.fail(`mode ${mode}`)
   const unreadable: Array<string> = []
   const perMillion = (field: string): Amount | undefined => {
     const source = stringAt(entry, field)
@@ -81,14 +90,16 @@ const readEntry = (name: string, entry: JsonObject): Result.Result<PricedModel, 
   }
   const input = perMillion("input_cost_per_token")
   const output = perMillion("output_cost_per_token")
-  if (unreadable.length === 0 && (input === undefined || output === undefined)) {
-    return Result.fail("no price per token")
-  }
+  const query = perMillion("input_cost_per_query")
+  // A reranker that is billed by the query has tokens at 0 in the file.
+  const isByQuery = kind === "rerank" && query !== undefined && (input ?? 0n) === 0n
+  const isPriced = kind === "chat" ? input !== undefined && output !== undefined : input !== undefined || isByQuery
+  if (unreadable.length === 0 && !isPriced) return Result.fail("no price per token")
   const searches = objectAt(entry, "search_context_cost_per_query")
   const search = stringAt(searches, "search_context_size_medium")
   const price = {
-    input: input ?? 0n,
-    output: output ?? 0n,
+    ...(!isByQuery && given("input", input)),
+    ...(kind === "chat" && given("output", output)),
     ...given("cacheRead", perMillion("cache_read_input_token_cost")),
     ...given("cacheWrite", perMillion("cache_creation_input_token_cost")),
     ...given("cacheWrite1h", perMillion("cache_creation_input_token_cost_above_1hr")),
@@ -97,11 +108,12 @@ const readEntry = (name: string, entry: JsonObject): Result.Result<PricedModel, 
       ...given("audio_in", perMillion("input_cost_per_audio_token")),
       ...given("audio_out", perMillion("output_cost_per_audio_token")),
       ...given("image_in", perMillion("input_cost_per_image_token")),
+      ...(kind === "rerank" && given("searches", query)),
       ...given("web_search", search === undefined ? undefined : shifted(search)),
     },
   }
   if (unreadable.length > 0) return Result.fail(`${unreadable.join(", ")}: more than ten decimals per million tokens`)
-  if (!isSanePrice({ currency: "USD", ...price }))
+  if (!isSanePrice({ currency: "USD", input: 0n, output: 0n, ...price }))
     return Result.fail("a price is negative, or above 1,000,000 per million")
   const count = (field: string) => {
     const number = Number(stringAt(entry, field))
@@ -110,8 +122,9 @@ const readEntry = (name: string, entry: JsonObject): Result.Result<PricedModel, 
   return Result.succeed({
     name,
     provider: stringAt(entry, "litellm_provider") ?? "",
+    kind,
     contextWindow: count("max_input_tokens") ?? count("max_tokens"),
-    maxOutput: count("max_output_tokens") ?? count("max_tokens"),
+    maxOutput: kind === "chat" ? (count("max_output_tokens") ?? count("max_tokens")) : undefined,
     capabilities: capabilities.flatMap(([capability, field]) => (entry[field] === true ? [capability] : [])),
     deprecatedAt: stringAt(entry, "deprecation_date"),
     price,
@@ -172,9 +185,7 @@ export const priceEntry = (
   return {
     model,
     currency: "USD",
-    input: charged(input),
-    output: charged(output),
-    ...optional({ cacheRead, cacheWrite, cacheWrite1h }),
+    ...optional({ input, output, cacheRead, cacheWrite, cacheWrite1h }),
     ...(Object.keys(dims).length > 0 && { dims: optional(dims) }),
     from,
   }

@@ -57,9 +57,10 @@ const handleOf = ({ vendor, model }: ChosenModel, taken: ReadonlySet<string>): s
 const isId = Schema.is(Id)
 
 const modelEntry = (handle: string, { vendor, model, priced }: ChosenModel): ModelEntry => {
-  const { contextWindow, maxOutput, capabilities = [] } = priced ?? {}
+  const { contextWindow, maxOutput, capabilities = [], kind = "chat" } = priced ?? {}
   return {
     handle,
+    ...(kind !== "chat" && { kind }),
     ...(contextWindow !== undefined && { contextWindow }),
     ...(maxOutput !== undefined && { maxOutput }),
     ...(capabilities.length > 0 && { capabilities: [...capabilities] }),

@@ -46,6 +46,9 @@ const paths: Readonly<Record<Vendor["dialect"], string>> = {
   "openai-responses": "/models",
   anthropic: "/v1/models?limit=1000",
   gemini: "/v1beta/models?pageSize=1000",
+  cohere: "/v1/models?page_size=1000",
+  // It has no list: the price file tells its models.
+  voyage: "/models",
 }
 
 const ByVendor = Schema.Union([
@@ -60,11 +63,14 @@ const ByVendor = Schema.Union([
   }),
 ])
 
+/** Methods of models that can be called. */
+const calls = new Set(["generateContent", "embedContent", "batchEmbedContents"])
+
 const decode = (body: string) =>
   Effect.map(Schema.decodeUnknownEffect(Schema.fromJsonString(ByVendor))(body), (list) => {
     if ("data" in list) return list.data.map(({ id }) => id.replace(/^models\//, ""))
     return list.models.flatMap(({ name, supportedGenerationMethods: methods }) =>
-      methods === undefined || methods.includes("generateContent") ? [name.replace(/^models\//, "")] : [],
+      methods === undefined || methods.some((method) => calls.has(method)) ? [name.replace(/^models\//, "")] : [],
     )
   })
 

@@ -9,6 +9,7 @@ import { NetAddress } from "effect/net"
 import { SqlClient } from "effect/sql"
 import { Gate } from "../admission/gate.ts"
 import { PlanCurve } from "../admission/plan-usage.ts"
+import { Calls } from "../calls/calls.ts"
 import { Catalogue } from "../catalogue/catalogue.ts"
 import { ResolveSecret, resolveFromMachine, sha256 } from "../catalogue/secrets.ts"
 import { WeirConfig } from "../config.ts"
@@ -48,6 +49,8 @@ export interface TestGateway {
   readonly key: string
   readonly adminKey: string
   readonly orgId: string
+  /** Runs calls of any kind, without a route. */
+  readonly calls: Calls["Service"]
   readonly ledger: Ledger["Service"]
   readonly gate: Gate["Service"]
   readonly catalogue: Catalogue["Service"]
@@ -194,6 +197,7 @@ export const startGateway = (options: GatewayOptions = {}): Effect.Effect<TestGa
       key: testKey,
       adminKey,
       orgId: ids.org,
+      calls: Context.get(services, Calls),
       ledger: Context.get(services, Ledger),
       gate: Context.get(services, Gate),
       catalogue,

@@ -1,5 +1,5 @@
 /** Vendor replies for scripts: the same answer, streamed and whole, in each dialect. */
-import type { DialectName } from "../protocol/catalogue.ts"
+import type { ChatDialectName } from "../protocol/catalogue.ts"
 import type { VendorCall, VendorScript } from "./scripted-vendor.ts"
 
 export interface Answer {
@@ -130,10 +130,32 @@ export const geminiFrames = (answer: Answer): ReadonlyArray<string> => [
 export const geminiBody = (answer: Answer): string =>
   JSON.stringify(geminiReply(answer.words.join(""), { finishReason: "STOP" }, { usageMetadata: geminiUsage(answer) }))
 
+const cohereUsage = ({ inTokens, outTokens }: Answer) => ({
+  billed_units: { input_tokens: inTokens, output_tokens: outTokens },
+})
+
+export const cohereFrames = (answer: Answer): ReadonlyArray<string> => [
+  anthropicFrame({ type: "message-start", id: "c", delta: { message: { role: "assistant", content: [] } } }),
+  anthropicFrame({ type: "content-start", index: 0, delta: { message: { content: { type: "text", text: "" } } } }),
+  ...answer.words.map((text) =>
+    anthropicFrame({ type: "content-delta", index: 0, delta: { message: { content: { text } } } }),
+  ),
+  anthropicFrame({ type: "content-end", index: 0 }),
+  anthropicFrame({ type: "message-end", delta: { finish_reason: "COMPLETE", usage: cohereUsage(answer) } }),
+]
+
+export const cohereBody = (answer: Answer): string =>
+  JSON.stringify({
+    id: "c",
+    finish_reason: "COMPLETE",
+    message: { role: "assistant", content: [{ type: "text", text: answer.words.join("") }] },
+    usage: cohereUsage(answer),
+  })
+
 /** The same answer, streamed and whole, in each dialect. */
 export const vendorReplies: Readonly<
   Record<
-    DialectName,
+    ChatDialectName,
     { readonly frames: (answer: Answer) => ReadonlyArray<string>; readonly body: (answer: Answer) => string }
   >
 > = {
@@ -141,9 +163,11 @@ export const vendorReplies: Readonly<
   "openai-responses": { frames: responsesFrames, body: responsesBody },
   anthropic: { frames: anthropicFrames, body: anthropicBody },
   gemini: { frames: geminiFrames, body: geminiBody },
+  cohere: { frames: cohereFrames, body: cohereBody },
 }
 
-const dialectOf = ({ path }: VendorCall): DialectName => {
+const dialectOf = ({ path }: VendorCall): ChatDialectName => {
+  if (path.endsWith("/v2/chat")) return "cohere"
   if (path.endsWith("/messages")) return "anthropic"
   if (path.includes("enerateContent")) return "gemini"
   return path.split("?")[0]?.endsWith("/responses") === true ? "openai-responses" : "openai-chat"

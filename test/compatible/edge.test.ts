@@ -120,11 +120,11 @@ describe("errors", () => {
   })
 
   it.each([
-    ["POST", "/openai/v1/embeddings", { error: { type: "not_found_error", code: "not_found" } }],
+    ["POST", "/openai/v1/images/variations", { error: { type: "not_found_error", code: "not_found" } }],
     ["GET", "/openai/nothing", { error: { type: "not_found_error" } }],
     ["POST", "/anthropic/v1/complete", { type: "error", error: { type: "not_found_error" } }],
     ["DELETE", "/gemini/v1beta/models/main", { error: { code: 404, status: "NOT_FOUND" } }],
-    ["POST", "/gemini/v1beta/models/main:embedContent", { error: { code: 404, status: "NOT_FOUND" } }],
+    ["POST", "/gemini/v1beta/models/main:generateAnswer", { error: { code: 404, status: "NOT_FOUND" } }],
     ["POST", "/gemini/v1beta/models/%E0%A4%A:generateContent", { error: { code: 404, status: "NOT_FOUND" } }],
   ])("%s %s is not found, in its API's shape", async (method, path, shape) => {
     const reply = await fetch(gateway().baseUrl + path, { method, headers: { "x-api-key": credential() } })

@@ -67,12 +67,16 @@ describe("from nothing to a model that is served", () => {
       provider: "openai",
       markup: "10%",
     })
-    expect({ listed, problem, unpriced }).toEqual({ listed: 4, problem: null, unpriced: ["text-embedding-3-small"] })
+    expect({ listed, problem, unpriced }).toEqual({ listed: 4, problem: null, unpriced: [] })
     expect(offered).toMatchObject([
       {
         model: "gpt-4o",
         entry: { handle: "gpt-4o", targets: [{ vendor: "listing", model: "gpt-4o" }] },
         price: { model: "gpt-4o", currency: "USD", input: "2.75", output: "11" },
+      },
+      {
+        entry: { handle: "text-embedding-3-small", kind: "embedding" },
+        price: { model: "text-embedding-3-small", input: "0.022" },
       },
     ])
 
@@ -94,7 +98,8 @@ describe("from nothing to a model that is served", () => {
     const applied = await read(ApplyResponse, await send("POST", "catalogue", { text: complete.text }))
     expect(applied.changes.map(({ change }) => change)).toEqual(["added", "added", "added", "added"])
     // What is served is not offered again; a price that changed is.
-    expect((await offers(complete.text, { prices, provider: "openai", markup: "10%" })).offers).toEqual([])
+    const still = (await offers(complete.text, { prices, provider: "openai", markup: "10%" })).offers
+    expect(still.map(({ model }) => model)).toEqual(["text-embedding-3-small"])
     const [dearer] = (await offers(complete.text, { prices, provider: "openai", markup: "20%" })).offers
     expect(dearer).toMatchObject({ handle: "gpt-4o", price: { input: "3" }, before: { input: "2.75" } })
     expect(dearer?.entry).toBeUndefined()

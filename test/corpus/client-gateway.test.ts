@@ -3,8 +3,8 @@
  * answer comes back from the vendor, and what the client gets means the same.
  */
 import { describe, expect, it } from "vitest"
+import type { ClientApiName } from "../../src/dialects/client-apis.ts"
 import { isObject, type JsonObject } from "../../src/dialects/json.ts"
-import type { DialectName } from "../../src/protocol/catalogue.ts"
 import { type Meaning, meaningOf, streamed } from "./meaning.ts"
 import { odd } from "./odd.ts"
 import { replaying, useRecordedGateway } from "./recorded-gateway.ts"
@@ -12,7 +12,7 @@ import { type Corpus, corpora, isError, isStream, type Recording, recordingsOf }
 
 const gateway = useRecordedGateway()
 
-const paths: Readonly<Record<Exclude<DialectName, "gemini">, string>> = {
+const paths: Readonly<Record<Exclude<ClientApiName, "gemini">, string>> = {
   "openai-chat": "/openai/v1/chat/completions",
   "openai-responses": "/openai/v1/responses",
   anthropic: "/anthropic/v1/messages",

@@ -6,9 +6,10 @@ import { existsSync, readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { Schema } from "effect"
+import type { ClientApiName } from "../../src/dialects/client-apis.ts"
 import type { Dialect } from "../../src/dialects/dialect.ts"
 import { objectAt, parseObject } from "../../src/dialects/json.ts"
-import type { DialectName, VendorProfile } from "../../src/protocol/catalogue.ts"
+import type { VendorProfile } from "../../src/protocol/catalogue.ts"
 import { chatOf } from "../dialects/chat-of.ts"
 
 const Recording = Schema.Struct({
@@ -45,12 +46,12 @@ export const isError = ({ response }: Recording): boolean =>
 
 export interface Corpus {
   readonly folder: string
-  readonly name: DialectName
+  readonly name: ClientApiName
   readonly profile: VendorProfile | undefined
   readonly dialect: Dialect
 }
 
-const corpus = (folder: string, name: DialectName, profile?: VendorProfile): Corpus => ({
+const corpus = (folder: string, name: ClientApiName, profile?: VendorProfile): Corpus => ({
   folder,
   name,
   profile,

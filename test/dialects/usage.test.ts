@@ -26,6 +26,14 @@ const replies: Readonly<
     }
     return [response, { type: "response.completed", response }]
   },
+  cohere: ([input_tokens, output_tokens]) => {
+    const end = { finish_reason: "COMPLETE", usage: { billed_units: { input_tokens, output_tokens } } }
+    return [
+      { message: { content: [{ type: "text", text: "Hi" }] }, ...end },
+      { type: "content-delta", index: 0, delta: { message: { content: { text: "Hi" } } } },
+      { type: "message-end", delta: end },
+    ]
+  },
   anthropic: ([input_tokens, output_tokens]) => [
     { content: [{ type: "text", text: "Hi" }], stop_reason: "end_turn", usage: { input_tokens, output_tokens } },
     { type: "message_start", message: { usage: { input_tokens, output_tokens: 1 } } },

@@ -53,6 +53,9 @@ describe("for people", () => {
     const document = await (await get("/openapi.json")).text()
     expect(Object.keys(JSON.parse(document).paths)).toEqual([
       "/t1/exchange",
+      "/t1/embeddings",
+      "/t1/rerank",
+      "/t1/moderations",
       "/t1/heartbeat",
       "/t1/sessions/{id}",
       "/t1/config",

@@ -5,13 +5,12 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
 import type { ReplyContext } from "../../src/dialects/client-api.ts"
-import { clientApis } from "../../src/dialects/client-apis.ts"
+import { type ClientApiName, clientApiNames, clientApis } from "../../src/dialects/client-apis.ts"
 import type { VendorEvent, VendorRequest } from "../../src/dialects/dialect.ts"
 import { chatDialects } from "../../src/dialects/index.ts"
 import { parseObject } from "../../src/dialects/json.ts"
 import { checkCall } from "../../src/kinds/decode.ts"
 import type { Block, Message } from "../../src/protocol/block.ts"
-import { DialectName } from "../../src/protocol/catalogue.ts"
 import type { Delta } from "../../src/protocol/event.ts"
 import { ExchangeRequest } from "../../src/protocol/exchange.ts"
 import { cutAt, decodePieces, fold } from "../dialects/replay.ts"
@@ -57,7 +56,7 @@ const threadOf = ({ system, turns, last }: typeof Asked.Type): ReadonlyArray<Mes
 
 const tools = [{ name: "weather", description: "Weather", inputSchema: { type: "object", properties: {} } }]
 
-const requestOf = (asked: typeof Asked.Type, name: DialectName): VendorRequest => ({
+const requestOf = (asked: typeof Asked.Type, name: ClientApiName): VendorRequest => ({
   model: "main",
   thread: threadOf(asked),
   tools: asked.choice === "absent" ? [] : tools,
@@ -76,7 +75,7 @@ const requestOf = (asked: typeof Asked.Type, name: DialectName): VendorRequest =
 const said = (thread: ReadonlyArray<Message>): ReadonlyArray<readonly [string, Block]> =>
   thread.flatMap(({ role, blocks }) => blocks.map((block) => [role === "tool" ? "user" : role, block] as const))
 
-const same = (thread: ReadonlyArray<Message>, { choice, ...asked }: typeof Asked.Type, name: DialectName) => ({
+const same = (thread: ReadonlyArray<Message>, { choice, ...asked }: typeof Asked.Type, name: ClientApiName) => ({
   said: said(thread),
   maxTokens: asked.maxTokens,
   temperature: asked.hasTemperature ? 0.5 : undefined,
@@ -127,7 +126,7 @@ const deltasOf = ({ thought, words, calls }: typeof Replied.Type): ReadonlyArray
 
 const context: ReplyContext = { requestId: "req_property", model: "main", createdS: 1, includesUsage: true }
 
-describe.each(DialectName.literals)("%s", (name) => {
+describe.each(clientApiNames)("%s", (name) => {
   const dialect = chatDialects[name]
   const api = clientApis[name]
 

@@ -6,7 +6,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { chatDialects } from "../../src/dialects/index.ts"
-import { DialectName } from "../../src/protocol/catalogue.ts"
+import { chatDialectNames } from "../../src/protocol/catalogue.ts"
 import { anthropicFrame, openaiFrame, vendorReplies } from "../../src/testing/index.ts"
 import { cutAt, decodeBytes, decodePieces, decodeText, fold } from "../dialects/replay.ts"
 
@@ -125,9 +125,29 @@ const thorny = {
       usageMetadata: { promptTokenCount: 3, candidatesTokenCount: 4 },
     }),
   ].join(""),
+  cohere: [
+    anthropicFrame({ type: "tool-plan-delta", delta: { message: { tool_plan: "ü" } } }),
+    anthropicFrame({ type: "content-start", index: 0, delta: { message: { content: { type: "thinking" } } } }),
+    anthropicFrame({ type: "content-delta", index: 0, delta: { message: { content: { thinking: "é\u2028" } } } }),
+    anthropicFrame({ type: "content-delta", index: 1, delta: { message: { content: { text: "🌊 \n" } } } }),
+    anthropicFrame({
+      type: "tool-call-start",
+      index: 0,
+      delta: { message: { tool_calls: { id: "c", type: "function", function: { name: "f", arguments: "" } } } },
+    }),
+    anthropicFrame({
+      type: "tool-call-delta",
+      index: 0,
+      delta: { message: { tool_calls: { function: { arguments: '{"é":"🌊"}' } } } },
+    }),
+    anthropicFrame({
+      type: "message-end",
+      delta: { finish_reason: "TOOL_CALL", usage: { billed_units: { input_tokens: 3, output_tokens: 4 } } },
+    }),
+  ].join(""),
 } as const
 
-describe.each(DialectName.literals)("%s", (name) => {
+describe.each(chatDialectNames)("%s", (name) => {
   const dialect = chatDialects[name]
   const bytes = Buffer.from(thorny[name])
   const whole = decodeText(dialect, thorny[name])

@@ -110,6 +110,6 @@ prices: # ours
     })
     const counted = weir(["prices", "show", join(dir(), "prices.json")])
     expect(await counted.exit).toBe(0)
-    expect(counted.output.text).toMatch(/^\d+ models have prices that carry over\n(.|\n)*1: mode embedding/)
+    expect(counted.output.text).toMatch(/^\d+ models have prices that carry over\n(.|\n)*1: mode image_generation/)
   }, 60_000)
 })

@@ -51,12 +51,28 @@ describe("a price file", () => {
     })
   })
 
+  it("has a price of what each kind is billed by", () => {
+    const priced = (provider: string, model: string) => {
+      const found = findPriced(file, provider, model)
+      return found && [found.kind, priceEntry(model, found.price, 0n, "2026-01-01")]
+    }
+    expect(priced("openai", "text-embedding-3-small")).toEqual([
+      "embedding",
+      { model: "text-embedding-3-small", currency: "USD", input: "0.02", from: "2026-01-01" },
+    ])
+    expect(priced("cohere", "rerank-v3.5")).toEqual([
+      "rerank",
+      { model: "rerank-v3.5", currency: "USD", dims: { searches: "2000" }, from: "2026-01-01" },
+    ])
+    expect(priced("openai", "omni-moderation-latest")).toMatchObject(["moderation", { input: "0" }])
+  })
+
   it("tells what does not carry over", () => {
     expect(findPriced(file, "gemini", "gemini-2.5-pro")?.left).toEqual([
       "prices above 200k tokens",
       "searches that are free",
     ])
-    expect(file.refused.get("mode embedding")).toEqual(["text-embedding-3-small"])
+    expect(file.refused.get("mode image_generation")).toEqual(["dall-e-3"])
     expect(file.models.map(({ name }) => name)).not.toContain("sample_spec")
   })
 

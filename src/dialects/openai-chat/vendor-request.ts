@@ -1,15 +1,15 @@
 /** The request side of the dialect `openai-chat`, including vendor profiles. */
 import { createHash } from "node:crypto"
 import { Result } from "effect"
-import type {
-  Block,
-  FileBlock,
-  ImageBlock,
-  Message,
-  ReasoningBlock,
-  TextBlock,
-  ToolCallBlock,
-  ToolResultBlock,
+import {
+  type Block,
+  type FileBlock,
+  type Message,
+  type ReasoningBlock,
+  sourceUrl,
+  type TextBlock,
+  type ToolCallBlock,
+  type ToolResultBlock,
 } from "../../protocol/block.ts"
 import type { ToolChoice } from "../../protocol/exchange.ts"
 import { lacksOutput, outputName, type VendorRequest } from "../dialect.ts"
@@ -174,7 +174,5 @@ const joinText = (blocks: ReadonlyArray<Block>): string =>
 
 /** Another vendor's id in a format that Mistral accepts; deterministic. */
 const nineAlphanumerics = (id: string): string => createHash("sha256").update(id).digest("hex").slice(0, 9)
-
-const sourceUrl = ({ mime, data, url }: ImageBlock | FileBlock): string => url ?? `data:${mime};base64,${data}`
 
 const audioFormat = (mime: string): string => (mime === "audio/mpeg" ? "mp3" : mime.slice("audio/".length))

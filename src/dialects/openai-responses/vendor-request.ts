@@ -1,6 +1,6 @@
 /** The request side of the dialect `openai-responses`. */
 import { Result } from "effect"
-import type { Block, FileBlock, ImageBlock, Message, ReasoningBlock, ToolResultBlock } from "../../protocol/block.ts"
+import { type Block, type Message, type ReasoningBlock, sourceUrl, type ToolResultBlock } from "../../protocol/block.ts"
 import type { ReasoningLevel, StructuredOutput, ToolChoice } from "../../protocol/exchange.ts"
 import { outputName, type VendorRequest } from "../dialect.ts"
 import { signatureFor, signFor } from "../signature.ts"
@@ -117,8 +117,6 @@ function encodeItem(block: Block): object | undefined {
 }
 
 const encodeResult = ({ id, v }: ToolResultBlock): object => ({ type: "function_call_output", call_id: id, output: v })
-
-const sourceUrl = ({ mime, data, url }: ImageBlock | FileBlock): string => url ?? `data:${mime};base64,${data}`
 
 /** An item id contains no colon. */
 const separator = ":"

@@ -17,6 +17,7 @@ import { CompatibleConnection } from "./connection.ts"
 import { withCredential } from "./credential.ts"
 import { makeAnswerIn } from "./reply.ts"
 import { readCompatible } from "./request.ts"
+import { wholeRoutes } from "./whole.ts"
 
 /** What a path asks for. */
 interface Place extends RequestPlace {
@@ -58,6 +59,7 @@ export const makeCompatibleHandlers = Effect.gen(function* () {
       ),
     )
 
+  const wholeRoute = wholeRoutes(run)
   const whole = { model: "", stream: false, isArray: false, counts: false }
   const exact = new Map<string, DirectHandler>([
     ["/openai/v1/chat/completions", exchange({ api: chatApi, ...whole })],
@@ -71,7 +73,7 @@ export const makeCompatibleHandlers = Effect.gen(function* () {
 
   /** The handler of a `POST`. */
   return (path: string, query: string): DirectHandler | undefined => {
-    const handler = exact.get(path)
+    const handler = exact.get(path) ?? wholeRoute(path)
     const place = handler === undefined ? generatePlace(path, query) : undefined
     if (place === undefined) return handler
     return place.counts ? count(place, (totalTokens) => ({ totalTokens })) : exchange(place)

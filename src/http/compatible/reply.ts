@@ -3,24 +3,26 @@ import { Effect } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { newRequestId } from "../../calls/calls.ts"
 import { messagesApi } from "../../dialects/anthropic/client.ts"
-import type { ClientApi } from "../../dialects/client-api.ts"
+import { cohereErrors } from "../../dialects/cohere/whole-client.ts"
 import { generateApi } from "../../dialects/gemini/client.ts"
 import { chatApi } from "../../dialects/openai-chat/client.ts"
+import type { ErrorWords } from "../../dialects/whole-client.ts"
 import { toServiceError } from "../../store/unavailable.ts"
 import { logCause } from "../../telemetry/logs.ts"
 import { envelope, type RouteError, respond } from "../respond.ts"
 import { type Authenticated, makeForCaller, type RuntimeRequest, recordStatus } from "../runtime.ts"
-import { errorReply } from "./connection.ts"
 import { withCredential } from "./credential.ts"
+import { errorReply } from "./error-reply.ts"
 
 /** The APIs by their bases; unknown paths below a base are answered in its API's shape. */
-const bases: ReadonlyArray<readonly [base: string, api: ClientApi]> = [
+const bases: ReadonlyArray<readonly [base: string, api: ErrorWords]> = [
   ["/openai", chatApi],
   ["/anthropic", messagesApi],
   ["/gemini", generateApi],
+  ["/cohere", cohereErrors],
 ]
 
-const apiBelow = (path: string): ClientApi | undefined => bases.find(([base]) => path.startsWith(`${base}/`))?.[1]
+const apiBelow = (path: string): ErrorWords | undefined => bases.find(([base]) => path.startsWith(`${base}/`))?.[1]
 
 /** The failure of a request that no route answers, in the shape of the API below whose base it is. */
 export const failureAt = (url: string): typeof envelope => {
@@ -31,7 +33,7 @@ export const failureAt = (url: string): typeof envelope => {
 type Answer = (call: Authenticated) => Effect.Effect<HttpServerResponse.HttpServerResponse, RouteError>
 
 export const failureIn =
-  (api: ClientApi) =>
+  (api: ErrorWords) =>
   (requestId: string, failure: RouteError): Effect.Effect<HttpServerResponse.HttpServerResponse> => {
     const error = toServiceError(failure)
     const { status, headers, body } = errorReply(api, error, requestId)
@@ -42,7 +44,11 @@ export const failureIn =
 export const makeAnswerIn = Effect.map(
   makeForCaller,
   ({ identify, traced }) =>
-    (api: ClientApi, request: RuntimeRequest, answer: Answer): Effect.Effect<HttpServerResponse.HttpServerResponse> => {
+    (
+      api: ErrorWords,
+      request: RuntimeRequest,
+      answer: Answer,
+    ): Effect.Effect<HttpServerResponse.HttpServerResponse> => {
       const requestId = newRequestId()
       const answered = Effect.flatMap(identify(withCredential(request), requestId), answer)
       const marked = Effect.map(answered, HttpServerResponse.setHeaders(idHeaders(api, requestId)))
@@ -51,7 +57,7 @@ export const makeAnswerIn = Effect.map(
     },
 )
 
-const idHeaders = (api: ClientApi, requestId: string) => ({
+const idHeaders = (api: ErrorWords, requestId: string) => ({
   "x-svc-request-id": requestId,
   [api.requestIdHeader]: requestId,
 })

@@ -59,7 +59,8 @@ export const readCompatible = (
 
 const asObject = (value: unknown) => (isObject(value) ? value : {})
 
-const metaOf = (headers: RuntimeRequest["headers"]) => {
+/** What every API has in headers. */
+export const metaOf = (headers: RuntimeRequest["headers"]) => {
   const { "idempotency-key": requestId, "x-svc-session-id": sessionId, "x-svc-purpose": purpose } = headers
   if (requestId === undefined && sessionId === undefined && purpose === undefined) return undefined
   return {
@@ -86,7 +87,10 @@ const headerNames: ClientApi["fieldNames"] = [
 ]
 
 /** Names the fields of a refused request as its client did. */
-const inWordsOf = ({ fieldNames }: ClientApi, error: ServiceError<"bad_request">): ServiceError<"bad_request"> => {
+export const inWordsOf = (
+  { fieldNames }: Pick<ClientApi, "fieldNames">,
+  error: ServiceError<"bad_request">,
+): ServiceError<"bad_request"> => {
   const issues = error.detail?.["issues"]
   if (!Array.isArray(issues)) return error
   const renamed = issues.filter(isObject).map(({ path, message }) => {

@@ -2,7 +2,7 @@
 import { Effect, Redacted } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { Catalogue } from "../../catalogue/catalogue.ts"
-import { VendorCheck } from "../../kinds/chat/vendor-check.ts"
+import { VendorCheck } from "../../kinds/vendor-check.ts"
 import { UpstreamKeyRequest, type UpstreamKeysResponse, VendorCheckRequest } from "../../protocol/admin.ts"
 import { Api } from "../../protocol/api.ts"
 import { serviceError } from "../../protocol/error.ts"

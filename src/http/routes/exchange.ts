@@ -6,10 +6,16 @@ import type { Call } from "../../calls/held-call.ts"
 import type { CallRequest, Kind } from "../../calls/kind.ts"
 import { chat } from "../../kinds/chat/chat.ts"
 import { decodeCall, decodeExchange } from "../../kinds/decode.ts"
+import { embedding } from "../../kinds/embedding/embedding.ts"
+import { moderation } from "../../kinds/moderation/moderation.ts"
+import { rerank } from "../../kinds/rerank/rerank.ts"
 import { search } from "../../kinds/search/search.ts"
 import { Api } from "../../protocol/api.ts"
+import { EmbeddingRequest } from "../../protocol/embedding.ts"
+import { ModerationRequest } from "../../protocol/moderation.ts"
+import { RerankRequest } from "../../protocol/rerank.ts"
 import { SearchRequest } from "../../protocol/search.ts"
-import { makeCallRunner } from "../call-runner.ts"
+import { type CallRunner, makeCallRunner } from "../call-runner.ts"
 import { makeCompatibleHandlers } from "../compatible/exchange.ts"
 import { type DirectHandler, replying } from "../hot-routes.ts"
 import { NodeConnection } from "../node-connection.ts"
@@ -20,7 +26,7 @@ import { makeRuntime } from "./runtime.ts"
 /** A kind's own route: how its body is read. */
 const route =
   <Request extends CallRequest, Body extends object>(
-    run: Effect.Success<typeof makeCallRunner>,
+    run: CallRunner,
     kind: Kind<Request, Body>,
     decode: (body: Uint8Array) => Call<Request, Body>["decoded"],
   ): DirectHandler =>
@@ -44,6 +50,9 @@ export const makeRuntimeAnswers = Effect.gen(function* () {
     calls: new Map<string, DirectHandler>([
       ["/t1/exchange", route(run, chat, decodeExchange)],
       ["/t1/websearch", route(run, search, (body) => decodeCall(SearchRequest, body))],
+      ["/t1/embeddings", route(run, embedding, (body) => decodeCall(EmbeddingRequest, body))],
+      ["/t1/rerank", route(run, rerank, (body) => decodeCall(RerankRequest, body))],
+      ["/t1/moderations", route(run, moderation, (body) => decodeCall(ModerationRequest, body))],
     ]),
     heartbeat: (request: RuntimeRequest) => forCaller(request, runtime.heartbeat),
     endSession: (request: RuntimeRequest, id: string) => forCaller(request, (call) => runtime.endSession(call, id)),
@@ -70,6 +79,9 @@ export const runtimeRoutes = HttpApiBuilder.group(
       .handleRaw("config", ({ request }) => answers.config(fromRouter(request)))
       .handleRaw("handshake", ({ request }) => answers.handshake(fromRouter(request)))
       .handleRaw("websearch", onlyDirectly)
+      .handleRaw("embeddings", onlyDirectly)
+      .handleRaw("rerank", onlyDirectly)
+      .handleRaw("moderations", onlyDirectly)
       .handleRaw("usage", ({ request }) => answers.usage(fromRouter(request)))
   }),
 )

@@ -2,8 +2,11 @@
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { Budgets } from "../budget.ts"
 import { Bundle } from "../bundle.ts"
+import { EmbeddingRequest, EmbeddingResponse } from "../embedding.ts"
 import { ExchangeEvent } from "../event.ts"
 import { ExchangeRequest, ExchangeResponse, InProgress } from "../exchange.ts"
+import { ModerationRequest, ModerationResponse } from "../moderation.ts"
+import { RerankRequest, RerankResponse } from "../rerank.ts"
 import { SearchRequest, SearchResponse } from "../search.ts"
 import { HandshakeRequest, HandshakeResponse, HeartbeatRequest, HeartbeatResponse } from "../session.ts"
 import { PathId } from "../text.ts"
@@ -11,7 +14,8 @@ import { UsageReceipt, UsageReport } from "../usage-report.ts"
 import { callerErrors, errorsOf, everywhere, sessionErrors } from "./errors.ts"
 import { callerHeaders, featureHeaders, parameter } from "./parameters.ts"
 
-const exchangeErrors = [
+/** Of every kind of call. */
+const callErrors = [
   ...everywhere,
   ...callerErrors,
   ...sessionErrors,
@@ -21,8 +25,6 @@ const exchangeErrors = [
   "org_ceiling_exceeded",
   "model_not_authorized",
   "pricing_guard_tripped",
-  "context_window_exceeded",
-  "image_not_supported",
   "content_blocked",
   "egress_blocked",
   "insufficient_balance",
@@ -32,8 +34,9 @@ const exchangeErrors = [
   "upstream_ttfb_timeout",
   "upstream_idle_timeout",
   "upstream_total_timeout",
-  "stream_backpressure",
 ] as const
+
+const exchangeErrors = [...callErrors, "context_window_exceeded", "image_not_supported", "stream_backpressure"] as const
 
 export class Runtime extends HttpApiGroup.make("runtime")
   .add(
@@ -55,6 +58,47 @@ export class Runtime extends HttpApiGroup.make("runtime")
           "call and one billing. With `stream: true` the reply is an event stream that ends in exactly one of",
           '`t.close` and `t.err`. Tool arguments that are no JSON object arrive as `{"$raw": text}`.',
         ].join(" "),
+      }),
+    ),
+  )
+  .add(
+    HttpApiEndpoint.post("embeddings", "/t1/embeddings", {
+      headers: callerHeaders,
+      payload: EmbeddingRequest,
+      success: [EmbeddingResponse, InProgress.pipe(HttpApiSchema.status(202))],
+      error: errorsOf(callErrors),
+    }).annotateMerge(
+      OpenApi.annotations({
+        summary: "Embed texts",
+        description:
+          "Vectors keep the order of the input, and each has the same length. `meta.requestId` is the idempotency key. A vendor that takes fewer texts at once is asked in parts, which are billed together or not at all.",
+      }),
+    ),
+  )
+  .add(
+    HttpApiEndpoint.post("rerank", "/t1/rerank", {
+      headers: callerHeaders,
+      payload: RerankRequest,
+      success: [RerankResponse, InProgress.pipe(HttpApiSchema.status(202))],
+      error: errorsOf(callErrors),
+    }).annotateMerge(
+      OpenApi.annotations({
+        summary: "Order documents by how well they answer a query",
+        description: "Best first. `meta.requestId` is the idempotency key.",
+      }),
+    ),
+  )
+  .add(
+    HttpApiEndpoint.post("moderations", "/t1/moderations", {
+      headers: callerHeaders,
+      payload: ModerationRequest,
+      success: [ModerationResponse, InProgress.pipe(HttpApiSchema.status(202))],
+      error: errorsOf(callErrors),
+    }).annotateMerge(
+      OpenApi.annotations({
+        summary: "Tell what texts and pictures are flagged for",
+        description:
+          "Texts are judged one by one; with a picture among them, all are judged together. `meta.requestId` is the idempotency key.",
       }),
     ),
   )

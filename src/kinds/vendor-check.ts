@@ -1,21 +1,27 @@
 /** Checks a vendor with one small real call, outside any exchange; Weir bills nobody. */
 import { Clock, Context, Effect, Layer, Result } from "effect"
-import { type EndedEarly, makeConversation } from "../../calls/conversation.ts"
-import { converse } from "../../calls/failover.ts"
-import { Signal } from "../../calls/signal.ts"
-import { makeTimeouts } from "../../calls/timeouts.ts"
-import { tierTimeout } from "../../calls/vendor-errors.ts"
-import { Catalogue } from "../../catalogue/catalogue.ts"
-import type { CallTarget, CatalogueSnapshot } from "../../catalogue/snapshot.ts"
-import { WeirConfig } from "../../config.ts"
-import type { VendorRequest } from "../../dialects/dialect.ts"
-import type { VendorCheckResponse } from "../../protocol/admin.ts"
-import { type ServiceError, serviceError } from "../../protocol/error.ts"
-import { textOfReply } from "../../review/texts.ts"
-import { VendorClient } from "../../upstream/client.ts"
-import { CallDeadlines } from "../../upstream/deadlines.ts"
-import type { TargetHealth } from "../../upstream/health.ts"
-import { ChatWork } from "./work.ts"
+import { type EndedEarly, makeConversation } from "../calls/conversation.ts"
+import { converse } from "../calls/failover.ts"
+import { Signal } from "../calls/signal.ts"
+import { makeTimeouts } from "../calls/timeouts.ts"
+import { tierTimeout } from "../calls/vendor-errors.ts"
+import type { Work } from "../calls/work.ts"
+import { Catalogue } from "../catalogue/catalogue.ts"
+import type { CallTarget, CatalogueSnapshot } from "../catalogue/snapshot.ts"
+import { WeirConfig } from "../config.ts"
+import type { VendorRequest } from "../dialects/dialect.ts"
+import type { WholeDialect } from "../dialects/whole.ts"
+import type { VendorCheckResponse } from "../protocol/admin.ts"
+import { ModelKind } from "../protocol/call-kind.ts"
+import { type ServiceError, serviceError } from "../protocol/error.ts"
+import type { Timeouts } from "../protocol/timeout-tiers.ts"
+import { textOfReply } from "../review/texts.ts"
+import { VendorClient } from "../upstream/client.ts"
+import { CallDeadlines } from "../upstream/deadlines.ts"
+import type { TargetHealth } from "../upstream/health.ts"
+import { ChatWork } from "./chat/work.ts"
+import { encodeWhole } from "./whole/whole-call.ts"
+import { type WholeCall, WholeTask } from "./whole/whole-task.ts"
 
 export class VendorCheck extends Context.Service<
   VendorCheck,
@@ -31,7 +37,7 @@ export class VendorCheck extends Context.Service<
       snapshot?: CatalogueSnapshot,
     ) => Effect.Effect<VendorCheckResponse, ServiceError<"not_found" | "bad_request">>
   }
->()("weir/kinds/chat/VendorCheck") {
+>()("weir/kinds/VendorCheck") {
   static readonly layer = Layer.effect(
     VendorCheck,
     Effect.gen(function* () {
@@ -47,7 +53,7 @@ export class VendorCheck extends Context.Service<
         model: string | undefined,
         snapshot: CatalogueSnapshot = catalogue.current(),
       ) {
-        const target = yield* targetOf(snapshot, vendorId, model)
+        const { target, kind } = yield* targetOf(snapshot, vendorId, model)
         const clock = yield* Clock.Clock
         const nowMs = () => clock.currentTimeMillisUnsafe()
         const signal = new Signal<EndedEarly>()
@@ -58,14 +64,15 @@ export class VendorCheck extends Context.Service<
           firstFrameMs = nowMs() - beganMs
           return ""
         }
-        const work = new ChatWork({
+        const chat = new ChatWork({
           vendorRequest: question,
           warnings: [],
           opening,
           maxReplyBytes: maxCheckBytes,
           context,
         })
-        const { meter } = work
+        const { meter } = chat
+        const work = kind === "chat" ? chat : wholeWork(kind, target, timeoutsOf(snapshot, target), context)
         const conversation = makeConversation({
           requestId: "",
           client,
@@ -140,15 +147,19 @@ const targetOf = (
   snapshot: CatalogueSnapshot,
   vendorId: string,
   model: string | undefined,
-): Effect.Effect<CallTarget, ServiceError<"not_found" | "bad_request">> => {
+): Effect.Effect<
+  { readonly target: CallTarget; readonly kind: ModelKind },
+  ServiceError<"not_found" | "bad_request">
+> => {
   const entry = snapshot.vendor(vendorId)
   if (entry === undefined) return Effect.fail(serviceError("not_found", "The catalogue has no such vendor"))
-  const name = model ?? firstModelOf(snapshot, vendorId)
+  const found = modelOf(snapshot, vendorId, model)
+  const name = model ?? found?.name
   if (name === undefined) {
     return Effect.fail(serviceError("bad_request", "No model of the catalogue uses this vendor: set `model`"))
   }
   const { vendor, dialect, credential, network } = entry
-  return Effect.succeed({
+  const target: CallTarget = {
     vendor,
     dialect,
     credential,
@@ -159,9 +170,69 @@ const targetOf = (
     key: vendorId,
     tier: 0,
     weight: 1,
-  })
+  }
+  const kind = found?.kind ?? modelKinds.find((each) => dialect[each] !== undefined) ?? "chat"
+  return Effect.succeed({ target, kind })
 }
 
-/** A vendor's own name of the first model for which the catalogue uses it. */
-const firstModelOf = ({ document }: CatalogueSnapshot, vendorId: string): string | undefined =>
-  document.models?.flatMap(({ targets = [] }) => targets).find(({ vendor }) => vendor === vendorId)?.model
+/** A model that the catalogue has of a vendor: the named one, or the first, and of these one for chat if there is one. */
+const modelOf = (
+  { document }: CatalogueSnapshot,
+  vendorId: string,
+  named: string | undefined,
+): { readonly name: string; readonly kind: ModelKind } | undefined => {
+  const all = (document.models ?? []).flatMap(({ kind = "chat", targets = [] }) =>
+    targets
+      .filter(({ vendor, model }) => vendor === vendorId && (named === undefined || model === named))
+      .map(({ model }) => ({ name: model, kind })),
+  )
+  return all.find(({ kind }) => kind === "chat") ?? all[0]
+}
+
+const modelKinds = ModelKind.literals
+
+/** One small call of another kind; its reply is only looked at. */
+const wholeWork = (
+  kind: Exclude<ModelKind, "chat">,
+  target: CallTarget,
+  timeouts: Timeouts,
+  context: Context.Context<never>,
+): Work => {
+  return new WholeTask<object, object>(
+    {
+      model: target.model,
+      targets: [target],
+      timeoutsOf: () => timeouts,
+      currency: "USD",
+      holdAmount: 0n,
+      holdTokens: 0,
+      operation: kind,
+      ...checks(kind, target),
+      bill: () => ({ counts: { inTokens: 0, outTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0, dims: {} } }),
+      charge: () => ({ cost: 0n, cacheNetSaving: 0n }),
+      finish: () => () => ({}),
+    },
+    { context },
+  )
+}
+
+/** What a vendor is asked, and whether it answers that. */
+const checks = (kind: Exclude<ModelKind, "chat">, { dialect }: CallTarget) => {
+  switch (kind) {
+    case "embedding":
+      return checked(kind, dialect.embedding, { input: ["ready"] })
+    case "rerank":
+      return checked(kind, dialect.rerank, { query: "ready", documents: ["ready", "not yet"] })
+    case "moderation":
+      return checked(kind, dialect.moderation, { input: ["ready"] })
+  }
+}
+
+const checked = <Asked, Got extends object>(
+  kind: ModelKind,
+  whole: WholeDialect<Asked, Got> | undefined,
+  asked: Asked,
+): Pick<WholeCall<object, object>, "encode" | "decode"> => ({
+  encode: (target) => encodeWhole(target, whole, kind, asked),
+  decode: (_target, body) => whole?.decode(body, asked),
+})

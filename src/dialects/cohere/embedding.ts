@@ -1,0 +1,34 @@
+/** Embeddings in Cohere's words. Source: https://docs.cohere.com/reference/embed */
+import { Result } from "effect"
+import { objectAt, reportedCountAt } from "../json.ts"
+import { readVectors } from "../vectors.ts"
+import { type EmbeddingAsked, type EmbeddingDialect, jsonRequest } from "../whole.ts"
+
+/** The API needs one; it has no word for similarity, for which clusters are the nearest. */
+const inputTypes: Readonly<Record<NonNullable<EmbeddingAsked["inputType"]>, string>> = {
+  query: "search_query",
+  document: "search_document",
+  similarity: "clustering",
+  classification: "classification",
+  clustering: "clustering",
+}
+
+export const cohereEmbedding: EmbeddingDialect = {
+  maxInputs: 96,
+  encode: ({ input, inputType = "document", dimensions, truncate }, model) =>
+    Result.succeed(
+      jsonRequest("/v2/embed", {
+        model,
+        texts: input,
+        input_type: inputTypes[inputType],
+        embedding_types: ["float"],
+        truncate: truncate === true ? "END" : "NONE",
+        ...(dimensions !== undefined && { output_dimension: dimensions }),
+      }),
+    ),
+  decode: (body, { input }) => {
+    const vectors = readVectors(objectAt(body, "embeddings")?.["float"])
+    const inTokens = reportedCountAt(objectAt(objectAt(body, "meta"), "billed_units"), "input_tokens")
+    return vectors?.length === input.length ? { vectors, inTokens } : undefined
+  },
+}

@@ -1,0 +1,22 @@
+/** Reranking in Cohere's words, billed by search units. Source: https://docs.cohere.com/reference/rerank */
+import { Result } from "effect"
+import { objectAt, reportedCountAt } from "../json.ts"
+import { readRanks } from "../ranks.ts"
+import { jsonRequest, type RerankDialect } from "../whole.ts"
+
+export const cohereRerank: RerankDialect = {
+  maxDocuments: 1000,
+  encode: ({ query, documents, topN }, model) =>
+    Result.succeed(jsonRequest("/v2/rerank", { model, query, documents, ...(topN !== undefined && { top_n: topN }) })),
+  decode: (body, asked) => {
+    const results = readRanks(body, "results", asked)
+    const billed = objectAt(objectAt(body, "meta"), "billed_units")
+    return (
+      results && {
+        results,
+        inTokens: reportedCountAt(billed, "input_tokens"),
+        searches: reportedCountAt(billed, "search_units"),
+      }
+    )
+  },
+}

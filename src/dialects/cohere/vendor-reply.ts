@@ -1,0 +1,133 @@
+/** Chat in Cohere's words: the reply, streamed and whole. Source: https://docs.cohere.com/v2/docs/streaming */
+import type { Stop } from "../../protocol/exchange.ts"
+import {
+  type BlockNumbers,
+  makeBlockNumbers,
+  reasoningDelta,
+  textDelta,
+  toolCallArgs,
+  toolCallOpen,
+} from "../blocks.ts"
+import { type Decoder, malformed, missingSides, nonZero, type VendorEvent, type VendorUsage } from "../dialect.ts"
+import { countAt, type JsonObject, numberAt, objectAt, objectsAt, parseObject, stringAt } from "../json.ts"
+import { makeSseDecoder } from "../sse-frames.ts"
+
+/** A streamed reply. */
+export function decodeStream(): Decoder {
+  const reply = new ReplyReader()
+  return makeSseDecoder((data, events) => reply.readFrame(parseObject(data), events))
+}
+
+/** A whole reply. */
+export function decodeBody(body: string): ReadonlyArray<VendorEvent> {
+  const json = parseObject(body)
+  const message = objectAt(json, "message")
+  if (message === undefined) return [malformed]
+  const events: Array<VendorEvent> = []
+  const reply = new ReplyReader()
+  reply.readPlan(message, events)
+  objectsAt(message, "content").forEach((content, index) => {
+    reply.readContent(index, content, events)
+  })
+  objectsAt(message, "tool_calls").forEach((call, index) => {
+    reply.openCall(index, call, events)
+  })
+  reply.readEnd(json, events)
+  return events
+}
+
+class ReplyReader {
+  readonly #blocks: BlockNumbers = makeBlockNumbers()
+
+  readFrame(frame: JsonObject | undefined, events: Array<VendorEvent>): void {
+    const index = numberAt(frame, "index") ?? 0
+    const delta = objectAt(frame, "delta")
+    const message = objectAt(delta, "message")
+    switch (stringAt(frame, "type")) {
+      case "content-start":
+      case "content-delta":
+        this.readContent(index, objectAt(message, "content"), events)
+        return
+      case "tool-plan-delta":
+        this.readPlan(message, events)
+        return
+      case "tool-call-start":
+        this.openCall(index, objectAt(message, "tool_calls"), events)
+        return
+      case "tool-call-delta": {
+        const args = stringAt(objectAt(objectAt(message, "tool_calls"), "function"), "arguments")
+        if (args) events.push(toolCallArgs(this.#blocks.of(`call ${index}`), args))
+        return
+      }
+      case "message-end":
+        this.readEnd(delta, events)
+        return
+      case undefined:
+        events.push(malformed)
+        return
+      default: // message-start, content-end, tool-call-end, citations, and future kinds
+        return
+    }
+  }
+
+  /** What the model plans to do with its tools. */
+  readPlan(message: JsonObject | undefined, events: Array<VendorEvent>): void {
+    const plan = stringAt(message, "tool_plan")
+    if (plan) events.push(reasoningDelta(this.#blocks.of("plan"), plan))
+  }
+
+  readContent(index: number, content: JsonObject | undefined, events: Array<VendorEvent>): void {
+    const key = `content ${index}`
+    const thinking = stringAt(content, "thinking")
+    if (thinking) events.push(reasoningDelta(this.#blocks.of(key), thinking))
+    const text = stringAt(content, "text")
+    if (text) events.push(textDelta(this.#blocks.of(key), text))
+  }
+
+  openCall(index: number, call: JsonObject | undefined, events: Array<VendorEvent>): void {
+    const i = this.#blocks.of(`call ${index}`)
+    const named = objectAt(call, "function")
+    events.push(toolCallOpen(i, stringAt(call, "id") ?? `call_${i}`, stringAt(named, "name") ?? ""))
+    const args = stringAt(named, "arguments")
+    if (args) events.push(toolCallArgs(i, args))
+  }
+
+  readEnd(end: JsonObject | undefined, events: Array<VendorEvent>): void {
+    const usage = objectAt(end, "usage")
+    if (usage !== undefined) events.push({ kind: "usage", usage: usageOf(usage), final: true })
+    const reason = stringAt(end, "finish_reason")
+    const fault = faults[reason ?? ""]
+    if (fault !== undefined)
+      events.push({ kind: "fault", fault: { status: fault, code: String(reason).toLowerCase() } })
+    else events.push({ kind: "stop", stop: stops[reason ?? ""] ?? "end" }, { kind: "done" })
+  }
+}
+
+/** Cohere bills `billed_units`; `tokens` have its own preamble too. */
+function usageOf(usage: JsonObject): VendorUsage {
+  const tokens = objectAt(usage, "tokens") ?? {}
+  const billed = objectAt(usage, "billed_units") ?? tokens
+  return {
+    inTokens: countAt(billed, "input_tokens"),
+    outTokens: countAt(billed, "output_tokens"),
+    cacheReadTokens: 0,
+    cacheWriteTokens: 0,
+    dims: nonZero({
+      obs_input_tokens: countAt(tokens, "input_tokens"),
+      obs_output_tokens: countAt(tokens, "output_tokens"),
+      obs_cached_tokens: countAt(usage, "cached_tokens"),
+    }),
+    ...missingSides(billed, { input: { anyOf: ["input_tokens"] }, output: { anyOf: ["output_tokens"] } }),
+  }
+}
+
+const stops: Readonly<Record<string, Stop>> = {
+  COMPLETE: "end",
+  MAX_TOKENS: "max_tokens",
+  STOP_SEQUENCE: "stop_sequence",
+  TOOL_CALL: "tool_call",
+  ERROR_TOXIC: "filtered",
+}
+
+/** Ends that are failures of the vendor, with the status that they correspond to. */
+const faults: Readonly<Record<string, number>> = { ERROR: 502, ERROR_LIMIT: 502, TIMEOUT: 504 }

@@ -1,0 +1,92 @@
+/** Chat in Cohere's words: the request. Source: https://docs.cohere.com/reference/chat */
+import { Result } from "effect"
+import { type Block, type Message, sourceUrl, type ToolResultBlock } from "../../protocol/block.ts"
+import type { VendorRequest } from "../dialect.ts"
+import type { EncodeRefusal } from "../wire.ts"
+
+export const encodeChat = (request: VendorRequest): Result.Result<object, EncodeRefusal> => {
+  const { thread, tools, toolChoice, reasoning, reasoningBudget, output } = request
+  if (thread.some(({ blocks }) => blocks.some(({ t }) => t === "file"))) return Result.fail(lacksFiles)
+  const named = typeof toolChoice === "object" ? toolChoice.name : undefined
+  // There is no choice of one tool: it is the only one that is offered.
+  const offered = named === undefined ? tools : tools.filter(({ name }) => name === named)
+  return Result.succeed({
+    model: request.model,
+    messages: thread.flatMap((message) => encodeMessage(message, request.canReason)),
+    max_tokens: request.maxTokens,
+    stream: request.stream,
+    ...(request.temperature !== undefined && { temperature: request.temperature }),
+    ...(request.topP !== undefined && { p: request.topP }),
+    ...(request.stop.length > 0 && { stop_sequences: request.stop }),
+    ...(reasoning !== undefined && { thinking: thinkingOf(reasoning, reasoningBudget) }),
+    ...(output !== undefined && { response_format: { type: "json_object", json_schema: output.schema } }),
+    ...(offered.length > 0 && {
+      tools: offered.map(({ name, description, inputSchema }) => ({
+        type: "function",
+        function: { name, ...(description !== undefined && { description }), parameters: inputSchema },
+      })),
+      ...choiceOf(toolChoice),
+    }),
+  })
+}
+
+const lacksFiles: EncodeRefusal = { capability: "files", message: "this model accepts no files" }
+
+/** Absent means that the model chooses. */
+const choiceOf = (choice: VendorRequest["toolChoice"]): object => {
+  if (choice === undefined || choice === "auto") return {}
+  return { tool_choice: choice === "none" ? "NONE" : "REQUIRED" }
+}
+
+const thinkingOf = (level: NonNullable<VendorRequest["reasoning"]>, budget: number | undefined): object =>
+  level === "off" ? { type: "disabled" } : { type: "enabled", ...(budget !== undefined && { token_budget: budget }) }
+
+const encodeMessage = (message: Message, canReason: boolean): ReadonlyArray<object> => {
+  switch (message.role) {
+    case "system":
+      return [{ role: "system", content: joined(message.blocks) }]
+    case "assistant":
+      return [encodeAssistant(message.blocks, canReason)]
+    case "tool":
+      return message.blocks.map(encodeResult)
+    case "user": {
+      const results = message.blocks.filter((block) => block.t === "tool_result")
+      const parts = message.blocks.filter((block) => block.t !== "tool_result")
+      const content = parts.every(({ t }) => t === "text") ? joined(parts) : parts.flatMap(encodePart)
+      return [...results.map(encodeResult), ...(parts.length > 0 ? [{ role: "user", content }] : [])]
+    }
+  }
+}
+
+const encodeAssistant = (blocks: ReadonlyArray<Block>, canReason: boolean): object => {
+  const calls = blocks.flatMap((block) => (block.t === "tool_call" ? [block] : []))
+  const thoughts = blocks.flatMap((block) =>
+    canReason && block.t === "reasoning" && block.redacted !== true && block.v !== ""
+      ? [{ type: "thinking", thinking: block.v }]
+      : [],
+  )
+  const text = joined(blocks)
+  return {
+    role: "assistant",
+    ...(thoughts.length > 0
+      ? { content: [...thoughts, ...(text === "" ? [] : [{ type: "text", text }])] }
+      : text !== "" && { content: text }),
+    ...(calls.length > 0 && {
+      tool_calls: calls.map(({ id, name, input }) => ({
+        id,
+        type: "function",
+        function: { name, arguments: JSON.stringify(input) },
+      })),
+    }),
+  }
+}
+
+const encodeResult = ({ id, v }: ToolResultBlock): object => ({ role: "tool", tool_call_id: id, content: v })
+
+const encodePart = (block: Block): ReadonlyArray<object> => {
+  if (block.t === "text") return [{ type: "text", text: block.v }]
+  return block.t === "image" ? [{ type: "image_url", image_url: { url: sourceUrl(block) } }] : []
+}
+
+const joined = (blocks: ReadonlyArray<Block>): string =>
+  blocks.map((block) => (block.t === "text" ? block.v : "")).join("")

@@ -1,0 +1,35 @@
+/** The dialect `cohere`: chat, embeddings and reranking by its API v2. Source: https://docs.cohere.com/reference */
+import { Result } from "effect"
+import type { Dialect } from "../dialect.ts"
+import type { VendorDialect } from "../vendor-dialect.ts"
+import type { VendorAccess } from "../wire.ts"
+import { cohereEmbedding } from "./embedding.ts"
+import { cohereRerank } from "./rerank.ts"
+import { decodeBody, decodeStream } from "./vendor-reply.ts"
+import { encodeChat } from "./vendor-request.ts"
+
+/** Errors have a text alone. */
+const access: VendorAccess = {
+  authorize: (credential) => ({ authorization: `Bearer ${credential}` }),
+  decodeError: (status) => ({ status, code: `status_${status}` }),
+}
+
+export const cohereChat: Dialect = {
+  ...access,
+  encode: (request) =>
+    Result.map(encodeChat(request), (body) => ({
+      path: "/v2/chat",
+      headers: { accept: request.stream ? "text/event-stream" : "application/json" },
+      body: JSON.stringify(body),
+    })),
+  canSearch: () => false,
+  decoder: decodeStream,
+  decodeBody,
+}
+
+export const cohere: VendorDialect = {
+  ...access,
+  chat: cohereChat,
+  embedding: cohereEmbedding,
+  rerank: cohereRerank,
+}

@@ -1,0 +1,104 @@
+/** Embeddings and reranking towards clients of Cohere's API v2. Source: https://docs.cohere.com/reference/embed, /reference/rerank */
+import type { EmbeddingResponse } from "../../protocol/embedding.ts"
+import type { RerankResponse } from "../../protocol/rerank.ts"
+import { chargeOf } from "../client-api.ts"
+import { all, carried, FieldReader, type FieldTable, isAbsent, present, refused, withoutEffect } from "../fields.ts"
+import type { ErrorWords, WholeClient } from "../whole-client.ts"
+
+export const cohereErrors: ErrorWords = {
+  error: ({ code, message, requestId, detail }, _status, path) => ({
+    id: requestId,
+    message: path === undefined ? message : `${path}: ${message}`,
+    code,
+    ...(detail !== undefined && { detail }),
+  }),
+  requestIdHeader: "x-request-id",
+}
+
+const embedFields: FieldTable = {
+  ...all(carried, "model", "texts", "input_type", "embedding_types", "output_dimension", "truncate"),
+  ...all(withoutEffect("the model's own limit counts"), "max_tokens", "priority"),
+  ...all(refused("texts are embedded"), "images", "inputs"),
+}
+
+const purposes = {
+  search_query: "query",
+  search_document: "document",
+  classification: "classification",
+  clustering: "clustering",
+}
+
+/** Whether a text that is too long is cut: at its end, unless the client says otherwise. */
+const truncations = { NONE: false, END: true }
+
+const apiVersion = { version: "2" }
+
+export const cohereEmbed: WholeClient<EmbeddingResponse> = {
+  name: "Cohere embed",
+  errors: cohereErrors,
+  fieldNames: [
+    ["input", "texts"],
+    ["dimensions", "output_dimension"],
+    ["inputType", "input_type"],
+  ],
+  decode: (body) => {
+    const reader = new FieldReader()
+    reader.check(embedFields, body, "")
+    const model = reader.string(body["model"], "model")
+    const types = isAbsent(body["embedding_types"])
+      ? ["float"]
+      : reader.list(body["embedding_types"], "embedding_types")
+    const [type] = types
+    if (types.length !== 1 || (type !== "float" && type !== "base64")) {
+      reader.refuse("embedding_types", 'must be ["float"] or ["base64"]')
+    }
+    const texts = body["texts"]
+    return reader.result({
+      model,
+      request: present({
+        input: texts,
+        inputType: reader.word(purposes, body["input_type"], "input_type"),
+        dimensions: body["output_dimension"],
+        truncate: reader.word(truncations, body["truncate"] ?? "END", "truncate"),
+        encoding: type,
+      }),
+      reply: ({ requestId, vectors, usage }) => ({
+        id: requestId,
+        response_type: "embeddings_by_type",
+        embeddings: { [String(type)]: vectors },
+        texts,
+        meta: { api_version: apiVersion, billed_units: { input_tokens: usage.inTokens }, ...chargeOf(usage) },
+      }),
+    })
+  },
+}
+
+const rerankFields: FieldTable = {
+  ...all(carried, "model", "query", "documents", "top_n"),
+  ...all(withoutEffect("the model's own limit counts"), "max_tokens_per_doc", "priority"),
+  ...all(withoutEffect("replies name documents by their index"), "return_documents"),
+}
+
+export const cohereRerankClient: WholeClient<RerankResponse> = {
+  name: "Cohere rerank",
+  errors: cohereErrors,
+  fieldNames: [["topN", "top_n"]],
+  decode: (body) => {
+    const reader = new FieldReader()
+    reader.check(rerankFields, body, "")
+    const model = reader.string(body["model"], "model")
+    return reader.result({
+      model,
+      request: present({ query: body["query"], documents: body["documents"], topN: body["top_n"] }),
+      reply: ({ requestId, results, usage }) => ({
+        id: requestId,
+        results: results.map(({ index, score }) => ({ index, relevance_score: score })),
+        meta: {
+          api_version: apiVersion,
+          billed_units: { search_units: usage.dims?.["searches"] ?? 0 },
+          ...chargeOf(usage),
+        },
+      }),
+    })
+  },
+}

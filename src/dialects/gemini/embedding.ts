@@ -1,0 +1,37 @@
+/** Embeddings in Gemini's words. Source: https://ai.google.dev/api/embeddings */
+import { Result } from "effect"
+import { objectAt, objectsAt, reportedCountAt } from "../json.ts"
+import { readVectors } from "../vectors.ts"
+import { type EmbeddingAsked, type EmbeddingDialect, jsonRequest } from "../whole.ts"
+
+const taskTypes: Readonly<Record<NonNullable<EmbeddingAsked["inputType"]>, string>> = {
+  query: "RETRIEVAL_QUERY",
+  document: "RETRIEVAL_DOCUMENT",
+  similarity: "SEMANTIC_SIMILARITY",
+  classification: "CLASSIFICATION",
+  clustering: "CLUSTERING",
+}
+
+/** Models of the second generation read the task from the text and have no parameter for it. */
+const hasTasks = (model: string): boolean => !model.startsWith("gemini-embedding-2")
+
+export const geminiEmbedding: EmbeddingDialect = {
+  maxInputs: 100,
+  encode: ({ input, inputType, dimensions }, model) =>
+    Result.succeed(
+      jsonRequest(`/v1beta/models/${encodeURIComponent(model)}:batchEmbedContents`, {
+        requests: input.map((text) => ({
+          model: `models/${model}`,
+          content: { parts: [{ text }] },
+          ...(inputType !== undefined && hasTasks(model) && { taskType: taskTypes[inputType] }),
+          ...(dimensions !== undefined && { outputDimensionality: dimensions }),
+        })),
+      }),
+    ),
+  decode: (body, { input }) => {
+    const items = objectsAt(body, "embeddings")
+    const vectors = items.length === input.length ? readVectors(items.map(({ values }) => values)) : undefined
+    const inTokens = reportedCountAt(objectAt(body, "usageMetadata"), "promptTokenCount")
+    return vectors && { vectors, inTokens }
+  },
+}

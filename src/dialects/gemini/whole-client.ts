@@ -1,0 +1,94 @@
+/** Embeddings towards clients of Gemini's API, one and many. Source: https://ai.google.dev/api/embeddings */
+import type { Result } from "effect"
+import type { EmbeddingResponse } from "../../protocol/embedding.ts"
+import { all, carried, FieldReader, type FieldRefusal, type FieldTable, present, refused } from "../fields.ts"
+import { isObject, type JsonObject } from "../json.ts"
+import type { WholeAsked, WholeClient } from "../whole-client.ts"
+import { generateError } from "./client-reply.ts"
+
+const oneFields: FieldTable = {
+  ...all(carried, "model", "content", "taskType", "outputDimensionality", "autoTruncate"),
+  ...all(refused("no vendor but Gemini knows titles"), "title"),
+}
+
+const purposes: Readonly<Record<string, string>> = {
+  RETRIEVAL_QUERY: "query",
+  QUESTION_ANSWERING: "query",
+  FACT_VERIFICATION: "query",
+  CODE_RETRIEVAL_QUERY: "query",
+  RETRIEVAL_DOCUMENT: "document",
+  SEMANTIC_SIMILARITY: "similarity",
+  CLASSIFICATION: "classification",
+  CLUSTERING: "clustering",
+  TASK_TYPE_UNSPECIFIED: "document",
+}
+
+const errors = { error: generateError, requestIdHeader: "x-request-id" }
+
+/** The text of a content: its parts, which are texts alone. */
+const textOf = (content: unknown, path: string, reader: FieldReader): string => {
+  const { parts } = reader.object(content, path)
+  return reader
+    .list(parts, `${path}.parts`)
+    .map((part, at) => reader.string(isObject(part) ? part["text"] : undefined, `${path}.parts.${at}.text`))
+    .join("")
+}
+
+const readOne = (one: JsonObject, path: string, reader: FieldReader) => {
+  const prefix = path === "" ? "" : `${path}.`
+  reader.check(oneFields, one, path)
+  return {
+    text: textOf(one["content"], `${prefix}content`, reader),
+    rest: present({
+      inputType: reader.word(purposes, one["taskType"], `${prefix}taskType`),
+      dimensions: one["outputDimensionality"],
+      truncate: one["autoTruncate"],
+    }),
+  }
+}
+
+const metadata = ({ usage }: EmbeddingResponse) => ({ usageMetadata: { promptTokenCount: usage.inTokens } })
+
+const fieldNames = [
+  ["dimensions", "outputDimensionality"],
+  ["inputType", "taskType"],
+  ["truncate", "autoTruncate"],
+  ["input", "content"],
+] as const
+
+export const embedContent: WholeClient<EmbeddingResponse> = {
+  name: "Gemini embedContent",
+  errors,
+  fieldNames,
+  decode: (body, model) => {
+    const reader = new FieldReader()
+    const { text, rest } = readOne(body, "", reader)
+    return reader.result({
+      model,
+      request: { input: [text], ...rest },
+      reply: (response) => ({ embedding: { values: response.vectors[0] ?? [] }, ...metadata(response) }),
+    })
+  },
+}
+
+export const batchEmbedContents: WholeClient<EmbeddingResponse> = {
+  name: "Gemini batchEmbedContents",
+  errors,
+  fieldNames,
+  decode: (body, model): Result.Result<WholeAsked<EmbeddingResponse>, FieldRefusal> => {
+    const reader = new FieldReader()
+    reader.check(all(carried, "requests"), body, "")
+    const read = reader
+      .list(body["requests"], "requests")
+      .map((one, at) => readOne(reader.object(one, `requests.${at}`), `requests.${at}`, reader))
+    const [first] = read
+    const wanted = JSON.stringify(first?.rest)
+    const other = read.findIndex(({ rest }) => JSON.stringify(rest) !== wanted)
+    if (other > 0) reader.refuse(`requests.${other}`, "must ask for the same as the first: only texts may differ")
+    return reader.result({
+      model,
+      request: { input: read.map(({ text }) => text), ...first?.rest },
+      reply: (response) => ({ embeddings: response.vectors.map((values) => ({ values })), ...metadata(response) }),
+    })
+  },
+}

@@ -1,0 +1,26 @@
+/** Embeddings in OpenAI's words, which many vendors share. Source: https://platform.openai.com/docs/api-reference/embeddings */
+import { Result } from "effect"
+import { objectAt, reportedCountAt } from "../json.ts"
+import { inOrder, readVectors } from "../vectors.ts"
+import { type EmbeddingDialect, jsonRequest } from "../whole.ts"
+
+export const openaiEmbedding: EmbeddingDialect = {
+  maxInputs: 2048,
+  encode: ({ input, dimensions, encoding }, model) =>
+    Result.succeed(
+      jsonRequest("/embeddings", {
+        model,
+        input,
+        ...(dimensions !== undefined && { dimensions }),
+        // Numbers are what vendors send anyway, and not all know the word.
+        ...(encoding === "base64" && { encoding_format: "base64" }),
+      }),
+    ),
+  decode: (body, { input }) => {
+    const items = inOrder(body, "data", input.length)
+    const vectors = items && readVectors(items.map(({ embedding }) => embedding))
+    const usage = objectAt(body, "usage")
+    const inTokens = reportedCountAt(usage, "prompt_tokens") ?? reportedCountAt(usage, "total_tokens")
+    return vectors && { vectors, inTokens }
+  },
+}

@@ -1,0 +1,129 @@
+/**
+ * Embeddings, moderation and reranking towards clients of OpenAI's API.
+ * Source: https://platform.openai.com/docs/api-reference/embeddings, /moderations; reranking as Jina, vLLM and Cohere share it
+ */
+import type { EmbeddingResponse } from "../../protocol/embedding.ts"
+import type { ModerationResponse } from "../../protocol/moderation.ts"
+import type { RerankResponse } from "../../protocol/rerank.ts"
+import { chargeOf } from "../client-api.ts"
+import { all, carried, FieldReader, type FieldTable, isAbsent, present, refused, withoutEffect } from "../fields.ts"
+import { isObject, type JsonObject } from "../json.ts"
+import type { ErrorWords, WholeClient } from "../whole-client.ts"
+import { chatError } from "./client-reply.ts"
+import { tokensToText } from "./token-input.ts"
+
+export const openaiErrors: ErrorWords = { error: chatError, requestIdHeader: "x-request-id" }
+
+const embeddingFields: FieldTable = {
+  ...all(carried, "model", "input", "dimensions", "encoding_format"),
+  ...all(withoutEffect("it labels a request for its vendor"), "user"),
+}
+
+export const openaiEmbeddings: WholeClient<EmbeddingResponse> = {
+  name: "OpenAI embeddings",
+  errors: openaiErrors,
+  fieldNames: [["encoding", "encoding_format"]],
+  decode: (body) => {
+    const reader = new FieldReader()
+    reader.check(embeddingFields, body, "")
+    const model = reader.string(body["model"], "model")
+    return reader.result({
+      model,
+      request: present({
+        input: tokensToText(body["input"]),
+        dimensions: body["dimensions"],
+        encoding: body["encoding_format"],
+      }),
+      reply: ({ vectors, usage }) => ({
+        object: "list",
+        data: vectors.map((embedding, index) => ({ object: "embedding", index, embedding })),
+        model,
+        usage: { prompt_tokens: usage.inTokens, total_tokens: usage.inTokens, ...chargeOf(usage) },
+      }),
+    })
+  },
+}
+
+const moderationFields: FieldTable = all(carried, "model", "input")
+
+/** The model that the API takes if none is named. */
+const moderationModel = "omni-moderation-latest"
+
+/** Texts, or the parts of one input. */
+const moderated = (input: unknown, reader: FieldReader): unknown => {
+  if (!Array.isArray(input)) return typeof input === "string" ? [input] : input
+  return input.map((part: unknown, at) => {
+    if (!isObject(part)) return part
+    if (part["type"] === "text") return part["text"]
+    return imageOf(reader.object(part["image_url"], `input.${at}.image_url`)["url"])
+  })
+}
+
+const dataUrl = /^data:([\w.+-]+\/[\w.+-]+);base64,(.+)$/s
+
+const imageOf = (url: unknown): JsonObject => {
+  const [, mime, data] = typeof url === "string" ? (dataUrl.exec(url) ?? []) : []
+  return data === undefined ? { t: "image", mime: "image/*", url } : { t: "image", mime, data }
+}
+
+export const openaiModerations: WholeClient<ModerationResponse> = {
+  name: "OpenAI moderations",
+  errors: openaiErrors,
+  fieldNames: [],
+  decode: (body) => {
+    const reader = new FieldReader()
+    reader.check(moderationFields, body, "")
+    const model = isAbsent(body["model"]) ? moderationModel : reader.string(body["model"], "model")
+    return reader.result({
+      model,
+      request: present({ input: moderated(body["input"], reader) }),
+      reply: ({ requestId, results, usage }) => ({
+        id: requestId.replace(/^req_/, "modr-"),
+        model,
+        results: results.map(({ flagged, categories, scores }) => ({ flagged, categories, category_scores: scores })),
+        usage: chargeOf(usage),
+      }),
+    })
+  },
+}
+
+const rerankFields: FieldTable = {
+  ...all(carried, "model", "query", "documents", "top_n", "return_documents"),
+  ...all(withoutEffect("it labels a request for its vendor"), "user"),
+  ...all(refused("documents are texts"), "rank_fields"),
+}
+
+/** Documents are texts, or objects with one. */
+const textsOf = (documents: unknown): unknown =>
+  Array.isArray(documents)
+    ? documents.map((each: unknown) => (isObject(each) && Object.keys(each).length === 1 ? each["text"] : each))
+    : documents
+
+export const sharedRerankClient: WholeClient<RerankResponse> = {
+  name: "rerank",
+  errors: openaiErrors,
+  fieldNames: [["topN", "top_n"]],
+  decode: (body) => {
+    const reader = new FieldReader()
+    reader.check(rerankFields, body, "")
+    const model = reader.string(body["model"], "model")
+    const documents = textsOf(body["documents"])
+    const told = body["return_documents"] === true && Array.isArray(documents) ? documents : undefined
+    return reader.result({
+      model,
+      request: present({ query: body["query"], documents, topN: body["top_n"] }),
+      reply: ({ requestId, results, usage }) => ({
+        id: requestId,
+        object: "rerank",
+        model,
+        results: results.map(({ index, score }) => ({
+          index,
+          relevance_score: score,
+          ...(told !== undefined && { document: { text: told[index] } }),
+        })),
+        usage: { prompt_tokens: usage.inTokens, total_tokens: usage.inTokens, ...chargeOf(usage) },
+        meta: { billed_units: { search_units: usage.dims?.["searches"] ?? 0 } },
+      }),
+    })
+  },
+}

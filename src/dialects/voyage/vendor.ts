@@ -1,0 +1,46 @@
+/**
+ * The dialect `voyage`: embeddings and reranking.
+ * Source: https://docs.voyageai.com/reference/embeddings-api, https://docs.voyageai.com/reference/reranker-api
+ */
+import { Result } from "effect"
+import { objectAt, parseObject, reportedCountAt } from "../json.ts"
+import { readRanks } from "../ranks.ts"
+import { inOrder, readVectors } from "../vectors.ts"
+import type { VendorDialect } from "../vendor-dialect.ts"
+import { jsonRequest } from "../whole.ts"
+
+export const voyage: VendorDialect = {
+  authorize: (credential) => ({ authorization: `Bearer ${credential}` }),
+  // Errors have a text alone.
+  decodeError: (status, body) => ({ status, code: parseObject(body) === undefined ? "unknown" : `status_${status}` }),
+  embedding: {
+    maxInputs: 1000,
+    encode: ({ input, inputType, dimensions, truncate, encoding }, model) =>
+      Result.succeed(
+        jsonRequest("/embeddings", {
+          model,
+          input,
+          // It knows two purposes; without one, a vector fits any.
+          ...((inputType === "query" || inputType === "document") && { input_type: inputType }),
+          truncation: truncate === true,
+          ...(dimensions !== undefined && { output_dimension: dimensions }),
+          ...(encoding === "base64" && { encoding_format: "base64" }),
+        }),
+      ),
+    decode: (body, { input }) => {
+      const items = inOrder(body, "data", input.length)
+      const vectors = items && readVectors(items.map(({ embedding }) => embedding))
+      return vectors && { vectors, inTokens: reportedCountAt(objectAt(body, "usage"), "total_tokens") }
+    },
+  },
+  rerank: {
+    maxDocuments: 1000,
+    encode: ({ query, documents, topN }, model) =>
+      Result.succeed(jsonRequest("/rerank", { model, query, documents, ...(topN !== undefined && { top_k: topN }) })),
+    decode: (body, asked) => {
+      const results = readRanks(body, "data", asked)
+      const inTokens = reportedCountAt(objectAt(body, "usage"), "total_tokens")
+      return results && { results, inTokens, searches: undefined }
+    },
+  },
+}

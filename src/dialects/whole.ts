@@ -1,0 +1,63 @@
+/** Calls whose reply is whole, in a vendor's words: pure translation, like {@link Dialect} for chat. */
+import type { Result } from "effect"
+import type { EmbeddingRequest } from "../protocol/embedding.ts"
+import type { ModerationRequest, ModerationResult } from "../protocol/moderation.ts"
+import type { RerankRequest, RerankResult } from "../protocol/rerank.ts"
+import type { JsonObject } from "./json.ts"
+import type { EncodeRefusal, WireRequest } from "./wire.ts"
+
+export interface WholeDialect<Asked, Got> {
+  /** @param model the vendor's own name of the model */
+  readonly encode: (asked: Asked, model: string) => Result.Result<WireRequest, EncodeRefusal>
+  /** What the vendor answered; undefined if it is not in the vendor's format, or answers something else. */
+  readonly decode: (body: JsonObject, asked: Asked) => Got | undefined
+}
+
+/** Usage as the vendor reported it. */
+export interface ReportedTokens {
+  /** Undefined if it reported none, or no count. */
+  readonly inTokens: number | undefined
+}
+
+export type EmbeddingAsked = Pick<EmbeddingRequest, "input" | "inputType" | "dimensions" | "truncate" | "encoding">
+
+/** As the vendor sent it: numbers, or base64 of little-endian float32. */
+export type Vector = ReadonlyArray<number> | string
+
+export interface Embedded extends ReportedTokens {
+  /** In the order of the input. */
+  readonly vectors: ReadonlyArray<Vector>
+}
+
+export interface EmbeddingDialect extends WholeDialect<EmbeddingAsked, Embedded> {
+  /** Texts that the vendor takes at once. */
+  readonly maxInputs: number
+}
+
+export type RerankAsked = Pick<RerankRequest, "query" | "documents" | "topN">
+
+export interface Reranked extends ReportedTokens {
+  readonly results: ReadonlyArray<RerankResult>
+  /** Search units, where the vendor bills these. */
+  readonly searches: number | undefined
+}
+
+export interface RerankDialect extends WholeDialect<RerankAsked, Reranked> {
+  /** Documents that the vendor takes at once. */
+  readonly maxDocuments: number
+}
+
+export type ModerationAsked = Pick<ModerationRequest, "input">
+
+export interface Moderated extends ReportedTokens {
+  readonly results: ReadonlyArray<ModerationResult>
+}
+
+export type ModerationDialect = WholeDialect<ModerationAsked, Moderated>
+
+/** A request with a body of JSON. */
+export const jsonRequest = (path: string, body: object): WireRequest => ({
+  path,
+  headers: { accept: "application/json" },
+  body: JSON.stringify(body),
+})

@@ -1,0 +1,51 @@
+/** The client's connection of a compatible route: replies and errors in the words of its API. */
+import type { ServerResponse } from "node:http"
+import { Option, Schema } from "effect"
+import type { WholeReply } from "../../calls/reply.ts"
+import type { EventEncoder } from "../../dialects/client-api.ts"
+import type { ErrorWords } from "../../dialects/whole-client.ts"
+import { ErrorEnvelope, type ServiceError } from "../../protocol/error.ts"
+import { NodeConnection } from "../node-connection.ts"
+import { errorReply, inProgress, withheldReply } from "./error-reply.ts"
+
+const readEnvelope = Schema.decodeUnknownOption(Schema.fromJsonString(ErrorEnvelope))
+
+export interface ApiWords<Body extends object> {
+  readonly errors: ErrorWords
+  /** Reads a reply that was kept. */
+  readonly readKept: (text: string) => Body | undefined
+  /** Undefined if the request could not be read. */
+  readonly reply: ((response: Body) => object) | undefined
+}
+
+export class ApiConnection<Body extends object> extends NodeConnection<Body> {
+  readonly #requestId: string
+  readonly #words: ApiWords<Body>
+
+  constructor(response: ServerResponse, requestId: string, words: ApiWords<Body>, events?: EventEncoder) {
+    super(response, requestId, events)
+    this.#requestId = requestId
+    this.#words = words
+  }
+
+  protected override headers(): Readonly<Record<string, string>> {
+    return { ...super.headers(), [this.#words.errors.requestIdHeader]: this.#requestId }
+  }
+
+  override send(reply: WholeReply<Body>): void {
+    const { status, headers, body } = reply
+    const { reply: write, readKept, errors } = this.#words
+    const response = typeof body === "string" ? (status === 200 ? readKept(body) : undefined) : body
+    if (status === 202) this.refuse(inProgress)
+    else if (response !== undefined && write !== undefined) {
+      super.send({ status, headers, body: JSON.stringify(write(response)) })
+    } else {
+      const kept = typeof body === "string" ? Option.getOrUndefined(readEnvelope(body)) : undefined
+      super.send(withheldReply(errors, { status, headers }, kept, this.#requestId))
+    }
+  }
+
+  protected override sendError(error: ServiceError): void {
+    super.send(errorReply(this.#words.errors, error, this.#requestId))
+  }
+}

@@ -1,0 +1,61 @@
+/** Error replies of compatible routes, with what SDKs read to decide on a retry. */
+import type { WholeReply } from "../../calls/reply.ts"
+import { retryAfterMs } from "../../calls/reply-body.ts"
+import { isObject } from "../../dialects/json.ts"
+import type { ErrorWords } from "../../dialects/whole-client.ts"
+import { type ErrorEnvelope, errorBody, errorStatus, type ServiceError, serviceError } from "../../protocol/error.ts"
+
+type TextReply = WholeReply<never> & { readonly body: string }
+
+export const inProgress = serviceError(
+  "idempotency_conflict",
+  "The first call with this Idempotency-Key is still running",
+  {
+    retryAfterMs,
+  },
+)
+
+const unreadable = serviceError("internal_error", "The service could not complete the request")
+
+/** An error reply, with what SDKs read to decide on a retry. */
+export const errorReply = (api: ErrorWords, error: ServiceError, requestId: string): TextReply => {
+  const status = errorStatus[error.code]
+  return {
+    status,
+    headers: { "content-type": "application/json", ...retryHeaders(error, status) },
+    body: JSON.stringify(api.error(errorBody(error, requestId), status, fieldOf(error))),
+  }
+}
+
+/** SDKs wait no longer than this, and try sooner if they are asked to: in vain. */
+const longestWaitMs = 60_000
+
+/** SDKs retry 408, 409, 429 and 5xx by themselves. */
+const retryHeaders = ({ code, retryAfterMs }: ServiceError, status: number): Readonly<Record<string, string>> => {
+  if (retryAfterMs !== undefined) {
+    const ms = Math.ceil(retryAfterMs)
+    const later = { "retry-after": String(Math.ceil(ms / 1000)), "retry-after-ms": String(ms) }
+    return ms > longestWaitMs ? { ...later, "x-should-retry": "false" } : later
+  }
+  const mayHelp = status >= 500 ? code !== "pricing_guard_tripped" : status === 429 && code === "rate_limited"
+  return mayHelp ? {} : { "x-should-retry": "false" }
+}
+
+/** The field that an error is about. */
+const fieldOf = ({ detail }: ServiceError): string | undefined => {
+  const issues = detail?.["issues"]
+  const [first] = Array.isArray(issues) ? issues : []
+  return isObject(first) && typeof first["path"] === "string" && first["path"] !== "" ? first["path"] : undefined
+}
+
+/** A reply that was withheld: it has its price in its headers. @param envelope undefined if it cannot be read */
+export const withheldReply = (
+  words: ErrorWords,
+  { status, headers }: Omit<TextReply, "body">,
+  envelope: ErrorEnvelope | undefined,
+  requestId: string,
+): TextReply => ({
+  status,
+  headers: { ...headers, "x-should-retry": "false" },
+  body: JSON.stringify(words.error(envelope?.error ?? errorBody(unreadable, requestId), status)),
+})

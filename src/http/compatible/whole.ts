@@ -1,0 +1,117 @@
+/** Whole calls for clients of other APIs: embeddings, reranking, moderation. */
+import { Option, Result, Schema } from "effect"
+import { newRequestId } from "../../calls/calls.ts"
+import type { CallRequest, Kind } from "../../calls/kind.ts"
+import { cohereEmbed, cohereRerankClient } from "../../dialects/cohere/whole-client.ts"
+import { batchEmbedContents, embedContent } from "../../dialects/gemini/whole-client.ts"
+import { isObject } from "../../dialects/json.ts"
+import { openaiEmbeddings, openaiModerations, sharedRerankClient } from "../../dialects/openai-chat/whole-client.ts"
+import type { WholeClient } from "../../dialects/whole-client.ts"
+import { checkCall } from "../../kinds/decode.ts"
+import { embedding } from "../../kinds/embedding/embedding.ts"
+import { moderation } from "../../kinds/moderation/moderation.ts"
+import { rerank } from "../../kinds/rerank/rerank.ts"
+import { EmbeddingRequest, EmbeddingResponse } from "../../protocol/embedding.ts"
+import { invalidInput } from "../../protocol/issues.ts"
+import { parseBody } from "../../protocol/json-body.ts"
+import { ModerationRequest, ModerationResponse } from "../../protocol/moderation.ts"
+import { RerankRequest, RerankResponse } from "../../protocol/rerank.ts"
+import type { CallRunner } from "../call-runner.ts"
+import type { DirectHandler } from "../hot-routes.ts"
+import type { Authenticated, RuntimeRequest } from "../runtime.ts"
+import { ApiConnection } from "./api-connection.ts"
+import { withCredential } from "./credential.ts"
+import { handleOf, inWordsOf, metaOf } from "./request.ts"
+
+/** A kind with its schemas. */
+interface Served<Request extends CallRequest, Body extends object> {
+  readonly kind: Kind<Request, Body>
+  readonly request: Schema.Decoder<Request>
+  readonly response: Schema.Decoder<Body>
+}
+
+const embeddings: Served<EmbeddingRequest, EmbeddingResponse> = {
+  kind: embedding,
+  request: EmbeddingRequest,
+  response: EmbeddingResponse,
+}
+const reranks: Served<RerankRequest, RerankResponse> = {
+  kind: rerank,
+  request: RerankRequest,
+  response: RerankResponse,
+}
+const moderations: Served<ModerationRequest, ModerationResponse> = {
+  kind: moderation,
+  request: ModerationRequest,
+  response: ModerationResponse,
+}
+
+const embedPath = /^\/gemini\/v1(?:alpha|beta)?\/models\/([\w.~%-]+):(embedContent|batchEmbedContents)$/
+
+/** The handlers of whole calls on compatible routes. */
+export const wholeRoutes = (run: CallRunner) => {
+  const route =
+    <Request extends CallRequest, Body extends object>(
+      { kind, request: asked, response: told }: Served<Request, Body>,
+      client: WholeClient<Body>,
+      model = "",
+    ): DirectHandler =>
+    (request, response) => {
+      const requestId = newRequestId()
+      const readBody = Schema.decodeUnknownOption(Schema.fromJsonString(told))
+      const connect = (reply?: (body: Body) => object) =>
+        new ApiConnection<Body>(response, requestId, {
+          errors: client.errors,
+          readKept: (text) => Option.getOrUndefined(readBody(text)),
+          reply,
+        })
+      return run(kind, withCredential(request), requestId, {
+        read: (call) => {
+          const { decoded, reply } = readWhole(client, asked, request, call, model)
+          return { decoded, connection: connect(reply) }
+        },
+        refusedAt: () => connect(),
+        status: () => response.statusCode,
+      })
+    }
+
+  const exact = new Map<string, DirectHandler>([
+    ["/openai/v1/embeddings", route(embeddings, openaiEmbeddings)],
+    ["/openai/v1/moderations", route(moderations, openaiModerations)],
+    ["/openai/v1/rerank", route(reranks, sharedRerankClient)],
+    ["/cohere/v2/embed", route(embeddings, cohereEmbed)],
+    ["/cohere/v2/rerank", route(reranks, cohereRerankClient)],
+  ])
+  return (path: string): DirectHandler | undefined => {
+    const known = exact.get(path)
+    if (known !== undefined) return known
+    const [, model, method] = embedPath.exec(path) ?? []
+    if (model === undefined) return undefined
+    return route(embeddings, method === "embedContent" ? embedContent : batchEmbedContents, model)
+  }
+}
+
+const readWhole = <Request extends CallRequest, Body>(
+  client: WholeClient<Body>,
+  schema: Schema.Decoder<Request>,
+  { headers }: RuntimeRequest,
+  { caller, body }: Authenticated,
+  model: string,
+) => {
+  const json = parseBody(body)
+  if (Result.isFailure(json)) return { decoded: Result.fail(json.failure), reply: undefined }
+  const sent = isObject(json.success)
+    ? client.decode(json.success, model)
+    : Result.fail({ path: "", message: "The body must be a JSON object" })
+  if (Result.isFailure(sent)) return { decoded: Result.fail(invalidInput([sent.failure])), reply: undefined }
+  const { request, model: named, reply } = sent.success
+  const meta = metaOf(headers)
+  const candidate = {
+    ...request,
+    model: handleOf(named, caller.org.aliases),
+    ...(meta !== undefined && { meta }),
+  }
+  // The same idempotency key under another API is another call.
+  const decoded = checkCall(schema, candidate, meta === undefined ? null : [client.name, model, json.success])
+  return { decoded: Result.mapError(decoded, (error) => inWordsOf(client, error)), reply }
+}

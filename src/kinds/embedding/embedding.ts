@@ -1,0 +1,88 @@
+/** Embeddings: the kind `embedding`. Source: calls "twp/1 shapes", embeddings. */
+import { Result } from "effect"
+import type { Kind } from "../../calls/kind.ts"
+import { modelFor, targetsFor } from "../../calls/model.ts"
+import type { CallTarget } from "../../catalogue/snapshot.ts"
+import { dimensionsOf, toBase64, toNumbers } from "../../dialects/vectors.ts"
+import type { Embedded, EmbeddingDialect } from "../../dialects/whole.ts"
+import { maxCharge, priceUsage } from "../../money/pricing.ts"
+import type { EmbeddingRequest, EmbeddingResponse } from "../../protocol/embedding.ts"
+import { bytesOf, InputTokens } from "../whole/input-tokens.ts"
+import { encodeWhole, replyHead } from "../whole/whole-call.ts"
+import { WholeTask } from "../whole/whole-task.ts"
+
+export const embedding: Kind<EmbeddingRequest, EmbeddingResponse> = {
+  name: "embedding",
+  purpose: "embedding",
+  modelOf: ({ model }) => model,
+  reviewed: ({ input }) => input.join("\n"),
+  plan: (asked) => {
+    const { services, request, caller, catalogue, nowMs } = asked
+    const { model, input, inputType, dimensions, encoding = "float", truncate } = request
+    return Result.map(modelFor(model, "embedding", caller, catalogue, nowMs), ({ entry, price }) => {
+      const tokens = new InputTokens(
+        { text: () => input.join("\n"), bytes: bytesOf(input), texts: input.length },
+        services.tokenizer,
+      )
+      const partOf = (maxInputs: number, part: number) => ({
+        input: input.slice(part * maxInputs, (part + 1) * maxInputs),
+        encoding,
+        ...(inputType !== undefined && { inputType }),
+        ...(dimensions !== undefined && { dimensions }),
+        ...(truncate !== undefined && { truncate }),
+      })
+      const lengths = new SameLength(dimensions)
+      return new WholeTask<Embedded, EmbeddingResponse>(
+        {
+          model,
+          targets: targetsFor(caller, entry.targets),
+          timeoutsOf: (target) => services.timeoutsOf(catalogue, target, entry),
+          currency: price.currency,
+          holdAmount: maxCharge(price, tokens.held, 0),
+          holdTokens: tokens.held,
+          operation: "embeddings",
+          partsAt: (target) => Math.ceil(input.length / (dialectAt(target)?.maxInputs ?? input.length)),
+          encode: (target, part) => {
+            const dialect = dialectAt(target)
+            return encodeWhole(target, dialect, "embedding", partOf(dialect?.maxInputs ?? input.length, part))
+          },
+          decode: (target, body, part) => {
+            const dialect = dialectAt(target)
+            const got = dialect?.decode(body, partOf(dialect.maxInputs, part))
+            return got !== undefined && lengths.are(got, part === 0) ? got : undefined
+          },
+          estimate: (parts) => tokens.estimate(parts),
+          bill: (parts) => tokens.bill(parts),
+          implausible: (parts) => tokens.implausible(parts),
+          charge: ({ counts }) => priceUsage(price, counts),
+          finish: (parts, usage) => {
+            const vectors = parts.flatMap((part) => part.vectors)
+            const told = encoding === "base64" ? vectors.map(toBase64) : vectors.map(toNumbers)
+            const [first = ""] = vectors
+            const head = { ...replyHead(asked), vectors: told, dimensions: dimensionsOf(first) }
+            return (balance) => ({ ...head, usage: { ...usage, balance } })
+          },
+        },
+        services,
+      )
+    })
+  },
+}
+
+const dialectAt = ({ dialect }: CallTarget): EmbeddingDialect | undefined => dialect.embedding
+
+/** All vectors of a target have one length: the one that was asked for, if one was. */
+class SameLength {
+  readonly #asked: number | undefined
+  #length: number | undefined
+
+  constructor(asked: number | undefined) {
+    this.#asked = asked
+  }
+
+  are({ vectors }: Embedded, isFirst: boolean): boolean {
+    const [first = ""] = vectors
+    if (isFirst) this.#length = this.#asked ?? dimensionsOf(first)
+    return vectors.every((vector) => dimensionsOf(vector) === this.#length)
+  }
+}

@@ -1,0 +1,56 @@
+/** Moderation: the kind `moderation`. Source: calls "twp/1 shapes", moderations. */
+import { Result } from "effect"
+import type { Kind } from "../../calls/kind.ts"
+import { modelFor, targetsFor } from "../../calls/model.ts"
+import type { CallTarget } from "../../catalogue/snapshot.ts"
+import type { Moderated, ModerationAsked, ModerationDialect } from "../../dialects/whole.ts"
+import { maxCharge, priceUsage } from "../../money/pricing.ts"
+import type { ModerationRequest, ModerationResponse } from "../../protocol/moderation.ts"
+import { bytesOf, InputTokens } from "../whole/input-tokens.ts"
+import { encodeWhole, replyHead } from "../whole/whole-call.ts"
+import { WholeTask } from "../whole/whole-task.ts"
+
+const textsOf = ({ input }: ModerationAsked): ReadonlyArray<string> =>
+  input.filter((part): part is string => typeof part === "string")
+
+export const moderation: Kind<ModerationRequest, ModerationResponse> = {
+  name: "moderation",
+  purpose: "moderation",
+  modelOf: ({ model }) => model,
+  reviewed: (request) => textsOf(request).join("\n"),
+  plan: (asked) => {
+    const { services, request, caller, catalogue, nowMs } = asked
+    const { model } = request
+    return Result.map(modelFor(model, "moderation", caller, catalogue, nowMs), ({ entry, price }) => {
+      const texts = textsOf(request)
+      const tokens = new InputTokens(
+        { text: () => texts.join("\n"), bytes: bytesOf(texts), texts: request.input.length },
+        services.tokenizer,
+      )
+      return new WholeTask<Moderated, ModerationResponse>(
+        {
+          model,
+          targets: targetsFor(caller, entry.targets),
+          timeoutsOf: (target) => services.timeoutsOf(catalogue, target, entry),
+          currency: price.currency,
+          holdAmount: maxCharge(price, tokens.held, 0),
+          holdTokens: tokens.held,
+          operation: "moderation",
+          encode: (target) => encodeWhole(target, dialectAt(target), "moderation", request),
+          decode: (target, body) => dialectAt(target)?.decode(body, request),
+          estimate: (parts) => tokens.estimate(parts),
+          bill: (parts) => tokens.bill(parts),
+          implausible: (parts) => tokens.implausible(parts),
+          charge: ({ counts }) => priceUsage(price, counts),
+          finish: (parts, usage) => {
+            const head = { ...replyHead(asked), results: parts.flatMap(({ results }) => results) }
+            return (balance) => ({ ...head, usage: { ...usage, balance } })
+          },
+        },
+        services,
+      )
+    })
+  },
+}
+
+const dialectAt = ({ dialect }: CallTarget): ModerationDialect | undefined => dialect.moderation

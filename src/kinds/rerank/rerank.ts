@@ -1,0 +1,69 @@
+/** Reranking: the kind `rerank`. Source: calls "twp/1 shapes", rerank. */
+import { Effect, Result } from "effect"
+import type { Bill } from "../../calls/bill.ts"
+import type { Kind } from "../../calls/kind.ts"
+import { modelFor, targetsFor } from "../../calls/model.ts"
+import type { CallTarget } from "../../catalogue/snapshot.ts"
+import type { RerankDialect, Reranked } from "../../dialects/whole.ts"
+import { maxCharge, priceUsage, searchCharge } from "../../money/pricing.ts"
+import type { RerankRequest, RerankResponse } from "../../protocol/rerank.ts"
+import { bytesOf, InputTokens } from "../whole/input-tokens.ts"
+import { encodeWhole, replyHead } from "../whole/whole-call.ts"
+import { WholeTask } from "../whole/whole-task.ts"
+import { SearchUnits } from "./search-units.ts"
+
+export const rerank: Kind<RerankRequest, RerankResponse> = {
+  name: "rerank",
+  purpose: "rerank",
+  modelOf: ({ model }) => model,
+  reviewed: ({ query, documents }) => [query, ...documents].join("\n"),
+  plan: (asked) => {
+    const { services, request, caller, catalogue, nowMs } = asked
+    const { model, query, documents } = request
+    return Result.map(modelFor(model, "rerank", caller, catalogue, nowMs), ({ entry, price }) => {
+      const searches = new SearchUnits(request)
+      const [isByTokens, isBySearches] = [price.lacks?.includes("input") !== true, price.dims["searches"] !== undefined]
+      // Models read the query beside each document.
+      const tokens = new InputTokens(
+        {
+          text: () => documents.map((document) => `${query}\n${document}`).join("\n"),
+          bytes: bytesOf(documents) + Buffer.byteLength(query) * documents.length,
+          texts: documents.length,
+        },
+        services.tokenizer,
+      )
+      const bill = (parts: ReadonlyArray<Reranked>): Bill => {
+        const { counts, estimatedReason } = tokens.bill(parts, isBySearches ? { searches: searches.of(parts) } : {})
+        if (isByTokens) return { counts, ...(estimatedReason !== undefined && { estimatedReason }) }
+        const doubt = searches.doubt(parts)
+        // Tokens have no price: what the vendor did not report is not counted.
+        const inTokens = estimatedReason === undefined ? counts.inTokens : 0
+        return { counts: { ...counts, inTokens }, ...(doubt !== undefined && { estimatedReason: doubt }) }
+      }
+      return new WholeTask<Reranked, RerankResponse>(
+        {
+          model,
+          targets: targetsFor(caller, entry.targets),
+          timeoutsOf: (target) => services.timeoutsOf(catalogue, target, entry),
+          currency: price.currency,
+          holdAmount: maxCharge(price, tokens.held, 0) + searchCharge(price, searches.expected),
+          holdTokens: tokens.held,
+          operation: "rerank",
+          encode: (target) => encodeWhole(target, dialectAt(target), "rerank", request),
+          decode: (target, body) => dialectAt(target)?.decode(body, request),
+          estimate: (parts) => (isByTokens ? tokens.estimate(parts) : Effect.void),
+          bill,
+          implausible: (parts) => tokens.implausible(parts),
+          charge: ({ counts }) => priceUsage(price, counts),
+          finish: (parts, usage) => {
+            const head = { ...replyHead(asked), results: parts.flatMap(({ results }) => results) }
+            return (balance) => ({ ...head, usage: { ...usage, balance } })
+          },
+        },
+        services,
+      )
+    })
+  },
+}
+
+const dialectAt = ({ dialect }: CallTarget): RerankDialect | undefined => dialect.rerank

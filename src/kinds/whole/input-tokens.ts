@@ -1,0 +1,82 @@
+/** Tokens of the input of a whole call: what is held, what a vendor's report can be, and the count where it has none. */
+import { Effect } from "effect"
+import type { Bill } from "../../calls/bill.ts"
+import type { Tokenizer } from "../../calls/tokenizer.ts"
+import { tokensOfBytes } from "../../calls/tokens.ts"
+import type { ReportedTokens } from "../../dialects/whole.ts"
+import type { EstimatedReason } from "../../protocol/usage.ts"
+
+/** What tokenizers add to each text, such as its beginning and its end. */
+const tokensPerText = 64
+/** What vendors add to a request. */
+const spareTokens = 1024
+
+export interface InputText {
+  /** All that the vendor reads, to count it. */
+  readonly text: () => string
+  /** Bytes that the vendor reads at most, where it reads a part of the text again and again. */
+  readonly bytes: number
+  readonly texts: number
+}
+
+export class InputTokens {
+  readonly #input: InputText
+  readonly #tokenizer: Tokenizer["Service"]
+  #counted: number | undefined
+
+  constructor(input: InputText, tokenizer: Tokenizer["Service"]) {
+    this.#input = input
+    this.#tokenizer = tokenizer
+  }
+
+  /** A conservative estimate, before the call. */
+  get held(): number {
+    return tokensOfBytes(this.#input.bytes) + this.#input.texts
+  }
+
+  /** The most that a vendor can have counted: a token takes at least one byte. */
+  get #limit(): number {
+    const { bytes, texts } = this.#input
+    return bytes + texts * tokensPerText + spareTokens
+  }
+
+  /** Counts the text if the vendor's report is missing or cannot be true. */
+  estimate(parts: ReadonlyArray<ReportedTokens>): Effect.Effect<void> {
+    if (this.#doubt(parts) === undefined) return Effect.void
+    return Effect.map(this.#tokenizer.count(this.#input.text()), (tokens) => {
+      this.#counted = tokens
+    })
+  }
+
+  bill(parts: ReadonlyArray<ReportedTokens>, dims: Readonly<Record<string, number>> = {}): Bill {
+    const estimatedReason = this.#doubt(parts)
+    const inTokens = estimatedReason === undefined ? (reported(parts) ?? 0) : (this.#counted ?? this.held)
+    return {
+      counts: { inTokens, outTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0, dims },
+      ...(estimatedReason !== undefined && { estimatedReason }),
+    }
+  }
+
+  implausible(parts: ReadonlyArray<ReportedTokens>): Record<string, unknown> | undefined {
+    return this.#doubt(parts) === "upstream_usage_implausible"
+      ? { reported: reported(parts), limit: this.#limit }
+      : undefined
+  }
+
+  /** Why a report is not believed. */
+  #doubt(parts: ReadonlyArray<ReportedTokens>): EstimatedReason | undefined {
+    const tokens = reported(parts)
+    if (tokens === undefined || tokens === 0) return "upstream_usage_missing"
+    return tokens > this.#limit ? "upstream_usage_implausible" : undefined
+  }
+}
+
+/** Of all parts together; undefined if one of them has no report. */
+const reported = (parts: ReadonlyArray<ReportedTokens>): number | undefined =>
+  parts.reduce<number | undefined>(
+    (sum, { inTokens }) => (sum === undefined || inTokens === undefined ? undefined : sum + inTokens),
+    0,
+  )
+
+export const bytesOf = (texts: ReadonlyArray<string>): number =>
+  texts.reduce((bytes, text) => bytes + Buffer.byteLength(text), 0)
