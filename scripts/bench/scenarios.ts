@@ -150,6 +150,12 @@ export const routes: Scenario = async ({ floor, weir }, { rounds, scale }) => {
   const calls: ReadonlyArray<readonly [string, Endpoint]> = [
     ["CPU per heartbeat inside the window", weir.call("/t1/heartbeat", { sessionId: "01J0000000000000000000000A" })],
     ["CPU per web search", weir.call("/t1/websearch", { query: "river" })],
+    [
+      "CPU per embedding",
+      weir.call("/t1/embeddings", { model: "embed", input: ["A short text."], encoding: "base64" }),
+    ],
+    ["CPU per embedding, as numbers", weir.call("/t1/embeddings", { model: "embed", input: ["A short text."] })],
+    ["CPU per JSON exchange", weir.call("/t1/exchange", exchangeBody)],
     ["CPU per replay of a finished exchange", once],
     ["CPU per wrong key", { ...weir.call("/t1/exchange", exchangeBody, wrongKey), status: 401 }],
   ]

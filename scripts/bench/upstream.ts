@@ -82,6 +82,17 @@ const searchBody = JSON.stringify({
   })),
 })
 
+const vector = Float32Array.from({ length: 1536 }, (_, at) => Math.sin(at) / 40)
+const embeddingBody = (embedding: string | ReadonlyArray<number>) =>
+  JSON.stringify({
+    object: "list",
+    data: [{ object: "embedding", index: 0, embedding }],
+    model: "e",
+    usage: { prompt_tokens: 4, total_tokens: 4 },
+  })
+const embeddingInBase64 = embeddingBody(Buffer.from(vector.buffer).toString("base64"))
+const embeddingInNumbers = embeddingBody(Array.from(vector, (value) => Number(value.toPrecision(8))))
+
 const server = createServer({ keepAliveTimeout: 65_000 }, (request, response) => {
   if (request.method === "GET") {
     response.writeHead(200, { "content-type": "application/json" }).end(searchBody)
@@ -92,6 +103,11 @@ const server = createServer({ keepAliveTimeout: 65_000 }, (request, response) =>
     text += chunk
   })
   request.on("end", () => {
+    if (request.url === "/v1/embeddings") {
+      response.writeHead(200, { "content-type": "application/json" })
+      response.end(text.includes(`"base64"`) ? embeddingInBase64 : embeddingInNumbers)
+      return
+    }
     if (!text.includes(`"stream":true`)) {
       response.writeHead(200, { "content-type": "application/json" })
       response.end(body)

@@ -3,8 +3,11 @@ import { Context, Effect, Layer, type Schema, Stream } from "effect"
 import { type AppTokenRequest, AppTokenResponse } from "../protocol/app-token.ts"
 import { Budgets } from "../protocol/budget.ts"
 import { Bundle } from "../protocol/bundle.ts"
+import { type EmbeddingRequest, EmbeddingResponse } from "../protocol/embedding.ts"
 import { protocolLabel } from "../protocol/event.ts"
 import { type ExchangeRequest, ExchangeResponse } from "../protocol/exchange.ts"
+import { type ModerationRequest, ModerationResponse } from "../protocol/moderation.ts"
+import { type RerankRequest, RerankResponse } from "../protocol/rerank.ts"
 import { type SearchRequest, SearchResponse } from "../protocol/search.ts"
 import { HandshakeResponse, type HeartbeatRequest, HeartbeatResponse } from "../protocol/session.ts"
 import { newUlid } from "../protocol/ulid.ts"
@@ -24,6 +27,12 @@ export interface WeirClientShape {
   readonly exchange: (ask: Ask) => Effect.Effect<ExchangeResponse, WeirError>
   /** Creates a streamed exchange. Interrupting ends it at the vendor too; what was received until then is billed. */
   readonly stream: (ask: Ask) => Stream.Stream<StreamedEvent, WeirError>
+  /** Embeds texts. Like an exchange, these get a request id of their own: retries are billed once. */
+  readonly embed: (request: EmbeddingRequest) => Effect.Effect<EmbeddingResponse, WeirError>
+  /** Orders documents by how well they answer a query. */
+  readonly rerank: (request: RerankRequest) => Effect.Effect<RerankResponse, WeirError>
+  /** Tells what texts and pictures are flagged for. */
+  readonly moderate: (request: ModerationRequest) => Effect.Effect<ModerationResponse, WeirError>
   readonly search: (request: SearchRequest) => Effect.Effect<SearchResponse, WeirError>
   readonly reportUsage: (report: UsageReport) => Effect.Effect<UsageReceipt, WeirError>
   readonly handshake: Effect.Effect<HandshakeResponse, WeirError>
@@ -54,11 +63,21 @@ export const makeClient = (options: WeirOptions): WeirClientShape => {
     isIdempotent,
     headers,
   })
-  const exchange = (ask: Ask, stream: boolean): Effect.Effect<Response, WeirError> =>
+  /** A call that the gateway knows again by its id. */
+  const identified = <Request extends { readonly meta?: ExchangeRequest["meta"] }>(target: string, request: Request) =>
     Effect.suspend(() => {
-      const meta = { requestId: newUlid(Date.now()), ...(client !== undefined && { client }), ...ask.meta }
-      return send(options, post("/t1/exchange", { ...ask, meta, stream } satisfies ExchangeRequest, true))
+      const meta = { requestId: newUlid(Date.now()), ...(client !== undefined && { client }), ...request.meta }
+      return send(options, post(target, { ...request, meta }, true))
     })
+  const exchange = (ask: Ask, stream: boolean) =>
+    identified("/t1/exchange", { ...ask, stream } satisfies ExchangeRequest)
+  const whole =
+    <Request extends { readonly meta?: ExchangeRequest["meta"] }, S extends Schema.ConstraintDecoder<unknown>>(
+      target: string,
+      schema: S,
+    ) =>
+    (request: Request) =>
+      Effect.flatMap(identified(target, request), (response) => readBody(response, schema))
 
   const call = <S extends Schema.ConstraintDecoder<unknown>>(outgoing: Call, schema: S) =>
     Effect.flatMap(send(options, outgoing), (response) => readBody(response, schema))
@@ -66,8 +85,10 @@ export const makeClient = (options: WeirOptions): WeirClientShape => {
   return {
     exchange: (ask) => Effect.flatMap(exchange(ask, false), (response) => readBody(response, ExchangeResponse)),
     stream: (ask) => Stream.unwrap(Effect.map(exchange(ask, true), (response) => eventsOf(response, silenceMs))),
-    // Not retried: a search whose reply was lost may have been billed.
-    search: (request) => call(post("/t1/websearch", request, false), SearchResponse),
+    embed: whole("/t1/embeddings", EmbeddingResponse),
+    rerank: whole("/t1/rerank", RerankResponse),
+    moderate: whole("/t1/moderations", ModerationResponse),
+    search: whole("/t1/websearch", SearchResponse),
     reportUsage: (report) => call(post("/t1/usage", report, true), UsageReceipt),
     handshake: call(post("/t1/handshake", { protocols: [protocolLabel] }, true, featureHeaders), HandshakeResponse),
     // Not retried without an id: each heartbeat without one opens a session.

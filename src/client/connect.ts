@@ -3,7 +3,10 @@ import { Cause, Effect, Exit, Scope, Stream } from "effect"
 import type { AppTokenRequest, AppTokenResponse } from "../protocol/app-token.ts"
 import type { Budgets } from "../protocol/budget.ts"
 import type { Bundle } from "../protocol/bundle.ts"
+import type { EmbeddingRequest, EmbeddingResponse } from "../protocol/embedding.ts"
 import type { ExchangeResponse } from "../protocol/exchange.ts"
+import type { ModerationRequest, ModerationResponse } from "../protocol/moderation.ts"
+import type { RerankRequest, RerankResponse } from "../protocol/rerank.ts"
 import type { SearchRequest, SearchResponse } from "../protocol/search.ts"
 import type { HandshakeResponse } from "../protocol/session.ts"
 import type { UsageReceipt, UsageReport } from "../protocol/usage-report.ts"
@@ -29,6 +32,12 @@ export interface Exchanging {
 }
 
 export interface Weir extends Exchanging {
+  /** Embeds texts; rejects with a {@link WeirError}. Retries are billed once. */
+  readonly embed: (request: EmbeddingRequest, options?: CallOptions) => Promise<EmbeddingResponse>
+  /** Orders documents by how well they answer a query. */
+  readonly rerank: (request: RerankRequest, options?: CallOptions) => Promise<RerankResponse>
+  /** Tells what texts and pictures are flagged for. */
+  readonly moderate: (request: ModerationRequest, options?: CallOptions) => Promise<ModerationResponse>
   readonly search: (request: SearchRequest, options?: CallOptions) => Promise<SearchResponse>
   readonly reportUsage: (report: UsageReport, options?: CallOptions) => Promise<UsageReceipt>
   /** What is left of the budgets that cover the caller. */
@@ -52,6 +61,9 @@ export const connect = (options: WeirOptions): Weir => {
   const client = makeClient(options)
   return {
     ...exchanging(client),
+    embed: (request, call) => run(client.embed(request), call),
+    rerank: (request, call) => run(client.rerank(request), call),
+    moderate: (request, call) => run(client.moderate(request), call),
     search: (request, call) => run(client.search(request), call),
     reportUsage: (report, call) => run(client.reportUsage(report), call),
     budgets: (call) => run(client.budgets, call),

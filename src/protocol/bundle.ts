@@ -23,6 +23,7 @@ export const BundleModel = Schema.Struct({
 export const Bundle = Schema.Struct({
   /** The fingerprint of everything else: SHA-256 of its canonical JSON (RFC 8785), 32 hexadecimal characters. */
   configVersion: Schema.String,
+  /** Those for chat; the others are in `platformModels`. */
   models: Schema.Array(BundleModel),
   capabilities: Schema.Struct({
     platform: Schema.Struct({
@@ -38,6 +39,9 @@ export const Bundle = Schema.Struct({
     video: handles,
     speechToText: optional(handles),
     textToSpeech: optional(handles),
+    embedding: optional(handles),
+    rerank: optional(handles),
+    moderation: optional(handles),
   }),
   media: optional(Schema.Struct({ asr: Schema.Struct({ enabled: flag }), tts: Schema.Struct({ enabled: flag }) })),
   settings: EffectiveSettings,

@@ -56,7 +56,7 @@ function contentOf(
   return {
     models: org.models.flatMap((handle) => {
       const model = snapshot.model(handle)?.model
-      if (model === undefined) return []
+      if (model === undefined || (model.kind ?? "chat") !== "chat") return []
       const { contextWindow, maxOutput } = model
       return [
         {
@@ -76,9 +76,25 @@ function contentOf(
         ...(isFull && { speechToText: can("speechToText"), textToSpeech: can("textToSpeech") }),
       },
     },
-    platformModels: { image: [], video: [], ...(isFull && { speechToText: [], textToSpeech: [] }) },
+    platformModels: {
+      image: [],
+      video: [],
+      ...(isFull && { speechToText: [], textToSpeech: [] }),
+      ...otherKinds(snapshot, org.models),
+    },
     ...(isFull && { media: { asr: { enabled: can("speechToText") }, tts: { enabled: can("textToSpeech") } } }),
     settings,
     search: searchDirectory(snapshot),
   }
+}
+
+/** Handles of the kinds beside chat, where there are some. */
+const otherKinds = (snapshot: CatalogueSnapshot, handles: ReadonlyArray<string>) => {
+  const kindOf = (handle: string) => snapshot.model(handle)?.model.kind ?? "chat"
+  return Object.fromEntries(
+    (["embedding", "rerank", "moderation"] as const).flatMap((kind) => {
+      const own = handles.filter((handle) => kindOf(handle) === kind)
+      return own.length === 0 ? [] : [[kind, own]]
+    }),
+  )
 }

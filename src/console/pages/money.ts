@@ -172,8 +172,8 @@ const Prices = () => {
           show: ({ from, isInForce }: Price) => html`${from} ${isInForce && html`<${Tag} tone="good">in force<//>`}`,
         },
         { name: "Currency", show: ({ currency }: Price) => currency },
-        { name: "Input", align: "right", show: ({ input }: Price) => money(input) },
-        { name: "Output", align: "right", show: ({ output }: Price) => money(output) },
+        { name: "Input", align: "right", show: ({ input }: Price) => (input === undefined ? "" : money(input)) },
+        { name: "Output", align: "right", show: ({ output }: Price) => (output === undefined ? "" : money(output)) },
         {
           name: "Cache read",
           align: "right",

@@ -47,7 +47,10 @@ const geminiModel = (model: Model) => ({
   displayName: model.handle,
   ...(model.contextWindow !== undefined && { inputTokenLimit: model.contextWindow }),
   ...(model.maxOutput !== undefined && { outputTokenLimit: model.maxOutput }),
-  supportedGenerationMethods: ["generateContent", "streamGenerateContent", "countTokens"],
+  supportedGenerationMethods:
+    model.kind === "embedding"
+      ? ["embedContent", "batchEmbedContents"]
+      : ["generateContent", "streamGenerateContent", "countTokens"],
   thinking: capabilitiesOf(model).some((one) => one === "reasoning"),
 })
 
