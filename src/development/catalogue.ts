@@ -1,4 +1,4 @@
-/** The development catalogue: a simulated vendor, one model, one funded organisation with one key. */
+/** The development catalogue: a simulated vendor, a model of each kind, one funded organisation with one key. */
 
 /** The reference under which the development key's secret is resolved. */
 export const developmentKeyRef = "env:WEIR_DEVELOPMENT_KEY"
@@ -20,12 +20,18 @@ models:
     capabilities: [tools, images, files, reasoning, cache]
     params: { maxTokens: { default: 1024 } }
     targets: [{ vendor: simulated, model: simulated-1 }]
+  - { handle: embed, kind: embedding, targets: [{ vendor: simulated, model: simulated-embedding }] }
+  - { handle: rank, kind: rerank, targets: [{ vendor: simulated, model: simulated-rerank }] }
+  - { handle: moderate, kind: moderation, targets: [{ vendor: simulated, model: simulated-moderation }] }
 prices:
+  - { model: embed, currency: USD, input: "0.02", from: 2026-01-01 }
+  - { model: rank, currency: USD, input: "0.05", from: 2026-01-01 }
+  - { model: moderate, currency: USD, input: "0", from: 2026-01-01 }
   - { model: main, currency: USD, input: "3", output: "15", cacheRead: "0.3", cacheWrite: "3.75", from: 2026-01-01 }
 plans:
   - { id: development, concurrency: 20, perMinute: 600, dailyTokens: 10000000 }
 orgs:
-  - { id: org_development, name: Development, plan: development, currency: USD, models: [main],
+  - { id: org_development, name: Development, plan: development, currency: USD, models: [main, embed, rank, moderate],
       aliases: { "claude-*": main, "gpt-*": main, "gemini-*": main } }
 users:
   - { id: usr_development, email: ada@example.com, org: org_development, role: owner }

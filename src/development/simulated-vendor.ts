@@ -1,6 +1,6 @@
 /**
- * The simulated vendor, on loopback: answers chat completions and SearXNG searches by repeating what it
- * was asked, calls a tool that it is asked for by name, and lists its models.
+ * The simulated vendor, on loopback: answers chat completions and SearXNG searches by repeating what it was asked,
+ * embeds, ranks and moderates texts by their words, calls a tool that it is asked for by name, and lists its models.
  */
 import type { Effect, Scope } from "effect"
 import { type JsonObject, objectAt, objectsAt, parseObject, stringAt } from "../dialects/json.ts"
@@ -11,20 +11,25 @@ import {
   type VendorScript,
 } from "../testing/scripted-vendor.ts"
 import { answering, openaiFrame } from "../testing/vendor-replies.ts"
+import { answerWhole } from "./simulated-kinds.ts"
 
 const pauseMs = 40
 
 const answer: VendorScript = (call) => {
   if (call.path === "/v1/models") return list(call)
   if (call.path.startsWith("/search?")) return find(call)
+  const whole = answerWhole(call)
+  if (whole !== undefined) return json(call, whole)
   const tool = askedTool(call.body)
   return tool === undefined ? echo(call) : callTool(call, tool)
 }
 
-const list: VendorScript = (call) => {
+const json = (call: VendorCall, body: object): void => {
   call.head(200, { "content-type": "application/json" })
-  call.end(JSON.stringify({ data: [{ id: "simulated-1" }, { id: "simulated-2" }] }))
+  call.end(JSON.stringify(body))
 }
+
+const list: VendorScript = (call) => json(call, { data: [{ id: "simulated-1" }, { id: "simulated-2" }] })
 
 const find: VendorScript = (call) => {
   const query = new URLSearchParams(call.path.slice(call.path.indexOf("?"))).get("q") ?? ""
@@ -33,8 +38,7 @@ const find: VendorScript = (call) => {
     url: `https://example.com/search/${at + 1}?${new URLSearchParams({ q: query })}`,
     content: `A page that says something about ${query}.`,
   }))
-  call.head(200, { "content-type": "application/json" })
-  call.end(JSON.stringify({ results }))
+  json(call, { results })
 }
 
 const echo: VendorScript = (call) => {

@@ -3,7 +3,8 @@ import { isObject, type JsonObject, objectsAt } from "./json.ts"
 import type { Vector } from "./whole.ts"
 
 const float32Bytes = 4
-const base64 = /^[A-Za-z0-9+/]+={0,2}$/
+/** The bits of an exponent that no finite number has. */
+const infinite = 0x7f800000
 
 const isNumbers = (value: unknown): value is ReadonlyArray<number> => {
   if (!Array.isArray(value)) return false
@@ -13,7 +14,7 @@ const isNumbers = (value: unknown): value is ReadonlyArray<number> => {
 
 /** A vector that can be used; undefined for everything else. */
 export const readVector = (value: unknown): Vector | undefined => {
-  if (typeof value === "string") return base64.test(value) && floatsIn(value) !== undefined ? value : undefined
+  if (typeof value === "string") return decode(value) === undefined ? undefined : value
   return isNumbers(value) && value.length > 0 ? value : undefined
 }
 
@@ -29,18 +30,29 @@ export const readVectors = (values: unknown): ReadonlyArray<Vector> | undefined 
   return vectors
 }
 
-/** The numbers in base64 of little-endian float32; undefined if they are none, or not all finite. */
-export const floatsIn = (text: string): Float32Array | undefined => {
-  const bytes = Buffer.from(text, "base64")
-  if (bytes.length === 0 || bytes.length % float32Bytes !== 0) return undefined
-  const floats = new Float32Array(bytes.length / float32Bytes)
-  for (let at = 0; at < floats.length; at++) {
-    const value = bytes.readFloatLE(at * float32Bytes)
-    if (!Number.isFinite(value)) return undefined
-    floats[at] = value
+/** Where base64 is decoded to be looked at: a vector that is only passed on is not copied. */
+let room = new Uint32Array(4096)
+let roomBytes = Buffer.from(room.buffer)
+
+/**
+ * How many numbers there are in base64 of little-endian float32, which {@link room} has then; undefined if it is none,
+ * or if one is not finite. Machines that run Node are little-endian.
+ */
+const decode = (text: string): number | undefined => {
+  // Other characters are skipped: then there are fewer bytes than the text's length says.
+  const length = Buffer.byteLength(text, "base64")
+  if (length === 0 || length % float32Bytes !== 0 || text.length % 4 !== 0) return undefined
+  if (length > roomBytes.length) {
+    room = new Uint32Array(length / float32Bytes)
+    roomBytes = Buffer.from(room.buffer)
   }
-  return floats
+  if (roomBytes.write(text, 0, "base64") !== length) return undefined
+  const count = length / float32Bytes
+  for (let at = 0; at < count; at++) if (((room[at] ?? 0) & infinite) === infinite) return undefined
+  return count
 }
+
+const floatsIn = (text: string): ArrayLike<number> => new Float32Array(room.buffer, 0, decode(text) ?? 0)
 
 export const dimensionsOf = (vector: Vector): number =>
   typeof vector === "string" ? Buffer.byteLength(vector, "base64") / float32Bytes : vector.length
@@ -54,7 +66,7 @@ export const toBase64 = (vector: Vector): string => {
 
 /** Numbers that are the same float32, as short as that allows. */
 export const toNumbers = (vector: Vector): ReadonlyArray<number> =>
-  typeof vector === "string" ? Array.from(floatsIn(vector) ?? [], shortest) : vector
+  typeof vector === "string" ? Array.from(floatsIn(vector), shortest) : vector
 
 /** A float32 has at most nine digits that tell. */
 const shortest = (value: number): number => {
