@@ -17,7 +17,7 @@ import { fileURLToPath } from "node:url"
 import { parseArgs, promisify } from "node:util"
 import { Effect, Exit, Scope } from "effect"
 import { testCatalogue } from "../../src/testing/gateway.ts"
-import { startScriptedVendor } from "../../src/testing/scripted-vendor.ts"
+import { startScriptedVendor, type VendorCall } from "../../src/testing/scripted-vendor.ts"
 import { answering } from "../../src/testing/vendor-replies.ts"
 import { randomOf } from "../random.ts"
 import { askFor, type Outcome } from "./client.ts"
@@ -54,11 +54,23 @@ const dir = mkdtempSync(join(tmpdir(), "weir-faults-"))
 chmodSync(dir, 0o755)
 const scope = Scope.makeUnsafe()
 const calls = new Map<string, number>()
+/** The answer to an embedding or a search. */
+const bodyOf = ({ path }: VendorCall): object | undefined => {
+  if (path.startsWith("/search?")) return { results: [{ title: "T", url: "https://x.test", content: "C" }] }
+  if (!path.endsWith("/embeddings")) return undefined
+  const data = [0, 1].map((index) => ({ index, embedding: [0.5, index] }))
+  return { data, usage: { prompt_tokens: 6, total_tokens: 6 } }
+}
 const vendor = await Effect.runPromise(
   Scope.provide(
     startScriptedVendor((call) => {
-      const key = JSON.stringify(call.body["messages"]).match(/k-\d+/)?.[0] ?? ""
+      const key = `${call.path}${JSON.stringify(call.body)}`.match(/k-\d+/)?.[0] ?? ""
       calls.set(key, (calls.get(key) ?? 0) + 1)
+      const body = bodyOf(call)
+      if (body !== undefined) {
+        call.head(200, { "content-type": "application/json" })
+        return call.end(JSON.stringify(body))
+      }
       const words = Array.from({ length: 1 + (key.length % 5) }, (_, at) => `word${at} `)
       return answering({ words, inTokens: 100, outTokens: words.length }, Math.floor(clientRandom() * 150))(call)
     }),
@@ -77,8 +89,14 @@ writeFileSync(
     `budgets:
   - { id: money, scope: org, unit: money, period: month, limit: "900000" }
   - { id: tokens, scope: key, unit: tokens, period: month, limit: 1000, mode: shadow }
+searchProviders:
+  - { id: found, name: Found, vendor: searxng, baseUrl: "${vendor.url}", currency: USD, pricePerCall: "0.0005" }
 `,
-  ).replace(`amount: "1000"`, `amount: "${balance}"`),
+  )
+    .replace(`amount: "1000"`, `amount: "${balance}"`)
+    .replace("models:\n", "models:\n  - { handle: embed, kind: embedding, targets: [{ vendor: openai, model: e }] }\n")
+    .replace("prices:\n", `prices:\n  - { model: embed, currency: USD, input: "50", from: 2026-01-01 }\n`)
+    .replace("models: [main,", "models: [embed, main,"),
 )
 
 const databasePort = await freePort()
@@ -153,7 +171,7 @@ const client = async () => {
   while (next < exchanges) {
     const key = `k-${next++}`
     const options = { ...callOptions, maxRefusals: exhausted ? 3 : 40 }
-    const outcome = await askFor(key, next % 2 === 0, options)
+    const outcome = await askFor(key, options)
     exhausted ||= outcome._tag === "Refused"
     outcomes.set(key, outcome)
   }
@@ -236,7 +254,7 @@ let replayed = 0
 for (const [key, first] of outcomes) {
   if (replayed === maxReplays || first._tag !== "Delivered" || first.body === undefined) continue
   replayed++
-  const again = await askFor(key, false, { ...callOptions, maxRefusals: 0 })
+  const again = await askFor(key, { ...callOptions, maxRefusals: 0 })
   const body = again._tag === "Delivered" ? again.body : JSON.stringify(again)
   check(body === first.body, `${key} was answered ${first.body}, and when it was repeated ${body}`)
 }

@@ -123,7 +123,9 @@ export class UpstreamCall implements ReplyListener, Watched {
 
   ended(): void {
     if (this.#isOver()) return
-    const body = Buffer.concat(this.#chunks)
+    const [only = empty] = this.#chunks
+    const body = this.#chunks.length === 1 ? asBuffer(only) : Buffer.concat(this.#chunks)
+    this.#chunks = []
     if (this.#reader === undefined) this.#end(this.#refusal(body.toString("utf8")))
     else this.#take(this.#reader, this.#reader.readEnd(body), true)
   }
@@ -319,6 +321,9 @@ export class UpstreamCall implements ReplyListener, Watched {
     })
   }
 }
+
+const empty = Buffer.alloc(0)
+const asBuffer = ({ buffer, byteOffset, byteLength }: Uint8Array) => Buffer.from(buffer, byteOffset, byteLength)
 
 const refused = ({ capability, message }: EncodeRefusal): ServiceError<"bad_request"> =>
   serviceError("bad_request", message, { detail: { capability } })

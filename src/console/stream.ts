@@ -1,4 +1,4 @@
-/** One streamed exchange of twp/1, event by event. */
+/** Calls of twp/1 by a key: an exchange, event by event, and calls whose reply is whole. */
 import { addressOf, errorOf } from "./api.ts"
 import { eventsOf, type ServerEvent } from "./events.ts"
 
@@ -27,13 +27,10 @@ export const streamExchange = async (
   take: (event: StreamEvent) => void,
 ): Promise<void> => {
   const startedAt = performance.now()
-  const [keyId = "", ...secret] = key.split("~")
-  const credential: Record<string, string> =
-    secret.length === 0 ? { authorization: `Bearer ${key}` } : { "x-svc-key-id": keyId, "x-svc-key": secret.join("~") }
   const blocks = (text: string) => [{ t: "text", v: text }]
   const response = await fetch(addressOf("t1/exchange"), {
     method: "POST",
-    headers: { ...credential, "content-type": "application/json" },
+    headers: { ...credentialOf(key), "content-type": "application/json" },
     body: JSON.stringify({
       model,
       stream: true,
@@ -46,6 +43,44 @@ export const streamExchange = async (
   for await (const { name, data } of eventsOf(response.body)) {
     take({ atMs: performance.now() - startedAt, name, data, text: addedBy(name, data) })
   }
+}
+
+/** The headers of a key, as `KEY_ID~SECRET`, or of a token. */
+const credentialOf = (key: string): Record<string, string> => {
+  const [keyId = "", ...secret] = key.split("~")
+  return secret.length === 0
+    ? { authorization: `Bearer ${key}` }
+    : { "x-svc-key-id": keyId, "x-svc-key": secret.join("~") }
+}
+
+/** What the replies of whole calls have; each kind has its own part. */
+export interface WholeReply {
+  readonly body: {
+    readonly vectors?: ReadonlyArray<ReadonlyArray<number>>
+    readonly results?: ReadonlyArray<{
+      readonly index?: number
+      readonly score?: number
+      readonly flagged?: boolean
+      readonly categories?: Readonly<Record<string, boolean>>
+      readonly title?: string
+      readonly url?: string
+    }>
+  }
+  /** e.g. `0.005 USD` */
+  readonly cost: string
+}
+
+/** A call whose reply is whole. @param route below `/t1` */
+export const callWhole = async (key: string, route: string, request: object): Promise<WholeReply> => {
+  const response = await fetch(addressOf(`t1/${route}`), {
+    method: "POST",
+    headers: { ...credentialOf(key), "content-type": "application/json" },
+    body: JSON.stringify(request),
+    credentials: "omit",
+  })
+  if (!response.ok) throw await errorOf(response)
+  const cost = `${response.headers.get("x-svc-cost")} ${response.headers.get("x-svc-currency")}`
+  return { body: await response.json(), cost }
 }
 
 const addedBy = (name: string, data: string): string => {

@@ -9,6 +9,7 @@ import { fileURLToPath } from "node:url"
 import { Effect, Redacted, Schema } from "effect"
 import type { BrowserContextOptions, Page } from "playwright-core"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { answerWhole } from "../../src/development/simulated-kinds.ts"
 import { AuditEntries } from "../../src/protocol/activity.ts"
 import { LedgerResponse } from "../../src/protocol/admin.ts"
 import { UsageSummary } from "../../src/protocol/usage-summary.ts"
@@ -38,7 +39,22 @@ const gateway = useGateway({
           (role) => `  - { id: ${role}_${tag}, email: ${email(role)}, org: ${ids.org}, role: ${role} }`,
         ),
       ].join("\n"),
-    ),
+    )
+      .replace(
+        "models:\n",
+        `models:
+  - { handle: embed, kind: embedding, targets: [{ vendor: openai, model: e }] }
+  - { handle: rank, kind: rerank, targets: [{ vendor: openai, model: r }] }
+`,
+      )
+      .replace(
+        "prices:\n",
+        `prices:
+  - { model: embed, currency: USD, input: "1", from: 2026-01-01 }
+  - { model: rank, currency: USD, input: "1", from: 2026-01-01 }
+`,
+      )
+      .replace("models: [main,", "models: [embed, rank, main,"),
 })
 const { newPage, look, complaints } = useChromium()
 const listing = useListingVendor("vendor-credential")
@@ -364,6 +380,30 @@ describe("what it shows", () => {
     expect(await page.getByRole("region", { name: "Table of events" }).textContent()).toMatch(
       /t\.open.*t\.delta.*t\.usage/,
     )
+  })
+
+  it("the playground makes the other calls, and tells what they cost", async () => {
+    const page = await asOperator()
+    await show(page, "playground", "Playground")
+    await page.getByLabel("Key, as KEY_ID~SECRET").fill(`${gateway().keyId}~${gateway().key}`)
+    gateway().vendor.script((call) => {
+      call.head(200, { "content-type": "application/json" })
+      call.end(JSON.stringify(answerWhole(call)))
+    })
+    await page.getByLabel("Texts, one a line").fill("a river\na lake")
+    await page.getByRole("button", { name: "Call" }).click()
+    await page.getByText("(64 numbers)").first().waitFor()
+    expect(await findings(page)).toEqual([])
+    await page.getByRole("combobox", { name: "Call" }).selectOption("rerank")
+    await page.getByLabel("Its model").fill("rank")
+    await page.getByLabel("Query").fill("a river")
+    await page.getByLabel("Texts, one a line").fill("a lake\na river")
+    await page.getByRole("button", { name: "Call" }).click()
+    await page.getByText("Billed: ").waitFor()
+    expect(await page.getByRole("region", { name: "Table of reply" }).textContent()).toMatch(/a river.*a lake/)
+    await page.getByLabel("Its model").fill("none")
+    await page.getByRole("button", { name: "Call" }).click()
+    await page.getByText("This model is not available").waitFor()
   })
 
   it("refreshes by itself", async () => {
