@@ -255,10 +255,10 @@ class World {
     let billed = 0n
     let overrun = 0n
     for (const { settlement } of this.#books.usage.values()) {
-      const { hold, cost } = settlement
+      const { hold, cost, record } = settlement
       const budget = hold.budgets?.find((each) => each.counter === counter)
       if (hold.orgId !== orgId || budget === undefined) continue
-      billed += budget.unit === "money" ? cost : recordTokens
+      billed += budget.unit === "money" ? cost : wholeAmount(allTokens(record.counts))
       if (cost > hold.amount) overrun += cost - hold.amount
     }
     if (used !== billed) return `${orgId} ${counter}: ${used} is used of ${billed} that was billed`
@@ -442,7 +442,10 @@ class World {
       if (isDown()) return
       const leased: Leased = {
         registration: undefined,
-        checkpoint: () => ({ hold, due: { cost: wholeAmount(Math.floor(step.cost / 2)), record } }),
+        checkpoint: () => ({
+          hold,
+          due: { cost: wholeAmount(Math.floor(step.cost / 2)), record: recordOf(step.cost) },
+        }),
       }
       place.leased.add(leased)
       yield* Effect.sleep(step.lastsMs)
@@ -491,7 +494,7 @@ class World {
         hold,
         atMs: yield* Clock.currentTimeMillis,
         cost: wholeAmount(step.cost),
-        record,
+        record: recordOf(step.cost),
         reply: hold.requestId === undefined ? undefined : { sealed: Buffer.from(hold.ref).toString("base64") },
       }
       const settled = yield* Effect.result(Effect.retry(ledger.settle(settlement), { times: 1 }))
@@ -520,7 +523,19 @@ const record: UsageRecord = {
   cacheNetSaving: 0n,
 }
 
-const recordTokens = wholeAmount(allTokens(record.counts))
+/** Of an exchange, an embedding, and a search, which has no tokens. */
+const records: ReadonlyArray<UsageRecord> = [
+  record,
+  { ...record, purpose: "embedding", model: "embed", counts: { ...record.counts, inTokens: 4, outTokens: 0 } },
+  {
+    ...record,
+    purpose: "websearch",
+    model: "websearch",
+    counts: { ...record.counts, inTokens: 0, outTokens: 0, dims: { web_search: 1 } },
+  },
+]
+
+const recordOf = (cost: number): UsageRecord => records[cost % records.length] ?? record
 
 /** The text of a defect: a simulation that throws has failed. */
 export const textOf = (cause: unknown): string =>
