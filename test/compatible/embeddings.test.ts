@@ -9,6 +9,7 @@ import { beforeEach, describe, expect, it } from "vitest"
 import { answerWhole } from "../../src/development/simulated-kinds.ts"
 import { newTestIds, testCatalogue } from "../../src/testing/index.ts"
 import { useGateway } from "../conformance/gateway.ts"
+import { python, runPython } from "./run-python.ts"
 
 const ids = newTestIds()
 const kinds = ["embedding", "rerank", "moderation"]
@@ -153,4 +154,17 @@ describe("ai", () => {
     })
     expect(ranking.map(({ originalIndex }) => originalIndex)).toEqual([1, 0])
   })
+})
+
+describe("Python", () => {
+  it.skipIf(python === undefined)(
+    "the SDKs of OpenAI and Cohere, and LangChain's embeddings and reranker",
+    async () => {
+      const { code, out, errors } = await runPython("embeddings.py", { BASE_URL: gateway().baseUrl, API_KEY: apiKey() })
+      expect(errors).toBe("")
+      expect(code).toBe(0)
+      expect(JSON.parse(out)).toHaveLength(10)
+    },
+    60_000,
+  )
 })

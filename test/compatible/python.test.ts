@@ -1,14 +1,12 @@
 /** SDKs for Python, unchanged, against a whole gateway. SVC_TEST_PYTHON is an interpreter that has `openai` and `anthropic`. */
-import { spawn } from "node:child_process"
-import { fileURLToPath } from "node:url"
 import { Schema } from "effect"
 import { expect, it } from "vitest"
 import type { VendorScript } from "../../src/testing/scripted-vendor.ts"
 import { answering, openaiFrame } from "../../src/testing/vendor-replies.ts"
 import { eventually, useGateway } from "../conformance/gateway.ts"
+import { python, runPython } from "./run-python.ts"
 import { breaksOff, stalls, thinks, thought } from "./vendors.ts"
 
-const python = process.env["SVC_TEST_PYTHON"]
 const gateway = useGateway()
 const answer = { words: ["Hello", " ", "there"], inTokens: 1000, outTokens: 200, cachedTokens: 400 }
 
@@ -44,21 +42,6 @@ const thinksOn: VendorScript = (vendorCall) => {
   return answering(answer)(vendorCall)
 }
 
-const run = (command: string, env: Readonly<Record<string, string>>) =>
-  new Promise<{ readonly code: number | null; readonly out: string; readonly errors: string }>((resolve) => {
-    const file = fileURLToPath(new URL("./sdks.py", import.meta.url))
-    const child = spawn(command, [file], { env: { ...process.env, ...env } })
-    let out = ""
-    let errors = ""
-    child.stdout.on("data", (chunk) => {
-      out += chunk
-    })
-    child.stderr.on("data", (chunk) => {
-      errors += chunk
-    })
-    child.on("close", (code) => resolve({ code, out, errors }))
-  })
-
 const Checked = Schema.fromJsonString(Schema.Array(Schema.String))
 
 it.skipIf(python === undefined)(
@@ -66,7 +49,7 @@ it.skipIf(python === undefined)(
   async () => {
     gateway().vendor.script(script)
     const env = { BASE_URL: gateway().baseUrl, API_KEY: `${gateway().keyId}~${gateway().key}` }
-    const { code, out, errors } = await run(python ?? "", env)
+    const { code, out, errors } = await runPython("sdks.py", env)
     expect(errors).toBe("")
     expect(code).toBe(0)
     expect(Schema.decodeUnknownSync(Checked)(out).length).toBeGreaterThan(35)

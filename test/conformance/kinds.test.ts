@@ -529,6 +529,8 @@ describe("in the words of other APIs", () => {
       input_type: "search_query",
       truncate: "END",
     })
+    const first = await as("/cohere/v1/embed", { model: "small-parts", texts: ["abc"] })
+    expect(await first.json()).toMatchObject({ response_type: "embeddings_floats", embeddings: [[3, 0]] })
     gateway().vendor.script(
       answer(() => ({ results: [{ index: 0, relevance_score: 0.5 }], meta: { billed_units: { search_units: 1 } } })),
     )

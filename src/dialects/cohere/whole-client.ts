@@ -1,4 +1,7 @@
-/** Embeddings and reranking towards clients of Cohere's API v2. Source: https://docs.cohere.com/reference/embed, /reference/rerank */
+/**
+ * Embeddings and reranking towards clients of Cohere's API, v2 and the v1 that some clients still use.
+ * Source: https://docs.cohere.com/reference/embed, /reference/rerank, /v1/reference/embed
+ */
 import type { EmbeddingResponse } from "../../protocol/embedding.ts"
 import type { RerankResponse } from "../../protocol/rerank.ts"
 import { chargeOf } from "../client-api.ts"
@@ -33,8 +36,9 @@ const truncations = { NONE: false, END: true }
 
 const apiVersion = { version: "2" }
 
-export const cohereEmbed: WholeClient<EmbeddingResponse> = {
-  name: "Cohere embed",
+/** @param version 1 gives vectors without their type, where the client names none */
+const embedClient = (version: 1 | 2): WholeClient<EmbeddingResponse> => ({
+  name: `Cohere embed v${version}`,
   errors: cohereErrors,
   fieldNames: [
     ["input", "texts"],
@@ -64,14 +68,18 @@ export const cohereEmbed: WholeClient<EmbeddingResponse> = {
       }),
       reply: ({ requestId, vectors, usage }) => ({
         id: requestId,
-        response_type: "embeddings_by_type",
-        embeddings: { [String(type)]: vectors },
+        ...(version === 1 && isAbsent(body["embedding_types"])
+          ? { response_type: "embeddings_floats", embeddings: vectors }
+          : { response_type: "embeddings_by_type", embeddings: { [String(type)]: vectors } }),
         texts,
         meta: { api_version: apiVersion, billed_units: { input_tokens: usage.inTokens }, ...chargeOf(usage) },
       }),
     })
   },
-}
+})
+
+export const cohereEmbed = embedClient(2)
+export const cohereEmbedV1 = embedClient(1)
 
 const rerankFields: FieldTable = {
   ...all(carried, "model", "query", "documents", "top_n"),

@@ -2,7 +2,7 @@
 import { Option, Result, Schema } from "effect"
 import { newRequestId } from "../../calls/calls.ts"
 import type { CallRequest, Kind } from "../../calls/kind.ts"
-import { cohereEmbed, cohereRerankClient } from "../../dialects/cohere/whole-client.ts"
+import { cohereEmbed, cohereEmbedV1, cohereRerankClient } from "../../dialects/cohere/whole-client.ts"
 import { batchEmbedContents, embedContent } from "../../dialects/gemini/whole-client.ts"
 import { isObject } from "../../dialects/json.ts"
 import { openaiEmbeddings, openaiModerations, sharedRerankClient } from "../../dialects/openai-chat/whole-client.ts"
@@ -80,6 +80,7 @@ export const wholeRoutes = (run: CallRunner) => {
     ["/openai/v1/moderations", route(moderations, openaiModerations)],
     ["/openai/v1/rerank", route(reranks, sharedRerankClient)],
     ["/cohere/v2/embed", route(embeddings, cohereEmbed)],
+    ["/cohere/v1/embed", route(embeddings, cohereEmbedV1)],
     ["/cohere/v2/rerank", route(reranks, cohereRerankClient)],
   ])
   return (path: string): DirectHandler | undefined => {
