@@ -1,4 +1,4 @@
-/** How an exchange ended, for the bill and for the client. */
+/** How a call ended, for the bill and for the client. */
 import { Exit, Option } from "effect"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 import type { EstimatedReason } from "../protocol/usage.ts"
@@ -7,7 +7,7 @@ import type { ConversationError } from "./vendor-errors.ts"
 
 export type Ending = Exit.Exit<void, ConversationError | EndedEarly>
 
-/** Why an exchange ended early, as usage reports it. */
+/** Why a call ended early, as usage reports it. */
 export type BrokenReason = Exclude<EstimatedReason, "upstream_usage_missing" | "upstream_usage_implausible">
 
 const brokenReasons: Readonly<Record<string, BrokenReason>> = {
@@ -18,7 +18,7 @@ const brokenReasons: Readonly<Record<string, BrokenReason>> = {
   stream_backpressure: "stream_backpressure",
 }
 
-/** Why an exchange ended early; undefined if it ended normally. */
+/** Why a call ended early; undefined if it ended normally. */
 export const brokenBy = (ending: Ending): BrokenReason | undefined => {
   if (Exit.isSuccess(ending)) return undefined
   const failure = Exit.findErrorOption(ending)

@@ -1,5 +1,5 @@
 /**
- * Leases: a node renews its own, writes checkpoints of its running exchanges, gives back money that it does not use, and
+ * Leases: a node renews its own, writes checkpoints of its running calls, gives back money that it does not use, and
  * closes what dead nodes left. Any number of nodes may do so.
  */
 import { Clock, Effect, type Scope } from "effect"
@@ -8,7 +8,7 @@ import { runEvery } from "../background.ts"
 import type { Checkpoint, Ledger } from "../money/ledger.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 
-/** An exchange with a hold. */
+/** A call with a hold. */
 export interface Leased {
   readonly checkpoint: () => Checkpoint
   readonly registration: Registration | undefined
@@ -24,7 +24,7 @@ export interface LeaseServices {
   readonly checkpointMs: number
 }
 
-/** An exchange that ends sooner leaves nothing behind in the database but its settlement. */
+/** A call that ends sooner leaves nothing behind in the database but its settlement. */
 const firstCheckpointMs = 1000
 
 /** Renews this node's leases and reaps expired ones, until the scope closes. */
@@ -55,7 +55,7 @@ export const keepLeases = (services: LeaseServices): Effect.Effect<void, never, 
     yield* runEvery(checkpointMs, "Renewing registrations", renewRegistrations(services))
   })
 
-/** The first checkpoint of an exchange after a second at the latest two, then one at each interval. */
+/** The first checkpoint of a call after a second at the latest two, then one at each interval. */
 const writeCheckpoints = ({ ledger, running, checkpointMs }: LeaseServices, clock: Clock.Clock) =>
   Effect.suspend(() => {
     const nowMs = clock.currentTimeMillisUnsafe()

@@ -1,21 +1,21 @@
-/** What ends an exchange early: its client, or a deadline. */
+/** What ends a call early: its client, or a deadline. */
 export class Signal<E> {
   #reason: E | undefined
   #listener: ((reason: E) => void) | undefined
 
-  /** Why the exchange ends; undefined while it may go on. */
+  /** Why the call ends; undefined while it may go on. */
   get reason(): E | undefined {
     return this.#reason
   }
 
-  /** Ends the exchange; only the first reason counts. */
+  /** Ends the call; only the first reason counts. */
   end(reason: E): void {
     if (this.#reason !== undefined) return
     this.#reason = reason
     this.#listener?.(reason)
   }
 
-  /** One listener at a time, because an exchange waits in one place; undefined listens no longer. */
+  /** One listener at a time, because a call waits in one place; undefined listens no longer. */
   listen(listener: ((reason: E) => void) | undefined): void {
     this.#listener = listener
     if (this.#reason !== undefined) listener?.(this.#reason)

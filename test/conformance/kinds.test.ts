@@ -40,6 +40,11 @@ const catalogue = (urls: { readonly vendor: string; readonly second: string }) =
         'dims: { searches: "2000" }',
       )}${price("rank-by-tokens", 'input: "5"')}${price("mod", 'input: "0"')}`,
     )
+    .replace(
+      "orgs:\n",
+      "policies:\n  - { id: words, direction: inbound, match: { keywords: [forbidden] }, reason: bad_word }\norgs:\n",
+    )
+    .replace(/(- \{ id: org_\w+, name: Test,)/, "$1 policies: [words],")
     .replace("models: [main,", "models: [embed, small-parts, genai, rank, rank-by-tokens, mod, unpriced-rank, main,")
 
 const gateway = useGateway({ ids, catalogue })
@@ -571,6 +576,29 @@ describe("in the words of other APIs", () => {
   it("nothing else below Cohere's base answers, in its words", async () => {
     const response = await as("/cohere/v2/nothing", {})
     expect([response.status, await response.json()]).toMatchObject([404, { message: expect.any(String) }])
+  })
+})
+
+describe("what each kind has of every call", () => {
+  it("policies read what is sent: nothing is called, nothing is billed", async () => {
+    const calls = gateway().vendor.calls.length
+    const before = await balanceOf(gateway())
+    const secret = "the forbidden word"
+    for (const [path, body] of [
+      ["/t1/embeddings", { model: "embed", input: ["fine", secret] }],
+      ["/t1/rerank", { model: "rank", query: "q", documents: [secret] }],
+      ["/t1/moderations", { model: "mod", input: [secret] }],
+    ] as const) {
+      expect(await errorOf(await post(path, body))).toMatchObject({ status: 403, code: "content_blocked" })
+    }
+    expect(gateway().vendor.calls.length).toBe(calls)
+    expect(await balanceOf(gateway())).toBe(before)
+  })
+
+  it("the bundle lists handles by kind, and chat's alone as models", async () => {
+    const { models, platformModels } = Object(await (await gateway().call("GET", "/t1/config")).json())
+    expect(platformModels).toMatchObject({ embedding: ["embed", "small-parts", "genai"], moderation: ["mod"] })
+    expect(listOf(models).map((model) => Object(model).handle)).not.toContain("embed")
   })
 })
 

@@ -292,3 +292,45 @@ describe("the directory and an application's own choice", () => {
     expect(await lastUsage(gateway())).toMatchObject({ vendor: "first" })
   })
 })
+
+describe("what a search has of every call", () => {
+  it("a request id is one call, one bill and one use of the quota; another query under it is refused", async () => {
+    const calls = gateway().vendor.calls.length
+    const meta = { requestId: `search-${ids.app}` }
+    const first = await search("river", { meta })
+    const found = await resultsOf(first)
+    const balance = await balanceOf(gateway())
+    const again = await search("river", { meta })
+    expect([again.status, again.headers.get("x-svc-idempotent-replay")]).toEqual([200, "1"])
+    expect(await resultsOf(again)).toEqual(found)
+    expect(gateway().vendor.calls.length - calls).toBe(1)
+    expect(await balanceOf(gateway())).toBe(balance)
+    expect(await errorOf(await search("lake", { meta }))).toMatchObject({ status: 409, code: "idempotency_conflict" })
+    expect([first.headers.get("x-svc-cost"), first.headers.get("x-svc-currency")]).toEqual(["0.005", "USD"])
+  })
+
+  it("a failed search leaves its request id free", async () => {
+    const meta = { requestId: `failed-${ids.app}` }
+    for (const vendor of [gateway().vendor, gateway().second]) vendor.script(refusing(500))
+    expect(await errorOf(await search("river", { meta }))).toMatchObject({ code: "upstream_error" })
+    for (const vendor of [gateway().vendor, gateway().second]) vendor.script(finding(1))
+    expect((await search("river", { meta })).status).toBe(200)
+  })
+
+  it("tells the time of its tiers in its record, and its purpose", async () => {
+    await search("river", { meta: { purpose: "research" } })
+    const rows = await Effect.runPromise(
+      gateway().sql<{ dims: Record<string, number>; purpose: string; ttfb_ms: number }>`
+        select dims, purpose, ttfb_ms from usage_records where org_id = ${gateway().orgId} order by at desc limit 1`,
+    )
+    expect(rows[0]).toMatchObject({ purpose: "research", dims: { web_search: 1 }, ttfb_ms: expect.any(Number) })
+  })
+
+  it.each<[string, object, string]>([
+    ["an unknown field of meta", { meta: { surprise: 1 } }, "meta.surprise"],
+    ["a request id that no store can hold", { meta: { requestId: "\u0000" } }, "meta.requestId"],
+  ])("%s is refused with its place", async (_what, more, path) => {
+    const error = await errorOf(await search("river", more))
+    expect([error.status, error.code, JSON.stringify(error.detail).includes(path)]).toEqual([400, "bad_request", true])
+  })
+})
