@@ -6,21 +6,27 @@ import { readFileSync, writeFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 import { messagesApi } from "../src/dialects/anthropic/client.ts"
 import type { ClientApi } from "../src/dialects/client-api.ts"
+import { cohereEmbed, cohereRerankClient } from "../src/dialects/cohere/whole-client.ts"
 import type { FieldRule, FieldTable } from "../src/dialects/fields.ts"
 import { generateApi } from "../src/dialects/gemini/client.ts"
 import { generationFields } from "../src/dialects/gemini/client-request.ts"
+import { embedContent } from "../src/dialects/gemini/whole-client.ts"
 import { chatApi } from "../src/dialects/openai-chat/client.ts"
+import { openaiEmbeddings, openaiModerations, sharedRerankClient } from "../src/dialects/openai-chat/whole-client.ts"
 import { responsesApi } from "../src/dialects/openai-responses/client.ts"
 import { pairTable } from "./pairs.ts"
 
 export const page = fileURLToPath(new URL("../src/http/compatible/README.md", import.meta.url))
 
-const lists: ReadonlyArray<readonly [ClientApi, string, FieldTable]> = [
+const lists: ReadonlyArray<readonly [Pick<ClientApi, "name">, string, FieldTable]> = [
   [chatApi, "", chatApi.fields],
   [responsesApi, "", responsesApi.fields],
   [messagesApi, "", messagesApi.fields],
   [generateApi, "", generateApi.fields],
   [generateApi, ", `generationConfig`", generationFields],
+  ...[openaiEmbeddings, openaiModerations, sharedRerankClient, embedContent, cohereEmbed, cohereRerankClient].map(
+    (client) => [client, "", client.fields] as const,
+  ),
 ]
 
 const namesOf = (fields: FieldTable, list: FieldRule["list"]) =>

@@ -1,7 +1,7 @@
 /** Whole calls towards clients of other APIs: a request becomes one of twp/1, and the reply takes the API's form. Pure. */
 import type { Result } from "effect"
 import type { ErrorBody } from "../protocol/error.ts"
-import type { FieldRefusal } from "./fields.ts"
+import type { FieldRefusal, FieldTable } from "./fields.ts"
 import type { JsonObject } from "./json.ts"
 
 /** How an API tells its clients of errors, whatever was asked. */
@@ -23,6 +23,8 @@ export interface WholeClient<Body> {
   /** The name in documentation, logs and errors. */
   readonly name: string
   readonly errors: ErrorWords
+  /** What becomes of each field of a request. */
+  readonly fields: FieldTable
   /** @param model in the path, where the API has it there */
   readonly decode: (body: JsonObject, model: string) => Result.Result<WholeAsked<Body>, FieldRefusal>
   /** Fields of twp/1 with this API's names; the first that begins a path counts. */

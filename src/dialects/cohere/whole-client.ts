@@ -4,7 +4,6 @@
  */
 import type { EmbeddingResponse } from "../../protocol/embedding.ts"
 import type { RerankResponse } from "../../protocol/rerank.ts"
-import { chargeOf } from "../client-api.ts"
 import { all, carried, FieldReader, type FieldTable, isAbsent, present, refused, withoutEffect } from "../fields.ts"
 import type { ErrorWords, WholeClient } from "../whole-client.ts"
 
@@ -40,6 +39,7 @@ const apiVersion = { version: "2" }
 const embedClient = (version: 1 | 2): WholeClient<EmbeddingResponse> => ({
   name: `Cohere embed v${version}`,
   errors: cohereErrors,
+  fields: embedFields,
   fieldNames: [
     ["input", "texts"],
     ["dimensions", "output_dimension"],
@@ -72,7 +72,7 @@ const embedClient = (version: 1 | 2): WholeClient<EmbeddingResponse> => ({
           ? { response_type: "embeddings_floats", embeddings: vectors }
           : { response_type: "embeddings_by_type", embeddings: { [String(type)]: vectors } }),
         texts,
-        meta: { api_version: apiVersion, billed_units: { input_tokens: usage.inTokens }, ...chargeOf(usage) },
+        meta: { api_version: apiVersion, billed_units: { input_tokens: usage.inTokens } },
       }),
     })
   },
@@ -90,6 +90,7 @@ const rerankFields: FieldTable = {
 export const cohereRerankClient: WholeClient<RerankResponse> = {
   name: "Cohere rerank",
   errors: cohereErrors,
+  fields: rerankFields,
   fieldNames: [["topN", "top_n"]],
   decode: (body) => {
     const reader = new FieldReader()
@@ -104,7 +105,6 @@ export const cohereRerankClient: WholeClient<RerankResponse> = {
         meta: {
           api_version: apiVersion,
           billed_units: { search_units: usage.dims?.["searches"] ?? 0 },
-          ...chargeOf(usage),
         },
       }),
     })

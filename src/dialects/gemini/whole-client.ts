@@ -11,6 +11,8 @@ const oneFields: FieldTable = {
   ...all(refused("no vendor but Gemini knows titles"), "title"),
 }
 
+const batchFields: FieldTable = all(carried, "requests")
+
 const purposes: Readonly<Record<string, string>> = {
   RETRIEVAL_QUERY: "query",
   QUESTION_ANSWERING: "query",
@@ -59,6 +61,7 @@ const fieldNames = [
 export const embedContent: WholeClient<EmbeddingResponse> = {
   name: "Gemini embedContent",
   errors,
+  fields: oneFields,
   fieldNames,
   decode: (body, model) => {
     const reader = new FieldReader()
@@ -74,10 +77,11 @@ export const embedContent: WholeClient<EmbeddingResponse> = {
 export const batchEmbedContents: WholeClient<EmbeddingResponse> = {
   name: "Gemini batchEmbedContents",
   errors,
+  fields: batchFields,
   fieldNames,
   decode: (body, model): Result.Result<WholeAsked<EmbeddingResponse>, FieldRefusal> => {
     const reader = new FieldReader()
-    reader.check(all(carried, "requests"), body, "")
+    reader.check(batchFields, body, "")
     const read = reader
       .list(body["requests"], "requests")
       .map((one, at) => readOne(reader.object(one, `requests.${at}`), `requests.${at}`, reader))

@@ -5,7 +5,6 @@
 import type { EmbeddingResponse } from "../../protocol/embedding.ts"
 import type { ModerationResponse } from "../../protocol/moderation.ts"
 import type { RerankResponse } from "../../protocol/rerank.ts"
-import { chargeOf } from "../client-api.ts"
 import { all, carried, FieldReader, type FieldTable, isAbsent, present, refused, withoutEffect } from "../fields.ts"
 import { isObject, type JsonObject } from "../json.ts"
 import type { ErrorWords, WholeClient } from "../whole-client.ts"
@@ -22,6 +21,7 @@ const embeddingFields: FieldTable = {
 export const openaiEmbeddings: WholeClient<EmbeddingResponse> = {
   name: "OpenAI embeddings",
   errors: openaiErrors,
+  fields: embeddingFields,
   fieldNames: [["encoding", "encoding_format"]],
   decode: (body) => {
     const reader = new FieldReader()
@@ -38,7 +38,7 @@ export const openaiEmbeddings: WholeClient<EmbeddingResponse> = {
         object: "list",
         data: vectors.map((embedding, index) => ({ object: "embedding", index, embedding })),
         model,
-        usage: { prompt_tokens: usage.inTokens, total_tokens: usage.inTokens, ...chargeOf(usage) },
+        usage: { prompt_tokens: usage.inTokens, total_tokens: usage.inTokens },
       }),
     })
   },
@@ -69,6 +69,7 @@ const imageOf = (url: unknown): JsonObject => {
 export const openaiModerations: WholeClient<ModerationResponse> = {
   name: "OpenAI moderations",
   errors: openaiErrors,
+  fields: moderationFields,
   fieldNames: [],
   decode: (body) => {
     const reader = new FieldReader()
@@ -77,11 +78,10 @@ export const openaiModerations: WholeClient<ModerationResponse> = {
     return reader.result({
       model,
       request: present({ input: moderated(body["input"], reader) }),
-      reply: ({ requestId, results, usage }) => ({
+      reply: ({ requestId, results }) => ({
         id: requestId.replace(/^req_/, "modr-"),
         model,
         results: results.map(({ flagged, categories, scores }) => ({ flagged, categories, category_scores: scores })),
-        usage: chargeOf(usage),
       }),
     })
   },
@@ -102,6 +102,7 @@ const textsOf = (documents: unknown): unknown =>
 export const sharedRerankClient: WholeClient<RerankResponse> = {
   name: "rerank",
   errors: openaiErrors,
+  fields: rerankFields,
   fieldNames: [["topN", "top_n"]],
   decode: (body) => {
     const reader = new FieldReader()
@@ -121,7 +122,7 @@ export const sharedRerankClient: WholeClient<RerankResponse> = {
           relevance_score: score,
           ...(told !== undefined && { document: { text: told[index] } }),
         })),
-        usage: { prompt_tokens: usage.inTokens, total_tokens: usage.inTokens, ...chargeOf(usage) },
+        usage: { prompt_tokens: usage.inTokens, total_tokens: usage.inTokens },
         meta: { billed_units: { search_units: usage.dims?.["searches"] ?? 0 } },
       }),
     })
