@@ -1,5 +1,5 @@
 /** `POST /t1/websearch` and `GET /v1/search-providers`. Each test names its rule of interface.md. */
-import { Effect, Schema } from "effect"
+import { Effect, Redacted, Schema } from "effect"
 import { beforeEach, describe, expect, it } from "vitest"
 import { AppTokenResponse } from "../../src/protocol/app-token.ts"
 import { SearchDirectory, SearchResponse } from "../../src/protocol/search.ts"
@@ -332,5 +332,61 @@ describe("what a search has of every call", () => {
   ])("%s is refused with its place", async (_what, more, path) => {
     const error = await errorOf(await search("river", more))
     expect([error.status, error.code, JSON.stringify(error.detail).includes(path)]).toEqual([400, "bad_request", true])
+  })
+})
+
+describe("an organisation's own key for a search provider", () => {
+  const of = newTestIds()
+  // A vendor has the name of `namesake`; `broken` has no key of the platform.
+  const catalogue = (chosen: string) => (urls: { readonly vendor: string; readonly second: string }) => {
+    const more = provider("openai", "tavily", urls.second, `, weight: 20, credential: "env:WEIR_TEST_VENDOR"`)
+    return withSearch(of, "", undefined, `${more}\ndefaultSearchProvider: ${chosen}`)(urls)
+  }
+  const to = useGateway({
+    ids: of,
+    config: { masterKey: Redacted.make("the master key of these tests") },
+    catalogue: catalogue("spare"),
+  })
+  const keep = (vendor: string) =>
+    to().call(
+      "PUT",
+      `/v1/admin/orgs/${of.org}/upstream-keys/${vendor}`,
+      { key: `own-${vendor}` },
+      { "x-svc-admin-key": to().adminKey },
+    )
+  const choose = (chosen: string) =>
+    Effect.runPromise(to().catalogue.apply(catalogue(chosen)({ vendor: to().vendor.url, second: to().second.url })))
+  const asked = async () => {
+    to().second.script(({ path, head, end }) => {
+      head(200, { "content-type": "application/json" })
+      end(JSON.stringify(path.startsWith("/res/") ? { web: { results: [] }, query: {} } : { results: found(1) }))
+    })
+    const response = await search("river", {}, {}, to())
+    const headers = to().second.calls.at(-1)?.headers
+    const key = headers?.["authorization"] ?? headers?.["x-subscription-token"]
+    return [response.status, response.headers.get("x-svc-cost"), key]
+  }
+
+  it("is sent instead of the platform's, and the search costs nothing", async () => {
+    expect(await asked()).toEqual([200, "0.005", "Bearer vendor-credential"])
+    expect((await keep("spare")).status).toBe(200)
+    expect(await asked()).toEqual([200, "0", "Bearer own-spare"])
+  })
+
+  it("makes a provider usable for which the platform has no key", async () => {
+    await choose("broken")
+    expect(await asked()).not.toContain("own-broken")
+    expect((await keep("broken")).status).toBe(200)
+    expect(await asked()).toEqual([200, "0", "own-broken"])
+  })
+
+  it("of a vendor is never sent to a search provider of the same name", async () => {
+    await choose("openai")
+    expect((await keep("openai")).status).toBe(200)
+    expect(await asked()).toEqual([200, "0.005", "Bearer vendor-credential"])
+  })
+
+  it("of an unknown provider is refused", async () => {
+    expect(await errorOf(await keep("nowhere"))).toMatchObject({ status: 404, code: "not_found" })
   })
 })

@@ -54,8 +54,9 @@ export const adminVendorRoutes = HttpApiBuilder.group(
     const set = Effect.fn("admin.setUpstreamKey")(function* (request: Request, { org, vendor }: KeyPlace) {
       const { key, baseUrl } = yield* readJson(UpstreamKeyRequest, request, maxBodyBytes)
       yield* knownOrg(tenants, org)
-      if (catalogue.current().vendor(vendor) === undefined) {
-        return yield* serviceError("not_found", "The catalogue has no such vendor")
+      const { vendor: vendorOf, searchProviders } = catalogue.current()
+      if (vendorOf(vendor) === undefined && !searchProviders.some(({ provider }) => provider.id === vendor)) {
+        return yield* serviceError("not_found", "The catalogue has no such vendor or search provider")
       }
       yield* keys.set({ orgId: org, vendorId: vendor, baseUrl, key: Redacted.make(key) })
       return yield* list(org)

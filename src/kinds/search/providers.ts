@@ -1,4 +1,5 @@
 /** The search providers for a search, in order. Source: interface.md "POST /t1/websearch". */
+
 import { Result } from "effect"
 import { priceOf, weightOf } from "../../catalogue/search-directory.ts"
 import type { CallTarget, CatalogueSnapshot, SearchProviderEntry } from "../../catalogue/snapshot.ts"
@@ -6,12 +7,24 @@ import { refusalCode, type SearchDialect } from "../../dialects/search/dialect.t
 import { searchDialectOf } from "../../dialects/search/index.ts"
 import type { Amount } from "../../money/amount.ts"
 import { type ServiceError, serviceError } from "../../protocol/error.ts"
+import type { UpstreamKey } from "../../upstream/upstream-keys.ts"
 
-/** A usable provider: known vendor, chargeable price, credential present. */
+type OwnKeys = ReadonlyMap<string, UpstreamKey>
+
+/**
+ * The keys that an organisation has for search providers. A vendor may have the same name as a provider: its key is for
+ * the vendor, and never sent to the provider.
+ */
+export const searchKeys = (snapshot: CatalogueSnapshot, keys: OwnKeys | undefined): OwnKeys | undefined =>
+  keys === undefined ? undefined : new Map([...keys].filter(([id]) => snapshot.vendor(id) === undefined))
+
+/** A usable provider: known vendor, chargeable price, a credential of the platform or of the organisation. */
 export interface Ready {
   readonly entry: SearchProviderEntry
   readonly target: CallTarget
   readonly price: Amount
+  /** Whether it can be called with an organisation's own key alone. */
+  readonly lacksKey: boolean
 }
 
 /**
@@ -22,8 +35,12 @@ export const providersFor = (
   snapshot: CatalogueSnapshot,
   currency: string,
   own: string | null | undefined,
+  ownKeys?: OwnKeys,
 ): Result.Result<ReadonlyArray<Ready>, ServiceError<"websearch_not_configured">> => {
-  const ready = readyIn(snapshot).filter(({ entry }) => entry.provider.currency === currency)
+  const ready = readyIn(snapshot).filter(
+    ({ entry: { provider }, lacksKey }) =>
+      provider.currency === currency && (!lacksKey || ownKeys?.has(provider.id) === true),
+  )
   const chosen = own ?? snapshot.document.defaultSearchProvider
   const first = ready.find(({ entry }) => entry.provider.id === chosen)
   if (typeof own === "string" && first === undefined) return Result.fail(notConfigured)
@@ -50,8 +67,8 @@ const readyOf = (entry: SearchProviderEntry): Ready | undefined => {
   const dialect = searchDialectOf(provider.vendor)
   const price = priceOf(entry)
   if (dialect === undefined || price === undefined) return undefined
-  if (credential === undefined && (dialect.needsCredential || provider.credential !== undefined)) return undefined
-  return { entry, target: targetOf(entry, dialect), price }
+  const lacksKey = credential === undefined && (dialect.needsCredential || provider.credential !== undefined)
+  return { entry, target: targetOf(entry, dialect), price, lacksKey }
 }
 
 /** A provider as a target: the same provider elsewhere has another breaker. */

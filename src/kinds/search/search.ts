@@ -14,7 +14,7 @@ import type { Caller } from "../../identity/caller.ts"
 import type { Counts } from "../../money/pricing.ts"
 import type { SearchRequest, SearchResponse, SearchResult } from "../../protocol/search.ts"
 import { WholeTask } from "../whole/whole-task.ts"
-import { providersFor } from "./providers.ts"
+import { providersFor, searchKeys } from "./providers.ts"
 
 const defaultResults = 8
 const purpose = "websearch"
@@ -26,45 +26,50 @@ export const search: Kind<SearchRequest, SearchResponse> = {
   capability: "webSearch",
   dailyCounts: (caller, day) => countsOf(caller, day),
   reviewed: ({ query }) => query,
-  plan: ({ services, request, caller, catalogue }) =>
-    Result.map(providersFor(catalogue, caller.org.currency, caller.config?.searchProviderId), (providers) => {
-      const { query, max_results = defaultResults } = request
-      const byKey = new Map(providers.map((ready) => [ready.target.vendor.id, ready]))
-      const readyOf = ({ vendor }: CallTarget) => byKey.get(vendor.id)
-      const countAt = (target: CallTarget) =>
-        Math.min(max_results, readyOf(target)?.entry.provider.maxResultsCap ?? maxSearchResults, maxSearchResults)
-      return new WholeTask<ReadonlyArray<SearchResult>, SearchResponse>(
-        {
-          model: purpose,
-          targets: withOwnKeys(
-            providers.map(({ target }) => target),
-            caller.org.id,
-            caller.upstreamKeys,
-          ),
-          timeoutsOf: (target) => services.timeoutsOf(catalogue, target),
-          currency: caller.org.currency,
-          // The most expensive provider.
-          holdAmount: providers.reduce((most, { price }) => (price > most ? price : most), 0n),
-          holdTokens: 0,
-          operation: "search",
-          hasNoModel: true,
-          tellsCode: true,
-          triesAfterRefusal: true,
-          encode: (target) =>
-            target.dialect.search === undefined
-              ? Result.fail(noSearch)
-              : Result.succeed(target.dialect.search.encode({ query, count: countAt(target) })),
-          decode: (target, body) => {
-            const results = target.dialect.search?.decode(body)
-            return results && normalise(results, countAt(target))
+  plan: ({ services, request, caller, catalogue }) => {
+    const keys = searchKeys(catalogue, caller.upstreamKeys)
+    return Result.map(
+      providersFor(catalogue, caller.org.currency, caller.config?.searchProviderId, keys),
+      (providers) => {
+        const { query, max_results = defaultResults } = request
+        const byKey = new Map(providers.map((ready) => [ready.target.vendor.id, ready]))
+        const readyOf = ({ vendor }: CallTarget) => byKey.get(vendor.id)
+        const countAt = (target: CallTarget) =>
+          Math.min(max_results, readyOf(target)?.entry.provider.maxResultsCap ?? maxSearchResults, maxSearchResults)
+        return new WholeTask<ReadonlyArray<SearchResult>, SearchResponse>(
+          {
+            model: purpose,
+            targets: withOwnKeys(
+              providers.map(({ target }) => target),
+              caller.org.id,
+              keys,
+            ),
+            timeoutsOf: (target) => services.timeoutsOf(catalogue, target),
+            currency: caller.org.currency,
+            // The most expensive provider.
+            holdAmount: providers.reduce((most, { price }) => (price > most ? price : most), 0n),
+            holdTokens: 0,
+            operation: "search",
+            hasNoModel: true,
+            tellsCode: true,
+            triesAfterRefusal: true,
+            encode: (target) =>
+              target.dialect.search === undefined
+                ? Result.fail(noSearch)
+                : Result.succeed(target.dialect.search.encode({ query, count: countAt(target) })),
+            decode: (target, body) => {
+              const results = target.dialect.search?.decode(body)
+              return results && normalise(results, countAt(target))
+            },
+            bill: () => ({ counts: oneSearch }),
+            charge: (_bill, target) => ({ cost: readyOf(target)?.price ?? 0n, cacheNetSaving: 0n }),
+            finish: (parts) => () => ({ results: parts.flat() }),
           },
-          bill: () => ({ counts: oneSearch }),
-          charge: (_bill, target) => ({ cost: readyOf(target)?.price ?? 0n, cacheNetSaving: 0n }),
-          finish: (parts) => () => ({ results: parts.flat() }),
-        },
-        services,
-      )
-    }),
+          services,
+        )
+      },
+    )
+  },
 }
 
 const noSearch: EncodeRefusal = { capability: "search", message: "this vendor has no search" }
