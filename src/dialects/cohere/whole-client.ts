@@ -8,9 +8,9 @@ import { all, carried, FieldReader, type FieldTable, isAbsent, present, refused,
 import type { ErrorWords, WholeClient } from "../whole-client.ts"
 
 export const cohereErrors: ErrorWords = {
-  error: ({ code, message, requestId, detail }, _status, path) => ({
+  error: ({ code, message, requestId, detail }) => ({
     id: requestId,
-    message: path === undefined ? message : `${path}: ${message}`,
+    message,
     code,
     ...(detail !== undefined && { detail }),
   }),
