@@ -249,6 +249,14 @@ const variables = {
   tenantCacheBytes: bytes("SVC_TENANT_CACHE_BYTES", 64 * 1024 * 1024),
   /** Maximum size of a request body, before and after its content encoding is removed. */
   bodyMaxBytes: bytes("SVC_BODY_MAX_BYTES", 32 * 1024 * 1024),
+  /** Maximum size of a form with files: pictures to change, sound to transcribe. */
+  mediaBodyBytes: bytes("SVC_MEDIA_BODY_BYTES", 100 * 1024 * 1024),
+  /** Disk space below `SVC_DATA_DIR` for files of running calls, of one process. */
+  mediaDiskBytes: bytes("SVC_MEDIA_DISK_BYTES", 8 * 1024 * 1024 * 1024),
+  /** Files of running calls, of one process. */
+  mediaMaxFiles: Config.schema(Schema.Int.check(Schema.isGreaterThan(0)), "SVC_MEDIA_MAX_FILES").pipe(
+    Config.withDefault(512),
+  ),
   /** OpenTelemetry collector (OTLP over HTTP), e.g. `http://collector:4318`, for traces, metrics and logs. */
   otlpUrl: Config.schema(Schema.String.check(Schema.isPattern(/^https?:\/\/\S+$/)), "SVC_OTLP_URL").pipe(
     Config.option,

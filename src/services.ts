@@ -34,6 +34,7 @@ import { Mailer } from "./identity/mailer.ts"
 import { OneTimeCodes } from "./identity/one-time-codes.ts"
 import { SsoLogin } from "./identity/sso-login.ts"
 import { VendorCheck } from "./kinds/vendor-check.ts"
+import { Spool } from "./media/spool.ts"
 import { Books } from "./money/books.ts"
 import { BudgetWarnings } from "./money/budget-warnings.ts"
 import { ClientUsage } from "./money/client-usage.ts"
@@ -117,7 +118,7 @@ const money = Layer.mergeAll(
   UsageSummaries.layer,
   ExchangeLog.layer,
 ).pipe(Layer.provideMerge(Ledger.layer))
-const upstream = Layer.mergeAll(VendorClient.layer, CallDeadlines.layer, UpstreamKeys.layer)
+const upstream = Layer.mergeAll(Spool.layer, VendorClient.layer, CallDeadlines.layer, UpstreamKeys.layer)
 const review = Review.layer.pipe(Layer.provide(ModerationEngine.layer))
 const settings = DeliveredSettings.layer.pipe(Layer.provideMerge(Settings.layer))
 const telemetry = Layer.mergeAll(Tracing.layer, TierTimes.layer, ExchangeReports.layer)

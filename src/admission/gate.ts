@@ -31,7 +31,12 @@ export interface Registration {
 }
 
 /** The daily quotas of the kinds of calls. */
-export type QuotaErrorCode = "websearch_quota_exceeded"
+export type QuotaErrorCode =
+  | "websearch_quota_exceeded"
+  | "imagegen_quota_exceeded"
+  | "tts_quota_exceeded"
+  | "asr_quota_exceeded"
+  | "videogen_quota_exceeded"
 
 /** A counter per day, e.g. for web searches; days begin at midnight UTC+8. */
 export interface DailyCount {

@@ -5,7 +5,7 @@ import type { CallTarget, CatalogueSnapshot, ModelEntry } from "../catalogue/sna
 import type { Caller } from "../identity/caller.ts"
 import type { Price } from "../money/pricing.ts"
 import type { ModelKind } from "../protocol/call-kind.ts"
-import { type ServiceError, serviceError } from "../protocol/error.ts"
+import { ServiceError, serviceError } from "../protocol/error.ts"
 import type { OrgEntry } from "../tenants/tenants.ts"
 import { orderTargets } from "../upstream/pool.ts"
 import type { UpstreamKey } from "../upstream/upstream-keys.ts"
@@ -20,6 +20,13 @@ export interface PricedModel {
   readonly entry: ModelEntry
   readonly price: Price
 }
+
+/** What a client is told if the catalogue has no model of a kind. */
+export type NotConfigured =
+  | "imagegen_not_configured"
+  | "tts_not_configured"
+  | "asr_not_configured"
+  | "videogen_not_configured"
 
 /**
  * Unknown handles, handles outside the caller's surface, direct-mode handles and models of another kind are refused
@@ -42,7 +49,24 @@ export const modelFor = (
     : Result.succeed({ entry, price })
 }
 
-export const kindOf = ({ model }: Pick<ModelEntry, "model">): ModelKind => model.kind ?? "chat"
+/** Says so, if the catalogue has no model of the kind at all. */
+export const orNotConfigured = <A, E>(
+  found: Result.Result<A, E | ServiceError<"model_not_authorized">>,
+  kind: ModelKind,
+  { document }: CatalogueSnapshot,
+  code: NotConfigured,
+): Result.Result<A, E | ServiceError<"model_not_authorized" | NotConfigured>> =>
+  Result.mapError(found, (error) =>
+    document.models?.some((model) => kindOf({ model }) === kind) === true || !isUnknownModel(error)
+      ? error
+      : serviceError(code, "No model of this kind is configured"),
+  )
+
+const isUnknownModel = (error: unknown): error is ServiceError<"model_not_authorized"> =>
+  error instanceof ServiceError && error.code === "model_not_authorized"
+
+export const kindOf = ({ model }: { readonly model: Pick<ModelEntry["model"], "kind"> }): ModelKind =>
+  model.kind ?? "chat"
 
 /**
  * Targets in failover order, with the organisation's own key where it has one.

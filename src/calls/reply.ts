@@ -15,6 +15,9 @@ export interface WholeReply<Body extends object> {
 
 export type ReplyError = ServiceError | StoreUnavailable
 
+/** Events of a stream, or bytes of sound. */
+export type StreamPart = string | Uint8Array
+
 /** The client's connection: a socket, or memory in a test. */
 export interface Connection<Body extends object> {
   /** Writes the events of a stream. */
@@ -23,7 +26,7 @@ export interface Connection<Body extends object> {
   /** The error reply, before anything was sent. */
   readonly refuse: (error: ReplyError) => void
   /** Writes events; the first ones with the head of a stream. False if there is no room: then `room` is told. */
-  readonly write: (events: string) => boolean
+  readonly write: (events: StreamPart) => boolean
   /** Ends a stream; tells when its last byte has left the process. */
   readonly end: (flushed: () => void) => void
   /** Closes the connection at once. */
@@ -75,7 +78,7 @@ export class ClientReply<Body extends object> {
   #onFlushed: (() => void) | undefined
   #mustEnd = false
   #hasRoom = true
-  #waiting: Array<string> = []
+  #waiting: Array<StreamPart> = []
   #waitingBytes = 0
   #wroteAtMs: number
   #progressAtMs = 0
@@ -116,8 +119,12 @@ export class ClientReply<Body extends object> {
   /** Ends a failed call: an error reply, or `t.err` if the stream has started. */
   refuse(error: ReplyError, requestId: string): void {
     if (this.#isStreaming) {
-      this.write(this.events.error(errorBody(toServiceError(error), requestId)))
-      this.end()
+      const told = this.events.error(errorBody(toServiceError(error), requestId))
+      if (told === "") this.cut()
+      else {
+        this.write(told)
+        this.end()
+      }
       return
     }
     this.#isFlushed = true
@@ -125,7 +132,7 @@ export class ClientReply<Body extends object> {
   }
 
   /** Writes events, or keeps them until the client takes more. */
-  write(events: string): void {
+  write(events: StreamPart): void {
     if (this.#isGone || this.#mustEnd) return
     const nowMs = this.#options.nowMs()
     if (this.#unsentBytes() === 0) this.#progressAtMs = nowMs
@@ -191,7 +198,7 @@ export class ClientReply<Body extends object> {
   /** Writes a heartbeat if the stream is silent, also before its first event. @returns when to look again */
   beat(nowMs: number): number {
     const { heartbeatMs } = this.#options
-    if (this.#mustEnd) return Number.POSITIVE_INFINITY
+    if (this.#mustEnd || this.events.heartbeat === "") return Number.POSITIVE_INFINITY
     if (this.#wroteAtMs + heartbeatMs <= nowMs) {
       this.#wroteAtMs = nowMs
       if (!this.#isGone && this.#unsentBytes() === 0) {
@@ -225,7 +232,7 @@ export class ClientReply<Body extends object> {
     this.#options.waiting.bytes += bytes
   }
 
-  #give(events: string): void {
+  #give(events: StreamPart): void {
     const { connection } = this.#options
     this.#hasRoom = connection.write(events)
     if (!this.#hasRoom) this.#takenBytes = connection.takenBytes()

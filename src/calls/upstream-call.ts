@@ -5,7 +5,7 @@
  */
 import { Effect, Redacted, Result } from "effect"
 import type { CallTarget } from "../catalogue/snapshot.ts"
-import { type EncodeRefusal, malformedReply, type WireRequest } from "../dialects/wire.ts"
+import { type AnyWireRequest, type EncodeRefusal, malformedReply } from "../dialects/wire.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 import type { WarnEvent } from "../protocol/event.ts"
 import type { Tier, Timeouts } from "../protocol/timeout-tiers.ts"
@@ -116,9 +116,12 @@ export class UpstreamCall implements ReplyListener, Watched {
     this.#chunks.push(bytes)
     this.#bytes += bytes.length
     if (this.#stage === "refusal" && this.#bytes > maxErrorBytes) this.#end(this.#refusal(""))
-    if (this.#stage === "body" && this.#bytes > Math.min(maxBodyBytes, this.#conversation.maxReplyBytes)) {
-      this.#end(rejection(malformedReply))
-    }
+    if (this.#stage === "body" && this.#bytes > this.#maxBodyBytes) this.#end(rejection(malformedReply))
+  }
+
+  get #maxBodyBytes(): number {
+    const { work, maxReplyBytes } = this.#conversation
+    return Math.min(work.maxBodyBytes ?? maxBodyBytes, maxReplyBytes)
   }
 
   ended(): void {
@@ -195,7 +198,7 @@ export class UpstreamCall implements ReplyListener, Watched {
     if (this.#isOver()) started.abort()
   }
 
-  #encode(): Result.Result<WireRequest, VendorRejected | ServiceError<"bad_request">> {
+  #encode(): Result.Result<AnyWireRequest, VendorRejected | ServiceError<"bad_request">> {
     const { vendor, credential, isOwn } = this.#target
     if ((isOwn || vendor.credential !== undefined) && credential === undefined) {
       return Result.fail(new VendorRejected({ status: 401, code: "credential_missing" }))

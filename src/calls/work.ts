@@ -1,7 +1,7 @@
 /** What the vendor calls of one call of any kind do: how each target is asked, and how its reply is read. */
 import type { Result } from "effect"
 import type { CallTarget } from "../catalogue/snapshot.ts"
-import type { EncodeRefusal, VendorFault, WireRequest } from "../dialects/wire.ts"
+import type { AnyWireRequest, EncodeRefusal, VendorFault } from "../dialects/wire.ts"
 import type { WarnEvent } from "../protocol/event.ts"
 import type { SpanOptions } from "../telemetry/tracing.ts"
 import type { UpstreamHead } from "../upstream/client.ts"
@@ -27,8 +27,10 @@ export interface Reader {
 export interface Work {
   /** Requests that a target needs, one after the other; one if absent. */
   readonly partsAt?: (target: CallTarget) => number
-  readonly encode: (target: CallTarget, part: number) => Result.Result<WireRequest, EncodeRefusal>
+  readonly encode: (target: CallTarget, part: number) => Result.Result<AnyWireRequest, EncodeRefusal>
   readonly reader: (target: CallTarget, head: UpstreamHead, part: number) => Reader
+  /** The largest whole reply; 32 MiB if absent. */
+  readonly maxBodyBytes?: number
   /** Whether another target is asked after a refusal too: where no request can be at fault. */
   readonly triesAfterRefusal?: boolean
   /** Whether clients are told the vendor's machine code of a refusal. */

@@ -4,7 +4,7 @@
  */
 import type { Result } from "effect"
 import type { ErrorBody } from "../protocol/error.ts"
-import type { CloseEvent, Delta, OpenEvent, WarnEvent } from "../protocol/event.ts"
+import type { CloseEvent, Delta, ImageDelta, OpenEvent, WarnEvent } from "../protocol/event.ts"
 import type { ExchangeResponse } from "../protocol/exchange.ts"
 import type { Usage } from "../protocol/usage.ts"
 import type { FieldRefusal, FieldTable } from "./fields.ts"
@@ -15,14 +15,20 @@ export interface EventEncoder {
   readonly open: (data: typeof OpenEvent.Type) => string
   /** @param json a text delta's text in JSON, if it is already encoded */
   readonly delta: (delta: Delta, json?: string) => string
+  readonly picture?: (delta: typeof ImageDelta.Type) => string
+  /** Text of events, or the bytes themselves. */
+  readonly sound?: (bytes: Uint8Array, mime: string) => string | Uint8Array
   readonly warn: (data: WarnEvent) => string
   readonly usage: (data: Usage) => string
   readonly close: (data: typeof CloseEvent.Type) => string
+  /** Empty if a stream has no words for errors: then its connection is closed. */
   readonly error: (data: ErrorBody) => string
   /** `text/event-stream` if absent. */
   readonly contentType?: string
-  /** What clients ignore; bridges silence. */
+  /** What clients ignore; bridges silence. Empty if there is no such thing. */
   readonly heartbeat: string
+  /** Headers after the stream: their names before it, and their values at its end. */
+  readonly trailers?: { readonly names: string; readonly values: () => Readonly<Record<string, string>> }
 }
 
 /** What an API says in a request's path. */

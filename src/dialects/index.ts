@@ -1,20 +1,27 @@
 /** Dialects by their name in the catalogue, with the changes of a vendor's profile. */
 import { Result } from "effect"
+import type { MediaBody } from "../media/media-file.ts"
 import type { DialectName, Vendor } from "../protocol/catalogue.ts"
 import { anthropic } from "./anthropic/vendor.ts"
 import { cohere, cohereChat } from "./cohere/vendor.ts"
+import { deepgram } from "./deepgram/vendor.ts"
 import type { Dialect } from "./dialect.ts"
+import { elevenlabs } from "./elevenlabs/vendor.ts"
 import { geminiEmbedding } from "./gemini/embedding.ts"
+import { geminiImage } from "./gemini/image.ts"
+import { geminiSpeech } from "./gemini/speech.ts"
 import { gemini } from "./gemini/vendor.ts"
 import { openaiEmbedding } from "./openai-chat/embedding.ts"
+import { openaiImage } from "./openai-chat/image.ts"
 import { openaiModeration } from "./openai-chat/moderation.ts"
 import { type ChatProfile, chatProfiles } from "./openai-chat/profiles.ts"
 import { sharedRerank } from "./openai-chat/rerank.ts"
+import { openaiSpeech } from "./openai-chat/speech.ts"
+import { openaiTranscription } from "./openai-chat/transcription.ts"
 import { makeChatDialect, openaiChat } from "./openai-chat/vendor.ts"
 import { openaiResponses } from "./openai-responses/vendor.ts"
 import type { VendorDialect } from "./vendor-dialect.ts"
 import { voyage } from "./voyage/vendor.ts"
-import type { WholeDialect } from "./whole.ts"
 import type { EncodeRefusal, WireRequest } from "./wire.ts"
 
 /** A dialect that has chat alone. */
@@ -30,7 +37,10 @@ const openai = (profile: ChatProfile): VendorDialect => ({
   embedding: openaiEmbedding,
   rerank: sharedRerank,
   moderation: openaiModeration,
+  ...openaiMedia,
 })
+
+const openaiMedia = { image: openaiImage, speech: openaiSpeech, transcription: openaiTranscription }
 
 /** Chat in each dialect that has it. */
 export const chatDialects = {
@@ -44,11 +54,18 @@ export const chatDialects = {
 export const dialects: Readonly<Record<DialectName, VendorDialect>> = {
   "openai-chat": openai(chatProfiles.openai),
   // The same vendor at the same address.
-  "openai-responses": { ...chatOnly(openaiResponses), embedding: openaiEmbedding, moderation: openaiModeration },
+  "openai-responses": {
+    ...chatOnly(openaiResponses),
+    embedding: openaiEmbedding,
+    moderation: openaiModeration,
+    ...openaiMedia,
+  },
   anthropic: chatOnly(anthropic),
-  gemini: { ...chatOnly(gemini), embedding: geminiEmbedding },
+  gemini: { ...chatOnly(gemini), embedding: geminiEmbedding, image: geminiImage, speech: geminiSpeech },
   cohere,
   voyage,
+  elevenlabs,
+  deepgram,
 }
 
 /** The dialect of a vendor of the catalogue. */
@@ -66,11 +83,15 @@ export const dialectOf = ({
  * Source: https://learn.microsoft.com/azure/ai-foundry/openai/api-version-lifecycle
  */
 const onAzure = (dialect: VendorDialect, apiVersion: string | undefined): VendorDialect => {
-  const { chat, embedding, rerank, moderation } = dialect
+  const { chat, embedding, rerank, moderation, image, speech, transcription } = dialect
   const authorize = (credential: string) => ({ "api-key": credential })
-  const moved = (wire: Result.Result<WireRequest, EncodeRefusal>, model: string) =>
-    Result.map(wire, (wire) => ({ ...wire, path: azurePath(wire.path, model, apiVersion) }))
-  const movedWhole = <Asked, Got, More extends object>(whole: WholeDialect<Asked, Got> & More) => ({
+  const moved = <Body extends string | MediaBody>(
+    wire: Result.Result<WireRequest<Body>, EncodeRefusal>,
+    model: string,
+  ) => Result.map(wire, (wire) => ({ ...wire, path: azurePath(wire.path, model, apiVersion) }))
+  const movedWhole = <Asked, Body extends string | MediaBody, Whole extends Encodes<Asked, Body>>(
+    whole: Whole & Encodes<Asked, Body>,
+  ) => ({
     ...whole,
     encode: (asked: Asked, model: string) => moved(whole.encode(asked, model), model),
   })
@@ -80,6 +101,9 @@ const onAzure = (dialect: VendorDialect, apiVersion: string | undefined): Vendor
     ...(embedding !== undefined && { embedding: movedWhole(embedding) }),
     ...(rerank !== undefined && { rerank: movedWhole(rerank) }),
     ...(moderation !== undefined && { moderation: movedWhole(moderation) }),
+    ...(image !== undefined && { image: movedWhole(image) }),
+    ...(speech !== undefined && { speech: movedWhole(speech) }),
+    ...(transcription !== undefined && { transcription: movedWhole(transcription) }),
     ...(chat !== undefined && {
       chat: {
         ...chat,
@@ -89,6 +113,10 @@ const onAzure = (dialect: VendorDialect, apiVersion: string | undefined): Vendor
       },
     }),
   }
+}
+
+interface Encodes<Asked, Body extends string | MediaBody> {
+  readonly encode: (asked: Asked, model: string) => Result.Result<WireRequest<Body>, EncodeRefusal>
 }
 
 const azurePath = (path: string, model: string, apiVersion: string | undefined): string => {

@@ -1,5 +1,6 @@
 /** A vendor's API with the kinds of calls that it has. */
 import type { Dialect } from "./dialect.ts"
+import type { ImageDialect, SpeechDialect, TranscriptionDialect } from "./media.ts"
 import type { SearchDialect } from "./search/dialect.ts"
 import type { EmbeddingDialect, ModerationDialect, RerankDialect } from "./whole.ts"
 import type { VendorAccess } from "./wire.ts"
@@ -10,4 +11,7 @@ export interface VendorDialect extends VendorAccess {
   readonly embedding?: EmbeddingDialect
   readonly rerank?: RerankDialect
   readonly moderation?: ModerationDialect
+  readonly image?: ImageDialect
+  readonly speech?: SpeechDialect
+  readonly transcription?: TranscriptionDialect
 }

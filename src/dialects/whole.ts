@@ -1,14 +1,16 @@
 /** Calls whose reply is whole, in a vendor's words: pure translation, like {@link Dialect} for chat. */
 import type { Result } from "effect"
+import type { MediaBody } from "../media/media-file.ts"
 import type { EmbeddingRequest } from "../protocol/embedding.ts"
 import type { ModerationRequest, ModerationResult } from "../protocol/moderation.ts"
 import type { RerankRequest, RerankResult } from "../protocol/rerank.ts"
 import type { JsonObject } from "./json.ts"
 import type { EncodeRefusal, WireRequest } from "./wire.ts"
 
-export interface WholeDialect<Asked, Got> {
+/** @typeParam Body of the request: text, or text with files */
+export interface WholeDialect<Asked, Got, Body extends string | MediaBody = string> {
   /** @param model the vendor's own name of the model */
-  readonly encode: (asked: Asked, model: string) => Result.Result<WireRequest, EncodeRefusal>
+  readonly encode: (asked: Asked, model: string) => Result.Result<WireRequest<Body>, EncodeRefusal>
   /** What the vendor answered; undefined if it is not in the vendor's format, or answers something else. */
   readonly decode: (body: JsonObject, asked: Asked) => Got | undefined
 }

@@ -1,13 +1,19 @@
 /** What all dialects share: how a vendor's API is called, and how it fails. */
+import type { MediaBody } from "../media/media-file.ts"
 
-export interface WireRequest {
+/** @typeParam Body text, or text with files */
+export interface WireRequest<Body extends string | MediaBody = string> {
   /** POST if absent. */
   readonly method?: "GET" | "POST"
   /** Appended to the vendor's base URL. */
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
-  readonly body: string
+  /** JSON, unless a header says otherwise. */
+  readonly body: Body
 }
+
+/** A request of any kind of call. */
+export type AnyWireRequest = WireRequest<string | MediaBody>
 
 /** A feature that this dialect does not support, e.g. a file by URL. */
 export interface EncodeRefusal {

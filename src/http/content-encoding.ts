@@ -2,7 +2,7 @@
 import { promisify } from "node:util"
 import { brotliDecompress, gunzip, zstdDecompress } from "node:zlib"
 import { Effect, Predicate } from "effect"
-import { type ServiceError, serviceError } from "../protocol/error.ts"
+import { bodyTooLarge, type ServiceError, serviceError } from "../protocol/error.ts"
 
 type Decompress = (body: Uint8Array, options: { readonly maxOutputLength: number }) => Promise<Uint8Array>
 
@@ -36,6 +36,3 @@ export const decodeContent = (
         : serviceError("bad_request", `The body is not valid ${name}`),
   })
 }
-
-export const bodyTooLarge = (maxBytes: number): ServiceError<"payload_too_large"> =>
-  serviceError("payload_too_large", `The body is larger than ${maxBytes} bytes`)

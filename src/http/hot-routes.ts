@@ -5,15 +5,14 @@
 import type { IncomingMessage, ServerResponse } from "node:http"
 import { Effect, Exit, Fiber, Option, type Scope } from "effect"
 import type { HttpServerResponse } from "effect/http"
-import { type ServiceError, serviceError } from "../protocol/error.ts"
-import { bodyTooLarge } from "./content-encoding.ts"
+import { bodyTooLarge, type ServiceError, serviceError } from "../protocol/error.ts"
 import type { NodeServer } from "./listener.ts"
 import { sendResponse } from "./node-connection.ts"
 import { interceptRequests } from "./request-interceptor.ts"
-import type { RuntimeRequest } from "./runtime.ts"
+import type { RuntimeRequest, UploadRequest } from "./runtime.ts"
 
 /** Answers a request by writing to its response. */
-export type DirectHandler = (request: RuntimeRequest, response: ServerResponse) => Effect.Effect<void>
+export type DirectHandler = (request: UploadRequest, response: ServerResponse) => Effect.Effect<void>
 
 /** Serves `POST` requests to these paths before the router sees them, until the scope closes. */
 export const answerDirectly = (
@@ -50,12 +49,14 @@ const handlerFor = <A>(handlerOf: (path: string, query: string) => A, url: strin
   return end === -1 ? handlerOf(url, "") : handlerOf(url.slice(0, end), url.slice(end + 1))
 }
 
-const fromNode = (request: IncomingMessage): RuntimeRequest => ({
+const fromNode = (request: IncomingMessage): UploadRequest => ({
   headers: flat(request.headers),
   method: request.method ?? "POST",
   url: request.url ?? "",
   remoteAddress: Option.fromUndefinedOr(request.socket.remoteAddress),
   body: (maxBytes) => readAll(request, maxBytes),
+  // The reply needs the connection, also when the body was not read to its end.
+  chunks: () => request.iterator({ destroyOnReturn: false }),
 })
 
 /** Node joins repeated headers, except for cookies. */

@@ -1,7 +1,7 @@
 /** The client's connection of a call: Node's response, written directly. */
 import type { ServerResponse } from "node:http"
 import type { HttpServerResponse } from "effect/http"
-import type { Connection, ReplyError, WholeReply } from "../calls/reply.ts"
+import type { Connection, ReplyError, StreamPart, WholeReply } from "../calls/reply.ts"
 import type { EventEncoder } from "../dialects/client-api.ts"
 import { EventWriter } from "../kinds/chat/event-writer.ts"
 import type { ServiceError } from "../protocol/error.ts"
@@ -97,7 +97,7 @@ export class NodeConnection<Body extends object> implements Connection<Body> {
     if (!this.#isClosed) sendResponse(errorResponse(error, this.#requestId), this.#response)
   }
 
-  write(events: string): boolean {
+  write(events: StreamPart): boolean {
     const response = this.#response
     if (!response.headersSent) {
       response.writeHead(200, {
@@ -105,6 +105,7 @@ export class NodeConnection<Body extends object> implements Connection<Body> {
         "content-type": this.events.contentType ?? "text/event-stream",
         "cache-control": "no-store",
         "x-accel-buffering": "no",
+        ...(this.events.trailers !== undefined && { trailer: this.events.trailers.names }),
       })
     }
     if (isShared(response)) this.#writtenBytes += Buffer.byteLength(events)
@@ -114,6 +115,8 @@ export class NodeConnection<Body extends object> implements Connection<Body> {
   }
 
   end(flushed: () => void): void {
+    const { trailers } = this.events
+    if (trailers !== undefined) this.#response.addTrailers(trailers.values())
     this.#response.end(flushed)
   }
 

@@ -3,11 +3,11 @@ import { ByteSize, Effect, Option, Result, Schema } from "effect"
 import { HttpIncomingMessage, type HttpServerError, type HttpServerRequest } from "effect/http"
 import { IpNetwork, type NetAddress } from "effect/net"
 import type { WeirConfig } from "../config.ts"
-import { type ServiceError, serviceError } from "../protocol/error.ts"
+import { bodyTooLarge, type ServiceError, serviceError } from "../protocol/error.ts"
 import { invalidInput, issuesOf } from "../protocol/issues.ts"
 import { decodeJson, parseBody } from "../protocol/json-body.ts"
 import { parseAddress, parseNetwork } from "../protocol/network.ts"
-import { bodyTooLarge, decodeContent } from "./content-encoding.ts"
+import { decodeContent } from "./content-encoding.ts"
 
 export type Request = HttpServerRequest.HttpServerRequest
 

@@ -26,6 +26,12 @@ export interface RuntimeRequest {
   readonly body: (maxBytes: number) => Effect.Effect<Uint8Array, ServiceError<"payload_too_large" | "bad_request">>
 }
 
+/** A request whose body may be too large for memory. */
+export interface UploadRequest extends RuntimeRequest {
+  /** The body as it comes; instead of {@link RuntimeRequest.body}. */
+  readonly chunks: () => AsyncIterable<Uint8Array>
+}
+
 /** A request that came through the router. */
 export const fromRouter = (request: Request): RuntimeRequest => ({
   headers: request.headers,
@@ -73,6 +79,28 @@ export const makeForCaller = Effect.gen(function* () {
       )
     })
 
+  /**
+   * Identifies the caller before the body is read, so that nobody else fills the disk; a signature, which covers the
+   * body, is verified once that has been read.
+   * @param read reads the body. @returns what it says, with its SHA-256
+   */
+  const identifyUpload = <A extends { readonly sha256: string }, E, R>(
+    request: UploadRequest,
+    read: Effect.Effect<A, E, R>,
+  ): Effect.Effect<{ readonly caller: Caller; readonly content: A }, RouteError | E, R> => {
+    const { headers, method, url: target } = request
+    const sentAs = { headers, address: () => callerAddress(request), method, target }
+    return Effect.flatMap(callers.authenticate({ ...sentAs, body: "unread" }), (unverified) =>
+      Effect.flatMap(read, (content) => {
+        const verified =
+          headers["x-svc-sign"] === undefined
+            ? Effect.succeed(unverified)
+            : callers.authenticate({ ...sentAs, body: content })
+        return Effect.map(verified, (caller) => ({ caller, content }))
+      }),
+    )
+  }
+
   /** @param statusOf of a reply that the effect writes by itself */
   const traced = (request: RuntimeRequest, requestId: string, statusOf?: () => number) =>
     tracing.trace(() => ({
@@ -98,6 +126,7 @@ export const makeForCaller = Effect.gen(function* () {
     forCaller: answerAs(callers.authenticate),
     forApplication: answerAs(callers.application),
     identify: (request: RuntimeRequest, requestId: string) => identify(callers.authenticate, request, requestId),
+    identifyUpload,
     traced,
   }
 })

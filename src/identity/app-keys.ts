@@ -14,7 +14,7 @@ import type { KeyRow } from "../tenants/rows.ts"
 import { type AppEntry, Tenants } from "../tenants/tenants.ts"
 import type { Caller } from "./caller.ts"
 import { Licences } from "./licences.ts"
-import { type SignatureHeaders, verifySignature } from "./signature.ts"
+import { type SignatureHeaders, type SignedBody, verifySignature } from "./signature.ts"
 
 /** The credentials of a request, and what its signature covers. */
 export interface AppCredentials {
@@ -26,7 +26,7 @@ export interface AppCredentials {
   readonly signature: SignatureHeaders
   readonly method: string
   readonly target: string
-  readonly body: Uint8Array
+  readonly body: SignedBody
 }
 
 /** An authenticated application. */

@@ -12,6 +12,7 @@ import { AccessTokens } from "./access-tokens.ts"
 import { type AppCaller, AppKeys, type AuthenticationError } from "./app-keys.ts"
 import type { Caller } from "./caller.ts"
 import { EndUserTokens } from "./end-user-tokens.ts"
+import type { SignedBody } from "./signature.ts"
 
 /** The part of a request that authentication uses. */
 export interface CallerRequest {
@@ -20,7 +21,7 @@ export interface CallerRequest {
   readonly method: string
   /** Path plus query, as sent. */
   readonly target: string
-  readonly body: Uint8Array
+  readonly body: SignedBody
 }
 
 export type CallerError =

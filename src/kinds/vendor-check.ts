@@ -12,7 +12,7 @@ import { WeirConfig } from "../config.ts"
 import type { VendorRequest } from "../dialects/dialect.ts"
 import type { WholeDialect } from "../dialects/whole.ts"
 import type { VendorCheckResponse } from "../protocol/admin.ts"
-import { ModelKind } from "../protocol/call-kind.ts"
+import type { ModelKind } from "../protocol/call-kind.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 import type { Timeouts } from "../protocol/timeout-tiers.ts"
 import { textOfReply } from "../review/texts.ts"
@@ -148,7 +148,7 @@ const targetOf = (
   vendorId: string,
   model: string | undefined,
 ): Effect.Effect<
-  { readonly target: CallTarget; readonly kind: ModelKind },
+  { readonly target: CallTarget; readonly kind: Checked },
   ServiceError<"not_found" | "bad_request">
 > => {
   const entry = snapshot.vendor(vendorId)
@@ -171,7 +171,10 @@ const targetOf = (
     tier: 0,
     weight: 1,
   }
-  const kind = found?.kind ?? modelKinds.find((each) => dialect[each] !== undefined) ?? "chat"
+  const kind = found?.kind ?? checkedKinds.find((each) => dialect[each] !== undefined)
+  if (kind === undefined || !isChecked(kind)) {
+    return Effect.fail(serviceError("bad_request", "Models for pictures and sound are not tried: make a call of one"))
+  }
   return Effect.succeed({ target, kind })
 }
 
@@ -186,19 +189,22 @@ const modelOf = (
       .filter(({ vendor, model }) => vendor === vendorId && (named === undefined || model === named))
       .map(({ model }) => ({ name: model, kind })),
   )
-  return all.find(({ kind }) => kind === "chat") ?? all[0]
+  return all.find(({ kind }) => kind === "chat") ?? all.find(({ kind }) => isChecked(kind)) ?? all[0]
 }
 
-const modelKinds = ModelKind.literals
+/** Kinds of which a small call can be made; one of another kind would need a voice, a recording or a picture. */
+type Checked = Exclude<ModelKind, "image" | "speech" | "transcription">
+const checkedKinds: ReadonlyArray<Checked> = ["chat", "embedding", "rerank", "moderation"]
+const isChecked = (kind: ModelKind): kind is Checked => checkedKinds.some((each) => each === kind)
 
 /** One small call of another kind; its reply is only looked at. */
 const wholeWork = (
-  kind: Exclude<ModelKind, "chat">,
+  kind: Exclude<Checked, "chat">,
   target: CallTarget,
   timeouts: Timeouts,
   context: Context.Context<never>,
-): Work => {
-  return new WholeTask<object, object>(
+): Work =>
+  new WholeTask<object, object>(
     {
       model: target.model,
       targets: [target],
@@ -214,10 +220,9 @@ const wholeWork = (
     },
     { context },
   )
-}
 
 /** What a vendor is asked, and whether it answers that. */
-const checks = (kind: Exclude<ModelKind, "chat">, { dialect }: CallTarget) => {
+const checks = (kind: Exclude<Checked, "chat">, { dialect }: CallTarget) => {
   switch (kind) {
     case "embedding":
       return checked(kind, dialect.embedding, { input: ["ready"] })

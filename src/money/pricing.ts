@@ -54,7 +54,7 @@ export const isSanePrice = (price: Price): boolean =>
 
 /**
  * Prices counts. A dimension that is part of a total (audio in the input, reasoning in the output) is taken out of that
- * total and billed at its own price, if it has one; `web_search` and `searches` count calls and add; `obs_*` is never billed.
+ * total and billed at its own price, if it has one; {@link units} add; `obs_*` is never billed.
  */
 export const priceUsage = (price: Price, counts: Counts): Charge => {
   let total = 0n
@@ -103,11 +103,44 @@ function eachLine(price: Price, counts: Counts, take: TakeLine): void {
   take("cache_read", BigInt(counts.cacheReadTokens), price.cacheRead ?? price.input)
   take("cache_write", BigInt(counts.cacheWriteTokens) - written1h, cacheWrite)
   take("cache_write_1h", written1h, price.cacheWrite1h ?? cacheWrite)
-  for (const unit of units) take(unit, BigInt(dims[unit] ?? 0), price.dims[unit] ?? 0n)
+  for (const unit of units) {
+    const count = dims[unit]
+    if (count === undefined) continue
+    const parts = Object.keys(dims).filter((name) => name.startsWith(`${unit}:`))
+    refined(price, { dimension: unit, count, base: price.dims[unit] ?? 0n, parts }, dims, take)
+  }
 }
 
-/** Dimensions that are no part of a total: they are counted and added. */
-const units = ["web_search", "searches"] as const
+/** Dimensions that are no part of a total: they are counted and added. Audio and video count seconds. */
+const units = ["web_search", "searches", "images", "characters", "audio_seconds", "video_seconds"] as const
+export type Unit = (typeof units)[number]
+
+/**
+ * The counts of one unit, for what was asked: a price of an exact name, such as `images:1024x1024:high`, wins over that
+ * of a less exact one.
+ */
+export const unitDims = (
+  price: Price,
+  unit: Unit,
+  count: number,
+  details: ReadonlyArray<string> = [],
+): Readonly<Record<string, number>> => {
+  const exact = exactUnit(price, unit, details)
+  return { [unit]: count, ...(exact !== undefined && exact !== unit && { [exact]: count }) }
+}
+
+/** The most exact name of a unit that has a price; undefined if none has. */
+export const exactUnit = (price: Price, unit: Unit, details: ReadonlyArray<string>): string | undefined => {
+  for (let known = details.length; known >= 0; known--) {
+    const name = [unit, ...details.slice(0, known)].join(":")
+    if (price.dims[name] !== undefined) return name
+  }
+  return undefined
+}
+
+/** Whether a unit has a price, for something that can be asked. */
+export const hasUnitPrice = ({ dims }: Price, unit: Unit): boolean =>
+  Object.keys(dims).some((name) => name === unit || name.startsWith(`${unit}:`))
 
 const inputParts = ["audio_in", "image_in"] as const
 const outputParts = ["reasoning", "audio_out"] as const
@@ -125,6 +158,10 @@ export const maxCharge = (price: Price, inTokens: number, outTokens: number, sea
       BigInt(searches) * (price.dims["web_search"] ?? 0n),
   )
 }
+
+/** What these units cost, by the names of {@link unitDims}. */
+export const unitCharge = (price: Price, dims: Readonly<Record<string, number>>): Amount =>
+  priceUsage(price, { inTokens: 0, outTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0, dims }).cost
 
 /** What these searches cost at most. */
 export const searchCharge = (price: Price, searches: number): Amount =>

@@ -2,7 +2,15 @@
 import { Schema } from "effect"
 
 /** The kinds of calls that are calls of a model. */
-export const ModelKind = Schema.Literals(["chat", "embedding", "rerank", "moderation"])
+export const ModelKind = Schema.Literals([
+  "chat",
+  "embedding",
+  "rerank",
+  "moderation",
+  "image",
+  "speech",
+  "transcription",
+])
 export type ModelKind = typeof ModelKind.Type
 
 export const CallKind = Schema.Literals([...ModelKind.literals, "search"])

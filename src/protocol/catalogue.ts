@@ -88,10 +88,17 @@ export const DialectName = Schema.Literals([
   "gemini",
   "cohere",
   "voyage",
+  "elevenlabs",
+  "deepgram",
 ])
 export type DialectName = typeof DialectName.Type
 /** Dialects that have chat. */
-export const chatDialectNames = DialectName.literals.filter((name) => name !== "voyage")
+type WithoutChat = "voyage" | "elevenlabs" | "deepgram"
+const withoutChat: ReadonlySet<DialectName> = new Set<WithoutChat>(["voyage", "elevenlabs", "deepgram"])
+
+export const chatDialectNames = DialectName.literals.filter(
+  (name): name is Exclude<DialectName, WithoutChat> => !withoutChat.has(name),
+)
 export type ChatDialectName = (typeof chatDialectNames)[number]
 
 /** The vendor's variant of `openai-chat`; `azure` is allowed for `openai-responses` too. */
@@ -185,15 +192,21 @@ export const Model = Schema.Struct({
 )
 export type Model = typeof Model.Type
 
-/** Dimensions that can have their own price. */
-export const PricedDimension = Schema.Literals([
-  "reasoning",
-  "audio_in",
-  "audio_out",
-  "image_in",
-  "web_search",
-  "searches",
-])
+const size = String.raw`(auto|[1-9]\d{0,4}x[1-9]\d{0,4})`
+
+/**
+ * Dimensions that can have their own price. The price of a picture may be that of its size and quality, the price of a
+ * video that of its size: the most exact name counts.
+ */
+export const PricedDimension = Schema.String.check(
+  Schema.isPattern(
+    new RegExp(
+      `^(reasoning|audio_in|audio_out|image_in|web_search|searches|characters|audio_seconds|images(:${size}(:[a-z]{1,32})?)?|video_seconds(:${size})?)$`,
+    ),
+  ),
+).annotate({
+  description: "A dimension of usage, such as `characters`, `images:1024x1024:high` or `video_seconds:1280x720`",
+})
 
 export const PriceEntry = Schema.Struct({
   model: Id,
@@ -204,7 +217,7 @@ export const PriceEntry = Schema.Struct({
   cacheRead: optional(NonNegative),
   cacheWrite: optional(NonNegative),
   cacheWrite1h: optional(NonNegative),
-  dims: optional(Schema.Record(PricedDimension, Schema.optionalKey(NonNegative))),
+  dims: optional(Schema.Record(PricedDimension, NonNegative)),
   from: Instant,
 })
 export type PriceEntry = typeof PriceEntry.Type
@@ -244,8 +257,17 @@ export const Plan = Schema.Struct({
   /** How many members an organisation may have. */
   maxMembers: optional(Positive),
   maxApps: optional(Positive),
+  /** Calls of each kind in a day, of the organisation and of each of its end users. */
   websearchDaily: optional(Int),
   endUserWebsearchDaily: optional(Int),
+  imagegenDaily: optional(Int),
+  endUserImagegenDaily: optional(Int),
+  ttsDaily: optional(Int),
+  endUserTtsDaily: optional(Int),
+  asrDaily: optional(Int),
+  endUserAsrDaily: optional(Int),
+  videogenDaily: optional(Int),
+  endUserVideogenDaily: optional(Int),
   testTier: optional(Schema.Boolean),
 })
 export type Plan = typeof Plan.Type

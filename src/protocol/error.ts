@@ -151,3 +151,6 @@ export const errorBody = (error: ServiceError, requestId: string): ErrorBody =>
   error.detail === undefined
     ? { code: error.code, message: error.message, requestId }
     : { code: error.code, message: error.message, requestId, detail: error.detail }
+
+export const bodyTooLarge = (maxBytes: number): ServiceError<"payload_too_large"> =>
+  serviceError("payload_too_large", `The body is larger than ${maxBytes} bytes`)

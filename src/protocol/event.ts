@@ -40,6 +40,22 @@ export const ToolCallDelta = Schema.Struct({
 export const Delta = Schema.Union([TextDelta, ReasoningDelta, ToolCallDelta])
 export type Delta = typeof Delta.Type
 
+/** A picture of a streamed reply; partial ones come before the whole one of the same index. */
+export const ImageDelta = Schema.Struct({
+  i: BlockIndex,
+  t: Schema.Literal("image"),
+  mime: Schema.String,
+  /** Base64. */
+  data: Schema.String,
+  partial: Schema.Boolean,
+})
+
+/** Sound of a streamed reply, in base64; the parts of an index, decoded and concatenated, are its bytes. */
+export const AudioDelta = Schema.Struct({ i: BlockIndex, t: Schema.Literal("audio"), data: Schema.String })
+
+export const MediaDelta = Schema.Union([ImageDelta, AudioDelta])
+export type MediaDelta = typeof MediaDelta.Type
+
 export const WarnEvent = Schema.Struct({
   code: Schema.Literals(["params_clamped", "vendor_failover", "settlement_deferred", "budget_near"]),
   message: Schema.String,
@@ -52,7 +68,7 @@ export const CloseEvent = Schema.Struct({ stop: Stop, usage: Usage })
 /** Every event kind with the schema of its `data`. */
 export const eventData = {
   "t.open": OpenEvent,
-  "t.delta": Delta,
+  "t.delta": Schema.Union([...Delta.members, ...MediaDelta.members]),
   "t.usage": Usage,
   "t.warn": WarnEvent,
   "t.close": CloseEvent,

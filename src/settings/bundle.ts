@@ -4,6 +4,7 @@ import { searchDirectory } from "../catalogue/search-directory.ts"
 import type { CatalogueSnapshot } from "../catalogue/snapshot.ts"
 import type { Caller } from "../identity/caller.ts"
 import type { Bundle } from "../protocol/bundle.ts"
+import type { ModelKind } from "../protocol/call-kind.ts"
 import { fingerprint } from "../protocol/canonical.ts"
 import type { OrgEntry } from "../tenants/tenants.ts"
 import type { Effective } from "./merge.ts"
@@ -53,6 +54,8 @@ function contentOf(
 ): Omit<Bundle, "configVersion"> {
   const can = (capability: string): boolean => org.capabilities?.[capability] === true
   const isFull = tier === "full"
+  const ofKind = (kind: ModelKind) => org.models.filter((handle) => snapshot.model(handle)?.model.kind === kind)
+  const [image, speechToText, textToSpeech] = [ofKind("image"), ofKind("transcription"), ofKind("speech")]
   return {
     models: org.models.flatMap((handle) => {
       const model = snapshot.model(handle)?.model
@@ -77,12 +80,18 @@ function contentOf(
       },
     },
     platformModels: {
-      image: [],
+      image,
       video: [],
-      ...(isFull && { speechToText: [], textToSpeech: [] }),
+      ...(isFull && { speechToText, textToSpeech }),
       ...otherKinds(snapshot, org.models),
     },
-    ...(isFull && { media: { asr: { enabled: can("speechToText") }, tts: { enabled: can("textToSpeech") } } }),
+    // What an organisation may do and has a model for.
+    ...(isFull && {
+      media: {
+        asr: { enabled: can("speechToText") && speechToText.length > 0 },
+        tts: { enabled: can("textToSpeech") && textToSpeech.length > 0 },
+      },
+    }),
     settings,
     search: searchDirectory(snapshot),
   }

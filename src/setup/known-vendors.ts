@@ -46,6 +46,16 @@ export const knownVendors: ReadonlyArray<KnownVendor> = [
     variables: ["VOYAGE_API_KEY"],
     provider: "voyage",
   },
+  {
+    vendor: { id: "elevenlabs", dialect: "elevenlabs", baseUrl: "https://api.elevenlabs.io/v1" },
+    variables: ["ELEVENLABS_API_KEY"],
+    provider: "elevenlabs",
+  },
+  {
+    vendor: { id: "deepgram", dialect: "deepgram", baseUrl: "https://api.deepgram.com/v1" },
+    variables: ["DEEPGRAM_API_KEY"],
+    provider: "deepgram",
+  },
   compatible("deepseek", "https://api.deepseek.com", "DEEPSEEK_API_KEY"),
   compatible("qwen", "https://dashscope-intl.aliyuncs.com/compatible-mode/v1", "DASHSCOPE_API_KEY", "dashscope"),
   compatible("moonshot", "https://api.moonshot.ai/v1", "MOONSHOT_API_KEY"),

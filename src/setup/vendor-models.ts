@@ -47,8 +47,10 @@ const paths: Readonly<Record<Vendor["dialect"], string>> = {
   anthropic: "/v1/models?limit=1000",
   gemini: "/v1beta/models?pageSize=1000",
   cohere: "/v1/models?page_size=1000",
-  // It has no list: the price file tells its models.
+  // These have no list of this form: the price file tells their models.
   voyage: "/models",
+  elevenlabs: "/models",
+  deepgram: "/models",
 }
 
 const ByVendor = Schema.Union([

@@ -13,7 +13,10 @@ type Json = Schema.Json
 export interface VendorCall {
   readonly path: string
   readonly headers: Readonly<Record<string, string | ReadonlyArray<string> | undefined>>
+  /** The body if it is JSON; otherwise it has no members. */
   readonly body: { readonly [key: string]: Json }
+  /** The body as it came. */
+  readonly sent: Buffer
   /** Whether the request asks for a stream. */
   readonly streaming: boolean
   /** When the caller disconnected before the reply was complete, in `Date.now()` milliseconds. */
@@ -82,7 +85,8 @@ export const startScriptedVendor = (script: VendorScript): Effect.Effect<Scripte
 const receive = async (request: IncomingMessage, response: ServerResponse): Promise<VendorCall> => {
   const chunks: Array<Buffer> = []
   for await (const chunk of request) chunks.push(chunk)
-  const body = parseBody(Buffer.concat(chunks).toString("utf8"))
+  const sent = Buffer.concat(chunks)
+  const body = parseBody(sent.toString("utf8"))
   let hungUpAt: number | undefined
   response.on("close", () => {
     if (!response.writableFinished) hungUpAt = Date.now()
@@ -92,6 +96,7 @@ const receive = async (request: IncomingMessage, response: ServerResponse): Prom
     path: request.url ?? "",
     headers: request.headers,
     body,
+    sent,
     streaming: body["stream"] === true || request.url?.includes(":streamGenerateContent") === true,
     get hungUpAt() {
       return hungUpAt

@@ -2,8 +2,10 @@
  * HTTP calls to vendors. What arrives is pushed to a listener, in the turn of the event loop in which it was read from
  * the socket; the listener pauses the socket when it has no room.
  */
+import { Readable } from "node:stream"
 import { Context, Data, Effect, Layer, Result } from "effect"
 import type { Dispatcher } from "undici"
+import { bytesOfBody, chunksOfBody, type MediaBody } from "../media/media-file.ts"
 import type { Deadlines } from "./deadlines.ts"
 import { makeDispatchers } from "./dispatchers.ts"
 import { Egress } from "./egress.ts"
@@ -15,7 +17,7 @@ export interface UpstreamRequest {
   readonly baseUrl: string
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
-  readonly body: string
+  readonly body: string | MediaBody
   /** Whether a user chose the address: then it passes the egress guard, here and at each connection. */
   readonly isGuarded?: boolean
   /** How its address is reached, where it differs from the machine's way. */
@@ -174,8 +176,13 @@ class Call implements UpstreamCall, Dispatcher.DispatchHandler {
         origin,
         path: `${prefix}${path}`,
         method,
-        headers: { ...(method === "POST" && jsonContent), "user-agent": "weir", ...headers },
-        body: method === "POST" ? body : null,
+        headers: {
+          ...(method === "POST" && jsonContent),
+          "user-agent": "weir",
+          ...headers,
+          ...(typeof body !== "string" && { "content-length": String(bytesOfBody(body)) }),
+        },
+        body: method !== "POST" ? null : typeof body === "string" ? body : Readable.from(chunksOfBody(body)),
       },
       this,
     )

@@ -25,6 +25,7 @@ const layers = [
   "money",
   "upstream",
   "dialects",
+  "media",
   "workers",
   "telemetry",
   "store",

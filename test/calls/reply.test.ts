@@ -14,8 +14,8 @@ const connect = (bufferBytes: number) => {
     send: () => {},
     refuse: () => {},
     write: (events) => {
-      sent.push(events)
-      unsent += Buffer.byteLength(events)
+      sent.push(String(events))
+      unsent += events.length
       room--
       return room > 0
     },

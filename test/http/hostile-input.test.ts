@@ -123,7 +123,13 @@ const bodyValues: ReadonlyArray<Json> = [
 ]
 
 /** Refusals that say what this gateway lacks, and are right to have a status above 499. */
-const notConfigured = new Set(["auth_channel_undelivered", "websearch_not_configured"])
+const notConfigured = new Set([
+  "auth_channel_undelivered",
+  "websearch_not_configured",
+  "imagegen_not_configured",
+  "tts_not_configured",
+  "asr_not_configured",
+])
 const decodeEnvelope = Schema.decodeUnknownSync(ErrorEnvelope, { onExcessProperty: "error" })
 
 const check = async (name: string, response: Response): Promise<void> => {

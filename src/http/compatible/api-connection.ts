@@ -3,6 +3,7 @@ import type { ServerResponse } from "node:http"
 import { Option, Schema } from "effect"
 import type { WholeReply } from "../../calls/reply.ts"
 import type { EventEncoder } from "../../dialects/client-api.ts"
+import { PlainText } from "../../dialects/openai-chat/media-client.ts"
 import type { ErrorWords } from "../../dialects/whole-client.ts"
 import { ErrorEnvelope, type ServiceError } from "../../protocol/error.ts"
 import { NodeConnection } from "../node-connection.ts"
@@ -38,7 +39,10 @@ export class ApiConnection<Body extends object> extends NodeConnection<Body> {
     const response = typeof body === "string" ? (status === 200 ? readKept(body) : undefined) : body
     if (status === 202) this.refuse(inProgress)
     else if (response !== undefined && write !== undefined) {
-      super.send({ status, headers, body: JSON.stringify(write(response)) })
+      const written = write(response)
+      if (written instanceof PlainText) {
+        super.send({ status, headers: { ...headers, "content-type": written.contentType }, body: written.text })
+      } else super.send({ status, headers, body: JSON.stringify(written) })
     } else {
       const kept = typeof body === "string" ? Option.getOrUndefined(readEnvelope(body)) : undefined
       super.send(withheldReply(errors, { status, headers }, kept, this.#requestId))

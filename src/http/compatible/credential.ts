@@ -5,7 +5,7 @@ import type { RuntimeRequest } from "../runtime.ts"
 const separator = "~"
 
 /** The request with its credential in the headers of twp/1. */
-export const withCredential = (request: RuntimeRequest): RuntimeRequest => {
+export const withCredential = <R extends RuntimeRequest>(request: R): R => {
   const { headers } = request
   if (headers["x-svc-key-id"] !== undefined || headers["x-svc-app-token"] !== undefined) return request
   const credential = credentialOf(request)

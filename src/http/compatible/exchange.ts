@@ -15,6 +15,7 @@ import { type DirectHandler, replying } from "../hot-routes.ts"
 import type { RuntimeRequest } from "../runtime.ts"
 import { CompatibleConnection } from "./connection.ts"
 import { withCredential } from "./credential.ts"
+import { mediaRoutes } from "./media.ts"
 import { makeAnswerIn } from "./reply.ts"
 import { readCompatible } from "./request.ts"
 import { wholeRoutes } from "./whole.ts"
@@ -25,7 +26,7 @@ interface Place extends RequestPlace {
 }
 
 export const makeCompatibleHandlers = Effect.gen(function* () {
-  const run = yield* makeCallRunner
+  const runner = yield* makeCallRunner
   const tokenizer = yield* Tokenizer
   const answerIn = yield* makeAnswerIn
 
@@ -34,7 +35,7 @@ export const makeCompatibleHandlers = Effect.gen(function* () {
     (request, response) => {
       const requestId = newRequestId()
       const unread = { requestId, model: "", createdS: Math.floor(Date.now() / 1000), includesUsage: false }
-      return run(chat, withCredential(request), requestId, {
+      return runner.run(chat, withCredential(request), requestId, {
         read: ({ caller, body }) => {
           const { sent, decoded } = readCompatible(api, request, body, caller, place)
           const context = { ...unread, ...sent?.context, isArray: place.isArray }
@@ -59,7 +60,8 @@ export const makeCompatibleHandlers = Effect.gen(function* () {
       ),
     )
 
-  const wholeRoute = wholeRoutes(run)
+  const wholeRoute = wholeRoutes(runner)
+  const mediaRoute = mediaRoutes(runner)
   const whole = { model: "", stream: false, isArray: false, counts: false }
   const exact = new Map<string, DirectHandler>([
     ["/openai/v1/chat/completions", exchange({ api: chatApi, ...whole })],
@@ -73,7 +75,7 @@ export const makeCompatibleHandlers = Effect.gen(function* () {
 
   /** The handler of a `POST`. */
   return (path: string, query: string): DirectHandler | undefined => {
-    const handler = exact.get(path) ?? wholeRoute(path)
+    const handler = exact.get(path) ?? wholeRoute(path) ?? mediaRoute(path)
     const place = handler === undefined ? generatePlace(path, query) : undefined
     if (place === undefined) return handler
     return place.counts ? count(place, (totalTokens) => ({ totalTokens })) : exchange(place)

@@ -49,7 +49,7 @@ const moderations: Served<ModerationRequest, ModerationResponse> = {
 const embedPath = /^\/gemini\/v1(?:alpha|beta)?\/models\/([\w.~%-]+):(embedContent|batchEmbedContents)$/
 
 /** The handlers of whole calls on compatible routes. */
-export const wholeRoutes = (run: CallRunner) => {
+export const wholeRoutes = ({ run }: CallRunner) => {
   const route =
     <Request extends CallRequest, Body extends object>(
       { kind, request: asked, response: told }: Served<Request, Body>,

@@ -18,6 +18,7 @@ import { SearchRequest } from "../../protocol/search.ts"
 import { type CallRunner, makeCallRunner } from "../call-runner.ts"
 import { makeCompatibleHandlers } from "../compatible/exchange.ts"
 import { type DirectHandler, replying } from "../hot-routes.ts"
+import { mediaAnswers } from "../media/answers.ts"
 import { NodeConnection } from "../node-connection.ts"
 import { envelope, routeNotFound } from "../respond.ts"
 import { fromRouter, makeForCaller, type RuntimeRequest } from "../runtime.ts"
@@ -26,7 +27,7 @@ import { makeRuntime } from "./runtime.ts"
 /** A kind's own route: how its body is read. */
 const route =
   <Request extends CallRequest, Body extends object>(
-    run: CallRunner,
+    { run }: CallRunner,
     kind: Kind<Request, Body>,
     decode: (body: Uint8Array) => Call<Request, Body>["decoded"],
   ): DirectHandler =>
@@ -43,16 +44,17 @@ const route =
 /** The handler of each runtime route. */
 export const makeRuntimeAnswers = Effect.gen(function* () {
   const { forCaller } = yield* makeForCaller
-  const run = yield* makeCallRunner
+  const runner = yield* makeCallRunner
   const runtime = yield* makeRuntime
 
   return {
     calls: new Map<string, DirectHandler>([
-      ["/t1/exchange", route(run, chat, decodeExchange)],
-      ["/t1/websearch", route(run, search, (body) => decodeCall(SearchRequest, body))],
-      ["/t1/embeddings", route(run, embedding, (body) => decodeCall(EmbeddingRequest, body))],
-      ["/t1/rerank", route(run, rerank, (body) => decodeCall(RerankRequest, body))],
-      ["/t1/moderations", route(run, moderation, (body) => decodeCall(ModerationRequest, body))],
+      ["/t1/exchange", route(runner, chat, decodeExchange)],
+      ["/t1/websearch", route(runner, search, (body) => decodeCall(SearchRequest, body))],
+      ["/t1/embeddings", route(runner, embedding, (body) => decodeCall(EmbeddingRequest, body))],
+      ["/t1/rerank", route(runner, rerank, (body) => decodeCall(RerankRequest, body))],
+      ["/t1/moderations", route(runner, moderation, (body) => decodeCall(ModerationRequest, body))],
+      ...mediaAnswers(runner),
     ]),
     heartbeat: (request: RuntimeRequest) => forCaller(request, runtime.heartbeat),
     endSession: (request: RuntimeRequest, id: string) => forCaller(request, (call) => runtime.endSession(call, id)),
@@ -82,6 +84,9 @@ export const runtimeRoutes = HttpApiBuilder.group(
       .handleRaw("embeddings", onlyDirectly)
       .handleRaw("rerank", onlyDirectly)
       .handleRaw("moderations", onlyDirectly)
+      .handleRaw("images", onlyDirectly)
+      .handleRaw("speech", onlyDirectly)
+      .handleRaw("transcriptions", onlyDirectly)
       .handleRaw("usage", ({ request }) => answers.usage(fromRouter(request)))
   }),
 )

@@ -1,7 +1,7 @@
 /** Encodes t.* events as server-sent events: `id` counts from 0, `event`, one `data` line of JSON. */
 import type { EventEncoder } from "../../dialects/client-api.ts"
 import type { ErrorBody } from "../../protocol/error.ts"
-import type { CloseEvent, Delta, EventName, OpenEvent, WarnEvent } from "../../protocol/event.ts"
+import type { CloseEvent, Delta, EventName, ImageDelta, OpenEvent, WarnEvent } from "../../protocol/event.ts"
 import type { Usage } from "../../protocol/usage.ts"
 
 export class EventWriter implements EventEncoder {
@@ -21,6 +21,15 @@ export class EventWriter implements EventEncoder {
     return delta.t === "text"
       ? `id: ${this.#nextId++}\nevent: t.delta\ndata: {"i":${delta.i},"t":"text","v":${json ?? JSON.stringify(delta.v)}}\n\n`
       : this.#event("t.delta", JSON.stringify(delta))
+  }
+
+  picture(delta: typeof ImageDelta.Type): string {
+    return this.#event("t.delta", JSON.stringify(delta))
+  }
+
+  sound(bytes: Uint8Array): string {
+    const data = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("base64")
+    return this.#event("t.delta", `{"i":0,"t":"audio","data":"${data}"}`)
   }
 
   warn(data: WarnEvent): string {

@@ -3,16 +3,15 @@
  * Source: interface.md "POST /t1/websearch".
  */
 import { Result } from "effect"
-import type { DailyCount } from "../../admission/gate.ts"
 import type { Kind } from "../../calls/kind.ts"
 import { withOwnKeys } from "../../calls/model.ts"
 import { maxSearchResults } from "../../catalogue/search-directory.ts"
 import type { CallTarget } from "../../catalogue/snapshot.ts"
 import { normalise } from "../../dialects/search/dialect.ts"
 import type { EncodeRefusal } from "../../dialects/wire.ts"
-import type { Caller } from "../../identity/caller.ts"
 import type { Counts } from "../../money/pricing.ts"
 import type { SearchRequest, SearchResponse, SearchResult } from "../../protocol/search.ts"
+import { dailyCountsOf } from "../daily-counts.ts"
 import { WholeTask } from "../whole/whole-task.ts"
 import { providersFor, searchKeys } from "./providers.ts"
 
@@ -24,7 +23,7 @@ export const search: Kind<SearchRequest, SearchResponse> = {
   purpose,
   modelOf: () => undefined,
   capability: "webSearch",
-  dailyCounts: (caller, day) => countsOf(caller, day),
+  dailyCounts: dailyCountsOf("websearch"),
   reviewed: ({ query }) => query,
   plan: ({ services, request, caller, catalogue }) => {
     const keys = searchKeys(catalogue, caller.upstreamKeys)
@@ -80,15 +79,4 @@ const oneSearch: Counts = {
   cacheReadTokens: 0,
   cacheWriteTokens: 0,
   dims: { web_search: 1 },
-}
-
-const countsOf = ({ plan, app, endUserId }: Caller, day: string): ReadonlyArray<DailyCount> => {
-  const { websearchDaily, endUserWebsearchDaily } = plan ?? {}
-  const code = "websearch_quota_exceeded"
-  return [
-    ...(websearchDaily === undefined ? [] : [{ bucket: "websearch", limit: websearchDaily, day, code } as const]),
-    ...(endUserId === undefined || endUserWebsearchDaily === undefined
-      ? []
-      : [{ bucket: `websearch:${app?.id}:${endUserId}`, limit: endUserWebsearchDaily, day, code } as const]),
-  ]
 }

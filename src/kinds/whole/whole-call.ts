@@ -4,15 +4,17 @@ import type { Asked, CallRequest } from "../../calls/kind.ts"
 import type { CallTarget } from "../../catalogue/snapshot.ts"
 import type { WholeDialect } from "../../dialects/whole.ts"
 import type { EncodeRefusal, WireRequest } from "../../dialects/wire.ts"
+import type { MediaBody } from "../../media/media-file.ts"
 import type { CallKind } from "../../protocol/call-kind.ts"
+import { protocolLabel, type WarnEvent } from "../../protocol/event.ts"
 
 /** The catalogue refuses targets that cannot do what their model is for; a call of one is refused. */
-export const encodeWhole = <Asked>(
+export const encodeWhole = <Asked, Body extends string | MediaBody>(
   { model }: CallTarget,
-  dialect: Pick<WholeDialect<Asked, unknown>, "encode"> | undefined,
+  dialect: Pick<WholeDialect<Asked, unknown, Body>, "encode"> | undefined,
   kind: CallKind,
   asked: Asked,
-): Result.Result<WireRequest, EncodeRefusal> =>
+): Result.Result<WireRequest<Body>, EncodeRefusal> =>
   dialect === undefined
     ? Result.fail({ capability: kind, message: `this vendor has no ${kind}` })
     : dialect.encode(asked, model)
@@ -26,3 +28,18 @@ export const replyHead = <Request extends CallRequest & { readonly model: string
   ...(meta?.requestId !== undefined && { clientRequestId: meta.requestId }),
   model,
 })
+
+/** The first event of a stream, and the warnings so far. */
+export const openingOf = <Request extends CallRequest & { readonly model: string }, Body extends object>(
+  { requestId, request: { model, meta }, reply: { events } }: Asked<Request, Body>,
+  warnings: ReadonlyArray<WarnEvent>,
+): string => {
+  const open = events.open({
+    requestId,
+    ...(meta?.requestId !== undefined && { clientRequestId: meta.requestId }),
+    model,
+    protocol: protocolLabel,
+    ...(meta?.sessionId !== undefined && { sessionId: meta.sessionId }),
+  })
+  return open + warnings.map((warning) => events.warn(warning)).join("")
+}

@@ -11,11 +11,13 @@ import type { SettledUsage } from "../../calls/reply-body.ts"
 import type { Delivered, Reader, Work } from "../../calls/work.ts"
 import type { CallTarget } from "../../catalogue/snapshot.ts"
 import { type JsonObject, parseObject } from "../../dialects/json.ts"
-import { type EncodeRefusal, malformedReply, type VendorFault, type WireRequest } from "../../dialects/wire.ts"
+import { JsonEvents } from "../../dialects/json-events.ts"
+import { type AnyWireRequest, type EncodeRefusal, malformedReply, type VendorFault } from "../../dialects/wire.ts"
 import type { Amount } from "../../money/amount.ts"
 import { type Charge, inputTokens } from "../../money/pricing.ts"
 import type { WarnEvent } from "../../protocol/event.ts"
 import type { Timeouts } from "../../protocol/timeout-tiers.ts"
+import type { UpstreamHead } from "../../upstream/client.ts"
 
 /** What is particular to one planned call. @typeParam Got what a dialect reads of one part */
 export interface WholeCall<Got, Body extends object> {
@@ -31,12 +33,13 @@ export interface WholeCall<Got, Body extends object> {
   /** Whether it calls no model, and is not in their metrics. */
   readonly hasNoModel?: boolean
   readonly partsAt?: (target: CallTarget) => number
-  readonly encode: (target: CallTarget, part: number) => Result.Result<WireRequest, EncodeRefusal>
+  readonly encode: (target: CallTarget, part: number) => Result.Result<AnyWireRequest, EncodeRefusal>
   /** @returns undefined if the reply does not answer what was asked */
   readonly decode: (target: CallTarget, body: JsonObject, part: number) => Got | undefined
   /** Whether clients are told the vendor's machine code of a refusal. */
   readonly tellsCode?: boolean
   readonly triesAfterRefusal?: boolean
+  readonly maxBodyBytes?: number
   /** Counts what the vendor did not report, if that takes time. */
   readonly estimate?: (parts: ReadonlyArray<Got>) => Effect.Effect<void>
   readonly bill: (parts: ReadonlyArray<Got>, target: CallTarget) => Bill
@@ -44,7 +47,29 @@ export interface WholeCall<Got, Body extends object> {
   readonly implausible?: (parts: ReadonlyArray<Got>) => Record<string, unknown> | undefined
   readonly charge: (bill: Bill, target: CallTarget) => Charge
   readonly finish: (parts: ReadonlyArray<Got>, usage: SettledUsage) => (balance: string) => Body
+  /** How its reply is told as events, if the client asked for these. */
+  readonly stream?: WholeStream<Got>
+  /** The text that outbound policies read. */
+  readonly answered?: (parts: ReadonlyArray<Got>) => string
 }
+
+/** A reply in events: as the vendor's events come, or all at its end. */
+export interface WholeStream<Got> {
+  readonly write: (events: string) => void
+  /** The first events. */
+  readonly opening: () => string
+  /** What is billed of a stream that broke off after its first event. */
+  readonly brokenBill: (broken: BrokenReason) => Bill
+  /** The events of a reply that came whole. */
+  readonly told: (parts: ReadonlyArray<Got>) => string
+  /** Reads an event of the vendor; undefined if it says nothing. */
+  readonly event: (target: CallTarget, event: JsonObject) => VendorStep<Got> | undefined
+}
+
+export type VendorStep<Got> =
+  | { readonly events: string }
+  | { readonly whole: Got; readonly events: string }
+  | { readonly fault: VendorFault }
 
 type Context = Pick<Asked<unknown, object>["services"], "context">
 
@@ -55,17 +80,20 @@ export class WholeTask<Got, Body extends object> implements Task<Body> {
   readonly currency: string
   readonly holdAmount: Amount
   readonly holdTokens: number
-  readonly opening = undefined
+  readonly opening: (() => string) | undefined
   readonly warnings: Array<WarnEvent> = []
   readonly partsAt: (target: CallTarget) => number
   readonly tellsCode: boolean
   readonly triesAfterRefusal: boolean
+  readonly maxBodyBytes?: number
   readonly #call: WholeCall<Got, Body>
   readonly #context: Context
   #parts: Array<Got> = []
   #bytes = 0
   /** The target whose reply is whole; undefined until then. */
   #answeredBy: CallTarget | undefined
+  /** The target whose events have reached the client. */
+  #begunBy: CallTarget | undefined
 
   constructor(call: WholeCall<Got, Body>, context: Context) {
     this.#call = call
@@ -76,26 +104,44 @@ export class WholeTask<Got, Body extends object> implements Task<Body> {
     this.currency = call.currency
     this.holdAmount = call.holdAmount
     this.holdTokens = call.holdTokens
+    this.opening = call.stream && (() => call.stream?.opening() ?? "")
     this.partsAt = (target) => call.partsAt?.(target) ?? 1
     this.tellsCode = call.tellsCode === true
     this.triesAfterRefusal = call.triesAfterRefusal === true
+    if (call.maxBodyBytes !== undefined) this.maxBodyBytes = call.maxBodyBytes
   }
 
   get received(): Work["received"] {
     return { outputBytes: this.#bytes, isAnswered: this.#answeredBy !== undefined }
   }
 
-  encode(target: CallTarget, part: number): Result.Result<WireRequest, EncodeRefusal> {
+  encode(target: CallTarget, part: number): Result.Result<AnyWireRequest, EncodeRefusal> {
     return this.#call.encode(target, part)
   }
 
   /** The parts of a target that failed are not used. */
-  reader(target: CallTarget, _head: unknown, part: number): Reader {
+  reader(target: CallTarget, head: UpstreamHead, part: number): Reader {
     if (part === 0) {
       this.#parts = []
       this.#bytes = 0
     }
-    return new BodyReader((body) => {
+    const { stream } = this.#call
+    if (stream !== undefined && isEventStream(head)) {
+      return new EventReader(stream, target, {
+        begun: () => {
+          this.#begunBy = target
+        },
+        whole: (got) => {
+          this.#parts.push(got)
+          this.#answeredBy = target
+        },
+      })
+    }
+    const tell = () => {
+      if (stream !== undefined && this.#answeredBy !== undefined)
+        stream.write(stream.opening() + stream.told(this.#parts))
+    }
+    return new BodyReader(tell, (body) => {
       const json = parseObject(body.toString("utf8"))
       const got = json === undefined ? undefined : this.#call.decode(target, json, part)
       if (got === undefined) return malformedReply
@@ -128,12 +174,13 @@ export class WholeTask<Got, Body extends object> implements Task<Body> {
     return this.#answeredBy === undefined || estimate === undefined ? Effect.void : estimate(this.#parts)
   }
 
-  bill(_broken: BrokenReason | undefined): Bill | undefined {
-    return this.#answeredBy && this.#call.bill(this.#parts, this.#answeredBy)
+  bill(broken: BrokenReason | undefined): Bill | undefined {
+    if (this.#answeredBy !== undefined) return this.#call.bill(this.#parts, this.#answeredBy)
+    return this.#begunBy && this.#call.stream?.brokenBill(broken ?? "upstream_disconnected")
   }
 
   charge(bill: Bill): Charge {
-    const target = this.#answeredBy
+    const target = this.#answeredBy ?? this.#begunBy
     return target === undefined ? { cost: 0n, cacheNetSaving: 0n } : this.#call.charge(bill, target)
   }
 
@@ -145,9 +192,9 @@ export class WholeTask<Got, Body extends object> implements Task<Body> {
     return "end"
   }
 
-  /** Vectors, orders and marks are not text that policies read. */
+  /** Vectors, orders, marks and pictures are not text that policies read. */
   answered(): string {
-    return ""
+    return this.#call.answered?.(this.#parts) ?? ""
   }
 
   finish(usage: SettledUsage): (balance: string) => Body {
@@ -164,11 +211,16 @@ export class WholeTask<Got, Body extends object> implements Task<Body> {
 /** Takes a body as a whole. */
 class BodyReader implements Reader {
   readonly isStreamed = false
+  readonly #tell: () => void
   readonly #take: (body: Buffer) => VendorFault | undefined
   fault: VendorFault | undefined
 
-  /** @param take reads a body @returns the fault if it cannot be used */
-  constructor(take: (body: Buffer) => VendorFault | undefined) {
+  /**
+   * @param tell gives the reply to a client that takes events
+   * @param take reads a body, and returns the fault if it cannot be used
+   */
+  constructor(tell: () => void, take: (body: Buffer) => VendorFault | undefined) {
+    this.#tell = tell
     this.#take = take
   }
 
@@ -182,6 +234,73 @@ class BodyReader implements Reader {
   }
 
   deliver(): Delivered {
+    this.#tell()
     return "whole"
   }
 }
+
+interface EventListener<Got> {
+  readonly begun: () => void
+  readonly whole: (got: Got) => void
+}
+
+/** Takes a vendor's events, of which the last has the whole reply. */
+class EventReader<Got> implements Reader {
+  readonly isStreamed = true
+  readonly #decoder = new JsonEvents()
+  readonly #stream: WholeStream<Got>
+  readonly #target: CallTarget
+  readonly #listener: EventListener<Got>
+  #steps: Array<VendorStep<Got>> = []
+
+  constructor(stream: WholeStream<Got>, target: CallTarget, listener: EventListener<Got>) {
+    this.#stream = stream
+    this.#target = target
+    this.#listener = listener
+  }
+
+  read(bytes: Uint8Array): boolean {
+    return this.#read(this.#decoder.push(bytes))
+  }
+
+  readEnd(): boolean {
+    return this.#read(this.#decoder.end())
+  }
+
+  get fault(): VendorFault | undefined {
+    const [first] = this.#steps
+    return first !== undefined && "fault" in first ? first.fault : undefined
+  }
+
+  deliver(isFirst: boolean): Delivered {
+    let events = isFirst ? this.#stream.opening() : ""
+    let delivered: Delivered = "more"
+    for (const step of this.#steps.splice(0)) {
+      if ("fault" in step) delivered = step.fault
+      else events += step.events
+      if (!("whole" in step) && !("fault" in step)) continue
+      if ("whole" in step) {
+        this.#listener.whole(step.whole)
+        delivered = "whole"
+      }
+      break
+    }
+    if (events !== "") {
+      this.#listener.begun()
+      this.#stream.write(events)
+    }
+    return delivered
+  }
+
+  #read(events: ReadonlyArray<JsonObject>): boolean {
+    for (const event of events) {
+      const step = this.#stream.event(this.#target, event)
+      if (step !== undefined) this.#steps.push(step)
+    }
+    if (this.#decoder.isMalformed) this.#steps.push({ fault: malformedReply })
+    return this.#steps.length > 0
+  }
+}
+
+const isEventStream = ({ headers }: UpstreamHead): boolean =>
+  headers["content-type"]?.startsWith("text/event-stream") === true

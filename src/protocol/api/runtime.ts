@@ -5,11 +5,14 @@ import { Bundle } from "../bundle.ts"
 import { EmbeddingRequest, EmbeddingResponse } from "../embedding.ts"
 import { ExchangeEvent } from "../event.ts"
 import { ExchangeRequest, ExchangeResponse, InProgress } from "../exchange.ts"
+import { ImageRequest, ImageResponse } from "../image.ts"
 import { ModerationRequest, ModerationResponse } from "../moderation.ts"
 import { RerankRequest, RerankResponse } from "../rerank.ts"
 import { SearchRequest, SearchResponse } from "../search.ts"
 import { HandshakeRequest, HandshakeResponse, HeartbeatRequest, HeartbeatResponse } from "../session.ts"
+import { SpeechRequest } from "../speech.ts"
 import { PathId } from "../text.ts"
+import { TranscriptionRequest, TranscriptionResponse } from "../transcription.ts"
 import { UsageReceipt, UsageReport } from "../usage-report.ts"
 import { callerErrors, errorsOf, everywhere, sessionErrors } from "./errors.ts"
 import { callerHeaders, featureHeaders, parameter } from "./parameters.ts"
@@ -37,6 +40,8 @@ const callErrors = [
 ] as const
 
 const exchangeErrors = [...callErrors, "context_window_exceeded", "image_not_supported", "stream_backpressure"] as const
+
+const mediaErrors = [...callErrors, "stream_backpressure"] as const
 
 export class Runtime extends HttpApiGroup.make("runtime")
   .add(
@@ -99,6 +104,63 @@ export class Runtime extends HttpApiGroup.make("runtime")
         summary: "Tell what texts and pictures are flagged for",
         description:
           "Texts are judged one by one; with a picture among them, all are judged together. `meta.requestId` is the idempotency key.",
+      }),
+    ),
+  )
+  .add(
+    HttpApiEndpoint.post("images", "/t1/images", {
+      headers: callerHeaders,
+      payload: ImageRequest,
+      success: [
+        ImageResponse,
+        InProgress.pipe(HttpApiSchema.status(202)),
+        HttpApiSchema.StreamSse({ events: ExchangeEvent }),
+      ],
+      error: errorsOf([...mediaErrors, "imagegen_not_configured", "imagegen_quota_exceeded"]),
+    }).annotateMerge(
+      OpenApi.annotations({
+        summary: "Make pictures, or change some",
+        description: [
+          "A form (`multipart/form-data`) has the same fields, and the pictures as parts `images` and `mask`.",
+          'With `stream: true`, pictures come as `t.delta {i, t: "image"}`; partial ones first, where the vendor has them.',
+        ].join(" "),
+      }),
+    ),
+  )
+  .add(
+    HttpApiEndpoint.post("speech", "/t1/speech", {
+      headers: callerHeaders,
+      payload: SpeechRequest,
+      success: HttpApiSchema.StreamUint8Array({ contentType: "audio/mpeg" }),
+      error: errorsOf([...mediaErrors, "tts_not_configured", "tts_quota_exceeded"]),
+    }).annotateMerge(
+      OpenApi.annotations({
+        summary: "Speak a text",
+        description: [
+          "The bytes of the sound as they come, in the type of the format; cost and balance follow as trailers.",
+          'With `stream: true`, the sound comes as `t.delta {i, t: "audio", data}`.',
+          "A client that leaves after the first byte pays for the whole text, as the vendor charges it.",
+        ].join(" "),
+      }),
+    ),
+  )
+  .add(
+    HttpApiEndpoint.post("transcriptions", "/t1/transcriptions", {
+      headers: callerHeaders,
+      payload: TranscriptionRequest,
+      success: [
+        TranscriptionResponse,
+        InProgress.pipe(HttpApiSchema.status(202)),
+        HttpApiSchema.StreamSse({ events: ExchangeEvent }),
+      ],
+      error: errorsOf([...mediaErrors, "asr_not_configured", "asr_quota_exceeded"]),
+    }).annotateMerge(
+      OpenApi.annotations({
+        summary: "Write down, or translate, what is spoken",
+        description: [
+          "A form (`multipart/form-data`) has the same fields, and the sound as its part `file`.",
+          "The formats `text`, `srt` and `vtt` are answered as text; whatever the format, the call costs the same.",
+        ].join(" "),
       }),
     ),
   )

@@ -1,0 +1,47 @@
+/** Deepgram: transcription. Source: https://developers.deepgram.com/reference/speech-to-text/listen-pre-recorded */
+import { Result } from "effect"
+import { type JsonObject, numberAt, objectAt, objectsAt, parseObject, stringAt } from "../json.ts"
+import type { TranscriptionDialect } from "../media.ts"
+import { segmentsOf } from "../segments.ts"
+import type { VendorDialect } from "../vendor-dialect.ts"
+
+const transcription: TranscriptionDialect = {
+  encode: ({ file: { file, mime }, language, translate }, model) => {
+    if (translate) return Result.fail({ capability: "translate", message: "this vendor does not translate" })
+    const query = new URLSearchParams({
+      model,
+      smart_format: "true",
+      ...(language === undefined ? { detect_language: "true" } : { language }),
+    })
+    return Result.succeed({
+      path: `/listen?${query}`,
+      headers: { accept: "application/json", "content-type": mime },
+      body: [file],
+    })
+  },
+  decode: (body) => {
+    const [channel] = objectsAt(objectAt(body, "results"), "channels")
+    const [best] = objectsAt(channel, "alternatives")
+    const text = stringAt(best, "transcript")
+    if (text === undefined) return undefined
+    const words = objectsAt(best, "words").flatMap(wordOf)
+    return {
+      text,
+      language: stringAt(channel, "detected_language"),
+      seconds: numberAt(objectAt(body, "metadata"), "duration"),
+      ...(words.length > 0 && { words, segments: segmentsOf(words) }),
+    }
+  },
+}
+
+const wordOf = (word: JsonObject) => {
+  const said = stringAt(word, "punctuated_word") ?? stringAt(word, "word")
+  const [start, end] = [numberAt(word, "start"), numberAt(word, "end")]
+  return said === undefined || start === undefined || end === undefined ? [] : [{ word: said, start, end }]
+}
+
+export const deepgram: VendorDialect = {
+  authorize: (credential) => ({ authorization: `Token ${credential}` }),
+  decodeError: (status, body) => ({ status, code: stringAt(parseObject(body), "err_code") ?? "unknown" }),
+  transcription,
+}

@@ -1,0 +1,95 @@
+/** Calls about pictures and sound, in a vendor's words: pure translation, like {@link WholeDialect}. */
+import type { Result } from "effect"
+import type { MediaBody, NamedFile } from "../media/media-file.ts"
+import type { ImageRequest, MadeImage } from "../protocol/image.ts"
+import type { SpeechFormat, SpeechRequest } from "../protocol/speech.ts"
+import type { Segment, TranscriptionRequest, Word } from "../protocol/transcription.ts"
+import type { JsonObject } from "./json.ts"
+import type { ReportedTokens, WholeDialect } from "./whole.ts"
+import type { AnyWireRequest, EncodeRefusal, VendorFault } from "./wire.ts"
+
+/** Usage as the vendor reported it; tokens of pictures and of sound are part of the sums. */
+export interface ReportedUsage extends ReportedTokens {
+  readonly outTokens: number | undefined
+  readonly imageIn?: number | undefined
+  readonly audioIn?: number | undefined
+}
+
+export interface ImageAsked
+  extends Pick<ImageRequest, "prompt" | "size" | "quality" | "background" | "format" | "stream"> {
+  readonly images: ReadonlyArray<NamedFile>
+  readonly mask: NamedFile | undefined
+  readonly n: number
+}
+
+export interface Pictured {
+  readonly images: ReadonlyArray<MadeImage>
+  readonly usage: ReportedUsage | undefined
+}
+
+/** What one event of a stream brings. */
+export type PictureEvent =
+  | { readonly partial: MadeImage }
+  | { readonly whole: Pictured }
+  | { readonly fault: VendorFault }
+
+export interface ImageDialect extends WholeDialect<ImageAsked, Pictured, string | MediaBody> {
+  /** Pictures that the vendor makes in one request. */
+  readonly maxImages: (model: string) => number
+  /** Reads one event of a stream; undefined if it says nothing of a picture. Absent if the vendor does not stream. */
+  readonly event?: (event: JsonObject) => PictureEvent | undefined
+}
+
+export interface SpeechAsked extends Pick<SpeechRequest, "input" | "voice" | "speed" | "instructions"> {
+  /** Undefined is what the vendor makes best: mp3, or wav. */
+  readonly format: SpeechFormat | undefined
+  /** Whether the call is billed by tokens: then the vendor must tell them. */
+  readonly needsTokens: boolean
+}
+
+/** Sound as it comes. */
+export interface SpeechStream {
+  readonly format: SpeechFormat
+  /** Reads bytes of the reply. @returns the sound in them */
+  readonly push: (bytes: Uint8Array) => ReadonlyArray<Uint8Array>
+  /** The connection ended. @returns the rest */
+  readonly end: () => ReadonlyArray<Uint8Array>
+  readonly fault: VendorFault | undefined
+  readonly usage: ReportedUsage | undefined
+  /** Whether this was all. */
+  readonly isWhole: boolean
+}
+
+export interface SpeechDialect {
+  readonly encode: (asked: SpeechAsked, model: string) => Result.Result<AnyWireRequest, EncodeRefusal>
+  /** @param contentType of the reply */
+  readonly reader: (asked: SpeechAsked, contentType: string) => SpeechStream
+}
+
+export interface TranscriptionAsked extends Pick<TranscriptionRequest, "language" | "prompt" | "temperature"> {
+  readonly file: NamedFile
+  readonly translate: boolean
+  /** What the reply must tell the times of. */
+  readonly times: "word" | "segment" | undefined
+  readonly stream: boolean
+}
+
+export interface Transcribed {
+  readonly text: string
+  readonly language?: string | undefined
+  /** Of the sound, as the vendor has it. */
+  readonly seconds?: number | undefined
+  readonly segments?: ReadonlyArray<Segment> | undefined
+  readonly words?: ReadonlyArray<Word> | undefined
+  readonly usage?: ReportedUsage | undefined
+}
+
+/** What one event of a stream brings. */
+export type TranscriptEvent =
+  | { readonly text: string }
+  | { readonly whole: Transcribed }
+  | { readonly fault: VendorFault }
+
+export interface TranscriptionDialect extends WholeDialect<TranscriptionAsked, Transcribed, string | MediaBody> {
+  readonly event?: (event: JsonObject) => TranscriptEvent | undefined
+}

@@ -1,0 +1,145 @@
+/** Pictures, speech and transcription for clients of OpenAI's API. */
+import { Effect, Option, Result, Schema } from "effect"
+import { newRequestId } from "../../calls/calls.ts"
+import type { Call, DecodedCall } from "../../calls/held-call.ts"
+import type { CallRequest, Kind } from "../../calls/kind.ts"
+import type { EventEncoder } from "../../dialects/client-api.ts"
+import type { MediaAsked as ApiAsked, MediaClient } from "../../dialects/openai-chat/media-client.ts"
+import {
+  openaiEdits,
+  openaiGenerations,
+  openaiSpeechClient,
+  openaiTranscriptions,
+  openaiTranslations,
+} from "../../dialects/openai-chat/media-client.ts"
+import type { Caller } from "../../identity/caller.ts"
+import { checkCall } from "../../kinds/decode.ts"
+import { image } from "../../kinds/image/image.ts"
+import { speech } from "../../kinds/speech/speech.ts"
+import { transcription } from "../../kinds/transcription/transcription.ts"
+import type { NamedFile } from "../../media/media-file.ts"
+import { ImageResponse } from "../../protocol/image.ts"
+import { invalidInput } from "../../protocol/issues.ts"
+import type { Decoded } from "../../protocol/json-body.ts"
+import { SpeechRequest } from "../../protocol/speech.ts"
+import { TranscriptionResponse } from "../../protocol/transcription.ts"
+import { ByteEvents } from "../byte-events.ts"
+import type { CallRunner } from "../call-runner.ts"
+import type { Content } from "../content.ts"
+import type { DirectHandler } from "../hot-routes.ts"
+import { decodeImage, decodeTranscription, type MediaAsked, typedFields } from "../media/media-calls.ts"
+import type { RuntimeRequest } from "../runtime.ts"
+import { ApiConnection } from "./api-connection.ts"
+import { withCredential } from "./credential.ts"
+import { handleOf, inWordsOf, metaOf } from "./request.ts"
+
+/** How a kind reads a request that is in the words of twp/1, and a reply that was kept. */
+interface Served<Request extends CallRequest, Body extends object> {
+  readonly kind: Kind<Request, Body>
+  readonly decode: (asked: MediaAsked) => Effect.Effect<Decoded<DecodedCall<Request>>>
+  readonly readKept: (text: string) => Option.Option<Body>
+  /** Of a reply that is no stream of events; absent if it is whole then. */
+  readonly bytes?: () => EventEncoder
+}
+
+const pictures = {
+  kind: image,
+  decode: decodeImage,
+  readKept: Schema.decodeUnknownOption(Schema.fromJsonString(ImageResponse)),
+}
+const transcripts = {
+  kind: transcription,
+  decode: decodeTranscription,
+  readKept: Schema.decodeUnknownOption(Schema.fromJsonString(TranscriptionResponse)),
+}
+const sound = {
+  kind: speech,
+  decode: ({ fields, sent }: MediaAsked) => Effect.succeed(checkCall(SpeechRequest, fields, sent)),
+  readKept: () => Option.none(),
+  bytes: () => new ByteEvents(),
+}
+
+/** The handlers of media calls on compatible routes. */
+export const mediaRoutes = ({ upload }: CallRunner) => {
+  const route =
+    <Request extends CallRequest, Body extends object>(
+      { kind, decode, readKept, bytes }: Served<Request, Body>,
+      client: MediaClient<Body>,
+    ): DirectHandler =>
+    (request, response) => {
+      const requestId = newRequestId()
+      const connect = (asked?: ApiAsked<Body>, stream = false) =>
+        new ApiConnection<Body>(
+          response,
+          requestId,
+          {
+            errors: client.errors,
+            readKept: (text) => Option.getOrUndefined(readKept(text)),
+            reply: asked?.reply,
+          },
+          stream ? asked?.events?.() : bytes?.(),
+        )
+      return upload(kind, withCredential(request), requestId, {
+        read: (caller, content) =>
+          Effect.map(readMedia(client, decode, request, caller, content), ({ decoded, asked }) => ({
+            decoded,
+            connection: connect(asked, isStreamed(decoded)),
+          })),
+        refusedAt: () => connect(),
+        status: () => response.statusCode,
+      })
+    }
+
+  const exact = new Map<string, DirectHandler>([
+    ["/openai/v1/images/generations", route(pictures, openaiGenerations)],
+    ["/openai/v1/images/edits", route(pictures, openaiEdits)],
+    ["/openai/v1/audio/speech", route(sound, openaiSpeechClient)],
+    ["/openai/v1/audio/transcriptions", route(transcripts, openaiTranscriptions)],
+    ["/openai/v1/audio/translations", route(transcripts, openaiTranslations)],
+  ])
+  return (path: string): DirectHandler | undefined => exact.get(path)
+}
+
+const isStreamed = <Request extends CallRequest, Body extends object>(decoded: Call<Request, Body>["decoded"]) =>
+  Result.isSuccess(decoded) && decoded.success.request.stream === true
+
+const readMedia = <Request extends CallRequest, Body>(
+  client: MediaClient<Body>,
+  decode: (asked: MediaAsked) => Effect.Effect<Decoded<DecodedCall<Request>>>,
+  { headers }: RuntimeRequest,
+  { org }: Caller,
+  { fields, isForm, files }: Content,
+) =>
+  Effect.gen(function* () {
+    if (Result.isFailure(fields)) return { decoded: Result.fail(fields.failure), asked: undefined }
+    const typed = isForm ? typedFields(fields.success, client.types) : fields.success
+    const read = client.decode(typed)
+    const own = filesOf(client, files)
+    if (Result.isFailure(read)) return { decoded: Result.fail(invalidInput([read.failure])), asked: undefined }
+    if (Result.isFailure(own)) return { decoded: Result.fail(own.failure), asked: undefined }
+    const asked = read.success
+    const meta = metaOf(headers)
+    const candidate = {
+      ...asked.request,
+      model: handleOf(asked.model, org.aliases),
+      ...(meta !== undefined && { meta }),
+    }
+    // The same idempotency key under another API is another call.
+    const sent = [client.name, JSON.parse(JSON.stringify(fields.success))]
+    const decoded = yield* decode({ fields: candidate, files: own.success, sent })
+    return { decoded: Result.mapError(decoded, (error) => inWordsOf(client, error)), asked }
+  })
+
+/** The parts with files, by the names of twp/1. */
+const filesOf = (
+  { files: names }: Pick<MediaClient<unknown>, "files">,
+  files: Content["files"],
+): Decoded<Content["files"]> => {
+  const renamed = new Map<string, ReadonlyArray<NamedFile>>()
+  for (const [name, own] of files) {
+    const ours = Object.hasOwn(names, name) ? names[name] : undefined
+    if (ours === undefined) return Result.fail(invalidInput([{ path: name, message: "is not a file of this call" }]))
+    renamed.set(ours, [...(renamed.get(ours) ?? []), ...own])
+  }
+  return Result.succeed(renamed)
+}

@@ -1,0 +1,83 @@
+/** The content of a request that may have files: JSON, or a form whose files are in the spool. */
+import { createHash } from "node:crypto"
+import { Effect, Result, type Schema, type Scope } from "effect"
+import { isObject, type JsonObject } from "../dialects/json.ts"
+import { type Form, type FormError, readForm } from "../media/form.ts"
+import type { NamedFile } from "../media/media-file.ts"
+import type { Spool } from "../media/spool.ts"
+import { bodyTooLarge, type ServiceError, serviceError } from "../protocol/error.ts"
+import { invalidInput } from "../protocol/issues.ts"
+import { type Decoded, parseBody } from "../protocol/json-body.ts"
+import { decodeContent } from "./content-encoding.ts"
+import type { UploadRequest } from "./runtime.ts"
+
+export interface Content {
+  /** Of the body as it was sent. */
+  readonly sha256: string
+  /** The fields of JSON, or those of a form as text; those that a form names twice, or as `name[]`, are lists. */
+  readonly fields: Decoded<JsonObject>
+  readonly isForm: boolean
+  readonly files: ReadonlyMap<string, ReadonlyArray<NamedFile>>
+}
+
+interface Limits {
+  readonly form: number
+  readonly json: number
+}
+
+export const readContent = (
+  spool: Spool["Service"],
+  request: UploadRequest,
+  limits: Limits,
+): Effect.Effect<Content, FormError, Scope.Scope> => {
+  const { "content-type": type = "", "content-length": length = "0", "content-encoding": encoding } = request.headers
+  const isForm = /^multipart\/form-data\b/i.test(type)
+  const limit = isForm ? limits.form : limits.json
+  if (Number(length) > limit) return Effect.fail(bodyTooLarge(limit))
+  if (!isForm) return readJson(request, limit, encoding)
+  if (encoding !== undefined && encoding !== "identity") {
+    return Effect.fail(serviceError("bad_request", "A form must not have a Content-Encoding"))
+  }
+  const hash = createHash("sha256")
+  return Effect.map(readForm(spool, type, hashed(request.chunks(), hash), limit), (form) => ({
+    sha256: hash.digest("hex"),
+    fields: Result.succeed(fieldsOf(form)),
+    isForm: true,
+    files: form.files,
+  }))
+}
+
+async function* hashed(chunks: AsyncIterable<Uint8Array>, hash: ReturnType<typeof createHash>) {
+  for await (const chunk of chunks) {
+    hash.update(chunk)
+    yield chunk
+  }
+}
+
+const readJson = (
+  { body }: UploadRequest,
+  maxBytes: number,
+  encoding: string | undefined,
+): Effect.Effect<Content, ServiceError<"payload_too_large" | "bad_request">> =>
+  Effect.flatMap(body(maxBytes), (sent) =>
+    Effect.map(decodeContent(encoding, sent, maxBytes), (bytes) => ({
+      sha256: createHash("sha256").update(sent).digest("hex"),
+      fields: Result.flatMap(parseBody(bytes), objectOf),
+      isForm: false,
+      files: new Map(),
+    })),
+  )
+
+const objectOf = (json: Schema.Json): Decoded<JsonObject> =>
+  isObject(json)
+    ? Result.succeed(json)
+    : Result.fail(invalidInput([{ path: "", message: "The body must be a JSON object" }]))
+
+const fieldsOf = ({ fields }: Form): JsonObject =>
+  Object.fromEntries(
+    [...fields].map(([name, values]) => {
+      const isList = name.endsWith("[]")
+      const plain = isList ? name.slice(0, -2) : name
+      return [plain, isList || values.length > 1 ? values : values[0]]
+    }),
+  )

@@ -1,0 +1,146 @@
+/** Requests of media calls: their fields by schema, and their files, which come in a form or as blocks of JSON. */
+import { Effect, Result, Schema } from "effect"
+import { fileTypeFromBuffer } from "file-type"
+import type { DecodedCall } from "../../calls/held-call.ts"
+import type { JsonObject } from "../../dialects/json.ts"
+import type { ImageCall } from "../../kinds/image/image.ts"
+import type { TranscriptionCall } from "../../kinds/transcription/transcription.ts"
+import type { NamedFile } from "../../media/media-file.ts"
+import { soundLength } from "../../media/sound-length.ts"
+import { fileOf } from "../../media/spool.ts"
+import { FileBlock, ImageBlock } from "../../protocol/block.ts"
+import { fingerprint } from "../../protocol/canonical.ts"
+import { ImageFields, maxSourceImages } from "../../protocol/image.ts"
+import { invalidInput } from "../../protocol/issues.ts"
+import { type Decoded, decodeJson } from "../../protocol/json-body.ts"
+import { TranscriptionFields } from "../../protocol/transcription.ts"
+import type { Content } from "../content.ts"
+
+type Files = Content["files"]
+
+/** A request in the words of twp/1, from JSON or from a form. */
+export interface MediaAsked {
+  readonly fields: JsonObject
+  readonly files: Files
+  /** What a second call with the same idempotency key must repeat, beside the files. */
+  readonly sent: Schema.Json
+}
+
+export const decodeImage = (asked: MediaAsked): Effect.Effect<Decoded<DecodedCall<ImageCall>>> =>
+  Effect.gen(function* () {
+    const { images: blocks, mask: maskBlock, ...rest } = asked.fields
+    const fields = decodeJson(ImageFields, rest)
+    if (Result.isFailure(fields)) return Result.fail(fields.failure)
+    const images = yield* filesAt(asked.files, "images", blocks, Schema.Array(ImageBlock))
+    if (Result.isFailure(images)) return Result.fail(images.failure)
+    const masks = yield* filesAt(
+      asked.files,
+      "mask",
+      maskBlock === undefined ? undefined : [maskBlock],
+      Schema.Array(ImageBlock),
+    )
+    if (Result.isFailure(masks)) return Result.fail(masks.failure)
+    const unknown = unknownFile(asked.files, ["images", "mask"])
+    if (unknown !== undefined) return refuse(unknown, "is not a file of this call")
+    if (images.success.length > maxSourceImages) return refuse("images", `at most ${maxSourceImages} pictures`)
+    if (masks.success.length > 1) return refuse("mask", "one mask")
+    const [mask] = masks.success
+    if (mask !== undefined && images.success.length === 0) return refuse("mask", "a mask needs a picture")
+    const all = mask === undefined ? images.success : [...images.success, mask]
+    for (const [at, { file, mime }] of all.entries()) {
+      const type = yield* Effect.promise(() => fileTypeFromBuffer(file.head))
+      if (type === undefined || !pictureTypes.has(type.mime)) {
+        return refuse(
+          at === images.success.length ? "mask" : `images.${at}`,
+          "is not a picture in png, jpeg, webp or gif",
+        )
+      }
+      if (type.mime !== mime) return refuse(`images.${at}`, `is ${type.mime} and not ${mime}`)
+    }
+    return Result.succeed(callOf(asked, { ...fields.success, images: images.success, mask }, all))
+  })
+
+const pictureTypes: ReadonlySet<string> = new Set(["image/png", "image/jpeg", "image/webp", "image/gif"])
+
+export const decodeTranscription = (asked: MediaAsked): Effect.Effect<Decoded<DecodedCall<TranscriptionCall>>> =>
+  Effect.gen(function* () {
+    const { file: block, ...rest } = asked.fields
+    const fields = decodeJson(TranscriptionFields, rest)
+    if (Result.isFailure(fields)) return Result.fail(fields.failure)
+    const files = yield* filesAt(
+      asked.files,
+      "file",
+      block === undefined ? undefined : [block],
+      Schema.Array(FileBlock),
+    )
+    if (Result.isFailure(files)) return Result.fail(files.failure)
+    const unknown = unknownFile(asked.files, ["file"])
+    if (unknown !== undefined) return refuse(unknown, "is not a file of this call")
+    const [found] = files.success
+    if (found === undefined || files.success.length > 1) return refuse("file", "one recording is required")
+    if (found.file.bytes === 0) return refuse("file", "is empty")
+    const type = yield* Effect.promise(() => fileTypeFromBuffer(found.file.head))
+    const mime = type?.mime ?? found.mime
+    // Frames without a head are known by the name that the client gives them.
+    if (!/^(audio|video)\//.test(mime) && mime !== "application/ogg") return refuse("file", "is not a recording")
+    const length = yield* Effect.promise(() => soundLength(found.file, mime))
+    const file: NamedFile = { ...found, mime }
+    return Result.succeed(callOf(asked, { ...fields.success, file, length }, [file]))
+  })
+
+const refuse = (path: string, message: string) => Result.fail(invalidInput([{ path, message }]))
+
+/** The files of a name: parts of a form, or blocks of JSON with their content. */
+const filesAt = (
+  files: Files,
+  name: string,
+  blocks: unknown,
+  schema: Schema.Decoder<ReadonlyArray<typeof ImageBlock.Type | typeof FileBlock.Type>>,
+): Effect.Effect<Decoded<ReadonlyArray<NamedFile>>> =>
+  Effect.sync(() => {
+    const own = files.get(name) ?? []
+    if (blocks === undefined) return Result.succeed(own)
+    return Result.flatMap(decodeJson(schema, blocks), (decoded): Decoded<ReadonlyArray<NamedFile>> => {
+      const given: Array<NamedFile> = [...own]
+      for (const block of decoded) {
+        if (block.data === undefined) return refuse(`${name}.url`, "an address is not read: send the data")
+        const file = fileOf(Buffer.from(block.data, "base64"))
+        given.push({ file, mime: block.mime, ...("name" in block && { name: block.name }) })
+      }
+      return Result.succeed(given)
+    })
+  })
+
+const unknownFile = (files: Files, known: ReadonlyArray<string>): string | undefined =>
+  [...files.keys()].find((name) => !known.includes(name))
+
+const callOf = <Request extends { readonly meta?: { readonly requestId?: string | undefined } | undefined }>(
+  { sent, files }: MediaAsked,
+  request: Request,
+  used: ReadonlyArray<NamedFile>,
+): DecodedCall<Request> => ({
+  request,
+  payloadHash:
+    request.meta?.requestId === undefined
+      ? undefined
+      : fingerprint(files.size === 0 ? sent : [sent, used.map(({ file, mime }) => [file.sha256, mime])]),
+})
+
+/** Fields of a form are text: numbers, truth values and JSON of them are read here; what is none stays text. */
+export const typedFields = (fields: JsonObject, { numbers = [], flags = [], json = [] }: FieldTypes): JsonObject =>
+  Object.fromEntries(
+    Object.entries(fields).map(([name, value]) => {
+      if (typeof value !== "string") return [name, value]
+      if (numbers.includes(name)) return [name, /^-?\d{1,15}(\.\d{1,15})?$/.test(value) ? Number(value) : value]
+      if (flags.includes(name)) return [name, value === "true" ? true : value === "false" ? false : value]
+      return [name, json.includes(name) ? Result.getOrElse(decodeText(value), () => value) : value]
+    }),
+  )
+
+export interface FieldTypes {
+  readonly numbers?: ReadonlyArray<string>
+  readonly flags?: ReadonlyArray<string>
+  readonly json?: ReadonlyArray<string>
+}
+
+const decodeText = Schema.decodeUnknownResult(Schema.fromJsonString(Schema.Json))

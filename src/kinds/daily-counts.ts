@@ -1,0 +1,27 @@
+/** The daily counts of a kind of call: of the organisation, and of each of its end users. Source: calls "Kinds". */
+import type { DailyCount } from "../admission/gate.ts"
+import type { Caller } from "../identity/caller.ts"
+import type { Plan } from "../protocol/catalogue.ts"
+
+const limits = {
+  websearch: ["websearchDaily", "endUserWebsearchDaily"],
+  imagegen: ["imagegenDaily", "endUserImagegenDaily"],
+  tts: ["ttsDaily", "endUserTtsDaily"],
+  asr: ["asrDaily", "endUserAsrDaily"],
+  videogen: ["videogenDaily", "endUserVideogenDaily"],
+} as const satisfies Record<string, readonly [keyof Plan, keyof Plan]>
+
+/** One call counts once, however much it makes. */
+export const dailyCountsOf =
+  (counted: keyof typeof limits) =>
+  ({ plan, app, endUserId }: Caller, day: string): ReadonlyArray<DailyCount> => {
+    const [daily, endUserDaily] = limits[counted]
+    const code = `${counted}_quota_exceeded` as const
+    const counts: Array<DailyCount> = []
+    const ofOrg = plan?.[daily]
+    const ofEndUser = endUserId === undefined ? undefined : plan?.[endUserDaily]
+    if (ofOrg !== undefined) counts.push({ bucket: counted, limit: ofOrg, day, code })
+    if (ofEndUser !== undefined)
+      counts.push({ bucket: `${counted}:${app?.id}:${endUserId}`, limit: ofEndUser, day, code })
+    return counts
+  }

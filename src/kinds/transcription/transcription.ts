@@ -1,0 +1,165 @@
+/** Transcription and translation of speech: the kind `transcription`. Source: calls "twp/1 shapes", "Money". */
+import { Result } from "effect"
+import type { Asked, Kind } from "../../calls/kind.ts"
+import { modelFor, orNotConfigured, targetsFor } from "../../calls/model.ts"
+import { tokensOfBytes } from "../../calls/tokens.ts"
+import type { CallTarget } from "../../catalogue/snapshot.ts"
+import type { Transcribed, TranscriptionAsked, TranscriptionDialect } from "../../dialects/media.ts"
+import type { NamedFile } from "../../media/media-file.ts"
+import type { SoundLength } from "../../media/sound-length.ts"
+import { hasUnitPrice, maxCharge, priceUsage, unitCharge, unitDims } from "../../money/pricing.ts"
+import type { TranscriptFormat, TranscriptionFields, TranscriptionResponse } from "../../protocol/transcription.ts"
+import { dailyCountsOf } from "../daily-counts.ts"
+import { implausibleMedia, isByTokens, mediaBill } from "../media/media-bill.ts"
+import { encodeWhole, openingOf, replyHead } from "../whole/whole-call.ts"
+import { type VendorStep, WholeTask } from "../whole/whole-task.ts"
+import { toSrt, toVtt } from "./transcript.ts"
+
+/** A request with its sound as a file, and how long that is. */
+export interface TranscriptionCall extends TranscriptionFields {
+  readonly file: NamedFile
+  readonly length: SoundLength
+}
+
+/** Tokens of a second: sound that is read, and words that are spoken at most. */
+const soundTokensPerSecond = 50
+const wordTokensPerSecond = 25
+/** What is left of plausible between the clock of a vendor and that of the file. */
+const spareSeconds = 2
+
+export const transcription: Kind<TranscriptionCall, TranscriptionResponse> = {
+  name: "transcription",
+  purpose: "transcription",
+  modelOf: ({ model }) => model,
+  capability: "speechToText",
+  dailyCounts: dailyCountsOf("asr"),
+  reviewed: ({ prompt = "" }) => prompt,
+  plan: (asked) => {
+    const { services, request, caller, catalogue, nowMs } = asked
+    const { model, length, stream, format = "json" } = request
+    const found = modelFor(model, "transcription", caller, catalogue, nowMs)
+    return Result.map(orNotConfigured(found, "transcription", catalogue, "asr_not_configured"), ({ entry, price }) => {
+      const promptBytes = Buffer.byteLength(request.prompt ?? "")
+      const { seconds } = length
+      const tokens = {
+        price,
+        held: {
+          inTokens: tokensOfBytes(promptBytes) + seconds * soundTokensPerSecond,
+          outTokens: seconds * wordTokensPerSecond,
+        },
+        limit: {
+          inTokens: promptBytes + 1024 + seconds * soundTokensPerSecond * 4,
+          outTokens: 1024 + seconds * wordTokensPerSecond * 4,
+        },
+      }
+      const units = (count: number) =>
+        hasUnitPrice(price, "audio_seconds") ? unitDims(price, "audio_seconds", count) : { audio_seconds: count }
+      // A vendor cannot have heard more than there is.
+      const heard = ({ seconds: told }: Transcribed): number | undefined =>
+        told !== undefined && told > 0 && told <= seconds + spareSeconds ? Math.ceil(told) : undefined
+      const asking = askedOf(request)
+      const task: WholeTask<Transcribed, TranscriptionResponse> = new WholeTask<Transcribed, TranscriptionResponse>(
+        {
+          model,
+          targets: targetsFor(caller, entry.targets),
+          timeoutsOf: (target) => services.timeoutsOf(catalogue, target, entry),
+          currency: price.currency,
+          holdAmount: maxCharge(price, tokens.held.inTokens, tokens.held.outTokens) + unitCharge(price, units(seconds)),
+          holdTokens: isByTokens(price) ? tokens.held.inTokens + tokens.held.outTokens : 0,
+          operation: "transcription",
+          encode: (target) => encodeWhole(target, dialectAt(target), "transcription", asking),
+          decode: (target, body) => {
+            const got = dialectAt(target)?.decode(body, asking)
+            return got !== undefined && hasTimes(got, asking) ? got : undefined
+          },
+          bill: (parts) => {
+            const [got = noText] = parts
+            const told = heard(got)
+            const isGuess = told === undefined && got.seconds !== undefined && !isByTokens(price)
+            const reason = isGuess ? "upstream_usage_implausible" : undefined
+            return mediaBill(tokens, usagesOf(parts), units(told ?? seconds), reason, "audioIn")
+          },
+          implausible: (parts) => {
+            const [got = noText] = parts
+            if (got.seconds !== undefined && heard(got) === undefined) return { reported: got.seconds, limit: seconds }
+            return implausibleMedia(tokens, usagesOf(parts))
+          },
+          charge: ({ counts }) => priceUsage(price, counts),
+          answered: (parts) => parts.map(({ text }) => text).join("\n"),
+          finish: (parts, usage) => {
+            const [got = noText] = parts
+            const { language, segments, words } = got
+            const isVerbose = format === "verbose"
+            const duration = got.seconds ?? (length.isKnown ? seconds : undefined)
+            const head = {
+              ...replyHead(asked),
+              text: textIn(format, got),
+              ...(language !== undefined && { language }),
+              ...(duration !== undefined && { duration }),
+              ...(isVerbose && request.timestamps !== "word" && segments !== undefined && { segments }),
+              ...(isVerbose && request.timestamps === "word" && words !== undefined && { words }),
+            }
+            return (balance) => ({ ...head, usage: { ...usage, balance } })
+          },
+          ...(stream === true && {
+            stream: {
+              ...streamOf(asked),
+              opening: () => openingOf(asked, task.warnings),
+              brokenBill: (broken) => mediaBill(tokens, [], units(seconds), broken, "audioIn"),
+            },
+          }),
+        },
+        services,
+      )
+      return task
+    })
+  },
+}
+
+const dialectAt = ({ dialect }: CallTarget): TranscriptionDialect | undefined => dialect.transcription
+
+const noText: Transcribed = { text: "" }
+
+const usagesOf = (parts: ReadonlyArray<Transcribed>) => parts.map(({ usage }) => usage)
+
+const askedOf = ({
+  file,
+  language,
+  prompt,
+  temperature,
+  translate = false,
+  format,
+  timestamps = "segment",
+  stream = false,
+}: TranscriptionCall): TranscriptionAsked => ({
+  file,
+  translate,
+  stream,
+  times: format === "srt" || format === "vtt" ? "segment" : format === "verbose" ? timestamps : undefined,
+  ...(language !== undefined && { language }),
+  ...(prompt !== undefined && { prompt }),
+  ...(temperature !== undefined && { temperature }),
+})
+
+/** A reply without the times that were asked for does not answer; silence has none. */
+const hasTimes = ({ text, segments, words }: Transcribed, { times }: TranscriptionAsked): boolean =>
+  text.trim() === "" || times === undefined || (times === "word" ? words : segments) !== undefined
+
+/** The text in the format that was asked for. */
+const textIn = (format: TranscriptFormat, { text, segments = [] }: Transcribed): string =>
+  format === "srt" ? toSrt(segments) : format === "vtt" ? toVtt(segments) : text
+
+const streamOf = ({ reply }: Pick<Asked<TranscriptionCall, TranscriptionResponse>, "reply">) => {
+  const told = (text: string): string => (text === "" ? "" : reply.events.delta({ i: 0, t: "text", v: text }))
+  return {
+    write: (events: string) => reply.write(events),
+    told: (parts: ReadonlyArray<Transcribed>) => told(parts.map(({ text }) => text).join("")),
+    event: (target: CallTarget, event: Parameters<NonNullable<TranscriptionDialect["event"]>>[0]) => {
+      const step = dialectAt(target)?.event?.(event)
+      if (step === undefined || "fault" in step) return step
+      return (
+        "whole" in step ? { whole: step.whole, events: "" } : { events: told(step.text) }
+      ) satisfies VendorStep<Transcribed>
+    },
+  }
+}

@@ -1,0 +1,38 @@
+/** Speech from text. Source: calls "twp/1 shapes", speech. */
+import { Schema } from "effect"
+import { ExchangeMeta } from "./exchange.ts"
+import { ModelHandle } from "./model-handle.ts"
+
+const optional = Schema.optionalKey
+
+export const SpeechFormat = Schema.Literals(["mp3", "opus", "aac", "flac", "wav", "pcm"])
+export type SpeechFormat = typeof SpeechFormat.Type
+
+/** Characters of one call; a model may take fewer. */
+export const maxSpeechCharacters = 40_000
+
+export const SpeechRequest = Schema.Struct({
+  model: ModelHandle,
+  input: Schema.NonEmptyString.check(Schema.isMaxLength(maxSpeechCharacters)),
+  /** The vendor's name of a voice. */
+  voice: Schema.String.check(Schema.isPattern(/^[\w.~ -]{1,128}$/)),
+  /** `mp3` if absent. */
+  format: optional(SpeechFormat),
+  speed: optional(Schema.Finite.check(Schema.isBetween({ minimum: 0.25, maximum: 4 }))),
+  /** How it is to be spoken; not every model follows it. */
+  instructions: optional(Schema.NonEmptyString.check(Schema.isMaxLength(4096))),
+  /** Whether the sound comes as events `t.delta {i, t: "audio", data}`; otherwise as bytes. */
+  stream: optional(Schema.Boolean),
+  meta: optional(ExchangeMeta),
+}).annotate({ identifier: "SpeechRequest" })
+export type SpeechRequest = typeof SpeechRequest.Type
+
+/** MIME types of the formats; `pcm` is 24 kHz, 16 bit, little-endian, one channel. */
+export const speechMime: Readonly<Record<SpeechFormat, string>> = {
+  mp3: "audio/mpeg",
+  opus: "audio/ogg",
+  aac: "audio/aac",
+  flac: "audio/flac",
+  wav: "audio/wav",
+  pcm: "audio/pcm",
+}
