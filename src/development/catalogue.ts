@@ -23,7 +23,13 @@ models:
   - { handle: embed, kind: embedding, targets: [{ vendor: simulated, model: simulated-embedding }] }
   - { handle: rank, kind: rerank, targets: [{ vendor: simulated, model: simulated-rerank }] }
   - { handle: moderate, kind: moderation, targets: [{ vendor: simulated, model: simulated-moderation }] }
+  - { handle: draw, kind: image, targets: [{ vendor: simulated, model: simulated-image }] }
+  - { handle: say, kind: speech, targets: [{ vendor: simulated, model: simulated-speech }] }
+  - { handle: hear, kind: transcription, targets: [{ vendor: simulated, model: simulated-transcription }] }
 prices:
+  - { model: draw, currency: USD, dims: { images: "40000" }, from: 2026-01-01 }
+  - { model: say, currency: USD, dims: { characters: "15" }, from: 2026-01-01 }
+  - { model: hear, currency: USD, dims: { audio_seconds: "100" }, from: 2026-01-01 }
   - { model: embed, currency: USD, input: "0.02", from: 2026-01-01 }
   - { model: rank, currency: USD, input: "0.05", from: 2026-01-01 }
   - { model: moderate, currency: USD, input: "0", from: 2026-01-01 }
@@ -31,7 +37,8 @@ prices:
 plans:
   - { id: development, concurrency: 20, perMinute: 600, dailyTokens: 10000000 }
 orgs:
-  - { id: org_development, name: Development, plan: development, currency: USD, models: [main, embed, rank, moderate],
+  - { id: org_development, name: Development, plan: development, currency: USD, models: [main, embed, rank, moderate, draw, say, hear],
+      capabilities: { imageGen: true, speechToText: true, textToSpeech: true },
       aliases: { "claude-*": main, "gpt-*": main, "gemini-*": main } }
 users:
   - { id: usr_development, email: ada@example.com, org: org_development, role: owner }

@@ -12,6 +12,7 @@ import {
 } from "../testing/scripted-vendor.ts"
 import { answering, openaiFrame } from "../testing/vendor-replies.ts"
 import { answerWhole } from "./simulated-kinds.ts"
+import { answerMedia } from "./simulated-media.ts"
 
 const pauseMs = 40
 
@@ -20,8 +21,15 @@ const answer: VendorScript = (call) => {
   if (call.path.startsWith("/search?")) return find(call)
   const whole = answerWhole(call)
   if (whole !== undefined) return json(call, whole)
+  const media = answerMedia(call)
+  if (media !== undefined) return "json" in media ? json(call, media.json) : sound(call, media)
   const tool = askedTool(call.body)
   return tool === undefined ? echo(call) : callTool(call, tool)
+}
+
+const sound = (call: VendorCall, { type, bytes }: { readonly type: string; readonly bytes: Buffer }): void => {
+  call.head(200, { "content-type": type })
+  void call.write(bytes).then(() => call.end())
 }
 
 const json = (call: VendorCall, body: object): void => {

@@ -1,7 +1,9 @@
 /** Pictures, speech and transcription: each has everything that an exchange has. */
+import { createHash, randomUUID } from "node:crypto"
 import { setTimeout as sleep } from "node:timers/promises"
 import { Schema } from "effect"
 import { beforeEach, describe, expect, it } from "vitest"
+import { sign } from "../../src/identity/signature.ts"
 import { ImageResponse } from "../../src/protocol/image.ts"
 import { TranscriptionResponse } from "../../src/protocol/transcription.ts"
 import { newTestIds, testCatalogue, type VendorCall, type VendorScript } from "../../src/testing/index.ts"
@@ -398,5 +400,74 @@ describe("transcription", () => {
     gateway().vendor.script(answer(() => ({ ...heard(), duration: 2 })))
     const file = new Blob([new Uint8Array(bytes)], { type: "audio/mpeg" })
     expect((await hear({ file })).status).toBe(status)
+  })
+})
+
+describe("forms", () => {
+  const raw = (body: string | Buffer, type = "multipart/form-data; boundary=b", more: Record<string, string> = {}) =>
+    fetch(`${gateway().baseUrl}/t1/transcriptions`, {
+      method: "POST",
+      headers: { ...credential(), "content-type": type, ...more },
+      body: typeof body === "string" ? body : new Uint8Array(body),
+    })
+  const part = (name: string, value: string, more = "") =>
+    `--b\r\ncontent-disposition: form-data; name="${name}"${more}\r\n\r\n${value}\r\n`
+  const file = (bytes = wavOf(1)) => part("file", bytes.toString("latin1"), '; filename="a.wav"')
+  const model = part("model", "hear")
+
+  beforeEach(() => gateway().vendor.script(answer(() => heard())))
+
+  it("are read, whatever their order", async () => {
+    expect((await raw(Buffer.from(`${file()}${model}--b--\r\n`, "latin1"))).status).toBe(200)
+  })
+
+  it.each([
+    ["without a boundary", "", "multipart/form-data"],
+    ["of a thousand parts", Array.from({ length: 1000 }, (_, at) => part(`f${at}`, "x")).join(""), undefined],
+    ["with a name of 1 MB", part("n".repeat(1_000_000), "x"), undefined],
+    ["with a file name of 10 kB", part("file", "x", `; filename="${"n".repeat(10_000)}"`), undefined],
+    ["with a field of 1 MB", part("prompt", "x".repeat(1_000_000)), undefined],
+    ["with a field that is twice there", `${model}${model}`, undefined],
+    ["with an unknown field", part("frobnicate", "x"), undefined],
+    ["with an unknown file", part("other", "x", '; filename="a.wav"'), undefined],
+    ["with two files", file(), undefined],
+    ["with a number that is none", part("temperature", "warm"), undefined],
+    ["with a flag that is none", part("translate", "yes"), undefined],
+    ["with meta that is no JSON", part("meta", "{"), undefined],
+  ])("%s are refused, and cost nothing", async (_name, parts, type) => {
+    const before = await balanceOf(gateway())
+    const response = await raw(Buffer.from(`${parts}${model}${file()}--b--\r\n`, "latin1"), type)
+    expect(response.status).toBe(400)
+    expect(await errorOf(response)).toMatchObject({ code: "bad_request" })
+    expect(await balanceOf(gateway())).toBe(before)
+  })
+
+  it("that end too early, that are compressed, or whose sender is unknown, are refused", async () => {
+    expect((await raw(Buffer.from(`${model}${file()}`, "latin1"))).status).toBe(400)
+    expect((await raw(`${model}--b--`, undefined, { "content-encoding": "gzip" })).status).toBe(400)
+    expect((await raw(`${model}--b--`, undefined, { "x-svc-key": "wrong" })).status).toBe(401)
+  })
+
+  it("with a request id are answered again, and another file is a conflict", async () => {
+    const meta = JSON.stringify({ requestId: `req_${"7".repeat(32)}` })
+    const before = await balanceOf(gateway())
+    const [first, again] = [await hear({ meta }), await hear({ meta })]
+    expect([first.status, again.status, again.headers.get("x-svc-idempotent-replay")]).toEqual([200, 200, "1"])
+    expect(await again.json()).toMatchObject({ text: "Hello there." })
+    expect(before - (await balanceOf(gateway()))).toBe(3_000_000n)
+    expect(await errorOf(await hear({ meta, file: wav(1.5) }))).toMatchObject({ code: "idempotency_conflict" })
+  })
+
+  it("are signed over their bytes", async () => {
+    const body = Buffer.from(`${model}${file()}--b--\r\n`, "latin1")
+    const signed = (over: Uint8Array) => {
+      const ts = String(Math.floor(Date.now() / 1000))
+      const nonce = randomUUID()
+      const secret = createHash("sha256").update(gateway().key).digest()
+      const value = sign(secret, { method: "POST", target: "/t1/transcriptions", ts, nonce, body: over })
+      return { "x-svc-ts": ts, "x-svc-nonce": nonce, "x-svc-sign": value }
+    }
+    expect((await raw(body, undefined, signed(body))).status).toBe(200)
+    expect((await raw(body, undefined, signed(Buffer.from("other")))).status).toBe(401)
   })
 })

@@ -1,0 +1,174 @@
+/** SDKs that draw, speak and transcribe, unchanged, against a whole gateway. */
+import { createOpenAI } from "@ai-sdk/openai"
+import { generateImage, experimental_generateSpeech as generateSpeech, experimental_transcribe as transcribe } from "ai"
+import OpenAI, { toFile } from "openai"
+import { beforeEach, describe, expect, it } from "vitest"
+import { answerMedia } from "../../src/development/simulated-media.ts"
+import { newTestIds, testCatalogue, type VendorCall } from "../../src/testing/index.ts"
+import { useGateway } from "../conformance/gateway.ts"
+import { mp3Of, png, wavOf } from "../conformance/recordings.ts"
+
+const ids = newTestIds()
+
+/** Handles as SDKs know the models. */
+const handles = [
+  ["gpt-image-1", "image", "images"],
+  ["tts-1", "speech", "characters"],
+  ["whisper-1", "transcription", "audio_seconds"],
+] as const
+
+const gateway = useGateway({
+  ids,
+  catalogue: (urls) =>
+    testCatalogue(urls, ids)
+      .replace(
+        "models:\n",
+        `models:\n${handles.map(([handle, kind]) => `  - { handle: ${handle}, kind: ${kind}, targets: [{ vendor: openai, model: ${handle} }] }\n`).join("")}`,
+      )
+      .replace(
+        "prices:\n",
+        `prices:\n${handles.map(([model, , unit]) => `  - { model: ${model}, currency: USD, dims: { ${unit}: "1000" }, from: 2026-01-01 }\n`).join("")}`,
+      )
+      .replace("models: [main,", "models: [gpt-image-1, tts-1, whisper-1, main,"),
+})
+
+const simulate = async (call: VendorCall): Promise<void> => {
+  const answer = answerMedia(call)
+  const isJson = answer === undefined || "json" in answer
+  call.head(200, { "content-type": isJson ? "application/json" : answer.type })
+  await call.write(isJson ? JSON.stringify(answer?.json) : answer.bytes)
+  call.end()
+}
+
+beforeEach(() => gateway().vendor.script(simulate))
+
+const apiKey = () => `${gateway().keyId}~${gateway().key}`
+const baseURL = () => `${gateway().baseUrl}/openai/v1`
+const isPng = (data: string | undefined) => data?.startsWith("iVBORw0KGgo") === true
+
+describe("openai", () => {
+  const client = () => new OpenAI({ baseURL: baseURL(), apiKey: apiKey(), maxRetries: 0 })
+
+  it("draws, and changes a picture", async () => {
+    const { data } = await client().images.generate({ model: "gpt-image-1", prompt: "a weir", n: 2, size: "1024x1024" })
+    expect(data?.map(({ b64_json }) => isPng(b64_json))).toEqual([true, true])
+    const edited = await client().images.edit({
+      model: "gpt-image-1",
+      prompt: "brighter",
+      image: [await toFile(png, "a.png", { type: "image/png" }), await toFile(png, "b.png", { type: "image/png" })],
+    })
+    expect(isPng(edited.data?.[0]?.b64_json)).toBe(true)
+    expect(gateway().vendor.calls.at(-1)?.sent.toString("latin1").split('name="image[]"').length).toBe(3)
+  })
+
+  it("streams a picture, partial ones first", async () => {
+    gateway().vendor.script(async (call) => {
+      call.head()
+      for (const type of ["image_generation.partial_image", "image_generation.completed"]) {
+        await call.write(
+          `data: ${JSON.stringify({ type, b64_json: png.toString("base64"), partial_image_index: 0 })}\n\n`,
+        )
+      }
+      call.end()
+    })
+    const stream = await client().images.generate({
+      model: "gpt-image-1",
+      prompt: "a weir",
+      stream: true,
+      partial_images: 1,
+    })
+    const types: Array<string> = []
+    for await (const event of stream) types.push(event.type)
+    expect(types).toEqual(["image_generation.partial_image", "image_generation.completed"])
+  })
+
+  it("speaks, as bytes and as events", async () => {
+    const spoken = await client().audio.speech.create({
+      model: "tts-1",
+      voice: "alloy",
+      input: "Hello",
+      response_format: "wav",
+    })
+    const bytes = Buffer.from(await spoken.arrayBuffer())
+    expect([bytes.toString("latin1", 0, 4), spoken.headers.get("content-type")]).toEqual(["RIFF", "audio/wav"])
+    const events = await client().audio.speech.create({
+      model: "tts-1",
+      voice: "alloy",
+      input: "Hello",
+      stream_format: "sse",
+    })
+    const text = await events.text()
+    expect(text).toContain('"type":"speech.audio.delta"')
+    expect(text).toContain('"type":"speech.audio.done"')
+  })
+
+  it.each([
+    ["wav", wavOf(3), "audio/wav", 3],
+    ["mp3", mp3Of(3), "audio/mpeg", 3],
+  ])("transcribes and translates %s in each format", async (name, recording, type, seconds) => {
+    const file = () => toFile(recording, `a.${name}`, { type })
+    const { audio } = client()
+    const plain = await audio.transcriptions.create({ model: "whisper-1", file: await file() })
+    expect(plain.text).toContain(`${seconds} seconds`)
+    expect(plain).toMatchObject({ usage: { type: "duration" } })
+    const verbose = await audio.transcriptions.create({
+      model: "whisper-1",
+      file: await file(),
+      response_format: "verbose_json",
+      timestamp_granularities: ["word"],
+    })
+    expect([verbose.language, verbose.words?.length]).toEqual(["english", 5])
+    const srt = await audio.transcriptions.create({ model: "whisper-1", file: await file(), response_format: "srt" })
+    expect(srt).toContain("00:00:00,000 --> 00:00:0")
+    const english = await audio.translations.create({ model: "whisper-1", file: await file() })
+    expect(english.text).toContain("seconds")
+    expect(gateway().vendor.calls.at(-1)?.path).toBe("/v1/audio/translations")
+  })
+
+  it("is told of what cannot be done in its own words", async () => {
+    await expect(
+      client().audio.transcriptions.create({
+        model: "whisper-1",
+        file: await toFile(Buffer.from("PK\u0003\u0004" + "x".repeat(99)), "a.mp3"),
+      }),
+    ).rejects.toMatchObject({ status: 400, param: "file" })
+    await expect(
+      client().images.generate({ model: "gpt-image-1", prompt: "a weir", size: "0x0" as "auto" }),
+    ).rejects.toMatchObject({ status: 400, param: "size" })
+    await expect(
+      client().images.generate({ model: "gpt-image-1", prompt: "a weir", response_format: "url" }),
+    ).rejects.toMatchObject({ status: 400, param: "response_format" })
+    await expect(client().audio.speech.create({ model: "none", voice: "alloy", input: "Hello" })).rejects.toMatchObject(
+      { status: 403 },
+    )
+  })
+})
+
+describe("ai", () => {
+  const openai = () => createOpenAI({ baseURL: baseURL(), apiKey: apiKey() })
+
+  it("draws", async () => {
+    const { image } = await generateImage({ model: openai().image("gpt-image-1"), prompt: "a weir", maxRetries: 0 })
+    expect(isPng(image.base64)).toBe(true)
+  })
+
+  it("speaks", async () => {
+    const { audio } = await generateSpeech({
+      model: openai().speech("tts-1"),
+      text: "Hello",
+      voice: "alloy",
+      maxRetries: 0,
+    })
+    expect(audio.uint8Array.length).toBeGreaterThan(100)
+  })
+
+  it("transcribes", async () => {
+    const { text, durationInSeconds } = await transcribe({
+      model: openai().transcription("whisper-1"),
+      audio: wavOf(2),
+      maxRetries: 0,
+    })
+    expect(text).toBe("A recording of 2 seconds.")
+    expect(durationInSeconds).toBeGreaterThanOrEqual(2)
+  })
+})
