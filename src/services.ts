@@ -33,6 +33,8 @@ import { MailedCodes } from "./identity/mailed-codes.ts"
 import { Mailer } from "./identity/mailer.ts"
 import { OneTimeCodes } from "./identity/one-time-codes.ts"
 import { SsoLogin } from "./identity/sso-login.ts"
+import { JobStore } from "./jobs/job-store.ts"
+import { Jobs } from "./jobs/jobs.ts"
 import { VendorCheck } from "./kinds/vendor-check.ts"
 import { Spool } from "./media/spool.ts"
 import { Books } from "./money/books.ts"
@@ -121,10 +123,11 @@ const money = Layer.mergeAll(
 const upstream = Layer.mergeAll(Spool.layer, VendorClient.layer, CallDeadlines.layer, UpstreamKeys.layer)
 const review = Review.layer.pipe(Layer.provide(ModerationEngine.layer))
 const settings = DeliveredSettings.layer.pipe(Layer.provideMerge(Settings.layer))
+const jobs = Jobs.layer.pipe(Layer.provideMerge(JobStore.layer))
 const telemetry = Layer.mergeAll(Tracing.layer, TierTimes.layer, ExchangeReports.layer)
 
 /** Everything below HTTP, in the order of a request's journey: each line needs only the lines below it. */
-export const layerServices = Layer.mergeAll(OpenCalls.layer, VendorCheck.layer, Drafts.layer).pipe(
+export const layerServices = Layer.mergeAll(OpenCalls.layer, VendorCheck.layer, Drafts.layer, jobs).pipe(
   Layer.provideMerge(Calls.layer),
   Layer.provideMerge(Layer.mergeAll(admission, review, settings, Tokenizer.layer)),
   Layer.provideMerge(Layer.mergeAll(identity, upstream)),

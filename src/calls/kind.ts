@@ -8,6 +8,7 @@ import type { CallTarget, CatalogueSnapshot } from "../catalogue/snapshot.ts"
 import type { Caller } from "../identity/caller.ts"
 import type { Amount } from "../money/amount.ts"
 import type { Charge } from "../money/pricing.ts"
+import type { JobFacts } from "../money/settlement.ts"
 import type { ServiceError } from "../protocol/error.ts"
 import type { ExchangeMeta, Stop } from "../protocol/exchange.ts"
 import type { Timeouts } from "../protocol/timeout-tiers.ts"
@@ -75,6 +76,10 @@ export interface Task<Body extends object> extends Work {
   /** What is billed at this moment. @returns undefined if nothing is */
   readonly bill: (broken: BrokenReason | undefined) => Bill | undefined
   readonly charge: (bill: Bill) => Charge
+  /** The job that the vendor works on after this call; what is billed moves to its account. */
+  readonly job?: () => JobFacts | undefined
+  /** The status of a reply that is sent whole; 200 if absent. */
+  readonly status?: number
   /** A report of usage that cannot be true, for the log. */
   readonly implausible: () => Record<string, unknown> | undefined
   readonly stop: () => Stop

@@ -163,7 +163,9 @@ const dueOf = <Body extends object>(
     stop,
     cacheNetSaving: charge.cacheNetSaving,
   }
-  return { bill, charge, settlement: { hold, atMs: services.nowMs(), cost: charge.cost, record } }
+  const job = task.job?.()
+  const settlement = { hold, atMs: services.nowMs(), cost: charge.cost, record, ...(job !== undefined && { job }) }
+  return { bill, charge, settlement }
 }
 
 /** With the organisation's own key, the vendor bills the organisation. */
@@ -218,7 +220,7 @@ const finishReply = <Body extends object>(
   if (task.opening !== undefined) return undefined
   // The client gets the error with the usage, also on replay.
   if (denial !== undefined) return withheldReply(requestId, contentBlocked(denial), usage)
-  return completedReply(requestId, task.finish(usage), usage, task.warnings)
+  return { ...completedReply(requestId, task.finish(usage), usage, task.warnings), status: task.status ?? 200 }
 }
 
 /** A settlement that keeps the reply, if it is the reply to a request id. */

@@ -17,6 +17,8 @@ export const lackingPrice = (kind: ModelKind, price: Price): string | undefined 
       return lacks.includes("input") ? "input" : undefined
     case "image":
       return inUnits("images", lacks.length === 0)
+    case "video":
+      return hasUnitPrice(price, "video_seconds") ? undefined : "dims.video_seconds"
     case "speech":
       return inUnits("characters", !lacks.includes("input") && hasOutput(price, "audio_out"))
     case "transcription":

@@ -11,6 +11,7 @@ import { geminiEmbedding } from "./gemini/embedding.ts"
 import { geminiImage } from "./gemini/image.ts"
 import { geminiSpeech } from "./gemini/speech.ts"
 import { gemini } from "./gemini/vendor.ts"
+import { geminiVideo } from "./gemini/video.ts"
 import { openaiEmbedding } from "./openai-chat/embedding.ts"
 import { openaiImage } from "./openai-chat/image.ts"
 import { openaiModeration } from "./openai-chat/moderation.ts"
@@ -19,6 +20,7 @@ import { sharedRerank } from "./openai-chat/rerank.ts"
 import { openaiSpeech } from "./openai-chat/speech.ts"
 import { openaiTranscription } from "./openai-chat/transcription.ts"
 import { makeChatDialect, openaiChat } from "./openai-chat/vendor.ts"
+import { openaiVideo } from "./openai-chat/video.ts"
 import { openaiResponses } from "./openai-responses/vendor.ts"
 import type { VendorDialect } from "./vendor-dialect.ts"
 import { voyage } from "./voyage/vendor.ts"
@@ -40,7 +42,12 @@ const openai = (profile: ChatProfile): VendorDialect => ({
   ...openaiMedia,
 })
 
-const openaiMedia = { image: openaiImage, speech: openaiSpeech, transcription: openaiTranscription }
+const openaiMedia = {
+  image: openaiImage,
+  speech: openaiSpeech,
+  transcription: openaiTranscription,
+  video: openaiVideo,
+}
 
 /** Chat in each dialect that has it. */
 export const chatDialects = {
@@ -61,7 +68,13 @@ export const dialects: Readonly<Record<DialectName, VendorDialect>> = {
     ...openaiMedia,
   },
   anthropic: chatOnly(anthropic),
-  gemini: { ...chatOnly(gemini), embedding: geminiEmbedding, image: geminiImage, speech: geminiSpeech },
+  gemini: {
+    ...chatOnly(gemini),
+    embedding: geminiEmbedding,
+    image: geminiImage,
+    speech: geminiSpeech,
+    video: geminiVideo,
+  },
   cohere,
   voyage,
   elevenlabs,

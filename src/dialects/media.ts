@@ -4,9 +4,10 @@ import type { MediaBody, NamedFile } from "../media/media-file.ts"
 import type { ImageRequest, MadeImage } from "../protocol/image.ts"
 import type { SpeechFormat, SpeechRequest } from "../protocol/speech.ts"
 import type { Segment, TranscriptionRequest, Word } from "../protocol/transcription.ts"
+import type { VideoFields } from "../protocol/video.ts"
 import type { JsonObject } from "./json.ts"
 import type { ReportedTokens, WholeDialect } from "./whole.ts"
-import type { AnyWireRequest, EncodeRefusal, VendorFault } from "./wire.ts"
+import type { AnyWireRequest, EncodeRefusal, VendorFault, WireRequest } from "./wire.ts"
 
 /** Usage as the vendor reported it; tokens of pictures and of sound are part of the sums. */
 export interface ReportedUsage extends ReportedTokens {
@@ -92,4 +93,29 @@ export type TranscriptEvent =
 
 export interface TranscriptionDialect extends WholeDialect<TranscriptionAsked, Transcribed, string | MediaBody> {
   readonly event?: (event: JsonObject) => TranscriptEvent | undefined
+}
+
+export interface VideoAsked extends Pick<VideoFields, "prompt" | "seconds" | "size"> {
+  readonly image: NamedFile | undefined
+}
+
+/** What a vendor says of a job. */
+export interface VendorJob {
+  readonly state: "queued" | "running" | "done" | "failed"
+  /** Per cent. */
+  readonly progress?: number | undefined
+  /** The vendor's machine code of a failure. */
+  readonly code?: string | undefined
+  /** Where the result is: a path or an address, as the dialect reads it. */
+  readonly content?: string | undefined
+}
+
+/** What a video is asked for by. */
+export interface VideoDialect extends WholeDialect<VideoAsked, { readonly job: string }, string | MediaBody> {
+  readonly poll: (job: string) => WireRequest
+  readonly status: (body: JsonObject) => VendorJob | undefined
+  /** Absent if the vendor has no such thing. */
+  readonly cancel?: (job: string) => WireRequest
+  /** Fetches the result. @returns undefined if it is somewhere else than at the vendor */
+  readonly content: (job: string, content: string | undefined, baseUrl: string) => WireRequest | undefined
 }

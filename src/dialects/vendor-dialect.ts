@@ -1,6 +1,6 @@
 /** A vendor's API with the kinds of calls that it has. */
 import type { Dialect } from "./dialect.ts"
-import type { ImageDialect, SpeechDialect, TranscriptionDialect } from "./media.ts"
+import type { ImageDialect, SpeechDialect, TranscriptionDialect, VideoDialect } from "./media.ts"
 import type { SearchDialect } from "./search/dialect.ts"
 import type { EmbeddingDialect, ModerationDialect, RerankDialect } from "./whole.ts"
 import type { VendorAccess } from "./wire.ts"
@@ -14,4 +14,5 @@ export interface VendorDialect extends VendorAccess {
   readonly image?: ImageDialect
   readonly speech?: SpeechDialect
   readonly transcription?: TranscriptionDialect
+  readonly video?: VideoDialect
 }

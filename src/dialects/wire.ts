@@ -4,7 +4,7 @@ import type { MediaBody } from "../media/media-file.ts"
 /** @typeParam Body text, or text with files */
 export interface WireRequest<Body extends string | MediaBody = string> {
   /** POST if absent. */
-  readonly method?: "GET" | "POST"
+  readonly method?: "GET" | "POST" | "DELETE"
   /** Appended to the vendor's base URL. */
   readonly path: string
   readonly headers: Readonly<Record<string, string>>

@@ -37,6 +37,18 @@ const entryFields = {
   }),
   atMs: Schema.Finite,
   cost: Schema.BigIntFromString,
+  job: Schema.optional(
+    Schema.Struct({
+      id: Schema.String,
+      kind: Schema.String,
+      endUserId: Schema.optional(Schema.String),
+      targetModel: Schema.String,
+      vendorJob: Schema.String,
+      isOwn: Schema.Boolean,
+      view: Schema.Record(Schema.String, Schema.Union([Schema.String, Schema.Finite])),
+      timeoutMs: Schema.Finite,
+    }),
+  ),
   record: Schema.Struct({
     appId: Schema.String,
     sessionId: Schema.optional(Schema.String),

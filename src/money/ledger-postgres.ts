@@ -247,7 +247,7 @@ const factsOf = ({ node, orgId, ref, currency, keyId, requestId, day, budgets = 
   ...(budgets.length > 0 && { budgets: Object.fromEntries(budgets.map(({ counter, unit }) => [counter, unit])) }),
 })
 
-const settleItem = ({ hold, atMs, cost, record, reply }: Settlement, mayBeOpen: boolean): object => ({
+const settleItem = ({ hold, atMs, cost, record, reply, job }: Settlement, mayBeOpen: boolean): object => ({
   ...factsOf(hold),
   ...usageColumns(record),
   opened: mayBeOpen,
@@ -255,6 +255,7 @@ const settleItem = ({ hold, atMs, cost, record, reply }: Settlement, mayBeOpen: 
   cost: formatAmount(cost),
   ...(reply !== undefined && { reply: reply.sealed }),
   ...(reply?.told !== undefined && { told: formatAmount(reply.told) }),
+  ...(job !== undefined && { job }),
 })
 
 /** A usage record by the names of its columns. */

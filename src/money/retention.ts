@@ -31,6 +31,9 @@ export class Retention extends Context.Service<
         const reports = yield* inPages(
           () => sql<Removed>`select retain_reports(${retentionDays}::int, ${pageRows}::int) as removed`,
         )
+        const jobs = yield* inPages(
+          () => sql<Removed>`select retain_jobs(${retentionDays}::int, ${pageRows}::int) as removed`,
+        )
         const endedCalls = yield* inPages(
           () => sql<Removed>`select retain_ended_calls(${retentionDays}::int, ${pageRows}::int) as removed`,
         )
@@ -44,7 +47,7 @@ export class Retention extends Context.Service<
         return {
           made,
           dropped: dropped + (replies?.dropped ?? 0),
-          removed: removed + more + reports + endedCalls + tenants + BigInt(accounts?.removed ?? 0),
+          removed: removed + more + reports + jobs + endedCalls + tenants + BigInt(accounts?.removed ?? 0),
         }
       }).pipe(
         withDeadline(deadline),

@@ -68,6 +68,21 @@ export interface SealedReply {
   readonly told?: Amount | undefined
 }
 
+/** A call that outlives its request: the vendor works on it, and says later what became of it. */
+export interface JobFacts {
+  readonly id: string
+  readonly kind: string
+  readonly endUserId?: string | undefined
+  /** The vendor's name of the model, and of the job. */
+  readonly targetModel: string
+  readonly vendorJob: string
+  /** Whether the organisation's own key was used. */
+  readonly isOwn: boolean
+  /** What its owner is told of it; no prompt. */
+  readonly view: Readonly<Record<string, string | number>>
+  readonly timeoutMs: number
+}
+
 /** A cost and its usage record. */
 export interface Settlement {
   /** Without an organisation, it is the one that the books have under its ref. */
@@ -76,6 +91,8 @@ export interface Settlement {
   readonly atMs: number
   readonly cost: Amount
   readonly record: UsageRecord
+  /** The cost is moved to the account of this job, and charged at its end. */
+  readonly job?: JobFacts | undefined
   /** Kept for as long as request ids are remembered. */
   readonly reply?: SealedReply | undefined
 }

@@ -10,6 +10,7 @@ export const ModelKind = Schema.Literals([
   "image",
   "speech",
   "transcription",
+  "video",
 ])
 export type ModelKind = typeof ModelKind.Type
 

@@ -81,15 +81,15 @@ function contentOf(
     },
     platformModels: {
       image,
-      video: [],
+      video: ofKind("video"),
       ...(isFull && { speechToText, textToSpeech }),
       ...otherKinds(snapshot, org.models),
     },
-    // What an organisation may do and has a model for.
+    // By the capability of its end users, or because its own calls have a model for it.
     ...(isFull && {
       media: {
-        asr: { enabled: can("speechToText") && speechToText.length > 0 },
-        tts: { enabled: can("textToSpeech") && textToSpeech.length > 0 },
+        asr: { enabled: can("speechToText") || speechToText.length > 0 },
+        tts: { enabled: can("textToSpeech") || textToSpeech.length > 0 },
       },
     }),
     settings,

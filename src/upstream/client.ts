@@ -13,7 +13,7 @@ import type { Network } from "./network.ts"
 
 export interface UpstreamRequest {
   /** POST if absent. */
-  readonly method?: "GET" | "POST"
+  readonly method?: "GET" | "POST" | "DELETE"
   readonly baseUrl: string
   readonly path: string
   readonly headers: Readonly<Record<string, string>>

@@ -14,6 +14,7 @@ const layers = [
   "console",
   "http",
   "setup",
+  "jobs",
   "kinds",
   "calls",
   "settings",

@@ -129,7 +129,7 @@ describe("openai", () => {
     await expect(
       client().audio.transcriptions.create({
         model: "whisper-1",
-        file: await toFile(Buffer.from("PK\u0003\u0004" + "x".repeat(99)), "a.mp3"),
+        file: await toFile(Buffer.from(`PK\u0003\u0004${"x".repeat(99)}`), "a.mp3"),
       }),
     ).rejects.toMatchObject({ status: 400, param: "file" })
     await expect(

@@ -129,6 +129,7 @@ const notConfigured = new Set([
   "imagegen_not_configured",
   "tts_not_configured",
   "asr_not_configured",
+  "videogen_not_configured",
 ])
 const decodeEnvelope = Schema.decodeUnknownSync(ErrorEnvelope, { onExcessProperty: "error" })
 

@@ -8,16 +8,25 @@ import { decodeCall } from "../../kinds/decode.ts"
 import { image } from "../../kinds/image/image.ts"
 import { type NoBody, speech } from "../../kinds/speech/speech.ts"
 import { transcription } from "../../kinds/transcription/transcription.ts"
+import { video } from "../../kinds/video/video.ts"
 import type { ImageResponse } from "../../protocol/image.ts"
 import { SpeechRequest } from "../../protocol/speech.ts"
 import type { TranscriptFormat, TranscriptionResponse } from "../../protocol/transcription.ts"
+import type { VideoJob } from "../../protocol/video.ts"
 import { ByteEvents } from "../byte-events.ts"
 import type { CallRunner } from "../call-runner.ts"
 import type { Content } from "../content.ts"
 import type { DirectHandler } from "../hot-routes.ts"
 import { NodeConnection } from "../node-connection.ts"
 import { readTranscript } from "./kept-transcript.ts"
-import { decodeImage, decodeTranscription, type FieldTypes, type MediaAsked, typedFields } from "./media-calls.ts"
+import {
+  decodeImage,
+  decodeTranscription,
+  decodeVideo,
+  type FieldTypes,
+  type MediaAsked,
+  typedFields,
+} from "./media-calls.ts"
 
 /** The handlers by their paths. */
 export const mediaAnswers = ({ run, upload }: CallRunner): ReadonlyArray<readonly [string, DirectHandler]> => [
@@ -51,6 +60,19 @@ export const mediaAnswers = ({ run, upload }: CallRunner): ReadonlyArray<readonl
     },
   ],
   [
+    "/t1/videos",
+    (request, response) => {
+      const requestId = newRequestId()
+      const connection = new NodeConnection<VideoJob>(response, requestId)
+      return upload(video, request, requestId, {
+        read: (_caller, content) =>
+          Effect.map(decodeAs(content, videoTypes, decodeVideo), (decoded) => ({ decoded, connection })),
+        refusedAt: () => connection,
+        status: () => response.statusCode,
+      })
+    },
+  ],
+  [
     "/t1/transcriptions",
     (request, response) => {
       const requestId = newRequestId()
@@ -67,6 +89,7 @@ export const mediaAnswers = ({ run, upload }: CallRunner): ReadonlyArray<readonl
   ],
 ]
 
+const videoTypes: FieldTypes = { numbers: ["seconds"], json: ["meta"] }
 const imageTypes: FieldTypes = { numbers: ["n"], flags: ["stream"], json: ["meta"] }
 const transcriptionTypes: FieldTypes = { numbers: ["temperature"], flags: ["translate", "stream"], json: ["meta"] }
 

@@ -5,6 +5,7 @@ import type { DecodedCall } from "../../calls/held-call.ts"
 import type { JsonObject } from "../../dialects/json.ts"
 import type { ImageCall } from "../../kinds/image/image.ts"
 import type { TranscriptionCall } from "../../kinds/transcription/transcription.ts"
+import type { VideoCall } from "../../kinds/video/video.ts"
 import type { NamedFile } from "../../media/media-file.ts"
 import { soundLength } from "../../media/sound-length.ts"
 import { fileOf } from "../../media/spool.ts"
@@ -14,6 +15,7 @@ import { ImageFields, maxSourceImages } from "../../protocol/image.ts"
 import { invalidInput } from "../../protocol/issues.ts"
 import { type Decoded, decodeJson } from "../../protocol/json-body.ts"
 import { TranscriptionFields } from "../../protocol/transcription.ts"
+import { VideoFields } from "../../protocol/video.ts"
 import type { Content } from "../content.ts"
 
 type Files = Content["files"]
@@ -86,6 +88,25 @@ export const decodeTranscription = (asked: MediaAsked): Effect.Effect<Decoded<De
     const length = yield* Effect.promise(() => soundLength(found.file, mime))
     const file: NamedFile = { ...found, mime }
     return Result.succeed(callOf(asked, { ...fields.success, file, length }, [file]))
+  })
+
+export const decodeVideo = (asked: MediaAsked): Effect.Effect<Decoded<DecodedCall<VideoCall>>> =>
+  Effect.gen(function* () {
+    const { image: block, ...rest } = asked.fields
+    const fields = decodeJson(VideoFields, rest)
+    if (Result.isFailure(fields)) return Result.fail(fields.failure)
+    const blocks = block === undefined ? undefined : [block]
+    const images = yield* filesAt(asked.files, "image", blocks, Schema.Array(ImageBlock))
+    if (Result.isFailure(images)) return Result.fail(images.failure)
+    const unknown = unknownFile(asked.files, ["image"])
+    if (unknown !== undefined) return refuse(unknown, "is not a file of this call")
+    const [image] = images.success
+    if (images.success.length > 1) return refuse("image", "one picture")
+    const type = image && (yield* Effect.promise(() => fileTypeFromBuffer(image.file.head)))
+    if (image !== undefined && (type === undefined || !pictureTypes.has(type.mime))) {
+      return refuse("image", "is not a picture in png, jpeg, webp or gif")
+    }
+    return Result.succeed(callOf(asked, { ...fields.success, image }, images.success))
   })
 
 const refuse = (path: string, message: string) => Result.fail(invalidInput([{ path, message }]))

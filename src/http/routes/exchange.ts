@@ -23,6 +23,7 @@ import { NodeConnection } from "../node-connection.ts"
 import { envelope, routeNotFound } from "../respond.ts"
 import { fromRouter, makeForCaller, type RuntimeRequest } from "../runtime.ts"
 import { makeRuntime } from "./runtime.ts"
+import { makeVideos } from "./videos.ts"
 
 /** A kind's own route: how its body is read. */
 const route =
@@ -46,6 +47,7 @@ export const makeRuntimeAnswers = Effect.gen(function* () {
   const { forCaller } = yield* makeForCaller
   const runner = yield* makeCallRunner
   const runtime = yield* makeRuntime
+  const videos = yield* makeVideos
 
   return {
     calls: new Map<string, DirectHandler>([
@@ -58,6 +60,9 @@ export const makeRuntimeAnswers = Effect.gen(function* () {
     ]),
     heartbeat: (request: RuntimeRequest) => forCaller(request, runtime.heartbeat),
     endSession: (request: RuntimeRequest, id: string) => forCaller(request, (call) => runtime.endSession(call, id)),
+    video: (request: RuntimeRequest, id: string) => forCaller(request, (call) => videos.read(call, id)),
+    videoContent: (request: RuntimeRequest, id: string) => forCaller(request, (call) => videos.content(call, id)),
+    cancelVideo: (request: RuntimeRequest, id: string) => forCaller(request, (call) => videos.cancel(call, id)),
     budgets: (request: RuntimeRequest) => forCaller(request, runtime.readBudgets),
     config: (request: RuntimeRequest) => forCaller(request, runtime.readConfig),
     handshake: (request: RuntimeRequest) => forCaller(request, runtime.handshake),
@@ -87,6 +92,10 @@ export const runtimeRoutes = HttpApiBuilder.group(
       .handleRaw("images", onlyDirectly)
       .handleRaw("speech", onlyDirectly)
       .handleRaw("transcriptions", onlyDirectly)
+      .handleRaw("videos", onlyDirectly)
+      .handleRaw("video", ({ request, params }) => answers.video(fromRouter(request), params.id))
+      .handleRaw("videoContent", ({ request, params }) => answers.videoContent(fromRouter(request), params.id))
+      .handleRaw("cancelVideo", ({ request, params }) => answers.cancelVideo(fromRouter(request), params.id))
       .handleRaw("usage", ({ request }) => answers.usage(fromRouter(request)))
   }),
 )

@@ -15,6 +15,7 @@ import { JsonEvents } from "../../dialects/json-events.ts"
 import { type AnyWireRequest, type EncodeRefusal, malformedReply, type VendorFault } from "../../dialects/wire.ts"
 import type { Amount } from "../../money/amount.ts"
 import { type Charge, inputTokens } from "../../money/pricing.ts"
+import type { JobFacts } from "../../money/settlement.ts"
 import type { WarnEvent } from "../../protocol/event.ts"
 import type { Timeouts } from "../../protocol/timeout-tiers.ts"
 import type { UpstreamHead } from "../../upstream/client.ts"
@@ -47,6 +48,9 @@ export interface WholeCall<Got, Body extends object> {
   readonly implausible?: (parts: ReadonlyArray<Got>) => Record<string, unknown> | undefined
   readonly charge: (bill: Bill, target: CallTarget) => Charge
   readonly finish: (parts: ReadonlyArray<Got>, usage: SettledUsage) => (balance: string) => Body
+  /** The job that the vendor works on now; {@link Task.job}. */
+  readonly job?: (parts: ReadonlyArray<Got>, target: CallTarget) => JobFacts | undefined
+  readonly status?: number
   /** How its reply is told as events, if the client asked for these. */
   readonly stream?: WholeStream<Got>
   /** The text that outbound policies read. */
@@ -86,6 +90,7 @@ export class WholeTask<Got, Body extends object> implements Task<Body> {
   readonly tellsCode: boolean
   readonly triesAfterRefusal: boolean
   readonly maxBodyBytes?: number
+  readonly status?: number
   readonly #call: WholeCall<Got, Body>
   readonly #context: Context
   #parts: Array<Got> = []
@@ -108,6 +113,7 @@ export class WholeTask<Got, Body extends object> implements Task<Body> {
     this.partsAt = (target) => call.partsAt?.(target) ?? 1
     this.tellsCode = call.tellsCode === true
     this.triesAfterRefusal = call.triesAfterRefusal === true
+    if (call.status !== undefined) this.status = call.status
     if (call.maxBodyBytes !== undefined) this.maxBodyBytes = call.maxBodyBytes
   }
 
@@ -182,6 +188,10 @@ export class WholeTask<Got, Body extends object> implements Task<Body> {
   charge(bill: Bill): Charge {
     const target = this.#answeredBy ?? this.#begunBy
     return target === undefined ? { cost: 0n, cacheNetSaving: 0n } : this.#call.charge(bill, target)
+  }
+
+  job(): JobFacts | undefined {
+    return this.#answeredBy && this.#call.job?.(this.#parts, this.#answeredBy)
   }
 
   implausible(): Record<string, unknown> | undefined {

@@ -14,6 +14,7 @@ import { SpeechRequest } from "../speech.ts"
 import { PathId } from "../text.ts"
 import { TranscriptionRequest, TranscriptionResponse } from "../transcription.ts"
 import { UsageReceipt, UsageReport } from "../usage-report.ts"
+import { VideoJob, VideoRequest } from "../video.ts"
 import { callerErrors, errorsOf, everywhere, sessionErrors } from "./errors.ts"
 import { callerHeaders, featureHeaders, parameter } from "./parameters.ts"
 
@@ -161,6 +162,51 @@ export class Runtime extends HttpApiGroup.make("runtime")
           "A form (`multipart/form-data`) has the same fields, and the sound as its part `file`.",
           "The formats `text`, `srt` and `vtt` are answered as text; whatever the format, the call costs the same.",
         ].join(" "),
+      }),
+    ),
+  )
+  .add(
+    HttpApiEndpoint.post("videos", "/t1/videos", {
+      headers: callerHeaders,
+      payload: VideoRequest,
+      success: VideoJob.pipe(HttpApiSchema.status(202)),
+      error: errorsOf([...callErrors, "videogen_not_configured", "videogen_quota_exceeded"]),
+    }).annotateMerge(
+      OpenApi.annotations({
+        summary: "Have a video made",
+        description: [
+          "The answer is a job; ask for it until it is `done`, `failed` or `cancelled`. Its price is set aside when the",
+          "vendor accepts it, is charged when it is done, and goes back otherwise.",
+          "A form (`multipart/form-data`) has the same fields, and the picture as its part `image`.",
+        ].join(" "),
+      }),
+    ),
+  )
+  .add(
+    HttpApiEndpoint.get("video", "/t1/videos/:id", {
+      headers: callerHeaders,
+      params: { id: PathId },
+      success: VideoJob,
+      error: errorsOf([...everywhere, ...callerErrors, "not_found"]),
+    }).annotateMerge(OpenApi.annotations({ summary: "Ask what became of a video" })),
+  )
+  .add(
+    HttpApiEndpoint.get("videoContent", "/t1/videos/:id/content", {
+      headers: callerHeaders,
+      params: { id: PathId },
+      success: HttpApiSchema.StreamUint8Array({ contentType: "video/mp4" }),
+      error: errorsOf([...everywhere, ...callerErrors, "not_found", "upstream_error"]),
+    }).annotateMerge(OpenApi.annotations({ summary: "Get the bytes of a video that is done" })),
+  )
+  .add(
+    HttpApiEndpoint.delete("cancelVideo", "/t1/videos/:id", {
+      headers: callerHeaders,
+      params: { id: PathId },
+      success: VideoJob,
+      error: errorsOf([...everywhere, ...callerErrors, "not_found"]),
+    }).annotateMerge(
+      OpenApi.annotations({
+        summary: "Cancel a video, at its vendor too where that can; its money goes back. Repeating it is not an error.",
       }),
     ),
   )

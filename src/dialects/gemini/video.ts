@@ -1,0 +1,74 @@
+/** Videos in Gemini's words: a long-running operation. Source: https://ai.google.dev/gemini-api/docs/video */
+import { Result } from "effect"
+import type { MediaBody } from "../../media/media-file.ts"
+import { type JsonObject, objectAt, objectsAt, reportedCountAt, stringAt } from "../json.ts"
+import type { VideoAsked, VideoDialect } from "../media.ts"
+import { jsonRequest } from "../whole.ts"
+import type { EncodeRefusal } from "../wire.ts"
+
+/** What the vendor calls sizes: a ratio and a number of lines. */
+const sizes: Readonly<Record<string, { readonly aspectRatio: string; readonly resolution: string }>> = {
+  "1280x720": { aspectRatio: "16:9", resolution: "720p" },
+  "720x1280": { aspectRatio: "9:16", resolution: "720p" },
+  "1920x1080": { aspectRatio: "16:9", resolution: "1080p" },
+  "1080x1920": { aspectRatio: "9:16", resolution: "1080p" },
+}
+
+const plain = { headers: { accept: "application/json" }, body: "" }
+
+export const geminiVideo: VideoDialect = {
+  encode: ({ prompt, seconds, size, image }: VideoAsked, model) => {
+    const format = size === undefined ? {} : sizes[size]
+    if (format === undefined) {
+      const refused: EncodeRefusal = {
+        capability: "size",
+        message: `this model knows ${Object.keys(sizes).join(", ")}`,
+      }
+      return Result.fail(refused)
+    }
+    const picture: MediaBody =
+      image === undefined
+        ? []
+        : [`,"image":{"mimeType":${JSON.stringify(image.mime)},"bytesBase64Encoded":"`, { base64: image.file }, '"}']
+    const parameters = { durationSeconds: seconds, ...format }
+    const body: MediaBody = [
+      `{"instances":[{"prompt":${JSON.stringify(prompt)}`,
+      ...picture,
+      `}],"parameters":${JSON.stringify(parameters)}}`,
+    ]
+    return Result.succeed({
+      ...jsonRequest(`/v1beta/models/${encodeURIComponent(model)}:predictLongRunning`, {}),
+      body,
+    })
+  },
+  decode: (body) => {
+    const job = stringAt(body, "name")
+    return job !== undefined && operation.test(job) && !job.includes("..") ? { job } : undefined
+  },
+  poll: (job) => ({ ...plain, method: "GET", path: `/v1beta/${job}` }),
+  status: (body) => {
+    if (body["done"] !== true) return { state: "running" }
+    const error = objectAt(body, "error")
+    if (error !== undefined) {
+      return { state: "failed", code: stringAt(error, "status") ?? String(reportedCountAt(error, "code") ?? "failed") }
+    }
+    const content = uriOf(objectAt(body, "response"))
+    // A video that was filtered is none.
+    return content === undefined ? { state: "failed", code: "no_video" } : { state: "done", content }
+  },
+  content: (_job, content = "", baseUrl) => {
+    if (!URL.canParse(content)) return undefined
+    const { origin, pathname, search } = new URL(content)
+    // The key goes to no other host.
+    return origin === new URL(baseUrl).origin
+      ? { headers: { accept: "*/*" }, body: "", method: "GET", path: `${pathname}${search}` }
+      : undefined
+  },
+}
+
+const operation = /^[\w./-]{1,512}$/
+
+const uriOf = (response: JsonObject | undefined): string | undefined => {
+  const [sample] = objectsAt(objectAt(response, "generateVideoResponse"), "generatedSamples")
+  return stringAt(objectAt(sample, "video"), "uri")
+}

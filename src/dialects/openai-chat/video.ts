@@ -1,0 +1,45 @@
+/** Videos in OpenAI's words. Source: https://platform.openai.com/docs/api-reference/videos */
+import { Result } from "effect"
+import { formRequest } from "../form-body.ts"
+import { numberAt, objectAt, stringAt } from "../json.ts"
+import type { VendorJob, VideoDialect } from "../media.ts"
+
+const states: Readonly<Record<string, VendorJob["state"]>> = {
+  queued: "queued",
+  in_progress: "running",
+  completed: "done",
+  failed: "failed",
+}
+
+const at = (job: string): string => `/videos/${encodeURIComponent(job)}`
+const plain = { headers: { accept: "application/json" }, body: "" }
+
+export const openaiVideo: VideoDialect = {
+  encode: ({ prompt, seconds, size, image }, model) =>
+    Result.succeed(
+      formRequest("/videos", [
+        ["model", model],
+        ["prompt", prompt],
+        ["seconds", String(seconds)],
+        ["size", size],
+        ["input_reference", image && { file: image.file, mime: image.mime }],
+      ]),
+    ),
+  decode: (body) => {
+    const job = stringAt(body, "id")
+    return job === undefined || job === "" || body["status"] === "failed" ? undefined : { job }
+  },
+  poll: (job) => ({ ...plain, method: "GET", path: at(job) }),
+  status: (body) => {
+    const state = states[stringAt(body, "status") ?? ""]
+    if (state === undefined) return undefined
+    const progress = numberAt(body, "progress")
+    return {
+      state,
+      ...(progress !== undefined && { progress: Math.min(100, Math.max(0, Math.round(progress))) }),
+      ...(state === "failed" && { code: stringAt(objectAt(body, "error"), "code") ?? "failed" }),
+    }
+  },
+  cancel: (job) => ({ ...plain, method: "DELETE", path: at(job) }),
+  content: (job) => ({ headers: { accept: "*/*" }, body: "", method: "GET", path: `${at(job)}/content` }),
+}

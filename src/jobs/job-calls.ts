@@ -1,0 +1,60 @@
+/** Calls of a vendor about one of its jobs, with the credential that the job began with. */
+import { Effect, Redacted } from "effect"
+import { withOwnKeys } from "../calls/model.ts"
+import { Catalogue } from "../catalogue/catalogue.ts"
+import type { CallTarget } from "../catalogue/snapshot.ts"
+import type { VideoDialect } from "../dialects/media.ts"
+import type { WireRequest } from "../dialects/wire.ts"
+import type { StoreUnavailable } from "../store/unavailable.ts"
+import { Tenants } from "../tenants/tenants.ts"
+import type { UpstreamRequest } from "../upstream/client.ts"
+import type { Job } from "./job-store.ts"
+
+export interface JobTarget {
+  readonly dialect: VideoDialect
+  readonly target: CallTarget
+  readonly request: (wire: WireRequest) => UpstreamRequest
+}
+
+export const makeJobTargets = Effect.gen(function* () {
+  const catalogue = yield* Catalogue
+  const tenants = yield* Tenants
+
+  /** Undefined if the catalogue has the vendor no more, or the key is gone. */
+  return Effect.fnUntraced(function* (job: Job): Effect.fn.Return<JobTarget | undefined, StoreUnavailable> {
+    const entry = catalogue.current().vendor(job.vendor)
+    const dialect = entry?.dialect.video
+    if (entry === undefined || dialect === undefined) return undefined
+    const { vendor, dialect: access, credential, network } = entry
+    const plain: CallTarget = {
+      vendor,
+      dialect: access,
+      credential,
+      network,
+      model: job.targetModel,
+      isOwn: false,
+      isGuarded: false,
+      key: vendor.id,
+      tier: 0,
+      weight: 1,
+    }
+    const own = job.isOwn ? (yield* tenants.org(job.orgId))?.upstreamKeys : undefined
+    const [target] = withOwnKeys([plain], job.orgId, own)
+    if (target === undefined || target.isOwn !== job.isOwn) return undefined
+    const authorization =
+      target.credential === undefined ? undefined : access.authorize(Redacted.value(target.credential))
+    return {
+      dialect,
+      target,
+      request: ({ method, path, headers, body }) => ({
+        ...(method !== undefined && { method }),
+        baseUrl: target.vendor.baseUrl,
+        path,
+        headers: { ...headers, ...authorization },
+        body,
+        isGuarded: target.isGuarded,
+        network: target.network,
+      }),
+    }
+  })
+})

@@ -1,0 +1,151 @@
+/** Jobs in PostgreSQL: each is taken by one node at a time, and ends once. */
+import { Context, Effect, Layer, Schema } from "effect"
+import { SqlClient } from "effect/sql"
+import { JobState } from "../protocol/video.ts"
+import { queryDeadline } from "../store/database.ts"
+import type { StoreUnavailable } from "../store/unavailable.ts"
+
+export interface Job {
+  readonly orgId: string
+  readonly id: string
+  readonly endUserId: string | undefined
+  readonly kind: string
+  readonly model: string
+  readonly vendor: string
+  readonly targetModel: string
+  readonly vendorJob: string
+  readonly isOwn: boolean
+  readonly currency: string
+  /** A decimal. */
+  readonly held: string
+  readonly dims: Readonly<Record<string, number>>
+  readonly view: Readonly<Record<string, string | number>>
+  readonly state: JobState
+  readonly progress: number
+  readonly errorCode: string | undefined
+  readonly content: string | undefined
+  readonly createdAt: Date
+  readonly endsAt: Date
+  readonly endedAt: Date | undefined
+  readonly polls: number
+}
+
+/** How a job ends: what it costs, and where its result is. */
+export interface JobEnd {
+  readonly state: "done" | "failed" | "cancelled"
+  readonly errorCode?: string | undefined
+  readonly content?: string | undefined
+}
+
+export class JobStore extends Context.Service<
+  JobStore,
+  {
+    readonly find: (orgId: string, id: string) => Effect.Effect<Job | undefined, StoreUnavailable>
+    /** The newest first. @param orgId of one organisation, or of all */
+    readonly list: (
+      orgId: string | undefined,
+      isOpen: boolean,
+      most: number,
+    ) => Effect.Effect<ReadonlyArray<Job>, StoreUnavailable>
+    /** Jobs that are to be asked for now; they are this node's until the lease is over. */
+    readonly take: (node: string, most: number, leaseMs: number) => Effect.Effect<ReadonlyArray<Job>, StoreUnavailable>
+    readonly goesOn: (
+      job: Job,
+      node: string,
+      state: "queued" | "running",
+      progress: number,
+      afterMs: number,
+    ) => Effect.Effect<void, StoreUnavailable>
+    /** Charges a job that is done, and gives back the money of any other. @returns false if it had ended */
+    readonly end: (job: Job, end: JobEnd) => Effect.Effect<boolean, StoreUnavailable>
+  }
+>()("weir/jobs/JobStore") {
+  static readonly layer = Layer.effect(
+    JobStore,
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const bounded = yield* queryDeadline
+      const readAll = (rows: ReadonlyArray<unknown>) => rows.map((row) => jobOf(decodeRow(row)))
+      return JobStore.of({
+        find: (orgId, id) =>
+          sql`select * from jobs where org_id = ${orgId} and id = ${id}`.pipe(
+            Effect.map((rows) => readAll(rows)[0]),
+            bounded,
+          ),
+        list: (orgId, isOpen, most) =>
+          sql`select * from jobs
+            where (${orgId ?? null}::text is null or org_id = ${orgId ?? null})
+              and (not ${isOpen}::boolean or ended_at is null)
+            order by created_at desc limit ${most}`.pipe(Effect.map(readAll), bounded),
+        take: (node, most, leaseMs) =>
+          sql`select * from jobs_take(${node}, ${most}::integer, ${leaseMs}::double precision)`.pipe(
+            Effect.map(readAll),
+            bounded,
+          ),
+        goesOn: (job, node, state, progress, afterMs) =>
+          sql`select job_goes_on(${job.orgId}, ${job.id}, ${node}, ${state}, ${progress}::integer, ${afterMs}::double precision)`.pipe(
+            Effect.asVoid,
+            bounded,
+          ),
+        end: (job, { state, errorCode, content }) =>
+          sql<{ readonly ended: boolean }>`select job_end(${job.orgId}, ${job.id}, ${state}, ${errorCode ?? null},
+            ${content ?? null}, ${state === "done" ? job.held : "0"}::numeric, ${JSON.stringify(job.dims)}::jsonb) as ended`.pipe(
+            Effect.map(([row]) => row?.ended === true),
+            bounded,
+          ),
+      })
+    }),
+  )
+}
+
+const nullable = <S extends Schema.Top>(schema: S) => Schema.NullOr(schema)
+
+const Row = Schema.Struct({
+  org_id: Schema.String,
+  id: Schema.String,
+  end_user_id: nullable(Schema.String),
+  kind: Schema.String,
+  model: Schema.String,
+  vendor: Schema.String,
+  target_model: Schema.String,
+  vendor_job: Schema.String,
+  is_own: Schema.Boolean,
+  currency: Schema.String,
+  held: Schema.String,
+  dims: Schema.Record(Schema.String, Schema.Finite),
+  view: Schema.Record(Schema.String, Schema.Union([Schema.String, Schema.Finite])),
+  state: JobState,
+  progress: Schema.Int,
+  error_code: nullable(Schema.String),
+  content: nullable(Schema.String),
+  created_at: Schema.Date,
+  ends_at: Schema.Date,
+  ended_at: nullable(Schema.Date),
+  polls: Schema.Int,
+})
+
+const decodeRow = Schema.decodeUnknownSync(Row)
+
+const jobOf = (row: typeof Row.Type): Job => ({
+  orgId: row.org_id,
+  id: row.id,
+  endUserId: row.end_user_id ?? undefined,
+  kind: row.kind,
+  model: row.model,
+  vendor: row.vendor,
+  targetModel: row.target_model,
+  vendorJob: row.vendor_job,
+  isOwn: row.is_own,
+  currency: row.currency,
+  held: row.held,
+  dims: row.dims,
+  view: row.view,
+  state: row.state,
+  progress: row.progress,
+  errorCode: row.error_code ?? undefined,
+  content: row.content ?? undefined,
+  createdAt: row.created_at,
+  endsAt: row.ends_at,
+  endedAt: row.ended_at ?? undefined,
+  polls: row.polls,
+})

@@ -1,0 +1,108 @@
+/**
+ * Jobs: what vendors work on after the request that asked for it. Each node takes jobs that are due, asks their vendors,
+ * and ends them: done jobs are charged, all others give their money back. A job outlives every node.
+ */
+import { randomUUID } from "node:crypto"
+import { Context, Effect, Layer } from "effect"
+import { runEvery } from "../background.ts"
+import { parseObject } from "../dialects/json.ts"
+import type { VendorJob } from "../dialects/media.ts"
+import type { StoreUnavailable } from "../store/unavailable.ts"
+import { fetchWhole, type UpstreamBroken, VendorClient } from "../upstream/client.ts"
+import { CallDeadlines } from "../upstream/deadlines.ts"
+import { makeJobTargets } from "./job-calls.ts"
+import { type Job, JobStore } from "./job-store.ts"
+
+/** How often a node looks for jobs that are due. */
+const lookEvery = "1 second"
+/** Jobs that a node asks for at once. */
+const mostAtOnce = 16
+const replyMs = 20_000
+const leaseMs = 3 * replyMs
+const maxReplyBytes = 1024 * 1024
+
+const firstPollMs = 1000
+const lastPollMs = 15_000
+
+/** When a job is asked for again: later each time, and not together with others. @param random in [0, 1) */
+export const pollAfter = (polls: number, random: number): number =>
+  Math.min(lastPollMs, firstPollMs * 1.5 ** Math.min(polls, 20)) * (0.75 + random / 2)
+
+/** Failures that another try does not mend. */
+const isGone = (status: number): boolean => status === 404 || status === 410
+
+export class Jobs extends Context.Service<
+  Jobs,
+  {
+    /** Cancels a job, at its vendor too where that can; its money goes back. @returns false if it had ended */
+    readonly cancel: (job: Job) => Effect.Effect<boolean, StoreUnavailable>
+  }
+>()("weir/jobs/Jobs") {
+  static readonly layer = Layer.effect(
+    Jobs,
+    Effect.gen(function* () {
+      const store = yield* JobStore
+      const client = yield* VendorClient
+      const deadlines = yield* CallDeadlines
+      const targetOf = yield* makeJobTargets
+      const node = randomUUID()
+      const within = { deadlines, timeoutMs: replyMs }
+
+      const poll = Effect.fnUntraced(function* (job: Job): Effect.fn.Return<void, StoreUnavailable> {
+        if (job.endsAt.getTime() <= Date.now()) {
+          yield* store.end(job, { state: "failed", errorCode: "timeout" })
+          return
+        }
+        const said = yield* ask(job)
+        if (said.state === "done") yield* store.end(job, { state: "done", content: said.content })
+        else if (said.state === "failed") yield* store.end(job, { state: "failed", errorCode: said.code })
+        else {
+          const progress = Math.max(job.progress, said.progress ?? 0)
+          yield* store.goesOn(job, node, said.state, progress, pollAfter(job.polls, Math.random()))
+        }
+      })
+
+      /** What the vendor says of a job; one that does not answer is asked again. */
+      const ask = Effect.fnUntraced(function* (job: Job): Effect.fn.Return<VendorJob, StoreUnavailable> {
+        const same: VendorJob = { state: job.state === "running" ? "running" : "queued" }
+        const found = yield* targetOf(job)
+        if (found === undefined) return same
+        const wire = found.request(found.dialect.poll(job.vendorJob))
+        const reply = yield* Effect.option(fetchWhole(client, wire, maxReplyBytes, within))
+        if (reply._tag === "None") return same
+        const { status, body } = reply.value
+        if (isGone(status)) return { state: "failed", code: "gone" }
+        const json = status === 200 ? parseObject(body) : undefined
+        return (json && found.dialect.status(json)) ?? same
+      })
+
+      const look = Effect.gen(function* () {
+        const due = yield* store.take(node, mostAtOnce, leaseMs)
+        yield* Effect.forEach(due, poll, { concurrency: mostAtOnce, discard: true })
+      })
+      yield* runEvery(lookEvery, "Jobs", look)
+
+      const tellVendor = Effect.fnUntraced(function* (
+        job: Job,
+      ): Effect.fn.Return<void, StoreUnavailable | UpstreamBroken> {
+        const found = yield* targetOf(job)
+        const wire = found?.dialect.cancel?.(job.vendorJob)
+        if (found !== undefined && wire !== undefined) {
+          yield* fetchWhole(client, found.request(wire), maxReplyBytes, within)
+        }
+      })
+
+      return Jobs.of({
+        cancel: Effect.fnUntraced(function* (job) {
+          const isEnded = yield* store.end(job, { state: "cancelled" })
+          if (isEnded) {
+            yield* Effect.catch(tellVendor(job), (cause) =>
+              Effect.logWarning("A vendor could not be told that a job is cancelled", cause),
+            )
+          }
+          return isEnded
+        }),
+      })
+    }),
+  )
+}

@@ -1,0 +1,84 @@
+/** Videos: the kind `video`. The call gives the work to a vendor; a job follows it. Source: calls "Money". */
+import { Result } from "effect"
+import type { Kind } from "../../calls/kind.ts"
+import { modelFor, orNotConfigured, targetsFor } from "../../calls/model.ts"
+import type { CallTarget } from "../../catalogue/snapshot.ts"
+import type { VideoAsked, VideoDialect } from "../../dialects/media.ts"
+import type { NamedFile } from "../../media/media-file.ts"
+import { exactUnit, priceUsage, unitCharge, unitDims } from "../../money/pricing.ts"
+import { serviceError } from "../../protocol/error.ts"
+import type { VideoFields, VideoJob } from "../../protocol/video.ts"
+import { dailyCountsOf } from "../daily-counts.ts"
+import { encodeWhole } from "../whole/whole-call.ts"
+import { WholeTask } from "../whole/whole-task.ts"
+
+/** A request with its picture as a file. */
+export interface VideoCall extends VideoFields {
+  readonly image: NamedFile | undefined
+}
+
+/** The id of the job of a call. */
+export const jobIdOf = (requestId: string): string => `job_${requestId.slice("req_".length)}`
+
+export const video: Kind<VideoCall, VideoJob> = {
+  name: "video",
+  purpose: "video",
+  modelOf: ({ model }) => model,
+  capability: "videoGen",
+  dailyCounts: dailyCountsOf("videogen"),
+  reviewed: ({ prompt }) => prompt,
+  plan: ({ services, request, requestId, caller, catalogue, nowMs }) => {
+    const { model, prompt, seconds, size, image } = request
+    const found = modelFor(model, "video", caller, catalogue, nowMs)
+    return Result.flatMap(orNotConfigured(found, "video", catalogue, "videogen_not_configured"), ({ entry, price }) => {
+      const details = size === undefined ? [] : [size]
+      if (exactUnit(price, "video_seconds", details) === undefined) {
+        return Result.fail(serviceError("pricing_guard_tripped", "This model has no price for such a video"))
+      }
+      const dims = unitDims(price, "video_seconds", seconds, details)
+      const asked: VideoAsked = { prompt, seconds, image, ...(size !== undefined && { size }) }
+      const view = { seconds, ...(size !== undefined && { size }) }
+      const task = new WholeTask<{ readonly job: string }, VideoJob>(
+        {
+          model,
+          targets: targetsFor(caller, entry.targets),
+          timeoutsOf: (target) => services.timeoutsOf(catalogue, target, entry),
+          currency: price.currency,
+          holdAmount: unitCharge(price, dims),
+          holdTokens: 0,
+          operation: "video",
+          status: 202,
+          encode: (target) => encodeWhole(target, dialectAt(target), "video", asked),
+          decode: (target, body) => dialectAt(target)?.decode(body, asked),
+          bill: () => ({
+            counts: { inTokens: 0, outTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0, dims },
+          }),
+          charge: ({ counts }) => priceUsage(price, counts),
+          job: ([accepted], target) =>
+            accepted && {
+              id: jobIdOf(requestId),
+              kind: "video",
+              endUserId: caller.endUserId,
+              targetModel: target.model,
+              vendorJob: accepted.job,
+              isOwn: target.isOwn,
+              view,
+              timeoutMs: services.config.jobTimeoutMs,
+            },
+          finish: () => () => ({
+            id: jobIdOf(requestId),
+            status: "queued",
+            model,
+            progress: 0,
+            createdAt: new Date(nowMs).toISOString(),
+            ...view,
+          }),
+        },
+        services,
+      )
+      return Result.succeed(task)
+    })
+  },
+}
+
+const dialectAt = ({ dialect }: CallTarget): VideoDialect | undefined => dialect.video

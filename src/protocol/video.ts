@@ -1,0 +1,46 @@
+/** Videos, which are jobs: they outlive their request. Source: calls "twp/1 shapes", videos. */
+import { Schema } from "effect"
+import { ImageBlock } from "./block.ts"
+import { ExchangeMeta } from "./exchange.ts"
+import { ModelHandle } from "./model-handle.ts"
+
+const optional = Schema.optionalKey
+
+const fields = {
+  model: ModelHandle,
+  prompt: Schema.NonEmptyString.check(Schema.isMaxLength(32_000)),
+  /** The length of the video. */
+  seconds: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 120 })),
+  /** Width and height in pixels. */
+  size: optional(Schema.String.check(Schema.isPattern(/^[1-9]\d{0,4}x[1-9]\d{0,4}$/))),
+  meta: optional(ExchangeMeta),
+}
+
+/** The fields beside the picture. */
+export const VideoFields = Schema.Struct(fields)
+export type VideoFields = typeof VideoFields.Type
+
+/** In JSON; a form has the same fields, and the picture is its part `image`. */
+export const VideoRequest = Schema.Struct({
+  ...fields,
+  /** The first picture. */
+  image: optional(ImageBlock),
+}).annotate({ identifier: "VideoRequest" })
+export type VideoRequest = typeof VideoRequest.Type
+
+export const JobState = Schema.Literals(["queued", "running", "done", "failed", "cancelled"])
+export type JobState = typeof JobState.Type
+
+export const VideoJob = Schema.Struct({
+  id: Schema.String,
+  status: JobState,
+  model: Schema.String,
+  /** Per cent. */
+  progress: Schema.Int,
+  createdAt: Schema.String,
+  seconds: optional(Schema.Int),
+  size: optional(Schema.String),
+  /** Of a job that failed: the money went back. */
+  error: optional(Schema.Struct({ code: Schema.String, message: Schema.String })),
+}).annotate({ identifier: "VideoJob" })
+export type VideoJob = typeof VideoJob.Type

@@ -1,0 +1,185 @@
+/** Videos: calls that outlive their request, and what becomes of their money. */
+import { Effect, Schema } from "effect"
+import { beforeEach, describe, expect, it } from "vitest"
+import { VideoJob } from "../../src/protocol/video.ts"
+import { newTestIds, testCatalogue, type VendorCall } from "../../src/testing/index.ts"
+import { balanceOf, errorOf, eventually, lastUsage, useGateway } from "./gateway.ts"
+import { png } from "./recordings.ts"
+
+const ids = newTestIds()
+
+const catalogue = (urls: { readonly vendor: string; readonly second: string }) =>
+  testCatalogue(urls, ids)
+    .replace(
+      "models:\n",
+      `models:
+  - { handle: film, kind: video, targets: [{ vendor: openai, model: sora-2 }] }
+  - { handle: film-gemini, kind: video, targets: [{ vendor: gemini, model: veo-3 }] }
+  - { handle: film-by-size, kind: video, targets: [{ vendor: openai, model: sora-2 }] }
+`,
+    )
+    .replace(
+      "prices:\n",
+      `prices:
+  - { model: film, currency: USD, dims: { video_seconds: "100000", "video_seconds:1280x720": "300000" }, from: 2026-01-01 }
+  - { model: film-gemini, currency: USD, dims: { video_seconds: "200000" }, from: 2026-01-01 }
+  - { model: film-by-size, currency: USD, dims: { "video_seconds:1280x720": "300000" }, from: 2026-01-01 }
+`,
+    )
+    .replace("models: [main,", "models: [film, film-gemini, film-by-size, main,")
+
+const gateway = useGateway({ ids, catalogue })
+
+const bytes = Buffer.from(Array.from({ length: 300_000 }, (_, at) => at % 253))
+let state: { status: string; progress?: number; error?: { code: string } }
+
+const json = (call: VendorCall, body: unknown, status = 200) => {
+  call.head(status, { "content-type": "application/json" })
+  call.end(JSON.stringify(body))
+}
+
+beforeEach(() => {
+  state = { status: "queued" }
+  gateway().vendor.script(async (call) => {
+    if (call.path === "/v1/videos") return json(call, { id: "video_7", object: "video", status: "queued" })
+    if (call.path === "/v1/videos/video_7/content") {
+      call.head(200, { "content-type": "video/mp4" })
+      await call.write(bytes)
+      return call.end()
+    }
+    if (call.path.endsWith(":predictLongRunning")) return json(call, { name: "models/veo-3/operations/op1" })
+    if (call.path.includes("/operations/")) {
+      const uri = `${gateway().vendor.url}/v1beta/files/f1:download?alt=media`
+      const response = { generateVideoResponse: { generatedSamples: [{ video: { uri } }] } }
+      return json(call, state.status === "completed" ? { done: true, response } : { done: false })
+    }
+    if (call.path.includes(":download")) {
+      call.head(200, { "content-type": "video/mp4" })
+      await call.write(bytes)
+      return call.end()
+    }
+    if (call.path === "/v1/videos/video_7") {
+      return json(call, { id: "video_7", ...state })
+    }
+    return json(call, {}, 404)
+  })
+})
+
+const film = (more: object = {}, headers: Record<string, string> = {}) =>
+  gateway().call("POST", "/t1/videos", { model: "film", prompt: "a weir", seconds: 4, ...more }, headers)
+const readJob = Schema.decodeUnknownSync(VideoJob, { onExcessProperty: "error" })
+const jobOf = async (response: Response) => readJob(await response.json())
+const ask = async (id: string) => jobOf(await gateway().call("GET", `/t1/videos/${id}`))
+const becomes = (id: string, status: string) => eventually(async () => (await ask(id)).status === status)
+const findings = () => Effect.runPromise(gateway().sql`select * from ledger_audit()`)
+
+describe("videos", () => {
+  it("are jobs: set aside when accepted, charged when done, and fetched", async () => {
+    const before = await balanceOf(gateway())
+    const response = await film({ size: "1280x720" })
+    const job = await jobOf(response)
+    expect([response.status, job]).toEqual([
+      202,
+      {
+        id: job.id,
+        status: "queued",
+        model: "film",
+        progress: 0,
+        createdAt: job.createdAt,
+        seconds: 4,
+        size: "1280x720",
+      },
+    ])
+    expect(before - (await balanceOf(gateway()))).toBe(12_000_000_000n)
+    expect(await findings()).toEqual([])
+    state = { status: "in_progress", progress: 40 }
+    await becomes(job.id, "running")
+    expect((await ask(job.id)).progress).toBe(40)
+    expect(await errorOf(await gateway().call("GET", `/t1/videos/${job.id}/content`))).toMatchObject({
+      code: "not_found",
+    })
+    state = { status: "completed" }
+    await becomes(job.id, "done")
+    expect(before - (await balanceOf(gateway()))).toBe(12_000_000_000n)
+    expect(await lastUsage(gateway())).toMatchObject({ purpose: "video", model: "film" })
+    const content = await gateway().call("GET", `/t1/videos/${job.id}/content`)
+    expect([content.headers.get("content-type"), Buffer.from(await content.arrayBuffer()).equals(bytes)]).toEqual([
+      "video/mp4",
+      true,
+    ])
+    expect(await findings()).toEqual([])
+  })
+
+  it("that fail give their money back", async () => {
+    const before = await balanceOf(gateway())
+    const { id } = await jobOf(await film())
+    state = { status: "failed", error: { code: "moderation_blocked" } }
+    await becomes(id, "failed")
+    expect(await ask(id)).toMatchObject({ error: { code: "upstream_error" } })
+    expect(await balanceOf(gateway())).toBe(before)
+    expect(await findings()).toEqual([])
+  })
+
+  it("are cancelled once, and their money goes back once", async () => {
+    const before = await balanceOf(gateway())
+    const { id } = await jobOf(await film())
+    expect((await jobOf(await gateway().call("DELETE", `/t1/videos/${id}`))).status).toBe("cancelled")
+    expect((await jobOf(await gateway().call("DELETE", `/t1/videos/${id}`))).status).toBe("cancelled")
+    expect(await balanceOf(gateway())).toBe(before)
+    expect(await findings()).toEqual([])
+  })
+
+  it("of Gemini are operations", async () => {
+    const { id } = await jobOf(
+      await film({
+        model: "film-gemini",
+        seconds: 8,
+        size: "1280x720",
+        image: { t: "image", mime: "image/png", data: png.toString("base64") },
+      }),
+    )
+    const [asked] = gateway()
+      .vendor.calls.filter(({ path }) => path.endsWith(":predictLongRunning"))
+      .slice(-1)
+    expect(asked?.body).toMatchObject({
+      instances: [{ prompt: "a weir", image: { mimeType: "image/png", bytesBase64Encoded: png.toString("base64") } }],
+      parameters: { durationSeconds: 8, aspectRatio: "16:9", resolution: "720p" },
+    })
+    state = { status: "completed" }
+    await becomes(id, "done")
+    const content = await gateway().call("GET", `/t1/videos/${id}/content`)
+    expect(Buffer.from(await content.arrayBuffer()).equals(bytes)).toBe(true)
+  })
+
+  it("are answered again by their request id, and made once", async () => {
+    const meta = { requestId: `req_${"5".repeat(32)}` }
+    const calls = () => gateway().vendor.calls.filter(({ path }) => path === "/v1/videos").length
+    const before = calls()
+    const [first, again] = [await film({ meta }), await film({ meta })]
+    expect([first.status, again.status, (await jobOf(first)).id === (await jobOf(again)).id]).toEqual([202, 202, true])
+    expect(calls() - before).toBe(1)
+  })
+
+  it.each([
+    ["no length", { seconds: undefined }, "bad_request"],
+    ["a length of nothing", { seconds: 0 }, "bad_request"],
+    ["a size of nothing", { size: "0x0" }, "bad_request"],
+    ["an unknown field", { frames: 3 }, "bad_request"],
+    ["a picture that is none", { image: { t: "image", mime: "image/png", data: "AAAA" } }, "bad_request"],
+    ["a size without a price", { model: "film-by-size", size: "720x1280" }, "pricing_guard_tripped"],
+    ["an unknown model", { model: "none" }, "model_not_authorized"],
+  ])("are refused with %s", async (_name, more, code) => {
+    const before = await balanceOf(gateway())
+    expect(await errorOf(await film(more))).toMatchObject({ code })
+    expect(await balanceOf(gateway())).toBe(before)
+  })
+
+  it("of somebody else are not found", async () => {
+    expect(await errorOf(await gateway().call("GET", "/t1/videos/job_none"))).toMatchObject({ code: "not_found" })
+    const { id } = await jobOf(await film())
+    const response = await fetch(`${gateway().baseUrl}/t1/videos/${id}`, {
+      headers: { "x-svc-key-id": "key_x", "x-svc-key": "x" },
+    })
+    expect(response.status).toBe(401)
+  })
+})
