@@ -90,6 +90,11 @@ const commands = {
     "weir usage acme",
     async () => (await import("./orgs.ts")).usage,
   ),
+  jobs: command(
+    "List, show and cancel jobs, such as videos",
+    "weir jobs list --open",
+    async () => (await import("./jobs.ts")).jobs,
+  ),
   vendors: command(
     "Check vendors, and manage organisations' upstream keys",
     "weir vendors test openai",

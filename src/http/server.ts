@@ -33,6 +33,7 @@ import { adminRoutes } from "./routes/admin.ts"
 import { adminActivityRoutes } from "./routes/admin-activity.ts"
 import { adminDirectoryRoutes } from "./routes/admin-directory.ts"
 import { adminDraftRoutes } from "./routes/admin-drafts.ts"
+import { adminJobRoutes } from "./routes/admin-jobs.ts"
 import { adminTenantRoutes } from "./routes/admin-tenants.ts"
 import { adminVendorRoutes } from "./routes/admin-vendors.ts"
 import { applicationRoutes } from "./routes/applications.ts"
@@ -68,6 +69,7 @@ const apiRoutes = HttpApiBuilder.layer(Api, { openapiPath: "/openapi.json" }).pi
     adminDirectoryRoutes,
     adminTenantRoutes,
     adminVendorRoutes,
+    adminJobRoutes,
     adminDraftRoutes,
     activityRoutes,
     adminActivityRoutes,

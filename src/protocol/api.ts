@@ -5,6 +5,7 @@ import { Admin } from "./api/admin.ts"
 import { AdminActivity } from "./api/admin-activity.ts"
 import { AdminDirectory } from "./api/admin-directory.ts"
 import { AdminDrafts } from "./api/admin-drafts.ts"
+import { AdminJobs } from "./api/admin-jobs.ts"
 import { AdminTenants } from "./api/admin-tenants.ts"
 import { AdminVendors } from "./api/admin-vendors.ts"
 import { Applications } from "./api/applications.ts"
@@ -38,6 +39,7 @@ export class Api extends HttpApi.make("weir")
   .add(AdminDirectory)
   .add(AdminTenants)
   .add(AdminVendors)
+  .add(AdminJobs)
   .add(AdminDrafts)
   .add(Activity)
   .add(AdminActivity)

@@ -29,6 +29,23 @@ const vendorLine = '- { id: openai, dialect: openai-responses, baseUrl: "https:/
 const model = { handle: "gpt-4o", contextWindow: 128_000, targets: [{ vendor: "openai", model: "gpt-4o" }] }
 const price = { model: "gpt-4o", currency: "USD", input: "2.5", output: "10", from: "2027-01-01" }
 
+const job = {
+  id: "job_3f2b1c0d9e8a47b6",
+  org: "acme",
+  kind: "video",
+  model: "film",
+  target: "openai/sora-2",
+  vendorJob: "video_68e1",
+  status: "running",
+  progress: 40,
+  held: "2.4",
+  currency: "USD",
+  dims: { video_seconds: 8, "video_seconds:1280x720": 8 },
+  polls: 5,
+  createdAt: "2026-11-24T09:00:00.000Z",
+  endsAt: "2026-11-24T10:00:00.000Z",
+}
+
 /** By schema name. */
 export const examples: Readonly<Record<string, Json>> = {
   Usage: usage,
@@ -138,6 +155,8 @@ export const examples: Readonly<Record<string, Json>> = {
     seconds: 8,
     size: "1280x720",
   },
+  JobEntry: job,
+  JobList: { jobs: [job] },
   HeartbeatRequest: { sessionId: ulid, configVersion: "5d41402abc4b2a76b9719d911017c592", meta: { platform: "linux" } },
   HandshakeRequest: { protocols: ["twp/1"], client: { name: "river", version: "1.0.0" } },
   SearchRequest: { query: "rivers of Mesopotamia", max_results: 5 },

@@ -1,4 +1,5 @@
 /** SDKs that draw, speak and transcribe, unchanged, against a whole gateway. */
+import { setTimeout as sleep } from "node:timers/promises"
 import { createOpenAI } from "@ai-sdk/openai"
 import { generateImage, experimental_generateSpeech as generateSpeech, experimental_transcribe as transcribe } from "ai"
 import OpenAI, { toFile } from "openai"
@@ -15,6 +16,7 @@ const handles = [
   ["gpt-image-1", "image", "images"],
   ["tts-1", "speech", "characters"],
   ["whisper-1", "transcription", "audio_seconds"],
+  ["sora-2", "video", "video_seconds"],
 ] as const
 
 const gateway = useGateway({
@@ -29,7 +31,7 @@ const gateway = useGateway({
         "prices:\n",
         `prices:\n${handles.map(([model, , unit]) => `  - { model: ${model}, currency: USD, dims: { ${unit}: "1000" }, from: 2026-01-01 }\n`).join("")}`,
       )
-      .replace("models: [main,", "models: [gpt-image-1, tts-1, whisper-1, main,"),
+      .replace("models: [main,", "models: [gpt-image-1, tts-1, whisper-1, sora-2, main,"),
 })
 
 const simulate = async (call: VendorCall): Promise<void> => {
@@ -170,5 +172,46 @@ describe("ai", () => {
     })
     expect(text).toBe("A recording of 2 seconds.")
     expect(durationInSeconds).toBeGreaterThanOrEqual(2)
+  })
+})
+
+describe("a video", () => {
+  it("is made to its end by OpenAI's SDK", async () => {
+    let polls = 0
+    gateway().vendor.script(async (call) => {
+      const isContent = call.path.endsWith("/content")
+      call.head(200, { "content-type": isContent ? "video/mp4" : "application/json" })
+      if (isContent) await call.write("film")
+      else {
+        const status = call.path === "/v1/videos" ? "queued" : ++polls < 2 ? "in_progress" : "completed"
+        await call.write(JSON.stringify({ id: "video_1", object: "video", status, progress: 50 }))
+      }
+      call.end()
+    })
+    const client = new OpenAI({ baseURL: baseURL(), apiKey: apiKey(), maxRetries: 0 })
+    const input_reference = await toFile(png, "a.png", { type: "image/png" })
+    const made = await client.videos.create({
+      model: "sora-2",
+      prompt: "a weir",
+      seconds: "4",
+      size: "1280x720",
+      input_reference,
+    })
+    expect(made).toMatchObject({ object: "video", status: "queued" })
+    let video = made
+    while (video.status === "queued" || video.status === "in_progress") {
+      await sleep(200)
+      video = await client.videos.retrieve(made.id)
+    }
+    expect(video).toMatchObject({ status: "completed", model: "sora-2", seconds: "4", size: "1280x720", progress: 100 })
+    const content = await client.videos.downloadContent(video.id)
+    expect(await content.text()).toBe("film")
+    expect(await client.videos.delete(video.id)).toMatchObject({ deleted: true })
+    await expect(
+      client.videos.create({ prompt: "a weir", model: "sora-2", seconds: "0" as "4" }),
+    ).rejects.toMatchObject({
+      status: 400,
+      param: "seconds",
+    })
   })
 })

@@ -129,6 +129,22 @@ describe("videos", () => {
     expect(await findings()).toEqual([])
   })
 
+  it("are listed, shown and cancelled by operators", async () => {
+    const { id } = await jobOf(await film())
+    const admin = { "x-svc-admin-key": gateway().adminKey }
+    const at = `/v1/admin/orgs/${gateway().orgId}/jobs/${id}`
+    const list = await gateway().call("GET", `/v1/admin/jobs?open=true&org=${gateway().orgId}`, undefined, admin)
+    expect(await list.json()).toMatchObject({
+      jobs: [{ id, kind: "video", status: "queued", target: "openai/sora-2", held: "0.4" }],
+    })
+    expect(await (await gateway().call("GET", at, undefined, admin)).json()).toMatchObject({
+      id,
+      dims: { video_seconds: 4 },
+    })
+    expect(await (await gateway().call("DELETE", at, undefined, admin)).json()).toMatchObject({ status: "cancelled" })
+    expect(await errorOf(await gateway().call("GET", at))).toMatchObject({ code: "admin_key_invalid" })
+  })
+
   it("of Gemini are operations", async () => {
     const { id } = await jobOf(
       await film({

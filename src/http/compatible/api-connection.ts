@@ -36,13 +36,15 @@ export class ApiConnection<Body extends object> extends NodeConnection<Body> {
   override send(reply: WholeReply<Body>): void {
     const { status, headers, body } = reply
     const { reply: write, readKept, errors } = this.#words
-    const response = typeof body === "string" ? (status === 200 ? readKept(body) : undefined) : body
-    if (status === 202) this.refuse(inProgress)
+    const isGood = status === 200 || status === 202
+    const response = typeof body === "string" ? (isGood ? readKept(body) : undefined) : body
+    // Only twp/1 tells with a status that a job goes on; without a reply, it is the call that does.
+    if (status === 202 && response === undefined) this.refuse(inProgress)
     else if (response !== undefined && write !== undefined) {
       const written = write(response)
       if (written instanceof PlainText) {
-        super.send({ status, headers: { ...headers, "content-type": written.contentType }, body: written.text })
-      } else super.send({ status, headers, body: JSON.stringify(written) })
+        super.send({ status: 200, headers: { ...headers, "content-type": written.contentType }, body: written.text })
+      } else super.send({ status: 200, headers, body: JSON.stringify(written) })
     } else {
       const kept = typeof body === "string" ? Option.getOrUndefined(readEnvelope(body)) : undefined
       super.send(withheldReply(errors, { status, headers }, kept, this.#requestId))

@@ -12,22 +12,25 @@ import {
   openaiTranscriptions,
   openaiTranslations,
 } from "../../dialects/openai-chat/media-client.ts"
+import { openaiVideos } from "../../dialects/openai-chat/video-client.ts"
 import type { Caller } from "../../identity/caller.ts"
 import { checkCall } from "../../kinds/decode.ts"
 import { image } from "../../kinds/image/image.ts"
 import { speech } from "../../kinds/speech/speech.ts"
 import { transcription } from "../../kinds/transcription/transcription.ts"
+import { video } from "../../kinds/video/video.ts"
 import type { NamedFile } from "../../media/media-file.ts"
 import { ImageResponse } from "../../protocol/image.ts"
 import { invalidInput } from "../../protocol/issues.ts"
 import type { Decoded } from "../../protocol/json-body.ts"
 import { SpeechRequest } from "../../protocol/speech.ts"
 import { TranscriptionResponse } from "../../protocol/transcription.ts"
+import { VideoJob } from "../../protocol/video.ts"
 import { ByteEvents } from "../byte-events.ts"
 import type { CallRunner } from "../call-runner.ts"
 import type { Content } from "../content.ts"
 import type { DirectHandler } from "../hot-routes.ts"
-import { decodeImage, decodeTranscription, type MediaAsked, typedFields } from "../media/media-calls.ts"
+import { decodeImage, decodeTranscription, decodeVideo, type MediaAsked, typedFields } from "../media/media-calls.ts"
 import type { RuntimeRequest } from "../runtime.ts"
 import { ApiConnection } from "./api-connection.ts"
 import { withCredential } from "./credential.ts"
@@ -51,6 +54,11 @@ const transcripts = {
   kind: transcription,
   decode: decodeTranscription,
   readKept: Schema.decodeUnknownOption(Schema.fromJsonString(TranscriptionResponse)),
+}
+const videos = {
+  kind: video,
+  decode: decodeVideo,
+  readKept: Schema.decodeUnknownOption(Schema.fromJsonString(VideoJob)),
 }
 const sound = {
   kind: speech,
@@ -93,6 +101,7 @@ export const mediaRoutes = ({ upload }: CallRunner) => {
   const exact = new Map<string, DirectHandler>([
     ["/openai/v1/images/generations", route(pictures, openaiGenerations)],
     ["/openai/v1/images/edits", route(pictures, openaiEdits)],
+    ["/openai/v1/videos", route(videos, openaiVideos)],
     ["/openai/v1/audio/speech", route(sound, openaiSpeechClient)],
     ["/openai/v1/audio/transcriptions", route(transcripts, openaiTranscriptions)],
     ["/openai/v1/audio/translations", route(transcripts, openaiTranslations)],

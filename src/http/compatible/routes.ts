@@ -1,4 +1,4 @@
-/** Lists of models in the forms of other APIs. */
+/** Routes of other APIs that are no calls: lists of models, and what became of videos. */
 import { Effect } from "effect"
 import { HttpRouter, HttpServerResponse } from "effect/http"
 import { newRequestId } from "../../calls/calls.ts"
@@ -8,9 +8,11 @@ import { messagesApi } from "../../dialects/anthropic/client.ts"
 import type { ClientApi } from "../../dialects/client-api.ts"
 import { generateApi } from "../../dialects/gemini/client.ts"
 import { chatApi } from "../../dialects/openai-chat/client.ts"
+import { openaiVideoOf } from "../../dialects/openai-chat/video-client.ts"
 import type { Caller } from "../../identity/caller.ts"
 import { serviceError } from "../../protocol/error.ts"
 import { routeNotFound } from "../respond.ts"
+import { makeVideos, viewOf } from "../routes/videos.ts"
 import { fromRouter } from "../runtime.ts"
 import { anthropicModels, geminiModels, type ModelForm, openaiModels } from "./models.ts"
 import { failureIn, makeAnswerIn } from "./reply.ts"
@@ -18,10 +20,13 @@ import { handleOf } from "./request.ts"
 
 const unknownModel = serviceError("not_found", "There is no such model")
 
+type VideoAnswer = Effect.Success<typeof makeVideos>["content"]
+
 export const compatibleRoutes = HttpRouter.use(
   Effect.fnUntraced(function* (router) {
     const catalogue = yield* Catalogue
     const answerIn = yield* makeAnswerIn
+    const videos = yield* makeVideos
 
     const modelOf = (caller: Caller, name: string) => {
       const snapshot = catalogue.current()
@@ -51,6 +56,21 @@ export const compatibleRoutes = HttpRouter.use(
     for (const version of ["v1", "v1beta", "v1alpha"]) {
       yield* addModels(generateApi, `/gemini/${version}/models`, geminiModels)
     }
+    const addVideo = (method: "GET" | "DELETE", path: `/${string}`, answer: VideoAnswer) =>
+      router.add(method, path, (request) =>
+        Effect.flatMap(HttpRouter.params, ({ id = "" }) =>
+          answerIn(chatApi, fromRouter(request), (call) => answer(call, id)),
+        ),
+      )
+    yield* addVideo("GET", "/openai/v1/videos/:id", (call, id) =>
+      Effect.map(videos.find(call.caller, id), (job) => HttpServerResponse.jsonUnsafe(openaiVideoOf(viewOf(job)))),
+    )
+    yield* addVideo("GET", "/openai/v1/videos/:id/content", videos.content)
+    yield* addVideo("DELETE", "/openai/v1/videos/:id", (call, id) =>
+      Effect.map(videos.cancel(call, id), () =>
+        HttpServerResponse.jsonUnsafe({ id, object: "video.deleted", deleted: true }),
+      ),
+    )
     // Clients look whether the base answers.
     yield* router.add("*", "/anthropic", ({ method }) =>
       method === "HEAD"

@@ -25,6 +25,8 @@ export const makeVideos = Effect.gen(function* () {
   })
 
   return {
+    find,
+
     read: Effect.fnUntraced(function* ({ caller }: Authenticated, id: string) {
       return HttpServerResponse.jsonUnsafe(viewOf(yield* find(caller, id)))
     }),
