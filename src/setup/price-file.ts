@@ -4,11 +4,13 @@
  * binary float.
  */
 import { Result } from "effect"
+import { lackingPrice } from "../catalogue/price-of-kind.ts"
 import { isObject, type JsonObject, objectAt, stringAt } from "../dialects/json.ts"
 import { type Amount, formatAmount } from "../money/amount.ts"
 import { isSanePrice } from "../money/pricing.ts"
 import type { ModelKind } from "../protocol/call-kind.ts"
 import type { Capability, PriceEntry } from "../protocol/catalogue.ts"
+import { type MediaPrice, mediaPriceOf } from "./media-price.ts"
 
 export interface PricedModel {
   /** Its name in the file, e.g. `gemini/gemini-2.5-pro`. */
@@ -74,6 +76,10 @@ const modes: Readonly<Record<string, ModelKind>> = {
   embedding: "embedding",
   rerank: "rerank",
   moderation: "moderation",
+  image_generation: "image",
+  audio_speech: "speech",
+  audio_transcription: "transcription",
+  video_generation: "video",
 }
 
 const readEntry = (name: string, entry: JsonObject): Result.Result<PricedModel, string> => {
@@ -93,11 +99,17 @@ const readEntry = (name: string, entry: JsonObject): Result.Result<PricedModel, 
   const query = perMillion("input_cost_per_query")
   // A reranker that is billed by the query has tokens at 0 in the file.
   const isByQuery = kind === "rerank" && query !== undefined && (input ?? 0n) === 0n
-  const isPriced = kind === "chat" ? input !== undefined && output !== undefined : input !== undefined || isByQuery
-  if (unreadable.length === 0 && !isPriced) return Result.fail("no price per token")
+  const media = mediaPriceOf(kind, perMillion)
+  const isPriced =
+    media === undefined
+      ? kind === "chat"
+        ? input !== undefined && output !== undefined
+        : input !== undefined || isByQuery
+      : isMediaPriced(kind, media)
+  if (unreadable.length === 0 && !isPriced) return Result.fail(media === undefined ? "no price per token" : "no price")
   const searches = objectAt(entry, "search_context_cost_per_query")
   const search = stringAt(searches, "search_context_size_medium")
-  const price = {
+  const price = media ?? {
     ...(!isByQuery && given("input", input)),
     ...(kind === "chat" && given("output", output)),
     ...given("cacheRead", perMillion("cache_read_input_token_cost")),
@@ -128,8 +140,16 @@ const readEntry = (name: string, entry: JsonObject): Result.Result<PricedModel, 
     capabilities: capabilities.flatMap(([capability, field]) => (entry[field] === true ? [capability] : [])),
     deprecatedAt: stringAt(entry, "deprecation_date"),
     price,
-    left: leftOut(entry, searches),
+    left: media === undefined ? leftOut(entry, searches) : [],
   })
+}
+
+const isMediaPriced = (kind: ModelKind, { input, output, dims }: MediaPrice): boolean => {
+  const lacks = [
+    ...(input === undefined ? ["input" as const] : []),
+    ...(output === undefined ? ["output" as const] : []),
+  ]
+  return lackingPrice(kind, { currency: "USD", input: 0n, output: 0n, dims, lacks }) === undefined
 }
 
 const given = (name: string, amount: Amount | undefined): Readonly<Record<string, Amount>> =>

@@ -110,6 +110,6 @@ prices: # ours
     })
     const counted = weir(["prices", "show", join(dir(), "prices.json")])
     expect(await counted.exit).toBe(0)
-    expect(counted.output.text).toMatch(/^\d+ models have prices that carry over\n(.|\n)*1: mode image_generation/)
+    expect(counted.output.text).toMatch(/^\d+ models have prices that carry over\n(.|\n)*1: mode chat_container/)
   }, 60_000)
 })

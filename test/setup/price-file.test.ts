@@ -67,12 +67,54 @@ describe("a price file", () => {
     expect(priced("openai", "omni-moderation-latest")).toMatchObject(["moderation", { input: "0" }])
   })
 
+  it("has prices of pictures, sound and video in units, or in tokens where the model has these", () => {
+    const entries = {
+      "gpt-image-1": {
+        mode: "image_generation",
+        input_cost_per_image: 0.042,
+        input_cost_per_token: 5e-6,
+        input_cost_per_image_token: 1e-5,
+        output_cost_per_image_token: 4e-5,
+      },
+      "imagen-4": { mode: "image_generation", output_cost_per_image: 0.04 },
+      "tts-1": { mode: "audio_speech", input_cost_per_character: 1.5e-5 },
+      "gpt-4o-mini-tts": { mode: "audio_speech", input_cost_per_token: 2.5e-6, output_cost_per_audio_token: 1.2e-5 },
+      "whisper-1": { mode: "audio_transcription", input_cost_per_second: 0.0001, output_cost_per_second: 0.0001 },
+      "gpt-4o-transcribe": {
+        mode: "audio_transcription",
+        input_cost_per_audio_token: 6e-6,
+        input_cost_per_token: 2.5e-6,
+        output_cost_per_token: 1e-5,
+      },
+      "sora-2": { mode: "video_generation", output_cost_per_video_per_second: 0.1 },
+      "dall-e-2": { mode: "image_generation", input_cost_per_pixel: 1e-8 },
+    }
+    const all = Object.fromEntries(
+      Object.entries(entries).map(([name, entry]) => [name, { litellm_provider: "openai", ...entry }]),
+    )
+    const read = Result.getOrThrow(readPriceFile(JSON.stringify(all)))
+    const priceOf = ({ name, kind, price }: (typeof read.models)[number]) => {
+      const { input, output, dims } = priceEntry(name, price, 0n, "2026-01-01")
+      return [name, kind, input, output, dims]
+    }
+    expect(read.models.map(priceOf)).toEqual([
+      ["gpt-image-1", "image", "5", "40", { image_in: "10" }],
+      ["imagen-4", "image", undefined, undefined, { images: "40000" }],
+      ["tts-1", "speech", undefined, undefined, { characters: "15" }],
+      ["gpt-4o-mini-tts", "speech", "2.5", undefined, { audio_out: "12" }],
+      ["whisper-1", "transcription", undefined, undefined, { audio_seconds: "100" }],
+      ["gpt-4o-transcribe", "transcription", "2.5", "10", { audio_in: "6" }],
+      ["sora-2", "video", undefined, undefined, { video_seconds: "100000" }],
+    ])
+    expect(read.refused.get("no price")).toEqual(["dall-e-2"])
+  })
+
   it("tells what does not carry over", () => {
     expect(findPriced(file, "gemini", "gemini-2.5-pro")?.left).toEqual([
       "prices above 200k tokens",
       "searches that are free",
     ])
-    expect(file.refused.get("mode image_generation")).toEqual(["dall-e-3"])
+    expect(file.refused.get("mode chat_container")).toEqual(["openai/container"])
     expect(file.models.map(({ name }) => name)).not.toContain("sample_spec")
   })
 
