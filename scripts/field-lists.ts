@@ -12,6 +12,12 @@ import { generateApi } from "../src/dialects/gemini/client.ts"
 import { generationFields } from "../src/dialects/gemini/client-request.ts"
 import { embedContent } from "../src/dialects/gemini/whole-client.ts"
 import { chatApi } from "../src/dialects/openai-chat/client.ts"
+import {
+  openaiGenerations,
+  openaiSpeechClient,
+  openaiTranscriptions,
+} from "../src/dialects/openai-chat/media-client.ts"
+import { openaiVideos } from "../src/dialects/openai-chat/video-client.ts"
 import { openaiEmbeddings, openaiModerations, sharedRerankClient } from "../src/dialects/openai-chat/whole-client.ts"
 import { responsesApi } from "../src/dialects/openai-responses/client.ts"
 import { pairTable } from "./pairs.ts"
@@ -24,9 +30,18 @@ const lists: ReadonlyArray<readonly [Pick<ClientApi, "name">, string, FieldTable
   [messagesApi, "", messagesApi.fields],
   [generateApi, "", generateApi.fields],
   [generateApi, ", `generationConfig`", generationFields],
-  ...[openaiEmbeddings, openaiModerations, sharedRerankClient, embedContent, cohereEmbed, cohereRerankClient].map(
-    (client) => [client, "", client.fields] as const,
-  ),
+  ...[
+    openaiEmbeddings,
+    openaiModerations,
+    sharedRerankClient,
+    embedContent,
+    cohereEmbed,
+    cohereRerankClient,
+    openaiGenerations,
+    openaiSpeechClient,
+    openaiTranscriptions,
+    openaiVideos,
+  ].map((client) => [client, "", client.fields] as const),
 ]
 
 const namesOf = (fields: FieldTable, list: FieldRule["list"]) =>

@@ -6,15 +6,19 @@ import { Bundle } from "../protocol/bundle.ts"
 import { type EmbeddingRequest, EmbeddingResponse } from "../protocol/embedding.ts"
 import { protocolLabel } from "../protocol/event.ts"
 import { type ExchangeRequest, ExchangeResponse } from "../protocol/exchange.ts"
+import { type ImageRequest, ImageResponse } from "../protocol/image.ts"
 import { type ModerationRequest, ModerationResponse } from "../protocol/moderation.ts"
 import { type RerankRequest, RerankResponse } from "../protocol/rerank.ts"
 import { type SearchRequest, SearchResponse } from "../protocol/search.ts"
 import { HandshakeResponse, type HeartbeatRequest, HeartbeatResponse } from "../protocol/session.ts"
+import type { SpeechRequest } from "../protocol/speech.ts"
+import { type TranscriptionRequest, TranscriptionResponse } from "../protocol/transcription.ts"
 import { newUlid } from "../protocol/ulid.ts"
 import { UsageReceipt, type UsageReport } from "../protocol/usage-report.ts"
+import { VideoJob, type VideoRequest } from "../protocol/video.ts"
 import type { WeirError } from "./errors.ts"
 import { eventsOf, type StreamedEvent } from "./exchange-stream.ts"
-import { type Call, readBody, send, type WeirOptions } from "./transport.ts"
+import { type Call, readBody, readBytes, send, type WeirOptions } from "./transport.ts"
 
 /** A request to a model; the method decides whether it is streamed. */
 export type Ask = Omit<ExchangeRequest, "stream">
@@ -28,6 +32,16 @@ export interface WeirClientShape {
   /** Creates a streamed exchange. Interrupting ends it at the vendor too; what was received until then is billed. */
   readonly stream: (ask: Ask) => Stream.Stream<StreamedEvent, WeirError>
   /** Embeds texts. Like an exchange, these get a request id of their own: retries are billed once. */
+  /** Makes pictures, or changes those of the request. */
+  readonly draw: (request: ImageRequest) => Effect.Effect<ImageResponse, WeirError>
+  /** The sound of a text, as a whole. */
+  readonly speak: (request: SpeechRequest) => Effect.Effect<Uint8Array, WeirError>
+  readonly transcribe: (request: TranscriptionRequest) => Effect.Effect<TranscriptionResponse, WeirError>
+  /** Has a video made: a job, which {@link video} tells of until it has ended. */
+  readonly film: (request: VideoRequest) => Effect.Effect<VideoJob, WeirError>
+  readonly video: (id: string) => Effect.Effect<VideoJob, WeirError>
+  readonly videoContent: (id: string) => Effect.Effect<Uint8Array, WeirError>
+  readonly cancelVideo: (id: string) => Effect.Effect<VideoJob, WeirError>
   readonly embed: (request: EmbeddingRequest) => Effect.Effect<EmbeddingResponse, WeirError>
   /** Orders documents by how well they answer a query. */
   readonly rerank: (request: RerankRequest) => Effect.Effect<RerankResponse, WeirError>
@@ -88,6 +102,19 @@ export const makeClient = (options: WeirOptions): WeirClientShape => {
     embed: whole("/t1/embeddings", EmbeddingResponse),
     rerank: whole("/t1/rerank", RerankResponse),
     moderate: whole("/t1/moderations", ModerationResponse),
+    draw: whole("/t1/images", ImageResponse),
+    speak: (request) => Effect.flatMap(identified("/t1/speech", request), readBytes),
+    transcribe: whole("/t1/transcriptions", TranscriptionResponse),
+    film: whole("/t1/videos", VideoJob),
+    video: (id) =>
+      call({ method: "GET", target: `/t1/videos/${encodeURIComponent(id)}`, isIdempotent: true }, VideoJob),
+    videoContent: (id) =>
+      Effect.flatMap(
+        send(options, { method: "GET", target: `/t1/videos/${encodeURIComponent(id)}/content`, isIdempotent: true }),
+        readBytes,
+      ),
+    cancelVideo: (id) =>
+      call({ method: "DELETE", target: `/t1/videos/${encodeURIComponent(id)}`, isIdempotent: true }, VideoJob),
     search: whole("/t1/websearch", SearchResponse),
     reportUsage: (report) => call(post("/t1/usage", report, true), UsageReceipt),
     handshake: call(post("/t1/handshake", { protocols: [protocolLabel] }, true, featureHeaders), HandshakeResponse),

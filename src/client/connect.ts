@@ -5,11 +5,15 @@ import type { Budgets } from "../protocol/budget.ts"
 import type { Bundle } from "../protocol/bundle.ts"
 import type { EmbeddingRequest, EmbeddingResponse } from "../protocol/embedding.ts"
 import type { ExchangeResponse } from "../protocol/exchange.ts"
+import type { ImageRequest, ImageResponse } from "../protocol/image.ts"
 import type { ModerationRequest, ModerationResponse } from "../protocol/moderation.ts"
 import type { RerankRequest, RerankResponse } from "../protocol/rerank.ts"
 import type { SearchRequest, SearchResponse } from "../protocol/search.ts"
 import type { HandshakeResponse } from "../protocol/session.ts"
+import type { SpeechRequest } from "../protocol/speech.ts"
+import type { TranscriptionRequest, TranscriptionResponse } from "../protocol/transcription.ts"
 import type { UsageReceipt, UsageReport } from "../protocol/usage-report.ts"
+import type { VideoJob, VideoRequest } from "../protocol/video.ts"
 import { type Ask, makeClient } from "./client.ts"
 import type { WeirError } from "./errors.ts"
 import type { StreamedEvent } from "./exchange-stream.ts"
@@ -38,6 +42,16 @@ export interface Weir extends Exchanging {
   readonly rerank: (request: RerankRequest, options?: CallOptions) => Promise<RerankResponse>
   /** Tells what texts and pictures are flagged for. */
   readonly moderate: (request: ModerationRequest, options?: CallOptions) => Promise<ModerationResponse>
+  /** Makes pictures, or changes those of the request. */
+  readonly draw: (request: ImageRequest, options?: CallOptions) => Promise<ImageResponse>
+  /** The sound of a text, as a whole. */
+  readonly speak: (request: SpeechRequest, options?: CallOptions) => Promise<Uint8Array>
+  readonly transcribe: (request: TranscriptionRequest, options?: CallOptions) => Promise<TranscriptionResponse>
+  /** Has a video made: a job, which `video` tells of until it has ended. */
+  readonly film: (request: VideoRequest, options?: CallOptions) => Promise<VideoJob>
+  readonly video: (id: string, options?: CallOptions) => Promise<VideoJob>
+  readonly videoContent: (id: string, options?: CallOptions) => Promise<Uint8Array>
+  readonly cancelVideo: (id: string, options?: CallOptions) => Promise<VideoJob>
   readonly search: (request: SearchRequest, options?: CallOptions) => Promise<SearchResponse>
   readonly reportUsage: (report: UsageReport, options?: CallOptions) => Promise<UsageReceipt>
   /** What is left of the budgets that cover the caller. */
@@ -64,6 +78,13 @@ export const connect = (options: WeirOptions): Weir => {
     embed: (request, call) => run(client.embed(request), call),
     rerank: (request, call) => run(client.rerank(request), call),
     moderate: (request, call) => run(client.moderate(request), call),
+    draw: (request, call) => run(client.draw(request), call),
+    speak: (request, call) => run(client.speak(request), call),
+    transcribe: (request, call) => run(client.transcribe(request), call),
+    film: (request, call) => run(client.film(request), call),
+    video: (id, call) => run(client.video(id), call),
+    videoContent: (id, call) => run(client.videoContent(id), call),
+    cancelVideo: (id, call) => run(client.cancelVideo(id), call),
     search: (request, call) => run(client.search(request), call),
     reportUsage: (report, call) => run(client.reportUsage(report), call),
     budgets: (call) => run(client.budgets, call),

@@ -112,7 +112,9 @@ const once = (options: WeirOptions, call: Call): Effect.Effect<Response, WeirErr
         }),
       catch: unreachable,
     })
-    if (response.status === 202) return yield* Effect.flatMap(readBody(response, InProgress), running)
+    // A job that was accepted names no time to come again.
+    const isRunning = response.status === 202 && response.headers.has("retry-after")
+    if (isRunning) return yield* Effect.flatMap(readBody(response, InProgress), running)
     if (response.ok || response.status === 304) return response
     return yield* Effect.flatMap(readBody(response, ErrorEnvelope), ({ error }) =>
       Effect.fail(refused(response, error)),
@@ -150,3 +152,10 @@ export const readBody = <S extends Schema.ConstraintDecoder<unknown>>(
       return Effect.fail(new WeirUnreadable({ message, status: response.status }))
     }),
   )
+
+/** The bytes of a reply. */
+export const readBytes = (response: Response): Effect.Effect<Uint8Array, WeirUnreachable> =>
+  Effect.tryPromise({
+    try: async () => new Uint8Array(await response.arrayBuffer()),
+    catch: (cause) => new WeirUnreachable({ message: "The reply was cut off", brokeOff: true, cause }),
+  })

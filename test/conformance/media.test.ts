@@ -3,6 +3,7 @@ import { createHash, randomUUID } from "node:crypto"
 import { setTimeout as sleep } from "node:timers/promises"
 import { Schema } from "effect"
 import { beforeEach, describe, expect, it } from "vitest"
+import { connect } from "../../src/client/index.ts"
 import { sign } from "../../src/identity/signature.ts"
 import { ImageResponse } from "../../src/protocol/image.ts"
 import { TranscriptionResponse } from "../../src/protocol/transcription.ts"
@@ -469,5 +470,19 @@ describe("forms", () => {
     }
     expect((await raw(body, undefined, signed(body))).status).toBe(200)
     expect((await raw(body, undefined, signed(Buffer.from("other")))).status).toBe(401)
+  })
+})
+
+describe("the typed client", () => {
+  const client = () =>
+    connect({ baseUrl: gateway().baseUrl, credentials: { keyId: gateway().keyId, key: gateway().key } })
+
+  it("draws, speaks and transcribes", async () => {
+    expect((await client().draw({ model: "draw", prompt: "a weir" })).images[0]?.mime).toBe("image/png")
+    gateway().vendor.script(sounds(Buffer.from("sound")))
+    expect(Buffer.from(await client().speak({ model: "say", input: "Hello", voice: "alloy" })).toString()).toBe("sound")
+    gateway().vendor.script(answer(() => heard()))
+    const file = { t: "file", mime: "audio/wav", data: wavOf(1).toString("base64") } as const
+    expect((await client().transcribe({ model: "hear", file })).text).toBe("Hello there.")
   })
 })

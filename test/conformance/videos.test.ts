@@ -1,6 +1,7 @@
 /** Videos: calls that outlive their request, and what becomes of their money. */
 import { Effect, Schema } from "effect"
 import { beforeEach, describe, expect, it } from "vitest"
+import { connect } from "../../src/client/index.ts"
 import { VideoJob } from "../../src/protocol/video.ts"
 import { newTestIds, testCatalogue, type VendorCall } from "../../src/testing/index.ts"
 import { balanceOf, errorOf, eventually, lastUsage, useGateway } from "./gateway.ts"
@@ -143,6 +144,49 @@ describe("videos", () => {
     })
     expect(await (await gateway().call("DELETE", at, undefined, admin)).json()).toMatchObject({ status: "cancelled" })
     expect(await errorOf(await gateway().call("GET", at))).toMatchObject({ code: "admin_key_invalid" })
+  })
+
+  it("are made by the typed client", async () => {
+    const client = connect({ baseUrl: gateway().baseUrl, credentials: { keyId: gateway().keyId, key: gateway().key } })
+    const { id } = await client.film({ model: "film", prompt: "a weir", seconds: 4 })
+    state = { status: "completed" }
+    await eventually(async () => (await client.video(id)).status === "done")
+    expect(Buffer.from(await client.videoContent(id)).equals(bytes)).toBe(true)
+    expect((await client.cancelVideo(id)).status).toBe("done")
+  })
+
+  it("that never end fail in time, and give their money back", async () => {
+    const before = await balanceOf(gateway())
+    const { id } = await jobOf(await film())
+    const { sql } = gateway()
+    await Effect.runPromise(sql`update jobs set ends_at = now() where id = ${id}`)
+    await becomes(id, "failed")
+    expect(await ask(id)).toMatchObject({ error: { code: "upstream_total_timeout" } })
+    expect(await balanceOf(gateway())).toBe(before)
+    expect(await findings()).toEqual([])
+  })
+
+  it("are each taken by one node at a time, and by another when its lease is over", async () => {
+    const { sql, orgId } = gateway()
+    const made = await Promise.all(Array.from({ length: 20 }, async () => (await jobOf(await film())).id))
+    const later = (id: string) => sql`update jobs set next_poll_at = now() + interval '1 hour' where id = ${id}`
+    const take = (node: string, leaseMs: number) =>
+      Effect.runPromise(sql<{ id: string }>`select id from jobs_take(${node}, 8, ${leaseMs}::double precision)`)
+    // The gateway itself looks each second: what it took is given free first.
+    await Effect.runPromise(
+      sql`update jobs set next_poll_at = now(), lease_until = null where org_id = ${orgId} and ended_at is null`,
+    )
+    const rounds = await Promise.all(["a", "b", "c", "a", "b", "c"].map((node) => take(node, 60_000)))
+    const taken = rounds.flat().map(({ id }) => id)
+    expect(new Set(taken).size).toBe(taken.length)
+    expect((await take("d", 60_000)).filter(({ id }) => taken.includes(id))).toEqual([])
+    await Effect.runPromise(sql`update jobs set lease_until = now() - interval '1 second' where id = ${taken[0]}`)
+    expect((await take("d", 60_000)).map(({ id }) => id)).toContain(taken[0])
+    for (const id of made) {
+      await Effect.runPromise(later(id))
+      await gateway().call("DELETE", `/t1/videos/${id}`)
+    }
+    expect(await findings()).toEqual([])
   })
 
   it("of Gemini are operations", async () => {
