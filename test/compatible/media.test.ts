@@ -1,6 +1,7 @@
 /** SDKs that draw, speak and transcribe, unchanged, against a whole gateway. */
 import { setTimeout as sleep } from "node:timers/promises"
 import { createOpenAI } from "@ai-sdk/openai"
+import { GoogleGenAI } from "@google/genai"
 import { generateImage, experimental_generateSpeech as generateSpeech, experimental_transcribe as transcribe } from "ai"
 import OpenAI, { toFile } from "openai"
 import { beforeEach, describe, expect, it } from "vitest"
@@ -213,5 +214,51 @@ describe("a video", () => {
       status: 400,
       param: "seconds",
     })
+  })
+})
+
+describe("@google/genai", () => {
+  const client = () => new GoogleGenAI({ apiKey: apiKey(), httpOptions: { baseUrl: `${gateway().baseUrl}/gemini` } })
+
+  it("draws, and changes a picture", async () => {
+    const { data } = await client().models.generateContent({
+      model: "gpt-image-1",
+      contents: [{ text: "brighter" }, { inlineData: { mimeType: "image/png", data: png.toString("base64") } }],
+      config: { responseModalities: ["TEXT", "IMAGE"] },
+    })
+    expect(isPng(data)).toBe(true)
+    expect(gateway().vendor.calls.at(-1)?.path).toBe("/v1/images/edits")
+  })
+
+  it("or any other client predicts pictures", async () => {
+    const response = await fetch(`${gateway().baseUrl}/gemini/v1beta/models/gpt-image-1:predict`, {
+      method: "POST",
+      headers: { "x-goog-api-key": apiKey(), "content-type": "application/json" },
+      body: JSON.stringify({ instances: [{ prompt: "a weir" }], parameters: { sampleCount: 2, aspectRatio: "16:9" } }),
+    })
+    const { predictions } = Object(await response.json())
+    expect(
+      predictions.map(({ bytesBase64Encoded }: { bytesBase64Encoded: string }) => isPng(bytesBase64Encoded)),
+    ).toEqual([true, true])
+    expect(gateway().vendor.calls.at(-1)?.body).toMatchObject({ n: 2, size: "1536x864" })
+  })
+
+  it("speaks, whole and streamed", async () => {
+    const asked = {
+      model: "tts-1",
+      contents: [{ parts: [{ text: "Hello" }] }],
+      config: {
+        responseModalities: ["AUDIO"],
+        speechConfig: { voiceConfig: { prebuiltVoiceConfig: { voiceName: "alloy" } } },
+      },
+    }
+    const { data = "" } = await client().models.generateContent(asked)
+    // A tone of 0.06 seconds a character, 24,000 samples of two bytes a second.
+    expect(Buffer.from(data, "base64").length).toBe(5 * 0.06 * 48_000)
+    const parts: Array<Buffer> = []
+    for await (const piece of await client().models.generateContentStream(asked)) {
+      if (piece.data !== undefined) parts.push(Buffer.from(piece.data, "base64"))
+    }
+    expect(Buffer.concat(parts).length).toBe(5 * 0.06 * 48_000)
   })
 })

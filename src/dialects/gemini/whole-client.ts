@@ -25,7 +25,7 @@ const purposes: Readonly<Record<string, string>> = {
   TASK_TYPE_UNSPECIFIED: "document",
 }
 
-const errors = { error: generateError, requestIdHeader: "x-request-id" }
+export const geminiErrors = { error: generateError, requestIdHeader: "x-request-id" }
 
 /** The text of a content: its parts, which are texts alone. */
 const textOf = (content: unknown, path: string, reader: FieldReader): string => {
@@ -60,7 +60,7 @@ const fieldNames = [
 
 export const embedContent: WholeClient<EmbeddingResponse> = {
   name: "Gemini embedContent",
-  errors,
+  errors: geminiErrors,
   fields: oneFields,
   fieldNames,
   decode: (body, model) => {
@@ -76,7 +76,7 @@ export const embedContent: WholeClient<EmbeddingResponse> = {
 
 export const batchEmbedContents: WholeClient<EmbeddingResponse> = {
   name: "Gemini batchEmbedContents",
-  errors,
+  errors: geminiErrors,
   fields: batchFields,
   fieldNames,
   decode: (body, model): Result.Result<WholeAsked<EmbeddingResponse>, FieldRefusal> => {

@@ -3,6 +3,7 @@ import { Effect, Result } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { newRequestId } from "../../calls/calls.ts"
 import { Tokenizer } from "../../calls/tokenizer.ts"
+import { WeirConfig } from "../../config.ts"
 import { messagesApi } from "../../dialects/anthropic/client.ts"
 import type { ClientApi, RequestPlace } from "../../dialects/client-api.ts"
 import { generateApi } from "../../dialects/gemini/client.ts"
@@ -27,6 +28,7 @@ interface Place extends RequestPlace {
 
 export const makeCompatibleHandlers = Effect.gen(function* () {
   const runner = yield* makeCallRunner
+  const { bodyMaxBytes } = yield* WeirConfig
   const tokenizer = yield* Tokenizer
   const answerIn = yield* makeAnswerIn
 
@@ -61,7 +63,7 @@ export const makeCompatibleHandlers = Effect.gen(function* () {
     )
 
   const wholeRoute = wholeRoutes(runner)
-  const mediaRoute = mediaRoutes(runner)
+  const media = mediaRoutes(runner, bodyMaxBytes)
   const whole = { model: "", stream: false, isArray: false, counts: false }
   const exact = new Map<string, DirectHandler>([
     ["/openai/v1/chat/completions", exchange({ api: chatApi, ...whole })],
@@ -75,10 +77,11 @@ export const makeCompatibleHandlers = Effect.gen(function* () {
 
   /** The handler of a `POST`. */
   return (path: string, query: string): DirectHandler | undefined => {
-    const handler = exact.get(path) ?? wholeRoute(path) ?? mediaRoute(path)
+    const handler = exact.get(path) ?? wholeRoute(path) ?? media.exactly(path)
     const place = handler === undefined ? generatePlace(path, query) : undefined
     if (place === undefined) return handler
-    return place.counts ? count(place, (totalTokens) => ({ totalTokens })) : exchange(place)
+    if (place.counts) return count(place, (totalTokens) => ({ totalTokens }))
+    return media.orMedia(place.model, place.stream, exchange(place))
   }
 })
 

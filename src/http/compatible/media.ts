@@ -4,6 +4,7 @@ import { newRequestId } from "../../calls/calls.ts"
 import type { Call, DecodedCall } from "../../calls/held-call.ts"
 import type { CallRequest, Kind } from "../../calls/kind.ts"
 import type { EventEncoder } from "../../dialects/client-api.ts"
+import { generateImage, generateSpeech, mediaAskedOf, predictImages } from "../../dialects/gemini/media-client.ts"
 import type { MediaAsked as ApiAsked, MediaClient } from "../../dialects/openai-chat/media-client.ts"
 import {
   openaiEdits,
@@ -68,7 +69,7 @@ const sound = {
 }
 
 /** The handlers of media calls on compatible routes. */
-export const mediaRoutes = ({ upload }: CallRunner) => {
+export const mediaRoutes = ({ upload }: CallRunner, bodyMaxBytes: number) => {
   const route =
     <Request extends CallRequest, Body extends object>(
       { kind, decode, readKept, bytes }: Served<Request, Body>,
@@ -106,8 +107,29 @@ export const mediaRoutes = ({ upload }: CallRunner) => {
     ["/openai/v1/audio/transcriptions", route(transcripts, openaiTranscriptions)],
     ["/openai/v1/audio/translations", route(transcripts, openaiTranslations)],
   ])
-  return (path: string): DirectHandler | undefined => exact.get(path)
+  return {
+    exactly: (path: string): DirectHandler | undefined => {
+      const [, model] = predictPath.exec(path) ?? []
+      return model === undefined ? exact.get(path) : route(pictures, predictImages(model))
+    },
+
+    /** Gemini's one path for text, pictures and sound: what is asked for is in the body. */
+    orMedia:
+      (model: string, isStream: boolean, chat: DirectHandler): DirectHandler =>
+      (request, response) =>
+        Effect.flatMap(Effect.result(request.body(bodyMaxBytes)), (body) => {
+          const read = { ...request, body: () => Effect.fromResult(body) }
+          const asked = Result.isSuccess(body) ? mediaAskedOf(Buffer.from(body.success)) : undefined
+          if (asked === undefined) return chat(read, response)
+          const handler =
+            asked === "image" ? route(pictures, generateImage(model)) : route(sound, generateSpeech(model, isStream))
+          return handler(read, response)
+        }),
+  }
 }
+
+/** `/gemini/v1beta/models/imagen:predict` */
+const predictPath = /^\/gemini\/v1(?:alpha|beta)?\/models\/([\w.~-]+):predict$/
 
 const isStreamed = <Request extends CallRequest, Body extends object>(decoded: Call<Request, Body>["decoded"]) =>
   Result.isSuccess(decoded) && decoded.success.request.stream === true

@@ -1,0 +1,243 @@
+/**
+ * Pictures and speech towards clients of Gemini's API: `generateContent` with a modality, and `predict`.
+ * Source: https://ai.google.dev/gemini-api/docs/image-generation, https://ai.google.dev/gemini-api/docs/speech-generation
+ */
+
+import type { ErrorBody } from "../../protocol/error.ts"
+import type { CloseEvent } from "../../protocol/event.ts"
+import type { ImageResponse } from "../../protocol/image.ts"
+import type { Usage } from "../../protocol/usage.ts"
+import { ClientEvents, type EventEncoder } from "../client-api.ts"
+import { all, carried, FieldReader, type FieldTable, present, withoutEffect } from "../fields.ts"
+import { type JsonObject, objectAt, objectsAt, parseObject, stringAt } from "../json.ts"
+import type { MediaClient } from "../openai-chat/media-client.ts"
+import { geminiErrors } from "./whole-client.ts"
+
+/** What a request of `generateContent` asks for beside text. */
+export const mediaAskedOf = (body: Buffer): "image" | "speech" | undefined => {
+  // Most requests have no such word, and are not parsed here.
+  if (!body.includes('"responseModalities"')) return undefined
+  const modalities = objectAt(parseObject(body.toString("utf8")), "generationConfig")?.["responseModalities"]
+  if (!Array.isArray(modalities)) return undefined
+  if (modalities.includes("IMAGE")) return "image"
+  return modalities.includes("AUDIO") ? "speech" : undefined
+}
+
+const requestFields: FieldTable = {
+  ...all(carried, "contents", "generationConfig"),
+  ...all(withoutEffect("the vendor's own default is used"), "safetySettings"),
+}
+const configFields: FieldTable = {
+  ...all(carried, "responseModalities", "imageConfig", "speechConfig"),
+  ...all(
+    withoutEffect("pictures and sound are made by the vendor's own default"),
+    "temperature",
+    "topP",
+    "topK",
+    "seed",
+  ),
+}
+
+/** The parts of the only turn. */
+const partsOf = (reader: FieldReader, body: JsonObject): ReadonlyArray<JsonObject> => {
+  reader.check(requestFields, body, "")
+  reader.check(configFields, objectAt(body, "generationConfig") ?? {}, "generationConfig")
+  const contents = objectsAt(body, "contents")
+  if (contents.length !== 1) reader.refuse("contents", "one turn is needed")
+  return contents.flatMap((content) => objectsAt(content, "parts"))
+}
+
+const textIn = (parts: ReadonlyArray<JsonObject>): string =>
+  parts.flatMap((part) => stringAt(part, "text") ?? []).join("\n")
+
+/** The longest side of a picture whose ratio is asked for. */
+const longestSide = 1536
+
+/** A size of a ratio, such as `16:9`. */
+const sizeOf = (reader: FieldReader, ratio: unknown, path: string): string | undefined => {
+  if (ratio === undefined) return undefined
+  const [, width, height] = (typeof ratio === "string" && /^([1-9]\d?):([1-9]\d?)$/.exec(ratio)) || []
+  if (width === undefined || height === undefined) {
+    reader.refuse(path, "must be a ratio such as 16:9")
+    return undefined
+  }
+  const unit = Math.floor(longestSide / Math.max(Number(width), Number(height)))
+  return `${Number(width) * unit}x${Number(height) * unit}`
+}
+
+const imageClient = {
+  errors: geminiErrors,
+  types: {},
+  files: {},
+  fieldNames: [
+    ["prompt", "contents"],
+    ["images", "contents"],
+  ] as const,
+}
+
+export const generateImage = (model: string): MediaClient<ImageResponse> => ({
+  ...imageClient,
+  name: "Gemini pictures",
+  fields: requestFields,
+  decode: (body) => {
+    const reader = new FieldReader()
+    const parts = partsOf(reader, body)
+    const images = parts.flatMap((part) => {
+      const inline = objectAt(part, "inlineData")
+      return inline === undefined ? [] : [{ t: "image", mime: inline["mimeType"], data: inline["data"] }]
+    })
+    const ratio = objectAt(objectAt(body, "generationConfig"), "imageConfig")?.["aspectRatio"]
+    return reader.result({
+      model,
+      request: present({
+        prompt: textIn(parts),
+        images: images.length === 0 ? undefined : images,
+        size: sizeOf(reader, ratio, "generationConfig.imageConfig.aspectRatio"),
+      }),
+      reply: ({ images, usage }) =>
+        generated(
+          model,
+          images.map(({ mime, data }) => ({ inlineData: { mimeType: mime, data } })),
+          usage,
+        ),
+    })
+  },
+})
+
+const predictFields: FieldTable = all(carried, "instances", "parameters")
+const parameterFields: FieldTable = {
+  ...all(carried, "sampleCount", "aspectRatio", "outputOptions"),
+  ...all(
+    withoutEffect("the vendor's own default is used"),
+    "personGeneration",
+    "safetySetting",
+    "includeRaiReason",
+    "includeSafetyAttributes",
+    "language",
+    "enhancePrompt",
+    "addWatermark",
+    "seed",
+    "guidanceScale",
+  ),
+}
+
+export const predictImages = (model: string): MediaClient<ImageResponse> => ({
+  ...imageClient,
+  name: "Gemini predictions",
+  fields: predictFields,
+  decode: (body) => {
+    const reader = new FieldReader()
+    reader.check(predictFields, body, "")
+    const parameters = objectAt(body, "parameters") ?? {}
+    reader.check(parameterFields, parameters, "parameters")
+    const instances = objectsAt(body, "instances")
+    if (instances.length !== 1) reader.refuse("instances", "one is needed")
+    return reader.result({
+      model,
+      request: present({
+        prompt: instances[0]?.["prompt"],
+        n: parameters["sampleCount"],
+        size: sizeOf(reader, parameters["aspectRatio"], "parameters.aspectRatio"),
+        format: formatOf(stringAt(objectAt(parameters, "outputOptions"), "mimeType")),
+      }),
+      reply: ({ images }) => ({
+        predictions: images.map(({ mime, data }) => ({ mimeType: mime, bytesBase64Encoded: data })),
+      }),
+    })
+  },
+})
+
+const formatOf = (mime: string | undefined): string | undefined => mime?.replace("image/", "")
+
+export const generateSpeech = (model: string, isStream: boolean): MediaClient<object> => ({
+  name: "Gemini speech",
+  errors: geminiErrors,
+  types: {},
+  files: {},
+  fields: requestFields,
+  fieldNames: [
+    ["input", "contents"],
+    ["voice", "generationConfig.speechConfig"],
+  ],
+  decode: (body) => {
+    const reader = new FieldReader()
+    const parts = partsOf(reader, body)
+    const config = objectAt(objectAt(body, "generationConfig"), "speechConfig")
+    if (config?.["multiSpeakerVoiceConfig"] !== undefined) {
+      reader.refuse("generationConfig.speechConfig.multiSpeakerVoiceConfig", "one voice speaks")
+    }
+    const voice = objectAt(objectAt(config, "voiceConfig"), "prebuiltVoiceConfig")?.["voiceName"]
+    return reader.result({
+      model,
+      // The API has samples without a head.
+      request: present({ input: textIn(parts), voice, format: "pcm", stream: true }),
+      reply: (response) => response,
+      events: () => new SpokenEvents(model, isStream),
+    })
+  },
+})
+
+const generated = (model: string, parts: ReadonlyArray<object>, usage: Usage | undefined) => ({
+  candidates: [{ content: { role: "model", parts }, index: 0, ...(usage !== undefined && { finishReason: "STOP" }) }],
+  ...(usage !== undefined && {
+    usageMetadata: {
+      promptTokenCount: usage.inTokens,
+      candidatesTokenCount: usage.outTokens,
+      totalTokenCount: usage.inTokens + usage.outTokens,
+    },
+  }),
+  modelVersion: model,
+})
+
+const samplesMime = "audio/L16;codec=pcm;rate=24000"
+
+/** Sound as events, or kept to be one object: the API's own reply is not bytes. */
+class SpokenEvents extends ClientEvents implements EventEncoder {
+  readonly contentType: string
+  override readonly heartbeat: string
+  readonly #model: string
+  readonly #isStream: boolean
+  readonly #kept: Array<Uint8Array> = []
+
+  constructor(model: string, isStream: boolean) {
+    super()
+    this.#model = model
+    this.#isStream = isStream
+    this.contentType = isStream ? "text/event-stream" : "application/json"
+    this.heartbeat = isStream ? ": hb\n\n" : ""
+  }
+
+  open(): string {
+    return ""
+  }
+
+  delta(): string {
+    return ""
+  }
+
+  sound(bytes: Uint8Array): string {
+    if (this.#isStream) return this.#event(this.#reply([bytes], undefined))
+    this.#kept.push(bytes)
+    return ""
+  }
+
+  close({ usage }: typeof CloseEvent.Type): string {
+    if (this.#isStream) return this.#event(this.#reply([], usage))
+    return JSON.stringify(this.#reply(this.#kept, usage))
+  }
+
+  /** A reply that is one object has no words for an error after its head. */
+  error(error: ErrorBody): string {
+    return this.#isStream ? this.#event(geminiErrors.error(error, 500)) : ""
+  }
+
+  #reply(sound: ReadonlyArray<Uint8Array>, usage: Usage | undefined): object {
+    const data = Buffer.concat(sound).toString("base64")
+    const parts = data === "" ? [] : [{ inlineData: { mimeType: samplesMime, data } }]
+    return generated(this.#model, parts, usage)
+  }
+
+  #event(reply: object): string {
+    return `data: ${JSON.stringify(reply)}\n\n`
+  }
+}
