@@ -9,6 +9,7 @@ import { answerMedia } from "../../src/development/simulated-media.ts"
 import { newTestIds, testCatalogue, type VendorCall } from "../../src/testing/index.ts"
 import { useGateway } from "../conformance/gateway.ts"
 import { mp3Of, png, wavOf } from "../conformance/recordings.ts"
+import { python, runPython } from "./run-python.ts"
 
 const ids = newTestIds()
 
@@ -261,4 +262,25 @@ describe("@google/genai", () => {
     }
     expect(Buffer.concat(parts).length).toBe(5 * 0.06 * 48_000)
   })
+})
+
+describe.skipIf(python === undefined)("openai, in Python", () => {
+  it("draws, speaks, transcribes and has a video made", async () => {
+    gateway().vendor.script(async (call) => {
+      if (!call.path.startsWith("/v1/videos")) return simulate(call)
+      const isContent = call.path.endsWith("/content")
+      call.head(200, { "content-type": isContent ? "video/mp4" : "application/json" })
+      const status = call.path === "/v1/videos" ? "queued" : "completed"
+      await call.write(isContent ? "film" : JSON.stringify({ id: "video_1", object: "video", status }))
+      call.end()
+    })
+    const { code, out, errors } = await runPython("media.py", {
+      BASE_URL: gateway().baseUrl,
+      API_KEY: apiKey(),
+      // The SDK says that its makers will end an API.
+      PYTHONWARNINGS: "ignore",
+    })
+    expect([code, errors]).toEqual([0, ""])
+    expect(JSON.parse(out)).toHaveLength(8)
+  }, 60_000)
 })

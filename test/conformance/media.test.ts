@@ -309,6 +309,33 @@ describe("speech", () => {
     expect(await leave(() => {})).toBe(0n)
   })
 
+  it("that breaks off after its first bytes is cut off, and is billed as the vendor bills it", async () => {
+    gateway().vendor.script(async (call) => {
+      call.head(200, { "content-type": "audio/mpeg" })
+      await call.write(sound)
+      await call.wait(100)
+      call.reset()
+    })
+    const before = await balanceOf(gateway())
+    const response = await say()
+    expect(response.status).toBe(200)
+    await expect(response.arrayBuffer()).rejects.toThrow()
+    await eventually(async () => (await openHolds()).length === 0)
+    expect(before - (await balanceOf(gateway()))).toBe(750_000n)
+    const events = await say({ stream: true })
+    expect(await events.text()).toContain("event: t.err")
+  })
+
+  it("comes from the next target if the first answers with text or with an error", async () => {
+    gateway().second.script(sounds(sound))
+    for (const script of [answer(() => ({ audio: "none" })), answer(() => ({}), 503)]) {
+      gateway().vendor.script(script)
+      const response = await say()
+      expect([response.status, Buffer.from(await response.arrayBuffer()).equals(sound)]).toEqual([200, true])
+      expect(gateway().second.calls.at(-1)?.path).toBe("/v1/text-to-speech/alloy/stream?output_format=mp3_44100_128")
+    }
+  })
+
   it("as events is base64", async () => {
     gateway().vendor.script(sounds(sound))
     const text = await (await say({ stream: true })).text()
