@@ -1,14 +1,17 @@
 /** Checks of the calls beside the exchange: embeddings, rankings, moderation. Models are found in the bundle. */
 import { Bundle } from "../protocol/bundle.ts"
 import { EmbeddingResponse } from "../protocol/embedding.ts"
+import { ImageResponse } from "../protocol/image.ts"
 import { ModerationResponse } from "../protocol/moderation.ts"
 import { RerankResponse } from "../protocol/rerank.ts"
+import { TranscriptionResponse } from "../protocol/transcription.ts"
 import { newUlid } from "../protocol/ulid.ts"
 import { CheckSkipped, decode, expectError, expectThat, type Group, type Probe } from "./probe.ts"
 
 /** A handle of a kind that the key may use. */
-const modelOf = async (probe: Probe, kind: "embedding" | "rerank" | "moderation"): Promise<string> => {
-  const { platformModels } = decode(await probe.send("/t1/config", { method: "GET" }), Bundle)
+const modelOf = async (probe: Probe, kind: keyof Bundle["platformModels"]): Promise<string> => {
+  const headers = { "x-svc-client-features": "platform-audio" }
+  const { platformModels } = decode(await probe.send("/t1/config", { method: "GET", headers }), Bundle)
   const [handle] = platformModels[kind] ?? []
   if (handle === undefined) throw new CheckSkipped(`the key has no model for ${kind}`)
   return handle
@@ -75,6 +78,42 @@ export const kindChecks: Group = {
         const body = { model, input: ["a river", "a lake"] }
         const { results } = decode(await probe.send("/t1/moderations", { body }), ModerationResponse)
         expectThat(results.length === 2, `${results.length} results came for two texts`)
+      },
+    },
+    {
+      name: "pictures are base64 of their type, and as many as were asked for at most",
+      run: async (probe) => {
+        const model = await modelOf(probe, "image")
+        const { images } = decode(await probe.send("/t1/images", { body: { model, prompt: "a river" } }), ImageResponse)
+        expectThat(images.length === 1, `${images.length} pictures came for one`)
+        expectThat(atob(images[0]?.data ?? "").length > 0, "the picture is empty")
+      },
+    },
+    {
+      name: "speech as events ends with its usage, and is heard again in a transcription",
+      run: async (probe) => {
+        const [say, hear] = [await modelOf(probe, "textToSpeech"), await modelOf(probe, "speechToText")]
+        const body = { model: say, input: "A river", voice: "alloy", format: "wav", stream: true }
+        const { text } = await probe.send("/t1/speech", { body })
+        expectThat(text.includes("event: t.usage"), "no t.usage came")
+        const parts = [...text.matchAll(/"t":"audio","data":"([^"]*)"/g)].map(([, data = ""]) => atob(data))
+        expectThat(parts.length > 0, "no sound came")
+        const file = { t: "file", mime: "audio/wav", data: btoa(parts.join("")) }
+        const heard = await probe.send("/t1/transcriptions", { body: { model: hear, file } })
+        const { usage } = decode(heard, TranscriptionResponse)
+        expectThat(usage.cost !== "", "the transcription has no cost")
+      },
+    },
+    {
+      name: "a size of nothing, no voice, a file that is no recording and a video of no length are bad_request",
+      run: async (probe) => {
+        const bad: ReadonlyArray<readonly [string, object]> = [
+          ["/t1/images", { model: "any", prompt: "a river", size: "0x0" }],
+          ["/t1/speech", { model: "any", input: "a river" }],
+          ["/t1/transcriptions", { model: "any", file: { t: "file", mime: "audio/mpeg", data: "UEsDBBQAAAAIAAAA" } }],
+          ["/t1/videos", { model: "any", prompt: "a river", seconds: 0 }],
+        ]
+        for (const [path, body] of bad) expectError(await probe.send(path, { body }), "bad_request")
       },
     },
     {
