@@ -1,4 +1,5 @@
 /** Checks of the calls beside the exchange: embeddings, rankings, moderation. Models are found in the bundle. */
+import { Schema } from "effect"
 import { Bundle } from "../protocol/bundle.ts"
 import { EmbeddingResponse } from "../protocol/embedding.ts"
 import { ImageResponse } from "../protocol/image.ts"
@@ -6,6 +7,7 @@ import { ModerationResponse } from "../protocol/moderation.ts"
 import { RerankResponse } from "../protocol/rerank.ts"
 import { TranscriptionResponse } from "../protocol/transcription.ts"
 import { newUlid } from "../protocol/ulid.ts"
+import { VideoJob } from "../protocol/video.ts"
 import { CheckSkipped, decode, expectError, expectThat, type Group, type Probe } from "./probe.ts"
 
 /** A handle of a kind that the key may use. */
@@ -102,6 +104,19 @@ export const kindChecks: Group = {
         const heard = await probe.send("/t1/transcriptions", { body: { model: hear, file } })
         const { usage } = decode(heard, TranscriptionResponse)
         expectThat(usage.cost !== "", "the transcription has no cost")
+      },
+    },
+    {
+      name: "a video is a job: 202, then what became of it, and cancelled for good",
+      run: async (probe) => {
+        const model = await modelOf(probe, "video")
+        const made = await probe.send("/t1/videos", { body: { model, prompt: "a river", seconds: 1 } })
+        expectThat(made.status === 202, `the status is ${made.status}`)
+        const { id } = Schema.decodeUnknownSync(Schema.fromJsonString(VideoJob))(made.text)
+        const asked = decode(await probe.send(`/t1/videos/${id}`, { method: "GET" }), VideoJob)
+        expectThat(asked.id === id, "another job was told")
+        const ended = decode(await probe.send(`/t1/videos/${id}`, { method: "DELETE" }), VideoJob)
+        expectThat(ended.status === "cancelled" || ended.status === "done", `it is ${ended.status}`)
       },
     },
     {

@@ -26,7 +26,9 @@ models:
   - { handle: draw, kind: image, targets: [{ vendor: simulated, model: simulated-image }] }
   - { handle: say, kind: speech, targets: [{ vendor: simulated, model: simulated-speech }] }
   - { handle: hear, kind: transcription, targets: [{ vendor: simulated, model: simulated-transcription }] }
+  - { handle: film, kind: video, targets: [{ vendor: simulated, model: simulated-video }] }
 prices:
+  - { model: film, currency: USD, dims: { video_seconds: "100000" }, from: 2026-01-01 }
   - { model: draw, currency: USD, dims: { images: "40000" }, from: 2026-01-01 }
   - { model: say, currency: USD, dims: { characters: "15" }, from: 2026-01-01 }
   - { model: hear, currency: USD, dims: { audio_seconds: "100" }, from: 2026-01-01 }
@@ -37,8 +39,8 @@ prices:
 plans:
   - { id: development, concurrency: 20, perMinute: 600, dailyTokens: 10000000 }
 orgs:
-  - { id: org_development, name: Development, plan: development, currency: USD, models: [main, embed, rank, moderate, draw, say, hear],
-      capabilities: { imageGen: true, speechToText: true, textToSpeech: true },
+  - { id: org_development, name: Development, plan: development, currency: USD, models: [main, embed, rank, moderate, draw, say, hear, film],
+      capabilities: { imageGen: true, speechToText: true, textToSpeech: true, videoGen: true },
       aliases: { "claude-*": main, "gpt-*": main, "gemini-*": main } }
 users:
   - { id: usr_development, email: ada@example.com, org: org_development, role: owner }

@@ -1,4 +1,4 @@
-/** What the simulated vendor draws, says and hears: a plain picture, a tone, and how long a recording is. */
+/** What the simulated vendor draws, says, hears and films: a plain picture, a tone, how long a recording is, and a job. */
 import { createHash } from "node:crypto"
 import { crc32, deflateSync } from "node:zlib"
 import { numberAt, stringAt } from "../dialects/json.ts"
@@ -18,9 +18,22 @@ export const answerMedia = ({ path, body, sent }: VendorCall): MediaAnswer | und
     case "/v1/audio/transcriptions":
     case "/v1/audio/translations":
       return { json: hear(sent) }
+    case "/v1/videos":
+      return { json: { id: `video_${Date.now()}`, object: "video", status: "queued", progress: 0 } }
     default:
-      return undefined
+      return path.startsWith("/v1/videos/video_") ? film(path.slice("/v1/videos/".length)) : undefined
   }
+}
+
+/** How long a video takes. */
+const filmMs = 2000
+
+/** What became of a video; its id says when it was begun. Its content is the head of a file without pictures. */
+const film = (place: string): MediaAnswer => {
+  const [id = "", content] = place.split("/")
+  if (content === "content") return { type: "video/mp4", bytes: Buffer.from("\0\0\0\u0010ftypisom\0\0\0\0", "latin1") }
+  const progress = Math.min(100, Math.round(((Date.now() - Number(id.slice("video_".length))) / filmMs) * 100))
+  return { json: { id, object: "video", status: progress < 100 ? "in_progress" : "completed", progress } }
 }
 
 const draw = (prompt: string, size = "256x256", n = 1): object => {
