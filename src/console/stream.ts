@@ -83,6 +83,47 @@ export const callWhole = async (key: string, route: string, request: object): Pr
   return { body: await response.json(), cost }
 }
 
+/** What a media call gave, by its kind. */
+export interface MediaReply {
+  readonly images?: ReadonlyArray<{ readonly mime: string; readonly data: string }>
+  readonly sound?: Blob
+  readonly text?: string
+  readonly job?: MediaJob
+  readonly cost?: string
+}
+
+export interface MediaJob {
+  readonly id: string
+  readonly status: string
+  readonly progress: number
+}
+
+/** A call about pictures, sound or videos. @param route below `/t1` */
+export const callMedia = async (key: string, route: string, form: FormData): Promise<MediaReply> => {
+  const isForm = route !== "speech"
+  const response = await fetch(addressOf(`t1/${route}`), {
+    method: "POST",
+    headers: { ...credentialOf(key), ...(!isForm && { "content-type": "application/json" }) },
+    body: isForm ? form : JSON.stringify({ ...Object.fromEntries(form), format: "wav" }),
+    credentials: "omit",
+  })
+  if (!response.ok) throw await errorOf(response)
+  // What sound costs comes after it, where pages cannot read it.
+  if (!isForm) return { sound: await response.blob() }
+  const cost = `${response.headers.get("x-svc-cost")} ${response.headers.get("x-svc-currency")}`
+  const body = await response.json()
+  return route === "videos" ? { job: body, cost } : { ...body, cost }
+}
+
+export const askJob = async (key: string, id: string): Promise<MediaJob> => {
+  const response = await fetch(addressOf(`t1/videos/${encodeURIComponent(id)}`), {
+    headers: credentialOf(key),
+    credentials: "omit",
+  })
+  if (!response.ok) throw await errorOf(response)
+  return response.json()
+}
+
 const addedBy = (name: string, data: string): string => {
   if (name !== "t.delta") return ""
   const { t, v }: { readonly t?: string; readonly v?: string } = JSON.parse(data)

@@ -10,12 +10,14 @@ import { Effect, Redacted, Schema } from "effect"
 import type { BrowserContextOptions, Page } from "playwright-core"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { answerWhole } from "../../src/development/simulated-kinds.ts"
+import { answerMedia } from "../../src/development/simulated-media.ts"
 import { AuditEntries } from "../../src/protocol/activity.ts"
 import { LedgerResponse } from "../../src/protocol/admin.ts"
 import { UsageSummary } from "../../src/protocol/usage-summary.ts"
 import { hello, newTestIds, testCatalogue } from "../../src/testing/index.ts"
 import { answering } from "../../src/testing/vendor-replies.ts"
 import { useGateway } from "../conformance/gateway.ts"
+import { wavOf } from "../conformance/recordings.ts"
 import { startSmtp } from "../conformance/smtp.ts"
 import { useListingVendor } from "../setup/listing-vendor.ts"
 import { useChromium } from "./chromium.ts"
@@ -45,6 +47,10 @@ const gateway = useGateway({
         `models:
   - { handle: embed, kind: embedding, targets: [{ vendor: openai, model: e }] }
   - { handle: rank, kind: rerank, targets: [{ vendor: openai, model: r }] }
+  - { handle: draw, kind: image, targets: [{ vendor: openai, model: i }] }
+  - { handle: say, kind: speech, targets: [{ vendor: openai, model: t }] }
+  - { handle: hear, kind: transcription, targets: [{ vendor: openai, model: w }] }
+  - { handle: film, kind: video, targets: [{ vendor: openai, model: v }] }
 `,
       )
       .replace(
@@ -52,9 +58,13 @@ const gateway = useGateway({
         `prices:
   - { model: embed, currency: USD, input: "1", from: 2026-01-01 }
   - { model: rank, currency: USD, input: "1", from: 2026-01-01 }
+  - { model: draw, currency: USD, dims: { images: "1" }, from: 2026-01-01 }
+  - { model: say, currency: USD, dims: { characters: "1" }, from: 2026-01-01 }
+  - { model: hear, currency: USD, dims: { audio_seconds: "1" }, from: 2026-01-01 }
+  - { model: film, currency: USD, dims: { video_seconds: "1" }, from: 2026-01-01 }
 `,
       )
-      .replace("models: [main,", "models: [embed, rank, main,"),
+      .replace("models: [main,", "models: [embed, rank, draw, say, hear, film, main,"),
 })
 const { newPage, look, complaints } = useChromium()
 const listing = useListingVendor("vendor-credential")
@@ -404,6 +414,46 @@ describe("what it shows", () => {
     await page.getByLabel("Its model").fill("none")
     await page.getByRole("button", { name: "Call" }).click()
     await page.getByText("This model is not available").waitFor()
+  })
+
+  it("the playground shows a picture, plays sound, writes down a recording, and watches a video", async () => {
+    const page = await asOperator()
+    await show(page, "playground", "Playground")
+    await page.getByLabel("Key, as KEY_ID~SECRET").fill(`${gateway().keyId}~${gateway().key}`)
+    gateway().vendor.script(async (call) => {
+      const answer = answerMedia(call)
+      const isJson = answer === undefined || "json" in answer
+      call.head(200, { "content-type": isJson ? "application/json" : answer.type })
+      await call.write(isJson ? JSON.stringify(answer?.json) : answer.bytes)
+      call.end()
+    })
+    const make = async (what: string) => {
+      await page.getByLabel("What to make").selectOption(what)
+      return () => page.getByRole("button", { name: "Make it" }).click()
+    }
+    const draw = await make("images")
+    await page.getByLabel("Prompt").fill("a river")
+    await draw()
+    await page.getByAltText("Picture 1").waitFor()
+    expect(await page.evaluate("document.querySelector('img[alt^=Picture]').naturalWidth")).toBe(256)
+    const speak = await make("speech")
+    await page.getByLabel("Text", { exact: true }).fill("Hello, river")
+    await speak()
+    const player = page.getByLabel("The spoken text")
+    await player.waitFor()
+    await page.waitForFunction("document.querySelector('audio').duration > 0")
+    expect(await findings(page)).toEqual([])
+    const hear = await make("transcriptions")
+    await page
+      .getByLabel("Recording, chosen or dropped")
+      .setInputFiles({ name: "a.wav", mimeType: "audio/wav", buffer: wavOf(2) })
+    await hear()
+    await page.getByText("A recording of 2 seconds.").waitFor()
+    const film = await make("videos")
+    await page.getByLabel("Prompt").fill("a river")
+    await film()
+    await page.getByText("done, 100 %").waitFor()
+    expect(await findings(page)).toEqual([])
   })
 
   it("refreshes by itself", async () => {

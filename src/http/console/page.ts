@@ -16,6 +16,7 @@ export const consolePage = ({ version, entries, first, libraries }: ConsoleAsset
     "style-src 'self'",
     "connect-src 'self'",
     "img-src 'self' data:",
+    "media-src blob:",
     "form-action 'self'",
     "base-uri 'none'",
     "frame-ancestors 'none'",
