@@ -44,9 +44,10 @@ create index on jobs (next_poll_at) where ended_at is null;
 create index on jobs (org_id, created_at desc);
 create unique index on jobs (ref, org_id);
 
+-- One more kind: rows that were valid are, and are not read again.
 alter table transfers drop constraint transfers_kind_check;
 alter table transfers add constraint transfers_kind_check
-  check (kind in ('topup', 'allot', 'return', 'charge', 'correct', 'job'));
+  check (kind in ('topup', 'allot', 'return', 'charge', 'correct', 'job')) not valid;
 
 create or replace function ledger_settle(items json, any_opened boolean)
 returns table (item integer, outcome text, balance numeric) language plpgsql as $fn$

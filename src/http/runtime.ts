@@ -134,7 +134,9 @@ export const makeForCaller = Effect.gen(function* () {
 /** The route of a path, without ids. */
 const routeOf = (url: string): string => {
   const path = url.split("?", 1)[0] ?? ""
-  return path.startsWith("/t1/sessions/") ? "/t1/sessions/{id}" : path
+  if (path.startsWith("/t1/sessions/")) return "/t1/sessions/{id}"
+  if (path.startsWith("/t1/videos/")) return path.endsWith("/content") ? "/t1/videos/{id}/content" : "/t1/videos/{id}"
+  return path
 }
 
 const statusCode = "http.response.status_code"

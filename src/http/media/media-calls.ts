@@ -6,7 +6,7 @@ import type { JsonObject } from "../../dialects/json.ts"
 import type { ImageCall } from "../../kinds/image/image.ts"
 import type { TranscriptionCall } from "../../kinds/transcription/transcription.ts"
 import type { VideoCall } from "../../kinds/video/video.ts"
-import type { NamedFile } from "../../media/media-file.ts"
+import type { MediaFile, NamedFile } from "../../media/media-file.ts"
 import { soundLength } from "../../media/sound-length.ts"
 import { fileOf } from "../../media/spool.ts"
 import { FileBlock, ImageBlock } from "../../protocol/block.ts"
@@ -50,7 +50,7 @@ export const decodeImage = (asked: MediaAsked): Effect.Effect<Decoded<DecodedCal
     if (mask !== undefined && images.success.length === 0) return refuse("mask", "a mask needs a picture")
     const all = mask === undefined ? images.success : [...images.success, mask]
     for (const [at, { file, mime }] of all.entries()) {
-      const type = yield* Effect.promise(() => fileTypeFromBuffer(file.head))
+      const type = yield* typeOf(file)
       if (type === undefined || !pictureTypes.has(type.mime)) {
         return refuse(
           at === images.success.length ? "mask" : `images.${at}`,
@@ -61,6 +61,13 @@ export const decodeImage = (asked: MediaAsked): Effect.Effect<Decoded<DecodedCal
     }
     return Result.succeed(callOf(asked, { ...fields.success, images: images.success, mask }, all))
   })
+
+/** What the beginning of a file is; undefined if that is nothing known, or broken. */
+const typeOf = ({ head }: MediaFile) =>
+  Effect.orElseSucceed(
+    Effect.tryPromise(() => fileTypeFromBuffer(head)),
+    () => undefined,
+  )
 
 const pictureTypes: ReadonlySet<string> = new Set(["image/png", "image/jpeg", "image/webp", "image/gif"])
 
@@ -81,7 +88,7 @@ export const decodeTranscription = (asked: MediaAsked): Effect.Effect<Decoded<De
     const [found] = files.success
     if (found === undefined || files.success.length > 1) return refuse("file", "one recording is required")
     if (found.file.bytes === 0) return refuse("file", "is empty")
-    const type = yield* Effect.promise(() => fileTypeFromBuffer(found.file.head))
+    const type = yield* typeOf(found.file)
     const mime = type?.mime ?? found.mime
     // Frames without a head are known by the name that the client gives them.
     if (!/^(audio|video)\//.test(mime) && mime !== "application/ogg") return refuse("file", "is not a recording")
@@ -102,7 +109,7 @@ export const decodeVideo = (asked: MediaAsked): Effect.Effect<Decoded<DecodedCal
     if (unknown !== undefined) return refuse(unknown, "is not a file of this call")
     const [image] = images.success
     if (images.success.length > 1) return refuse("image", "one picture")
-    const type = image && (yield* Effect.promise(() => fileTypeFromBuffer(image.file.head)))
+    const type = image && (yield* typeOf(image.file))
     if (image !== undefined && (type === undefined || !pictureTypes.has(type.mime))) {
       return refuse("image", "is not a picture in png, jpeg, webp or gif")
     }
