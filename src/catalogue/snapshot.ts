@@ -51,6 +51,20 @@ export interface TargetVendor extends Pick<Vendor, "id" | "baseUrl" | "credentia
   readonly profile?: Vendor["profile"]
 }
 
+/** A target outside every model: of a check, or of a job that began already. */
+export const targetOfVendor = ({ vendor, dialect, credential, network }: VendorEntry, model: string): CallTarget => ({
+  vendor,
+  dialect,
+  credential,
+  network,
+  model,
+  isOwn: false,
+  isGuarded: false,
+  key: vendor.id,
+  tier: 0,
+  weight: 1,
+})
+
 export interface ModelEntry {
   readonly model: Model
   /** In the catalogue's order. */

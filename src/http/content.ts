@@ -1,7 +1,7 @@
 /** The content of a request that may have files: JSON, or a form whose files are in the spool. */
 import { createHash } from "node:crypto"
 import { Effect, Result, type Schema, type Scope } from "effect"
-import { isObject, type JsonObject } from "../dialects/json.ts"
+import { isObject } from "../dialects/json.ts"
 import { type Form, type FormError, readForm } from "../media/form.ts"
 import type { NamedFile } from "../media/media-file.ts"
 import type { Spool } from "../media/spool.ts"
@@ -15,7 +15,7 @@ export interface Content {
   /** Of the body as it was sent. */
   readonly sha256: string
   /** The fields of JSON, or those of a form as text; those that a form names twice, or as `name[]`, are lists. */
-  readonly fields: Decoded<JsonObject>
+  readonly fields: Decoded<Schema.JsonObject>
   readonly isForm: boolean
   readonly files: ReadonlyMap<string, ReadonlyArray<NamedFile>>
 }
@@ -68,16 +68,18 @@ const readJson = (
     })),
   )
 
-const objectOf = (json: Schema.Json): Decoded<JsonObject> =>
-  isObject(json)
+const isJsonObject = (json: Schema.Json): json is Schema.JsonObject => isObject(json)
+
+const objectOf = (json: Schema.Json): Decoded<Schema.JsonObject> =>
+  isJsonObject(json)
     ? Result.succeed(json)
     : Result.fail(invalidInput([{ path: "", message: "The body must be a JSON object" }]))
 
-const fieldsOf = ({ fields }: Form): JsonObject =>
+const fieldsOf = ({ fields }: Form): Schema.JsonObject =>
   Object.fromEntries(
     [...fields].map(([name, values]) => {
       const isList = name.endsWith("[]")
       const plain = isList ? name.slice(0, -2) : name
-      return [plain, isList || values.length > 1 ? values : values[0]]
+      return [plain, isList || values.length > 1 ? values : (values[0] ?? "")]
     }),
   )

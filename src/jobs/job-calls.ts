@@ -2,7 +2,7 @@
 import { Effect, Redacted } from "effect"
 import { withOwnKeys } from "../calls/model.ts"
 import { Catalogue } from "../catalogue/catalogue.ts"
-import type { CallTarget } from "../catalogue/snapshot.ts"
+import { type CallTarget, targetOfVendor } from "../catalogue/snapshot.ts"
 import type { VideoDialect } from "../dialects/media.ts"
 import type { WireRequest } from "../dialects/wire.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
@@ -25,24 +25,11 @@ export const makeJobTargets = Effect.gen(function* () {
     const entry = catalogue.current().vendor(job.vendor)
     const dialect = entry?.dialect.video
     if (entry === undefined || dialect === undefined) return undefined
-    const { vendor, dialect: access, credential, network } = entry
-    const plain: CallTarget = {
-      vendor,
-      dialect: access,
-      credential,
-      network,
-      model: job.targetModel,
-      isOwn: false,
-      isGuarded: false,
-      key: vendor.id,
-      tier: 0,
-      weight: 1,
-    }
     const own = job.isOwn ? (yield* tenants.org(job.orgId))?.upstreamKeys : undefined
-    const [target] = withOwnKeys([plain], job.orgId, own)
+    const [target] = withOwnKeys([targetOfVendor(entry, job.targetModel)], job.orgId, own)
     if (target === undefined || target.isOwn !== job.isOwn) return undefined
     const authorization =
-      target.credential === undefined ? undefined : access.authorize(Redacted.value(target.credential))
+      target.credential === undefined ? undefined : entry.dialect.authorize(Redacted.value(target.credential))
     return {
       dialect,
       target,

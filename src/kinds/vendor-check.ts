@@ -7,10 +7,11 @@ import { makeTimeouts } from "../calls/timeouts.ts"
 import { tierTimeout } from "../calls/vendor-errors.ts"
 import type { Work } from "../calls/work.ts"
 import { Catalogue } from "../catalogue/catalogue.ts"
-import type { CallTarget, CatalogueSnapshot } from "../catalogue/snapshot.ts"
+import { type CallTarget, type CatalogueSnapshot, targetOfVendor } from "../catalogue/snapshot.ts"
 import { WeirConfig } from "../config.ts"
 import type { VendorRequest } from "../dialects/dialect.ts"
 import type { WholeDialect } from "../dialects/whole.ts"
+import { noTokens } from "../money/pricing.ts"
 import type { VendorCheckResponse } from "../protocol/admin.ts"
 import type { ModelKind } from "../protocol/call-kind.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
@@ -158,20 +159,8 @@ const targetOf = (
   if (name === undefined) {
     return Effect.fail(serviceError("bad_request", "No model of the catalogue uses this vendor: set `model`"))
   }
-  const { vendor, dialect, credential, network } = entry
-  const target: CallTarget = {
-    vendor,
-    dialect,
-    credential,
-    network,
-    model: name,
-    isOwn: false,
-    isGuarded: false,
-    key: vendorId,
-    tier: 0,
-    weight: 1,
-  }
-  const kind = found?.kind ?? checkedKinds.find((each) => dialect[each] !== undefined)
+  const target = targetOfVendor(entry, name)
+  const kind = found?.kind ?? checkedKinds.find((each) => target.dialect[each] !== undefined)
   if (kind === undefined || !isChecked(kind)) {
     return Effect.fail(serviceError("bad_request", "Models for pictures and sound are not tried: make a call of one"))
   }
@@ -214,7 +203,7 @@ const wholeWork = (
       holdTokens: 0,
       operation: kind,
       ...checks(kind, target),
-      bill: () => ({ counts: { inTokens: 0, outTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0, dims: {} } }),
+      bill: () => ({ counts: { ...noTokens, dims: {} } }),
       charge: () => ({ cost: 0n, cacheNetSaving: 0n }),
       finish: () => () => ({}),
     },

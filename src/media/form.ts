@@ -1,5 +1,5 @@
 /** Reads a form (`multipart/form-data`, RFC 7578) as it comes: fields into memory, files into the spool. */
-import { ByteSize, Effect, Option, type Scope } from "effect"
+import { ByteSize, Effect, type Scope } from "effect"
 import { MultipartParser } from "effect/http"
 import { bodyTooLarge, ServiceError, serviceError } from "../protocol/error.ts"
 import { invalidInput } from "../protocol/issues.ts"
@@ -26,7 +26,6 @@ interface OpenFile {
   isWhole: boolean
 }
 
-/** @param told what is told of each read of the body, before it is parsed */
 export const readForm = (
   spool: Spool["Service"],
   contentType: string,
@@ -130,10 +129,4 @@ const wordsOf = (error: MultipartParser.MultipartError): string => {
     case "EndNotReached":
       return "the form ended before its last boundary"
   }
-}
-
-/** The only value of a field; a field that comes twice is refused. */
-export const fieldOf = ({ fields }: Form, name: string): Option.Option<string> => {
-  const values = fields.get(name)
-  return values?.length === 1 ? Option.fromUndefinedOr(values[0]) : Option.none()
 }

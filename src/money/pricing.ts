@@ -10,6 +10,9 @@ export interface Counts {
   readonly dims: Readonly<Record<string, number>>
 }
 
+/** Of what is billed by units alone. */
+export const noTokens = { inTokens: 0, outTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0 } as const
+
 /** Tokens of the input, cached or not. */
 export const inputTokens = ({ inTokens, cacheReadTokens, cacheWriteTokens }: Counts): number =>
   inTokens + cacheReadTokens + cacheWriteTokens
@@ -161,7 +164,7 @@ export const maxCharge = (price: Price, inTokens: number, outTokens: number, sea
 
 /** What these units cost, by the names of {@link unitDims}. */
 export const unitCharge = (price: Price, dims: Readonly<Record<string, number>>): Amount =>
-  priceUsage(price, { inTokens: 0, outTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0, dims }).cost
+  priceUsage(price, { ...noTokens, dims }).cost
 
 /** What these searches cost at most. */
 export const searchCharge = (price: Price, searches: number): Amount =>

@@ -30,6 +30,9 @@ export interface UpstreamHead {
   readonly headers: Readonly<Record<string, string>>
 }
 
+export const isEventStream = ({ headers }: UpstreamHead): boolean =>
+  headers["content-type"]?.startsWith("text/event-stream") === true
+
 /** The vendor could not be reached, or the connection broke. */
 export class UpstreamBroken extends Data.TaggedError("UpstreamBroken")<{ readonly cause: unknown }> {}
 

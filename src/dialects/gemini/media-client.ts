@@ -14,7 +14,8 @@ import type { MediaClient } from "../openai-chat/media-client.ts"
 import { geminiErrors } from "./whole-client.ts"
 
 /** What a request of `generateContent` asks for beside text. */
-export const mediaAskedOf = (body: Buffer): "image" | "speech" | undefined => {
+export const mediaAskedOf = (bytes: Uint8Array): "image" | "speech" | undefined => {
+  const body = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
   // Most requests have no such word, and are not parsed here.
   if (!body.includes('"responseModalities"')) return undefined
   const modalities = objectAt(parseObject(body.toString("utf8")), "generationConfig")?.["responseModalities"]

@@ -119,7 +119,7 @@ export const mediaRoutes = ({ upload }: CallRunner, bodyMaxBytes: number) => {
       (request, response) =>
         Effect.flatMap(Effect.result(request.body(bodyMaxBytes)), (body) => {
           const read = { ...request, body: () => Effect.fromResult(body) }
-          const asked = Result.isSuccess(body) ? mediaAskedOf(Buffer.from(body.success)) : undefined
+          const asked = Result.isSuccess(body) ? mediaAskedOf(body.success) : undefined
           if (asked === undefined) return chat(read, response)
           const handler =
             asked === "image" ? route(pictures, generateImage(model)) : route(sound, generateSpeech(model, isStream))
@@ -156,7 +156,7 @@ const readMedia = <Request extends CallRequest, Body>(
       ...(meta !== undefined && { meta }),
     }
     // The same idempotency key under another API is another call.
-    const sent = [client.name, JSON.parse(JSON.stringify(fields.success))]
+    const sent = [client.name, fields.success]
     const decoded = yield* decode({ fields: candidate, files: own.success, sent })
     return { decoded: Result.mapError(decoded, (error) => inWordsOf(client, error)), asked }
   })

@@ -1,7 +1,9 @@
 /** The media routes of twp/1: pictures, speech, transcriptions. */
 import type { ServerResponse } from "node:http"
-import { Effect, Result } from "effect"
+import { Effect, Option, Result, Schema } from "effect"
 import { newRequestId } from "../../calls/calls.ts"
+import type { DecodedCall } from "../../calls/held-call.ts"
+import type { CallRequest, Kind } from "../../calls/kind.ts"
 import type { WholeReply } from "../../calls/reply.ts"
 import { plainTranscript } from "../../dialects/openai-chat/media-client.ts"
 import { decodeCall } from "../../kinds/decode.ts"
@@ -9,16 +11,14 @@ import { image } from "../../kinds/image/image.ts"
 import { type NoBody, speech } from "../../kinds/speech/speech.ts"
 import { transcription } from "../../kinds/transcription/transcription.ts"
 import { video } from "../../kinds/video/video.ts"
-import type { ImageResponse } from "../../protocol/image.ts"
+import type { Decoded } from "../../protocol/json-body.ts"
 import { SpeechRequest } from "../../protocol/speech.ts"
-import type { TranscriptFormat, TranscriptionResponse } from "../../protocol/transcription.ts"
-import type { VideoJob } from "../../protocol/video.ts"
+import { type TranscriptFormat, TranscriptionResponse } from "../../protocol/transcription.ts"
 import { ByteEvents } from "../byte-events.ts"
 import type { CallRunner } from "../call-runner.ts"
 import type { Content } from "../content.ts"
 import type { DirectHandler } from "../hot-routes.ts"
 import { NodeConnection } from "../node-connection.ts"
-import { readTranscript } from "./kept-transcript.ts"
 import {
   decodeImage,
   decodeTranscription,
@@ -29,65 +29,65 @@ import {
 } from "./media-calls.ts"
 
 /** The handlers by their paths. */
-export const mediaAnswers = ({ run, upload }: CallRunner): ReadonlyArray<readonly [string, DirectHandler]> => [
-  [
-    "/t1/images",
+export const mediaAnswers = ({ run, upload }: CallRunner): ReadonlyArray<readonly [string, DirectHandler]> => {
+  /** @param connect how a reply is sent, for what was asked */
+  const uploaded =
+    <Request extends CallRequest, Body extends object>(
+      kind: Kind<Request, Body>,
+      types: FieldTypes,
+      decode: (asked: MediaAsked) => Effect.Effect<Decoded<DecodedCall<Request>>>,
+      connect: (response: ServerResponse, requestId: string, request?: Request) => NodeConnection<Body>,
+    ): DirectHandler =>
     (request, response) => {
       const requestId = newRequestId()
-      const connection = new NodeConnection<ImageResponse>(response, requestId)
-      return upload(image, request, requestId, {
+      return upload(kind, request, requestId, {
         read: (_caller, content) =>
-          Effect.map(decodeAs(content, imageTypes, decodeImage), (decoded) => ({ decoded, connection })),
-        refusedAt: () => connection,
+          Effect.map(decodeAs(content, types, decode), (decoded) => ({
+            decoded,
+            connection: connect(response, requestId, requestOf(decoded)),
+          })),
+        refusedAt: () => connect(response, requestId),
         status: () => response.statusCode,
       })
-    },
-  ],
-  [
-    "/t1/speech",
-    (request, response) => {
-      const requestId = newRequestId()
-      return run(speech, request, requestId, {
-        read: ({ body }) => {
-          const decoded = decodeCall(SpeechRequest, body)
-          const isEvents = Result.isSuccess(decoded) && decoded.success.request.stream === true
-          const connection = new NodeConnection<NoBody>(response, requestId, isEvents ? undefined : new ByteEvents())
-          return { decoded, connection }
-        },
-        refusedAt: () => new NodeConnection<NoBody>(response, requestId),
-        status: () => response.statusCode,
-      })
-    },
-  ],
-  [
-    "/t1/videos",
-    (request, response) => {
-      const requestId = newRequestId()
-      const connection = new NodeConnection<VideoJob>(response, requestId)
-      return upload(video, request, requestId, {
-        read: (_caller, content) =>
-          Effect.map(decodeAs(content, videoTypes, decodeVideo), (decoded) => ({ decoded, connection })),
-        refusedAt: () => connection,
-        status: () => response.statusCode,
-      })
-    },
-  ],
-  [
-    "/t1/transcriptions",
-    (request, response) => {
-      const requestId = newRequestId()
-      return upload(transcription, request, requestId, {
-        read: (_caller, content) =>
-          Effect.map(decodeAs(content, transcriptionTypes, decodeTranscription), (decoded) => {
-            const format = Result.isSuccess(decoded) ? decoded.success.request.format : undefined
-            return { decoded, connection: new TranscriptConnection(response, requestId, format) }
-          }),
-        refusedAt: () => new NodeConnection<TranscriptionResponse>(response, requestId),
-        status: () => response.statusCode,
-      })
-    },
-  ],
-]
+    }
+
+  const speak: DirectHandler = (request, response) => {
+    const requestId = newRequestId()
+    return run(speech, request, requestId, {
+      read: ({ body }) => {
+        const decoded = decodeCall(SpeechRequest, body)
+        const events = requestOf(decoded)?.stream === true ? undefined : new ByteEvents()
+        return { decoded, connection: new NodeConnection<NoBody>(response, requestId, events) }
+      },
+      refusedAt: () => new NodeConnection<NoBody>(response, requestId),
+      status: () => response.statusCode,
+    })
+  }
+
+  return [
+    [
+      "/t1/images",
+      uploaded(image, imageTypes, decodeImage, (response, requestId) => new NodeConnection(response, requestId)),
+    ],
+    ["/t1/speech", speak],
+    [
+      "/t1/transcriptions",
+      uploaded(
+        transcription,
+        transcriptionTypes,
+        decodeTranscription,
+        (response, requestId, asked) => new TranscriptConnection(response, requestId, asked?.format),
+      ),
+    ],
+    [
+      "/t1/videos",
+      uploaded(video, videoTypes, decodeVideo, (response, requestId) => new NodeConnection(response, requestId)),
+    ],
+  ]
+}
+
+const requestOf = <Request extends CallRequest>(decoded: Decoded<DecodedCall<Request>>): Request | undefined =>
+  Result.isSuccess(decoded) ? decoded.success.request : undefined
 
 const videoTypes: FieldTypes = { numbers: ["seconds"], json: ["meta"] }
 const imageTypes: FieldTypes = { numbers: ["n"], flags: ["stream"], json: ["meta"] }
@@ -103,11 +103,14 @@ const decodeAs = <A, E>(
     : decode({
         fields: isForm ? typedFields(fields.success, types) : fields.success,
         files,
-        sent: sentOf(fields.success),
+        sent: fields.success,
       })
 
-/** JSON came in as JSON, and text is JSON too. */
-const sentOf = (fields: object) => JSON.parse(JSON.stringify(fields))
+const readKept = Schema.decodeUnknownOption(Schema.fromJsonString(TranscriptionResponse))
+
+/** A transcript as it was made, or as it was kept for a repeated request id. */
+const readTranscript = (body: TranscriptionResponse | string): TranscriptionResponse | undefined =>
+  typeof body === "string" ? Option.getOrUndefined(readKept(body)) : body
 
 /** Sends the formats that are text as text. */
 class TranscriptConnection extends NodeConnection<TranscriptionResponse> {

@@ -33,14 +33,9 @@ export const decodeImage = (asked: MediaAsked): Effect.Effect<Decoded<DecodedCal
     const { images: blocks, mask: maskBlock, ...rest } = asked.fields
     const fields = decodeJson(ImageFields, rest)
     if (Result.isFailure(fields)) return Result.fail(fields.failure)
-    const images = yield* filesAt(asked.files, "images", blocks, Schema.Array(ImageBlock))
+    const images = yield* filesAt(asked.files, "images", blocks, ImageBlock)
     if (Result.isFailure(images)) return Result.fail(images.failure)
-    const masks = yield* filesAt(
-      asked.files,
-      "mask",
-      maskBlock === undefined ? undefined : [maskBlock],
-      Schema.Array(ImageBlock),
-    )
+    const masks = yield* filesAt(asked.files, "mask", listed(maskBlock), ImageBlock)
     if (Result.isFailure(masks)) return Result.fail(masks.failure)
     const unknown = unknownFile(asked.files, ["images", "mask"])
     if (unknown !== undefined) return refuse(unknown, "is not a file of this call")
@@ -49,15 +44,9 @@ export const decodeImage = (asked: MediaAsked): Effect.Effect<Decoded<DecodedCal
     const [mask] = masks.success
     if (mask !== undefined && images.success.length === 0) return refuse("mask", "a mask needs a picture")
     const all = mask === undefined ? images.success : [...images.success, mask]
-    for (const [at, { file, mime }] of all.entries()) {
-      const type = yield* typeOf(file)
-      if (type === undefined || !pictureTypes.has(type.mime)) {
-        return refuse(
-          at === images.success.length ? "mask" : `images.${at}`,
-          "is not a picture in png, jpeg, webp or gif",
-        )
-      }
-      if (type.mime !== mime) return refuse(`images.${at}`, `is ${type.mime} and not ${mime}`)
+    for (const [at, picture] of all.entries()) {
+      const wrong = yield* pictureFault(picture)
+      if (wrong !== undefined) return refuse(picture === mask ? "mask" : `images.${at}`, wrong)
     }
     return Result.succeed(callOf(asked, { ...fields.success, images: images.success, mask }, all))
   })
@@ -69,6 +58,13 @@ const typeOf = ({ head }: MediaFile) =>
     () => undefined,
   )
 
+/** Why a file is not the picture that it is said to be. */
+const pictureFault = ({ file, mime }: NamedFile): Effect.Effect<string | undefined> =>
+  Effect.map(typeOf(file), (type) => {
+    if (type === undefined || !pictureTypes.has(type.mime)) return "is not a picture in png, jpeg, webp or gif"
+    return type.mime === mime ? undefined : `is ${type.mime} and not ${mime}`
+  })
+
 const pictureTypes: ReadonlySet<string> = new Set(["image/png", "image/jpeg", "image/webp", "image/gif"])
 
 export const decodeTranscription = (asked: MediaAsked): Effect.Effect<Decoded<DecodedCall<TranscriptionCall>>> =>
@@ -76,12 +72,7 @@ export const decodeTranscription = (asked: MediaAsked): Effect.Effect<Decoded<De
     const { file: block, ...rest } = asked.fields
     const fields = decodeJson(TranscriptionFields, rest)
     if (Result.isFailure(fields)) return Result.fail(fields.failure)
-    const files = yield* filesAt(
-      asked.files,
-      "file",
-      block === undefined ? undefined : [block],
-      Schema.Array(FileBlock),
-    )
+    const files = yield* filesAt(asked.files, "file", listed(block), FileBlock)
     if (Result.isFailure(files)) return Result.fail(files.failure)
     const unknown = unknownFile(asked.files, ["file"])
     if (unknown !== undefined) return refuse(unknown, "is not a file of this call")
@@ -102,38 +93,38 @@ export const decodeVideo = (asked: MediaAsked): Effect.Effect<Decoded<DecodedCal
     const { image: block, ...rest } = asked.fields
     const fields = decodeJson(VideoFields, rest)
     if (Result.isFailure(fields)) return Result.fail(fields.failure)
-    const blocks = block === undefined ? undefined : [block]
-    const images = yield* filesAt(asked.files, "image", blocks, Schema.Array(ImageBlock))
+    const images = yield* filesAt(asked.files, "image", listed(block), ImageBlock)
     if (Result.isFailure(images)) return Result.fail(images.failure)
     const unknown = unknownFile(asked.files, ["image"])
     if (unknown !== undefined) return refuse(unknown, "is not a file of this call")
     const [image] = images.success
     if (images.success.length > 1) return refuse("image", "one picture")
-    const type = image && (yield* typeOf(image.file))
-    if (image !== undefined && (type === undefined || !pictureTypes.has(type.mime))) {
-      return refuse("image", "is not a picture in png, jpeg, webp or gif")
-    }
+    const wrong = image && (yield* pictureFault(image))
+    if (wrong !== undefined) return refuse("image", wrong)
     return Result.succeed(callOf(asked, { ...fields.success, image }, images.success))
   })
 
 const refuse = (path: string, message: string) => Result.fail(invalidInput([{ path, message }]))
+
+/** The block of a field that holds at most one, as a list. */
+const listed = (block: unknown) => (block === undefined ? undefined : [block])
 
 /** The files of a name: parts of a form, or blocks of JSON with their content. */
 const filesAt = (
   files: Files,
   name: string,
   blocks: unknown,
-  schema: Schema.Decoder<ReadonlyArray<typeof ImageBlock.Type | typeof FileBlock.Type>>,
+  block: Schema.Decoder<typeof ImageBlock.Type | typeof FileBlock.Type>,
 ): Effect.Effect<Decoded<ReadonlyArray<NamedFile>>> =>
   Effect.sync(() => {
     const own = files.get(name) ?? []
     if (blocks === undefined) return Result.succeed(own)
-    return Result.flatMap(decodeJson(schema, blocks), (decoded): Decoded<ReadonlyArray<NamedFile>> => {
+    return Result.flatMap(decodeJson(Schema.Array(block), blocks), (decoded): Decoded<ReadonlyArray<NamedFile>> => {
       const given: Array<NamedFile> = [...own]
-      for (const block of decoded) {
-        if (block.data === undefined) return refuse(`${name}.url`, "an address is not read: send the data")
-        const file = fileOf(Buffer.from(block.data, "base64"))
-        given.push({ file, mime: block.mime, ...("name" in block && { name: block.name }) })
+      for (const each of decoded) {
+        if (each.data === undefined) return refuse(`${name}.url`, "an address is not read: send the data")
+        const file = fileOf(Buffer.from(each.data, "base64"))
+        given.push({ file, mime: each.mime, ...("name" in each && { name: each.name }) })
       }
       return Result.succeed(given)
     })

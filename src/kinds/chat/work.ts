@@ -7,7 +7,7 @@ import type { VendorRequest } from "../../dialects/dialect.ts"
 import type { EncodeRefusal, WireRequest } from "../../dialects/wire.ts"
 import { inputTokens } from "../../money/pricing.ts"
 import type { WarnEvent } from "../../protocol/event.ts"
-import type { UpstreamHead } from "../../upstream/client.ts"
+import { isEventStream, type UpstreamHead } from "../../upstream/client.ts"
 import { ChatReader, type ReaderOptions } from "./reader.ts"
 import { chatSpan } from "./span.ts"
 import { UsageMeter } from "./usage-meter.ts"
@@ -66,6 +66,3 @@ export class ChatWork implements Work {
 
 /** The catalogue refuses such targets. */
 const noChat: EncodeRefusal = { capability: "chat", message: "this vendor has no chat" }
-
-const isEventStream = ({ headers }: UpstreamHead): boolean =>
-  headers["content-type"]?.startsWith("text/event-stream") === true

@@ -9,7 +9,7 @@ import { maxSearchResults } from "../../catalogue/search-directory.ts"
 import type { CallTarget } from "../../catalogue/snapshot.ts"
 import { normalise } from "../../dialects/search/dialect.ts"
 import type { EncodeRefusal } from "../../dialects/wire.ts"
-import type { Counts } from "../../money/pricing.ts"
+import { type Counts, noTokens } from "../../money/pricing.ts"
 import type { SearchRequest, SearchResponse, SearchResult } from "../../protocol/search.ts"
 import { dailyCountsOf } from "../daily-counts.ts"
 import { WholeTask } from "../whole/whole-task.ts"
@@ -73,10 +73,4 @@ export const search: Kind<SearchRequest, SearchResponse> = {
 
 const noSearch: EncodeRefusal = { capability: "search", message: "this vendor has no search" }
 
-const oneSearch: Counts = {
-  inTokens: 0,
-  outTokens: 0,
-  cacheReadTokens: 0,
-  cacheWriteTokens: 0,
-  dims: { web_search: 1 },
-}
+const oneSearch: Counts = { ...noTokens, dims: { web_search: 1 } }

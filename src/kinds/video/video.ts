@@ -5,7 +5,7 @@ import { modelFor, orNotConfigured, targetsFor } from "../../calls/model.ts"
 import type { CallTarget } from "../../catalogue/snapshot.ts"
 import type { VideoAsked, VideoDialect } from "../../dialects/media.ts"
 import type { NamedFile } from "../../media/media-file.ts"
-import { exactUnit, priceUsage, unitCharge, unitDims } from "../../money/pricing.ts"
+import { exactUnit, noTokens, priceUsage, unitCharge, unitDims } from "../../money/pricing.ts"
 import { serviceError } from "../../protocol/error.ts"
 import type { VideoFields, VideoJob } from "../../protocol/video.ts"
 import { dailyCountsOf } from "../daily-counts.ts"
@@ -51,7 +51,7 @@ export const video: Kind<VideoCall, VideoJob> = {
           encode: (target) => encodeWhole(target, dialectAt(target), "video", asked),
           decode: (target, body) => dialectAt(target)?.decode(body, asked),
           bill: () => ({
-            counts: { inTokens: 0, outTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0, dims },
+            counts: { ...noTokens, dims },
           }),
           charge: ({ counts }) => priceUsage(price, counts),
           job: ([accepted], target) =>

@@ -18,7 +18,7 @@ import { type Charge, inputTokens } from "../../money/pricing.ts"
 import type { JobFacts } from "../../money/settlement.ts"
 import type { WarnEvent } from "../../protocol/event.ts"
 import type { Timeouts } from "../../protocol/timeout-tiers.ts"
-import type { UpstreamHead } from "../../upstream/client.ts"
+import { isEventStream, type UpstreamHead } from "../../upstream/client.ts"
 
 /** What is particular to one planned call. @typeParam Got what a dialect reads of one part */
 export interface WholeCall<Got, Body extends object> {
@@ -311,6 +311,3 @@ class EventReader<Got> implements Reader {
     return this.#steps.length > 0
   }
 }
-
-const isEventStream = ({ headers }: UpstreamHead): boolean =>
-  headers["content-type"]?.startsWith("text/event-stream") === true
