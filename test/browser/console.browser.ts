@@ -441,7 +441,8 @@ describe("what it shows", () => {
     await speak()
     const player = page.getByLabel("The spoken text")
     await player.waitFor()
-    await page.waitForFunction("document.querySelector('audio').duration > 0")
+    // The content security policy of the console refuses waitForFunction, which polls with eval in the page.
+    await expect.poll(() => page.evaluate("document.querySelector('audio').duration")).toBeGreaterThan(0)
     expect(await findings(page)).toEqual([])
     const hear = await make("transcriptions")
     await page
