@@ -45,7 +45,7 @@ export const measureHistory = async (subjects: Subjects, records: number): Promi
     const weir = await start()
     while ((await left(inner.query)) > 0) await sleep(200)
     const foldS = (performance.now() - startedAt) / 1000
-    await inner.query("vacuum analyze usage_rollups, first_frame_rollups, usage_records")
+    await inner.query("vacuum analyze usage_rollups, unit_rollups, first_frame_rollups, usage_records")
     const from = new Date(Date.now() - days * 86_400_000).toISOString()
     const { origin } = weir.call("/v1/session", {})
     const time = async (path: string) => {

@@ -97,6 +97,16 @@ export class UsageSummaries extends Context.Service<
                 u.cache_read_tokens, u.cache_write_tokens, u.cost, u.cache_net_saving
               from usage_records u where ${recent(cuts, only.org)} and ${narrow(recordDimensions)}) x
             group by grouping sets ((point, currency), (name, currency))`)
+          const units = yield* bounded(sql<UnitRow>`
+            select name, unit, sum(amount)::float8 as amount
+            from (
+              select u.${sql(columns[by])} as name, u.unit, u.amount
+              from unit_rollups u where ${folded(cuts, org)} and ${narrow(recordDimensions)}
+              union all
+              select u.${sql(columns[by])}, d.key, d.value::numeric
+              from usage_records u cross join lateral jsonb_each_text(u.dims) d
+              where ${recent(cuts, only.org)} and ${narrow(recordDimensions)}) x
+            group by 1, 2 order by 2`)
           const frames = yield* bounded(sql<FrameRow>`
             select (extract(epoch from point) * 1000)::float8 as "atMs", up_to_ms as "upToMs",
               sum(exchanges)::float8 as count
@@ -119,6 +129,7 @@ export class UsageSummaries extends Context.Service<
           const pointsAt = Map.groupBy(points, ({ atMs }) => atMs)
           const framesAt = Map.groupBy(frames, ({ atMs }) => atMs)
           const failuresAt = Map.groupBy(failures, ({ atMs }) => atMs)
+          const unitsBy = Map.groupBy(units, ({ name }) => name ?? "")
           const groups = Map.groupBy(
             sums.filter(({ atMs }) => atMs === null),
             ({ name }) => name ?? "",
@@ -127,7 +138,7 @@ export class UsageSummaries extends Context.Service<
             from: new Date(fromMs).toISOString(),
             to: new Date(toMs).toISOString(),
             step,
-            totals: figuresOf(points),
+            totals: { ...figuresOf(points), units: unitsOf(units) },
             firstFrame: firstFrameOf(frames),
             points: starts.map((atMs) => ({
               at: new Date(atMs).toISOString(),
@@ -136,7 +147,7 @@ export class UsageSummaries extends Context.Service<
               firstFrame: firstFrameOf(framesAt.get(atMs) ?? []),
             })),
             groups: [...groups]
-              .map(([group, rows]) => ({ group, ...figuresOf(rows) }))
+              .map(([group, rows]) => ({ group, ...figuresOf(rows), units: unitsOf(unitsBy.get(group) ?? []) }))
               .sort((a, b) => b.exchanges - a.exchanges)
               .slice(0, maxGroups),
             failures: [...Map.groupBy(failures, ({ code }) => code)]
@@ -179,6 +190,12 @@ interface SumRow {
   readonly cacheWriteTokens: number
   readonly cost: string
   readonly cacheNetSaving: string
+}
+
+interface UnitRow {
+  readonly name: string | null
+  readonly unit: string
+  readonly amount: number
 }
 
 interface Period {
@@ -234,6 +251,12 @@ const figuresOf = (rows: ReadonlyArray<SumRow>): UsageFigures => {
     cost: amountsOf(rows, ({ cost }) => cost),
     cacheNetSaving: amountsOf(rows, ({ cacheNetSaving }) => cacheNetSaving),
   }
+}
+
+const unitsOf = (rows: ReadonlyArray<UnitRow>): Record<string, number> => {
+  const sums: Record<string, number> = {}
+  for (const { unit, amount } of rows) sums[unit] = (sums[unit] ?? 0) + amount
+  return sums
 }
 
 /** Sums of money by currency. */

@@ -19,6 +19,9 @@ const figures = {
   cacheNetSaving: Sums,
 }
 
+/** Units beside tokens, by name: pictures, seconds, characters, searches. */
+const units = Schema.Record(Schema.String, Schema.Finite)
+
 /** Times to the first frame, in milliseconds, interpolated within their buckets; null without observations. */
 export const FirstFrame = Schema.Struct({
   p50: Schema.NullOr(Schema.Finite),
@@ -41,7 +44,7 @@ export const UsageSummary = Schema.Struct({
   from: Schema.String,
   to: Schema.String,
   step: SummaryStep,
-  totals: UsageFigures,
+  totals: Schema.Struct({ ...figures, units }),
   firstFrame: FirstFrame,
   /** One for each step, also where nothing happened. */
   points: Schema.Array(
@@ -54,7 +57,7 @@ export const UsageSummary = Schema.Struct({
     }),
   ),
   /** By the dimension that was asked for, the most used first, at most 100. */
-  groups: Schema.Array(Schema.Struct({ group: Schema.String, ...figures })),
+  groups: Schema.Array(Schema.Struct({ group: Schema.String, ...figures, units })),
   /** Calls that failed, by error code, the most frequent first. */
   failures: Schema.Array(Schema.Struct({ code: Schema.String, count: Count })),
 }).annotate({ identifier: "UsageSummary" })

@@ -25,6 +25,8 @@ const record = (hoursAgo: number, n: number) => ({
   model: models[n % 2] ?? "",
   tokens: 10 + n,
   ttfb: 5 * (n + 1),
+  purpose: n === 2 ? "image" : "exchange",
+  dims: n === 2 ? { images: 2, seconds: 0.5 } : {},
 })
 type Row = ReturnType<typeof record>
 
@@ -34,10 +36,10 @@ const add = (rows: ReadonlyArray<Row>) =>
       client`
       insert into usage_records (ref, at, org_id, app_id, key_id, request_id, purpose, model, vendor, in_tokens, out_tokens,
         cache_read_tokens, cache_write_tokens, dims, stop, cost, cache_net_saving, currency, ttfb_ms)
-      select ref, at, ${org}, 'app', 'key', ref, 'exchange', model, 'vendor', tokens, 1, 2, 3, '{}', 'end', tokens * 0.25, 0,
+      select ref, at, ${org}, 'app', 'key', ref, purpose, model, 'vendor', tokens, 1, 2, 3, dims, 'end', tokens * 0.25, 0,
         'USD', ttfb
       from json_to_recordset(${JSON.stringify(rows)}::text::json) as x(ref text, at timestamptz, model text,
-        tokens bigint, ttfb integer)`,
+        tokens bigint, ttfb integer, purpose text, dims jsonb)`,
   )
 
 const sumsOf = Effect.fnUntraced(function* (query: Partial<SummaryQuery> = {}) {
@@ -51,6 +53,7 @@ const sumsOf = Effect.fnUntraced(function* (query: Partial<SummaryQuery> = {}) {
   return {
     tokens: totals.inTokens,
     cost: totals.cost["USD"],
+    units: totals.units,
     groups: groups.map(({ group, exchanges }) => [group, exchanges]),
     atPoints: points.reduce((sum, { exchanges }) => sum + exchanges, 0),
     firstFrame,
@@ -79,6 +82,30 @@ layer(services, { excludeTestServices: true })("usage that is folded", (it) => {
     }),
   )
 
+  it.effect("counts the units of each kind, where a call had any", () =>
+    Effect.gen(function* () {
+      expect((yield* sumsOf()).units).toEqual({ images: 16, seconds: 4 })
+      expect((yield* sumsOf({ fromMs: nowMs - 5 * hourMs })).units).toEqual({ images: 6, seconds: 1.5 })
+      const { groups } = yield* read({
+        fromMs: nowMs - 60 * 24 * hourMs,
+        toMs: nowMs + hourMs,
+        by: "purpose",
+        only: { org },
+      })
+      expect(groups.map(({ group, units }) => [group, units])).toEqual([
+        ["exchange", {}],
+        ["image", { images: 16, seconds: 4 }],
+      ])
+      const narrow = yield* read({
+        fromMs: nowMs - 60 * 24 * hourMs,
+        toMs: nowMs + hourMs,
+        by: "model",
+        only: { org, purpose: "exchange" },
+      })
+      expect(narrow.totals.units).toEqual({})
+    }),
+  )
+
   it.effect("does not change when it is folded again, from the beginning", () =>
     Effect.gen(function* () {
       const before = yield* sumsOf()
@@ -96,13 +123,15 @@ layer(services, { excludeTestServices: true })("usage that is folded", (it) => {
 
   it.effect("has a record that comes late, and loses one that is taken back", () =>
     Effect.gen(function* () {
-      const late = record(30, 7)
+      const late = { ...record(30, 7), dims: { images: 2, seconds: 0.5 } }
       yield* add([late])
       yield* fold
-      expect((yield* sumsOf()).tokens).toBe(tokens + late.tokens)
+      const withIt = yield* sumsOf()
+      expect([withIt.tokens, withIt.units["images"]]).toEqual([tokens + late.tokens, 18])
       yield* sql((client) => client`delete from usage_records where org_id = ${org} and ref = ${late.ref}`)
       yield* fold
-      expect((yield* sumsOf()).tokens).toBe(tokens)
+      const without = yield* sumsOf()
+      expect([without.tokens, without.units["images"]]).toEqual([tokens, 16])
     }),
   )
 
@@ -124,6 +153,21 @@ layer(services, { excludeTestServices: true })("usage that is folded", (it) => {
       yield* sql((client) => client`delete from usage_stale_hours where at < now() - interval '35 days'`)
       yield* fold
       expect(yield* sumsOf()).toEqual(before)
+    }),
+  )
+
+  it.effect("loses what is past keeping, sums and units alike", () =>
+    Effect.gen(function* () {
+      yield* sql((client) => client`select retain_rollups(15, 30)`)
+      const left = yield* sql(
+        (client) => client<{ step: string; days: number }>`
+          select step, max(date_part('day', now() - at))::int as days
+          from (select step, at from usage_rollups union all select step, at from unit_rollups) x group by 1 order by 1`,
+      )
+      expect(left).toEqual([
+        { step: "day", days: 20 },
+        { step: "hour", days: 2 },
+      ])
     }),
   )
 })

@@ -131,6 +131,7 @@ const Shown = ({ usage, open, by, isOperator }: ShownProps) => {
             align: "right",
             show: (row: Group) => `${count(row.inTokens)} / ${count(row.outTokens)}`,
           },
+          { name: "Units", align: "right", show: (row: Group) => unitsOf(row) },
           { name: "Spend", align: "right", show: (row: Group) => monies(row.cost) },
         ]} />
       <//>
@@ -156,6 +157,12 @@ type Failure = UsageSummary["failures"][number]
 type Target = Targets["data"][number]
 
 const currenciesOf = ({ totals }: UsageSummary): ReadonlyArray<string> => Object.keys(totals.cost)
+
+/** Pictures, seconds, characters, searches: what is not counted in tokens. */
+const unitsOf = ({ units }: Group): string =>
+  Object.entries(units)
+    .map(([unit, amount]) => `${count(amount)} ${unit}`)
+    .join(", ") || "–"
 
 const tones = { healthy: "good", suspect: "warn", "cooling down": "bad" } as const
 
