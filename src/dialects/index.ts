@@ -3,6 +3,7 @@ import { Result } from "effect"
 import type { MediaBody } from "../media/media-file.ts"
 import type { DialectName, Vendor } from "../protocol/catalogue.ts"
 import { anthropic } from "./anthropic/vendor.ts"
+import { bedrock, bedrockChat } from "./bedrock/vendor.ts"
 import { cohere, cohereChat } from "./cohere/vendor.ts"
 import { deepgram } from "./deepgram/vendor.ts"
 import type { Dialect } from "./dialect.ts"
@@ -56,6 +57,7 @@ export const chatDialects = {
   anthropic,
   gemini,
   cohere: cohereChat,
+  bedrock: bedrockChat,
 }
 
 export const dialects: Readonly<Record<DialectName, VendorDialect>> = {
@@ -76,6 +78,7 @@ export const dialects: Readonly<Record<DialectName, VendorDialect>> = {
     video: geminiVideo,
   },
   cohere,
+  bedrock,
   voyage,
   elevenlabs,
   deepgram,

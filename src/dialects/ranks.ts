@@ -16,7 +16,7 @@ export const readRanks = (
   const results: Array<RerankResult> = []
   for (const item of items) {
     const { index } = item
-    const score = numberAt(item, "relevance_score") ?? numberAt(item, "score")
+    const score = numberAt(item, "relevance_score") ?? numberAt(item, "relevanceScore") ?? numberAt(item, "score")
     if (!isIndex(index, documents.length) || seen.has(index) || score === undefined) return undefined
     seen.add(index)
     results.push({ index, score })

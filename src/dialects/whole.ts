@@ -12,8 +12,11 @@ export interface WholeDialect<Asked, Got, Body extends string | MediaBody = stri
   /** @param model the vendor's own name of the model */
   readonly encode: (asked: Asked, model: string) => Result.Result<WireRequest<Body>, EncodeRefusal>
   /** What the vendor answered; undefined if it is not in the vendor's format, or answers something else. */
-  readonly decode: (body: JsonObject, asked: Asked) => Got | undefined
+  readonly decode: (body: JsonObject, asked: Asked, headers: ReplyHeaders) => Got | undefined
 }
+
+/** Headers of a reply, by lower-case names. */
+export type ReplyHeaders = Readonly<Record<string, string>>
 
 /** Usage as the vendor reported it. */
 export interface ReportedTokens {
@@ -33,7 +36,7 @@ export interface Embedded extends ReportedTokens {
 
 export interface EmbeddingDialect extends WholeDialect<EmbeddingAsked, Embedded> {
   /** Texts that the vendor takes at once. */
-  readonly maxInputs: number
+  readonly maxInputs: (model: string) => number
 }
 
 export type RerankAsked = Pick<RerankRequest, "query" | "documents" | "topN">

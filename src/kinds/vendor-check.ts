@@ -228,5 +228,5 @@ const checked = <Asked, Got extends object>(
   asked: Asked,
 ): Pick<WholeCall<object, object>, "encode" | "decode"> => ({
   encode: (target) => encodeWhole(target, whole, kind, asked),
-  decode: (_target, body) => whole?.decode(body, asked),
+  decode: (_target, body, _part, headers) => whole?.decode(body, asked, headers),
 })

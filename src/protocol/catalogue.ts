@@ -87,6 +87,7 @@ export const DialectName = Schema.Literals([
   "anthropic",
   "gemini",
   "cohere",
+  "bedrock",
   "voyage",
   "elevenlabs",
   "deepgram",

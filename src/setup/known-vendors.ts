@@ -42,6 +42,11 @@ export const knownVendors: ReadonlyArray<KnownVendor> = [
     provider: "cohere",
   },
   {
+    vendor: { id: "bedrock", dialect: "bedrock", baseUrl: "https://bedrock-runtime.us-east-1.amazonaws.com" },
+    variables: ["AWS_BEARER_TOKEN_BEDROCK"],
+    provider: "bedrock",
+  },
+  {
     vendor: { id: "voyage", dialect: "voyage", baseUrl: "https://api.voyageai.com/v1" },
     variables: ["VOYAGE_API_KEY"],
     provider: "voyage",

@@ -48,6 +48,7 @@ const paths: Readonly<Record<Vendor["dialect"], string>> = {
   gemini: "/v1beta/models?pageSize=1000",
   cohere: "/v1/models?page_size=1000",
   // These have no list of this form: the price file tells their models.
+  bedrock: "/models",
   voyage: "/models",
   elevenlabs: "/models",
   deepgram: "/models",

@@ -1,4 +1,5 @@
 /** Vendor replies for scripts: the same answer, streamed and whole, in each dialect. */
+import { EventStreamCodec } from "@smithy/eventstream-codec"
 import type { ChatDialectName } from "../protocol/catalogue.ts"
 import type { VendorCall, VendorScript } from "./scripted-vendor.ts"
 
@@ -152,10 +153,54 @@ export const cohereBody = (answer: Answer): string =>
     usage: cohereUsage(answer),
   })
 
-/** The same answer, streamed and whole, in each dialect. */
+const bedrockUsage = ({ inTokens, outTokens }: Answer) => ({
+  inputTokens: inTokens,
+  outputTokens: outTokens,
+  totalTokens: inTokens + outTokens,
+})
+
+/** A frame of Amazon's event streams, with its checksums. */
+export const bedrockFrame = (
+  type: string,
+  payload: object,
+  message: "event" | "exception" = "event",
+): Uint8Array<ArrayBufferLike> =>
+  codec.encode({
+    headers: {
+      [`:${message}-type`]: { type: "string", value: type },
+      ":content-type": { type: "string", value: "application/json" },
+      ":message-type": { type: "string", value: message },
+    },
+    body: Buffer.from(JSON.stringify(payload)),
+  })
+
+const codec = new EventStreamCodec(
+  (bytes) => (typeof bytes === "string" ? bytes : Buffer.from(bytes).toString("utf8")),
+  (text) => Buffer.from(text),
+)
+
+export const bedrockFrames = (answer: Answer): ReadonlyArray<Uint8Array> => [
+  bedrockFrame("messageStart", { role: "assistant" }),
+  ...answer.words.map((text) => bedrockFrame("contentBlockDelta", { contentBlockIndex: 0, delta: { text } })),
+  bedrockFrame("contentBlockStop", { contentBlockIndex: 0 }),
+  bedrockFrame("messageStop", { stopReason: "end_turn" }),
+  bedrockFrame("metadata", { usage: bedrockUsage(answer), metrics: { latencyMs: 1 } }),
+]
+
+export const bedrockBody = (answer: Answer): string =>
+  JSON.stringify({
+    output: { message: { role: "assistant", content: [{ text: answer.words.join("") }] } },
+    stopReason: "end_turn",
+    usage: bedrockUsage(answer),
+  })
+
+/** Dialects whose frames are text. */
+type TextDialectName = Exclude<ChatDialectName, "bedrock">
+
+/** The same answer, streamed and whole, in each dialect that streams text. */
 export const vendorReplies: Readonly<
   Record<
-    ChatDialectName,
+    TextDialectName,
     { readonly frames: (answer: Answer) => ReadonlyArray<string>; readonly body: (answer: Answer) => string }
   >
 > = {
@@ -166,7 +211,10 @@ export const vendorReplies: Readonly<
   cohere: { frames: cohereFrames, body: cohereBody },
 }
 
-const dialectOf = ({ path }: VendorCall): ChatDialectName => {
+const repliesOf = (call: VendorCall) =>
+  call.path.includes("/converse") ? { frames: bedrockFrames, body: bedrockBody } : vendorReplies[dialectOf(call)]
+
+const dialectOf = ({ path }: VendorCall): TextDialectName => {
   if (path.endsWith("/v2/chat")) return "cohere"
   if (path.endsWith("/messages")) return "anthropic"
   if (path.includes("enerateContent")) return "gemini"
@@ -177,7 +225,7 @@ const dialectOf = ({ path }: VendorCall): ChatDialectName => {
 export const answering =
   (answer: Answer, pauseMs = 0): VendorScript =>
   async (call) => {
-    const { frames, body } = vendorReplies[dialectOf(call)]
+    const { frames, body } = repliesOf(call)
     if (!call.streaming) {
       await call.wait(pauseMs)
       call.head(200, { "content-type": "application/json" })

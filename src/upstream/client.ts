@@ -31,7 +31,10 @@ export interface UpstreamHead {
 }
 
 export const isEventStream = ({ headers }: UpstreamHead): boolean =>
-  headers["content-type"]?.startsWith("text/event-stream") === true
+  eventStreams.some((type) => headers["content-type"]?.startsWith(type) === true)
+
+/** Events as text, and in Amazon's frames. */
+const eventStreams = ["text/event-stream", "application/vnd.amazon.eventstream"]
 
 /** The vendor could not be reached, or the connection broke. */
 export class UpstreamBroken extends Data.TaggedError("UpstreamBroken")<{ readonly cause: unknown }> {}

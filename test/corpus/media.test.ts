@@ -15,7 +15,7 @@ describe("recorded pictures", () => {
       const body = parseObject(response.body) ?? {}
       const data = objectsAt(body, "data").map(({ b64_json }) => b64_json)
       const asked = { prompt: "x", images: [], mask: undefined, n: data.length }
-      const got = dialectOf({ dialect: "openai-chat" }).image?.decode(body, asked)
+      const got = dialectOf({ dialect: "openai-chat" }).image?.decode(body, asked, {})
       expect(got?.images.map((image) => image.data)).toEqual(data)
       expect(data.length).toBeGreaterThan(0)
       expect(got?.usage?.outTokens).toBe(objectAt(body, "usage")?.["output_tokens"])
@@ -33,12 +33,16 @@ describe("recorded transcripts", () => {
   it.each(all)("of $folder/$name reach the client: text, language, times", ({ folder, response }) => {
     const dialect: DialectName = folder === "transcribe-deepgram" ? "deepgram" : "elevenlabs"
     const body = parseObject(response.body) ?? {}
-    const got = dialectOf({ dialect }).transcription?.decode(body, {
-      file,
-      translate: false,
-      times: "word",
-      stream: false,
-    })
+    const got = dialectOf({ dialect }).transcription?.decode(
+      body,
+      {
+        file,
+        translate: false,
+        times: "word",
+        stream: false,
+      },
+      {},
+    )
     const [channel] = objectsAt(objectAt(body, "results"), "channels")
     const [best] = objectsAt(channel, "alternatives")
     expect(got?.text).toBe(best?.["transcript"] ?? body["text"])

@@ -5,16 +5,29 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
-import { Schema } from "effect"
+import { Schema, SchemaGetter } from "effect"
 import type { ClientApiName } from "../../src/dialects/client-apis.ts"
 import type { Dialect } from "../../src/dialects/dialect.ts"
 import { objectAt, parseObject } from "../../src/dialects/json.ts"
 import type { VendorProfile } from "../../src/protocol/catalogue.ts"
 import { chatOf } from "../dialects/chat-of.ts"
 
+const BytesAsLatin1 = Schema.Struct({ base64: Schema.String }).pipe(
+  Schema.decodeTo(Schema.String, {
+    decode: SchemaGetter.transform(({ base64 }) => Buffer.from(base64, "base64").toString("latin1")),
+    encode: SchemaGetter.transform((latin1) => ({ base64: Buffer.from(latin1, "latin1").toString("base64") })),
+  }),
+)
+
 const Recording = Schema.Struct({
   request: Schema.NullOr(Schema.Struct({ path: Schema.String, body: Schema.Unknown })),
-  response: Schema.Struct({ status: Schema.Int, contentType: Schema.NullOr(Schema.String), body: Schema.String }),
+  response: Schema.Struct({
+    status: Schema.Int,
+    contentType: Schema.NullOr(Schema.String),
+    headers: Schema.optionalKey(Schema.Record(Schema.String, Schema.String)),
+    /** Text, or bytes as latin1. */
+    body: Schema.Union([Schema.String, BytesAsLatin1]),
+  }),
 })
 export type Recording = typeof Recording.Type
 

@@ -8,7 +8,10 @@ type Counts = readonly [input: unknown, output: unknown]
 
 /** A whole reply with usage as given, and a stream of the same. */
 const replies: Readonly<
-  Record<keyof typeof chatDialects, (counts: Counts) => readonly [whole: object, ...frames: Array<object>]>
+  Record<
+    Exclude<keyof typeof chatDialects, "bedrock">,
+    (counts: Counts) => readonly [whole: object, ...frames: Array<object>]
+  >
 > = {
   "openai-chat": ([prompt_tokens, completion_tokens]) => {
     const usage = { prompt_tokens, completion_tokens }

@@ -4,9 +4,8 @@
  */
 
 import { describe, expect, it } from "@effect/vitest"
-import { Schema } from "effect"
+import { Schema, Struct } from "effect"
 import { chatDialects } from "../../src/dialects/index.ts"
-import { chatDialectNames } from "../../src/protocol/catalogue.ts"
 import { anthropicFrame, openaiFrame, vendorReplies } from "../../src/testing/index.ts"
 import { cutAt, decodeBytes, decodePieces, decodeText, fold } from "../dialects/replay.ts"
 
@@ -147,7 +146,7 @@ const thorny = {
   ].join(""),
 } as const
 
-describe.each(chatDialectNames)("%s", (name) => {
+describe.each(Struct.keys(thorny))("%s", (name) => {
   const dialect = chatDialects[name]
   const bytes = Buffer.from(thorny[name])
   const whole = decodeText(dialect, thorny[name])

@@ -5,7 +5,7 @@ import { readVectors } from "../vectors.ts"
 import { type EmbeddingAsked, type EmbeddingDialect, jsonRequest } from "../whole.ts"
 
 /** The API needs one; it has no word for similarity, for which clusters are the nearest. */
-const inputTypes: Readonly<Record<NonNullable<EmbeddingAsked["inputType"]>, string>> = {
+export const cohereInputTypes: Readonly<Record<NonNullable<EmbeddingAsked["inputType"]>, string>> = {
   query: "search_query",
   document: "search_document",
   similarity: "clustering",
@@ -13,14 +13,16 @@ const inputTypes: Readonly<Record<NonNullable<EmbeddingAsked["inputType"]>, stri
   clustering: "clustering",
 }
 
+export const cohereMaxInputs = 96
+
 export const cohereEmbedding: EmbeddingDialect = {
-  maxInputs: 96,
+  maxInputs: () => cohereMaxInputs,
   encode: ({ input, inputType = "document", dimensions, truncate }, model) =>
     Result.succeed(
       jsonRequest("/v2/embed", {
         model,
         texts: input,
-        input_type: inputTypes[inputType],
+        input_type: cohereInputTypes[inputType],
         embedding_types: ["float"],
         truncate: truncate === true ? "END" : "NONE",
         ...(dimensions !== undefined && { output_dimension: dimensions }),

@@ -16,7 +16,7 @@ const taskTypes: Readonly<Record<NonNullable<EmbeddingAsked["inputType"]>, strin
 const hasTasks = (model: string): boolean => !model.startsWith("gemini-embedding-2")
 
 export const geminiEmbedding: EmbeddingDialect = {
-  maxInputs: 100,
+  maxInputs: () => 100,
   encode: ({ input, inputType, dimensions }, model) =>
     Result.succeed(
       jsonRequest(`/v1beta/models/${encodeURIComponent(model)}:batchEmbedContents`, {

@@ -5,7 +5,7 @@ import { inOrder, readVectors } from "../vectors.ts"
 import { type EmbeddingDialect, jsonRequest } from "../whole.ts"
 
 export const openaiEmbedding: EmbeddingDialect = {
-  maxInputs: 2048,
+  maxInputs: () => 2048,
   encode: ({ input, dimensions, encoding }, model) =>
     Result.succeed(
       jsonRequest("/embeddings", {

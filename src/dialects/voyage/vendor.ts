@@ -14,7 +14,7 @@ export const voyage: VendorDialect = {
   // Errors have a text alone.
   decodeError: (status, body) => ({ status, code: parseObject(body) === undefined ? "unknown" : `status_${status}` }),
   embedding: {
-    maxInputs: 1000,
+    maxInputs: () => 1000,
     encode: ({ input, inputType, dimensions, truncate, encoding }, model) =>
       Result.succeed(
         jsonRequest("/embeddings", {

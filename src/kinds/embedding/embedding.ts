@@ -41,14 +41,14 @@ export const embedding: Kind<EmbeddingRequest, EmbeddingResponse> = {
           holdAmount: maxCharge(price, tokens.held, 0),
           holdTokens: tokens.held,
           operation: "embeddings",
-          partsAt: (target) => Math.ceil(input.length / (dialectAt(target)?.maxInputs ?? input.length)),
+          partsAt: (target) => Math.ceil(input.length / (maxInputsAt(target) ?? input.length)),
           encode: (target, part) => {
             const dialect = dialectAt(target)
-            return encodeWhole(target, dialect, "embedding", partOf(dialect?.maxInputs ?? input.length, part))
+            return encodeWhole(target, dialect, "embedding", partOf(maxInputsAt(target) ?? input.length, part))
           },
-          decode: (target, body, part) => {
+          decode: (target, body, part, headers) => {
             const dialect = dialectAt(target)
-            const got = dialect?.decode(body, partOf(dialect.maxInputs, part))
+            const got = dialect?.decode(body, partOf(dialect.maxInputs(target.model), part), headers)
             return got !== undefined && lengths.are(got, part === 0) ? got : undefined
           },
           estimate: (parts) => tokens.estimate(parts),
@@ -70,6 +70,7 @@ export const embedding: Kind<EmbeddingRequest, EmbeddingResponse> = {
 }
 
 const dialectAt = ({ dialect }: CallTarget): EmbeddingDialect | undefined => dialect.embedding
+const maxInputsAt = (target: CallTarget): number | undefined => dialectAt(target)?.maxInputs(target.model)
 
 /** All vectors of a target have one length: the one that was asked for, if one was. */
 class SameLength {

@@ -37,7 +37,7 @@ export const moderation: Kind<ModerationRequest, ModerationResponse> = {
           holdTokens: tokens.held,
           operation: "moderation",
           encode: (target) => encodeWhole(target, dialectAt(target), "moderation", request),
-          decode: (target, body) => dialectAt(target)?.decode(body, request),
+          decode: (target, body, _part, headers) => dialectAt(target)?.decode(body, request, headers),
           estimate: (parts) => tokens.estimate(parts),
           bill: (parts) => tokens.bill(parts),
           implausible: (parts) => tokens.implausible(parts),

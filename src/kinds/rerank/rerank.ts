@@ -50,7 +50,7 @@ export const rerank: Kind<RerankRequest, RerankResponse> = {
           holdTokens: tokens.held,
           operation: "rerank",
           encode: (target) => encodeWhole(target, dialectAt(target), "rerank", request),
-          decode: (target, body) => dialectAt(target)?.decode(body, request),
+          decode: (target, body, _part, headers) => dialectAt(target)?.decode(body, request, headers),
           estimate: (parts) => (isByTokens ? tokens.estimate(parts) : Effect.void),
           bill,
           implausible: (parts) => tokens.implausible(parts),

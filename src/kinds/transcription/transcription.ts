@@ -68,8 +68,8 @@ export const transcription: Kind<TranscriptionCall, TranscriptionResponse> = {
           holdTokens: isByTokens(price) ? tokens.held.inTokens + tokens.held.outTokens : 0,
           operation: "transcription",
           encode: (target) => encodeWhole(target, dialectAt(target), "transcription", asking),
-          decode: (target, body) => {
-            const got = dialectAt(target)?.decode(body, asking)
+          decode: (target, body, _part, headers) => {
+            const got = dialectAt(target)?.decode(body, asking, headers)
             return got !== undefined && hasTimes(got, asking) ? got : undefined
           },
           bill: (parts) => {

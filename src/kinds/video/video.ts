@@ -49,7 +49,7 @@ export const video: Kind<VideoCall, VideoJob> = {
           operation: "video",
           status: 202,
           encode: (target) => encodeWhole(target, dialectAt(target), "video", asked),
-          decode: (target, body) => dialectAt(target)?.decode(body, asked),
+          decode: (target, body, _part, headers) => dialectAt(target)?.decode(body, asked, headers),
           bill: () => ({
             counts: { ...noTokens, dims },
           }),

@@ -12,6 +12,7 @@ import type { Delivered, Reader, Work } from "../../calls/work.ts"
 import type { CallTarget } from "../../catalogue/snapshot.ts"
 import { type JsonObject, parseObject } from "../../dialects/json.ts"
 import { JsonEvents } from "../../dialects/json-events.ts"
+import type { ReplyHeaders } from "../../dialects/whole.ts"
 import { type AnyWireRequest, type EncodeRefusal, malformedReply, type VendorFault } from "../../dialects/wire.ts"
 import type { Amount } from "../../money/amount.ts"
 import { type Charge, inputTokens } from "../../money/pricing.ts"
@@ -36,7 +37,7 @@ export interface WholeCall<Got, Body extends object> {
   readonly partsAt?: (target: CallTarget) => number
   readonly encode: (target: CallTarget, part: number) => Result.Result<AnyWireRequest, EncodeRefusal>
   /** @returns undefined if the reply does not answer what was asked */
-  readonly decode: (target: CallTarget, body: JsonObject, part: number) => Got | undefined
+  readonly decode: (target: CallTarget, body: JsonObject, part: number, headers: ReplyHeaders) => Got | undefined
   /** Whether clients are told the vendor's machine code of a refusal. */
   readonly tellsCode?: boolean
   readonly triesAfterRefusal?: boolean
@@ -149,7 +150,7 @@ export class WholeTask<Got, Body extends object> implements Task<Body> {
     }
     return new BodyReader(tell, (body) => {
       const json = parseObject(body.toString("utf8"))
-      const got = json === undefined ? undefined : this.#call.decode(target, json, part)
+      const got = json === undefined ? undefined : this.#call.decode(target, json, part, head.headers)
       if (got === undefined) return malformedReply
       this.#parts.push(got)
       this.#bytes += body.length

@@ -1,0 +1,60 @@
+/**
+ * Pictures and documents in Converse: as data, by a short name of their format.
+ * Source: https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_DocumentBlock.html
+ */
+import type { FileBlock, ImageBlock, Message } from "../../protocol/block.ts"
+import type { EncodeRefusal } from "../wire.ts"
+
+const imageFormats: Readonly<Record<string, string>> = {
+  "image/png": "png",
+  "image/jpeg": "jpeg",
+  "image/gif": "gif",
+  "image/webp": "webp",
+}
+
+const documentFormats: Readonly<Record<string, string>> = {
+  "application/pdf": "pdf",
+  "application/msword": "doc",
+  "application/vnd.openxmlformats-officedocument.wordprocessingml.document": "docx",
+  "application/vnd.ms-excel": "xls",
+  "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": "xlsx",
+  "text/csv": "csv",
+  "text/html": "html",
+  "text/markdown": "md",
+}
+
+const documentFormat = (mime: string): string | undefined =>
+  documentFormats[mime] ?? (mime.startsWith("text/") ? "txt" : undefined)
+
+/** What Converse cannot express: addresses, and other formats. */
+export const fileRefusal = (thread: ReadonlyArray<Message>): EncodeRefusal | undefined => {
+  for (const { blocks } of thread) {
+    for (const block of blocks) {
+      if (block.t !== "image" && block.t !== "file") continue
+      if (block.data === undefined) {
+        return { capability: "file_url", message: "this model accepts files as data, not by URL" }
+      }
+      const formatOf = block.t === "image" ? imageFormats[block.mime] : documentFormat(block.mime)
+      if (formatOf === undefined) {
+        return { capability: "file_type", message: `this model accepts no files of type ${block.mime}` }
+      }
+    }
+  }
+  return undefined
+}
+
+export const encodeImage = ({ mime, data }: ImageBlock) => ({
+  image: { format: imageFormats[mime], source: { bytes: data } },
+})
+
+export const encodeFile = ({ mime, data, name }: FileBlock) => ({
+  document: { format: documentFormat(mime), name: nameOf(name ?? "document"), source: { bytes: data } },
+})
+
+/** Names have letters, digits, single spaces, hyphens and brackets alone. */
+const nameOf = (name: string): string =>
+  name
+    .replace(/[^a-zA-Z0-9\s\-()[\]]/g, " ")
+    .replace(/\s+/g, " ")
+    .trim()
+    .slice(0, 190) || "document"

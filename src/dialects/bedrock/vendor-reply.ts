@@ -1,0 +1,197 @@
+/**
+ * Replies of Converse, whole and streamed. A stream is complete with `metadata`, which has the usage and comes after
+ * `messageStop`. Source: https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ConverseStream.html
+ */
+import type { Stop } from "../../protocol/exchange.ts"
+import { makeBlockNumbers, reasoningDelta, signatureDelta, textDelta, toolCallArgs, toolCallOpen } from "../blocks.ts"
+import { type Decoder, malformed, missingSides, nonZero, type VendorEvent, type VendorUsage } from "../dialect.ts"
+import {
+  countAt,
+  type JsonObject,
+  numberAt,
+  objectAt,
+  objectsAt,
+  parseObject,
+  reportedCountAt,
+  stringAt,
+} from "../json.ts"
+import { signFor } from "../signature.ts"
+import { type EventFrame, EventFrames } from "./event-stream.ts"
+
+/** A streamed reply. */
+export const decodeStream = (): Decoder => {
+  const frames = new EventFrames()
+  const reply = new ReplyReader()
+  let count = 0
+  return {
+    push: (bytes) => {
+      if (frames.isBroken) return []
+      const events: Array<VendorEvent> = []
+      for (const frame of frames.push(bytes)) {
+        count++
+        reply.readFrame(frame, events)
+      }
+      if (frames.isBroken) events.push(malformed)
+      return events
+    },
+    // A frame without its end is no frame, and a reply without `metadata` is not complete.
+    end: () => [],
+    frames: () => count,
+  }
+}
+
+/** A whole reply. */
+export const decodeBody = (body: string): ReadonlyArray<VendorEvent> => {
+  const json = parseObject(body)
+  const message = objectAt(objectAt(json, "output"), "message")
+  if (json === undefined || !Array.isArray(message?.["content"])) return [malformed]
+  const events: Array<VendorEvent> = []
+  const reply = new ReplyReader()
+  objectsAt(message, "content").forEach((block, index) => {
+    reply.readBlock(String(index), block, events)
+  })
+  reply.stopsWith(stringAt(json, "stopReason"))
+  reply.complete(json, events)
+  return events
+}
+
+class ReplyReader {
+  readonly #blocks = makeBlockNumbers()
+  #stopReason: string | undefined
+  #metadata: JsonObject | undefined
+
+  readFrame({ kind, type, json }: EventFrame, events: Array<VendorEvent>): void {
+    if (kind !== "event") {
+      events.push({ kind: "fault", fault: faultOf(type) })
+      return
+    }
+    const event = parseObject(json)
+    if (event === undefined) {
+      events.push(malformed)
+      return
+    }
+    const key = String(numberAt(event, "contentBlockIndex") ?? 0)
+    switch (type) {
+      case "contentBlockStart":
+        this.#openCall(key, objectAt(objectAt(event, "start"), "toolUse"), events)
+        return
+      case "contentBlockDelta":
+        this.#readDelta(key, objectAt(event, "delta"), events)
+        return
+      case "messageStop":
+        this.stopsWith(stringAt(event, "stopReason"))
+        break
+      case "metadata":
+        this.#metadata = event
+        break
+      default: // messageStart, contentBlockStop, and future kinds
+        return
+    }
+    // They come in this order, and are needed both.
+    if (this.#stopReason !== undefined && this.#metadata !== undefined) this.complete(this.#metadata, events)
+  }
+
+  /** A block of a whole reply. */
+  readBlock(key: string, block: JsonObject, events: Array<VendorEvent>): void {
+    const call = objectAt(block, "toolUse")
+    // Tools that Bedrock itself runs stay with Bedrock.
+    if (call !== undefined && stringAt(call, "type") !== "server_tool_use") {
+      this.#openCall(key, call, events)
+      const input = objectAt(call, "input")
+      if (input !== undefined && Object.keys(input).length > 0) {
+        events.push(toolCallArgs(this.#blocks.of(key), JSON.stringify(input)))
+      }
+      return
+    }
+    const reasoning = objectAt(block, "reasoningContent")
+    const reasoned = objectAt(reasoning, "reasoningText")
+    if (reasoned !== undefined) this.#readReasoning(key, reasoned, events)
+    else if (reasoning !== undefined) this.#readReasoning(key, reasoning, events)
+    else this.#readDelta(key, block, events)
+  }
+
+  #openCall(key: string, call: JsonObject | undefined, events: Array<VendorEvent>): void {
+    if (call === undefined || stringAt(call, "type") === "server_tool_use") return
+    const i = this.#blocks.of(key)
+    events.push(toolCallOpen(i, stringAt(call, "toolUseId") ?? `call_${i}`, stringAt(call, "name") ?? ""))
+  }
+
+  #readDelta(key: string, delta: JsonObject | undefined, events: Array<VendorEvent>): void {
+    const text = stringAt(delta, "text")
+    if (text) events.push(textDelta(this.#blocks.of(key), text))
+    const args = stringAt(objectAt(delta, "toolUse"), "input")
+    if (args && this.#blocks.isOpen(key)) events.push(toolCallArgs(this.#blocks.of(key), args))
+    const reasoning = objectAt(delta, "reasoningContent")
+    if (reasoning !== undefined) this.#readReasoning(key, reasoning, events)
+  }
+
+  #readReasoning(key: string, reasoning: JsonObject, events: Array<VendorEvent>): void {
+    const text = stringAt(reasoning, "text")
+    if (text) events.push(reasoningDelta(this.#blocks.of(key), text))
+    const signature = stringAt(reasoning, "signature")
+    if (signature) events.push(signatureDelta(this.#blocks.of(key), signFor("anthropic", signature)))
+    const redacted = stringAt(reasoning, "redactedContent")
+    if (redacted) {
+      // A blob in base64; what it contains is the text that Claude's own API has.
+      const v = Buffer.from(redacted, "base64").toString("utf8")
+      events.push({ kind: "delta", delta: { i: this.#blocks.of(key), t: "reasoning", v, redacted: true } })
+    }
+  }
+
+  stopsWith(reason: string | undefined): void {
+    this.#stopReason = reason ?? "unknown"
+  }
+
+  /** Usage, the stop, and the end. */
+  complete(report: JsonObject, events: Array<VendorEvent>): void {
+    const usage = objectAt(report, "usage")
+    if (usage !== undefined) events.push({ kind: "usage", usage: usageOf(usage), final: true })
+    events.push({ kind: "stop", stop: stops[this.#stopReason ?? "unknown"] ?? "end" }, { kind: "done" })
+  }
+}
+
+const usageOf = (usage: JsonObject): VendorUsage => {
+  const inTokens = countAt(usage, "inputTokens")
+  const outTokens = countAt(usage, "outputTokens")
+  const cacheReadTokens = countAt(usage, "cacheReadInputTokens")
+  const details = objectsAt(usage, "cacheDetails")
+  const written = (ttl?: string) =>
+    details.reduce((sum, one) => (ttl === undefined || one["ttl"] === ttl ? sum + countAt(one, "inputTokens") : sum), 0)
+  // Some models report a write twice while they think and stream; the total and the details have it once.
+  const total = reportedCountAt(usage, "totalTokens") ?? 0
+  const limits = [total - inTokens - outTokens - cacheReadTokens, written()].filter((limit) => limit > 0)
+  const cacheWriteTokens = Math.min(countAt(usage, "cacheWriteInputTokens"), ...limits)
+  return {
+    inTokens,
+    outTokens,
+    cacheReadTokens,
+    cacheWriteTokens,
+    dims: nonZero({ cache_write_1h: Math.min(written("1h"), cacheWriteTokens) }),
+    ...missingSides(usage, {
+      input: { anyOf: ["inputTokens"], added: ["cacheReadInputTokens", "cacheWriteInputTokens"] },
+      output: { anyOf: ["outputTokens"] },
+    }),
+  }
+}
+
+const stops: Readonly<Record<string, Stop>> = {
+  end_turn: "end",
+  max_tokens: "max_tokens",
+  model_context_window_exceeded: "max_tokens",
+  stop_sequence: "stop_sequence",
+  tool_use: "tool_call",
+  guardrail_intervened: "filtered",
+  content_filtered: "filtered",
+}
+
+/** The status of an exception that comes in a stream. */
+const exceptions: Readonly<Record<string, number>> = {
+  validationException: 400,
+  throttlingException: 429,
+  internalServerException: 500,
+  modelStreamErrorException: 502,
+  serviceUnavailableException: 503,
+  modelTimeoutException: 504,
+}
+
+const faultOf = (type: string) => ({ status: exceptions[type] ?? 502, code: type === "" ? "unknown" : type })

@@ -1,0 +1,238 @@
+/**
+ * The request side of the dialect `bedrock`: Converse.
+ * Source: https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html
+ */
+import { createHash } from "node:crypto"
+import { Result } from "effect"
+import type { Block, Message, ReasoningBlock, ToolResultBlock } from "../../protocol/block.ts"
+import type { ReasoningLevel, ToolChoice } from "../../protocol/exchange.ts"
+import { encodeThinking, versionOf } from "../anthropic/thinking.ts"
+import { lacksOutput, outputName, type VendorRequest } from "../dialect.ts"
+import { signatureFor } from "../signature.ts"
+import type { EncodeRefusal } from "../wire.ts"
+import { encodeFile, encodeImage, fileRefusal } from "./attachments.ts"
+import { familyOf, type ModelFamily, takesOutput } from "./families.ts"
+
+/** Bedrock accepts this many cache points per request; the last ones are the most useful. */
+const maxCachePoints = 4
+
+type WireBlock = { readonly [key: string]: unknown }
+
+interface WireMessage {
+  readonly role: "user" | "assistant"
+  readonly content: Array<WireBlock>
+}
+
+const cachePoint: WireBlock = { cachePoint: { type: "default" } }
+
+export const encodeConverse = (request: VendorRequest): Result.Result<object, EncodeRefusal> => {
+  const { model, thread, cache, output } = request
+  const refusal = fileRefusal(thread) ?? toolsRefusal(request)
+  if (refusal !== undefined) return Result.fail(refusal)
+  if (output !== undefined && !takesOutput(model, versionOf(model))) return Result.fail(lacksOutput)
+  const family = familyOf(model)
+  const system = thread.flatMap(({ role, blocks }) => (role === "system" ? encodeBlocks(blocks, family) : []))
+  const messages = mergeTurns(thread, family)
+  if (cache.enabled && !cache.skipWrite) markEnd(messages)
+  keepCachePoints([system, ...messages.map(({ content }) => content)], cache.enabled ? maxCachePoints : 0)
+  const reasoning = encodeReasoningLevel(request, family)
+  const samples = reasoning?.excludesSampling !== true
+  return Result.succeed({
+    messages,
+    ...(system.length > 0 && { system }),
+    inferenceConfig: {
+      maxTokens: request.maxTokens,
+      ...(samples && request.temperature !== undefined && { temperature: request.temperature }),
+      ...(samples && request.topP !== undefined && { topP: request.topP }),
+      ...(request.stop.length > 0 && { stopSequences: request.stop }),
+    },
+    ...encodeTools(request),
+    ...(reasoning !== undefined && { additionalModelRequestFields: reasoning.fields }),
+    ...(output !== undefined && {
+      outputConfig: {
+        textFormat: {
+          type: "json_schema",
+          structure: {
+            jsonSchema: {
+              name: output.name ?? outputName,
+              schema: JSON.stringify(output.schema),
+            },
+          },
+        },
+      },
+    }),
+  })
+}
+
+const hasToolBlocks = (thread: ReadonlyArray<Message>): boolean =>
+  thread.some(({ blocks }) => blocks.some(({ t }) => t === "tool_call" || t === "tool_result"))
+
+/** Bedrock refuses a thread with tool calls without tools, and has no choice that forbids them. */
+const toolsRefusal = ({ thread, tools, toolChoice, parallelToolCalls }: VendorRequest): EncodeRefusal | undefined => {
+  if (tools.length > 0 && parallelToolCalls === false && toolChoice !== "none") {
+    return { capability: "parallel_tool_calls", message: "this model may call several tools at once" }
+  }
+  if (!hasToolBlocks(thread)) return undefined
+  if (tools.length === 0) {
+    return { capability: "tools", message: "this model needs the tools that the thread has called" }
+  }
+  return toolChoice === "none"
+    ? { capability: "tool_choice", message: "this model cannot be forbidden to call tools" }
+    : undefined
+}
+
+const encodeTools = ({ tools, toolChoice }: VendorRequest): object => {
+  if (tools.length === 0 || toolChoice === "none") return {}
+  return {
+    toolConfig: {
+      tools: tools.map(({ name, description, inputSchema }) => ({
+        toolSpec: { name, ...(description && { description }), inputSchema: { json: inputSchema } },
+      })),
+      ...(toolChoice !== undefined && { toolChoice: encodeChoice(toolChoice) }),
+    },
+  }
+}
+
+const encodeChoice = (choice: ToolChoice): object => {
+  if (typeof choice !== "string") return { tool: { name: choice.name } }
+  return choice === "required" ? { any: {} } : { auto: {} }
+}
+
+interface ReasoningFields {
+  readonly fields: object
+  /** Claude accepts no sampling parameters while it thinks. */
+  readonly excludesSampling: boolean
+}
+
+const efforts: Readonly<Record<Exclude<ReasoningLevel, "off">, "low" | "medium" | "high">> = {
+  minimal: "low",
+  low: "low",
+  medium: "medium",
+  high: "high",
+  max: "high",
+}
+
+/** Each family has its own fields; other models reason as they do, or not. */
+const encodeReasoningLevel = (request: VendorRequest, family: ModelFamily): ReasoningFields | undefined => {
+  const { reasoning } = request
+  if (reasoning === undefined || reasoning === "off") return undefined
+  switch (family) {
+    case "claude": {
+      const thinking = encodeThinking(request)
+      if (thinking === undefined) return undefined
+      const effort = thinking.effort === undefined ? {} : { output_config: { effort: thinking.effort } }
+      return { fields: { ...thinking.fields, ...effort }, excludesSampling: true }
+    }
+    case "nova":
+      return {
+        fields: { reasoningConfig: { type: "enabled", maxReasoningEffort: efforts[reasoning] } },
+        excludesSampling: false,
+      }
+    case "gpt-oss":
+      return { fields: { reasoning_effort: efforts[reasoning] }, excludesSampling: false }
+    case "qwen":
+      return { fields: { reasoning_config: efforts[reasoning] }, excludesSampling: false }
+    case "other":
+    case "unknown":
+      return undefined
+  }
+}
+
+/** Tool results have the role user; adjacent messages of one role are merged. A document needs text beside it. */
+const mergeTurns = (thread: ReadonlyArray<Message>, family: ModelFamily): Array<WireMessage> => {
+  const messages: Array<WireMessage> = []
+  for (const { role: twpRole, blocks } of thread) {
+    if (twpRole === "system") continue
+    const role = twpRole === "assistant" ? "assistant" : "user"
+    const content = encodeBlocks(blocks, family)
+    if (content.length === 0) continue
+    const last = messages.at(-1)
+    if (last?.role === role) last.content.push(...content)
+    else messages.push({ role, content })
+  }
+  nameDocuments(messages)
+  for (const { content } of messages) {
+    const isAlone = content.some((block) => "document" in block) && !content.some((block) => "text" in block)
+    if (isAlone) content.push({ text: "See the document." })
+  }
+  return messages
+}
+
+/** Names of documents must differ within a request. */
+const nameDocuments = (messages: ReadonlyArray<WireMessage>): void => {
+  const seen = new Set<string>()
+  for (const { content } of messages) {
+    content.forEach((block, at) => {
+      const { document } = block
+      if (typeof document !== "object" || document === null || !("name" in document)) return
+      let name = String(document.name)
+      for (let n = 2; seen.has(name); n++) name = `${String(document.name)} (${n})`
+      seen.add(name)
+      content[at] = { document: { ...document, name } }
+    })
+  }
+}
+
+const encodeBlocks = (blocks: ReadonlyArray<Block>, family: ModelFamily): Array<WireBlock> =>
+  blocks.flatMap((block) => encodeBlock(block, family))
+
+const marked = (block: WireBlock, cacheable: boolean | undefined): ReadonlyArray<WireBlock> =>
+  cacheable === true ? [block, cachePoint] : [block]
+
+const encodeBlock = (block: Block, family: ModelFamily): ReadonlyArray<WireBlock> => {
+  switch (block.t) {
+    case "text":
+      // Blank text is refused.
+      return block.v.trim() === "" ? [] : marked({ text: block.v }, block.cacheable)
+    case "reasoning":
+      return family === "claude" || family === "unknown" ? encodeReasoning(block) : []
+    case "tool_call":
+      return [{ toolUse: { toolUseId: toolUseId(block.id), name: block.name, input: block.input } }]
+    case "tool_result":
+      return marked(encodeResult(block), block.cacheable)
+    case "image":
+      return [encodeImage(block)]
+    case "file":
+      return [encodeFile(block)]
+  }
+}
+
+const encodeResult = ({ id, v, isError }: ToolResultBlock): WireBlock => ({
+  toolResult: {
+    toolUseId: toolUseId(id),
+    content: [{ text: v.trim() === "" ? "(empty)" : v }],
+    status: isError === true ? "error" : "success",
+  },
+})
+
+const toolUseIdPattern = /^[a-zA-Z0-9_.:-]{1,64}$/
+
+/** Ids of other vendors may be longer, or have other characters. */
+const toolUseId = (id: string): string =>
+  toolUseIdPattern.test(id) ? id : createHash("sha256").update(id).digest("hex").slice(0, 32)
+
+/** Claude signs its reasoning in the same way wherever it runs. Without a signature it is refused, so it is omitted. */
+const encodeReasoning = ({ v, signature, redacted }: ReasoningBlock): ReadonlyArray<WireBlock> => {
+  if (redacted === true) return [{ reasoningContent: { redactedContent: Buffer.from(v).toString("base64") } }]
+  const own = signatureFor("anthropic", signature)
+  return own === undefined ? [] : [{ reasoningContent: { reasoningText: { text: v, signature: own } } }]
+}
+
+/** Marks the end of the thread. */
+const markEnd = (messages: ReadonlyArray<WireMessage>): void => {
+  const content = messages.at(-1)?.content
+  const tail = content?.at(-1)
+  if (tail !== undefined && tail !== cachePoint && !("reasoningContent" in tail)) content?.push(cachePoint)
+}
+
+/** Keeps the last cache points that fit. */
+const keepCachePoints = (contents: ReadonlyArray<Array<WireBlock>>, most: number): void => {
+  let kept = 0
+  for (const content of contents.toReversed()) {
+    for (let at = content.length - 1; at >= 0; at--) {
+      if (content[at] !== cachePoint) continue
+      kept++
+      if (kept > most) content.splice(at, 1)
+    }
+  }
+}
