@@ -82,6 +82,9 @@ export const startScriptedVendor = (script: VendorScript): Effect.Effect<Scripte
     (vendor) => Effect.sync(() => vendor.stop()),
   )
 
+/** Paths that ask for a stream, in dialects whose body does not. */
+const streamingPath = /:streamGenerateContent|\/converse-stream$/
+
 const receive = async (request: IncomingMessage, response: ServerResponse): Promise<VendorCall> => {
   const chunks: Array<Buffer> = []
   for await (const chunk of request) chunks.push(chunk)
@@ -97,7 +100,7 @@ const receive = async (request: IncomingMessage, response: ServerResponse): Prom
     headers: request.headers,
     body,
     sent,
-    streaming: body["stream"] === true || request.url?.includes(":streamGenerateContent") === true,
+    streaming: body["stream"] === true || streamingPath.test(request.url ?? ""),
     get hungUpAt() {
       return hungUpAt
     },

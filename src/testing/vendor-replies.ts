@@ -231,7 +231,9 @@ export const answering =
       call.head(200, { "content-type": "application/json" })
       return call.end(body(answer))
     }
-    call.head()
+    call.head(200, {
+      "content-type": call.path.includes("/converse") ? "application/vnd.amazon.eventstream" : "text/event-stream",
+    })
     for (const frame of frames(answer)) {
       if (pauseMs > 0) await call.wait(pauseMs)
       if (!(await call.write(frame))) return
