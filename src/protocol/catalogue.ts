@@ -119,6 +119,18 @@ export const VendorProfile = Schema.Literals([
   "zai",
   "cerebras",
   "perplexity",
+  "together",
+  "fireworks",
+  "nvidia",
+  "sambanova",
+  "huggingface",
+  "github",
+  "cloudflare",
+  "novita",
+  "lmstudio",
+  "llamacpp",
+  "databricks",
+  "watsonx",
 ])
 export type VendorProfile = typeof VendorProfile.Type
 

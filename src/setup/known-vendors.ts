@@ -71,6 +71,14 @@ export const knownVendors: ReadonlyArray<KnownVendor> = [
   compatible("zai", "https://api.z.ai/api/paas/v4", "ZAI_API_KEY"),
   compatible("cerebras", "https://api.cerebras.ai/v1", "CEREBRAS_API_KEY"),
   compatible("perplexity", "https://api.perplexity.ai", "PERPLEXITY_API_KEY"),
+  compatible("together", "https://api.together.xyz/v1", "TOGETHER_API_KEY", "together_ai"),
+  compatible("fireworks", "https://api.fireworks.ai/inference/v1", "FIREWORKS_API_KEY", "fireworks_ai"),
+  compatible("nvidia", "https://integrate.api.nvidia.com/v1", "NVIDIA_API_KEY", "nvidia_nim"),
+  compatible("sambanova", "https://api.sambanova.ai/v1", "SAMBANOVA_API_KEY"),
+  compatible("huggingface", "https://router.huggingface.co/v1", "HF_TOKEN"),
+  // A machine's GITHUB_TOKEN is usually for something else.
+  compatible("github", "https://models.github.ai/inference", "GITHUB_MODELS_TOKEN"),
+  compatible("novita", "https://api.novita.ai/openai/v1", "NOVITA_API_KEY"),
 ]
 
 /** A vendor by its id in a catalogue, or the one whose address it has. */

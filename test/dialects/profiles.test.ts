@@ -49,6 +49,18 @@ describe("encode", () => {
     ["zai", { thinking: { type: "enabled", clear_thinking: false } }, []],
     ["cerebras", { reasoning_effort: "high", max_completion_tokens: 100 }, []],
     ["perplexity", { max_tokens: 100 }, ["stream_options"]],
+    ["together", { reasoning: { enabled: true }, reasoning_effort: "high" }, []],
+    ["fireworks", { reasoning_effort: "high", max_tokens: 100 }, []],
+    ["nvidia", { chat_template_kwargs: { enable_thinking: true, thinking: true } }, ["reasoning_effort"]],
+    ["sambanova", { chat_template_kwargs: { enable_thinking: true } }, ["reasoning_effort"]],
+    ["huggingface", { reasoning_effort: "high" }, []],
+    ["github", { max_tokens: 100 }, ["reasoning_effort", "max_completion_tokens"]],
+    ["cloudflare", { reasoning_effort: "high" }, []],
+    ["novita", { enable_thinking: true, separate_reasoning: true }, ["reasoning_effort"]],
+    ["lmstudio", { reasoning_effort: "high" }, []],
+    ["llamacpp", { chat_template_kwargs: { enable_thinking: true } }, ["reasoning_effort"]],
+    ["databricks", { reasoning_effort: "high" }, ["thinking"]],
+    ["watsonx", { max_tokens: 100 }, ["reasoning_effort"]],
   ])("asks %s for %j", (profile, present, absent) => {
     const body = encode(profile)
     expect(body).toMatchObject(present)
@@ -60,6 +72,8 @@ describe("encode", () => {
     ["moonshot", true],
     ["vllm", true],
     ["zai", true],
+    ["fireworks", true],
+    ["llamacpp", true],
     ["openai", false],
     ["groq", false],
   ])("gives reasoning back to %s: %s", (profile, back) => {

@@ -40,6 +40,10 @@ const openaiEfforts: Levels = {
 const threeEfforts: Levels = { off: "none", minimal: "low", low: "low", medium: "medium", high: "high", max: "high" }
 
 const effort = (levels: Levels) => (level: ReasoningLevel) => ({ reasoning_effort: levels[level] })
+/** For vendors whose levels have no word for off. */
+const effortIfOn = (level: ReasoningLevel) => (level === "off" ? {} : { reasoning_effort: threeEfforts[level] })
+/** A variable of the model's own template. */
+const templateSwitch = (level: ReasoningLevel) => ({ chat_template_kwargs: { enable_thinking: level !== "off" } })
 const thinkingSwitch = (level: ReasoningLevel) => ({ thinking: { type: level === "off" ? "disabled" : "enabled" } })
 
 /** What all vendors understand. */
@@ -112,7 +116,7 @@ export const chatProfiles: Readonly<Record<VendorProfile, ChatProfile>> = {
   /** https://docs.vllm.ai/en/latest/features/reasoning_outputs */
   vllm: {
     ...plain,
-    reasoning: (level) => ({ chat_template_kwargs: { enable_thinking: level !== "off" } }),
+    reasoning: templateSwitch,
     reasoningBack: "reasoning_content",
   },
   /** https://docs.z.ai/guides/capabilities/thinking */
@@ -127,6 +131,37 @@ export const chatProfiles: Readonly<Record<VendorProfile, ChatProfile>> = {
   cerebras: { ...plain, maxTokens: "max_completion_tokens", reasoning: effort(threeEfforts) },
   /** https://docs.perplexity.ai/api-reference; usage comes with every chunk. */
   perplexity: { ...plain, asksForUsage: false, reasoning: effort(threeEfforts) },
+  /** https://docs.together.ai/docs/inference/chat/reasoning; hybrid models have a switch, gpt-oss has levels. */
+  together: {
+    ...plain,
+    reasoning: (level) => ({ reasoning: { enabled: level !== "off" }, ...effortIfOn(level) }),
+  },
+  /** https://docs.fireworks.ai/guides/reasoning */
+  fireworks: { ...plain, reasoning: effort(threeEfforts), reasoningBack: "reasoning_content" },
+  /** https://docs.api.nvidia.com/nim/reference/llm-apis */
+  nvidia: {
+    ...plain,
+    // Templates have one name or the other.
+    reasoning: (level) => ({ chat_template_kwargs: { enable_thinking: level !== "off", thinking: level !== "off" } }),
+  },
+  /** https://docs.sambanova.ai/docs/en/features/openai-compatibility */
+  sambanova: { ...plain, reasoning: templateSwitch },
+  /** https://huggingface.co/docs/inference-providers; passes what it gets to the provider. */
+  huggingface: { ...plain, reasoning: effortIfOn },
+  /** https://docs.github.com/rest/models/inference; has no field for reasoning. */
+  github: plain,
+  /** https://developers.cloudflare.com/workers-ai/configuration/open-ai-compatibility */
+  cloudflare: { ...plain, reasoning: effortIfOn },
+  /** https://novita.ai/docs/api-reference/model-apis-llm-create-chat-completion */
+  novita: { ...plain, reasoning: (level) => ({ enable_thinking: level !== "off", separate_reasoning: true }) },
+  /** https://lmstudio.ai/docs/developer/openai-compat */
+  lmstudio: { ...plain, reasoning: effortIfOn },
+  /** https://github.com/ggml-org/llama.cpp/tree/master/tools/server */
+  llamacpp: { ...plain, reasoning: templateSwitch, reasoningBack: "reasoning_content" },
+  /** https://docs.databricks.com/aws/machine-learning/model-serving/query-reason-models; Claude is not asked to reason. */
+  databricks: { ...plain, reasoning: effortIfOn },
+  /** https://www.ibm.com/docs/en/watsonx/saas?topic=generation-inferencing-gateway-models; no field for reasoning. */
+  watsonx: plain,
 }
 
 const qwenBudgets: Readonly<Record<Exclude<ReasoningLevel, "off">, number>> = {
