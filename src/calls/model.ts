@@ -90,5 +90,13 @@ const withOwnKey = (target: CallTarget, orgId: string, keys: ReadonlyMap<string,
   if (own === undefined) return target
   const isGuarded = own.baseUrl !== undefined
   const vendor = isGuarded ? { ...target.vendor, baseUrl: own.baseUrl } : target.vendor
-  return { ...target, vendor, credential: own.key, isOwn: true, isGuarded, key: `${orgId}:${target.key}` }
+  return {
+    ...target,
+    vendor,
+    credential: own.key,
+    signer: undefined,
+    isOwn: true,
+    isGuarded,
+    key: `${orgId}:${target.key}`,
+  }
 }

@@ -169,8 +169,8 @@ export class UpstreamCall implements ReplyListener, Watched {
   }
 
   #start(): void {
-    const { client, nowMs, lookBy } = this.#conversation
-    const { vendor, dialect, credential, isGuarded, network } = this.#target
+    const { nowMs, lookBy } = this.#conversation
+    const { vendor, dialect, credential, signer } = this.#target
     this.#stage = "connection"
     this.#startedAtMs = nowMs()
     const wire = this.#encode()
@@ -179,9 +179,24 @@ export class UpstreamCall implements ReplyListener, Watched {
       return
     }
     lookBy(this.#startedAtMs + this.#timeouts.connect)
-    const { method, path, body, headers } = wire.success
-    const authorization = credential === undefined ? undefined : dialect.authorize(Redacted.value(credential))
-    const started = client.start(
+    const request = wire.success
+    if (signer === undefined) {
+      this.#send(request, credential === undefined ? {} : dialect.authorize(Redacted.value(credential)))
+      return
+    }
+    signer.sign({ baseUrl: vendor.baseUrl, path: request.path, body: textOf(request) }).then(
+      (signed) => {
+        if (!this.#isOver()) this.#send(request, signed)
+      },
+      () => {
+        if (!this.#isOver()) this.#end(credentialMissing)
+      },
+    )
+  }
+
+  #send({ method, path, headers, body }: AnyWireRequest, authorization: Readonly<Record<string, string>>): void {
+    const { vendor, isGuarded, network } = this.#target
+    const started = this.#conversation.client.start(
       {
         ...(method !== undefined && { method }),
         baseUrl: vendor.baseUrl,
@@ -199,10 +214,9 @@ export class UpstreamCall implements ReplyListener, Watched {
   }
 
   #encode(): Result.Result<AnyWireRequest, VendorRejected | ServiceError<"bad_request">> {
-    const { vendor, credential, isOwn } = this.#target
-    if ((isOwn || vendor.credential !== undefined) && credential === undefined) {
-      return Result.fail(new VendorRejected({ status: 401, code: "credential_missing" }))
-    }
+    const { vendor, credential, signer, isOwn } = this.#target
+    const needsOne = isOwn || vendor.credential !== undefined || vendor.aws !== undefined
+    if (needsOne && credential === undefined && signer === undefined) return Result.fail(credentialMissing)
     return Result.mapError(this.#conversation.work.encode(this.#target, this.#part), refused)
   }
 
@@ -327,6 +341,11 @@ export class UpstreamCall implements ReplyListener, Watched {
 
 const empty = Buffer.alloc(0)
 const asBuffer = ({ buffer, byteOffset, byteLength }: Uint8Array) => Buffer.from(buffer, byteOffset, byteLength)
+
+const credentialMissing = new VendorRejected({ status: 401, code: "credential_missing" })
+
+/** Requests that are signed are JSON. */
+const textOf = ({ body }: AnyWireRequest): string => (typeof body === "string" ? body : "")
 
 const refused = ({ capability, message }: EncodeRefusal): ServiceError<"bad_request"> =>
   serviceError("bad_request", message, { detail: { capability } })

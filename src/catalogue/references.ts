@@ -5,7 +5,7 @@ import { dialectOf } from "../dialects/index.ts"
 import { isAmountOf } from "../money/budget.ts"
 import { isSanePrice, maxPricePerMillion, readPrice } from "../money/pricing.ts"
 import { isWithinMoney, mostMoney } from "../protocol/bounds.ts"
-import type { CatalogueDocument } from "../protocol/catalogue.ts"
+import type { AwsAccess, CatalogueDocument } from "../protocol/catalogue.ts"
 import { parseNetwork } from "../protocol/network.ts"
 import { compilePolicy } from "../review/policy.ts"
 import { lackingPrice } from "./price-of-kind.ts"
@@ -16,6 +16,20 @@ export type Path = ReadonlyArray<PropertyKey>
 export interface Problem {
   readonly path: Path
   readonly message: string
+}
+
+const awsProblem = (
+  dialect: string,
+  { accessKeyId, secretAccessKey, sessionToken }: AwsAccess,
+  credential: string | undefined,
+): string | undefined => {
+  if (dialect !== "bedrock") return `dialect ${dialect} is not called with AWS's identities`
+  if ((accessKeyId === undefined) !== (secretAccessKey === undefined)) {
+    return "accessKeyId and secretAccessKey belong together"
+  }
+  if (accessKeyId !== undefined && credential !== undefined) return "either access keys or a credential, not both"
+  if (accessKeyId === undefined && sessionToken !== undefined) return "sessionToken needs accessKeyId"
+  return accessKeyId === undefined && credential === undefined ? "needs access keys, or a credential" : undefined
 }
 
 export const checkReferences = (document: CatalogueDocument): ReadonlyArray<Problem> => {
@@ -51,13 +65,17 @@ export const checkReferences = (document: CatalogueDocument): ReadonlyArray<Prob
     "handle",
   )
 
-  document.vendors?.forEach(({ dialect, profile, apiVersion }, v) => {
+  document.vendors?.forEach(({ dialect, profile, apiVersion, aws, credential }, v) => {
     const fits = dialect === "openai-chat" || (dialect === "openai-responses" && profile === "azure")
     if (profile !== undefined && !fits) {
       problems.push({ path: ["vendors", v, "profile"], message: `dialect ${dialect} has no profile "${profile}"` })
     }
     if (apiVersion !== undefined && profile !== "azure") {
       problems.push({ path: ["vendors", v, "apiVersion"], message: "only the profile azure has an apiVersion" })
+    }
+    if (aws !== undefined) {
+      const message = awsProblem(dialect, aws, credential)
+      if (message !== undefined) problems.push({ path: ["vendors", v, "aws"], message })
     }
   })
   const vendorOf = new Map(document.vendors?.map((vendor) => [vendor.id, vendor]))

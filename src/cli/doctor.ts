@@ -19,6 +19,7 @@ import { isDevelopment, WeirConfig } from "../config.ts"
 import { isPair } from "../http/listener.ts"
 import type { DoctorResponse } from "../protocol/admin.ts"
 import { Admin } from "../protocol/api/admin.ts"
+import type { AwsAccess } from "../protocol/catalogue.ts"
 import { secretInFile } from "../secret-files.ts"
 import { Redis } from "../store/redis.ts"
 import {
@@ -89,12 +90,16 @@ const checkCatalogue = ({ catalogueFile }: Settings): Finding => {
   const { vendors = [], searchProviders = [] } = loaded.success.document
   const refs = [...vendors, ...searchProviders].flatMap((entry) => [
     ...(entry.credential === undefined ? [] : [entry.credential]),
+    ...("aws" in entry ? awsReferences(entry.aws) : []),
     ...networkReferences(entry),
   ])
   const missing = [...new Set(refs)].filter((ref) => resolveFromMachine(ref) === undefined)
   if (missing.length === 0) return ok(check, catalogueFile)
   return failed(check, `${missing.join(", ")}: not set here; the vendors that need them will be refused`)
 }
+
+const awsReferences = (aws: AwsAccess | undefined): ReadonlyArray<string> =>
+  [aws?.accessKeyId, aws?.secretAccessKey, aws?.sessionToken].filter((ref) => ref !== undefined)
 
 /** The nearest existing directory must be writable. */
 const checkFolder = ({ dataDir }: Settings): Finding => {

@@ -134,6 +134,18 @@ export const VendorProfile = Schema.Literals([
 ])
 export type VendorProfile = typeof VendorProfile.Type
 
+/** How requests to Amazon Bedrock are signed: with access keys; without them, `credential` is a Bedrock API key. */
+export const AwsAccess = Schema.Struct({
+  region: Schema.String.check(
+    Schema.isPattern(/^[a-z]{2,8}(-[a-z]{1,12}){1,3}-\d{1,2}$/, { expected: "a region, e.g. us-east-1" }),
+  ),
+  accessKeyId: optional(SecretRef),
+  secretAccessKey: optional(SecretRef),
+  /** Of keys for a limited time. */
+  sessionToken: optional(SecretRef),
+})
+export type AwsAccess = typeof AwsAccess.Type
+
 export const Vendor = Schema.Struct({
   id: Id,
   dialect: DialectName,
@@ -142,6 +154,7 @@ export const Vendor = Schema.Struct({
   apiVersion: optional(Schema.String.check(Schema.isPattern(/^[\w.-]{1,32}$/))),
   baseUrl: HttpUrl,
   credential: optional(SecretRef),
+  aws: optional(AwsAccess),
   ...network,
   timeouts: optional(TimeoutTiers),
   weight: optional(Int),

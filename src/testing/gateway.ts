@@ -143,10 +143,19 @@ export const newTestIds = (): TestIds => {
   return { org: `org_${id}`, app: `app_${id}`, key: `key_${id}` }
 }
 
+/** Access keys that {@link startGateway} knows as `env:WEIR_TEST_AWS_ID` and `env:WEIR_TEST_AWS_SECRET`. */
+export const testAwsKeys = { accessKeyId: "AKIDEXAMPLE", secretAccessKey: "aws-secret-of-tests" }
+
+const testSecrets = new Map([
+  ["env:WEIR_TEST_VENDOR", "vendor-credential"],
+  ["env:WEIR_TEST_AWS_ID", testAwsKeys.accessKeyId],
+  ["env:WEIR_TEST_AWS_SECRET", testAwsKeys.secretAccessKey],
+])
+
 const resolveTestSecret = (ref: string): string | undefined => {
   if (ref === testKeyRef) return testKey
   if (ref.startsWith("file:")) return resolveFromMachine(ref)
-  return ref === "env:WEIR_TEST_VENDOR" ? "vendor-credential" : undefined
+  return testSecrets.get(ref)
 }
 
 /** Starts a gateway; it stops when the scope closes. */

@@ -1,7 +1,15 @@
 /** The test kit of `weir/testing`: a complete gateway, scripted vendors, memory layers, vendor replies. */
 export { layerMemory as layerMemoryGate } from "../admission/gate-memory.ts"
 export { parseEvents, readEvents, type StreamedEvent } from "../protocol/parse-events.ts"
-export { type GatewayOptions, hello, newTestIds, startGateway, type TestGateway, testCatalogue } from "./gateway.ts"
+export {
+  type GatewayOptions,
+  hello,
+  newTestIds,
+  startGateway,
+  type TestGateway,
+  testAwsKeys,
+  testCatalogue,
+} from "./gateway.ts"
 export { type LedgerBook, layerMemoryLedger, makeLedgerBook } from "./ledger-memory.ts"
 export { layerMockVendorClient, type MockReply, type MockVendor, makeMockVendor } from "./mock-vendor-client.ts"
 export {

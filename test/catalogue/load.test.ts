@@ -30,6 +30,13 @@ orgs:
   - { id: o, name: O, currency: USD, models: [m] }
 `
 
+/** With a second vendor, in line 6. */
+const aws = (dialect: string, fields: string) =>
+  good.replace(
+    "models:\n  - handle",
+    `  - { id: b, dialect: ${dialect}, baseUrl: "https://b.test", ${fields} }\nmodels:\n  - handle`,
+  )
+
 describe("a catalogue with an error", () => {
   it.each([
     ["no YAML", "a: [", "", 1],
@@ -55,6 +62,33 @@ describe("a catalogue with an error", () => {
       good.replace("orgs:", "orgs:\n  - { id: o, name: P, currency: USD, models: [] }"),
       "orgs[1].id",
       16,
+    ],
+    [
+      "AWS access of another dialect",
+      aws("openai-chat", "credential: env:K, aws: { region: us-east-1 }"),
+      "vendors[1].aws",
+      6,
+    ],
+    ["AWS access without keys", aws("bedrock", "aws: { region: us-east-1 }"), "vendors[1].aws", 6],
+    ["half a pair of AWS keys", aws("bedrock", "aws: { region: us-east-1, accessKeyId: env:A }"), "vendors[1].aws", 6],
+    [
+      "two ways to sign in to AWS",
+      aws("bedrock", "credential: env:K, aws: { region: us-east-1, accessKeyId: env:A, secretAccessKey: env:B }"),
+      "vendors[1].aws",
+      6,
+    ],
+    [
+      "a token without AWS keys",
+      aws("bedrock", "credential: env:K, aws: { region: us-east-1, sessionToken: env:T }"),
+      "vendors[1].aws",
+      6,
+    ],
+    ["a region that is none", aws("bedrock", "credential: env:K, aws: { region: ../x }"), "vendors[1].aws.region", 6],
+    [
+      "an AWS secret in the open",
+      aws("bedrock", "aws: { region: us-east-1, accessKeyId: env:A, secretAccessKey: hunter2 }"),
+      "vendors[1].aws.secretAccessKey",
+      6,
     ],
     ["a secret in the open", `${good}keys: [{ id: k, app: x, secret: hunter2 }]\n`, "keys[0].secret", 16],
   ])("%s", (_what, text, path, line) => {

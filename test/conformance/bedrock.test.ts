@@ -7,20 +7,25 @@ import {
   hello,
   newTestIds,
   readEvents,
+  testAwsKeys,
   testCatalogue,
 } from "../../src/testing/index.ts"
+import { refusalOf } from "../upstream/sigv4.ts"
 import { balanceOf, errorOf, eventually, holdsOf, lastUsage, replyOf, useGateway } from "./gateway.ts"
 
 const ids = newTestIds()
 const answer = { words: ["Hello", " there"], inTokens: 1000, outTokens: 200 }
 const modelId = "us.anthropic.claude-sonnet-4-5-20250929-v1:0"
-const pools = ["bedrock", "broken", "first-bedrock"]
+const pools = ["bedrock", "broken", "first-bedrock", "signed", "keyless"]
 
 const catalogue = (urls: { readonly vendor: string; readonly second: string }) =>
   testCatalogue(urls, ids)
     .replace(
       "vendors:\n",
-      `vendors:\n  - { id: aws, dialect: bedrock, baseUrl: "${urls.vendor}", credential: "env:WEIR_TEST_VENDOR" }\n`,
+      `vendors:\n  - { id: aws, dialect: bedrock, baseUrl: "${urls.vendor}", credential: "env:WEIR_TEST_VENDOR" }
+  - { id: signed, dialect: bedrock, baseUrl: "${urls.vendor}", aws: { region: us-east-1, accessKeyId: "env:WEIR_TEST_AWS_ID", secretAccessKey: "env:WEIR_TEST_AWS_SECRET" } }
+  - { id: keyless, dialect: bedrock, baseUrl: "${urls.vendor}", aws: { region: us-east-1, accessKeyId: "env:NOT_SET", secretAccessKey: "env:NOT_SET" } }
+`,
     )
     .replace(
       "models:\n",
@@ -28,6 +33,8 @@ const catalogue = (urls: { readonly vendor: string; readonly second: string }) =
   - { handle: bedrock, maxOutput: 100, targets: [{ vendor: aws, model: "${modelId}" }] }
   - { handle: broken, maxOutput: 100, targets: [{ vendor: aws, model: "broken" }] }
   - { handle: first-bedrock, maxOutput: 100, targets: [{ vendor: aws, model: "throttled", tier: 1 }, { vendor: second, model: m, tier: 2 }] }
+  - { handle: signed, maxOutput: 100, targets: [{ vendor: signed, model: "${modelId}" }] }
+  - { handle: keyless, maxOutput: 100, targets: [{ vendor: keyless, model: k, tier: 1 }, { vendor: second, model: m, tier: 2 }] }
   - { handle: titan, kind: embedding, targets: [{ vendor: aws, model: "amazon.titan-embed-text-v2:0" }] }
 `,
     )
@@ -110,6 +117,38 @@ describe("a reply of Bedrock", () => {
     const error = await errorOf(await ask("bedrock"))
     expect(error).toMatchObject({ code: "upstream_error", detail: { upstreamStatus: 400 } })
     expect(JSON.stringify(error)).not.toContain("private reason")
+  })
+})
+
+describe("access keys", () => {
+  it.each([true, false])("sign each request; streamed: %s", async (stream) => {
+    const refusals: Array<string | undefined> = []
+    const answer200 = answering(answer)
+    gateway().vendor.script((call) => {
+      refusals.push(refusalOf({ method: "POST", path: call.path, headers: call.headers, body: call.sent }, testAwsKeys))
+      return answer200(call)
+    })
+    const replies = await Promise.all(Array.from({ length: 20 }, async () => (await ask("signed", { stream })).text()))
+    for (const reply of replies) expect(reply).toContain("there")
+    expect(refusals).toEqual(Array.from({ length: 20 }, () => undefined))
+    expect(JSON.stringify(replies)).not.toContain(testAwsKeys.accessKeyId)
+  })
+
+  it("that cannot be resolved: another vendor answers, and Bedrock is not called", async () => {
+    gateway().second.script(answering(answer))
+    const before = gateway().vendor.calls.length
+    expect((await ask("keyless")).status).toBe(200)
+    expect(gateway().vendor.calls.length).toBe(before)
+  })
+
+  it("that AWS refuses are an error without its words", async () => {
+    gateway().vendor.script((call) => {
+      call.head(403, { "content-type": "application/json", "x-amzn-errortype": "UnrecognizedClientException" })
+      call.end(JSON.stringify({ message: `The token of ${testAwsKeys.accessKeyId} is invalid` }))
+    })
+    const error = await errorOf(await ask("signed"))
+    expect(error).toMatchObject({ code: "upstream_error", detail: { upstreamStatus: 403 } })
+    expect(JSON.stringify(error)).not.toContain(testAwsKeys.accessKeyId)
   })
 })
 

@@ -1,0 +1,67 @@
+/** Signatures of AWS: the verifier against a published vector, and our signer against the verifier. */
+import { Redacted } from "effect"
+import { describe, expect, it } from "vitest"
+import { makeAwsSigner } from "../../src/upstream/aws-signing.ts"
+import { refusalOf, signatureOf } from "./sigv4.ts"
+
+const keys = { accessKeyId: "AKIDEXAMPLE", secretAccessKey: "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY" }
+const redacted = {
+  accessKeyId: Redacted.make(keys.accessKeyId),
+  secretAccessKey: Redacted.make(keys.secretAccessKey),
+}
+
+it("the verifier agrees with AWS's vector get-vanilla", () => {
+  const request = {
+    method: "GET",
+    path: "/",
+    headers: { host: "example.amazonaws.com", "x-amz-date": "20150830T123600Z" },
+    body: "",
+  }
+  const place = ["20150830", "us-east-1", "service"] as const
+  expect(signatureOf(request, keys.secretAccessKey, ["host", "x-amz-date"], place)).toBe(
+    "5fa00fa31553b73ebf1942676e86291e8372ff2a2260956d9b8aae1d763fbf31",
+  )
+})
+
+describe("a signed request", () => {
+  const signer = makeAwsSigner("eu-central-1", redacted)
+
+  it.each([
+    [
+      "a model's id",
+      "https://bedrock-runtime.eu-central-1.amazonaws.com",
+      "/model/amazon.nova-pro-v1%3A0/converse",
+      "{}",
+    ],
+    ["an ARN", "https://x.test", "/model/arn%3Aaws%3Abedrock%3Aeu%3A1%3Ainference-profile%2Fx/converse-stream", "{}"],
+    [
+      "a private address with a port and a prefix",
+      "http://127.0.0.1:8443/bedrock/",
+      "/model/m/invoke",
+      `{"text":"🌊"}`,
+    ],
+    ["an empty body", "https://x.test", "/model/m/invoke", ""],
+    ["a large body", "https://x.test", "/model/m/invoke", `"${"é".repeat(1_000_000)}"`],
+  ])("with %s has the signature that the other side calculates", async (_what, baseUrl, path, body) => {
+    const { host, pathname } = new URL(baseUrl)
+    const headers = await signer.sign({ baseUrl, path, body })
+    const received = { method: "POST", path: pathname.replace(/\/$/, "") + path, headers: { ...headers, host }, body }
+    expect(refusalOf(received, keys)).toBeUndefined()
+    expect(headers["authorization"]).toContain("/eu-central-1/bedrock/")
+    expect(headers).not.toHaveProperty("x-amz-security-token")
+    // The verifier can refuse.
+    expect(refusalOf({ ...received, body: `${body} ` }, keys)).toBe("SignatureDoesNotMatch")
+    expect(refusalOf({ ...received, path: `${received.path}x` }, keys)).toBe("SignatureDoesNotMatch")
+    expect(refusalOf(received, { ...keys, secretAccessKey: "other" })).toBe("SignatureDoesNotMatch")
+  })
+
+  it("carries and signs the token of keys for a limited time", async () => {
+    const limited = makeAwsSigner("us-east-1", { ...redacted, sessionToken: Redacted.make("session") })
+    const request = { baseUrl: "https://x.test", path: "/model/m/converse", body: "{}" }
+    const headers = await limited.sign(request)
+    expect(headers["x-amz-security-token"]).toBe("session")
+    expect(headers["authorization"]).toContain("x-amz-security-token")
+    const received = { method: "POST", path: request.path, headers: { ...headers, host: "x.test" }, body: "{}" }
+    expect(refusalOf(received, keys)).toBeUndefined()
+  })
+})
