@@ -10,6 +10,8 @@ const allowed = new Set([
   "MIT",
   "MIT-0",
   "ISC",
+  // BSD without its condition.
+  "0BSD",
   "Apache-2.0",
   "BSD-2-Clause",
   "BSD-3-Clause",

@@ -169,8 +169,8 @@ export class UpstreamCall implements ReplyListener, Watched {
   }
 
   #start(): void {
-    const { nowMs, lookBy } = this.#conversation
-    const { vendor, dialect, credential, signer } = this.#target
+    const { client, nowMs, lookBy } = this.#conversation
+    const { vendor, dialect, credential, identity, network } = this.#target
     this.#stage = "connection"
     this.#startedAtMs = nowMs()
     const wire = this.#encode()
@@ -180,13 +180,14 @@ export class UpstreamCall implements ReplyListener, Watched {
     }
     lookBy(this.#startedAtMs + this.#timeouts.connect)
     const request = wire.success
-    if (signer === undefined) {
+    if (identity === undefined) {
       this.#send(request, credential === undefined ? {} : dialect.authorize(Redacted.value(credential)))
       return
     }
-    signer.sign({ baseUrl: vendor.baseUrl, path: request.path, body: textOf(request) }).then(
-      (signed) => {
-        if (!this.#isOver()) this.#send(request, signed)
+    const outgoing = { baseUrl: vendor.baseUrl, path: request.path, body: textOf(request) }
+    identity.authorize(outgoing, { client, network }).then(
+      (headers) => {
+        if (!this.#isOver()) this.#send(request, headers)
       },
       () => {
         if (!this.#isOver()) this.#end(credentialMissing)
@@ -214,9 +215,9 @@ export class UpstreamCall implements ReplyListener, Watched {
   }
 
   #encode(): Result.Result<AnyWireRequest, VendorRejected | ServiceError<"bad_request">> {
-    const { vendor, credential, signer, isOwn } = this.#target
-    const needsOne = isOwn || vendor.credential !== undefined || vendor.aws !== undefined
-    if (needsOne && credential === undefined && signer === undefined) return Result.fail(credentialMissing)
+    const { vendor, credential, identity, isOwn } = this.#target
+    const needsOne = isOwn || [vendor.credential, vendor.aws, vendor.google].some((way) => way !== undefined)
+    if (needsOne && credential === undefined && identity === undefined) return Result.fail(credentialMissing)
     return Result.mapError(this.#conversation.work.encode(this.#target, this.#part), refused)
   }
 
@@ -344,7 +345,7 @@ const asBuffer = ({ buffer, byteOffset, byteLength }: Uint8Array) => Buffer.from
 
 const credentialMissing = new VendorRejected({ status: 401, code: "credential_missing" })
 
-/** Requests that are signed are JSON. */
+/** Only requests with JSON are signed. */
 const textOf = ({ body }: AnyWireRequest): string => (typeof body === "string" ? body : "")
 
 const refused = ({ capability, message }: EncodeRefusal): ServiceError<"bad_request"> =>

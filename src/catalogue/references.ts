@@ -5,7 +5,13 @@ import { dialectOf } from "../dialects/index.ts"
 import { isAmountOf } from "../money/budget.ts"
 import { isSanePrice, maxPricePerMillion, readPrice } from "../money/pricing.ts"
 import { isWithinMoney, mostMoney } from "../protocol/bounds.ts"
-import type { AwsAccess, CatalogueDocument } from "../protocol/catalogue.ts"
+import {
+  type AwsAccess,
+  type CatalogueDocument,
+  ChatProfileName,
+  type DialectName,
+  type VendorProfile,
+} from "../protocol/catalogue.ts"
 import { parseNetwork } from "../protocol/network.ts"
 import { compilePolicy } from "../review/policy.ts"
 import { lackingPrice } from "./price-of-kind.ts"
@@ -16,6 +22,20 @@ export type Path = ReadonlyArray<PropertyKey>
 export interface Problem {
   readonly path: Path
   readonly message: string
+}
+
+const profilesOf = (dialect: DialectName): ReadonlyArray<VendorProfile> => {
+  switch (dialect) {
+    case "openai-chat":
+      return ChatProfileName.literals
+    case "openai-responses":
+      return ["azure"]
+    case "gemini":
+    case "anthropic":
+      return ["vertex"]
+    default:
+      return []
+  }
 }
 
 const awsProblem = (
@@ -65,13 +85,19 @@ export const checkReferences = (document: CatalogueDocument): ReadonlyArray<Prob
     "handle",
   )
 
-  document.vendors?.forEach(({ dialect, profile, apiVersion, aws, credential }, v) => {
-    const fits = dialect === "openai-chat" || (dialect === "openai-responses" && profile === "azure")
-    if (profile !== undefined && !fits) {
+  document.vendors?.forEach(({ dialect, profile, apiVersion, aws, google, credential }, v) => {
+    const fits = profile === undefined || profilesOf(dialect).includes(profile)
+    if (!fits) {
       problems.push({ path: ["vendors", v, "profile"], message: `dialect ${dialect} has no profile "${profile}"` })
     }
     if (apiVersion !== undefined && profile !== "azure") {
       problems.push({ path: ["vendors", v, "apiVersion"], message: "only the profile azure has an apiVersion" })
+    }
+    if ((google !== undefined) !== (profile === "vertex")) {
+      problems.push({ path: ["vendors", v, "google"], message: "the profile vertex needs google, and no other has it" })
+    }
+    if (google !== undefined && (google.credentials === undefined) === (credential === undefined)) {
+      problems.push({ path: ["vendors", v, "google"], message: "needs either credentials, or a token as credential" })
     }
     if (aws !== undefined) {
       const message = awsProblem(dialect, aws, credential)

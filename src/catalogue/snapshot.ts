@@ -8,7 +8,6 @@ import type { VendorDialect } from "../dialects/vendor-dialect.ts"
 import { type BudgetIndex, indexBudgets, readBudget } from "../money/budget.ts"
 import { isSanePrice, type Price, readPrice } from "../money/pricing.ts"
 import type {
-  AwsAccess,
   Model,
   Plan,
   PlatformDocument,
@@ -19,7 +18,9 @@ import type {
   Vendor,
 } from "../protocol/catalogue.ts"
 import { compilePolicy, type ReviewPolicy } from "../review/policy.ts"
-import { makeAwsSigner, type Signer } from "../upstream/aws-signing.ts"
+import { makeAwsIdentity } from "../upstream/aws-signing.ts"
+import { makeGoogleIdentity } from "../upstream/google-identity.ts"
+import type { Identity } from "../upstream/identity.ts"
 import { type Network, readNetwork } from "../upstream/network.ts"
 import type { Pooled } from "../upstream/pool.ts"
 import { definedOf } from "./references.ts"
@@ -30,8 +31,8 @@ export interface VendorEntry {
   readonly dialect: VendorDialect
   /** Undefined if the catalogue names none, or it cannot be resolved. */
   readonly credential: Redacted.Redacted | undefined
-  /** Signs requests, where the catalogue has access keys that can be resolved. */
-  readonly signer: Signer | undefined
+  /** What calls carry instead of a credential, where the catalogue has one that can be resolved. */
+  readonly identity: Identity | undefined
   /** How its address is reached, where the catalogue says so. */
   readonly network: Network | undefined
   /** Of its address, e.g. `api.openai.com`. */
@@ -51,20 +52,20 @@ export interface CallTarget extends Pooled, Omit<VendorEntry, "host" | "vendor">
 
 /** What a call must know of its vendor: of models, or of searches. */
 export interface TargetVendor
-  extends Pick<Vendor, "id" | "baseUrl" | "credential" | "aws" | "clientGone" | "timeouts"> {
+  extends Pick<Vendor, "id" | "baseUrl" | "credential" | "aws" | "google" | "clientGone" | "timeouts"> {
   readonly dialect: string
   readonly profile?: Vendor["profile"]
 }
 
 /** A target outside every model: of a check, or of a job that began already. */
 export const targetOfVendor = (
-  { vendor, dialect, credential, signer, network }: VendorEntry,
+  { vendor, dialect, credential, identity, network }: VendorEntry,
   model: string,
 ): CallTarget => ({
   vendor,
   dialect,
   credential,
-  signer,
+  identity,
   network,
   model,
   isOwn: false,
@@ -185,7 +186,7 @@ function indexVendors(document: PlatformDocument, resolve: ResolveRef): Readonly
         vendor,
         dialect: dialectOf(vendor),
         credential: redactedOf(vendor.credential, resolve),
-        signer: signerOf(vendor.aws, resolve),
+        identity: identityOf(vendor, resolve),
         network: readNetwork(vendor, resolve),
         host: new URL(vendor.baseUrl).host,
       }
@@ -194,12 +195,16 @@ function indexVendors(document: PlatformDocument, resolve: ResolveRef): Readonly
   )
 }
 
-function signerOf(aws: AwsAccess | undefined, resolve: ResolveRef): Signer | undefined {
+function identityOf({ aws, google }: Vendor, resolve: ResolveRef): Identity | undefined {
+  if (google !== undefined) {
+    const account = redactedOf(google.credentials, resolve)
+    return account && makeGoogleIdentity(account)
+  }
   const accessKeyId = redactedOf(aws?.accessKeyId, resolve)
   const secretAccessKey = redactedOf(aws?.secretAccessKey, resolve)
   if (aws === undefined || accessKeyId === undefined || secretAccessKey === undefined) return undefined
   const sessionToken = redactedOf(aws.sessionToken, resolve)
-  return makeAwsSigner(aws.region, { accessKeyId, secretAccessKey, sessionToken })
+  return makeAwsIdentity(aws.region, { accessKeyId, secretAccessKey, sessionToken })
 }
 
 function indexSearchProviders(
@@ -228,12 +233,12 @@ function makeModel(model: Model, vendors: ReadonlyMap<string, VendorEntry>): Mod
 
 function makeTarget({ model, tier = 0, weight }: Target, entry: VendorEntry | undefined): CallTarget | undefined {
   if (entry === undefined) return undefined
-  const { vendor, dialect, credential, signer, network, host } = entry
+  const { vendor, dialect, credential, identity, network, host } = entry
   return {
     vendor,
     dialect,
     credential,
-    signer,
+    identity,
     network,
     model,
     isOwn: false,

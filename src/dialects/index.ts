@@ -3,6 +3,7 @@ import { Result } from "effect"
 import type { MediaBody } from "../media/media-file.ts"
 import type { DialectName, Vendor } from "../protocol/catalogue.ts"
 import { anthropic } from "./anthropic/vendor.ts"
+import { vertexClaude } from "./anthropic/vertex.ts"
 import { bedrock, bedrockChat } from "./bedrock/vendor.ts"
 import { cohere, cohereChat } from "./cohere/vendor.ts"
 import { deepgram } from "./deepgram/vendor.ts"
@@ -12,6 +13,7 @@ import { geminiEmbedding } from "./gemini/embedding.ts"
 import { geminiImage } from "./gemini/image.ts"
 import { geminiSpeech } from "./gemini/speech.ts"
 import { gemini } from "./gemini/vendor.ts"
+import { vertexGemini } from "./gemini/vertex.ts"
 import { geminiVideo } from "./gemini/video.ts"
 import { openaiEmbedding } from "./openai-chat/embedding.ts"
 import { openaiImage } from "./openai-chat/image.ts"
@@ -89,7 +91,12 @@ export const dialectOf = ({
   dialect: name,
   profile,
   apiVersion,
-}: Pick<Vendor, "dialect" | "profile" | "apiVersion">): VendorDialect => {
+  google,
+}: Pick<Vendor, "dialect" | "profile" | "apiVersion" | "google">): VendorDialect => {
+  if (profile === "vertex") {
+    if (google === undefined) return dialects[name]
+    return name === "anthropic" ? chatOnly(vertexClaude(google)) : vertexGemini(google)
+  }
   const dialect = name === "openai-chat" && profile !== undefined ? openai(chatProfiles[profile]) : dialects[name]
   return profile === "azure" ? onAzure(dialect, apiVersion) : dialect
 }

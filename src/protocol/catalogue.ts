@@ -103,7 +103,7 @@ export const chatDialectNames = DialectName.literals.filter(
 export type ChatDialectName = (typeof chatDialectNames)[number]
 
 /** The vendor's variant of `openai-chat`; `azure` is allowed for `openai-responses` too. */
-export const VendorProfile = Schema.Literals([
+export const ChatProfileName = Schema.Literals([
   "openai",
   "azure",
   "generic",
@@ -132,6 +132,10 @@ export const VendorProfile = Schema.Literals([
   "databricks",
   "watsonx",
 ])
+export type ChatProfileName = typeof ChatProfileName.Type
+
+/** `vertex` is Google's cloud, for `gemini` and `anthropic`. */
+export const VendorProfile = Schema.Literals([...ChatProfileName.literals, "vertex"])
 export type VendorProfile = typeof VendorProfile.Type
 
 /** How requests to Amazon Bedrock are signed: with access keys; without them, `credential` is a Bedrock API key. */
@@ -146,6 +150,18 @@ export const AwsAccess = Schema.Struct({
 })
 export type AwsAccess = typeof AwsAccess.Type
 
+const CloudName = Schema.String.check(
+  Schema.isPattern(/^[a-z0-9][a-z0-9.:-]{0,62}$/, { expected: "a name of the cloud" }),
+)
+
+/** A project on Vertex AI, and the JSON of a service account; without it, `credential` is a token. */
+export const GoogleAccess = Schema.Struct({
+  project: CloudName,
+  location: CloudName,
+  credentials: optional(SecretRef),
+})
+export type GoogleAccess = typeof GoogleAccess.Type
+
 export const Vendor = Schema.Struct({
   id: Id,
   dialect: DialectName,
@@ -155,6 +171,7 @@ export const Vendor = Schema.Struct({
   baseUrl: HttpUrl,
   credential: optional(SecretRef),
   aws: optional(AwsAccess),
+  google: optional(GoogleAccess),
   ...network,
   timeouts: optional(TimeoutTiers),
   weight: optional(Int),

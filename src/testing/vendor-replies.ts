@@ -216,7 +216,7 @@ const repliesOf = (call: VendorCall) =>
 
 const dialectOf = ({ path }: VendorCall): TextDialectName => {
   if (path.endsWith("/v2/chat")) return "cohere"
-  if (path.endsWith("/messages")) return "anthropic"
+  if (path.endsWith("/messages") || /rawPredict$/i.test(path)) return "anthropic"
   if (path.includes("enerateContent")) return "gemini"
   return path.split("?")[0]?.endsWith("/responses") === true ? "openai-responses" : "openai-chat"
 }

@@ -5,16 +5,11 @@
 import { createHash, createHmac, type Hash, type Hmac } from "node:crypto"
 import type { SignatureV4 } from "@smithy/signature-v4"
 import { Redacted } from "effect"
+import type { Identity, OutgoingRequest } from "./identity.ts"
 
-export interface SignedRequest {
-  readonly baseUrl: string
-  readonly path: string
-  readonly body: string
-}
-
-export interface Signer {
-  /** The headers to send: the signature, and what it covers. */
-  readonly sign: (request: SignedRequest) => Promise<Readonly<Record<string, string>>>
+/** Signatures are made here: nobody is asked. */
+export interface AwsIdentity extends Identity {
+  readonly authorize: (request: OutgoingRequest) => Promise<Readonly<Record<string, string>>>
 }
 
 export interface AwsKeys {
@@ -26,11 +21,11 @@ export interface AwsKeys {
 
 const service = "bedrock"
 
-/** A signer of POST requests with JSON to Bedrock in a region. */
-export const makeAwsSigner = (region: string, keys: AwsKeys): Signer => {
+/** Signs POST requests with JSON to Bedrock in a region. */
+export const makeAwsIdentity = (region: string, keys: AwsKeys): AwsIdentity => {
   let library: Promise<SignatureV4> | undefined
   return {
-    sign: async ({ baseUrl, path, body }) => {
+    authorize: async ({ baseUrl, path, body }) => {
       library ??= loadLibrary(region, keys)
       const signature = await library
       const { protocol, host, hostname, port, pathname } = new URL(baseUrl)

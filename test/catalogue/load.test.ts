@@ -90,6 +90,31 @@ describe("a catalogue with an error", () => {
       "vendors[1].aws.secretAccessKey",
       6,
     ],
+    ["Vertex without its project", aws("gemini", "profile: vertex, credential: env:T"), "vendors[1].google", 6],
+    [
+      "a project without Vertex",
+      aws("gemini", "google: { project: p, location: l, credentials: env:G }"),
+      "vendors[1].google",
+      6,
+    ],
+    [
+      "Vertex without a way to sign in",
+      aws("gemini", "profile: vertex, google: { project: p, location: l }"),
+      "vendors[1].google",
+      6,
+    ],
+    [
+      "a project that is a path",
+      aws("gemini", "profile: vertex, google: { project: ../p, location: l, credentials: env:G }"),
+      "vendors[1].google.project",
+      6,
+    ],
+    [
+      "Vertex of another dialect",
+      aws("cohere", "profile: vertex, google: { project: p, location: l, credentials: env:G }"),
+      "vendors[1].profile",
+      6,
+    ],
     ["a secret in the open", `${good}keys: [{ id: k, app: x, secret: hunter2 }]\n`, "keys[0].secret", 16],
   ])("%s", (_what, text, path, line) => {
     expect(issues(text)).toContainEqual(expect.objectContaining({ path, line }))

@@ -9,7 +9,7 @@ import { Schema, SchemaGetter } from "effect"
 import type { ClientApiName } from "../../src/dialects/client-apis.ts"
 import type { Dialect } from "../../src/dialects/dialect.ts"
 import { objectAt, parseObject } from "../../src/dialects/json.ts"
-import type { VendorProfile } from "../../src/protocol/catalogue.ts"
+import type { ChatProfileName } from "../../src/protocol/catalogue.ts"
 import { chatOf } from "../dialects/chat-of.ts"
 
 const BytesAsLatin1 = Schema.Struct({ base64: Schema.String }).pipe(
@@ -60,18 +60,18 @@ export const isError = ({ response }: Recording): boolean =>
 export interface Corpus {
   readonly folder: string
   readonly name: ClientApiName
-  readonly profile: VendorProfile | undefined
+  readonly profile: ChatProfileName | undefined
   readonly dialect: Dialect
 }
 
-const corpus = (folder: string, name: ClientApiName, profile?: VendorProfile): Corpus => ({
+const corpus = (folder: string, name: ClientApiName, profile?: ChatProfileName): Corpus => ({
   folder,
   name,
   profile,
   dialect: chatOf({ dialect: name, ...(profile !== undefined && { profile }) }),
 })
 
-const compatible = (vendor: string, profile: VendorProfile): Corpus =>
+const compatible = (vendor: string, profile: ChatProfileName): Corpus =>
   corpus(`compat-${vendor}`, "openai-chat", profile)
 
 /** Every folder of recordings, with its dialect and profile. */

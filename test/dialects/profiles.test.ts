@@ -2,7 +2,7 @@
 import { Result } from "effect"
 import { describe, expect, it } from "vitest"
 import type { VendorRequest } from "../../src/dialects/dialect.ts"
-import { VendorProfile } from "../../src/protocol/catalogue.ts"
+import { ChatProfileName } from "../../src/protocol/catalogue.ts"
 import { openaiFrame } from "../../src/testing/index.ts"
 import { chatOf } from "./chat-of.ts"
 import { decodeText, fold } from "./replay.ts"
@@ -30,11 +30,11 @@ const request: VendorRequest = {
   stream: true,
 }
 
-const encode = (profile: VendorProfile, more: Partial<VendorRequest> = {}) =>
+const encode = (profile: ChatProfileName, more: Partial<VendorRequest> = {}) =>
   JSON.parse(Result.getOrThrow(chatOf({ dialect: "openai-chat", profile }).encode({ ...request, ...more })).body)
 
 describe("encode", () => {
-  it.each<[VendorProfile, object, ReadonlyArray<string>]>([
+  it.each<[ChatProfileName, object, ReadonlyArray<string>]>([
     ["openai", { max_completion_tokens: 100, reasoning_effort: "high", prompt_cache_key: "k" }, ["max_tokens"]],
     ["generic", { max_tokens: 100, stream_options: { include_usage: true } }, ["reasoning_effort", "prompt_cache_key"]],
     ["deepseek", { max_tokens: 100, thinking: { type: "enabled" } }, ["reasoning_effort"]],
@@ -67,7 +67,7 @@ describe("encode", () => {
     for (const field of absent) expect(body).not.toHaveProperty(field)
   })
 
-  it.each<[VendorProfile, boolean]>([
+  it.each<[ChatProfileName, boolean]>([
     ["deepseek", true],
     ["moonshot", true],
     ["vllm", true],
@@ -80,7 +80,7 @@ describe("encode", () => {
     expect(encode(profile).messages[1].reasoning_content).toBe(back ? "hm" : undefined)
   })
 
-  it.each(VendorProfile.literals)("turns reasoning off for %s without asking for a level", (profile) => {
+  it.each(ChatProfileName.literals)("turns reasoning off for %s without asking for a level", (profile) => {
     expect(JSON.stringify(encode(profile, { reasoning: "off" }))).not.toContain(`"high"`)
   })
 

@@ -4,7 +4,7 @@ import { objectAt, objectsAt, reportedCountAt } from "../json.ts"
 import { readVectors } from "../vectors.ts"
 import { type EmbeddingAsked, type EmbeddingDialect, jsonRequest } from "../whole.ts"
 
-const taskTypes: Readonly<Record<NonNullable<EmbeddingAsked["inputType"]>, string>> = {
+export const geminiTaskTypes: Readonly<Record<NonNullable<EmbeddingAsked["inputType"]>, string>> = {
   query: "RETRIEVAL_QUERY",
   document: "RETRIEVAL_DOCUMENT",
   similarity: "SEMANTIC_SIMILARITY",
@@ -23,7 +23,7 @@ export const geminiEmbedding: EmbeddingDialect = {
         requests: input.map((text) => ({
           model: `models/${model}`,
           content: { parts: [{ text }] },
-          ...(inputType !== undefined && hasTasks(model) && { taskType: taskTypes[inputType] }),
+          ...(inputType !== undefined && hasTasks(model) && { taskType: geminiTaskTypes[inputType] }),
           ...(dimensions !== undefined && { outputDimensionality: dimensions }),
         })),
       }),

@@ -184,6 +184,8 @@ const stops: Readonly<Record<string, Stop>> = {
   PROHIBITED_CONTENT: "filtered",
   SPII: "filtered",
   IMAGE_SAFETY: "filtered",
+  // Of Vertex AI: https://cloud.google.com/security-command-center/docs/model-armor-vertex-integration
+  MODEL_ARMOR: "filtered",
   IMAGE_PROHIBITED_CONTENT: "filtered",
   MALFORMED_FUNCTION_CALL: "interrupted",
   UNEXPECTED_TOOL_CALL: "interrupted",

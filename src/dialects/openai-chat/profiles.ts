@@ -2,7 +2,7 @@
  * Differences in the requests of vendors with the API `openai-chat`; one decoder reads the replies of all.
  * Each profile names the documentation that it follows.
  */
-import type { VendorProfile } from "../../protocol/catalogue.ts"
+import type { ChatProfileName } from "../../protocol/catalogue.ts"
 import type { ReasoningLevel } from "../../protocol/exchange.ts"
 
 export interface ChatProfile {
@@ -63,7 +63,7 @@ const openai: ChatProfile = {
   cache: "key",
 }
 
-export const chatProfiles: Readonly<Record<VendorProfile, ChatProfile>> = {
+export const chatProfiles: Readonly<Record<ChatProfileName, ChatProfile>> = {
   openai,
   /** https://learn.microsoft.com/azure/ai-foundry/openai/reference; only the path and the header differ. */
   azure: openai,

@@ -93,7 +93,7 @@ const targetOf = ({ provider, credential, network }: SearchProviderEntry, search
     credential,
     network,
     isOwn: false,
-    signer: undefined,
+    identity: undefined,
     isGuarded: false,
     tier: 0,
     weight: 1,

@@ -1,0 +1,75 @@
+/**
+ * Gemini on Vertex AI: the same bodies at the address of a project, and embeddings by `:predict`.
+ * Source: https://cloud.google.com/vertex-ai/generative-ai/docs/reference/rest
+ */
+import { Result } from "effect"
+import type { GoogleAccess } from "../../protocol/catalogue.ts"
+import { objectAt, objectsAt, reportedCountAt } from "../json.ts"
+import { readVectors } from "../vectors.ts"
+import type { VendorDialect } from "../vendor-dialect.ts"
+import { type EmbeddingDialect, jsonRequest } from "../whole.ts"
+import type { VendorAccess } from "../wire.ts"
+import { geminiTaskTypes } from "./embedding.ts"
+import { geminiImage } from "./image.ts"
+import { geminiSpeech } from "./speech.ts"
+import { gemini } from "./vendor.ts"
+
+/** The models of a publisher in a project. */
+export const publisherPath = ({ project, location }: Place, publisher: "google" | "anthropic"): string =>
+  `/projects/${project}/locations/${location}/publishers/${publisher}/models`
+
+export type Place = Pick<GoogleAccess, "project" | "location">
+
+/** Tokens of an identity, or one that the catalogue has. */
+export const vertexAuthorize: VendorAccess["authorize"] = (credential) => ({ authorization: `Bearer ${credential}` })
+
+export const vertexGemini = (place: Place): VendorDialect => {
+  const models = `/v1beta1${publisherPath(place, "google")}/`
+  const moved = movedTo(models)
+  return {
+    authorize: vertexAuthorize,
+    decodeError: gemini.decodeError,
+    chat: {
+      ...gemini,
+      authorize: vertexAuthorize,
+      encode: (request) => Result.map(gemini.encode(request), moved),
+    },
+    embedding: vertexEmbedding(models),
+    image: { ...geminiImage, encode: (asked, model) => Result.map(geminiImage.encode(asked, model), moved) },
+    speech: { ...geminiSpeech, encode: (asked, model) => Result.map(geminiSpeech.encode(asked, model), moved) },
+  }
+}
+
+/** The same request, for the models of a project. */
+const movedTo =
+  (models: string) =>
+  <Wire extends { readonly path: string }>(wire: Wire): Wire => ({
+    ...wire,
+    path: wire.path.replace("/v1beta/models/", models),
+  })
+
+/** https://cloud.google.com/vertex-ai/generative-ai/docs/model-reference/text-embeddings-api */
+const vertexEmbedding = (models: string): EmbeddingDialect => ({
+  // gemini-embedding-001 takes one text at once, the older models 250.
+  maxInputs: (model) => (model.startsWith("gemini-") ? 1 : 250),
+  encode: ({ input, inputType, dimensions, truncate }, model) =>
+    Result.succeed(
+      jsonRequest(`${models}${encodeURIComponent(model)}:predict`, {
+        instances: input.map((content) => ({
+          content,
+          ...(inputType !== undefined && { task_type: geminiTaskTypes[inputType] }),
+        })),
+        parameters: {
+          autoTruncate: truncate === true,
+          ...(dimensions !== undefined && { outputDimensionality: dimensions }),
+        },
+      }),
+    ),
+  decode: (body, { input }) => {
+    const embedded = objectsAt(body, "predictions").map((one) => objectAt(one, "embeddings"))
+    const vectors = embedded.length === input.length ? readVectors(embedded.map((one) => one?.["values"])) : undefined
+    const counts = embedded.map((one) => reportedCountAt(objectAt(one, "statistics"), "token_count"))
+    const isCounted = counts.every((count) => count !== undefined)
+    return vectors && { vectors, inTokens: isCounted ? counts.reduce((sum, count) => sum + count, 0) : undefined }
+  },
+})
