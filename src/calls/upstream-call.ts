@@ -216,7 +216,8 @@ export class UpstreamCall implements ReplyListener, Watched {
 
   #encode(): Result.Result<AnyWireRequest, VendorRejected | ServiceError<"bad_request">> {
     const { vendor, credential, identity, isOwn } = this.#target
-    const needsOne = isOwn || [vendor.credential, vendor.aws, vendor.google].some((way) => way !== undefined)
+    const needsOne =
+      isOwn || [vendor.credential, vendor.aws, vendor.google, vendor.azure].some((way) => way !== undefined)
     if (needsOne && credential === undefined && identity === undefined) return Result.fail(credentialMissing)
     return Result.mapError(this.#conversation.work.encode(this.#target, this.#part), refused)
   }

@@ -85,7 +85,7 @@ export const checkReferences = (document: CatalogueDocument): ReadonlyArray<Prob
     "handle",
   )
 
-  document.vendors?.forEach(({ dialect, profile, apiVersion, aws, google, credential }, v) => {
+  document.vendors?.forEach(({ dialect, profile, apiVersion, aws, google, azure, credential }, v) => {
     const fits = profile === undefined || profilesOf(dialect).includes(profile)
     if (!fits) {
       problems.push({ path: ["vendors", v, "profile"], message: `dialect ${dialect} has no profile "${profile}"` })
@@ -98,6 +98,9 @@ export const checkReferences = (document: CatalogueDocument): ReadonlyArray<Prob
     }
     if (google !== undefined && (google.credentials === undefined) === (credential === undefined)) {
       problems.push({ path: ["vendors", v, "google"], message: "needs either credentials, or a token as credential" })
+    }
+    if (azure !== undefined && (profile !== "azure" || credential !== undefined)) {
+      problems.push({ path: ["vendors", v, "azure"], message: "is for the profile azure, without a credential" })
     }
     if (aws !== undefined) {
       const message = awsProblem(dialect, aws, credential)

@@ -19,6 +19,7 @@ import type {
 } from "../protocol/catalogue.ts"
 import { compilePolicy, type ReviewPolicy } from "../review/policy.ts"
 import { makeAwsIdentity } from "../upstream/aws-signing.ts"
+import { makeAzureIdentity } from "../upstream/azure-identity.ts"
 import { makeGoogleIdentity } from "../upstream/google-identity.ts"
 import type { Identity } from "../upstream/identity.ts"
 import { type Network, readNetwork } from "../upstream/network.ts"
@@ -52,7 +53,7 @@ export interface CallTarget extends Pooled, Omit<VendorEntry, "host" | "vendor">
 
 /** What a call must know of its vendor: of models, or of searches. */
 export interface TargetVendor
-  extends Pick<Vendor, "id" | "baseUrl" | "credential" | "aws" | "google" | "clientGone" | "timeouts"> {
+  extends Pick<Vendor, "id" | "baseUrl" | "credential" | "aws" | "google" | "azure" | "clientGone" | "timeouts"> {
   readonly dialect: string
   readonly profile?: Vendor["profile"]
 }
@@ -195,10 +196,15 @@ function indexVendors(document: PlatformDocument, resolve: ResolveRef): Readonly
   )
 }
 
-function identityOf({ aws, google }: Vendor, resolve: ResolveRef): Identity | undefined {
+function identityOf({ aws, google, azure }: Vendor, resolve: ResolveRef): Identity | undefined {
   if (google !== undefined) {
     const account = redactedOf(google.credentials, resolve)
     return account && makeGoogleIdentity(account)
+  }
+  if (azure !== undefined) {
+    const { tenantId, clientId, authorityHost } = azure
+    const clientSecret = redactedOf(azure.clientSecret, resolve)
+    return clientSecret && makeAzureIdentity({ tenantId, clientId, clientSecret, authorityHost })
   }
   const accessKeyId = redactedOf(aws?.accessKeyId, resolve)
   const secretAccessKey = redactedOf(aws?.secretAccessKey, resolve)

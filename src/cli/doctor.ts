@@ -91,6 +91,7 @@ const checkCatalogue = ({ catalogueFile }: Settings): Finding => {
   const refs = [...vendors, ...searchProviders].flatMap((entry) => [
     ...(entry.credential === undefined ? [] : [entry.credential]),
     ...("aws" in entry ? awsReferences(entry.aws) : []),
+    ...("azure" in entry && entry.azure !== undefined ? [entry.azure.clientSecret] : []),
     ...("google" in entry && entry.google?.credentials !== undefined ? [entry.google.credentials] : []),
     ...networkReferences(entry),
   ])

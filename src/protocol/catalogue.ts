@@ -162,6 +162,16 @@ export const GoogleAccess = Schema.Struct({
 })
 export type GoogleAccess = typeof GoogleAccess.Type
 
+/** An application of Microsoft Entra that may call a resource on Azure; without it, `credential` is an API key. */
+export const AzureAccess = Schema.Struct({
+  tenantId: Schema.String.check(Schema.isPattern(/^[A-Za-z0-9][A-Za-z0-9.-]{0,127}$/, { expected: "a tenant" })),
+  clientId: Schema.NonEmptyString.check(Schema.isMaxLength(128)),
+  clientSecret: SecretRef,
+  /** Where Entra is; a national cloud has its own. */
+  authorityHost: optional(HttpUrl),
+})
+export type AzureAccess = typeof AzureAccess.Type
+
 export const Vendor = Schema.Struct({
   id: Id,
   dialect: DialectName,
@@ -172,6 +182,7 @@ export const Vendor = Schema.Struct({
   credential: optional(SecretRef),
   aws: optional(AwsAccess),
   google: optional(GoogleAccess),
+  azure: optional(AzureAccess),
   ...network,
   timeouts: optional(TimeoutTiers),
   weight: optional(Int),

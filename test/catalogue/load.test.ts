@@ -115,6 +115,24 @@ describe("a catalogue with an error", () => {
       "vendors[1].profile",
       6,
     ],
+    [
+      "Entra beside an API key",
+      aws("openai-chat", "profile: azure, credential: env:K, azure: { tenantId: t, clientId: c, clientSecret: env:S }"),
+      "vendors[1].azure",
+      6,
+    ],
+    [
+      "Entra without the profile azure",
+      aws("openai-chat", "azure: { tenantId: t, clientId: c, clientSecret: env:S }"),
+      "vendors[1].azure",
+      6,
+    ],
+    [
+      "a tenant that is a path",
+      aws("openai-chat", "profile: azure, azure: { tenantId: ../t, clientId: c, clientSecret: env:S }"),
+      "vendors[1].azure.tenantId",
+      6,
+    ],
     ["a secret in the open", `${good}keys: [{ id: k, app: x, secret: hunter2 }]\n`, "keys[0].secret", 16],
   ])("%s", (_what, text, path, line) => {
     expect(issues(text)).toContainEqual(expect.objectContaining({ path, line }))
