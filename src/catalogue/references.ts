@@ -30,8 +30,9 @@ const profilesOf = (dialect: DialectName): ReadonlyArray<VendorProfile> => {
       return ChatProfileName.literals
     case "openai-responses":
       return ["azure"]
-    case "gemini":
     case "anthropic":
+      return ["vertex", "bedrock", "azure"]
+    case "gemini":
       return ["vertex"]
     default:
       return []
@@ -39,11 +40,11 @@ const profilesOf = (dialect: DialectName): ReadonlyArray<VendorProfile> => {
 }
 
 const awsProblem = (
-  dialect: string,
+  name: string,
   { accessKeyId, secretAccessKey, sessionToken }: AwsAccess,
   credential: string | undefined,
 ): string | undefined => {
-  if (dialect !== "bedrock") return `dialect ${dialect} is not called with AWS's identities`
+  if (name !== "bedrock") return `${name} is not called with AWS's identities`
   if ((accessKeyId === undefined) !== (secretAccessKey === undefined)) {
     return "accessKeyId and secretAccessKey belong together"
   }
@@ -103,7 +104,7 @@ export const checkReferences = (document: CatalogueDocument): ReadonlyArray<Prob
       problems.push({ path: ["vendors", v, "azure"], message: "is for the profile azure, without a credential" })
     }
     if (aws !== undefined) {
-      const message = awsProblem(dialect, aws, credential)
+      const message = awsProblem(profile ?? dialect, aws, credential)
       if (message !== undefined) problems.push({ path: ["vendors", v, "aws"], message })
     }
   })

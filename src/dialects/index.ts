@@ -2,8 +2,8 @@
 import { Result } from "effect"
 import type { MediaBody } from "../media/media-file.ts"
 import type { DialectName, Vendor } from "../protocol/catalogue.ts"
+import { azureClaude, bedrockClaude, vertexClaude } from "./anthropic/clouds.ts"
 import { anthropic } from "./anthropic/vendor.ts"
-import { vertexClaude } from "./anthropic/vertex.ts"
 import { bedrock, bedrockChat } from "./bedrock/vendor.ts"
 import { cohere, cohereChat } from "./cohere/vendor.ts"
 import { deepgram } from "./deepgram/vendor.ts"
@@ -97,6 +97,8 @@ export const dialectOf = ({
     if (google === undefined) return dialects[name]
     return name === "anthropic" ? chatOnly(vertexClaude(google)) : vertexGemini(google)
   }
+  if (name === "anthropic" && profile === "azure") return chatOnly(azureClaude)
+  if (profile === "bedrock") return chatOnly(bedrockClaude)
   const dialect = name === "openai-chat" && profile !== undefined ? openai(chatProfiles[profile]) : dialects[name]
   return profile === "azure" ? onAzure(dialect, apiVersion) : dialect
 }

@@ -134,8 +134,8 @@ export const ChatProfileName = Schema.Literals([
 ])
 export type ChatProfileName = typeof ChatProfileName.Type
 
-/** `vertex` is Google's cloud, for `gemini` and `anthropic`. */
-export const VendorProfile = Schema.Literals([...ChatProfileName.literals, "vertex"])
+/** `vertex` is Google's cloud, for `gemini` and `anthropic`; `bedrock` is Amazon's, for `anthropic` in its own words. */
+export const VendorProfile = Schema.Literals([...ChatProfileName.literals, "vertex", "bedrock"])
 export type VendorProfile = typeof VendorProfile.Type
 
 /** How requests to Amazon Bedrock are signed: with access keys; without them, `credential` is a Bedrock API key. */

@@ -83,7 +83,7 @@ export const startScriptedVendor = (script: VendorScript): Effect.Effect<Scripte
   )
 
 /** Paths that ask for a stream, in dialects whose body does not. */
-const streamingPath = /:streamGenerateContent|:streamRawPredict$|\/converse-stream$/
+const streamingPath = /:streamGenerateContent|:streamRawPredict$|\/(converse|invoke-with-response)-stream$/
 
 const receive = async (request: IncomingMessage, response: ServerResponse): Promise<VendorCall> => {
   const chunks: Array<Buffer> = []

@@ -194,6 +194,13 @@ export const bedrockBody = (answer: Answer): string =>
     usage: bedrockUsage(answer),
   })
 
+/** Anthropic's events in Amazon's frames. */
+export const bedrockClaudeFrames = (answer: Answer): ReadonlyArray<Uint8Array> =>
+  anthropicFrames(answer).flatMap((frame) => {
+    const [, data] = /^data: (.*)$/m.exec(frame) ?? []
+    return data === undefined ? [] : [bedrockFrame("chunk", { bytes: Buffer.from(data).toString("base64") })]
+  })
+
 /** Dialects whose frames are text. */
 type TextDialectName = Exclude<ChatDialectName, "bedrock">
 
@@ -212,7 +219,11 @@ export const vendorReplies: Readonly<
 }
 
 const repliesOf = (call: VendorCall) =>
-  call.path.includes("/converse") ? { frames: bedrockFrames, body: bedrockBody } : vendorReplies[dialectOf(call)]
+  call.path.includes("/converse")
+    ? { frames: bedrockFrames, body: bedrockBody }
+    : call.path.startsWith("/model/")
+      ? { frames: bedrockClaudeFrames, body: anthropicBody }
+      : vendorReplies[dialectOf(call)]
 
 const dialectOf = ({ path }: VendorCall): TextDialectName => {
   if (path.endsWith("/v2/chat")) return "cohere"
@@ -232,7 +243,7 @@ export const answering =
       return call.end(body(answer))
     }
     call.head(200, {
-      "content-type": call.path.includes("/converse") ? "application/vnd.amazon.eventstream" : "text/event-stream",
+      "content-type": call.path.startsWith("/model/") ? "application/vnd.amazon.eventstream" : "text/event-stream",
     })
     for (const frame of frames(answer)) {
       if (pauseMs > 0) await call.wait(pauseMs)

@@ -29,11 +29,19 @@ const gateway = useGateway(() => ({
     testCatalogue(urls, ids)
       .replace(
         "vendors:\n",
-        `vendors:\n  - { id: az, dialect: openai-chat, profile: azure, baseUrl: "${urls.vendor}", azure: { tenantId: my-tenant, clientId: my-client, clientSecret: "env:WEIR_TEST_AWS_SECRET", authorityHost: "http://127.0.0.1:${portOf(entra)}" } }\n`,
+        `vendors:\n  - { id: az, dialect: openai-chat, profile: azure, baseUrl: "${urls.vendor}", azure: { tenantId: my-tenant, clientId: my-client, clientSecret: "env:WEIR_TEST_AWS_SECRET", authorityHost: "http://127.0.0.1:${portOf(entra)}" } }
+  - { id: azc, dialect: anthropic, profile: azure, baseUrl: "${urls.vendor}/anthropic", azure: { tenantId: my-tenant, clientId: my-client, clientSecret: "env:WEIR_TEST_AWS_SECRET", authorityHost: "http://127.0.0.1:${portOf(entra)}" } }
+`,
       )
-      .replace("models:\n", "models:\n  - { handle: az, maxOutput: 100, targets: [{ vendor: az, model: deployed }] }\n")
-      .replace("prices:\n", `prices:\n  - { model: az, currency: USD, input: "3", output: "15", from: 2026-01-01 }\n`)
-      .replace("models: [main,", "models: [az, main,"),
+      .replace(
+        "models:\n",
+        "models:\n  - { handle: az, maxOutput: 100, targets: [{ vendor: az, model: deployed }] }\n  - { handle: azc, maxOutput: 100, targets: [{ vendor: azc, model: claude-sonnet-4-5 }] }\n",
+      )
+      .replace(
+        "prices:\n",
+        `prices:\n  - { model: az, currency: USD, input: "3", output: "15", from: 2026-01-01 }\n  - { model: azc, currency: USD, input: "3", output: "15", from: 2026-01-01 }\n`,
+      )
+      .replace("models: [main,", "models: [az, azc, main,"),
 }))
 
 describe("an application of Entra", () => {
@@ -57,5 +65,15 @@ describe("an application of Entra", () => {
     expect(call?.headers["api-key"]).toBeUndefined()
     expect(call?.path).toBe("/openai/v1/chat/completions")
     expect(JSON.stringify(replies)).not.toContain("entra-1")
+  })
+
+  it("calls Claude with the same token, and the version of its API", async () => {
+    gateway().vendor.script(answering(answer))
+    expect(await (await gateway().exchange({ ...hello, model: "azc" })).text()).toContain("Hello there")
+    const call = gateway().vendor.calls.at(-1)
+    expect(call?.path).toBe("/anthropic/v1/messages")
+    expect(call?.headers["authorization"]).toBe("Bearer entra-1")
+    expect(call?.headers["anthropic-version"]).toBe("2023-06-01")
+    expect(forms.length).toBe(1)
   })
 })

@@ -16,7 +16,7 @@ import { balanceOf, errorOf, eventually, holdsOf, lastUsage, replyOf, useGateway
 const ids = newTestIds()
 const answer = { words: ["Hello", " there"], inTokens: 1000, outTokens: 200 }
 const modelId = "us.anthropic.claude-sonnet-4-5-20250929-v1:0"
-const pools = ["bedrock", "broken", "first-bedrock", "signed", "keyless"]
+const pools = ["bedrock", "broken", "first-bedrock", "signed", "keyless", "claude-aws"]
 
 const catalogue = (urls: { readonly vendor: string; readonly second: string }) =>
   testCatalogue(urls, ids)
@@ -24,6 +24,7 @@ const catalogue = (urls: { readonly vendor: string; readonly second: string }) =
       "vendors:\n",
       `vendors:\n  - { id: aws, dialect: bedrock, baseUrl: "${urls.vendor}", credential: "env:WEIR_TEST_VENDOR" }
   - { id: signed, dialect: bedrock, baseUrl: "${urls.vendor}", aws: { region: us-east-1, accessKeyId: "env:WEIR_TEST_AWS_ID", secretAccessKey: "env:WEIR_TEST_AWS_SECRET" } }
+  - { id: claude-aws, dialect: anthropic, profile: bedrock, baseUrl: "${urls.vendor}", aws: { region: us-east-1, accessKeyId: "env:WEIR_TEST_AWS_ID", secretAccessKey: "env:WEIR_TEST_AWS_SECRET" } }
   - { id: keyless, dialect: bedrock, baseUrl: "${urls.vendor}", aws: { region: us-east-1, accessKeyId: "env:NOT_SET", secretAccessKey: "env:NOT_SET" } }
 `,
     )
@@ -34,6 +35,7 @@ const catalogue = (urls: { readonly vendor: string; readonly second: string }) =
   - { handle: broken, maxOutput: 100, targets: [{ vendor: aws, model: "broken" }] }
   - { handle: first-bedrock, maxOutput: 100, targets: [{ vendor: aws, model: "throttled", tier: 1 }, { vendor: second, model: m, tier: 2 }] }
   - { handle: signed, maxOutput: 100, targets: [{ vendor: signed, model: "${modelId}" }] }
+  - { handle: claude-aws, maxOutput: 100, targets: [{ vendor: claude-aws, model: "${modelId}" }] }
   - { handle: keyless, maxOutput: 100, targets: [{ vendor: keyless, model: k, tier: 1 }, { vendor: second, model: m, tier: 2 }] }
   - { handle: titan, kind: embedding, targets: [{ vendor: aws, model: "amazon.titan-embed-text-v2:0" }] }
 `,
@@ -132,6 +134,21 @@ describe("access keys", () => {
     for (const reply of replies) expect(reply).toContain("there")
     expect(refusals).toEqual(Array.from({ length: 20 }, () => undefined))
     expect(JSON.stringify(replies)).not.toContain(testAwsKeys.accessKeyId)
+  })
+
+  it.each([true, false])("sign Claude in its own words; streamed: %s", async (stream) => {
+    gateway().vendor.script(answering(answer))
+    const reply = await ask("claude-aws", { stream })
+    expect(await reply.text()).toContain("there")
+    const call = gateway().vendor.calls.at(-1)
+    expect(call?.path).toBe(
+      `/model/${encodeURIComponent(modelId)}/${stream ? "invoke-with-response-stream" : "invoke"}`,
+    )
+    expect(call?.body).toMatchObject({ anthropic_version: "bedrock-2023-05-31", max_tokens: 100 })
+    expect([call?.body["model"], call?.body["stream"]]).toEqual([undefined, undefined])
+    const { path = "", headers = {}, sent = "" } = call ?? {}
+    expect(refusalOf({ method: "POST", path, headers, body: sent }, testAwsKeys)).toBeUndefined()
+    await eventually(async () => Number(cost(await holdsOf(gateway()))) === 0.006)
   })
 
   it("that cannot be resolved: another vendor answers, and Bedrock is not called", async () => {

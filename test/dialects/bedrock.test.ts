@@ -2,7 +2,13 @@
 import { Result } from "effect"
 import { describe, expect, it } from "vitest"
 import type { VendorRequest } from "../../src/dialects/dialect.ts"
-import { bedrockBody, bedrockFrame, bedrockFrames } from "../../src/testing/vendor-replies.ts"
+import {
+  anthropicBody,
+  bedrockBody,
+  bedrockClaudeFrames,
+  bedrockFrame,
+  bedrockFrames,
+} from "../../src/testing/vendor-replies.ts"
 import { chatOf } from "./chat-of.ts"
 import { decodeBytes, decodePieces, fold } from "./replay.ts"
 
@@ -60,6 +66,35 @@ describe("a stream", () => {
   ])("with %s in it fails with its status", (type, status) => {
     const events = decodePieces(dialect, [bedrockFrame(type, { message: "secret" }, "exception")])
     expect(events).toEqual([{ kind: "fault", fault: { status, code: type } }])
+  })
+})
+
+describe("Claude in its own words", () => {
+  const claude = chatOf({ dialect: "anthropic", profile: "bedrock" })
+  const chunks = Buffer.concat(bedrockClaudeFrames(answer))
+
+  it("means what Anthropic means, cut at any byte", () => {
+    const whole = decodePieces(claude, [chunks])
+    expect(fold(whole)).toEqual(fold(claude.decodeBody(anthropicBody(answer))))
+    expect(decodeBytes(claude, chunks)).toEqual(whole)
+  })
+
+  it.each([
+    ["a frame that fails its checksum", Buffer.concat([chunks.subarray(0, -1), Buffer.from([0])]), "malformed_reply"],
+    ["a chunk without bytes", bedrockFrame("chunk", {}), "malformed_reply"],
+    ["an exception", bedrockFrame("throttlingException", {}, "exception"), "throttlingException"],
+  ])("fails with %s", (_what, bytes, code) => {
+    const { faults, done } = fold(decodePieces(claude, [bytes]))
+    expect([faults, done]).toEqual([[code], false])
+  })
+
+  it("refuses files by URL, as Vertex AI does", () => {
+    const google = { project: "p", location: "global" }
+    const thread = [{ role: "user" as const, blocks: [{ t: "image" as const, mime: "image/png", url: "https://x" }] }]
+    for (const cloud of [claude, chatOf({ dialect: "anthropic", profile: "vertex", google })]) {
+      const refused = cloud.encode({ ...request, thread })
+      expect(Result.isFailure(refused) && refused.failure.capability).toBe("file_url")
+    }
   })
 })
 

@@ -39,7 +39,8 @@ export function decodeBody(body: string): ReadonlyArray<VendorEvent> {
   return events
 }
 
-class ReplyReader {
+/** Reads Anthropic's events, however they are framed. */
+export class ReplyReader {
   readonly #blocks: BlockNumbers = makeBlockNumbers()
   #usage: JsonObject = {}
 

@@ -8,8 +8,10 @@ import { parseObject } from "../json.ts"
 import { decodeBody, decodeStream, errorType } from "./vendor-reply.ts"
 import { encodeMessages, searchTool } from "./vendor-request.ts"
 
+export const anthropicVersion = "2023-06-01"
+
 export const anthropic: Dialect = {
-  authorize: (credential) => ({ "x-api-key": credential, "anthropic-version": "2023-06-01" }),
+  authorize: (credential) => ({ "x-api-key": credential, "anthropic-version": anthropicVersion }),
   encode: (request) =>
     Result.map(encodeMessages(request), (body) => ({
       path: "/v1/messages",

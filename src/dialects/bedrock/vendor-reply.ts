@@ -17,6 +17,7 @@ import {
 } from "../json.ts"
 import { signFor } from "../signature.ts"
 import { type EventFrame, EventFrames } from "./event-stream.ts"
+import { bedrockFault } from "./faults.ts"
 
 /** A streamed reply. */
 export const decodeStream = (): Decoder => {
@@ -62,7 +63,7 @@ class ReplyReader {
 
   readFrame({ kind, type, json }: EventFrame, events: Array<VendorEvent>): void {
     if (kind !== "event") {
-      events.push({ kind: "fault", fault: faultOf(type) })
+      events.push(bedrockFault(type))
       return
     }
     const event = parseObject(json)
@@ -183,15 +184,3 @@ const stops: Readonly<Record<string, Stop>> = {
   guardrail_intervened: "filtered",
   content_filtered: "filtered",
 }
-
-/** The status of an exception that comes in a stream. */
-const exceptions: Readonly<Record<string, number>> = {
-  validationException: 400,
-  throttlingException: 429,
-  internalServerException: 500,
-  modelStreamErrorException: 502,
-  serviceUnavailableException: 503,
-  modelTimeoutException: 504,
-}
-
-const faultOf = (type: string) => ({ status: exceptions[type] ?? 502, code: type === "" ? "unknown" : type })

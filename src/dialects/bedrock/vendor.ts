@@ -4,28 +4,16 @@
  */
 import { Result } from "effect"
 import type { Dialect } from "../dialect.ts"
-import { parseObject, stringAt } from "../json.ts"
 import type { VendorDialect } from "../vendor-dialect.ts"
-import type { VendorAccess } from "../wire.ts"
 import { bedrockEmbedding } from "./embedding.ts"
+import { bedrockAccess } from "./faults.ts"
 import { modelPath } from "./model-path.ts"
 import { bedrockRerank } from "./rerank.ts"
 import { decodeBody, decodeStream } from "./vendor-reply.ts"
 import { encodeConverse } from "./vendor-request.ts"
 
-/** Failures of the model itself come as client errors: 408 ModelTimeoutException, 424 ModelErrorException. */
-const modelFailures: Readonly<Record<number, number>> = { 408: 504, 424: 502 }
-
-const access: VendorAccess = {
-  authorize: (credential) => ({ authorization: `Bearer ${credential}` }),
-  decodeError: (status, body) => {
-    const type = stringAt(parseObject(body), "__type")
-    return { status: modelFailures[status] ?? status, code: type?.split("#").at(-1) ?? `status_${status}` }
-  },
-}
-
 export const bedrockChat: Dialect = {
-  ...access,
+  ...bedrockAccess,
   encode: (request) =>
     Result.map(encodeConverse(request), (body) => ({
       path: modelPath(request.model, request.stream ? "converse-stream" : "converse"),
@@ -38,7 +26,7 @@ export const bedrockChat: Dialect = {
 }
 
 export const bedrock: VendorDialect = {
-  ...access,
+  ...bedrockAccess,
   chat: bedrockChat,
   embedding: bedrockEmbedding,
   rerank: bedrockRerank,
