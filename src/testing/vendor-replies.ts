@@ -153,8 +153,9 @@ export const cohereBody = (answer: Answer): string =>
     usage: cohereUsage(answer),
   })
 
-const bedrockUsage = ({ inTokens, outTokens }: Answer) => ({
-  inputTokens: inTokens,
+const bedrockUsage = ({ inTokens, outTokens, cachedTokens = 0 }: Answer) => ({
+  inputTokens: inTokens - cachedTokens,
+  cacheReadInputTokens: cachedTokens,
   outputTokens: outTokens,
   totalTokens: inTokens + outTokens,
 })
@@ -194,12 +195,15 @@ export const bedrockBody = (answer: Answer): string =>
     usage: bedrockUsage(answer),
   })
 
-/** Anthropic's events in Amazon's frames. */
-export const bedrockClaudeFrames = (answer: Answer): ReadonlyArray<Uint8Array> =>
-  anthropicFrames(answer).flatMap((frame) => {
+/** Events of a text stream, each in a frame of Amazon's. */
+export const inAmazonFrames = (frames: ReadonlyArray<string>): ReadonlyArray<Uint8Array> =>
+  frames.flatMap((frame) => {
     const [, data] = /^data: (.*)$/m.exec(frame) ?? []
     return data === undefined ? [] : [bedrockFrame("chunk", { bytes: Buffer.from(data).toString("base64") })]
   })
+
+export const bedrockClaudeFrames = (answer: Answer): ReadonlyArray<Uint8Array> =>
+  inAmazonFrames(anthropicFrames(answer))
 
 /** Dialects whose frames are text. */
 type TextDialectName = Exclude<ChatDialectName, "bedrock">

@@ -3,9 +3,10 @@ import Anthropic from "@anthropic-ai/sdk"
 import { describe, expect, it } from "vitest"
 import { answering } from "../../src/testing/vendor-replies.ts"
 import { useGateway } from "../conformance/gateway.ts"
+import { onClouds, served } from "./clouds.ts"
 import { breaksOff, callsTools, msUntilGone, thinks, thought, vendorBodyOf } from "./vendors.ts"
 
-const gateway = useGateway()
+const gateway = useGateway(onClouds)
 
 const client = (options: ConstructorParameters<typeof Anthropic>[0] = {}) =>
   new Anthropic({
@@ -22,7 +23,7 @@ const weather: Anthropic.Tool = {
   input_schema: { type: "object", properties: { city: { type: "string" } }, required: ["city"] },
 }
 
-describe.each(["main", "claude", "responses", "gemini"])("messages served by %s", (model) => {
+describe.each(served)("messages served by %s", (model) => {
   it("answers whole, with the vendor's counts", async () => {
     gateway().vendor.script(answering(answer))
     const { data, response } = await client()

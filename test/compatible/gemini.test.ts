@@ -3,9 +3,10 @@ import { type Content, type FunctionDeclaration, GoogleGenAI, Type } from "@goog
 import { describe, expect, it } from "vitest"
 import { answering, openaiFrame } from "../../src/testing/vendor-replies.ts"
 import { useGateway } from "../conformance/gateway.ts"
+import { onClouds, served } from "./clouds.ts"
 import { breaksOff, callsTools, msUntilGone, vendorBodyOf } from "./vendors.ts"
 
-const gateway = useGateway()
+const gateway = useGateway(onClouds)
 
 const client = (apiKey = `${gateway().keyId}~${gateway().key}`, headers: Record<string, string> = {}) =>
   new GoogleGenAI({ apiKey, httpOptions: { baseUrl: `${gateway().baseUrl}/gemini`, headers } })
@@ -17,7 +18,7 @@ const weather: FunctionDeclaration = {
   parameters: { type: Type.OBJECT, properties: { city: { type: Type.STRING } }, required: ["city"] },
 }
 
-describe.each(["main", "claude", "responses", "gemini"])("generateContent served by %s", (model) => {
+describe.each(served)("generateContent served by %s", (model) => {
   it("answers whole, with the vendor's counts", async () => {
     gateway().vendor.script(answering(answer))
     const reply = await client().models.generateContent({

@@ -3,9 +3,10 @@ import OpenAI from "openai"
 import { describe, expect, it } from "vitest"
 import { answering } from "../../src/testing/vendor-replies.ts"
 import { eventually, useGateway } from "../conformance/gateway.ts"
+import { onClouds, served } from "./clouds.ts"
 import { breaksOff, callsTools, msUntilGone, vendorBodyOf } from "./vendors.ts"
 
-const gateway = useGateway()
+const gateway = useGateway(onClouds)
 
 const client = (options: Partial<ConstructorParameters<typeof OpenAI>[0]> = {}) =>
   new OpenAI({
@@ -25,7 +26,7 @@ const weather = {
   },
 } as const
 
-describe.each(["main", "claude", "responses", "gemini"])("chat completions served by %s", (model) => {
+describe.each(served)("chat completions served by %s", (model) => {
   it("answers whole, with the vendor's counts", async () => {
     gateway().vendor.script(answering(answer))
     const { data, response } = await client()

@@ -3,9 +3,10 @@ import OpenAI from "openai"
 import { describe, expect, it } from "vitest"
 import { answering } from "../../src/testing/vendor-replies.ts"
 import { useGateway } from "../conformance/gateway.ts"
+import { onClouds, served } from "./clouds.ts"
 import { breaksOff, callsTools, msUntilGone, thinks, thought, vendorBodyOf } from "./vendors.ts"
 
-const gateway = useGateway()
+const gateway = useGateway(onClouds)
 
 const client = (options: Partial<ConstructorParameters<typeof OpenAI>[0]> = {}) =>
   new OpenAI({
@@ -28,7 +29,7 @@ const toInput = (output: ReadonlyArray<OpenAI.Responses.ResponseOutputItem>) =>
     item.type === "function_call" || item.type === "reasoning" || item.type === "message" ? [item] : [],
   )
 
-describe.each(["main", "claude", "responses", "gemini"])("responses served by %s", (model) => {
+describe.each(served)("responses served by %s", (model) => {
   it("answers whole, with the vendor's counts", async () => {
     gateway().vendor.script(answering(answer))
     const { data, response } = await client()

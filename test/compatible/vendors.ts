@@ -1,10 +1,17 @@
 /** What vendors answer in tests of compatible routes. */
 import type { ScriptedVendor, VendorScript } from "../../src/testing/scripted-vendor.ts"
-import { anthropicFrame, openaiChunk, openaiFrame } from "../../src/testing/vendor-replies.ts"
+import {
+  anthropicFrame,
+  bedrockFrame,
+  inAmazonFrames,
+  openaiChunk,
+  openaiFrame,
+} from "../../src/testing/vendor-replies.ts"
 import { eventually } from "../conformance/gateway.ts"
 
-/** The last request that a vendor got, as JSON text. */
-export const vendorBodyOf = (vendor: ScriptedVendor): string => JSON.stringify(vendor.calls.at(-1)?.body)
+/** The last request that a vendor got, as JSON text; JSON in a string of it reads like JSON outside. */
+export const vendorBodyOf = (vendor: ScriptedVendor): string =>
+  JSON.stringify(vendor.calls.at(-1)?.body).replaceAll('\\"', '"')
 
 /** Breaks the connection after a part of the answer. */
 export const breaksOff: VendorScript = async ({ head, write, wait, reset }) => {
@@ -75,14 +82,16 @@ const calls = [
 
 /** Two tool calls at once, in the dialect of the request's path. */
 export const callsTools: VendorScript = async ({ path, head, write, end }) => {
-  head()
+  head(200, { "content-type": path.startsWith("/model/") ? "application/vnd.amazon.eventstream" : "text/event-stream" })
   for (const frame of framesFor(path)) await write(frame)
   end()
 }
 
-const framesFor = (path: string): ReadonlyArray<string> => {
+const framesFor = (path: string): ReadonlyArray<string | Uint8Array> => {
+  if (path.endsWith("/converse-stream")) return converseFrames
+  if (path.startsWith("/model/")) return inAmazonFrames(messagesFrames)
   if (path.endsWith("/chat/completions")) return chatFrames
-  if (path.endsWith("/messages")) return messagesFrames
+  if (path.endsWith("/messages") || path.endsWith(":streamRawPredict")) return messagesFrames
   return path.endsWith("/responses") ? responsesFrames : geminiFrames
 }
 
@@ -111,6 +120,17 @@ const messagesFrames = [
   ]),
   anthropicFrame({ type: "message_delta", delta: { stop_reason: "tool_use" }, usage: { output_tokens: 5 } }),
   anthropicFrame({ type: "message_stop" }),
+]
+
+const converseFrames = [
+  bedrockFrame("messageStart", { role: "assistant" }),
+  ...calls.flatMap(({ id, name, args }, contentBlockIndex) => [
+    bedrockFrame("contentBlockStart", { contentBlockIndex, start: { toolUse: { toolUseId: id, name } } }),
+    ...args.map((input) => bedrockFrame("contentBlockDelta", { contentBlockIndex, delta: { toolUse: { input } } })),
+    bedrockFrame("contentBlockStop", { contentBlockIndex }),
+  ]),
+  bedrockFrame("messageStop", { stopReason: "tool_use" }),
+  bedrockFrame("metadata", { usage: { inputTokens: 10, outputTokens: 5, totalTokens: 15 } }),
 ]
 
 const responsesFrames = [
