@@ -14,6 +14,7 @@ import {
 } from "../protocol/catalogue.ts"
 import { parseNetwork } from "../protocol/network.ts"
 import { compilePolicy } from "../review/policy.ts"
+import { addressOf } from "./addresses.ts"
 import { lackingPrice } from "./price-of-kind.ts"
 
 /** A location in a document: keys and indexes. */
@@ -86,7 +87,10 @@ export const checkReferences = (document: CatalogueDocument): ReadonlyArray<Prob
     "handle",
   )
 
-  document.vendors?.forEach(({ dialect, profile, apiVersion, aws, google, azure, credential }, v) => {
+  document.vendors?.forEach((vendor, v) => {
+    const { dialect, profile, apiVersion, aws, google, azure, credential } = vendor
+    if (addressOf(vendor) === undefined) problems.push({ path: ["vendors", v, "baseUrl"], message: "is missing" })
+
     const fits = profile === undefined || profilesOf(dialect).includes(profile)
     if (!fits) {
       problems.push({ path: ["vendors", v, "profile"], message: `dialect ${dialect} has no profile "${profile}"` })

@@ -8,6 +8,7 @@ import type { VendorDialect } from "../dialects/vendor-dialect.ts"
 import { type BudgetIndex, indexBudgets, readBudget } from "../money/budget.ts"
 import { isSanePrice, type Price, readPrice } from "../money/pricing.ts"
 import type {
+  AddressedVendor,
   Model,
   Plan,
   PlatformDocument,
@@ -24,11 +25,12 @@ import { makeGoogleIdentity } from "../upstream/google-identity.ts"
 import type { Identity } from "../upstream/identity.ts"
 import { type Network, readNetwork } from "../upstream/network.ts"
 import type { Pooled } from "../upstream/pool.ts"
+import { addressOf } from "./addresses.ts"
 import { definedOf } from "./references.ts"
 import type { ResolveRef } from "./secrets.ts"
 
 export interface VendorEntry {
-  readonly vendor: Vendor
+  readonly vendor: AddressedVendor
   readonly dialect: VendorDialect
   /** Undefined if the catalogue names none, or it cannot be resolved. */
   readonly credential: Redacted.Redacted | undefined
@@ -53,7 +55,10 @@ export interface CallTarget extends Pooled, Omit<VendorEntry, "host" | "vendor">
 
 /** What a call must know of its vendor: of models, or of searches. */
 export interface TargetVendor
-  extends Pick<Vendor, "id" | "baseUrl" | "credential" | "aws" | "google" | "azure" | "clientGone" | "timeouts"> {
+  extends Pick<
+    AddressedVendor,
+    "id" | "baseUrl" | "credential" | "aws" | "google" | "azure" | "clientGone" | "timeouts"
+  > {
   readonly dialect: string
   readonly profile?: Vendor["profile"]
 }
@@ -182,16 +187,19 @@ function indexPolicies(document: PlatformDocument, resolve: ResolveRef): Readonl
 
 function indexVendors(document: PlatformDocument, resolve: ResolveRef): ReadonlyMap<string, VendorEntry> {
   return new Map(
-    document.vendors?.map((vendor) => {
+    document.vendors?.flatMap((vendor) => {
+      const baseUrl = addressOf(vendor)
+      // Every vendor of a document that was checked has one.
+      if (baseUrl === undefined) return []
       const entry: VendorEntry = {
-        vendor,
+        vendor: { ...vendor, baseUrl },
         dialect: dialectOf(vendor),
         credential: redactedOf(vendor.credential, resolve),
         identity: identityOf(vendor, resolve),
         network: readNetwork(vendor, resolve),
-        host: new URL(vendor.baseUrl).host,
+        host: new URL(baseUrl).host,
       }
-      return [vendor.id, entry]
+      return [[vendor.id, entry]]
     }),
   )
 }

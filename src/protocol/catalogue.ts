@@ -178,7 +178,8 @@ export const Vendor = Schema.Struct({
   profile: optional(VendorProfile),
   /** Azure's `api-version`: calls then use the deployment's path; without it, Azure's `/openai/v1`. */
   apiVersion: optional(Schema.String.check(Schema.isPattern(/^[\w.-]{1,32}$/))),
-  baseUrl: HttpUrl,
+  /** Follows from the region or the location of a cloud where it is absent. */
+  baseUrl: optional(HttpUrl),
   credential: optional(SecretRef),
   aws: optional(AwsAccess),
   google: optional(GoogleAccess),
@@ -190,6 +191,11 @@ export const Vendor = Schema.Struct({
   clientGone: optional(Schema.Literals(["abort", "drain"])),
 })
 export type Vendor = typeof Vendor.Type
+
+/** A vendor whose address is known. */
+export interface AddressedVendor extends Vendor {
+  readonly baseUrl: string
+}
 
 const Range = Schema.Struct({
   default: optional(Schema.Finite),

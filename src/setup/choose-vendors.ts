@@ -1,10 +1,10 @@
 /** Which vendors `weir init` sets up: those that are named, or those whose API keys are in the environment. */
 import { Result } from "effect"
-import type { Vendor } from "../protocol/catalogue.ts"
+import type { AddressedVendor } from "../protocol/catalogue.ts"
 import { type KnownVendor, knownVendors } from "./known-vendors.ts"
 
 export interface VendorToSetUp {
-  readonly entry: Omit<Vendor, "timeouts">
+  readonly entry: Omit<AddressedVendor, "timeouts">
   readonly key: string | undefined
   /** Its name in a price file; undefined for a server of one's own, which may have no price. */
   readonly provider: string | undefined

@@ -1,8 +1,8 @@
 /** Vendors that `weir init` knows: where they are, how they are spoken to, and who they are in a price file. */
-import type { Vendor } from "../protocol/catalogue.ts"
+import type { AddressedVendor, Vendor } from "../protocol/catalogue.ts"
 
 export interface KnownVendor {
-  readonly vendor: Omit<Vendor, "timeouts" | "credential">
+  readonly vendor: Omit<AddressedVendor, "timeouts" | "credential">
   /** Variables that usually have its API key; the first one is the one to set. */
   readonly variables: readonly [string, ...ReadonlyArray<string>]
   /** Its name in a price file. */

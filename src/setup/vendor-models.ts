@@ -1,7 +1,7 @@
 /** The models that a vendor lists, each dialect by its own route. */
 import { Data, Effect, Schema } from "effect"
 import { dialectOf } from "../dialects/index.ts"
-import type { Vendor } from "../protocol/catalogue.ts"
+import type { AddressedVendor, Vendor } from "../protocol/catalogue.ts"
 import { fetchWhole, type VendorClient } from "../upstream/client.ts"
 import type { Network } from "../upstream/network.ts"
 
@@ -14,7 +14,7 @@ export class ModelsUnavailable extends Data.TaggedError("ModelsUnavailable")<{ r
  */
 export const listModels = (
   client: VendorClient["Service"],
-  vendor: Pick<Vendor, "dialect" | "profile" | "apiVersion" | "baseUrl">,
+  vendor: Pick<AddressedVendor, "dialect" | "profile" | "apiVersion" | "baseUrl">,
   key: string | undefined,
   network?: Network,
 ): Effect.Effect<ReadonlyArray<string>, ModelsUnavailable> =>

@@ -1,0 +1,14 @@
+/** Where a vendor is, if the catalogue leaves it to the region or the location of a cloud. */
+import type { Vendor } from "../protocol/catalogue.ts"
+
+/** Undefined if nothing says it. */
+export const addressOf = ({ baseUrl, aws, google }: Pick<Vendor, "baseUrl" | "aws" | "google">): string | undefined => {
+  if (baseUrl !== undefined) return baseUrl
+  if (aws !== undefined) {
+    // AWS in China has a domain of its own.
+    return `https://bedrock-runtime.${aws.region}.amazonaws.com${aws.region.startsWith("cn-") ? ".cn" : ""}`
+  }
+  if (google === undefined) return undefined
+  const { location } = google
+  return location === "global" ? "https://aiplatform.googleapis.com" : `https://${location}-aiplatform.googleapis.com`
+}
