@@ -41,6 +41,7 @@ import { Books } from "./money/books.ts"
 import { BudgetWarnings } from "./money/budget-warnings.ts"
 import { ClientUsage } from "./money/client-usage.ts"
 import { ExchangeLog } from "./money/exchange-log.ts"
+import { JobAttempts } from "./money/job-attempts.ts"
 import { Ledger } from "./money/ledger.ts"
 import { OrgBudgets } from "./money/org-budgets.ts"
 import { Retention } from "./money/retention.ts"
@@ -116,6 +117,7 @@ const money = Layer.mergeAll(
   Statements.layer,
   OrgBudgets.layer,
   BudgetWarnings.layer,
+  JobAttempts.layer,
   UsageRollups.layer,
   UsageSummaries.layer,
   ExchangeLog.layer,

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises"
 import { Option, Schema } from "effect"
 import { ErrorEnvelope } from "../../src/protocol/error.ts"
 import { parseEvents } from "../../src/protocol/parse-events.ts"
+import { VideoJob } from "../../src/protocol/video.ts"
 
 export type Outcome =
   /** The whole answer came, at this cost. */
@@ -13,12 +14,15 @@ export type Outcome =
       /** A whole reply's body, which whoever repeats the request must get. */
       readonly body?: string
     }
+  /** A video was made, or its vendor failed. */
+  | { readonly _tag: "Made" | "Failed" }
   /** The key is spent and its answer cannot be had any more. */
   | { readonly _tag: "Spent" }
   /** The balance did not cover it, as often as the client asked. */
   | { readonly _tag: "Refused" }
   | { readonly _tag: "GaveUp"; readonly last: string }
 
+const decodeJob = Schema.decodeUnknownOption(Schema.fromJsonString(VideoJob))
 const decodeError = Schema.decodeUnknownOption(Schema.fromJsonString(ErrorEnvelope))
 
 export interface CallOptions {
@@ -28,22 +32,42 @@ export interface CallOptions {
   readonly patienceMs: number
   /** How many refusals for want of money are not final: holds may be in the way. */
   readonly maxRefusals: number
+  readonly kindOf: (key: string) => Asked
 }
 
 /** What a key is asked for. */
-export type Asked = "stream" | "whole" | "embedding" | "search"
+export type Asked = (typeof askedKinds)[number]
+
+/** Of sixteen keys, six are streams and five whole replies; each other kind has one. */
+export const askedKinds = [
+  "stream",
+  "whole",
+  "embedding",
+  "search",
+  "image",
+  "speech",
+  "transcription",
+  "video",
+] as const
+
+const others: Readonly<Record<number, Asked>> = {
+  1: "embedding",
+  3: "search",
+  5: "image",
+  7: "transcription",
+  9: "speech",
+  11: "video",
+}
+
+export const askedFor = (key: string): Asked => {
+  const at = Number(key.slice("k-".length)) % 16
+  return others[at] ?? (at % 2 === 0 && at < 12 ? "stream" : "whole")
+}
 
 const thread = (key: string) => [{ role: "user", blocks: [{ t: "text", v: key }] }]
 
-/** Of ten keys, five are streams, three whole replies, and one each embeddings and searches. */
-export const askedFor = (key: string): Asked => {
-  const at = Number(key.slice("k-".length)) % 10
-  if (at % 2 === 0) return "stream"
-  return at === 1 ? "embedding" : at === 3 ? "search" : "whole"
-}
-
-const requestFor = (key: string): readonly [path: string, request: object] => {
-  switch (askedFor(key)) {
+const requestFor = (key: string, kind: Asked): readonly [path: string, request: object] => {
+  switch (kind) {
     case "stream":
       return ["/t1/exchange", { model: "main", stream: true, thread: thread(key) }]
     case "whole":
@@ -52,13 +76,43 @@ const requestFor = (key: string): readonly [path: string, request: object] => {
       return ["/t1/embeddings", { model: "embed", input: [key, "another"] }]
     case "search":
       return ["/t1/websearch", { query: key }]
+    case "image":
+      return ["/t1/images", { model: "draw", prompt: key }]
+    case "speech":
+      return ["/t1/speech", { model: "say", input: `say ${key}`, voice: "any", stream: true }]
+    case "transcription":
+      return [
+        "/t1/transcriptions",
+        { model: "hear", prompt: key, file: { t: "file", mime: "audio/wav", data: second } },
+      ]
+    case "video":
+      return ["/t1/videos", { model: "film", prompt: key, seconds: 4 }]
   }
 }
+
+/** A second of silence: 8,000 samples of one byte. */
+const second = (() => {
+  const head = Buffer.alloc(44)
+  head.write("RIFF", 0, "latin1")
+  head.writeUInt32LE(36 + 8000, 4)
+  head.write("WAVEfmt ", 8, "latin1")
+  head.writeUInt32LE(16, 16)
+  head.writeUInt16LE(1, 20)
+  head.writeUInt16LE(1, 22)
+  head.writeUInt32LE(8000, 24)
+  head.writeUInt32LE(8000, 28)
+  head.writeUInt16LE(1, 32)
+  head.writeUInt16LE(8, 34)
+  head.write("data", 36, "latin1")
+  head.writeUInt32LE(8000, 40)
+  return Buffer.concat([head, Buffer.alloc(8000, 128)]).toString("base64")
+})()
 
 /** Asks for one key, again and again, at whichever gateway, until there is a final answer. */
 export const askFor = async (key: string, options: CallOptions): Promise<Outcome> => {
   const endsAt = Date.now() + options.patienceMs
-  const [path, request] = requestFor(key)
+  const kind = options.kindOf(key)
+  const [path, request] = requestFor(key, kind)
   const body = JSON.stringify({ ...request, meta: { requestId: key } })
   let last = "nothing"
   let refusals = 0
@@ -72,6 +126,8 @@ export const askFor = async (key: string, options: CallOptions): Promise<Outcome
         signal: AbortSignal.timeout(30_000),
       })
       const text = await response.text()
+      const job = response.status === 202 && kind === "video" ? Option.getOrUndefined(decodeJob(text)) : undefined
+      if (job !== undefined) return await follow(job.id, options)
       const outcome = response.headers.get("content-type")?.startsWith("text/event-stream")
         ? readStream(text)
         : readReply(response.status, text, response.headers)
@@ -82,6 +138,32 @@ export const askFor = async (key: string, options: CallOptions): Promise<Outcome
       last = String(error)
     }
     await sleep(50 + options.pick(200))
+  }
+  return { _tag: "GaveUp", last }
+}
+
+/** How long a job may take: as long as the lease of a node that was killed, and then its vendor. */
+const jobPatienceMs = 180_000
+
+/** Asks about a job until it has ended. */
+const follow = async (id: string, { urls, headers, pick }: CallOptions): Promise<Outcome> => {
+  const endsAt = Date.now() + jobPatienceMs
+  let last = `${id} was never told of`
+  while (Date.now() < endsAt) {
+    await sleep(300 + pick(500))
+    try {
+      const response = await fetch(`${urls[pick(urls.length)]}/t1/videos/${id}`, {
+        headers,
+        signal: AbortSignal.timeout(30_000),
+      })
+      const text = await response.text()
+      const { status } = Option.getOrUndefined(decodeJob(text)) ?? {}
+      if (status === "done") return { _tag: "Made" }
+      if (status === "failed") return { _tag: "Failed" }
+      last = `${response.status} ${text.slice(-200)}`
+    } catch (error) {
+      last = String(error)
+    }
   }
   return { _tag: "GaveUp", last }
 }

@@ -1,9 +1,10 @@
 /**
- * `npm run faults -- [exchanges] [seed] [--gateways N] [--scarce]`: many exchanges over HTTP through two gateways on one
- * PostgreSQL and one Redis, while gateways and stores are killed and lines are cut, at random. Afterwards the ledger must
- * be consistent, every key billed at most once, no hold or allotment left, delivered costs equal to billed ones, and
- * whole replies the same when they are asked for again; two budgets must have counted what was billed. Meanwhile tenants
- * are made and changed: each once, and no answered change may be lost.
+ * `npm run faults -- [calls] [seed] [--gateways N] [--scarce] [--only KIND]`: many calls of every kind over HTTP through
+ * two gateways on one PostgreSQL and one Redis, while gateways and stores are killed and lines are cut, at random.
+ * Afterwards the ledger must be consistent, every key billed at most once, no hold or allotment left, delivered costs
+ * equal to billed ones, and whole replies the same when they are asked for again; videos must be charged once if they
+ * were made and not at all if they failed, none may be lost or asked about by two nodes at once; two budgets must have
+ * counted what was billed. Meanwhile tenants are made and changed: each once, and no answered change may be lost.
  * With `--scarce`, the balance covers half of the exchanges: no more may be spent, and nothing that could be. A seed
  * repeats its faults.
  */
@@ -17,18 +18,24 @@ import { fileURLToPath } from "node:url"
 import { parseArgs, promisify } from "node:util"
 import { Effect, Exit, Scope } from "effect"
 import { testCatalogue } from "../../src/testing/gateway.ts"
-import { startScriptedVendor, type VendorCall } from "../../src/testing/scripted-vendor.ts"
-import { answering } from "../../src/testing/vendor-replies.ts"
+import { startScriptedVendor } from "../../src/testing/scripted-vendor.ts"
 import { randomOf } from "../random.ts"
-import { askFor, type Outcome } from "./client.ts"
+import { type Asked, askedFor, askedKinds, askFor, type Outcome } from "./client.ts"
 import { freePort, gateway, postgres, redis } from "./processes.ts"
 import { openLine } from "./proxy.ts"
 import { startTenantChurn } from "./tenants.ts"
+import { makeVendor, videoFails } from "./vendor.ts"
 
 const { values: flags, positionals } = parseArgs({
   allowPositionals: true,
-  options: { gateways: { type: "string", default: "2" }, scarce: { type: "boolean", default: false } },
+  options: {
+    gateways: { type: "string", default: "2" },
+    scarce: { type: "boolean", default: false },
+    only: { type: "string" },
+  },
 })
+const only = askedKinds.find((kind) => kind === flags.only)
+if (flags.only !== undefined && only === undefined) throw new Error(`--only is one of ${askedKinds.join(", ")}`)
 const exchanges = Number(positionals[0] ?? 2000)
 const seed = Number(positionals[1] ?? Date.now() % 1_000_000)
 const gatewayCount = Number(flags.gateways)
@@ -45,40 +52,27 @@ const faultRandom = randomOf(seed)
 const clientRandom = randomOf(seed + 1)
 const pickFault = (count: number) => Math.floor(faultRandom() * count)
 
-console.log(
-  `fault run: ${exchanges} exchanges, seed ${seed}, ${gatewayCount} gateways${flags.scarce ? ", scarce" : ""}`,
-)
+console.log(`fault run: ${exchanges} calls, seed ${seed}, ${gatewayCount} gateways${flags.scarce ? ", scarce" : ""}`)
 
 const dir = mkdtempSync(join(tmpdir(), "weir-faults-"))
 // PostgreSQL runs as another user.
 chmodSync(dir, 0o755)
 const scope = Scope.makeUnsafe()
-const calls = new Map<string, number>()
-/** The answer to an embedding or a search. */
-const bodyOf = ({ path }: VendorCall): object | undefined => {
-  if (path.startsWith("/search?")) return { results: [{ title: "T", url: "https://x.test", content: "C" }] }
-  if (!path.endsWith("/embeddings")) return undefined
-  const data = [0, 1].map((index) => ({ index, embedding: [0.5, index] }))
-  return { data, usage: { prompt_tokens: 6, total_tokens: 6 } }
-}
-const vendor = await Effect.runPromise(
-  Scope.provide(
-    startScriptedVendor((call) => {
-      const key = `${call.path}${JSON.stringify(call.body)}`.match(/k-\d+/)?.[0] ?? ""
-      calls.set(key, (calls.get(key) ?? 0) + 1)
-      const body = bodyOf(call)
-      if (body !== undefined) {
-        call.head(200, { "content-type": "application/json" })
-        return call.end(JSON.stringify(body))
-      }
-      const words = Array.from({ length: 1 + (key.length % 5) }, (_, at) => `word${at} `)
-      return answering({ words, inTokens: 100, outTokens: words.length }, Math.floor(clientRandom() * 150))(call)
-    }),
-    scope,
-  ),
-)
+const vendorBehaviour = makeVendor((count) => Math.floor(clientRandom() * count))
+const { calls } = vendorBehaviour
+const vendor = await Effect.runPromise(Scope.provide(startScriptedVendor(vendorBehaviour.script), scope))
 
 const balance = flags.scarce ? ((exchanges * costEach) / 2).toFixed(6) : "1000000"
+/** Models of the other kinds, each with a price at which a call costs about as much as an exchange. */
+const otherModels = [
+  ["embed", "embedding", 'input: "50"'],
+  ["draw", "image", 'dims: { images: "340" }'],
+  ["say", "speech", 'dims: { characters: "34" }'],
+  ["hear", "transcription", 'dims: { audio_seconds: "340" }'],
+  ["film", "video", 'dims: { video_seconds: "85" }'],
+] as const
+/** Four seconds of video. */
+const filmCost = 0.00034
 const ids = { org: "org_faults", app: "app_faults", key: "key_faults" }
 const catalogue = join(dir, "catalogue.yaml")
 writeFileSync(
@@ -94,9 +88,15 @@ searchProviders:
 `,
   )
     .replace(`amount: "1000"`, `amount: "${balance}"`)
-    .replace("models:\n", "models:\n  - { handle: embed, kind: embedding, targets: [{ vendor: openai, model: e }] }\n")
-    .replace("prices:\n", `prices:\n  - { model: embed, currency: USD, input: "50", from: 2026-01-01 }\n`)
-    .replace("models: [main,", "models: [embed, main,"),
+    .replace(
+      "models:\n",
+      `models:\n${otherModels.map(([handle, kind]) => `  - { handle: ${handle}, kind: ${kind}, targets: [{ vendor: openai, model: upstream-${handle} }] }\n`).join("")}`,
+    )
+    .replace(
+      "prices:\n",
+      `prices:\n${otherModels.map(([handle, , price]) => `  - { model: ${handle}, currency: USD, ${price}, from: 2026-01-01 }\n`).join("")}`,
+    )
+    .replace("models: [main,", `models: [${otherModels.map(([handle]) => handle).join(", ")}, main,`),
 )
 
 const databasePort = await freePort()
@@ -159,6 +159,7 @@ const callOptions = {
   headers: { "x-svc-key-id": ids.key, "x-svc-key": "secret" },
   pick: (count: number) => Math.floor(clientRandom() * count),
   patienceMs: 120_000,
+  kindOf: (key: string): Asked => only ?? askedFor(key),
 }
 const tenantRandom = randomOf(seed + 2)
 const churn = startTenantChurn({ urls, adminKey, pick: (count) => Math.floor(tenantRandom() * count) })
@@ -193,6 +194,11 @@ const query = (sql: string): ReadonlyArray<ReadonlyArray<string>> =>
 
 // Gateways that end give back what they have; leases of killed ones expire, reapers settle, journals are settled.
 for (let tries = 0; tries < 60; tries++) {
+  if (query("select count(*) from jobs where ended_at is null")[0]?.[0] !== "0") {
+    // A job of a node that was killed waits for the end of its lease.
+    await sleep(2000)
+    continue
+  }
   if (query("select count(*) from holds where state <> 'settled'")[0]?.[0] === "0") break
   if (tries > 30 && query("select count(*) from holds where state = 'open'")[0]?.[0] === "0") break
   await sleep(500)
@@ -229,12 +235,33 @@ check(
   Number(usedOf("tokens")) === Number(billedTokens),
   `${usedOf("tokens")} tokens are used of a budget, ${billedTokens} were billed`,
 )
-const tally = { delivered: 0, deferred: 0, spent: 0, refused: 0 }
+const jobs = Map.groupBy(query("select request_id, state, held from jobs"), ([key = ""]) => key)
+check(query("select count(*) from jobs where ended_at is null")[0]?.[0] === "0", "jobs have not ended")
+for (const id of vendorBehaviour.polledTwice) problems.push(`${id} was asked about by two nodes at once`)
+for (const [key, [job, ...more]] of jobs) {
+  check(more.length === 0, `${key} has ${more.length + 1} jobs`)
+  const [, state, held] = job ?? []
+  check(state === (videoFails(key) ? "failed" : "done"), `the job of ${key} is ${state}`)
+  check(Number(held) === filmCost, `${held} was held for the job of ${key}`)
+  check(
+    ledger.get(key)?.cost === (videoFails(key) ? undefined : filmCost),
+    `the ${state} job of ${key} was billed wrongly`,
+  )
+}
+const tally = { delivered: 0, made: 0, failed: 0, deferred: 0, spent: 0, refused: 0 }
 for (const [key, outcome] of outcomes) {
   const entry = ledger.get(key)
   check((entry?.billed ?? 0) <= 1, `${key} was billed ${entry?.billed} times`)
   check((calls.get(key) ?? 0) >= (entry?.billed ?? 0), `${key} was billed without a call`)
   if (outcome._tag === "GaveUp") problems.push(`${key} got no final answer: ${outcome.last}`)
+  else if (outcome._tag === "Made" || outcome._tag === "Failed") {
+    if (outcome._tag === "Made") tally.made++
+    else tally.failed++
+    check(jobs.has(key), `the job of ${key} was lost`)
+    check(videoFails(key) === (outcome._tag === "Failed"), `${key} was told ${outcome._tag}`)
+  }
+  // The id of the job was lost with its reply: what it cost is checked above.
+  else if (outcome._tag === "Spent" && jobs.has(key)) tally.spent++
   else if (outcome._tag === "Refused") check((entry?.billed ?? 0) === 0, `${key} was refused and billed`)
   else check(entry?.billed === 1, `${key} was ${outcome._tag} and billed ${entry?.billed ?? 0} times`)
   if (outcome._tag === "Delivered") {
@@ -248,7 +275,8 @@ for (const [key, outcome] of outcomes) {
   else if (outcome._tag === "Refused") tally.refused++
 }
 check(tally.refused === 0 || flags.scarce, `${tally.refused} keys were refused`)
-check(tally.refused === 0 || left < holdEach, `keys were refused although ${left} is left`)
+// What failed jobs gave back may have come after the last refusal.
+check(tally.refused === 0 || left < holdEach + tally.failed * filmCost, `keys were refused although ${left} is left`)
 // Redis was emptied more than once: the replies are in the books.
 let replayed = 0
 for (const [key, first] of outcomes) {
@@ -259,7 +287,7 @@ for (const [key, first] of outcomes) {
   check(body === first.body, `${key} was answered ${first.body}, and when it was repeated ${body}`)
 }
 console.log(
-  `${outcomes.size} keys in ${seconds} s: ${tally.delivered} delivered (${tally.deferred} deferred), ${tally.spent} billed without an answer, ${tally.refused} refused; ${left} left; ${replayed} repeated`,
+  `${outcomes.size} keys in ${seconds} s: ${tally.delivered} delivered (${tally.deferred} deferred), ${tally.made} videos made, ${tally.failed} failed, ${tally.spent} billed without an answer, ${tally.refused} refused; ${left} left; ${replayed} repeated`,
 )
 console.log([...counts].map(([name, times]) => `${name} ${times}`).join(", "))
 for (const problem of problems.slice(0, 20)) console.error(problem)

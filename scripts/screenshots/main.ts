@@ -18,6 +18,7 @@ const pages: ReadonlyArray<readonly [name: string, path: string]> = [
   ["activate", "activate"],
   ["overview", "console/#/overview?range=15m"],
   ["exchanges", "console/#/exchanges?range=1h"],
+  ["jobs", "console/#/jobs"],
   ["timeouts", "console/#/timeouts?range=1h"],
   ["money", "console/#/money"],
   ["ledger", `console/#/money/${org}`],

@@ -230,6 +230,13 @@ const conversationOf = <Body extends object>(
   })
 }
 
+/** The vendor's part of the call. */
+const asked = <Body extends object>({ task, services, hold, conversation }: HeldCall<Body>) => {
+  if (task.asksForJob !== true) return converse(conversation)
+  const begun = Effect.mapError(services.jobAttempts.begin(hold, task.model), toServiceError)
+  return Effect.andThen(begun, converse(conversation))
+}
+
 /** Calls the vendor, settles, and waits until a streamed reply has left. */
 const runHeld = <Body extends object>(x: HeldCall<Body>, restore: Restore): Effect.Effect<void> => {
   const { leased } = x.services
@@ -241,9 +248,10 @@ const runHeld = <Body extends object>(x: HeldCall<Body>, restore: Restore): Effe
     watch.end()
   })
   const run = Effect.gen(function* () {
-    const ending = yield* Effect.exit(restore(converse(x.conversation)))
+    const ending = yield* Effect.exit(restore(asked(x)))
     watch.settling()
     yield* settleCall(x, ending)
+    if (x.task.asksForJob === true) yield* x.services.jobAttempts.end(x.hold)
     leased.delete(own)
     if (x.reply.isStreaming) yield* restore(watch.closing)
   })

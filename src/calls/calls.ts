@@ -10,6 +10,7 @@ import { Sessions } from "../admission/sessions.ts"
 import { Catalogue } from "../catalogue/catalogue.ts"
 import { WeirConfig } from "../config.ts"
 import { BudgetWarnings } from "../money/budget-warnings.ts"
+import { JobAttempts } from "../money/job-attempts.ts"
 import { Ledger } from "../money/ledger.ts"
 import { Settler } from "../money/settler.ts"
 import { Review } from "../review/review.ts"
@@ -64,6 +65,7 @@ export class Calls extends Context.Service<
         budgetWarnings: yield* BudgetWarnings,
         ledger: yield* Ledger,
         settler: yield* Settler,
+        jobAttempts: yield* JobAttempts,
         client: yield* VendorClient,
         health: yield* TargetHealth,
         review: yield* Review,

@@ -5,7 +5,7 @@ import type { EstimatedReason } from "../protocol/usage.ts"
 import type { EndedEarly } from "./conversation.ts"
 import type { ConversationError } from "./vendor-errors.ts"
 
-export type Ending = Exit.Exit<void, ConversationError | EndedEarly>
+export type Ending = Exit.Exit<void, ServiceError | ConversationError | EndedEarly>
 
 /** Why a call ended early, as usage reports it. */
 export type BrokenReason = Exclude<EstimatedReason, "upstream_usage_missing" | "upstream_usage_implausible">

@@ -76,6 +76,8 @@ export interface Task<Body extends object> extends Work {
   /** What is billed at this moment. @returns undefined if nothing is */
   readonly bill: (broken: BrokenReason | undefined) => Bill | undefined
   readonly charge: (bill: Bill) => Charge
+  /** Whether the vendor is asked for a job: that is written down before. */
+  readonly asksForJob?: boolean
   /** The job that the vendor works on after this call; what is billed moves to its account. */
   readonly job?: () => JobFacts | undefined
   /** The status of a reply that is sent whole; 200 if absent. */

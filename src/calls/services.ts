@@ -7,6 +7,7 @@ import type { Sessions } from "../admission/sessions.ts"
 import type { Catalogue } from "../catalogue/catalogue.ts"
 import type { WeirConfig } from "../config.ts"
 import type { BudgetWarnings } from "../money/budget-warnings.ts"
+import type { JobAttempts } from "../money/job-attempts.ts"
 import type { Ledger } from "../money/ledger.ts"
 import type { Settler } from "../money/settler.ts"
 import type { OpenExchanges } from "../protocol/exchange-log.ts"
@@ -39,6 +40,7 @@ export interface CallServices {
   readonly budgetWarnings: BudgetWarnings["Service"]
   readonly ledger: Ledger["Service"]
   readonly settler: Settler["Service"]
+  readonly jobAttempts: JobAttempts["Service"]
   readonly client: VendorClient["Service"]
   readonly health: TargetHealth["Service"]
   readonly review: Review["Service"]

@@ -221,14 +221,21 @@ const checkBooks = (url: string, adminKey: Option.Option<string>) => {
       isComplete ? Effect.void : Console.error(`ledger: ${checked} organisations checked so far`),
     ),
     Effect.repeat({ until: ({ isComplete }) => isComplete }),
-    Effect.map(({ findings, nodes, checked }) =>
-      findings.length === 0
+    Effect.map(({ findings, nodes, checked, lostJobs }) => [
+      ...(findings.length === 0
         ? [ok("ledger", `consistent: ${checked} organisations${describeNodes(nodes)}`)]
-        : findings.map(({ finding, id }) => failed("ledger", `${finding}: ${id}`)),
-    ),
+        : findings.map(({ finding, id }) => failed("ledger", `${finding}: ${id}`))),
+      ...lostJobs.map(describeLost),
+    ]),
     Effect.catch(({ message }) => Effect.succeed([failed("ledger", message)])),
   )
 }
+
+const describeLost = ({ org, ref, model, at }: DoctorResponse["lostJobs"][number]): Finding => ({
+  check: "jobs",
+  result: "warning",
+  note: `${ref} of ${org} asked for a job of ${model} at ${at}, and its gateway died: the vendor may work on it; nobody paid`,
+})
 
 const describeNodes = (nodes: DoctorResponse["nodes"]): string => {
   const each = nodes.map(({ node, allotments, since, isAlive }) => {

@@ -34,6 +34,7 @@ export class Retention extends Context.Service<
         const jobs = yield* inPages(
           () => sql<Removed>`select retain_jobs(${retentionDays}::int, ${pageRows}::int) as removed`,
         )
+        const attempts = yield* inPages(() => sql<Removed>`select retain_job_attempts(${pageRows}::int) as removed`)
         const endedCalls = yield* inPages(
           () => sql<Removed>`select retain_ended_calls(${retentionDays}::int, ${pageRows}::int) as removed`,
         )
@@ -47,7 +48,7 @@ export class Retention extends Context.Service<
         return {
           made,
           dropped: dropped + (replies?.dropped ?? 0),
-          removed: removed + more + reports + jobs + endedCalls + tenants + BigInt(accounts?.removed ?? 0),
+          removed: removed + more + reports + jobs + attempts + endedCalls + tenants + BigInt(accounts?.removed ?? 0),
         }
       }).pipe(
         withDeadline(deadline),

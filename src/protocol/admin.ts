@@ -104,6 +104,10 @@ export const DoctorResponse = Schema.Struct({
       since: Schema.String,
     }),
   ),
+  /** Jobs that a vendor may work on for nobody: their gateway died before it had recorded the vendor's answer. */
+  lostJobs: Schema.Array(
+    Schema.Struct({ org: Schema.String, ref: Schema.String, model: Schema.String, at: Schema.String }),
+  ),
 }).annotate({ identifier: "DoctorResponse" })
 export type DoctorResponse = typeof DoctorResponse.Type
 

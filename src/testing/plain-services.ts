@@ -6,6 +6,7 @@ import { Overload } from "../admission/overload.ts"
 import { Sessions } from "../admission/sessions.ts"
 import { Tokenizer } from "../calls/tokenizer.ts"
 import { BudgetWarnings } from "../money/budget-warnings.ts"
+import { JobAttempts } from "../money/job-attempts.ts"
 import { Review } from "../review/review.ts"
 import { ExchangeReports } from "../telemetry/exchange-reports.ts"
 import { CallDeadlines } from "../upstream/deadlines.ts"
@@ -50,6 +51,11 @@ const noOverload = Layer.succeed(
   }),
 )
 
+const noJobs = Layer.succeed(
+  JobAttempts,
+  JobAttempts.of({ begin: () => Effect.void, end: () => Effect.void, lost: Effect.succeed([]) }),
+)
+
 const noReports = Layer.succeed(ExchangeReports, ExchangeReports.of({ add: () => {}, flush: Effect.void }))
 
 export const layerPlainServices: Layer.Layer<
@@ -61,7 +67,8 @@ export const layerPlainServices: Layer.Layer<
   | Sessions
   | Overload
   | CallBudgets
-  | BudgetWarnings,
+  | BudgetWarnings
+  | JobAttempts,
   never,
   Gate
 > = Layer.mergeAll(
@@ -69,6 +76,7 @@ export const layerPlainServices: Layer.Layer<
   noReview,
   noOverload,
   noBudgets,
+  noJobs,
   TargetHealth.layer,
   CallDeadlines.layer,
   anySession,

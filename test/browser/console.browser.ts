@@ -16,7 +16,7 @@ import { LedgerResponse } from "../../src/protocol/admin.ts"
 import { UsageSummary } from "../../src/protocol/usage-summary.ts"
 import { hello, newTestIds, testCatalogue } from "../../src/testing/index.ts"
 import { answering } from "../../src/testing/vendor-replies.ts"
-import { useGateway } from "../conformance/gateway.ts"
+import { balanceOf, useGateway } from "../conformance/gateway.ts"
 import { wavOf } from "../conformance/recordings.ts"
 import { startSmtp } from "../conformance/smtp.ts"
 import { useListingVendor } from "../setup/listing-vendor.ts"
@@ -132,6 +132,7 @@ const findings = async (page: Page): Promise<ReadonlyArray<string>> => {
 const pages = (): ReadonlyArray<readonly [string, string | RegExp]> => [
   ["overview", "Overview"],
   ["exchanges", "Exchanges"],
+  ["jobs", "Jobs"],
   ["timeouts", "Timeouts"],
   ["money", "Money"],
   [`money/${ids.org}`, /^Money of/],
@@ -455,6 +456,20 @@ describe("what it shows", () => {
     await film()
     await page.getByText("done, 100 %").waitFor()
     expect(await findings(page)).toEqual([])
+    await show(page, "jobs", "Jobs")
+    await page.getByRole("row").filter({ hasText: "done" }).getByText("100 %").waitFor()
+    expect(await findings(page)).toEqual([])
+    gateway().vendor.script((call) => {
+      call.head(200, { "content-type": "application/json" })
+      call.end(JSON.stringify({ id: "video_1", status: "in_progress", progress: 40 }))
+    })
+    const before = await balanceOf(gateway())
+    await gateway().call("POST", "/t1/videos", { model: "film", prompt: "a weir", seconds: 4 })
+    expect(await balanceOf(gateway())).toBeLessThan(before)
+    await page.getByRole("row").filter({ hasText: "running" }).getByRole("button", { name: "Cancel" }).click()
+    await page.getByRole("dialog").getByRole("button", { name: "Cancel the job" }).click()
+    await page.getByText("cancelled").waitFor()
+    expect(await balanceOf(gateway())).toBe(before)
   })
 
   it("refreshes by itself", async () => {

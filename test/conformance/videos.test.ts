@@ -2,6 +2,7 @@
 import { Effect, Schema } from "effect"
 import { beforeEach, describe, expect, it } from "vitest"
 import { connect } from "../../src/client/index.ts"
+import { DoctorResponse } from "../../src/protocol/admin.ts"
 import { VideoJob } from "../../src/protocol/video.ts"
 import { newTestIds, testCatalogue, type VendorCall } from "../../src/testing/index.ts"
 import { balanceOf, errorOf, eventually, lastUsage, useGateway } from "./gateway.ts"
@@ -68,10 +69,13 @@ beforeEach(() => {
 
 const film = (more: object = {}, headers: Record<string, string> = {}) =>
   gateway().call("POST", "/t1/videos", { model: "film", prompt: "a weir", seconds: 4, ...more }, headers)
+const readDoctor = Schema.decodeUnknownSync(DoctorResponse)
 const readJob = Schema.decodeUnknownSync(VideoJob, { onExcessProperty: "error" })
 const jobOf = async (response: Response) => readJob(await response.json())
 const ask = async (id: string) => jobOf(await gateway().call("GET", `/t1/videos/${id}`))
 const becomes = (id: string, status: string) => eventually(async () => (await ask(id)).status === status)
+const admin = (path: string) =>
+  fetch(`${gateway().baseUrl}/v1/admin/${path}`, { headers: { "x-svc-admin-key": gateway().adminKey } })
 const findings = () => Effect.runPromise(gateway().sql`select * from ledger_audit()`)
 
 describe("videos", () => {
@@ -187,6 +191,44 @@ describe("videos", () => {
       await gateway().call("DELETE", `/t1/videos/${id}`)
     }
     expect(await findings()).toEqual([])
+  })
+
+  it("are written down before their vendor is asked; the doctor tells of those that a dead node left", async () => {
+    const { sql } = gateway()
+    const attempts = () => Effect.runPromise(sql<{ ref: string; node: string }>`select ref, node from job_attempts`)
+    const lost = async () => readDoctor(await (await admin("doctor")).json()).lostJobs
+    const asked = Promise.withResolvers<void>()
+    const answer = Promise.withResolvers<void>()
+    gateway().vendor.script(async (call) => {
+      asked.resolve()
+      await answer.promise
+      json(call, { id: "video_9", object: "video", status: "queued" })
+    })
+    const response = film()
+    await asked.promise
+    const [attempt, ...more] = await attempts()
+    expect([attempt?.ref.startsWith("req_"), more]).toEqual([true, []])
+    // Its node lives.
+    expect(await lost()).toEqual([])
+    await Effect.runPromise(sql`update job_attempts set node = 'dead'`)
+    expect(await lost()).toMatchObject([{ org: ids.org, ref: attempt?.ref, model: "film" }])
+    await Effect.runPromise(sql`update job_attempts set node = ${attempt?.node ?? ""}`)
+    answer.resolve()
+    const { id } = await jobOf(await response)
+    await eventually(async () => (await attempts()).length === 0)
+    // A node that died after it had recorded the job has lost nothing.
+    await Effect.runPromise(
+      sql`insert into job_attempts (org_id, ref, node, model) values (${ids.org}, ${attempt?.ref ?? ""}, 'dead', 'film')`,
+    )
+    expect(await lost()).toEqual([])
+    await Effect.runPromise(sql`delete from job_attempts`)
+    await gateway().call("DELETE", `/t1/videos/${id}`)
+  })
+
+  it("that a vendor refuses leave nothing behind", async () => {
+    gateway().vendor.script((call) => json(call, {}, 400))
+    await errorOf(await film())
+    expect(await Effect.runPromise(gateway().sql`select * from job_attempts`)).toEqual([])
   })
 
   it("of Gemini are operations", async () => {

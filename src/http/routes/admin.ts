@@ -5,6 +5,7 @@ import { Catalogue } from "../../catalogue/catalogue.ts"
 import { WeirConfig } from "../../config.ts"
 import { formatAmount, parseAmount } from "../../money/amount.ts"
 import { Books } from "../../money/books.ts"
+import { JobAttempts } from "../../money/job-attempts.ts"
 import { Ledger } from "../../money/ledger.ts"
 import {
   type ApplyProgress,
@@ -39,6 +40,7 @@ export const adminRoutes = HttpApiBuilder.group(
     const tenants = yield* Tenants
     const ledger = yield* Ledger
     const books = yield* Books
+    const jobAttempts = yield* JobAttempts
     const auditLog = yield* AuditLog
     const tierTimes = yield* TierTimes
     const { env, upstreamTimeouts } = yield* WeirConfig
@@ -129,7 +131,9 @@ export const adminRoutes = HttpApiBuilder.group(
       .handleRaw("doctor", ({ request }) =>
         forOperator<DoctorResponse, never>(
           request,
-          Effect.zipWith(books.audit, books.nodes, (audit, nodes) => ({ ...audit, nodes })),
+          Effect.gen(function* () {
+            return { ...(yield* books.audit), nodes: yield* books.nodes, lostJobs: yield* jobAttempts.lost }
+          }),
         ),
       )
   }),

@@ -90,6 +90,7 @@ export class WholeTask<Got, Body extends object> implements Task<Body> {
   readonly partsAt: (target: CallTarget) => number
   readonly tellsCode: boolean
   readonly triesAfterRefusal: boolean
+  readonly asksForJob: boolean
   readonly maxBodyBytes?: number
   readonly status?: number
   readonly #call: WholeCall<Got, Body>
@@ -114,6 +115,7 @@ export class WholeTask<Got, Body extends object> implements Task<Body> {
     this.partsAt = (target) => call.partsAt?.(target) ?? 1
     this.tellsCode = call.tellsCode === true
     this.triesAfterRefusal = call.triesAfterRefusal === true
+    this.asksForJob = call.job !== undefined
     if (call.status !== undefined) this.status = call.status
     if (call.maxBodyBytes !== undefined) this.maxBodyBytes = call.maxBodyBytes
   }

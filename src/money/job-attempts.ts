@@ -1,0 +1,42 @@
+/**
+ * Jobs that vendors are asked for, written down before they are asked: if the gateway dies before it has recorded the
+ * vendor's answer, operators are told that the vendor may work for nobody.
+ */
+import { Context, Effect, Layer } from "effect"
+import { SqlClient } from "effect/sql"
+import type { DoctorResponse } from "../protocol/admin.ts"
+import { queryDeadline } from "../store/database.ts"
+import type { StoreUnavailable } from "../store/unavailable.ts"
+import type { HoldFacts } from "./settlement.ts"
+
+export class JobAttempts extends Context.Service<
+  JobAttempts,
+  {
+    /** Before a vendor is asked. */
+    readonly begin: (hold: HoldFacts, model: string) => Effect.Effect<void, StoreUnavailable>
+    /** The call has ended: its job is recorded, or there is none. */
+    readonly end: (hold: HoldFacts) => Effect.Effect<void>
+    /** Attempts of dead nodes that no job came of, the newest first. */
+    readonly lost: Effect.Effect<DoctorResponse["lostJobs"], StoreUnavailable>
+  }
+>()("weir/money/JobAttempts") {
+  static readonly layer = Layer.effect(
+    JobAttempts,
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const bounded = yield* queryDeadline
+      return JobAttempts.of({
+        begin: ({ orgId, ref, node }, model) =>
+          bounded(sql`insert into job_attempts (org_id, ref, node, model)
+            values (${orgId}, ${ref}, ${node}, ${model}) on conflict do nothing`).pipe(Effect.asVoid),
+        end: ({ orgId, ref }) =>
+          bounded(sql`delete from job_attempts where org_id = ${orgId} and ref = ${ref}`).pipe(
+            Effect.catch((cause) => Effect.logWarning("The attempt of a job could not be removed", cause)),
+            Effect.asVoid,
+          ),
+        lost: bounded(sql<DoctorResponse["lostJobs"][number]>`
+          select org, ref, model, to_json(at) #>> '{}' as at from lost_jobs()`),
+      })
+    }),
+  )
+}
