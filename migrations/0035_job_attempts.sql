@@ -26,3 +26,43 @@ create function retain_job_attempts(most integer) returns bigint language sql as
   )
   select count(*) from gone
 $fn$;
+
+-- Ends a job once: charges what it cost, and gives the rest back to the organisation and to its budgets.
+create or replace function job_end(p_org text, p_id text, p_state text, p_error text, p_content text, p_cost numeric, p_record jsonb)
+returns boolean language plpgsql as $fn$
+declare
+  j jobs;
+  rest numeric;
+  returned text[];
+begin
+  update jobs set state = p_state, error_code = p_error, content = p_content, ended_at = now(), lease_node = null,
+    lease_until = null, progress = case when p_state = 'done' then 100 else progress end
+  where org_id = p_org and id = p_id and ended_at is null
+  returning * into j;
+  if not found then
+    return false;
+  end if;
+  rest := j.held - least(p_cost, j.held);
+  if j.held - rest > 0 then
+    insert into transfers (org_id, currency, debit_account, credit_account, amount, kind, ref)
+    values (p_org, j.currency, 'job:' || p_id, 'revenue', j.held - rest, 'charge', j.ref);
+  end if;
+  if p_state = 'done' then
+    insert into usage_records (ref, at, org_id, app_id, key_id, request_id, session_id, purpose, model, vendor, in_tokens,
+      out_tokens, cache_read_tokens, cache_write_tokens, dims, stop, cost, cache_net_saving, currency)
+    values (j.ref, now(), p_org, j.app_id, j.key_id, j.request_id, j.session_id, j.purpose, j.model, j.vendor, 0, 0, 0, 0,
+      p_record, 'end', j.held - rest, 0, j.currency);
+  end if;
+  if rest > 0 then
+    insert into transfers (org_id, currency, debit_account, credit_account, amount, kind, ref)
+    values (p_org, j.currency, 'job:' || p_id, 'available', rest, 'return', j.ref);
+    -- In the order in which allotments are granted: counters, by name, then what nodes have of them.
+    returned := array[j.currency] || array(select b.key from jsonb_each_text(j.budgets) b where b.value = 'money');
+    perform from counters c where c.org_id = p_org and c.counter = any(returned) order by c.counter for update;
+    update counters c set granted = c.granted - rest where c.org_id = p_org and c.counter = any(returned);
+    -- The node that it was held from may still have its share, which spent it: what goes back leaves both.
+    update allotments a set granted = a.granted - rest, spent = a.spent - rest
+    where a.org_id = p_org and a.counter = any(returned) and a.node = j.node;
+  end if;
+  return true;
+end $fn$;

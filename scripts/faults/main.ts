@@ -248,6 +248,9 @@ for (const [key, [job, ...more]] of jobs) {
     `the ${state} job of ${key} was billed wrongly`,
   )
 }
+for (const key of ledger.keys()) {
+  check(callOptions.kindOf(key) !== "video" || jobs.has(key), `${key} was billed without a job`)
+}
 const tally = { delivered: 0, made: 0, failed: 0, deferred: 0, spent: 0, refused: 0 }
 for (const [key, outcome] of outcomes) {
   const entry = ledger.get(key)

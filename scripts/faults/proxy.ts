@@ -14,6 +14,8 @@ export interface Line {
 export const openLine = (target: number): Promise<Line> =>
   new Promise((resolve) => {
     const pairs = new Set<readonly [Socket, Socket]>()
+    /** The stall of each pair that is silent: a second one takes the place of the first, or bytes would come twice. */
+    const stalls = new WeakMap<readonly [Socket, Socket], NodeJS.Timeout>()
     const server = createServer((near) => {
       const far = connect(target, "127.0.0.1")
       const pair = [near, far] as const
@@ -35,13 +37,16 @@ export const openLine = (target: number): Promise<Line> =>
         port: portOf(server),
         cut: () => each((socket) => socket.destroy()),
         stall: (ms) => {
-          for (const [near, far] of [...pairs]) {
+          for (const pair of pairs) {
+            const [near, far] = pair
+            clearTimeout(stalls.get(pair))
             near.unpipe(far).pause()
             far.unpipe(near).pause()
-            setTimeout(() => {
+            const heal = () => {
               near.pipe(far)
               far.pipe(near)
-            }, ms)
+            }
+            stalls.set(pair, setTimeout(heal, ms))
           }
         },
         close: () => {

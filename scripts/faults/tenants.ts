@@ -55,7 +55,7 @@ export const startTenantChurn = ({ urls, adminKey, pick }: ChurnOptions) => {
 
   const churn = (async () => {
     for (let at = 0; running; at++) {
-      if (orgs.length < 20 || pick(4) === 0) orgs.push({ key: `churn-${at}`, id: undefined, names: [`churn-${at}`] })
+      if (orgs.length < 20 || pick(4) === 0) orgs.push(orgOf(at))
       const org = orgs[pick(orgs.length)]
       if (org === undefined) continue
       await (org.id === undefined ? make(org) : change(org, `${org.key}-${at}`))
@@ -87,5 +87,11 @@ export const startTenantChurn = ({ urls, adminKey, pick }: ChurnOptions) => {
   return { stop }
 }
 
-/** e.g. `churn-1` and `churn-1-7`, but not `churn-12`. */
+/** No key begins with another one: a search for it finds its names alone. */
+const orgOf = (at: number): Org => {
+  const key = `churn-${String(at).padStart(7, "0")}`
+  return { key, id: undefined, names: [key] }
+}
+
+/** e.g. `churn-0000001` and `churn-0000001-7`. */
 const isOf = (name: string, key: string): boolean => name === key || name.startsWith(`${key}-`)

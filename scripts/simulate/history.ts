@@ -15,6 +15,8 @@ export type Step = { readonly atMs: number } & (
       readonly cost: number
       readonly lastsMs: number
       readonly ends: "settled" | "released"
+      /** What becomes of the job that it begins, if it begins one. */
+      readonly job: { readonly lastsMs: number; readonly isDone: boolean } | undefined
     }
   /** A node is killed, and another takes its place. */
   | { readonly do: "crash"; readonly at: number; readonly forMs: number }
@@ -61,6 +63,7 @@ export const makeHistory = (seed: number, exchanges: number): History => {
       cost: upTo(hold + 1),
       lastsMs: random() < 0.3 ? upTo(12_000) : upTo(300),
       ends: random() < 0.85 ? "settled" : "released",
+      job: random() < 0.15 ? { lastsMs: upTo(20_000), isDone: random() < 0.6 } : undefined,
     })
     if (random() < 0.2) steps.push(fault(atMs + upTo(200), upTo, { nodes, orgs }))
   }

@@ -4,8 +4,10 @@
  */
 import { Cause, Clock, Context, Effect, Exit, Layer, type Scope, Semaphore } from "effect"
 import { SqlClient } from "effect/sql"
+import { type Amount, formatAmount } from "../../src/money/amount.ts"
 import { layerPostgres } from "../../src/money/ledger-postgres.ts"
 import { LedgerStore } from "../../src/money/ledger-store.ts"
+import type { HoldFacts } from "../../src/money/settlement.ts"
 import { layerDatabase } from "../../src/store/database.ts"
 import type { StoreUnavailable } from "../../src/store/unavailable.ts"
 import { layerTestConfig, layerTestDatabases } from "../../src/testing/stores.ts"
@@ -14,6 +16,12 @@ import { mapCalls, type Store } from "./calls.ts"
 export interface Mirror {
   /** A store that asks both. @param nowMs the books' clock */
   readonly over: (memory: Store, nowMs: Effect.Effect<number>) => Store
+  /** Ends a job in both. */
+  readonly endJob: (
+    inMemory: Effect.Effect<boolean>,
+    nowMs: Effect.Effect<number>,
+    job: Pick<HoldFacts, "ref" | "orgId"> & { readonly cost: Amount; readonly isDone: boolean },
+  ) => Effect.Effect<boolean>
   /** Waits until the database has answered everything. */
   readonly quiet: Effect.Effect<void>
   /** The first answer that differed. */
@@ -78,6 +86,15 @@ export const makeMirror: Effect.Effect<Mirror, never, Scope.Scope> = Effect.gen(
 
   return {
     over: (memory, nowMs) => mapCalls((name, call) => both(name, nowMs, call(memory), call(store))),
+    endJob: (inMemory, nowMs, { ref, orgId, cost, isDone }) => {
+      const ended = sql<{
+        readonly ended: boolean
+      }>`select job_end(${orgId}, ${ref}, ${isDone ? "done" : "failed"}, null,
+        null, ${isDone ? formatAmount(cost) : "0"}::numeric, '{}'::jsonb) as ended`
+      return Effect.orDie(
+        both("job_end", nowMs, inMemory, Effect.orDie(Effect.map(ended, ([row]) => row?.ended === true))),
+      )
+    },
     quiet: Effect.suspend(function wait(): Effect.Effect<void> {
       return open === 0 ? Effect.void : Effect.andThen(live(Effect.sleep("1 millis")), Effect.suspend(wait))
     }),
@@ -94,7 +111,9 @@ export const makeMirror: Effect.Effect<Mirror, never, Scope.Scope> = Effect.gen(
         Effect.sync(() => {
           found = undefined
         }),
-        run("truncate nodes, counters, allotments, transfers, spent_requests, replies, holds, usage_records, topups"),
+        run(
+          "truncate nodes, counters, allotments, transfers, spent_requests, replies, holds, usage_records, topups, jobs",
+        ),
       ),
     ),
   }

@@ -13,7 +13,7 @@ import { type Hold, Ledger } from "../../src/money/ledger.ts"
 import { LedgerStore } from "../../src/money/ledger-store.ts"
 import { allTokens } from "../../src/money/pricing.ts"
 import { RecallChannel } from "../../src/money/recalls.ts"
-import { isMoney, type Settlement, type UsageRecord } from "../../src/money/settlement.ts"
+import { isMoney, type JobFacts, type Settlement, type UsageRecord } from "../../src/money/settlement.ts"
 import { StoreUnavailable } from "../../src/store/unavailable.ts"
 import { MemoryBooks, makeStore } from "../../src/testing/ledger-store-memory.ts"
 import { layerTestConfig } from "../../src/testing/stores.ts"
@@ -94,12 +94,14 @@ class World {
   readonly #registry = new Set<string>()
   #remembersSinceMs = 0
   #skewMs = 0
+  readonly #timeOfBooks = Effect.map(Clock.currentTimeMillis, (nowMs) => nowMs + this.#skewMs)
   readonly #limits = new Map<number, number | undefined>()
   /** What clients were told: cost and balance by ref. */
   readonly #told = new Map<
     string,
     { readonly cost: bigint; readonly balance: bigint; readonly key: string | undefined }
   >()
+  readonly #failedJobs = new Set<string>()
   /** A repeated request that got another reply than the first. */
   #wrongReply: string | undefined
   readonly #clients: Array<Fiber.Fiber<void>> = []
@@ -113,9 +115,8 @@ class World {
     this.#books = books
     this.#mirror = mirror
     this.#hear = hear
-    const timeOfBooks = Effect.map(Clock.currentTimeMillis, (nowMs) => nowMs + this.#skewMs)
-    const memory = makeStore(books, timeOfBooks)
-    this.#store = mirror?.over(memory, timeOfBooks) ?? memory
+    const memory = makeStore(books, this.#timeOfBooks)
+    this.#store = mirror?.over(memory, this.#timeOfBooks) ?? memory
     this.#random = randomOf(seed ^ 0x5eed)
   }
 
@@ -188,6 +189,8 @@ class World {
       if (open.length > 0) return `${open.length} holds are left`
       for (const [ref, { cost, key }] of this.#told) {
         const billed = this.#books.usage.get(ref)?.settlement
+        // Its price went back.
+        if (this.#failedJobs.has(ref)) continue
         const isDuplicate = key !== undefined && this.#books.spent.get(key) !== ref
         if (billed === undefined && !isDuplicate) return `${ref} was told its cost and is not billed`
         if (billed !== undefined && billed.cost !== cost) return `${ref} was told ${cost} and billed ${billed.cost}`
@@ -444,7 +447,10 @@ class World {
         registration: undefined,
         checkpoint: () => ({
           hold,
-          due: { cost: wholeAmount(Math.floor(step.cost / 2)), record: recordOf(step.cost) },
+          due:
+            step.job === undefined
+              ? { cost: wholeAmount(Math.floor(step.cost / 2)), record: recordOf(step.cost) }
+              : undefined,
         }),
       }
       place.leased.add(leased)
@@ -482,6 +488,26 @@ class World {
     })
   }
 
+  /** A job ends once it is in the books: once, however often it is told. */
+  #followJob(settlement: Settlement, job: { readonly lastsMs: number; readonly isDone: boolean }): Effect.Effect<void> {
+    return Effect.gen({ self: this }, function* () {
+      yield* Effect.sleep(job.lastsMs)
+      for (let look = 0; look < looks; look++) {
+        if (yield* this.#endJob(settlement, job.isDone)) {
+          if (yield* this.#endJob(settlement, !job.isDone)) this.#wrongReply ??= `${settlement.hold.ref} ended twice`
+          if (!job.isDone) this.#failedJobs.add(settlement.hold.ref)
+          return
+        }
+        yield* Effect.sleep(1000)
+      }
+    })
+  }
+
+  #endJob({ hold, cost }: Settlement, isDone: boolean): Effect.Effect<boolean> {
+    const inMemory = Effect.sync(() => this.#books.endJob(hold.ref, isDone))
+    return this.#mirror?.endJob(inMemory, this.#timeOfBooks, { ...hold, cost, isDone }) ?? inMemory
+  }
+
   #settle(
     place: Place,
     ledger: Ledger["Service"],
@@ -494,9 +520,11 @@ class World {
         hold,
         atMs: yield* Clock.currentTimeMillis,
         cost: wholeAmount(step.cost),
-        record: recordOf(step.cost),
+        record: step.job === undefined ? recordOf(step.cost) : jobRecord,
         reply: hold.requestId === undefined ? undefined : { sealed: Buffer.from(hold.ref).toString("base64") },
+        ...(step.job !== undefined && { job: jobOf(hold.ref) }),
       }
+      if (step.job !== undefined) this.#clients.push(yield* Effect.forkDetach(this.#followJob(settlement, step.job)))
       const settled = yield* Effect.result(Effect.retry(ledger.settle(settlement), { times: 1 }))
       if (place.scope !== scope) return
       const balance = Result.isSuccess(settled) ? settled.success : hold.balance - settlement.cost
@@ -510,6 +538,19 @@ class World {
     })
   }
 }
+
+/** How often a job that is not in the books yet is looked for. */
+const looks = 30
+
+const jobOf = (ref: string): JobFacts => ({
+  id: ref,
+  kind: "video",
+  targetModel: "v",
+  vendorJob: ref,
+  isOwn: false,
+  view: {},
+  timeoutMs: 3_600_000,
+})
 
 const unavailable = Effect.fail(new StoreUnavailable({ store: "postgres", cause: "simulated" }))
 
@@ -534,6 +575,14 @@ const records: ReadonlyArray<UsageRecord> = [
     counts: { ...record.counts, inTokens: 0, outTokens: 0, dims: { web_search: 1 } },
   },
 ]
+
+/** A job has units, and no tokens. */
+const jobRecord: UsageRecord = {
+  ...record,
+  purpose: "video",
+  model: "film",
+  counts: { inTokens: 0, outTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0, dims: { video_seconds: 4 } },
+}
 
 const recordOf = (cost: number): UsageRecord => records[cost % records.length] ?? record
 

@@ -80,7 +80,11 @@ export const settleCall = Effect.fnUntraced(function* <Body extends object>(
 /** What another node settles if this one dies. */
 export const leasedOf = <Body extends object>(x: HeldCall<Body>): RunningCall => ({
   registration: x.registration,
-  checkpoint: () => ({ hold: x.hold, due: dueOf(x, "gateway_lost", "interrupted")?.settlement }),
+  // A job is charged with its record, or not at all.
+  checkpoint: () => ({
+    hold: x.hold,
+    due: x.task.asksForJob === true ? undefined : dueOf(x, "gateway_lost", "interrupted")?.settlement,
+  }),
   view: () => viewOf(x),
 })
 

@@ -28,10 +28,11 @@ interface NodeAllotment {
   spent: Amount
 }
 
-/** A usage record that was billed. */
+/** A usage record that was billed, or the price of a job, which is set aside until the job ends. */
 export interface BilledUsage {
   readonly settlement: Settlement
   readonly isReaped: boolean
+  readonly isJobOpen?: boolean
 }
 
 interface StoredHold {
@@ -52,6 +53,8 @@ export class MemoryBooks {
   /** Replies, by the ref of the exchange. */
   readonly replies = new Map<string, KeptReply>()
   readonly #topups = new Set<string>()
+  /** Refs of jobs that failed: what was set aside for them is back. */
+  readonly #failedJobs = new Set<string>()
 
   join(node: string, leaseEndsMs: number): void {
     this.nodes.set(node, leaseEndsMs)
@@ -114,8 +117,8 @@ export class MemoryBooks {
     const billed = this.usage.get(ref)
     if (billed?.isReaped === true) this.#charge(billed.settlement, hold.node, -1n)
     const { reply } = settlement
-    if (billed === undefined || billed.isReaped) {
-      this.usage.set(ref, { settlement, isReaped: false })
+    if ((billed === undefined || billed.isReaped) && !this.#failedJobs.has(ref)) {
+      this.usage.set(ref, { settlement, isReaped: false, isJobOpen: settlement.job !== undefined })
       this.#charge(settlement, hold.node, 1n)
       const balance = this.balance(orgId, currency)
       if (reply !== undefined) this.replies.set(ref, { sealed: reply.sealed, balance: reply.told ?? balance })
@@ -125,6 +128,28 @@ export class MemoryBooks {
     if (kept === undefined) return { outcome: "settled", balance: this.balance(orgId, currency) }
     if (reply?.told !== undefined) this.replies.set(ref, { sealed: reply.sealed, balance: reply.told })
     return { outcome: "settled", balance: reply?.told ?? kept.balance }
+  }
+
+  /** Charges a job that is done; the price of one that failed goes back. @returns false if there is no such job any more */
+  endJob(ref: string, isDone: boolean): boolean {
+    const billed = this.usage.get(ref)
+    if (billed?.isJobOpen !== true) return false
+    if (isDone) {
+      this.usage.set(ref, { ...billed, isJobOpen: false })
+      return true
+    }
+    const { hold, cost } = billed.settlement
+    this.usage.delete(ref)
+    this.#failedJobs.add(ref)
+    const ofMoney = (hold.budgets ?? []).filter(({ unit }) => unit === "money").map(({ counter }) => counter)
+    for (const counter of [hold.currency, ...ofMoney]) {
+      this.#account(hold.orgId, counter).granted -= cost
+      const allotment = this.allotments.get(keyOf(hold.orgId, counter, hold.node))
+      if (allotment === undefined) continue
+      allotment.granted -= cost
+      allotment.spent -= cost
+    }
+    return true
   }
 
   checkpoint(holds: ReadonlyArray<OpenHold>): void {

@@ -45,10 +45,14 @@ describe("the simulated ledger", () => {
       await Effect.runPromise(mirror.reset)
       expect(await simulate(makeHistory(seed, 60), seed, { mirror }), `seed ${seed}`).toBeUndefined()
     }
-    await Effect.runPromise(mirror.reset)
-    const [seed = 1] = seeds
-    const different = await simulate(makeHistory(seed, 60), seed, { mirror, books: new Forgetful() })
-    expect(different).toContain("PostgreSQL")
+    const others: Array<string> = []
+    for (const seed of seeds.slice(0, 10)) {
+      await Effect.runPromise(mirror.reset)
+      const different = await simulate(makeHistory(seed, 60), seed, { mirror, books: new Forgetful() })
+      if (different !== undefined) others.push(different)
+      if (others.length > 0) break
+    }
+    expect(others.join()).toContain("PostgreSQL")
     await Effect.runPromise(Scope.close(scope, Exit.void))
   })
 
