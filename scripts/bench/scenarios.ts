@@ -15,6 +15,7 @@ import {
   percentileOfRounds,
   residentBytes,
 } from "./load.ts"
+import { media } from "./media.ts"
 import { openStreams } from "./open-streams.ts"
 import type { Effort, Row, Scenario } from "./scenario.ts"
 import { measureStored, type Stored } from "./stored-tenants.ts"
@@ -516,4 +517,5 @@ export const scenarios: Readonly<Record<string, Scenario>> = {
   start,
   tenants,
   history,
+  media,
 }

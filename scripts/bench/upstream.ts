@@ -4,6 +4,7 @@
  * PAUSE_MS on average, 20 ms when not set). Prints its port.
  */
 import { createServer, type ServerResponse } from "node:http"
+import { Readable } from "node:stream"
 import { openaiBody, openaiFrame } from "../../src/testing/vendor-replies.ts"
 import { randomOf } from "../random.ts"
 
@@ -93,10 +94,30 @@ const embeddingBody = (embedding: string | ReadonlyArray<number>) =>
 const embeddingInBase64 = embeddingBody(Buffer.from(vector.buffer).toString("base64"))
 const embeddingInNumbers = embeddingBody(Array.from(vector, (value) => Number(value.toPrecision(8))))
 
+const transcript = JSON.stringify({ task: "transcribe", duration: 10, text: "words", segments: [] })
+const soundPart = Buffer.alloc(256 * 1024, 1)
+
+/** 100 MiB. */
+function* sound(): Generator<Buffer> {
+  for (let part = 0; part < 400; part++) yield soundPart
+}
+
 const server = createServer({ keepAliveTimeout: 65_000 }, (request, response) => {
   if (request.method === "GET") {
     response.writeHead(200, { "content-type": "application/json" }).end(searchBody)
     return
+  }
+  if (request.url === "/v1/audio/transcriptions") {
+    request.resume().on("end", () => {
+      response.writeHead(200, { "content-type": "application/json" })
+      response.end(transcript)
+    })
+    return
+  }
+  if (request.url === "/v1/audio/speech") {
+    request.resume()
+    response.writeHead(200, { "content-type": "audio/mpeg" })
+    return Readable.from(sound()).pipe(response)
   }
   let text = ""
   request.on("data", (chunk) => {

@@ -18,6 +18,7 @@ import { consoleRoutes } from "./console/routes.ts"
 import { admitOrigins } from "./cross-origin.ts"
 import { type Access, guarded, makeAccess, openAccess } from "./details.ts"
 import { Draining } from "./draining.ts"
+import { continueRequests } from "./expect-continue.ts"
 import { answerDirectly } from "./hot-routes.ts"
 import {
   beforeRequest,
@@ -111,6 +112,7 @@ export const layerServer = Layer.unwrap(
       yield* answerDirectly(node, yield* hotAnswers)
       yield* admitOrigins(node, corsOrigins)
       // Last, so that they hear of every request, also of those that an interceptor answers.
+      continueRequests(node)
       beforeRequest(node, limitRequest)
       beforeRequest(node, likeHttp1)
     })
