@@ -223,6 +223,28 @@ describe("pictures", () => {
     expect([...text.matchAll(/"partial":(\w+)/g)].map(([, partial]) => partial)).toEqual(["true", "false"])
     expect(text).toContain('"cost":"0.04016"')
   })
+
+  it("whose stream breaks off after a partial one are billed once, as what they are at most, and tell it", async () => {
+    gateway().vendor.script(async (call) => {
+      call.head()
+      const partial = { type: "image_generation.partial_image", b64_json: picture, partial_image_index: 0 }
+      await call.write(`data: ${JSON.stringify(partial)}\n\n`)
+      await call.wait(100)
+      call.reset()
+    })
+    const before = await balanceOf(gateway())
+    const text = await (await draw({ model: "draw-by-size", stream: true, size: "1024x1024", quality: "high" })).text()
+    expect([...text.matchAll(/^event: (\S+)/gm)].map(([, name]) => name)).toEqual([
+      "t.open",
+      "t.delta",
+      "t.usage",
+      "t.err",
+    ])
+    expect(text).toContain('"code":"upstream_disconnected"')
+    expect(before - (await balanceOf(gateway()))).toBe(1_600_000_000n)
+    expect(await lastUsage(gateway())).toMatchObject({ estimated_reason: "upstream_disconnected" })
+    expect(await openHolds()).toEqual([])
+  })
 })
 
 describe("speech", () => {
@@ -388,6 +410,27 @@ describe("transcription", () => {
     )
     const { usage } = readTranscript(await (await hear({ model: "hear-by-tokens" })).json())
     expect(usage).toMatchObject({ inTokens: 14, outTokens: 4, cost: "0.000108" })
+  })
+
+  it("whose stream breaks off is billed for the whole file, and tells it", async () => {
+    gateway().vendor.script(async (call) => {
+      call.head()
+      await call.write(`data: ${JSON.stringify({ type: "transcript.text.delta", delta: "Hello" })}\n\n`)
+      await call.wait(100)
+      call.reset()
+    })
+    const before = await balanceOf(gateway())
+    const text = await (await hear({ stream: "true" })).text()
+    expect([...text.matchAll(/^event: (\S+)/gm)].map(([, name]) => name)).toEqual([
+      "t.open",
+      "t.delta",
+      "t.usage",
+      "t.err",
+    ])
+    const spent = before - (await balanceOf(gateway()))
+    expect(await lastUsage(gateway())).toMatchObject({ estimated_reason: "upstream_disconnected" })
+    expect(spent).toBe(3_000_000n)
+    expect(await openHolds()).toEqual([])
   })
 
   it("goes to the next target, with the same file", async () => {
