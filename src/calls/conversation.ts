@@ -8,7 +8,7 @@ import type { VendorClient } from "../upstream/client.ts"
 import type { Watched } from "../upstream/deadlines.ts"
 import type { TargetHealth } from "../upstream/health.ts"
 import type { Signal } from "./signal.ts"
-import type { TierTimeout } from "./vendor-errors.ts"
+import type { AttemptError, TierTimeout } from "./vendor-errors.ts"
 import type { Work } from "./work.ts"
 
 /** The client disconnected before the vendor had finished. */
@@ -45,6 +45,8 @@ export interface Conversation {
   readonly startedAtMs: number
   /** Vendor calls that failed. */
   readonly attempts: Array<Attempt>
+  /** Why its last vendor call failed. */
+  failure: AttemptError | undefined
   /** Looks at the deadlines no later than at a time; set by the call's watch. */
   lookBy: (dueMs: number) => void
   /** The running vendor call, which has deadlines of its own. */
@@ -58,11 +60,12 @@ export interface Conversation {
 }
 
 /** What a conversation begins with. */
-type Begun = "attempts" | "lookBy" | "call" | "target" | "opened" | "took"
+type Begun = "attempts" | "failure" | "lookBy" | "call" | "target" | "opened" | "took"
 
 export const makeConversation = (given: Omit<Conversation, Begun>): Conversation => ({
   ...given,
   attempts: [],
+  failure: undefined,
   lookBy: () => {},
   call: undefined,
   target: undefined,

@@ -26,9 +26,10 @@ export const converse = (c: Conversation): Effect.Effect<void, ConversationError
   tryTargets(c, false).pipe(
     // If all targets are cooling down because of their breakers, call them anyway; a vendor's Retry-After is respected.
     Effect.flatMap((error) => (error?._tag === "TargetCoolingDown" ? tryTargets(c, true) : Effect.succeed(error))),
-    Effect.flatMap((last) =>
-      last === undefined ? Effect.void : Effect.fail(errorForClient(last, c.nowMs(), c.work.tellsCode)),
-    ),
+    Effect.flatMap((last) => {
+      c.failure = last
+      return last === undefined ? Effect.void : Effect.fail(errorForClient(last, c.nowMs(), c.work.tellsCode))
+    }),
   )
 
 /** The error of the last call, or, if all targets are cooling down, the one whose cooldown ends first. */

@@ -2,6 +2,7 @@
 import { Result } from "effect"
 import { lackingPrice } from "../catalogue/price-of-kind.ts"
 import type { CallTarget, CatalogueSnapshot, ModelEntry } from "../catalogue/snapshot.ts"
+import { ownIdentity } from "../identities/own-identity.ts"
 import type { Caller } from "../identity/caller.ts"
 import type { Price } from "../money/pricing.ts"
 import type { ModelKind } from "../protocol/call-kind.ts"
@@ -89,12 +90,13 @@ const withOwnKey = (target: CallTarget, orgId: string, keys: ReadonlyMap<string,
   const own = keys.get(target.vendor.id)
   if (own === undefined) return target
   const isGuarded = own.baseUrl !== undefined
+  const { identity: brought } = own
   const vendor = isGuarded ? { ...target.vendor, baseUrl: own.baseUrl } : target.vendor
   return {
     ...target,
     vendor,
-    credential: own.key,
-    identity: undefined,
+    credential: brought === undefined ? own.key : undefined,
+    identity: brought === undefined ? undefined : ownIdentity(brought, target.vendor),
     isOwn: true,
     isGuarded,
     key: `${orgId}:${target.key}`,

@@ -6,6 +6,7 @@
 import { Effect, Redacted, Result } from "effect"
 import type { CallTarget } from "../catalogue/snapshot.ts"
 import { type AnyWireRequest, type EncodeRefusal, malformedReply } from "../dialects/wire.ts"
+import { IdentityFailed } from "../identities/identity.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 import type { WarnEvent } from "../protocol/event.ts"
 import type { Tier, Timeouts } from "../protocol/timeout-tiers.ts"
@@ -170,7 +171,7 @@ export class UpstreamCall implements ReplyListener, Watched {
 
   #start(): void {
     const { client, nowMs, lookBy } = this.#conversation
-    const { vendor, dialect, credential, identity, network } = this.#target
+    const { vendor, dialect, credential, identity, network, isGuarded } = this.#target
     this.#stage = "connection"
     this.#startedAtMs = nowMs()
     const wire = this.#encode()
@@ -185,12 +186,12 @@ export class UpstreamCall implements ReplyListener, Watched {
       return
     }
     const outgoing = { baseUrl: vendor.baseUrl, path: request.path, body: textOf(request) }
-    identity.authorize(outgoing, { client, network }).then(
+    identity.authorize(outgoing, { client, network, isGuarded: isGuarded || this.#target.isOwn }).then(
       (headers) => {
         if (!this.#isOver()) this.#send(request, headers)
       },
-      () => {
-        if (!this.#isOver()) this.#end(credentialMissing)
+      (cause: unknown) => {
+        if (!this.#isOver()) this.#end(withoutIdentity(cause))
       },
     )
   }
@@ -345,6 +346,12 @@ const empty = Buffer.alloc(0)
 const asBuffer = ({ buffer, byteOffset, byteLength }: Uint8Array) => Buffer.from(buffer, byteOffset, byteLength)
 
 const credentialMissing = new VendorRejected({ status: 401, code: "credential_missing" })
+
+/** What is wrong is for operators: the log and the check of a vendor tell it. */
+const withoutIdentity = (cause: unknown): VendorRejected =>
+  cause instanceof IdentityFailed
+    ? new VendorRejected({ status: 401, code: "credential_missing", reason: cause.sentence })
+    : credentialMissing
 
 /** Only requests with JSON are signed. */
 const textOf = ({ body }: AnyWireRequest): string => (typeof body === "string" ? body : "")

@@ -15,6 +15,8 @@ export class VendorRejected extends Data.TaggedError("VendorRejected")<{
   readonly code: string
   /** How long the vendor asks to wait. */
   readonly retryAfterMs?: number | undefined
+  /** What is wrong with the gateway's own identity, for operators. */
+  readonly reason?: string
 }> {}
 
 export const rejection = (fault: VendorFault): VendorRejected => new VendorRejected(fault)
@@ -98,7 +100,7 @@ export const errorForClient = (error: AttemptError, nowMs: number, tellsCode = f
 export const describe = (error: AttemptError): Record<string, unknown> => {
   switch (error._tag) {
     case "VendorRejected":
-      return { status: error.status, code: error.code }
+      return { status: error.status, code: error.code, ...(error.reason !== undefined && { reason: error.reason }) }
     case "UpstreamBroken":
       return { cause: error.cause instanceof Error ? error.cause.message : String(error.cause) }
     case "TargetCoolingDown":

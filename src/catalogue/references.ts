@@ -7,6 +7,7 @@ import { isSanePrice, maxPricePerMillion, readPrice } from "../money/pricing.ts"
 import { isWithinMoney, mostMoney } from "../protocol/bounds.ts"
 import {
   type AwsAccess,
+  type AzureAccess,
   type CatalogueDocument,
   ChatProfileName,
   type DialectName,
@@ -42,16 +43,35 @@ const profilesOf = (dialect: DialectName): ReadonlyArray<VendorProfile> => {
 
 const awsProblem = (
   name: string,
-  { accessKeyId, secretAccessKey, sessionToken }: AwsAccess,
+  { accessKeyId, secretAccessKey, sessionToken, credentials, assumeRole, externalId }: AwsAccess,
   credential: string | undefined,
 ): string | undefined => {
   if (name !== "bedrock") return `${name} is not called with AWS's identities`
   if ((accessKeyId === undefined) !== (secretAccessKey === undefined)) {
     return "accessKeyId and secretAccessKey belong together"
   }
-  if (accessKeyId !== undefined && credential !== undefined) return "either access keys or a credential, not both"
+  const ways = [accessKeyId, credentials, credential].filter((way) => way !== undefined)
+  if (ways.length > 1) return "one of access keys, credentials: default and a credential, not several"
+  if (ways.length === 0) return "needs access keys, credentials: default, or a credential"
   if (accessKeyId === undefined && sessionToken !== undefined) return "sessionToken needs accessKeyId"
-  return accessKeyId === undefined && credential === undefined ? "needs access keys, or a credential" : undefined
+  if (assumeRole !== undefined && credential !== undefined) return "a role is not assumed with a Bedrock API key"
+  return externalId !== undefined && assumeRole === undefined ? "externalId needs assumeRole" : undefined
+}
+
+const azureProblem = (
+  profile: string | undefined,
+  { credentials, tenantId, clientId, clientSecret }: AzureAccess,
+  credential: string | undefined,
+): string | undefined => {
+  if (profile !== "azure" || credential !== undefined) return "is for the profile azure, without a credential"
+  if (credentials === "default") {
+    return tenantId === undefined && clientSecret === undefined
+      ? undefined
+      : "credentials: default takes no tenantId and no clientSecret"
+  }
+  return [tenantId, clientId, clientSecret].includes(undefined)
+    ? "needs tenantId, clientId and clientSecret, or credentials: default"
+    : undefined
 }
 
 export const checkReferences = (document: CatalogueDocument): ReadonlyArray<Problem> => {
@@ -104,8 +124,9 @@ export const checkReferences = (document: CatalogueDocument): ReadonlyArray<Prob
     if (google !== undefined && (google.credentials === undefined) === (credential === undefined)) {
       problems.push({ path: ["vendors", v, "google"], message: "needs either credentials, or a token as credential" })
     }
-    if (azure !== undefined && (profile !== "azure" || credential !== undefined)) {
-      problems.push({ path: ["vendors", v, "azure"], message: "is for the profile azure, without a credential" })
+    if (azure !== undefined) {
+      const message = azureProblem(profile, azure, credential)
+      if (message !== undefined) problems.push({ path: ["vendors", v, "azure"], message })
     }
     if (aws !== undefined) {
       const message = awsProblem(profile ?? dialect, aws, credential)

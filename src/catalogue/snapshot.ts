@@ -5,6 +5,8 @@
 import { Redacted, Result } from "effect"
 import { dialectOf } from "../dialects/index.ts"
 import type { VendorDialect } from "../dialects/vendor-dialect.ts"
+import type { Identity } from "../identities/identity.ts"
+import { identityOfVendor } from "../identities/vendor-identity.ts"
 import { type BudgetIndex, indexBudgets, readBudget } from "../money/budget.ts"
 import { isSanePrice, type Price, readPrice } from "../money/pricing.ts"
 import type {
@@ -19,10 +21,6 @@ import type {
   Vendor,
 } from "../protocol/catalogue.ts"
 import { compilePolicy, type ReviewPolicy } from "../review/policy.ts"
-import { makeAwsIdentity } from "../upstream/aws-signing.ts"
-import { makeAzureIdentity } from "../upstream/azure-identity.ts"
-import { makeGoogleIdentity } from "../upstream/google-identity.ts"
-import type { Identity } from "../upstream/identity.ts"
 import { type Network, readNetwork } from "../upstream/network.ts"
 import type { Pooled } from "../upstream/pool.ts"
 import { addressOf } from "./addresses.ts"
@@ -104,6 +102,8 @@ export interface CatalogueSnapshot {
   /** A safety policy, compiled. */
   readonly policy: (id: string) => ReviewPolicy | undefined
   readonly vendor: (id: string) => VendorEntry | undefined
+  /** Vendors whose identity does not work now, each with what is wrong in a sentence. */
+  readonly identityProblems: () => ReadonlyArray<IdentityProblem>
   readonly model: (handle: string) => ModelEntry | undefined
   /** The price at a time; undefined if there is none, or if it is out of range. */
   readonly price: (handle: string, currency: string, nowMs: number) => Price | undefined
@@ -112,6 +112,11 @@ export interface CatalogueSnapshot {
   readonly budgets: BudgetIndex
   /** The timeout profile of an environment. */
   readonly timeouts: (env: string) => TimeoutTiers
+}
+
+export interface IdentityProblem {
+  readonly vendor: string
+  readonly problem: string
 }
 
 interface DatedPrice {
@@ -144,6 +149,11 @@ export const makeSnapshot = (
     plan: (id) => plans.get(id),
     policy: (id) => policies.get(id),
     vendor: (id) => vendors.get(id),
+    identityProblems: () =>
+      [...vendors].flatMap(([vendor, entry]) => {
+        const problem = identityProblem(entry)
+        return problem === undefined ? [] : [{ vendor, problem }]
+      }),
     model: onFirstUse(models, (model) => makeModel(model, vendors)),
     price: (handle, currency, nowMs) =>
       pricesOf(handle)?.find((price) => price.currency === currency && price.fromMs <= nowMs)?.price,
@@ -195,7 +205,7 @@ function indexVendors(document: PlatformDocument, resolve: ResolveRef): Readonly
         vendor: { ...vendor, baseUrl },
         dialect: dialectOf(vendor),
         credential: redactedOf(vendor.credential, resolve),
-        identity: identityOf(vendor, resolve),
+        identity: identityOfVendor(vendor, resolve),
         network: readNetwork(vendor, resolve),
         host: new URL(baseUrl).host,
       }
@@ -204,21 +214,11 @@ function indexVendors(document: PlatformDocument, resolve: ResolveRef): Readonly
   )
 }
 
-function identityOf({ aws, google, azure }: Vendor, resolve: ResolveRef): Identity | undefined {
-  if (google !== undefined) {
-    const account = redactedOf(google.credentials, resolve)
-    return account && makeGoogleIdentity(account)
-  }
-  if (azure !== undefined) {
-    const { tenantId, clientId, authorityHost } = azure
-    const clientSecret = redactedOf(azure.clientSecret, resolve)
-    return clientSecret && makeAzureIdentity({ tenantId, clientId, clientSecret, authorityHost })
-  }
-  const accessKeyId = redactedOf(aws?.accessKeyId, resolve)
-  const secretAccessKey = redactedOf(aws?.secretAccessKey, resolve)
-  if (aws === undefined || accessKeyId === undefined || secretAccessKey === undefined) return undefined
-  const sessionToken = redactedOf(aws.sessionToken, resolve)
-  return makeAwsIdentity(aws.region, { accessKeyId, secretAccessKey, sessionToken })
+/** Why calls would lack the identity that the catalogue says; undefined if it works, or was not needed yet. */
+export const identityProblem = ({ vendor, credential, identity }: VendorEntry): string | undefined => {
+  const { aws, google, azure } = vendor
+  if ((aws ?? google ?? azure) === undefined || credential !== undefined) return undefined
+  return identity === undefined ? "a secret that the catalogue references is not set here" : identity.problem()
 }
 
 function indexSearchProviders(

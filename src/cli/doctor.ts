@@ -17,9 +17,9 @@ import { CatalogueRefused, describeRefusal } from "../catalogue/refusal.ts"
 import { resolveFromMachine } from "../catalogue/secrets.ts"
 import { isDevelopment, WeirConfig } from "../config.ts"
 import { isPair } from "../http/listener.ts"
+import { identityReferences } from "../identities/vendor-identity.ts"
 import type { DoctorResponse } from "../protocol/admin.ts"
 import { Admin } from "../protocol/api/admin.ts"
-import type { AwsAccess } from "../protocol/catalogue.ts"
 import { secretInFile } from "../secret-files.ts"
 import { Redis } from "../store/redis.ts"
 import {
@@ -90,18 +90,13 @@ const checkCatalogue = ({ catalogueFile }: Settings): Finding => {
   const { vendors = [], searchProviders = [] } = loaded.success.document
   const refs = [...vendors, ...searchProviders].flatMap((entry) => [
     ...(entry.credential === undefined ? [] : [entry.credential]),
-    ...("aws" in entry ? awsReferences(entry.aws) : []),
-    ...("azure" in entry && entry.azure !== undefined ? [entry.azure.clientSecret] : []),
-    ...("google" in entry && entry.google?.credentials !== undefined ? [entry.google.credentials] : []),
+    ...("dialect" in entry ? identityReferences(entry) : []),
     ...networkReferences(entry),
   ])
   const missing = [...new Set(refs)].filter((ref) => resolveFromMachine(ref) === undefined)
   if (missing.length === 0) return ok(check, catalogueFile)
   return failed(check, `${missing.join(", ")}: not set here; the vendors that need them will be refused`)
 }
-
-const awsReferences = (aws: AwsAccess | undefined): ReadonlyArray<string> =>
-  [aws?.accessKeyId, aws?.secretAccessKey, aws?.sessionToken].filter((ref) => ref !== undefined)
 
 /** The nearest existing directory must be writable. */
 const checkFolder = ({ dataDir }: Settings): Finding => {
@@ -221,11 +216,12 @@ const checkBooks = (url: string, adminKey: Option.Option<string>) => {
       isComplete ? Effect.void : Console.error(`ledger: ${checked} organisations checked so far`),
     ),
     Effect.repeat({ until: ({ isComplete }) => isComplete }),
-    Effect.map(({ findings, nodes, checked, lostJobs }) => [
+    Effect.map(({ findings, nodes, checked, lostJobs, identities }) => [
       ...(findings.length === 0
         ? [ok("ledger", `consistent: ${checked} organisations${describeNodes(nodes)}`)]
         : findings.map(({ finding, id }) => failed("ledger", `${finding}: ${id}`))),
       ...lostJobs.map(describeLost),
+      ...identities.map(({ vendor, problem }) => failed("identities", `${vendor}: ${problem}`)),
     ]),
     Effect.catch(({ message }) => Effect.succeed([failed("ledger", message)])),
   )

@@ -55,6 +55,7 @@ export const describeCheck = ({
         : []
       : [`  usage         ${usage.inTokens} in, ${usage.outTokens} out, ${usage.cacheReadTokens} read from a cache`]),
     ...(error === undefined ? [] : [`  error         ${error.code} ${JSON.stringify(error.detail ?? {})}`]),
+    ...(error?.advice === undefined ? [] : [`  advice        ${error.advice}`]),
   ].join("\n")
 
 const setKey = Command.make(

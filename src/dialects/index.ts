@@ -15,6 +15,7 @@ import { geminiSpeech } from "./gemini/speech.ts"
 import { gemini } from "./gemini/vendor.ts"
 import { vertexGemini } from "./gemini/vertex.ts"
 import { geminiVideo } from "./gemini/video.ts"
+import type { VideoDialect } from "./media.ts"
 import { openaiEmbedding } from "./openai-chat/embedding.ts"
 import { openaiImage } from "./openai-chat/image.ts"
 import { openaiModeration } from "./openai-chat/moderation.ts"
@@ -108,7 +109,7 @@ export const dialectOf = ({
  * Source: https://learn.microsoft.com/azure/ai-foundry/openai/api-version-lifecycle
  */
 const onAzure = (dialect: VendorDialect, apiVersion: string | undefined): VendorDialect => {
-  const { chat, embedding, rerank, moderation, image, speech, transcription } = dialect
+  const { chat, embedding, rerank, moderation, image, speech, transcription, video } = dialect
   const authorize = (credential: string) => ({ "api-key": credential })
   const moved = <Body extends string | MediaBody>(
     wire: Result.Result<WireRequest<Body>, EncodeRefusal>,
@@ -129,6 +130,7 @@ const onAzure = (dialect: VendorDialect, apiVersion: string | undefined): Vendor
     ...(image !== undefined && { image: movedWhole(image) }),
     ...(speech !== undefined && { speech: movedWhole(speech) }),
     ...(transcription !== undefined && { transcription: movedWhole(transcription) }),
+    ...(video !== undefined && { video: videoOnAzure(video) }),
     ...(chat !== undefined && {
       chat: {
         ...chat,
@@ -140,11 +142,27 @@ const onAzure = (dialect: VendorDialect, apiVersion: string | undefined): Vendor
   }
 }
 
+/** Jobs have no deployment in their address, and no version. */
+const videoOnAzure = (video: VideoDialect): VideoDialect => {
+  const moved = <Wire extends { readonly path: string }>(wire: Wire): Wire => ({ ...wire, path: azurePath(wire.path) })
+  const { cancel } = video
+  return {
+    ...video,
+    encode: (asked, model) => Result.map(video.encode(asked, model), moved),
+    poll: (job) => moved(video.poll(job)),
+    ...(cancel !== undefined && { cancel: (job: string) => moved(cancel(job)) }),
+    content: (...args) => {
+      const wire = video.content(...args)
+      return wire && moved(wire)
+    },
+  }
+}
+
 interface Encodes<Asked, Body extends string | MediaBody> {
   readonly encode: (asked: Asked, model: string) => Result.Result<WireRequest<Body>, EncodeRefusal>
 }
 
-const azurePath = (path: string, model: string, apiVersion: string | undefined): string => {
+const azurePath = (path: string, model = "", apiVersion?: string): string => {
   if (apiVersion === undefined) return `/openai/v1${path}`
   const place = path === "/responses" ? "/openai" : `/openai/deployments/${encodeURIComponent(model)}`
   return `${place}${path}?api-version=${apiVersion}`

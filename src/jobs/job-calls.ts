@@ -7,17 +7,19 @@ import type { VideoDialect } from "../dialects/media.ts"
 import type { WireRequest } from "../dialects/wire.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 import { Tenants } from "../tenants/tenants.ts"
-import type { UpstreamRequest } from "../upstream/client.ts"
+import { UpstreamBroken, type UpstreamRequest, VendorClient } from "../upstream/client.ts"
 import type { Job } from "./job-store.ts"
 
 export interface JobTarget {
   readonly dialect: VideoDialect
   readonly target: CallTarget
-  readonly request: (wire: WireRequest) => UpstreamRequest
+  /** Fails if there is no identity now. */
+  readonly request: (wire: WireRequest) => Effect.Effect<UpstreamRequest, UpstreamBroken>
 }
 
 export const makeJobTargets = Effect.gen(function* () {
   const catalogue = yield* Catalogue
+  const client = yield* VendorClient
   const tenants = yield* Tenants
 
   /** Undefined if the catalogue has the vendor no more, or the key is gone. */
@@ -28,20 +30,37 @@ export const makeJobTargets = Effect.gen(function* () {
     const own = job.isOwn ? (yield* tenants.org(job.orgId))?.upstreamKeys : undefined
     const [target] = withOwnKeys([targetOfVendor(entry, job.targetModel)], job.orgId, own)
     if (target === undefined || target.isOwn !== job.isOwn) return undefined
-    const authorization =
-      target.credential === undefined ? undefined : entry.dialect.authorize(Redacted.value(target.credential))
     return {
       dialect,
       target,
-      request: ({ method, path, headers, body }) => ({
-        ...(method !== undefined && { method }),
-        baseUrl: target.vendor.baseUrl,
-        path,
-        headers: { ...headers, ...authorization },
-        body,
-        isGuarded: target.isGuarded,
-        network: target.network,
-      }),
+      request: (wire) =>
+        Effect.map(authorizationOf(client, target, wire), (authorization): UpstreamRequest => {
+          const { method, path, headers, body } = wire
+          return {
+            ...(method !== undefined && { method }),
+            baseUrl: target.vendor.baseUrl,
+            path,
+            headers: { ...headers, ...authorization },
+            body,
+            isGuarded: target.isGuarded,
+            network: target.network,
+          }
+        }),
     }
   })
 })
+
+const authorizationOf = (
+  client: VendorClient["Service"],
+  { vendor, dialect, credential, identity, network, isGuarded, isOwn }: CallTarget,
+  { path, body }: WireRequest,
+): Effect.Effect<Readonly<Record<string, string>>, UpstreamBroken> => {
+  if (identity === undefined) {
+    return Effect.succeed(credential === undefined ? {} : dialect.authorize(Redacted.value(credential)))
+  }
+  return Effect.tryPromise({
+    try: () =>
+      identity.authorize({ baseUrl: vendor.baseUrl, path, body }, { client, network, isGuarded: isGuarded || isOwn }),
+    catch: (cause) => new UpstreamBroken({ cause }),
+  })
+}

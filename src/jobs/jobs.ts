@@ -67,8 +67,10 @@ export class Jobs extends Context.Service<
         const same: VendorJob = { state: job.state === "running" ? "running" : "queued" }
         const found = yield* targetOf(job)
         if (found === undefined) return same
-        const wire = found.request(found.dialect.poll(job.vendorJob))
-        const reply = yield* Effect.option(fetchWhole(client, wire, maxReplyBytes, within))
+        const asked = found.request(found.dialect.poll(job.vendorJob))
+        const reply = yield* Effect.option(
+          Effect.flatMap(asked, (wire) => fetchWhole(client, wire, maxReplyBytes, within)),
+        )
         if (reply._tag === "None") return same
         const { status, body } = reply.value
         if (isGone(status)) return { state: "failed", code: "gone" }
@@ -88,7 +90,7 @@ export class Jobs extends Context.Service<
         const found = yield* targetOf(job)
         const wire = found?.dialect.cancel?.(job.vendorJob)
         if (found !== undefined && wire !== undefined) {
-          yield* fetchWhole(client, found.request(wire), maxReplyBytes, within)
+          yield* fetchWhole(client, yield* found.request(wire), maxReplyBytes, within)
         }
       })
 

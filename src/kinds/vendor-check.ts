@@ -21,6 +21,7 @@ import { VendorClient } from "../upstream/client.ts"
 import { CallDeadlines } from "../upstream/deadlines.ts"
 import type { TargetHealth } from "../upstream/health.ts"
 import { ChatWork } from "./chat/work.ts"
+import { adviceFor } from "./vendor-advice.ts"
 import { encodeWhole } from "./whole/whole-call.ts"
 import { type WholeCall, WholeTask } from "./whole/whole-task.ts"
 
@@ -99,6 +100,7 @@ export class VendorCheck extends Context.Service<
           Effect.result,
         )
         const error = Result.isFailure(outcome) && outcome.failure._tag === "ServiceError" ? outcome.failure : undefined
+        const advice = adviceFor(target.vendor, target.model, conversation.failure)
         return {
           vendor: vendorId,
           dialect: target.vendor.dialect,
@@ -114,6 +116,7 @@ export class VendorCheck extends Context.Service<
               code: error.code,
               message: error.message,
               ...(error.detail !== undefined && { detail: error.detail }),
+              ...(advice !== undefined && { advice }),
             },
           }),
         } satisfies VendorCheckResponse

@@ -13,7 +13,7 @@ export class Books extends Context.Service<
      * Finds every inconsistency, each with the id that it concerns. Starts a check in the background, or joins the one
      * that is under way, and reports at its end, at the latest after ten seconds.
      */
-    readonly audit: Effect.Effect<Omit<DoctorResponse, "nodes" | "lostJobs">, StoreUnavailable>
+    readonly audit: Effect.Effect<Omit<DoctorResponse, "nodes" | "lostJobs" | "identities">, StoreUnavailable>
     /** Who has allotments. */
     readonly nodes: Effect.Effect<DoctorResponse["nodes"], StoreUnavailable>
     /** The balances of organisations. */

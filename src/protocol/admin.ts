@@ -4,6 +4,7 @@ import { Money } from "./bounds.ts"
 import { Tier } from "./catalogue.ts"
 import { ErrorBody, ErrorCode, ErrorDetail } from "./error.ts"
 import { Stop } from "./exchange.ts"
+import { OwnAwsKeys, OwnAzureClient, OwnGoogleAccount, OwnKey } from "./own-identity.ts"
 import { storedName } from "./text.ts"
 import { Currency, Decimal } from "./usage.ts"
 
@@ -104,6 +105,8 @@ export const DoctorResponse = Schema.Struct({
       since: Schema.String,
     }),
   ),
+  /** Vendors whose identity does not work now, as this node sees it. */
+  identities: Schema.Array(Schema.Struct({ vendor: Schema.String, problem: Schema.String })),
   /** Jobs that a vendor may work on for nobody: their gateway died before it had recorded the vendor's answer. */
   lostJobs: Schema.Array(
     Schema.Struct({ org: Schema.String, ref: Schema.String, model: Schema.String, at: Schema.String }),
@@ -176,7 +179,13 @@ export const VendorCheckResponse = Schema.Struct({
     }),
   ),
   error: Schema.optionalKey(
-    Schema.Struct({ code: ErrorCode, message: Schema.String, detail: Schema.optionalKey(ErrorDetail) }),
+    Schema.Struct({
+      code: ErrorCode,
+      message: Schema.String,
+      detail: Schema.optionalKey(ErrorDetail),
+      /** What is probably wrong, and what to do. */
+      advice: Schema.optionalKey(Schema.String),
+    }),
   ),
 }).annotate({ identifier: "VendorCheckResponse" })
 export type VendorCheckResponse = typeof VendorCheckResponse.Type
@@ -184,12 +193,24 @@ export type VendorCheckResponse = typeof VendorCheckResponse.Type
 /** An organisation's own key for a vendor, and its own address if it has one. */
 export const UpstreamKeyRequest = Schema.Struct({
   /** Printable ASCII without spaces: it is sent in a header. */
-  key: Schema.String.check(
-    Schema.isPattern(/^[\x21-\x7e]{1,4096}$/, { expected: "1 to 4096 printable ASCII characters without spaces" }),
-  ),
+  key: Schema.optionalKey(OwnKey),
+  /** Instead of a key, an identity at the cloud where the vendor is. */
+  aws: Schema.optionalKey(OwnAwsKeys),
+  google: Schema.optionalKey(OwnGoogleAccount),
+  azure: Schema.optionalKey(OwnAzureClient),
   /** Must be HTTPS and public: it passes the egress guard. */
   baseUrl: Schema.optionalKey(storedName(2048)),
-}).annotate({ identifier: "UpstreamKeyRequest" })
+})
+  .check(
+    Schema.makeFilter(
+      ({ key, aws, google, azure }: { readonly [Way in "key" | "aws" | "google" | "azure"]?: unknown }) =>
+        [key, aws, google, azure].filter((way) => way !== undefined).length === 1
+          ? undefined
+          : { path: ["key"], issue: "exactly one of key, aws, google and azure is required" },
+    ),
+  )
+  .annotate({ identifier: "UpstreamKeyRequest" })
+export type UpstreamKeyRequest = typeof UpstreamKeyRequest.Type
 
 /** An organisation's upstream keys, without the keys themselves. */
 export const UpstreamKeysResponse = Schema.Struct({
@@ -197,7 +218,7 @@ export const UpstreamKeysResponse = Schema.Struct({
     Schema.Struct({
       vendor: Schema.String,
       baseUrl: Schema.optionalKey(Schema.String),
-      /** The key's last four characters. */
+      /** The last four characters of the key, or of the identity's name. */
       hint: Schema.String,
       updatedAt: Schema.String,
     }),

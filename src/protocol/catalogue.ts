@@ -138,7 +138,13 @@ export type ChatProfileName = typeof ChatProfileName.Type
 export const VendorProfile = Schema.Literals([...ChatProfileName.literals, "vertex", "bedrock"])
 export type VendorProfile = typeof VendorProfile.Type
 
-/** How requests to Amazon Bedrock are signed: with access keys; without them, `credential` is a Bedrock API key. */
+/** What the gateway's machine has: variables, files, web identity, metadata of a container or an instance. */
+const MachineIdentity = Schema.Literal("default")
+
+/**
+ * How requests to Amazon Bedrock are signed: with access keys, or with what the machine has, as themselves or in a role;
+ * without either, `credential` is a Bedrock API key.
+ */
 export const AwsAccess = Schema.Struct({
   region: Schema.String.check(
     Schema.isPattern(/^[a-z]{2,8}(-[a-z]{1,12}){1,3}-\d{1,2}$/, { expected: "a region, e.g. us-east-1" }),
@@ -147,6 +153,15 @@ export const AwsAccess = Schema.Struct({
   secretAccessKey: optional(SecretRef),
   /** Of keys for a limited time. */
   sessionToken: optional(SecretRef),
+  credentials: optional(MachineIdentity),
+  /** The ARN of a role that is assumed. */
+  assumeRole: optional(
+    Schema.String.check(
+      Schema.isPattern(/^arn:aws[a-z-]*:iam::\d{12}:role\/[\w+=,.@/-]{1,512}$/, { expected: "the ARN of a role" }),
+    ),
+  ),
+  /** What the role's trust policy may ask for. */
+  externalId: optional(Schema.String.check(Schema.isPattern(/^[\w+=,.@:/-]{2,1224}$/))),
 })
 export type AwsAccess = typeof AwsAccess.Type
 
@@ -154,19 +169,29 @@ const CloudName = Schema.String.check(
   Schema.isPattern(/^[a-z0-9][a-z0-9.:-]{0,62}$/, { expected: "a name of the cloud" }),
 )
 
-/** A project on Vertex AI, and the JSON of a service account; without it, `credential` is a token. */
+/**
+ * A project on Vertex AI, and the JSON of a service account or of a federation, or what the machine has; without it,
+ * `credential` is a token.
+ */
 export const GoogleAccess = Schema.Struct({
   project: CloudName,
   location: CloudName,
-  credentials: optional(SecretRef),
+  credentials: optional(Schema.Union([MachineIdentity, SecretRef])),
 })
 export type GoogleAccess = typeof GoogleAccess.Type
 
-/** An application of Microsoft Entra that may call a resource on Azure; without it, `credential` is an API key. */
+/**
+ * An application of Microsoft Entra that may call a resource on Azure, or what the machine has; without either,
+ * `credential` is an API key.
+ */
 export const AzureAccess = Schema.Struct({
-  tenantId: Schema.String.check(Schema.isPattern(/^[A-Za-z0-9][A-Za-z0-9.-]{0,127}$/, { expected: "a tenant" })),
-  clientId: Schema.NonEmptyString.check(Schema.isMaxLength(128)),
-  clientSecret: SecretRef,
+  credentials: optional(MachineIdentity),
+  tenantId: optional(
+    Schema.String.check(Schema.isPattern(/^[A-Za-z0-9][A-Za-z0-9.-]{0,127}$/, { expected: "a tenant" })),
+  ),
+  /** With `credentials: default`, one of several managed identities. */
+  clientId: optional(Schema.NonEmptyString.check(Schema.isMaxLength(128))),
+  clientSecret: optional(SecretRef),
   /** Where Entra is; a national cloud has its own. */
   authorityHost: optional(HttpUrl),
 })

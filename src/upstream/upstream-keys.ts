@@ -7,17 +7,21 @@ import { SqlClient } from "effect/sql"
 import { runEvery } from "../background.ts"
 import { WeirConfig } from "../config.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
+import type { OwnIdentity } from "../protocol/own-identity.ts"
 import { ChangeFeed } from "../store/change-feed.ts"
 import { queryDeadline } from "../store/database.ts"
 import { type Sealer, Sealing } from "../store/seal.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 import { Egress, EgressBlocked, type EgressReason } from "./egress.ts"
+import { readStoredIdentity } from "./stored-identity.ts"
 
 export interface UpstreamKey {
   /** If absent, the vendor's address of the catalogue is used. */
   readonly baseUrl: string | undefined
   /** Undefined if it cannot be opened because the master key that sealed it is gone. */
   readonly key: Redacted.Redacted | undefined
+  /** What the key stands for, if the organisation brought an identity at a cloud. */
+  readonly identity: OwnIdentity | undefined
 }
 
 /** A key as it is stored. */
@@ -37,7 +41,14 @@ export const openUpstreamKeys = (
   new Map(
     keys.map(({ vendor, baseUrl, sealed }) => {
       const key = sealer.open(sealed, contextOf(orgId, vendor, baseUrl))
-      return [vendor, { baseUrl: baseUrl ?? undefined, key: key === undefined ? undefined : Redacted.make(key) }]
+      return [
+        vendor,
+        {
+          baseUrl: baseUrl ?? undefined,
+          key: key === undefined ? undefined : Redacted.make(key),
+          identity: key === undefined ? undefined : readStoredIdentity(key),
+        },
+      ]
     }),
   )
 
@@ -54,7 +65,12 @@ export interface SetUpstreamKey {
   readonly orgId: string
   readonly vendorId: string
   readonly baseUrl: string | undefined
+  /** A key, or an identity as text. */
   readonly key: Redacted.Redacted
+  /** What people know it by: its last four characters. */
+  readonly hint: string
+  /** An address that the identity names; it must pass the egress guard too. */
+  readonly issuer?: string | undefined
 }
 
 export class UpstreamKeys extends Context.Service<
@@ -117,14 +133,15 @@ export class UpstreamKeys extends Context.Service<
         yield* runEvery(sealAgainEvery, "Sealing upstream keys again", sealAgain)
       }
       return UpstreamKeys.of({
-        set: Effect.fn("UpstreamKeys.set")(function* ({ orgId, vendorId, baseUrl, key }) {
+        set: Effect.fn("UpstreamKeys.set")(function* ({ orgId, vendorId, baseUrl, key, hint, issuer }) {
           if (!isDurable) return yield* notAvailable
           if (baseUrl !== undefined) yield* checkTarget(baseUrl)
+          if (issuer !== undefined) yield* checkTarget(issuer)
           const secret = Redacted.value(key)
           const sealed = sealer.seal(secret, contextOf(orgId, vendorId, baseUrl ?? null))
           yield* bounded(sql`
             insert into org_upstream_keys (org_id, vendor_id, base_url, sealed_key, hint)
-            values (${orgId}, ${vendorId}, ${baseUrl ?? null}, ${sealed}, ${secret.slice(-4)})
+            values (${orgId}, ${vendorId}, ${baseUrl ?? null}, ${sealed}, ${hint})
             on conflict (org_id, vendor_id) do update set base_url = excluded.base_url,
               sealed_key = excluded.sealed_key, hint = excluded.hint, revision = excluded.revision, updated_at = now()`)
           yield* feed.catchUp

@@ -24,6 +24,7 @@ const layers = [
   "catalogue",
   "review",
   "money",
+  "identities",
   "upstream",
   "dialects",
   "media",

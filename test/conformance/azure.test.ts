@@ -1,27 +1,19 @@
 /** Azure with an application of Entra: its secret buys one token for all calls. */
-import { createServer } from "node:http"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { answering, hello, newTestIds, testAwsKeys, testCatalogue } from "../../src/testing/index.ts"
-import { portOf } from "../../src/testing/port.ts"
+import { issuerAuthority, startEntra } from "../identities/issuer.ts"
 import { useGateway } from "./gateway.ts"
 
 const ids = newTestIds()
 const answer = { words: ["Hello", " there"], inTokens: 1000, outTokens: 200 }
-const forms: Array<Record<string, string>> = []
-const paths: Array<string | undefined> = []
-const entra = createServer(async (request, response) => {
-  const chunks: Array<Buffer> = []
-  for await (const chunk of request) chunks.push(chunk)
-  forms.push(Object.fromEntries(new URLSearchParams(Buffer.concat(chunks).toString("utf8"))))
-  paths.push(request.url)
-  response.writeHead(200, { "content-type": "application/json" })
-  response.end(JSON.stringify({ token_type: "Bearer", expires_in: 3599, access_token: `entra-${forms.length}` }))
+let entra: Awaited<ReturnType<typeof startEntra>>
+beforeAll(async () => {
+  entra = await startEntra(testAwsKeys.secretAccessKey)
 })
-beforeAll(() => new Promise<void>((resolve) => void entra.listen(0, "127.0.0.1", resolve)))
-afterAll(() => {
-  entra.close()
-  entra.closeAllConnections()
-})
+afterAll(() => entra.stop())
+
+const azure = () =>
+  `azure: { tenantId: my-tenant, clientId: my-client, clientSecret: "env:WEIR_TEST_AWS_SECRET", authorityHost: "${entra.url}" }, tls: { ca: ${JSON.stringify(issuerAuthority)} }`
 
 const gateway = useGateway(() => ({
   ids,
@@ -29,8 +21,8 @@ const gateway = useGateway(() => ({
     testCatalogue(urls, ids)
       .replace(
         "vendors:\n",
-        `vendors:\n  - { id: az, dialect: openai-chat, profile: azure, baseUrl: "${urls.vendor}", azure: { tenantId: my-tenant, clientId: my-client, clientSecret: "env:WEIR_TEST_AWS_SECRET", authorityHost: "http://127.0.0.1:${portOf(entra)}" } }
-  - { id: azc, dialect: anthropic, profile: azure, baseUrl: "${urls.vendor}/anthropic", azure: { tenantId: my-tenant, clientId: my-client, clientSecret: "env:WEIR_TEST_AWS_SECRET", authorityHost: "http://127.0.0.1:${portOf(entra)}" } }
+        `vendors:\n  - { id: az, dialect: openai-chat, profile: azure, baseUrl: "${urls.vendor}", ${azure()} }
+  - { id: azc, dialect: anthropic, profile: azure, baseUrl: "${urls.vendor}/anthropic", ${azure()} }
 `,
       )
       .replace(
@@ -51,15 +43,14 @@ describe("an application of Entra", () => {
       Array.from({ length: 50 }, async () => (await gateway().exchange({ ...hello, model: "az" })).text()),
     )
     for (const reply of replies) expect(reply).toContain("Hello there")
-    expect(forms).toEqual([
-      {
-        grant_type: "client_credentials",
-        client_id: "my-client",
-        client_secret: testAwsKeys.secretAccessKey,
-        scope: "https://cognitiveservices.azure.com/.default",
-      },
-    ])
-    expect(paths).toEqual(["/my-tenant/oauth2/v2.0/token"])
+    expect(entra.forms().length).toBe(1)
+    expect(entra.forms()[0]).toMatchObject({
+      grant_type: "client_credentials",
+      client_id: "my-client",
+      client_secret: testAwsKeys.secretAccessKey,
+      scope: "https://cognitiveservices.azure.com/.default",
+    })
+    expect(entra.asked.at(-1)?.path).toMatch(/^\/my-tenant\/oauth2\/v2\.0\/token/)
     const call = gateway().vendor.calls.at(-1)
     expect(call?.headers["authorization"]).toBe("Bearer entra-1")
     expect(call?.headers["api-key"]).toBeUndefined()
@@ -74,6 +65,6 @@ describe("an application of Entra", () => {
     expect(call?.path).toBe("/anthropic/v1/messages")
     expect(call?.headers["authorization"]).toBe("Bearer entra-1")
     expect(call?.headers["anthropic-version"]).toBe("2023-06-01")
-    expect(forms.length).toBe(1)
+    expect(entra.forms().length).toBe(1)
   })
 })

@@ -10,7 +10,7 @@ import {
   testAwsKeys,
   testCatalogue,
 } from "../../src/testing/index.ts"
-import { refusalOf } from "../upstream/sigv4.ts"
+import { refusalOf } from "../identities/sigv4.ts"
 import { balanceOf, errorOf, eventually, holdsOf, lastUsage, replyOf, useGateway } from "./gateway.ts"
 
 const ids = newTestIds()

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { answering, hello, newTestIds, testCatalogue, type VendorScript } from "../../src/testing/index.ts"
-import { startTokenEndpoint, type TokenEndpoint } from "../upstream/token-endpoint.ts"
+import { startTokenEndpoint, type TokenEndpoint } from "../identities/google-token-endpoint.ts"
 import { replyOf, useGateway } from "./gateway.ts"
 
 const ids = newTestIds()

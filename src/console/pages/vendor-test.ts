@@ -19,4 +19,5 @@ export const VendorTest = ({
     ["Model", model],
     ["After", `${millis} ms`],
     error === undefined ? ["Answer", text] : ["Error", `${error.message} (${error.code})`],
+    ...(error?.advice === undefined ? [] : [["Advice", error.advice]]),
   ]} />`

@@ -1,14 +1,18 @@
 /** Admin routes for vendor checks and organisations' upstream keys. */
-import { Effect, Redacted } from "effect"
+import { Effect, Redacted, Result } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { Catalogue } from "../../catalogue/catalogue.ts"
+import { checkOwnIdentity } from "../../identities/own-identity.ts"
 import { VendorCheck } from "../../kinds/vendor-check.ts"
 import { UpstreamKeyRequest, type UpstreamKeysResponse, VendorCheckRequest } from "../../protocol/admin.ts"
 import { Api } from "../../protocol/api.ts"
-import { serviceError } from "../../protocol/error.ts"
+import type { Vendor } from "../../protocol/catalogue.ts"
+import { type ServiceError, serviceError } from "../../protocol/error.ts"
+import { invalidInput } from "../../protocol/issues.ts"
 import { Drafts } from "../../setup/drafts.ts"
 import { Tenants } from "../../tenants/tenants.ts"
-import { UpstreamKeys } from "../../upstream/upstream-keys.ts"
+import { storedIdentity } from "../../upstream/stored-identity.ts"
+import { type SetUpstreamKey, UpstreamKeys } from "../../upstream/upstream-keys.ts"
 import { knownOrg, makeForOperator, maxBodyBytes, operator, refuseCatalogue } from "../operator.ts"
 import { type Request, readJson } from "../request.ts"
 
@@ -52,13 +56,15 @@ export const adminVendorRoutes = HttpApiBuilder.group(
     })
 
     const set = Effect.fn("admin.setUpstreamKey")(function* (request: Request, { org, vendor }: KeyPlace) {
-      const { key, baseUrl } = yield* readJson(UpstreamKeyRequest, request, maxBodyBytes)
+      const asked = yield* readJson(UpstreamKeyRequest, request, maxBodyBytes)
       yield* knownOrg(tenants, org)
       const { vendor: vendorOf, searchProviders } = catalogue.current()
-      if (vendorOf(vendor) === undefined && !searchProviders.some(({ provider }) => provider.id === vendor)) {
+      const entry = vendorOf(vendor)
+      if (entry === undefined && !searchProviders.some(({ provider }) => provider.id === vendor)) {
         return yield* serviceError("not_found", "The catalogue has no such vendor or search provider")
       }
-      yield* keys.set({ orgId: org, vendorId: vendor, baseUrl, key: Redacted.make(key) })
+      const own = yield* Effect.fromResult(broughtBy(asked, entry?.vendor))
+      yield* keys.set({ orgId: org, vendorId: vendor, baseUrl: asked.baseUrl, ...own })
       return yield* list(org)
     })
 
@@ -74,3 +80,18 @@ export const adminVendorRoutes = HttpApiBuilder.group(
       .handleRaw("removeUpstreamKey", ({ request, params }) => forOperator(request, remove(params)))
   }),
 )
+
+/** What an organisation brings, as it is stored. @param vendor undefined for a search provider, which has keys alone */
+const broughtBy = (
+  { key = "", aws, google, azure }: UpstreamKeyRequest,
+  vendor: Vendor | undefined,
+): Result.Result<Pick<SetUpstreamKey, "key" | "hint" | "issuer">, ServiceError<"bad_request">> => {
+  const own = aws ? { aws } : google ? { google } : azure && { azure }
+  if (own === undefined) return Result.succeed({ key: Redacted.make(key), hint: key.slice(-4) })
+  if (vendor === undefined) return Result.fail(invalidInput([{ path: "key", message: "a search provider has a key" }]))
+  return Result.map(checkOwnIdentity(own, vendor), ({ hint, address }) => ({
+    key: Redacted.make(storedIdentity(own)),
+    hint,
+    issuer: address,
+  }))
+}

@@ -132,7 +132,12 @@ export const adminRoutes = HttpApiBuilder.group(
         forOperator<DoctorResponse, never>(
           request,
           Effect.gen(function* () {
-            return { ...(yield* books.audit), nodes: yield* books.nodes, lostJobs: yield* jobAttempts.lost }
+            return {
+              ...(yield* books.audit),
+              nodes: yield* books.nodes,
+              lostJobs: yield* jobAttempts.lost,
+              identities: catalogue.current().identityProblems(),
+            }
           }),
         ),
       )

@@ -39,7 +39,15 @@ const readiness = (access: Access) =>
           const maySee = yield* access(yield* HttpServerRequest.HttpServerRequest)
           const hasCatalogue = !isGiven || catalogue.current().revision > 0n
           const ready = postgres && gateStore && hasCatalogue && !draining.isDraining()
-          const details = { postgres, gate: gateStore, catalogue: hasCatalogue, draining: draining.isDraining() }
+          const identities = catalogue.current().identityProblems()
+          const details = {
+            postgres,
+            gate: gateStore,
+            catalogue: hasCatalogue,
+            draining: draining.isDraining(),
+            // It serves the other vendors.
+            ...(identities.length > 0 && { identities }),
+          }
           return HttpServerResponse.jsonUnsafe(
             { status: ready ? "ready" : "not ready", ...(maySee && details) },
             { status: ready ? 200 : 503 },

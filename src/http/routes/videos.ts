@@ -47,7 +47,10 @@ export const makeVideos = Effect.gen(function* () {
       if (found === undefined || wire === undefined) {
         return yield* serviceError("upstream_error", "The result cannot be fetched any more")
       }
-      const { contentType, length, bytes } = yield* openContent(client, found.request(wire))
+      const request = yield* Effect.mapError(found.request(wire), ({ cause }) =>
+        serviceError("upstream_error", "The result cannot be fetched now", { cause }),
+      )
+      const { contentType, length, bytes } = yield* openContent(client, request)
       return HttpServerResponse.stream(Stream.orDie(bytes), {
         contentType,
         ...(length !== undefined && { contentLength: Number(length) }),

@@ -39,7 +39,7 @@ export const startTokenEndpoint = async (): Promise<TokenEndpoint> => {
     }
     response.writeHead(answers.status, { "content-type": "application/json" })
     if (answers.status !== 200) {
-      response.end(JSON.stringify({ error: "invalid_grant" }))
+      response.end(JSON.stringify({ error: answers.status === 400 ? "invalid_grant" : "unavailable" }))
       return
     }
     const token = `ya29.token-${issued.length}`

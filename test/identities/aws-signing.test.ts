@@ -1,7 +1,8 @@
 /** Signatures of AWS: the verifier against a published vector, and our signer against the verifier. */
 import { Redacted } from "effect"
 import { describe, expect, it } from "vitest"
-import { makeAwsIdentity } from "../../src/upstream/aws-signing.ts"
+import { makeAwsIdentity } from "../../src/identities/aws.ts"
+import { noRoute } from "./route.ts"
 import { refusalOf, signatureOf } from "./sigv4.ts"
 
 const keys = { accessKeyId: "AKIDEXAMPLE", secretAccessKey: "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY" }
@@ -24,7 +25,7 @@ it("the verifier agrees with AWS's vector get-vanilla", () => {
 })
 
 describe("a signed request", () => {
-  const signer = makeAwsIdentity("eu-central-1", redacted)
+  const signer = makeAwsIdentity({ region: "eu-central-1", keys: redacted, role: undefined })
 
   it.each([
     [
@@ -44,7 +45,7 @@ describe("a signed request", () => {
     ["a large body", "https://x.test", "/model/m/invoke", `"${"é".repeat(1_000_000)}"`],
   ])("with %s has the signature that the other side calculates", async (_what, baseUrl, path, body) => {
     const { host, pathname } = new URL(baseUrl)
-    const headers = await signer.authorize({ baseUrl, path, body })
+    const headers = await signer.authorize({ baseUrl, path, body }, noRoute)
     const received = { method: "POST", path: pathname.replace(/\/$/, "") + path, headers: { ...headers, host }, body }
     expect(refusalOf(received, keys)).toBeUndefined()
     expect(headers["authorization"]).toContain("/eu-central-1/bedrock/")
@@ -56,9 +57,13 @@ describe("a signed request", () => {
   })
 
   it("carries and signs the token of keys for a limited time", async () => {
-    const limited = makeAwsIdentity("us-east-1", { ...redacted, sessionToken: Redacted.make("session") })
+    const limited = makeAwsIdentity({
+      region: "us-east-1",
+      keys: { ...redacted, sessionToken: Redacted.make("session") },
+      role: undefined,
+    })
     const request = { baseUrl: "https://x.test", path: "/model/m/converse", body: "{}" }
-    const headers = await limited.authorize(request)
+    const headers = await limited.authorize(request, noRoute)
     expect(headers["x-amz-security-token"]).toBe("session")
     expect(headers["authorization"]).toContain("x-amz-security-token")
     const received = { method: "POST", path: request.path, headers: { ...headers, host: "x.test" }, body: "{}" }

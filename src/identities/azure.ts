@@ -1,0 +1,106 @@
+/**
+ * Identities at Azure: an application of Microsoft Entra with its secret, or what the machine has (workload identity,
+ * managed identity), by Microsoft's library, which is loaded with the first token that is needed.
+ * Source: https://learn.microsoft.com/azure/developer/javascript/sdk/authentication/overview
+ */
+import type { HttpClient } from "@azure/core-rest-pipeline"
+import type { TokenCredential } from "@azure/identity"
+import { Redacted } from "effect"
+import type { Identity, Route } from "./identity.ts"
+import { type Fetch, fetchBy } from "./issuer-fetch.ts"
+import { type Issued, KeptRenewed } from "./renewed.ts"
+
+export interface AzureClient {
+  readonly tenantId: string
+  readonly clientId: string
+  readonly clientSecret: Redacted.Redacted
+}
+
+export interface AzureAccessOptions {
+  /** An application, or what the machine has; then `clientId` names one of several managed identities. */
+  readonly client: AzureClient | { readonly clientId: string | undefined }
+  /** Where Entra is, e.g. of a national cloud. */
+  readonly authorityHost: string | undefined
+}
+
+const scope = "https://cognitiveservices.azure.com/.default"
+
+export const makeAzureIdentity = ({ client, authorityHost }: AzureAccessOptions): Identity => {
+  const secrets = "clientSecret" in client ? [client.tenantId, Redacted.value(client.clientSecret)] : ["default"]
+  const token = tokens.for(authorityHost, client.clientId, ...secrets)
+  return {
+    authorize: async (_request, route) => ({
+      authorization: `Bearer ${await token.get(() => signIn({ client, authorityHost }, route))}`,
+    }),
+    problem: () => token.problem,
+  }
+}
+
+const signIn = async (access: AzureAccessOptions, route: Route): Promise<Issued<string>> => {
+  const credential = await credentialOf(access, fetchBy(route))
+  const { token, expiresOnTimestamp } = await credential.getToken(scope).then((issued) => {
+    if (issued === null) throw new Error("no token was issued")
+    return issued
+  })
+  return { value: token, expiresAtMs: expiresOnTimestamp }
+}
+
+const credentialOf = async ({ client, authorityHost }: AzureAccessOptions, fetch: Fetch): Promise<TokenCredential> => {
+  const { ClientSecretCredential, DefaultAzureCredential } = await import("@azure/identity")
+  const { createHttpHeaders } = await import("@azure/core-rest-pipeline")
+  const httpClient: HttpClient = {
+    sendRequest: async (request) => {
+      const { method, url, headers, body } = request
+      const reply = await fetch(url, {
+        method,
+        headers: headers.toJSON(),
+        ...(typeof body === "string" && { body }),
+      })
+      return {
+        request,
+        status: reply.status,
+        headers: createHttpHeaders(Object.fromEntries(reply.headers)),
+        bodyAsText: await reply.text(),
+      }
+    },
+  }
+  const options = {
+    httpClient,
+    retryOptions: { maxRetries: 0 },
+    // An address of the operator's own is believed.
+    ...(authorityHost !== undefined && { authorityHost, disableInstanceDiscovery: true }),
+  }
+  if ("clientSecret" in client) {
+    const { tenantId, clientId, clientSecret } = client
+    return new ClientSecretCredential(tenantId, clientId, Redacted.value(clientSecret), options)
+  }
+  const { clientId } = client
+  return new DefaultAzureCredential({
+    ...options,
+    ...(clientId !== undefined && { managedIdentityClientId: clientId }),
+  })
+}
+
+/** https://learn.microsoft.com/entra/identity-platform/reference-error-codes */
+const sentences: ReadonlyArray<readonly [RegExp, string]> = [
+  [/AADSTS7000222/, "the secret of the application has expired: make a new one in Entra"],
+  [/AADSTS7000215|invalid_client/, "Entra does not accept the secret of the application"],
+  [/AADSTS700016|unauthorized_client/, "the tenant has no such application"],
+  [/AADSTS90002/, "Entra has no such tenant"],
+  [
+    /AADSTS700024|AADSTS70021/,
+    "Entra does not accept the token of the workload: it has expired, or is for another one",
+  ],
+  [
+    /CredentialUnavailable|ChainedTokenCredential|AggregateAuthenticationError/,
+    "this machine has no identity at Azure: no variables, no workload identity, no managed identity",
+  ],
+]
+
+const describe = (cause: unknown): string => {
+  const text = cause instanceof Error ? `${cause.name} ${cause.message}` : ""
+  const known = sentences.find(([pattern]) => pattern.test(text))
+  return known?.[1] ?? "Entra cannot be reached, or answers with an error"
+}
+
+const tokens = new KeptRenewed<string>(describe)

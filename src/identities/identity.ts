@@ -1,0 +1,28 @@
+/** How calls to a vendor carry an identity that is no API key: a signature, or a token that is renewed. */
+import { Data } from "effect"
+import type { VendorClient } from "../upstream/client.ts"
+import type { Network } from "../upstream/network.ts"
+
+export interface OutgoingRequest {
+  readonly baseUrl: string
+  readonly path: string
+  readonly body: string
+}
+
+/** How a service that issues tokens is reached: as the vendor itself is. */
+export interface Route {
+  readonly client: VendorClient["Service"]
+  readonly network: Network | undefined
+  /** Whether a user chose its address: then it passes the egress guard. */
+  readonly isGuarded: boolean
+}
+
+export interface Identity {
+  /** The headers that carry it; rejected with {@link IdentityFailed} if there is none now. */
+  readonly authorize: (request: OutgoingRequest, route: Route) => Promise<Readonly<Record<string, string>>>
+  /** What is wrong with it, in a sentence; undefined if it works, or was not needed yet. */
+  readonly problem: () => string | undefined
+}
+
+/** There is no identity now. The sentence is for operators, and has no secret. */
+export class IdentityFailed extends Data.TaggedError("IdentityFailed")<{ readonly sentence: string }> {}

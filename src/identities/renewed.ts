@@ -1,0 +1,141 @@
+/**
+ * A token, or keys for a limited time, that are fetched once for all who use them and renewed in the background before
+ * they run out: nobody waits while they are valid. What nobody uses is not renewed.
+ */
+import { hash } from "node:crypto"
+import { IdentityFailed } from "./identity.ts"
+
+export interface Issued<A> {
+  readonly value: A
+  readonly expiresAtMs: number
+}
+
+/** The share of its life after which it is renewed; up to a tenth of it earlier, so that nodes differ. */
+const renewAfter = 0.8
+const jitter = 0.1
+/** It is not used so shortly before its end. */
+const marginMs = 5_000
+/** The pause after a renewal that failed, while the old one serves. */
+const retryMs = 5_000
+/** How long an issuer may take. */
+const deadlineMs = 10_000
+/** Node's timers do not go further. */
+const longestTimerMs = 2 ** 31 - 1
+
+export interface RenewedOptions {
+  readonly nowMs?: () => number
+  /** Runs something later; a process does not wait for it. */
+  readonly later?: (run: () => void, ms: number) => void
+  readonly deadlineMs?: number
+}
+
+const runLater = (run: () => void, ms: number): void => {
+  setTimeout(run, Math.min(ms, longestTimerMs)).unref()
+}
+
+export class Renewed<A> {
+  readonly #describe: (cause: unknown) => string
+  readonly #nowMs: () => number
+  readonly #later: (run: () => void, ms: number) => void
+  readonly #deadlineMs: number
+  #current: Issued<A> | undefined
+  #renewAtMs = 0
+  #fetching: Promise<Issued<A>> | undefined
+  #isUsed = false
+  #problem: string | undefined
+
+  /** @param describe why an issuer gave nothing, in a sentence without secrets */
+  constructor(describe: (cause: unknown) => string, options: RenewedOptions = {}) {
+    this.#describe = describe
+    this.#nowMs = options.nowMs ?? Date.now
+    this.#later = options.later ?? runLater
+    this.#deadlineMs = options.deadlineMs ?? deadlineMs
+  }
+
+  /** Why the last attempt to get one failed; undefined if it did not. */
+  get problem(): string | undefined {
+    return this.#problem
+  }
+
+  /** @param fetch asks the issuer */
+  async get(fetch: () => Promise<Issued<A>>): Promise<A> {
+    this.#isUsed = true
+    const current = this.#valid()
+    if (current === undefined) return (await this.#renew(fetch)).value
+    if (this.#nowMs() >= this.#renewAtMs) this.#renewBehind(fetch)
+    return current.value
+  }
+
+  #valid(): Issued<A> | undefined {
+    const current = this.#current
+    return current !== undefined && this.#nowMs() < current.expiresAtMs - marginMs ? current : undefined
+  }
+
+  /** The old one serves to its end. */
+  #renewBehind(fetch: () => Promise<Issued<A>>): void {
+    this.#renewAtMs = this.#nowMs() + retryMs
+    this.#renew(fetch).catch(() => this.#renewLater(fetch, retryMs))
+  }
+
+  #renewLater(fetch: () => Promise<Issued<A>>, ms: number): void {
+    this.#later(() => {
+      if (this.#isUsed && this.#valid() !== undefined && this.#nowMs() >= this.#renewAtMs) this.#renewBehind(fetch)
+    }, ms)
+  }
+
+  #renew(fetch: () => Promise<Issued<A>>): Promise<Issued<A>> {
+    this.#fetching ??= within(this.#deadlineMs, fetch())
+      .then(
+        (issued) => {
+          const lifeMs = issued.expiresAtMs - this.#nowMs()
+          const renewMs = lifeMs * (renewAfter - jitter * Math.random())
+          this.#current = issued
+          this.#renewAtMs = this.#nowMs() + renewMs
+          this.#problem = undefined
+          this.#isUsed = false
+          this.#renewLater(fetch, renewMs)
+          return issued
+        },
+        (cause: unknown) => {
+          this.#problem =
+            cause === tooSlow ? `the issuer took longer than ${this.#deadlineMs} ms` : this.#describe(cause)
+          throw new IdentityFailed({ sentence: this.#problem })
+        },
+      )
+      .finally(() => {
+        this.#fetching = undefined
+      })
+    return this.#fetching
+  }
+}
+
+const tooSlow = new Error("too slow")
+
+const within = <A>(ms: number, work: Promise<A>): Promise<A> =>
+  new Promise((resolve, reject) => {
+    const timer = setTimeout(() => reject(tooSlow), ms)
+    work.then(resolve, reject).finally(() => clearTimeout(timer))
+  })
+
+/** They outlive a change of the catalogue: they are kept by what they are asked with, of which the hash alone is known. */
+export class KeptRenewed<A> {
+  readonly #describe: (cause: unknown) => string
+  readonly #kept = new Map<string, Renewed<A>>()
+
+  constructor(describe: (cause: unknown) => string) {
+    this.#describe = describe
+  }
+
+  for(...secrets: ReadonlyArray<string | undefined>): Renewed<A> {
+    const key = hash("sha256", JSON.stringify(secrets))
+    const known = this.#kept.get(key)
+    if (known !== undefined) return known
+    const made = new Renewed<A>(this.#describe)
+    this.#kept.set(key, made)
+    const [oldest] = this.#kept.keys()
+    if (this.#kept.size > mostKept && oldest !== undefined) this.#kept.delete(oldest)
+    return made
+  }
+}
+
+const mostKept = 1000
