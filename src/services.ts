@@ -11,6 +11,7 @@ import { Calls } from "./calls/calls.ts"
 import { OpenCalls } from "./calls/open-calls.ts"
 import { Tokenizer } from "./calls/tokenizer.ts"
 import { Catalogue } from "./catalogue/catalogue.ts"
+import { layerIdentityWatch } from "./catalogue/identity-watch.ts"
 import { WeirConfig } from "./config.ts"
 import { AccessJwts } from "./identity/access-jwts.ts"
 import { AccessTokens } from "./identity/access-tokens.ts"
@@ -129,7 +130,13 @@ const jobs = Jobs.layer.pipe(Layer.provideMerge(JobStore.layer))
 const telemetry = Layer.mergeAll(Tracing.layer, TierTimes.layer, ExchangeReports.layer)
 
 /** Everything below HTTP, in the order of a request's journey: each line needs only the lines below it. */
-export const layerServices = Layer.mergeAll(OpenCalls.layer, VendorCheck.layer, Drafts.layer, jobs).pipe(
+export const layerServices = Layer.mergeAll(
+  OpenCalls.layer,
+  VendorCheck.layer,
+  Drafts.layer,
+  jobs,
+  layerIdentityWatch,
+).pipe(
   Layer.provideMerge(Calls.layer),
   Layer.provideMerge(Layer.mergeAll(admission, review, settings, Tokenizer.layer)),
   Layer.provideMerge(Layer.mergeAll(identity, upstream)),

@@ -1,7 +1,10 @@
 /** The scenarios. Each returns rows, with the floor's figure where the floor can do the same. */
 import { randomUUID } from "node:crypto"
 import { setTimeout as sleep } from "node:timers/promises"
+import { Redacted } from "effect"
 import { Agent } from "undici"
+import { makeAwsIdentity } from "../../src/identities/aws.ts"
+import { VendorClient } from "../../src/upstream/client.ts"
 import { holdCosts } from "./budgets.ts"
 import { measureHistory } from "./history.ts"
 import { ledger } from "./ledger.ts"
@@ -213,6 +216,44 @@ export const compatible: Scenario = async ({ weir }, { rounds, scale }) => {
       weir: (long.us - short.us) / 2000,
       note,
       budget: { of: "ratio", max: 1.1 },
+    },
+  ]
+}
+
+/** What a signature of AWS's takes, of a request of 4 KB. */
+export const signing: Scenario = async (_, { rounds, scale }) => {
+  const { authorize } = makeAwsIdentity({
+    region: "us-east-1",
+    keys: { accessKeyId: Redacted.make("AKIDEXAMPLE"), secretAccessKey: Redacted.make("secret") },
+    role: undefined,
+  })
+  const request = {
+    baseUrl: "https://bedrock-runtime.us-east-1.amazonaws.com",
+    path: "/model/m/converse",
+    body: "x".repeat(4096),
+  }
+  const client = VendorClient.of({
+    start: () => {
+      throw new Error("Nobody is asked for a signature")
+    },
+  })
+  const route = { client, network: undefined, isGuarded: false }
+  const us: Array<number> = []
+  const signatures = Math.ceil(10_000 * scale)
+  for (let round = 0; round <= rounds; round++) {
+    const before = process.cpuUsage()
+    for (let at = 0; at < signatures; at++) await authorize(request, route)
+    const { user, system } = process.cpuUsage(before)
+    // The first round compiles.
+    if (round > 0) us.push((user + system) / signatures)
+  }
+  return [
+    {
+      what: "CPU per request of 4 KB that is signed for AWS",
+      unit: "µs",
+      weir: median(us),
+      note: "in one process",
+      budget: { of: "value", max: 40 },
     },
   ]
 }
@@ -518,4 +559,5 @@ export const scenarios: Readonly<Record<string, Scenario>> = {
   tenants,
   history,
   media,
+  signing,
 }

@@ -26,7 +26,7 @@ export interface Problem {
   readonly message: string
 }
 
-const profilesOf = (dialect: DialectName): ReadonlyArray<VendorProfile> => {
+export const profilesOf = (dialect: DialectName): ReadonlyArray<VendorProfile> => {
   switch (dialect) {
     case "openai-chat":
       return ChatProfileName.literals

@@ -102,8 +102,8 @@ export interface CatalogueSnapshot {
   /** A safety policy, compiled. */
   readonly policy: (id: string) => ReviewPolicy | undefined
   readonly vendor: (id: string) => VendorEntry | undefined
-  /** Vendors whose identity does not work now, each with what is wrong in a sentence. */
-  readonly identityProblems: () => ReadonlyArray<IdentityProblem>
+  /** Vendors that are called with an identity, and what is wrong with it now, in a sentence. */
+  readonly identities: () => ReadonlyArray<VendorIdentity>
   readonly model: (handle: string) => ModelEntry | undefined
   /** The price at a time; undefined if there is none, or if it is out of range. */
   readonly price: (handle: string, currency: string, nowMs: number) => Price | undefined
@@ -114,9 +114,9 @@ export interface CatalogueSnapshot {
   readonly timeouts: (env: string) => TimeoutTiers
 }
 
-export interface IdentityProblem {
+export interface VendorIdentity {
   readonly vendor: string
-  readonly problem: string
+  readonly problem: string | undefined
 }
 
 interface DatedPrice {
@@ -149,11 +149,10 @@ export const makeSnapshot = (
     plan: (id) => plans.get(id),
     policy: (id) => policies.get(id),
     vendor: (id) => vendors.get(id),
-    identityProblems: () =>
-      [...vendors].flatMap(([vendor, entry]) => {
-        const problem = identityProblem(entry)
-        return problem === undefined ? [] : [{ vendor, problem }]
-      }),
+    identities: () =>
+      [...vendors].flatMap(([vendor, entry]) =>
+        needsIdentity(entry) ? [{ vendor, problem: identityProblem(entry) }] : [],
+      ),
     model: onFirstUse(models, (model) => makeModel(model, vendors)),
     price: (handle, currency, nowMs) =>
       pricesOf(handle)?.find((price) => price.currency === currency && price.fromMs <= nowMs)?.price,
@@ -214,12 +213,16 @@ function indexVendors(document: PlatformDocument, resolve: ResolveRef): Readonly
   )
 }
 
-/** Why calls would lack the identity that the catalogue says; undefined if it works, or was not needed yet. */
-export const identityProblem = ({ vendor, credential, identity }: VendorEntry): string | undefined => {
-  const { aws, google, azure } = vendor
-  if ((aws ?? google ?? azure) === undefined || credential !== undefined) return undefined
-  return identity === undefined ? "a secret that the catalogue references is not set here" : identity.problem()
-}
+const needsIdentity = ({ vendor: { aws, google, azure }, credential }: VendorEntry): boolean =>
+  (aws ?? google ?? azure) !== undefined && credential === undefined
+
+/** Why calls would lack it; undefined if it works, or was not needed yet. */
+const identityProblem = ({ identity }: VendorEntry): string | undefined =>
+  identity === undefined ? "a secret that the catalogue references is not set here" : identity.problem()
+
+/** Those that do not work. */
+export const identityProblems = ({ identities }: CatalogueSnapshot) =>
+  identities().flatMap(({ vendor, problem }) => (problem === undefined ? [] : [{ vendor, problem }]))
 
 function indexSearchProviders(
   document: PlatformDocument,

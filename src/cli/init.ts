@@ -2,6 +2,7 @@
 import { existsSync } from "node:fs"
 import { Clock, Console, Effect, Layer, Option, Result } from "effect"
 import { Command, Flag, Prompt } from "effect/cli"
+import { addressOf } from "../catalogue/addresses.ts"
 import { resolveFromMachine } from "../catalogue/secrets.ts"
 import { WeirConfig } from "../config.ts"
 import { dialectOf } from "../dialects/index.ts"
@@ -11,6 +12,7 @@ import { offerOf } from "../setup/choose-models.ts"
 import { type VendorToSetUp, vendorNamed, vendorsWithKeys } from "../setup/choose-vendors.ts"
 import { knownVendors } from "../setup/known-vendors.ts"
 import type { PriceFile } from "../setup/price-file.ts"
+import { modelsOf } from "../setup/price-import.ts"
 import { additionsOf, type ChosenModel, starterCatalogue } from "../setup/starter.ts"
 import { listModels } from "../setup/vendor-models.ts"
 import { writeWholeFile } from "../store/whole-file.ts"
@@ -92,14 +94,14 @@ const chooseVendors = Effect.fnUntraced(function* (named: ReadonlyArray<string>,
   if (found.length === 0) {
     const names = knownVendors.map(({ variables }) => variables[0]).join(", ")
     return yield* failed(
-      `No vendor has its API key here. Set one of ${names}; or name your own server, such as --vendor local=http://127.0.0.1:8000/v1`,
+      `No vendor has its API key here. Set one of ${names}, or what a cloud needs (AWS_REGION, GOOGLE_CLOUD_PROJECT, AZURE_OPENAI_ENDPOINT, each with an identity); or name your own server, such as --vendor local=http://127.0.0.1:8000/v1`,
     )
   }
   if (!asks) return found
   return yield* Prompt.MultiSelect({
     message: "Vendors whose API keys are in the environment",
     choices: found.map((vendor) => ({
-      title: `${vendor.entry.id} (${vendor.entry.baseUrl})`,
+      title: `${vendor.entry.id} (${addressOf(vendor.entry)})`,
       value: vendor,
       selected: true,
     })),
@@ -120,14 +122,22 @@ const chooseModels = Effect.fnUntraced(function* (
 ) {
   const client = yield* VendorClient
   const chosen: Array<ChosenModel> = []
-  for (const { entry, key, provider } of vendors) {
+  for (const { entry, key, provider, hasNoList } of vendors) {
     if (key === undefined && entry.credential !== undefined) {
       return yield* failed(`${entry.id}: there is no API key at ${entry.credential}`)
     }
-    const listed = yield* Effect.mapError(
-      listModels(client, entry, key),
-      ({ message }) => new Failed(`${entry.id}: ${message}`),
-    )
+    const baseUrl = addressOf(entry) ?? ""
+    const listed = hasNoList
+      ? modelsOf(prices ?? noPrices, provider ?? entry.id)
+      : yield* Effect.mapError(
+          listModels(client, { ...entry, baseUrl }, key),
+          ({ message }) => new Failed(`${entry.id}: ${message}`),
+        )
+    if (hasNoList && prices === undefined) {
+      return yield* failed(
+        `${entry.id} has no list of its models: name a price file, such as --prices model_prices_and_context_window.json, which has them`,
+      )
+    }
     const { models, unpriced } = offerOf(
       entry.id,
       listed,
@@ -137,7 +147,10 @@ const chooseModels = Effect.fnUntraced(function* (
       (kind) => dialectOf(entry)[kind] !== undefined,
     )
     const own = wanted.length === 0 ? models : models.filter(({ model }) => wanted.includes(model))
-    yield* Console.log(`${entry.id} lists ${listed.length} models; ${own.length} of them can be served`)
+    const lister = hasNoList
+      ? `The price file lists ${listed.length} models of ${entry.id}`
+      : `${entry.id} lists ${listed.length} models`
+    yield* Console.log(`${lister}; ${own.length} of them can be served`)
     const missing = wanted.filter((model) => unpriced.includes(model))
     if (missing.length > 0 || (own.length === 0 && unpriced.length > 0)) {
       const which = missing.length > 0 ? missing.join(", ") : `any of ${entry.id}'s models`
@@ -156,6 +169,8 @@ const chooseModels = Effect.fnUntraced(function* (
   }
   return chosen
 })
+
+const noPrices: PriceFile = { models: [], refused: new Map() }
 
 const describeNew = (file: string, { vendors = [], models = [], prices = [] }: Additions): string => {
   const free = prices.filter(({ input, output }) => input === "0" && output === "0").map(({ model }) => model)

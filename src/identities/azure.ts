@@ -92,7 +92,7 @@ const sentences: ReadonlyArray<readonly [RegExp, string]> = [
     "Entra does not accept the token of the workload: it has expired, or is for another one",
   ],
   [
-    /CredentialUnavailable|ChainedTokenCredential|AggregateAuthenticationError/,
+    /ChainedTokenCredential|AggregateAuthenticationError/,
     "this machine has no identity at Azure: no variables, no workload identity, no managed identity",
   ],
 ]

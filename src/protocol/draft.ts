@@ -1,7 +1,17 @@
 /** Shapes for drafts: a catalogue's text that is not applied yet, entries to add to it, and what vendors offer for it. */
 import { Schema } from "effect"
 import { ApplyRequest } from "./admin.ts"
-import { DialectName, Model, Plan, PriceEntry, Vendor, VendorProfile } from "./catalogue.ts"
+import {
+  AwsAccess,
+  AzureAccess,
+  DialectName,
+  GoogleAccess,
+  Model,
+  Plan,
+  PriceEntry,
+  Vendor,
+  VendorProfile,
+} from "./catalogue.ts"
 
 /** A catalogue's text; empty if there is none yet. */
 export const DraftText = ApplyRequest.fields.text
@@ -41,9 +51,12 @@ export const KnownVendors = Schema.Struct({
       dialect: DialectName,
       profile: Schema.optionalKey(VendorProfile),
       baseUrl: Schema.String,
-      /** Where the gateway finds its API key, or would. */
-      credential: Schema.String,
-      /** Whether there is one. */
+      /** Where the gateway finds its API key, or would; absent if its cloud has an identity for it. */
+      credential: Schema.optionalKey(Schema.String),
+      aws: Schema.optionalKey(AwsAccess),
+      google: Schema.optionalKey(GoogleAccess),
+      azure: Schema.optionalKey(AzureAccess),
+      /** Whether there is a key, or an identity. */
       hasKey: Schema.Boolean,
     }),
   ),

@@ -1,20 +1,26 @@
 /** Which vendors `weir init` sets up: those that are named, or those whose API keys are in the environment. */
 import { Result } from "effect"
-import type { AddressedVendor } from "../protocol/catalogue.ts"
+import type { Vendor } from "../protocol/catalogue.ts"
 import { type KnownVendor, knownVendors } from "./known-vendors.ts"
 
 export interface VendorToSetUp {
-  readonly entry: Omit<AddressedVendor, "timeouts">
+  readonly entry: Omit<Vendor, "timeouts">
   readonly key: string | undefined
   /** Its name in a price file; undefined for a server of one's own, which may have no price. */
   readonly provider: string | undefined
+  /** Whether it has no list of its models that can be read. */
+  readonly hasNoList: boolean
 }
 
 type Environment = Readonly<Record<string, string | undefined>>
 
 /** Vendors whose keys are there. */
 export const vendorsWithKeys = (env: Environment): ReadonlyArray<VendorToSetUp> =>
-  knownVendors.map((known) => knownToSetUp(known, (name) => env[name])).filter(({ key }) => key !== undefined)
+  knownVendors.map((known) => knownToSetUp(known, (name) => env[name])).filter(canBeCalled)
+
+/** Whether a vendor has its API key here, or an identity at its cloud. */
+export const canBeCalled = ({ entry, key }: VendorToSetUp): boolean =>
+  key !== undefined || entry.credential === undefined
 
 /**
  * Reads a vendor as it is named on the command line: `anthropic`, or `local=http://127.0.0.1:8000/v1` for any server with
@@ -37,18 +43,33 @@ export const vendorNamed = (text: string, env: Environment): Result.Result<Vendo
     key,
     // Such as a vendor's region, or a proxy in front of it.
     provider: knownVendors.find(({ vendor }) => vendor.id === id)?.provider,
+    hasNoList: false,
   })
 }
 
-/** A known vendor with its API key, if there is one. @param secretOf the value of a variable */
+/** A known vendor with its API key, or with an identity at its cloud. @param variableAt the value of a variable */
 export const knownToSetUp = (
-  { vendor, variables, provider }: KnownVendor,
-  secretOf: (variable: string) => string | undefined,
-): VendorToSetUp & { readonly entry: { readonly credential: string } } => {
-  const variable = variables.find((name) => (secretOf(name) ?? "") !== "")
+  { vendor, variables, provider, hasNoList = false, access }: KnownVendor,
+  variableAt: (variable: string) => string | undefined,
+): VendorToSetUp => {
+  const variable = variables.find((name) => (variableAt(name) ?? "") !== "")
+  const found = access?.(variableAt)
+  const isSignedIn = [found?.aws?.accessKeyId, found?.aws?.credentials, found?.google, found?.azure].some(
+    (way) => way !== undefined,
+  )
+  if (variable === undefined && isSignedIn) {
+    return { entry: { ...vendor, ...found }, key: undefined, provider, hasNoList }
+  }
+  const { region } = found?.aws ?? {}
   return {
-    entry: { ...vendor, credential: `env:${variable ?? variables[0]}` },
-    key: variable === undefined ? undefined : secretOf(variable),
+    entry: {
+      ...vendor,
+      ...(found?.baseUrl !== undefined && { baseUrl: found.baseUrl }),
+      ...(region !== undefined && { aws: { region } }),
+      credential: `env:${variable ?? variables[0]}`,
+    },
+    key: variable === undefined ? undefined : variableAt(variable),
     provider,
+    hasNoList,
   }
 }

@@ -9,7 +9,7 @@ import { offerOf } from "./choose-models.ts"
 import { knownVendorOf } from "./known-vendors.ts"
 import { parseMarkup } from "./markup.ts"
 import { type PriceFile, readPriceFile } from "./price-file.ts"
-import { findPriced, importPrices } from "./price-import.ts"
+import { findPriced, importPrices, modelsOf } from "./price-import.ts"
 import { additionsOf } from "./starter.ts"
 
 /** A result, or what is wrong with the text or the request. */
@@ -135,9 +135,3 @@ const offers = (
 /** The vendor's own name of a model of the catalogue. */
 const nameAt = ({ models = [] }: CatalogueDocument, vendor: string, handle: string): string | undefined =>
   models.find((model) => model.handle === handle)?.targets?.find((target) => target.vendor === vendor)?.model
-
-/** A vendor's models by its own names, as a price file has them. */
-const modelsOf = ({ models }: PriceFile, provider: string): ReadonlyArray<string> =>
-  models
-    .filter((priced) => priced.provider === provider)
-    .map(({ name }) => (name.startsWith(`${provider}/`) ? name.slice(provider.length + 1) : name))

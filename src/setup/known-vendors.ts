@@ -1,12 +1,18 @@
 /** Vendors that `weir init` knows: where they are, how they are spoken to, and who they are in a price file. */
-import type { AddressedVendor, Vendor } from "../protocol/catalogue.ts"
+import { addressOf } from "../catalogue/addresses.ts"
+import type { Vendor } from "../protocol/catalogue.ts"
+import { atAzure, atBedrock, atVertex, type CloudAccess } from "./known-clouds.ts"
 
 export interface KnownVendor {
-  readonly vendor: Omit<AddressedVendor, "timeouts" | "credential">
+  readonly vendor: Omit<Vendor, "timeouts" | "credential">
   /** Variables that usually have its API key; the first one is the one to set. */
   readonly variables: readonly [string, ...ReadonlyArray<string>]
   /** Its name in a price file. */
   readonly provider: string
+  /** Whether it has no list of its models that can be read: the price file tells them. */
+  readonly hasNoList?: boolean
+  /** How it is called without an API key, by the variables of its cloud; undefined if they are not set. */
+  readonly access?: (variableAt: (variable: string) => string | undefined) => CloudAccess | undefined
 }
 
 const compatible = (
@@ -42,24 +48,61 @@ export const knownVendors: ReadonlyArray<KnownVendor> = [
     provider: "cohere",
   },
   {
-    vendor: { id: "bedrock", dialect: "bedrock", baseUrl: "https://bedrock-runtime.us-east-1.amazonaws.com" },
+    vendor: { id: "bedrock", dialect: "bedrock", aws: { region: "us-east-1" } },
     variables: ["AWS_BEARER_TOKEN_BEDROCK"],
     provider: "bedrock",
+    hasNoList: true,
+    access: atBedrock,
+  },
+  {
+    vendor: {
+      id: "vertex",
+      dialect: "gemini",
+      profile: "vertex",
+      google: { project: "my-project", location: "global" },
+    },
+    variables: ["VERTEX_ACCESS_TOKEN"],
+    provider: "vertex_ai-language-models",
+    hasNoList: true,
+    access: atVertex,
+  },
+  {
+    vendor: {
+      id: "claude-vertex",
+      dialect: "anthropic",
+      profile: "vertex",
+      google: { project: "my-project", location: "global" },
+    },
+    variables: ["VERTEX_ACCESS_TOKEN"],
+    provider: "vertex_ai-anthropic_models",
+    hasNoList: true,
+    access: atVertex,
+  },
+  {
+    vendor: { id: "azure", dialect: "openai-chat", profile: "azure", baseUrl: "https://my-resource.openai.azure.com" },
+    variables: ["AZURE_OPENAI_API_KEY", "AZURE_API_KEY"],
+    provider: "azure",
+    // Its list has models, and not the deployments that can be called.
+    hasNoList: true,
+    access: atAzure,
   },
   {
     vendor: { id: "voyage", dialect: "voyage", baseUrl: "https://api.voyageai.com/v1" },
     variables: ["VOYAGE_API_KEY"],
     provider: "voyage",
+    hasNoList: true,
   },
   {
     vendor: { id: "elevenlabs", dialect: "elevenlabs", baseUrl: "https://api.elevenlabs.io/v1" },
     variables: ["ELEVENLABS_API_KEY"],
     provider: "elevenlabs",
+    hasNoList: true,
   },
   {
     vendor: { id: "deepgram", dialect: "deepgram", baseUrl: "https://api.deepgram.com/v1" },
     variables: ["DEEPGRAM_API_KEY"],
     provider: "deepgram",
+    hasNoList: true,
   },
   compatible("deepseek", "https://api.deepseek.com", "DEEPSEEK_API_KEY"),
   compatible("qwen", "https://dashscope-intl.aliyuncs.com/compatible-mode/v1", "DASHSCOPE_API_KEY", "dashscope"),
@@ -83,4 +126,5 @@ export const knownVendors: ReadonlyArray<KnownVendor> = [
 
 /** A vendor by its id in a catalogue, or the one whose address it has. */
 export const knownVendorOf = ({ id, baseUrl }: Pick<Vendor, "id" | "baseUrl">): KnownVendor | undefined =>
-  knownVendors.find(({ vendor }) => vendor.baseUrl === baseUrl) ?? knownVendors.find(({ vendor }) => vendor.id === id)
+  knownVendors.find(({ vendor }) => baseUrl !== undefined && addressOf(vendor) === baseUrl) ??
+  knownVendors.find(({ vendor }) => vendor.id === id)

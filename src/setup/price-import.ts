@@ -37,6 +37,23 @@ export interface ImportTerms {
   readonly firstFrom: string
 }
 
+/** A vendor's models by its own names, as a price file has them. */
+export const modelsOf = ({ models }: PriceFile, provider: string): ReadonlyArray<string> =>
+  models
+    // Names with a region beside the vendor's are prices of one region.
+    .filter((priced) => isOf(priced, provider) && !/^bedrock\//.test(priced.name))
+    .map(({ name }) => {
+      const prefix = prefixes(provider).find((each) => name.startsWith(each))
+      return prefix === undefined ? name : name.slice(prefix.length)
+    })
+
+/** The file has two names for Bedrock, by its two APIs. */
+const isOf = (priced: PricedModel, provider: string): boolean =>
+  priced.provider === provider || (provider === "bedrock" && priced.provider === "bedrock_converse")
+
+/** The beginnings that names may have in the file: `vertex_ai/` for both of Vertex AI's. */
+const prefixes = (provider: string): ReadonlyArray<string> => [`${provider}/`, `${provider.split("-")[0]}/`]
+
 /** Compares the prices of a vendor's models with a price file. Prices in force are never changed: new ones follow them. */
 export const importPrices = (document: CatalogueDocument, file: PriceFile, terms: ImportTerms): PriceImport => {
   const changes: Array<PriceChange> = []
@@ -67,8 +84,9 @@ export const importPrices = (document: CatalogueDocument, file: PriceFile, terms
 
 /** A model by the vendor's own name for it: `gpt-5`, or `gemini/gemini-2.5-pro` for `gemini-2.5-pro`. */
 export const findPriced = ({ models }: PriceFile, provider: string, model: string): PricedModel | undefined => {
-  const own = models.filter((priced) => priced.provider === provider)
-  return own.find(({ name }) => name === `${provider}/${model}`) ?? own.find(({ name }) => name === model)
+  const own = models.filter((priced) => isOf(priced, provider))
+  const names = [...prefixes(provider).map((prefix) => prefix + model), model]
+  return names.map((name) => own.find((priced) => priced.name === name)).find((priced) => priced !== undefined)
 }
 
 const newestOf = (prices: ReadonlyArray<PriceEntry>, handle: string): PriceEntry | undefined =>

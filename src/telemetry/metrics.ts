@@ -116,6 +116,11 @@ const retentionRemoved = counter("weir_retention_rows_removed_total", "Rows remo
 const tenantReads = counter("weir_tenant_reads_total", "Queries for tenants and keys that this node did not know")()
 const tenantBytes = gauge("weir_tenant_cache_bytes", "Memory for tenants and keys that were active, in bytes")()
 
+const identities = gauge(
+  "weir_identity_valid",
+  "Whether the gateway's identity at a vendor on a cloud works, or was not needed yet: 1, or 0",
+)
+
 const openExchanges = gauge("weir_exchanges_open", "Open exchanges of this node")()
 
 /** Metrics are cached by their attributes. */
@@ -233,6 +238,11 @@ export const recordBudget = (
 ): void => budgetMetric(budgetId, decision).updateUnsafe(1, services)
 
 const allottedMetric = bound((counter: string, state: string) => allotted({ counter, state }))
+
+const identityMetric = bound((vendor: string) => identities({ vendor }))
+
+export const recordIdentity = (services: Services, vendor: string, isValid: boolean): void =>
+  identityMetric(vendor).updateUnsafe(isValid ? 1 : 0, services)
 
 /** Records what this node has at hand and holds, in units of the counter. */
 export const recordAllotted = (services: Services, counter: string, free: number, held: number): void => {

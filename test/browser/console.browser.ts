@@ -472,6 +472,19 @@ describe("what it shows", () => {
     expect(await balanceOf(gateway())).toBe(before)
   })
 
+  it("has no secret of the gateway in its memory", async () => {
+    const page = await asOperator()
+    for (const [fragment, heading] of pages()) await show(page, fragment, heading)
+    const session = await page.context().newCDPSession(page)
+    const parts: Array<string> = []
+    session.on("HeapProfiler.addHeapSnapshotChunk", ({ chunk }) => parts.push(chunk))
+    await session.send("HeapProfiler.takeHeapSnapshot", { reportProgress: false })
+    const heap = parts.join("")
+    expect(heap.includes("Organisations")).toBe(true)
+    for (const secret of ["vendor-credential", gateway().key, gateway().adminKey])
+      expect(heap.includes(secret)).toBe(false)
+  })
+
   it("refreshes by itself", async () => {
     const page = await asOperator()
     await show(page, `exchanges?org=${ids.org}`, "Exchanges")

@@ -2,28 +2,34 @@
 import { mkdtempSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { setTimeout as sleep } from "node:timers/promises"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { answering, hello, newTestIds, testCatalogue, type VendorScript } from "../../src/testing/index.ts"
 import { startTokenEndpoint, type TokenEndpoint } from "../identities/google-token-endpoint.ts"
-import { replyOf, useGateway } from "./gateway.ts"
+import { balanceOf, lastUsage, replyOf, useGateway } from "./gateway.ts"
 
 const ids = newTestIds()
 const answer = { words: ["Hello", " there"], inTokens: 1000, outTokens: 200 }
-const names = ["vertex-gemini", "vertex-claude", "vertex-embed", "vertex-down"]
+const names = ["vertex-gemini", "vertex-claude", "vertex-embed", "vertex-down", "vertex-short", "clouds"]
 const accounts = mkdtempSync(join(tmpdir(), "weir-vertex-"))
 let google: TokenEndpoint
 let downed: TokenEndpoint
+let short: TokenEndpoint
 
 beforeAll(async () => {
   google = await startTokenEndpoint()
   downed = await startTokenEndpoint()
   downed.answers.status = 503
+  short = await startTokenEndpoint()
+  short.answers.expiresIn = 6
+  writeFileSync(join(accounts, "short.json"), short.account)
   writeFileSync(join(accounts, "good.json"), google.account)
   writeFileSync(join(accounts, "down.json"), downed.account)
 })
 afterAll(() => {
   google.stop()
   downed.stop()
+  short.stop()
 })
 
 const vendor = (id: string, dialect: string, url: string, file: string) =>
@@ -35,7 +41,8 @@ const gateway = useGateway(() => ({
     testCatalogue(urls, ids)
       .replace(
         "vendors:\n",
-        `vendors:\n${vendor("vg", "gemini", urls.vendor, "good.json")}${vendor("vc", "anthropic", urls.vendor, "good.json")}${vendor("vd", "gemini", urls.vendor, "down.json")}`,
+        `vendors:\n${vendor("vg", "gemini", urls.vendor, "good.json")}${vendor("vc", "anthropic", urls.vendor, "good.json")}${vendor("vd", "gemini", urls.vendor, "down.json")}${vendor("vs", "gemini", urls.vendor, "short.json")}  - { id: aws, dialect: bedrock, baseUrl: "${urls.vendor}", aws: { region: us-east-1, accessKeyId: "env:WEIR_TEST_AWS_ID", secretAccessKey: "env:WEIR_TEST_AWS_SECRET" } }
+`,
       )
       .replace(
         "models:\n",
@@ -43,6 +50,8 @@ const gateway = useGateway(() => ({
   - { handle: vertex-gemini, maxOutput: 100, targets: [{ vendor: vg, model: gemini-3-test }] }
   - { handle: vertex-claude, maxOutput: 100, targets: [{ vendor: vc, model: "claude-sonnet-4-5@20250929" }] }
   - { handle: vertex-embed, kind: embedding, targets: [{ vendor: vg, model: text-embedding-005 }] }
+  - { handle: vertex-short, maxOutput: 100, targets: [{ vendor: vs, model: gemini-3-test }] }
+  - { handle: clouds, maxOutput: 100, targets: [{ vendor: aws, model: "amazon.nova-pro-v1:0", tier: 1 }, { vendor: vc, model: claude-sonnet-4-5, tier: 2 }] }
   - { handle: vertex-down, maxOutput: 100, targets: [{ vendor: vd, model: g, tier: 1 }, { vendor: second, model: s, tier: 2 }] }
 `,
       )
@@ -134,6 +143,43 @@ describe("a service account", () => {
       ],
       usage: { inTokens: 6 },
     })
+  })
+
+  it("takes over from another cloud before the first frame, for one bill", async () => {
+    gateway().vendor.script((call) => {
+      if (!call.path.startsWith("/model/")) return guarded(answering(answer))(call)
+      call.head(429, { "content-type": "application/json" })
+      call.end(JSON.stringify({ __type: "ThrottlingException" }))
+    })
+    const before = await balanceOf(gateway())
+    const text = await (await ask("clouds", { stream: true })).text()
+    expect(text).toContain("there")
+    expect(text).toContain("vendor_failover")
+    // 1,000 tokens in at 3 and 200 out at 15 per million, once.
+    expect(before - (await balanceOf(gateway()))).toBe(60_000_000n)
+    expect(await lastUsage(gateway())).toMatchObject({ vendor: "vc" })
+  })
+
+  it("whose tokens run out while a hundred calls run has a new one for each in time", async () => {
+    gateway().vendor.script((call) => {
+      const token = String(call.headers["authorization"]).replace("Bearer ", "")
+      if (short.issued.slice(-2).includes(token)) return answering(answer, 50)(call)
+      call.head(401, { "content-type": "application/json" })
+      call.end("{}")
+    })
+    const statuses: Array<number> = []
+    const client = async () => {
+      for (let call = 0; call < 10; call++) {
+        const reply = await ask("vertex-short")
+        statuses.push(reply.status)
+        await reply.text()
+        await sleep(200)
+      }
+    }
+    await Promise.all(Array.from({ length: 10 }, client))
+    expect(statuses).toEqual(Array.from({ length: 100 }, () => 200))
+    expect(short.issued.length).toBeGreaterThan(1)
+    expect(short.issued.length).toBeLessThan(10)
   })
 
   it("whose token endpoint fails: another vendor answers; it is asked again when it works", async () => {

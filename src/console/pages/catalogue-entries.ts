@@ -44,10 +44,26 @@ export const vendorOf = (
           id: id || usual.id,
           dialect: usual.dialect,
           ...(usual.profile !== undefined && { profile: usual.profile }),
-          baseUrl: baseUrl || usual.baseUrl,
-          credential: credential || usual.credential,
+          ...addressIn(baseUrl, usual),
+          ...accessIn(credential, usual),
         }
   return { vendors: [entry] }
+}
+
+type Known = KnownVendors["data"][number]
+
+/** The address of a cloud follows from its region or its location. */
+const addressIn = (baseUrl: string, { baseUrl: usual, aws, google }: Known) =>
+  baseUrl === "" && (aws ?? google) !== undefined ? {} : { baseUrl: baseUrl || usual }
+
+const accessIn = (credential: string, { credential: usual, aws, google, azure }: Known) => {
+  const key = credential || usual
+  return {
+    ...(key !== undefined && { credential: key }),
+    ...(aws !== undefined && { aws: credential === "" ? aws : { region: aws.region } }),
+    ...(google !== undefined && { google }),
+    ...(azure !== undefined && credential === "" && { azure }),
+  }
 }
 
 /** Of prices: per million tokens, from a day on. */

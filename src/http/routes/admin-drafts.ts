@@ -1,10 +1,11 @@
 /** Admin routes for a catalogue's text before it is applied. */
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
+import { addressOf } from "../../catalogue/addresses.ts"
 import { ResolveSecret } from "../../catalogue/secrets.ts"
 import { Api } from "../../protocol/api.ts"
 import { DraftRequest, type KnownVendors, OffersRequest } from "../../protocol/draft.ts"
-import { knownToSetUp } from "../../setup/choose-vendors.ts"
+import { canBeCalled, knownToSetUp } from "../../setup/choose-vendors.ts"
 import { Drafts } from "../../setup/drafts.ts"
 import { knownVendors } from "../../setup/known-vendors.ts"
 import { makeForOperator, maxBodyBytes, operator, refuseCatalogue } from "../operator.ts"
@@ -30,7 +31,22 @@ export const adminDraftRoutes = HttpApiBuilder.group(
 
     const known = Effect.sync(() => {
       const found = knownVendors.map((each) => knownToSetUp(each, (name) => resolveSecret(`env:${name}`)))
-      return { data: found.map(({ entry, key }) => ({ ...entry, hasKey: key !== undefined })) } satisfies KnownVendors
+      return {
+        data: found.map((each) => {
+          const { id, dialect, profile, credential, aws, google, azure } = each.entry
+          return {
+            id,
+            dialect,
+            ...(profile !== undefined && { profile }),
+            baseUrl: addressOf(each.entry) ?? "",
+            ...(credential !== undefined && { credential }),
+            ...(aws !== undefined && { aws }),
+            ...(google !== undefined && { google }),
+            ...(azure !== undefined && { azure }),
+            hasKey: canBeCalled(each),
+          }
+        }),
+      } satisfies KnownVendors
     })
 
     return handlers

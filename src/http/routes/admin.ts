@@ -1,7 +1,9 @@
 /** Admin routes for the catalogue, top-ups, books, audit log and tier times; the CLI calls them. */
+
 import { Clock, Effect, Schema } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { Catalogue } from "../../catalogue/catalogue.ts"
+import { identityProblems } from "../../catalogue/snapshot.ts"
 import { WeirConfig } from "../../config.ts"
 import { formatAmount, parseAmount } from "../../money/amount.ts"
 import { Books } from "../../money/books.ts"
@@ -136,7 +138,7 @@ export const adminRoutes = HttpApiBuilder.group(
               ...(yield* books.audit),
               nodes: yield* books.nodes,
               lostJobs: yield* jobAttempts.lost,
-              identities: catalogue.current().identityProblems(),
+              identities: identityProblems(catalogue.current()),
             }
           }),
         ),

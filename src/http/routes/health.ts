@@ -7,6 +7,7 @@ import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { SqlClient } from "effect/sql"
 import { Gate } from "../../admission/gate.ts"
 import { Catalogue } from "../../catalogue/catalogue.ts"
+import { identityProblems } from "../../catalogue/snapshot.ts"
 import { isDevelopment, WeirConfig } from "../../config.ts"
 import { ping, withDeadline } from "../../store/database.ts"
 import { metricsOfAll } from "../../workers/worker.ts"
@@ -39,7 +40,7 @@ const readiness = (access: Access) =>
           const maySee = yield* access(yield* HttpServerRequest.HttpServerRequest)
           const hasCatalogue = !isGiven || catalogue.current().revision > 0n
           const ready = postgres && gateStore && hasCatalogue && !draining.isDraining()
-          const identities = catalogue.current().identityProblems()
+          const identities = identityProblems(catalogue.current())
           const details = {
             postgres,
             gate: gateStore,

@@ -1,0 +1,63 @@
+/**
+ * `node scripts/vendor-table.ts`: writes which vendor can do which kind of call, and how it is signed in to, into
+ * src/dialects/README.md, from the dialects themselves.
+ */
+import { readFileSync, writeFileSync } from "node:fs"
+import { fileURLToPath } from "node:url"
+import { profilesOf } from "../src/catalogue/references.ts"
+import { dialectOf } from "../src/dialects/index.ts"
+import { ModelKind } from "../src/protocol/call-kind.ts"
+import { DialectName, type Vendor } from "../src/protocol/catalogue.ts"
+
+export const page = fileURLToPath(new URL("../src/dialects/README.md", import.meta.url))
+
+type Place = Pick<Vendor, "dialect" | "profile">
+
+/** Profiles that are a cloud, or an address of one's own, in rows of their own; the others differ in details. */
+const clouds: ReadonlyArray<NonNullable<Vendor["profile"]>> = ["azure", "vertex", "bedrock"]
+
+const places: ReadonlyArray<Place> = DialectName.literals.flatMap(
+  (dialect): ReadonlyArray<Place> => [
+    { dialect },
+    ...profilesOf(dialect)
+      .filter((profile) => clouds.includes(profile))
+      .map((profile) => ({ dialect, profile })),
+  ],
+)
+
+const google = { project: "p", location: "l" }
+
+const waysOf = ({ dialect, profile }: Place): string => {
+  if (dialect === "bedrock" || profile === "bedrock") {
+    return "Bedrock API key; `aws`: access keys, `credentials: default`, either with `assumeRole`"
+  }
+  if (profile === "vertex") return "token; `google`: service account, federation, `credentials: default`"
+  if (profile === "azure") return "API key; `azure`: application, `credentials: default`"
+  return "API key"
+}
+
+const rowOf = (place: Place): string => {
+  const { dialect, profile } = place
+  const kinds = dialectOf({ ...place, ...(profile === "vertex" && { google }) })
+  const marks = ModelKind.literals.map((kind) => (kinds[kind] === undefined ? "" : "yes"))
+  return `| \`${dialect}\`${profile === undefined ? "" : `, profile \`${profile}\``} | ${marks.join(" | ")} | ${waysOf(place)} |`
+}
+
+export const vendorTable = (): string =>
+  [
+    `| dialect | ${ModelKind.literals.join(" | ")} | signs in with |`,
+    `| --- | ${ModelKind.literals.map(() => "---").join(" | ")} | --- |`,
+    ...places.map(rowOf),
+  ].join("\n")
+
+const begin = "<!-- Made by scripts/vendor-table.ts from the dialects. -->"
+const end = "<!-- End of the table. -->"
+
+/** The page with the table of the code. */
+export const withTable = (text: string): string => {
+  const [before = "", rest = ""] = text.split(begin)
+  const after = rest.slice(rest.indexOf(end))
+  return `${before}${begin}\n\n${vendorTable()}\n\n${after}`
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) writeFileSync(page, withTable(readFileSync(page, "utf8")))
