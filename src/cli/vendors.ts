@@ -1,12 +1,14 @@
 /** `weir vendors`: checks vendors with a real call, and manages organisations' upstream keys. */
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
-import { Effect, Option } from "effect"
+import { Effect, Option, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import type { UpstreamKeysResponse, VendorCheckResponse } from "../protocol/admin.ts"
 import { AdminVendors } from "../protocol/api/admin-vendors.ts"
+import { OwnIdentity } from "../protocol/own-identity.ts"
+import { readText } from "./files.ts"
 import { org } from "./lists.ts"
 import { table } from "./table.ts"
-import { ask, Failed, operator, print, secretOfFlag, show } from "./target.ts"
+import { ask, Failed, failed, operator, print, secretOfFlag, show } from "./target.ts"
 
 const vendor = Argument.String("vendor").pipe(Argument.withDescription("A vendor's id in the catalogue"))
 
@@ -66,6 +68,13 @@ const setKey = Command.make(
     key: Flag.String("key").pipe(
       Flag.withDescription("The key; prefer SVC_UPSTREAM_KEY, which keeps it out of the shell's history"),
       Flag.withFallbackConfig(secretOfFlag("SVC_UPSTREAM_KEY")),
+      Flag.optional,
+    ),
+    identity: Flag.String("identity").pipe(
+      Flag.withDescription(
+        'Instead of a key, a file with an identity at a cloud: {"aws": …}, {"google": …} or {"azure": …}',
+      ),
+      Flag.optional,
     ),
     baseUrl: Flag.String("base-url").pipe(
       Flag.withDescription("The organisation's own base URL; HTTPS and public"),
@@ -73,19 +82,34 @@ const setKey = Command.make(
     ),
     ...operator,
   },
-  ({ org, vendor, key, baseUrl, ...target }) => {
-    const payload = { key, ...(Option.isSome(baseUrl) && { baseUrl: baseUrl.value }) }
-    return show(
+  Effect.fn(function* ({ org, vendor, key, identity, baseUrl, ...target }) {
+    const address = Option.isSome(baseUrl) ? { baseUrl: baseUrl.value } : {}
+    const brought = Option.isSome(identity)
+      ? yield* readIdentity(identity.value)
+      : Option.isSome(key)
+        ? { key: key.value }
+        : yield* failed("Set SVC_UPSTREAM_KEY, or name a file with --identity")
+    const payload = { ...brought, ...address }
+    yield* show(
       target,
       AdminVendors,
       (client, headers) => client.adminVendors.setUpstreamKey({ headers, params: { org, vendor }, payload }),
       (kept) => describeKeys(org, kept),
     )
-  },
+  }),
 ).pipe(
   Command.withDescription("Set an organisation's own key for a vendor"),
   Command.withExamples([{ command: "SVC_UPSTREAM_KEY=… weir vendors set-key acme openai" }]),
 )
+
+const readIdentity = Effect.fnUntraced(function* (file: string) {
+  const found = Schema.decodeUnknownOption(Schema.fromJsonString(OwnIdentity))(yield* readText(file))
+  return Option.isSome(found)
+    ? found.value
+    : yield* failed(
+        `${file} has no identity: {"aws": {accessKeyId, secretAccessKey}}, {"google": {credentials}} or {"azure": {tenantId, clientId, clientSecret}}`,
+      )
+})
 
 const keys = Command.make("keys", { org, ...operator }, ({ org, ...target }) =>
   show(
