@@ -1,3 +1,4 @@
+-- Old nodes: may run.
 -- Jobs that a vendor was asked for: written before it is asked, removed when the call has ended. What a node leaves behind
 -- when it dies names a job that the vendor may work on for nobody.
 create table job_attempts (

@@ -51,6 +51,19 @@ export const examples: Readonly<Record<string, Json>> = {
   Usage: usage,
   UsageEncoded: usage,
   Decimal: "12.5",
+  UpstreamKeyRequest: { aws: { accessKeyId: "AKIDEXAMPLE", secretAccessKey: "the-secret" } },
+  KnownVendors: {
+    data: [
+      { ...vendor, credential: "env:OPENAI_API_KEY", hasKey: true },
+      {
+        id: "bedrock",
+        dialect: "bedrock",
+        baseUrl: "https://bedrock-runtime.us-east-1.amazonaws.com",
+        aws: { region: "us-east-1", credentials: "default" },
+        hasKey: true,
+      },
+    ],
+  },
   ExchangeRequest: {
     model: "main",
     thread: [{ role: "user", blocks: [{ t: "text", v: "What is a weir?" }] }],
