@@ -12,6 +12,7 @@ import { generateApi } from "../src/dialects/gemini/client.ts"
 import { generationFields } from "../src/dialects/gemini/client-request.ts"
 import { embedContent } from "../src/dialects/gemini/whole-client.ts"
 import { chatApi } from "../src/dialects/openai-chat/client.ts"
+import { completionApi } from "../src/dialects/openai-chat/completion-client.ts"
 import {
   openaiGenerations,
   openaiSpeechClient,
@@ -26,6 +27,7 @@ export const page = fileURLToPath(new URL("../src/http/compatible/README.md", im
 
 const lists: ReadonlyArray<readonly [Pick<ClientApi, "name">, string, FieldTable]> = [
   [chatApi, "", chatApi.fields],
+  [completionApi, "", completionApi.fields],
   [responsesApi, "", responsesApi.fields],
   [messagesApi, "", messagesApi.fields],
   [generateApi, "", generateApi.fields],

@@ -7,11 +7,14 @@ import { type ClientApiName, clientApiNames, clientApis } from "../src/dialects/
 import type { VendorRequest } from "../src/dialects/dialect.ts"
 import { chatDialects } from "../src/dialects/index.ts"
 import { parseObject } from "../src/dialects/json.ts"
+import { chatProfiles } from "../src/dialects/openai-chat/profiles.ts"
+import { makeChatDialect } from "../src/dialects/openai-chat/vendor.ts"
 import { signFor } from "../src/dialects/signature.ts"
-import { levelOf, vendorRequestOf } from "../src/kinds/chat/plan.ts"
+import { extrasOf, levelOf, vendorRequestOf } from "../src/kinds/chat/plan.ts"
 import { checkCall } from "../src/kinds/decode.ts"
-import type { FileBlock, ImageBlock, Message } from "../src/protocol/block.ts"
+import type { MediaBlock, Message } from "../src/protocol/block.ts"
 import { ExchangeRequest } from "../src/protocol/exchange.ts"
+import type { ExtraParams } from "../src/protocol/extra-params.ts"
 
 /** Models that take a budget for their reasoning, where there are some. */
 const models: Readonly<Record<ClientApiName, string>> = {
@@ -32,7 +35,7 @@ const plain: VendorRequest = {
   stream: true,
 }
 
-const beside = (block: ImageBlock | FileBlock): Partial<VendorRequest> => ({
+const beside = (block: MediaBlock): Partial<VendorRequest> => ({
   thread: [{ role: "user", blocks: [{ t: "text", v: "Hello" }, block] }],
 })
 
@@ -66,6 +69,22 @@ type Part = readonly [name: string, request: (client: ClientApiName) => Partial<
 
 const signedReasoning = "its own vendor's reasoning"
 
+/** A value of each parameter that not every vendor has. */
+export const extraExamples: Required<Omit<ExtraParams, "vendorOptions">> = {
+  seed: 7,
+  frequencyPenalty: 0.5,
+  presencePenalty: 0.5,
+  topK: 40,
+  minP: 0.1,
+  logprobs: 3,
+  logitBias: { "50256": -100 },
+  verbosity: "low",
+  serviceTier: "priority",
+  prediction: "Hello",
+  stopTokens: [7],
+  n: 3,
+}
+
 /** Each part as a request that has it, made by the client's own API. */
 const parts: ReadonlyArray<Part> = [
   ["instructions", () => ({ thread: [{ role: "system", blocks: [{ t: "text", v: "Be brief" }] }, ...plain.thread] })],
@@ -94,12 +113,23 @@ const parts: ReadonlyArray<Part> = [
     }),
   ],
   ["cache key", () => ({ cache: { enabled: true, skipWrite: false, key: "thread" } })],
+  ["videos", () => beside({ t: "video", mime: "video/mp4", data: "AAAAIGZ0eXA=" })],
+  ["sound", () => beside({ t: "audio", mime: "audio/wav", data: "UklGRiQAAAA=" })],
+  ...Object.entries(extraExamples).map(([name, value]): Part => [name, () => ({ extras: { [name]: value } })]),
 ]
 
 type Outcome = "carried" | "refused" | "without effect" | "no words"
 
 const bodyOf = (dialect: ClientApiName, request: VendorRequest) =>
   Result.getOrUndefined(chatDialects[dialect].encode({ ...request, model: models[dialect] }))?.body
+
+/** A client of OpenAI's API may say what other vendors with this API understand. */
+const anyChat = makeChatDialect({ ...chatProfiles.openai, extras: chatProfiles.generic.extras, videos: true })
+
+const saidBy = (client: ClientApiName, request: VendorRequest) =>
+  client === "openai-chat"
+    ? Result.getOrUndefined(anyChat.encode({ ...request, model: models[client] }))?.body
+    : bodyOf(client, request)
 
 /** What a request is compared with: a part may need another one. */
 const without = (name: string, part: Partial<VendorRequest>): VendorRequest => {
@@ -128,13 +158,13 @@ const unmarked = (message: Message): Message =>
 const outcomeOf = (client: ClientApiName, vendor: ClientApiName, [name, request]: Part): Outcome => {
   const part = request(client)
   const base = without(name, part)
-  const sent = bodyOf(client, { ...plain, ...part })
-  if (sent === undefined || sent === bodyOf(client, base)) return "no words"
+  const sent = saidBy(client, { ...plain, ...part })
+  if (sent === undefined || sent === saidBy(client, base)) return "no words"
   const asked = through(client, sent)
   if (asked === undefined) return "refused"
   const body = bodyOf(vendor, asked)
   if (body === undefined) return "refused"
-  const plainBody = bodyOf(vendor, through(client, bodyOf(client, base) ?? "") ?? base)
+  const plainBody = bodyOf(vendor, through(client, saidBy(client, base) ?? "") ?? base)
   return body === plainBody ? "without effect" : "carried"
 }
 
@@ -148,10 +178,19 @@ const through = (client: ClientApiName, body: string): VendorRequest | undefined
   const { request } = checked.success
   const { params = {} } = request
   const reasoning = levelOf(params)
-  const allowed = { ...params, maxTokens: plain.maxTokens, ...(reasoning !== undefined && { reasoning }) }
+  const allowed = {
+    ...params,
+    maxTokens: plain.maxTokens,
+    extras: extrasOf(params, {}),
+    ...(reasoning !== undefined && { reasoning }),
+  }
   return {
     model: "main",
-    ...vendorRequestOf(request, allowed, new Set(["tools", "images", "files", "reasoning", "cache"])),
+    ...vendorRequestOf(
+      request,
+      allowed,
+      new Set(["tools", "images", "files", "videos", "audio", "reasoning", "cache"]),
+    ),
   }
 }
 

@@ -85,6 +85,8 @@ export interface Task<Body extends object> extends Work {
   /** A report of usage that cannot be true, for the log. */
   readonly implausible: () => Record<string, unknown> | undefined
   readonly stop: () => Stop
+  /** Why each of several replies ended; undefined if there is one. */
+  readonly stops?: () => ReadonlyArray<Stop> | undefined
   /** The text that outbound policies read. */
   readonly answered: () => string
   /** The reply that is sent whole, by the balance that it tells. */

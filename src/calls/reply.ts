@@ -39,6 +39,8 @@ export interface Connection<Body extends object> {
   readonly notice?: (text: string) => void
   /** Whether the vendor that is asked may search the web, where the client asked for that; before the first event. */
   readonly searching?: (isSearching: boolean) => void
+  /** Types of blocks of vendors' tools that the vendor that is asked cannot read; before the first event. */
+  readonly omitting?: (types: ReadonlyArray<string>) => void
   /** Whom to tell that there is room again, and that the connection is closed. */
   readonly listen: (listener: { readonly room: () => void; readonly gone: () => void }) => void
 }
@@ -185,6 +187,10 @@ export class ClientReply<Body extends object> {
 
   searching(isSearching: boolean): void {
     this.#options.connection.searching?.(isSearching)
+  }
+
+  omitting(types: ReadonlyArray<string>): void {
+    this.#options.connection.omitting?.(types)
   }
 
   notice(text: string): void {

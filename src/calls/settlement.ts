@@ -265,13 +265,16 @@ const conclude = <Body extends object>(
 ): void => {
   const { reply, task } = x
   const stop = task.stop()
+  const stops = task.stops?.()
   reportEnd(x, { stop: denial === undefined ? stop : undefined, outcome: "content_blocked", isBilled: true })
   if (finished !== undefined) {
     reply.send(replyWith(finished, balance))
     return
   }
   const told = { ...usage, balance: formatAmount(balance) }
-  reply.write(reply.events.usage(told) + reply.events.close({ stop, usage: told }))
+  reply.write(
+    reply.events.usage(told) + reply.events.close({ stop, ...(stops !== undefined && { stops }), usage: told }),
+  )
   reply.end()
 }
 

@@ -3,7 +3,7 @@
 import { Result } from "effect"
 import { dialectOf } from "../dialects/index.ts"
 import { isAmountOf } from "../money/budget.ts"
-import { isSanePrice, maxPricePerMillion, readPrice } from "../money/pricing.ts"
+import { isSanePrice, maxPricePerMillion, maxTierFactor, readPrice } from "../money/pricing.ts"
 import { isWithinMoney, mostMoney } from "../protocol/bounds.ts"
 import {
   type AwsAccess,
@@ -146,11 +146,14 @@ export const checkReferences = (document: CatalogueDocument): ReadonlyArray<Prob
   const kinds = new Map(document.models?.map(({ handle, kind = "chat" }) => [handle, kind]))
   document.prices?.forEach((entry, p) => {
     known(models, entry.model, "model", "prices", p, "model")
-    const price = readPrice({ ...entry, dims: definedOf(entry.dims) })
+    const price = readPrice({ ...entry, dims: definedOf(entry.dims), tiers: entry.tiers })
     const needed = price === undefined ? undefined : lackingPrice(kinds.get(entry.model) ?? "chat", price)
     if (needed !== undefined) problems.push({ path: ["prices", p], message: `needs ${needed}` })
     if (price === undefined || !isSanePrice(price)) {
-      problems.push({ path: ["prices", p], message: `a price is above ${maxPricePerMillion} per million` })
+      problems.push({
+        path: ["prices", p],
+        message: `a price is above ${maxPricePerMillion} per million, or the factor of a tier is not between 0 and ${maxTierFactor}`,
+      })
     }
   })
   known(searchProviders, document.defaultSearchProvider, "search provider", "defaultSearchProvider")

@@ -270,7 +270,7 @@ function makeTarget({ model, tier = 0, weight }: Target, entry: VendorEntry | un
 /** Those that are in range, newest first. */
 function datedPrices(entries: ReadonlyArray<PriceEntry>): ReadonlyArray<DatedPrice> {
   const dated = entries.flatMap((entry) => {
-    const price = readPrice({ ...entry, dims: definedOf(entry.dims) })
+    const price = readPrice({ ...entry, dims: definedOf(entry.dims), tiers: entry.tiers })
     const { currency, from } = entry
     return price !== undefined && isSanePrice(price) ? [{ price, currency, fromMs: Date.parse(from) }] : []
   })

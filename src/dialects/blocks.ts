@@ -1,5 +1,8 @@
 /** Numbers the blocks of a reply in the order of their first content, independent of the vendor's numbers. */
+import type { SealingDialect } from "../protocol/block.ts"
+import type { TokenLogprob } from "../protocol/extra-params.ts"
 import type { VendorEvent } from "./dialect.ts"
+import type { JsonObject } from "./json.ts"
 
 type DeltaEvent = Extract<VendorEvent, { kind: "delta" }>
 
@@ -22,7 +25,10 @@ export const makeBlockNumbers = (): BlockNumbers => {
   }
 }
 
-export const textDelta = (i: number, v: string): DeltaEvent => ({ kind: "delta", delta: { i, t: "text", v } })
+export const textDelta = (i: number, v: string, logprobs?: ReadonlyArray<TokenLogprob>): DeltaEvent =>
+  logprobs === undefined
+    ? { kind: "delta", delta: { i, t: "text", v } }
+    : { kind: "delta", delta: { i, t: "text", v, logprobs } }
 
 export const reasoningDelta = (i: number, v: string): DeltaEvent => ({ kind: "delta", delta: { i, t: "reasoning", v } })
 
@@ -41,3 +47,16 @@ export const toolCallArgs = (i: number, args: string): DeltaEvent => ({
   kind: "delta",
   delta: { i, t: "tool_call", args },
 })
+
+/** A block of a vendor's own tool. */
+export const vendorDelta = (i: number, dialect: SealingDialect, made: JsonObject): DeltaEvent => ({
+  kind: "delta",
+  delta: { i, t: "vendor", dialect, v: JSON.stringify(made) },
+})
+
+/** An event of one of several replies. */
+export const ofReply = <Event extends VendorEvent>(event: Event, reply: number): Event => {
+  if (reply === 0) return event
+  if (event.kind === "stop") return { ...event, reply }
+  return event.kind === "delta" ? { ...event, delta: { ...event.delta, reply } } : event
+}

@@ -89,6 +89,8 @@ export interface ClientApi {
   readonly events: (context: ReplyContext) => EventEncoder
   readonly whole: (context: ReplyContext, response: ExchangeResponse) => object
   readonly error: (error: ErrorBody, status: number, path?: string) => object
+  /** What a header asks for and cannot be had, to be told. */
+  readonly omittedFeatures?: (headers: Readonly<Record<string, string | undefined>>) => ReadonlyArray<string>
   /** The header in which this API's clients look for a request id. */
   readonly requestIdHeader: string
   /** Fields of twp/1 with this API's names; the first that begins a path counts. */

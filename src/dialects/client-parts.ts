@@ -35,6 +35,16 @@ const fileMimes: Readonly<Record<string, string>> = {
   html: "text/html",
 }
 
+const videoMimes: Readonly<Record<string, string>> = {
+  mov: "video/quicktime",
+  webm: "video/webm",
+  mkv: "video/x-matroska",
+  mpeg: "video/mpeg",
+}
+
+export const videoMimeOf = (url: string): string =>
+  videoMimes[/\.(\w+)(?:[?#]|$)/.exec(url)?.[1]?.toLowerCase() ?? ""] ?? "video/mp4"
+
 export const fileMimeOf = (name: string): string =>
   fileMimes[/\.(\w+)(?:[?#]|$)/.exec(name)?.[1]?.toLowerCase() ?? ""] ?? "application/pdf"
 
@@ -58,10 +68,36 @@ export const noArguments: JsonObject = { type: "object", properties: {} }
 /** An empty list of stop sequences is none. */
 export const stopsOf = (stop: unknown): unknown => (Array.isArray(stop) && stop.length === 0 ? undefined : stop)
 
-/** Files are sent with a request: nothing is stored. */
-export const refuseFileId = (reader: FieldReader, { file_id: id }: JsonObject, path: string): void => {
-  if (!isAbsent(id)) reader.refuse(`${path}.file_id`, "is not supported: files are sent with the request")
+/** A penalty, a count or a tier that a client names to ask for what happens anyway. */
+export const unless = (value: unknown, ...usual: ReadonlyArray<unknown>): unknown =>
+  usual.includes(value) ? undefined : value
+
+/** Tiers that vendors answer at by themselves. */
+export const tierOf = (tier: unknown): unknown =>
+  unless(
+    typeof tier === "string" ? tier.toLowerCase() : tier,
+    "auto",
+    "default",
+    "on_demand",
+    "standard",
+    "unspecified",
+  )
+
+/** Logprobs of the tokens said, with alternatives. */
+export const logprobsOf = (
+  reader: FieldReader,
+  isAsked: unknown,
+  top: unknown,
+  names: { readonly asked: string; readonly top: string },
+): unknown => {
+  if (isAsked === true) return top ?? 0
+  if (!isAbsent(top) && top !== 0) reader.refuse(names.top, `needs ${names.asked}`)
+  return undefined
 }
+
+/** A file that OpenAI keeps; undefined if it is sent with the request. */
+export const keptFile = (reader: FieldReader, { file_id: id }: JsonObject, path: string): JsonObject | undefined =>
+  isAbsent(id) ? undefined : { kept: { dialect: "openai", id: reader.string(id, `${path}.file_id`) } }
 
 /** Searches of one reply, if the client does not limit them. */
 const defaultMaxSearches = 5

@@ -5,9 +5,10 @@
  * socket read; `decodeBody` turns a whole JSON reply into the same events.
  */
 import type { Result } from "effect"
-import type { Message } from "../protocol/block.ts"
+import type { Message, SealingDialect } from "../protocol/block.ts"
 import type { Delta } from "../protocol/event.ts"
 import type { ReasoningLevel, Stop, StructuredOutput, Tool, ToolChoice } from "../protocol/exchange.ts"
+import type { ExtraParams } from "../protocol/extra-params.ts"
 import { isMalformedCount, type JsonObject, reportedCountAt } from "./json.ts"
 import { type EncodeRefusal, malformedReply, type VendorAccess, type VendorFault, type WireRequest } from "./wire.ts"
 
@@ -29,6 +30,8 @@ export interface VendorRequest {
   readonly reasoningBudget?: number | undefined
   readonly parallelToolCalls?: boolean | undefined
   readonly output?: StructuredOutput | undefined
+  /** Parameters that not every vendor has; see `extras.ts`. */
+  readonly extras?: ExtraParams | undefined
   /** The most web searches that the vendor may make by itself; absent if it may make none. */
   readonly searches?: number | undefined
   /** Whether the model has a prefix cache; `skipWrite` omits the breakpoint at the end of the thread. */
@@ -55,7 +58,10 @@ export type VendorEvent =
   | { readonly kind: "delta"; readonly delta: Delta; readonly json?: string }
   /** All usage known so far; the last report wins. */
   | { readonly kind: "usage"; readonly usage: VendorUsage; readonly final: boolean }
-  | { readonly kind: "stop"; readonly stop: Stop }
+  /** Why a reply ended. @param reply of several; the first if absent */
+  | { readonly kind: "stop"; readonly stop: Stop; readonly reply?: number }
+  /** The service tier at which the vendor answers, in twp/1's words. */
+  | { readonly kind: "tier"; readonly tier: string }
   /** The vendor's terminal event: the reply is complete. */
   | { readonly kind: "done" }
   | { readonly kind: "fault"; readonly fault: VendorFault }
@@ -72,6 +78,8 @@ export interface Decoder {
 /** Chat in a vendor's API. */
 export interface Dialect extends VendorAccess {
   readonly encode: (request: VendorRequest) => Result.Result<WireRequest, EncodeRefusal>
+  /** Whose own blocks it takes back; absent if it has none. */
+  readonly seals?: SealingDialect
   /** Whether the vendor can search the web for this request; otherwise it is encoded without `searches`. */
   readonly canSearch: (request: VendorRequest) => boolean
   readonly decoder: () => Decoder

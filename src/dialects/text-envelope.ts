@@ -34,7 +34,8 @@ const firstPrintable = 0x20
 /** The envelope of a frame that has just been parsed. @param event its only event */
 export const learnEnvelope = (frame: string, event: VendorEvent | undefined): TextEnvelope | undefined => {
   if (event?.kind !== "delta" || event.delta.t !== "text" || frame.length > maxFrameLength) return undefined
-  const { i, v } = event.delta
+  const { i, v, logprobs, reply } = event.delta
+  if (logprobs !== undefined || reply !== undefined) return undefined
   if (frame.includes("\\")) return undefined
   const literal = `"${v}"`
   const at = frame.indexOf(literal)

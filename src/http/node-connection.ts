@@ -39,6 +39,8 @@ export class NodeConnection<Body extends object> implements Connection<Body> {
   readonly #requestId: string
   #listener: Parameters<Connection<Body>["listen"]>[0] | undefined
   #notices: ReadonlyArray<string> = none
+  /** Of the target that is asked last. */
+  #omitted: ReadonlyArray<string> = none
   #isClosed = false
   /** Of a reply that shares its connection: the connection's own count is not the reply's. */
   #writtenBytes = 0
@@ -64,7 +66,12 @@ export class NodeConnection<Body extends object> implements Connection<Body> {
 
   /** What `x-svc-warning` tells, e.g. `budget_near=ID`. */
   protected notices(): ReadonlyArray<string> {
-    return this.#notices
+    if (this.#omitted.length === 0) return this.#notices
+    return [`blocks_omitted=${this.#omitted.map(encodeURIComponent).join(",")}`, ...this.#notices]
+  }
+
+  omitting(types: ReadonlyArray<string>): void {
+    this.#omitted = types
   }
 
   notice(text: string): void {

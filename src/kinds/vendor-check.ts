@@ -71,6 +71,7 @@ export class VendorCheck extends Context.Service<
           warnings: [],
           opening,
           maxReplyBytes: maxCheckBytes,
+          replies: 1,
           context,
         })
         const { meter } = chat

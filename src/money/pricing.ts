@@ -29,6 +29,8 @@ export interface Price {
   readonly cacheWrite?: Amount | undefined
   readonly cacheWrite1h?: Amount | undefined
   readonly dims: Readonly<Record<string, Amount>>
+  /** Factors of the prices of tokens, by service tier. */
+  readonly tiers?: Readonly<Record<string, Amount>> | undefined
   /** Prices that the list does not state; they are 0 here. */
   readonly lacks?: ReadonlyArray<"input" | "output">
 }
@@ -40,12 +42,18 @@ export interface Charge {
 }
 
 const million = 1_000_000n
+/** The factor 1, as an amount. */
+const one = 10n ** 10n
 
 /** Plausibility limit for a price, in currency units per million. */
 export const maxPricePerMillion = 1_000_000
 
+/** The highest factor of a service tier. */
+export const maxTierFactor = 100
+
 /** Whether a price can be charged: non-negative and within {@link maxPricePerMillion}. */
 export const isSanePrice = (price: Price): boolean =>
+  Object.values(price.tiers ?? {}).every((factor) => factor > 0n && factor <= BigInt(maxTierFactor) * one) &&
   [
     price.input,
     price.output,
@@ -53,13 +61,42 @@ export const isSanePrice = (price: Price): boolean =>
     price.cacheWrite,
     price.cacheWrite1h,
     ...Object.values(price.dims),
-  ].every((amount) => amount === undefined || (amount >= 0n && amount <= BigInt(maxPricePerMillion) * 10n ** 10n))
+  ].every((amount) => amount === undefined || (amount >= 0n && amount <= BigInt(maxPricePerMillion) * one))
+
+/** The dimension of usage that says at which service tier a vendor answered. */
+export const tierDimension = (tier: string): string => `tier_${tier}`
+
+/** The prices of a service tier; those without a factor are as they are. Fractions of 10^-10 are rounded. */
+export const atTier = (price: Price, tier: string): Price => {
+  const factor = price.tiers?.[tier]
+  if (factor === undefined) return price
+  const of = (amount: Amount): Amount => (amount * factor + one / 2n) / one
+  const optional = (amount: Amount | undefined) => (amount === undefined ? undefined : of(amount))
+  const dims = Object.entries(price.dims).map(([name, amount]) => [name, tokenDims.has(name) ? of(amount) : amount])
+  return {
+    ...price,
+    input: of(price.input),
+    output: of(price.output),
+    cacheRead: optional(price.cacheRead),
+    cacheWrite: optional(price.cacheWrite),
+    cacheWrite1h: optional(price.cacheWrite1h),
+    dims: Object.fromEntries(dims),
+  }
+}
+
+/** The prices of these counts. */
+const inForce = (price: Price, { dims }: Counts): Price => {
+  if (price.tiers === undefined) return price
+  const tier = Object.keys(price.tiers).find((name) => dims[tierDimension(name)] !== undefined)
+  return tier === undefined ? price : atTier(price, tier)
+}
 
 /**
  * Prices counts. A dimension that is part of a total (audio in the input, reasoning in the output) is taken out of that
  * total and billed at its own price, if it has one; {@link units} add; `obs_*` is never billed.
  */
-export const priceUsage = (price: Price, counts: Counts): Charge => {
+export const priceUsage = (list: Price, counts: Counts): Charge => {
+  const price = inForce(list, counts)
   let total = 0n
   let cachedCost = 0n
   let cached = 0n
@@ -87,7 +124,7 @@ export interface ChargeLine {
 /** What {@link priceUsage} adds up, line by line; each is rounded, the charge is rounded once. */
 export const chargeLines = (price: Price, counts: Counts): ReadonlyArray<ChargeLine> => {
   const lines: Array<ChargeLine> = []
-  eachLine(price, counts, (dimension, count, amount) => {
+  eachLine(inForce(price, counts), counts, (dimension, count, amount) => {
     if (count > 0n)
       lines.push({ dimension, count: Number(count), perMillion: amount, cost: perMillion(count * amount) })
   })
@@ -147,6 +184,8 @@ export const hasUnitPrice = ({ dims }: Price, unit: Unit): boolean =>
 
 const inputParts = ["audio_in", "image_in"] as const
 const outputParts = ["reasoning", "audio_out"] as const
+/** Dimensions that are tokens. */
+const tokenDims: ReadonlySet<string> = new Set([...inputParts, ...outputParts])
 
 /**
  * The maximum charge for these tokens: all input at the highest input price, all output at the highest output price, and
@@ -213,18 +252,16 @@ export const readPrice = (entry: {
   readonly cacheWrite?: string | undefined
   readonly cacheWrite1h?: string | undefined
   readonly dims?: Readonly<Record<string, string>> | undefined
+  readonly tiers?: Readonly<Record<string, string>> | undefined
 }): Price | undefined => {
   const optional = (text: string | undefined) => (text === undefined ? undefined : parseAmount(text))
   const input = parseAmount(entry.input ?? "0")
   const output = parseAmount(entry.output ?? "0")
   const lacks = (["input", "output"] as const).filter((side) => entry[side] === undefined)
   if (input === undefined || output === undefined) return undefined
-  const dims: Record<string, Amount> = {}
-  for (const [name, text] of Object.entries(entry.dims ?? {})) {
-    const amount = parseAmount(text)
-    if (amount === undefined) return undefined
-    dims[name] = amount
-  }
+  const dims = readAmounts(entry.dims ?? {})
+  const tiers = entry.tiers === undefined ? undefined : readAmounts(entry.tiers)
+  if (dims === undefined || (entry.tiers !== undefined && tiers === undefined)) return undefined
   return {
     currency: entry.currency,
     input,
@@ -233,6 +270,17 @@ export const readPrice = (entry: {
     cacheWrite: optional(entry.cacheWrite),
     cacheWrite1h: optional(entry.cacheWrite1h),
     dims,
+    ...(tiers !== undefined && { tiers }),
     ...(lacks.length > 0 && { lacks }),
   }
+}
+
+const readAmounts = (texts: Readonly<Record<string, string>>): Readonly<Record<string, Amount>> | undefined => {
+  const amounts: Record<string, Amount> = {}
+  for (const [name, text] of Object.entries(texts)) {
+    const amount = parseAmount(text)
+    if (amount === undefined) return undefined
+    amounts[name] = amount
+  }
+  return amounts
 }

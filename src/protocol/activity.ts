@@ -37,6 +37,8 @@ export const PriceList = Schema.Struct({
       cacheWrite: Schema.optionalKey(Decimal),
       cacheWrite1h: Schema.optionalKey(Decimal),
       dims: Schema.Record(Schema.String, Decimal),
+      /** Factors by service tier. */
+      tiers: Schema.optionalKey(Schema.Record(Schema.String, Decimal)),
     }),
   ),
 }).annotate({ identifier: "PriceList" })

@@ -1,5 +1,6 @@
 /** Blocks and messages of twp/1. */
 import { Schema } from "effect"
+import { TokenLogprob } from "./extra-params.ts"
 
 const cacheable = Schema.optionalKey(Schema.Boolean)
 
@@ -12,7 +13,13 @@ const HttpUrl = Schema.String.check(Schema.isPattern(/^https?:\/\/\S+$/), Schema
 const CallId = Schema.NonEmptyString.check(Schema.isMaxLength(256))
 export const ToolName = Schema.String.check(Schema.isPattern(/^[a-zA-Z0-9_-]{1,64}$/))
 
-export const TextBlock = Schema.Struct({ t: Schema.Literal("text"), v: Schema.String, cacheable })
+export const TextBlock = Schema.Struct({
+  t: Schema.Literal("text"),
+  v: Schema.String,
+  cacheable,
+  /** Of a reply to `params.logprobs`; without effect in a request. */
+  logprobs: Schema.optionalKey(Schema.Array(TokenLogprob)),
+})
 
 /**
  * A model's reasoning. `redacted` blocks carry the vendor's opaque data in `v`; `signature` is verified by the vendor.
@@ -41,11 +48,21 @@ export const ToolResultBlock = Schema.Struct({
   cacheable,
 })
 
+/** Vendors whose own blocks and files can be sent back to them. */
+export const SealingDialect = Schema.Literals(["anthropic", "openai", "gemini"])
+export type SealingDialect = typeof SealingDialect.Type
+
+/** A file that a vendor keeps at the account of the gateway's key, or of the organisation's own. */
+const kept = Schema.optionalKey(
+  Schema.Struct({ dialect: SealingDialect, id: Schema.String.check(Schema.isPattern(/^[\w.:/-]{1,256}$/)) }),
+)
+
 export const ImageBlock = Schema.Struct({
   t: Schema.Literal("image"),
   mime: Mime,
   data: Schema.optionalKey(Base64),
   url: Schema.optionalKey(HttpUrl),
+  kept,
 }).check(exactlyOneSource())
 
 export const FileBlock = Schema.Struct({
@@ -54,15 +71,61 @@ export const FileBlock = Schema.Struct({
   name: Schema.optionalKey(Schema.NonEmptyString.check(Schema.isMaxLength(255))),
   data: Schema.optionalKey(Base64),
   url: Schema.optionalKey(HttpUrl),
+  kept,
 }).check(exactlyOneSource())
 
-function exactlyOneSource<S extends { readonly data?: string; readonly url?: string }>() {
-  return Schema.makeFilter((block: S) =>
-    (block.data === undefined) !== (block.url === undefined) ? undefined : "exactly one of data and url is required",
-  )
+/** The part of a video that is looked at, in seconds, and how many pictures of each second. */
+const Clip = Schema.Struct({
+  from: Schema.optionalKey(Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1_000_000 }))),
+  to: Schema.optionalKey(Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1_000_000 }))),
+  fps: Schema.optionalKey(Schema.Finite.check(Schema.isBetween({ minimum: 0.01, maximum: 60 }))),
+})
+
+export const VideoBlock = Schema.Struct({
+  t: Schema.Literal("video"),
+  mime: Mime,
+  data: Schema.optionalKey(Base64),
+  url: Schema.optionalKey(HttpUrl),
+  clip: Schema.optionalKey(Clip),
+}).check(exactlyOneSource())
+
+export const AudioBlock = Schema.Struct({
+  t: Schema.Literal("audio"),
+  mime: Mime,
+  data: Schema.optionalKey(Base64),
+  url: Schema.optionalKey(HttpUrl),
+}).check(exactlyOneSource())
+
+/**
+ * What a vendor's own tools left in a thread: JSON of one block in that vendor's words. It goes back to targets of the
+ * dialect as it is; to others as the text that it showed, or not at all.
+ */
+export const VendorBlock = Schema.Struct({
+  t: Schema.Literal("vendor"),
+  dialect: SealingDialect,
+  v: Schema.NonEmptyString,
+  /** What it showed the user. */
+  text: Schema.optionalKey(Schema.String),
+})
+
+function exactlyOneSource<S extends { readonly data?: string; readonly url?: string; readonly kept?: object }>() {
+  return Schema.makeFilter(({ data, url, kept }: S) => {
+    const sources = Number(data !== undefined) + Number(url !== undefined) + Number(kept !== undefined)
+    return sources === 1 ? undefined : "exactly one of data and url is required"
+  })
 }
 
-export const Block = Schema.Union([TextBlock, ReasoningBlock, ToolCallBlock, ToolResultBlock, ImageBlock, FileBlock])
+export const Block = Schema.Union([
+  TextBlock,
+  ReasoningBlock,
+  ToolCallBlock,
+  ToolResultBlock,
+  ImageBlock,
+  FileBlock,
+  VideoBlock,
+  AudioBlock,
+  VendorBlock,
+])
 export type Block = typeof Block.Type
 export type TextBlock = typeof TextBlock.Type
 export type ReasoningBlock = typeof ReasoningBlock.Type
@@ -70,9 +133,12 @@ export type ToolCallBlock = typeof ToolCallBlock.Type
 export type ToolResultBlock = typeof ToolResultBlock.Type
 export type ImageBlock = typeof ImageBlock.Type
 export type FileBlock = typeof FileBlock.Type
+export type VideoBlock = typeof VideoBlock.Type
+export type AudioBlock = typeof AudioBlock.Type
+export type VendorBlock = typeof VendorBlock.Type
 
 /** Blocks of a model's reply. */
-export const ReplyBlock = Schema.Union([TextBlock, ReasoningBlock, ToolCallBlock])
+export const ReplyBlock = Schema.Union([TextBlock, ReasoningBlock, ToolCallBlock, VendorBlock])
 export type ReplyBlock = typeof ReplyBlock.Type
 
 export const Role = Schema.Literals(["system", "user", "assistant", "tool"])
@@ -86,12 +152,17 @@ export const Message = Schema.Union([
   Schema.Struct({ role: Schema.Literal("system"), blocks: blocksOf(TextBlock) }),
   Schema.Struct({
     role: Schema.Literal("user"),
-    blocks: blocksOf(Schema.Union([TextBlock, ImageBlock, FileBlock, ToolResultBlock])),
+    blocks: blocksOf(
+      Schema.Union([TextBlock, ImageBlock, FileBlock, VideoBlock, AudioBlock, ToolResultBlock, VendorBlock]),
+    ),
   }),
   Schema.Struct({ role: Schema.Literal("assistant"), blocks: blocksOf(ReplyBlock) }),
   Schema.Struct({ role: Schema.Literal("tool"), blocks: blocksOf(ToolResultBlock) }),
 ])
 export type Message = typeof Message.Type
 
+/** Blocks that have data or an address. */
+export type MediaBlock = ImageBlock | FileBlock | VideoBlock | AudioBlock
+
 /** The address of a picture or a file: its own, or one that has its data. */
-export const sourceUrl = ({ mime, data, url }: ImageBlock | FileBlock): string => url ?? `data:${mime};base64,${data}`
+export const sourceUrl = ({ mime, data, url }: MediaBlock): string => url ?? `data:${mime};base64,${data}`

@@ -4,6 +4,7 @@
 import { Duration, Schema, SchemaTransformation } from "effect"
 import { NonNegative, PerMinute, TokenCount, TokenLimit } from "./bounds.ts"
 import { ModelKind } from "./call-kind.ts"
+import { ServiceTier } from "./extra-params.ts"
 import { Instant } from "./instant.ts"
 import { storedName } from "./text.ts"
 import { tiers } from "./timeout-tiers.ts"
@@ -230,17 +231,32 @@ const Range = Schema.Struct({
   strip: optional(Schema.Boolean),
 })
 
+/** Whether the vendor never gets it. */
+const Strip = Schema.Struct({ strip: Schema.Boolean })
+
 /** How the server strips or clamps the caller's parameters. */
 export const ParamsProfile = Schema.Struct({
   maxTokens: optional(Schema.Struct({ default: optional(TokenLimit), max: optional(TokenLimit) })),
   temperature: optional(Range),
   topP: optional(Range),
-  stop: optional(Schema.Struct({ strip: Schema.Boolean })),
-  reasoning: optional(Schema.Struct({ strip: Schema.Boolean })),
+  stop: optional(Strip),
+  reasoning: optional(Strip),
+  frequencyPenalty: optional(Range),
+  presencePenalty: optional(Range),
+  topK: optional(Range),
+  minP: optional(Range),
+  logprobs: optional(Range),
+  n: optional(Range),
+  seed: optional(Strip),
+  logitBias: optional(Strip),
+  verbosity: optional(Strip),
+  serviceTier: optional(Strip),
+  prediction: optional(Strip),
+  stopTokens: optional(Strip),
 })
 export type ParamsProfile = typeof ParamsProfile.Type
 
-export const Capability = Schema.Literals(["tools", "images", "files", "reasoning", "cache"])
+export const Capability = Schema.Literals(["tools", "images", "files", "videos", "audio", "reasoning", "cache"])
 export type Capability = typeof Capability.Type
 
 export const Target = Schema.Struct({
@@ -303,6 +319,8 @@ export const PriceEntry = Schema.Struct({
   cacheWrite: optional(NonNegative),
   cacheWrite1h: optional(NonNegative),
   dims: optional(Schema.Record(PricedDimension, NonNegative)),
+  /** Factors of the prices of tokens by service tier, e.g. `{ priority: "2", flex: "0.5" }`. */
+  tiers: optional(Schema.Record(ServiceTier, NonNegative)),
   from: Instant,
 })
 export type PriceEntry = typeof PriceEntry.Type

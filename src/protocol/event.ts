@@ -1,7 +1,9 @@
 /** The events of a streamed exchange. Exactly one of `t.close` and `t.err` ends every stream. */
 import { Schema } from "effect"
+import { SealingDialect } from "./block.ts"
 import { ErrorBody } from "./error.ts"
 import { ClientRequestId, Stop } from "./exchange.ts"
+import { mostReplies, TokenLogprob } from "./extra-params.ts"
 import { Usage } from "./usage.ts"
 
 export const protocolLabel = "twp/1"
@@ -17,7 +19,17 @@ export const OpenEvent = Schema.Struct({
   sessionId: Schema.optionalKey(Schema.String),
 })
 
-export const TextDelta = Schema.Struct({ i: BlockIndex, t: Schema.Literal("text"), v: Schema.String })
+/** Which of several replies a delta belongs to; the first if absent. Blocks are numbered in each. */
+const reply = Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: mostReplies - 1 })))
+
+export const TextDelta = Schema.Struct({
+  i: BlockIndex,
+  t: Schema.Literal("text"),
+  v: Schema.String,
+  /** Of the tokens of this part. */
+  logprobs: Schema.optionalKey(Schema.Array(TokenLogprob)),
+  reply,
+})
 
 export const ReasoningDelta = Schema.Struct({
   i: BlockIndex,
@@ -25,6 +37,7 @@ export const ReasoningDelta = Schema.Struct({
   v: Schema.String,
   signature: Schema.optionalKey(Schema.String),
   redacted: Schema.optionalKey(Schema.Boolean),
+  reply,
 })
 
 /** First `{id, name}`, then fragments of the JSON input in `args`. */
@@ -34,10 +47,20 @@ export const ToolCallDelta = Schema.Struct({
   id: Schema.optionalKey(Schema.String),
   name: Schema.optionalKey(Schema.String),
   args: Schema.optionalKey(Schema.String),
+  reply,
+})
+
+/** A block of a vendor's own tool, whole. */
+export const VendorDelta = Schema.Struct({
+  i: BlockIndex,
+  t: Schema.Literal("vendor"),
+  dialect: SealingDialect,
+  v: Schema.String,
+  reply,
 })
 
 /** A part of one block; the parts of index `i`, concatenated, are that block of the non-streaming reply. */
-export const Delta = Schema.Union([TextDelta, ReasoningDelta, ToolCallDelta])
+export const Delta = Schema.Union([TextDelta, ReasoningDelta, ToolCallDelta, VendorDelta])
 export type Delta = typeof Delta.Type
 
 /** A picture of a streamed reply; partial ones come before the whole one of the same index. */
@@ -63,7 +86,12 @@ export const WarnEvent = Schema.Struct({
 })
 export type WarnEvent = typeof WarnEvent.Type
 
-export const CloseEvent = Schema.Struct({ stop: Stop, usage: Usage })
+export const CloseEvent = Schema.Struct({
+  stop: Stop,
+  /** Of all replies, if several were asked for. */
+  stops: Schema.optionalKey(Schema.Array(Stop)),
+  usage: Usage,
+})
 
 /** Every event kind with the schema of its `data`. */
 export const eventData = {

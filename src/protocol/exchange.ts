@@ -1,6 +1,7 @@
 /** The exchange. Source: interface.md "Exchange request / response". */
 import { Schema } from "effect"
 import { Message, ReplyBlock, ToolName } from "./block.ts"
+import { ExtraParams } from "./extra-params.ts"
 import { ModelHandle } from "./model-handle.ts"
 import { storedName } from "./text.ts"
 import { Usage } from "./usage.ts"
@@ -46,6 +47,7 @@ export const ExchangeParams = Schema.Struct({
   /** Whether one reply may have several tool calls; the vendor's own default if absent. */
   parallelToolCalls: Schema.optionalKey(Schema.Boolean),
   output: Schema.optionalKey(StructuredOutput),
+  ...ExtraParams.fields,
   promptTokensEstimate: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 100_000_000 }))),
 })
 export type ExchangeParams = typeof ExchangeParams.Type
@@ -89,6 +91,10 @@ export type ExchangeRequest = typeof ExchangeRequest.Type
 export const Stop = Schema.Literals(["end", "max_tokens", "stop_sequence", "tool_call", "filtered", "interrupted"])
 export type Stop = typeof Stop.Type
 
+/** One of several replies. */
+export const Reply = Schema.Struct({ blocks: Schema.Array(ReplyBlock), stop: Stop })
+export type Reply = typeof Reply.Type
+
 /** The non-streaming reply; `requestId` equals the header `x-svc-request-id`. */
 export const ExchangeResponse = Schema.Struct({
   requestId: Schema.String,
@@ -96,6 +102,8 @@ export const ExchangeResponse = Schema.Struct({
   model: Schema.String,
   blocks: Schema.Array(ReplyBlock),
   stop: Stop,
+  /** All replies, the first one again, if several were asked for with `params.n`. */
+  replies: Schema.optionalKey(Schema.Array(Reply)),
   usage: Usage,
 }).annotate({ identifier: "ExchangeResponse" })
 export type ExchangeResponse = typeof ExchangeResponse.Type

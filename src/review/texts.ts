@@ -6,10 +6,11 @@ import type { ExchangeRequest } from "../protocol/exchange.ts"
  * One text: messages as lines, with the blocks of a message joined as vendors join them, so that nothing is missed
  * between.
  */
-export const textOfRequest = ({ thread, tools = [] }: ExchangeRequest): string =>
+export const textOfRequest = ({ thread, tools = [], params }: ExchangeRequest): string =>
   [
     ...tools.map(({ name, description = "", inputSchema }) => `${name} ${description} ${JSON.stringify(inputSchema)}`),
     ...thread.map(({ blocks }) => textOfBlocks(blocks)),
+    ...(params?.prediction === undefined ? [] : [params.prediction]),
   ].join("\n")
 
 export const textOfReply = (blocks: ReadonlyArray<ReplyBlock>): string => textOfBlocks(blocks)
@@ -19,7 +20,11 @@ const textOfBlocks = (blocks: ReadonlyArray<Block>): string => blocks.map(textOf
 function textOf(block: Block): string {
   switch (block.t) {
     case "image":
+    case "video":
+    case "audio":
       return ""
+    case "vendor":
+      return `${block.text ?? ""} ${block.v}`
     case "file":
       return block.mime.startsWith("text/") && block.data !== undefined
         ? Buffer.from(block.data, "base64").toString("utf8")

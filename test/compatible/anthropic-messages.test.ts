@@ -116,9 +116,9 @@ describe("messages", () => {
   })
 
   it("refuses what cannot be honoured, and names the field", async () => {
-    const body = { model: "main", max_tokens: 10, messages: messages(), top_k: 5 }
+    const body = { model: "main", max_tokens: 10, messages: messages(), top_k: 5, container: "c", foo: 1 }
     const asked = client().messages.create(body)
-    await expect(asked).rejects.toThrow(/top_k/)
+    await expect(asked).rejects.toThrow(/foo/)
     await expect(asked).rejects.toThrow(Anthropic.BadRequestError)
   })
 

@@ -149,7 +149,7 @@ describe("generateContent", () => {
 
   it("refuses what cannot be honoured, a wrong key and an unknown model", async () => {
     const ask = { model: "main", contents: "Hi" }
-    await expect(client().models.generateContent({ ...ask, config: { topK: 5 } })).rejects.toThrow(
+    await expect(client().models.generateContent({ ...ask, config: { topK: 0 } })).rejects.toThrow(
       /generationConfig.topK/,
     )
     await expect(client("nobody~wrong").models.generateContent(ask)).rejects.toMatchObject({ status: 401 })

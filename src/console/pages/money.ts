@@ -186,10 +186,11 @@ const Prices = () => {
         },
         {
           name: "Others",
-          show: ({ dims }: Price) =>
-            Object.entries(dims)
-              .map(([name, amount]) => `${name} ${money(amount)}`)
-              .join(", "),
+          show: ({ dims, tiers = {} }: Price) =>
+            [
+              ...Object.entries(dims).map(([name, amount]) => `${name} ${money(amount)}`),
+              ...Object.entries(tiers).map(([name, factor]) => `tier ${name} × ${factor}`),
+            ].join(", "),
         },
       ]} />`
     }

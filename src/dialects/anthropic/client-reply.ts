@@ -8,6 +8,8 @@ import type { CloseEvent, Delta } from "../../protocol/event.ts"
 import type { ExchangeResponse, Stop } from "../../protocol/exchange.ts"
 import type { Usage } from "../../protocol/usage.ts"
 import { ClientEvents, chargeOf, type EventEncoder, type ReplyContext, replyId } from "../client-api.ts"
+import { isObject, parseObject } from "../json.ts"
+import { ownBlock } from "../vendor-blocks.ts"
 
 const stopReasons: Readonly<Record<Stop, string>> = {
   end: "end_turn",
@@ -62,6 +64,8 @@ export class MessagesEvents extends ClientEvents implements EventEncoder {
   /** The hot path: text deltas are by far the most frequent events and are concatenated by hand. */
   delta(delta: Delta, json?: string): string {
     const known = this.#indexes.get(delta.i)
+    // Blocks of other vendors' tools have no words here.
+    if (delta.t === "vendor" && delta.dialect !== "anthropic") return ""
     const begin = known === undefined ? this.#begin(delta) : ""
     const index = known ?? this.#indexes.size - 1
     if (delta.t === "text") {
@@ -113,10 +117,18 @@ const emptyBlock = (delta: Delta): object => {
         : { type: "thinking", thinking: "", signature: "" }
     case "tool_call":
       return { type: "tool_use", id: delta.id ?? "", name: delta.name ?? "", input: {} }
+    case "vendor": {
+      const block = parseObject(delta.v) ?? {}
+      return isObject(block["input"]) ? { ...block, input: {} } : block
+    }
   }
 }
 
 const partsOf = (delta: Exclude<Delta, { t: "text" }>): ReadonlyArray<object> => {
+  if (delta.t === "vendor") {
+    const input = parseObject(delta.v)?.["input"]
+    return isObject(input) ? [{ type: "input_json_delta", partial_json: JSON.stringify(input) }] : []
+  }
   if (delta.t === "tool_call") {
     return delta.args === undefined ? [] : [{ type: "input_json_delta", partial_json: delta.args }]
   }
@@ -133,22 +145,26 @@ export const wholeMessage = (context: ReplyContext, { blocks, stop, usage }: Exc
   type: "message",
   role: "assistant",
   model: context.model,
-  content: blocks.map(contentOf),
+  content: blocks.flatMap(contentOf),
   stop_reason: stopReasons[stop],
   stop_sequence: null,
   usage: usageOf(usage),
 })
 
-const contentOf = (block: ReplyBlock): object => {
+const contentOf = (block: ReplyBlock): ReadonlyArray<object> => {
   switch (block.t) {
     case "text":
-      return { type: "text", text: block.v }
+      return [{ type: "text", text: block.v }]
     case "reasoning":
       return block.redacted === true
-        ? { type: "redacted_thinking", data: block.v }
-        : { type: "thinking", thinking: block.v, signature: block.signature ?? "" }
+        ? [{ type: "redacted_thinking", data: block.v }]
+        : [{ type: "thinking", thinking: block.v, signature: block.signature ?? "" }]
     case "tool_call":
-      return { type: "tool_use", id: block.id, name: block.name, input: block.input }
+      return [{ type: "tool_use", id: block.id, name: block.name, input: block.input }]
+    case "vendor": {
+      const own = ownBlock("anthropic", block)
+      return own === undefined ? [] : [own]
+    }
   }
 }
 

@@ -16,7 +16,8 @@ import {
   refused,
   withoutEffect,
 } from "../fields.ts"
-import type { JsonObject } from "../json.ts"
+import { isObject, type JsonObject } from "../json.ts"
+import { isAnthropicOwn, sealedBlock } from "../vendor-blocks.ts"
 
 export const messagesFields: FieldTable = {
   ...all(
@@ -34,6 +35,7 @@ export const messagesFields: FieldTable = {
     "thinking",
     "output_config",
     "output_format",
+    "top_k",
   ),
   metadata: withoutEffect("it labels a request for its vendor"),
   context_management: withoutEffect("the client's thread is what counts"),
@@ -44,8 +46,7 @@ export const messagesFields: FieldTable = {
   service_tier: neutral("auto", "standard_only"),
   inference_geo: neutral("global"),
   speed: neutral("standard"),
-  top_k: refused("no other API takes it"),
-  container: refused("vendors' containers are not used"),
+  container: withoutEffect("tools that a vendor would host are left out, and told in x-svc-warning"),
   fallbacks: refused("targets of a model are the catalogue's"),
   fallback_credit_token: refused("targets of a model are the catalogue's"),
   user_profile_id: refused("profiles of a vendor are not used"),
@@ -75,14 +76,12 @@ const blockFields: Readonly<Record<string, FieldTable>> = {
     caller: neutral({ type: "direct" }),
     toolset_id: refused("toolsets are not used"),
   },
+  tool_addition: all(carried, "type", "tool", "cache_control"),
   tool_result: {
     ...all(carried, "type", "tool_use_id", "content", "is_error", "cache_control"),
     toolset_id: refused("toolsets are not used"),
   },
 }
-/** Calls of tools that a vendor hosted, and their results, in a thread that began elsewhere. */
-const hostedBlocks = /^(server_tool_use|mcp_tool_use|[a-z_]+_tool_result)$/
-
 const toolFields: FieldTable = {
   ...all(carried, "type", "name", "description", "input_schema"),
   ...all(withoutEffect("it tunes its vendor's own handling of a tool"), "cache_control", "strict", "input_examples"),
@@ -96,7 +95,8 @@ export const decodeMessagesRequest = (
 ): Result.Result<ClientRequest, FieldRefusal> => {
   const reader = new FieldReader()
   reader.check(messagesFields, body, "")
-  const { tools, omittedTools, search } = toolsOf(reader, body["tools"])
+  const offered = [...reader.optionalList(body["tools"], "tools"), ...toolsIn(body["messages"])]
+  const { tools, omittedTools, search } = toolsOf(reader, offered)
   if (Array.isArray(body["mcp_servers"]) && body["mcp_servers"].length > 0) omittedTools.push("mcp")
   const system = isAbsent(body["system"]) ? [] : textsOf(reader, body["system"], "system")
   const thread = reader.list(body["messages"], "messages").flatMap((message, index) => {
@@ -104,7 +104,7 @@ export const decodeMessagesRequest = (
     return messageOf(reader, reader.object(message, path), path)
   })
   const config = reader.optionalObject(body["output_config"], "output_config")
-  reader.check(all(carried, "effort", "format"), config, "output_config")
+  reader.check(all(carried, "effort", "format", "task_budget"), config, "output_config")
   const hasTools = tools.length > 0
   const exchange = present({
     model: body["model"],
@@ -118,6 +118,8 @@ export const decodeMessagesRequest = (
       ...choiceOf(reader, hasTools ? body["tool_choice"] : undefined),
       ...reasoningOf(reader, body["thinking"], config["effort"]),
       output: outputOf(reader, config["format"] ?? body["output_format"]),
+      topK: body["top_k"],
+      vendorOptions: presentIfAny({ anthropic: presentIfAny({ taskBudget: config["task_budget"] }) }),
     }),
     stream: body["stream"],
   })
@@ -189,7 +191,7 @@ const isMarked = (block: JsonObject): boolean => !isAbsent(block["cache_control"
 
 const blockOf = (reader: FieldReader, block: JsonObject, path: string): ReadonlyArray<JsonObject> => {
   const { type } = block
-  if (typeof type === "string" && hostedBlocks.test(type)) return []
+  if (isAnthropicOwn(type)) return [sealedBlock("anthropic", block)]
   const fields = typeof type === "string" && Object.hasOwn(blockFields, type) ? blockFields[type] : undefined
   if (fields === undefined) {
     reader.refuse(`${path}.type`, `must be one of ${Object.keys(blockFields).join(", ")}`)
@@ -200,14 +202,23 @@ const blockOf = (reader: FieldReader, block: JsonObject, path: string): Readonly
     case "text":
       return [textBlock(reader.string(block["text"], `${path}.text`), isMarked(block))]
     case "image":
-      return [{ t: "image", ...sourceOf(reader, block["source"], `${path}.source`) }]
+      return [{ t: "image", mime: "image/png", ...sourceOf(reader, block["source"], `${path}.source`) }]
     case "document":
-      return [present({ t: "file", ...sourceOf(reader, block["source"], `${path}.source`), name: block["title"] })]
+      return [
+        present({
+          t: "file",
+          mime: "application/pdf",
+          ...sourceOf(reader, block["source"], `${path}.source`),
+          name: block["title"],
+        }),
+      ]
     case "thinking":
       // Reasoning of other vendors goes out with an empty signature.
       return [present({ t: "reasoning", v: block["thinking"], signature: block["signature"] || null })]
     case "redacted_thinking":
       return [{ t: "reasoning", v: block["data"], redacted: true }]
+    case "tool_addition":
+      return []
     case "tool_use":
       return [{ t: "tool_call", id: block["id"], name: block["name"], input: block["input"] ?? {} }]
     default:
@@ -251,8 +262,10 @@ const sourceOf = (reader: FieldReader, value: unknown, path: string): JsonObject
     }
     case "text":
       return { mime: "text/plain", data: Buffer.from(reader.string(source["data"], `${path}.data`)).toString("base64") }
+    case "file":
+      return { kept: { dialect: "anthropic", id: source["file_id"] } }
     default:
-      reader.refuse(`${path}.type`, "must be base64, url or text")
+      reader.refuse(`${path}.type`, "must be base64, url, text or file")
       return {}
   }
 }
@@ -266,10 +279,22 @@ const textsOf = (reader: FieldReader, value: unknown, path: string): ReadonlyArr
   })
 }
 
-const toolsOf = (reader: FieldReader, value: unknown) => {
+/** Tools that a thread defines on its way: all tools are given at once. */
+const toolsIn = (messages: unknown): ReadonlyArray<unknown> => {
+  if (!Array.isArray(messages)) return []
+  return messages.filter(isObject).flatMap(({ content }) => {
+    if (!Array.isArray(content)) return []
+    return content.filter(isObject).flatMap(({ type, tool }) => {
+      if (type !== "tool_addition" || !isObject(tool) || tool["type"] !== "tool_definition") return []
+      return [tool["definition"]]
+    })
+  })
+}
+
+const toolsOf = (reader: FieldReader, listed: ReadonlyArray<unknown>) => {
   const tools: Array<JsonObject> = []
   const hosted = new HostedTools()
-  for (const [index, item] of reader.optionalList(value, "tools").entries()) {
+  for (const [index, item] of listed.entries()) {
     const path = `tools.${index}`
     const tool = reader.object(item, path)
     const { type, name, description, input_schema: inputSchema } = tool

@@ -11,11 +11,13 @@ import {
   textDelta,
   toolCallArgs,
   toolCallOpen,
+  vendorDelta,
 } from "../blocks.ts"
 import { type Decoder, malformed, missingSides, nonZero, type VendorEvent, type VendorUsage } from "../dialect.ts"
 import { countAt, type JsonObject, numberAt, objectAt, objectsAt, parseObject, stringAt } from "../json.ts"
 import { signFor } from "../signature.ts"
 import { makeSseDecoder } from "../sse-frames.ts"
+import { isAnthropicOwn } from "../vendor-blocks.ts"
 
 /** A streamed reply. */
 export function decodeStream(): Decoder {
@@ -33,6 +35,7 @@ export function decodeBody(body: string): ReadonlyArray<VendorEvent> {
   const reply = new ReplyReader()
   objectsAt(json, "content").forEach((block, index) => {
     reply.openBlock(index, block, events)
+    reply.closeBlock(index, events)
   })
   reply.readUsage(objectAt(json, "usage"), true, events)
   events.push({ kind: "stop", stop: stopOf(stringAt(json, "stop_reason")) }, { kind: "done" })
@@ -43,6 +46,9 @@ export function decodeBody(body: string): ReadonlyArray<VendorEvent> {
 export class ReplyReader {
   readonly #blocks: BlockNumbers = makeBlockNumbers()
   #usage: JsonObject = {}
+  #tier: string | undefined
+  /** Blocks of Anthropic's own tools that are being read, by their index. */
+  readonly #own = new Map<string, { readonly block: JsonObject; input: string }>()
 
   readFrame(frame: JsonObject | undefined, events: Array<VendorEvent>): void {
     switch (stringAt(frame, "type")) {
@@ -54,6 +60,9 @@ export class ReplyReader {
         return
       case "content_block_delta":
         this.#readDelta(numberAt(frame, "index") ?? 0, objectAt(frame, "delta"), events)
+        return
+      case "content_block_stop":
+        this.closeBlock(numberAt(frame, "index") ?? 0, events)
         return
       case "message_delta": {
         this.readUsage(objectAt(frame, "usage"), true, events)
@@ -70,7 +79,7 @@ export class ReplyReader {
       case undefined:
         events.push(malformed)
         return
-      default: // content_block_stop, ping, and future kinds
+      default: // ping, and future kinds
         return
     }
   }
@@ -103,9 +112,20 @@ export class ReplyReader {
         if (input !== undefined && Object.keys(input).length > 0) events.push(toolCallArgs(i, JSON.stringify(input)))
         return
       }
-      default: // server-side tools and their results stay between Anthropic and its own tools
-        return
+      default:
+        if (block !== undefined && isAnthropicOwn(block["type"])) this.#own.set(key, { block, input: "" })
     }
+  }
+
+  /** The end of a block. One of Anthropic's own tools is whole now. */
+  closeBlock(index: number, events: Array<VendorEvent>): void {
+    const key = String(index)
+    const own = this.#own.get(key)
+    if (own === undefined) return
+    this.#own.delete(key)
+    const input = parseObject(own.input)
+    const block = input === undefined ? own.block : { ...own.block, input }
+    events.push(vendorDelta(this.#blocks.of(key), "anthropic", block))
   }
 
   #readDelta(index: number, delta: JsonObject | undefined, events: Array<VendorEvent>): void {
@@ -125,8 +145,9 @@ export class ReplyReader {
         this.#readSignature(key, stringAt(delta, "signature"), events)
         return
       case "input_json_delta": {
-        // Only the client's tool calls are open here; a server-side tool's input is omitted.
         const args = stringAt(delta, "partial_json")
+        const own = this.#own.get(key)
+        if (own !== undefined) own.input += args ?? ""
         if (args && this.#blocks.isOpen(key)) events.push(toolCallArgs(this.#blocks.of(key), args))
         return
       }
@@ -146,6 +167,9 @@ export class ReplyReader {
     const reported = Object.entries(report).filter(([, value]) => value !== null)
     this.#usage = { ...this.#usage, ...Object.fromEntries(reported) }
     events.push({ kind: "usage", usage: usageOf(this.#usage), final })
+    const tier = stringAt(this.#usage, "service_tier")
+    if (tier !== undefined && tier !== this.#tier) events.push({ kind: "tier", tier })
+    this.#tier = tier
   }
 }
 

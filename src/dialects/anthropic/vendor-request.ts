@@ -1,9 +1,20 @@
 /** The request side of the dialect `anthropic`. */
 import { Result } from "effect"
-import type { Block, FileBlock, ImageBlock, Message, ReasoningBlock, TextBlock } from "../../protocol/block.ts"
-import type { StructuredOutput, ToolChoice } from "../../protocol/exchange.ts"
+import type {
+  Block,
+  FileBlock,
+  ImageBlock,
+  Message,
+  ReasoningBlock,
+  TextBlock,
+  VendorBlock,
+} from "../../protocol/block.ts"
+import type { ToolChoice } from "../../protocol/exchange.ts"
 import { lacksOutput, type VendorRequest } from "../dialect.ts"
+import { type ExtraWords, encodeExtras, lacks, merge } from "../extras.ts"
+import { isKeptElsewhere, keptElsewhere } from "../kept-files.ts"
 import { signatureFor } from "../signature.ts"
+import { ownBlock, shownText } from "../vendor-blocks.ts"
 import type { EncodeRefusal } from "../wire.ts"
 import { encodeThinking, versionOf } from "./thinking.ts"
 
@@ -23,13 +34,16 @@ interface WireMessage {
 
 export const encodeMessages = (request: VendorRequest): Result.Result<object, EncodeRefusal> => {
   if (request.output !== undefined && !takesOutput(request.model)) return Result.fail(lacksOutput)
-  const refusal = findRefusal(request.thread)
+  const refusal = findRefusal(request)
   if (refusal !== undefined) return Result.fail(refusal)
+  const thinking = encodeThinking(request)
+  // With thinking enabled, Anthropic does not accept sampling parameters.
+  const extras = encodeExtras(request.extras, thinking === undefined ? words : thinkingWords)
+  if (Result.isFailure(extras)) return Result.fail(extras.failure)
   const system = request.thread.flatMap((message) => (message.role === "system" ? encodeBlocks(message.blocks) : []))
   const messages = mergeTurns(request.thread)
   if (request.cache.enabled) setCacheBreakpoints(system, messages, request.cache.skipWrite)
   else clearCacheBreakpoints([...system, ...messages.flatMap(({ content }) => content)])
-  const thinking = encodeThinking(request)
   return Result.succeed({
     model: request.model,
     max_tokens: request.maxTokens,
@@ -37,13 +51,37 @@ export const encodeMessages = (request: VendorRequest): Result.Result<object, En
     messages,
     ...encodeTools(request),
     ...(request.stop.length > 0 && { stop_sequences: request.stop }),
-    // With thinking enabled, Anthropic does not accept sampling parameters.
     ...(thinking === undefined && request.temperature !== undefined && { temperature: request.temperature }),
     ...(thinking === undefined && request.topP !== undefined && { top_p: request.topP }),
+    ...merge(extras.success),
     ...thinking?.fields,
-    ...encodeOutputConfig(thinking?.effort, request.output),
+    ...encodeOutputConfig(request, thinking?.effort),
     ...(request.stream && { stream: true }),
   })
+}
+
+/** Tiers have words of their own: `auto` is priority where there is some. */
+const tierWords: Readonly<Record<string, string>> = { priority: "auto", standard: "standard_only" }
+
+export const words: ExtraWords = {
+  topK: (top_k) => ({ top_k }),
+  serviceTier: (tier) => (tierWords[tier] === undefined ? undefined : { service_tier: tierWords[tier] }),
+}
+const thinkingWords: ExtraWords = { ...words, topK: () => ({}) }
+
+/** Features that a request uses, and that must be asked for: https://docs.anthropic.com/en/api/beta-headers */
+export const betasOf = ({ thread, extras }: VendorRequest): Readonly<Record<string, string>> => {
+  const betas = new Set<string>()
+  if (extras?.vendorOptions?.anthropic?.taskBudget !== undefined) betas.add("task-budgets-2026-03-13")
+  for (const { blocks } of thread) {
+    for (const block of blocks) {
+      if ((block.t === "image" || block.t === "file") && block.kept !== undefined) betas.add("files-api-2025-04-14")
+      const type = block.t === "vendor" ? ownBlock("anthropic", block)?.["type"] : undefined
+      if (type === "compaction") betas.add("compact-2026-01-12")
+      if (type === "mcp_tool_use" || type === "mcp_tool_result") betas.add("mcp-client-2025-11-20")
+    }
+  }
+  return betas.size === 0 ? {} : { "anthropic-beta": [...betas].join(",") }
 }
 
 /** The name of Anthropic's own search: https://docs.anthropic.com/en/docs/agents-and-tools/tool-use/web-search-tool */
@@ -69,15 +107,18 @@ const takesOutput = (model: string): boolean => {
   return version === 0 || version >= 4.1
 }
 
-const encodeOutputConfig = (effort: string | undefined, output: StructuredOutput | undefined): object =>
-  effort === undefined && output === undefined
+const encodeOutputConfig = ({ output, extras }: VendorRequest, effort: string | undefined): object => {
+  const taskBudget = extras?.vendorOptions?.anthropic?.taskBudget
+  return effort === undefined && output === undefined && taskBudget === undefined
     ? {}
     : {
         output_config: {
           ...(effort !== undefined && { effort }),
           ...(output !== undefined && { format: { type: "json_schema", schema: output.schema } }),
+          ...(taskBudget !== undefined && { task_budget: taskBudget }),
         },
       }
+}
 
 function encodeToolChoice({ toolChoice, parallelToolCalls }: VendorRequest): object {
   if (toolChoice === undefined && parallelToolCalls === undefined) return {}
@@ -98,10 +139,20 @@ function encodeChoice(choice: ToolChoice): object {
 const isReadableFile = ({ mime, url }: FileBlock): boolean =>
   mime === "application/pdf" || (mime.startsWith("text/") && url === undefined)
 
-const findRefusal = (thread: ReadonlyArray<Message>): EncodeRefusal | undefined =>
-  thread.some(({ blocks }) => blocks.some((block) => block.t === "file" && !isReadableFile(block)))
-    ? { capability: "file_type", message: "this model accepts files of type application/pdf, or text as data" }
-    : undefined
+const findRefusal = ({ thread, extras }: VendorRequest): EncodeRefusal | undefined => {
+  if (extras?.vendorOptions?.gemini?.cachedContent !== undefined) return lacks("cachedContent")
+  for (const { blocks } of thread) {
+    for (const block of blocks) {
+      if (isKeptElsewhere(block, "anthropic")) return keptElsewhere
+      if (block.t === "file" && block.kept === undefined && !isReadableFile(block)) {
+        return { capability: "file_type", message: "this model accepts files of type application/pdf, or text as data" }
+      }
+      if (block.t === "video") return lacks("videos")
+      if (block.t === "audio") return lacks("audio")
+    }
+  }
+  return undefined
+}
 
 /** Tool results have the role user; adjacent messages of one role are merged. */
 function mergeTurns(thread: ReadonlyArray<Message>): Array<WireMessage> {
@@ -154,7 +205,20 @@ function encodeBlock(block: Block): ReadonlyArray<WireBlock> {
           ...(block.name !== undefined && { title: block.name }),
         },
       ]
+    case "vendor":
+      return encodeOwn(block)
+    case "video":
+    case "audio":
+      // Refused before.
+      return []
   }
+}
+
+/** What Anthropic's tools left goes back to it as it is; of others' tools there is the text that they showed. */
+function encodeOwn(block: VendorBlock): ReadonlyArray<WireBlock> {
+  const own = ownBlock("anthropic", block)
+  if (own !== undefined && typeof own["type"] === "string") return [{ ...own, type: own["type"] }]
+  return encodeText({ t: "text", v: shownText(block) })
 }
 
 /** Thinking without its signature, or of another vendor, is refused, so it is omitted. */
@@ -168,8 +232,10 @@ function encodeReasoning({ v, signature, redacted }: ReasoningBlock): ReadonlyAr
 const encodeText = ({ v, cacheable }: TextBlock): ReadonlyArray<WireBlock> =>
   v === "" ? [] : [{ type: "text", text: v, ...marked(cacheable) }]
 
-const mediaSource = ({ mime, data, url }: ImageBlock | FileBlock): object =>
-  url !== undefined ? { type: "url", url } : { type: "base64", media_type: mime, data }
+const mediaSource = ({ mime, data, url, kept }: ImageBlock | FileBlock): object => {
+  if (kept !== undefined) return { type: "file", file_id: kept.id }
+  return url !== undefined ? { type: "url", url } : { type: "base64", media_type: mime, data }
+}
 
 const isCacheable = ({ type }: WireBlock): boolean => type !== "thinking" && type !== "redacted_thinking"
 

@@ -6,7 +6,7 @@ import { Result } from "effect"
 import type { Dialect } from "../dialect.ts"
 import { parseObject } from "../json.ts"
 import { decodeBody, decodeStream, errorType } from "./vendor-reply.ts"
-import { encodeMessages, searchTool } from "./vendor-request.ts"
+import { betasOf, encodeMessages, searchTool } from "./vendor-request.ts"
 
 export const anthropicVersion = "2023-06-01"
 
@@ -15,9 +15,10 @@ export const anthropic: Dialect = {
   encode: (request) =>
     Result.map(encodeMessages(request), (body) => ({
       path: "/v1/messages",
-      headers: { accept: request.stream ? "text/event-stream" : "application/json" },
+      headers: { accept: request.stream ? "text/event-stream" : "application/json", ...betasOf(request) },
       body: JSON.stringify(body),
     })),
+  seals: "anthropic",
   canSearch: ({ tools }) => !tools.some(({ name }) => name === searchTool),
   decoder: decodeStream,
   decodeBody,

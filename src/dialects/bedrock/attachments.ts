@@ -2,7 +2,9 @@
  * Pictures and documents in Converse: as data, by a short name of their format.
  * Source: https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_DocumentBlock.html
  */
-import type { FileBlock, ImageBlock, Message } from "../../protocol/block.ts"
+import type { FileBlock, ImageBlock, MediaBlock, Message, VideoBlock } from "../../protocol/block.ts"
+import { lacks } from "../extras.ts"
+import { isKeptElsewhere, keptElsewhere } from "../kept-files.ts"
 import type { EncodeRefusal } from "../wire.ts"
 
 const imageFormats: Readonly<Record<string, string>> = {
@@ -26,16 +28,33 @@ const documentFormats: Readonly<Record<string, string>> = {
 const documentFormat = (mime: string): string | undefined =>
   documentFormats[mime] ?? (mime.startsWith("text/") ? "txt" : undefined)
 
+/** https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_VideoBlock.html */
+const videoFormats: Readonly<Record<string, string>> = {
+  "video/mp4": "mp4",
+  "video/quicktime": "mov",
+  "video/x-matroska": "mkv",
+  "video/webm": "webm",
+  "video/x-flv": "flv",
+  "video/mpeg": "mpeg",
+  "video/mpg": "mpg",
+  "video/x-ms-wmv": "wmv",
+  "video/3gpp": "three_gp",
+}
+
+const formatOf = ({ t, mime }: MediaBlock): string | undefined =>
+  t === "image" ? imageFormats[mime] : t === "video" ? videoFormats[mime] : documentFormat(mime)
+
 /** What Converse cannot express: addresses, and other formats. */
 export const fileRefusal = (thread: ReadonlyArray<Message>): EncodeRefusal | undefined => {
   for (const { blocks } of thread) {
     for (const block of blocks) {
-      if (block.t !== "image" && block.t !== "file") continue
+      if (block.t === "audio") return lacks("audio")
+      if (block.t !== "image" && block.t !== "file" && block.t !== "video") continue
+      if (isKeptElsewhere(block, undefined)) return keptElsewhere
       if (block.data === undefined) {
         return { capability: "file_url", message: "this model accepts files as data, not by URL" }
       }
-      const formatOf = block.t === "image" ? imageFormats[block.mime] : documentFormat(block.mime)
-      if (formatOf === undefined) {
+      if (formatOf(block) === undefined) {
         return { capability: "file_type", message: `this model accepts no files of type ${block.mime}` }
       }
     }
@@ -49,6 +68,10 @@ export const encodeImage = ({ mime, data }: ImageBlock) => ({
 
 export const encodeFile = ({ mime, data, name }: FileBlock) => ({
   document: { format: documentFormat(mime), name: nameOf(name ?? "document"), source: { bytes: data } },
+})
+
+export const encodeVideo = ({ mime, data }: VideoBlock) => ({
+  video: { format: videoFormats[mime], source: { bytes: data } },
 })
 
 /** Names have letters, digits, single spaces, hyphens and brackets alone. */

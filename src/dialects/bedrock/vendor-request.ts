@@ -8,9 +8,11 @@ import type { Block, Message, ReasoningBlock, ToolResultBlock } from "../../prot
 import type { ReasoningLevel, ToolChoice } from "../../protocol/exchange.ts"
 import { encodeThinking, versionOf } from "../anthropic/thinking.ts"
 import { lacksOutput, outputName, type VendorRequest } from "../dialect.ts"
+import { type ExtraWords, encodeExtras, lacks, merge } from "../extras.ts"
 import { signatureFor } from "../signature.ts"
+import { shownText } from "../vendor-blocks.ts"
 import type { EncodeRefusal } from "../wire.ts"
-import { encodeFile, encodeImage, fileRefusal } from "./attachments.ts"
+import { encodeFile, encodeImage, encodeVideo, fileRefusal } from "./attachments.ts"
 import { familyOf, type ModelFamily, takesOutput } from "./families.ts"
 
 /** Bedrock accepts this many cache points per request; the last ones are the most useful. */
@@ -30,13 +32,18 @@ export const encodeConverse = (request: VendorRequest): Result.Result<object, En
   const refusal = fileRefusal(thread) ?? toolsRefusal(request)
   if (refusal !== undefined) return Result.fail(refusal)
   if (output !== undefined && !takesOutput(model, versionOf(model))) return Result.fail(lacksOutput)
+  if (request.extras?.vendorOptions?.gemini?.cachedContent !== undefined) return Result.fail(lacks("cachedContent"))
   const family = familyOf(model)
+  const { serviceTier, ...extras } = request.extras ?? {}
   const system = thread.flatMap(({ role, blocks }) => (role === "system" ? encodeBlocks(blocks, family) : []))
   const messages = mergeTurns(thread, family)
   if (cache.enabled && !cache.skipWrite) markEnd(messages)
   keepCachePoints([system, ...messages.map(({ content }) => content)], cache.enabled ? maxCachePoints : 0)
   const reasoning = encodeReasoningLevel(request, family)
   const samples = reasoning?.excludesSampling !== true
+  const sampling = encodeExtras(extras, samples ? (words[family] ?? {}) : { topK: () => ({}) })
+  if (Result.isFailure(sampling)) return Result.fail(sampling.failure)
+  const more = merge([...sampling.success, ...(reasoning === undefined ? [] : [reasoning.fields])])
   return Result.succeed({
     messages,
     ...(system.length > 0 && { system }),
@@ -47,7 +54,8 @@ export const encodeConverse = (request: VendorRequest): Result.Result<object, En
       ...(request.stop.length > 0 && { stopSequences: request.stop }),
     },
     ...encodeTools(request),
-    ...(reasoning !== undefined && { additionalModelRequestFields: reasoning.fields }),
+    ...(Object.keys(more).length > 0 && { additionalModelRequestFields: more }),
+    ...(serviceTier !== undefined && { serviceTier: { type: serviceTier } }),
     ...(output !== undefined && {
       outputConfig: {
         textFormat: {
@@ -62,6 +70,12 @@ export const encodeConverse = (request: VendorRequest): Result.Result<object, En
       },
     }),
   })
+}
+
+/** Beside the tier, which all models have. https://docs.aws.amazon.com/bedrock/latest/userguide/model-parameters.html */
+export const words: Readonly<Partial<Record<ModelFamily, ExtraWords>>> = {
+  claude: { topK: (top_k) => ({ top_k }) },
+  nova: { topK: (topK) => ({ inferenceConfig: { topK } }) },
 }
 
 const hasToolBlocks = (thread: ReadonlyArray<Message>): boolean =>
@@ -194,6 +208,13 @@ const encodeBlock = (block: Block, family: ModelFamily): ReadonlyArray<WireBlock
       return [encodeImage(block)]
     case "file":
       return [encodeFile(block)]
+    case "video":
+      return [encodeVideo(block)]
+    case "audio":
+      // Refused before.
+      return []
+    case "vendor":
+      return shownText(block).trim() === "" ? [] : [{ text: shownText(block) }]
   }
 }
 

@@ -2,11 +2,17 @@
 import { Result } from "effect"
 import { type Block, type Message, sourceUrl, type ToolResultBlock } from "../../protocol/block.ts"
 import type { VendorRequest } from "../dialect.ts"
+import { type ExtraWords, encodeExtras, lacks, merge, sameAs } from "../extras.ts"
+import { isKeptElsewhere, keptElsewhere } from "../kept-files.ts"
+import { shownText } from "../vendor-blocks.ts"
 import type { EncodeRefusal } from "../wire.ts"
 
 export const encodeChat = (request: VendorRequest): Result.Result<object, EncodeRefusal> => {
   const { thread, tools, toolChoice, reasoning, reasoningBudget, output } = request
-  if (thread.some(({ blocks }) => blocks.some(({ t }) => t === "file"))) return Result.fail(lacksFiles)
+  const refusal = findRefusal(request)
+  if (refusal !== undefined) return Result.fail(refusal)
+  const extras = encodeExtras(request.extras, words)
+  if (Result.isFailure(extras)) return Result.fail(extras.failure)
   const named = typeof toolChoice === "object" ? toolChoice.name : undefined
   // There is no choice of one tool: it is the only one that is offered.
   const offered = named === undefined ? tools : tools.filter(({ name }) => name === named)
@@ -18,6 +24,7 @@ export const encodeChat = (request: VendorRequest): Result.Result<object, Encode
     ...(request.temperature !== undefined && { temperature: request.temperature }),
     ...(request.topP !== undefined && { p: request.topP }),
     ...(request.stop.length > 0 && { stop_sequences: request.stop }),
+    ...merge(extras.success),
     ...(reasoning !== undefined && { thinking: thinkingOf(reasoning, reasoningBudget) }),
     ...(output !== undefined && { response_format: { type: "json_object", json_schema: output.schema } }),
     ...(offered.length > 0 && {
@@ -28,6 +35,22 @@ export const encodeChat = (request: VendorRequest): Result.Result<object, Encode
       ...choiceOf(toolChoice),
     }),
   })
+}
+
+export const words: ExtraWords = {
+  seed: sameAs("seed"),
+  frequencyPenalty: sameAs("frequency_penalty"),
+  presencePenalty: sameAs("presence_penalty"),
+  topK: sameAs("k"),
+}
+
+const findRefusal = ({ thread, extras }: VendorRequest): EncodeRefusal | undefined => {
+  if (extras?.vendorOptions?.gemini?.cachedContent !== undefined) return lacks("cachedContent")
+  const uses = (kind: Block["t"]) => thread.some(({ blocks }) => blocks.some(({ t }) => t === kind))
+  if (uses("file")) return lacksFiles
+  if (thread.some(({ blocks }) => blocks.some((block) => isKeptElsewhere(block, undefined)))) return keptElsewhere
+  if (uses("video")) return lacks("videos")
+  return uses("audio") ? lacks("audio") : undefined
 }
 
 const lacksFiles: EncodeRefusal = { capability: "files", message: "this model accepts no files" }
@@ -85,8 +108,9 @@ const encodeResult = ({ id, v }: ToolResultBlock): object => ({ role: "tool", to
 
 const encodePart = (block: Block): ReadonlyArray<object> => {
   if (block.t === "text") return [{ type: "text", text: block.v }]
+  if (block.t === "vendor") return shownText(block) === "" ? [] : [{ type: "text", text: shownText(block) }]
   return block.t === "image" ? [{ type: "image_url", image_url: { url: sourceUrl(block) } }] : []
 }
 
 const joined = (blocks: ReadonlyArray<Block>): string =>
-  blocks.map((block) => (block.t === "text" ? block.v : "")).join("")
+  blocks.map((block) => (block.t === "text" ? block.v : block.t === "vendor" ? shownText(block) : "")).join("")

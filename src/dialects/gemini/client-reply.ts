@@ -1,10 +1,12 @@
 /** Gemini's generateContent as clients read it, streamed and whole. Source: https://ai.google.dev/api/generate-content */
 import type { ErrorBody } from "../../protocol/error.ts"
 import type { CloseEvent, Delta } from "../../protocol/event.ts"
-import type { ExchangeResponse, Stop } from "../../protocol/exchange.ts"
+import type { ExchangeResponse, Reply, Stop } from "../../protocol/exchange.ts"
+import type { TokenLogprob } from "../../protocol/extra-params.ts"
 import type { Usage } from "../../protocol/usage.ts"
 import { ClientEvents, chargeOf, type EventEncoder, type ReplyContext, replyId } from "../client-api.ts"
 import { argumentsOf } from "../client-parts.ts"
+import { parseObject } from "../json.ts"
 import { signatureToGemini } from "../signature.ts"
 
 const finishReasons: Readonly<Record<Stop, string>> = {
@@ -28,22 +30,47 @@ const usageOf = ({ inTokens, outTokens, cacheReadTokens, cacheWriteTokens, dims 
   }
 }
 
-const replyOf = (context: ReplyContext, parts: ReadonlyArray<object>, more: object, candidate: object = {}) => ({
-  candidates: [{ content: { role: "model", parts }, index: 0, ...candidate }],
+const replyOf = (context: ReplyContext, candidates: ReadonlyArray<object>, more: object) => ({
+  candidates,
   ...more,
   modelVersion: context.model,
   responseId: replyId(context),
 })
 
-export const wholeContent = (context: ReplyContext, { blocks, stop, usage }: ExchangeResponse) => {
+const candidateOf = (index: number, parts: ReadonlyArray<object>, more: object = {}) => ({
+  content: { role: "model", parts },
+  index,
+  ...more,
+})
+
+export const wholeContent = (context: ReplyContext, response: ExchangeResponse) =>
+  replyOf(context, (response.replies ?? [response]).map(wholeCandidate), { usageMetadata: usageOf(response.usage) })
+
+const wholeCandidate = ({ blocks, stop }: Reply, index: number) => {
   const parts = new PartWriter()
   for (const [i, block] of blocks.entries()) {
     if (block.t === "tool_call")
       parts.add({ i, t: "tool_call", id: block.id, name: block.name, args: JSON.stringify(block.input) })
     else parts.add({ i, ...block })
   }
-  const finish = { finishReason: finishReasons[stop] }
-  return replyOf(context, parts.finish(), { usageMetadata: usageOf(usage) }, finish)
+  return candidateOf(index, parts.finish(), {
+    finishReason: finishReasons[stop],
+    ...geminiLogprobs(parts.takeLogprobs()),
+  })
+}
+
+/** https://ai.google.dev/api/generate-content#LogprobsResult */
+const geminiLogprobs = (tokens: ReadonlyArray<TokenLogprob>): object => {
+  if (tokens.length === 0) return {}
+  const total = tokens.reduce((sum, { logprob }) => sum + logprob, 0)
+  const of = ({ token, logprob }: Omit<TokenLogprob, "top">) => ({ token, logProbability: logprob })
+  return {
+    avgLogprobs: total / tokens.length,
+    logprobsResult: {
+      chosenCandidates: tokens.map(of),
+      topCandidates: tokens.map(({ top }) => ({ candidates: top.map(of) })),
+    },
+  }
 }
 
 interface OpenCall {
@@ -66,12 +93,14 @@ class PartWriter {
   /** By their block's number in twp/1. */
   readonly #calls = new Map<number, OpenCall>()
   #signature: string | undefined
+  #logprobs: Array<TokenLogprob> = []
 
   add(delta: Delta): void {
     // A vendor that returns to an earlier block has not ended its calls.
     if (delta.t !== "tool_call" && ![...this.#calls.keys()].some((i) => i > delta.i)) this.#endCalls()
     switch (delta.t) {
       case "text":
+        if (delta.logprobs !== undefined) this.#logprobs.push(...delta.logprobs)
         this.#part({ text: delta.v })
         return
       case "reasoning":
@@ -81,6 +110,11 @@ class PartWriter {
       case "tool_call": {
         const call = this.#calls.get(delta.i) ?? this.#begin(delta)
         call.args += delta.args ?? ""
+        return
+      }
+      case "vendor": {
+        const part = delta.dialect === "gemini" ? parseObject(delta.v) : undefined
+        if (part !== undefined) this.#part(part)
       }
     }
   }
@@ -90,6 +124,13 @@ class PartWriter {
     const parts = this.#done
     this.#done = []
     return parts
+  }
+
+  /** Of the parts that are complete. */
+  takeLogprobs(): ReadonlyArray<TokenLogprob> {
+    const tokens = this.#logprobs
+    this.#logprobs = []
+    return tokens
   }
 
   finish(): ReadonlyArray<object> {
@@ -128,7 +169,8 @@ export class ContentEvents extends ClientEvents implements EventEncoder {
   readonly contentType: string
   override readonly heartbeat: string
   readonly #context: ReplyContext
-  readonly #parts = new PartWriter()
+  /** Of each candidate. */
+  readonly #parts: Array<PartWriter> = []
   readonly #isArray: boolean
   #written = 0
 
@@ -145,15 +187,26 @@ export class ContentEvents extends ClientEvents implements EventEncoder {
   }
 
   delta(delta: Delta): string {
-    this.#parts.add(delta)
-    const parts = this.#parts.take()
-    return parts.length === 0 ? "" : this.#reply(replyOf(this.#context, parts, {}))
+    const { reply = 0 } = delta
+    const writer = this.#partsOf(reply)
+    writer.add(delta)
+    const parts = writer.take()
+    if (parts.length === 0) return ""
+    const candidate = candidateOf(reply, parts, geminiLogprobs(writer.takeLogprobs()))
+    return this.#reply(replyOf(this.#context, [candidate], {}))
   }
 
-  close({ stop, usage }: typeof CloseEvent.Type): string {
+  close({ stop, stops = [stop], usage }: typeof CloseEvent.Type): string {
     const more = { usageMetadata: usageOf(usage), x_svc: chargeOf(usage) }
-    const last = replyOf(this.#context, this.#parts.finish(), more, { finishReason: finishReasons[stop] })
-    return this.#reply(last) + (this.#isArray ? "]" : "")
+    const candidates = stops.map((each, reply) =>
+      candidateOf(reply, this.#partsOf(reply).finish(), { finishReason: finishReasons[each] }),
+    )
+    return this.#reply(replyOf(this.#context, candidates, more)) + (this.#isArray ? "]" : "")
+  }
+
+  #partsOf(reply: number): PartWriter {
+    this.#parts[reply] ??= new PartWriter()
+    return this.#parts[reply]
   }
 
   /** Google's own streams end with the bare error, which its SDK looks for. */

@@ -8,12 +8,15 @@ import type { ClientRequest, RequestPlace } from "../client-api.ts"
 import {
   type ClientToolChoice,
   HostedTools,
+  logprobsOf,
   noArguments,
   nonEmptyText,
   onlyAllowed,
   plainBase64,
   stopsOf,
   textBlock,
+  tierOf,
+  unless,
 } from "../client-parts.ts"
 import {
   all,
@@ -30,15 +33,23 @@ import {
 } from "../fields.ts"
 import { isObject, type JsonObject } from "../json.ts"
 import { signatureFromGemini } from "../signature.ts"
+import { isGeminiOwn, sealedBlock } from "../vendor-blocks.ts"
 
 export const generateFields: FieldTable = {
-  ...all(carried, "contents", "systemInstruction", "tools", "toolConfig", "generationConfig"),
+  ...all(
+    carried,
+    "contents",
+    "systemInstruction",
+    "tools",
+    "toolConfig",
+    "generationConfig",
+    "serviceTier",
+    "cachedContent",
+  ),
   labels: withoutEffect("it labels a request for its vendor"),
   safetySettings: withoutEffect("the platform's policies review an exchange"),
   model: withoutEffect("the path names the model"),
-  serviceTier: neutral("standard", "unspecified"),
   store: neutral(false),
-  cachedContent: refused("nothing is stored: send the thread"),
 }
 
 export const generationFields: FieldTable = {
@@ -52,16 +63,18 @@ export const generationFields: FieldTable = {
     "responseSchema",
     "responseJsonSchema",
     "thinkingConfig",
+    "candidateCount",
+    "presencePenalty",
+    "frequencyPenalty",
+    "responseLogprobs",
+    "logprobs",
+    "topK",
+    "seed",
+    "mediaResolution",
   ),
-  candidateCount: neutral(1),
-  presencePenalty: neutral(0),
-  frequencyPenalty: neutral(0),
-  responseLogprobs: neutral(false),
   responseModalities: neutral(["TEXT"]),
   audioTimestamp: neutral(false),
   enableEnhancedCivicAnswers: neutral(false),
-  mediaResolution: withoutEffect("vendors choose how they look at images"),
-  ...all(refused("no other API takes it"), "topK", "seed", "logprobs"),
   ...all(
     refused("replies are text"),
     "speechConfig",
@@ -75,8 +88,8 @@ export const generationFields: FieldTable = {
 
 const partFields: FieldTable = {
   ...all(carried, "text", "thought", "thoughtSignature", "inlineData", "fileData", "functionCall", "functionResponse"),
-  ...all(refused("code is not run"), "executableCode", "codeExecutionResult"),
-  ...all(refused("videos are sent whole"), "videoMetadata", "mediaResolution"),
+  ...all(carried, "executableCode", "codeExecutionResult", "toolCall", "toolResponse", "videoMetadata"),
+  mediaResolution: withoutEffect("vendors choose how they look at one picture of several"),
 }
 
 export const decodeGenerateRequest = (
@@ -109,11 +122,31 @@ export const decodeGenerateRequest = (
       toolChoice: hasTools ? choice.toolChoice : undefined,
       ...reasoningOf(reader, config["thinkingConfig"]),
       output: outputOf(reader, config),
+      ...extrasOf(reader, body, config),
     }),
     stream,
   })
   return reader.result({ exchange, context: { model, includesUsage: true }, omittedTools, search })
 }
+
+const extrasOf = (reader: FieldReader, body: JsonObject, config: JsonObject): JsonObject => ({
+  seed: config["seed"],
+  frequencyPenalty: unless(config["frequencyPenalty"], 0),
+  presencePenalty: unless(config["presencePenalty"], 0),
+  topK: config["topK"],
+  logprobs: logprobsOf(reader, config["responseLogprobs"], config["logprobs"], {
+    asked: "generationConfig.responseLogprobs",
+    top: "generationConfig.logprobs",
+  }),
+  n: unless(config["candidateCount"], 1),
+  serviceTier: tierOf(body["serviceTier"]),
+  vendorOptions: presentIfAny({
+    gemini: presentIfAny({
+      cachedContent: body["cachedContent"],
+      mediaResolution: unless(config["mediaResolution"], "MEDIA_RESOLUTION_UNSPECIFIED"),
+    }),
+  }),
+})
 
 /** A count may be asked of a whole request. */
 const countedOf = (body: JsonObject): JsonObject =>
@@ -190,7 +223,8 @@ const declarationFields: FieldTable = {
 const toolsOf = (reader: FieldReader, value: unknown) => {
   const tools: Array<JsonObject> = []
   const hosted = new HostedTools()
-  const listed = reader.optionalList(value, "tools")
+  // One tool may come without its list.
+  const listed = isObject(value) ? [value] : reader.optionalList(value, "tools")
   for (const [index, item] of listed.entries()) {
     const { functionDeclarations, ...others } = camel(reader.object(item, `tools.${index}`))
     for (const [type, options] of Object.entries(others)) hosted.add(type, isObject(options) ? options : {})
@@ -256,14 +290,22 @@ class Turns {
       if (signature !== undefined) signLast(blocks, signature)
       return
     }
+    if (isGeminiOwn(part)) {
+      blocks.push(sealedBlock("gemini", part))
+      return
+    }
     // A signature belongs to the thoughts before its part.
     if (signature !== undefined) signLast(blocks, signature)
     if (!isAbsent(functionCall)) blocks.push(this.#call(reader.object(functionCall, `${path}.functionCall`), path))
     else if (!isAbsent(functionResponse)) {
       blocks.push(this.#result(reader.object(functionResponse, `${path}.functionResponse`)))
-    } else if (!isAbsent(inlineData)) blocks.push(mediaOf(camel(reader.object(inlineData, `${path}.inlineData`))))
-    else if (!isAbsent(fileData)) blocks.push(this.#file(camel(reader.object(fileData, `${path}.fileData`)), path))
-    else if (text !== "") blocks.push(textBlock(reader.string(text, `${path}.text`)))
+    } else if (!isAbsent(inlineData)) {
+      const { mimeType: mime, data } = camel(reader.object(inlineData, `${path}.inlineData`))
+      blocks.push({ t: mediaType(mime), mime, data: plainBase64(data), ...this.#clip(part, path) })
+    } else if (!isAbsent(fileData)) {
+      const file = this.#file(camel(reader.object(fileData, `${path}.fileData`)), path)
+      blocks.push({ ...file, ...this.#clip(part, path) })
+    } else if (text !== "") blocks.push(textBlock(reader.string(text, `${path}.text`)))
   }
 
   #call({ id, name, args }: JsonObject, path: string): JsonObject {
@@ -292,15 +334,36 @@ class Turns {
     const url = this.#reader.string(uri, `${path}.fileData.fileUri`)
     if (!/^https?:/.test(url)) this.#reader.refuse(`${path}.fileData.fileUri`, "must be an http or https address")
     const mime = typeof mimeType === "string" ? mimeType : "application/pdf"
-    return { t: mime.startsWith("image/") ? "image" : "file", mime, url }
+    return { t: mediaType(mime), mime, url }
+  }
+
+  /** What is looked at of a video. */
+  #clip({ videoMetadata }: JsonObject, path: string): JsonObject {
+    if (isAbsent(videoMetadata)) return {}
+    const at = `${path}.videoMetadata`
+    const { startOffset, endOffset, fps } = camel(this.#reader.object(videoMetadata, at))
+    const clip = present({
+      from: this.#seconds(startOffset, `${at}.startOffset`),
+      to: this.#seconds(endOffset, `${at}.endOffset`),
+      fps,
+    })
+    return { clip }
+  }
+
+  /** `12.5s` */
+  #seconds(offset: unknown, path: string): number | undefined {
+    if (isAbsent(offset)) return undefined
+    const [, seconds] = /^(\d{1,7}(?:\.\d{1,9})?)s$/.exec(String(offset)) ?? []
+    if (seconds === undefined) this.#reader.refuse(path, "must be seconds, such as 12.5s")
+    return Number(seconds)
   }
 }
 
-const mediaOf = ({ mimeType: mime, data }: JsonObject): JsonObject => ({
-  t: typeof mime === "string" && mime.startsWith("image/") ? "image" : "file",
-  mime,
-  data: plainBase64(data),
-})
+/** The kind of block for a MIME type. */
+const mediaType = (mime: unknown): "image" | "video" | "audio" | "file" => {
+  const [kind] = typeof mime === "string" ? mime.split("/") : []
+  return kind === "image" || kind === "video" || kind === "audio" ? kind : "file"
+}
 
 const signLast = (blocks: Array<JsonObject>, signature: string): void => {
   const last = blocks.at(-1)

@@ -19,6 +19,10 @@ export const generateApi: ClientApi = {
     ["params.toolChoice", "toolConfig.functionCallingConfig"],
     ["params.reasoningBudget", "generationConfig.thinkingConfig.thinkingBudget"],
     ["params.output", "generationConfig.responseSchema"],
+    ["params.serviceTier", "serviceTier"],
+    ["params.vendorOptions.gemini.cachedContent", "cachedContent"],
+    ["params.vendorOptions.gemini.mediaResolution", "generationConfig.mediaResolution"],
+    ["params.n", "generationConfig.candidateCount"],
     ["params.", "generationConfig."],
   ],
 }

@@ -3,7 +3,16 @@
  * Source: https://ai.google.dev/api/generate-content and https://ai.google.dev/gemini-api/docs/thought-signatures
  */
 import type { Stop } from "../../protocol/exchange.ts"
-import { reasoningDelta, signatureDelta, textDelta, toolCallArgs, toolCallOpen } from "../blocks.ts"
+import { mostReplies, type TokenLogprob } from "../../protocol/extra-params.ts"
+import {
+  ofReply,
+  reasoningDelta,
+  signatureDelta,
+  textDelta,
+  toolCallArgs,
+  toolCallOpen,
+  vendorDelta,
+} from "../blocks.ts"
 import {
   type Decoder,
   malformed,
@@ -16,6 +25,7 @@ import {
 import { countAt, type JsonObject, numberAt, objectAt, objectsAt, parseObject, stringAt } from "../json.ts"
 import { signFor } from "../signature.ts"
 import { makeSseDecoder } from "../sse-frames.ts"
+import { isGeminiOwn } from "../vendor-blocks.ts"
 import { PartialArguments } from "./partial-arguments.ts"
 
 /** Gemini has no terminal event: the connection ends after the reply with a finish reason. */
@@ -39,14 +49,10 @@ export function decodeBody(body: string): ReadonlyArray<VendorEvent> {
 
 type OpenBlock = "text" | "reasoning"
 
+/** Reads replies: their candidates, each by its own reader, and what is said of them all. */
 class ReplyReader {
-  /** Blocks are numbered as they begin; a part of another kind begins the next one. */
-  #blocks = 0
-  #open: OpenBlock | undefined
-  /** A call whose arguments arrive in parts. */
-  #partial: { readonly index: number; readonly args: PartialArguments } | undefined
-  #replyId = ""
-  #called = false
+  /** By their index; most often there is one. */
+  readonly #candidates: Array<CandidateReader> = []
   #stop: Stop | undefined
   #searches = 0
 
@@ -56,31 +62,73 @@ class ReplyReader {
       events.push({ kind: "fault", fault: { status: numberAt(error, "code") ?? 502, code: errorCode(error) } })
       return
     }
-    const candidate = objectsAt(reply, "candidates").find((one) => (numberAt(one, "index") ?? 0) === 0)
+    const candidates = objectsAt(reply, "candidates")
     const blocked = stringAt(objectAt(reply, "promptFeedback"), "blockReason")
     const usage = objectAt(reply, "usageMetadata")
-    if (candidate === undefined && blocked === undefined && usage === undefined) {
+    if (candidates.length === 0 && blocked === undefined && usage === undefined) {
       events.push(malformed)
       return
     }
-    this.#replyId = stringAt(reply, "responseId") ?? this.#replyId
-    for (const part of objectsAt(objectAt(candidate, "content"), "parts")) this.#readPart(part, events)
-    const reason = stringAt(candidate, "finishReason")
-    if (reason !== undefined) this.#closePartial(events)
-    if (reason !== undefined) this.#stop = stopOf(reason, this.#called)
-    else if (blocked !== undefined) this.#stop = "filtered"
-    const queries = objectAt(candidate, "groundingMetadata")?.["webSearchQueries"]
-    if (Array.isArray(queries)) this.#searches = Math.max(this.#searches, queries.length)
+    const stops: Array<VendorEvent> = []
+    for (const candidate of candidates) {
+      const index = Math.min(numberAt(candidate, "index") ?? 0, mostReplies - 1)
+      const reader = this.#candidates[index] ?? new CandidateReader(index)
+      this.#candidates[index] = reader
+      const stop = reader.read(candidate, stringAt(reply, "responseId"), events)
+      const queries = objectAt(candidate, "groundingMetadata")?.["webSearchQueries"]
+      if (Array.isArray(queries)) this.#searches = Math.max(this.#searches, queries.length)
+      if (stop === undefined) continue
+      if (index === 0) this.#stop = stop
+      stops.push(ofReply({ kind: "stop", stop }, index))
+    }
+    if (stops.length === 0 && blocked !== undefined) {
+      this.#stop = "filtered"
+      stops.push({ kind: "stop", stop: "filtered" })
+    }
     // Reports are cumulative; one without a count is not about this reply.
     if (usage !== undefined && ("promptTokenCount" in usage || "candidatesTokenCount" in usage)) {
       events.push({ kind: "usage", usage: usageOf(usage, this.#searches), final: this.#stop !== undefined })
     }
-    if (reason !== undefined || blocked !== undefined) events.push({ kind: "stop", stop: this.#stop ?? "end" })
+    events.push(...stops)
   }
 
   /** Ends the reply. */
   close(events: Array<VendorEvent>): void {
     if (this.#stop !== undefined) events.push({ kind: "done" })
+  }
+}
+
+class CandidateReader {
+  readonly #index: number
+  /** Blocks are numbered as they begin; a part of another kind begins the next one. */
+  #blocks = 0
+  #open: OpenBlock | undefined
+  /** A call whose arguments arrive in parts. */
+  #partial: { readonly index: number; readonly args: PartialArguments } | undefined
+  #replyId = ""
+  #called = false
+  /** Of the text that is read next. */
+  #logprobs: ReadonlyArray<TokenLogprob> | undefined
+
+  constructor(index: number) {
+    this.#index = index
+  }
+
+  /** @returns why it ended, if it has */
+  read(candidate: JsonObject, replyId: string | undefined, events: Array<VendorEvent>): Stop | undefined {
+    const first = events.length
+    this.#replyId = replyId ?? this.#replyId
+    this.#logprobs = logprobsOf(objectAt(candidate, "logprobsResult"))
+    for (const part of objectsAt(objectAt(candidate, "content"), "parts")) this.#readPart(part, events)
+    const reason = stringAt(candidate, "finishReason")
+    if (reason !== undefined) this.#closePartial(events)
+    if (this.#index > 0) {
+      for (let at = first; at < events.length; at++) {
+        const event = events[at]
+        if (event !== undefined) events[at] = ofReply(event, this.#index)
+      }
+    }
+    return reason === undefined ? undefined : stopOf(reason, this.#called)
   }
 
   #readPart(part: JsonObject, events: Array<VendorEvent>): void {
@@ -97,13 +145,21 @@ class ReplyReader {
       if (signature && opens) this.#sign(signature, events)
       if (text !== "") this.#readText(kind, text, events)
       if (signature && !opens) this.#sign(signature, events)
+    } else if (isGeminiOwn(part)) {
+      this.#begin(undefined)
+      events.push(vendorDelta(this.#blocks - 1, "gemini", part))
     }
   }
 
   #readText(kind: OpenBlock, text: string, events: Array<VendorEvent>): void {
     if (this.#open !== kind) this.#begin(kind)
     const i = this.#blocks - 1
-    events.push(kind === "text" ? textDelta(i, text) : reasoningDelta(i, text))
+    if (kind === "reasoning") {
+      events.push(reasoningDelta(i, text))
+      return
+    }
+    events.push(textDelta(i, text, this.#logprobs))
+    this.#logprobs = undefined
   }
 
   /** Ends the previous reasoning block, or is its own reasoning block. */
@@ -143,6 +199,24 @@ class ReplyReader {
   #callId(index: number): string {
     return this.#replyId === "" ? `call_${index}` : `call_${this.#replyId}_${index}`
   }
+}
+
+/** https://ai.google.dev/api/generate-content#LogprobsResult */
+const logprobsOf = (result: JsonObject | undefined): ReadonlyArray<TokenLogprob> | undefined => {
+  const tops = objectsAt(result, "topCandidates")
+  const read = objectsAt(result, "chosenCandidates").flatMap((chosen, at) => {
+    const token = reckoned(chosen)
+    return token === undefined
+      ? []
+      : [{ ...token, top: objectsAt(tops[at], "candidates").flatMap((one) => reckoned(one) ?? []) }]
+  })
+  return read.length === 0 ? undefined : read
+}
+
+const reckoned = (one: JsonObject) => {
+  const token = stringAt(one, "token")
+  const { logProbability: logprob = 0 } = one
+  return token === undefined || typeof logprob !== "number" ? undefined : { token, logprob }
 }
 
 /** Thoughts count as output; input of Gemini's own tools counts as input. */

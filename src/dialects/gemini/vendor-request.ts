@@ -2,17 +2,21 @@
 import { Result } from "effect"
 import type {
   Block,
-  FileBlock,
-  ImageBlock,
+  MediaBlock,
   Message,
   ReasoningBlock,
   ToolCallBlock,
   ToolResultBlock,
+  VendorBlock,
+  VideoBlock,
 } from "../../protocol/block.ts"
 import type { ReasoningLevel, ToolChoice } from "../../protocol/exchange.ts"
 import type { VendorRequest } from "../dialect.ts"
+import { type ExtraWords, encodeExtras, merge, sameAs } from "../extras.ts"
 import { parseObject } from "../json.ts"
+import { isKeptElsewhere, keptElsewhere } from "../kept-files.ts"
 import { signatureFor } from "../signature.ts"
+import { ownBlock, shownText } from "../vendor-blocks.ts"
 import type { EncodeRefusal } from "../wire.ts"
 
 type Part = { readonly [key: string]: unknown }
@@ -27,6 +31,13 @@ export const encodeGenerate = (request: VendorRequest): Result.Result<object, En
   if (request.parallelToolCalls === false && tools.length > 0) {
     return Result.fail({ capability: "parallel_tool_calls", message: "this model may call several tools at once" })
   }
+  if (thread.some(({ blocks }) => blocks.some((block) => isKeptElsewhere(block, undefined)))) {
+    return Result.fail(keptElsewhere)
+  }
+  const { serviceTier, vendorOptions, ...extras } = request.extras ?? {}
+  const sampling = encodeExtras(extras, words)
+  if (Result.isFailure(sampling)) return Result.fail(sampling.failure)
+  const { cachedContent, mediaResolution } = vendorOptions?.gemini ?? {}
   const system = thread.flatMap(({ role, blocks }) => (role === "system" ? blocks : []))
   return Result.succeed({
     contents: mergeTurns(thread),
@@ -44,8 +55,12 @@ export const encodeGenerate = (request: VendorRequest): Result.Result<object, En
       ...(toolChoice !== undefined && { toolConfig: { functionCallingConfig: encodeToolChoice(toolChoice) } }),
     }),
     ...(request.searches !== undefined && { tools: [{ googleSearch: {} }] }),
+    ...(serviceTier !== undefined && { serviceTier }),
+    ...(cachedContent !== undefined && { cachedContent }),
     generationConfig: {
       maxOutputTokens: request.maxTokens,
+      ...merge(sampling.success),
+      ...(mediaResolution !== undefined && { mediaResolution }),
       ...(request.temperature !== undefined && { temperature: request.temperature }),
       ...(request.topP !== undefined && { topP: request.topP }),
       ...(request.stop.length > 0 && { stopSequences: request.stop }),
@@ -53,6 +68,16 @@ export const encodeGenerate = (request: VendorRequest): Result.Result<object, En
       ...(output !== undefined && { responseMimeType: "application/json", responseJsonSchema: output.schema }),
     },
   })
+}
+
+/** The tier has its place beside them. */
+export const words: ExtraWords = {
+  seed: sameAs("seed"),
+  frequencyPenalty: sameAs("frequencyPenalty"),
+  presencePenalty: sameAs("presencePenalty"),
+  topK: sameAs("topK"),
+  logprobs: (value) => ({ responseLogprobs: true, ...(value > 0 && { logprobs: value }) }),
+  n: sameAs("candidateCount"),
 }
 
 function encodeToolChoice(choice: ToolChoice): object {
@@ -116,6 +141,7 @@ function encodeParts(blocks: ReadonlyArray<Block>, toolNames: ReadonlyMap<string
       signature = ownSignature(block)
       continue
     }
+    if (block.t === "vendor" && block.dialect !== "gemini" && shownText(block) === "") continue
     parts.push({ ...encodePart(block, toolNames), ...(signature !== undefined && { thoughtSignature: signature }) })
     signature = undefined
   }
@@ -132,7 +158,11 @@ function encodePart(block: Exclude<Block, ReasoningBlock>, toolNames: ReadonlyMa
       return { text: block.v }
     case "image":
     case "file":
+    case "video":
+    case "audio":
       return encodeMedia(block)
+    case "vendor":
+      return encodeOwn(block)
     case "tool_call":
       return encodeCall(block)
     case "tool_result":
@@ -140,8 +170,22 @@ function encodePart(block: Exclude<Block, ReasoningBlock>, toolNames: ReadonlyMa
   }
 }
 
-const encodeMedia = ({ mime, data, url }: ImageBlock | FileBlock): Part =>
-  url === undefined ? { inlineData: { mimeType: mime, data } } : { fileData: { mimeType: mime, fileUri: url } }
+const encodeMedia = (block: MediaBlock): Part => {
+  const { mime, data, url } = block
+  return {
+    ...(url === undefined ? { inlineData: { mimeType: mime, data } } : { fileData: { mimeType: mime, fileUri: url } }),
+    ...(block.t === "video" && block.clip !== undefined && { videoMetadata: encodeClip(block.clip) }),
+  }
+}
+
+const encodeClip = ({ from, to, fps }: NonNullable<VideoBlock["clip"]>): object => ({
+  ...(from !== undefined && { startOffset: `${from}s` }),
+  ...(to !== undefined && { endOffset: `${to}s` }),
+  ...(fps !== undefined && { fps }),
+})
+
+/** What Gemini's tools left goes back to it as it is; of others' tools there is the text that they showed. */
+const encodeOwn = (block: VendorBlock): Part => ownBlock("gemini", block) ?? { text: shownText(block) }
 
 const encodeCall = ({ id, name, input }: ToolCallBlock): Part => ({ functionCall: { id, name, args: input } })
 

@@ -17,6 +17,7 @@ export const gemini: Dialect = {
       body: JSON.stringify(body),
     })),
   // Models do not search beside functions: https://ai.google.dev/gemini-api/docs/google-search
+  seals: "gemini",
   canSearch: ({ tools }) => tools.length === 0,
   decoder: decodeStream,
   decodeBody,

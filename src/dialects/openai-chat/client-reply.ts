@@ -4,11 +4,13 @@
  */
 import type { ErrorBody } from "../../protocol/error.ts"
 import type { CloseEvent, Delta } from "../../protocol/event.ts"
-import type { ExchangeResponse, Stop } from "../../protocol/exchange.ts"
+import type { ExchangeResponse, Reply, Stop } from "../../protocol/exchange.ts"
+import type { TokenLogprob } from "../../protocol/extra-params.ts"
 import type { Usage } from "../../protocol/usage.ts"
 import { ClientEvents, chargeOf, type EventEncoder, type ReplyContext, replyId } from "../client-api.ts"
+import { openaiLogprobs } from "../logprobs.ts"
 
-const finishReasons: Readonly<Record<Stop, string>> = {
+export const finishReasons: Readonly<Record<Stop, string>> = {
   end: "stop",
   stop_sequence: "stop",
   interrupted: "stop",
@@ -17,7 +19,7 @@ const finishReasons: Readonly<Record<Stop, string>> = {
   filtered: "content_filter",
 }
 
-const chatUsage = (usage: Usage) => {
+export const chatUsage = (usage: Usage) => {
   const { inTokens, outTokens, cacheReadTokens, cacheWriteTokens, dims = {} } = usage
   const prompt = inTokens + cacheReadTokens + cacheWriteTokens
   return {
@@ -44,8 +46,8 @@ export class ChatEvents extends ClientEvents implements EventEncoder {
   readonly #context: ReplyContext
   /** What all chunks begin with, made with the first: a whole reply has none. */
   #begin: string | undefined
-  /** The number of each tool call, by its block. */
-  readonly #calls = new Map<number, number>()
+  /** The numbers of each reply's tool calls, by their block. */
+  readonly #calls: Array<Map<number, number>> = []
 
   constructor(context: ReplyContext) {
     super()
@@ -53,29 +55,42 @@ export class ChatEvents extends ClientEvents implements EventEncoder {
   }
 
   open(): string {
-    return this.#chunk(`{"role":"assistant","content":"","refusal":null}`)
+    return this.#chunk(opening)
   }
 
   /** The hot path: text deltas are by far the most frequent events and are concatenated by hand. */
   delta(delta: Delta, json?: string): string {
+    const { reply = 0 } = delta
+    const begin = reply === 0 || this.#calls[reply] !== undefined ? "" : this.#chunk(opening, { reply })
+    if (reply > 0) this.#calls[reply] ??= new Map()
     switch (delta.t) {
-      case "text":
-        return this.#chunk(`{"content":${json ?? JSON.stringify(delta.v)}}`)
+      case "text": {
+        const content = `{"content":${json ?? JSON.stringify(delta.v)}}`
+        if (reply === 0 && delta.logprobs === undefined) return this.#chunk(content)
+        if (delta.logprobs === undefined) return begin + this.#chunk(content, { reply })
+        return begin + this.#chunk(content, { reply, logprobs: chatLogprobs(delta.logprobs) })
+      }
       case "reasoning":
         return delta.v === "" || delta.redacted === true
-          ? ""
-          : this.#chunk(`{"reasoning_content":${JSON.stringify(delta.v)}}`)
+          ? begin
+          : begin + this.#chunk(`{"reasoning_content":${JSON.stringify(delta.v)}}`, { reply })
       case "tool_call":
-        return this.#chunk(JSON.stringify({ tool_calls: [this.#call(delta)] }))
+        return begin + this.#chunk(JSON.stringify({ tool_calls: [this.#call(delta, reply)] }), { reply })
+      case "vendor":
+        return begin
     }
   }
 
-  close({ stop, usage }: typeof CloseEvent.Type): string {
+  close({ stop, stops = [stop], usage }: typeof CloseEvent.Type): string {
     const charge = `"x_svc":${JSON.stringify(chargeOf(usage))}`
-    const finish = JSON.stringify(finishReasons[stop])
-    if (!this.#context.includesUsage) return `${this.#chunk("{}", finish, `,${charge}`)}data: [DONE]\n\n`
+    const ends = stops.map((each, reply) => {
+      const isLast = reply === stops.length - 1
+      const more = isLast && !this.#context.includesUsage ? `,${charge}` : ""
+      return this.#chunk("{}", { reply, finish: JSON.stringify(finishReasons[each]), more })
+    })
+    if (!this.#context.includesUsage) return `${ends.join("")}data: [DONE]\n\n`
     const counts = `"choices":[],"usage":${JSON.stringify(chatUsage(usage))},${charge}}`
-    return `${this.#chunk("{}", finish)}${this.#head()}${counts}\n\ndata: [DONE]\n\n`
+    return `${ends.join("")}${this.#head()}${counts}\n\ndata: [DONE]\n\n`
   }
 
   error(error: ErrorBody): string {
@@ -90,47 +105,64 @@ export class ChatEvents extends ClientEvents implements EventEncoder {
     return this.#begin
   }
 
-  #chunk(delta: string, finish = "null", more = ""): string {
-    return `${this.#head()}"choices":[{"index":0,"delta":${delta},"logprobs":null,"finish_reason":${finish}}]${more}}\n\n`
+  #chunk(delta: string, { reply = 0, finish = "null", logprobs = "null", more = "" }: Chunk = noMore): string {
+    return `${this.#head()}"choices":[{"index":${reply},"delta":${delta},"logprobs":${logprobs},"finish_reason":${finish}}]${more}}\n\n`
   }
 
-  #call({ i, id, name, args }: Extract<Delta, { t: "tool_call" }>) {
-    const known = this.#calls.get(i)
-    const index = known ?? this.#calls.size
-    if (known === undefined) this.#calls.set(i, index)
+  #call({ i, id, name, args }: Extract<Delta, { t: "tool_call" }>, reply: number) {
+    this.#calls[reply] ??= new Map()
+    const calls = this.#calls[reply]
+    const known = calls.get(i)
+    const index = known ?? calls.size
+    if (known === undefined) calls.set(i, index)
     if (id === undefined) return { index, function: { arguments: args ?? "" } }
     return { index, id, type: "function", function: { name: name ?? "", arguments: args ?? "" } }
   }
 }
 
-export const chatCompletion = (context: ReplyContext, { blocks, stop, usage }: ExchangeResponse) => {
+const opening = `{"role":"assistant","content":"","refusal":null}`
+
+/** What a chunk says beside its delta. */
+interface Chunk {
+  readonly reply?: number
+  readonly finish?: string
+  readonly logprobs?: string
+  readonly more?: string
+}
+const noMore: Chunk = {}
+
+const chatLogprobs = (tokens: ReadonlyArray<TokenLogprob>): string =>
+  JSON.stringify({ content: openaiLogprobs(tokens), refusal: null })
+
+export const chatCompletion = (context: ReplyContext, response: ExchangeResponse) => ({
+  id: completionId(context),
+  object: "chat.completion",
+  created: context.createdS,
+  model: context.model,
+  choices: (response.replies ?? [response]).map(choiceOf),
+  usage: chatUsage(response.usage),
+})
+
+const choiceOf = ({ blocks, stop }: Reply, index: number) => {
   const text = blocks.map((block) => (block.t === "text" ? block.v : "")).join("")
   const reasoning = blocks.map((block) => (block.t === "reasoning" && block.redacted !== true ? block.v : "")).join("")
+  const logprobs = blocks.flatMap((block) => (block.t === "text" ? (block.logprobs ?? []) : []))
   const calls = blocks.flatMap((block) =>
     block.t === "tool_call"
       ? [{ id: block.id, type: "function", function: { name: block.name, arguments: argumentsText(block.input) } }]
       : [],
   )
   return {
-    id: completionId(context),
-    object: "chat.completion",
-    created: context.createdS,
-    model: context.model,
-    choices: [
-      {
-        index: 0,
-        message: {
-          role: "assistant",
-          content: text === "" && calls.length > 0 ? null : text,
-          refusal: null,
-          ...(reasoning !== "" && { reasoning_content: reasoning }),
-          ...(calls.length > 0 && { tool_calls: calls }),
-        },
-        logprobs: null,
-        finish_reason: finishReasons[stop],
-      },
-    ],
-    usage: chatUsage(usage),
+    index,
+    message: {
+      role: "assistant",
+      content: text === "" && calls.length > 0 ? null : text,
+      refusal: null,
+      ...(reasoning !== "" && { reasoning_content: reasoning }),
+      ...(calls.length > 0 && { tool_calls: calls }),
+    },
+    logprobs: logprobs.length === 0 ? null : { content: openaiLogprobs(logprobs), refusal: null },
+    finish_reason: finishReasons[stop],
   }
 }
 

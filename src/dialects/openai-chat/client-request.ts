@@ -9,17 +9,21 @@ import {
   type ClientToolChoice,
   fileMimeOf,
   imageMimeOf,
+  keptFile,
+  logprobsOf,
   noArguments,
   onlyAllowed,
   openaiEfforts,
   openaiOutput,
   plainText,
-  refuseFileId,
   searchOf,
   sourceOf,
   stopsOf,
   textBlock,
+  tierOf,
   toolChoices,
+  unless,
+  videoMimeOf,
 } from "../client-parts.ts"
 import {
   all,
@@ -59,26 +63,40 @@ export const chatFields: FieldTable = {
   ...all(withoutEffect("the catalogue says what vendors may keep"), "prompt_cache_retention"),
   web_search_options: carried,
   store: neutral(false),
-  service_tier: neutral("auto", "default", "on_demand"),
-  n: neutral(1),
+  ...all(
+    carried,
+    "seed",
+    "frequency_penalty",
+    "presence_penalty",
+    "logprobs",
+    "top_logprobs",
+    "logit_bias",
+    "verbosity",
+    "service_tier",
+    "prediction",
+    "n",
+    "prompt_cache_options",
+  ),
   // Fields of vendors with this API.
-  thinking: carried,
-  reasoning: carried,
-  reasoning_format: neutral("parsed"),
+  ...all(
+    carried,
+    "thinking",
+    "reasoning",
+    "reasoning_format",
+    "search_settings",
+    "provider",
+    "top_k",
+    "min_p",
+    "stop_token_ids",
+    "random_seed",
+  ),
+  ...all(withoutEffect("reasoning comes apart from the answer"), "include_reasoning", "separate_reasoning"),
   clear_thinking: withoutEffect("reasoning that is sent back is kept"),
+  cache_control: withoutEffect("the end of the thread is a cache breakpoint already"),
   usage: neutral({ include: true }, { include: false }),
-  frequency_penalty: neutral(0),
-  presence_penalty: neutral(0),
-  logprobs: neutral(false),
-  top_logprobs: neutral(0),
-  verbosity: neutral("medium"),
   modalities: neutral(["text"]),
-  logit_bias: refused("no vendor but OpenAI takes it"),
-  seed: refused("an answer cannot be repeated by another target"),
-  prediction: refused("no vendor but OpenAI takes it"),
   audio: refused("replies have no sound"),
   moderation: refused("the platform's policies review an exchange"),
-  prompt_cache_options: refused("mark blocks, or send prompt_cache_key"),
   function_call: refused("send tool_choice"),
   functions: refused("send tools"),
 }
@@ -105,7 +123,19 @@ const functionFields: FieldTable = {
   strict: withoutEffect("arguments follow their schema as far as the vendor makes them"),
 }
 const partFields: FieldTable = {
-  ...all(carried, "type", "text", "refusal", "image_url", "input_audio", "file", "cache_control"),
+  ...all(
+    carried,
+    "type",
+    "text",
+    "refusal",
+    "image_url",
+    "input_audio",
+    "file",
+    "cache_control",
+    "video_url",
+    "document_url",
+  ),
+  ...all(withoutEffect("documents are read whole"), "document_name"),
   prompt_cache_breakpoint: withoutEffect("send cache_control"),
 }
 
@@ -137,6 +167,7 @@ export const decodeChatRequest = (body: JsonObject): Result.Result<ClientRequest
       toolChoice: hasTools ? choice.toolChoice : undefined,
       parallelToolCalls: hasTools ? body["parallel_tool_calls"] : undefined,
       output: outputOf(reader, body["response_format"]),
+      ...extrasOf(reader, body),
     }),
     cache: isAbsent(body["prompt_cache_key"]) ? undefined : { key: body["prompt_cache_key"] },
     stream: body["stream"],
@@ -144,6 +175,37 @@ export const decodeChatRequest = (body: JsonObject): Result.Result<ClientRequest
   const model = reader.string(body["model"], "model")
   const includesUsage = options["include_usage"] === true
   return reader.result({ exchange, context: { model, includesUsage }, omittedTools, search })
+}
+
+const extrasOf = (reader: FieldReader, body: JsonObject): JsonObject => ({
+  seed: body["seed"] ?? body["random_seed"],
+  frequencyPenalty: unless(body["frequency_penalty"], 0),
+  presencePenalty: unless(body["presence_penalty"], 0),
+  // 0 and -1 stand for all tokens.
+  topK: unless(body["top_k"], 0, -1),
+  minP: unless(body["min_p"], 0),
+  logprobs: logprobsOf(reader, body["logprobs"], body["top_logprobs"], { asked: "logprobs", top: "top_logprobs" }),
+  logitBias: body["logit_bias"],
+  verbosity: body["verbosity"],
+  serviceTier: tierOf(body["service_tier"]),
+  prediction: predictionOf(reader, body["prediction"]),
+  stopTokens: stopsOf(body["stop_token_ids"]),
+  n: unless(body["n"], 1),
+  vendorOptions: presentIfAny({
+    openai: presentIfAny({ promptCacheOptions: body["prompt_cache_options"] }),
+    openrouter: presentIfAny({ provider: body["provider"] }),
+    groq: presentIfAny({
+      reasoningFormat: unless(body["reasoning_format"], "parsed"),
+      searchSettings: body["search_settings"],
+    }),
+  }),
+})
+
+const predictionOf = (reader: FieldReader, value: unknown): string | undefined => {
+  if (isAbsent(value)) return undefined
+  const { type, content } = reader.object(value, "prediction")
+  if (type !== "content") reader.refuse("prediction.type", "must be content")
+  return plainText(reader, content, "prediction.content")
 }
 
 const optionalSearch = (reader: FieldReader, options: unknown): HostedSearch | undefined =>
@@ -211,24 +273,37 @@ const partOf = (reader: FieldReader, value: unknown, path: string): JsonObject =
     case "text":
       return textBlock(reader.string(part["text"], `${path}.text`), !isAbsent(part["cache_control"]))
     case "image_url": {
-      const url = reader.string(reader.object(part["image_url"], `${path}.image_url`)["url"], `${path}.image_url.url`)
+      const url = urlIn(reader, part["image_url"], `${path}.image_url`)
       return { t: "image", ...sourceOf(url, imageMimeOf(url)) }
     }
     case "input_audio": {
       const { data, format } = reader.object(part["input_audio"], `${path}.input_audio`)
-      return { t: "file", mime: format === "mp3" ? "audio/mpeg" : `audio/${String(format)}`, data }
+      return { t: "audio", mime: format === "mp3" ? "audio/mpeg" : `audio/${String(format)}`, data }
+    }
+    case "video_url": {
+      const url = urlIn(reader, part["video_url"], `${path}.video_url`)
+      return { t: "video", ...sourceOf(url, videoMimeOf(url)) }
+    }
+    case "document_url": {
+      const url = urlIn(reader, part["document_url"], `${path}.document_url`)
+      return { t: "file", ...sourceOf(url, fileMimeOf(url)) }
     }
     case "file":
       return fileOf(reader, reader.object(part["file"], `${path}.file`), `${path}.file`)
     default:
-      reader.refuse(`${path}.type`, "must be text, image_url, input_audio or file")
+      reader.refuse(`${path}.type`, "must be text, image_url, video_url, document_url, input_audio or file")
       return {}
   }
 }
 
+/** An address, alone or in an object. */
+const urlIn = (reader: FieldReader, value: unknown, path: string): string =>
+  typeof value === "string" ? value : reader.string(reader.object(value, path)["url"], `${path}.url`)
+
 const fileOf = (reader: FieldReader, file: JsonObject, path: string): JsonObject => {
-  refuseFileId(reader, file, path)
   const { filename: name } = file
+  const kept = keptFile(reader, file, path)
+  if (kept !== undefined) return present({ t: "file", mime: "application/pdf", ...kept, name })
   const data = reader.string(file["file_data"], `${path}.file_data`)
   const mime = fileMimeOf(typeof name === "string" ? name : "")
   const source = data.startsWith("data:") || data.startsWith("http") ? sourceOf(data, mime) : { mime, data }

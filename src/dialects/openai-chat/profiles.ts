@@ -4,6 +4,7 @@
  */
 import type { ChatProfileName } from "../../protocol/catalogue.ts"
 import type { ReasoningLevel } from "../../protocol/exchange.ts"
+import { type ExtraWords, sameAs } from "../extras.ts"
 
 export interface ChatProfile {
   /** The field that limits the output tokens. */
@@ -22,6 +23,14 @@ export interface ChatProfile {
   readonly documents: "data" | "data-or-url" | "document_url"
   /** Whether the vendor cannot answer by a JSON Schema. */
   readonly lacksOutput?: true
+  /** Parameters that not every vendor has. */
+  readonly extras: ExtraWords
+  /** Whether videos are taken, in a `video_url` part. */
+  readonly videos?: true
+  /** Whether the vendor keeps files, which go by their id. */
+  readonly keepsFiles?: true
+  /** Whose own options it takes. */
+  readonly options?: "openai" | "openrouter" | "groq"
   /** The format of tool call ids, if the vendor refuses other ids. */
   readonly callIds?: "nine-alphanumerics"
 }
@@ -46,13 +55,36 @@ const effortIfOn = (level: ReasoningLevel) => (level === "off" ? {} : { reasonin
 const templateSwitch = (level: ReasoningLevel) => ({ chat_template_kwargs: { enable_thinking: level !== "off" } })
 const thinkingSwitch = (level: ReasoningLevel) => ({ thinking: { type: level === "off" ? "disabled" : "enabled" } })
 
-/** What all vendors understand. */
+/** All parameters in the words that most vendors share. */
+const words = {
+  seed: sameAs("seed"),
+  frequencyPenalty: sameAs("frequency_penalty"),
+  presencePenalty: sameAs("presence_penalty"),
+  topK: sameAs("top_k"),
+  minP: sameAs("min_p"),
+  logprobs: (value) => ({ logprobs: true, ...(value > 0 && { top_logprobs: value }) }),
+  logitBias: sameAs("logit_bias"),
+  verbosity: sameAs("verbosity"),
+  serviceTier: sameAs("service_tier"),
+  prediction: (content) => ({ prediction: { type: "content", content } }),
+  stopTokens: sameAs("stop_token_ids"),
+  n: sameAs("n"),
+} satisfies ExtraWords
+
+type Word = keyof typeof words
+
+const only = (...names: ReadonlyArray<Word>): ExtraWords => Object.fromEntries(names.map((name) => [name, words[name]]))
+
+const penalties = ["frequencyPenalty", "presencePenalty"] as const
+
+/** What all vendors understand. An unknown server gets what it is asked for: a profile of the model takes away. */
 const plain: ChatProfile = {
   maxTokens: "max_tokens",
   reasoning: () => ({}),
   asksForUsage: true,
   requiredChoice: "required",
   documents: "data",
+  extras: words,
 }
 
 /** https://platform.openai.com/docs/api-reference/chat */
@@ -61,6 +93,9 @@ const openai: ChatProfile = {
   maxTokens: "max_completion_tokens",
   reasoning: effort(openaiEfforts),
   cache: "key",
+  extras: only("seed", ...penalties, "logprobs", "logitBias", "verbosity", "serviceTier", "prediction", "n"),
+  options: "openai",
+  keepsFiles: true,
 }
 
 export const chatProfiles: Readonly<Record<ChatProfileName, ChatProfile>> = {
@@ -68,22 +103,38 @@ export const chatProfiles: Readonly<Record<ChatProfileName, ChatProfile>> = {
   /** https://learn.microsoft.com/azure/ai-foundry/openai/reference; only the path and the header differ. */
   azure: openai,
   /** Any other server with this API. */
-  generic: plain,
+  generic: { ...plain, videos: true },
   /** https://api-docs.deepseek.com; the reasoning of a turn with tool calls must be given back. */
-  deepseek: { ...plain, lacksOutput: true, reasoning: thinkingSwitch, reasoningBack: "reasoning_content" },
+  deepseek: {
+    ...plain,
+    extras: only(...penalties, "logprobs"),
+    lacksOutput: true,
+    reasoning: thinkingSwitch,
+    reasoningBack: "reasoning_content",
+  },
   /** https://help.aliyun.com/zh/model-studio (DashScope's compatible mode) */
   qwen: {
     ...plain,
+    extras: only("seed", "presencePenalty", "topK", "logprobs", "n"),
+    videos: true,
     reasoning: (level, budget) => ({
       enable_thinking: level !== "off",
       ...(level !== "off" && { thinking_budget: budget ?? qwenBudgets[level] }),
     }),
   },
   /** https://platform.moonshot.ai/docs */
-  moonshot: { ...plain, lacksOutput: true, reasoning: thinkingSwitch, reasoningBack: "reasoning_content" },
+  moonshot: {
+    ...plain,
+    extras: only(...penalties, "n"),
+    videos: true,
+    lacksOutput: true,
+    reasoning: thinkingSwitch,
+    reasoningBack: "reasoning_content",
+  },
   /** https://docs.mistral.ai/api; refuses unknown fields and call ids, and sends usage without a request for it. */
   mistral: {
     ...plain,
+    extras: { ...only(...penalties, "prediction", "n"), seed: sameAs("random_seed") },
     asksForUsage: false,
     reasoning: (level) => ({ reasoning_effort: level === "off" ? "none" : "high" }),
     cache: "key",
@@ -94,74 +145,104 @@ export const chatProfiles: Readonly<Record<ChatProfileName, ChatProfile>> = {
   /** https://console.groq.com/docs/reasoning */
   groq: {
     ...plain,
+    extras: only("seed", ...penalties, "serviceTier"),
+    options: "groq",
     maxTokens: "max_completion_tokens",
     reasoning: (level) => ({ reasoning_effort: threeEfforts[level], reasoning_format: "parsed" }),
   },
   /** https://docs.x.ai/docs/guides/reasoning; two levels; models without reasoning refuse the field. */
   xai: {
     ...plain,
+    extras: only("seed", ...penalties, "logprobs", "n"),
     maxTokens: "max_completion_tokens",
     reasoning: (level) => (level === "off" ? {} : { reasoning_effort: xaiEfforts[level] }),
   },
   /** https://openrouter.ai/docs/use-cases/reasoning-tokens */
   openrouter: {
     ...plain,
+    extras: only("seed", ...penalties, "topK", "minP", "logprobs", "logitBias", "verbosity", "prediction"),
+    videos: true,
+    options: "openrouter",
     reasoning: (level) => ({ reasoning: level === "off" ? { enabled: false } : { effort: openaiEfforts[level] } }),
     reasoningBack: "reasoning_details",
     cache: "marks",
     documents: "data-or-url",
   },
   /** https://docs.ollama.com/api/openai-compatibility */
-  ollama: { ...plain, reasoning: effort(threeEfforts) },
+  ollama: { ...plain, extras: only("seed", ...penalties, "logprobs"), reasoning: effort(threeEfforts) },
   /** https://docs.vllm.ai/en/latest/features/reasoning_outputs */
   vllm: {
     ...plain,
+    videos: true,
     reasoning: templateSwitch,
     reasoningBack: "reasoning_content",
   },
   /** https://docs.z.ai/guides/capabilities/thinking */
   zai: {
     ...plain,
+    extras: {},
+    videos: true,
     lacksOutput: true,
     // Keep reasoning that is returned.
     reasoning: (level) => ({ thinking: { clear_thinking: false, type: level === "off" ? "disabled" : "enabled" } }),
     reasoningBack: "reasoning_content",
   },
   /** https://inference-docs.cerebras.ai/capabilities/reasoning */
-  cerebras: { ...plain, maxTokens: "max_completion_tokens", reasoning: effort(threeEfforts) },
+  cerebras: {
+    ...plain,
+    extras: only("seed", ...penalties, "logprobs", "logitBias", "serviceTier", "prediction"),
+    maxTokens: "max_completion_tokens",
+    reasoning: effort(threeEfforts),
+  },
   /** https://docs.perplexity.ai/api-reference; usage comes with every chunk. */
-  perplexity: { ...plain, asksForUsage: false, reasoning: effort(threeEfforts) },
+  perplexity: { ...plain, extras: only(...penalties, "topK"), asksForUsage: false, reasoning: effort(threeEfforts) },
   /** https://docs.together.ai/docs/inference/chat/reasoning; hybrid models have a switch, gpt-oss has levels. */
   together: {
     ...plain,
+    extras: { ...only("seed", ...penalties, "topK", "minP", "logitBias", "n"), logprobs: sameAs("logprobs") },
     reasoning: (level) => ({ reasoning: { enabled: level !== "off" }, ...effortIfOn(level) }),
   },
   /** https://docs.fireworks.ai/guides/reasoning */
-  fireworks: { ...plain, reasoning: effort(threeEfforts), reasoningBack: "reasoning_content" },
+  fireworks: {
+    ...plain,
+    extras: only("seed", ...penalties, "topK", "minP", "logprobs", "logitBias", "serviceTier", "prediction", "n"),
+    reasoning: effort(threeEfforts),
+    reasoningBack: "reasoning_content",
+  },
   /** https://docs.api.nvidia.com/nim/reference/llm-apis */
   nvidia: {
     ...plain,
+    extras: only("seed", ...penalties),
     // Templates have one name or the other.
     reasoning: (level) => ({ chat_template_kwargs: { enable_thinking: level !== "off", thinking: level !== "off" } }),
   },
   /** https://docs.sambanova.ai/docs/en/features/openai-compatibility */
-  sambanova: { ...plain, reasoning: templateSwitch },
+  sambanova: { ...plain, extras: only("topK"), reasoning: templateSwitch },
   /** https://huggingface.co/docs/inference-providers; passes what it gets to the provider. */
-  huggingface: { ...plain, reasoning: effortIfOn },
+  huggingface: { ...plain, extras: only("seed", ...penalties, "logprobs", "logitBias"), reasoning: effortIfOn },
   /** https://docs.github.com/rest/models/inference; has no field for reasoning. */
-  github: plain,
+  github: { ...plain, extras: only("seed", ...penalties) },
   /** https://developers.cloudflare.com/workers-ai/configuration/open-ai-compatibility */
-  cloudflare: { ...plain, reasoning: effortIfOn },
+  cloudflare: { ...plain, extras: only("seed", ...penalties), reasoning: effortIfOn },
   /** https://novita.ai/docs/api-reference/model-apis-llm-create-chat-completion */
-  novita: { ...plain, reasoning: (level) => ({ enable_thinking: level !== "off", separate_reasoning: true }) },
+  novita: {
+    ...plain,
+    extras: only("seed", ...penalties, "topK", "minP", "logprobs", "logitBias", "n"),
+    reasoning: (level) => ({ enable_thinking: level !== "off", separate_reasoning: true }),
+  },
   /** https://lmstudio.ai/docs/developer/openai-compat */
-  lmstudio: { ...plain, reasoning: effortIfOn },
+  lmstudio: { ...plain, extras: only("seed", ...penalties, "topK", "logitBias"), reasoning: effortIfOn },
   /** https://github.com/ggml-org/llama.cpp/tree/master/tools/server */
-  llamacpp: { ...plain, reasoning: templateSwitch, reasoningBack: "reasoning_content" },
+  llamacpp: {
+    ...plain,
+    extras: only("seed", ...penalties, "topK", "minP", "logprobs", "logitBias", "n"),
+    reasoning: templateSwitch,
+    reasoningBack: "reasoning_content",
+  },
   /** https://docs.databricks.com/aws/machine-learning/model-serving/query-reason-models; Claude is not asked to reason. */
-  databricks: { ...plain, reasoning: effortIfOn },
+  databricks: { ...plain, extras: only("topK", "logprobs", "n"), reasoning: effortIfOn },
   /** https://www.ibm.com/docs/en/watsonx/saas?topic=generation-inferencing-gateway-models; no field for reasoning. */
-  watsonx: plain,
+  watsonx: { ...plain, extras: only("seed", ...penalties, "logprobs", "n") },
 }
 
 const qwenBudgets: Readonly<Record<Exclude<ReasoningLevel, "off">, number>> = {

@@ -3,9 +3,11 @@
  * Source: https://platform.openai.com/docs/api-reference/chat
  */
 import type { Stop } from "../../protocol/exchange.ts"
+import { mostReplies, type TokenLogprob } from "../../protocol/extra-params.ts"
 import {
   type BlockNumbers,
   makeBlockNumbers,
+  ofReply,
   reasoningDelta,
   signatureDelta,
   textDelta,
@@ -22,6 +24,7 @@ import {
   type VendorUsage,
 } from "../dialect.ts"
 import { countAt, type JsonObject, numberAt, objectAt, objectsAt, parseObject, stringAt } from "../json.ts"
+import { logprobsOf } from "../logprobs.ts"
 import { makeSseDecoder } from "../sse-frames.ts"
 import { ReasoningDetails } from "./reasoning-details.ts"
 
@@ -40,32 +43,28 @@ export function decodeChatBody(body: string): ReadonlyArray<VendorEvent> {
   if (json === undefined) return [malformed]
   const events: Array<VendorEvent> = []
   const reply = new ReplyReader()
-  const choice = objectsAt(json, "choices")[0]
-  if (choice === undefined && objectAt(json, "error") === undefined) return [malformed]
-  reply.readReply(json, choice, objectAt(choice, "message"), events)
+  const choices = objectsAt(json, "choices")
+  if (choices.length === 0 && objectAt(json, "error") === undefined) return [malformed]
+  reply.readReply(json, choices, "message", events)
   events.push({ kind: "done" })
   return events
 }
 
 /** Decodes whole replies and chunks: a chunk's `delta` and a reply's `message` have the same fields. */
 class ReplyReader {
-  readonly #blocks: BlockNumbers = makeBlockNumbers()
-  readonly #details = new ReasoningDetails()
-  #refused = false
+  /** By their index; most often there is one. */
+  readonly #choices: Array<ChoiceReader> = []
+  #tier: string | undefined
 
   readChunk(chunk: JsonObject | undefined, events: Array<VendorEvent>): void {
-    if (chunk === undefined) {
-      events.push(malformed)
-      return
-    }
-    const choice = objectsAt(chunk, "choices").find((candidate) => (numberAt(candidate, "index") ?? 0) === 0)
-    this.readReply(chunk, choice, objectAt(choice, "delta"), events)
+    if (chunk === undefined) events.push(malformed)
+    else this.readReply(chunk, objectsAt(chunk, "choices"), "delta", events)
   }
 
   readReply(
     reply: JsonObject,
-    choice: JsonObject | undefined,
-    content: JsonObject | undefined,
+    choices: ReadonlyArray<JsonObject>,
+    content: "delta" | "message",
     events: Array<VendorEvent>,
   ): void {
     const error = objectAt(reply, "error")
@@ -73,20 +72,68 @@ class ReplyReader {
       events.push({ kind: "fault", fault: { status: errorStatus(error), code: errorCode(error) } })
       return
     }
-    this.#readContent(content, events)
-    const finish = stringAt(choice, "finish_reason")
+    const tier = stringAt(reply, "service_tier")
+    if (tier !== undefined && tier !== this.#tier) {
+      this.#tier = tier
+      events.push({ kind: "tier", tier })
+    }
+    for (const choice of choices) {
+      const index = Math.min(numberAt(choice, "index") ?? 0, mostReplies - 1)
+      const reader = this.#choices[index] ?? new ChoiceReader(index)
+      this.#choices[index] = reader
+      reader.read(choice, objectAt(choice, content), events)
+    }
     // Usage is read wherever it is: beside choices, after them, inside one (Moonshot), or in its own object (Groq).
-    const usage = objectAt(reply, "usage") ?? objectAt(choice, "usage") ?? objectAt(objectAt(reply, "x_groq"), "usage")
+    const usage =
+      objectAt(reply, "usage") ?? objectAt(choices[0], "usage") ?? objectAt(objectAt(reply, "x_groq"), "usage")
     if (usage !== undefined) events.push({ kind: "usage", usage: readUsage(usage), final: true })
-    if (finish) this.#sign(events)
-    if (finish) events.push({ kind: "stop", stop: this.#refused ? "filtered" : stopOf(finish) })
+    for (const choice of choices) this.#choices[numberAt(choice, "index") ?? 0]?.end(choice, events)
+  }
+}
+
+class ChoiceReader {
+  readonly #blocks: BlockNumbers = makeBlockNumbers()
+  readonly #details = new ReasoningDetails()
+  readonly #index: number
+  #refused = false
+
+  constructor(index: number) {
+    this.#index = index
   }
 
-  #readContent(content: JsonObject | undefined, events: Array<VendorEvent>): void {
+  read(choice: JsonObject, content: JsonObject | undefined, events: Array<VendorEvent>): void {
+    const first = events.length
+    this.#readContent(content, logprobsOf(objectAt(choice, "logprobs")), events)
+    this.#number(first, events)
+  }
+
+  end(choice: JsonObject, events: Array<VendorEvent>): void {
+    const finish = stringAt(choice, "finish_reason")
+    if (!finish) return
+    const first = events.length
+    this.#sign(events)
+    events.push({ kind: "stop", stop: this.#refused ? "filtered" : stopOf(finish) })
+    this.#number(first, events)
+  }
+
+  /** Says of events, from the first of them, to which reply they belong. */
+  #number(first: number, events: Array<VendorEvent>): void {
+    if (this.#index === 0) return
+    for (let at = first; at < events.length; at++) {
+      const event = events[at]
+      if (event !== undefined) events[at] = ofReply(event, this.#index)
+    }
+  }
+
+  #readContent(
+    content: JsonObject | undefined,
+    logprobs: ReadonlyArray<TokenLogprob> | undefined,
+    events: Array<VendorEvent>,
+  ): void {
     if (content === undefined) return
     this.#readReasoning(stringAt(content, "reasoning_content") ?? stringAt(content, "reasoning"), events)
     for (const detail of objectsAt(content, "reasoning_details")) this.#details.add(detail)
-    this.#readText(stringAt(content, "content"), events)
+    this.#readText(stringAt(content, "content"), events, logprobs)
     // Mistral's reasoning models answer in parts.
     for (const part of objectsAt(content, "content")) {
       for (const thought of objectsAt(part, "thinking")) this.#readReasoning(stringAt(thought, "text"), events)
@@ -106,8 +153,8 @@ class ReplyReader {
     if (text) events.push(reasoningDelta(this.#blocks.of("reasoning"), text))
   }
 
-  #readText(text: string | undefined, events: Array<VendorEvent>): void {
-    if (text) events.push(textDelta(this.#blocks.of("text"), text))
+  #readText(text: string | undefined, events: Array<VendorEvent>, logprobs?: ReadonlyArray<TokenLogprob>): void {
+    if (text) events.push(textDelta(this.#blocks.of("text"), text, logprobs))
   }
 
   #sign(events: Array<VendorEvent>): void {

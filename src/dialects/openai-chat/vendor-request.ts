@@ -2,6 +2,7 @@
 import { createHash } from "node:crypto"
 import { Result } from "effect"
 import {
+  type AudioBlock,
   type Block,
   type FileBlock,
   type Message,
@@ -12,7 +13,11 @@ import {
   type ToolResultBlock,
 } from "../../protocol/block.ts"
 import type { ToolChoice } from "../../protocol/exchange.ts"
+import type { VendorOptions } from "../../protocol/extra-params.ts"
 import { lacksOutput, outputName, type VendorRequest } from "../dialect.ts"
+import { encodeExtras, lacks, merge } from "../extras.ts"
+import { isKeptElsewhere, keptElsewhere } from "../kept-files.ts"
+import { shownText } from "../vendor-blocks.ts"
 import type { EncodeRefusal } from "../wire.ts"
 import type { ChatProfile } from "./profiles.ts"
 import { reasoningDetailsOf } from "./reasoning-details.ts"
@@ -20,8 +25,10 @@ import { reasoningDetailsOf } from "./reasoning-details.ts"
 export const encodeChat = (request: VendorRequest, profile: ChatProfile): Result.Result<object, EncodeRefusal> => {
   const { output } = request
   if (output !== undefined && profile.lacksOutput === true) return Result.fail(lacksOutput)
-  const refusal = findRefusal(request.thread, profile)
+  const refusal = findRefusal(request, profile)
   if (refusal !== undefined) return Result.fail(refusal)
+  const extras = encodeExtras(request.extras, profile.extras)
+  if (Result.isFailure(extras)) return Result.fail(extras.failure)
   const writer = new MessageWriter(profile, request.cache.enabled)
   return Result.succeed({
     model: request.model,
@@ -49,6 +56,8 @@ export const encodeChat = (request: VendorRequest, profile: ChatProfile): Result
       ...(request.toolChoice !== undefined && { tool_choice: encodeToolChoice(request.toolChoice, profile) }),
       ...(request.parallelToolCalls !== undefined && { parallel_tool_calls: request.parallelToolCalls }),
     }),
+    ...merge(extras.success),
+    ...optionsOf(request.extras?.vendorOptions, profile),
     ...(profile.cache === "key" && request.cache.key !== undefined && { prompt_cache_key: request.cache.key }),
     ...(request.stream && { stream: true, ...(profile.asksForUsage && { stream_options: { include_usage: true } }) }),
   })
@@ -59,12 +68,50 @@ const encodeToolChoice = (choice: ToolChoice, { requiredChoice }: ChatProfile): 
   return choice === "required" ? requiredChoice : choice
 }
 
-/** Most vendors accept files as data only. */
-const findRefusal = (thread: ReadonlyArray<Message>, { documents }: ChatProfile): EncodeRefusal | undefined =>
-  documents === "data" &&
-  thread.some(({ blocks }) => blocks.some((block) => block.t === "file" && block.url !== undefined))
-    ? { capability: "file_url", message: "this model accepts files as data, not by URL" }
-    : undefined
+/** Options of this vendor's own. */
+const optionsOf = (options: VendorOptions | undefined, { options: owner }: ChatProfile): object => {
+  if (options === undefined || owner === undefined) return {}
+  switch (owner) {
+    case "openai": {
+      const { promptCacheOptions } = options.openai ?? {}
+      return promptCacheOptions === undefined ? {} : { prompt_cache_options: promptCacheOptions }
+    }
+    case "openrouter": {
+      const { provider } = options.openrouter ?? {}
+      return provider === undefined ? {} : { provider }
+    }
+    case "groq": {
+      const { reasoningFormat, searchSettings } = options.groq ?? {}
+      return {
+        ...(reasoningFormat !== undefined && { reasoning_format: reasoningFormat }),
+        ...(searchSettings !== undefined && { search_settings: searchSettings }),
+      }
+    }
+  }
+}
+
+const findRefusal = (
+  { thread, extras }: VendorRequest,
+  { documents, videos, keepsFiles }: ChatProfile,
+): EncodeRefusal | undefined => {
+  if (extras?.vendorOptions?.gemini?.cachedContent !== undefined) return lacks("cachedContent")
+  for (const { blocks } of thread) {
+    for (const block of blocks) {
+      // Most vendors accept files as data only.
+      if (block.t === "file" && block.url !== undefined && documents === "data") return filesByUrl
+      if (block.t === "audio" && block.url !== undefined) return filesByUrl
+      if (block.t === "video" && videos !== true) return lacks("videos")
+      // A picture has an address here, and no id.
+      if (isKeptElsewhere(block, keepsFiles === true && block.t === "file" ? "openai" : undefined)) return keptElsewhere
+    }
+  }
+  return undefined
+}
+
+const filesByUrl: EncodeRefusal = {
+  capability: "file_url",
+  message: "this model accepts files as data, not by URL",
+}
 
 class MessageWriter {
   readonly #profile: ChatProfile
@@ -151,8 +198,12 @@ class MessageWriter {
         return { type: "image_url", image_url: { url: sourceUrl(part) } }
       case "file":
         return this.#encodeFile(part)
+      case "audio":
+        return encodeAudio(part)
+      case "video":
+        return { type: "video_url", video_url: { url: sourceUrl(part) } }
       default: {
-        const text = { type: "text", text: part.t === "text" ? part.v : "" }
+        const text = { type: "text", text: textOf(part) }
         const isMarked = this.#marksCache && part.t === "text" && part.cacheable === true
         return isMarked ? { ...text, cache_control: { type: "ephemeral" } } : text
       }
@@ -160,17 +211,22 @@ class MessageWriter {
   }
 
   #encodeFile(file: FileBlock): object {
-    if (file.mime.startsWith("audio/")) {
-      return { type: "input_audio", input_audio: { data: file.data, format: audioFormat(file.mime) } }
-    }
+    if (file.kept !== undefined) return { type: "file", file: { file_id: file.kept.id } }
+    if (file.mime.startsWith("audio/")) return encodeAudio(file)
     return this.#profile.documents === "document_url"
       ? { type: "document_url", document_url: sourceUrl(file) }
       : { type: "file", file: { filename: file.name ?? "file", file_data: sourceUrl(file) } }
   }
 }
 
-const joinText = (blocks: ReadonlyArray<Block>): string =>
-  blocks.map((block) => (block.t === "text" ? block.v : "")).join("")
+const joinText = (blocks: ReadonlyArray<Block>): string => blocks.map(textOf).join("")
+
+const textOf = (block: Block): string => (block.t === "text" ? block.v : block.t === "vendor" ? shownText(block) : "")
+
+const encodeAudio = ({ data, mime }: AudioBlock | FileBlock): object => ({
+  type: "input_audio",
+  input_audio: { data, format: audioFormat(mime) },
+})
 
 /** Another vendor's id in a format that Mistral accepts; deterministic. */
 const nineAlphanumerics = (id: string): string => createHash("sha256").update(id).digest("hex").slice(0, 9)

@@ -6,10 +6,14 @@ import type { ReplyBlock } from "../../protocol/block.ts"
 import type { ErrorBody } from "../../protocol/error.ts"
 import type { CloseEvent, Delta } from "../../protocol/event.ts"
 import type { ExchangeResponse, Stop } from "../../protocol/exchange.ts"
+import type { TokenLogprob } from "../../protocol/extra-params.ts"
 import type { Usage } from "../../protocol/usage.ts"
 import { ClientEvents, chargeOf, type EventEncoder, type ReplyContext, replyId } from "../client-api.ts"
+import { parseObject } from "../json.ts"
+import { openaiLogprobs } from "../logprobs.ts"
 import { argumentsText, chatError } from "../openai-chat/client-reply.ts"
 import { signatureToResponses } from "../signature.ts"
+import { ownBlock } from "../vendor-blocks.ts"
 
 /** Before opaque reasoning, in the field where a client gives it back. */
 export const redactedMark = "redacted:"
@@ -71,13 +75,21 @@ export const wholeResponse = (context: ReplyContext, { blocks, stop, usage }: Ex
   const incompleteReason = incomplete[stop]
   return responseOf(context, {
     status: incompleteReason === undefined ? "completed" : "incomplete",
-    output: blocks.map((block, index) => itemOf(context, block, index, "completed")),
+    output: blocks.filter(hasWords).map((block, index) => itemOf(context, block, index, "completed")),
     usage: usageOf(usage),
     incompleteReason,
   })
 }
 
-const textPart = (text: string) => ({ type: "output_text", text, annotations: [], logprobs: [] })
+/** Blocks of other vendors' tools have no words here. */
+const hasWords = (block: ReplyBlock): boolean => block.t !== "vendor" || block.dialect === "openai"
+
+const textPart = (text: string, logprobs: ReadonlyArray<TokenLogprob> = []) => ({
+  type: "output_text",
+  text,
+  annotations: [],
+  logprobs: openaiLogprobs(logprobs),
+})
 
 const itemId = (context: ReplyContext, kind: string, index: number): string => `${kind}_${replyId(context)}_${index}`
 
@@ -89,7 +101,7 @@ const itemOf = (context: ReplyContext, block: ReplyBlock, index: number, status:
         id: itemId(context, "msg", index),
         status,
         role: "assistant",
-        content: status === "in_progress" ? [] : [textPart(block.v)],
+        content: status === "in_progress" ? [] : [textPart(block.v, block.logprobs)],
       }
     case "tool_call": {
       const group = context.groups?.get(block.name)
@@ -113,6 +125,8 @@ const itemOf = (context: ReplyContext, block: ReplyBlock, index: number, status:
         ...(sealed !== undefined && { encrypted_content: sealed }),
       }
     }
+    case "vendor":
+      return ownBlock("openai", block) ?? {}
   }
 }
 
@@ -123,6 +137,7 @@ interface OpenItem {
   text: string
   readonly delta: Delta
   signature: string | undefined
+  readonly logprobs: Array<TokenLogprob>
 }
 
 export class ResponsesEvents extends ClientEvents implements EventEncoder {
@@ -145,12 +160,18 @@ export class ResponsesEvents extends ClientEvents implements EventEncoder {
 
   delta(delta: Delta, json?: string): string {
     const known = this.#items.get(delta.i)
+    if (delta.t === "vendor" && delta.dialect !== "openai") return ""
     const item = known ?? this.#add(delta)
     const begin = known === undefined ? this.#begin(item) : ""
     const place = `"item_id":"${item.id}","output_index":${item.index}`
     switch (delta.t) {
       case "text":
         item.text += delta.v
+        if (delta.logprobs !== undefined) {
+          item.logprobs.push(...delta.logprobs)
+          const at = { item_id: item.id, output_index: item.index, content_index: 0, delta: delta.v }
+          return begin + this.#event("response.output_text.delta", { ...at, logprobs: openaiLogprobs(delta.logprobs) })
+        }
         // The hot path.
         return `${begin}event: response.output_text.delta\ndata: {"type":"response.output_text.delta","sequence_number":${this.#sequence++},${place},"content_index":0,"delta":${json ?? JSON.stringify(delta.v)},"logprobs":[]}\n\n`
       case "reasoning":
@@ -163,6 +184,8 @@ export class ResponsesEvents extends ClientEvents implements EventEncoder {
         const at = { item_id: item.id, output_index: item.index }
         return begin + this.#event("response.function_call_arguments.delta", { ...at, delta: delta.args })
       }
+      case "vendor":
+        return begin
     }
   }
 
@@ -197,10 +220,12 @@ export class ResponsesEvents extends ClientEvents implements EventEncoder {
 
   #add(delta: Delta): OpenItem {
     const index = this.#items.size
-    const kind = { text: "msg", reasoning: "rs", tool_call: "fc" }[delta.t]
+    const kind = { text: "msg", reasoning: "rs", tool_call: "fc", vendor: "own" }[delta.t]
     const redacted = delta.t === "reasoning" && delta.redacted === true
-    const id = itemId(this.#context, kind, index)
-    const item: OpenItem = { index, id, text: redacted ? delta.v : "", delta, signature: undefined }
+    const own = delta.t === "vendor" ? parseObject(delta.v)?.["id"] : undefined
+    const id = typeof own === "string" ? own : itemId(this.#context, kind, index)
+    const text = redacted || delta.t === "vendor" ? delta.v : ""
+    const item: OpenItem = { index, id, text, delta, signature: undefined, logprobs: [] }
     this.#items.set(delta.i, item)
     return item
   }
@@ -238,14 +263,14 @@ export class ResponsesEvents extends ClientEvents implements EventEncoder {
   }
 
   /** The events that end the parts of an item. */
-  #parted({ id, index, text, delta }: OpenItem): string {
+  #parted({ id, index, text, delta, logprobs }: OpenItem): string {
     const at = { item_id: id, output_index: index }
     switch (delta.t) {
       case "text": {
         const place = { ...at, content_index: 0 }
         return (
-          this.#event("response.output_text.done", { ...place, text, logprobs: [] }) +
-          this.#event("response.content_part.done", { ...place, part: textPart(text) })
+          this.#event("response.output_text.done", { ...place, text, logprobs: openaiLogprobs(logprobs) }) +
+          this.#event("response.content_part.done", { ...place, part: textPart(text, logprobs) })
         )
       }
       case "tool_call":
@@ -258,6 +283,8 @@ export class ResponsesEvents extends ClientEvents implements EventEncoder {
           this.#event("response.reasoning_summary_part.done", { ...place, part: { type: "summary_text", text } })
         )
       }
+      case "vendor":
+        return ""
     }
   }
 
@@ -267,10 +294,12 @@ export class ResponsesEvents extends ClientEvents implements EventEncoder {
 }
 
 /** What an item has so far. A call's arguments are kept as they were written. */
-const blockOf = ({ delta, text, signature }: OpenItem): ReplyBlock => {
+const blockOf = ({ delta, text, signature, logprobs }: OpenItem): ReplyBlock => {
   switch (delta.t) {
     case "text":
-      return { t: "text", v: text }
+      return { t: "text", v: text, logprobs }
+    case "vendor":
+      return { t: "vendor", dialect: delta.dialect, v: text }
     case "reasoning":
       return {
         t: "reasoning",

@@ -1,6 +1,6 @@
 /** OpenAI's responses as clients send them. Source: https://platform.openai.com/docs/api-reference/responses/create */
 import type { Result } from "effect"
-import type { ClientRequest, GroupedTool } from "../client-api.ts"
+import type { ClientRequest, GroupedTool, HostedSearch } from "../client-api.ts"
 import {
   allowedTools,
   argumentsOf,
@@ -8,14 +8,16 @@ import {
   fileMimeOf,
   HostedTools,
   imageMimeOf,
+  keptFile,
   noArguments,
   onlyAllowed,
   openaiEfforts,
   openaiOutput,
-  refuseFileId,
   sourceOf,
   textBlock,
+  tierOf,
   toolChoices,
+  unless,
 } from "../client-parts.ts"
 import {
   all,
@@ -32,6 +34,7 @@ import {
 } from "../fields.ts"
 import { isObject, type JsonObject } from "../json.ts"
 import { signatureFromResponses } from "../signature.ts"
+import { isOpenaiOwn, sealedBlock } from "../vendor-blocks.ts"
 import { redactedMark } from "./client-reply.ts"
 
 export const responsesFields: FieldTable = {
@@ -63,15 +66,11 @@ export const responsesFields: FieldTable = {
   stream_options: withoutEffect("frames are not padded"),
   include: carried,
   store: neutral(false),
-  service_tier: neutral("auto", "default"),
-  truncation: neutral("disabled"),
+  ...all(carried, "service_tier", "truncation", "top_logprobs", "prompt_cache_options", "max_tool_calls"),
   background: neutral(false),
-  top_logprobs: neutral(0),
   conversation: refused("nothing is stored: send the thread"),
   previous_response_id: refused("nothing is stored: send the thread"),
   prompt: refused("nothing is stored: send the thread"),
-  prompt_cache_options: refused("send prompt_cache_key"),
-  max_tool_calls: refused("no vendor but OpenAI takes it"),
   access_programs: refused("programs of a vendor are not used"),
   image: refused("images are sent as they are"),
   moderation: refused("the platform's policies review an exchange"),
@@ -90,20 +89,8 @@ const itemFields: Readonly<Record<string, FieldTable>> = {
   },
   reasoning: { ...all(carried, "type", "summary", "encrypted_content"), ...all(itemMarks, "id", "status", "content") },
 }
-/** Calls of tools that a vendor hosted, in a thread that began elsewhere. */
-const hostedItems = new Set([
-  "web_search_call",
-  "file_search_call",
-  "code_interpreter_call",
-  "image_generation_call",
-  "mcp_list_tools",
-  "mcp_call",
-  "mcp_approval_request",
-  "mcp_approval_response",
-  "tool_search_call",
-  "tool_search_output",
-  "additional_tools",
-])
+/** Items that bring tools along. */
+const toolItems = new Set(["tool_search_output", "additional_tools"])
 
 export const decodeResponsesRequest = (body: JsonObject): Result.Result<ClientRequest, FieldRefusal> => {
   const reader = new FieldReader()
@@ -115,9 +102,8 @@ export const decodeResponsesRequest = (body: JsonObject): Result.Result<ClientRe
   const choice = toolChoiceOf(reader, body["tool_choice"])
   const tools = onlyAllowed(offered, choice.allowed)
   // Vendors' other extras belong to tools that they host.
-  if (Array.isArray(body["include"]) && body["include"].includes("message.output_text.logprobs")) {
-    reader.refuse("include", "of logprobs is not supported")
-  }
+  const includesLogprobs = Array.isArray(body["include"]) && body["include"].includes("message.output_text.logprobs")
+  const isTopAsked = !isAbsent(body["top_logprobs"]) && body["top_logprobs"] !== 0
   const thread = merged([
     ...(isAbsent(instructions) || instructions === ""
       ? []
@@ -139,16 +125,37 @@ export const decodeResponsesRequest = (body: JsonObject): Result.Result<ClientRe
       toolChoice: hasTools ? choice.toolChoice : undefined,
       parallelToolCalls: hasTools ? body["parallel_tool_calls"] : undefined,
       output: outputOf(reader, body["text"]),
+      verbosity: verbosityOf(body["text"]),
+      logprobs: includesLogprobs || isTopAsked ? (body["top_logprobs"] ?? 0) : undefined,
+      serviceTier: tierOf(body["service_tier"]),
+      vendorOptions: presentIfAny({
+        openai: presentIfAny({
+          truncation: unless(body["truncation"], "disabled"),
+          reasoningMode: reasoning["mode"],
+          promptCacheOptions: body["prompt_cache_options"],
+        }),
+      }),
     }),
     cache: isAbsent(body["prompt_cache_key"]) ? undefined : { key: body["prompt_cache_key"] },
     stream: body["stream"],
   })
   const model = reader.string(body["model"], "model")
-  return reader.result({ exchange, context: { model, includesUsage: true, groups }, omittedTools, search })
+  return reader.result({
+    exchange,
+    context: { model, includesUsage: true, groups },
+    omittedTools,
+    search: search && limited(search, body["max_tool_calls"]),
+  })
 }
 
+/** A limit on calls counts tools that a vendor hosts; the only one here is its search. */
+const limited = (search: HostedSearch, most: unknown): HostedSearch =>
+  typeof most === "number" && Number.isSafeInteger(most) && most > 0
+    ? { ...search, maxUses: Math.min(search.maxUses, most) }
+    : search
+
 const reasoningFields: FieldTable = {
-  effort: carried,
+  ...all(carried, "effort", "mode"),
   ...all(withoutEffect("a summary is always asked for"), "summary", "generate_summary"),
   context: withoutEffect("the client's thread is what counts"),
 }
@@ -181,7 +188,8 @@ const joined = (last: ThreadMessage, message: ThreadMessage): ThreadMessage => (
 
 const itemOf = (reader: FieldReader, item: JsonObject, path: string): ReadonlyArray<ThreadMessage> => {
   const type = item["type"] ?? "message"
-  if (typeof type === "string" && hostedItems.has(type)) return []
+  if (typeof type === "string" && toolItems.has(type)) return []
+  if (isOpenaiOwn(type)) return [{ role: "assistant", blocks: [sealedBlock("openai", item)] }]
   const fields = typeof type === "string" && Object.hasOwn(itemFields, type) ? itemFields[type] : undefined
   if (fields === undefined) {
     reader.refuse(`${path}.type`, `must be one of ${Object.keys(itemFields).join(", ")}`)
@@ -244,21 +252,27 @@ const partOf = (reader: FieldReader, part: JsonObject, path: string): JsonObject
     case "refusal":
       return textBlock(reader.string(part["refusal"], `${path}.refusal`))
     case "input_image": {
-      refuseFileId(reader, part, path)
+      const kept = keptFile(reader, part, path)
+      if (kept !== undefined) return { t: "image", mime: "image/png", ...kept }
       const url = reader.string(part["image_url"], `${path}.image_url`)
       return { t: "image", ...sourceOf(url, imageMimeOf(url)) }
     }
     case "input_file":
       return fileOf(reader, part, path)
+    case "input_audio": {
+      const { data, format } = reader.object(part["input_audio"], `${path}.input_audio`)
+      return { t: "audio", mime: format === "mp3" ? "audio/mpeg" : `audio/${String(format)}`, data }
+    }
     default:
-      reader.refuse(`${path}.type`, "must be input_text, output_text, refusal, input_image or input_file")
+      reader.refuse(`${path}.type`, "must be input_text, output_text, refusal, input_image, input_file or input_audio")
       return {}
   }
 }
 
 const fileOf = (reader: FieldReader, part: JsonObject, path: string): JsonObject => {
-  refuseFileId(reader, part, path)
   const { filename: name, file_url: url } = part
+  const kept = keptFile(reader, part, path)
+  if (kept !== undefined) return present({ t: "file", mime: "application/pdf", ...kept, name })
   const mime = fileMimeOf(typeof name === "string" ? name : typeof url === "string" ? url : "")
   if (!isAbsent(url)) return present({ t: "file", mime, url, name })
   const data = reader.string(part["file_data"], `${path}.file_data`)
@@ -337,10 +351,12 @@ const toolChoiceOf = (reader: FieldReader, choice: unknown): ClientToolChoice =>
   return { toolChoice: { name } }
 }
 
+const verbosityOf = (text: unknown): unknown => (isObject(text) ? text["verbosity"] : undefined)
+
 const outputOf = (reader: FieldReader, text: unknown): JsonObject | undefined => {
   if (isAbsent(text)) return undefined
   const options = reader.object(text, "text")
-  reader.check({ format: carried, verbosity: neutral("medium") }, options, "text")
+  reader.check({ format: carried, verbosity: carried }, options, "text")
   if (isAbsent(options["format"])) return undefined
   const format = reader.object(options["format"], "text.format")
   return openaiOutput(reader, format["type"], () => format, "text.format")

@@ -3,6 +3,7 @@
  * Source: https://platform.openai.com/docs/api-reference/responses and /responses-streaming
  */
 import type { Stop } from "../../protocol/exchange.ts"
+import type { TokenLogprob } from "../../protocol/extra-params.ts"
 import {
   type BlockNumbers,
   makeBlockNumbers,
@@ -11,6 +12,7 @@ import {
   textDelta,
   toolCallArgs,
   toolCallOpen,
+  vendorDelta,
 } from "../blocks.ts"
 import {
   type Decoder,
@@ -22,8 +24,10 @@ import {
   type VendorUsage,
 } from "../dialect.ts"
 import { countAt, type JsonObject, numberAt, objectAt, objectsAt, parseObject, stringAt } from "../json.ts"
+import { tokensOf } from "../logprobs.ts"
 import { decodeChatBody } from "../openai-chat/vendor-reply.ts"
 import { makeSseDecoder } from "../sse-frames.ts"
+import { isOpenaiOwn } from "../vendor-blocks.ts"
 import { reasoningSignature } from "./vendor-request.ts"
 
 /** A streamed reply. */
@@ -64,7 +68,7 @@ class ReplyReader {
     const delta = stringAt(frame, "delta") ?? ""
     switch (stringAt(frame, "type")) {
       case "response.output_text.delta":
-        this.#readText(index, part, delta, events)
+        this.#readText(index, part, delta, events, tokensOf(objectsAt(frame, "logprobs")))
         return
       case "response.refusal.delta":
         this.#refused = true
@@ -110,7 +114,8 @@ class ReplyReader {
           const refusal = stringAt(content, "refusal")
           if (refusal) this.#refused = true
           if (this.#emitted.has(`text ${index} ${part}`)) return
-          this.#readText(index, part, stringAt(content, "text") ?? refusal ?? "", events)
+          const logprobs = tokensOf(objectsAt(content, "logprobs"))
+          this.#readText(index, part, stringAt(content, "text") ?? refusal ?? "", events, logprobs)
         })
         return
       case "reasoning": {
@@ -127,14 +132,21 @@ class ReplyReader {
       case "web_search_call":
         // Pages that are opened afterwards are not billed: https://platform.openai.com/docs/pricing
         if ((stringAt(objectAt(item, "action"), "type") ?? "search") === "search") this.#searches++
+        this.#readOwn(index, item, events)
         return
       case "function_call":
         this.#openCall(index, item, events)
         if (!this.#emitted.has(`call ${index}`)) this.#readArguments(index, stringAt(item, "arguments") ?? "", events)
         return
       default:
-        return
+        this.#readOwn(index, item, events)
     }
+  }
+
+  /** An item of OpenAI's own tools. */
+  #readOwn(index: number, item: JsonObject | undefined, events: Array<VendorEvent>): void {
+    if (item === undefined || !isOpenaiOwn(item["type"])) return
+    events.push(vendorDelta(this.#blocks.of(`own ${index}`), "openai", item))
   }
 
   /** The end of the reply: usage and stop, or a failure. */
@@ -145,6 +157,8 @@ class ReplyReader {
       events.push(faultOf(error))
       return
     }
+    const tier = stringAt(response, "service_tier")
+    if (tier !== undefined) events.push({ kind: "tier", tier })
     const usage = objectAt(response, "usage")
     if (usage !== undefined) events.push({ kind: "usage", usage: usageOf(usage, this.#searches), final: true })
     events.push({ kind: "stop", stop: this.#stopOf(status, response) }, { kind: "done" })
@@ -160,11 +174,17 @@ class ReplyReader {
     return this.#called ? "tool_call" : "end"
   }
 
-  #readText(index: number, part: number, text: string, events: Array<VendorEvent>): void {
+  #readText(
+    index: number,
+    part: number,
+    text: string,
+    events: Array<VendorEvent>,
+    logprobs?: ReadonlyArray<TokenLogprob>,
+  ): void {
     if (text === "") return
     const key = `text ${index} ${part}`
     this.#emitted.add(key)
-    events.push(textDelta(this.#blocks.of(key), text))
+    events.push(textDelta(this.#blocks.of(key), text, logprobs))
   }
 
   /** The parts of a summary are paragraphs of one block. */

@@ -3,12 +3,29 @@ import { Result } from "effect"
 import { type Block, type Message, type ReasoningBlock, sourceUrl, type ToolResultBlock } from "../../protocol/block.ts"
 import type { ReasoningLevel, StructuredOutput, ToolChoice } from "../../protocol/exchange.ts"
 import { outputName, type VendorRequest } from "../dialect.ts"
+import { type ExtraWords, encodeExtras, lacks, merge, sameAs } from "../extras.ts"
+import { isKeptElsewhere, keptElsewhere } from "../kept-files.ts"
 import { signatureFor, signFor } from "../signature.ts"
+import { ownBlock, shownText } from "../vendor-blocks.ts"
 import type { EncodeRefusal } from "../wire.ts"
 
 export const encodeResponses = (request: VendorRequest): Result.Result<object, EncodeRefusal> => {
   if (request.stop.length > 0) {
     return Result.fail({ capability: "stop", message: "this model does not accept stop sequences" })
+  }
+  const refusal = findRefusal(request)
+  if (refusal !== undefined) return Result.fail(refusal)
+  const { vendorOptions, logprobs, verbosity, ...extras } = request.extras ?? {}
+  const fields = encodeExtras(extras, words)
+  if (Result.isFailure(fields)) return Result.fail(fields.failure)
+  const include = [
+    ...(request.canReason ? ["reasoning.encrypted_content"] : []),
+    ...(logprobs === undefined ? [] : ["message.output_text.logprobs"]),
+  ]
+  const { truncation, promptCacheOptions, reasoningMode } = vendorOptions?.openai ?? {}
+  const text = {
+    ...(request.output !== undefined && { format: encodeOutput(request.output) }),
+    ...(verbosity !== undefined && verbosity !== "medium" && { verbosity }),
   }
   return Result.succeed({
     model: request.model,
@@ -16,11 +33,20 @@ export const encodeResponses = (request: VendorRequest): Result.Result<object, E
     max_output_tokens: request.maxTokens,
     // Nothing is stored at the vendor; encrypted reasoning is returned with the thread.
     store: false,
-    ...(request.canReason && { include: ["reasoning.encrypted_content"] }),
+    ...(include.length > 0 && { include }),
+    ...(logprobs !== undefined && logprobs > 0 && { top_logprobs: logprobs }),
     ...(request.temperature !== undefined && { temperature: request.temperature }),
     ...(request.topP !== undefined && { top_p: request.topP }),
-    ...(request.reasoning !== undefined && { reasoning: encodeReasoningLevel(request.reasoning) }),
-    ...(request.output !== undefined && { text: { format: encodeOutput(request.output) } }),
+    ...((request.reasoning !== undefined || reasoningMode !== undefined) && {
+      reasoning: {
+        ...(request.reasoning !== undefined && encodeReasoningLevel(request.reasoning)),
+        ...(reasoningMode !== undefined && { mode: reasoningMode }),
+      },
+    }),
+    ...(Object.keys(text).length > 0 && { text }),
+    ...merge(fields.success),
+    ...(truncation !== undefined && { truncation }),
+    ...(promptCacheOptions !== undefined && { prompt_cache_options: promptCacheOptions }),
     ...encodeTools(request),
     ...(request.tools.length > 0 && {
       ...(request.toolChoice !== undefined && { tool_choice: encodeToolChoice(request.toolChoice) }),
@@ -29,6 +55,21 @@ export const encodeResponses = (request: VendorRequest): Result.Result<object, E
     ...(request.cache.key !== undefined && { prompt_cache_key: request.cache.key }),
     ...(request.stream && { stream: true }),
   })
+}
+
+/** Verbosity and logprobs have places of their own. */
+export const words: ExtraWords = { serviceTier: sameAs("service_tier") }
+
+const findRefusal = ({ thread, extras }: VendorRequest): EncodeRefusal | undefined => {
+  if (extras?.vendorOptions?.gemini?.cachedContent !== undefined) return lacks("cachedContent")
+  for (const { blocks } of thread) {
+    for (const block of blocks) {
+      if (block.t === "video") return lacks("videos")
+      if (isKeptElsewhere(block, "openai")) return keptElsewhere
+      if (block.t === "audio" && block.url !== undefined) return lacks("audio")
+    }
+  }
+  return undefined
 }
 
 /** A limit on calls counts the vendor's own tools only. */
@@ -93,15 +134,26 @@ function encodePart(block: Block, role: Message["role"]): object | undefined {
     case "text":
       return { type: role === "assistant" ? "output_text" : "input_text", text: block.v }
     case "image":
-      return { type: "input_image", image_url: sourceUrl(block), detail: "auto" }
+      return block.kept !== undefined
+        ? { type: "input_image", file_id: block.kept.id, detail: "auto" }
+        : { type: "input_image", image_url: sourceUrl(block), detail: "auto" }
     case "file":
+      if (block.kept !== undefined) return { type: "input_file", file_id: block.kept.id }
       return block.url !== undefined
         ? { type: "input_file", file_url: block.url }
         : { type: "input_file", filename: block.name ?? "file", file_data: sourceUrl(block) }
+    case "audio":
+      return { type: "input_audio", input_audio: { data: block.data, format: audioFormat(block.mime) } }
+    case "vendor": {
+      if (block.dialect === "openai" || shownText(block) === "") return undefined
+      return { type: role === "assistant" ? "output_text" : "input_text", text: shownText(block) }
+    }
     default:
       return undefined
   }
 }
+
+const audioFormat = (mime: string): string => (mime === "audio/mpeg" ? "mp3" : mime.slice("audio/".length))
 
 function encodeItem(block: Block): object | undefined {
   switch (block.t) {
@@ -111,6 +163,8 @@ function encodeItem(block: Block): object | undefined {
       return encodeResult(block)
     case "reasoning":
       return encodeReasoning(block)
+    case "vendor":
+      return ownBlock("openai", block)
     default:
       return undefined
   }

@@ -16,6 +16,7 @@ export const openaiResponses: Dialect = {
       headers: { accept: request.stream ? "text/event-stream" : "application/json" },
       body: JSON.stringify(body),
     })),
+  seals: "openai",
   canSearch: () => true,
   decoder: decodeStream,
   decodeBody,

@@ -2,34 +2,56 @@
 import type { ServerResponse } from "node:http"
 import { Option, Schema } from "effect"
 import type { ClientApi, ClientRequest, ReplyContext } from "../../dialects/client-api.ts"
+import type { ServiceError } from "../../protocol/error.ts"
 import { ExchangeResponse } from "../../protocol/exchange.ts"
 import { ApiConnection } from "./api-connection.ts"
+import { namingField } from "./request.ts"
 
 const readResponse = Schema.decodeUnknownOption(Schema.fromJsonString(ExchangeResponse))
 
+/** A part of `x-svc-warning`; none if the list is empty. */
+const listed = (name: string, values: ReadonlyArray<string>): ReadonlyArray<string> =>
+  values.length === 0 ? [] : [`${name}=${values.map(encodeURIComponent).join(",")}`]
+
 export class CompatibleConnection extends ApiConnection<ExchangeResponse> {
+  readonly #api: ClientApi
   readonly #sent: ClientRequest | undefined
+  readonly #omittedFeatures: ReadonlyArray<string>
   #isSearching = false
 
-  /** @param sent undefined if the request could not be read */
-  constructor(response: ServerResponse, api: ClientApi, context: ReplyContext, sent?: ClientRequest) {
+  /**
+   * @param sent undefined if the request could not be read
+   * @param features that were asked for and are left out
+   */
+  constructor(
+    response: ServerResponse,
+    api: ClientApi,
+    context: ReplyContext,
+    sent?: ClientRequest,
+    features: ReadonlyArray<string> = [],
+  ) {
     const words = {
       errors: api,
       readKept: (text: string) => Option.getOrUndefined(readResponse(text)),
       reply: (reply: ExchangeResponse) => api.whole(context, reply),
     }
     super(response, context.requestId, words, api.events(context))
+    this.#api = api
     this.#sent = sent
+    this.#omittedFeatures = features
   }
 
   searching(isSearching: boolean): void {
     this.#isSearching = isSearching
   }
 
+  protected override sendError(error: ServiceError): void {
+    super.sendError(namingField(this.#api, error))
+  }
+
   protected override notices(): ReadonlyArray<string> {
     const { search, omittedTools = [] } = this.#sent ?? {}
     const omitted = search === undefined || this.#isSearching ? omittedTools : [...omittedTools, search.type]
-    if (omitted.length === 0) return super.notices()
-    return [`tools_omitted=${omitted.map(encodeURIComponent).join(",")}`, ...super.notices()]
+    return [...listed("tools_omitted", omitted), ...listed("betas_omitted", this.#omittedFeatures), ...super.notices()]
   }
 }

@@ -8,6 +8,7 @@ import { messagesApi } from "../../dialects/anthropic/client.ts"
 import type { ClientApi, RequestPlace } from "../../dialects/client-api.ts"
 import { generateApi } from "../../dialects/gemini/client.ts"
 import { chatApi } from "../../dialects/openai-chat/client.ts"
+import { completionApi } from "../../dialects/openai-chat/completion-client.ts"
 import { responsesApi } from "../../dialects/openai-responses/client.ts"
 import { chat } from "../../kinds/chat/chat.ts"
 import { promptParts } from "../../kinds/chat/prompt.ts"
@@ -41,7 +42,8 @@ export const makeCompatibleHandlers = Effect.gen(function* () {
         read: ({ caller, body }) => {
           const { sent, decoded } = readCompatible(api, request, body, caller, place)
           const context = { ...unread, ...sent?.context, isArray: place.isArray }
-          const connection = new CompatibleConnection(response, api, context, sent)
+          const features = api.omittedFeatures?.(request.headers)
+          const connection = new CompatibleConnection(response, api, context, sent, features)
           return { decoded, connection }
         },
         refusedAt: () => new CompatibleConnection(response, api, unread),
@@ -67,7 +69,15 @@ export const makeCompatibleHandlers = Effect.gen(function* () {
   const whole = { model: "", stream: false, isArray: false, counts: false }
   const exact = new Map<string, DirectHandler>([
     ["/openai/v1/chat/completions", exchange({ api: chatApi, ...whole })],
+    ["/openai/v1/completions", exchange({ api: completionApi, ...whole })],
     ["/openai/v1/responses", exchange({ api: responsesApi, ...whole })],
+    [
+      "/openai/v1/responses/input_tokens",
+      count({ api: responsesApi, ...whole, counts: true }, (input_tokens) => ({
+        object: "response.input_tokens",
+        input_tokens,
+      })),
+    ],
     ["/anthropic/v1/messages", exchange({ api: messagesApi, ...whole })],
     [
       "/anthropic/v1/messages/count_tokens",

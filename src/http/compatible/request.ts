@@ -6,8 +6,9 @@ import { isObject } from "../../dialects/json.ts"
 import type { Caller } from "../../identity/caller.ts"
 import type { ChatRequest } from "../../kinds/chat/chat.ts"
 import { checkCall } from "../../kinds/decode.ts"
-import type { ServiceError } from "../../protocol/error.ts"
+import { type ServiceError, serviceError } from "../../protocol/error.ts"
 import { ExchangeRequest } from "../../protocol/exchange.ts"
+import { type ExtraName, extraNames } from "../../protocol/extra-params.ts"
 import { invalidInput } from "../../protocol/issues.ts"
 import { type Decoded, parseBody } from "../../protocol/json-body.ts"
 import type { RuntimeRequest } from "../runtime.ts"
@@ -94,8 +95,23 @@ export const inWordsOf = (
   const issues = error.detail?.["issues"]
   if (!Array.isArray(issues)) return error
   const renamed = issues.filter(isObject).map(({ path, message }) => {
-    const [own, theirs] = [...headerNames, ...fieldNames].find(([name]) => String(path).startsWith(name)) ?? ["", ""]
-    return { path: theirs + String(path).slice(own.length), message: String(message) }
+    return { path: nameIn(fieldNames, String(path)), message: String(message) }
   })
   return invalidInput(renamed)
+}
+
+const nameIn = (fieldNames: ClientApi["fieldNames"], path: string): string => {
+  const [own, theirs] = [...headerNames, ...fieldNames].find(([name]) => path.startsWith(name)) ?? ["", ""]
+  return theirs + path.slice(own.length)
+}
+
+const isExtra = (name: unknown): name is ExtraName => extraNames.some((known) => known === name)
+
+/** Names the parameter that no target of the model has, as its client did. */
+export const namingField = ({ fieldNames }: Pick<ClientApi, "fieldNames">, error: ServiceError): ServiceError => {
+  const { code, message, detail } = error
+  const lacking = detail?.["capability"]
+  if (code !== "bad_request" || !isExtra(lacking)) return error
+  const path = nameIn(fieldNames, `params.${lacking}`)
+  return serviceError("bad_request", `${path}: ${message}`, { detail: { ...detail, issues: [{ path, message }] } })
 }

@@ -7,7 +7,7 @@ import { targetsFor } from "../../calls/model.ts"
 import type { SettledUsage } from "../../calls/reply-body.ts"
 import { tokensOfBytes } from "../../calls/tokens.ts"
 import type { CallTarget } from "../../catalogue/snapshot.ts"
-import { type Charge, priceUsage } from "../../money/pricing.ts"
+import { type Charge, priceUsage, tierDimension } from "../../money/pricing.ts"
 import { protocolLabel } from "../../protocol/event.ts"
 import type { ExchangeRequest, ExchangeResponse, Stop } from "../../protocol/exchange.ts"
 import type { Timeouts } from "../../protocol/timeout-tiers.ts"
@@ -71,7 +71,9 @@ class ChatTask extends ChatWork implements Task<ExchangeResponse> {
       client: vendorRequest.stream ? reply : undefined,
       opening: vendorRequest.stream ? opening : () => "",
       searching: (isSearching) => reply.searching(isSearching),
+      omitting: (types) => reply.omitting(types),
       maxReplyBytes: services.config.upstreamMaxBytes,
+      replies: plan.n,
       context: services.context,
     })
     this.#asked = asked
@@ -80,7 +82,7 @@ class ChatTask extends ChatWork implements Task<ExchangeResponse> {
     this.targets = targetsFor(caller, plan.entry.targets, vendorRequest.cache.key)
     this.currency = plan.price.currency
     this.holdAmount = plan.holdAmount
-    this.holdTokens = plan.promptTokens + vendorRequest.maxTokens
+    this.holdTokens = plan.promptTokens + plan.outTokens
     this.opening = vendorRequest.stream ? opening : undefined
   }
 
@@ -100,7 +102,19 @@ class ChatTask extends ChatWork implements Task<ExchangeResponse> {
   bill(broken: BrokenReason | undefined): Bill | undefined {
     const { promptTokens, usageLimits } = this.#plan
     const estimated = this.#estimated ?? { promptTokens, outTokens: tokensOfBytes(this.meter.outputBytes) }
-    return makeBill(this.meter, broken, estimated, usageLimits)
+    const bill = makeBill(this.meter, broken, estimated, usageLimits)
+    const tier = this.#tier()
+    if (bill === undefined || tier === undefined) return bill
+    const { counts } = bill
+    return { ...bill, counts: { ...counts, dims: { ...counts.dims, [tierDimension(tier)]: 1 } } }
+  }
+
+  /** The tier that is billed: the one asked for, unless the vendor says that it answered at another. */
+  #tier(): string | undefined {
+    const { serviceTier: asked } = this.#plan.vendorRequest.extras ?? {}
+    const { tier: served } = this.meter
+    if (asked === undefined || served === undefined) return asked
+    return this.#plan.price.tiers?.[served] === undefined ? undefined : served
   }
 
   charge({ counts }: Bill): Charge {
@@ -116,19 +130,31 @@ class ChatTask extends ChatWork implements Task<ExchangeResponse> {
     return this.meter.stop ?? "end"
   }
 
+  stops(): ReadonlyArray<Stop> | undefined {
+    if (this.#plan.n === 1) return undefined
+    // A vendor may send fewer than it was asked for.
+    return Array.from({ length: this.meter.replies }, (_, reply) => this.meter.stopOf(reply) ?? "end")
+  }
+
   answered(): string {
-    return this.opening === undefined ? textOfReply(this.meter.blocks()) : this.meter.keptText()
+    if (this.opening !== undefined) return this.meter.keptText()
+    const { replies } = this.meter
+    return Array.from({ length: replies }, (_, reply) => textOfReply(this.meter.blocks(reply))).join("\n")
   }
 
   finish(usage: SettledUsage): (balance: string) => ExchangeResponse {
     const { requestId, request } = this.#asked
     const clientRequestId = request.meta?.requestId
+    const stops = this.stops()
     return (balance) => ({
       requestId,
       ...(clientRequestId !== undefined && { clientRequestId }),
       model: request.model,
       blocks: this.meter.blocks(),
       stop: this.stop(),
+      ...(stops !== undefined && {
+        replies: stops.map((stop, reply) => ({ blocks: this.meter.blocks(reply), stop })),
+      }),
       usage: { ...usage, balance },
     })
   }

@@ -4,15 +4,17 @@
  */
 import { Result } from "effect"
 import { modelFor } from "../../calls/model.ts"
+import { tokensOfBytes } from "../../calls/tokens.ts"
 import type { CatalogueSnapshot, ModelEntry } from "../../catalogue/snapshot.ts"
 import type { VendorRequest } from "../../dialects/dialect.ts"
-import type { Amount } from "../../money/amount.ts"
-import { maxCharge, type Price } from "../../money/pricing.ts"
+import { type Amount, maxAmount } from "../../money/amount.ts"
+import { atTier, maxCharge, type Price } from "../../money/pricing.ts"
 import type { Block } from "../../protocol/block.ts"
 import type { Capability, ParamsProfile } from "../../protocol/catalogue.ts"
 import { type ServiceError, serviceError } from "../../protocol/error.ts"
 import type { WarnEvent } from "../../protocol/event.ts"
 import type { ExchangeParams, ExchangeRequest, ReasoningLevel } from "../../protocol/exchange.ts"
+import type { ExtraParams } from "../../protocol/extra-params.ts"
 import type { OrgEntry } from "../../tenants/tenants.ts"
 import { maxSearches, type UsageLimits } from "./bill.ts"
 import { estimatePrompt } from "./prompt.ts"
@@ -23,6 +25,10 @@ export interface Plan {
   /** The request without the target's own name of the model. */
   readonly vendorRequest: Omit<VendorRequest, "model">
   readonly promptTokens: number
+  /** The most tokens of all replies. */
+  readonly outTokens: number
+  /** Replies to the prompt. */
+  readonly n: number
   readonly holdAmount: Amount
   /** The highest counts that the model can use for this request. */
   readonly usageLimits: UsageLimits
@@ -47,25 +53,46 @@ export const makePlan = (
   Result.flatMap(modelFor(request.model, "chat", caller, catalogue, nowMs), ({ entry, price }) => {
     const capabilities = new Set(entry.model.capabilities)
     const { params, warnings } = applyProfile(request.params ?? {}, entry)
+    const { n = 1, serviceTier } = params
     const refusal =
       lackOf(request, capabilities) ??
+      tierRefusal(serviceTier, price) ??
       overflowOf(request.params?.promptTokensEstimate, params.maxTokens, entry.model.contextWindow)
     if (refusal !== undefined) return Result.fail(refusal)
     const searches = allowedSearches(asked, caller, price)
     const promptTokens = request.params?.promptTokensEstimate ?? estimatePrompt(request)
+    const inTokens = promptTokens + searchTokens * searches
+    // What was predicted and not said is billed as output.
+    const predicted =
+      params.extras?.prediction === undefined ? 0 : tokensOfBytes(Buffer.byteLength(params.extras.prediction))
+    const outTokens = (params.maxTokens + predicted) * n
     return Result.succeed({
       entry,
       price,
       promptTokens,
+      outTokens,
+      n,
       warnings,
-      holdAmount: maxCharge(price, promptTokens + searchTokens * searches, params.maxTokens, searches),
-      usageLimits: usageLimits(entry, params.maxTokens),
+      // A vendor may answer at its usual tier.
+      holdAmount: maxAmount(
+        maxCharge(price, inTokens, outTokens, searches),
+        serviceTier === undefined ? 0n : maxCharge(atTier(price, serviceTier), inTokens, outTokens, searches),
+      ),
+      usageLimits: usageLimits(entry, outTokens),
       vendorRequest: {
         ...vendorRequestOf(request, params, capabilities),
         searches: searches === 0 ? undefined : searches,
       },
     })
   })
+
+/** A tier of service has its price, or is not to be had. */
+const tierRefusal = (tier: string | undefined, { tiers }: Price): PlanError | undefined =>
+  tier === undefined || tiers?.[tier] !== undefined
+    ? undefined
+    : serviceError("bad_request", "This model has no price for this service tier", {
+        detail: { capability: "serviceTier", serviceTier: tier },
+      })
 
 /** What the results of one search add to a prompt, as the hold reckons. */
 const searchTokens = 10_000
@@ -94,6 +121,7 @@ export const vendorRequestOf = (
   reasoningBudget: params.reasoningBudget,
   parallelToolCalls: params.parallelToolCalls,
   output: params.output,
+  extras: params.extras,
   cache: {
     enabled: capabilities.has("cache"),
     skipWrite: request.cache?.skipWrite === true,
@@ -111,6 +139,9 @@ function lackOf(request: ExchangeRequest, capabilities: ReadonlySet<Capability>)
     return serviceError("image_not_supported", "This model does not accept images")
   }
   if (uses("file") && !capabilities.has("files")) return lacks("files")
+  // Sound and video are files to a model that takes files.
+  if (uses("video") && !capabilities.has("videos") && !capabilities.has("files")) return lacks("videos")
+  if (uses("audio") && !capabilities.has("audio") && !capabilities.has("files")) return lacks("audio")
   const usesTools = (request.tools?.length ?? 0) > 0 || uses("tool_call") || uses("tool_result")
   if (usesTools && !capabilities.has("tools")) return lacks("tools")
   const reasoning = request.params === undefined ? "off" : (levelOf(request.params) ?? "off")
@@ -158,7 +189,37 @@ const budgetLevels: ReadonlyArray<readonly [budget: number, level: ReasoningLeve
   [24_576, "high"],
 ]
 
-type AllowedParams = Omit<ExchangeParams, "maxTokens"> & { readonly maxTokens: number }
+export type AllowedParams = Omit<ExchangeParams, keyof ExtraParams | "maxTokens"> & {
+  readonly maxTokens: number
+  readonly n?: number | undefined
+  readonly serviceTier?: string | undefined
+  readonly extras?: ExtraParams | undefined
+}
+
+const ranged = ["frequencyPenalty", "presencePenalty", "topK", "minP", "logprobs", "n"] as const
+const stripped = ["seed", "logitBias", "verbosity", "serviceTier", "prediction", "stopTokens"] as const
+
+const clampable = ["maxTokens", "temperature", "topP", "stop", "reasoning", ...ranged, ...stripped] as const
+
+type Extras = { -readonly [Name in keyof ExtraParams]: ExtraParams[Name] }
+
+const copy = <Name extends keyof ExtraParams>(from: ExtraParams, into: Extras, name: Name): void => {
+  const value: ExtraParams[Name] | undefined = from[name]
+  if (value !== undefined) into[name] = value
+}
+
+/** The parameters that not every vendor has, within a profile; undefined if there are none. */
+export const extrasOf = (asked: ExchangeParams, profile: ParamsProfile): ExtraParams | undefined => {
+  const extras: Extras = {}
+  for (const name of ranged) {
+    const value = clamp(asked[name], profile[name])
+    if (value !== undefined) extras[name] = value
+  }
+  for (const name of stripped) if (profile[name]?.strip !== true) copy(asked, extras, name)
+  copy(asked, extras, "vendorOptions")
+  for (const _ in extras) return extras
+  return undefined
+}
 
 /** Strips and clamps parameters; changes are reported in one `params_clamped` warning. */
 function applyProfile(
@@ -175,10 +236,9 @@ function applyProfile(
   const topP = clamp(asked.topP, profile.topP)
   const stop = profile.stop?.strip === true ? undefined : asked.stop
   const reasoning = profile.reasoning?.strip === true ? undefined : levelOf(asked)
-  const allowed = { maxTokens, temperature, topP, stop, reasoning }
-  const changed = (["maxTokens", "temperature", "topP", "stop", "reasoning"] as const).filter(
-    (name) => asked[name] !== undefined && asked[name] !== allowed[name],
-  )
+  const extras = extrasOf(asked, profile)
+  const allowed = { maxTokens, temperature, topP, stop, reasoning, ...extras }
+  const changed = clampable.filter((name) => asked[name] !== undefined && asked[name] !== allowed[name])
   const params = {
     maxTokens,
     ...(temperature !== undefined && { temperature }),
@@ -189,6 +249,7 @@ function applyProfile(
     ...(asked.parallelToolCalls !== undefined && { parallelToolCalls: asked.parallelToolCalls }),
     ...(asked.output !== undefined && { output: asked.output }),
     ...(asked.toolChoice !== undefined && { toolChoice: asked.toolChoice }),
+    ...(extras !== undefined && { extras, n: extras.n, serviceTier: extras.serviceTier }),
   }
   if (changed.length === 0) return { params, warnings: [] }
   const message = `The server limits ${changed.join(", ")} for this model`

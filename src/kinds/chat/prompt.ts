@@ -8,6 +8,8 @@ const tokensPerImage = 1600
 /** A PDF page is about 50 kB and 3,000 tokens. */
 const fileBytesPerToken = 16
 const tokensPerMessage = 8
+/** Of what is named by its address: a page or so of a document, minutes of sound, a few minutes of video. */
+const tokensOfAddress = { file: tokensPerImage, audio: 10_000, video: 50_000 }
 
 /** Tokens of a prompt, including tools. */
 export const estimatePrompt = (request: ExchangeRequest): number => {
@@ -36,6 +38,8 @@ const textOf = (block: Block): string => {
   switch (block.t) {
     case "image":
     case "file":
+    case "video":
+    case "audio":
       return ""
     case "tool_call":
       return block.name + JSON.stringify(block.input)
@@ -46,6 +50,6 @@ const textOf = (block: Block): string => {
 
 const mediaTokens = (block: Block): number => {
   if (block.t === "image") return tokensPerImage
-  if (block.t !== "file") return 0
-  return Math.ceil((block.data?.length ?? tokensPerImage * fileBytesPerToken) / fileBytesPerToken)
+  if (block.t !== "file" && block.t !== "video" && block.t !== "audio") return 0
+  return Math.ceil((block.data?.length ?? tokensOfAddress[block.t] * fileBytesPerToken) / fileBytesPerToken)
 }

@@ -20,7 +20,12 @@ export interface ReaderOptions {
   /** Told when a reply begins. @returns the first events of a stream */
   readonly opening: () => string
   readonly maxReplyBytes: number
+  /** How many replies were asked for; a vendor's others are left out. */
+  readonly replies: number
 }
+
+const replyOf = (event: VendorEvent): number =>
+  (event.kind === "delta" ? event.delta.reply : event.kind === "stop" ? event.reply : 0) ?? 0
 
 const noEvents: ReadonlyArray<VendorEvent> = []
 
@@ -61,10 +66,11 @@ export class ChatReader implements Reader {
 
   /** A reply is complete with the vendor's terminal event, or at the end of its body after a stop. */
   deliver(isFirst: boolean, isEnd: boolean): Delivered {
-    const { client, opening } = this.#options
+    const { client, opening, replies } = this.#options
     let text = isFirst ? opening() : ""
     let fault: VendorFault | undefined
     for (const event of this.#events) {
+      if (replyOf(event) >= replies) continue
       this.#meter.add(event)
       if (event.kind === "delta" && client !== undefined) text += client.events.delta(event.delta, event.json)
       if (event.kind === "fault") fault = event.fault

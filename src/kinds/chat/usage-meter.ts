@@ -1,10 +1,11 @@
 /** What has been received of a vendor's reply: blocks, usage, progress. */
 
 import type { VendorEvent, VendorUsage } from "../../dialects/dialect.ts"
-import type { ReplyBlock } from "../../protocol/block.ts"
+import type { ReplyBlock, SealingDialect } from "../../protocol/block.ts"
 import { isDeeperThan } from "../../protocol/depth.ts"
 import type { Delta } from "../../protocol/event.ts"
 import type { Stop } from "../../protocol/exchange.ts"
+import type { TokenLogprob } from "../../protocol/extra-params.ts"
 
 interface OpenBlock {
   readonly t: Delta["t"]
@@ -13,6 +14,8 @@ interface OpenBlock {
   name: string
   signature: string | undefined
   redacted: boolean
+  dialect: SealingDialect
+  logprobs: Array<TokenLogprob> | undefined
 }
 
 /** How much of a streamed answer is kept, to count its tokens if the vendor does not. */
@@ -24,7 +27,8 @@ const pieceLength = 1024
 export class UsageMeter {
   /** Whether blocks are kept for a whole reply; a stream does not need them. */
   readonly #keepsBlocks: boolean
-  readonly #blocks: Array<OpenBlock> = []
+  /** Of each reply to the prompt; most often there is one. */
+  readonly #replies: Array<Array<OpenBlock>> = [[]]
   #kept: Buffer | undefined
   #keptBytes = 0
   /** Text that is not counted yet. */
@@ -33,7 +37,8 @@ export class UsageMeter {
   #textSeen = false
   #usage: VendorUsage | undefined
   #usageIsFinal = false
-  #stop: Stop | undefined
+  readonly #stops: Array<Stop | undefined> = []
+  #tier: string | undefined
   #done = false
 
   constructor(options: { readonly keepsBlocks: boolean }) {
@@ -66,7 +71,22 @@ export class UsageMeter {
 
   /** Why the reply ended, if the vendor has reported it. */
   get stop(): Stop | undefined {
-    return this.#stop
+    return this.#stops[0]
+  }
+
+  /** How many replies have ended or begun; only a whole reply's are known before their end. */
+  get replies(): number {
+    return Math.max(this.#stops.length, this.#replies.length)
+  }
+
+  /** Why one of several replies ended. */
+  stopOf(reply: number): Stop | undefined {
+    return this.#stops[reply]
+  }
+
+  /** The service tier at which the vendor answers, if it has said. */
+  get tier(): string | undefined {
+    return this.#tier
   }
 
   /** Whether the vendor's terminal event has arrived. */
@@ -84,7 +104,10 @@ export class UsageMeter {
         this.#usageIsFinal ||= event.final
         return
       case "stop":
-        this.#stop = event.stop
+        this.#stops[event.reply ?? 0] = event.stop
+        return
+      case "tier":
+        this.#tier = event.tier
         return
       case "done":
         this.#done = true
@@ -95,12 +118,21 @@ export class UsageMeter {
   }
 
   /** The blocks of a whole reply. */
-  blocks(): ReadonlyArray<ReplyBlock> {
-    return this.#blocks.map(closeBlock)
+  blocks(reply = 0): ReadonlyArray<ReplyBlock> {
+    return (this.#replies[reply] ?? []).map(closeBlock)
   }
 
   #addDelta(delta: Delta): void {
     const text = delta.t === "tool_call" ? (delta.args ?? "") : delta.v
+    if (delta.t === "vendor") {
+      // What a vendor's tool did is no output of the model.
+      if (this.#keepsBlocks) {
+        const block = this.#blockAt(delta)
+        block.text = text
+        block.dialect = delta.dialect
+      }
+      return
+    }
     // A tool's name and an opaque signature count as output too: they make a reply without text a reply.
     const named = delta.t === "tool_call" ? (delta.name?.length ?? 0) : 0
     this.#outputBytes += named
@@ -116,12 +148,20 @@ export class UsageMeter {
     } else if (delta.t === "reasoning") {
       block.signature = delta.signature ?? block.signature
       block.redacted ||= delta.redacted === true
+    } else if (delta.logprobs !== undefined) {
+      block.logprobs ??= []
+      block.logprobs.push(...delta.logprobs)
     }
   }
 
   /** The kept text: all of a whole reply, the first 64 KiB of a stream. */
   keptText(): string {
-    if (this.#keepsBlocks) return this.#blocks.map(({ name, text }) => name + text).join("")
+    if (this.#keepsBlocks) {
+      return this.#replies
+        .flat()
+        .map(({ t, name, text }) => (t === "vendor" ? "" : name + text))
+        .join("")
+    }
     this.#count()
     return this.#kept?.toString("utf8", 0, this.#keptBytes) ?? ""
   }
@@ -146,23 +186,36 @@ export class UsageMeter {
     this.#keptBytes += this.#kept.write(text, this.#keptBytes)
   }
 
-  #blockAt({ i, t }: Delta): OpenBlock {
-    const open = this.#blocks[i]
+  #blockAt({ i, t, reply = 0 }: Delta): OpenBlock {
+    this.#replies[reply] ??= []
+    const blocks = this.#replies[reply]
+    const open = blocks[i]
     if (open !== undefined) return open
-    const block: OpenBlock = { t, text: "", id: "", name: "", signature: undefined, redacted: false }
-    this.#blocks[i] = block
+    const block: OpenBlock = {
+      t,
+      text: "",
+      id: "",
+      name: "",
+      signature: undefined,
+      redacted: false,
+      dialect: "openai",
+      logprobs: undefined,
+    }
+    blocks[i] = block
     return block
   }
 }
 
-function closeBlock({ t, text, id, name, signature, redacted }: OpenBlock): ReplyBlock {
+function closeBlock({ t, text, id, name, signature, redacted, dialect, logprobs }: OpenBlock): ReplyBlock {
   switch (t) {
     case "text":
-      return { t, v: text, cacheable: false }
+      return { t, v: text, cacheable: false, ...(logprobs !== undefined && { logprobs }) }
     case "reasoning":
       return { t, v: text, ...(signature !== undefined && { signature }), ...(redacted && { redacted }) }
     case "tool_call":
       return { t, id, name, input: parseInput(text) }
+    case "vendor":
+      return { t, dialect, v: text }
   }
 }
 

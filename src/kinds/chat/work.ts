@@ -4,6 +4,7 @@ import { type CallFailure, recordOperation } from "../../calls/operation.ts"
 import type { Reader, Work } from "../../calls/work.ts"
 import type { CallTarget } from "../../catalogue/snapshot.ts"
 import type { VendorRequest } from "../../dialects/dialect.ts"
+import { omittedBlocks } from "../../dialects/vendor-blocks.ts"
 import type { EncodeRefusal, WireRequest } from "../../dialects/wire.ts"
 import { inputTokens } from "../../money/pricing.ts"
 import type { WarnEvent } from "../../protocol/event.ts"
@@ -18,6 +19,8 @@ export interface ChatWorkOptions extends ReaderOptions {
   readonly warnings: ReadonlyArray<WarnEvent>
   /** Told whether the vendor that is asked may search the web, where the client asked for that. */
   readonly searching?: (isSearching: boolean) => void
+  /** Told which blocks of vendors' tools the vendor that is asked cannot read. */
+  readonly omitting?: (types: ReadonlyArray<string>) => void
   readonly context: Context.Context<never>
 }
 
@@ -25,11 +28,13 @@ export class ChatWork implements Work {
   readonly meter: UsageMeter
   readonly warnings: Array<WarnEvent>
   readonly #options: ChatWorkOptions
+  readonly #hasOwnBlocks: boolean
 
   constructor(options: ChatWorkOptions) {
     this.#options = options
     this.meter = new UsageMeter({ keepsBlocks: options.client === undefined })
     this.warnings = [...options.warnings]
+    this.#hasOwnBlocks = options.vendorRequest.thread.some(({ blocks }) => blocks.some(({ t }) => t === "vendor"))
   }
 
   get received(): Work["received"] {
@@ -44,6 +49,7 @@ export class ChatWork implements Work {
       this.#options.searching?.(isSearching)
       if (!isSearching) request.searches = undefined
     }
+    if (this.#hasOwnBlocks) this.#options.omitting?.(omittedBlocks(request.thread, chat.seals))
     return chat.encode(request)
   }
 
