@@ -2,7 +2,7 @@
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { Effect, Option, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
-import type { UpstreamKeysResponse, VendorCheckResponse } from "../protocol/admin.ts"
+import type { FieldOutcome, UpstreamKeysResponse, VendorCheckResponse } from "../protocol/admin.ts"
 import { AdminVendors } from "../protocol/api/admin-vendors.ts"
 import { OwnIdentity } from "../protocol/own-identity.ts"
 import { readText } from "./files.ts"
@@ -20,10 +20,14 @@ const test = Command.make(
       Flag.withDescription("The vendor's own name of a model; one of the catalogue if absent"),
       Flag.optional,
     ),
+    fields: Flag.Boolean("fields").pipe(
+      Flag.withDescription("Also try each parameter that not every vendor has, with one small call each"),
+      Flag.withDefault(false),
+    ),
     ...operator,
   },
-  Effect.fn(function* ({ vendor, model, ...target }) {
-    const payload = Option.isSome(model) ? { model: model.value } : {}
+  Effect.fn(function* ({ vendor, model, fields, ...target }) {
+    const payload = { ...(Option.isSome(model) && { model: model.value }), ...(fields && { fields }) }
     const outcome = yield* ask(target, AdminVendors, (client, headers) =>
       client.adminVendors.testVendor({ headers, params: { vendor }, payload }),
     )
@@ -32,7 +36,10 @@ const test = Command.make(
   }),
 ).pipe(
   Command.withDescription("Make one small real call to a vendor and print the result"),
-  Command.withExamples([{ command: "weir vendors test openai --model gpt-5" }]),
+  Command.withExamples([
+    { command: "weir vendors test openai --model gpt-5" },
+    { command: "weir vendors test openai --fields" },
+  ]),
 )
 
 export const describeCheck = ({
@@ -45,6 +52,7 @@ export const describeCheck = ({
   stop,
   usage,
   error,
+  fields = [],
 }: VendorCheckResponse): string =>
   [
     `${vendor} (${dialect}, ${model}): ${error === undefined ? "works" : "failed"} after ${millis} ms`,
@@ -58,7 +66,33 @@ export const describeCheck = ({
       : [`  usage         ${usage.inTokens} in, ${usage.outTokens} out, ${usage.cacheReadTokens} read from a cache`]),
     ...(error === undefined ? [] : [`  error         ${error.code} ${JSON.stringify(error.detail ?? {})}`]),
     ...(error?.advice === undefined ? [] : [`  advice        ${error.advice}`]),
+    ...describeFields(fields),
   ].join("\n")
+
+const outcomes: Readonly<Record<FieldOutcome, string>> = {
+  honoured: "honoured: the reply shows it",
+  accepted: "accepted: a reply cannot show it",
+  ignored: "ignored: the reply should show it",
+  refused: "refused by the vendor",
+  lacking: "not in the vendor's API: the next target of a model is asked",
+}
+
+/** A line for each parameter, and what the model's profile should take away. */
+const describeFields = (fields: NonNullable<VendorCheckResponse["fields"]>): ReadonlyArray<string> => {
+  const stripped = fields.filter(({ outcome }) => outcome === "refused" || outcome === "ignored")
+  return [
+    ...fields.map(
+      ({ name, outcome, status }) =>
+        `  ${name.padEnd(18)}${outcomes[outcome]}${status === undefined ? "" : ` (${status})`}`,
+    ),
+    ...(stripped.length === 0
+      ? []
+      : [
+          "For the model in the catalogue, so that calls with these parameters are served without them and told so:",
+          `  params: { ${stripped.map(({ name }) => `${name}: { strip: true }`).join(", ")} }`,
+        ]),
+  ]
+}
 
 const setKey = Command.make(
   "set-key",

@@ -13,6 +13,7 @@ import {
 import { answering, openaiFrame } from "../testing/vendor-replies.ts"
 import { answerWhole } from "./simulated-kinds.ts"
 import { answerMedia } from "./simulated-media.ts"
+import { answerWithParameters, refusedField, refuseField, showsParameters } from "./simulated-parameters.ts"
 
 const pauseMs = 40
 
@@ -23,6 +24,8 @@ const answer: VendorScript = (call) => {
   if (whole !== undefined) return json(call, whole)
   const media = answerMedia(call)
   if (media !== undefined) return "json" in media ? json(call, media.json) : sound(call, media)
+  const refused = refusedField(call)
+  if (refused !== undefined) return refuseField(call, refused)
   const tool = askedTool(call.body)
   return tool === undefined ? echo(call) : callTool(call, tool)
 }
@@ -51,10 +54,9 @@ const find: VendorScript = (call) => {
 
 const echo: VendorScript = (call) => {
   const words = `You said: ${lastTurn(call.body).text}`.split(/(?<=\s)/)
-  return answering(
-    { words, inTokens: Math.ceil(JSON.stringify(call.body).length / 4), outTokens: words.length },
-    pauseMs,
-  )(call)
+  const inTokens = Math.ceil(JSON.stringify(call.body).length / 4)
+  if (showsParameters(call)) return answerWithParameters(call, words, inTokens, pauseMs)
+  return answering({ words, inTokens, outTokens: words.length }, pauseMs)(call)
 }
 
 interface AskedTool {

@@ -12,14 +12,16 @@ import { WeirConfig } from "../config.ts"
 import type { VendorRequest } from "../dialects/dialect.ts"
 import type { WholeDialect } from "../dialects/whole.ts"
 import { noTokens } from "../money/pricing.ts"
-import type { VendorCheckResponse } from "../protocol/admin.ts"
+import type { FieldOutcome, VendorCheckResponse } from "../protocol/admin.ts"
 import type { ModelKind } from "../protocol/call-kind.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
+import { type ExtraName, type ExtraParams, extraNames } from "../protocol/extra-params.ts"
 import type { Timeouts } from "../protocol/timeout-tiers.ts"
 import { textOfReply } from "../review/texts.ts"
 import { VendorClient } from "../upstream/client.ts"
 import { CallDeadlines } from "../upstream/deadlines.ts"
 import type { TargetHealth } from "../upstream/health.ts"
+import type { UsageMeter } from "./chat/usage-meter.ts"
 import { ChatWork } from "./chat/work.ts"
 import { adviceFor } from "./vendor-advice.ts"
 import { encodeWhole } from "./whole/whole-call.ts"
@@ -37,6 +39,8 @@ export class VendorCheck extends Context.Service<
       vendorId: string,
       model: string | undefined,
       snapshot?: CatalogueSnapshot,
+      /** Whether each parameter that not every vendor has is tried too. */
+      withFields?: boolean,
     ) => Effect.Effect<VendorCheckResponse, ServiceError<"not_found" | "bad_request">>
   }
 >()("weir/kinds/VendorCheck") {
@@ -50,12 +54,11 @@ export class VendorCheck extends Context.Service<
       const deadlines = yield* CallDeadlines
       const timeoutsOf = makeTimeouts(config, context)
 
-      const run = Effect.fn("VendorCheck.run")(function* (
-        vendorId: string,
-        model: string | undefined,
-        snapshot: CatalogueSnapshot = catalogue.current(),
+      const call = Effect.fnUntraced(function* (
+        { target, kind }: Checking,
+        snapshot: CatalogueSnapshot,
+        extras: ExtraParams | undefined,
       ) {
-        const { target, kind } = yield* targetOf(snapshot, vendorId, model)
         const clock = yield* Clock.Clock
         const nowMs = () => clock.currentTimeMillisUnsafe()
         const signal = new Signal<EndedEarly>()
@@ -67,11 +70,11 @@ export class VendorCheck extends Context.Service<
           return ""
         }
         const chat = new ChatWork({
-          vendorRequest: question,
+          vendorRequest: { ...question, extras },
           warnings: [],
           opening,
           maxReplyBytes: maxCheckBytes,
-          replies: 1,
+          replies: extras?.n ?? 1,
           context,
         })
         const { meter } = chat
@@ -102,8 +105,8 @@ export class VendorCheck extends Context.Service<
         )
         const error = Result.isFailure(outcome) && outcome.failure._tag === "ServiceError" ? outcome.failure : undefined
         const advice = adviceFor(target.vendor, target.model, conversation.failure)
-        return {
-          vendor: vendorId,
+        const reply: VendorCheckResponse = {
+          vendor: target.vendor.id,
           dialect: target.vendor.dialect,
           model: target.model,
           ok: error === undefined,
@@ -120,7 +123,28 @@ export class VendorCheck extends Context.Service<
               ...(advice !== undefined && { advice }),
             },
           }),
-        } satisfies VendorCheckResponse
+        }
+        return { reply, meter }
+      })
+
+      const tryField = (checking: Checking, snapshot: CatalogueSnapshot) =>
+        Effect.fnUntraced(function* (name: ExtraName) {
+          const extras = { [name]: tried[name] }
+          const { reply, meter } = yield* call(checking, snapshot, extras)
+          return { name, ...outcomeOf(name, reply, meter) }
+        })
+
+      const run = Effect.fn("VendorCheck.run")(function* (
+        vendorId: string,
+        model: string | undefined,
+        snapshot: CatalogueSnapshot = catalogue.current(),
+        withFields = false,
+      ) {
+        const checking = yield* targetOf(snapshot, vendorId, model)
+        const { reply } = yield* call(checking, snapshot, undefined)
+        // A vendor that does not answer at all would refuse everything.
+        if (!withFields || !reply.ok || checking.kind !== "chat") return reply
+        return { ...reply, fields: yield* Effect.forEach(extraNames, tryField(checking, snapshot)) }
       })
       return VendorCheck.of({ run })
     }),
@@ -148,14 +172,60 @@ const question: Omit<VendorRequest, "model"> = {
 }
 const maxCheckBytes = 1024 * 1024
 
+interface Checking {
+  readonly target: CallTarget
+  readonly kind: Checked
+}
+
+/** What is asked to try a parameter: the least that a vendor that has it can show. */
+const tried: Required<Omit<ExtraParams, "vendorOptions">> = {
+  seed: 7,
+  frequencyPenalty: 0.1,
+  presencePenalty: 0.1,
+  topK: 40,
+  minP: 0.01,
+  logprobs: 1,
+  logitBias: { "0": -1 },
+  verbosity: "low",
+  serviceTier: "flex",
+  prediction: "ready",
+  stopTokens: [0],
+  n: 2,
+}
+
+/** Of a reply that shows whether a parameter was honoured; undefined if none can. */
+const isShown = (name: ExtraName, meter: UsageMeter): boolean | undefined => {
+  switch (name) {
+    case "logprobs":
+      return meter.blocks().some((block) => block.t === "text" && block.logprobs !== undefined)
+    case "n":
+      return meter.replies > 1
+    case "serviceTier":
+      return meter.tier === undefined ? undefined : meter.tier === tried.serviceTier
+    default:
+      return undefined
+  }
+}
+
+const outcomeOf = (
+  name: ExtraName,
+  { ok, error }: VendorCheckResponse,
+  meter: UsageMeter,
+): { readonly outcome: FieldOutcome; readonly status?: number } => {
+  if (ok) {
+    const shown = isShown(name, meter)
+    return { outcome: shown === undefined ? "accepted" : shown ? "honoured" : "ignored" }
+  }
+  if (error?.detail?.["capability"] === name) return { outcome: "lacking" }
+  const status = error?.detail?.["upstreamStatus"]
+  return { outcome: "refused", ...(typeof status === "number" && { status }) }
+}
+
 const targetOf = (
   snapshot: CatalogueSnapshot,
   vendorId: string,
   model: string | undefined,
-): Effect.Effect<
-  { readonly target: CallTarget; readonly kind: Checked },
-  ServiceError<"not_found" | "bad_request">
-> => {
+): Effect.Effect<Checking, ServiceError<"not_found" | "bad_request">> => {
   const entry = snapshot.vendor(vendorId)
   if (entry === undefined) return Effect.fail(serviceError("not_found", "The catalogue has no such vendor"))
   const found = modelOf(snapshot, vendorId, model)

@@ -4,6 +4,7 @@ import { Money } from "./bounds.ts"
 import { Tier } from "./catalogue.ts"
 import { ErrorBody, ErrorCode, ErrorDetail } from "./error.ts"
 import { Stop } from "./exchange.ts"
+import { extraNames } from "./extra-params.ts"
 import { OwnAwsKeys, OwnAzureClient, OwnGoogleAccount, OwnKey } from "./own-identity.ts"
 import { storedName } from "./text.ts"
 import { Currency, Decimal } from "./usage.ts"
@@ -157,7 +158,16 @@ export const VendorCheckRequest = Schema.Struct({
   model: Schema.optionalKey(Schema.NonEmptyString.check(Schema.isMaxLength(256))),
   /** A catalogue's text that is not applied yet, in which the vendor is looked up; the catalogue in force if absent. */
   text: Schema.optionalKey(ApplyRequest.fields.text),
+  /** Whether each parameter that not every vendor has is tried with a call of its own; of a model for chat. */
+  fields: Schema.optionalKey(Schema.Boolean),
 }).annotate({ identifier: "VendorCheckRequest" })
+
+/**
+ * What became of a parameter: `honoured` where the reply shows it, `ignored` where it should and does not; `accepted`
+ * where no reply could show it; `refused` by the vendor; `lacking` in the vendor's API.
+ */
+export const FieldOutcome = Schema.Literals(["honoured", "accepted", "ignored", "refused", "lacking"])
+export type FieldOutcome = typeof FieldOutcome.Type
 
 /** The result of one small real call; times in milliseconds. */
 export const VendorCheckResponse = Schema.Struct({
@@ -186,6 +196,16 @@ export const VendorCheckResponse = Schema.Struct({
       /** What is probably wrong, and what to do. */
       advice: Schema.optionalKey(Schema.String),
     }),
+  ),
+  fields: Schema.optionalKey(
+    Schema.Array(
+      Schema.Struct({
+        name: Schema.Literals(extraNames),
+        outcome: FieldOutcome,
+        /** The vendor's status, if it refused. */
+        status: Schema.optionalKey(Schema.Int),
+      }),
+    ),
   ),
 }).annotate({ identifier: "VendorCheckResponse" })
 export type VendorCheckResponse = typeof VendorCheckResponse.Type

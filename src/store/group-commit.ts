@@ -13,7 +13,7 @@ export interface GroupCommitOptions<Row> {
   /** Whether one item may have caused the failure of a batch: then each item is tried alone. */
   readonly isItemFault: (error: StoreUnavailable) => boolean
   readonly maxBatch: number
-  /** How long batches are apart at least, so that under load they are few and large; a single item does not wait. */
+  /** How long batches are apart at least under load, so that they are few and large; where items come alone, none waits. */
   readonly paceMs?: number
 }
 
@@ -34,6 +34,8 @@ export const makeGroupCommit = <Row>(
     let waiting: Array<Entry<Row>> = []
     let isBusy = false
     let startedAtMs = Number.NEGATIVE_INFINITY
+    /** Items of the batch before. */
+    let lastSize = 0
 
     const runBatch = (entries: ReadonlyArray<Entry<Row>>): Effect.Effect<void> =>
       Effect.flatMap(Effect.exit(options.run(entries.map(({ item }) => item))), (exit) => {
@@ -54,7 +56,9 @@ export const makeGroupCommit = <Row>(
       })
 
     const flush: Effect.Effect<void> = Effect.suspend(() => {
-      const leftMs = startedAtMs + paceMs - performance.now()
+      // A wait is worth its time where others come meanwhile.
+      const isLoaded = lastSize > 1 || waiting.length > 1
+      const leftMs = isLoaded ? startedAtMs + paceMs - performance.now() : 0
       return Effect.andThen(leftMs > 0 ? Effect.sleep(leftMs) : Effect.void, send)
     })
 
@@ -62,6 +66,7 @@ export const makeGroupCommit = <Row>(
       const entries = waiting.slice(0, maxBatch)
       waiting = waiting.slice(maxBatch)
       startedAtMs = performance.now()
+      lastSize = entries.length
       return Effect.andThen(
         // All may have been taken back.
         entries.length === 0 ? Effect.void : runBatch(entries),

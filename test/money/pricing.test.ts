@@ -3,7 +3,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { formatAmount, parseAmount } from "../../src/money/amount.ts"
-import { type Counts, isSanePrice, maxCharge, priceUsage, readPrice } from "../../src/money/pricing.ts"
+import { type Counts, chargeLines, isSanePrice, maxCharge, priceUsage, readPrice } from "../../src/money/pricing.ts"
 
 const price = (entry: object = {}) => {
   const read = readPrice({ currency: "USD", input: "3", output: "15", ...entry })
@@ -99,6 +99,33 @@ describe("priceUsage", () => {
       expect(priceUsage(list, some).cost <= maxCharge(list, input + read + write, output, searches)).toBe(true)
     },
   )
+})
+
+describe("service tiers", () => {
+  const tiers = { priority: "2", flex: "0.5" }
+  it.each([
+    ["none", {}, "0.045"],
+    ["priority", { tier_priority: 1 }, "0.09"],
+    ["flex", { tier_flex: 1 }, "0.0225"],
+    ["one without a factor", { tier_scale: 1 }, "0.045"],
+  ])("%s: tokens at the price's factor", (_name, dims, expected) => {
+    expect(cost({ tiers }, { inTokens: 10_000, outTokens: 1000, dims })[0]).toBe(expected)
+  })
+
+  it("searches and other units cost what they cost", () => {
+    const entry = { tiers, dims: { web_search: "10000", reasoning: "30" } }
+    expect(cost(entry, { dims: { web_search: 1, tier_priority: 1 } })[0]).toBe("0.01")
+    expect(cost(entry, { outTokens: 1000, dims: { reasoning: 1000, tier_priority: 1 } })[0]).toBe("0.06")
+  })
+
+  it("the lines of a bill say its prices, and the factors are sane", () => {
+    const some = counts({ inTokens: 10_000, dims: { tier_priority: 1 } })
+    const [line] = chargeLines(price({ tiers }), some)
+    expect([line?.perMillion, line?.cost].map((amount) => formatAmount(amount ?? 0n))).toEqual(["6", "0.06"])
+    expect(isSanePrice(price({ tiers: { free: "0" } }))).toBe(false)
+    expect(isSanePrice(price({ tiers: { dear: "100.1" } }))).toBe(false)
+    expect(readPrice({ currency: "USD", input: "1", output: "1", tiers: { odd: "x" } })).toBeUndefined()
+  })
 })
 
 describe("the price guard", () => {

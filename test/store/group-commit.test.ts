@@ -1,6 +1,6 @@
 /** Batches: every item gets its row, or an error; one that the database refuses does not take the others with it. */
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, Exit } from "effect"
+import { Effect, Exit, Option } from "effect"
 import { makeGroupCommit } from "../../src/store/group-commit.ts"
 import { StoreUnavailable } from "../../src/store/unavailable.ts"
 
@@ -13,9 +13,10 @@ const refused = new StoreUnavailable({ store: "postgres", cause: "a wrong item" 
 const nameOf = (item: object): string => ("name" in item ? String(item.name) : "")
 
 /** Answers each item with its name, but for those that it is told to leave out, or to refuse with their whole batch. */
-const start = (answers: { readonly leftOut?: string; readonly refused?: string }) =>
+const start = (answers: { readonly leftOut?: string; readonly refused?: string }, paceMs?: number) =>
   makeGroupCommit<Row>({
     maxBatch: 10,
+    ...(paceMs !== undefined && { paceMs }),
     itemOf: ({ item }) => item,
     isItemFault: (error) => error === refused,
     run: (items) =>
@@ -28,6 +29,23 @@ const start = (answers: { readonly leftOut?: string; readonly refused?: string }
 
 const sendAll = (send: (item: object) => Effect.Effect<Row, StoreUnavailable>) =>
   Effect.forEach(["a", "b", "c"], (name) => Effect.exit(send({ name })), { concurrency: "unbounded" })
+
+describe("the pace", () => {
+  it.live("makes nobody wait who comes alone", () =>
+    Effect.gen(function* () {
+      const send = yield* start({}, 60_000)
+      for (const name of ["a", "b", "c", "d"]) expect(yield* send({ name })).toMatchObject({ name })
+    }).pipe(Effect.timeout("10 seconds")),
+  )
+
+  it.live("keeps batches apart while several come at once", () =>
+    Effect.gen(function* () {
+      const send = yield* start({}, 60_000)
+      yield* sendAll(send)
+      expect(yield* Effect.timeoutOption(send({ name: "d" }), "200 millis")).toEqual(Option.none())
+    }).pipe(Effect.timeout("10 seconds")),
+  )
+})
 
 describe("a batch", () => {
   it.live("that has no row for an item fails that item, and no other", () =>

@@ -18,17 +18,13 @@ import { anthropicModels, geminiModels, type ModelForm, openaiModels } from "./m
 import { failureIn, makeAnswerIn } from "./reply.ts"
 import { handleOf } from "./request.ts"
 
-/** What these APIs have and the gateway has not, with what to do instead. */
+/** What these APIs have and the gateway has not, with what to do instead; below each path too. */
 const refusedPaths: ReadonlyArray<readonly [path: `/${string}`, api: ClientApi, why: string]> = [
   ["/openai/v1/responses/compact", chatApi, "summarise the thread with a response"],
   ["/anthropic/v1/messages/batches", messagesApi, "send each message"],
-  ["/anthropic/v1/messages/batches/*", messagesApi, "send each message"],
-  ...["v1", "v1beta", "v1alpha"].flatMap(
-    (version): ReadonlyArray<readonly [`/${string}`, ClientApi, string]> => [
-      [`/gemini/${version}/interactions`, generateApi, "nothing is stored: send the contents to generateContent"],
-      [`/gemini/${version}/interactions/*`, generateApi, "nothing is stored: send the contents to generateContent"],
-    ],
-  ),
+  ["/gemini/v1/interactions", generateApi, "nothing is stored: send the contents to generateContent"],
+  ["/gemini/v1beta/interactions", generateApi, "nothing is stored: send the contents to generateContent"],
+  ["/gemini/v1alpha/interactions", generateApi, "nothing is stored: send the contents to generateContent"],
 ]
 
 const unknownModel = serviceError("not_found", "There is no such model")
@@ -86,7 +82,7 @@ export const compatibleRoutes = HttpRouter.use(
     )
     for (const [path, api, why] of refusedPaths) {
       const refusal = serviceError("bad_request", `${path} is not supported: ${why}`)
-      yield* router.add("*", path, () => failureIn(api)(newRequestId(), refusal))
+      yield* router.add("*", `${path}/*`, () => failureIn(api)(newRequestId(), refusal))
     }
     // Clients look whether the base answers.
     yield* router.add("*", "/anthropic", ({ method }) =>

@@ -33,12 +33,13 @@ export const adminVendorRoutes = HttpApiBuilder.group(
     const keys = yield* UpstreamKeys
 
     const test = Effect.fn("admin.testVendor")(function* (request: Request, vendor: string) {
-      const { model, text } = yield* readJson(VendorCheckRequest, request, maxBodyBytes)
-      if (text === undefined) return yield* check.run(vendor, model)
+      const { model, text, fields } = yield* readJson(VendorCheckRequest, request, maxBodyBytes)
+      if (text === undefined) return yield* check.run(vendor, model, undefined, fields)
       return yield* check.run(
         vendor,
         model,
         yield* Effect.catchTag(drafts.vendor(text, vendor, operator), "CatalogueRefused", refuseCatalogue),
+        fields,
       )
     })
 

@@ -18,7 +18,7 @@ export class EventWriter implements EventEncoder {
    * @param json the text in JSON, if it is already encoded
    */
   delta(delta: Delta, json?: string): string {
-    return delta.t === "text"
+    return delta.t === "text" && delta.logprobs === undefined && delta.reply === undefined
       ? `id: ${this.#nextId++}\nevent: t.delta\ndata: {"i":${delta.i},"t":"text","v":${json ?? JSON.stringify(delta.v)}}\n\n`
       : this.#event("t.delta", JSON.stringify(delta))
   }
