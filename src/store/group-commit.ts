@@ -22,6 +22,11 @@ interface Entry<Row> {
   readonly resume: (effect: Effect.Effect<Row, StoreUnavailable>) => void
 }
 
+/** Items in the time of a pace, from which on they are worth a wait: below, batches of their own cost little more. */
+const fewInPace = 12
+/** How far back the load is looked at, in paces. */
+const remembered = 4
+
 const noRow = Effect.fail(new StoreUnavailable({ store: "postgres", cause: "a batch has no row for one of its items" }))
 
 /** Gives a function that sends an item with the next batch. Batches run in sequence; an item that was sent is not taken back. */
@@ -34,8 +39,8 @@ export const makeGroupCommit = <Row>(
     let waiting: Array<Entry<Row>> = []
     let isBusy = false
     let startedAtMs = Number.NEGATIVE_INFINITY
-    /** Items of the batch before. */
-    let lastSize = 0
+    /** Items of late; older ones count less. */
+    let recent = 0
 
     const runBatch = (entries: ReadonlyArray<Entry<Row>>): Effect.Effect<void> =>
       Effect.flatMap(Effect.exit(options.run(entries.map(({ item }) => item))), (exit) => {
@@ -56,8 +61,7 @@ export const makeGroupCommit = <Row>(
       })
 
     const flush: Effect.Effect<void> = Effect.suspend(() => {
-      // A wait is worth its time where others come meanwhile.
-      const isLoaded = lastSize > 1 || waiting.length > 1
+      const isLoaded = recent / remembered > fewInPace || waiting.length > fewInPace
       const leftMs = isLoaded ? startedAtMs + paceMs - performance.now() : 0
       return Effect.andThen(leftMs > 0 ? Effect.sleep(leftMs) : Effect.void, send)
     })
@@ -65,8 +69,9 @@ export const makeGroupCommit = <Row>(
     const send: Effect.Effect<void> = Effect.suspend(() => {
       const entries = waiting.slice(0, maxBatch)
       waiting = waiting.slice(maxBatch)
-      startedAtMs = performance.now()
-      lastSize = entries.length
+      const nowMs = performance.now()
+      recent = recent * Math.exp((startedAtMs - nowMs) / (paceMs * remembered)) + entries.length
+      startedAtMs = nowMs
       return Effect.andThen(
         // All may have been taken back.
         entries.length === 0 ? Effect.void : runBatch(entries),
