@@ -1,6 +1,6 @@
 /**
- * `node scripts/vendor-table.ts`: writes which vendor can do which kind of call, and how it is signed in to, into
- * src/dialects/README.md, from the dialects themselves.
+ * `node scripts/vendor-table.ts`: writes which vendor can do which kind of call, how it is signed in to, and which
+ * parameters it has, into src/dialects/README.md, from the dialects themselves.
  */
 import { readFileSync, writeFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
@@ -8,6 +8,7 @@ import { profilesOf } from "../src/catalogue/references.ts"
 import { dialectOf } from "../src/dialects/index.ts"
 import { ModelKind } from "../src/protocol/call-kind.ts"
 import { DialectName, type Vendor } from "../src/protocol/catalogue.ts"
+import { parameterTable } from "./parameter-table.ts"
 
 export const page = fileURLToPath(new URL("../src/dialects/README.md", import.meta.url))
 
@@ -50,14 +51,19 @@ export const vendorTable = (): string =>
     ...places.map(rowOf),
   ].join("\n")
 
-const begin = "<!-- Made by scripts/vendor-table.ts from the dialects. -->"
+const tables: ReadonlyArray<readonly [name: string, table: () => string]> = [
+  ["vendors", vendorTable],
+  ["parameters", parameterTable],
+]
+
+const begin = (name: string) => `<!-- Made by scripts/vendor-table.ts from the dialects: ${name}. -->`
 const end = "<!-- End of the table. -->"
 
-/** The page with the table of the code. */
-export const withTable = (text: string): string => {
-  const [before = "", rest = ""] = text.split(begin)
-  const after = rest.slice(rest.indexOf(end))
-  return `${before}${begin}\n\n${vendorTable()}\n\n${after}`
-}
+/** The page with the tables of the code. */
+export const withTables = (text: string): string =>
+  tables.reduce((page, [name, table]) => {
+    const [before = "", rest = ""] = page.split(begin(name))
+    return `${before}${begin(name)}\n\n${table()}\n\n${rest.slice(rest.indexOf(end))}`
+  }, text)
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) writeFileSync(page, withTable(readFileSync(page, "utf8")))
+if (process.argv[1] === fileURLToPath(import.meta.url)) writeFileSync(page, withTables(readFileSync(page, "utf8")))

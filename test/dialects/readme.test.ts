@@ -1,7 +1,7 @@
 /** The tables of vendors and of profiles are complete. */
 import { readFileSync } from "node:fs"
 import { describe, expect, it } from "vitest"
-import { withTable } from "../../scripts/vendor-table.ts"
+import { withTables } from "../../scripts/vendor-table.ts"
 import { ChatProfileName, DialectName } from "../../src/protocol/catalogue.ts"
 
 const readme = readFileSync(new URL("../../src/dialects/README.md", import.meta.url), "utf8")
@@ -14,7 +14,7 @@ describe("src/dialects/README.md", () => {
   })
 
   it("has the table of the code: vendors, kinds and ways to sign in", () => {
-    expect(withTable(readme)).toBe(readme)
+    expect(withTables(readme)).toBe(readme)
   })
 
   it.each(DialectName.literals)("names the dialect %s", (dialect) => {
