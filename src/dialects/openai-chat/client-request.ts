@@ -40,6 +40,29 @@ import {
 } from "../fields.ts"
 import type { JsonObject } from "../json.ts"
 
+/** Parameters that not every vendor has; most requests have none. */
+const extraFields = [
+  "seed",
+  "random_seed",
+  "frequency_penalty",
+  "presence_penalty",
+  "top_k",
+  "min_p",
+  "logprobs",
+  "top_logprobs",
+  "logit_bias",
+  "verbosity",
+  "service_tier",
+  "prediction",
+  "stop_token_ids",
+  "n",
+  "prompt_cache_options",
+  "provider",
+  "reasoning_format",
+  "search_settings",
+] as const
+const isExtra: ReadonlySet<string> = new Set(extraFields)
+
 export const chatFields: FieldTable = {
   ...all(
     carried,
@@ -63,33 +86,8 @@ export const chatFields: FieldTable = {
   ...all(withoutEffect("the catalogue says what vendors may keep"), "prompt_cache_retention"),
   web_search_options: carried,
   store: neutral(false),
-  ...all(
-    carried,
-    "seed",
-    "frequency_penalty",
-    "presence_penalty",
-    "logprobs",
-    "top_logprobs",
-    "logit_bias",
-    "verbosity",
-    "service_tier",
-    "prediction",
-    "n",
-    "prompt_cache_options",
-  ),
-  // Fields of vendors with this API.
-  ...all(
-    carried,
-    "thinking",
-    "reasoning",
-    "reasoning_format",
-    "search_settings",
-    "provider",
-    "top_k",
-    "min_p",
-    "stop_token_ids",
-    "random_seed",
-  ),
+  // Some of other vendors with this API.
+  ...all(carried, "thinking", "reasoning", ...extraFields),
   ...all(withoutEffect("reasoning comes apart from the answer"), "include_reasoning", "separate_reasoning"),
   clear_thinking: withoutEffect("reasoning that is sent back is kept"),
   cache_control: withoutEffect("the end of the thread is a cache breakpoint already"),
@@ -177,7 +175,12 @@ export const decodeChatRequest = (body: JsonObject): Result.Result<ClientRequest
   return reader.result({ exchange, context: { model, includesUsage }, omittedTools, search })
 }
 
-const extrasOf = (reader: FieldReader, body: JsonObject): JsonObject => ({
+const extrasOf = (reader: FieldReader, body: JsonObject): JsonObject | undefined => {
+  for (const name in body) if (isExtra.has(name)) return readExtras(reader, body)
+  return undefined
+}
+
+const readExtras = (reader: FieldReader, body: JsonObject): JsonObject => ({
   seed: body["seed"] ?? body["random_seed"],
   frequencyPenalty: unless(body["frequency_penalty"], 0),
   presencePenalty: unless(body["presence_penalty"], 0),
