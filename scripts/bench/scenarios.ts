@@ -193,7 +193,7 @@ export const compatible: Scenario = async ({ weir }, { rounds, scale }) => {
   ]
   for (const { endpoint } of pair("short")) await drive(endpoint, { requests: 4000 * scale, inFlight: 32 })
   // Small differences are seen in many short rounds: the machine changes within a long one.
-  const [own = nothing, other = nothing] = await costs(pair("short"), 1000 * scale, 32, 4 * rounds)
+  const [own = nothing, other = nothing] = await costs(pair("short"), 1000 * scale, 32, 16 * rounds)
   const [ownShort = nothing, short = nothing] = await costs(pair("frames-200"), 500 * scale, 16, rounds)
   const [ownLong = nothing, long = nothing] = await costs(pair("frames-2200"), 150 * scale, 16, rounds)
   const note = "floor: the same in twp/1"
