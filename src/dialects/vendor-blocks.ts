@@ -2,9 +2,14 @@
 import type { Message, SealingDialect, VendorBlock } from "../protocol/block.ts"
 import { isObject, type JsonObject, parseObject } from "./json.ts"
 
-/** The block as its vendor made it; undefined if it is another vendor's. */
-export const ownBlock = (dialect: SealingDialect, block: VendorBlock): JsonObject | undefined =>
-  block.dialect === dialect ? parseObject(block.v) : undefined
+/**
+ * The block as its vendor made it; undefined if it is another vendor's, or none of its tools': whatever else a vendor
+ * can be sent has a block of its own, which is checked and counted.
+ */
+export const ownBlock = (dialect: SealingDialect, block: VendorBlock): JsonObject | undefined => {
+  const made = block.dialect === dialect ? parseObject(block.v) : undefined
+  return made !== undefined && isOwn[dialect](made) ? made : undefined
+}
 
 /** What it showed its user; empty if there is no text. */
 export const shownText = ({ text = "" }: VendorBlock): string => text
@@ -23,7 +28,8 @@ export const omittedBlocks = (
   const types = new Set<string>()
   for (const { blocks } of thread) {
     for (const block of blocks) {
-      if (block.t !== "vendor" || block.dialect === seals || shownText(block) !== "") continue
+      if (block.t !== "vendor" || shownText(block) !== "") continue
+      if (seals !== undefined && ownBlock(seals, block) !== undefined) continue
       types.add(typeOf(block))
     }
   }
@@ -95,6 +101,14 @@ const openaiOwn: ReadonlySet<string> = new Set([
 ])
 
 const geminiOwn = ["executableCode", "codeExecutionResult", "toolCall", "toolResponse"] as const
+const geminiMarks: ReadonlySet<string> = new Set([...geminiOwn, "thought", "thoughtSignature"])
 
 /** A part of Gemini's own tools. */
-export const isGeminiOwn = (part: JsonObject): boolean => geminiOwn.some((name) => Object.hasOwn(part, name))
+export const isGeminiOwn = (part: JsonObject): boolean =>
+  geminiOwn.some((name) => Object.hasOwn(part, name)) && Object.keys(part).every((name) => geminiMarks.has(name))
+
+const isOwn: Readonly<Record<SealingDialect, (made: JsonObject) => boolean>> = {
+  anthropic: ({ type }) => isAnthropicOwn(type),
+  openai: ({ type }) => isOpenaiOwn(type),
+  gemini: isGeminiOwn,
+}

@@ -7,6 +7,7 @@ import { EventWriter } from "../kinds/chat/event-writer.ts"
 import type { ServiceError } from "../protocol/error.ts"
 import { toServiceError } from "../store/unavailable.ts"
 import { isShared } from "./listener.ts"
+import { noticeOf } from "./notice.ts"
 import { errorResponse } from "./respond.ts"
 
 /** Bytes of a refused request's body that are still drained, so that the connection can be reused. */
@@ -66,8 +67,7 @@ export class NodeConnection<Body extends object> implements Connection<Body> {
 
   /** What `x-svc-warning` tells, e.g. `budget_near=ID`. */
   protected notices(): ReadonlyArray<string> {
-    if (this.#omitted.length === 0) return this.#notices
-    return [`blocks_omitted=${this.#omitted.map(encodeURIComponent).join(",")}`, ...this.#notices]
+    return this.#omitted.length === 0 ? this.#notices : [...noticeOf("blocks_omitted", this.#omitted), ...this.#notices]
   }
 
   omitting(types: ReadonlyArray<string>): void {

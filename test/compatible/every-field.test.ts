@@ -438,6 +438,50 @@ describe("blocks of vendors' own tools", () => {
     expect(other.headers.get("x-svc-warning")).toBe("blocks_omitted=executableCode")
   })
 
+  it("carry nothing else: a picture in a sealed block does not reach the vendor", async () => {
+    gateway().vendor.script(answering(short))
+    const smuggled = { type: "image", source: { type: "url", url: "https://example.com/a.png" } }
+    const part = { executableCode: {}, inlineData: { mimeType: "image/png", data: "iVBORw0KGgo=" } }
+    const asked = (model: string, dialect: string, made: object) =>
+      gateway().exchange({
+        model,
+        thread: [
+          ...text("Hi"),
+          { role: "assistant", blocks: [{ t: "vendor", dialect, v: JSON.stringify(made) }] },
+          ...text("So?"),
+        ],
+      })
+    const reply = await asked("claude", "anthropic", smuggled)
+    expect(reply.headers.get("x-svc-warning")).toBe("blocks_omitted=image")
+    expect(JSON.stringify(gateway().vendor.calls.at(-1)?.body)).not.toContain("example.com")
+    expect((await asked("resp", "openai", { type: "item_reference", id: "x" })).status).toBe(200)
+    expect(JSON.stringify(gateway().vendor.calls.at(-1)?.body)).not.toContain("item_reference")
+    expect((await asked("gem", "gemini", part)).status).toBe(200)
+    expect(JSON.stringify(gateway().vendor.calls.at(-1)?.body)).not.toContain("inlineData")
+  })
+
+  it("and tools of hostile names are told in a header that stays a header", async () => {
+    gateway().vendor.script(answering(short))
+    const broken = String.fromCharCode(0xd800)
+    const tools = [
+      { type: broken },
+      ...Array.from({ length: 500 }, (_, at) => ({ type: `tool ${at} ${"x".repeat(500)}` })),
+    ]
+    const reply = await post("/openai/v1/chat/completions", { model: "claude2", messages: hello, tools })
+    expect(reply.status).toBe(200)
+    expect(reply.headers.get("x-svc-warning")).toMatch(/^tools_omitted=%EF%BF%BD,tool%200%20x+,/)
+    expect(reply.headers.get("x-svc-warning")?.length).toBeLessThan(2000)
+    const deep = `{"type":"${"\\ud800"}","a":${"[".repeat(20_000)}${"]".repeat(20_000)}}`
+    const thread = [
+      ...text("Hi"),
+      { role: "assistant", blocks: [{ t: "vendor", dialect: "openai", v: deep }] },
+      ...text("So?"),
+    ]
+    expect((await gateway().exchange({ model: "claude", thread })).headers.get("x-svc-warning")).toBe(
+      "blocks_omitted=unknown",
+    )
+  })
+
   it("files that a vendor keeps go to that vendor alone", async () => {
     const content = [
       { type: "document", source: { type: "file", file_id: "file_1" } },

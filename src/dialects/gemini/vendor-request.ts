@@ -141,7 +141,7 @@ function encodeParts(blocks: ReadonlyArray<Block>, toolNames: ReadonlyMap<string
       signature = ownSignature(block)
       continue
     }
-    if (block.t === "vendor" && block.dialect !== "gemini" && shownText(block) === "") continue
+    if (block.t === "vendor" && ownBlock("gemini", block) === undefined && shownText(block) === "") continue
     parts.push({ ...encodePart(block, toolNames), ...(signature !== undefined && { thoughtSignature: signature }) })
     signature = undefined
   }

@@ -145,7 +145,7 @@ function encodePart(block: Block, role: Message["role"]): object | undefined {
     case "audio":
       return { type: "input_audio", input_audio: { data: block.data, format: audioFormat(block.mime) } }
     case "vendor": {
-      if (block.dialect === "openai" || shownText(block) === "") return undefined
+      if (ownBlock("openai", block) !== undefined || shownText(block) === "") return undefined
       return { type: role === "assistant" ? "output_text" : "input_text", text: shownText(block) }
     }
     default:

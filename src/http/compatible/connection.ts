@@ -4,14 +4,11 @@ import { Option, Schema } from "effect"
 import type { ClientApi, ClientRequest, ReplyContext } from "../../dialects/client-api.ts"
 import type { ServiceError } from "../../protocol/error.ts"
 import { ExchangeResponse } from "../../protocol/exchange.ts"
+import { noticeOf } from "../notice.ts"
 import { ApiConnection } from "./api-connection.ts"
 import { namingField } from "./request.ts"
 
 const readResponse = Schema.decodeUnknownOption(Schema.fromJsonString(ExchangeResponse))
-
-/** A part of `x-svc-warning`; none if the list is empty. */
-const listed = (name: string, values: ReadonlyArray<string>): ReadonlyArray<string> =>
-  values.length === 0 ? [] : [`${name}=${values.map(encodeURIComponent).join(",")}`]
 
 export class CompatibleConnection extends ApiConnection<ExchangeResponse> {
   readonly #api: ClientApi
@@ -52,6 +49,10 @@ export class CompatibleConnection extends ApiConnection<ExchangeResponse> {
   protected override notices(): ReadonlyArray<string> {
     const { search, omittedTools = [] } = this.#sent ?? {}
     const omitted = search === undefined || this.#isSearching ? omittedTools : [...omittedTools, search.type]
-    return [...listed("tools_omitted", omitted), ...listed("betas_omitted", this.#omittedFeatures), ...super.notices()]
+    return [
+      ...noticeOf("tools_omitted", omitted),
+      ...noticeOf("betas_omitted", this.#omittedFeatures),
+      ...super.notices(),
+    ]
   }
 }
