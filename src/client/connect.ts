@@ -116,10 +116,10 @@ const exchanging = ({
   text: (ask, call) => iterate(textOf(stream(ask)), call),
 })
 
-/** The text deltas of a stream. */
+/** The text deltas of a stream; of its first reply, if several were asked for. */
 export const textOf = <E>(events: Stream.Stream<StreamedEvent, E>): Stream.Stream<string, E> =>
   Stream.flatMap(events, ({ event, data }) =>
-    event === "t.delta" && data.t === "text" ? Stream.succeed(data.v) : Stream.empty,
+    event === "t.delta" && data.t === "text" && data.reply === undefined ? Stream.succeed(data.v) : Stream.empty,
   )
 
 const run = async <A>(effect: Effect.Effect<A, WeirError>, { signal }: CallOptions = {}): Promise<A> => {

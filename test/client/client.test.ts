@@ -12,7 +12,7 @@ import {
   WeirUnreachable,
   WeirUnreadable,
 } from "../../src/client/index.ts"
-import { answering, newTestIds, openaiChunk, testCatalogue } from "../../src/testing/index.ts"
+import { answering, newTestIds, openaiChunk, openaiFrame, testCatalogue } from "../../src/testing/index.ts"
 import { portOf } from "../../src/testing/port.ts"
 import { eventually, holdsOf, useGateway } from "../conformance/gateway.ts"
 
@@ -50,6 +50,19 @@ describe("an exchange", () => {
     const reply = await weir({ client: { name: "tests", version: "1" } }).exchange(ask)
     expect(reply.blocks).toMatchObject([{ t: "text", v: "Hello river" }])
     expect(reply.clientRequestId).toMatch(/^[0-9A-HJKMNP-TV-Z]{26}$/)
+  })
+
+  it("of several replies, the text is the first one's", async () => {
+    gateway().vendor.script(async (call) => {
+      call.head()
+      for (const index of [0, 1]) {
+        const choice = { index, delta: { content: `reply ${index}` }, finish_reason: "stop" }
+        await call.write(openaiFrame({ object: "chat.completion.chunk", choices: [choice] }))
+      }
+      call.end(openaiFrame({ choices: [], usage: { prompt_tokens: 5, completion_tokens: 4 } }) + openaiFrame("[DONE]"))
+    })
+    expect((await collect(weir().text({ ...ask, params: { n: 2 } }))).join("")).toBe("reply 0")
+    gateway().vendor.script(answering(answer))
   })
 
   it("is signed where asked for, body, path and all", async () => {

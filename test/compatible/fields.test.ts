@@ -7,6 +7,7 @@ import { messagesFields } from "../../src/dialects/anthropic/client-request.ts"
 import type { FieldTable } from "../../src/dialects/fields.ts"
 import { generateFields, generationFields } from "../../src/dialects/gemini/client-request.ts"
 import { chatFields } from "../../src/dialects/openai-chat/client-request.ts"
+import { completionApi } from "../../src/dialects/openai-chat/completion-client.ts"
 import { responsesFields } from "../../src/dialects/openai-responses/client-request.ts"
 
 /** The fields of an interface in a declaration file. */
@@ -26,6 +27,7 @@ const unlisted = (fields: ReadonlyArray<string>, table: FieldTable) =>
 describe("the lists of fields", () => {
   it.each([
     ["openai/resources/chat/completions/completions.d.ts", "ChatCompletionCreateParamsBase", chatFields, 25],
+    ["openai/resources/completions.d.ts", "CompletionCreateParamsBase", completionApi.fields, 12],
     ["openai/resources/responses/responses.d.ts", "ResponseCreateParamsBase", responsesFields, 20],
     ["@anthropic-ai/sdk/resources/messages/messages.d.ts", "MessageCreateParamsBase", messagesFields, 12],
     ["@anthropic-ai/sdk/resources/beta/messages/messages.d.ts", "MessageCreateParamsBase", messagesFields, 15],
