@@ -253,6 +253,8 @@ export const ParamsProfile = Schema.Struct({
   serviceTier: optional(Strip),
   prediction: optional(Strip),
   stopTokens: optional(Strip),
+  /** Such as OpenRouter's choice of a provider, which the vendor may bill dearer. */
+  vendorOptions: optional(Strip),
 })
 export type ParamsProfile = typeof ParamsProfile.Type
 

@@ -197,7 +197,7 @@ export type AllowedParams = Omit<ExchangeParams, keyof ExtraParams | "maxTokens"
 }
 
 const ranged = ["frequencyPenalty", "presencePenalty", "topK", "minP", "logprobs", "n"] as const
-const stripped = ["seed", "logitBias", "verbosity", "serviceTier", "prediction", "stopTokens"] as const
+const stripped = ["seed", "logitBias", "verbosity", "serviceTier", "prediction", "stopTokens", "vendorOptions"] as const
 
 const clampable = ["maxTokens", "temperature", "topP", "stop", "reasoning", ...ranged, ...stripped] as const
 
@@ -216,7 +216,6 @@ export const extrasOf = (asked: ExchangeParams, profile: ParamsProfile): ExtraPa
     if (value !== undefined) extras[name] = value
   }
   for (const name of stripped) if (profile[name]?.strip !== true) copy(asked, extras, name)
-  copy(asked, extras, "vendorOptions")
   for (const _ in extras) return extras
   return undefined
 }
