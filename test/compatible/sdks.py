@@ -58,7 +58,7 @@ def chat():
         model="main", messages=[{"role": "user", "content": parts}], response_format=form
     )
     check("chat: image and schema", reply.choices[0].finish_reason == "stop")
-    error = refused(openai.BadRequestError, lambda: client.chat.completions.create(model="main", messages=hello, n=2))
+    error = refused(openai.BadRequestError, lambda: client.chat.completions.create(model="main", messages=hello, n=9))
     check("chat: refusal", error.param == "n")
     broken = [{"role": "user", "content": "break"}]
     fails = refused(
