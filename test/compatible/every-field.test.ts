@@ -255,7 +255,8 @@ describe("parameters", () => {
     async (name, value) => {
       const reply = await post("/openai/v1/chat/completions", { model: "claude2", messages: hello, [name]: value })
       expect(reply.status).toBe(400)
-      expect(await jsonOf(reply)).toMatchObject({ error: { param: name, code: "bad_request" } })
+      const message = `${name}: this model does not support it`
+      expect(await jsonOf(reply)).toMatchObject({ error: { param: name, code: "bad_request", message } })
       const next = await post("/openai/v1/chat/completions", { model: "pair", messages: hello, [name]: value })
       expect(next.status).toBe(200)
       expect(simulated.calls.at(-1)?.body).toMatchObject({ [name]: value })

@@ -113,5 +113,6 @@ export const namingField = ({ fieldNames }: Pick<ClientApi, "fieldNames">, error
   const lacking = detail?.["capability"]
   if (code !== "bad_request" || !isExtra(lacking)) return error
   const path = nameIn(fieldNames, `params.${lacking}`)
-  return serviceError("bad_request", `${path}: ${message}`, { detail: { ...detail, issues: [{ path, message }] } })
+  const why = message.replace(` ${lacking}`, " it")
+  return serviceError("bad_request", `${path}: ${why}`, { detail: { ...detail, issues: [{ path, message: why }] } })
 }
