@@ -106,7 +106,11 @@ const report = (c: Conversation, target: CallTarget, error: CallError, startedAt
   const tier = tierOf(error)
   if (tier !== undefined) recordTierTimeout(c.context, tier, target)
   if (error._tag === "UpstreamBroken" && isShortage(error)) recordShed(c.context, "files")
-  const log = Effect.logWarning("An upstream call failed", { target: target.key, ...describe(error) })
+  // A request for which a target has no words says nothing of the target.
+  const isUnfit = error._tag === "ServiceError" && error.code === "bad_request"
+  const log = isUnfit
+    ? Effect.logInfo("A target cannot be asked for this", { target: target.key, ...error.detail })
+    : Effect.logWarning("An upstream call failed", { target: target.key, ...describe(error) })
   return withRequestId(c.requestId)(log)
 }
 
