@@ -1,4 +1,4 @@
-/** Signatures of AWS: the verifier against a published vector, and our signer against the verifier. */
+/** Signatures of AWS: the verifier against published vectors, and our signer against the verifier. */
 import { Redacted } from "effect"
 import { describe, expect, it } from "vitest"
 import { makeAwsIdentity } from "../../src/identities/aws.ts"
@@ -11,17 +11,39 @@ const redacted = {
   secretAccessKey: Redacted.make(keys.secretAccessKey),
 }
 
-it("the verifier agrees with AWS's vector get-vanilla", () => {
-  const request = {
-    method: "GET",
-    path: "/",
-    headers: { host: "example.amazonaws.com", "x-amz-date": "20150830T123600Z" },
-    body: "",
+/** Of AWS's test suite for Signature Version 4. */
+const vectors: ReadonlyArray<
+  readonly [name: string, method: string, query: string, type: string | undefined, body: string, signature: string]
+> = [
+  ["get-vanilla", "GET", "", undefined, "", "5fa00fa31553b73ebf1942676e86291e8372ff2a2260956d9b8aae1d763fbf31"],
+  ["post-vanilla", "POST", "", undefined, "", "5da7c1a2acd57cee7505fc6676e4e544621c30862966e37dddb68e92efbe5d6b"],
+  [
+    "get-vanilla-utf8-query",
+    "GET",
+    "%E1%88%B4=bar",
+    undefined,
+    "",
+    "2cdec8eed098649ff3a119c94853b13c643bcf08f8b0a1d91e12c9027818dd04",
+  ],
+  [
+    "post-x-www-form-urlencoded",
+    "POST",
+    "",
+    "application/x-www-form-urlencoded",
+    "Param1=value1",
+    "ff11897932ad3f4e8b18135d722051e5ac45fc38421b1da7b9d196a0fe09473a",
+  ],
+]
+
+it.each(vectors)("the verifier agrees with AWS's vector %s", (_name, method, query, type, body, signature) => {
+  const headers = {
+    ...(type !== undefined && { "content-type": type }),
+    host: "example.amazonaws.com",
+    "x-amz-date": "20150830T123600Z",
   }
   const place = ["20150830", "us-east-1", "service"] as const
-  expect(signatureOf(request, keys.secretAccessKey, ["host", "x-amz-date"], place)).toBe(
-    "5fa00fa31553b73ebf1942676e86291e8372ff2a2260956d9b8aae1d763fbf31",
-  )
+  const request = { method, path: "/", query, headers, body }
+  expect(signatureOf(request, keys.secretAccessKey, Object.keys(headers), place)).toBe(signature)
 })
 
 describe("a signed request", () => {
