@@ -2,6 +2,7 @@
 import { Readable } from "node:stream"
 import { setTimeout as sleep } from "node:timers/promises"
 import { Agent } from "undici"
+import { wavHead } from "../wav.ts"
 import { one, residentBytes } from "./load.ts"
 import type { Row, Scenario } from "./scenario.ts"
 import type { Weir } from "./subjects.ts"
@@ -13,24 +14,6 @@ const chunk = Buffer.alloc(256 * 1024, 128)
 const boundary = "weir-bench"
 
 const head = (name: string, more = "") => `--${boundary}\r\ncontent-disposition: form-data; name="${name}"${more}\r\n`
-
-/** A recording of the right length by its own head: one byte a sample, 8,000 samples a second. */
-const wavHead = (bytes: number): Buffer => {
-  const wav = Buffer.alloc(44)
-  wav.write("RIFF", 0, "latin1")
-  wav.writeUInt32LE(36 + bytes, 4)
-  wav.write("WAVEfmt ", 8, "latin1")
-  wav.writeUInt32LE(16, 16)
-  wav.writeUInt16LE(1, 20)
-  wav.writeUInt16LE(1, 22)
-  wav.writeUInt32LE(8000, 24)
-  wav.writeUInt32LE(8000, 28)
-  wav.writeUInt16LE(1, 32)
-  wav.writeUInt16LE(8, 34)
-  wav.write("data", 36, "latin1")
-  wav.writeUInt32LE(bytes, 40)
-  return wav
-}
 
 async function* form(): AsyncGenerator<Buffer | string> {
   yield `${head("model")}\r\nhear\r\n${head("file", '; filename="a.wav"')}content-type: audio/wav\r\n\r\n`

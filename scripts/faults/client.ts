@@ -4,6 +4,7 @@ import { Option, Schema } from "effect"
 import { ErrorEnvelope } from "../../src/protocol/error.ts"
 import { parseEvents } from "../../src/protocol/parse-events.ts"
 import { VideoJob } from "../../src/protocol/video.ts"
+import { wavHead } from "../wav.ts"
 
 export type Outcome =
   /** The whole answer came, at this cost. */
@@ -91,22 +92,7 @@ const requestFor = (key: string, kind: Asked): readonly [path: string, request: 
 }
 
 /** A second of silence: 8,000 samples of one byte. */
-const second = (() => {
-  const head = Buffer.alloc(44)
-  head.write("RIFF", 0, "latin1")
-  head.writeUInt32LE(36 + 8000, 4)
-  head.write("WAVEfmt ", 8, "latin1")
-  head.writeUInt32LE(16, 16)
-  head.writeUInt16LE(1, 20)
-  head.writeUInt16LE(1, 22)
-  head.writeUInt32LE(8000, 24)
-  head.writeUInt32LE(8000, 28)
-  head.writeUInt16LE(1, 32)
-  head.writeUInt16LE(8, 34)
-  head.write("data", 36, "latin1")
-  head.writeUInt32LE(8000, 40)
-  return Buffer.concat([head, Buffer.alloc(8000, 128)]).toString("base64")
-})()
+const second = Buffer.concat([wavHead(8000), Buffer.alloc(8000, 128)]).toString("base64")
 
 /** Asks for one key, again and again, at whichever gateway, until there is a final answer. */
 export const askFor = async (key: string, options: CallOptions): Promise<Outcome> => {

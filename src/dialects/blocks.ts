@@ -54,6 +54,15 @@ export const vendorDelta = (i: number, dialect: SealingDialect, made: JsonObject
   delta: { i, t: "vendor", dialect, v: JSON.stringify(made) },
 })
 
+/** Says of events, from the first of them, to which of several replies they belong. */
+export const markReply = (events: Array<VendorEvent>, first: number, reply: number): void => {
+  if (reply === 0) return
+  for (let at = first; at < events.length; at++) {
+    const event = events[at]
+    if (event !== undefined) events[at] = ofReply(event, reply)
+  }
+}
+
 /** An event of one of several replies. */
 export const ofReply = <Event extends VendorEvent>(event: Event, reply: number): Event => {
   if (reply === 0) return event

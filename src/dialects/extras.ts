@@ -29,17 +29,18 @@ const isNeutral: { readonly [Name in ExtraName]?: (value: Values[Name]) => boole
   stopTokens: (value) => value.length === 0,
 }
 
-/** The fields of a request for its parameters, in order. */
+/** The fields of a request for its parameters. Content that Gemini keeps is the prompt's beginning: others lack it. */
 export const encodeExtras = (
   extras: ExtraParams | undefined,
   words: ExtraWords,
-): Result.Result<ReadonlyArray<object>, EncodeRefusal> => {
-  if (extras === undefined) return Result.succeed([])
-  const fields: Array<object> = []
+): Result.Result<object, EncodeRefusal> => {
+  if (extras === undefined) return Result.succeed({})
+  if (extras.vendorOptions?.gemini?.cachedContent !== undefined) return Result.fail(lacks("cachedContent"))
+  const fields = {}
   for (const name of extraNames) {
     const encoded = fieldOf(name, extras, words)
     if (encoded === "none") return Result.fail(lacks(name))
-    if (encoded !== undefined) fields.push(encoded)
+    Object.assign(fields, encoded)
   }
   return Result.succeed(fields)
 }
@@ -58,6 +59,3 @@ export const lacks = (name: ExtraName | "cachedContent" | "videos" | "audio"): E
   capability: name,
   message: `this model does not support ${name}`,
 })
-
-/** One object of several. */
-export const merge = (fields: ReadonlyArray<object>): object => Object.assign({}, ...fields)

@@ -9,7 +9,7 @@ import { Redacted } from "effect"
 import { makeSigner } from "./aws-signing.ts"
 import type { Identity, Route } from "./identity.ts"
 import { fetchBy } from "./issuer-fetch.ts"
-import { type Issued, KeptRenewed } from "./renewed.ts"
+import { type Issued, KeptRenewed, sentenceBy } from "./renewed.ts"
 
 export interface AwsKeys {
   readonly accessKeyId: Redacted.Redacted
@@ -114,10 +114,6 @@ const sentences: ReadonlyArray<readonly [RegExp, string]> = [
   ],
 ]
 
-const describe = (cause: unknown): string => {
-  const text = cause instanceof Error ? `${cause.name} ${cause.message}` : ""
-  const known = sentences.find(([pattern]) => pattern.test(text))
-  return known?.[1] ?? "AWS's service for identities cannot be reached, or answers with an error"
-}
-
-const kept = new KeptRenewed<AwsCredentialIdentity>(describe)
+const kept = new KeptRenewed<AwsCredentialIdentity>(
+  sentenceBy(sentences, "AWS's service for identities cannot be reached, or answers with an error"),
+)

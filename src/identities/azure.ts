@@ -8,7 +8,7 @@ import type { TokenCredential } from "@azure/identity"
 import { Redacted } from "effect"
 import type { Identity, Route } from "./identity.ts"
 import { type Fetch, fetchBy } from "./issuer-fetch.ts"
-import { type Issued, KeptRenewed } from "./renewed.ts"
+import { type Issued, KeptRenewed, sentenceBy } from "./renewed.ts"
 
 export interface AzureClient {
   readonly tenantId: string
@@ -97,10 +97,4 @@ const sentences: ReadonlyArray<readonly [RegExp, string]> = [
   ],
 ]
 
-const describe = (cause: unknown): string => {
-  const text = cause instanceof Error ? `${cause.name} ${cause.message}` : ""
-  const known = sentences.find(([pattern]) => pattern.test(text))
-  return known?.[1] ?? "Entra cannot be reached, or answers with an error"
-}
-
-const tokens = new KeptRenewed<string>(describe)
+const tokens = new KeptRenewed<string>(sentenceBy(sentences, "Entra cannot be reached, or answers with an error"))

@@ -109,6 +109,14 @@ export class Renewed<A> {
   }
 }
 
+/** Why an issuer gave nothing: the first sentence whose pattern its error has. */
+export const sentenceBy =
+  (sentences: ReadonlyArray<readonly [pattern: RegExp, sentence: string]>, otherwise: string) =>
+  (cause: unknown): string => {
+    const text = cause instanceof Error ? `${cause.name} ${cause.message}` : ""
+    return sentences.find(([pattern]) => pattern.test(text))?.[1] ?? otherwise
+  }
+
 const tooSlow = new Error("too slow")
 
 const within = <A>(ms: number, work: Promise<A>): Promise<A> =>

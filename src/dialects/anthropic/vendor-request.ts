@@ -11,7 +11,7 @@ import type {
 } from "../../protocol/block.ts"
 import type { ToolChoice } from "../../protocol/exchange.ts"
 import { lacksOutput, type VendorRequest } from "../dialect.ts"
-import { type ExtraWords, encodeExtras, lacks, merge } from "../extras.ts"
+import { type ExtraWords, encodeExtras, lacks } from "../extras.ts"
 import { isKeptElsewhere, keptElsewhere } from "../kept-files.ts"
 import { signatureFor } from "../signature.ts"
 import { ownBlock, shownText } from "../vendor-blocks.ts"
@@ -53,7 +53,7 @@ export const encodeMessages = (request: VendorRequest): Result.Result<object, En
     ...(request.stop.length > 0 && { stop_sequences: request.stop }),
     ...(thinking === undefined && request.temperature !== undefined && { temperature: request.temperature }),
     ...(thinking === undefined && request.topP !== undefined && { top_p: request.topP }),
-    ...merge(extras.success),
+    ...extras.success,
     ...thinking?.fields,
     ...encodeOutputConfig(request, thinking?.effort),
     ...(request.stream && { stream: true }),
@@ -139,8 +139,7 @@ function encodeChoice(choice: ToolChoice): object {
 const isReadableFile = ({ mime, url }: FileBlock): boolean =>
   mime === "application/pdf" || (mime.startsWith("text/") && url === undefined)
 
-const findRefusal = ({ thread, extras }: VendorRequest): EncodeRefusal | undefined => {
-  if (extras?.vendorOptions?.gemini?.cachedContent !== undefined) return lacks("cachedContent")
+const findRefusal = ({ thread }: VendorRequest): EncodeRefusal | undefined => {
   for (const { blocks } of thread) {
     for (const block of blocks) {
       if (isKeptElsewhere(block, "anthropic")) return keptElsewhere

@@ -8,7 +8,7 @@ import type { Block, Message, ReasoningBlock, ToolResultBlock } from "../../prot
 import type { ReasoningLevel, ToolChoice } from "../../protocol/exchange.ts"
 import { encodeThinking, versionOf } from "../anthropic/thinking.ts"
 import { lacksOutput, outputName, type VendorRequest } from "../dialect.ts"
-import { type ExtraWords, encodeExtras, lacks, merge } from "../extras.ts"
+import { type ExtraWords, encodeExtras } from "../extras.ts"
 import { signatureFor } from "../signature.ts"
 import { shownText } from "../vendor-blocks.ts"
 import type { EncodeRefusal } from "../wire.ts"
@@ -32,7 +32,6 @@ export const encodeConverse = (request: VendorRequest): Result.Result<object, En
   const refusal = fileRefusal(thread) ?? toolsRefusal(request)
   if (refusal !== undefined) return Result.fail(refusal)
   if (output !== undefined && !takesOutput(model, versionOf(model))) return Result.fail(lacksOutput)
-  if (request.extras?.vendorOptions?.gemini?.cachedContent !== undefined) return Result.fail(lacks("cachedContent"))
   const family = familyOf(model)
   const { serviceTier, ...extras } = request.extras ?? {}
   const system = thread.flatMap(({ role, blocks }) => (role === "system" ? encodeBlocks(blocks, family) : []))
@@ -43,7 +42,7 @@ export const encodeConverse = (request: VendorRequest): Result.Result<object, En
   const samples = reasoning?.excludesSampling !== true
   const sampling = encodeExtras(extras, samples ? (words[family] ?? {}) : { topK: () => ({}) })
   if (Result.isFailure(sampling)) return Result.fail(sampling.failure)
-  const more = merge([...sampling.success, ...(reasoning === undefined ? [] : [reasoning.fields])])
+  const more = { ...sampling.success, ...reasoning?.fields }
   return Result.succeed({
     messages,
     ...(system.length > 0 && { system }),

@@ -2,7 +2,7 @@
 import { Result } from "effect"
 import { type Block, type Message, sourceUrl, type ToolResultBlock } from "../../protocol/block.ts"
 import type { VendorRequest } from "../dialect.ts"
-import { type ExtraWords, encodeExtras, lacks, merge, sameAs } from "../extras.ts"
+import { type ExtraWords, encodeExtras, lacks, sameAs } from "../extras.ts"
 import { isKeptElsewhere, keptElsewhere } from "../kept-files.ts"
 import { shownText } from "../vendor-blocks.ts"
 import type { EncodeRefusal } from "../wire.ts"
@@ -24,7 +24,7 @@ export const encodeChat = (request: VendorRequest): Result.Result<object, Encode
     ...(request.temperature !== undefined && { temperature: request.temperature }),
     ...(request.topP !== undefined && { p: request.topP }),
     ...(request.stop.length > 0 && { stop_sequences: request.stop }),
-    ...merge(extras.success),
+    ...extras.success,
     ...(reasoning !== undefined && { thinking: thinkingOf(reasoning, reasoningBudget) }),
     ...(output !== undefined && { response_format: { type: "json_object", json_schema: output.schema } }),
     ...(offered.length > 0 && {
@@ -44,8 +44,7 @@ export const words: ExtraWords = {
   topK: sameAs("k"),
 }
 
-const findRefusal = ({ thread, extras }: VendorRequest): EncodeRefusal | undefined => {
-  if (extras?.vendorOptions?.gemini?.cachedContent !== undefined) return lacks("cachedContent")
+const findRefusal = ({ thread }: VendorRequest): EncodeRefusal | undefined => {
   const uses = (kind: Block["t"]) => thread.some(({ blocks }) => blocks.some(({ t }) => t === kind))
   if (uses("file")) return lacksFiles
   if (thread.some(({ blocks }) => blocks.some((block) => isKeptElsewhere(block, undefined)))) return keptElsewhere

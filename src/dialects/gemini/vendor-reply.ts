@@ -5,6 +5,7 @@
 import type { Stop } from "../../protocol/exchange.ts"
 import { mostReplies, type TokenLogprob } from "../../protocol/extra-params.ts"
 import {
+  markReply,
   ofReply,
   reasoningDelta,
   signatureDelta,
@@ -122,12 +123,7 @@ class CandidateReader {
     for (const part of objectsAt(objectAt(candidate, "content"), "parts")) this.#readPart(part, events)
     const reason = stringAt(candidate, "finishReason")
     if (reason !== undefined) this.#closePartial(events)
-    if (this.#index > 0) {
-      for (let at = first; at < events.length; at++) {
-        const event = events[at]
-        if (event !== undefined) events[at] = ofReply(event, this.#index)
-      }
-    }
+    markReply(events, first, this.#index)
     return reason === undefined ? undefined : stopOf(reason, this.#called)
   }
 

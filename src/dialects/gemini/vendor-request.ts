@@ -12,7 +12,7 @@ import type {
 } from "../../protocol/block.ts"
 import type { ReasoningLevel, ToolChoice } from "../../protocol/exchange.ts"
 import type { VendorRequest } from "../dialect.ts"
-import { type ExtraWords, encodeExtras, merge, sameAs } from "../extras.ts"
+import { type ExtraWords, encodeExtras, sameAs } from "../extras.ts"
 import { parseObject } from "../json.ts"
 import { isKeptElsewhere, keptElsewhere } from "../kept-files.ts"
 import { signatureFor } from "../signature.ts"
@@ -59,7 +59,7 @@ export const encodeGenerate = (request: VendorRequest): Result.Result<object, En
     ...(cachedContent !== undefined && { cachedContent }),
     generationConfig: {
       maxOutputTokens: request.maxTokens,
-      ...merge(sampling.success),
+      ...sampling.success,
       ...(mediaResolution !== undefined && { mediaResolution }),
       ...(request.temperature !== undefined && { temperature: request.temperature }),
       ...(request.topP !== undefined && { topP: request.topP }),

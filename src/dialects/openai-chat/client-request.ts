@@ -39,6 +39,7 @@ import {
   withoutEffect,
 } from "../fields.ts"
 import type { JsonObject } from "../json.ts"
+import { soundOf } from "../openai-sound.ts"
 
 /** Parameters that not every vendor has; most requests have none. */
 const extraFields = [
@@ -279,10 +280,8 @@ const partOf = (reader: FieldReader, value: unknown, path: string): JsonObject =
       const url = urlIn(reader, part["image_url"], `${path}.image_url`)
       return { t: "image", ...sourceOf(url, imageMimeOf(url)) }
     }
-    case "input_audio": {
-      const { data, format } = reader.object(part["input_audio"], `${path}.input_audio`)
-      return { t: "audio", mime: format === "mp3" ? "audio/mpeg" : `audio/${String(format)}`, data }
-    }
+    case "input_audio":
+      return soundOf(reader, part, path)
     case "video_url": {
       const url = urlIn(reader, part["video_url"], `${path}.video_url`)
       return { t: "video", ...sourceOf(url, videoMimeOf(url)) }

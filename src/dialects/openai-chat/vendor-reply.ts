@@ -7,7 +7,7 @@ import { mostReplies, type TokenLogprob } from "../../protocol/extra-params.ts"
 import {
   type BlockNumbers,
   makeBlockNumbers,
-  ofReply,
+  markReply,
   reasoningDelta,
   signatureDelta,
   textDelta,
@@ -104,7 +104,7 @@ class ChoiceReader {
   read(choice: JsonObject, content: JsonObject | undefined, events: Array<VendorEvent>): void {
     const first = events.length
     this.#readContent(content, logprobsOf(objectAt(choice, "logprobs")), events)
-    this.#number(first, events)
+    markReply(events, first, this.#index)
   }
 
   end(choice: JsonObject, events: Array<VendorEvent>): void {
@@ -113,16 +113,7 @@ class ChoiceReader {
     const first = events.length
     this.#sign(events)
     events.push({ kind: "stop", stop: this.#refused ? "filtered" : stopOf(finish) })
-    this.#number(first, events)
-  }
-
-  /** Says of events, from the first of them, to which reply they belong. */
-  #number(first: number, events: Array<VendorEvent>): void {
-    if (this.#index === 0) return
-    for (let at = first; at < events.length; at++) {
-      const event = events[at]
-      if (event !== undefined) events[at] = ofReply(event, this.#index)
-    }
+    markReply(events, first, this.#index)
   }
 
   #readContent(

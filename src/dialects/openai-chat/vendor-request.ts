@@ -2,7 +2,6 @@
 import { createHash } from "node:crypto"
 import { Result } from "effect"
 import {
-  type AudioBlock,
   type Block,
   type FileBlock,
   type Message,
@@ -15,8 +14,9 @@ import {
 import type { ToolChoice } from "../../protocol/exchange.ts"
 import type { VendorOptions } from "../../protocol/extra-params.ts"
 import { lacksOutput, outputName, type VendorRequest } from "../dialect.ts"
-import { encodeExtras, lacks, merge } from "../extras.ts"
+import { encodeExtras, lacks } from "../extras.ts"
 import { isKeptElsewhere, keptElsewhere } from "../kept-files.ts"
+import { encodeSound } from "../openai-sound.ts"
 import { shownText } from "../vendor-blocks.ts"
 import type { EncodeRefusal } from "../wire.ts"
 import type { ChatProfile } from "./profiles.ts"
@@ -56,7 +56,7 @@ export const encodeChat = (request: VendorRequest, profile: ChatProfile): Result
       ...(request.toolChoice !== undefined && { tool_choice: encodeToolChoice(request.toolChoice, profile) }),
       ...(request.parallelToolCalls !== undefined && { parallel_tool_calls: request.parallelToolCalls }),
     }),
-    ...merge(extras.success),
+    ...extras.success,
     ...optionsOf(request.extras?.vendorOptions, profile),
     ...(profile.cache === "key" && request.cache.key !== undefined && { prompt_cache_key: request.cache.key }),
     ...(request.stream && { stream: true, ...(profile.asksForUsage && { stream_options: { include_usage: true } }) }),
@@ -91,10 +91,9 @@ const optionsOf = (options: VendorOptions | undefined, { options: owner }: ChatP
 }
 
 const findRefusal = (
-  { thread, extras }: VendorRequest,
+  { thread }: VendorRequest,
   { documents, videos, keepsFiles }: ChatProfile,
 ): EncodeRefusal | undefined => {
-  if (extras?.vendorOptions?.gemini?.cachedContent !== undefined) return lacks("cachedContent")
   for (const { blocks } of thread) {
     for (const block of blocks) {
       // Most vendors accept files as data only.
@@ -199,7 +198,7 @@ class MessageWriter {
       case "file":
         return this.#encodeFile(part)
       case "audio":
-        return encodeAudio(part)
+        return encodeSound(part)
       case "video":
         return { type: "video_url", video_url: { url: sourceUrl(part) } }
       default: {
@@ -212,7 +211,7 @@ class MessageWriter {
 
   #encodeFile(file: FileBlock): object {
     if (file.kept !== undefined) return { type: "file", file: { file_id: file.kept.id } }
-    if (file.mime.startsWith("audio/")) return encodeAudio(file)
+    if (file.mime.startsWith("audio/")) return encodeSound(file)
     return this.#profile.documents === "document_url"
       ? { type: "document_url", document_url: sourceUrl(file) }
       : { type: "file", file: { filename: file.name ?? "file", file_data: sourceUrl(file) } }
@@ -223,12 +222,5 @@ const joinText = (blocks: ReadonlyArray<Block>): string => blocks.map(textOf).jo
 
 const textOf = (block: Block): string => (block.t === "text" ? block.v : block.t === "vendor" ? shownText(block) : "")
 
-const encodeAudio = ({ data, mime }: AudioBlock | FileBlock): object => ({
-  type: "input_audio",
-  input_audio: { data, format: audioFormat(mime) },
-})
-
 /** Another vendor's id in a format that Mistral accepts; deterministic. */
 const nineAlphanumerics = (id: string): string => createHash("sha256").update(id).digest("hex").slice(0, 9)
-
-const audioFormat = (mime: string): string => (mime === "audio/mpeg" ? "mp3" : mime.slice("audio/".length))

@@ -33,6 +33,7 @@ import {
   withoutEffect,
 } from "../fields.ts"
 import { isObject, type JsonObject } from "../json.ts"
+import { soundOf } from "../openai-sound.ts"
 import { signatureFromResponses } from "../signature.ts"
 import { isOpenaiOwn, sealedBlock } from "../vendor-blocks.ts"
 import { redactedMark } from "./client-reply.ts"
@@ -259,10 +260,8 @@ const partOf = (reader: FieldReader, part: JsonObject, path: string): JsonObject
     }
     case "input_file":
       return fileOf(reader, part, path)
-    case "input_audio": {
-      const { data, format } = reader.object(part["input_audio"], `${path}.input_audio`)
-      return { t: "audio", mime: format === "mp3" ? "audio/mpeg" : `audio/${String(format)}`, data }
-    }
+    case "input_audio":
+      return soundOf(reader, part, path)
     default:
       reader.refuse(`${path}.type`, "must be input_text, output_text, refusal, input_image, input_file or input_audio")
       return {}

@@ -3,8 +3,9 @@ import { Result } from "effect"
 import { type Block, type Message, type ReasoningBlock, sourceUrl, type ToolResultBlock } from "../../protocol/block.ts"
 import type { ReasoningLevel, StructuredOutput, ToolChoice } from "../../protocol/exchange.ts"
 import { outputName, type VendorRequest } from "../dialect.ts"
-import { type ExtraWords, encodeExtras, lacks, merge, sameAs } from "../extras.ts"
+import { type ExtraWords, encodeExtras, lacks, sameAs } from "../extras.ts"
 import { isKeptElsewhere, keptElsewhere } from "../kept-files.ts"
+import { encodeSound } from "../openai-sound.ts"
 import { signatureFor, signFor } from "../signature.ts"
 import { ownBlock, shownText } from "../vendor-blocks.ts"
 import type { EncodeRefusal } from "../wire.ts"
@@ -15,14 +16,14 @@ export const encodeResponses = (request: VendorRequest): Result.Result<object, E
   }
   const refusal = findRefusal(request)
   if (refusal !== undefined) return Result.fail(refusal)
-  const { vendorOptions, logprobs, verbosity, ...extras } = request.extras ?? {}
+  const { logprobs, verbosity, ...extras } = request.extras ?? {}
   const fields = encodeExtras(extras, words)
   if (Result.isFailure(fields)) return Result.fail(fields.failure)
   const include = [
     ...(request.canReason ? ["reasoning.encrypted_content"] : []),
     ...(logprobs === undefined ? [] : ["message.output_text.logprobs"]),
   ]
-  const { truncation, promptCacheOptions, reasoningMode } = vendorOptions?.openai ?? {}
+  const { truncation, promptCacheOptions, reasoningMode } = extras.vendorOptions?.openai ?? {}
   const text = {
     ...(request.output !== undefined && { format: encodeOutput(request.output) }),
     ...(verbosity !== undefined && verbosity !== "medium" && { verbosity }),
@@ -44,7 +45,7 @@ export const encodeResponses = (request: VendorRequest): Result.Result<object, E
       },
     }),
     ...(Object.keys(text).length > 0 && { text }),
-    ...merge(fields.success),
+    ...fields.success,
     ...(truncation !== undefined && { truncation }),
     ...(promptCacheOptions !== undefined && { prompt_cache_options: promptCacheOptions }),
     ...encodeTools(request),
@@ -60,8 +61,7 @@ export const encodeResponses = (request: VendorRequest): Result.Result<object, E
 /** Verbosity and logprobs have places of their own. */
 export const words: ExtraWords = { serviceTier: sameAs("service_tier") }
 
-const findRefusal = ({ thread, extras }: VendorRequest): EncodeRefusal | undefined => {
-  if (extras?.vendorOptions?.gemini?.cachedContent !== undefined) return lacks("cachedContent")
+const findRefusal = ({ thread }: VendorRequest): EncodeRefusal | undefined => {
   for (const { blocks } of thread) {
     for (const block of blocks) {
       if (block.t === "video") return lacks("videos")
@@ -143,7 +143,7 @@ function encodePart(block: Block, role: Message["role"]): object | undefined {
         ? { type: "input_file", file_url: block.url }
         : { type: "input_file", filename: block.name ?? "file", file_data: sourceUrl(block) }
     case "audio":
-      return { type: "input_audio", input_audio: { data: block.data, format: audioFormat(block.mime) } }
+      return encodeSound(block)
     case "vendor": {
       if (ownBlock("openai", block) !== undefined || shownText(block) === "") return undefined
       return { type: role === "assistant" ? "output_text" : "input_text", text: shownText(block) }
@@ -152,8 +152,6 @@ function encodePart(block: Block, role: Message["role"]): object | undefined {
       return undefined
   }
 }
-
-const audioFormat = (mime: string): string => (mime === "audio/mpeg" ? "mp3" : mime.slice("audio/".length))
 
 function encodeItem(block: Block): object | undefined {
   switch (block.t) {

@@ -53,7 +53,7 @@ export const makePlan = (
   Result.flatMap(modelFor(request.model, "chat", caller, catalogue, nowMs), ({ entry, price }) => {
     const capabilities = new Set(entry.model.capabilities)
     const { params, warnings } = applyProfile(request.params ?? {}, entry)
-    const { n = 1, serviceTier } = params
+    const { n = 1, serviceTier, prediction = "" } = params.extras ?? {}
     const refusal =
       lackOf(request, capabilities) ??
       tierRefusal(serviceTier, price) ??
@@ -63,9 +63,7 @@ export const makePlan = (
     const promptTokens = request.params?.promptTokensEstimate ?? estimatePrompt(request)
     const inTokens = promptTokens + searchTokens * searches
     // What was predicted and not said is billed as output.
-    const predicted =
-      params.extras?.prediction === undefined ? 0 : tokensOfBytes(Buffer.byteLength(params.extras.prediction))
-    const outTokens = (params.maxTokens + predicted) * n
+    const outTokens = (params.maxTokens + tokensOfBytes(Buffer.byteLength(prediction))) * n
     return Result.succeed({
       entry,
       price,
@@ -191,8 +189,6 @@ const budgetLevels: ReadonlyArray<readonly [budget: number, level: ReasoningLeve
 
 export type AllowedParams = Omit<ExchangeParams, keyof ExtraParams | "maxTokens"> & {
   readonly maxTokens: number
-  readonly n?: number | undefined
-  readonly serviceTier?: string | undefined
   readonly extras?: ExtraParams | undefined
 }
 
@@ -248,7 +244,7 @@ function applyProfile(
     ...(asked.parallelToolCalls !== undefined && { parallelToolCalls: asked.parallelToolCalls }),
     ...(asked.output !== undefined && { output: asked.output }),
     ...(asked.toolChoice !== undefined && { toolChoice: asked.toolChoice }),
-    ...(extras !== undefined && { extras, n: extras.n, serviceTier: extras.serviceTier }),
+    ...(extras !== undefined && { extras }),
   }
   if (changed.length === 0) return { params, warnings: [] }
   const message = `The server limits ${changed.join(", ")} for this model`
