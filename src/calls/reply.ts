@@ -15,7 +15,7 @@ export interface WholeReply<Body extends object> {
 
 export type ReplyError = ServiceError | StoreUnavailable
 
-/** Events of a stream, or bytes of sound. */
+/** Events of a stream, or bytes of sound, which belong to the connection once they are written. */
 export type StreamPart = string | Uint8Array
 
 /** The client's connection: a socket, or memory in a test. */

@@ -4,6 +4,7 @@ import type { HttpServerResponse } from "effect/http"
 import type { Connection, ReplyError, StreamPart, WholeReply } from "../calls/reply.ts"
 import type { EventEncoder } from "../dialects/client-api.ts"
 import { EventWriter } from "../kinds/chat/event-writer.ts"
+import { freeChunk } from "../media/free-chunk.ts"
 import type { ServiceError } from "../protocol/error.ts"
 import { toServiceError } from "../store/unavailable.ts"
 import { isShared } from "./listener.ts"
@@ -30,6 +31,13 @@ export const sendResponse = (
   response.writeHead(status, { ...headers, "content-type": body.contentType, "content-length": body.body.length })
   response.end(body.body)
 }
+
+/** The bytes are the connection's from here on. */
+const writeAndFree = (response: ServerResponse, bytes: Uint8Array): boolean =>
+  response.write(bytes, (error) => {
+    // What was not written may still be with the socket.
+    if (error == null) freeChunk(bytes)
+  })
 
 const none: ReadonlyArray<never> = []
 
@@ -116,7 +124,7 @@ export class NodeConnection<Body extends object> implements Connection<Body> {
       })
     }
     if (isShared(response)) this.#writtenBytes += Buffer.byteLength(events)
-    const hasRoom = response.write(events)
+    const hasRoom = typeof events === "string" ? response.write(events) : writeAndFree(response, events)
     if (!hasRoom) response.once("drain", () => this.#listener?.room())
     return hasRoom
   }

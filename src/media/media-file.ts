@@ -7,7 +7,7 @@ export interface MediaFile {
   readonly sha256: string
   /** Its beginning, up to {@link headBytes}. */
   readonly head: Buffer
-  /** Its content from the beginning. */
+  /** Its content from the beginning. A chunk may be overwritten when the third one after it is asked for. */
   readonly chunks: () => AsyncIterable<Buffer>
 }
 

@@ -8,17 +8,20 @@ import { join } from "node:path"
 import { Context, Effect, Layer, type Scope } from "effect"
 import { WeirConfig } from "../config.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
+import { freeChunk } from "./free-chunk.ts"
 import { headBytes, type MediaFile } from "./media-file.ts"
 
 /** Bytes of a file that stay in memory. */
 const memoryBytes = 1024 * 1024
 /** Bytes of one read. */
 const chunkBytes = 64 * 1024
+/** Chunks of a reader: one that is written to a socket, one that waits, one that is read. */
+const liveChunks = 3
 
 export type SpoolError = ServiceError<"rate_limited">
 
 export interface FileWriter {
-  /** Takes a part of the file; {@link flush} puts it on the disk. */
+  /** Takes a part of the file, which nobody else may use from then on; {@link flush} puts it on the disk. */
   readonly add: (chunk: Uint8Array) => void
   /** Waits until what was added is written. Fails with {@link SpoolError} if there is no room, or with the disk's error. */
   readonly flush: () => Promise<void>
@@ -108,6 +111,7 @@ class SpooledFile implements FileWriter {
     this.#pendingBytes = 0
     this.#handle ??= await this.#open()
     await this.#handle.writev(chunks, at)
+    chunks.forEach(freeChunk)
   }
 
   file(): MediaFile {
@@ -140,13 +144,18 @@ class SpooledFile implements FileWriter {
   }
 
   async *#read(): AsyncGenerator<Buffer> {
-    for (let at = 0; at < this.#bytes; ) {
-      const handle = this.#handle
-      if (handle === undefined || this.#isClosed) throw new Error("The call of this file is over")
-      const { bytesRead, buffer } = await handle.read(Buffer.allocUnsafeSlow(chunkBytes), 0, chunkBytes, at)
-      if (bytesRead === 0) throw new Error("The file is shorter than it was")
-      at += bytesRead
-      yield buffer.subarray(0, bytesRead)
+    // A buffer for each chunk would be garbage by the megabyte.
+    const buffers = Array.from({ length: liveChunks }, () => Buffer.allocUnsafeSlow(chunkBytes))
+    for (let at = 0; ; ) {
+      for (const buffer of buffers) {
+        if (at === this.#bytes) return
+        const handle = this.#handle
+        if (handle === undefined || this.#isClosed) throw new Error("The call of this file is over")
+        const { bytesRead } = await handle.read(buffer, 0, chunkBytes, at)
+        if (bytesRead === 0) throw new Error("The file is shorter than it was")
+        at += bytesRead
+        yield buffer.subarray(0, bytesRead)
+      }
     }
   }
 }

@@ -1,5 +1,8 @@
 /** Files of calls: in memory while they are small, otherwise on the disk without a name; bounded, and gone with the call. */
+import { createHash, randomBytes } from "node:crypto"
+import { once } from "node:events"
 import { existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs"
+import { createServer } from "node:http"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Effect, Exit, Layer, Scope } from "effect"
@@ -7,6 +10,8 @@ import { afterAll, describe, expect, it } from "vitest"
 import { WeirConfig } from "../../src/config.ts"
 import { bytesOfBody, chunksOfBody } from "../../src/media/media-file.ts"
 import { Spool } from "../../src/media/spool.ts"
+import { fetchWhole, VendorClient } from "../../src/upstream/client.ts"
+import { Egress } from "../../src/upstream/egress.ts"
 
 const dataDir = mkdtempSync(join(tmpdir(), "weir-spool-"))
 afterAll(() => rmSync(dataDir, { recursive: true }))
@@ -30,7 +35,7 @@ const close = (scope: Scope.Closeable) => Effect.runPromise(Scope.close(scope, E
 const names = () => (existsSync(join(dataDir, "media")) ? readdirSync(join(dataDir, "media")) : [])
 const contentOf = async (chunks: AsyncIterable<Buffer>) => {
   const all: Array<Buffer> = []
-  for await (const chunk of chunks) all.push(chunk)
+  for await (const chunk of chunks) all.push(Buffer.from(chunk))
   return Buffer.concat(all)
 }
 
@@ -64,6 +69,57 @@ describe("a file", () => {
       expect(spool.used()).toEqual({ files: 0, bytes: 0 })
     }),
   )
+
+  it("frees the memory of a chunk once it is on the disk, unless the chunk is a part of a buffer", () =>
+    withSpool(async (spool) => {
+      const scope = Effect.runSync(Scope.make())
+      const writer = await open(spool, scope)
+      const [small, whole, shared] = [1000, 2 * mebibyte, 4000].map((bytes) => Buffer.allocUnsafeSlow(bytes).fill(7))
+      const part = shared?.subarray(0, 2000) ?? Buffer.alloc(0)
+      writer.add(small ?? part)
+      await writer.flush()
+      expect(small?.length, "a small file is in memory").toBe(1000)
+      writer.add(whole ?? part)
+      writer.add(part)
+      await writer.flush()
+      expect([small?.length, whole?.length, part.length]).toEqual([0, 0, 2000])
+      const content = await contentOf(writer.file().chunks())
+      expect(content.equals(Buffer.alloc(1000 + 2 * mebibyte + 2000, 7))).toBe(true)
+      await close(scope)
+    }))
+
+  it("comes whole to a vendor that reads slowly, although its chunks share three buffers", () =>
+    withSpool(async (spool) => {
+      const scope = Effect.runSync(Scope.make())
+      const writer = await open(spool, scope)
+      const content = randomBytes(8 * mebibyte + 5)
+      writer.add(Buffer.from(content))
+      await writer.flush()
+      const file = writer.file()
+      const vendor = createServer((request, response) => {
+        const hash = createHash("sha256")
+        request.on("data", (chunk) => {
+          hash.update(chunk)
+          request.pause()
+          setTimeout(() => request.resume(), 1)
+        })
+        request.on("end", () => response.end(hash.digest("hex")))
+      })
+      await once(vendor.listen(0, "127.0.0.1"), "listening")
+      const address = vendor.address()
+      const port = typeof address === "object" ? address?.port : 0
+      const request = { baseUrl: `http://127.0.0.1:${port}`, path: "/", headers: {}, body: ["<", file, "|", file, ">"] }
+      const reply = await Effect.runPromise(
+        Effect.flatMap(VendorClient, (client) => fetchWhole(client, request, 1024)).pipe(
+          Effect.provide(VendorClient.layer.pipe(Layer.provide(Egress.layer), Layer.provide(WeirConfig.layer))),
+        ),
+      )
+      const sent = Buffer.concat([Buffer.from("<"), content, Buffer.from("|"), content, Buffer.from(">")])
+      expect(reply.body).toBe(createHash("sha256").update(sent).digest("hex"))
+      vendor.closeAllConnections()
+      vendor.close()
+      await close(scope)
+    }))
 
   it("beyond the disk's limit is refused, and its room is free again", () =>
     withSpool(

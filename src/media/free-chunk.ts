@@ -1,0 +1,7 @@
+/**
+ * Frees the memory of a chunk that nobody uses any more. Left to the collector, 32 MiB of chunks gather before it runs,
+ * because they are outside its heap. A chunk that is a part of its buffer is left alone: others may use the rest.
+ */
+export const freeChunk = (chunk: Uint8Array): void => {
+  if (chunk.buffer instanceof ArrayBuffer && chunk.byteLength === chunk.buffer.byteLength) chunk.buffer.transfer(0)
+}
