@@ -255,6 +255,8 @@ const variables = {
   jobTimeoutMs: millis("SVC_JOB_TIMEOUT_MS", 3_600_000),
   /** Disk space below `SVC_DATA_DIR` for files of running calls, of one process. */
   mediaDiskBytes: bytes("SVC_MEDIA_DISK_BYTES", 8 * 1024 * 1024 * 1024),
+  /** Memory for replies that are kept for equal requests, where there is no Redis. */
+  replyCacheBytes: bytes("SVC_REPLY_CACHE_BYTES", 64 * 1024 * 1024),
   /** Files of running calls, of one process. */
   mediaMaxFiles: Config.schema(Schema.Int.check(Schema.isGreaterThan(0)), "SVC_MEDIA_MAX_FILES").pipe(
     Config.withDefault(512),

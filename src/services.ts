@@ -50,6 +50,9 @@ import { Settler } from "./money/settler.ts"
 import { Statements } from "./money/statements.ts"
 import { UsageRollups } from "./money/usage-rollups.ts"
 import { UsageSummaries } from "./money/usage-summary.ts"
+import { ReplyCache } from "./reply-cache/reply-cache.ts"
+import { layerMemory as layerMemoryReplies } from "./reply-cache/store-memory.ts"
+import { layerRedis as layerRedisReplies } from "./reply-cache/store-redis.ts"
 import { ModerationEngine } from "./review/moderation.ts"
 import { Review } from "./review/review.ts"
 import { DeliveredSettings } from "./settings/delivered.ts"
@@ -78,8 +81,8 @@ import { UpstreamKeys } from "./upstream/upstream-keys.ts"
 const shared = Layer.unwrap(
   Effect.map(WeirConfig, ({ redisUrl }) =>
     redisUrl === undefined
-      ? Layer.merge(layerMemoryGate, TargetHealth.layer)
-      : Layer.merge(layerRedisGate, layerRedisHealth).pipe(Layer.provide(Redis.layer)),
+      ? Layer.mergeAll(layerMemoryGate, layerMemoryReplies, TargetHealth.layer)
+      : Layer.mergeAll(layerRedisGate, layerRedisReplies, layerRedisHealth).pipe(Layer.provide(Redis.layer)),
   ),
 )
 
@@ -138,7 +141,7 @@ export const layerServices = Layer.mergeAll(
   layerIdentityWatch,
 ).pipe(
   Layer.provideMerge(Calls.layer),
-  Layer.provideMerge(Layer.mergeAll(admission, review, settings, Tokenizer.layer)),
+  Layer.provideMerge(Layer.mergeAll(admission, review, settings, Tokenizer.layer, ReplyCache.layer)),
   Layer.provideMerge(Layer.mergeAll(identity, upstream)),
   Layer.provideMerge(tenants),
   Layer.provideMerge(Layer.mergeAll(shared, money, telemetry, Egress.layer, Catalogue.layer)),

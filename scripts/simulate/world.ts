@@ -353,7 +353,7 @@ class World {
         Layer.buildWithScope(Layer.mock(Gate, { renew: () => Effect.void, ping: Effect.void }), scope),
         Context.get(Gate),
       )
-      const leases = keepLeases({ ledger, gate, running: place.leased, leaseMs, checkpointMs })
+      const leases = keepLeases({ ledger, gate, running: place.leased, waiting: new Set(), leaseMs, checkpointMs })
       yield* Scope.provide(leases, scope)
       const replay = Effect.suspend(() => Effect.forEach([...place.journal], (each) => this.#replay(place, each)))
       yield* Scope.provide(Effect.forkScoped(Effect.forever(Effect.delay(replay, 1000))), scope)

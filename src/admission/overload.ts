@@ -91,6 +91,7 @@ export class Overload extends Context.Service<
           }
           return {
             held: () => {
+              if (!isWaiting) return
               const waitedMs = performance.now() - enteredAt
               waits.seen++
               waits.sumMs += waitedMs

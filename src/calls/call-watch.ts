@@ -43,12 +43,13 @@ export class CallWatch<Body extends object> implements Watched {
     }
     if (signal.reason !== undefined) return Number.POSITIVE_INFINITY
     if (this.#beganMs + this.#totalMs <= nowMs) signal.end(tierTimeout("total", this.#totalMs))
+    else if (stallMs === 0 && isShared(this.#x)) reply.cut()
     else if (stallMs === 0) signal.end(takesNothing())
     else if (this.#goneMs <= nowMs) signal.end(new ClientGone())
     return Math.min(
       this.#beganMs + this.#totalMs,
       this.#goneMs,
-      stallMs,
+      stallMs || Number.POSITIVE_INFINITY,
       this.#beat(nowMs),
       conversation.call?.look(nowMs) ?? Number.POSITIVE_INFINITY,
     )
@@ -78,12 +79,16 @@ export class CallWatch<Body extends object> implements Watched {
   }
 
   /**
-   * Ends the conversation at once, or, if the vendor has reported its stop or the catalogue says `clientGone: drain`,
+   * Ends the conversation at once, unless others wait for its reply, or, if the vendor has reported its stop or the catalogue says `clientGone: drain`,
    * when the usage has not arrived within a time limit.
    */
   #clientGone(): void {
     const { conversation, services, task } = this.#x
     if (this.#phase !== "conversing") return
+    if (isShared(this.#x)) {
+      this.#x.reply.onRoom?.()
+      return
+    }
     const drains = task.received.isAnswered || conversation.target?.vendor.clientGone === "drain"
     if (!drains) {
       conversation.signal.end(new ClientGone())
@@ -93,5 +98,9 @@ export class CallWatch<Body extends object> implements Watched {
     conversation.lookBy(this.#goneMs)
   }
 }
+
+/** Whether others wait for the reply: then it is made to its end. */
+const isShared = <Body extends object>({ caching }: HeldCall<Body>): boolean =>
+  caching?.state === "miss" && caching.flight.isShared
 
 const takesNothing = () => serviceError("stream_backpressure", "The client did not read its stream in time")

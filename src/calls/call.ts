@@ -3,21 +3,26 @@
  * limits → decode → idempotency → plan (model, price, what it can be) → review → hold → vendor → settle → idempotency
  * record → last event.
  */
+
 import { Cause, Effect, Option, Result } from "effect"
 import type { AdmissionError, AdmitRequest, DailyCount } from "../admission/gate.ts"
 import { rateWindows } from "../admission/rates.ts"
 import { isRegistryComplete } from "../admission/request-id.ts"
 import type { Admitted } from "../admission/sessions.ts"
 import { budgetSubjects } from "../identity/caller.ts"
-import { wholeAmount } from "../money/amount.ts"
+import { type Amount, wholeAmount } from "../money/amount.ts"
 import { nearNotice, nearWarning, needsOf } from "../money/budget.ts"
 import type { Hold } from "../money/ledger.ts"
+import { timesFactor } from "../money/pricing.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 import type { WarnEvent } from "../protocol/event.ts"
 import { dayOf } from "../protocol/utc8.ts"
+import type { Caching } from "../reply-cache/outcome.ts"
 import { contentBlocked } from "../review/review.ts"
 import { type StoreUnavailable, toServiceError } from "../store/unavailable.ts"
 import { spanned } from "../telemetry/tracing.ts"
+import { cachedCharge } from "./cached-bill.ts"
+import { abandon, lookForReply } from "./caching.ts"
 import { CallWatch } from "./call-watch.ts"
 import { type EndedEarly, makeConversation } from "./conversation.ts"
 import { converse } from "./failover.ts"
@@ -30,6 +35,7 @@ import { inProgressReply } from "./reply-body.ts"
 import { reportRefusal } from "./report.ts"
 import type { CallServices } from "./services.ts"
 import { failCall, giveBack, leasedOf, refuse, settleCall } from "./settlement.ts"
+import { follow, type Restore, SharedStream } from "./shared-reply.ts"
 import { Signal } from "./signal.ts"
 
 type Refusal = ServiceError | StoreUnavailable
@@ -43,7 +49,7 @@ export const runCall = <Request extends CallRequest, Body extends object>(
   Effect.uninterruptibleMask((restore) => {
     const waiting = services.overload.enter()
     const prepared = Effect.ensuring(
-      prepare(services, call, reply, waiting),
+      prepare(services, call, reply, waiting, restore),
       Effect.sync(() => waiting.over()),
     )
     return prepared.pipe(
@@ -60,14 +66,13 @@ export const runCall = <Request extends CallRequest, Body extends object>(
 const unexpected = (cause: Cause.Cause<unknown>) =>
   serviceError("internal_error", "The service could not complete the request", { cause })
 
-type Restore = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
-
 /** Admits and holds. Undefined if the client has its reply already: a replay, or that the call runs elsewhere. */
 const prepare = Effect.fnUntraced(function* <Request extends CallRequest, Body extends object>(
   services: CallServices,
   call: Call<Request, Body>,
   reply: ClientReply<Body>,
   waiting: AdmittedCall<Body>["waiting"],
+  restore: Restore,
 ): Effect.fn.Return<HeldCall<Body> | undefined, Refusal> {
   const { decoded, kind, caller } = call
   const lacking = lackingCapability(call)
@@ -91,7 +96,9 @@ const prepare = Effect.fnUntraced(function* <Request extends CallRequest, Body e
   const origin = { requestId, caller, ...(traceId !== undefined && { traceId }) }
   const x = { services, call: origin, kind, meta, model, registration, counts, reply, waiting }
   const isForgotten = registration && mayBeForgotten(services, registration, admission.remembersSinceMs)
-  const held = yield* Effect.result(isForgotten ? replayOrHold(x, kind, request, registration) : hold(x, kind, request))
+  const held = yield* Effect.result(
+    isForgotten ? replayOrHold(x, kind, request, registration, restore) : hold(x, kind, request, restore),
+  )
   if (Result.isSuccess(held)) return held.success
   yield* failCall(x, held.failure)
 })
@@ -158,27 +165,43 @@ const replayOrHold = Effect.fnUntraced(function* <Request extends CallRequest, B
   kind: Kind<Request, Body>,
   request: Request,
   registration: RegisteredCall,
+  restore: Restore,
 ): Effect.fn.Return<HeldCall<Body> | undefined, Refusal> {
   const reply = yield* replayForgotten(x.services, registration)
-  if (reply === undefined) return yield* hold(x, kind, request)
+  if (reply === undefined) return yield* hold(x, kind, request, restore)
   yield* giveBack(x)
   x.reply.send(reply)
 })
 
-/** Plan, review, hold: before the hold, only the idempotency key and the counts must be released on failure. */
+/** Plan, review, look for a reply, hold: before the hold, only the idempotency key and the counts must be released on failure. */
 const hold = Effect.fnUntraced(function* <Request extends CallRequest, Body extends object>(
   x: AdmittedCall<Body>,
   kind: Kind<Request, Body>,
   request: Request,
+  restore: Restore,
 ): Effect.fn.Return<HeldCall<Body>, Refusal> {
-  const { services, call, registration, reply, waiting } = x
+  const { services, call, reply } = x
   const { caller, requestId } = call
   const nowMs = services.nowMs()
   const catalogue = services.catalogue.current()
   const task = yield* Effect.fromResult(kind.plan({ services, requestId, request, caller, catalogue, nowMs, reply }))
   const denial = yield* services.review.judge(caller.policies.inbound, () => kind.reviewed(request))
   if (denial !== undefined) return yield* contentBlocked(denial)
-  const amount = task.targets.every(({ isOwn }) => isOwn) ? 0n : task.holdAmount
+  const caching = yield* lookForReply(x, task, request.cache?.reply, restore)
+  return yield* Effect.onError(reserve(x, task, caching, nowMs), () => Effect.sync(() => abandon(x, caching)))
+})
+
+/** The hold of the most that the call can cost. */
+const reserve = Effect.fnUntraced(function* <Body extends object>(
+  x: AdmittedCall<Body>,
+  task: Task<Body>,
+  caching: Caching | undefined,
+  nowMs: number,
+): Effect.fn.Return<HeldCall<Body>, Refusal> {
+  const { services, call, registration, waiting } = x
+  const { caller, requestId } = call
+  const amount = mostOf(task, caching)
+  const tokens = caching?.state === "hit" ? 0 : task.holdTokens
   const covering = services.budgets.covering(caller, budgetSubjects(caller), nowMs)
   const reserve = services.ledger.hold({
     ref: requestId,
@@ -188,13 +211,23 @@ const hold = Effect.fnUntraced(function* <Request extends CallRequest, Body exte
     requestId: registration?.requestId,
     amount,
     day: dayOf(nowMs),
-    budgets: needsOf(covering, { money: amount, tokens: wholeAmount(task.holdTokens) }),
+    budgets: needsOf(covering, { money: amount, tokens: wholeAmount(tokens) }),
   })
   const held: Hold = yield* spanned("hold")(reserve)
   waiting.held()
   task.warnings.push(...nearOf(x, covering))
-  return { ...x, task, hold: held, covering, conversation: conversationOf(x, task, nowMs) }
+  return { ...x, task, caching, hold: held, covering, conversation: conversationOf(x, task, caching, nowMs) }
 })
+
+/** The highest cost: nothing with the organisation's own keys, and a share of it for a reply from the cache. */
+const mostOf = <Body extends object>(task: Task<Body>, caching: Caching | undefined): Amount => {
+  if (task.targets.every(({ isOwn }) => isOwn)) return 0n
+  if (caching?.state !== "hit") return task.holdAmount
+  const share = task.keepable?.share ?? 0n
+  const { facts } = caching.flight
+  if (facts === undefined) return timesFactor(task.holdAmount, share)
+  return facts.isOwn ? 0n : cachedCharge(task.charge({ counts: facts.counts }), share).cost
+}
 
 /** Warnings of budgets, which are also told in a header: not every API has warnings. */
 const nearOf = <Body extends object>(
@@ -211,8 +244,11 @@ const nearOf = <Body extends object>(
 const conversationOf = <Body extends object>(
   { services, call, reply }: AdmittedCall<Body>,
   task: Task<Body>,
+  caching: Caching | undefined,
   startedAtMs: number,
 ) => {
+  const flight = caching?.state === "miss" ? caching.flight : undefined
+  if (flight !== undefined && task.keepable !== undefined) task.keepable.tap = (line) => flight.add(line)
   const { client, health, context, config, nowMs } = services
   return makeConversation({
     requestId: call.requestId,
@@ -223,15 +259,17 @@ const conversationOf = <Body extends object>(
     targets: task.targets,
     nowMs,
     startedAtMs,
-    stream: task.opening === undefined ? undefined : reply,
+    stream: task.opening === undefined ? undefined : flight === undefined ? reply : new SharedStream(reply, flight),
     maxReplyBytes: config.upstreamMaxBytes,
     timeoutsOf: (target) => task.timeoutsOf(target),
     signal: new Signal<EndedEarly>(),
   })
 }
 
-/** The vendor's part of the call. */
-const asked = <Body extends object>({ task, services, hold, conversation }: HeldCall<Body>) => {
+/** The vendor's part of the call, or the cache's. */
+const asked = <Body extends object>(x: HeldCall<Body>) => {
+  const { task, services, hold, conversation, caching } = x
+  if (caching?.state === "hit") return follow(x, caching.flight)
   if (task.asksForJob !== true) return converse(conversation)
   const begun = Effect.mapError(services.jobAttempts.begin(hold, task.model), toServiceError)
   return Effect.andThen(begun, converse(conversation))
@@ -246,6 +284,7 @@ const runHeld = <Body extends object>(x: HeldCall<Body>, restore: Restore): Effe
   const end = Effect.sync(() => {
     leased.delete(own)
     watch.end()
+    if (x.caching?.state === "miss" && x.caching.flight.state === "running") abandon(x, x.caching)
   })
   const run = Effect.gen(function* () {
     const ending = yield* Effect.exit(restore(asked(x)))

@@ -13,6 +13,7 @@ import { BudgetWarnings } from "../money/budget-warnings.ts"
 import { JobAttempts } from "../money/job-attempts.ts"
 import { Ledger } from "../money/ledger.ts"
 import { Settler } from "../money/settler.ts"
+import { ReplyCache } from "../reply-cache/reply-cache.ts"
 import { Review } from "../review/review.ts"
 import { Sealing } from "../store/seal.ts"
 import { ExchangeReports } from "../telemetry/exchange-reports.ts"
@@ -69,15 +70,17 @@ export class Calls extends Context.Service<
         client: yield* VendorClient,
         health: yield* TargetHealth,
         review: yield* Review,
+        replyCache: yield* ReplyCache,
         tokenizer: yield* Tokenizer,
         reports: yield* ExchangeReports,
         sealer: (yield* Sealing).sealer,
         deadlines: yield* CallDeadlines,
         timeoutsOf: makeTimeouts(config, context),
         leased: new Set(),
+        sharing: new Set(),
         nowMs: () => clock.currentTimeMillisUnsafe(),
       }
-      const { leased, ledger, gate } = services
+      const { leased, sharing, ledger, gate } = services
       const { streamBufferBytes: bufferBytes, streamStallMs: stallMs, streamHeartbeatMs: heartbeatMs } = config
       const waiting: WaitingBytes = { bytes: 0, limitBytes: heapLimitBytes * waitingShare }
       const node = `${hostname()}:${process.pid}`
@@ -92,7 +95,14 @@ export class Calls extends Context.Service<
         return whenEmpty
       })
       yield* Effect.addFinalizer(() => endAll)
-      yield* keepLeases({ ledger, gate, running: leased, leaseMs: config.leaseMs, checkpointMs: config.checkpointMs })
+      yield* keepLeases({
+        ledger,
+        gate,
+        running: leased,
+        waiting: sharing,
+        leaseMs: config.leaseMs,
+        checkpointMs: config.checkpointMs,
+      })
       return Calls.of({
         open: () => running.size,
         watched: () => services.deadlines.size,

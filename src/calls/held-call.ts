@@ -1,4 +1,5 @@
 /** A call as it came, as it was admitted, and from its hold on. */
+
 import type { Result } from "effect"
 import type { DailyCount } from "../admission/gate.ts"
 import type { Waiting } from "../admission/overload.ts"
@@ -6,6 +7,7 @@ import type { Caller } from "../identity/caller.ts"
 import type { CoveringBudget } from "../money/budget.ts"
 import type { Hold } from "../money/ledger.ts"
 import type { ServiceError } from "../protocol/error.ts"
+import type { Caching } from "../reply-cache/outcome.ts"
 import type { Conversation } from "./conversation.ts"
 import type { CallRequest, Kind, Task } from "./kind.ts"
 import type { RegisteredCall } from "./replay.ts"
@@ -53,6 +55,8 @@ export interface AdmittedCall<Body extends object> {
 /** A call with a hold: it ends with a settlement or a release. */
 export interface HeldCall<Body extends object> extends AdmittedCall<Body> {
   readonly task: Task<Body>
+  /** Undefined where the reply cache is off. */
+  readonly caching: Caching | undefined
   readonly hold: Hold
   /** The budgets that cover it. */
   readonly covering: ReadonlyArray<CoveringBudget>

@@ -2,9 +2,9 @@
  * The reply to a caller's request id as the settlement keeps it: compressed and sealed, with the text around the balance,
  * because only the settlement knows that.
  */
-import { constants, zstdCompressSync, zstdDecompressSync } from "node:zlib"
 import { Option, Schema } from "effect"
 import type { Sealer } from "../store/seal.ts"
+import { compress, decompress } from "../store/zstd.ts"
 import { type FinishedReply, type ReplyText, textOfFinished } from "./reply-body.ts"
 
 /** Larger replies are not kept. Source: interface.md "Exchange request id", oversize. */
@@ -22,24 +22,6 @@ const HeadJson = Schema.fromJsonString(
 )
 const encodeHead = Schema.encodeSync(HeadJson)
 const decodeHead = Schema.decodeUnknownOption(HeadJson)
-
-const params = { [constants.ZSTD_c_compressionLevel]: 1 }
-const chunkBytes = { least: 1024, most: 64 * 1024 }
-/** A reply compresses to a quarter or less. Node's own 16 KiB take longer to provide than a small reply to compress. */
-const usualRatio = 4
-
-/** @param expectedBytes of what comes out */
-const chunkSizeFor = (expectedBytes: number): number =>
-  Math.min(Math.max(Math.ceil(expectedBytes), chunkBytes.least), chunkBytes.most)
-
-const compress = (text: string): Buffer => {
-  const bytes = Buffer.from(text)
-  const { length } = bytes
-  return zstdCompressSync(bytes, { params, pledgedSrcSize: length, chunkSize: chunkSizeFor(length / usualRatio) })
-}
-
-const decompress = (bytes: Buffer): string =>
-  zstdDecompressSync(bytes, { chunkSize: chunkSizeFor(bytes.length * usualRatio) }).toString("utf8")
 
 /**
  * Lines: payload hash, status and headers as JSON; then the parts of the body, in which JSON has no line breaks.

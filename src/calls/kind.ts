@@ -11,9 +11,11 @@ import type { Charge } from "../money/pricing.ts"
 import type { JobFacts } from "../money/settlement.ts"
 import type { ServiceError } from "../protocol/error.ts"
 import type { ExchangeMeta, Stop } from "../protocol/exchange.ts"
+import type { ReplyCaching } from "../protocol/reply-cache.ts"
 import type { Timeouts } from "../protocol/timeout-tiers.ts"
 import type { Bill } from "./bill.ts"
 import type { BrokenReason } from "./ending.ts"
+import type { Keepable } from "./keepable.ts"
 import type { ClientReply } from "./reply.ts"
 import type { SettledUsage } from "./reply-body.ts"
 import type { CallServices } from "./services.ts"
@@ -24,6 +26,7 @@ export interface CallRequest {
   readonly meta?: typeof ExchangeMeta.Type | undefined
   /** Whether the reply is a stream of events. */
   readonly stream?: boolean | undefined
+  readonly cache?: { readonly reply?: ReplyCaching | undefined } | undefined
 }
 
 export type PlanError = ServiceError
@@ -69,6 +72,8 @@ export interface Task<Body extends object> extends Work {
   readonly holdAmount: Amount
   /** The most tokens, for budgets of tokens. */
   readonly holdTokens: number
+  /** How the reply is kept and given again; undefined if replies of its kind are not. */
+  readonly keepable?: Keepable | undefined
   /** The first events of a stream; undefined if the reply is whole. */
   readonly opening: (() => string) | undefined
   /** Counts what the vendor did not report, before the bill is made for good. */

@@ -20,6 +20,8 @@ export interface LeaseServices {
   readonly ledger: Ledger["Service"]
   readonly gate: Gate["Service"]
   readonly running: ReadonlySet<Leased>
+  /** Calls that wait for the reply of another one, without a hold. */
+  readonly waiting: ReadonlySet<Pick<Leased, "registration">>
   readonly leaseMs: number
   readonly checkpointMs: number
 }
@@ -69,8 +71,8 @@ const writeCheckpoints = ({ ledger, running, checkpointMs }: LeaseServices, cloc
     return due.length === 0 ? Effect.void : ledger.checkpoint(due)
   })
 
-const renewRegistrations = ({ gate, running, leaseMs }: LeaseServices) =>
+const renewRegistrations = ({ gate, running, waiting, leaseMs }: LeaseServices) =>
   Effect.suspend(() => {
-    const registrations = [...running].flatMap(({ registration }) => registration ?? [])
+    const registrations = [...running, ...waiting].flatMap(({ registration }) => registration ?? [])
     return registrations.length === 0 ? Effect.void : gate.renew(registrations, leaseMs)
   })

@@ -50,7 +50,7 @@ export class OpenCalls extends Context.Service<
         if (nowMs - askedAtMs < answerMs) return
         askedAtMs = nowMs
         yield* bounded(sql`delete from node_views where at < now() - interval '1 minute'`)
-        yield* bounded(sql`select note_change(${question})`)
+        yield* feed.note(question)
         yield* show
         yield* Effect.sleep(answerMs)
       })

@@ -4,6 +4,7 @@
  */
 import type { EventEncoder } from "../dialects/client-api.ts"
 import { errorBody, type ServiceError } from "../protocol/error.ts"
+import type { CacheState } from "../protocol/reply-cache.ts"
 import { type StoreUnavailable, toServiceError } from "../store/unavailable.ts"
 
 /** A whole reply. @typeParam Body what this call has made; text is a kept reply's */
@@ -37,6 +38,8 @@ export interface Connection<Body extends object> {
   readonly takenBytes: () => number
   /** Adds to `x-svc-warning`; before the first event. */
   readonly notice?: (text: string) => void
+  /** Whether the reply comes from the cache; before the first event. */
+  readonly cached?: (state: CacheState) => void
   /** Whether the vendor that is asked may search the web, where the client asked for that; before the first event. */
   readonly searching?: (isSearching: boolean) => void
   /** Types of blocks of vendors' tools that the vendor that is asked cannot read; before the first event. */
@@ -74,6 +77,7 @@ export class ClientReply<Body extends object> {
   onRoom: (() => void) | undefined
   /** Told when the client has left before the end of its reply. */
   onGone: (() => void) | undefined
+  #cacheState: CacheState | undefined
   #isStreaming = false
   #isGone = false
   #isFlushed = false
@@ -98,6 +102,11 @@ export class ClientReply<Body extends object> {
     return this.#isStreaming
   }
 
+  /** Undefined where the reply cache is off. */
+  get cacheState(): CacheState | undefined {
+    return this.#cacheState
+  }
+
   get isGone(): boolean {
     return this.#isGone
   }
@@ -110,7 +119,9 @@ export class ClientReply<Body extends object> {
   /** Whether nothing more should be read from the vendor. */
   get isFull(): boolean {
     const { bufferBytes, waiting } = this.#options
-    return !this.#hasRoom && (waiting.bytes >= waiting.limitBytes || this.#unsentBytes() >= bufferBytes)
+    return (
+      !this.#hasRoom && !this.#isGone && (waiting.bytes >= waiting.limitBytes || this.#unsentBytes() >= bufferBytes)
+    )
   }
 
   send(reply: WholeReply<Body>): void {
@@ -183,6 +194,11 @@ export class ClientReply<Body extends object> {
     this.#countWaiting(-this.#waitingBytes)
     this.onGone?.()
     this.#onFlushed?.()
+  }
+
+  cached(state: CacheState): void {
+    this.#cacheState = state
+    this.#options.connection.cached?.(state)
   }
 
   searching(isSearching: boolean): void {

@@ -11,6 +11,7 @@ import type { JobAttempts } from "../money/job-attempts.ts"
 import type { Ledger } from "../money/ledger.ts"
 import type { Settler } from "../money/settler.ts"
 import type { OpenExchanges } from "../protocol/exchange-log.ts"
+import type { ReplyCache } from "../reply-cache/reply-cache.ts"
 import type { Review } from "../review/review.ts"
 import type { Sealer } from "../store/seal.ts"
 import type { ExchangeReports } from "../telemetry/exchange-reports.ts"
@@ -44,6 +45,7 @@ export interface CallServices {
   readonly client: VendorClient["Service"]
   readonly health: TargetHealth["Service"]
   readonly review: Review["Service"]
+  readonly replyCache: ReplyCache["Service"]
   readonly tokenizer: Tokenizer["Service"]
   readonly reports: ExchangeReports["Service"]
   /** Seals replies that are kept. */
@@ -52,6 +54,8 @@ export interface CallServices {
   readonly timeoutsOf: TimeoutsOf
   /** Calls with a hold; checkpoints are written of them. */
   readonly leased: Set<RunningCall>
+  /** Calls that wait for the reply of another one; their request ids are theirs meanwhile. */
+  readonly sharing: Set<Pick<Leased, "registration">>
   /** For metrics, which are recorded outside effects. */
   readonly context: Context.Context<never>
   readonly nowMs: () => number

@@ -15,12 +15,14 @@ import type { EstimatedReason } from "../protocol/usage.ts"
 import { contentBlocked, type Denial } from "../review/review.ts"
 import { type StoreUnavailable, toServiceError } from "../store/unavailable.ts"
 import { logCause } from "../telemetry/logs.ts"
-import { recordUsageEstimate } from "../telemetry/metrics.ts"
+import { recordCacheSaving, recordUsageEstimate } from "../telemetry/metrics.ts"
 import { spanned } from "../telemetry/tracing.ts"
 import type { Bill } from "./bill.ts"
+import { cachedCharge, recordedCounts } from "./cached-bill.ts"
 import { type BrokenReason, brokenBy, type Ending, emptyReply, errorOf } from "./ending.ts"
 import type { AdmittedCall, HeldCall } from "./held-call.ts"
 import { sealReply } from "./kept-reply.ts"
+import type { Task } from "./kind.ts"
 import type { RegisteredCall } from "./replay.ts"
 import type { ClientReply } from "./reply.ts"
 import {
@@ -54,6 +56,10 @@ export const settleCall = Effect.fnUntraced(function* <Body extends object>(
   }
   if (due.bill.estimatedReason !== undefined) yield* reportEstimate(x, due.bill.estimatedReason)
   const denial = yield* reviewOutbound(x, error === undefined)
+  if (error === undefined) yield* keepReply(x, due.bill, denial === undefined)
+  if (due.saved !== undefined) {
+    recordCacheSaving(services.context, Number(formatAmount(due.saved)), task.currency, task.model)
+  }
   const usage = usageOf(due.bill, due.charge, task.currency)
   const finish = (told?: Amount) => {
     const finished = error === undefined ? finishReply(x, usage, denial) : undefined
@@ -80,10 +86,13 @@ export const settleCall = Effect.fnUntraced(function* <Body extends object>(
 /** What another node settles if this one dies. */
 export const leasedOf = <Body extends object>(x: HeldCall<Body>): RunningCall => ({
   registration: x.registration,
-  // A job is charged with its record, or not at all.
+  // A job is charged with its record, or not at all; a reply from the cache when it is whole.
   checkpoint: () => ({
     hold: x.hold,
-    due: x.task.asksForJob === true ? undefined : dueOf(x, "gateway_lost", "interrupted")?.settlement,
+    due:
+      x.task.asksForJob === true || x.caching?.state === "hit"
+        ? undefined
+        : dueOf(x, "gateway_lost", "interrupted")?.settlement,
   }),
   view: () => viewOf(x),
 })
@@ -141,36 +150,70 @@ export const refuse = <Body extends object>(
 
 interface Due {
   readonly bill: Bill
+  /** As the client is told. */
   readonly charge: Charge
   readonly settlement: Settlement
+  /** What the reply cache saved. */
+  readonly saved: Amount | undefined
 }
 
 /** The settlement of the call at this moment; undefined if nothing is billed. */
 const dueOf = <Body extends object>(
-  { call, hold, meta, kind, task, conversation, services }: HeldCall<Body>,
+  { call, hold, meta, kind, task, conversation, services, caching }: HeldCall<Body>,
   broken: BrokenReason | undefined,
   stop: Stop,
 ): Due | undefined => {
   const { target, took } = conversation
+  const given = caching?.state === "hit" ? caching : undefined
   const bill = task.bill(broken)
-  if (bill === undefined) return undefined
-  const charge = target?.isOwn === true ? free : task.charge(bill)
+  // Of a reply from the cache, only the whole is billed.
+  if (bill === undefined || (given !== undefined && broken !== undefined)) return undefined
+  const isOwn = given === undefined ? target?.isOwn === true : given.flight.facts?.isOwn === true
+  const full = isOwn ? free : task.charge(bill)
+  const cached = given && cachedCharge(full, task.keepable?.share ?? 0n)
+  const charge = { ...full, cost: cached?.cost ?? full.cost }
   const record = {
     appId: call.caller.app?.id ?? "",
     sessionId: meta?.sessionId,
     purpose: meta?.purpose ?? kind.purpose,
     model: task.model,
     vendor: target?.vendor.id ?? "",
-    counts: bill.counts,
+    counts: recordedCounts(bill.counts, caching),
     tierMs: rounded(took),
     estimatedReason: bill.estimatedReason,
     stop,
-    cacheNetSaving: charge.cacheNetSaving,
+    cacheNetSaving: cached?.saved ?? full.cacheNetSaving,
   }
   const job = task.job?.()
   const settlement = { hold, atMs: services.nowMs(), cost: charge.cost, record, ...(job !== undefined && { job }) }
-  return { bill, charge, settlement }
+  return { bill, charge, settlement, saved: cached?.saved }
 }
+
+/** Gives a whole reply to those who wait for it, and keeps it in the background if it is good. */
+const keepReply = <Body extends object>(
+  { services, task, caching, conversation: { target } }: HeldCall<Body>,
+  { counts, estimatedReason }: Bill,
+  isAllowed: boolean,
+): Effect.Effect<void> => {
+  if (caching?.state !== "miss") return Effect.void
+  const { flight, place, ttlMs, generation } = caching
+  const facts = { counts, isOwn: target?.isOwn === true }
+  flight.land(facts)
+  const isGood = isAllowed && estimatedReason === undefined && flight.isKeepable && endedWell(task)
+  const kept = isGood ? services.replyCache.keep(place, { facts, lines: flight.lines }, ttlMs, generation) : Effect.void
+  return Effect.forkDetach(
+    Effect.ensuring(
+      kept,
+      Effect.sync(() => services.replyCache.remove(place, flight)),
+    ),
+  )
+}
+
+/** Why a reply may have ended that is given again. */
+const good: ReadonlySet<Stop> = new Set(["end", "stop_sequence", "tool_call"])
+
+const endedWell = <Body extends object>(task: Task<Body>): boolean =>
+  (task.stops?.() ?? [task.stop()]).every((stop) => good.has(stop))
 
 /** With the organisation's own key, the vendor bills the organisation. */
 const free: Charge = { cost: 0n, cacheNetSaving: 0n }

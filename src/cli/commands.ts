@@ -95,6 +95,11 @@ const commands = {
     "weir jobs list --open",
     async () => (await import("./jobs.ts")).jobs,
   ),
+  cache: command(
+    "Show what the reply cache did, and empty it",
+    "weir cache clear acme --model main",
+    async () => (await import("./cache.ts")).cache,
+  ),
   vendors: command(
     "Check vendors, and manage organisations' upstream keys",
     "weir vendors test openai",

@@ -1,6 +1,8 @@
 /** `weir orgs | usage`: organisations, their balances and usage. */
+
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { Command, Flag } from "effect/cli"
+import { cachedDims } from "../money/cached-replies.ts"
 import type { OrgList } from "../protocol/admin-directory.ts"
 import { AdminDirectory } from "../protocol/api/admin-directory.ts"
 import { AdminTenants } from "../protocol/api/admin-tenants.ts"
@@ -144,11 +146,15 @@ export const usage = Command.make(
     ),
 ).pipe(Command.provide(NodeHttpClient.layerNodeHttp))
 
+/** What the reply cache had; empty where it was off. */
+const cacheOf = (dims: Readonly<Record<string, number>>): string =>
+  (["hit", "wait", "miss"] as const).find((outcome) => dims[cachedDims[outcome]] !== undefined) ?? ""
+
 const describeUsage = ({ data, nextCursor }: UsageStatement): string =>
   [
     table(
-      ["at", "app", "model", "in", "out", "cost", "currency", "stop", "request"],
-      data.map(({ at, appId, model, inTokens, outTokens, cost, currency, stop, requestId }) => [
+      ["at", "app", "model", "in", "out", "cost", "currency", "stop", "cache", "saved", "request"],
+      data.map(({ at, appId, model, inTokens, outTokens, cost, currency, stop, dims, cacheNetSaving, requestId }) => [
         at,
         appId,
         model,
@@ -157,6 +163,8 @@ const describeUsage = ({ data, nextCursor }: UsageStatement): string =>
         cost,
         currency,
         stop,
+        cacheOf(dims),
+        cacheNetSaving,
         requestId,
       ]),
     ),

@@ -25,6 +25,7 @@ interface PageEntry {
 const pages: ReadonlyArray<PageEntry> = [
   { path: "overview", name: "Overview", for: "all", load: () => import("./pages/overview.ts") },
   { path: "exchanges", name: "Exchanges", for: "all", load: () => import("./pages/exchanges.ts") },
+  { path: "reply-cache", name: "Reply cache", for: "operator", load: () => import("./pages/reply-cache.ts") },
   { path: "jobs", name: "Jobs", for: "operator", load: () => import("./pages/jobs.ts") },
   { path: "timeouts", name: "Timeouts", for: "operator", load: () => import("./pages/timeouts.ts") },
   { path: "money", name: "Money", for: "manager", load: () => import("./pages/money.ts") },

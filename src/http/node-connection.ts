@@ -6,6 +6,7 @@ import type { EventEncoder } from "../dialects/client-api.ts"
 import { EventWriter } from "../kinds/chat/event-writer.ts"
 import { freeChunk } from "../media/free-chunk.ts"
 import type { ServiceError } from "../protocol/error.ts"
+import type { CacheState } from "../protocol/reply-cache.ts"
 import { toServiceError } from "../store/unavailable.ts"
 import { isShared } from "./listener.ts"
 import { noticeOf } from "./notice.ts"
@@ -50,6 +51,7 @@ export class NodeConnection<Body extends object> implements Connection<Body> {
   #notices: ReadonlyArray<string> = none
   /** Of the target that is asked last. */
   #omitted: ReadonlyArray<string> = none
+  #cacheState: CacheState | undefined
   #isClosed = false
   /** Of a reply that shares its connection: the connection's own count is not the reply's. */
   #writtenBytes = 0
@@ -69,6 +71,7 @@ export class NodeConnection<Body extends object> implements Connection<Body> {
     const notices = this.notices()
     return {
       "x-svc-request-id": this.#requestId,
+      ...(this.#cacheState !== undefined && { "x-svc-cache": this.#cacheState }),
       ...(notices.length > 0 && { "x-svc-warning": notices.join("; ") }),
     }
   }
@@ -76,6 +79,10 @@ export class NodeConnection<Body extends object> implements Connection<Body> {
   /** What `x-svc-warning` tells, e.g. `budget_near=ID`. */
   protected notices(): ReadonlyArray<string> {
     return this.#omitted.length === 0 ? this.#notices : [...noticeOf("blocks_omitted", this.#omitted), ...this.#notices]
+  }
+
+  cached(state: CacheState): void {
+    this.#cacheState = state
   }
 
   omitting(types: ReadonlyArray<string>): void {

@@ -35,6 +35,7 @@ import { adminActivityRoutes } from "./routes/admin-activity.ts"
 import { adminDirectoryRoutes } from "./routes/admin-directory.ts"
 import { adminDraftRoutes } from "./routes/admin-drafts.ts"
 import { adminJobRoutes } from "./routes/admin-jobs.ts"
+import { adminReplyCacheRoutes } from "./routes/admin-reply-cache.ts"
 import { adminTenantRoutes } from "./routes/admin-tenants.ts"
 import { adminVendorRoutes } from "./routes/admin-vendors.ts"
 import { applicationRoutes } from "./routes/applications.ts"
@@ -71,6 +72,7 @@ const apiRoutes = HttpApiBuilder.layer(Api, { openapiPath: "/openapi.json" }).pi
     adminTenantRoutes,
     adminVendorRoutes,
     adminJobRoutes,
+    adminReplyCacheRoutes,
     adminDraftRoutes,
     activityRoutes,
     adminActivityRoutes,

@@ -31,6 +31,8 @@ export interface Price {
   readonly dims: Readonly<Record<string, Amount>>
   /** Factors of the prices of tokens, by service tier. */
   readonly tiers?: Readonly<Record<string, Amount>> | undefined
+  /** The share of a charge that a reply from the cache costs, from 0 to 1. */
+  readonly cachedReply?: Amount | undefined
   /** Prices that the list does not state; they are 0 here. */
   readonly lacks?: ReadonlyArray<"input" | "output">
 }
@@ -51,6 +53,9 @@ export const maxPricePerMillion = 1_000_000
 /** The highest factor of a service tier. */
 export const maxTierFactor = 100
 
+/** A multiple of an amount; fractions of 10^-10 are rounded. @param factor as an amount */
+export const timesFactor = (amount: Amount, factor: Amount): Amount => (amount * factor + one / 2n) / one
+
 /** Whether a price can be charged: non-negative and within {@link maxPricePerMillion}. */
 export const isSanePrice = (price: Price): boolean =>
   Object.values(price.tiers ?? {}).every((factor) => factor > 0n && factor <= BigInt(maxTierFactor) * one) &&
@@ -70,7 +75,7 @@ export const tierDimension = (tier: string): string => `tier_${tier}`
 export const atTier = (price: Price, tier: string): Price => {
   const factor = price.tiers?.[tier]
   if (factor === undefined) return price
-  const of = (amount: Amount): Amount => (amount * factor + one / 2n) / one
+  const of = (amount: Amount): Amount => timesFactor(amount, factor)
   const optional = (amount: Amount | undefined) => (amount === undefined ? undefined : of(amount))
   const dims = Object.entries(price.dims).map(([name, amount]) => [name, tokenDims.has(name) ? of(amount) : amount])
   return {
@@ -253,6 +258,7 @@ export const readPrice = (entry: {
   readonly cacheWrite1h?: string | undefined
   readonly dims?: Readonly<Record<string, string>> | undefined
   readonly tiers?: Readonly<Record<string, string>> | undefined
+  readonly cachedReply?: string | undefined
 }): Price | undefined => {
   const optional = (text: string | undefined) => (text === undefined ? undefined : parseAmount(text))
   const input = parseAmount(entry.input ?? "0")
@@ -271,6 +277,7 @@ export const readPrice = (entry: {
     cacheWrite1h: optional(entry.cacheWrite1h),
     dims,
     ...(tiers !== undefined && { tiers }),
+    ...(entry.cachedReply !== undefined && { cachedReply: parseAmount(entry.cachedReply) }),
     ...(lacks.length > 0 && { lacks }),
   }
 }

@@ -6,6 +6,7 @@ import { AdminActivity } from "./api/admin-activity.ts"
 import { AdminDirectory } from "./api/admin-directory.ts"
 import { AdminDrafts } from "./api/admin-drafts.ts"
 import { AdminJobs } from "./api/admin-jobs.ts"
+import { AdminReplyCache } from "./api/admin-reply-cache.ts"
 import { AdminTenants } from "./api/admin-tenants.ts"
 import { AdminVendors } from "./api/admin-vendors.ts"
 import { Applications } from "./api/applications.ts"
@@ -40,6 +41,7 @@ export class Api extends HttpApi.make("weir")
   .add(AdminTenants)
   .add(AdminVendors)
   .add(AdminJobs)
+  .add(AdminReplyCache)
   .add(AdminDrafts)
   .add(Activity)
   .add(AdminActivity)

@@ -2,17 +2,19 @@
 import { createHash } from "node:crypto"
 import type { Schema } from "effect"
 
-/** RFC 8785: keys sorted by UTF-16 code units, numbers and strings as ECMAScript writes them. */
-export const canonicalJson = (value: Schema.Json): string => {
+/**
+ * RFC 8785: keys sorted by UTF-16 code units, numbers and strings as ECMAScript writes them. Of JSON; fields that are
+ * undefined are left out.
+ */
+export const canonicalJson = (value: unknown): string => {
   if (value === null || typeof value !== "object") return JSON.stringify(value)
-  if (isArray(value)) return `[${value.map(canonicalJson).join(",")}]`
+  if (Array.isArray(value)) return `[${value.map(canonicalJson).join(",")}]`
   const fields = Object.entries(value)
+    .filter(([, field]) => field !== undefined)
     .sort(([a], [b]) => (a < b ? -1 : 1))
     .map(([key, field]) => `${JSON.stringify(key)}:${canonicalJson(field)}`)
   return `{${fields.join(",")}}`
 }
-
-const isArray = (value: Schema.Json): value is ReadonlyArray<Schema.Json> => Array.isArray(value)
 
 /** 32 hex characters of the SHA-256 of the canonical JSON. */
 export const fingerprint = (value: Schema.Json): string =>

@@ -6,6 +6,7 @@ import { NonNegative, PerMinute, TokenCount, TokenLimit } from "./bounds.ts"
 import { ModelKind } from "./call-kind.ts"
 import { ServiceTier } from "./extra-params.ts"
 import { Instant } from "./instant.ts"
+import { ModelReplyCache, millisOf, OrgReplyCache } from "./reply-cache.ts"
 import { storedName } from "./text.ts"
 import { tiers } from "./timeout-tiers.ts"
 import { Currency } from "./usage.ts"
@@ -22,12 +23,11 @@ export const Millis = Schema.String.check(
   Schema.decodeTo(
     Positive,
     SchemaTransformation.transform({
-      decode: (text) => Number.parseInt(text, 10) * (unitMillis[text.replace(/^\d+/, "")] ?? 1),
+      decode: millisOf,
       encode: (millis) => `${Duration.toMillis(Duration.millis(millis))}ms`,
     }),
   ),
 )
-const unitMillis: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 }
 
 /** The tiers in the order in which a call passes them. */
 export const Tier = Schema.Literals(tiers)
@@ -284,6 +284,8 @@ export const Model = Schema.Struct({
   capabilities: optional(Schema.Array(Capability)),
   params: optional(ParamsProfile),
   timeouts: optional(TimeoutTiers),
+  /** For how long replies are kept and given again to equal requests, at most 24h; not at all if absent. */
+  replyCache: optional(ModelReplyCache),
   /** In failover order. A model of mode `direct` is never called by Weir and needs none. */
   targets: optional(Schema.Array(Target)),
 }).check(
@@ -311,6 +313,11 @@ export const PricedDimension = Schema.String.check(
   description: "A dimension of usage, such as `characters`, `images:1024x1024:high` or `video_seconds:1280x720`",
 })
 
+/** A decimal from 0 to 1. */
+const Share = Schema.String.check(
+  Schema.isPattern(/^(0(\.\d{1,10})?|1(\.0{1,10})?)$/, { expected: "a decimal from 0 to 1" }),
+)
+
 export const PriceEntry = Schema.Struct({
   model: Id,
   currency: Currency,
@@ -323,6 +330,8 @@ export const PriceEntry = Schema.Struct({
   dims: optional(Schema.Record(PricedDimension, NonNegative)),
   /** Factors of the prices of tokens by service tier, e.g. `{ priority: "2", flex: "0.5" }`. */
   tiers: optional(Schema.Record(ServiceTier, NonNegative)),
+  /** The share of the price that a reply from the cache costs, e.g. `"0.1"`; nothing if absent. */
+  cachedReply: optional(Share),
   from: Instant,
 })
 export type PriceEntry = typeof PriceEntry.Type
@@ -434,6 +443,8 @@ export const Org = Schema.Struct({
   /** Handles by the names that existing clients insist on; a trailing `*` matches any rest. */
   aliases: optional(Schema.Record(Schema.String.check(Schema.isPattern(/^[^*]{0,128}\*?$/)), Id)),
   sso: optional(SsoProvider),
+  /** Wins over that of models: how long replies are kept for this organisation, and who shares them. */
+  replyCache: optional(OrgReplyCache),
 })
 export type Org = typeof Org.Type
 

@@ -2,6 +2,7 @@
 import { Schema } from "effect"
 import { ClientRequestId, ExchangeMeta } from "./exchange.ts"
 import { ModelHandle } from "./model-handle.ts"
+import { RequestCache } from "./reply-cache.ts"
 import { Usage } from "./usage.ts"
 
 /** What the vectors are for; models that know it make better ones. */
@@ -21,6 +22,7 @@ export const EmbeddingRequest = Schema.Struct({
   /** Whether a text that is too long for the model is cut; otherwise it is refused. */
   truncate: Schema.optionalKey(Schema.Boolean),
   meta: Schema.optionalKey(ExchangeMeta),
+  cache: Schema.optionalKey(RequestCache),
 }).annotate({ identifier: "EmbeddingRequest" })
 export type EmbeddingRequest = typeof EmbeddingRequest.Type
 

@@ -4,6 +4,7 @@ import { SealingDialect } from "./block.ts"
 import { ErrorBody } from "./error.ts"
 import { ClientRequestId, Stop } from "./exchange.ts"
 import { mostReplies, TokenLogprob } from "./extra-params.ts"
+import { CacheState } from "./reply-cache.ts"
 import { Usage } from "./usage.ts"
 
 export const protocolLabel = "twp/1"
@@ -17,6 +18,8 @@ export const OpenEvent = Schema.Struct({
   model: Schema.String,
   protocol: Schema.Literal(protocolLabel),
   sessionId: Schema.optionalKey(Schema.String),
+  /** Whether the reply comes from the cache; absent where that is off. */
+  cache: Schema.optionalKey(CacheState),
 })
 
 /** Which of several replies a delta belongs to; the first if absent. Blocks are numbered in each. */

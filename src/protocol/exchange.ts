@@ -3,6 +3,7 @@ import { Schema } from "effect"
 import { Message, ReplyBlock, ToolName } from "./block.ts"
 import { ExtraParams } from "./extra-params.ts"
 import { ModelHandle } from "./model-handle.ts"
+import { RequestCache } from "./reply-cache.ts"
 import { storedName } from "./text.ts"
 import { Usage } from "./usage.ts"
 
@@ -73,6 +74,8 @@ export const ExchangeMeta = Schema.Struct({
 export const ExchangeCache = Schema.Struct({
   skipWrite: Schema.optionalKey(Schema.Boolean),
   key: Schema.optionalKey(Schema.NonEmptyString.check(Schema.isMaxLength(256))),
+  /** Of the gateway's own cache of replies; it cannot be turned on where its operator left it off. */
+  ...RequestCache.fields,
 })
 
 /** Unknown fields are refused: dropping a parameter silently would cost its user money. */

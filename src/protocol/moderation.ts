@@ -3,6 +3,7 @@ import { Schema } from "effect"
 import { ImageBlock } from "./block.ts"
 import { ClientRequestId, ExchangeMeta } from "./exchange.ts"
 import { ModelHandle } from "./model-handle.ts"
+import { RequestCache } from "./reply-cache.ts"
 import { Usage } from "./usage.ts"
 
 /** Inputs of one call. */
@@ -16,6 +17,7 @@ export const ModerationRequest = Schema.Struct({
     Schema.isMaxLength(maxModerationInputs),
   ),
   meta: Schema.optionalKey(ExchangeMeta),
+  cache: Schema.optionalKey(RequestCache),
 }).annotate({ identifier: "ModerationRequest" })
 export type ModerationRequest = typeof ModerationRequest.Type
 

@@ -2,6 +2,7 @@
 import { Schema } from "effect"
 import { ClientRequestId, ExchangeMeta } from "./exchange.ts"
 import { ModelHandle } from "./model-handle.ts"
+import { RequestCache } from "./reply-cache.ts"
 import { Usage } from "./usage.ts"
 
 /** Documents of one call. */
@@ -14,6 +15,7 @@ export const RerankRequest = Schema.Struct({
   /** How many results; all if absent. */
   topN: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: maxRerankDocuments }))),
   meta: Schema.optionalKey(ExchangeMeta),
+  cache: Schema.optionalKey(RequestCache),
 }).annotate({ identifier: "RerankRequest" })
 export type RerankRequest = typeof RerankRequest.Type
 

@@ -59,7 +59,7 @@ export const AppCreate = Schema.Struct({ id, ...appFields }).annotate({ identifi
 const removable = <S extends Schema.Constraint>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
 /** A disabled tenant is refused everything, and keeps what it has. */
 const status = Schema.optionalKey(Schema.Literals(["active", "disabled"]))
-const { plan, policies, capabilities, aliases, sso } = Org.fields
+const { plan, policies, capabilities, aliases, sso, replyCache } = Org.fields
 
 /** The currency of an organisation stays: its books are in it. */
 export const OrgUpdate = Schema.Struct({
@@ -70,6 +70,7 @@ export const OrgUpdate = Schema.Struct({
   capabilities: removable(capabilities.schema),
   aliases: removable(aliases.schema),
   sso: removable(sso.schema),
+  replyCache: removable(replyCache.schema),
   status,
 }).annotate({ identifier: "OrgUpdate" })
 export const TeamUpdate = Schema.Struct({ members: Schema.optionalKey(Team.fields.members), status }).annotate({

@@ -18,6 +18,8 @@ export class ChangeFeed extends Context.Service<
   ChangeFeed,
   {
     readonly subscribe: (forget: Forget) => Effect.Effect<void>
+    /** Tells all nodes, this one too, of something that is no row. */
+    readonly note: (subject: string) => Effect.Effect<void, StoreUnavailable>
     /** Reads what has changed. What this node wrote itself is in force after it. */
     readonly catchUp: Effect.Effect<void, StoreUnavailable>
     /** When the feed was last up to date, in milliseconds since 1970. */
@@ -70,6 +72,7 @@ export class ChangeFeed extends Context.Service<
       yield* runAfter(Effect.sleep(keptMs / 4), "Removing old changes", trim)
       return ChangeFeed.of({
         subscribe: (forget) => Effect.sync(() => void listeners.push(forget)),
+        note: (subject) => Effect.asVoid(bounded(sql`select note_change(${subject})`)),
         catchUp,
         checkedAtMs: () => checkedAtMs,
       })

@@ -2,7 +2,7 @@
  * Encrypts stored replies and organisations' upstream keys: AES-256-GCM with the server's master key. Text sealed with
  * another key, for another context, or altered, cannot be opened and is treated as absent.
  */
-import { createCipheriv, createDecipheriv, createHash, randomBytes } from "node:crypto"
+import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from "node:crypto"
 import { Context, Effect, Layer, Redacted } from "effect"
 import { WeirConfig } from "../config.ts"
 
@@ -13,6 +13,8 @@ export interface Sealer {
   /** The same for bytes. */
   readonly sealBytes: (bytes: Uint8Array, context: string) => Buffer
   readonly openBytes: (sealed: Uint8Array, context: string) => Buffer | undefined
+  /** A key for another purpose, derived from the current one (HKDF, RFC 5869): who has it learns nothing of others. */
+  readonly deriveKey: (purpose: string) => Buffer
   /** Whether this was sealed with the current key, not the previous one. */
   readonly isCurrent: (sealed: string) => boolean
 }
@@ -81,6 +83,7 @@ export const makeSealer = (secret: string | undefined, previous?: string): Seale
   const keyOf = (sealed: string): Key | undefined => keys.get(sealed.slice(0, sealed.indexOf(".")))
 
   return {
+    deriveKey: (purpose) => Buffer.from(hkdfSync("sha256", current.bytes, "", purpose, 32)),
     isCurrent: (sealed) => keyOf(sealed) === current,
     seal: (text, context = "") => `${current.id}.${encrypt(Buffer.from(text), context).toString("base64")}`,
     open: (sealed, context = "") => {

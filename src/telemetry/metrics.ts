@@ -106,6 +106,20 @@ const concurrency = counter(
   "Sessions checked against their plan's concurrency: admitted, rejected (enforce), would_reject (shadow)",
 )
 
+const cachedReplies = counter(
+  "weir_reply_cache_total",
+  "Requests whose reply may be kept, by outcome: hit, wait (for an equal call that ran), miss; and model",
+)
+const cacheSaved = counter(
+  "weir_reply_cache_saved_total",
+  "What replies from the cache would have cost more, by currency and model",
+)
+const cacheFailures = counter(
+  "weir_reply_cache_failures_total",
+  "Questions to the store of kept replies without an answer, which are misses, by cause: slow, unavailable",
+)
+const cacheBytes = gauge("weir_reply_cache_bytes", "Memory for kept replies of this node, in bytes")()
+
 const retentionRuns = counter("weir_retention_runs_total", "Runs of the retention job")()
 const droppedPartitions = counter(
   "weir_retention_partitions_dropped_total",
@@ -256,6 +270,23 @@ export const recordHoldWait = (services: Services, millis: number): void => hold
 /** Counts an exchange whose usage was estimated. @param model the vendor's name of the model */
 export const recordUsageEstimate = (services: Services, reason: EstimatedReason, vendor: string, model: string): void =>
   usageEstimates({ reason, vendor, model }).updateUnsafe(1, services)
+
+const cachedRepliesMetric = bound((outcome: string, model: string) => cachedReplies({ outcome, model }))
+const cacheSavedMetric = bound((currency: string, model: string) => cacheSaved({ currency, model }))
+
+/** Counts a request whose reply may be kept. */
+export const recordCachedReply = (services: Services, outcome: "hit" | "wait" | "miss", model: string): void =>
+  cachedRepliesMetric(outcome, model).updateUnsafe(1, services)
+
+/** Adds what a reply from the cache saved. @param saved in the currency; charts need no exact money */
+export const recordCacheSaving = (services: Services, saved: number, currency: string, model: string): void =>
+  cacheSavedMetric(currency, model).updateUnsafe(saved, services)
+
+export const recordReplyCacheFailure = (services: Services, cause: "slow" | "unavailable"): void =>
+  cacheFailures({ cause }).updateUnsafe(1, services)
+
+export const recordReplyCacheBytes = (services: Services, bytes: number): void =>
+  cacheBytes.updateUnsafe(bytes, services)
 
 /** Counts a run of the retention job. */
 export const recordRetention = (services: Services, dropped: number, removed: number): void => {

@@ -7,6 +7,8 @@ import { Sessions } from "../admission/sessions.ts"
 import { Tokenizer } from "../calls/tokenizer.ts"
 import { BudgetWarnings } from "../money/budget-warnings.ts"
 import { JobAttempts } from "../money/job-attempts.ts"
+import { Flight } from "../reply-cache/flights.ts"
+import { ReplyCache } from "../reply-cache/reply-cache.ts"
 import { Review } from "../review/review.ts"
 import { ExchangeReports } from "../telemetry/exchange-reports.ts"
 import { CallDeadlines } from "../upstream/deadlines.ts"
@@ -58,6 +60,20 @@ const noJobs = Layer.succeed(
 
 const noReports = Layer.succeed(ExchangeReports, ExchangeReports.of({ add: () => {}, flush: Effect.void }))
 
+/** A cache that keeps nothing: no model here asks for one. */
+const noReplyCache = Layer.succeed(
+  ReplyCache,
+  ReplyCache.of({
+    placeOf: ({ owner, model }) => ({ owner, model, key: "" }),
+    find: () => Effect.succeed({ kept: undefined, generation: undefined }),
+    keep: () => Effect.void,
+    flight: () => undefined,
+    lead: () => new Flight(),
+    remove: () => {},
+    clear: () => Effect.succeed(0),
+  }),
+)
+
 export const layerPlainServices: Layer.Layer<
   | ExchangeReports
   | Review
@@ -68,7 +84,8 @@ export const layerPlainServices: Layer.Layer<
   | Overload
   | CallBudgets
   | BudgetWarnings
-  | JobAttempts,
+  | JobAttempts
+  | ReplyCache,
   never,
   Gate
 > = Layer.mergeAll(
@@ -77,6 +94,7 @@ export const layerPlainServices: Layer.Layer<
   noOverload,
   noBudgets,
   noJobs,
+  noReplyCache,
   TargetHealth.layer,
   CallDeadlines.layer,
   anySession,

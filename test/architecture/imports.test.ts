@@ -17,6 +17,7 @@ const layers = [
   "jobs",
   "kinds",
   "calls",
+  "reply-cache",
   "settings",
   "admission",
   "identity",

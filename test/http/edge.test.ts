@@ -144,6 +144,8 @@ describe("for people", () => {
       "/v1/admin/orgs/{org}/upstream-keys/{vendor}",
       "/v1/admin/jobs",
       "/v1/admin/orgs/{org}/jobs/{id}",
+      "/v1/admin/reply-cache",
+      "/v1/admin/orgs/{org}/reply-cache",
       "/v1/admin/catalogue/draft",
       "/v1/admin/vendors",
       "/v1/admin/vendors/{vendor}/offers",

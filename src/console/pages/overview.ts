@@ -161,6 +161,8 @@ const currenciesOf = ({ totals }: UsageSummary): ReadonlyArray<string> => Object
 /** Pictures, seconds, characters, searches: what is not counted in tokens. */
 const unitsOf = ({ units }: Group): string =>
   Object.entries(units)
+    // Observations have a page of their own.
+    .filter(([unit]) => !unit.startsWith("obs_"))
     .map(([unit, amount]) => `${count(amount)} ${unit}`)
     .join(", ") || "–"
 

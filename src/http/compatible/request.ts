@@ -39,7 +39,10 @@ export const readCompatible = (
     ...exchange,
     model: handleOf(context.model, caller.org.aliases),
     ...(meta !== undefined && { meta }),
-    ...(key !== undefined && key !== "" && { cache: { key: key.slice(0, 256), ...asObject(exchange["cache"]) } }),
+    ...cacheOf(
+      { ...(key !== undefined && key !== "" && { key: key.slice(0, 256) }), ...asObject(exchange["cache"]) },
+      headers,
+    ),
   }
   // The same idempotency key under another API is another call.
   const decoded = checkCall(
@@ -71,6 +74,21 @@ export const metaOf = (headers: RuntimeRequest["headers"]) => {
   }
 }
 
+/** How a request steers the reply cache. Sources: reply-cache; RFC 9111, 5.2.1. */
+const cachingIn = ({ "x-svc-cache": asked, "cache-control": control = "" }: RuntimeRequest["headers"]) => {
+  if (asked !== undefined) return asked
+  const directives = control.split(",").map((directive) => directive.trim().toLowerCase())
+  if (directives.includes("no-store")) return "off"
+  return directives.includes("no-cache") ? "refresh" : undefined
+}
+
+/** The field `cache` of a request; absent if it would be empty. @param own what its body says */
+export const cacheOf = (own: object, headers: RuntimeRequest["headers"]) => {
+  const reply = cachingIn(headers)
+  const cache = reply === undefined ? own : { ...own, reply }
+  return Object.keys(cache).length === 0 ? {} : { cache }
+}
+
 /** The handle for a name: an alias, the longest pattern that matches, or the name itself. */
 export const handleOf = (name: string, aliases: Readonly<Record<string, string>> = {}): string => {
   if (Object.hasOwn(aliases, name)) return aliases[name] ?? name
@@ -85,6 +103,7 @@ const headerNames: ClientApi["fieldNames"] = [
   ["meta.requestId", "Idempotency-Key"],
   ["meta.sessionId", "x-svc-session-id"],
   ["meta.purpose", "x-svc-purpose"],
+  ["cache.reply", "x-svc-cache"],
 ]
 
 /** Names the fields of a refused request as its client did. */

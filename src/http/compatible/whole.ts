@@ -21,7 +21,7 @@ import type { DirectHandler } from "../hot-routes.ts"
 import type { Authenticated, RuntimeRequest } from "../runtime.ts"
 import { ApiConnection } from "./api-connection.ts"
 import { withCredential } from "./credential.ts"
-import { handleOf, inWordsOf, metaOf } from "./request.ts"
+import { cacheOf, handleOf, inWordsOf, metaOf } from "./request.ts"
 
 /** A kind with its schemas. */
 interface Served<Request extends CallRequest, Body extends object> {
@@ -111,6 +111,7 @@ const readWhole = <Request extends CallRequest, Body>(
     ...request,
     model: handleOf(named, caller.org.aliases),
     ...(meta !== undefined && { meta }),
+    ...cacheOf({}, headers),
   }
   // The same idempotency key under another API is another call.
   const decoded = checkCall(schema, candidate, meta === undefined ? null : [client.name, model, json.success])

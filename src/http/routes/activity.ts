@@ -4,7 +4,8 @@ import { HttpApiBuilder } from "effect/http-api"
 import { OpenCalls } from "../../calls/open-calls.ts"
 import { Catalogue } from "../../catalogue/catalogue.ts"
 import type { CatalogueSnapshot } from "../../catalogue/snapshot.ts"
-import { formatAmount } from "../../money/amount.ts"
+import { formatAmount, parseAmount } from "../../money/amount.ts"
+import { cachedDims } from "../../money/cached-replies.ts"
 import { ExchangeLog, type StoredExchange } from "../../money/exchange-log.ts"
 import { chargeLines } from "../../money/pricing.ts"
 import { UsageSummaries } from "../../money/usage-summary.ts"
@@ -69,11 +70,22 @@ const orgOf = ({ org }: Member): string => org.org.id
 const personOf = ({ role, principal }: Member): string | undefined =>
   role === "member" ? (principal.person?.id ?? "") : undefined
 
+/** The line of a reply from the cache: a share of what its tokens cost, by the token. */
+const cachedLine = ({ dims, cost = "0" }: StoredExchange) => {
+  const count = dims?.[cachedDims.tokens]
+  if (count === undefined) return undefined
+  const million = 1_000_000n
+  const perMillion = count === 0 ? 0n : ((parseAmount(cost) ?? 0n) * million) / BigInt(count)
+  return { dimension: "cached_reply", count, perMillion: formatAmount(perMillion), cost }
+}
+
 /** An exchange with the lines of its bill, at the price that was in force. */
 export const withLines = (snapshot: CatalogueSnapshot, stored: StoredExchange): ExchangeDetail => {
   const { currency, isBilled, model, at } = stored
   const price = currency === undefined || !isBilled ? undefined : snapshot.price(model, currency, Date.parse(at))
   if (price === undefined) return stored
+  const cached = cachedLine(stored)
+  if (cached !== undefined) return { ...stored, lines: [cached] }
   const lines = chargeLines(price, stored).map(({ dimension, count, perMillion, cost }) => ({
     dimension,
     count,

@@ -2,6 +2,7 @@
 import { Effect, Result } from "effect"
 import type { Bill } from "../../calls/bill.ts"
 import type { BrokenReason } from "../../calls/ending.ts"
+import type { Keepable } from "../../calls/keepable.ts"
 import type { Asked, Kind, Task } from "../../calls/kind.ts"
 import { targetsFor } from "../../calls/model.ts"
 import type { SettledUsage } from "../../calls/reply-body.ts"
@@ -15,6 +16,7 @@ import { textOfReply, textOfRequest } from "../../review/texts.ts"
 import { type Estimated, isImplausible, makeBill, needsEstimate } from "./bill.ts"
 import { countExchange } from "./count.ts"
 import { makePlan, type Plan } from "./plan.ts"
+import { samenessOf } from "./sameness.ts"
 import { ChatWork } from "./work.ts"
 
 /** An exchange as its API asked for it. */
@@ -39,7 +41,7 @@ export const chat: Kind<ChatRequest, ExchangeResponse> = {
   },
 }
 
-class ChatTask extends ChatWork implements Task<ExchangeResponse> {
+class ChatTask extends ChatWork implements Task<ExchangeResponse>, Keepable {
   readonly model: string
   readonly targets: ReadonlyArray<CallTarget>
   readonly currency: string
@@ -61,6 +63,7 @@ class ChatTask extends ChatWork implements Task<ExchangeResponse> {
         model: request.model,
         protocol: protocolLabel,
         ...(sessionId !== undefined && { sessionId }),
+        ...(reply.cacheState !== undefined && { cache: reply.cacheState }),
       })
       return this.warnings.length === 0 ? open : open + this.warnings.map((each) => reply.events.warn(each)).join("")
     }
@@ -84,6 +87,18 @@ class ChatTask extends ChatWork implements Task<ExchangeResponse> {
     this.holdAmount = plan.holdAmount
     this.holdTokens = plan.promptTokens + plan.outTokens
     this.opening = vendorRequest.stream ? opening : undefined
+  }
+
+  get keepable(): Keepable {
+    return this
+  }
+
+  get share(): bigint {
+    return this.#plan.price.cachedReply ?? 0n
+  }
+
+  sameness(): object | undefined {
+    return samenessOf(this.#plan.vendorRequest)
   }
 
   timeoutsOf(target: CallTarget): Timeouts {

@@ -19,9 +19,31 @@ export interface ReaderOptions {
   readonly client?: ChatClient | undefined
   /** Told when a reply begins. @returns the first events of a stream */
   readonly opening: () => string
+  /** Told what is taken. */
+  readonly tap?: ((events: ReadonlyArray<VendorEvent>) => void) | undefined
   readonly maxReplyBytes: number
   /** How many replies were asked for; a vendor's others are left out. */
   readonly replies: number
+}
+
+/** Takes a part of a reply: counts it, and writes it to the client. */
+export const takeEvents = (
+  meter: UsageMeter,
+  { client, opening }: Pick<ReaderOptions, "client" | "opening">,
+  events: ReadonlyArray<VendorEvent>,
+  isFirst: boolean,
+): VendorFault | undefined => {
+  let text = isFirst ? opening() : ""
+  let fault: VendorFault | undefined
+  for (const event of events) {
+    meter.add(event)
+    if (event.kind === "delta" && client !== undefined) text += client.events.delta(event.delta, event.json)
+    if (event.kind === "fault") fault = event.fault
+    // Anything after the terminal event is not part of the reply.
+    if (event.kind === "fault" || event.kind === "done") break
+  }
+  if (text !== "") client?.write(text)
+  return fault
 }
 
 const replyOf = (event: VendorEvent): number =>
@@ -66,18 +88,12 @@ export class ChatReader implements Reader {
 
   /** A reply is complete with the vendor's terminal event, or at the end of its body after a stop. */
   deliver(isFirst: boolean, isEnd: boolean): Delivered {
-    const { client, opening, replies } = this.#options
-    let text = isFirst ? opening() : ""
-    let fault: VendorFault | undefined
-    for (const event of this.#events) {
-      if (replyOf(event) >= replies) continue
-      this.#meter.add(event)
-      if (event.kind === "delta" && client !== undefined) text += client.events.delta(event.delta, event.json)
-      if (event.kind === "fault") fault = event.fault
-      // Anything after the terminal event is not part of the reply.
-      if (event.kind === "fault" || event.kind === "done") break
-    }
-    if (text !== "") client?.write(text)
+    const { replies, tap } = this.#options
+    const events = this.#events.some((event) => replyOf(event) >= replies)
+      ? this.#events.filter((event) => replyOf(event) < replies)
+      : this.#events
+    const fault = takeEvents(this.#meter, this.#options, events, isFirst)
+    tap?.(events)
     if (fault !== undefined) return fault
     return this.#meter.done || (isEnd && this.#meter.stop !== undefined) ? "whole" : "more"
   }

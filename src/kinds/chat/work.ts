@@ -3,13 +3,14 @@ import { type Context, Result } from "effect"
 import { type CallFailure, recordOperation } from "../../calls/operation.ts"
 import type { Reader, Work } from "../../calls/work.ts"
 import type { CallTarget } from "../../catalogue/snapshot.ts"
-import type { VendorRequest } from "../../dialects/dialect.ts"
+import type { VendorEvent, VendorRequest } from "../../dialects/dialect.ts"
 import { omittedBlocks } from "../../dialects/vendor-blocks.ts"
 import type { EncodeRefusal, WireRequest } from "../../dialects/wire.ts"
 import { inputTokens } from "../../money/pricing.ts"
 import type { WarnEvent } from "../../protocol/event.ts"
 import { isEventStream, type UpstreamHead } from "../../upstream/client.ts"
-import { ChatReader, type ReaderOptions } from "./reader.ts"
+import { ChatReader, type ReaderOptions, takeEvents } from "./reader.ts"
+import { lineOf, type ReplyNotes, readLine } from "./reply-lines.ts"
 import { chatSpan } from "./span.ts"
 import { UsageMeter } from "./usage-meter.ts"
 
@@ -25,10 +26,14 @@ export interface ChatWorkOptions extends ReaderOptions {
 }
 
 export class ChatWork implements Work {
+  /** Told the lines of the reply as they come. */
+  tap: ((line: string) => void) | undefined
   readonly meter: UsageMeter
   readonly warnings: Array<WarnEvent>
   readonly #options: ChatWorkOptions
   readonly #hasOwnBlocks: boolean
+  /** What was told at the beginning, until it is in a line. */
+  #notes: ReplyNotes = {}
 
   constructor(options: ChatWorkOptions) {
     this.#options = options
@@ -46,16 +51,37 @@ export class ChatWork implements Work {
     const request = { ...this.#options.vendorRequest, model }
     if (request.searches !== undefined) {
       const isSearching = chat.canSearch(request)
-      this.#options.searching?.(isSearching)
+      this.#note({ ...this.#notes, isSearching })
       if (!isSearching) request.searches = undefined
     }
-    if (this.#hasOwnBlocks) this.#options.omitting?.(omittedBlocks(request.thread, chat.seals))
+    if (this.#hasOwnBlocks) this.#note({ ...this.#notes, omitted: omittedBlocks(request.thread, chat.seals) })
     return chat.encode(request)
   }
 
   reader({ dialect: { chat } }: CallTarget, head: UpstreamHead): Reader {
     if (chat === undefined) throw new Error("A target without chat was called")
-    return new ChatReader(chat, isEventStream(head), this.meter, this.#options)
+    const { tap } = this
+    const told = (events: ReadonlyArray<VendorEvent>) => {
+      tap?.(lineOf({ ...this.#notes, events }))
+      this.#notes = {}
+    }
+    const options = tap === undefined ? this.#options : { ...this.#options, tap: told }
+    return new ChatReader(chat, isEventStream(head), this.meter, options)
+  }
+
+  /** Takes a line of another call's reply. */
+  recall(text: string, isFirst: boolean): void {
+    const line = readLine(text)
+    if (line === undefined) return
+    if (isFirst) this.#note(line)
+    takeEvents(this.meter, this.#options, line.events, isFirst)
+  }
+
+  #note(notes: ReplyNotes): void {
+    const { isSearching, omitted } = notes
+    this.#notes = { isSearching, omitted }
+    if (isSearching !== undefined) this.#options.searching?.(isSearching)
+    if (omitted !== undefined) this.#options.omitting?.(omitted)
   }
 
   span(target: CallTarget): ReturnType<Work["span"]> {

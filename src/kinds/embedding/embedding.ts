@@ -9,7 +9,7 @@ import { maxCharge, priceUsage } from "../../money/pricing.ts"
 import type { EmbeddingRequest, EmbeddingResponse } from "../../protocol/embedding.ts"
 import { bytesOf, InputTokens } from "../whole/input-tokens.ts"
 import { encodeWhole, replyHead } from "../whole/whole-call.ts"
-import { WholeTask } from "../whole/whole-task.ts"
+import { WholeTask, withoutMeta } from "../whole/whole-task.ts"
 
 export const embedding: Kind<EmbeddingRequest, EmbeddingResponse> = {
   name: "embedding",
@@ -55,6 +55,11 @@ export const embedding: Kind<EmbeddingRequest, EmbeddingResponse> = {
           bill: (parts) => tokens.bill(parts),
           implausible: (parts) => tokens.implausible(parts),
           charge: ({ counts }) => priceUsage(price, counts),
+          keeping: {
+            sameness: () => withoutMeta(request),
+            share: price.cachedReply,
+            isPart: (part): part is Embedded => "vectors" in part,
+          },
           finish: (parts, usage) => {
             const vectors = parts.flatMap((part) => part.vectors)
             const told = encoding === "base64" ? vectors.map(toBase64) : vectors.map(toNumbers)

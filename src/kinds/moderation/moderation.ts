@@ -8,7 +8,7 @@ import { maxCharge, priceUsage } from "../../money/pricing.ts"
 import type { ModerationRequest, ModerationResponse } from "../../protocol/moderation.ts"
 import { bytesOf, InputTokens } from "../whole/input-tokens.ts"
 import { encodeWhole, replyHead } from "../whole/whole-call.ts"
-import { WholeTask } from "../whole/whole-task.ts"
+import { WholeTask, withoutMeta } from "../whole/whole-task.ts"
 
 const textsOf = ({ input }: ModerationAsked): ReadonlyArray<string> =>
   input.filter((part): part is string => typeof part === "string")
@@ -42,6 +42,11 @@ export const moderation: Kind<ModerationRequest, ModerationResponse> = {
           bill: (parts) => tokens.bill(parts),
           implausible: (parts) => tokens.implausible(parts),
           charge: ({ counts }) => priceUsage(price, counts),
+          keeping: {
+            sameness: () => (hasLinks(request) ? undefined : withoutMeta(request)),
+            share: price.cachedReply,
+            isPart: (part): part is Moderated => "results" in part,
+          },
           finish: (parts, usage) => {
             const head = { ...replyHead(asked), results: parts.flatMap(({ results }) => results) }
             return (balance) => ({ ...head, usage: { ...usage, balance } })
@@ -52,5 +57,9 @@ export const moderation: Kind<ModerationRequest, ModerationResponse> = {
     })
   },
 }
+
+/** Whether what is behind an input may change. */
+const hasLinks = ({ input }: ModerationAsked): boolean =>
+  input.some((part) => typeof part !== "string" && part.data === undefined)
 
 const dialectAt = ({ dialect }: CallTarget): ModerationDialect | undefined => dialect.moderation

@@ -9,7 +9,7 @@ import { maxCharge, priceUsage, searchCharge } from "../../money/pricing.ts"
 import type { RerankRequest, RerankResponse } from "../../protocol/rerank.ts"
 import { bytesOf, InputTokens } from "../whole/input-tokens.ts"
 import { encodeWhole, replyHead } from "../whole/whole-call.ts"
-import { WholeTask } from "../whole/whole-task.ts"
+import { WholeTask, withoutMeta } from "../whole/whole-task.ts"
 import { SearchUnits } from "./search-units.ts"
 
 export const rerank: Kind<RerankRequest, RerankResponse> = {
@@ -55,6 +55,11 @@ export const rerank: Kind<RerankRequest, RerankResponse> = {
           bill,
           implausible: (parts) => tokens.implausible(parts),
           charge: ({ counts }) => priceUsage(price, counts),
+          keeping: {
+            sameness: () => withoutMeta(request),
+            share: price.cachedReply,
+            isPart: (part): part is Reranked => "results" in part,
+          },
           finish: (parts, usage) => {
             const head = { ...replyHead(asked), results: parts.flatMap(({ results }) => results) }
             return (balance) => ({ ...head, usage: { ...usage, balance } })

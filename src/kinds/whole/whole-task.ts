@@ -5,7 +5,8 @@
 import { Effect, type Result } from "effect"
 import type { Bill } from "../../calls/bill.ts"
 import type { BrokenReason } from "../../calls/ending.ts"
-import type { Asked, Task } from "../../calls/kind.ts"
+import type { Keepable } from "../../calls/keepable.ts"
+import type { Asked, CallRequest, Task } from "../../calls/kind.ts"
 import { type CallFailure, operationSpan, recordOperation, type TokensUsed } from "../../calls/operation.ts"
 import type { SettledUsage } from "../../calls/reply-body.ts"
 import type { Delivered, Reader, Work } from "../../calls/work.ts"
@@ -56,7 +57,20 @@ export interface WholeCall<Got, Body extends object> {
   readonly stream?: WholeStream<Got>
   /** The text that outbound policies read. */
   readonly answered?: (parts: ReadonlyArray<Got>) => string
+  /** How its reply is kept and given again, where it is. */
+  readonly keeping?: Keeping<Got>
 }
+
+/** What {@link Keepable} needs of a kind. */
+export interface Keeping<Got> {
+  readonly sameness: () => object | undefined
+  readonly share: Amount | undefined
+  /** Whether JSON is a part of a reply; it was sealed by this program. */
+  readonly isPart: (json: object) => json is Got & object
+}
+
+/** The fields of a request that can change its answer. */
+export const withoutMeta = <Request extends CallRequest>({ meta: _meta, cache: _cache, ...asked }: Request) => asked
 
 /** A reply in events: as the vendor's events come, or all at its end. */
 export interface WholeStream<Got> {
@@ -86,6 +100,7 @@ export class WholeTask<Got, Body extends object> implements Task<Body> {
   readonly holdAmount: Amount
   readonly holdTokens: number
   readonly opening: (() => string) | undefined
+  readonly keepable: Keepable | undefined
   readonly warnings: Array<WarnEvent> = []
   readonly partsAt: (target: CallTarget) => number
   readonly tellsCode: boolean
@@ -116,6 +131,12 @@ export class WholeTask<Got, Body extends object> implements Task<Body> {
     this.tellsCode = call.tellsCode === true
     this.triesAfterRefusal = call.triesAfterRefusal === true
     this.asksForJob = call.job !== undefined
+    this.keepable = call.keeping && {
+      sameness: call.keeping.sameness,
+      share: call.keeping.share ?? 0n,
+      tap: undefined,
+      recall: (line) => this.#recall(line),
+    }
     if (call.status !== undefined) this.status = call.status
     if (call.maxBodyBytes !== undefined) this.maxBodyBytes = call.maxBodyBytes
   }
@@ -156,9 +177,22 @@ export class WholeTask<Got, Body extends object> implements Task<Body> {
       if (got === undefined) return malformedReply
       this.#parts.push(got)
       this.#bytes += body.length
-      if (this.#parts.length === this.partsAt(target)) this.#answeredBy = target
+      if (this.#parts.length === this.partsAt(target)) {
+        this.#answeredBy = target
+        this.keepable?.tap?.(JSON.stringify(this.#parts))
+      }
       return undefined
     })
+  }
+
+  #recall(line: string): void {
+    const parts: unknown = JSON.parse(line)
+    const isPart = this.#call.keeping?.isPart
+    if (isPart === undefined || !Array.isArray(parts)) return
+    this.#parts = parts.filter(
+      (part): part is Got & object => typeof part === "object" && part !== null && isPart(part),
+    )
+    this.#answeredBy = this.targets[0]
   }
 
   span(target: CallTarget): ReturnType<Work["span"]> {
@@ -189,7 +223,8 @@ export class WholeTask<Got, Body extends object> implements Task<Body> {
   }
 
   charge(bill: Bill): Charge {
-    const target = this.#answeredBy ?? this.#begunBy
+    // Before a kept reply is taken, it is priced.
+    const target = this.#answeredBy ?? this.#begunBy ?? this.targets[0]
     return target === undefined ? { cost: 0n, cacheNetSaving: 0n } : this.#call.charge(bill, target)
   }
 

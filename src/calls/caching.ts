@@ -1,0 +1,74 @@
+/**
+ * The reply cache in the course of a call: after the plan and the inbound policies it is looked for a reply that was made
+ * before, or that is made now; without one, the call is announced to those who ask the same meanwhile.
+ */
+import { Effect } from "effect"
+import { cachingOf, type ReplyCaching } from "../protocol/reply-cache.ts"
+import { Flight } from "../reply-cache/flights.ts"
+import type { Caching, Hit, Miss } from "../reply-cache/outcome.ts"
+import { recordCachedReply } from "../telemetry/metrics.ts"
+import { fingerprintOf, ownAddresses, scopeOf } from "./cache-scope.ts"
+import type { AdmittedCall } from "./held-call.ts"
+import type { Task } from "./kind.ts"
+import { type Restore, untilShared, type WaitError } from "./shared-reply.ts"
+
+/** Undefined if the cache is off: by the catalogue, the request, or because an answer to it is not kept. */
+export const lookForReply = Effect.fnUntraced(function* <Body extends object>(
+  x: AdmittedCall<Body>,
+  task: Task<Body>,
+  asked: ReplyCaching | undefined,
+  restore: Restore,
+): Effect.fn.Return<Caching | undefined, WaitError> {
+  const found = placeFor(x, task, asked)
+  if (found === undefined) return undefined
+  const { replyCache, context } = x.services
+  const { place, ttlMs } = found
+  const missed = (flight: Flight, generation: string | undefined): Miss => {
+    x.reply.cached("miss")
+    recordCachedReply(context, "miss", x.model)
+    return { state: "miss", place, ttlMs, generation, flight }
+  }
+  const hit = (how: Hit["how"], flight: Flight): Hit => {
+    x.reply.cached("hit")
+    recordCachedReply(context, how, x.model)
+    return { state: "hit", how, flight }
+  }
+  for (;;) {
+    const running = replyCache.flight(place)
+    if (running !== undefined && asked === undefined) {
+      const isGiven = yield* untilShared(x, task, running, restore)
+      if (isGiven) return hit(running.isFromStore ? "hit" : "wait", running)
+      continue
+    }
+    // Who wants a new reply does not take the place of a call that others wait for.
+    const flight = running === undefined ? replyCache.lead(place) : new Flight()
+    const { kept, generation } = yield* replyCache.find(place)
+    if (kept === undefined || asked !== undefined) return missed(flight, generation)
+    flight.land(kept.facts, kept.lines)
+    replyCache.remove(place, flight)
+    return hit("hit", flight)
+  }
+})
+
+/** Nobody waits for a call that was not made. */
+export const abandon = <Body extends object>({ services }: AdmittedCall<Body>, caching: Caching | undefined): void => {
+  if (caching?.state === "miss") services.replyCache.remove(caching.place, caching.flight)
+}
+
+const placeFor = <Body extends object>(
+  { services, call: { caller }, model, kind }: AdmittedCall<Body>,
+  { keepable }: Task<Body>,
+  asked: ReplyCaching | undefined,
+) => {
+  const entry = services.catalogue.current().model(model)
+  if (keepable === undefined || entry === undefined || asked === "off") return undefined
+  const caching = cachingOf({ model: entry.model, org: caller.org })
+  const sameness = caching && keepable.sameness()
+  if (caching === undefined || sameness === undefined) return undefined
+  const place = services.replyCache.placeOf({
+    owner: caller.org.id,
+    model,
+    of: [kind.name, scopeOf(caller, caching.share), fingerprintOf(entry), ownAddresses(caller, entry), sameness],
+  })
+  return { place, ttlMs: caching.ttlMs }
+}

@@ -1,0 +1,41 @@
+/** A model's reply as lines of JSON, to be kept and given again exactly as it came. */
+import type { VendorEvent } from "../../dialects/dialect.ts"
+
+/** What the client was told at the beginning. */
+export interface ReplyNotes {
+  readonly isSearching?: boolean | undefined
+  readonly omitted?: ReadonlyArray<string> | undefined
+}
+
+export interface ReplyLine extends ReplyNotes {
+  readonly events: ReadonlyArray<VendorEvent>
+}
+
+export const lineOf = ({ events, ...notes }: ReplyLine): string =>
+  JSON.stringify({ ...notes, events: events.map(shortened) })
+
+/** A text that came with its JSON is written once. */
+const shortened = (event: VendorEvent): object =>
+  event.kind === "delta" && event.json !== undefined && event.delta.t === "text"
+    ? { ...event, delta: { ...event.delta, v: "" } }
+    : event
+
+const whole = (event: VendorEvent): VendorEvent =>
+  event.kind === "delta" && event.json !== undefined && event.delta.t === "text"
+    ? { ...event, delta: { ...event.delta, v: textOf(event.json) } }
+    : event
+
+const textOf = (json: string): string => {
+  const text: unknown = JSON.parse(json)
+  return typeof text === "string" ? text : ""
+}
+
+/** Undefined if this is no line. */
+export const readLine = (line: string): ReplyLine | undefined => {
+  const json: unknown = JSON.parse(line)
+  return isLine(json) ? { ...json, events: json.events.map(whole) } : undefined
+}
+
+/** Lines are sealed by this program: only their form is checked. */
+const isLine = (json: unknown): json is ReplyLine =>
+  typeof json === "object" && json !== null && "events" in json && Array.isArray(json.events)

@@ -1,0 +1,40 @@
+/** Admin routes of the reply cache. */
+import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
+import { ClearedReplies, ReplyCacheReport } from "../reply-cache.ts"
+import { PathId } from "../text.ts"
+import { errorsOf, everywhere } from "./errors.ts"
+import { adminHeaders, parameter, summaryQuery } from "./parameters.ts"
+
+const errors = [...everywhere, "admin_key_invalid"] as const
+
+export class AdminReplyCache extends HttpApiGroup.make("adminReplyCache")
+  .add(
+    HttpApiEndpoint.get("replyCacheReport", "/v1/admin/reply-cache", {
+      headers: adminHeaders,
+      query: {
+        from: summaryQuery.from,
+        to: summaryQuery.to,
+        by: parameter("What the groups are: `model` (if absent) or `org`"),
+        org: parameter("Only of this organisation"),
+        model: summaryQuery.model,
+      },
+      success: ReplyCacheReport,
+      error: errorsOf(errors),
+    }).annotateMerge(OpenApi.annotations({ summary: "Get what the reply cache did, by model or organisation" })),
+  )
+  .add(
+    HttpApiEndpoint.delete("clearReplyCache", "/v1/admin/orgs/:org/reply-cache", {
+      headers: adminHeaders,
+      params: { org: PathId },
+      query: { model: parameter("Only replies of this model") },
+      success: ClearedReplies,
+      error: errorsOf([...errors, "not_found"]),
+    }).annotateMerge(
+      OpenApi.annotations({
+        summary: "Empty the reply cache of an organisation",
+        description:
+          "Replies that are being made are not kept either. `removed` counts the shared store; nodes that keep replies in memory empty it within two seconds.",
+      }),
+    ),
+  )
+  .annotateMerge(OpenApi.annotations({ title: "Reply cache", description: "Kept replies; requires the admin key" })) {}

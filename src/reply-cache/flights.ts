@@ -1,0 +1,92 @@
+/**
+ * Calls that run now and whose replies others wait for: the same request is made once on a node. A flight has the
+ * reply's lines from its beginning; whoever joins gets them as they come.
+ */
+import type { Counts } from "../money/pricing.ts"
+
+/** What is known of a reply when it is whole, and not before. */
+export interface ReplyFacts {
+  /** What its vendor call used. */
+  readonly counts: Counts
+  /** Whether it was made with the organisation's own key, and costs nothing here. */
+  readonly isOwn: boolean
+}
+
+/** A larger reply is not kept, and nobody may join it any more. */
+export const maxLineBytes = 1024 * 1024
+
+export class Flight {
+  readonly #watchers = new Set<() => void>()
+  #lines: Array<string> = []
+  #bytes = 0
+  #state: "running" | "whole" | "failed" = "running"
+  #facts: ReplyFacts | undefined
+  #isFromStore = false
+  /** Told when somebody joins. */
+  onShared: (() => void) | undefined
+
+  /** Parts of the reply so far, in JSON. */
+  get lines(): ReadonlyArray<string> {
+    return this.#lines
+  }
+
+  get state() {
+    return this.#state
+  }
+
+  /** Undefined until the reply is whole. */
+  get facts(): ReplyFacts | undefined {
+    return this.#facts
+  }
+
+  /** Whether the reply was kept already. */
+  get isFromStore(): boolean {
+    return this.#isFromStore
+  }
+
+  /** Whether somebody waits for the reply who did not make the call. */
+  get isShared(): boolean {
+    return this.#watchers.size > 0
+  }
+
+  /** Whether the reply is small enough to be kept and shared with more. */
+  get isKeepable(): boolean {
+    return this.#bytes <= maxLineBytes
+  }
+
+  add(line: string): void {
+    this.#bytes += line.length
+    if (this.isKeepable || this.isShared) this.#lines.push(line)
+    else this.#lines = []
+    this.#tell()
+  }
+
+  /** The reply is whole. @param kept its lines, if it was found in the store */
+  land(facts: ReplyFacts, kept?: ReadonlyArray<string>): void {
+    if (kept !== undefined) {
+      this.#lines = [...kept]
+      this.#isFromStore = true
+    }
+    this.#facts = facts
+    this.#state = "whole"
+    this.#tell()
+  }
+
+  /** There will be no reply: the next in line makes the call. */
+  fail(): void {
+    if (this.#state !== "running") return
+    this.#state = "failed"
+    this.#tell()
+  }
+
+  /** Told after each change. @returns how to be told no longer */
+  watch(changed: () => void): () => void {
+    this.#watchers.add(changed)
+    this.onShared?.()
+    return () => this.#watchers.delete(changed)
+  }
+
+  #tell(): void {
+    for (const changed of [...this.#watchers]) changed()
+  }
+}

@@ -1,0 +1,22 @@
+/** What became of the look for a kept reply. */
+import type { Flight } from "./flights.ts"
+import type { CachePlace } from "./store.ts"
+
+/** The vendor is called. */
+export interface Miss {
+  readonly state: "miss"
+  readonly place: CachePlace
+  readonly ttlMs: number
+  readonly generation: string | undefined
+  readonly flight: Flight
+}
+
+/** The reply is another call's. */
+export interface Hit {
+  readonly state: "hit"
+  /** `wait`: it was not whole when it was asked for. */
+  readonly how: "hit" | "wait"
+  readonly flight: Flight
+}
+
+export type Caching = Miss | Hit

@@ -1,0 +1,132 @@
+/**
+ * The cache of replies: equal requests of one organisation, application or person get the reply that the first of them
+ * got. Off until the catalogue turns it on. Source: reply-cache; what others can learn is in the README here.
+ */
+import { createHmac } from "node:crypto"
+import { Context, Effect, Layer, Option } from "effect"
+import { canonicalJson } from "../protocol/canonical.ts"
+import { ChangeFeed } from "../store/change-feed.ts"
+import { Sealing } from "../store/seal.ts"
+import type { StoreUnavailable } from "../store/unavailable.ts"
+import { recordReplyCacheFailure } from "../telemetry/metrics.ts"
+import { Flight } from "./flights.ts"
+import { type KeptLines, openLines, sealLines } from "./kept-lines.ts"
+import { type CachePlace, ReplyStore } from "./store.ts"
+
+/** What must be the same. */
+export interface Sameness {
+  readonly owner: string
+  readonly model: string
+  /** Kind, scope, targets and the request, in any form that JSON can write. */
+  readonly of: ReadonlyArray<unknown>
+}
+
+export interface LookedUp {
+  readonly kept: KeptLines | undefined
+  /** Of {@link ReplyCache.keep}; undefined if the store did not answer. */
+  readonly generation: string | undefined
+}
+
+export class ReplyCache extends Context.Service<
+  ReplyCache,
+  {
+    /** Nobody who reads the place can find out what it stands for, nor test a guess. */
+    readonly placeOf: (same: Sameness) => CachePlace
+    /** A store that is slow or down is a miss. */
+    readonly find: (place: CachePlace) => Effect.Effect<LookedUp>
+    /** Keeps a reply, in the background. */
+    readonly keep: (
+      place: CachePlace,
+      reply: KeptLines,
+      ttlMs: number,
+      generation: string | undefined,
+    ) => Effect.Effect<void>
+    /** The running call of a place that can be joined from its beginning. */
+    readonly flight: (place: CachePlace) => Flight | undefined
+    /** Announces a call that others may wait for. */
+    readonly lead: (place: CachePlace) => Flight
+    /** Nobody can join it any more. */
+    readonly remove: (place: CachePlace, flight: Flight) => void
+    /** Empties the cache of an organisation, on all nodes. @returns how many replies were removed */
+    readonly clear: (owner: string, model: string | undefined) => Effect.Effect<number, StoreUnavailable>
+  }
+>()("weir/reply-cache/ReplyCache") {
+  static readonly layer = Layer.effect(
+    ReplyCache,
+    Effect.gen(function* () {
+      const store = yield* ReplyStore
+      const { sealer } = yield* Sealing
+      const feed = yield* ChangeFeed
+      const context = yield* Effect.context<never>()
+      const secret = sealer.deriveKey("reply cache")
+      const flights = new Map<string, Flight>()
+
+      /** Nothing of the cache fails a call, or makes it wait for long. */
+      const orMiss = <A>(asked: Effect.Effect<A, StoreUnavailable>): Effect.Effect<A | undefined> =>
+        asked.pipe(
+          Effect.timeoutOption(patience),
+          Effect.match({
+            onSuccess: (answer) => {
+              if (Option.isNone(answer)) recordReplyCacheFailure(context, "slow")
+              return Option.getOrUndefined(answer)
+            },
+            onFailure: () => {
+              recordReplyCacheFailure(context, "unavailable")
+              return undefined
+            },
+          }),
+        )
+
+      yield* feed.subscribe((subjects) => {
+        if (subjects === "all") return store.forget()
+        for (const subject of subjects) {
+          const [kind, owner, model] = subject.split(" ")
+          if (kind === clearing) store.forget(owner, model === "" ? undefined : model)
+        }
+      })
+
+      return ReplyCache.of({
+        placeOf: ({ owner, model, of }) => {
+          const mac = createHmac("sha256", secret).update(canonicalJson([format, owner, model, ...of]))
+          return { owner, model, key: mac.digest("base64url") }
+        },
+        find: (place) =>
+          Effect.map(orMiss(store.find(place)), (found) => ({
+            kept: found?.sealed && openLines(sealer, place, found.sealed),
+            generation: found?.generation,
+          })),
+        keep: (place, reply, ttlMs, generation) => {
+          if (generation === undefined) return Effect.void
+          const sealed = sealLines(sealer, place, reply)
+          if (sealed === undefined) return Effect.void
+          return orMiss(store.keep(place, sealed, ttlMs, generation))
+        },
+        flight: ({ key }) => {
+          const flight = flights.get(key)
+          return flight?.isKeepable === true && flight.state !== "failed" ? flight : undefined
+        },
+        lead: ({ key }) => {
+          const flight = new Flight()
+          flights.set(key, flight)
+          return flight
+        },
+        remove: ({ key }, flight) => {
+          flight.fail()
+          if (flights.get(key) === flight) flights.delete(key)
+        },
+        clear: Effect.fnUntraced(function* (owner, model) {
+          const removed = yield* store.clear(owner, model)
+          yield* feed.note([clearing, owner, model ?? ""].join(" "))
+          return removed
+        }),
+      })
+    }),
+  )
+}
+
+/** How long a call waits for the store. Source: reply-cache, "How it is answered". */
+const patience = "20 millis"
+/** The first word of the change that tells other nodes; organisations and models have no spaces. */
+const clearing = "replies"
+/** Changes with the form of what is kept: older replies are not found then. */
+const format = 1

@@ -1,0 +1,37 @@
+/** Where replies are kept, sealed: Redis, or the memory of a node. It knows neither what they say nor what was asked. */
+import { Context, type Effect } from "effect"
+import type { StoreUnavailable } from "../store/unavailable.ts"
+
+/** What a reply is kept under. */
+export interface CachePlace {
+  /** The organisation. */
+  readonly owner: string
+  /** The model's handle. */
+  readonly model: string
+  /** Of everything that must be the same; {@link placeOf}. */
+  readonly key: string
+}
+
+export interface Found {
+  readonly sealed: Buffer | undefined
+  /** Changes when replies of the owner are cleared: what was made before is not kept after. */
+  readonly generation: string
+}
+
+export class ReplyStore extends Context.Service<
+  ReplyStore,
+  {
+    readonly find: (place: CachePlace) => Effect.Effect<Found, StoreUnavailable>
+    /** Keeps a reply, unless its owner's replies were cleared since the generation. */
+    readonly keep: (
+      place: CachePlace,
+      sealed: Buffer,
+      ttlMs: number,
+      generation: string,
+    ) => Effect.Effect<void, StoreUnavailable>
+    /** @param model of which; of all if absent @returns how many were removed */
+    readonly clear: (owner: string, model: string | undefined) => Effect.Effect<number, StoreUnavailable>
+    /** Forgets what this node has in memory. @param owner of which; of all if absent */
+    readonly forget: (owner?: string, model?: string) => void
+  }
+>()("weir/reply-cache/ReplyStore") {}

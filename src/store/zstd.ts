@@ -1,0 +1,20 @@
+/** Compression of replies that are kept: fast, and small buffers for small texts. */
+import { constants, zstdCompressSync, zstdDecompressSync } from "node:zlib"
+
+const params = { [constants.ZSTD_c_compressionLevel]: 1 }
+const chunkBytes = { least: 1024, most: 64 * 1024 }
+/** A reply compresses to a quarter or less. Node's own 16 KiB take longer to provide than a small reply to compress. */
+const usualRatio = 4
+
+/** @param expectedBytes of what comes out */
+const chunkSizeFor = (expectedBytes: number): number =>
+  Math.min(Math.max(Math.ceil(expectedBytes), chunkBytes.least), chunkBytes.most)
+
+export const compress = (text: string): Buffer => {
+  const bytes = Buffer.from(text)
+  const { length } = bytes
+  return zstdCompressSync(bytes, { params, pledgedSrcSize: length, chunkSize: chunkSizeFor(length / usualRatio) })
+}
+
+export const decompress = (bytes: Buffer): string =>
+  zstdDecompressSync(bytes, { chunkSize: chunkSizeFor(bytes.length * usualRatio) }).toString("utf8")
