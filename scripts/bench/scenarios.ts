@@ -6,6 +6,7 @@ import { Agent } from "undici"
 import { makeAwsIdentity } from "../../src/identities/aws.ts"
 import { VendorClient } from "../../src/upstream/client.ts"
 import { holdCosts } from "./budgets.ts"
+import { costs, nothing } from "./costs.ts"
 import { measureHistory } from "./history.ts"
 import { ledger } from "./ledger.ts"
 import {
@@ -20,52 +21,15 @@ import {
 } from "./load.ts"
 import { media } from "./media.ts"
 import { openStreams } from "./open-streams.ts"
+import { replyCache } from "./reply-cache.ts"
 import type { Effort, Row, Scenario } from "./scenario.ts"
 import { measureStored, type Stored } from "./stored-tenants.ts"
 import type { Answer, Subject, Subjects, Weir } from "./subjects.ts"
 import { measureDeclared } from "./tenants.ts"
 import { start, system } from "./whole-system.ts"
 
-interface Cost {
-  readonly us: number
-  readonly rounds: ReadonlyArray<number>
-  readonly spread: number
-  readonly perSecond: number
-}
-
-/**
- * CPU microseconds a request of each subject, in turns, so that other load on the machine affects all of them.
- */
-const costs = async (
-  subjects: ReadonlyArray<{ readonly subject: Subject; readonly endpoint: Endpoint }>,
-  requests: number,
-  inFlight: number,
-  rounds: number,
-): Promise<ReadonlyArray<Cost>> => {
-  const us = subjects.map((): Array<number> => [])
-  const perSecond = subjects.map((): Array<number> => [])
-  for (let round = 0; round < rounds; round++) {
-    // What a call leaves to be done later is paid by the next subject: the order changes with each round.
-    const order = [...subjects.entries()]
-    for (const [at, { subject, endpoint }] of round % 2 === 0 ? order : order.reverse()) {
-      const before = cpuSeconds(subject.pid)
-      const run = await drive(endpoint, { requests, inFlight })
-      us[at]?.push(((cpuSeconds(subject.pid) - before) * 1e6) / requests)
-      perSecond[at]?.push(requests / run.seconds)
-    }
-  }
-  return us.map((each, at) => ({
-    us: median(each),
-    rounds: each,
-    spread: Math.max(...each) - Math.min(...each),
-    perSecond: median(perSecond[at] ?? []),
-  }))
-}
-
 const both = ({ floor, weir }: Subjects, answer: Answer) =>
   [floor, weir].map((subject) => ({ subject, endpoint: subject.exchange(answer) }))
-
-const nothing: Cost = { us: 0, rounds: [], spread: 0, perSecond: 0 }
 
 /** A whole reply: authenticated, admitted, held, called, settled, answered. */
 export const json: Scenario = async (subjects, { rounds, scale }) => {
@@ -559,5 +523,6 @@ export const scenarios: Readonly<Record<string, Scenario>> = {
   tenants,
   history,
   media,
+  replyCache,
   signing,
 }

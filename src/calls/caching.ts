@@ -23,7 +23,7 @@ export const lookForReply = Effect.fnUntraced(function* <Body extends object>(
   if (found === undefined) return undefined
   const { replyCache, context } = x.services
   const { place, ttlMs } = found
-  const missed = (flight: Flight, generation: string | undefined): Miss => {
+  const missed = (flight: Flight, generation: Miss["generation"]): Miss => {
     x.reply.cached("miss")
     recordCachedReply(context, "miss", x.model)
     return { state: "miss", place, ttlMs, generation, flight }

@@ -68,9 +68,12 @@ export const settleCall = Effect.fnUntraced(function* <Body extends object>(
   let end = finish()
   // Told while the database does not answer; the settlement that comes late keeps the same reply.
   const estimate = hold.balance - due.charge.cost
+  const isAnswered = error === undefined && isFree(x, due)
+  // Nobody waits for the record of what costs nothing.
+  if (isAnswered) conclude(x, usage, estimate, end.finished, denial)
   const settled = yield* spanned("settle")(
     services.settler.settle(end.settlement, () => {
-      warn(x, settlementDeferred)
+      if (!isAnswered) warn(x, settlementDeferred)
       end = finish(estimate)
       return end.settlement
     }),
@@ -80,7 +83,7 @@ export const settleCall = Effect.fnUntraced(function* <Body extends object>(
   const balance = settled._tag === "Settled" ? settled.balance : estimate
   if (x.registration !== undefined) yield* complete(x, x.registration, end.settlement.reply !== undefined)
   if (error !== undefined) yield* breakOff(x, usage, balance, error)
-  else conclude(x, usage, balance, end.finished, denial)
+  else if (!isAnswered) conclude(x, usage, balance, end.finished, denial)
 })
 
 /** What another node settles if this one dies. */
@@ -188,6 +191,10 @@ const dueOf = <Body extends object>(
   const settlement = { hold, atMs: services.nowMs(), cost: charge.cost, record, ...(job !== undefined && { job }) }
   return { bill, charge, settlement, saved: cached?.saved }
 }
+
+/** Whether a reply from the cache costs nothing, and there is no request id that its settlement would spend. */
+const isFree = <Body extends object>({ caching, registration }: HeldCall<Body>, { charge }: Due): boolean =>
+  caching?.state === "hit" && charge.cost === 0n && registration === undefined
 
 /** Gives a whole reply to those who wait for it, and keeps it in the background if it is good. */
 const keepReply = <Body extends object>(

@@ -1,5 +1,6 @@
 /** What became of the look for a kept reply. */
 import type { Flight } from "./flights.ts"
+import type { LookedUp } from "./reply-cache.ts"
 import type { CachePlace } from "./store.ts"
 
 /** The vendor is called. */
@@ -7,7 +8,7 @@ export interface Miss {
   readonly state: "miss"
   readonly place: CachePlace
   readonly ttlMs: number
-  readonly generation: string | undefined
+  readonly generation: LookedUp["generation"]
   readonly flight: Flight
 }
 

@@ -3,7 +3,7 @@
  * got. Off until the catalogue turns it on. Source: reply-cache; what others can learn is in the README here.
  */
 import { createHmac } from "node:crypto"
-import { Context, Effect, Layer, Option } from "effect"
+import { Context, Effect, Fiber, Layer } from "effect"
 import { canonicalJson } from "../protocol/canonical.ts"
 import { ChangeFeed } from "../store/change-feed.ts"
 import { Sealing } from "../store/seal.ts"
@@ -23,8 +23,8 @@ export interface Sameness {
 
 export interface LookedUp {
   readonly kept: KeptLines | undefined
-  /** Of {@link ReplyCache.keep}; undefined if the store did not answer. */
-  readonly generation: string | undefined
+  /** For {@link ReplyCache.keep}: also of a store that answers later; undefined if it does not. */
+  readonly generation: Effect.Effect<string | undefined>
 }
 
 export class ReplyCache extends Context.Service<
@@ -39,7 +39,7 @@ export class ReplyCache extends Context.Service<
       place: CachePlace,
       reply: KeptLines,
       ttlMs: number,
-      generation: string | undefined,
+      generation: LookedUp["generation"],
     ) => Effect.Effect<void>
     /** The running call of a place that can be joined from its beginning. */
     readonly flight: (place: CachePlace) => Flight | undefined
@@ -61,21 +61,24 @@ export class ReplyCache extends Context.Service<
       const secret = sealer.deriveKey("reply cache")
       const flights = new Map<string, Flight>()
 
-      /** Nothing of the cache fails a call, or makes it wait for long. */
-      const orMiss = <A>(asked: Effect.Effect<A, StoreUnavailable>): Effect.Effect<A | undefined> =>
-        asked.pipe(
-          Effect.timeoutOption(patience),
-          Effect.match({
-            onSuccess: (answer) => {
-              if (Option.isNone(answer)) recordReplyCacheFailure(context, "slow")
-              return Option.getOrUndefined(answer)
-            },
-            onFailure: () => {
-              recordReplyCacheFailure(context, "unavailable")
-              return undefined
-            },
-          }),
-        )
+      /** Nothing of the cache fails a call. */
+      const orUndefined = <A>(asked: Effect.Effect<A, StoreUnavailable>): Effect.Effect<A | undefined> =>
+        Effect.match(asked, {
+          onSuccess: (answer) => answer,
+          onFailure: () => {
+            recordReplyCacheFailure(context, "unavailable")
+            return undefined
+          },
+        })
+
+      /** Nothing of the cache makes a call wait for long. An answer that has come while the loop was busy counts. */
+      const late = Effect.sleep(patience).pipe(
+        Effect.andThen(Effect.promise(() => new Promise<void>((resolve) => setImmediate(resolve)))),
+        Effect.map(() => {
+          recordReplyCacheFailure(context, "slow")
+          return undefined
+        }),
+      )
 
       yield* feed.subscribe((subjects) => {
         if (subjects === "all") return store.forget()
@@ -90,17 +93,22 @@ export class ReplyCache extends Context.Service<
           const mac = createHmac("sha256", secret).update(canonicalJson([format, owner, model, ...of]))
           return { owner, model, key: mac.digest("base64url") }
         },
-        find: (place) =>
-          Effect.map(orMiss(store.find(place)), (found) => ({
+        find: Effect.fnUntraced(function* (place) {
+          const asked = yield* Effect.forkDetach(orUndefined(store.find(place)), { startImmediately: true })
+          const answer = Fiber.join(asked)
+          const found = yield* asked.pollUnsafe() === undefined ? Effect.raceFirst(answer, late) : answer
+          return {
             kept: found?.sealed && openLines(sealer, place, found.sealed),
-            generation: found?.generation,
-          })),
-        keep: (place, reply, ttlMs, generation) => {
-          if (generation === undefined) return Effect.void
-          const sealed = sealLines(sealer, place, reply)
-          if (sealed === undefined) return Effect.void
-          return orMiss(store.keep(place, sealed, ttlMs, generation))
-        },
+            generation: Effect.map(answer, (later) => later?.generation),
+          }
+        }),
+        keep: Effect.fnUntraced(function* (place, reply, ttlMs, generation) {
+          const since = yield* generation
+          const sealed = since === undefined ? undefined : sealLines(sealer, place, reply)
+          if (since !== undefined && sealed !== undefined) {
+            yield* orUndefined(store.keep(place, sealed, ttlMs, since))
+          }
+        }),
         flight: ({ key }) => {
           const flight = flights.get(key)
           return flight?.isKeepable === true && flight.state !== "failed" ? flight : undefined

@@ -65,7 +65,7 @@ const noReplyCache = Layer.succeed(
   ReplyCache,
   ReplyCache.of({
     placeOf: ({ owner, model }) => ({ owner, model, key: "" }),
-    find: () => Effect.succeed({ kept: undefined, generation: undefined }),
+    find: () => Effect.succeed({ kept: undefined, generation: Effect.undefined }),
     keep: () => Effect.void,
     flight: () => undefined,
     lead: () => new Flight(),

@@ -336,10 +336,11 @@ describe("the catalogue", () => {
   it("without a price for a cached reply gives it for nothing, also to whom has no money left", async () => {
     await apply(cached().replace(' cachedReply: "0.1",', ""))
     const body = fresh()
-    await (await ask(body)).text()
+    const { usage } = await replyOf(await ask(body))
     const before = await balanceOf(gateway())
     const again = await ask(body)
     expect([stateOf(again), again.headers.get("x-svc-cost")]).toEqual(["hit", "0"])
+    expect(again.headers.get("x-svc-balance")).toBe(usage.balance)
     expect(await balanceOf(gateway())).toBe(before)
   })
 })
