@@ -3,7 +3,7 @@ import { defineConfig } from "vitest/config"
 
 /** Tests that start processes, which bring stores of their own: they say the same on a server's. */
 const processes = [
-  "test/http/{start,start-failures,catalogue-file,cli,conformance,secret-files}.test.ts",
+  "test/http/{reply-cache-kill,start,start-failures,catalogue-file,cli,conformance,secret-files}.test.ts",
   "test/package/**",
   "test/telemetry/timeouts.test.ts",
   "test/cli/**",

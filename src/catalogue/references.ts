@@ -14,6 +14,7 @@ import {
   type VendorProfile,
 } from "../protocol/catalogue.ts"
 import { parseNetwork } from "../protocol/network.ts"
+import { keptKinds } from "../protocol/reply-cache.ts"
 import { compilePolicy } from "../review/policy.ts"
 import { addressOf } from "./addresses.ts"
 import { lackingPrice } from "./price-of-kind.ts"
@@ -134,7 +135,10 @@ export const checkReferences = (document: CatalogueDocument): ReadonlyArray<Prob
     }
   })
   const vendorOf = new Map(document.vendors?.map((vendor) => [vendor.id, vendor]))
-  document.models?.forEach(({ kind = "chat", targets }, m) => {
+  document.models?.forEach(({ kind = "chat", targets, replyCache }, m) => {
+    if (replyCache !== undefined && !keptKinds.has(kind)) {
+      problems.push({ path: ["models", m, "replyCache"], message: `replies of kind ${kind} are not kept` })
+    }
     targets?.forEach(({ vendor: id }, t) => {
       known(vendors, id, "vendor", "models", m, "targets", t, "vendor")
       const vendor = vendorOf.get(id)

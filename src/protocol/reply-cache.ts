@@ -1,6 +1,10 @@
 /** The reply cache, as the catalogue turns it on and as requests steer it. Source: reply-cache. */
 import { Schema } from "effect"
+import type { ModelKind } from "./call-kind.ts"
 import { Currency, Decimal } from "./usage.ts"
+
+/** Kinds of calls whose replies can be kept. */
+export const keptKinds: ReadonlySet<ModelKind> = new Set(["chat", "embedding", "rerank", "moderation"])
 
 const unitMillis: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 }
 

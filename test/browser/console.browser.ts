@@ -45,7 +45,7 @@ const gateway = useGateway({
       .replace(
         "models:\n",
         `models:
-  - { handle: embed, kind: embedding, targets: [{ vendor: openai, model: e }] }
+  - { handle: embed, kind: embedding, replyCache: { ttl: 1h }, targets: [{ vendor: openai, model: e }] }
   - { handle: rank, kind: rerank, targets: [{ vendor: openai, model: r }] }
   - { handle: draw, kind: image, targets: [{ vendor: openai, model: i }] }
   - { handle: say, kind: speech, targets: [{ vendor: openai, model: t }] }
@@ -133,6 +133,7 @@ const pages = (): ReadonlyArray<readonly [string, string | RegExp]> => [
   ["overview", "Overview"],
   ["exchanges", "Exchanges"],
   ["jobs", "Jobs"],
+  ["reply-cache", "Reply cache"],
   ["timeouts", "Timeouts"],
   ["money", "Money"],
   [`money/${ids.org}`, /^Money of/],
@@ -470,6 +471,28 @@ describe("what it shows", () => {
     await page.getByRole("dialog").getByRole("button", { name: "Cancel the job" }).click()
     await page.getByText("cancelled").waitFor()
     expect(await balanceOf(gateway())).toBe(before)
+  })
+
+  it("shows what the reply cache did, and empties it", async () => {
+    gateway().vendor.script((call) => {
+      call.head(200, { "content-type": "application/json" })
+      call.end(JSON.stringify({ data: [{ index: 0, embedding: [0.5] }], usage: { prompt_tokens: 7 } }))
+    })
+    const embed = () => gateway().call("POST", "/t1/embeddings", { model: "embed", input: [`kept ${tag}`] })
+    const states = [await embed(), await embed()].map((reply) => reply.headers.get("x-svc-cache"))
+    expect(states).toEqual(["miss", "hit"])
+    const page = await asOperator()
+    await show(page, `reply-cache?org=${ids.org}`, "Reply cache")
+    const row = page.getByRole("row").filter({ hasText: "embed" })
+    await row.getByText(/[1-9]/).first().waitFor()
+    expect(await findings(page)).toEqual([])
+    await page.getByRole("button", { name: "Empty" }).click()
+    const dialog = page.getByRole("dialog")
+    await dialog.getByLabel("Organisation").fill(ids.org)
+    await dialog.getByRole("button", { name: "Empty the cache" }).click()
+    await page.getByText(/Removed \d+ repl(y|ies)\./).waitFor()
+    expect(await findings(page)).toEqual([])
+    expect((await embed()).headers.get("x-svc-cache")).toBe("miss")
   })
 
   it("has no secret of the gateway in its memory", async () => {

@@ -323,6 +323,7 @@ describe("the catalogue", () => {
     ["replyCache: { ttl: 25h }", "at most 24h"],
     ["replyCache: { ttl: soon }", "a duration"],
     ["replyCache: { ttl: 1h, share: all }", "share"],
+    ["kind: speech\n    replyCache: { ttl: 1h }", "replies of kind speech are not kept"],
   ])("with %s is refused", async (model, message) => {
     const refused = await gateway().call(
       "POST",

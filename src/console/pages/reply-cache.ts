@@ -29,7 +29,7 @@ export const Page = ({ query }: PageProps) => {
   }
   const fields = [
     { name: "org", label: "Organisation", value: org },
-    { name: "model", label: "Model", hint: "All models if empty." },
+    { name: "model", label: "Model", isOptional: true, hint: "All models if empty." },
   ]
   return html`
     <${Head} title="Reply cache">
