@@ -35,6 +35,7 @@ import {
   unknownSession,
 } from "./gate.ts"
 import { withGateMode } from "./gate-mode.ts"
+import { makeLeasedRates, rateKeysOf } from "./leased-rates.ts"
 
 const admit = makeScript(admitScript)
 const complete = makeScript(completeScript)
@@ -61,23 +62,38 @@ export const layerRedis = Layer.effect(
     const { idempotencyTtlS } = yield* WeirConfig
     const redis = yield* Redis
     const clock = yield* Clock.Clock
+    const leased = yield* makeLeasedRates
     const withdrawClaim = (registration: Registration) =>
       Effect.asVoid(redis.run(withdraw, [recordKey(registration)], [registration.claim]))
+    /** One call for all that is limited, claimed or counted. */
+    const register = (request: AdmitRequest): Effect.Effect<Admission, AdmissionError> =>
+      Effect.suspend(() => {
+        const nowMs = clock.currentTimeMillisUnsafe()
+        const asked = redis.run(admit, keysOf(request, nowMs), [askOf(request, nowMs)])
+        const claimed = registrationOf(request)
+        if (claimed === undefined) return Effect.flatMap(asked, (reply) => readAdmission(request, reply))
+        // The reply is lost but the claim may exist: release it, so that a retry with the same request id is not
+        // refused.
+        const release = Effect.forkDetach(Effect.retry(withdrawClaim(claimed), giveBack))
+        return Effect.flatMap(
+          Effect.tapError(asked, () => release),
+          (reply) => readAdmission(request, reply),
+        )
+      })
+
     return Gate.of({
       admit: (request) =>
         Effect.suspend(() => {
           if (isFree(request)) return admitted
-          const nowMs = clock.currentTimeMillisUnsafe()
-          const asked = redis.run(admit, keysOf(request, nowMs), [askOf(request, nowMs)])
-          const claimed = registrationOf(request)
-          if (claimed === undefined) return Effect.flatMap(asked, (reply) => readAdmission(request, reply))
-          // The reply is lost but the claim may exist: release it, so that a retry with the same request id is not
-          // refused.
-          const release = Effect.forkDetach(Effect.retry(withdrawClaim(claimed), giveBack))
-          return Effect.flatMap(
-            Effect.tapError(asked, () => release),
-            (reply) => readAdmission(request, reply),
-          )
+          const counted = leased.take(request)
+          if (isOfRates(request)) return counted === undefined ? leased.ask(request) : admitted
+          return counted === undefined
+            ? register(request)
+            : register({ ...request, rates: [] }).pipe(
+                Effect.tap(({ _tag }) => Effect.sync(() => _tag === "UnknownSession" && counted())),
+                // A conflict is counted, as any call that is answered from what is known.
+                Effect.tapError((error) => Effect.sync(() => isConflict(error) || counted())),
+              )
         }),
       complete: (registration, payloadHash, isReplayable) => {
         const state = isReplayable ? "completed" : "not_replayable"
@@ -114,9 +130,15 @@ export const layerRedis = Layer.effect(
   }),
 ).pipe(withGateMode)
 
+/** Whether there are only rates, which this node may count itself. */
+const isOfRates = ({ nonce, counts = [], register, session }: AdmitRequest): boolean =>
+  nonce === undefined && counts.length === 0 && register === undefined && session === undefined
+
+const isConflict = (error: AdmissionError): boolean =>
+  error._tag === "ServiceError" && error.code === "idempotency_conflict"
+
 /** Whether nothing is limited, claimed or counted: then Redis is not asked. */
-const isFree = ({ nonce, rates, counts = [], register, session }: AdmitRequest): boolean =>
-  nonce === undefined && rates.length === 0 && counts.length === 0 && register === undefined && session === undefined
+const isFree = (request: AdmitRequest): boolean => request.rates.length === 0 && isOfRates(request)
 
 const admitted: Effect.Effect<Admission> = Effect.succeed({ _tag: "Admitted" })
 
@@ -135,7 +157,7 @@ const keysOf = (request: AdmitRequest, nowMs: number): ReadonlyArray<string> => 
   const { owner, keyId, nonce, rates, counts = [], register, session } = request
   return [
     ...(nonce === undefined ? [] : [`weir:{${owner}}:nonce:${keyId}:${nonce}`]),
-    ...rates.map(({ bucket }) => `weir:{${owner}}:rate:${bucket}`),
+    ...rateKeysOf({ owner, rates }),
     ...counts.map((count) => countKey(owner, count)),
     ...(register === undefined ? [] : [recordKey({ owner, keyId, ...register }), `weir:{${owner}}:requests-since`]),
     ...(session === undefined ? [] : [sessionKey(owner, session.id), activeKey(owner), peaksKey(owner, dayOf(nowMs))]),

@@ -19,6 +19,9 @@ export interface Need {
 const chunkMs = 2000
 /** What was not used for so long goes back. */
 const idleMs = 5000
+/** One that is small beside what there was when it was granted may rest for so long: a caller comes again. */
+const restMs = 60_000
+const restShare = 64n
 /** An allotment that is empty and unused for so long is forgotten. */
 const forgetMs = 60_000
 
@@ -44,6 +47,8 @@ export class Allotment {
   #lowest: Amount = 0n
   #lowestSinceMs: number
   #usedAtMs: number
+  /** Up to so much may rest. */
+  #small: Amount = 0n
 
   constructor(orgId: string, counter: string, nowMs: number) {
     this.orgId = orgId
@@ -79,6 +84,7 @@ export class Allotment {
     this.free += amount - owed
     this.isScarce = granted.scarce.has(this.counter) && (amount < enough || amount === owed)
     this.balance = granted.balance
+    this.#small = (granted.available.get(this.counter) ?? 0n) / restShare
   }
 
   /** Takes for a hold; the caller has looked whether it is covered, or owes the rest. */
@@ -99,14 +105,18 @@ export class Allotment {
     if (this.free < this.#lowest) this.#lowest = this.free
   }
 
-  /** What was at hand for {@link idleMs} and not used; a debt, once it rests. Starts to look anew. */
+  /** What was at hand for {@link idleMs} and not used, unless it may rest; a debt, once nothing runs. Starts to look anew. */
   idle(nowMs: number): Amount {
     if (nowMs - this.#lowestSinceMs < idleMs) return 0n
     this.#lowestSinceMs = nowMs
     const spare = this.#lowest < this.free ? this.#lowest : this.free
     this.#lowest = this.free
-    if (spare > 0n) return spare
+    if (spare > 0n) return this.#mayRest(nowMs) ? 0n : spare
     return this.held === 0n && nowMs - this.#usedAtMs >= idleMs ? this.free : 0n
+  }
+
+  #mayRest(nowMs: number): boolean {
+    return this.free + this.held <= this.#small && nowMs - this.#usedAtMs < restMs
   }
 
   isForgotten(nowMs: number): boolean {

@@ -19,7 +19,7 @@ export const layerPostgres = Layer.effect(
     const allot = yield* makeGroupCommit<AllotRow>({
       run: (items) =>
         bounded(sql<AllotRow>`
-          select item, outcome, counter, available::text, others, grants, scarce, balance::text
+          select item, outcome, counter, available::text, others, grants, scarce, balance::text, stock
           from ledger_allot(${jsonOf(items)}::text::jsonb)`),
       ...batches,
     })
@@ -156,6 +156,7 @@ interface AllotRow {
   readonly grants: Readonly<Record<string, string>>
   readonly scarce: ReadonlyArray<string>
   readonly balance: string | null
+  readonly stock: Readonly<Record<string, string>>
 }
 
 interface SettleRow {
@@ -220,13 +221,21 @@ const readAmount = (text: string | null | undefined): Amount => parseAmount(text
 
 const readGranted = (row: AllotRow): Granted => {
   if (row.outcome === "granted") {
-    const grants = new Map(Object.entries(row.grants).map(([counter, amount]) => [counter, readAmount(amount)]))
-    return { _tag: "Granted", grants, scarce: new Set(row.scarce), balance: readAmount(row.balance) }
+    return {
+      _tag: "Granted",
+      grants: readAmounts(row.grants),
+      available: readAmounts(row.stock),
+      scarce: new Set(row.scarce),
+      balance: readAmount(row.balance),
+    }
   }
   if (row.outcome === "lapsed") return { _tag: "Lapsed" }
   const { counter, available, others } = row
   return { _tag: "Short", counter: counter ?? "", available: readAmount(available), others }
 }
+
+const readAmounts = (amounts: Readonly<Record<string, string>>): ReadonlyMap<string, Amount> =>
+  new Map(Object.entries(amounts).map(([counter, amount]) => [counter, readAmount(amount)]))
 
 const readState = ({ ref, running, balance, reply }: SpentRow): RequestState => {
   if (ref === null) return { _tag: "New" }

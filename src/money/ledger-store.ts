@@ -30,6 +30,8 @@ export type Granted =
   | {
       readonly _tag: "Granted"
       readonly grants: ReadonlyMap<string, Amount>
+      /** What there was of each counter before. */
+      readonly available: ReadonlyMap<string, Amount>
       /** Counters of which there is so little that no more than the need is granted. */
       readonly scarce: ReadonlySet<string>
       /** What the organisation has of the currency, at all nodes. */

@@ -4,6 +4,7 @@
  */
 import { createHmac } from "node:crypto"
 import { Context, Effect, Fiber, Layer } from "effect"
+import { WeirConfig } from "../config.ts"
 import { canonicalJson } from "../protocol/canonical.ts"
 import { ChangeFeed } from "../store/change-feed.ts"
 import { Sealing } from "../store/seal.ts"
@@ -56,6 +57,7 @@ export class ReplyCache extends Context.Service<
     Effect.gen(function* () {
       const store = yield* ReplyStore
       const { sealer } = yield* Sealing
+      const { replyCacheWaitMs } = yield* WeirConfig
       const feed = yield* ChangeFeed
       const context = yield* Effect.context<never>()
       const secret = sealer.deriveKey("reply cache")
@@ -72,7 +74,7 @@ export class ReplyCache extends Context.Service<
         })
 
       /** Nothing of the cache makes a call wait for long. An answer that has come while the loop was busy counts. */
-      const late = Effect.sleep(patience).pipe(
+      const late = Effect.sleep(replyCacheWaitMs).pipe(
         Effect.andThen(Effect.promise(() => new Promise<void>((resolve) => setImmediate(resolve)))),
         Effect.map(() => {
           recordReplyCacheFailure(context, "slow")
@@ -132,8 +134,6 @@ export class ReplyCache extends Context.Service<
   )
 }
 
-/** How long a call waits for the store. Source: reply-cache, "How it is answered". */
-const patience = "20 millis"
 /** The first word of the change that tells other nodes; organisations and models have no spaces. */
 const clearing = "replies"
 /** Changes with the form of what is kept: older replies are not found then. */

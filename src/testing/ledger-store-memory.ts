@@ -75,6 +75,7 @@ export class MemoryBooks {
   allot({ node, orgId, currency, counters }: Ask, nowMs: number): Granted {
     if ((this.nodes.get(node) ?? Number.NEGATIVE_INFINITY) <= nowMs) return { _tag: "Lapsed" }
     const grants = new Map<string, Amount>()
+    const stock = new Map<string, Amount>()
     const scarce = new Set<string>()
     for (const { counter, need, want, limit } of counters) {
       const account = this.accounts.get(keyOf(orgId, counter))
@@ -88,10 +89,11 @@ export class MemoryBooks {
       }
       const share = available / 8n
       grants.set(counter, maxAmount(need, share < want ? share : want))
+      stock.set(counter, available)
       if (share < want) scarce.add(counter)
     }
     for (const [counter, amount] of grants) this.#grant(node, orgId, counter, amount)
-    return { _tag: "Granted", grants, scarce, balance: this.balance(orgId, currency) }
+    return { _tag: "Granted", grants, available: stock, scarce, balance: this.balance(orgId, currency) }
   }
 
   giveBack(items: ReadonlyArray<GivenBack>): void {

@@ -29,7 +29,7 @@ const smtp = await startSmtp()
 afterAll(() => smtp.stop())
 const gateway = useGateway({
   ids,
-  config: { smtpUrl: Redacted.make(smtp.url), authPerMinute: 1_000_000 },
+  config: { replyCacheWaitMs: 30_000, smtpUrl: Redacted.make(smtp.url), authPerMinute: 1_000_000 },
   catalogue: (urls) =>
     testCatalogue(
       urls,

@@ -11,6 +11,8 @@ const ids = newTestIds()
 const kept = "replyCache: { ttl: 10m },"
 const gateway = useGateway({
   ids,
+  // A slow test machine must not make misses.
+  config: { replyCacheWaitMs: 30_000 },
   catalogue: (urls) =>
     testCatalogue(urls, ids)
       .replace("- handle: main\n", "- handle: main\n    replyCache: { ttl: 10m }\n")

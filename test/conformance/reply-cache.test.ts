@@ -18,6 +18,8 @@ const cached = (model = "replyCache: { ttl: 10m }", org = ""): string =>
 
 const gateway = useGateway({
   ids,
+  // A slow test machine must not make misses.
+  config: { replyCacheWaitMs: 30_000 },
   catalogue: (given) => {
     urls = given
     return cached()

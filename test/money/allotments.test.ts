@@ -6,18 +6,19 @@ const org = "org_slow"
 const counter = "USD"
 const need = { counter, amount: 100n }
 
-const granted = (amount: bigint, isScarce: boolean) => ({
+const granted = (amount: bigint, isScarce: boolean, available = 1000n) => ({
   _tag: "Granted" as const,
   grants: new Map([[counter, amount]]),
+  available: new Map([[counter, available]]),
   scarce: new Set(isScarce ? [counter] : []),
   balance: 10_000n,
 })
 
 /** A node that held, was granted so much, and settled for 5. */
-const afterOne = (amount: bigint, isScarce: boolean) => {
+const afterOne = (amount: bigint, isScarce: boolean, available?: bigint) => {
   const allotments = new Allotments()
   const reservation = allotments.reserve(org, [need], 0)
-  reservation.grant(granted(amount, isScarce))
+  reservation.grant(granted(amount, isScarce, available))
   const allotment = allotments.of(org, counter, 0)
   allotment.end(100n, 5n, 1000)
   return { allotments, allotment, asked: reservation.counters }
@@ -58,5 +59,34 @@ describe("a hold that is not covered", () => {
     const { allotments, allotment } = afterOne(200n, false)
     for (let more = 0; more < 3; more++) allotments.reserve(org, [need], 1100).grant(granted(101n, true))
     expect(allotment.isScarce).toBe(true)
+  })
+})
+
+describe("what is not used", () => {
+  /** When it goes back, by the second, and how much. */
+  const returned = (available: bigint) => {
+    const { allotment } = afterOne(200n, false, available)
+    for (let nowMs = 1000; nowMs < 120_000; nowMs += 1000) {
+      const amount = allotment.idle(nowMs)
+      if (amount > 0n) return [nowMs, amount]
+    }
+    return []
+  }
+
+  it("goes back after five seconds, or after sixty if it is at most a 64th of what there was", () => {
+    // The lowest of the first five seconds was while it was held.
+    expect(returned(64n * 195n - 1n)).toEqual([10_000, 195n])
+    expect(returned(64n * 195n)).toEqual([65_000, 195n])
+  })
+
+  it("may rest again each time that it is used", () => {
+    const { allotments, allotment } = afterOne(200n, false, 64n * 200n)
+    for (let nowMs = 1000; nowMs < 600_000; nowMs += 1000) {
+      if (nowMs % 30_000 === 0) {
+        expect(allotments.hold(org, [need], nowMs)).toBe(true)
+        allotment.end(100n, 0n, nowMs)
+      }
+      expect(allotment.idle(nowMs)).toBe(0n)
+    }
   })
 })

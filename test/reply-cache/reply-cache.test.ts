@@ -1,6 +1,7 @@
 /** A store of replies that is slow or down costs no call more than 20 ms, and fails none. Source: reply-cache. */
 import { Effect, Layer } from "effect"
 import { describe, expect, it } from "vitest"
+import { WeirConfig } from "../../src/config.ts"
 import { Flight } from "../../src/reply-cache/flights.ts"
 import { ReplyCache } from "../../src/reply-cache/reply-cache.ts"
 import { ReplyStore } from "../../src/reply-cache/store.ts"
@@ -19,6 +20,7 @@ const cacheWith = (answer: Effect.Effect<never, StoreUnavailable>, secret = "mas
       ReplyCache.layer.pipe(
         Layer.provide([
           feed,
+          WeirConfig.layer,
           Layer.succeed(Sealing, Sealing.of({ sealer: makeSealer(secret), isDurable: true })),
           Layer.succeed(
             ReplyStore,
