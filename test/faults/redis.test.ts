@@ -36,8 +36,8 @@ describe.skipIf(!hasRedis)("Redis in trouble", () => {
   const stores = { redisUrl: Redacted.make(`redis://127.0.0.1:${port}`), redisDeadlineMs: 200 }
   const enforcing = useGateway({ config: { ...stores, gateMode: "enforce" } })
   const shadowing = useGateway({ config: { ...stores, gateMode: "shadow" } })
-  const works = async () =>
-    (await enforcing().exchange({ ...hello, meta: { requestId: randomUUID() } })).status === 200
+  /** A heartbeat asks Redis each time; an exchange may be counted by the node itself. */
+  const works = async () => (await enforcing().call("POST", "/t1/heartbeat", {})).status === 200
 
   it("frozen (SIGSTOP): enforce fails closed within its deadline, then at once; shadow passes; it heals by itself", async () => {
     expect(await works()).toBe(true)
