@@ -186,6 +186,8 @@ const through = (client: ClientApiName, body: string): VendorRequest | undefined
   }
   return {
     model: "main",
+    thread: request.thread,
+    tools: request.tools ?? [],
     ...vendorRequestOf(
       request,
       allowed,

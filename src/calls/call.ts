@@ -18,7 +18,7 @@ import { type ServiceError, serviceError } from "../protocol/error.ts"
 import type { WarnEvent } from "../protocol/event.ts"
 import { dayOf } from "../protocol/utc8.ts"
 import type { Caching } from "../reply-cache/outcome.ts"
-import { contentBlocked } from "../review/review.ts"
+import { contentBlocked, type Denial } from "../review/review.ts"
 import { type StoreUnavailable, toServiceError } from "../store/unavailable.ts"
 import { spanned } from "../telemetry/tracing.ts"
 import { cachedCharge } from "./cached-bill.ts"
@@ -185,11 +185,24 @@ const hold = Effect.fnUntraced(function* <Request extends CallRequest, Body exte
   const nowMs = services.nowMs()
   const catalogue = services.catalogue.current()
   const task = yield* Effect.fromResult(kind.plan({ services, requestId, request, caller, catalogue, nowMs, reply }))
-  const denial = yield* services.review.judge(caller.policies.inbound, () => kind.reviewed(request))
+  const denial = yield* reviewInbound(x, kind, request)
   if (denial !== undefined) return yield* contentBlocked(denial)
   const caching = yield* lookForReply(x, task, request.cache?.reply, restore)
   return yield* Effect.onError(reserve(x, task, caching, nowMs), () => Effect.sync(() => abandon(x, caching)))
 })
+
+const reviewInbound = <Request extends CallRequest, Body extends object>(
+  { services: { review }, call: { caller } }: AdmittedCall<Body>,
+  kind: Kind<Request, Body>,
+  request: Request,
+): Effect.Effect<Denial | undefined> => {
+  const { inbound } = caller.policies
+  if (inbound.length === 0) return Effect.undefined
+  const text = kind.reviewed(request)
+  return typeof text === "string"
+    ? review.judge(inbound, () => text)
+    : Effect.flatMap(text, (read) => review.judge(inbound, () => read))
+}
 
 /** The hold of the most that the call can cost. */
 const reserve = Effect.fnUntraced(function* <Body extends object>(

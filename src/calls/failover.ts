@@ -45,6 +45,7 @@ const tryTargets = Effect.fnUntraced(function* (
       c.target = target
       const startedAt = performance.now()
       const { name, options } = c.work.span(target)
+      if (c.work.prepare !== undefined) yield* c.work.prepare(target)
       const result = yield* call(c, target, isSuspect).pipe(spanned(name, options), Effect.result)
       const { reason } = c.signal
       if (reason !== undefined) {

@@ -55,7 +55,7 @@ export interface Kind<Request extends CallRequest, Body extends object> {
   /** The daily counts that a call uses up; one that fails is not counted. */
   readonly dailyCounts?: (caller: Caller, day: string) => ReadonlyArray<DailyCount>
   /** The text that inbound policies read. */
-  readonly reviewed: (request: Request) => string
+  readonly reviewed: (request: Request) => string | Effect.Effect<string>
   /** Model, price, targets and what is held, before money or vendors are involved. */
   readonly plan: (asked: Asked<Request, Body>) => Result.Result<Task<Body>, PlanError>
 }

@@ -5,7 +5,7 @@
  */
 import { Effect, Redacted, Result } from "effect"
 import type { CallTarget } from "../catalogue/snapshot.ts"
-import { type AnyWireRequest, type EncodeRefusal, malformedReply } from "../dialects/wire.ts"
+import { type EncodeRefusal, malformedReply, type SentRequest } from "../dialects/wire.ts"
 import { IdentityFailed } from "../identities/identity.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 import type { WarnEvent } from "../protocol/event.ts"
@@ -196,7 +196,7 @@ export class UpstreamCall implements ReplyListener, Watched {
     )
   }
 
-  #send({ method, path, headers, body }: AnyWireRequest, authorization: Readonly<Record<string, string>>): void {
+  #send({ method, path, headers, body }: SentRequest, authorization: Readonly<Record<string, string>>): void {
     const { vendor, isGuarded, network } = this.#target
     const started = this.#conversation.client.start(
       {
@@ -215,7 +215,7 @@ export class UpstreamCall implements ReplyListener, Watched {
     if (this.#isOver()) started.abort()
   }
 
-  #encode(): Result.Result<AnyWireRequest, VendorRejected | ServiceError<"bad_request">> {
+  #encode(): Result.Result<SentRequest, VendorRejected | ServiceError<"bad_request">> {
     const { vendor, credential, identity, isOwn } = this.#target
     const needsOne =
       isOwn || [vendor.credential, vendor.aws, vendor.google, vendor.azure].some((way) => way !== undefined)
@@ -354,7 +354,10 @@ const withoutIdentity = (cause: unknown): VendorRejected =>
     : credentialMissing
 
 /** Only requests with JSON are signed. */
-const textOf = ({ body }: AnyWireRequest): string => (typeof body === "string" ? body : "")
+const textOf = ({ body }: SentRequest): string => {
+  if (typeof body === "string") return body
+  return body instanceof Uint8Array ? asBuffer(body).toString("utf8") : ""
+}
 
 const refused = ({ capability, message }: EncodeRefusal): ServiceError<"bad_request"> =>
   serviceError("bad_request", message, { detail: { capability } })

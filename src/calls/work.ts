@@ -1,7 +1,7 @@
 /** What the vendor calls of one call of any kind do: how each target is asked, and how its reply is read. */
-import type { Result } from "effect"
+import type { Effect, Result } from "effect"
 import type { CallTarget } from "../catalogue/snapshot.ts"
-import type { AnyWireRequest, EncodeRefusal, VendorFault } from "../dialects/wire.ts"
+import type { EncodeRefusal, SentRequest, VendorFault } from "../dialects/wire.ts"
 import type { WarnEvent } from "../protocol/event.ts"
 import type { SpanOptions } from "../telemetry/tracing.ts"
 import type { UpstreamHead } from "../upstream/client.ts"
@@ -27,7 +27,9 @@ export interface Reader {
 export interface Work {
   /** Requests that a target needs, one after the other; one if absent. */
   readonly partsAt?: (target: CallTarget) => number
-  readonly encode: (target: CallTarget, part: number) => Result.Result<AnyWireRequest, EncodeRefusal>
+  /** What comes before a target is asked, where that takes time. */
+  readonly prepare?: ((target: CallTarget) => Effect.Effect<void>) | undefined
+  readonly encode: (target: CallTarget, part: number) => Result.Result<SentRequest, EncodeRefusal>
   readonly reader: (target: CallTarget, head: UpstreamHead, part: number) => Reader
   /** The largest whole reply; 32 MiB if absent. */
   readonly maxBodyBytes?: number

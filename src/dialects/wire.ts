@@ -1,8 +1,8 @@
 /** What all dialects share: how a vendor's API is called, and how it fails. */
 import type { MediaBody } from "../media/media-file.ts"
 
-/** @typeParam Body text, or text with files */
-export interface WireRequest<Body extends string | MediaBody = string> {
+/** @typeParam Body text, as bytes too, or text with files */
+export interface WireRequest<Body extends string | Uint8Array | MediaBody = string> {
   /** POST if absent. */
   readonly method?: "GET" | "POST" | "DELETE"
   /** Appended to the vendor's base URL. */
@@ -12,8 +12,11 @@ export interface WireRequest<Body extends string | MediaBody = string> {
   readonly body: Body
 }
 
-/** A request of any kind of call. */
+/** A request of any kind of call, as dialects make it. */
 export type AnyWireRequest = WireRequest<string | MediaBody>
+
+/** As it is sent: the text of a large one may be bytes already. */
+export type SentRequest = WireRequest<string | Uint8Array | MediaBody>
 
 /** A feature that this dialect does not support, e.g. a file by URL. */
 export interface EncodeRefusal {

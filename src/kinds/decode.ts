@@ -5,6 +5,7 @@ import type { CallRequest } from "../calls/kind.ts"
 import { fingerprint } from "../protocol/canonical.ts"
 import { ExchangeRequest } from "../protocol/exchange.ts"
 import { type Decoded, decodeJson, parseBody } from "../protocol/json-body.ts"
+import { type ChatRequest, chatRequestOf } from "./chat/chat-request.ts"
 
 /** @param sent what a second call with the same idempotency key must repeat */
 export const checkCall = <S extends Schema.Decoder<CallRequest>>(
@@ -22,5 +23,8 @@ export const decodeCall = <S extends Schema.Decoder<CallRequest>>(
   body: Uint8Array,
 ): Decoded<DecodedCall<S["Type"]>> => Result.flatMap(parseBody(body), (json) => checkCall(schema, json, json))
 
-export const decodeExchange = (body: Uint8Array): Decoded<DecodedCall<ExchangeRequest>> =>
-  decodeCall(ExchangeRequest, body)
+export const decodeExchange = (body: Uint8Array): Decoded<DecodedCall<ChatRequest>> =>
+  Result.map(decodeCall(ExchangeRequest, body), ({ request, payloadHash }) => ({
+    request: chatRequestOf(request),
+    payloadHash,
+  }))

@@ -9,7 +9,6 @@ import type { Work } from "../calls/work.ts"
 import { Catalogue } from "../catalogue/catalogue.ts"
 import { type CallTarget, type CatalogueSnapshot, targetOfVendor } from "../catalogue/snapshot.ts"
 import { WeirConfig } from "../config.ts"
-import type { VendorRequest } from "../dialects/dialect.ts"
 import type { WholeDialect } from "../dialects/whole.ts"
 import { noTokens } from "../money/pricing.ts"
 import type { FieldOutcome, VendorCheckResponse } from "../protocol/admin.ts"
@@ -21,6 +20,7 @@ import { textOfReply } from "../review/texts.ts"
 import { VendorClient } from "../upstream/client.ts"
 import { CallDeadlines } from "../upstream/deadlines.ts"
 import type { TargetHealth } from "../upstream/health.ts"
+import { OwnPrompt, type PromptParams } from "./chat/prompt.ts"
 import type { UsageMeter } from "./chat/usage-meter.ts"
 import { ChatWork } from "./chat/work.ts"
 import { adviceFor } from "./vendor-advice.ts"
@@ -70,6 +70,7 @@ export class VendorCheck extends Context.Service<
           return ""
         }
         const chat = new ChatWork({
+          prompt,
           vendorRequest: { ...question, extras },
           warnings: [],
           opening,
@@ -161,9 +162,8 @@ const noHealth: TargetHealth["Service"] = {
 }
 
 /** Small, but long enough for a model that reasons first. */
-const question: Omit<VendorRequest, "model"> = {
-  thread: [{ role: "user", blocks: [{ t: "text", v: "Reply with one word: ready" }] }],
-  tools: [],
+const prompt = new OwnPrompt({ thread: [{ role: "user", blocks: [{ t: "text", v: "Reply with one word: ready" }] }] })
+const question: Omit<PromptParams, "model"> = {
   maxTokens: 512,
   stop: [],
   canReason: false,

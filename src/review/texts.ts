@@ -1,16 +1,15 @@
 /** The text of a request or a reply that is reviewed: everything that a model reads or writes as text. Pure. */
-import type { Block, ReplyBlock } from "../protocol/block.ts"
-import type { ExchangeRequest } from "../protocol/exchange.ts"
+import type { Block, Message, ReplyBlock } from "../protocol/block.ts"
+import type { Tool } from "../protocol/exchange.ts"
 
 /**
  * One text: messages as lines, with the blocks of a message joined as vendors join them, so that nothing is missed
  * between.
  */
-export const textOfRequest = ({ thread, tools = [], params }: ExchangeRequest): string =>
+export const textOfPrompt = (thread: ReadonlyArray<Message>, tools: ReadonlyArray<Tool>): string =>
   [
     ...tools.map(({ name, description = "", inputSchema }) => `${name} ${description} ${JSON.stringify(inputSchema)}`),
     ...thread.map(({ blocks }) => textOfBlocks(blocks)),
-    ...(params?.prediction === undefined ? [] : [params.prediction]),
   ].join("\n")
 
 export const textOfReply = (blocks: ReadonlyArray<ReplyBlock>): string => textOfBlocks(blocks)

@@ -17,7 +17,7 @@ export interface UpstreamRequest {
   readonly baseUrl: string
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
-  readonly body: string | MediaBody
+  readonly body: string | Uint8Array | MediaBody
   /** Whether a user chose the address: then it passes the egress guard, here and at each connection. */
   readonly isGuarded?: boolean
   /** How its address is reached, where it differs from the machine's way. */
@@ -162,6 +162,9 @@ const leaveMs = 500
 
 const jsonContent = { "content-type": "application/json" }
 
+const isParts = (body: UpstreamRequest["body"]): body is MediaBody =>
+  typeof body !== "string" && !(body instanceof Uint8Array)
+
 class Call implements UpstreamCall, Dispatcher.DispatchHandler {
   readonly #listener: ReplyListener
   #controller: Dispatcher.DispatchController | undefined
@@ -186,9 +189,9 @@ class Call implements UpstreamCall, Dispatcher.DispatchHandler {
           ...(method === "POST" && jsonContent),
           "user-agent": "weir",
           ...headers,
-          ...(typeof body !== "string" && { "content-length": String(bytesOfBody(body)) }),
+          ...(isParts(body) && { "content-length": String(bytesOfBody(body)) }),
         },
-        body: method !== "POST" ? null : typeof body === "string" ? body : Readable.from(chunksOfBody(body)),
+        body: method !== "POST" ? null : isParts(body) ? Readable.from(chunksOfBody(body)) : body,
       },
       this,
     )

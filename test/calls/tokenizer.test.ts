@@ -4,6 +4,7 @@ import { Effect } from "effect"
 import { countTokens as reference } from "gpt-tokenizer/encoding/o200k_base"
 import { Tokenizer } from "../../src/calls/tokenizer.ts"
 import { countExchange } from "../../src/kinds/chat/count.ts"
+import { OwnPrompt } from "../../src/kinds/chat/prompt.ts"
 import { UsageMeter } from "../../src/kinds/chat/usage-meter.ts"
 
 const prose = "The river carries what it is given, and asks for nothing but a bed to lie in. "
@@ -54,9 +55,9 @@ describe("countExchange", () => {
       for (let at = 0; at < 2000; at++) seen.add(delta)
       expect(seen.keptText().length).toBeLessThanOrEqual(64 * 1024)
       const image = { t: "image", mime: "image/png", data: "AAAA" } as const
-      const request = { model: "m", thread: [{ role: "user", blocks: [{ t: "text", v: prose }, image] }] } as const
+      const prompt = new OwnPrompt({ thread: [{ role: "user", blocks: [{ t: "text", v: prose }, image] }] })
       const { promptTokens, outTokens } = yield* Effect.provide(
-        Effect.flatMap(Tokenizer, (tokenizer) => countExchange(tokenizer, request, seen)),
+        Effect.flatMap(Tokenizer, (tokenizer) => countExchange(tokenizer, prompt, seen)),
         Tokenizer.layer,
       )
       expect(promptTokens).toBeGreaterThan(1600)

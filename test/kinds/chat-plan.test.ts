@@ -3,6 +3,7 @@ import { Result } from "effect"
 import { describe, expect, it } from "vitest"
 import { loadCatalogue } from "../../src/catalogue/load.ts"
 import { makeSnapshot } from "../../src/catalogue/snapshot.ts"
+import { chatRequestOf } from "../../src/kinds/chat/chat-request.ts"
 import { makePlan } from "../../src/kinds/chat/plan.ts"
 import { formatAmount } from "../../src/money/amount.ts"
 import type { ExchangeParams } from "../../src/protocol/exchange.ts"
@@ -17,7 +18,7 @@ const catalogue = makeSnapshot(loaded.success.document, 1n, "static", () => unde
 const plan = (params: ExchangeParams) => {
   const thread = [{ role: "user", blocks: [{ t: "text", v: "Hi" }] }] as const
   const planned = makePlan(
-    { model: "main", thread, params: { promptTokensEstimate: 1000, ...params } },
+    chatRequestOf({ model: "main", thread, params: { promptTokensEstimate: 1000, ...params } }),
     mockCaller,
     catalogue,
     Date.parse("2026-06-01"),

@@ -6,6 +6,7 @@ import { Result, Schema } from "effect"
 import { describe, expect, it } from "vitest"
 import { loadCatalogue } from "../../src/catalogue/load.ts"
 import { makeSnapshot } from "../../src/catalogue/snapshot.ts"
+import { chatRequestOf } from "../../src/kinds/chat/chat-request.ts"
 import { makePlan } from "../../src/kinds/chat/plan.ts"
 import { samenessOf } from "../../src/kinds/chat/sameness.ts"
 import { withoutMeta } from "../../src/kinds/whole/whole-task.ts"
@@ -62,8 +63,9 @@ const isSchema = (value: unknown): value is JsonSchema => typeof value === "obje
 /** The place of an exchange, without its caller and model. */
 const exchangeKey = (request: object): string | undefined => {
   const decoded = Schema.decodeUnknownSync(ExchangeRequest, { onExcessProperty: "error" })(request)
-  const { vendorRequest } = Result.getOrThrow(makePlan(decoded, mockCaller, catalogue, Date.parse("2026-06-01")))
-  const same = samenessOf(vendorRequest)
+  const asked = chatRequestOf(decoded)
+  const { vendorRequest } = Result.getOrThrow(makePlan(asked, mockCaller, catalogue, Date.parse("2026-06-01")))
+  const same = samenessOf(vendorRequest, asked.prompt.sameness())
   return same && canonicalJson(same)
 }
 const keyOf =

@@ -3,7 +3,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
 import type { Policy } from "../../src/protocol/catalogue.ts"
 import { compilePolicy } from "../../src/review/policy.ts"
-import { textOfRequest } from "../../src/review/texts.ts"
+import { textOfPrompt } from "../../src/review/texts.ts"
 
 const rule = (match: Policy["match"]) =>
   compilePolicy({ id: "p", direction: "inbound", reason: "no", match }, () => undefined)
@@ -70,10 +70,8 @@ describe("keywords", () => {
 
 describe("what is reviewed", () => {
   it("checks all text that a model reads; blocks of one message are joined as vendors join them", () => {
-    const text = textOfRequest({
-      model: "m",
-      tools: [{ name: "tool-name", description: "tool-description", inputSchema: { title: "schema-title" } }],
-      thread: [
+    const text = textOfPrompt(
+      [
         {
           role: "system",
           blocks: [
@@ -98,7 +96,8 @@ describe("what is reviewed", () => {
         },
         { role: "tool", blocks: [{ t: "tool_result", id: "a", v: "result" }] },
       ],
-    })
+      [{ name: "tool-name", description: "tool-description", inputSchema: { title: "schema-title" } }],
+    )
     for (const part of [
       "tool-name",
       "tool-description",

@@ -11,7 +11,6 @@ import { chatApi } from "../../dialects/openai-chat/client.ts"
 import { completionApi } from "../../dialects/openai-chat/completion-client.ts"
 import { responsesApi } from "../../dialects/openai-responses/client.ts"
 import { chat } from "../../kinds/chat/chat.ts"
-import { promptParts } from "../../kinds/chat/prompt.ts"
 import { makeCallRunner } from "../call-runner.ts"
 import { type DirectHandler, replying } from "../hot-routes.ts"
 import type { RuntimeRequest } from "../runtime.ts"
@@ -58,7 +57,7 @@ export const makeCompatibleHandlers = Effect.gen(function* () {
         Effect.gen(function* () {
           const { decoded } = readCompatible(api, request, body, caller, place)
           if (Result.isFailure(decoded)) return yield* decoded.failure
-          const { text, tokens } = promptParts(decoded.success.request)
+          const { text, tokens } = yield* decoded.success.request.prompt.parts
           return HttpServerResponse.jsonUnsafe(replyOf(tokens + (yield* tokenizer.count(text))))
         }),
       ),

@@ -4,7 +4,7 @@ import type { DecodedCall } from "../../calls/held-call.ts"
 import type { ClientApi, ClientRequest, RequestPlace } from "../../dialects/client-api.ts"
 import { isObject } from "../../dialects/json.ts"
 import type { Caller } from "../../identity/caller.ts"
-import type { ChatRequest } from "../../kinds/chat/chat.ts"
+import { type ChatRequest, chatRequestOf } from "../../kinds/chat/chat-request.ts"
 import { checkCall } from "../../kinds/decode.ts"
 import { type ServiceError, serviceError } from "../../protocol/error.ts"
 import { ExchangeRequest } from "../../protocol/exchange.ts"
@@ -54,8 +54,10 @@ export const readCompatible = (
   return {
     sent: sent.success,
     decoded: Result.mapBoth(decoded, {
-      onSuccess: (exchange) =>
-        searches === undefined ? exchange : { ...exchange, request: { ...exchange.request, searches } },
+      onSuccess: ({ request, payloadHash }) => ({
+        request: searches === undefined ? chatRequestOf(request) : { ...chatRequestOf(request), searches },
+        payloadHash,
+      }),
       onFailure: (error) => inWordsOf(api, error),
     }),
   }

@@ -10,20 +10,15 @@ import { tokensOfBytes } from "../../calls/tokens.ts"
 import type { CallTarget } from "../../catalogue/snapshot.ts"
 import { type Charge, priceUsage, tierDimension } from "../../money/pricing.ts"
 import { protocolLabel } from "../../protocol/event.ts"
-import type { ExchangeRequest, ExchangeResponse, Stop } from "../../protocol/exchange.ts"
+import type { ExchangeResponse, Stop } from "../../protocol/exchange.ts"
 import type { Timeouts } from "../../protocol/timeout-tiers.ts"
-import { textOfReply, textOfRequest } from "../../review/texts.ts"
+import { textOfReply } from "../../review/texts.ts"
 import { type Estimated, isImplausible, makeBill, needsEstimate } from "./bill.ts"
+import type { ChatRequest } from "./chat-request.ts"
 import { countExchange } from "./count.ts"
 import { makePlan, type Plan } from "./plan.ts"
 import { samenessOf } from "./sameness.ts"
 import { ChatWork } from "./work.ts"
-
-/** An exchange as its API asked for it. */
-export interface ChatRequest extends ExchangeRequest {
-  /** The most web searches that the vendor may make by itself, if it can. */
-  readonly searches?: number | undefined
-}
 
 type ChatAsked = Asked<ChatRequest, ExchangeResponse>
 
@@ -31,13 +26,13 @@ export const chat: Kind<ChatRequest, ExchangeResponse> = {
   name: "chat",
   purpose: "exchange",
   modelOf: ({ model }) => model,
-  reviewed: textOfRequest,
+  reviewed: ({ prompt, params }) => {
+    const { prediction } = params ?? {}
+    return prediction === undefined ? prompt.reviewed : Effect.map(prompt.reviewed, (text) => `${text}\n${prediction}`)
+  },
   plan: (asked) => {
     const { request, caller, catalogue, nowMs } = asked
-    return Result.map(
-      makePlan(request, caller, catalogue, nowMs, request.searches),
-      (plan) => new ChatTask(asked, plan),
-    )
+    return Result.map(makePlan(request, caller, catalogue, nowMs), (plan) => new ChatTask(asked, plan))
   },
 }
 
@@ -69,6 +64,7 @@ class ChatTask extends ChatWork implements Task<ExchangeResponse>, Keepable {
     }
     const { vendorRequest } = plan
     super({
+      prompt: request.prompt,
       vendorRequest,
       warnings: plan.warnings,
       client: vendorRequest.stream ? reply : undefined,
@@ -98,7 +94,7 @@ class ChatTask extends ChatWork implements Task<ExchangeResponse>, Keepable {
   }
 
   sameness(): object | undefined {
-    return samenessOf(this.#plan.vendorRequest)
+    return samenessOf(this.#plan.vendorRequest, this.#asked.request.prompt.sameness())
   }
 
   timeoutsOf(target: CallTarget): Timeouts {
@@ -109,7 +105,7 @@ class ChatTask extends ChatWork implements Task<ExchangeResponse>, Keepable {
   get estimate(): Effect.Effect<void> {
     if (!needsEstimate(this.meter, this.#plan.usageLimits)) return Effect.void
     const { services, request } = this.#asked
-    return Effect.map(countExchange(services.tokenizer, request, this.meter), (estimated) => {
+    return Effect.map(countExchange(services.tokenizer, request.prompt, this.meter), (estimated) => {
       this.#estimated = estimated
     })
   }

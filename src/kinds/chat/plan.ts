@@ -6,24 +6,24 @@ import { Result } from "effect"
 import { modelFor } from "../../calls/model.ts"
 import { tokensOfBytes } from "../../calls/tokens.ts"
 import type { CatalogueSnapshot, ModelEntry } from "../../catalogue/snapshot.ts"
-import type { VendorRequest } from "../../dialects/dialect.ts"
 import { type Amount, maxAmount } from "../../money/amount.ts"
 import { atTier, maxCharge, type Price } from "../../money/pricing.ts"
 import type { Block } from "../../protocol/block.ts"
 import type { Capability, ParamsProfile } from "../../protocol/catalogue.ts"
 import { type ServiceError, serviceError } from "../../protocol/error.ts"
 import type { WarnEvent } from "../../protocol/event.ts"
-import type { ExchangeParams, ExchangeRequest, ReasoningLevel } from "../../protocol/exchange.ts"
+import type { ExchangeParams, ReasoningLevel } from "../../protocol/exchange.ts"
 import type { ExtraParams } from "../../protocol/extra-params.ts"
 import type { OrgEntry } from "../../tenants/tenants.ts"
 import { maxSearches, type UsageLimits } from "./bill.ts"
-import { estimatePrompt } from "./prompt.ts"
+import type { ChatRequest } from "./chat-request.ts"
+import type { PromptParams } from "./prompt.ts"
 
 export interface Plan {
   readonly entry: ModelEntry
   readonly price: Price
-  /** The request without the target's own name of the model. */
-  readonly vendorRequest: Omit<VendorRequest, "model">
+  /** The request without its prompt, and the target's own name of the model. */
+  readonly vendorRequest: Omit<PromptParams, "model">
   readonly promptTokens: number
   /** The most tokens of all replies. */
   readonly outTokens: number
@@ -42,13 +42,11 @@ export type PlanError = ServiceError<
 /** Used if neither the caller, the profile nor the model limits the output. */
 const defaultMaxTokens = 4096
 
-/** @param asked the most web searches that the vendor may make */
 export const makePlan = (
-  request: ExchangeRequest,
+  request: ChatRequest,
   caller: OrgEntry,
   catalogue: CatalogueSnapshot,
   nowMs: number,
-  asked?: number,
 ): Result.Result<Plan, PlanError> =>
   Result.flatMap(modelFor(request.model, "chat", caller, catalogue, nowMs), ({ entry, price }) => {
     const capabilities = new Set(entry.model.capabilities)
@@ -59,8 +57,8 @@ export const makePlan = (
       tierRefusal(serviceTier, price) ??
       overflowOf(request.params?.promptTokensEstimate, params.maxTokens, entry.model.contextWindow)
     if (refusal !== undefined) return Result.fail(refusal)
-    const searches = allowedSearches(asked, caller, price)
-    const promptTokens = request.params?.promptTokensEstimate ?? estimatePrompt(request)
+    const searches = allowedSearches(request.searches, caller, price)
+    const promptTokens = request.params?.promptTokensEstimate ?? request.prompt.tokens
     const inTokens = promptTokens + searchTokens * searches
     // What was predicted and not said is billed as output.
     const outTokens = (params.maxTokens + tokensOfBytes(Buffer.byteLength(prediction))) * n
@@ -103,12 +101,10 @@ const allowedSearches = (asked: number | undefined, { org }: OrgEntry, { dims }:
 
 /** @param params within the model's profile */
 export const vendorRequestOf = (
-  request: ExchangeRequest,
+  request: Omit<ChatRequest, "prompt">,
   params: AllowedParams,
   capabilities: ReadonlySet<Capability>,
 ): Plan["vendorRequest"] => ({
-  thread: request.thread,
-  tools: request.tools ?? [],
   toolChoice: params.toolChoice,
   maxTokens: params.maxTokens,
   temperature: params.temperature,
@@ -129,8 +125,8 @@ export const vendorRequestOf = (
 })
 
 /** Refuses what the model does not support. */
-function lackOf(request: ExchangeRequest, capabilities: ReadonlySet<Capability>): PlanError | undefined {
-  const uses = (kind: Block["t"]) => request.thread.some(({ blocks }) => blocks.some(({ t }) => t === kind))
+function lackOf({ prompt, params }: ChatRequest, capabilities: ReadonlySet<Capability>): PlanError | undefined {
+  const uses = (kind: Block["t"]) => prompt.kinds.has(kind)
   const lacks = (capability: Capability) =>
     serviceError("bad_request", `This model does not support ${capability}`, { detail: { capability } })
   if (uses("image") && !capabilities.has("images")) {
@@ -140,9 +136,9 @@ function lackOf(request: ExchangeRequest, capabilities: ReadonlySet<Capability>)
   // Sound and video are files to a model that takes files.
   if (uses("video") && !capabilities.has("videos") && !capabilities.has("files")) return lacks("videos")
   if (uses("audio") && !capabilities.has("audio") && !capabilities.has("files")) return lacks("audio")
-  const usesTools = (request.tools?.length ?? 0) > 0 || uses("tool_call") || uses("tool_result")
+  const usesTools = prompt.hasTools || uses("tool_call") || uses("tool_result")
   if (usesTools && !capabilities.has("tools")) return lacks("tools")
-  const reasoning = request.params === undefined ? "off" : (levelOf(request.params) ?? "off")
+  const reasoning = params === undefined ? "off" : (levelOf(params) ?? "off")
   return reasoning !== "off" && !capabilities.has("reasoning") ? lacks("reasoning") : undefined
 }
 

@@ -1,55 +1,109 @@
-/** Conservative token counts, used when there are no exact ones. */
-import { tokensOfBytes } from "../../calls/tokens.ts"
-import type { Block } from "../../protocol/block.ts"
-import type { ExchangeRequest } from "../../protocol/exchange.ts"
+/**
+ * The prompt of an exchange: its thread and its tools. An exchange sees it from outside only, because that of a large request
+ * is with a worker, so that no stream waits while it is read and written.
+ */
+import { Effect, type Result } from "effect"
+import type { CallTarget } from "../../catalogue/snapshot.ts"
+import type { Dialect, VendorRequest } from "../../dialects/dialect.ts"
+import { omittedBlocks } from "../../dialects/vendor-blocks.ts"
+import type { EncodeRefusal, WireRequest } from "../../dialects/wire.ts"
+import type { Block, Message } from "../../protocol/block.ts"
+import type { ExchangeRequest, Tool } from "../../protocol/exchange.ts"
+import { textOfPrompt } from "../../review/texts.ts"
+import { type PromptParts, partsOfPrompt, tokensOfParts } from "./prompt-tokens.ts"
+import { samenessOfPrompt } from "./sameness.ts"
 
-/** Vendors count this much for a large image. */
-const tokensPerImage = 1600
-/** A PDF page is about 50 kB and 3,000 tokens. */
-const fileBytesPerToken = 16
-const tokensPerMessage = 8
-/** Of what is named by its address: a page or so of a document, minutes of sound, a few minutes of video. */
-const tokensOfAddress = { file: tokensPerImage, audio: 10_000, video: 50_000 }
+/** A vendor's request without its prompt. */
+export type PromptParams = Omit<VendorRequest, "thread" | "tools">
 
-/** Tokens of a prompt, including tools. */
-export const estimatePrompt = (request: ExchangeRequest): number => {
-  const { text, tokens } = promptParts(request)
-  return tokens + tokensOfBytes(Buffer.byteLength(text))
+/** A request in a vendor's words. */
+export interface EncodedPrompt {
+  readonly wire: Result.Result<WireRequest<string | Uint8Array>, EncodeRefusal>
+  /** Whether the vendor may search the web, where the client asked for that. */
+  readonly isSearching?: boolean | undefined
+  /** Types of blocks of other vendors' tools, which this one cannot read. */
+  readonly omitted?: ReadonlyArray<string> | undefined
 }
 
-/** The text of a prompt, and the tokens of images and files. */
-export const promptParts = ({
-  thread,
-  tools = [],
-}: ExchangeRequest): { readonly text: string; readonly tokens: number } => {
-  let text = tools.length === 0 ? "" : JSON.stringify(tools)
-  let tokens = 0
-  for (const { blocks } of thread) {
-    tokens += tokensPerMessage
-    for (const block of blocks) {
-      text += textOf(block)
-      tokens += mediaTokens(block)
-    }
+export interface Prompt {
+  /** The kinds of its blocks. */
+  readonly kinds: ReadonlySet<Block["t"]>
+  readonly hasTools: boolean
+  /** A conservative count, tools included. */
+  readonly tokens: number
+  /** What policies read. */
+  readonly reviewed: Effect.Effect<string>
+  /** What is counted where a vendor reports nothing. */
+  readonly parts: Effect.Effect<PromptParts>
+  /** What can change the answer; undefined if it names what may change by itself. */
+  readonly sameness: () => object | undefined
+  /** What comes before {@link encode} at a target; absent where that is nothing. */
+  readonly prepare?: (target: CallTarget, params: PromptParams) => Effect.Effect<void>
+  readonly encode: (target: CallTarget, params: PromptParams) => EncodedPrompt
+}
+
+/** A prompt that is here. */
+export class OwnPrompt implements Prompt {
+  readonly #thread: ReadonlyArray<Message>
+  readonly #tools: ReadonlyArray<Tool>
+  #kinds: ReadonlySet<Block["t"]> | undefined
+
+  constructor({ thread, tools = [] }: Pick<ExchangeRequest, "thread" | "tools">) {
+    this.#thread = thread
+    this.#tools = tools
   }
-  return { text, tokens }
-}
 
-const textOf = (block: Block): string => {
-  switch (block.t) {
-    case "image":
-    case "file":
-    case "video":
-    case "audio":
-      return ""
-    case "tool_call":
-      return block.name + JSON.stringify(block.input)
-    default:
-      return block.v
+  get kinds(): ReadonlySet<Block["t"]> {
+    this.#kinds ??= kindsOf(this.#thread)
+    return this.#kinds
+  }
+
+  get hasTools(): boolean {
+    return this.#tools.length > 0
+  }
+
+  get tokens(): number {
+    return tokensOfParts(partsOfPrompt(this.#thread, this.#tools))
+  }
+
+  get reviewed(): Effect.Effect<string> {
+    return Effect.sync(() => textOfPrompt(this.#thread, this.#tools))
+  }
+
+  get parts(): Effect.Effect<PromptParts> {
+    return Effect.sync(() => partsOfPrompt(this.#thread, this.#tools))
+  }
+
+  sameness(): object | undefined {
+    return samenessOfPrompt(this.#thread, this.#tools)
+  }
+
+  encode({ dialect: { chat } }: CallTarget, params: PromptParams): EncodedPrompt {
+    if (chat === undefined) throw new Error("A target without chat was called")
+    return encodePrompt(chat, this.#thread, this.#tools, params, this.kinds.has("vendor"))
   }
 }
 
-const mediaTokens = (block: Block): number => {
-  if (block.t === "image") return tokensPerImage
-  if (block.t !== "file" && block.t !== "video" && block.t !== "audio") return 0
-  return Math.ceil((block.data?.length ?? tokensOfAddress[block.t] * fileBytesPerToken) / fileBytesPerToken)
+export const kindsOf = (thread: ReadonlyArray<Message>): ReadonlySet<Block["t"]> => {
+  const kinds = new Set<Block["t"]>()
+  for (const { blocks } of thread) for (const { t } of blocks) kinds.add(t)
+  return kinds
+}
+
+/** @param hasOwnBlocks whether there are blocks of vendors' tools */
+export const encodePrompt = (
+  chat: Dialect,
+  thread: ReadonlyArray<Message>,
+  tools: ReadonlyArray<Tool>,
+  params: PromptParams,
+  hasOwnBlocks: boolean,
+): EncodedPrompt => {
+  const request = { ...params, thread, tools }
+  let isSearching: boolean | undefined
+  if (request.searches !== undefined) {
+    isSearching = chat.canSearch(request)
+    if (!isSearching) request.searches = undefined
+  }
+  const omitted = hasOwnBlocks ? omittedBlocks(thread, chat.seals) : undefined
+  return { wire: chat.encode(request), isSearching, omitted }
 }

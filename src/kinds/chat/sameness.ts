@@ -1,13 +1,17 @@
 /** What can change the answer to an exchange: all that a vendor is told, but for what only its own cache reads. */
 import type { VendorRequest } from "../../dialects/dialect.ts"
 import type { Block, Message } from "../../protocol/block.ts"
+import type { Tool } from "../../protocol/exchange.ts"
 
-/** Undefined if the request names links, or files that a vendor keeps: what is behind them may change. */
-export const samenessOf = (request: Omit<VendorRequest, "model">): object | undefined => {
-  const { thread, cache: _cache, stream: _stream, ...rest } = request
-  if (thread.some(({ blocks }) => blocks.some(isLinked))) return undefined
-  return { ...rest, thread: thread.map(meaningOfMessage) }
-}
+/** @param prompt {@link samenessOfPrompt} */
+export const samenessOf = (
+  { cache: _cache, stream: _stream, ...params }: Omit<VendorRequest, "model" | "thread" | "tools">,
+  prompt: object | undefined,
+): object | undefined => prompt && { ...params, prompt }
+
+/** Undefined if a prompt names links, or files that a vendor keeps: what is behind them may change. */
+export const samenessOfPrompt = (thread: ReadonlyArray<Message>, tools: ReadonlyArray<Tool>): object | undefined =>
+  thread.some(({ blocks }) => blocks.some(isLinked)) ? undefined : { thread: thread.map(meaningOfMessage), tools }
 
 const isLinked = (block: Block): boolean =>
   ("url" in block && block.url !== undefined) || ("kept" in block && block.kept !== undefined)

@@ -7,7 +7,7 @@ import type { SpanOptions } from "../../telemetry/tracing.ts"
 import type { UsageMeter } from "./usage-meter.ts"
 
 export const chatSpan = (
-  { maxTokens, temperature, topP }: Omit<VendorRequest, "model">,
+  { maxTokens, temperature, topP }: Pick<VendorRequest, "maxTokens" | "temperature" | "topP">,
   meter: UsageMeter,
   target: CallTarget,
 ): SpanOptions =>

@@ -1,22 +1,23 @@
 /** The vendor's side of an exchange: its request in each target's dialect, and its reply, counted as it comes. */
-import { type Context, Result } from "effect"
+import { type Context, Effect, Result } from "effect"
 import { type CallFailure, recordOperation } from "../../calls/operation.ts"
 import type { Reader, Work } from "../../calls/work.ts"
 import type { CallTarget } from "../../catalogue/snapshot.ts"
-import type { VendorEvent, VendorRequest } from "../../dialects/dialect.ts"
-import { omittedBlocks } from "../../dialects/vendor-blocks.ts"
-import type { EncodeRefusal, WireRequest } from "../../dialects/wire.ts"
+import type { VendorEvent } from "../../dialects/dialect.ts"
+import type { EncodeRefusal, SentRequest } from "../../dialects/wire.ts"
 import { inputTokens } from "../../money/pricing.ts"
 import type { WarnEvent } from "../../protocol/event.ts"
 import { isEventStream, type UpstreamHead } from "../../upstream/client.ts"
+import type { Prompt, PromptParams } from "./prompt.ts"
 import { ChatReader, type ReaderOptions, takeEvents } from "./reader.ts"
 import { lineOf, type ReplyNotes, readLine } from "./reply-lines.ts"
 import { chatSpan } from "./span.ts"
 import { UsageMeter } from "./usage-meter.ts"
 
 export interface ChatWorkOptions extends ReaderOptions {
-  /** The request without the target's own name of the model. */
-  readonly vendorRequest: Omit<VendorRequest, "model">
+  readonly prompt: Prompt
+  /** The rest of the request, without the target's own name of the model. */
+  readonly vendorRequest: Omit<PromptParams, "model">
   readonly warnings: ReadonlyArray<WarnEvent>
   /** Told whether the vendor that is asked may search the web, where the client asked for that. */
   readonly searching?: (isSearching: boolean) => void
@@ -31,7 +32,6 @@ export class ChatWork implements Work {
   readonly meter: UsageMeter
   readonly warnings: Array<WarnEvent>
   readonly #options: ChatWorkOptions
-  readonly #hasOwnBlocks: boolean
   /** What was told at the beginning, until it is in a line. */
   #notes: ReplyNotes = {}
 
@@ -39,23 +39,25 @@ export class ChatWork implements Work {
     this.#options = options
     this.meter = new UsageMeter({ keepsBlocks: options.client === undefined })
     this.warnings = [...options.warnings]
-    this.#hasOwnBlocks = options.vendorRequest.thread.some(({ blocks }) => blocks.some(({ t }) => t === "vendor"))
   }
 
   get received(): Work["received"] {
     return { outputBytes: this.meter.outputBytes, isAnswered: this.meter.stop !== undefined }
   }
 
-  encode({ dialect: { chat }, model }: CallTarget): Result.Result<WireRequest, EncodeRefusal> {
-    if (chat === undefined) return Result.fail(noChat)
-    const request = { ...this.#options.vendorRequest, model }
-    if (request.searches !== undefined) {
-      const isSearching = chat.canSearch(request)
-      this.#note({ ...this.#notes, isSearching })
-      if (!isSearching) request.searches = undefined
-    }
-    if (this.#hasOwnBlocks) this.#note({ ...this.#notes, omitted: omittedBlocks(request.thread, chat.seals) })
-    return chat.encode(request)
+  get prepare(): Work["prepare"] {
+    const { prompt, vendorRequest } = this.#options
+    return (
+      prompt.prepare && ((target) => prompt.prepare?.(target, { ...vendorRequest, model: target.model }) ?? Effect.void)
+    )
+  }
+
+  encode(target: CallTarget): Result.Result<SentRequest, EncodeRefusal> {
+    const { prompt, vendorRequest } = this.#options
+    if (target.dialect.chat === undefined) return Result.fail(noChat)
+    const { wire, isSearching, omitted } = prompt.encode(target, { ...vendorRequest, model: target.model })
+    if (isSearching !== undefined || omitted !== undefined) this.#note({ isSearching, omitted })
+    return wire
   }
 
   reader({ dialect: { chat } }: CallTarget, head: UpstreamHead): Reader {

@@ -1,0 +1,54 @@
+/** Conservative token counts, used when there are no exact ones. */
+import { tokensOfBytes } from "../../calls/tokens.ts"
+import type { Block, Message } from "../../protocol/block.ts"
+import type { Tool } from "../../protocol/exchange.ts"
+
+/** Vendors count this much for a large image. */
+const tokensPerImage = 1600
+/** A PDF page is about 50 kB and 3,000 tokens. */
+const fileBytesPerToken = 16
+const tokensPerMessage = 8
+/** Of what is named by its address: a page or so of a document, minutes of sound, a few minutes of video. */
+const tokensOfAddress = { file: tokensPerImage, audio: 10_000, video: 50_000 }
+
+export interface PromptParts {
+  readonly text: string
+  /** Of images and files, and of what stands between messages. */
+  readonly tokens: number
+}
+
+export const tokensOfParts = ({ text, tokens }: PromptParts): number => tokens + tokensOfBytes(Buffer.byteLength(text))
+
+/** The text of a prompt, tools included, and the tokens of images and files. */
+export const partsOfPrompt = (thread: ReadonlyArray<Message>, tools: ReadonlyArray<Tool>): PromptParts => {
+  let text = tools.length === 0 ? "" : JSON.stringify(tools)
+  let tokens = 0
+  for (const { blocks } of thread) {
+    tokens += tokensPerMessage
+    for (const block of blocks) {
+      text += textOf(block)
+      tokens += mediaTokens(block)
+    }
+  }
+  return { text, tokens }
+}
+
+const textOf = (block: Block): string => {
+  switch (block.t) {
+    case "image":
+    case "file":
+    case "video":
+    case "audio":
+      return ""
+    case "tool_call":
+      return block.name + JSON.stringify(block.input)
+    default:
+      return block.v
+  }
+}
+
+const mediaTokens = (block: Block): number => {
+  if (block.t === "image") return tokensPerImage
+  if (block.t !== "file" && block.t !== "video" && block.t !== "audio") return 0
+  return Math.ceil((block.data?.length ?? tokensOfAddress[block.t] * fileBytesPerToken) / fileBytesPerToken)
+}
