@@ -257,6 +257,8 @@ const variables = {
   mediaDiskBytes: bytes("SVC_MEDIA_DISK_BYTES", 8 * 1024 * 1024 * 1024),
   /** Memory for replies that are kept for equal requests, where there is no Redis. */
   replyCacheBytes: bytes("SVC_REPLY_CACHE_BYTES", 64 * 1024 * 1024),
+  /** Bodies of large requests that may be in memory at once, of one process. */
+  largeBodyBytes: bytes("SVC_LARGE_BODY_BYTES", 256 * 1024 * 1024),
   /** How long a call waits for the store of kept replies; then it calls its vendor. */
   replyCacheWaitMs: millis("SVC_REPLY_CACHE_WAIT_MS", 20),
   /** Files of running calls, of one process. */

@@ -1,5 +1,5 @@
 /** Runs a call that came to a hot route, of any kind and in the words of any API. */
-import { Effect, Result } from "effect"
+import { Effect, Result, type Scope } from "effect"
 import { Overload } from "../admission/overload.ts"
 import { Calls } from "../calls/calls.ts"
 import type { Call } from "../calls/held-call.ts"
@@ -11,6 +11,7 @@ import { Spool } from "../media/spool.ts"
 import { toServiceError } from "../store/unavailable.ts"
 import { logCause } from "../telemetry/logs.ts"
 import { type Content, readContent } from "./content.ts"
+import { LargeRequests, largeBytes } from "./large/large-requests.ts"
 import type { RouteError } from "./respond.ts"
 import { type Authenticated, makeForCaller, type RuntimeRequest, type UploadRequest } from "./runtime.ts"
 
@@ -30,6 +31,8 @@ interface ReadCall<Request extends CallRequest, Body extends object> {
 /** How an API reads a request and writes its reply. */
 export interface CallWords<Request extends CallRequest, Body extends object> extends Answering<Body> {
   readonly read: (authenticated: Authenticated) => ReadCall<Request, Body>
+  /** The same for a large request, which is read elsewhere; read here if absent. */
+  readonly readLarge?: (authenticated: Authenticated) => Effect.Effect<ReadCall<Request, Body>, never, Scope.Scope>
 }
 
 /** The same for a request that may have files, which are there until the call ends. */
@@ -42,6 +45,7 @@ export const makeCallRunner = Effect.gen(function* () {
   const overload = yield* Overload
   const { mediaBodyBytes, bodyMaxBytes } = yield* WeirConfig
   const spool = yield* Spool
+  const large = yield* LargeRequests
   const { identify, identifyUpload, traced } = yield* makeForCaller
 
   /** Refuses under overload before the body is read. */
@@ -64,6 +68,20 @@ export const makeCallRunner = Effect.gen(function* () {
     return traced(request, requestId, words.status)(run)
   }
 
+  /** Room is taken before the body is read. */
+  const readLarge = <Request extends CallRequest, Body extends object>(
+    request: RuntimeRequest,
+    words: CallWords<Request, Body>,
+    identified: Effect.Effect<Authenticated, RouteError>,
+  ) =>
+    Effect.flatMap(Effect.andThen(large.reserve(lengthOf(request)), identified), (authenticated) => {
+      const { caller, body } = authenticated
+      if (words.readLarge === undefined || body.length < largeBytes) {
+        return Effect.succeed(readHere(words, authenticated))
+      }
+      return Effect.map(words.readLarge(authenticated), (call) => ({ ...call, caller }))
+    })
+
   return {
     run: <Request extends CallRequest, Body extends object>(
       kind: Kind<Request, Body>,
@@ -71,11 +89,16 @@ export const makeCallRunner = Effect.gen(function* () {
       requestId: string,
       words: CallWords<Request, Body>,
     ): Effect.Effect<void> => {
-      const identified = Effect.map(identify(request, requestId), (authenticated) => {
-        const { decoded, connection } = words.read(authenticated)
-        return { decoded, connection, caller: authenticated.caller }
-      })
-      return begin(kind, request, requestId, words, identified)
+      const identified = identify(request, requestId)
+      if (mayBeLarge(request))
+        return Effect.scoped(begin(kind, request, requestId, words, readLarge(request, words, identified)))
+      return begin(
+        kind,
+        request,
+        requestId,
+        words,
+        Effect.map(identified, (authenticated) => readHere(words, authenticated)),
+      )
     },
 
     upload: <Request extends CallRequest, Body extends object>(
@@ -84,7 +107,10 @@ export const makeCallRunner = Effect.gen(function* () {
       requestId: string,
       words: UploadWords<Request, Body>,
     ): Effect.Effect<void> => {
-      const read = readContent(spool, request, { form: mediaBodyBytes, json: bodyMaxBytes })
+      // A form's files are on the disk.
+      const room = isForm(request) ? Effect.void : large.reserve(lengthOf(request))
+      const content = readContent(spool, request, { form: mediaBodyBytes, json: bodyMaxBytes })
+      const read = Effect.andThen(room, content)
       const identified = Effect.flatMap(identifyUpload(request, read), ({ caller, content }) =>
         Effect.map(words.read(caller, content), (call) => ({ ...call, caller })),
       )
@@ -92,5 +118,23 @@ export const makeCallRunner = Effect.gen(function* () {
     },
   }
 })
+
+const readHere = <Request extends CallRequest, Body extends object>(
+  words: CallWords<Request, Body>,
+  authenticated: Authenticated,
+) => {
+  const { decoded, connection } = words.read(authenticated)
+  return { decoded, connection, caller: authenticated.caller }
+}
+
+const lengthOf = ({ headers }: RuntimeRequest): number => Number(headers["content-length"] ?? 0)
+
+/** Whether a body is large, or tells its size only at its end. */
+const mayBeLarge = (request: RuntimeRequest): boolean =>
+  lengthOf(request) >= largeBytes ||
+  request.headers["transfer-encoding"] !== undefined ||
+  request.headers["content-encoding"] !== undefined
+
+const isForm = ({ headers }: RuntimeRequest): boolean => /^multipart\/form-data\b/i.test(headers["content-type"] ?? "")
 
 export type CallRunner = Effect.Success<typeof makeCallRunner>

@@ -20,6 +20,7 @@ import { type Access, guarded, makeAccess, openAccess } from "./details.ts"
 import { Draining } from "./draining.ts"
 import { continueRequests } from "./expect-continue.ts"
 import { answerDirectly } from "./hot-routes.ts"
+import { LargeRequests } from "./large/large-requests.ts"
 import {
   beforeRequest,
   likeHttp1,
@@ -125,7 +126,7 @@ export const layerServer = Layer.unwrap(
     const operators = serve(inside, makePlainServer(), { host, port: metricsPort })
     return Layer.mergeAll(server, Layer.effectDiscard(Layer.build(operators))).pipe(Layer.provide(Draining.layer))
   }),
-).pipe(Layer.provide(OperatorSessions.layer))
+).pipe(Layer.provide(Layer.merge(OperatorSessions.layer, LargeRequests.layer)))
 
 /**
  * The envelope for what fails before a handler runs: unknown paths, and parts of a request that their schema refuses.

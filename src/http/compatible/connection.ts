@@ -10,9 +10,12 @@ import { namingField } from "./request.ts"
 
 const readResponse = Schema.decodeUnknownOption(Schema.fromJsonString(ExchangeResponse))
 
+/** What a request left out, and what its reply must know. */
+type Sent = Omit<ClientRequest, "exchange">
+
 export class CompatibleConnection extends ApiConnection<ExchangeResponse> {
   readonly #api: ClientApi
-  readonly #sent: ClientRequest | undefined
+  readonly #sent: Sent | undefined
   readonly #omittedFeatures: ReadonlyArray<string>
   #isSearching = false
 
@@ -24,7 +27,7 @@ export class CompatibleConnection extends ApiConnection<ExchangeResponse> {
     response: ServerResponse,
     api: ClientApi,
     context: ReplyContext,
-    sent?: ClientRequest,
+    sent?: Sent,
     features: ReadonlyArray<string> = [],
   ) {
     const words = {

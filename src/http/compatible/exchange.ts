@@ -5,7 +5,7 @@ import { newRequestId } from "../../calls/calls.ts"
 import { Tokenizer } from "../../calls/tokenizer.ts"
 import { WeirConfig } from "../../config.ts"
 import { messagesApi } from "../../dialects/anthropic/client.ts"
-import type { ClientApi, RequestPlace } from "../../dialects/client-api.ts"
+import type { ClientApi, ClientRequest, RequestPlace } from "../../dialects/client-api.ts"
 import { generateApi } from "../../dialects/gemini/client.ts"
 import { chatApi } from "../../dialects/openai-chat/client.ts"
 import { completionApi } from "../../dialects/openai-chat/completion-client.ts"
@@ -13,6 +13,7 @@ import { responsesApi } from "../../dialects/openai-responses/client.ts"
 import { chat } from "../../kinds/chat/chat.ts"
 import { makeCallRunner } from "../call-runner.ts"
 import { type DirectHandler, replying } from "../hot-routes.ts"
+import { LargeRequests, largeBytes } from "../large/large-requests.ts"
 import type { RuntimeRequest } from "../runtime.ts"
 import { CompatibleConnection } from "./connection.ts"
 import { withCredential } from "./credential.ts"
@@ -30,6 +31,7 @@ export const makeCompatibleHandlers = Effect.gen(function* () {
   const runner = yield* makeCallRunner
   const { bodyMaxBytes } = yield* WeirConfig
   const tokenizer = yield* Tokenizer
+  const large = yield* LargeRequests
   const answerIn = yield* makeAnswerIn
 
   const exchange =
@@ -37,13 +39,18 @@ export const makeCompatibleHandlers = Effect.gen(function* () {
     (request, response) => {
       const requestId = newRequestId()
       const unread = { requestId, model: "", createdS: Math.floor(Date.now() / 1000), includesUsage: false }
+      const connect = (sent: Omit<ClientRequest, "exchange"> | undefined) => {
+        const context = { ...unread, ...sent?.context, isArray: place.isArray }
+        return new CompatibleConnection(response, api, context, sent, api.omittedFeatures?.(request.headers))
+      }
       return runner.run(chat, withCredential(request), requestId, {
-        read: ({ caller, body }) => {
-          const { sent, decoded } = readCompatible(api, request, body, caller, place)
-          const context = { ...unread, ...sent?.context, isArray: place.isArray }
-          const features = api.omittedFeatures?.(request.headers)
-          const connection = new CompatibleConnection(response, api, context, sent, features)
-          return { decoded, connection }
+        read: ({ caller: { org }, body }) => {
+          const { sent, decoded } = readCompatible(api, request, body, org.aliases, place)
+          return { decoded, connection: connect(sent) }
+        },
+        readLarge: ({ caller: { org }, body }) => {
+          const sentIn = { api: api.name, place, headers: request.headers, aliases: org.aliases }
+          return Effect.map(large.read(body, sentIn), ({ sent, decoded }) => ({ decoded, connection: connect(sent) }))
         },
         refusedAt: () => new CompatibleConnection(response, api, unread),
         status: () => response.statusCode,
@@ -53,13 +60,18 @@ export const makeCompatibleHandlers = Effect.gen(function* () {
   /** Tokens of a prompt: an estimate by the tokenizer that bills where a vendor reports none. */
   const count = ({ api, ...place }: Place, replyOf: (tokens: number) => object): DirectHandler =>
     replying((request: RuntimeRequest) =>
-      answerIn(api, request, ({ caller, body }) =>
-        Effect.gen(function* () {
-          const { decoded } = readCompatible(api, request, body, caller, place)
-          if (Result.isFailure(decoded)) return yield* decoded.failure
-          const { text, tokens } = yield* decoded.success.request.prompt.parts
-          return HttpServerResponse.jsonUnsafe(replyOf(tokens + (yield* tokenizer.count(text))))
-        }),
+      answerIn(api, request, ({ caller: { org }, body }) =>
+        Effect.scoped(
+          Effect.gen(function* () {
+            const { decoded } =
+              body.length < largeBytes
+                ? readCompatible(api, request, body, org.aliases, place)
+                : yield* large.read(body, { api: api.name, place, headers: request.headers, aliases: org.aliases })
+            if (Result.isFailure(decoded)) return yield* decoded.failure
+            const { text, tokens } = yield* decoded.success.request.prompt.parts
+            return HttpServerResponse.jsonUnsafe(replyOf(tokens + (yield* tokenizer.count(text))))
+          }),
+        ),
       ),
     )
 

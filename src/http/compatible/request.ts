@@ -3,7 +3,6 @@ import { Result } from "effect"
 import type { DecodedCall } from "../../calls/held-call.ts"
 import type { ClientApi, ClientRequest, RequestPlace } from "../../dialects/client-api.ts"
 import { isObject } from "../../dialects/json.ts"
-import type { Caller } from "../../identity/caller.ts"
 import { type ChatRequest, chatRequestOf } from "../../kinds/chat/chat-request.ts"
 import { checkCall } from "../../kinds/decode.ts"
 import { type ServiceError, serviceError } from "../../protocol/error.ts"
@@ -21,9 +20,9 @@ export interface CompatibleRequest {
 
 export const readCompatible = (
   api: ClientApi,
-  { headers }: RuntimeRequest,
+  { headers }: Pick<RuntimeRequest, "headers">,
   body: Uint8Array,
-  caller: Caller,
+  aliases: Readonly<Record<string, string>> | undefined,
   place: RequestPlace,
 ): CompatibleRequest => {
   const json = parseBody(body)
@@ -37,7 +36,7 @@ export const readCompatible = (
   const meta = metaOf(headers)
   const candidate = {
     ...exchange,
-    model: handleOf(context.model, caller.org.aliases),
+    model: handleOf(context.model, aliases),
     ...(meta !== undefined && { meta }),
     ...cacheOf(
       { ...(key !== undefined && key !== "" && { key: key.slice(0, 256) }), ...asObject(exchange["cache"]) },

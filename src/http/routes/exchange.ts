@@ -1,5 +1,5 @@
 /** The runtime group: `POST /t1/exchange` and the routes beside it. */
-import { Effect } from "effect"
+import { Effect, type Scope } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { newRequestId } from "../../calls/calls.ts"
 import type { Call } from "../../calls/held-call.ts"
@@ -18,6 +18,7 @@ import { SearchRequest } from "../../protocol/search.ts"
 import { type CallRunner, makeCallRunner } from "../call-runner.ts"
 import { makeCompatibleHandlers } from "../compatible/exchange.ts"
 import { type DirectHandler, replying } from "../hot-routes.ts"
+import { LargeRequests } from "../large/large-requests.ts"
 import { mediaAnswers } from "../media/answers.ts"
 import { NodeConnection } from "../node-connection.ts"
 import { envelope, routeNotFound } from "../respond.ts"
@@ -31,12 +32,16 @@ const route =
     { run }: CallRunner,
     kind: Kind<Request, Body>,
     decode: (body: Uint8Array) => Call<Request, Body>["decoded"],
+    decodeLarge?: (body: Uint8Array) => Effect.Effect<Call<Request, Body>["decoded"], never, Scope.Scope>,
   ): DirectHandler =>
   (request, response) => {
     const requestId = newRequestId()
     const connection = new NodeConnection<Body>(response, requestId)
     return run(kind, request, requestId, {
       read: ({ body }) => ({ decoded: decode(body), connection }),
+      ...(decodeLarge !== undefined && {
+        readLarge: ({ body }) => Effect.map(decodeLarge(body), (decoded) => ({ decoded, connection })),
+      }),
       refusedAt: () => connection,
       status: () => response.statusCode,
     })
@@ -48,10 +53,12 @@ export const makeRuntimeAnswers = Effect.gen(function* () {
   const runner = yield* makeCallRunner
   const runtime = yield* makeRuntime
   const videos = yield* makeVideos
+  const large = yield* LargeRequests
+  const decodeLarge = (body: Uint8Array) => Effect.map(large.read(body), ({ decoded }) => decoded)
 
   return {
     calls: new Map<string, DirectHandler>([
-      ["/t1/exchange", route(runner, chat, decodeExchange)],
+      ["/t1/exchange", route(runner, chat, decodeExchange, decodeLarge)],
       ["/t1/websearch", route(runner, search, (body) => decodeCall(SearchRequest, body))],
       ["/t1/embeddings", route(runner, embedding, (body) => decodeCall(EmbeddingRequest, body))],
       ["/t1/rerank", route(runner, rerank, (body) => decodeCall(RerankRequest, body))],

@@ -39,7 +39,7 @@ export interface Prompt {
   readonly sameness: () => object | undefined
   /** What comes before {@link encode} at a target; absent where that is nothing. */
   readonly prepare?: (target: CallTarget, params: PromptParams) => Effect.Effect<void>
-  readonly encode: (target: CallTarget, params: PromptParams) => EncodedPrompt
+  readonly encode: (target: Pick<CallTarget, "dialect">, params: PromptParams) => EncodedPrompt
 }
 
 /** A prompt that is here. */
@@ -78,7 +78,7 @@ export class OwnPrompt implements Prompt {
     return samenessOfPrompt(this.#thread, this.#tools)
   }
 
-  encode({ dialect: { chat } }: CallTarget, params: PromptParams): EncodedPrompt {
+  encode({ dialect: { chat } }: Pick<CallTarget, "dialect">, params: PromptParams): EncodedPrompt {
     if (chat === undefined) throw new Error("A target without chat was called")
     return encodePrompt(chat, this.#thread, this.#tools, params, this.kinds.has("vendor"))
   }

@@ -1,0 +1,180 @@
+/**
+ * Large requests: read and written by workers, and bounded in bytes, so that neither their number nor their size stops a
+ * stream or takes the memory. Source: hot-path "Large requests leave the event loop".
+ */
+import { availableParallelism } from "node:os"
+import { extname } from "node:path"
+import { Worker } from "node:worker_threads"
+import { Context, Effect, Layer, Result, type Scope } from "effect"
+import type { DecodedCall } from "../../calls/held-call.ts"
+import { Catalogue } from "../../catalogue/catalogue.ts"
+import { WeirConfig } from "../../config.ts"
+import type { ClientRequest } from "../../dialects/client-api.ts"
+import type { ChatRequest } from "../../kinds/chat/chat-request.ts"
+import { type ServiceError, serviceError } from "../../protocol/error.ts"
+import type { Decoded } from "../../protocol/json-body.ts"
+import { type Ask, type FromWorker, isAnswer, type Question, type SentIn } from "./protocol.ts"
+import { RemotePrompt } from "./remote-prompt.ts"
+
+/** From this size on a hop to a worker costs streams less than reading the request here. */
+export const largeBytes = 256 * 1024
+
+export interface LargeRead {
+  /** Of a compatible route; undefined if the body cannot be read. */
+  readonly sent: Omit<ClientRequest, "exchange"> | undefined
+  readonly decoded: Decoded<DecodedCall<ChatRequest>>
+}
+
+export class LargeRequests extends Context.Service<
+  LargeRequests,
+  {
+    /** Takes room for a body until the scope closes. @param bytes of the body, as its length says */
+    readonly reserve: (bytes: number) => Effect.Effect<void, ServiceError<"rate_limited">, Scope.Scope>
+    /** Reads an exchange; its prompt stays with a worker until the scope closes. */
+    readonly read: (body: Uint8Array, sentIn?: SentIn) => Effect.Effect<LargeRead, never, Scope.Scope>
+  }
+>()("weir/http/LargeRequests") {
+  static readonly layer = Layer.effect(
+    LargeRequests,
+    Effect.gen(function* () {
+      const { largeBodyBytes } = yield* WeirConfig
+      const catalogue = yield* Catalogue
+      const pool: Array<WorkerThread | undefined> = Array.from({ length: poolSize })
+      let taken = 0
+      let lastId = 0
+      yield* Effect.addFinalizer(() =>
+        Effect.promise(async () => void (await Promise.all(pool.map((each) => each?.stop())))),
+      )
+
+      /** The one with the fewest requests. A worker is started when it is needed, and stays. */
+      const threadOf = (): WorkerThread => {
+        const loads = pool.map((thread) => (thread === undefined || thread.isGone ? 0 : thread.requests))
+        const at = loads.indexOf(Math.min(...loads))
+        const known = pool[at]
+        if (known !== undefined && !known.isGone) return known
+        const thread = new WorkerThread()
+        pool[at] = thread
+        return thread
+      }
+      const vendorOf = (id: string) => catalogue.current().vendor(id)?.vendor
+
+      return LargeRequests.of({
+        reserve: (bytes) =>
+          Effect.asVoid(
+            Effect.acquireRelease(
+              Effect.suspend(() => {
+                if (taken > 0 && taken + bytes > largeBodyBytes) return Effect.fail(noRoom())
+                taken += bytes
+                return Effect.void
+              }),
+              () =>
+                Effect.sync(() => {
+                  taken -= bytes
+                }),
+            ),
+          ),
+        read: (body, sentIn) =>
+          Effect.gen(function* () {
+            const id = ++lastId
+            const thread = yield* Effect.acquireRelease(
+              Effect.sync(() => {
+                const chosen = threadOf()
+                chosen.requests++
+                return chosen
+              }),
+              (chosen) =>
+                Effect.sync(() => {
+                  chosen.requests--
+                  chosen.end(id)
+                }),
+            )
+            const reply = yield* thread.ask({ op: "read", id, body: wholeOf(body), sentIn })
+            if (reply.kind !== "read") return { sent: undefined, decoded: Result.fail(unreadable()) }
+            const { sent, outcome } = reply
+            if ("refused" in outcome) {
+              const { refused, detail } = outcome
+              return { sent, decoded: Result.fail(serviceError("bad_request", refused, { ...(detail && { detail }) })) }
+            }
+            const prompt = new RemotePrompt(
+              outcome.facts,
+              {
+                encode: (vendor, params) => thread.ask({ op: "encode", id, vendor, params }),
+                text: (of) => thread.ask({ op: "text", id, of }),
+              },
+              vendorOf,
+            )
+            const { request, payloadHash } = outcome
+            return { sent, decoded: Result.succeed({ request: { ...request, prompt }, payloadHash }) }
+          }),
+      })
+    }),
+  )
+}
+
+/** One is for each core beside the event loop's, and two are enough. */
+const poolSize = Math.max(1, Math.min(2, availableParallelism() - 1))
+
+const noRoom = () =>
+  serviceError("rate_limited", "The gateway has no room for more large requests now", {
+    detail: { scope: "gateway" },
+    retryAfterMs: 1000 + Math.random() * 2000,
+  })
+
+const unreadable = () => serviceError("bad_request", "The body could not be read; it can be sent again")
+
+/** Bytes that are the whole of their memory, so that they can be given away. */
+const wholeOf = (bytes: Uint8Array): Uint8Array =>
+  bytes.byteLength === bytes.buffer.byteLength ? bytes : Uint8Array.from(bytes)
+
+const failed: FromWorker = { kind: "failed", message: "the worker is gone" }
+
+class WorkerThread {
+  readonly #worker = new Worker(new URL(`./large-worker${extname(import.meta.filename)}`, import.meta.url))
+  readonly #waiting = new Map<number, (reply: FromWorker) => void>()
+  #lastAsk = 0
+  /** Requests that it has. */
+  requests = 0
+  isGone = false
+
+  constructor() {
+    // The thread must not keep the process alive.
+    this.#worker.unref()
+    this.#worker.on("message", (message: unknown) => {
+      if (!isAnswer(message)) return
+      this.#waiting.get(message.ask)?.(message.reply)
+      this.#waiting.delete(message.ask)
+    })
+    this.#worker.on("error", () => this.#leave())
+    this.#worker.on("exit", () => this.#leave())
+  }
+
+  ask(message: Ask): Effect.Effect<FromWorker> {
+    return Effect.callback((resume) => {
+      if (this.isGone) return resume(Effect.succeed(failed))
+      const question: Question = { ask: ++this.#lastAsk, message }
+      this.#waiting.set(question.ask, (reply) => resume(Effect.succeed(reply)))
+      const { buffer } = message.op === "read" ? message.body : empty
+      this.#worker.postMessage(question, message.op === "read" && buffer instanceof ArrayBuffer ? [buffer] : [])
+      return Effect.sync(() => this.#waiting.delete(question.ask))
+    })
+  }
+
+  /** Lets a request go. */
+  end(id: number): void {
+    const question: Question = { ask: 0, message: { op: "end", id } }
+    if (!this.isGone) this.#worker.postMessage(question)
+  }
+
+  async stop(): Promise<void> {
+    await this.#worker.terminate()
+  }
+
+  /** What it had is lost; the next request starts another worker. */
+  #leave(): void {
+    this.isGone = true
+    for (const resume of this.#waiting.values()) resume(failed)
+    this.#waiting.clear()
+  }
+}
+
+const empty = new Uint8Array()

@@ -1,0 +1,95 @@
+/** The thread that reads large requests and writes them for vendors: streams must not wait for that. */
+import { createHash } from "node:crypto"
+import { parentPort } from "node:worker_threads"
+import { Effect, Result } from "effect"
+import type { DecodedCall } from "../../calls/held-call.ts"
+import { messagesApi } from "../../dialects/anthropic/client.ts"
+import { generateApi } from "../../dialects/gemini/client.ts"
+import { dialectOf } from "../../dialects/index.ts"
+import { chatApi } from "../../dialects/openai-chat/client.ts"
+import { completionApi } from "../../dialects/openai-chat/completion-client.ts"
+import { responsesApi } from "../../dialects/openai-responses/client.ts"
+import type { ChatRequest } from "../../kinds/chat/chat-request.ts"
+import type { Prompt, PromptParams } from "../../kinds/chat/prompt.ts"
+import { decodeExchange } from "../../kinds/decode.ts"
+import { canonicalJson } from "../../protocol/canonical.ts"
+import type { Vendor } from "../../protocol/catalogue.ts"
+import type { Decoded } from "../../protocol/json-body.ts"
+import { readCompatible } from "../compatible/request.ts"
+import { type Answer, type Ask, type FromWorker, isQuestion, type ReadReply, type SentIn } from "./protocol.ts"
+
+const apis = new Map([chatApi, completionApi, responsesApi, messagesApi, generateApi].map((api) => [api.name, api]))
+
+/** Prompts of requests that have not ended. */
+const prompts = new Map<number, Prompt>()
+
+parentPort?.on("message", (message: unknown) => {
+  if (!isQuestion(message)) return
+  const { ask, message: asked } = message
+  if (asked.op === "end") {
+    prompts.delete(asked.id)
+    return
+  }
+  const reply = answered(asked)
+  const told: Answer = { ask, reply }
+  parentPort?.postMessage(
+    told,
+    reply.kind === "encoded" && reply.body.buffer instanceof ArrayBuffer ? [reply.body.buffer] : [],
+  )
+})
+
+const answered = (asked: Ask): FromWorker => {
+  try {
+    return answer(asked)
+  } catch (cause) {
+    return { kind: "failed", message: cause instanceof Error ? cause.message : String(cause) }
+  }
+}
+
+const answer = (asked: Ask): FromWorker => {
+  if (asked.op === "read") return read(asked.id, asked.body, asked.sentIn)
+  const prompt = prompts.get(asked.id)
+  if (prompt === undefined) return { kind: "failed", message: "there is no such request" }
+  if (asked.op === "encode") return encode(prompt, asked.vendor, asked.params)
+  if (asked.of === "parts") return { kind: "text", ...Effect.runSync(prompt.parts) }
+  return { kind: "text", text: Effect.runSync(prompt.reviewed), tokens: 0 }
+}
+
+const read = (id: number, body: Uint8Array, sentIn: SentIn | undefined): ReadReply => {
+  if (sentIn === undefined) return { kind: "read", outcome: keep(id, decodeExchange(body)) }
+  const api = apis.get(sentIn.api)
+  if (api === undefined) throw new Error(`There is no API ${sentIn.api}`)
+  const { sent, decoded } = readCompatible(api, sentIn, body, sentIn.aliases, sentIn.place)
+  if (sent === undefined) return { kind: "read", outcome: keep(id, decoded) }
+  const { exchange: _, ...told } = sent
+  return { kind: "read", sent: told, outcome: keep(id, decoded) }
+}
+
+const keep = (id: number, decoded: Decoded<DecodedCall<ChatRequest>>): ReadReply["outcome"] => {
+  if (Result.isFailure(decoded)) {
+    const { message, detail } = decoded.failure
+    return { refused: message, detail }
+  }
+  const { request, payloadHash } = decoded.success
+  const { prompt, ...rest } = request
+  prompts.set(id, prompt)
+  const { kinds, hasTools, tokens } = prompt
+  return { request: rest, payloadHash, facts: { kinds, hasTools, tokens, sameness: hashOf(prompt.sameness()) } }
+}
+
+const hashOf = (sameness: object | undefined): string | undefined =>
+  sameness && createHash("sha256").update(canonicalJson(sameness)).digest("base64url")
+
+const encode = (prompt: Prompt, vendor: Vendor, params: PromptParams): FromWorker => {
+  const { wire, isSearching, omitted } = prompt.encode({ dialect: dialectOf(vendor) }, params)
+  if (Result.isFailure(wire)) return { kind: "unfit", ...wire.failure, isSearching, omitted }
+  const { path, headers, body } = wire.success
+  return {
+    kind: "encoded",
+    path,
+    headers,
+    body: typeof body === "string" ? Buffer.from(body) : body,
+    isSearching,
+    omitted,
+  }
+}

@@ -1,0 +1,89 @@
+/** Messages between the gateway and a worker that reads and writes large requests. Bodies are transferred, not copied. */
+import { Predicate } from "effect"
+import type { ClientRequest, RequestPlace } from "../../dialects/client-api.ts"
+import type { ChatRequest } from "../../kinds/chat/chat-request.ts"
+import type { PromptParams } from "../../kinds/chat/prompt.ts"
+import type { Block } from "../../protocol/block.ts"
+import type { Vendor } from "../../protocol/catalogue.ts"
+import type { ErrorDetail } from "../../protocol/error.ts"
+
+/** Of a compatible route: which API, and what its path and headers say. */
+export interface SentIn {
+  readonly api: string
+  readonly place: RequestPlace
+  readonly headers: Readonly<Record<string, string | undefined>>
+  readonly aliases: Readonly<Record<string, string>> | undefined
+}
+
+/** `id` is the request's, from `read` to `end`. */
+export type ToWorker =
+  | { readonly op: "read"; readonly id: number; readonly body: Uint8Array; readonly sentIn: SentIn | undefined }
+  | { readonly op: "encode"; readonly id: number; readonly vendor: Vendor; readonly params: PromptParams }
+  | { readonly op: "text"; readonly id: number; readonly of: "reviewed" | "parts" }
+  | { readonly op: "end"; readonly id: number }
+
+export type Ask = Exclude<ToWorker, { readonly op: "end" }>
+
+/** What an exchange must know of its prompt. */
+export interface PromptFacts {
+  readonly kinds: ReadonlySet<Block["t"]>
+  readonly hasTools: boolean
+  readonly tokens: number
+  /** A hash of what can change the answer; undefined if that may change by itself. */
+  readonly sameness: string | undefined
+}
+
+export interface ReadReply {
+  readonly kind: "read"
+  /** Of a compatible route. */
+  readonly sent?: Omit<ClientRequest, "exchange"> | undefined
+  readonly outcome:
+    | {
+        readonly request: Omit<ChatRequest, "prompt">
+        readonly payloadHash: string | undefined
+        readonly facts: PromptFacts
+      }
+    | { readonly refused: string; readonly detail: ErrorDetail | undefined }
+}
+
+export type FromWorker =
+  | ReadReply
+  | {
+      readonly kind: "encoded"
+      readonly path: string
+      readonly headers: Readonly<Record<string, string>>
+      readonly body: Uint8Array
+      readonly isSearching: boolean | undefined
+      readonly omitted: ReadonlyArray<string> | undefined
+    }
+  | {
+      readonly kind: "unfit"
+      readonly capability: string
+      readonly message: string
+      readonly isSearching: boolean | undefined
+      readonly omitted: ReadonlyArray<string> | undefined
+    }
+  | { readonly kind: "text"; readonly text: string; readonly tokens: number }
+  | { readonly kind: "failed"; readonly message: string }
+
+/** An answer, with the number of its question. */
+export interface Answer {
+  readonly ask: number
+  readonly reply: FromWorker
+}
+
+export interface Question {
+  readonly ask: number
+  readonly message: ToWorker
+}
+
+const kinds: ReadonlySet<unknown> = new Set(["read", "encoded", "unfit", "text", "failed"])
+
+/** Both sides are of one program: only the outermost form is checked. */
+export const isAnswer = (message: unknown): message is Answer =>
+  Predicate.hasProperty(message, "reply") &&
+  Predicate.hasProperty(message.reply, "kind") &&
+  kinds.has(message.reply.kind)
+
+export const isQuestion = (message: unknown): message is Question =>
+  Predicate.hasProperty(message, "ask") && Predicate.hasProperty(message, "message")

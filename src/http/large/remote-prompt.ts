@@ -1,0 +1,80 @@
+/** A prompt that is with a worker. */
+import { Effect, Result } from "effect"
+import type { CallTarget } from "../../catalogue/snapshot.ts"
+import type { EncodedPrompt, Prompt, PromptParams } from "../../kinds/chat/prompt.ts"
+import type { PromptParts } from "../../kinds/chat/prompt-tokens.ts"
+import type { Vendor } from "../../protocol/catalogue.ts"
+import type { FromWorker, PromptFacts } from "./protocol.ts"
+
+/** Asks the worker that has the prompt. Never fails: a worker that is gone answers `failed`. */
+export interface PromptWorker {
+  readonly encode: (vendor: Vendor, params: PromptParams) => Effect.Effect<FromWorker>
+  readonly text: (of: "reviewed" | "parts") => Effect.Effect<FromWorker>
+}
+
+export class RemotePrompt implements Prompt {
+  readonly kinds: PromptFacts["kinds"]
+  readonly hasTools: boolean
+  readonly tokens: number
+  readonly #sameness: string | undefined
+  readonly #worker: PromptWorker
+  readonly #vendorOf: (id: string) => Vendor | undefined
+  /** What the worker made for the target that is asked next. */
+  #encoded: EncodedPrompt = gone
+
+  constructor(facts: PromptFacts, worker: PromptWorker, vendorOf: (id: string) => Vendor | undefined) {
+    this.kinds = facts.kinds
+    this.hasTools = facts.hasTools
+    this.tokens = facts.tokens
+    this.#sameness = facts.sameness
+    this.#worker = worker
+    this.#vendorOf = vendorOf
+  }
+
+  get reviewed(): Effect.Effect<string> {
+    return Effect.flatMap(this.#worker.text("reviewed"), (reply) =>
+      // What cannot be reviewed must not pass.
+      reply.kind === "text" ? Effect.succeed(reply.text) : Effect.die(new Error("A large request cannot be reviewed")),
+    )
+  }
+
+  get parts(): Effect.Effect<PromptParts> {
+    return Effect.map(this.#worker.text("parts"), (reply) =>
+      reply.kind === "text" ? reply : { text: "", tokens: this.tokens },
+    )
+  }
+
+  sameness(): object | undefined {
+    return this.#sameness === undefined ? undefined : { hash: this.#sameness }
+  }
+
+  prepare({ vendor: { id } }: CallTarget, params: PromptParams): Effect.Effect<void> {
+    const vendor = this.#vendorOf(id)
+    if (vendor === undefined) return Effect.void
+    return Effect.map(this.#worker.encode(vendor, params), (reply) => {
+      this.#encoded = encodedOf(reply)
+    })
+  }
+
+  /** What was made for a target is let go with its call. */
+  encode(): EncodedPrompt {
+    const encoded = this.#encoded
+    this.#encoded = gone
+    return encoded
+  }
+}
+
+const encodedOf = (reply: FromWorker): EncodedPrompt => {
+  if (reply.kind === "encoded") {
+    const { path, headers, body, isSearching, omitted } = reply
+    return { wire: Result.succeed({ path, headers, body }), isSearching, omitted }
+  }
+  if (reply.kind !== "unfit") return gone
+  const { capability, message, isSearching, omitted } = reply
+  return { wire: Result.fail({ capability, message }), isSearching, omitted }
+}
+
+/** The worker died with the request. */
+const gone: EncodedPrompt = {
+  wire: Result.fail({ capability: "size", message: "the gateway lost this large request; it can be sent again" }),
+}
