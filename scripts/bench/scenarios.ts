@@ -19,6 +19,7 @@ import {
   percentileOfRounds,
   residentBytes,
 } from "./load.ts"
+import { longRequests } from "./long-requests.ts"
 import { media } from "./media.ts"
 import { openStreams } from "./open-streams.ts"
 import { replyCache } from "./reply-cache.ts"
@@ -522,6 +523,7 @@ export const scenarios: Readonly<Record<string, Scenario>> = {
   start,
   tenants,
   history,
+  longRequests,
   media,
   replyCache,
   signing,

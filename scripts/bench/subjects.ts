@@ -46,12 +46,14 @@ const catalogueFor = (vendor: string): string => `version: 1
 vendors: [{ id: vendor, dialect: openai-chat, baseUrl: "${vendor}/v1" }]
 models:
 ${answers.map((model) => `  - { handle: ${model}, maxOutput: 2000, targets: [{ vendor: vendor, model: ${model} }] }`).join("\n")}
+  - { handle: agent, maxOutput: 2000, capabilities: [tools, images, cache, reasoning], targets: [{ vendor: vendor, model: short }] }
   - { handle: kept, maxOutput: 2000, replyCache: { ttl: 1h }, targets: [{ vendor: vendor, model: short }] }
   - { handle: kept-200, maxOutput: 2000, replyCache: { ttl: 1h }, targets: [{ vendor: vendor, model: frames-200 }] }
   - { handle: embed, kind: embedding, targets: [{ vendor: vendor, model: e }] }
   - { handle: hear, kind: transcription, targets: [{ vendor: vendor, model: h }] }
   - { handle: say, kind: speech, targets: [{ vendor: vendor, model: s }] }
 prices:
+  - { model: agent, currency: USD, input: "0.03", output: "0.15", from: 2026-01-01 }
   - { model: kept, currency: USD, input: "0.03", output: "0.15", from: 2026-01-01 }
   - { model: kept-200, currency: USD, input: "0.03", output: "0.15", from: 2026-01-01 }
   - { model: embed, currency: USD, input: "0.03", from: 2026-01-01 }
@@ -60,7 +62,7 @@ prices:
 ${answers.map((model) => `  - { model: ${model}, currency: USD, input: "0.03", output: "0.15", from: 2026-01-01 }`).join("\n")}
 searchProviders: [{ id: s, name: S, vendor: searxng, baseUrl: "${vendor}", currency: USD, pricePerCall: "0.00001" }]
 plans: [{ id: bench, perMinute: 1000000000, concurrency: 100000, dailyTokens: 1000000000, websearchDaily: 1000000000 }]
-orgs: [{ id: ${ids.org}, name: Bench, plan: bench, currency: USD, models: [kept, kept-200, embed, hear, say, ${answers.join(", ")}] }]
+orgs: [{ id: ${ids.org}, name: Bench, plan: bench, currency: USD, models: [agent, kept, kept-200, embed, hear, say, ${answers.join(", ")}] }]
 apps: [{ id: ${ids.app}, org: ${ids.org} }]
 keys: [{ id: ${ids.key}, app: ${ids.app}, secret: "env:WEIR_BENCH_KEY" }]
 topups: [{ id: bench, org: ${ids.org}, amount: "100000" }]

@@ -12,6 +12,7 @@ import { toServiceError } from "../store/unavailable.ts"
 import { logCause } from "../telemetry/logs.ts"
 import { type Content, readContent } from "./content.ts"
 import { LargeRequests, largeBytes } from "./large/large-requests.ts"
+import { readParts } from "./large/read-parts.ts"
 import type { RouteError } from "./respond.ts"
 import { type Authenticated, makeForCaller, type RuntimeRequest, type UploadRequest } from "./runtime.ts"
 
@@ -32,7 +33,10 @@ interface ReadCall<Request extends CallRequest, Body extends object> {
 export interface CallWords<Request extends CallRequest, Body extends object> extends Answering<Body> {
   readonly read: (authenticated: Authenticated) => ReadCall<Request, Body>
   /** The same for a large request, which is read elsewhere; read here if absent. */
-  readonly readLarge?: (authenticated: Authenticated) => Effect.Effect<ReadCall<Request, Body>, never, Scope.Scope>
+  readonly readLarge?: (
+    caller: Caller,
+    parts: ReadonlyArray<Uint8Array>,
+  ) => Effect.Effect<ReadCall<Request, Body>, never, Scope.Scope>
 }
 
 /** The same for a request that may have files, which are there until the call ends. */
@@ -68,37 +72,32 @@ export const makeCallRunner = Effect.gen(function* () {
     return traced(request, requestId, words.status)(run)
   }
 
-  /** Room is taken before the body is read. */
+  /** The caller is known, and room is taken, before the body is read. */
   const readLarge = <Request extends CallRequest, Body extends object>(
-    request: RuntimeRequest,
+    request: UploadRequest,
+    requestId: string,
     words: CallWords<Request, Body>,
-    identified: Effect.Effect<Authenticated, RouteError>,
-  ) =>
-    Effect.flatMap(Effect.andThen(large.reserve(lengthOf(request)), identified), (authenticated) => {
-      const { caller, body } = authenticated
-      if (words.readLarge === undefined || body.length < largeBytes) {
-        return Effect.succeed(readHere(words, authenticated))
-      }
-      return Effect.map(words.readLarge(authenticated), (call) => ({ ...call, caller }))
-    })
+  ) => {
+    const read = Effect.andThen(large.reserve(lengthOf(request)), readParts(request, bodyMaxBytes))
+    return Effect.flatMap(identifyUpload(request, read), ({ caller, content: { parts, bytes } }) =>
+      words.readLarge === undefined || bytes < largeBytes
+        ? Effect.sync(() => readHere(words, { caller, body: Buffer.concat(parts), request, requestId }))
+        : Effect.map(words.readLarge(caller, parts), (call) => ({ ...call, caller })),
+    )
+  }
 
   return {
     run: <Request extends CallRequest, Body extends object>(
       kind: Kind<Request, Body>,
-      request: RuntimeRequest,
+      request: UploadRequest,
       requestId: string,
       words: CallWords<Request, Body>,
     ): Effect.Effect<void> => {
-      const identified = identify(request, requestId)
-      if (mayBeLarge(request))
-        return Effect.scoped(begin(kind, request, requestId, words, readLarge(request, words, identified)))
-      return begin(
-        kind,
-        request,
-        requestId,
-        words,
-        Effect.map(identified, (authenticated) => readHere(words, authenticated)),
-      )
+      if (mayBeLarge(request)) {
+        return Effect.scoped(begin(kind, request, requestId, words, readLarge(request, requestId, words)))
+      }
+      const identified = Effect.map(identify(request, requestId), (authenticated) => readHere(words, authenticated))
+      return begin(kind, request, requestId, words, identified)
     },
 
     upload: <Request extends CallRequest, Body extends object>(

@@ -162,8 +162,20 @@ const leaveMs = 500
 
 const jsonContent = { "content-type": "application/json" }
 
-const isParts = (body: UpstreamRequest["body"]): body is MediaBody =>
-  typeof body !== "string" && !(body instanceof Uint8Array)
+/** Bytes go out in pieces: one write of many MiB takes the event loop's time, and with TLS much of it. */
+const pieceBytes = 256 * 1024
+
+function* piecesOf(bytes: Uint8Array): Generator<Uint8Array> {
+  for (let at = 0; at < bytes.length; at += pieceBytes) yield bytes.subarray(at, at + pieceBytes)
+}
+
+const streamOf = (body: UpstreamRequest["body"]): string | Readable => {
+  if (typeof body === "string") return body
+  return Readable.from(body instanceof Uint8Array ? piecesOf(body) : chunksOfBody(body))
+}
+
+const lengthOf = (body: Uint8Array | MediaBody): number =>
+  body instanceof Uint8Array ? body.length : bytesOfBody(body)
 
 class Call implements UpstreamCall, Dispatcher.DispatchHandler {
   readonly #listener: ReplyListener
@@ -189,9 +201,9 @@ class Call implements UpstreamCall, Dispatcher.DispatchHandler {
           ...(method === "POST" && jsonContent),
           "user-agent": "weir",
           ...headers,
-          ...(isParts(body) && { "content-length": String(bytesOfBody(body)) }),
+          ...(typeof body !== "string" && { "content-length": String(lengthOf(body)) }),
         },
-        body: method !== "POST" ? null : isParts(body) ? Readable.from(chunksOfBody(body)) : body,
+        body: method !== "POST" ? null : streamOf(body),
       },
       this,
     )

@@ -48,9 +48,9 @@ export const makeCompatibleHandlers = Effect.gen(function* () {
           const { sent, decoded } = readCompatible(api, request, body, org.aliases, place)
           return { decoded, connection: connect(sent) }
         },
-        readLarge: ({ caller: { org }, body }) => {
+        readLarge: ({ org }, parts) => {
           const sentIn = { api: api.name, place, headers: request.headers, aliases: org.aliases }
-          return Effect.map(large.read(body, sentIn), ({ sent, decoded }) => ({ decoded, connection: connect(sent) }))
+          return Effect.map(large.read(parts, sentIn), ({ sent, decoded }) => ({ decoded, connection: connect(sent) }))
         },
         refusedAt: () => new CompatibleConnection(response, api, unread),
         status: () => response.statusCode,
@@ -66,7 +66,7 @@ export const makeCompatibleHandlers = Effect.gen(function* () {
             const { decoded } =
               body.length < largeBytes
                 ? readCompatible(api, request, body, org.aliases, place)
-                : yield* large.read(body, { api: api.name, place, headers: request.headers, aliases: org.aliases })
+                : yield* large.read([body], { api: api.name, place, headers: request.headers, aliases: org.aliases })
             if (Result.isFailure(decoded)) return yield* decoded.failure
             const { text, tokens } = yield* decoded.success.request.prompt.parts
             return HttpServerResponse.jsonUnsafe(replyOf(tokens + (yield* tokenizer.count(text))))

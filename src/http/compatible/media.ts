@@ -21,6 +21,7 @@ import { speech } from "../../kinds/speech/speech.ts"
 import { transcription } from "../../kinds/transcription/transcription.ts"
 import { video } from "../../kinds/video/video.ts"
 import type { NamedFile } from "../../media/media-file.ts"
+import type { ServiceError } from "../../protocol/error.ts"
 import { ImageResponse } from "../../protocol/image.ts"
 import { invalidInput } from "../../protocol/issues.ts"
 import type { Decoded } from "../../protocol/json-body.ts"
@@ -118,7 +119,7 @@ export const mediaRoutes = ({ upload }: CallRunner, bodyMaxBytes: number) => {
       (model: string, isStream: boolean, chat: DirectHandler): DirectHandler =>
       (request, response) =>
         Effect.flatMap(Effect.result(request.body(bodyMaxBytes)), (body) => {
-          const read = { ...request, body: () => Effect.fromResult(body) }
+          const read = { ...request, body: () => Effect.fromResult(body), chunks: () => partsOf(body) }
           const asked = Result.isSuccess(body) ? mediaAskedOf(body.success) : undefined
           if (asked === undefined) return chat(read, response)
           const handler =
@@ -126,6 +127,11 @@ export const mediaRoutes = ({ upload }: CallRunner, bodyMaxBytes: number) => {
           return handler(read, response)
         }),
   }
+}
+
+async function* partsOf(body: Result.Result<Uint8Array, ServiceError>): AsyncGenerator<Uint8Array> {
+  if (Result.isFailure(body)) throw body.failure
+  yield body.success
 }
 
 /** `/gemini/v1beta/models/imagen:predict` */

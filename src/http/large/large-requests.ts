@@ -30,8 +30,8 @@ export class LargeRequests extends Context.Service<
   {
     /** Takes room for a body until the scope closes. @param bytes of the body, as its length says */
     readonly reserve: (bytes: number) => Effect.Effect<void, ServiceError<"rate_limited">, Scope.Scope>
-    /** Reads an exchange; its prompt stays with a worker until the scope closes. */
-    readonly read: (body: Uint8Array, sentIn?: SentIn) => Effect.Effect<LargeRead, never, Scope.Scope>
+    /** Reads an exchange, whose parts are given away; its prompt stays with a worker until the scope closes. */
+    readonly read: (parts: ReadonlyArray<Uint8Array>, sentIn?: SentIn) => Effect.Effect<LargeRead, never, Scope.Scope>
   }
 >()("weir/http/LargeRequests") {
   static readonly layer = Layer.effect(
@@ -73,7 +73,7 @@ export class LargeRequests extends Context.Service<
                 }),
             ),
           ),
-        read: (body, sentIn) =>
+        read: (parts, sentIn) =>
           Effect.gen(function* () {
             const id = ++lastId
             const thread = yield* Effect.acquireRelease(
@@ -88,7 +88,7 @@ export class LargeRequests extends Context.Service<
                   chosen.end(id)
                 }),
             )
-            const reply = yield* thread.ask({ op: "read", id, body: wholeOf(body), sentIn })
+            const reply = yield* thread.ask({ op: "read", id, parts: parts.map(wholeOf), sentIn })
             if (reply.kind !== "read") return { sent: undefined, decoded: Result.fail(unreadable()) }
             const { sent, outcome } = reply
             if ("refused" in outcome) {
@@ -153,8 +153,7 @@ class WorkerThread {
       if (this.isGone) return resume(Effect.succeed(failed))
       const question: Question = { ask: ++this.#lastAsk, message }
       this.#waiting.set(question.ask, (reply) => resume(Effect.succeed(reply)))
-      const { buffer } = message.op === "read" ? message.body : empty
-      this.#worker.postMessage(question, message.op === "read" && buffer instanceof ArrayBuffer ? [buffer] : [])
+      this.#worker.postMessage(question, message.op === "read" ? message.parts.flatMap(givenAway) : [])
       return Effect.sync(() => this.#waiting.delete(question.ask))
     })
   }
@@ -177,4 +176,5 @@ class WorkerThread {
   }
 }
 
-const empty = new Uint8Array()
+const givenAway = ({ buffer }: Uint8Array): ReadonlyArray<ArrayBuffer> =>
+  buffer instanceof ArrayBuffer ? [buffer] : []

@@ -47,7 +47,7 @@ const answered = (asked: Ask): FromWorker => {
 }
 
 const answer = (asked: Ask): FromWorker => {
-  if (asked.op === "read") return read(asked.id, asked.body, asked.sentIn)
+  if (asked.op === "read") return read(asked.id, Buffer.concat(asked.parts), asked.sentIn)
   const prompt = prompts.get(asked.id)
   if (prompt === undefined) return { kind: "failed", message: "there is no such request" }
   if (asked.op === "encode") return encode(prompt, asked.vendor, asked.params)

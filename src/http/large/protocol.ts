@@ -17,7 +17,12 @@ export interface SentIn {
 
 /** `id` is the request's, from `read` to `end`. */
 export type ToWorker =
-  | { readonly op: "read"; readonly id: number; readonly body: Uint8Array; readonly sentIn: SentIn | undefined }
+  | {
+      readonly op: "read"
+      readonly id: number
+      readonly parts: ReadonlyArray<Uint8Array>
+      readonly sentIn: SentIn | undefined
+    }
   | { readonly op: "encode"; readonly id: number; readonly vendor: Vendor; readonly params: PromptParams }
   | { readonly op: "text"; readonly id: number; readonly of: "reviewed" | "parts" }
   | { readonly op: "end"; readonly id: number }

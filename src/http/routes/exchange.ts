@@ -32,7 +32,9 @@ const route =
     { run }: CallRunner,
     kind: Kind<Request, Body>,
     decode: (body: Uint8Array) => Call<Request, Body>["decoded"],
-    decodeLarge?: (body: Uint8Array) => Effect.Effect<Call<Request, Body>["decoded"], never, Scope.Scope>,
+    decodeLarge?: (
+      parts: ReadonlyArray<Uint8Array>,
+    ) => Effect.Effect<Call<Request, Body>["decoded"], never, Scope.Scope>,
   ): DirectHandler =>
   (request, response) => {
     const requestId = newRequestId()
@@ -40,7 +42,7 @@ const route =
     return run(kind, request, requestId, {
       read: ({ body }) => ({ decoded: decode(body), connection }),
       ...(decodeLarge !== undefined && {
-        readLarge: ({ body }) => Effect.map(decodeLarge(body), (decoded) => ({ decoded, connection })),
+        readLarge: (_caller, parts) => Effect.map(decodeLarge(parts), (decoded) => ({ decoded, connection })),
       }),
       refusedAt: () => connection,
       status: () => response.statusCode,
@@ -54,7 +56,7 @@ export const makeRuntimeAnswers = Effect.gen(function* () {
   const runtime = yield* makeRuntime
   const videos = yield* makeVideos
   const large = yield* LargeRequests
-  const decodeLarge = (body: Uint8Array) => Effect.map(large.read(body), ({ decoded }) => decoded)
+  const decodeLarge = (parts: ReadonlyArray<Uint8Array>) => Effect.map(large.read(parts), ({ decoded }) => decoded)
 
   return {
     calls: new Map<string, DirectHandler>([

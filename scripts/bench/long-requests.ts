@@ -1,0 +1,204 @@
+/** Long requests: what a coding agent's turn costs in each API, and how long the event loop stands still for larger ones. */
+import { mkdtempSync, readFileSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { setTimeout as sleep } from "node:timers/promises"
+import { fileURLToPath } from "node:url"
+import { costs, nothing } from "./costs.ts"
+import { drive, type Endpoint, median } from "./load.ts"
+import type { Row, Scenario } from "./scenario.ts"
+import { type Weir, wideLimits } from "./subjects.ts"
+
+const prose = "The river carries what it is given, and asks for nothing but a bed to lie in. "
+const parameters = {
+  type: "object",
+  properties: Object.fromEntries(
+    ["path", "pattern", "limit", "offset", "command"].map((name) => [
+      name,
+      { type: "string", description: prose.repeat(2) },
+    ]),
+  ),
+  required: ["path"],
+}
+
+/** A turn of an agent: calls of tools with their results, and what the model said between. */
+const turns = (count: number, bytes: number) =>
+  Array.from({ length: count }, (_, at) => ({
+    id: `call_${at}`,
+    said: prose,
+    input: { path: `src/file${at}.ts`, limit: String(at) },
+    result: `${at}\n${prose.repeat(Math.ceil(bytes / prose.length))}`.slice(0, bytes),
+  }))
+
+/** 160 messages and 30 tools. */
+const agent = turns(53, 2300)
+const names = (count: number) => Array.from({ length: count }, (_, at) => `tool_${at}`)
+
+const twp = (model: string) => ({
+  model,
+  thread: [
+    { role: "system", blocks: [{ t: "text", v: prose.repeat(40) }] },
+    { role: "user", blocks: [{ t: "text", v: prose }] },
+    ...agent.flatMap(({ id, said, input, result }) => [
+      {
+        role: "assistant",
+        blocks: [
+          { t: "text", v: said },
+          { t: "tool_call", id, name: "tool_1", input },
+        ],
+      },
+      { role: "tool", blocks: [{ t: "tool_result", id, v: result }] },
+      { role: "user", blocks: [{ t: "text", v: "go on" }] },
+    ]),
+  ],
+  tools: names(30).map((name) => ({ name, description: prose.repeat(3), inputSchema: parameters })),
+})
+
+const openai = (model: string) => ({
+  model,
+  messages: [
+    { role: "system", content: prose.repeat(40) },
+    { role: "user", content: prose },
+    ...agent.flatMap(({ id, said, input, result }) => [
+      {
+        role: "assistant",
+        content: said,
+        tool_calls: [{ id, type: "function", function: { name: "tool_1", arguments: JSON.stringify(input) } }],
+      },
+      { role: "tool", tool_call_id: id, content: result },
+      { role: "user", content: "go on" },
+    ]),
+  ],
+  tools: names(30).map((name) => ({ type: "function", function: { name, description: prose.repeat(3), parameters } })),
+})
+
+/** As Claude Code sends it: system blocks with cache marks, and 60 tools. */
+const anthropic = (model: string) => ({
+  model,
+  max_tokens: 1000,
+  system: [prose.repeat(20), prose.repeat(20)].map((text) => ({
+    type: "text",
+    text,
+    cache_control: { type: "ephemeral" },
+  })),
+  messages: [
+    { role: "user", content: prose },
+    ...agent.flatMap(({ id, said, input, result }) => [
+      {
+        role: "assistant",
+        content: [
+          { type: "text", text: said },
+          { type: "tool_use", id, name: "tool_1", input },
+        ],
+      },
+      { role: "user", content: [{ type: "tool_result", tool_use_id: id, content: result }] },
+    ]),
+  ],
+  tools: names(60).map((name) => ({ name, description: prose.repeat(3), input_schema: parameters })),
+})
+
+const responses = (model: string) => ({
+  model,
+  store: false,
+  instructions: prose.repeat(40),
+  input: [
+    { role: "user", content: prose },
+    ...agent.flatMap(({ id, said, input, result }) => [
+      { role: "assistant", content: said },
+      { type: "function_call", call_id: id, name: "tool_1", arguments: JSON.stringify(input) },
+      { type: "function_call_output", call_id: id, output: result },
+      { role: "user", content: "go on" },
+    ]),
+  ],
+  tools: names(30).map((name) => ({ type: "function", name, description: prose.repeat(3), parameters })),
+})
+
+const text = (bytes: number) => ({
+  model: "agent",
+  thread: turns(40, bytes / 40).map(({ result }) => ({ role: "user", blocks: [{ t: "text", v: result }] })),
+})
+const pictures = (bytes: number) => ({
+  model: "agent",
+  thread: [
+    {
+      role: "user",
+      blocks: Array.from({ length: 4 }, () => ({
+        t: "image",
+        mime: "image/png",
+        data: Buffer.alloc((bytes / 4) * 0.75, 7).toString("base64"),
+      })),
+    },
+  ],
+})
+
+const mib = 2 ** 20
+
+/** The longest standstill while such requests come, two at once: the median of several. */
+const standstill = async (weir: Weir, file: string, endpoint: Endpoint, rounds: number): Promise<number> => {
+  const read = async () => {
+    process.kill(weir.pid, "SIGUSR2")
+    await sleep(200)
+    return Number(readFileSync(file, "utf8"))
+  }
+  const longest: Array<number> = []
+  await drive(endpoint, { requests: 4, inFlight: 2 })
+  for (let round = 0; round < rounds; round++) {
+    await read()
+    await drive(endpoint, { requests: 6, inFlight: 2 })
+    longest.push(await read())
+  }
+  return median(longest)
+}
+
+export const longRequests: Scenario = async (subjects, { rounds, scale }) => {
+  const { floor, weir } = subjects
+  const passed = { ...floor.exchange("short"), body: JSON.stringify(openai("short")) }
+  const calls: ReadonlyArray<readonly [string, Endpoint]> = [
+    ["twp/1", weir.call("/t1/exchange", twp("agent"))],
+    ["chat completions", weir.call("/openai/v1/chat/completions", openai("agent"))],
+    ["messages, 60 tools", weir.call("/anthropic/v1/messages", anthropic("agent"))],
+    ["responses", weir.call("/openai/v1/responses", responses("agent"))],
+  ]
+  const rows: Array<Row> = []
+  for (const [name, endpoint] of calls) {
+    const pair = [
+      { subject: floor, endpoint: { ...passed, path: "/" } },
+      { subject: weir, endpoint },
+    ]
+    await drive(endpoint, { requests: 300 * scale, inFlight: 8 })
+    const [plain = nothing, cost = nothing] = await costs(pair, 200 * scale, 8, 3 * rounds)
+    const ratio = median(cost.rounds.map((us, round) => us / (plain.rounds[round] ?? us)))
+    rows.push({
+      what: `CPU per request of ${Math.round(endpoint.body.length / 1000)} KB, ${name}`,
+      unit: "µs",
+      floor: plain.us,
+      weir: plain.us * ratio,
+      spread: cost.spread,
+      note: `floor: ${Math.round(passed.body.length / 1000)} KB passed through`,
+      ...(name === "twp/1" && { budget: { of: "ratio" as const, max: 3.2 } }),
+    })
+  }
+  const dir = mkdtempSync(join(tmpdir(), "weir-long-"))
+  const file = join(dir, "turn")
+  const watched = await subjects.another({
+    ...wideLimits,
+    NODE_OPTIONS: `--import ${fileURLToPath(new URL("./longest-turn.ts", import.meta.url))}`,
+    BENCH_LONGEST_TURN: file,
+  })
+  for (const [what, body] of [
+    ["4.6 MB of text", text(4.6 * mib)],
+    ["7 MB of pictures", pictures(7 * mib)],
+    ["20 MB of text", text(20 * mib)],
+    ["20 MB of pictures", pictures(20 * mib)],
+  ] as const) {
+    const ms = await standstill(watched, file, watched.call("/t1/exchange", body), 2 * rounds + 1)
+    rows.push({
+      what: `longest standstill of the event loop while requests of ${what} come, two at once, in CPU time`,
+      unit: "ms",
+      weir: ms,
+      budget: { of: "value", max: 20 },
+    })
+  }
+  rmSync(dir, { recursive: true, force: true })
+  return rows
+}
