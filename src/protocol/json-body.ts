@@ -4,6 +4,7 @@ import { Result, Schema } from "effect"
 import { isDeeperThan } from "./depth.ts"
 import { type ServiceError, serviceError } from "./error.ts"
 import { invalidInput, issuesOf } from "./issues.ts"
+import { acceptsPlainly } from "./plain-check.ts"
 
 export type Decoded<A> = Result.Result<A, ServiceError<"bad_request">>
 
@@ -24,8 +25,16 @@ export const parseBody = (body: Uint8Array): Decoded<Schema.Json> =>
     return isDeeperThan(json, maxDepth) ? refuse(`The body is nested deeper than ${maxDepth}`) : Result.succeed(json)
   })
 
-/** Decodes JSON by its schema; unknown fields are refused. The decoder of a schema is made once, by Effect. */
-export const decodeJson = <S extends Schema.ConstraintDecoder<unknown>>(schema: S, json: unknown): Decoded<S["Type"]> =>
+/**
+ * Decodes JSON by its schema; unknown fields are refused. What is sure to be decoded to itself is not copied; for the rest
+ * there is Effect's decoder, which is made once for a schema.
+ */
+export const decodeJson = <S extends Schema.ConstraintDecoder<unknown>>(
+  schema: S,
+  json: unknown,
+): Decoded<S["Type"]> => (acceptsPlainly(schema, json) ? Result.succeed(json) : decodeSlowly(schema, json))
+
+const decodeSlowly = <S extends Schema.ConstraintDecoder<unknown>>(schema: S, json: unknown): Decoded<S["Type"]> =>
   Result.mapError(Schema.decodeUnknownResult(schema, { errors: "all", onExcessProperty: "error" })(json), (error) =>
     invalidInput(issuesOf(error)),
   )

@@ -17,7 +17,19 @@ export interface PromptParts {
   readonly tokens: number
 }
 
-export const tokensOfParts = ({ text, tokens }: PromptParts): number => tokens + tokensOfBytes(Buffer.byteLength(text))
+/** A conservative count of a prompt, tools included. */
+export const tokensOfPrompt = (thread: ReadonlyArray<Message>, tools: ReadonlyArray<Tool>): number => {
+  let bytes = tools.length === 0 ? 0 : Buffer.byteLength(JSON.stringify(tools))
+  let tokens = 0
+  for (const { blocks } of thread) {
+    tokens += tokensPerMessage
+    for (const block of blocks) {
+      bytes += Buffer.byteLength(textOf(block))
+      tokens += mediaTokens(block)
+    }
+  }
+  return tokens + tokensOfBytes(bytes)
+}
 
 /** The text of a prompt, tools included, and the tokens of images and files. */
 export const partsOfPrompt = (thread: ReadonlyArray<Message>, tools: ReadonlyArray<Tool>): PromptParts => {

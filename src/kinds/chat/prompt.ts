@@ -10,7 +10,7 @@ import type { EncodeRefusal, WireRequest } from "../../dialects/wire.ts"
 import type { Block, Message } from "../../protocol/block.ts"
 import type { ExchangeRequest, Tool } from "../../protocol/exchange.ts"
 import { textOfPrompt } from "../../review/texts.ts"
-import { type PromptParts, partsOfPrompt, tokensOfParts } from "./prompt-tokens.ts"
+import { type PromptParts, partsOfPrompt, tokensOfPrompt } from "./prompt-tokens.ts"
 import { samenessOfPrompt } from "./sameness.ts"
 
 /** A vendor's request without its prompt. */
@@ -63,7 +63,7 @@ export class OwnPrompt implements Prompt {
   }
 
   get tokens(): number {
-    return tokensOfParts(partsOfPrompt(this.#thread, this.#tools))
+    return tokensOfPrompt(this.#thread, this.#tools)
   }
 
   get reviewed(): Effect.Effect<string> {
