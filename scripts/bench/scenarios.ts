@@ -7,6 +7,7 @@ import { makeAwsIdentity } from "../../src/identities/aws.ts"
 import { VendorClient } from "../../src/upstream/client.ts"
 import { holdCosts } from "./budgets.ts"
 import { costs, nothing } from "./costs.ts"
+import { counted } from "./counted.ts"
 import { measureHistory } from "./history.ts"
 import { ledger } from "./ledger.ts"
 import {
@@ -523,6 +524,7 @@ export const scenarios: Readonly<Record<string, Scenario>> = {
   start,
   tenants,
   history,
+  counted,
   longRequests,
   media,
   replyCache,

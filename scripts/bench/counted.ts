@@ -1,0 +1,63 @@
+/** What an exchange takes that can be counted: bytes allocated, and system calls. Neither depends on the machine's mood. */
+import { spawn, spawnSync } from "node:child_process"
+import { mkdtempSync, readFileSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { setTimeout as sleep } from "node:timers/promises"
+import { fileURLToPath } from "node:url"
+import { drive, type Endpoint } from "./load.ts"
+import type { Row, Scenario } from "./scenario.ts"
+import { type Weir, wideLimits } from "./subjects.ts"
+
+const hasStrace = spawnSync("strace", ["-V"]).status === 0
+
+/** System calls of a process while it answers so many requests, by the request. */
+const callsOf = async (weir: Weir, endpoint: Endpoint, requests: number, file: string): Promise<number> => {
+  const tracing = spawn("strace", ["-c", "-f", "-o", file, "-p", String(weir.pid)], { stdio: "ignore" })
+  await sleep(1500)
+  await drive(endpoint, { requests, inFlight: 32 })
+  const ended = new Promise((resolve) => tracing.once("exit", resolve))
+  tracing.kill("SIGINT")
+  await ended
+  const [, total = "0"] = /^\s*100\.00\s+\S+\s+\S*\s*(\d+)/m.exec(readFileSync(file, "utf8")) ?? []
+  return Number(total) / requests
+}
+
+export const counted: Scenario = async (subjects, { scale }) => {
+  const dir = mkdtempSync(join(tmpdir(), "weir-counted-"))
+  const file = join(dir, "allocated")
+  const weir = await subjects.another({
+    ...wideLimits,
+    NODE_OPTIONS: `--import ${fileURLToPath(new URL("./allocated.ts", import.meta.url))}`,
+    BENCH_ALLOCATED: file,
+  })
+  const allocated = async () => {
+    process.kill(weir.pid, "SIGUSR2")
+    await sleep(200)
+    return Number(readFileSync(file, "utf8"))
+  }
+  const rows: Array<Row> = []
+  for (const [what, endpoint, requests] of [
+    ["JSON exchange", weir.exchange("short"), 4000 * scale],
+    ["stream of 200 frames", weir.exchange("frames-200"), 400 * scale],
+    [
+      "heartbeat inside the window",
+      weir.call("/t1/heartbeat", { sessionId: "01J0000000000000000000000A" }),
+      2000 * scale,
+    ],
+  ] as const) {
+    await drive(endpoint, { requests: 2 * requests, inFlight: 32 })
+    const before = await allocated()
+    await drive(endpoint, { requests, inFlight: 32 })
+    rows.push({
+      what: `bytes allocated a ${what}`,
+      unit: "KiB",
+      weir: ((await allocated()) - before) / requests / 1024,
+    })
+    if (!hasStrace) continue
+    const calls = await callsOf(weir, endpoint, requests, join(dir, "calls"))
+    rows.push({ what: `system calls a ${what}`, unit: "", weir: calls, note: "32 in flight, all threads" })
+  }
+  rmSync(dir, { recursive: true, force: true })
+  return rows
+}
