@@ -85,15 +85,15 @@ export const layerRedis = Layer.effect(
       admit: (request) =>
         Effect.suspend(() => {
           if (isFree(request)) return admitted
-          const counted = leased.take(request)
-          if (isOfRates(request)) return counted === undefined ? leased.ask(request) : admitted
-          return counted === undefined
-            ? register(request)
-            : register({ ...request, rates: [] }).pipe(
-                Effect.tap(({ _tag }) => Effect.sync(() => _tag === "UnknownSession" && counted())),
-                // A conflict is counted, as any call that is answered from what is known.
-                Effect.tapError((error) => Effect.sync(() => isConflict(error) || counted())),
-              )
+          const isCounted = leased.take(request)
+          if (isOfRates(request)) return isCounted ? admitted : leased.ask(request)
+          if (!isCounted) return register(request)
+          const undo = leased.undoing(request)
+          return register({ ...request, rates: [] }).pipe(
+            Effect.tap(({ _tag }) => Effect.sync(() => _tag === "UnknownSession" && undo())),
+            // A conflict is counted, as any call that is answered from what is known.
+            Effect.tapError((error) => Effect.sync(() => isConflict(error) || undo())),
+          )
         }),
       complete: (registration, payloadHash, isReplayable) => {
         const state = isReplayable ? "completed" : "not_replayable"

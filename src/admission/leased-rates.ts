@@ -14,8 +14,10 @@ export const rateKeysOf = ({ owner, rates }: Pick<AdmitRequest, "owner" | "rates
   rates.map(({ bucket }) => `weir:{${owner}}:rate:${bucket}`)
 
 export interface LeasedRates {
-  /** Counts a call here, if this node may. @returns how to undo that; undefined if it is not counted */
-  readonly take: (request: AdmitRequest) => (() => void) | undefined
+  /** Counts a call here, if this node may. */
+  readonly take: (request: AdmitRequest) => boolean
+  /** How to undo what was just taken. */
+  readonly undoing: (request: AdmitRequest) => () => void
   /** Counts a call that is not covered in Redis, and takes shares. */
   readonly ask: (request: AdmitRequest) => Effect.Effect<Admission, AdmissionError>
 }
@@ -67,18 +69,17 @@ export const makeLeasedRates: Effect.Effect<LeasedRates, never, Redis | Scope.Sc
   )
 
   const take = (request: AdmitRequest) =>
-    request.rates.length === 0 ? undefined : shares.take(rateKeysOf(request), request.rates, nowMs())
+    request.rates.length > 0 && shares.take(rateKeysOf(request), request.rates, nowMs())
 
   return {
     take,
+    undoing: (request) => shares.undoing(rateKeysOf(request)),
     ask: (request) =>
       Effect.suspend(() => {
         const keys = rateKeysOf(request)
         const id = keys.join(" ")
         if (waiting.has(id) && shares.isBusy(keys, nowMs())) {
-          return Effect.flatMap(wait(id), () =>
-            take(request) === undefined ? askRedis(request, keys) : Effect.succeed(admitted),
-          )
+          return Effect.flatMap(wait(id), () => (take(request) ? Effect.succeed(admitted) : askRedis(request, keys)))
         }
         if (waiting.has(id)) return askRedis(request, keys)
         const others: Array<() => void> = []

@@ -61,6 +61,11 @@ class Share {
     this.usedAtMs = nowMs
   }
 
+  take(nowMs: number): void {
+    this.left--
+    this.count(nowMs)
+  }
+
   /** Counts a call, here or in the store. */
   count(nowMs: number): void {
     this.#turn(nowMs)
@@ -93,21 +98,20 @@ const forgetMs = 10_000
 export class RateShares {
   readonly #shares = new Map<string, Share>()
 
-  /**
-   * Counts a call in all its windows if each has a share left; otherwise counts nothing.
-   * @returns how to undo it: the call did not take place; undefined if it is not counted
-   */
-  take(keys: ReadonlyArray<string>, rates: ReadonlyArray<RateWindow>, nowMs: number): (() => void) | undefined {
-    const taken: Array<Share> = []
-    for (const [at, { limit }] of rates.entries()) {
-      const share = this.#shares.get(keys[at] ?? "")
-      if (share === undefined || share.left === 0 || share.untilMs <= nowMs || share.limit !== limit) return undefined
-      taken.push(share)
+  /** Counts a call in all its windows if each has a share left; otherwise counts nothing. */
+  take(keys: ReadonlyArray<string>, rates: ReadonlyArray<RateWindow>, nowMs: number): boolean {
+    let at = 0
+    for (const { limit } of rates) {
+      const share = this.#shares.get(keys[at++] ?? "")
+      if (share === undefined || share.left === 0 || share.untilMs <= nowMs || share.limit !== limit) return false
     }
-    for (const share of taken) {
-      share.left--
-      share.count(nowMs)
-    }
+    for (const key of keys) this.#shares.get(key)?.take(nowMs)
+    return true
+  }
+
+  /** How to undo what was just taken: the call did not take place. */
+  undoing(keys: ReadonlyArray<string>): () => void {
+    const taken = keys.flatMap((key) => this.#shares.get(key) ?? [])
     const ends = taken.map(({ endMs }) => endMs)
     return () => {
       for (const [at, share] of taken.entries()) {

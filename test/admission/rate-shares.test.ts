@@ -105,10 +105,9 @@ const simulate = (
     if (node.isDead) return
     const nowMs = store.nowMs + node.skewMs
     calls++
-    const undo = node.shares.take([key], rates, nowMs)
-    if (undo !== undefined) {
+    if (node.shares.take([key], rates, nowMs)) {
       // Some calls do not take place after all.
-      if (random() < 0.02) return undo()
+      if (random() < 0.02) return node.shares.undoing([key])()
       return admit()
     }
     asked++
@@ -134,9 +133,9 @@ const simulate = (
     })
   }
   const hasIdle = ({ shares, skewMs }: Node) => {
-    const undo = shares.take([key], rates, store.nowMs + skewMs)
-    undo?.()
-    return undo !== undefined
+    const isIdle = shares.take([key], rates, store.nowMs + skewMs)
+    if (isIdle) shares.undoing([key])()
+    return isIdle
   }
   for (let ms = 0; ms < seconds * 1000; ms++) {
     store.nowMs = ms
@@ -197,13 +196,13 @@ describe("a share", () => {
     const shares = busy()
     const asks = shares.ask(["k"], rates, 100)
     shares.grant(asks, [{ count: 5, leftMs: 500, endMs: 9000 }], 100)
-    expect(shares.take(["k"], rates, 599)).toBeDefined()
-    expect(shares.take(["k"], rates, 600)).toBeUndefined()
+    expect(shares.take(["k"], rates, 599)).toBe(true)
+    expect(shares.take(["k"], rates, 600)).toBe(false)
     expect(shares.unused(599)).toEqual([])
     expect(shares.unused(600)).toEqual([{ key: "k", count: 4, endMs: 9000 }])
     shares.grant(asks, [{ count: 5, leftMs: 50_000, endMs: 9000 }], 600)
-    expect(shares.take(["k"], rates, 600 + shareMs - 1)).toBeDefined()
-    expect(shares.take(["k"], rates, 600 + shareMs)).toBeUndefined()
+    expect(shares.take(["k"], rates, 600 + shareMs - 1)).toBe(true)
+    expect(shares.take(["k"], rates, 600 + shareMs)).toBe(false)
     // What is left goes back with the next question.
     expect(shares.ask(["k"], rates, 600 + shareMs)).toMatchObject([{ back: 4, backEndMs: 9000 }])
   })
@@ -212,12 +211,13 @@ describe("a share", () => {
     const shares = busy()
     const asks = shares.ask(["k"], rates, 100)
     shares.grant(asks, [{ count: 2, leftMs: 5000, endMs: 9000 }], 100)
-    expect(shares.take(["k"], [{ bucket: "b", limit: 999, windowMs: 60_000 }], 101)).toBeUndefined()
-    const undo = shares.take(["k"], rates, 101)
-    undo?.()
+    expect(shares.take(["k"], [{ bucket: "b", limit: 999, windowMs: 60_000 }], 101)).toBe(false)
+    expect(shares.take(["k"], rates, 101)).toBe(true)
+    const undo = shares.undoing(["k"])
+    undo()
     expect(shares.unused(10_000)).toEqual([{ key: "k", count: 2, endMs: 9000 }])
     shares.grant(asks, [{ count: 2, leftMs: 5000, endMs: 70_000 }], 10_000)
-    undo?.()
+    undo()
     expect(shares.unused(20_000)).toEqual([{ key: "k", count: 2, endMs: 70_000 }])
   })
 
@@ -234,8 +234,8 @@ describe("a share", () => {
       ],
       10,
     )
-    expect(shares.take(["k", "c"], two, 11)).toBeDefined()
-    expect(shares.take(["k", "c"], two, 11)).toBeUndefined()
+    expect(shares.take(["k", "c"], two, 11)).toBe(true)
+    expect(shares.take(["k", "c"], two, 11)).toBe(false)
     expect(shares.unused(9000)).toEqual([{ key: "k", count: 4, endMs: 9000 }])
   })
 })
