@@ -83,9 +83,14 @@ const start = async (limits: string, more: Readonly<Record<string, string>> = {}
 }
 
 /** Asks until it is served, and comes again when it is told to. */
-const insist = async (url: string, agent: Agent, refusals: Map<string, number>): Promise<number> => {
+const insist = async (
+  { url, isAlive }: Pick<Awaited<ReturnType<typeof start>>, "url" | "isAlive">,
+  agent: Agent,
+  refusals: Map<string, number>,
+): Promise<number> => {
   const body = JSON.stringify({ ...hello })
   while (true) {
+    if (!isAlive()) throw new Error("the process is dead")
     try {
       const reply = await request(`${url}/t1/exchange`, { method: "POST", headers, body, dispatcher: agent })
       const text = await reply.body.text()
@@ -119,7 +124,7 @@ describe.skipIf(process.platform !== "linux")("few files", () => {
     const gateway = await start("ulimit -n 200 &&")
     const agent = new Agent({ connections: 300, pipelining: 1 })
     const replies = new Map<string, number>()
-    const statuses = await Promise.all(Array.from({ length: 300 }, () => insist(gateway.url, agent, replies)))
+    const statuses = await Promise.all(Array.from({ length: 300 }, () => insist(gateway, agent, replies)))
     // Where connections are accepted slowly, those that are refused may spread the calls so that no exchange is refused.
     const { refused = 0, "429 rate_limited": limited = 0, ...others } = Object.fromEntries(replies)
     expect(Object.keys(others)).toEqual(["200 "])
@@ -156,7 +161,7 @@ describe("little heap", () => {
     })
     const agent = new Agent({ connections: 10, pipelining: 1 })
     const replies = new Map<string, number>()
-    const statuses = await Promise.all(Array.from({ length: 10 }, () => insist(gateway.url, agent, replies)))
+    const statuses = await Promise.all(Array.from({ length: 10 }, () => insist(gateway, agent, replies)))
     expect(statuses).toEqual(statuses.map(() => 200))
     await eventually(async () => {
       const metrics = await (await fetch(`${gateway.url}/metrics`)).text()
@@ -164,7 +169,7 @@ describe("little heap", () => {
     }, 30_000)
     expect(gateway.isAlive()).toBe(true)
     for (const socket of sockets) socket.destroy()
-    expect(await insist(gateway.url, agent, replies)).toBe(200)
+    expect(await insist(gateway, agent, replies)).toBe(200)
     await agent.destroy()
     gateway.stop()
   }, 120_000)
