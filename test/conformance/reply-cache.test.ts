@@ -348,6 +348,20 @@ describe("the catalogue", () => {
   })
 })
 
+describe("a budget that is used up", () => {
+  it("refuses what a vendor would be called for, and not a reply from the cache that costs nothing", async () => {
+    const budget = `budgets: [{ id: small_${ids.org}, scope: org, unit: money, period: day, limit: "0.000001" }]\n`
+    const body = fresh()
+    expect((await ask(body)).status).toBe(200)
+    await apply(cached().replace(' cachedReply: "0.1",', "") + budget)
+    expect((await errorOf(await ask(fresh()))).code).toBe("org_ceiling_exceeded")
+    const again = await ask(body)
+    expect([again.status, stateOf(again)]).toEqual([200, "hit"])
+    await apply(cached() + budget)
+    expect((await errorOf(await ask(body))).code).toBe("org_ceiling_exceeded")
+  })
+})
+
 describe("equal requests at once", () => {
   it.each([
     ["whole", false, 60],
