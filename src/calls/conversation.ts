@@ -14,8 +14,8 @@ import type { Work } from "./work.ts"
 /** The client disconnected before the vendor had finished. */
 export class ClientGone extends Data.TaggedError("ClientGone") {}
 
-/** What ends a conversation from outside its vendor calls. */
-export type EndedEarly = ClientGone | TierTimeout | ServiceError<"stream_backpressure">
+/** What ends a conversation from outside its vendor calls; `internal_error` is a worker that lost the request. */
+export type EndedEarly = ClientGone | TierTimeout | ServiceError<"stream_backpressure" | "internal_error">
 
 /** A client that reads a stream, as far as the vendor's side must know. */
 export interface StreamClient {

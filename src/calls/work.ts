@@ -2,6 +2,7 @@
 import type { Effect, Result } from "effect"
 import type { CallTarget } from "../catalogue/snapshot.ts"
 import type { EncodeRefusal, SentRequest, VendorFault } from "../dialects/wire.ts"
+import type { ServiceError } from "../protocol/error.ts"
 import type { WarnEvent } from "../protocol/event.ts"
 import type { SpanOptions } from "../telemetry/tracing.ts"
 import type { UpstreamHead } from "../upstream/client.ts"
@@ -28,7 +29,7 @@ export interface Work {
   /** Requests that a target needs, one after the other; one if absent. */
   readonly partsAt?: (target: CallTarget) => number
   /** What comes before a target is asked, where that takes time. */
-  readonly prepare?: ((target: CallTarget) => Effect.Effect<void>) | undefined
+  readonly prepare?: ((target: CallTarget) => Effect.Effect<void, ServiceError<"internal_error">>) | undefined
   readonly encode: (target: CallTarget, part: number) => Result.Result<SentRequest, EncodeRefusal>
   readonly reader: (target: CallTarget, head: UpstreamHead, part: number) => Reader
   /** The largest whole reply; 32 MiB if absent. */

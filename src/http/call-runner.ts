@@ -8,6 +8,7 @@ import type { Connection } from "../calls/reply.ts"
 import { WeirConfig } from "../config.ts"
 import type { Caller } from "../identity/caller.ts"
 import { Spool } from "../media/spool.ts"
+import type { ServiceError } from "../protocol/error.ts"
 import { toServiceError } from "../store/unavailable.ts"
 import { logCause } from "../telemetry/logs.ts"
 import { type Content, readContent } from "./content.ts"
@@ -36,7 +37,7 @@ export interface CallWords<Request extends CallRequest, Body extends object> ext
   readonly readLarge?: (
     caller: Caller,
     parts: ReadonlyArray<Uint8Array>,
-  ) => Effect.Effect<ReadCall<Request, Body>, never, Scope.Scope>
+  ) => Effect.Effect<ReadCall<Request, Body>, ServiceError<"internal_error">, Scope.Scope>
 }
 
 /** The same for a request that may have files, which are there until the call ends. */

@@ -14,7 +14,7 @@ import type { ChatRequest } from "../../kinds/chat/chat-request.ts"
 import { type ServiceError, serviceError } from "../../protocol/error.ts"
 import type { Decoded } from "../../protocol/json-body.ts"
 import { type Ask, type FromWorker, isAnswer, type Question, type SentIn } from "./protocol.ts"
-import { RemotePrompt } from "./remote-prompt.ts"
+import { RemotePrompt, requestLost } from "./remote-prompt.ts"
 
 /** From this size on a hop to a worker costs streams less than reading the request here. */
 export const largeBytes = 256 * 1024
@@ -31,7 +31,10 @@ export class LargeRequests extends Context.Service<
     /** Takes room for a body until the scope closes. @param bytes of the body, as its length says */
     readonly reserve: (bytes: number) => Effect.Effect<void, ServiceError<"rate_limited">, Scope.Scope>
     /** Reads an exchange, whose parts are given away; its prompt stays with a worker until the scope closes. */
-    readonly read: (parts: ReadonlyArray<Uint8Array>, sentIn?: SentIn) => Effect.Effect<LargeRead, never, Scope.Scope>
+    readonly read: (
+      parts: ReadonlyArray<Uint8Array>,
+      sentIn?: SentIn,
+    ) => Effect.Effect<LargeRead, ServiceError<"internal_error">, Scope.Scope>
   }
 >()("weir/http/LargeRequests") {
   static readonly layer = Layer.effect(
@@ -89,7 +92,7 @@ export class LargeRequests extends Context.Service<
                 }),
             )
             const reply = yield* thread.ask({ op: "read", id, parts: parts.map(wholeOf), sentIn })
-            if (reply.kind !== "read") return { sent: undefined, decoded: Result.fail(unreadable()) }
+            if (reply.kind !== "read") return yield* requestLost()
             const { sent, outcome } = reply
             if ("refused" in outcome) {
               const { refused, detail } = outcome
@@ -119,8 +122,6 @@ const noRoom = () =>
     detail: { scope: "gateway" },
     retryAfterMs: 1000 + Math.random() * 2000,
   })
-
-const unreadable = () => serviceError("bad_request", "The body could not be read; it can be sent again")
 
 /** Bytes that are the whole of their memory, so that they can be given away. */
 const wholeOf = (bytes: Uint8Array): Uint8Array =>

@@ -4,6 +4,7 @@ import type { CallTarget } from "../../catalogue/snapshot.ts"
 import type { EncodedPrompt, Prompt, PromptParams } from "../../kinds/chat/prompt.ts"
 import type { PromptParts } from "../../kinds/chat/prompt-tokens.ts"
 import type { Vendor } from "../../protocol/catalogue.ts"
+import { type ServiceError, serviceError } from "../../protocol/error.ts"
 import type { FromWorker, PromptFacts } from "./protocol.ts"
 
 /** Asks the worker that has the prompt. Never fails: a worker that is gone answers `failed`. */
@@ -20,7 +21,7 @@ export class RemotePrompt implements Prompt {
   readonly #worker: PromptWorker
   readonly #vendorOf: (id: string) => Vendor | undefined
   /** What the worker made for the target that is asked next. */
-  #encoded: EncodedPrompt = gone
+  #encoded: EncodedPrompt | undefined
 
   constructor(facts: PromptFacts, worker: PromptWorker, vendorOf: (id: string) => Vendor | undefined) {
     this.kinds = facts.kinds
@@ -48,33 +49,40 @@ export class RemotePrompt implements Prompt {
     return this.#sameness === undefined ? undefined : { hash: this.#sameness }
   }
 
-  prepare({ vendor: { id } }: CallTarget, params: PromptParams): Effect.Effect<void> {
+  prepare({ vendor: { id } }: CallTarget, params: PromptParams): Effect.Effect<void, ServiceError<"internal_error">> {
     const vendor = this.#vendorOf(id)
-    if (vendor === undefined) return Effect.void
-    return Effect.map(this.#worker.encode(vendor, params), (reply) => {
-      this.#encoded = encodedOf(reply)
+    if (vendor === undefined) return Effect.fail(requestLost())
+    return Effect.flatMap(this.#worker.encode(vendor, params), (reply) => {
+      const encoded = encodedOf(reply)
+      if (encoded === undefined) return Effect.fail(requestLost())
+      this.#encoded = encoded
+      return Effect.void
     })
   }
 
   /** What was made for a target is let go with its call. */
   encode(): EncodedPrompt {
     const encoded = this.#encoded
-    this.#encoded = gone
+    if (encoded === undefined) throw new Error("A large request was not prepared for its target")
+    this.#encoded = undefined
     return encoded
   }
 }
 
-const encodedOf = (reply: FromWorker): EncodedPrompt => {
+/** Undefined if the worker is gone. */
+const encodedOf = (reply: FromWorker): EncodedPrompt | undefined => {
   if (reply.kind === "encoded") {
     const { path, headers, body, isSearching, omitted } = reply
     return { wire: Result.succeed({ path, headers, body }), isSearching, omitted }
   }
-  if (reply.kind !== "unfit") return gone
+  if (reply.kind !== "unfit") return undefined
   const { capability, message, isSearching, omitted } = reply
   return { wire: Result.fail({ capability, message }), isSearching, omitted }
 }
 
-/** The worker died with the request. */
-const gone: EncodedPrompt = {
-  wire: Result.fail({ capability: "size", message: "the gateway lost this large request; it can be sent again" }),
-}
+/** The worker that had a request is gone. */
+export const requestLost = () =>
+  serviceError("internal_error", "The gateway has lost this large request; it can be sent again", {
+    detail: { retryable: true },
+    retryAfterMs: 1000,
+  })

@@ -12,6 +12,7 @@ import { rerank } from "../../kinds/rerank/rerank.ts"
 import { search } from "../../kinds/search/search.ts"
 import { Api } from "../../protocol/api.ts"
 import { EmbeddingRequest } from "../../protocol/embedding.ts"
+import type { ServiceError } from "../../protocol/error.ts"
 import { ModerationRequest } from "../../protocol/moderation.ts"
 import { RerankRequest } from "../../protocol/rerank.ts"
 import { SearchRequest } from "../../protocol/search.ts"
@@ -34,7 +35,7 @@ const route =
     decode: (body: Uint8Array) => Call<Request, Body>["decoded"],
     decodeLarge?: (
       parts: ReadonlyArray<Uint8Array>,
-    ) => Effect.Effect<Call<Request, Body>["decoded"], never, Scope.Scope>,
+    ) => Effect.Effect<Call<Request, Body>["decoded"], ServiceError<"internal_error">, Scope.Scope>,
   ): DirectHandler =>
   (request, response) => {
     const requestId = newRequestId()

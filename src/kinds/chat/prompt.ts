@@ -8,6 +8,7 @@ import type { Dialect, VendorRequest } from "../../dialects/dialect.ts"
 import { omittedBlocks } from "../../dialects/vendor-blocks.ts"
 import type { EncodeRefusal, WireRequest } from "../../dialects/wire.ts"
 import type { Block, Message } from "../../protocol/block.ts"
+import type { ServiceError } from "../../protocol/error.ts"
 import type { ExchangeRequest, Tool } from "../../protocol/exchange.ts"
 import { textOfPrompt } from "../../review/texts.ts"
 import { type PromptParts, partsOfPrompt, tokensOfPrompt } from "./prompt-tokens.ts"
@@ -38,7 +39,7 @@ export interface Prompt {
   /** What can change the answer; undefined if it names what may change by itself. */
   readonly sameness: () => object | undefined
   /** What comes before {@link encode} at a target; absent where that is nothing. */
-  readonly prepare?: (target: CallTarget, params: PromptParams) => Effect.Effect<void>
+  readonly prepare?: (target: CallTarget, params: PromptParams) => Effect.Effect<void, ServiceError<"internal_error">>
   readonly encode: (target: Pick<CallTarget, "dialect">, params: PromptParams) => EncodedPrompt
 }
 
