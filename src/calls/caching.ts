@@ -3,23 +3,27 @@
  * before, or that is made now; without one, the call is announced to those who ask the same meanwhile.
  */
 import { Effect } from "effect"
+import type { CatalogueSnapshot } from "../catalogue/snapshot.ts"
+import type { Stop } from "../protocol/exchange.ts"
 import { cachingOf, type ReplyCaching } from "../protocol/reply-cache.ts"
 import { Flight } from "../reply-cache/flights.ts"
 import type { Caching, Hit, Miss } from "../reply-cache/outcome.ts"
 import { recordCachedReply } from "../telemetry/metrics.ts"
+import type { Bill } from "./bill.ts"
 import { fingerprintOf, ownAddresses, scopeOf } from "./cache-scope.ts"
-import type { AdmittedCall } from "./held-call.ts"
+import type { AdmittedCall, HeldCall } from "./held-call.ts"
 import type { Task } from "./kind.ts"
 import { type Restore, untilShared, type WaitError } from "./shared-reply.ts"
 
-/** Undefined if the cache is off: by the catalogue, the request, or because an answer to it is not kept. */
+/** @param catalogue of the plan: a reply is kept under the targets that made it @returns undefined if the cache is off: by the catalogue, the request, or because an answer to it is not kept. */
 export const lookForReply = Effect.fnUntraced(function* <Body extends object>(
   x: AdmittedCall<Body>,
   task: Task<Body>,
+  catalogue: CatalogueSnapshot,
   asked: ReplyCaching | undefined,
   restore: Restore,
 ): Effect.fn.Return<Caching | undefined, WaitError> {
-  const found = placeFor(x, task, asked)
+  const found = placeFor(x, task, catalogue, asked)
   if (found === undefined) return undefined
   const { replyCache, context } = x.services
   const { place, ttlMs } = found
@@ -58,9 +62,10 @@ export const abandon = <Body extends object>({ services }: AdmittedCall<Body>, c
 const placeFor = <Body extends object>(
   { services, call: { caller }, model, kind }: AdmittedCall<Body>,
   { keepable }: Task<Body>,
+  catalogue: CatalogueSnapshot,
   asked: ReplyCaching | undefined,
 ) => {
-  const entry = services.catalogue.current().model(model)
+  const entry = catalogue.model(model)
   if (keepable === undefined || entry === undefined || asked === "off") return undefined
   const caching = cachingOf({ model: entry.model, org: caller.org })
   const sameness = caching && keepable.sameness()
@@ -72,3 +77,29 @@ const placeFor = <Body extends object>(
   })
   return { place, ttlMs: caching.ttlMs }
 }
+
+/** Gives a whole reply to those who wait for it, and keeps it in the background if it is good. */
+export const keepReply = <Body extends object>(
+  { services, task, caching, conversation: { target } }: HeldCall<Body>,
+  { counts, estimatedReason }: Bill,
+  isAllowed: boolean,
+): Effect.Effect<void> => {
+  if (caching?.state !== "miss") return Effect.void
+  const { flight, place, ttlMs, generation } = caching
+  const facts = { counts, isOwn: target?.isOwn === true }
+  flight.land(facts)
+  const isGood = isAllowed && estimatedReason === undefined && flight.isKeepable && endedWell(task)
+  const kept = isGood ? services.replyCache.keep(place, { facts, lines: flight.lines }, ttlMs, generation) : Effect.void
+  return Effect.forkDetach(
+    Effect.ensuring(
+      kept,
+      Effect.sync(() => services.replyCache.remove(place, flight)),
+    ),
+  )
+}
+
+/** Why a reply may have ended that is given again. */
+const good: ReadonlySet<Stop> = new Set(["end", "stop_sequence", "tool_call"])
+
+const endedWell = <Body extends object>(task: Task<Body>): boolean =>
+  (task.stops?.() ?? [task.stop()]).every((stop) => good.has(stop))

@@ -187,7 +187,7 @@ const hold = Effect.fnUntraced(function* <Request extends CallRequest, Body exte
   const task = yield* Effect.fromResult(kind.plan({ services, requestId, request, caller, catalogue, nowMs, reply }))
   const denial = yield* reviewInbound(x, kind, request)
   if (denial !== undefined) return yield* contentBlocked(denial)
-  const caching = yield* lookForReply(x, task, request.cache?.reply, restore)
+  const caching = yield* lookForReply(x, task, catalogue, request.cache?.reply, restore)
   return yield* Effect.onError(reserve(x, task, caching, nowMs), () => Effect.sync(() => abandon(x, caching)))
 })
 

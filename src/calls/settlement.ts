@@ -5,24 +5,20 @@
 import { Effect } from "effect"
 import { retryInBackground } from "../admission/gate.ts"
 import { type Amount, formatAmount } from "../money/amount.ts"
-import type { Charge } from "../money/pricing.ts"
 import type { Settlement } from "../money/settlement.ts"
 import type { ServiceError } from "../protocol/error.ts"
 import type { WarnEvent } from "../protocol/event.ts"
-import type { Stop } from "../protocol/exchange.ts"
-import { type Tier, tiers } from "../protocol/timeout-tiers.ts"
 import type { EstimatedReason } from "../protocol/usage.ts"
 import { contentBlocked, type Denial } from "../review/review.ts"
 import { type StoreUnavailable, toServiceError } from "../store/unavailable.ts"
 import { logCause } from "../telemetry/logs.ts"
 import { recordCacheSaving, recordUsageEstimate } from "../telemetry/metrics.ts"
 import { spanned } from "../telemetry/tracing.ts"
-import type { Bill } from "./bill.ts"
-import { cachedCharge, recordedCounts } from "./cached-bill.ts"
-import { type BrokenReason, brokenBy, type Ending, emptyReply, errorOf } from "./ending.ts"
+import { keepReply } from "./caching.ts"
+import { dueOf, isFree } from "./due.ts"
+import { brokenBy, type Ending, emptyReply, errorOf } from "./ending.ts"
 import type { AdmittedCall, HeldCall } from "./held-call.ts"
 import { sealReply } from "./kept-reply.ts"
-import type { Task } from "./kind.ts"
 import type { RegisteredCall } from "./replay.ts"
 import type { ClientReply } from "./reply.ts"
 import {
@@ -150,89 +146,6 @@ export const refuse = <Body extends object>(
     logCause(toServiceError(error), requestId),
     Effect.sync(() => reply.refuse(error, requestId)),
   )
-
-interface Due {
-  readonly bill: Bill
-  /** As the client is told. */
-  readonly charge: Charge
-  readonly settlement: Settlement
-  /** What the reply cache saved. */
-  readonly saved: Amount | undefined
-}
-
-/** The settlement of the call at this moment; undefined if nothing is billed. */
-const dueOf = <Body extends object>(
-  { call, hold, meta, kind, task, conversation, services, caching }: HeldCall<Body>,
-  broken: BrokenReason | undefined,
-  stop: Stop,
-): Due | undefined => {
-  const { target, took } = conversation
-  const given = caching?.state === "hit" ? caching : undefined
-  const bill = task.bill(broken)
-  // Of a reply from the cache, only the whole is billed.
-  if (bill === undefined || (given !== undefined && broken !== undefined)) return undefined
-  const isOwn = given === undefined ? target?.isOwn === true : given.flight.facts?.isOwn === true
-  const full = isOwn ? free : task.charge(bill)
-  const cached = given && cachedCharge(full, task.keepable?.share ?? 0n)
-  const charge = { ...full, cost: cached?.cost ?? full.cost }
-  const record = {
-    appId: call.caller.app?.id ?? "",
-    sessionId: meta?.sessionId,
-    purpose: meta?.purpose ?? kind.purpose,
-    model: task.model,
-    vendor: target?.vendor.id ?? "",
-    counts: recordedCounts(bill.counts, caching),
-    tierMs: rounded(took),
-    estimatedReason: bill.estimatedReason,
-    stop,
-    cacheNetSaving: cached?.saved ?? full.cacheNetSaving,
-  }
-  const job = task.job?.()
-  const settlement = { hold, atMs: services.nowMs(), cost: charge.cost, record, ...(job !== undefined && { job }) }
-  return { bill, charge, settlement, saved: cached?.saved }
-}
-
-/** Whether a reply from the cache costs nothing, and there is no request id that its settlement would spend. */
-const isFree = <Body extends object>({ caching, registration }: HeldCall<Body>, { charge }: Due): boolean =>
-  caching?.state === "hit" && charge.cost === 0n && registration === undefined
-
-/** Gives a whole reply to those who wait for it, and keeps it in the background if it is good. */
-const keepReply = <Body extends object>(
-  { services, task, caching, conversation: { target } }: HeldCall<Body>,
-  { counts, estimatedReason }: Bill,
-  isAllowed: boolean,
-): Effect.Effect<void> => {
-  if (caching?.state !== "miss") return Effect.void
-  const { flight, place, ttlMs, generation } = caching
-  const facts = { counts, isOwn: target?.isOwn === true }
-  flight.land(facts)
-  const isGood = isAllowed && estimatedReason === undefined && flight.isKeepable && endedWell(task)
-  const kept = isGood ? services.replyCache.keep(place, { facts, lines: flight.lines }, ttlMs, generation) : Effect.void
-  return Effect.forkDetach(
-    Effect.ensuring(
-      kept,
-      Effect.sync(() => services.replyCache.remove(place, flight)),
-    ),
-  )
-}
-
-/** Why a reply may have ended that is given again. */
-const good: ReadonlySet<Stop> = new Set(["end", "stop_sequence", "tool_call"])
-
-const endedWell = <Body extends object>(task: Task<Body>): boolean =>
-  (task.stops?.() ?? [task.stop()]).every((stop) => good.has(stop))
-
-/** With the organisation's own key, the vendor bills the organisation. */
-const free: Charge = { cost: 0n, cacheNetSaving: 0n }
-
-const rounded = (took: Partial<Record<Tier, number>>): Partial<Record<Tier, number>> => {
-  const whole: Partial<Record<Tier, number>> = {}
-  for (const tier of tiers) {
-    const millis = took[tier]
-    if (millis !== undefined) whole[tier] = Math.max(1, Math.round(millis))
-  }
-  return whole
-}
 
 /** Counts an estimated bill; a report that cannot be true is logged with its figures. */
 const reportEstimate = <Body extends object>(

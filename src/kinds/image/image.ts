@@ -12,7 +12,8 @@ import type { ImageFields, ImageResponse, MadeImage } from "../../protocol/image
 import { dailyCountsOf } from "../daily-counts.ts"
 import { implausibleMedia, isByTokens, mediaBill } from "../media/media-bill.ts"
 import { encodeWhole, openingOf, replyHead } from "../whole/whole-call.ts"
-import { type VendorStep, type WholeStream, WholeTask } from "../whole/whole-task.ts"
+import type { VendorStep, WholeStream } from "../whole/whole-readers.ts"
+import { WholeTask } from "../whole/whole-task.ts"
 
 /** A request with its pictures as files. */
 export interface ImageCall extends ImageFields {

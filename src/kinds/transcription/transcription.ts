@@ -12,7 +12,8 @@ import type { TranscriptFormat, TranscriptionFields, TranscriptionResponse } fro
 import { dailyCountsOf } from "../daily-counts.ts"
 import { implausibleMedia, isByTokens, mediaBill } from "../media/media-bill.ts"
 import { encodeWhole, openingOf, replyHead } from "../whole/whole-call.ts"
-import { type VendorStep, WholeTask } from "../whole/whole-task.ts"
+import type { VendorStep } from "../whole/whole-readers.ts"
+import { WholeTask } from "../whole/whole-task.ts"
 import { toSrt, toVtt } from "./transcript.ts"
 
 /** A request with its sound as a file, and how long that is. */

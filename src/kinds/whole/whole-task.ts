@@ -9,18 +9,18 @@ import type { Keepable } from "../../calls/keepable.ts"
 import type { Asked, CallRequest, Task } from "../../calls/kind.ts"
 import { type CallFailure, operationSpan, recordOperation, type TokensUsed } from "../../calls/operation.ts"
 import type { SettledUsage } from "../../calls/reply-body.ts"
-import type { Delivered, Reader, Work } from "../../calls/work.ts"
+import type { Reader, Work } from "../../calls/work.ts"
 import type { CallTarget } from "../../catalogue/snapshot.ts"
 import { type JsonObject, parseObject } from "../../dialects/json.ts"
-import { JsonEvents } from "../../dialects/json-events.ts"
 import type { ReplyHeaders } from "../../dialects/whole.ts"
-import { type AnyWireRequest, type EncodeRefusal, malformedReply, type VendorFault } from "../../dialects/wire.ts"
+import { type AnyWireRequest, type EncodeRefusal, malformedReply } from "../../dialects/wire.ts"
 import type { Amount } from "../../money/amount.ts"
 import { type Charge, inputTokens } from "../../money/pricing.ts"
 import type { JobFacts } from "../../money/settlement.ts"
 import type { WarnEvent } from "../../protocol/event.ts"
 import type { Timeouts } from "../../protocol/timeout-tiers.ts"
 import { isEventStream, type UpstreamHead } from "../../upstream/client.ts"
+import { BodyReader, EventReader, type WholeStream } from "./whole-readers.ts"
 
 /** What is particular to one planned call. @typeParam Got what a dialect reads of one part */
 export interface WholeCall<Got, Body extends object> {
@@ -71,24 +71,6 @@ export interface Keeping<Got> {
 
 /** The fields of a request that can change its answer. */
 export const withoutMeta = <Request extends CallRequest>({ meta: _meta, cache: _cache, ...asked }: Request) => asked
-
-/** A reply in events: as the vendor's events come, or all at its end. */
-export interface WholeStream<Got> {
-  readonly write: (events: string) => void
-  /** The first events. */
-  readonly opening: () => string
-  /** What is billed of a stream that broke off after its first event. */
-  readonly brokenBill: (broken: BrokenReason) => Bill
-  /** The events of a reply that came whole. */
-  readonly told: (parts: ReadonlyArray<Got>) => string
-  /** Reads an event of the vendor; undefined if it says nothing. */
-  readonly event: (target: CallTarget, event: JsonObject) => VendorStep<Got> | undefined
-}
-
-export type VendorStep<Got> =
-  | { readonly events: string }
-  | { readonly whole: Got; readonly events: string }
-  | { readonly fault: VendorFault }
 
 type Context = Pick<Asked<unknown, object>["services"], "context">
 
@@ -253,99 +235,5 @@ export class WholeTask<Got, Body extends object> implements Task<Body> {
     if (this.#answeredBy === undefined) return undefined
     const { counts } = this.#call.bill(this.#parts, this.#answeredBy)
     return { inTokens: inputTokens(counts) }
-  }
-}
-
-/** Takes a body as a whole. */
-class BodyReader implements Reader {
-  readonly isStreamed = false
-  readonly #tell: () => void
-  readonly #take: (body: Buffer) => VendorFault | undefined
-  fault: VendorFault | undefined
-
-  /**
-   * @param tell gives the reply to a client that takes events
-   * @param take reads a body, and returns the fault if it cannot be used
-   */
-  constructor(tell: () => void, take: (body: Buffer) => VendorFault | undefined) {
-    this.#tell = tell
-    this.#take = take
-  }
-
-  read(): boolean {
-    return false
-  }
-
-  readEnd(body: Buffer): boolean {
-    this.fault = this.#take(body)
-    return true
-  }
-
-  deliver(): Delivered {
-    this.#tell()
-    return "whole"
-  }
-}
-
-interface EventListener<Got> {
-  readonly begun: () => void
-  readonly whole: (got: Got) => void
-}
-
-/** Takes a vendor's events, of which the last has the whole reply. */
-class EventReader<Got> implements Reader {
-  readonly isStreamed = true
-  readonly #decoder = new JsonEvents()
-  readonly #stream: WholeStream<Got>
-  readonly #target: CallTarget
-  readonly #listener: EventListener<Got>
-  #steps: Array<VendorStep<Got>> = []
-
-  constructor(stream: WholeStream<Got>, target: CallTarget, listener: EventListener<Got>) {
-    this.#stream = stream
-    this.#target = target
-    this.#listener = listener
-  }
-
-  read(bytes: Uint8Array): boolean {
-    return this.#read(this.#decoder.push(bytes))
-  }
-
-  readEnd(): boolean {
-    return this.#read(this.#decoder.end())
-  }
-
-  get fault(): VendorFault | undefined {
-    const [first] = this.#steps
-    return first !== undefined && "fault" in first ? first.fault : undefined
-  }
-
-  deliver(isFirst: boolean): Delivered {
-    let events = isFirst ? this.#stream.opening() : ""
-    let delivered: Delivered = "more"
-    for (const step of this.#steps.splice(0)) {
-      if ("fault" in step) delivered = step.fault
-      else events += step.events
-      if (!("whole" in step) && !("fault" in step)) continue
-      if ("whole" in step) {
-        this.#listener.whole(step.whole)
-        delivered = "whole"
-      }
-      break
-    }
-    if (events !== "") {
-      this.#listener.begun()
-      this.#stream.write(events)
-    }
-    return delivered
-  }
-
-  #read(events: ReadonlyArray<JsonObject>): boolean {
-    for (const event of events) {
-      const step = this.#stream.event(this.#target, event)
-      if (step !== undefined) this.#steps.push(step)
-    }
-    if (this.#decoder.isMalformed) this.#steps.push({ fault: malformedReply })
-    return this.#steps.length > 0
   }
 }

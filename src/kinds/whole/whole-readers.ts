@@ -1,0 +1,120 @@
+/** Readers of a whole call's reply: a body at its end, or a vendor's events as they come. */
+import type { Bill } from "../../calls/bill.ts"
+import type { BrokenReason } from "../../calls/ending.ts"
+import type { Delivered, Reader } from "../../calls/work.ts"
+import type { CallTarget } from "../../catalogue/snapshot.ts"
+import type { JsonObject } from "../../dialects/json.ts"
+import { JsonEvents } from "../../dialects/json-events.ts"
+import { malformedReply, type VendorFault } from "../../dialects/wire.ts"
+
+/** A reply in events: as the vendor's events come, or all at its end. */
+export interface WholeStream<Got> {
+  readonly write: (events: string) => void
+  /** The first events. */
+  readonly opening: () => string
+  /** What is billed of a stream that broke off after its first event. */
+  readonly brokenBill: (broken: BrokenReason) => Bill
+  /** The events of a reply that came whole. */
+  readonly told: (parts: ReadonlyArray<Got>) => string
+  /** Reads an event of the vendor; undefined if it says nothing. */
+  readonly event: (target: CallTarget, event: JsonObject) => VendorStep<Got> | undefined
+}
+
+export type VendorStep<Got> =
+  | { readonly events: string }
+  | { readonly whole: Got; readonly events: string }
+  | { readonly fault: VendorFault }
+
+/** Takes a body as a whole. */
+export class BodyReader implements Reader {
+  readonly isStreamed = false
+  readonly #tell: () => void
+  readonly #take: (body: Buffer) => VendorFault | undefined
+  fault: VendorFault | undefined
+
+  /**
+   * @param tell gives the reply to a client that takes events
+   * @param take reads a body, and returns the fault if it cannot be used
+   */
+  constructor(tell: () => void, take: (body: Buffer) => VendorFault | undefined) {
+    this.#tell = tell
+    this.#take = take
+  }
+
+  read(): boolean {
+    return false
+  }
+
+  readEnd(body: Buffer): boolean {
+    this.fault = this.#take(body)
+    return true
+  }
+
+  deliver(): Delivered {
+    this.#tell()
+    return "whole"
+  }
+}
+
+interface EventListener<Got> {
+  readonly begun: () => void
+  readonly whole: (got: Got) => void
+}
+
+/** Takes a vendor's events, of which the last has the whole reply. */
+export class EventReader<Got> implements Reader {
+  readonly isStreamed = true
+  readonly #decoder = new JsonEvents()
+  readonly #stream: WholeStream<Got>
+  readonly #target: CallTarget
+  readonly #listener: EventListener<Got>
+  #steps: Array<VendorStep<Got>> = []
+
+  constructor(stream: WholeStream<Got>, target: CallTarget, listener: EventListener<Got>) {
+    this.#stream = stream
+    this.#target = target
+    this.#listener = listener
+  }
+
+  read(bytes: Uint8Array): boolean {
+    return this.#read(this.#decoder.push(bytes))
+  }
+
+  readEnd(): boolean {
+    return this.#read(this.#decoder.end())
+  }
+
+  get fault(): VendorFault | undefined {
+    const [first] = this.#steps
+    return first !== undefined && "fault" in first ? first.fault : undefined
+  }
+
+  deliver(isFirst: boolean): Delivered {
+    let events = isFirst ? this.#stream.opening() : ""
+    let delivered: Delivered = "more"
+    for (const step of this.#steps.splice(0)) {
+      if ("fault" in step) delivered = step.fault
+      else events += step.events
+      if (!("whole" in step) && !("fault" in step)) continue
+      if ("whole" in step) {
+        this.#listener.whole(step.whole)
+        delivered = "whole"
+      }
+      break
+    }
+    if (events !== "") {
+      this.#listener.begun()
+      this.#stream.write(events)
+    }
+    return delivered
+  }
+
+  #read(events: ReadonlyArray<JsonObject>): boolean {
+    for (const event of events) {
+      const step = this.#stream.event(this.#target, event)
+      if (step !== undefined) this.#steps.push(step)
+    }
+    if (this.#decoder.isMalformed) this.#steps.push({ fault: malformedReply })
+    return this.#steps.length > 0
+  }
+}
