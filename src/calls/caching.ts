@@ -15,7 +15,10 @@ import type { AdmittedCall, HeldCall } from "./held-call.ts"
 import type { Task } from "./kind.ts"
 import { type Restore, untilShared, type WaitError } from "./shared-reply.ts"
 
-/** @param catalogue of the plan: a reply is kept under the targets that made it @returns undefined if the cache is off: by the catalogue, the request, or because an answer to it is not kept. */
+/**
+ * @param catalogue of the plan: a reply is kept under the targets that made it
+ * @returns undefined if the cache is off: by the catalogue, the request, or because an answer to it is not kept
+ */
 export const lookForReply = Effect.fnUntraced(function* <Body extends object>(
   x: AdmittedCall<Body>,
   task: Task<Body>,
