@@ -89,11 +89,13 @@ export const layerRedis = Layer.effect(
           if (isOfRates(request)) return isCounted ? admitted : leased.ask(request)
           if (!isCounted) return register(request)
           const undo = leased.undoing(request)
-          return register({ ...request, rates: [] }).pipe(
-            Effect.tap(({ _tag }) => Effect.sync(() => _tag === "UnknownSession" && undo())),
-            // A conflict is counted, as any call that is answered from what is known.
-            Effect.tapError((error) => Effect.sync(() => isConflict(error) || undo())),
+          // A conflict is counted, as any call that is answered from what is known.
+          const registered = Effect.tapError(register({ ...request, rates: none }), (error) =>
+            Effect.sync(() => isConflict(error) || undo()),
           )
+          return request.session === undefined
+            ? registered
+            : Effect.tap(registered, ({ _tag }) => Effect.sync(() => _tag === "UnknownSession" && undo()))
         }),
       complete: (registration, payloadHash, isReplayable) => {
         const state = isReplayable ? "completed" : "not_replayable"
@@ -133,6 +135,8 @@ export const layerRedis = Layer.effect(
 /** Whether there are only rates, which this node may count itself. */
 const isOfRates = ({ nonce, counts = [], register, session }: AdmitRequest): boolean =>
   nonce === undefined && counts.length === 0 && register === undefined && session === undefined
+
+const none: ReadonlyArray<never> = []
 
 const isConflict = (error: AdmissionError): boolean =>
   error._tag === "ServiceError" && error.code === "idempotency_conflict"

@@ -8,6 +8,7 @@ import type { Stop } from "../protocol/exchange.ts"
 import { cachingOf, type ReplyCaching } from "../protocol/reply-cache.ts"
 import { Flight } from "../reply-cache/flights.ts"
 import type { Caching, Hit, Miss } from "../reply-cache/outcome.ts"
+import type { CachePlace } from "../reply-cache/store.ts"
 import { recordCachedReply } from "../telemetry/metrics.ts"
 import type { Bill } from "./bill.ts"
 import { fingerprintOf, ownAddresses, scopeOf } from "./cache-scope.ts"
@@ -15,21 +16,14 @@ import type { AdmittedCall, HeldCall } from "./held-call.ts"
 import type { Task } from "./kind.ts"
 import { type Restore, untilShared, type WaitError } from "./shared-reply.ts"
 
-/**
- * @param catalogue of the plan: a reply is kept under the targets that made it
- * @returns undefined if the cache is off: by the catalogue, the request, or because an answer to it is not kept
- */
 export const lookForReply = Effect.fnUntraced(function* <Body extends object>(
   x: AdmittedCall<Body>,
   task: Task<Body>,
-  catalogue: CatalogueSnapshot,
+  { place, ttlMs }: KeptAt,
   asked: ReplyCaching | undefined,
   restore: Restore,
-): Effect.fn.Return<Caching | undefined, WaitError> {
-  const found = placeFor(x, task, catalogue, asked)
-  if (found === undefined) return undefined
+): Effect.fn.Return<Caching, WaitError> {
   const { replyCache, context } = x.services
-  const { place, ttlMs } = found
   const missed = (flight: Flight, generation: Miss["generation"]): Miss => {
     x.reply.cached("miss")
     recordCachedReply(context, "miss", x.model)
@@ -62,12 +56,21 @@ export const abandon = <Body extends object>({ services }: AdmittedCall<Body>, c
   if (caching?.state === "miss") services.replyCache.remove(caching.place, caching.flight)
 }
 
-const placeFor = <Body extends object>(
+interface KeptAt {
+  readonly place: CachePlace
+  readonly ttlMs: number
+}
+
+/**
+ * @param catalogue of the plan: a reply is kept under the targets that made it
+ * @returns undefined if the cache is off: by the catalogue, the request, or because an answer to it is not kept
+ */
+export const placeFor = <Body extends object>(
   { services, call: { caller }, model, kind }: AdmittedCall<Body>,
   { keepable }: Task<Body>,
   catalogue: CatalogueSnapshot,
   asked: ReplyCaching | undefined,
-) => {
+): KeptAt | undefined => {
   const entry = catalogue.model(model)
   if (keepable === undefined || entry === undefined || asked === "off") return undefined
   const caching = cachingOf({ model: entry.model, org: caller.org })

@@ -22,7 +22,7 @@ import { contentBlocked, type Denial } from "../review/review.ts"
 import { type StoreUnavailable, toServiceError } from "../store/unavailable.ts"
 import { spanned } from "../telemetry/tracing.ts"
 import { cachedCharge } from "./cached-bill.ts"
-import { abandon, lookForReply } from "./caching.ts"
+import { abandon, lookForReply, placeFor } from "./caching.ts"
 import { CallWatch } from "./call-watch.ts"
 import { type EndedEarly, makeConversation } from "./conversation.ts"
 import { converse } from "./failover.ts"
@@ -187,7 +187,9 @@ const hold = Effect.fnUntraced(function* <Request extends CallRequest, Body exte
   const task = yield* Effect.fromResult(kind.plan({ services, requestId, request, caller, catalogue, nowMs, reply }))
   const denial = yield* reviewInbound(x, kind, request)
   if (denial !== undefined) return yield* contentBlocked(denial)
-  const caching = yield* lookForReply(x, task, catalogue, request.cache?.reply, restore)
+  const kept = placeFor(x, task, catalogue, request.cache?.reply)
+  if (kept === undefined) return yield* reserve(x, task, undefined, nowMs)
+  const caching = yield* lookForReply(x, task, kept, request.cache?.reply, restore)
   return yield* Effect.onError(reserve(x, task, caching, nowMs), () => Effect.sync(() => abandon(x, caching)))
 })
 
