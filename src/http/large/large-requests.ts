@@ -125,7 +125,7 @@ const noRoom = () =>
 
 /** Bytes that are the whole of their memory, so that they can be given away. */
 const wholeOf = (bytes: Uint8Array): Uint8Array =>
-  bytes.byteLength === bytes.buffer.byteLength ? bytes : Uint8Array.from(bytes)
+  bytes.byteLength === bytes.buffer.byteLength ? bytes : new Uint8Array(bytes)
 
 const failed: FromWorker = { kind: "failed", message: "the worker is gone" }
 

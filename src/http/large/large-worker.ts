@@ -1,5 +1,8 @@
 /** The thread that reads large requests and writes them for vendors: streams must not wait for that. */
 import { createHash } from "node:crypto"
+import { readlinkSync } from "node:fs"
+import { constants as osConstants, setPriority } from "node:os"
+import { basename } from "node:path"
 import { parentPort } from "node:worker_threads"
 import { Effect, Result } from "effect"
 import type { DecodedCall } from "../../calls/held-call.ts"
@@ -19,6 +22,16 @@ import { readCompatible } from "../compatible/request.ts"
 import { type Answer, type Ask, type FromWorker, isQuestion, type ReadReply, type SentIn } from "./protocol.ts"
 
 const apis = new Map([chatApi, completionApi, responsesApi, messagesApi, generateApi].map((api) => [api.name, api]))
+
+/** Where both want a core, the event loop comes first. Linux has priorities of threads; elsewhere it stays as it is. */
+const stepBack = (): void => {
+  try {
+    setPriority(Number(basename(readlinkSync("/proc/thread-self"))), osConstants.priority.PRIORITY_BELOW_NORMAL)
+  } catch {
+    // The thread is as urgent as the others.
+  }
+}
+stepBack()
 
 /** Prompts of requests that have not ended. */
 const prompts = new Map<number, Prompt>()

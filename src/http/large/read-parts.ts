@@ -1,9 +1,11 @@
-/** Reads a large body without joining its parts: that would take the memory twice, and the event loop's time. */
+/** Reads a large body in parts: one piece of its size would take the memory twice, and the event loop's time. */
 import { createHash } from "node:crypto"
 import { Effect } from "effect"
 import { bodyTooLarge, ServiceError, serviceError } from "../../protocol/error.ts"
 import { decodeContent } from "../content-encoding.ts"
 import type { UploadRequest } from "../runtime.ts"
+
+const joinedBytes = 1024 * 1024
 
 export interface SentParts {
   /** Of the body as it was sent, if a signature covers it; empty otherwise. */
@@ -22,15 +24,17 @@ export const readParts = (request: UploadRequest, maxBytes: number): Effect.Effe
     const hash = signature === undefined ? undefined : createHash("sha256")
     const parts = yield* Effect.tryPromise({
       try: async () => {
-        const read: Array<Uint8Array> = []
+        const read = new Joined()
         let bytes = 0
         for await (const part of request.chunks()) {
           hash?.update(part)
-          read.push(part)
+          read.add(part)
           bytes += part.length
           if (bytes > maxBytes) throw bodyTooLarge(maxBytes)
+          const later = taken(part.length)
+          if (later !== undefined) await later
         }
-        return read
+        return read.parts()
       },
       catch: (cause): ReadError => (isTooLarge(cause) ? cause : unreadable()),
     })
@@ -39,6 +43,48 @@ export const readParts = (request: UploadRequest, maxBytes: number): Effect.Effe
     const decoded = yield* decodeContent(encoding, Buffer.concat(parts), maxBytes)
     return { sha256, parts: [decoded], bytes: decoded.length }
   })
+
+/** Joins what is read into parts of a MiB: to give away hundreds of small ones takes the event loop's time. */
+class Joined {
+  readonly #full: Array<Uint8Array> = []
+  #open = Buffer.allocUnsafeSlow(joinedBytes)
+  #used = 0
+
+  add(bytes: Uint8Array): void {
+    for (let at = 0; at < bytes.length; ) {
+      const taken = Math.min(bytes.length - at, joinedBytes - this.#used)
+      this.#open.set(bytes.subarray(at, at + taken), this.#used)
+      this.#used += taken
+      at += taken
+      if (this.#used < joinedBytes) continue
+      this.#full.push(this.#open)
+      this.#open = Buffer.allocUnsafeSlow(joinedBytes)
+      this.#used = 0
+    }
+  }
+
+  parts(): ReadonlyArray<Uint8Array> {
+    return [...this.#full, new Uint8Array(this.#open.subarray(0, this.#used))]
+  }
+}
+
+/** What is taken of all large bodies in one turn of the event loop: many clients would fill a turn with their reads. */
+const turnBytes = 512 * 1024
+let takenBytes = 0
+let nextTurn: Promise<void> | undefined
+
+/** Counts bytes that were taken. @returns when more may be taken; undefined if that is now */
+const taken = (bytes: number): Promise<void> | undefined => {
+  nextTurn ??= new Promise((resolve) => {
+    setImmediate(() => {
+      takenBytes = 0
+      nextTurn = undefined
+      resolve()
+    })
+  })
+  takenBytes += bytes
+  return takenBytes < turnBytes ? undefined : nextTurn
+}
 
 const bytesOf = (parts: ReadonlyArray<Uint8Array>): number => parts.reduce((sum, { length }) => sum + length, 0)
 
