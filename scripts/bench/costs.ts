@@ -38,4 +38,8 @@ export const costs = async (
   }))
 }
 
+/** What one costs, as a multiple of the other: the median by round, as the machine changes from one to the next. */
+export const ratioByRound = (of: Cost, to: Cost): number =>
+  median(of.rounds.map((us, round) => us / (to.rounds[round] ?? us)))
+
 export const nothing: Cost = { us: 0, rounds: [], spread: 0, perSecond: 0 }

@@ -6,6 +6,7 @@ import { join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
 import { fileURLToPath } from "node:url"
 import { drive, type Endpoint } from "./load.ts"
+import { preloaded } from "./preloaded.ts"
 import type { Row, Scenario } from "./scenario.ts"
 import { type Weir, wideLimits } from "./subjects.ts"
 
@@ -31,11 +32,7 @@ export const counted: Scenario = async (subjects, { scale }) => {
     NODE_OPTIONS: `--import ${fileURLToPath(new URL("./allocated.ts", import.meta.url))}`,
     BENCH_ALLOCATED: file,
   })
-  const allocated = async () => {
-    process.kill(weir.pid, "SIGUSR2")
-    await sleep(200)
-    return Number(readFileSync(file, "utf8"))
-  }
+  const allocated = preloaded(weir.pid, file)
   const rows: Array<Row> = []
   for (const [what, endpoint, requests] of [
     ["JSON exchange", weir.exchange("short"), 4000 * scale],

@@ -1,11 +1,11 @@
 /** Long requests: what a coding agent's turn costs in each API, and how long the event loop stands still for larger ones. */
-import { mkdtempSync, readFileSync, rmSync } from "node:fs"
+import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { setTimeout as sleep } from "node:timers/promises"
 import { fileURLToPath } from "node:url"
-import { costs, nothing } from "./costs.ts"
+import { costs, nothing, ratioByRound } from "./costs.ts"
 import { drive, type Endpoint, median } from "./load.ts"
+import { preloaded } from "./preloaded.ts"
 import type { Row, Scenario } from "./scenario.ts"
 import { type Weir, wideLimits } from "./subjects.ts"
 
@@ -135,11 +135,7 @@ const mib = 2 ** 20
 
 /** The longest standstill while such requests come, two at once: the median of several. */
 const standstill = async (weir: Weir, file: string, endpoint: Endpoint, rounds: number): Promise<number> => {
-  const read = async () => {
-    process.kill(weir.pid, "SIGUSR2")
-    await sleep(200)
-    return Number(readFileSync(file, "utf8"))
-  }
+  const read = preloaded(weir.pid, file)
   const longest: Array<number> = []
   await drive(endpoint, { requests: 4, inFlight: 2 })
   for (let round = 0; round < rounds; round++) {
@@ -167,7 +163,7 @@ export const longRequests: Scenario = async (subjects, { rounds, scale }) => {
     ]
     await drive(endpoint, { requests: 300 * scale, inFlight: 8 })
     const [plain = nothing, cost = nothing] = await costs(pair, 200 * scale, 8, 3 * rounds)
-    const ratio = median(cost.rounds.map((us, round) => us / (plain.rounds[round] ?? us)))
+    const ratio = ratioByRound(cost, plain)
     rows.push({
       what: `CPU per request of ${Math.round(endpoint.body.length / 1000)} KB, ${name}`,
       unit: "µs",

@@ -1,7 +1,7 @@
 /** A reply from the cache, beside the replay of a finished exchange, and what a look that finds nothing costs. */
 import { randomUUID } from "node:crypto"
-import { costs, nothing } from "./costs.ts"
-import { drive, type Endpoint, median, percentile } from "./load.ts"
+import { costs, nothing, ratioByRound } from "./costs.ts"
+import { drive, type Endpoint, percentile } from "./load.ts"
 import type { Scenario } from "./scenario.ts"
 
 const thread = (text: string) => [{ role: "user", blocks: [{ t: "text", v: text }] }]
@@ -19,7 +19,7 @@ export const replyCache: Scenario = async ({ weir }, { rounds, scale }) => {
 
   const pair = [hit, replay, call].map((endpoint) => ({ subject: weir, endpoint }))
   const [found = nothing, replayed = nothing, made = nothing] = await costs(pair, 1000 * scale, 32, 8 * rounds)
-  const ratio = median(found.rounds.map((us, round) => us / (replayed.rounds[round] ?? us)))
+  const ratio = ratioByRound(found, replayed)
   const misses = [missed, () => call].map((endpoint) => ({ subject: weir, endpoint }))
   const [missing = nothing, without = nothing] = await costs(misses, 500 * scale, 32, 4 * rounds)
   const [stream = nothing] = await costs([{ subject: weir, endpoint: streamed }], 200 * scale, 16, rounds)

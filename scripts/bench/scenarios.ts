@@ -6,7 +6,7 @@ import { Agent } from "undici"
 import { makeAwsIdentity } from "../../src/identities/aws.ts"
 import { VendorClient } from "../../src/upstream/client.ts"
 import { holdCosts } from "./budgets.ts"
-import { costs, nothing } from "./costs.ts"
+import { costs, nothing, ratioByRound } from "./costs.ts"
 import { counted } from "./counted.ts"
 import { measureHistory } from "./history.ts"
 import { ledger } from "./ledger.ts"
@@ -163,8 +163,7 @@ export const compatible: Scenario = async ({ weir }, { rounds, scale }) => {
   const [ownShort = nothing, short = nothing] = await costs(pair("frames-200"), 500 * scale, 16, rounds)
   const [ownLong = nothing, long = nothing] = await costs(pair("frames-2200"), 150 * scale, 16, rounds)
   const note = "floor: the same in twp/1"
-  // By round: the machine changes from one to the next by more than the difference.
-  const ratio = median(other.rounds.map((us, round) => us / (own.rounds[round] ?? us)))
+  const ratio = ratioByRound(other, own)
   return [
     {
       what: "CPU per chat completion at the compatible route",

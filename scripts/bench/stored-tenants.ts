@@ -6,9 +6,9 @@ import { join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
 import { fileURLToPath } from "node:url"
 import { cpuSeconds, drive, type Endpoint, median, residentBytes } from "./load.ts"
+import { preloaded } from "./preloaded.ts"
 import { watchDatabase } from "./stores.ts"
 import type { Subjects, Weir } from "./subjects.ts"
-import { longestDelay } from "./tenants.ts"
 
 const adminKey = "wa_bench"
 const secret = "secret"
@@ -89,7 +89,7 @@ export const measureStored = async (subjects: Subjects, orgs: number, scale: num
     const roundMiB = residentBytes(weir.pid) / 1024 ** 2
 
     const other = await start()
-    const stall = longestDelay({ kill: () => process.kill(weir.pid, "SIGUSR2") }, delay)
+    const stall = preloaded(weir.pid, delay)
     const stallOf = async (change: () => Promise<unknown>) => {
       await stall()
       await change()

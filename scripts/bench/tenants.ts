@@ -1,12 +1,12 @@
 /** Many tenants: how long a gateway takes to start with them and to take up a change, and how long its streams stand still. */
-import { type ChildProcess, spawn } from "node:child_process"
+import { spawn } from "node:child_process"
 import { createHash } from "node:crypto"
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { setTimeout as sleep } from "node:timers/promises"
 import { fileURLToPath } from "node:url"
 import { nodeOptions } from "../node-options.ts"
+import { preloaded } from "./preloaded.ts"
 import { readyUrl } from "./subjects.ts"
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url))
@@ -32,15 +32,6 @@ ${each(orgs * 2, (at) => `  - { id: k${at}, app: a${at >> 1}, secret: "env:BENCH
 topups:
 ${each(orgs, (at) => `  - { id: t${at}, org: o${at}, amount: "10" }`)}
 `
-}
-
-/** Reads the longest delay of a process's event loop since the last call. @param file where it writes it */
-export const longestDelay = (process: Pick<ChildProcess, "kill">, file: string) => async (): Promise<number> => {
-  rmSync(file, { force: true })
-  process.kill("SIGUSR2")
-  while (!existsSync(file)) await sleep(10)
-  await sleep(20)
-  return Number(readFileSync(file, "utf8"))
 }
 
 export interface Declared {
@@ -89,7 +80,7 @@ export const measureDeclared = async (orgs: number, models: number): Promise<Dec
     const first = await start()
     await stop(first.child)
     const { child, baseUrl, ms } = await start()
-    const stall = longestDelay(child, delay)
+    const stall = preloaded(child.pid ?? Number.NaN, delay)
     const apply = async (name: string, dryRun: boolean) => {
       const body = JSON.stringify({ text: catalogueOf(orgs, models, name), dryRun })
       await stall()

@@ -1,5 +1,4 @@
 /** What a reply from the cache costs, and how its usage is recorded. */
-
 import type { Amount } from "../money/amount.ts"
 import { cachedDims } from "../money/cached-replies.ts"
 import { allTokens, type Charge, type Counts, noTokens, timesFactor } from "../money/pricing.ts"

@@ -79,8 +79,8 @@ export class CallWatch<Body extends object> implements Watched {
   }
 
   /**
-   * Ends the conversation at once, unless others wait for its reply, or, if the vendor has reported its stop or the catalogue says `clientGone: drain`,
-   * when the usage has not arrived within a time limit.
+   * Ends the conversation at once, unless others wait for its reply, or, if the vendor has reported its stop or the
+   * catalogue says `clientGone: drain`, when the usage has not arrived within a time limit.
    */
   #clientGone(): void {
     const { conversation, services, task } = this.#x

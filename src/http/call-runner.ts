@@ -11,7 +11,7 @@ import { Spool } from "../media/spool.ts"
 import type { ServiceError } from "../protocol/error.ts"
 import { toServiceError } from "../store/unavailable.ts"
 import { logCause } from "../telemetry/logs.ts"
-import { type Content, readContent } from "./content.ts"
+import { type Content, isForm, readContent } from "./content.ts"
 import { LargeRequests, largeBytes } from "./large/large-requests.ts"
 import { readParts } from "./large/read-parts.ts"
 import type { RouteError } from "./respond.ts"
@@ -134,7 +134,5 @@ const mayBeLarge = (request: RuntimeRequest): boolean =>
   lengthOf(request) >= largeBytes ||
   request.headers["transfer-encoding"] !== undefined ||
   request.headers["content-encoding"] !== undefined
-
-const isForm = ({ headers }: RuntimeRequest): boolean => /^multipart\/form-data\b/i.test(headers["content-type"] ?? "")
 
 export type CallRunner = Effect.Success<typeof makeCallRunner>

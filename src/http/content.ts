@@ -9,7 +9,7 @@ import { bodyTooLarge, type ServiceError, serviceError } from "../protocol/error
 import { invalidInput } from "../protocol/issues.ts"
 import { type Decoded, parseBody } from "../protocol/json-body.ts"
 import { decodeContent } from "./content-encoding.ts"
-import type { UploadRequest } from "./runtime.ts"
+import type { RuntimeRequest, UploadRequest } from "./runtime.ts"
 
 export interface Content {
   /** Of the body as it was sent. */
@@ -25,16 +25,20 @@ interface Limits {
   readonly json: number
 }
 
+/** Whether a body is a form. @see RFC 7578 */
+export const isForm = ({ headers }: RuntimeRequest): boolean =>
+  /^multipart\/form-data\b/i.test(headers["content-type"] ?? "")
+
 export const readContent = (
   spool: Spool["Service"],
   request: UploadRequest,
   limits: Limits,
 ): Effect.Effect<Content, FormError, Scope.Scope> => {
   const { "content-type": type = "", "content-length": length = "0", "content-encoding": encoding } = request.headers
-  const isForm = /^multipart\/form-data\b/i.test(type)
-  const limit = isForm ? limits.form : limits.json
+  const form = isForm(request)
+  const limit = form ? limits.form : limits.json
   if (Number(length) > limit) return Effect.fail(bodyTooLarge(limit))
-  if (!isForm) return readJson(request, limit, encoding)
+  if (!form) return readJson(request, limit, encoding)
   if (encoding !== undefined && encoding !== "identity") {
     return Effect.fail(serviceError("bad_request", "A form must not have a Content-Encoding"))
   }

@@ -115,11 +115,9 @@ const objectOf = ({ propertySignatures, indexSignatures }: SchemaAST.Objects): A
   // An empty struct accepts what is no object.
   if (propertySignatures.length === 0) return never
   const fields = new Map<string, Accepts>()
-  let required = 0
   for (const { name, type } of propertySignatures) {
     if (typeof name !== "string" || name === "__proto__") return never
     fields.set(name, acceptsOf(type))
-    if (type.context?.isOptional !== true) required++
   }
   const isRequired = new Set(
     propertySignatures.flatMap(({ name, type }) => (type.context?.isOptional === true ? [] : [name])),
@@ -132,7 +130,7 @@ const objectOf = ({ propertySignatures, indexSignatures }: SchemaAST.Objects): A
       if (accepts === undefined || !accepts(value[name])) return false
       if (isRequired.has(name)) found++
     }
-    return found === required
+    return found === isRequired.size
   }
 }
 

@@ -3,6 +3,7 @@
  * others have idle shares. On virtual time, with a store that does what the script does.
  */
 import { describe, expect, it } from "vitest"
+import { randomOf } from "../../scripts/random.ts"
 import {
   type GrantedShare,
   type RateAsk,
@@ -48,14 +49,6 @@ class Store {
   endOf(key: string): number | undefined {
     return this.#current(key)?.endMs
   }
-}
-
-/** Random numbers that a seed repeats. */
-const randomOf = (seed: number) => () => {
-  seed = (seed + 0x6d2b79f5) | 0
-  let mixed = Math.imul(seed ^ (seed >>> 15), 1 | seed)
-  mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-  return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
 }
 
 interface Node {

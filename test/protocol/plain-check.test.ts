@@ -1,6 +1,7 @@
 /** The plain check and the schema agree: what it accepts, the schema accepts as it is, whatever is sent. */
 import { Result, Schema } from "effect"
 import { describe, expect, it } from "vitest"
+import { randomOf } from "../../scripts/random.ts"
 import { EmbeddingRequest } from "../../src/protocol/embedding.ts"
 import { ExchangeRequest } from "../../src/protocol/exchange.ts"
 import { ModerationRequest } from "../../src/protocol/moderation.ts"
@@ -106,11 +107,6 @@ const hostile: ReadonlyArray<unknown> = [
   { constructor: 1 },
   JSON.parse('{"__proto__": {"a": 1}}'),
 ]
-
-const randomOf = (seed: number) => () => {
-  seed = (seed * 1_103_515_245 + 12_345) & 0x7fffffff
-  return seed / 0x7fffffff
-}
 
 /** Changes one place of a value. */
 const mutate = (value: unknown, random: () => number): unknown => {
