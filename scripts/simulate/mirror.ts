@@ -6,7 +6,7 @@ import { Cause, Clock, Context, Effect, Exit, Layer, type Scope, Semaphore } fro
 import { SqlClient } from "effect/sql"
 import { type Amount, formatAmount } from "../../src/money/amount.ts"
 import { layerPostgres } from "../../src/money/ledger-postgres.ts"
-import { LedgerStore } from "../../src/money/ledger-store.ts"
+import { LedgerStores } from "../../src/money/ledger-store.ts"
 import type { HoldFacts } from "../../src/money/settlement.ts"
 import { layerDatabase } from "../../src/store/database.ts"
 import type { StoreUnavailable } from "../../src/store/unavailable.ts"
@@ -41,7 +41,8 @@ export const makeMirror: Effect.Effect<Mirror, never, Scope.Scope> = Effect.gen(
     Layer.build,
     Effect.orDie,
   )
-  const store = Context.get(services, LedgerStore)
+  const [store] = Context.get(services, LedgerStores).all
+  if (store === undefined) return yield* Effect.die("The embedded database has its books in one place")
   const sql = Context.get(services, SqlClient.SqlClient)
   const run = (text: string) => Effect.orDie(sql.unsafe<Readonly<Record<string, unknown>>>(text))
   // The functions of the ledger find this clock before the database's own.

@@ -10,7 +10,7 @@ import { WeirConfig } from "../../src/config.ts"
 import { wholeAmount } from "../../src/money/amount.ts"
 import { type BudgetNeed, planBudget } from "../../src/money/budget.ts"
 import { type Hold, Ledger } from "../../src/money/ledger.ts"
-import { LedgerStore } from "../../src/money/ledger-store.ts"
+import { type LedgerStore, LedgerStores, oneStore } from "../../src/money/ledger-store.ts"
 import { allTokens } from "../../src/money/pricing.ts"
 import { RecallChannel } from "../../src/money/recalls.ts"
 import { isMoney, type JobFacts, type Settlement, type UsageRecord } from "../../src/money/settlement.ts"
@@ -342,7 +342,7 @@ class World {
         Context.get(WeirConfig),
       )
       const ledger = yield* Layer.fresh(Ledger.layerRules).pipe(
-        Layer.provide(Layer.succeed(LedgerStore, this.#lineOf(place, scope))),
+        Layer.provide(Layer.succeed(LedgerStores, oneStore(this.#lineOf(place, scope)))),
         Layer.provide(Layer.succeed(RecallChannel, channel)),
         Layer.provide(Layer.succeed(WeirConfig, config)),
         Layer.buildWithScope(scope),

@@ -3,11 +3,11 @@
  * before the mail has left, another does a minute later, with the same message id.
  */
 import { Context, Effect, Layer, Option, Schema } from "effect"
-import { SqlClient } from "effect/sql"
 import { runEvery } from "../background.ts"
 import { sha256 } from "../catalogue/secrets.ts"
 import { BudgetState } from "../protocol/budget.ts"
 import { queryDeadline } from "../store/database.ts"
+import { inThoseThatAnswer, Shards } from "../store/shards/shards.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 import { People } from "../tenants/people.ts"
 import { type Mail, Mailer } from "./mailer.ts"
@@ -23,7 +23,7 @@ export class BudgetMail extends Context.Service<
     BudgetMail,
     Effect.gen(function* () {
       const { send: sendMail } = yield* Mailer
-      const sql = yield* SqlClient.SqlClient
+      const shards = yield* Shards
       const people = yield* People
       const bounded = yield* queryDeadline
       if (sendMail === undefined) return BudgetMail.of({ send: Effect.void })
@@ -32,13 +32,20 @@ export class BudgetMail extends Context.Service<
         const said = Option.getOrUndefined(decodeWarning(warning))
         const to = said === undefined ? [] : yield* people.owners(org_id)
         if (said !== undefined && to.length > 0) yield* sendMail({ to, ...mailOf(org_id, counter, said) })
-        yield* bounded(sql`
-          update counters set mail_after = null
-          where org_id = ${org_id} and counter = ${counter} and warned = ${percent}::int`)
+        yield* bounded(
+          shards
+            .of(org_id)
+            .run(({ sql, books }) => sql`select ${books}budget_mail_sent(${org_id}, ${counter}, ${percent}::int)`),
+        )
       })
 
       const send = Effect.gen(function* () {
-        const due = yield* bounded(sql<DueRow>`select * from budget_mails_take(${batch}::int)`)
+        const due = yield* bounded(
+          inThoseThatAnswer(
+            shards,
+            ({ sql, books }) => sql<DueRow>`select * from ${books}budget_mails_take(${batch}::int)`,
+          ),
+        )
         yield* Effect.forEach(
           due,
           (row) =>
@@ -64,7 +71,7 @@ interface DueRow {
   readonly warning: unknown
 }
 
-/** As `budgets_warn` has written it. */
+/** As `budget_warn` has written it. */
 const Warning = Schema.Struct({
   ...BudgetState.mapFields(({ used, left, ...rest }) => rest).fields,
   percent: Schema.Int,

@@ -1,8 +1,8 @@
 /** Jobs in PostgreSQL: each is taken by one node at a time, and ends once. */
 import { Context, Effect, Layer, Schema } from "effect"
-import { SqlClient } from "effect/sql"
 import { JobState } from "../protocol/video.ts"
 import { queryDeadline } from "../store/database.ts"
+import { inEach, inThoseThatAnswer, Shards } from "../store/shards/shards.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 
 export interface Job {
@@ -63,36 +63,55 @@ export class JobStore extends Context.Service<
   static readonly layer = Layer.effect(
     JobStore,
     Effect.gen(function* () {
-      const sql = yield* SqlClient.SqlClient
+      const shards = yield* Shards
       const bounded = yield* queryDeadline
       const readAll = (rows: ReadonlyArray<unknown>) => rows.map((row) => jobOf(decodeRow(row)))
       return JobStore.of({
         find: (orgId, id) =>
-          sql`select * from jobs where org_id = ${orgId} and id = ${id}`.pipe(
-            Effect.map((rows) => readAll(rows)[0]),
-            bounded,
-          ),
+          shards
+            .of(orgId)
+            .run(({ sql, books }) => sql`select * from ${books}jobs where org_id = ${orgId} and id = ${id}`)
+            .pipe(
+              Effect.map((rows) => readAll(rows)[0]),
+              bounded,
+            ),
         list: (orgId, isOpen, most) =>
-          sql`select * from jobs
-            where (${orgId ?? null}::text is null or org_id = ${orgId ?? null})
-              and (not ${isOpen}::boolean or ended_at is null)
-            order by created_at desc limit ${most}`.pipe(Effect.map(readAll), bounded),
+          inEach(
+            shards,
+            ({ sql, books }) => sql`select * from ${books}jobs
+              where (${orgId ?? null}::text is null or org_id = ${orgId ?? null})
+                and (not ${isOpen}::boolean or ended_at is null)
+              order by created_at desc limit ${most}`,
+          ).pipe(
+            Effect.map((rows) => readAll(rows).sort(byNewest).slice(0, most)),
+            bounded,
+          ),
         take: (node, most, leaseMs) =>
-          sql`select * from jobs_take(${node}, ${most}::integer, ${leaseMs}::double precision)`.pipe(
-            Effect.map(readAll),
-            bounded,
-          ),
+          inThoseThatAnswer(
+            shards,
+            ({ sql, books }) =>
+              sql`select * from ${books}jobs_take(${node}, ${most}::integer, ${leaseMs}::double precision)`,
+          ).pipe(Effect.map(readAll), bounded),
         goesOn: (job, node, state, progress, afterMs) =>
-          sql`select job_goes_on(${job.orgId}, ${job.id}, ${node}, ${state}, ${progress}::integer, ${afterMs}::double precision)`.pipe(
-            Effect.asVoid,
-            bounded,
-          ),
+          shards
+            .of(job.orgId)
+            .run(
+              ({ sql, books }) => sql`select ${books}job_goes_on(${job.orgId}, ${job.id}, ${node}, ${state},
+                ${progress}::integer, ${afterMs}::double precision)`,
+            )
+            .pipe(Effect.asVoid, bounded),
         end: (job, { state, errorCode, content }) =>
-          sql<{ readonly ended: boolean }>`select job_end(${job.orgId}, ${job.id}, ${state}, ${errorCode ?? null},
-            ${content ?? null}, ${state === "done" ? job.held : "0"}::numeric, ${JSON.stringify(job.dims)}::jsonb) as ended`.pipe(
-            Effect.map(([row]) => row?.ended === true),
-            bounded,
-          ),
+          shards
+            .of(job.orgId)
+            .run(
+              ({ sql, books }) => sql<{ readonly ended: boolean }>`
+                select ${books}job_end(${job.orgId}, ${job.id}, ${state}, ${errorCode ?? null}, ${content ?? null},
+                  ${state === "done" ? job.held : "0"}::numeric, ${JSON.stringify(job.dims)}::jsonb) as ended`,
+            )
+            .pipe(
+              Effect.map(([row]) => row?.ended === true),
+              bounded,
+            ),
       })
     }),
   )
@@ -123,6 +142,8 @@ const Row = Schema.Struct({
   ended_at: nullable(Schema.Date),
   polls: Schema.Int,
 })
+
+const byNewest = (a: Job, b: Job): number => b.createdAt.getTime() - a.createdAt.getTime()
 
 const decodeRow = Schema.decodeUnknownSync(Row)
 

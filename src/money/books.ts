@@ -3,6 +3,7 @@ import { Context, Effect, Fiber, Layer, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import type { DoctorResponse, LedgerResponse } from "../protocol/admin.ts"
 import { queryDeadline, withDeadline } from "../store/database.ts"
+import { inEach, type Shard, Shards } from "../store/shards/shards.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 import { tidy } from "./amount.ts"
 
@@ -26,19 +27,30 @@ export class Books extends Context.Service<
     Books,
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
+      const shards = yield* Shards
       const bounded = yield* queryDeadline
       const scope = yield* Effect.scope
       let check: Check | undefined
 
       const checkAll = Effect.fnUntraced(function* (state: CheckState): Effect.fn.Return<void, StoreUnavailable> {
+        for (const { run } of shards.all) yield* checkShard(run, state)
+      })
+
+      const checkShard = Effect.fnUntraced(function* (run: Shard["run"], state: CheckState) {
         let after = ""
         for (let isLast = false; !isLast; ) {
-          const [page] = yield* bounded(sql<{ upto: string | null; orgs: number }>`
-            select * from books_page(${after}, ${pageOrgs}::int)`)
+          const [page] = yield* bounded(
+            run(
+              ({ sql, books }) => sql<{ upto: string | null; orgs: number }>`
+                select * from ${books}books_page(${after}, ${pageOrgs}::int)`,
+            ),
+          )
           const { upto = null, orgs = 0 } = page ?? {}
           isLast = orgs < pageOrgs
-          const found = yield* sql<Finding>`
-            select finding, id from ledger_audit(${after}, ${isLast ? null : upto})`.pipe(withDeadline(pageDeadline))
+          const found = yield* run(
+            ({ sql, books }) => sql<Finding>`
+              select finding, id from ${books}ledger_audit(${after}, ${isLast ? null : upto})`,
+          ).pipe(withDeadline(pageDeadline))
           state.checked += orgs
           state.findings.push(...found.slice(0, maxFindings - state.findings.length))
           after = upto ?? after
@@ -63,18 +75,30 @@ export class Books extends Context.Service<
           const { findings, checked } = running.state
           return { findings: findings.toSorted(byFinding), checked, isComplete: Option.isSome(ended) }
         }),
-        nodes: bounded(sql<DoctorResponse["nodes"][number]>`
-          select a.node, coalesce(bool_or(n.lease_until > now()), false) as "isAlive", count(*)::int as allotments,
-            to_json(min(a.since)) #>> '{}' as since
-          from allotments a left join nodes n on n.id = a.node group by a.node order by a.node`),
+        nodes: Effect.map(
+          bounded(
+            inEach(
+              shards,
+              ({ sql, books }) => sql<DoctorResponse["nodes"][number]>`
+                select a.node, coalesce(bool_or(n.lease_until > now()), false) as "isAlive",
+                  count(*)::int as allotments, to_json(min(a.since)) #>> '{}' as since
+                from ${books}allotments a left join ${books}nodes n on n.id = a.node group by a.node`,
+            ),
+          ),
+          (rows) => rows.toSorted((a, b) => a.node.localeCompare(b.node)),
+        ),
         balances: (orgIds) => Effect.map(bounded(balancesOf(sql, orgIds)), (rows) => rows.map(tidyBalance)),
         ledger: Effect.fnUntraced(function* (orgId) {
           const balances = yield* bounded(balancesOf(sql, [orgId]))
-          const allotments = yield* bounded(sql<AllotmentRow>`
-            select a.node, a.counter as currency, (a.granted - a.spent)::text as amount, to_json(a.since) #>> '{}' as since,
-              coalesce(n.lease_until > now(), false) as "isAlive"
-            from allotments a left join nodes n on n.id = a.node
-            where a.org_id = ${orgId} and a.counter not like '%:%' order by a.counter, a.node`)
+          const allotments = yield* bounded(
+            shards.of(orgId).run(
+              ({ sql, books }) => sql<AllotmentRow>`
+                select a.node, a.counter as currency, (a.granted - a.spent)::text as amount,
+                  to_json(a.since) #>> '{}' as since, coalesce(n.lease_until > now(), false) as "isAlive"
+                from ${books}allotments a left join ${books}nodes n on n.id = a.node
+                where a.org_id = ${orgId} and a.counter not like '%:%' order by a.counter, a.node`,
+            ),
+          )
           const entries = yield* bounded(sql<Entry>`
             select to_json(at) #>> '{}' as at, kind, account, amount::text as amount, currency, ref
             from ledger_entries where org_id = ${orgId} order by id desc, number desc limit ${maxEntries}::int`)

@@ -6,6 +6,7 @@ import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { runEvery } from "../background.ts"
 import { queryDeadline } from "../store/database.ts"
+import { Shards } from "../store/shards/shards.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 import { recordBudget } from "../telemetry/metrics.ts"
 import { formatAmount } from "./amount.ts"
@@ -32,6 +33,7 @@ export class BudgetWarnings extends Context.Service<
     BudgetWarnings,
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
+      const shards = yield* Shards
       const bounded = yield* queryDeadline
       const context = yield* Effect.context<never>()
       const charged = new Map<string, Looked>()
@@ -41,14 +43,18 @@ export class BudgetWarnings extends Context.Service<
         const part = [...charged].slice(0, page)
         if (part.length === 0) return
         for (const [key] of part) charged.delete(key)
-        const items = JSON.stringify(part.map(([, looked]) => itemOf(looked)))
-        const rows = yield* bounded(
-          sql<NearRow>`select org, counter, percent from budgets_warn(${items}::text::jsonb)`,
-        ).pipe(Effect.tapError(() => Effect.sync(() => lookAgain(part))))
-        for (const { org, counter, percent } of rows) {
+        const near = yield* nearOf(part).pipe(Effect.tapError(() => Effect.sync(() => lookAgain(part))))
+        for (const { org, counter, percent, used } of near) {
           const key = keyOf(org, counter)
           const looked = part.find(([each]) => each === key)?.[1]
           if (looked === undefined) continue
+          const warning = JSON.stringify({ ...warningOf(looked), percent, used })
+          const [warned] = yield* bounded(
+            sql<{
+              is: boolean
+            }>`select budget_warn(${org}, ${counter}, ${percent}::int, ${warning}::text::jsonb) as is`,
+          ).pipe(Effect.tapError(() => Effect.sync(() => lookAgain([[key, looked]]))))
+          if (warned?.is !== true) continue
           const { covering } = looked
           recordBudget(context, labelOf(covering.budget), "near")
           yield* Effect.logInfo("A budget has reached a threshold", { org, budget: covering.budget.id, percent })
@@ -57,6 +63,25 @@ export class BudgetWarnings extends Context.Service<
         }
         yield* look
       })
+
+      /** Those that have reached a threshold of which nobody warned. */
+      const nearOf = (part: ReadonlyArray<readonly [string, Looked]>) =>
+        Effect.map(
+          Effect.forEach(
+            Map.groupBy(part, ([, { orgId }]) => shards.of(orgId)),
+            ([{ run }, own]) => {
+              const items = JSON.stringify(own.map(([, looked]) => itemOf(looked)))
+              return bounded(
+                run(
+                  ({ sql, books }) => sql<NearRow>`
+                  select org, counter, percent, trim_scale(used)::text as used
+                  from ${books}budgets_near(${items}::text::jsonb)`,
+                ),
+              )
+            },
+          ),
+          (rows) => rows.flat(),
+        )
 
       const lookAgain = (part: ReadonlyArray<readonly [string, Looked]>) => {
         for (const [key, looked] of part) if (!charged.has(key) && charged.size < mostUntold) charged.set(key, looked)
@@ -92,6 +117,7 @@ interface NearRow {
   readonly org: string
   readonly counter: string
   readonly percent: number
+  readonly used: string
 }
 
 const none: ReadonlyArray<never> = []
@@ -102,13 +128,13 @@ const mostUntold = 10_000
 
 const keyOf = (orgId: string, counter: string): string => `${orgId} ${counter}`
 
-const itemOf = ({ orgId, currency, covering }: Looked) => {
-  const { budget, counter } = covering
+const itemOf = ({ orgId, covering: { budget, counter } }: Looked) => ({
+  org: orgId,
+  counter,
+  thresholds: budget.thresholds.map(({ percent, amount }) => ({ percent, amount: formatAmount(amount) })),
+})
+
+const warningOf = ({ currency, covering }: Looked) => {
   const { used, left, ...warning } = stateOf(covering, 0n)
-  return {
-    org: orgId,
-    counter,
-    thresholds: budget.thresholds.map(({ percent, amount }) => ({ percent, amount: formatAmount(amount) })),
-    warning: { ...warning, ...(budget.unit === "money" && { currency }) },
-  }
+  return { ...warning, ...(covering.budget.unit === "money" && { currency }) }
 }

@@ -3,9 +3,9 @@
  * vendor's answer, operators are told that the vendor may work for nobody.
  */
 import { Context, Effect, Layer } from "effect"
-import { SqlClient } from "effect/sql"
 import type { DoctorResponse } from "../protocol/admin.ts"
 import { queryDeadline } from "../store/database.ts"
+import { inEach, Shards } from "../store/shards/shards.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 import type { HoldFacts } from "./settlement.ts"
 
@@ -23,19 +23,27 @@ export class JobAttempts extends Context.Service<
   static readonly layer = Layer.effect(
     JobAttempts,
     Effect.gen(function* () {
-      const sql = yield* SqlClient.SqlClient
+      const shards = yield* Shards
       const bounded = yield* queryDeadline
       return JobAttempts.of({
         begin: ({ orgId, ref, node }, model) =>
-          bounded(sql`insert into job_attempts (org_id, ref, node, model)
-            values (${orgId}, ${ref}, ${node}, ${model}) on conflict do nothing`).pipe(Effect.asVoid),
+          bounded(
+            shards
+              .of(orgId)
+              .run(({ sql, books }) => sql`select ${books}job_attempt_begin(${orgId}, ${ref}, ${node}, ${model})`),
+          ).pipe(Effect.asVoid),
         end: ({ orgId, ref }) =>
-          bounded(sql`delete from job_attempts where org_id = ${orgId} and ref = ${ref}`).pipe(
+          bounded(shards.of(orgId).run(({ sql, books }) => sql`select ${books}job_attempt_end(${orgId}, ${ref})`)).pipe(
             Effect.catch((cause) => Effect.logWarning("The attempt of a job could not be removed", cause)),
             Effect.asVoid,
           ),
-        lost: bounded(sql<DoctorResponse["lostJobs"][number]>`
-          select org, ref, model, to_json(at) #>> '{}' as at from lost_jobs()`),
+        lost: bounded(
+          inEach(
+            shards,
+            ({ sql, books }) => sql<DoctorResponse["lostJobs"][number]>`
+              select org, ref, model, to_json(at) #>> '{}' as at from ${books}lost_jobs()`,
+          ),
+        ),
       })
     }),
   )

@@ -1,56 +1,70 @@
-/** The ledger's books in PostgreSQL (`migrations/0015_allotments.sql`). */
+/** The ledger's books in PostgreSQL (`migrations/0037_shards.sql`): a store for each shard. */
 import { Array as Arr, Effect, Layer } from "effect"
 import { SqlClient, SqlError } from "effect/sql"
 import { WeirConfig } from "../config.ts"
 import { queryDeadline } from "../store/database.ts"
 import { makeGroupCommit } from "../store/group-commit.ts"
+import { type Shard, type ShardClient, Shards } from "../store/shards/shards.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 import { type Amount, formatAmount, parseAmount } from "./amount.ts"
-import { type Granted, LedgerStore, type RequestState } from "./ledger-store.ts"
+import { type Granted, LedgerStore, LedgerStores, type RequestState } from "./ledger-store.ts"
 import type { BudgetCounter, HoldFacts, Settlement, UsageRecord } from "./settlement.ts"
 
 export const layerPostgres = Layer.effect(
-  LedgerStore,
+  LedgerStores,
+  Effect.gen(function* () {
+    const shards = yield* Shards
+    return LedgerStores.of({ all: yield* Effect.forEach(shards.all, makeStore), indexOf: shards.indexOf })
+  }),
+)
+
+const makeStore = ({ run }: Shard) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const bounded = yield* queryDeadline
     const { idempotencyTtlS } = yield* WeirConfig
+    const ask = <A>(query: (client: ShardClient) => Effect.Effect<A, SqlError.SqlError>) => bounded(run(query))
 
     const allot = yield* makeGroupCommit<AllotRow>({
       run: (items) =>
-        bounded(sql<AllotRow>`
+        ask(
+          ({ sql, books }) => sql<AllotRow>`
           select item, outcome, counter, available::text, others, grants, scarce, balance::text, stock
-          from ledger_allot(${jsonOf(items)}::text::jsonb)`),
+          from ${books}ledger_allot(${jsonOf(items)}::text::jsonb)`,
+        ),
       ...batches,
     })
     const settle = yield* makeGroupCommit<SettleRow>({
       run: (items) =>
-        bounded(sql<SettleRow>`
+        ask(
+          ({ sql, books }) => sql<SettleRow>`
           select item, outcome, balance::text
-          from ledger_settle(${jsonOf(items)}::text::json, ${items.some(isOpened)}::boolean)`),
+          from ${books}ledger_settle(${jsonOf(items)}::text::json, ${items.some(isOpened)}::boolean)`,
+        ),
       ...batches,
       paceMs: settlePaceMs,
     })
     const look = yield* makeGroupCommit<SpentRow>({
       run: (items) =>
-        bounded(sql<SpentRow>`
+        ask(
+          ({ sql, books }) => sql<SpentRow>`
           select item, ref, running, balance::text, reply
-          from ledger_spent(${jsonOf(items)}::text::json, ${idempotencyTtlS}::double precision)`),
+          from ${books}ledger_spent(${jsonOf(items)}::text::json, ${idempotencyTtlS}::double precision)`,
+        ),
       ...batches,
     })
 
     return LedgerStore.of({
       join: (node, leaseMs) =>
-        Effect.asVoid(bounded(sql`insert into nodes (id, lease_until) values (${node}, ${leaseEnd(sql, leaseMs)})`)),
+        Effect.asVoid(ask(({ sql, books }) => sql`select ${books}node_join(${node}, ${leaseMs}::double precision)`)),
       renew: (node, leaseMs) =>
-        bounded(sql`update nodes set lease_until = ${leaseEnd(sql, leaseMs)} where id = ${node} returning id`).pipe(
-          Effect.map((rows) => rows.length > 0),
-        ),
+        ask(
+          ({ sql, books }) => sql<{ alive: boolean }>`
+          select ${books}node_renew(${node}, ${leaseMs}::double precision) as alive`,
+        ).pipe(Effect.map(([row]) => row?.alive === true)),
       leave: (node) =>
-        // It ran out just now, and not long ago: the check of the books lets a minute pass before it tells of allotments.
-        bounded(sql`
-          update nodes set lease_until = least(lease_until, now() - interval '1 millisecond') where id = ${node}`).pipe(
-          Effect.andThen(bounded(sql`select count(*) from ledger_reap(${maxBatch}::int)`)),
+        ask(({ sql, books }) => sql`select ${books}node_leave(${node})`).pipe(
+          Effect.andThen(ask(({ sql, books }) => sql`select count(*) from ${books}ledger_reap(${maxBatch}::int)`)),
           Effect.asVoid,
         ),
       allot: ({ node, orgId, currency, counters }) =>
@@ -78,7 +92,7 @@ export const layerPostgres = Layer.effect(
         }))
         return Effect.forEach(
           Arr.chunksOf(rows, maxBatch),
-          (chunk) => bounded(sql`select ledger_return(${JSON.stringify(chunk)}::text::jsonb)`),
+          (chunk) => ask(({ sql, books }) => sql`select ${books}ledger_return(${JSON.stringify(chunk)}::text::jsonb)`),
           { discard: true },
         )
       },
@@ -98,49 +112,58 @@ export const layerPostgres = Layer.effect(
               cost: formatAmount(due?.cost ?? 0n),
               usage: due === undefined ? null : usageColumns(due.record),
             }))
-            return bounded(sql`select ledger_checkpoint(${JSON.stringify(items)}::text::json)`)
+            return ask(({ sql, books }) => sql`select ${books}ledger_checkpoint(${JSON.stringify(items)}::text::json)`)
           },
           { discard: true },
         ),
       forbidCheckpoint: ({ orgId, ref, node }) =>
-        Effect.asVoid(bounded(sql`select ledger_forbid_checkpoint(${orgId}, ${ref}, ${node})`)),
+        Effect.asVoid(ask(({ sql, books }) => sql`select ${books}ledger_forbid_checkpoint(${orgId}, ${ref}, ${node})`)),
       release: (hold) =>
-        Effect.asVoid(bounded(sql`select ledger_release(${JSON.stringify([factsOf(hold)])}::text::json)`)),
+        Effect.asVoid(
+          ask(({ sql, books }) => sql`select ${books}ledger_release(${JSON.stringify([factsOf(hold)])}::text::json)`),
+        ),
       find: (ref) =>
-        bounded(sql<HoldRow>`
+        ask(
+          ({ sql, books }) => sql<HoldRow>`
           select org_id, ref, node, currency, key_id, request_id, spends, day::text, amount::text, budgets
-          from holds where ref = ${ref} and state <> 'settled'`).pipe(Effect.map(([row]) => row && readHold(row))),
+          from ${books}holds where ref = ${ref} and state <> 'settled'`,
+        ).pipe(Effect.map(([row]) => row && readHold(row))),
       requestState: (orgId, keyId, requestId) =>
         Effect.map(look({ org: orgId, key: keyId, req: requestId }), readState),
-      reap: bounded(sql<{ ref: string; outcome: string }>`select ref, outcome from ledger_reap(${maxBatch}::int)`),
+      reap: ask(
+        ({ sql, books }) =>
+          sql<{ ref: string; outcome: string }>`select ref, outcome from ${books}ledger_reap(${maxBatch}::int)`,
+      ),
       topup: ({ id, orgId, currency, amount }) =>
         bounded(
           sql<{ added: boolean }>`
             select ledger_topup(${id}, ${orgId}, ${currency}, ${formatAmount(amount)}::text::numeric) as added`,
         ).pipe(Effect.map((rows) => rows[0]?.added === true)),
       used: (orgId, counters) =>
-        bounded(sql<{ counter: string; used: string }>`
+        ask(
+          ({ sql, books }) => sql<{ counter: string; used: string }>`
           select k.counter, (coalesce(c.granted, 0) - coalesce((
-            select sum(a.granted - a.spent) from allotments a where a.org_id = ${orgId} and a.counter = k.counter), 0))::text as used
+            select sum(a.granted - a.spent) from ${books}allotments a where a.org_id = ${orgId} and a.counter = k.counter), 0))::text as used
           from unnest(${counters}::text[]) k(counter)
-          left join counters c on c.org_id = ${orgId} and c.counter = k.counter`).pipe(
-          Effect.map((rows) => new Map(rows.map(({ counter, used }) => [counter, readAmount(used)]))),
-        ),
+          left join ${books}counters c on c.org_id = ${orgId} and c.counter = k.counter`,
+        ).pipe(Effect.map((rows) => new Map(rows.map(({ counter, used }) => [counter, readAmount(used)])))),
       budgetCounters: (orgId, starts) =>
-        bounded(sql<{ counter: string }>`
-          select counter from counters
+        ask(
+          ({ sql, books }) => sql<{ counter: string }>`
+          select counter from ${books}counters
           where org_id = ${orgId} and counter like 'budget:%' and right(counter, 10) = any(${starts}::text[])
           union
-          select counter from allotments
+          select counter from ${books}allotments
           where org_id = ${orgId} and counter like 'budget:%' and right(counter, 10) = any(${starts}::text[])
-          order by counter`).pipe(Effect.map((rows) => rows.map(({ counter }) => counter))),
+          order by counter`,
+        ).pipe(Effect.map((rows) => rows.map(({ counter }) => counter))),
       balance: (orgId, currency) =>
-        bounded(sql<{ balance: string }>`select ledger_balance(${orgId}, ${currency})::text as balance`).pipe(
-          Effect.map((rows) => readAmount(rows[0]?.balance)),
-        ),
+        ask(
+          ({ sql, books }) =>
+            sql<{ balance: string }>`select ${books}ledger_balance(${orgId}, ${currency})::text as balance`,
+        ).pipe(Effect.map((rows) => readAmount(rows[0]?.balance))),
     })
-  }),
-)
+  })
 
 /** Under load, a settlement waits so long for others to share its commit. */
 const settlePaceMs = 5
@@ -213,9 +236,6 @@ const jsonOf = (items: ReadonlyArray<object>): string =>
   JSON.stringify(items.map((fields, item) => ({ item, ...fields })))
 
 const isOpened = (item: object): boolean => "opened" in item && item.opened === true
-
-const leaseEnd = (sql: SqlClient.SqlClient, leaseMs: number) =>
-  sql`now() + ${leaseMs}::double precision * interval '1 millisecond'`
 
 const readAmount = (text: string | null | undefined): Amount => parseAmount(text ?? "0") ?? 0n
 

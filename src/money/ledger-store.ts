@@ -114,3 +114,16 @@ export class LedgerStore extends Context.Service<
     readonly budgetCounters: (orgId: string, starts: ReadonlyArray<string>) => Result<ReadonlyArray<string>>
   }
 >()("weir/money/LedgerStore") {}
+
+/** A store for each shard of the books; on one server there is one. */
+export class LedgerStores extends Context.Service<
+  LedgerStores,
+  {
+    readonly all: ReadonlyArray<LedgerStore["Service"]>
+    /** The place in `all` of the store that has an organisation. */
+    readonly indexOf: (orgId: string) => number
+  }
+>()("weir/money/LedgerStores") {}
+
+/** One store has all organisations. */
+export const oneStore = (store: LedgerStore["Service"]): LedgerStores["Service"] => ({ all: [store], indexOf: () => 0 })

@@ -15,11 +15,11 @@ import { type Amount, wholeAmount } from "./amount.ts"
 import { type BudgetNeed, budgetExceeded, labelOf } from "./budget.ts"
 import { makeGranting, type Wanted } from "./granting.ts"
 import { layerPostgres } from "./ledger-postgres.ts"
-import { LedgerStore } from "./ledger-store.ts"
+import { type LedgerStore, LedgerStores } from "./ledger-store.ts"
 import { Node, Nodes } from "./node.ts"
 import { OpenHolds } from "./open-holds.ts"
 import { allTokens } from "./pricing.ts"
-import { RecallChannel } from "./recalls.ts"
+import { RecallChannel, shareChannel } from "./recalls.ts"
 import { type BudgetCounter, type HoldFacts, type OpenHold, type Settlement, tokensOf } from "./settlement.ts"
 import { ShadowBudgets } from "./shadow-budgets.ts"
 
@@ -82,7 +82,7 @@ export class Ledger extends Context.Service<
     readonly requestState: LedgerStore["Service"]["requestState"]
   }
 >()("weir/money/Ledger") {
-  /** The rules, over any {@link LedgerStore}. */
+  /** The rules, over any {@link LedgerStores}. */
   static readonly layerRules = Layer.effect(
     Ledger,
     Effect.suspend(() => makeLedger),
@@ -91,8 +91,59 @@ export class Ledger extends Context.Service<
   static readonly layer = Ledger.layerRules.pipe(Layer.provide(Layer.mergeAll(layerPostgres, RecallChannel.layer)))
 }
 
+/** A shard that does not answer stops the organisations that it has, and nobody else: each has a ledger of its own. */
 const makeLedger = Effect.gen(function* () {
-  const store = yield* LedgerStore
+  const { all, indexOf } = yield* LedgerStores
+  const shared = yield* shareChannel(all.length)
+  const ledgers = yield* Effect.forEach(all, (store) => Effect.provideService(makeOne(store), RecallChannel, shared))
+  const [only] = ledgers
+  if (only === undefined) return yield* Effect.die("The books have no shard")
+  return ledgers.length === 1 ? only : overShards(ledgers, (orgId) => ledgers[indexOf(orgId)] ?? only)
+})
+
+type OneLedger = Ledger["Service"]
+
+const overShards = (ledgers: ReadonlyArray<OneLedger>, of: (orgId: string) => OneLedger): OneLedger => {
+  /** In all of them, whatever fails in one; then the first failure. */
+  const inAll = <A>(job: (ledger: OneLedger) => Effect.Effect<A, StoreUnavailable>) =>
+    Effect.flatMap(
+      Effect.forEach(ledgers, (ledger) => Effect.result(job(ledger)), { concurrency: "unbounded" }),
+      (results) => Effect.forEach(results, Effect.fromResult),
+    )
+  return Ledger.of({
+    hold: (request) => of(request.orgId).hold(request),
+    // Of a settlement that an old journal knows by its ref only, no organisation is known.
+    settle: (settlement) =>
+      settlement.hold.orgId === ""
+        ? Effect.map(
+            inAll((ledger) => ledger.settle(settlement)),
+            (balances) => balances.find((each) => each !== 0n) ?? 0n,
+          )
+        : of(settlement.hold.orgId).settle(settlement),
+    release: (hold) => of(hold.orgId).release(hold),
+    checkpoint: (checkpoints) => {
+      const parts = Map.groupBy(checkpoints, ({ hold }) => of(hold.orgId))
+      return Effect.asVoid(inAll((ledger) => ledger.checkpoint(parts.get(ledger) ?? [])))
+    },
+    renew: Effect.asVoid(inAll(({ renew }) => renew)),
+    reap: Effect.map(
+      inAll(({ reap }) => reap),
+      (counts) => counts.reduce((sum, count) => sum + count, 0),
+    ),
+    returnIdle: Effect.asVoid(inAll(({ returnIdle }) => returnIdle)),
+    allotments: Effect.map(
+      Effect.forEach(ledgers, ({ allotments }) => allotments),
+      (each) => each.flat(),
+    ),
+    topup: (credit) => of(credit.orgId).topup(credit),
+    balance: (orgId, currency) => of(orgId).balance(orgId, currency),
+    used: (orgId, counters) => of(orgId).used(orgId, counters),
+    budgetCounters: (orgId, starts) => of(orgId).budgetCounters(orgId, starts),
+    requestState: (orgId, keyId, requestId) => of(orgId).requestState(orgId, keyId, requestId),
+  })
+}
+
+const makeOne = Effect.fnUntraced(function* (store: LedgerStore["Service"]) {
   const { leaseMs } = yield* WeirConfig
   const clock = yield* Clock.Clock
   const context = yield* Effect.context<never>()

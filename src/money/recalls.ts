@@ -66,6 +66,21 @@ export class RecallChannel extends Context.Service<
   })
 }
 
+/** The channel, listened to once for many who hear it. @param hearers one hears the channel itself */
+export const shareChannel = Effect.fnUntraced(function* (hearers: number) {
+  const channel = yield* RecallChannel
+  if (hearers <= 1) return channel
+  const ears: Array<(message: string) => Effect.Effect<void>> = []
+  yield* channel.subscribe((message) => Effect.forEach(ears, (hear) => hear(message), { discard: true }))
+  return RecallChannel.of({
+    publish: channel.publish,
+    subscribe: (hear) =>
+      Effect.sync(() => {
+        ears.push(hear)
+      }),
+  })
+})
+
 const channelName = "weir_recall"
 
 /** How long a node waits for what others give back. */

@@ -4,6 +4,7 @@ import { SqlClient } from "effect/sql"
 import { runEvery } from "../background.ts"
 import { WeirConfig } from "../config.ts"
 import { withDeadline } from "../store/database.ts"
+import { inThoseThatAnswer, Shards } from "../store/shards/shards.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 import { recordRetention } from "../telemetry/metrics.ts"
 
@@ -22,19 +23,37 @@ export class Retention extends Context.Service<
     Effect.gen(function* () {
       const { retentionDays, idempotencyTtlS } = yield* WeirConfig
       const sql = yield* SqlClient.SqlClient
+      const shards = yield* Shards
       const context = yield* Effect.context<never>()
       const run = Effect.gen(function* () {
+        const books = yield* inThoseThatAnswer(
+          shards,
+          ({ sql, books }) => sql<Removed>`select ${books}retain_books(${retentionDays}::int) as removed`,
+        )
         const [row] = yield* sql<Retained>`select * from retain(${retentionDays}::int, ${aheadDays}::int)`
         const more = yield* inPages(
           () => sql<Removed>`select retain_runtime(${retentionDays}::int, ${pageRows}::int) as removed`,
         )
-        const reports = yield* inPages(
-          () => sql<Removed>`select retain_reports(${retentionDays}::int, ${pageRows}::int) as removed`,
+        const reports = yield* inPages(() =>
+          inThoseThatAnswer(
+            shards,
+            ({ sql, books }) =>
+              sql<Removed>`select ${books}retain_reports(${retentionDays}::int, ${pageRows}::int) as removed`,
+          ),
         )
-        const jobs = yield* inPages(
-          () => sql<Removed>`select retain_jobs(${retentionDays}::int, ${pageRows}::int) as removed`,
+        const jobs = yield* inPages(() =>
+          inThoseThatAnswer(
+            shards,
+            ({ sql, books }) =>
+              sql<Removed>`select ${books}retain_jobs(${retentionDays}::int, ${pageRows}::int) as removed`,
+          ),
         )
-        const attempts = yield* inPages(() => sql<Removed>`select retain_job_attempts(${pageRows}::int) as removed`)
+        const attempts = yield* inPages(() =>
+          inThoseThatAnswer(
+            shards,
+            ({ sql, books }) => sql<Removed>`select ${books}retain_job_attempts(${pageRows}::int) as removed`,
+          ),
+        )
         const endedCalls = yield* inPages(
           () => sql<Removed>`select retain_ended_calls(${retentionDays}::int, ${pageRows}::int) as removed`,
         )
@@ -48,7 +67,16 @@ export class Retention extends Context.Service<
         return {
           made,
           dropped: dropped + (replies?.dropped ?? 0),
-          removed: removed + more + reports + jobs + attempts + endedCalls + tenants + BigInt(accounts?.removed ?? 0),
+          removed:
+            sumOf(books) +
+            removed +
+            more +
+            reports +
+            jobs +
+            attempts +
+            endedCalls +
+            tenants +
+            BigInt(accounts?.removed ?? 0),
         }
       }).pipe(
         withDeadline(deadline),
@@ -64,12 +92,13 @@ interface Removed {
   readonly removed: bigint
 }
 
-/** Removes until a statement finds less than it may remove. */
+const sumOf = (rows: ReadonlyArray<Removed>): bigint => rows.reduce((sum, { removed }) => sum + BigInt(removed), 0n)
+
+/** Removes until a statement, in all shards together, finds less than it may remove in one. */
 const inPages = Effect.fnUntraced(function* <E>(remove: () => Effect.Effect<ReadonlyArray<Removed>, E>) {
   let removed = 0n
   for (let page = BigInt(pageRows); page >= BigInt(pageRows); removed += page) {
-    const [row] = yield* remove()
-    page = BigInt(row?.removed ?? 0)
+    page = sumOf(yield* remove())
   }
   return removed
 })

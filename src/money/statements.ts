@@ -36,7 +36,7 @@ export class Statements extends Context.Service<
               'requestId', request_id, 'at', to_json(at) #>> '{}', 'appId', app_id, 'keyId', key_id,
               'sessionId', session_id, 'purpose', purpose, 'source', source, 'model', model, 'inTokens', in_tokens,
               'outTokens', out_tokens, 'cacheReadTokens', cache_read_tokens, 'cacheWriteTokens', cache_write_tokens,
-              'dims', usage_dims(usage_records), 'estimatedReason', estimated_reason, 'stop', stop, 'cost', cost::text,
+              'dims', usage_dims(dims, connect_ms, ttfb_ms, idle_ms, total_ms), 'estimatedReason', estimated_reason, 'stop', stop, 'cost', cost::text,
               'cacheNetSaving', cache_net_saving::text, 'currency', currency)) as row
             from usage_records where org_id = ${orgId}
               and (at, ref) < (timestamptz 'epoch' + least(${before}::text::bigint, 4102444800000000) * interval '1 microsecond', ${ref})

@@ -1,8 +1,8 @@
 /** The job that folds usage records by the hour and by the day. Any node may run it. */
 import { Context, Effect, Layer } from "effect"
-import { SqlClient } from "effect/sql"
 import { runEvery } from "../background.ts"
 import { withDeadline } from "../store/database.ts"
+import { inEach, type Shard, Shards } from "../store/shards/shards.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 import { tierBoundaries } from "../telemetry/metrics.ts"
 
@@ -16,15 +16,26 @@ export class UsageRollups extends Context.Service<
   static readonly layer = Layer.effect(
     UsageRollups,
     Effect.gen(function* () {
-      const sql = yield* SqlClient.SqlClient
-      const batch = withDeadline(deadline)(sql<{ hours: number }>`
-        select usage_fold(${hoursAtOnce}::int, ${boundariesText}::text::float8[]) as hours`)
-      const fold = Effect.gen(function* () {
+      const shards = yield* Shards
+      const foldOne = Effect.fnUntraced(function* ({ run }: Shard) {
+        const batch = run(
+          ({ sql, books }) => sql<{ hours: number }>`
+            select ${books}usage_fold(${hoursAtOnce}::int, ${boundariesText}::text::float8[]) as hours`,
+        ).pipe(withDeadline(deadline))
         let folded = 0
         for (let hours = hoursAtOnce; hours === hoursAtOnce; folded += hours) hours = (yield* batch)[0]?.hours ?? 0
         return folded
       })
-      const retain = withDeadline(deadline)(sql`select retain_rollups(${keptDaysOfHours}::int, ${keptDays}::int)`)
+      const fold = Effect.gen(function* () {
+        // One after the other, and the next although one did not answer.
+        const results = yield* Effect.forEach(shards.all, (shard) => Effect.result(foldOne(shard)))
+        const hours = yield* Effect.forEach(results, Effect.fromResult)
+        return hours.reduce((sum, each) => sum + each, 0)
+      })
+      const retain = inEach(
+        shards,
+        ({ sql, books }) => sql`select ${books}retain_rollups(${keptDaysOfHours}::int, ${keptDays}::int)`,
+      ).pipe(withDeadline(deadline))
       yield* runEvery("1 minute", "Folding usage", fold)
       yield* runEvery("1 day", "Removing old folded usage", retain)
       return UsageRollups.of({ fold })

@@ -9,6 +9,7 @@ import type {
   UsageSummary,
 } from "../protocol/usage-summary.ts"
 import { withDeadline } from "../store/database.ts"
+import { Shards } from "../store/shards/shards.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 import { countIn, timeOfRank } from "../telemetry/buckets.ts"
 import { tierBoundaries } from "../telemetry/metrics.ts"
@@ -36,12 +37,15 @@ export class UsageSummaries extends Context.Service<
     UsageSummaries,
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
+      /** Whose name the sums of the whole gateway have. */
+      const keys = (yield* Shards).all.map(({ key }) => key)
       const bounded = withDeadline("30 seconds")
 
       /** Days are read to the first cut, hours from there to the second, records from there on. */
       const cutsOf = Effect.fnUntraced(function* (fromMs: number, toMs: number, step: SummaryStep) {
         const [row] = yield* bounded(sql<{ hourMs: number; dayMs: number }>`
-          select (extract(epoch from hour) * 1000)::float8 as "hourMs", (extract(epoch from day) * 1000)::float8 as "dayMs"
+          select (extract(epoch from min(hour)) * 1000)::float8 as "hourMs",
+            (extract(epoch from min(day)) * 1000)::float8 as "dayMs"
           from usage_folded`)
         const { hourMs = fromMs, dayMs = fromMs } = row ?? {}
         const daysMs = step === "day" ? Math.min(toMs, Math.max(fromMs, dayMs)) : fromMs
@@ -51,10 +55,16 @@ export class UsageSummaries extends Context.Service<
 
       const { instant, ofPerson } = makeRecordFilters(sql)
 
+      /** What is folded of an organisation; of the whole gateway (''); of each organisation. */
+      const ofOrg = (org: string | undefined) => {
+        if (org === undefined) return sql`u.org_id <> all(${keys}::text[])`
+        return org === "" ? sql`u.org_id = any(${keys}::text[])` : sql`u.org_id = ${org}`
+      }
+
       const folded = ({ fromMs, daysMs, hoursMs }: Period, org: string | undefined) => sql`
         (u.step = 'day' and u.at >= ${instant(fromMs)} and u.at < ${instant(daysMs)}
           or u.step = 'hour' and u.at >= ${instant(daysMs)} and u.at < ${instant(hoursMs)})
-        and ${org === undefined ? sql`u.org_id <> ''` : sql`u.org_id = ${org}`}`
+        and ${ofOrg(org)}`
 
       const recent = ({ toMs, hoursMs }: Period, org: string | undefined) => sql`
         u.at >= ${instant(hoursMs)} and u.at < ${instant(toMs)}
@@ -80,30 +90,36 @@ export class UsageSummaries extends Context.Service<
           const org = only.org ?? (isWhole ? "" : undefined)
           const cuts = yield* cutsOf(fromMs, toMs, step)
           const sums = yield* bounded(sql<SumRow>`
+            with x as materialized (
+              select point, name, currency, sum(exchanges) as exchanges, sum(estimated) as estimated,
+                sum(exchanges) filter (where stop = 'interrupted') as interrupted, sum(in_tokens) as in_tokens,
+                sum(out_tokens) as out_tokens, sum(cache_read_tokens) as cache_read_tokens,
+                sum(cache_write_tokens) as cache_write_tokens, sum(cost) as cost, sum(cache_net_saving) as cache_net_saving
+              from (
+                select u.org_id, date_trunc(${step}, u.at, 'UTC') as point, u.${sql(columns[by])} as name, u.currency,
+                  u.exchanges, u.estimated, u.stop, u.in_tokens, u.out_tokens, u.cache_read_tokens, u.cache_write_tokens, u.cost,
+                  u.cache_net_saving
+                from usage_rollups u where ${folded(cuts, org)} and ${narrow(recordDimensions)}
+                union all
+                select u.org_id, date_trunc(${step}, u.at, 'UTC'), u.${sql(columns[by])}, u.currency, 1,
+                  case when u.estimated_reason is null then 0 else 1 end, u.stop, u.in_tokens, u.out_tokens,
+                  u.cache_read_tokens, u.cache_write_tokens, u.cost, u.cache_net_saving
+                from usage_records u where ${recent(cuts, only.org)} and ${narrow(recordDimensions)}) u
+              group by 1, 2, 3)
             select (extract(epoch from point) * 1000)::float8 as "atMs", name, currency,
               sum(exchanges)::float8 as exchanges, sum(estimated)::float8 as estimated,
-              coalesce(sum(exchanges) filter (where stop = 'interrupted'), 0)::float8 as interrupted,
-              sum(in_tokens)::float8 as "inTokens", sum(out_tokens)::float8 as "outTokens",
-              sum(cache_read_tokens)::float8 as "cacheReadTokens", sum(cache_write_tokens)::float8 as "cacheWriteTokens",
-              sum(cost)::text as cost, sum(cache_net_saving)::text as "cacheNetSaving"
-            from (
-              select date_trunc(${step}, u.at, 'UTC') as point, u.${sql(columns[by])} as name, u.currency, u.exchanges,
-                u.estimated, u.stop, u.in_tokens, u.out_tokens, u.cache_read_tokens, u.cache_write_tokens, u.cost,
-                u.cache_net_saving
-              from usage_rollups u where ${folded(cuts, org)} and ${narrow(recordDimensions)}
-              union all
-              select date_trunc(${step}, u.at, 'UTC'), u.${sql(columns[by])}, u.currency, 1,
-                case when u.estimated_reason is null then 0 else 1 end, u.stop, u.in_tokens, u.out_tokens,
-                u.cache_read_tokens, u.cache_write_tokens, u.cost, u.cache_net_saving
-              from usage_records u where ${recent(cuts, only.org)} and ${narrow(recordDimensions)}) x
-            group by grouping sets ((point, currency), (name, currency))`)
+              coalesce(sum(interrupted), 0)::float8 as interrupted, sum(in_tokens)::float8 as "inTokens",
+              sum(out_tokens)::float8 as "outTokens", sum(cache_read_tokens)::float8 as "cacheReadTokens",
+              sum(cache_write_tokens)::float8 as "cacheWriteTokens", sum(cost)::text as cost,
+              sum(cache_net_saving)::text as "cacheNetSaving"
+            from x group by grouping sets ((point, currency), (name, currency))`)
           const units = yield* bounded(sql<UnitRow>`
             select name, unit, sum(amount)::float8 as amount
             from (
-              select u.${sql(columns[by])} as name, u.unit, u.amount
+              select u.org_id, u.${sql(columns[by])} as name, u.unit, u.amount
               from unit_rollups u where ${folded(cuts, org)} and ${narrow(recordDimensions)}
               union all
-              select u.${sql(columns[by])}, d.key, d.value::numeric
+              select u.org_id, u.${sql(columns[by])}, d.key, d.value::numeric
               from usage_records u cross join lateral jsonb_each_text(u.dims) d
               where ${recent(cuts, only.org)} and ${narrow(recordDimensions)}) x
             group by 1, 2 order by 2`)
@@ -111,10 +127,11 @@ export class UsageSummaries extends Context.Service<
             select (extract(epoch from point) * 1000)::float8 as "atMs", up_to_ms as "upToMs",
               sum(exchanges)::float8 as count
             from (
-              select date_trunc(${step}, u.at, 'UTC') as point, u.up_to_ms, u.exchanges from first_frame_rollups u
+              select u.org_id, date_trunc(${step}, u.at, 'UTC') as point, u.up_to_ms, u.exchanges
+              from first_frame_rollups u
               where ${folded(cuts, only.org ?? "")} and ${narrow(["model", "vendor"])}
               union all
-              select date_trunc(${step}, u.at, 'UTC'), first_frame_bucket(u.ttfb_ms, ${boundariesText}::text::float8[]), 1
+              select u.org_id, date_trunc(${step}, u.at, 'UTC'), first_frame_bucket(u.ttfb_ms, ${boundariesText}::text::float8[]), 1
               from usage_records u
               where ${recent(cuts, only.org)} and u.ttfb_ms is not null and ${narrow(["model", "vendor"])}) x
             group by 1, 2 order by 2`)

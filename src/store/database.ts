@@ -16,11 +16,13 @@ import {
   type SchemaMismatch,
   schemaState,
 } from "./schema-state.ts"
+import { isSpread } from "./shards/placement.ts"
+import { Shards } from "./shards/shards.ts"
 import { StoreUnavailable } from "./unavailable.ts"
 
-/** A connected, migrated database. With `SVC_MIGRATE=0`, a database that lacks a migration is refused. */
+/** A connected, migrated database, and where its books are. With `SVC_MIGRATE=0`, a database that lacks a migration is refused. */
 export const layerDatabase: Layer.Layer<
-  SqlClient.SqlClient | PgClient.PgClient,
+  SqlClient.SqlClient | PgClient.PgClient | Shards,
   StoreUnavailable | SqlError.SqlError | SchemaMismatch,
   WeirConfig
 > = Layer.unwrap(
@@ -29,7 +31,7 @@ export const layerDatabase: Layer.Layer<
       databaseUrl === undefined
         ? layerEmbedded(embeddedDirectory(dataDir))
         : layerServer(databaseUrl, databaseConnections)
-    return Layer.effectDiscard(prepare(migrates)).pipe(Layer.provideMerge(client))
+    return Shards.layer.pipe(Layer.provideMerge(Layer.effectDiscard(prepare(migrates))), Layer.provideMerge(client))
   }),
 )
 
@@ -82,9 +84,10 @@ const startDatabase = (dataDir: string | undefined) => Effect.flatMap(EmbeddedDa
 const toUnavailable = (cause: unknown) => new StoreUnavailable({ store: "postgres", cause })
 
 /** Applies the missing migrations; safe when many nodes start at once. */
-const migrate = Migrator.make({})({ loader: loadMigrations, table: migrationsTable }).pipe(
-  Effect.mapError(toUnavailable),
-)
+const migrate = Effect.gen(function* () {
+  const loader = loadMigrations(yield* isSpread(yield* SqlClient.SqlClient))
+  return yield* Migrator.make({})({ loader, table: migrationsTable })
+}).pipe(Effect.mapError(toUnavailable))
 
 /** Gives a query a deadline, and turns its errors into {@link StoreUnavailable}. */
 export const withDeadline =

@@ -16,8 +16,12 @@ const folder = fileURLToPath(new URL("../../migrations/", import.meta.url))
 const textOf = (name: string): string => readFileSync(`${folder}${name}.sql`, "utf8")
 
 /** Runs a file as one anonymous block, because the wire protocol accepts one statement at a time. */
-const run = (name: string) =>
-  Effect.flatMap(SqlClient.SqlClient, (sql) => sql.unsafe(`do $migration$ begin ${textOf(name)} end $migration$`))
+const run = (name: string, isSpread: boolean) =>
+  Effect.flatMap(SqlClient.SqlClient, (sql) =>
+    sql.unsafe(`do $migration$ begin
+perform set_config('citus.enable_ddl_propagation', '${isSpread ? "on" : "off"}', true);
+${textOf(name)} end $migration$`),
+  )
 
 /** The migrations of this version by their numbers: files without ending, e.g. `0015_allotments`. */
 export const migrations: ReadonlyMap<number, string> = new Map(
@@ -44,6 +48,8 @@ export const noteOf = (name: string): MigrationNote => {
   return { name, stopsOldNodes: verdict === "must stop", limits: limits.replace(/\.$/, "") }
 }
 
-export const loadMigrations = Migrator.fromRecord(
-  Object.fromEntries([...migrations.values()].map((name) => [name, Effect.asVoid(run(name))])),
-)
+/** @param isSpread whether Citus must change the tables on all servers */
+export const loadMigrations = (isSpread: boolean) =>
+  Migrator.fromRecord(
+    Object.fromEntries([...migrations.values()].map((name) => [name, Effect.asVoid(run(name, isSpread))])),
+  )

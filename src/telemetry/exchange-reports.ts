@@ -10,6 +10,7 @@ import { SqlClient } from "effect/sql"
 import { runEvery } from "../background.ts"
 import { type Tier, tierOfCode } from "../protocol/timeout-tiers.ts"
 import { queryDeadline } from "../store/database.ts"
+import { Shards } from "../store/shards/shards.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 
 /** A vendor call that failed. */
@@ -58,6 +59,7 @@ export class ExchangeReports extends Context.Service<
     ExchangeReports,
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
+      const shards = yield* Shards
       const bounded = yield* queryDeadline
       let reports: Array<ExchangeReport> = []
       let traced: Array<ExchangeReport> = []
@@ -93,10 +95,15 @@ export class ExchangeReports extends Context.Service<
         const ended = timeouts.take()
         reports = []
         traced = []
-        if (rows.length > 0 || failed.length > 0) {
-          yield* bounded(
-            sql`select report_exchanges(${JSON.stringify(rows)}::text::json, ${JSON.stringify(failed)}::text::json)`,
+        const orgs = new Set([...rows, ...failed].map(({ org }) => org))
+        for (const [shard, own] of Map.groupBy(orgs, shards.of)) {
+          const jsonOf = (all: ReadonlyArray<{ readonly org: string }>) =>
+            JSON.stringify(own.length === orgs.size ? all : all.filter(({ org }) => own.includes(org)))
+          const report = shard.run(
+            ({ sql, books }) => sql`
+              select ${books}report_exchanges(${jsonOf(rows)}::text::json, ${jsonOf(failed)}::text::json)`,
           )
+          yield* bounded(report)
         }
         if (ended.length > 0) yield* bounded(sql`select report_ended_calls(${JSON.stringify(ended)}::text::json)`)
       })

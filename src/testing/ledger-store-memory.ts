@@ -7,6 +7,8 @@ import {
   type Granted,
   type KeptReply,
   LedgerStore,
+  LedgerStores,
+  oneStore,
   type RequestState,
   type Settled,
 } from "../money/ledger-store.ts"
@@ -272,8 +274,8 @@ export class MemoryBooks {
 }
 
 /** @param books shared by every node that is tested */
-export const layerMemoryStore = (books: MemoryBooks): Layer.Layer<LedgerStore> =>
-  Layer.succeed(LedgerStore, makeStore(books, Clock.currentTimeMillis))
+export const layerMemoryStore = (books: MemoryBooks): Layer.Layer<LedgerStores> =>
+  Layer.succeed(LedgerStores, oneStore(makeStore(books, Clock.currentTimeMillis)))
 
 /** @param nowMs the store's clock */
 export const makeStore = (books: MemoryBooks, nowMs: Effect.Effect<number>): LedgerStore["Service"] => {

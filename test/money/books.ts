@@ -8,11 +8,12 @@ import { wholeAmount } from "../../src/money/amount.ts"
 import { type Budget, type BudgetNeed, planBudget } from "../../src/money/budget.ts"
 import { type Hold, type HoldRequest, Ledger } from "../../src/money/ledger.ts"
 import { layerPostgres } from "../../src/money/ledger-postgres.ts"
-import { LedgerStore } from "../../src/money/ledger-store.ts"
+import { LedgerStore, LedgerStores } from "../../src/money/ledger-store.ts"
 import { RecallChannel } from "../../src/money/recalls.ts"
 import type { Settlement, UsageRecord } from "../../src/money/settlement.ts"
 import { dayOf } from "../../src/protocol/utc8.ts"
 import { layerDatabase } from "../../src/store/database.ts"
+import { inEach, Shards } from "../../src/store/shards/shards.ts"
 import { layerTestConfig, layerTestDatabases, testStores } from "../../src/testing/stores.ts"
 
 export const unit = 10n ** 10n
@@ -101,7 +102,10 @@ export const settlementOf = (hold: Hold, cost: bigint, of: UsageRecord = record)
 export const expectSound = (orgId: string) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
-    const findings = yield* sql<{ finding: string; id: string }>`select finding, id from ledger_audit()`
+    const findings = yield* inEach(
+      yield* Shards,
+      ({ sql, books }) => sql<{ finding: string; id: string }>`select finding, id from ${books}ledger_audit('', null)`,
+    )
     const refs = yield* sql<{ ref: string }>`
       select ref from usage_records where org_id = ${orgId} union select ref from transfers where org_id = ${orgId}`
     const own = new Set(refs.map(({ ref }) => ref))
@@ -115,20 +119,21 @@ export const startNode = (options: { readonly leaseMs?: number } = {}) =>
   Effect.gen(function* () {
     const scope = yield* Scope.make()
     const config = yield* WeirConfig
-    const store = yield* Effect.map(Layer.build(layerPostgres), Context.get(LedgerStore))
+    const stores = yield* Effect.map(Layer.build(layerPostgres), Context.get(LedgerStores))
     let isCrashed = false
     const joined: Array<string> = []
-    const mortal = LedgerStore.of({
-      ...store,
-      join: (node, leaseMs) =>
-        Effect.andThen(
-          Effect.sync(() => joined.push(node)),
-          store.join(node, leaseMs),
-        ),
-      leave: (node) => (isCrashed ? Effect.void : store.leave(node)),
-    })
+    const mortal = (store: LedgerStore["Service"]) =>
+      LedgerStore.of({
+        ...store,
+        join: (node, leaseMs) =>
+          Effect.andThen(
+            Effect.sync(() => joined.push(node)),
+            store.join(node, leaseMs),
+          ),
+        leave: (node) => (isCrashed ? Effect.void : store.leave(node)),
+      })
     const ledger = yield* Layer.fresh(Ledger.layerRules).pipe(
-      Layer.provide(Layer.succeed(LedgerStore, mortal)),
+      Layer.provide(Layer.succeed(LedgerStores, { ...stores, all: stores.all.map(mortal) })),
       Layer.provide(Layer.succeed(WeirConfig, { ...config, leaseMs: options.leaseMs ?? 60_000 })),
       Layer.buildWithScope(scope),
       Effect.map(Context.get(Ledger)),

@@ -5,6 +5,7 @@ import { SqlClient } from "effect/sql"
 import { type BudgetNeed, planBudget } from "../../src/money/budget.ts"
 import { Ledger } from "../../src/money/ledger.ts"
 import type { UsageRecord } from "../../src/money/settlement.ts"
+import { inEach, Shards } from "../../src/store/shards/shards.ts"
 import {
   dailyTokens,
   expectSound,
@@ -68,13 +69,18 @@ layer(nodes, { excludeTestServices: true, timeout: "60 seconds" })("leases", (it
 
     it.effect("has given up its lease before its allotments are back: nobody is told of a fault meanwhile", () =>
       Effect.gen(function* () {
-        const sql = yield* SqlClient.SqlClient
         const orgId = yield* fund(10n * unit)
         const node = yield* startNode()
         yield* node.release(yield* node.hold(holdOf(orgId, unit)))
-        yield* sql`alter function ledger_reap(integer) rename to ledger_reap_later`
+        yield* inEach(
+          yield* Shards,
+          ({ sql, books }) => sql`alter function ${books}ledger_reap(integer) rename to later`,
+        )
         yield* node.drain
-        yield* sql`alter function ledger_reap_later(integer) rename to ledger_reap`
+        yield* inEach(
+          yield* Shards,
+          ({ sql, books }) => sql`alter function ${books}later(integer) rename to ledger_reap`,
+        )
         expect(yield* stateOf(orgId)).toMatchObject({ allotted: expect.arrayContaining(["USD"]) })
         yield* expectSound(orgId)
         yield* (yield* Ledger).reap

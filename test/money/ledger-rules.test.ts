@@ -3,7 +3,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { Clock, Context, Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import { Ledger } from "../../src/money/ledger.ts"
-import { LedgerStore } from "../../src/money/ledger-store.ts"
+import { LedgerStore, LedgerStores, oneStore } from "../../src/money/ledger-store.ts"
 import { RecallChannel } from "../../src/money/recalls.ts"
 import { MemoryBooks, makeStore } from "../../src/testing/ledger-store-memory.ts"
 import { layerTestConfig } from "../../src/testing/stores.ts"
@@ -32,7 +32,7 @@ const startLedger = Effect.gen(function* () {
       ),
   })
   const ledger = yield* Ledger.layerRules.pipe(
-    Layer.provide(Layer.succeed(LedgerStore, watched)),
+    Layer.provide(Layer.succeed(LedgerStores, oneStore(watched))),
     Layer.provide(RecallChannel.layerLocal),
     Layer.provide(layerTestConfig()),
     Layer.build,

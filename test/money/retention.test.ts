@@ -6,6 +6,8 @@ import { SqlClient } from "effect/sql"
 import { Ledger } from "../../src/money/ledger.ts"
 import { Retention } from "../../src/money/retention.ts"
 import { periodOf } from "../../src/protocol/utc8.ts"
+import { inEach, Shards } from "../../src/store/shards/shards.ts"
+import { citusWorkers } from "../../src/testing/citus.ts"
 import { expectSound, fund, holdOf, makeTestDatabase, settlementOf, unit } from "./books.ts"
 
 const services = Layer.mergeAll(Retention.layer, Ledger.layer).pipe(
@@ -30,7 +32,7 @@ layer(services, { excludeTestServices: true, timeout: "60 seconds" })("retention
         const [home] = yield* sql<{
           name: string
         }>`select tableoid::regclass::text as name from usage_records where ref = ${request.ref}`
-        expect(home?.name).toMatch(/^usage_records_\d{8}$/)
+        expect(home?.name).toMatch(/^usage_records_\d{8}(_\d+)?$/)
       }),
     )
 
@@ -58,12 +60,16 @@ layer(services, { excludeTestServices: true, timeout: "60 seconds" })("retention
         const left = yield* sql<{ ref: string }>`select ref from usage_records where org_id = ${orgId}`
         expect(left.map(({ ref }) => ref)).toEqual([recent.ref])
         yield* expectSound(orgId)
-        const findings = yield* sql`select * from ledger_audit() where id in (${old.ref}, ${recent.ref})`
+        const findings = yield* inEach(
+          yield* Shards,
+          ({ sql, books }) => sql`select * from ${books}ledger_audit('', null) where id in (${old.ref}, ${recent.ref})`,
+        )
         expect(findings).toEqual([])
       }),
     )
 
-    it.effect("and the reaper read what there is to do, not what there is", () =>
+    // The statistics of a server are of its own tables.
+    it.effect.skipIf(citusWorkers().length > 0)("and the reaper read what there is to do, not what there is", () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
         const tag = randomUUID().slice(0, 8)
@@ -97,6 +103,7 @@ layer(services, { excludeTestServices: true, timeout: "60 seconds" })("retention
         const [before, after] = yield* sql.withTransaction(
           Effect.gen(function* () {
             const atStart = yield* rowsRead
+            yield* sql`select retain_books(30)`
             yield* sql`select * from retain(30, 3)`
             yield* sql`select retain_tenants(30, 10000)`
             yield* sql`select count(*) from ledger_reap(1000)`
@@ -126,7 +133,7 @@ layer(services, { excludeTestServices: true, timeout: "60 seconds" })("retention
         yield* settle({ ...settlementOf(held, unit), reply })
         const [home] = yield* sql<{ name: string }>`
           select tableoid::regclass::text as name from replies where ref = ${held.ref}`
-        expect(home?.name).toMatch(/^replies_\d{10}$/)
+        expect(home?.name).toMatch(/^replies_\d{10}(_\d+)?$/)
         // From a journal: its hour has no partition.
         const old = yield* hold(holdOf(orgId, unit, "old"))
         yield* settle({ ...settlementOf(old, unit), atMs: Date.now() - 49 * 3_600_000, reply })

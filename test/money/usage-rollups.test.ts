@@ -2,14 +2,17 @@
 import { randomUUID } from "node:crypto"
 import { expect, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
-import { SqlClient } from "effect/sql"
+import { SqlClient, type SqlError } from "effect/sql"
 import { UsageRollups } from "../../src/money/usage-rollups.ts"
 import { type SummaryQuery, UsageSummaries } from "../../src/money/usage-summary.ts"
+import { inEach, type ShardClient, Shards } from "../../src/store/shards/shards.ts"
 import { layerTestDatabase } from "./books.ts"
 
 const services = Layer.mergeAll(UsageRollups.layer, UsageSummaries.layer).pipe(Layer.provideMerge(layerTestDatabase))
 
 const sql = <A, E>(use: (sql: SqlClient.SqlClient) => Effect.Effect<A, E>) => Effect.flatMap(SqlClient.SqlClient, use)
+const inShard = <A>(query: (client: ShardClient) => Effect.Effect<A, SqlError.SqlError>) =>
+  Effect.flatMap(Shards, (shards) => shards.of(org).run(query))
 const fold = Effect.flatMap(UsageRollups, (rollups) => rollups.fold)
 const read = (query: SummaryQuery) => Effect.flatMap(UsageSummaries, (summaries) => summaries.read(query))
 
@@ -30,16 +33,36 @@ const record = (hoursAgo: number, n: number) => ({
 })
 type Row = ReturnType<typeof record>
 
+/** Settles exchanges that ended then. */
 const add = (rows: ReadonlyArray<Row>) =>
-  sql(
-    (client) =>
-      client`
-      insert into usage_records (ref, at, org_id, app_id, key_id, request_id, purpose, model, vendor, in_tokens, out_tokens,
-        cache_read_tokens, cache_write_tokens, dims, stop, cost, cache_net_saving, currency, ttfb_ms)
-      select ref, at, ${org}, 'app', 'key', ref, purpose, model, 'vendor', tokens, 1, 2, 3, dims, 'end', tokens * 0.25, 0,
-        'USD', ttfb
-      from json_to_recordset(${JSON.stringify(rows)}::text::json) as x(ref text, at timestamptz, model text,
-        tokens bigint, ttfb integer, purpose text, dims jsonb)`,
+  inShard(({ sql, books }) => {
+    const items = rows.map(({ ref, at, model, tokens, ttfb, purpose, dims }, item) => ({
+      ...{
+        item,
+        node: "n",
+        org,
+        ref,
+        cur: "USD",
+        key: "key",
+        day: at.slice(0, 10),
+        at: Date.parse(at),
+        cost: tokens / 4,
+      },
+      ...{ app_id: "app", purpose, model, vendor: "vendor", in_tokens: tokens, out_tokens: 1, cache_read_tokens: 2 },
+      ...{ cache_write_tokens: 3, dims, ttfb_ms: ttfb, stop: "end", cache_net_saving: 0 },
+    }))
+    return sql`select * from ${books}ledger_settle(${JSON.stringify(items)}::text::json, false)`
+  })
+
+/** What a reaper settled is replaced by the settlement of its node; here, by nothing. */
+const takeBack = ({ ref, at }: Row) =>
+  Effect.andThen(
+    inShard(
+      ({ sql, books }) => sql`
+        insert into ${books}holds (org_id, ref, node, currency, key_id, request_id, amount, day, spends, state, reaped_at)
+        values (${org}, ${ref}, 'n', 'USD', 'key', ${ref}, 1, current_date, false, 'reaped', ${at}::text::timestamptz)`,
+    ),
+    inShard(({ sql, books }) => sql`select ${books}ledger_close_holds(${JSON.stringify([{ org, ref }])}::text::json)`),
   )
 
 const sumsOf = Effect.fnUntraced(function* (query: Partial<SummaryQuery> = {}) {
@@ -128,7 +151,7 @@ layer(services, { excludeTestServices: true })("usage that is folded", (it) => {
       yield* fold
       const withIt = yield* sumsOf()
       expect([withIt.tokens, withIt.units["images"]]).toEqual([tokens + late.tokens, 18])
-      yield* sql((client) => client`delete from usage_records where org_id = ${org} and ref = ${late.ref}`)
+      yield* takeBack(late)
       yield* fold
       const without = yield* sumsOf()
       expect([without.tokens, without.units["images"]]).toEqual([tokens, 16])
@@ -158,7 +181,7 @@ layer(services, { excludeTestServices: true })("usage that is folded", (it) => {
 
   it.effect("loses what is past keeping, sums and units alike", () =>
     Effect.gen(function* () {
-      yield* sql((client) => client`select retain_rollups(15, 30)`)
+      yield* inEach(yield* Shards, ({ sql, books }) => sql`select ${books}retain_rollups(15, 30)`)
       const left = yield* sql(
         (client) => client<{ step: string; days: number }>`
           select step, max(date_part('day', now() - at))::int as days

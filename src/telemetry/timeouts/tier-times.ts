@@ -56,7 +56,7 @@ export class TierTimes extends Context.Service<
           const rows = yield* bounded(sql<Row>`
             select vendor, model, d.key as dimension, count(*) as count,
               width_bucket((d.value)::text::float8 - 0.5, ${`{${tierBoundaries.join()}}`}::text::float8[]) + 1 as bucket
-            from usage_records cross join lateral jsonb_each(usage_dims(usage_records)) as d
+            from usage_records cross join lateral jsonb_each(usage_dims(dims, connect_ms, ttfb_ms, idle_ms, total_ms)) as d
             where at >= ${from}::text::timestamptz and at < ${to}::text::timestamptz
               and d.key in ${sql.in(tiers.map(dimensionOf))}
             group by 1, 2, 3, 5`)

@@ -1,0 +1,164 @@
+/**
+ * A shard on the server that has it is a schema: a view of the shard's part of each table, under the table's own name, and
+ * a copy of each function of the books, which finds these views first. What a function does there is plain PostgreSQL. Each
+ * begins by taking the lock that Citus itself takes before it writes, and by making sure that the shard is still there.
+ */
+import { Effect } from "effect"
+import type { SqlClient } from "effect/sql"
+import { newestMigration } from "../migrations.ts"
+import type { PlacedShard } from "./placement.ts"
+
+/** What belongs to organisations and changes with every call: one shard has all of it. */
+export const bookTables = [
+  "counters",
+  "allotments",
+  "transfers",
+  "usage_records",
+  "spent_requests",
+  "holds",
+  "replies",
+  "jobs",
+  "job_attempts",
+  "exchange_reports",
+  "failure_counts",
+  "usage_rollups",
+  "first_frame_rollups",
+  "unit_rollups",
+  "usage_folded",
+  "usage_stale_hours",
+  "usage_kept",
+  "nodes",
+] as const
+
+/** Rows of a whole shard: they have its key. */
+const keyedTables = ["usage_folded", "usage_stale_hours", "usage_kept", "nodes"]
+
+/** What a shard does by itself. */
+export const bookFunctions = [
+  "books_page",
+  "budget_mail_sent",
+  "budget_mails_take",
+  "budgets_near",
+  "job_attempt_begin",
+  "job_attempt_end",
+  "job_end",
+  "job_goes_on",
+  "jobs_take",
+  "ledger_allot",
+  "ledger_audit",
+  "ledger_balance",
+  "ledger_checkpoint",
+  "ledger_close_holds",
+  "ledger_forbid_checkpoint",
+  "ledger_move",
+  "ledger_reap",
+  "ledger_release",
+  "ledger_return",
+  "ledger_settle",
+  "ledger_spent",
+  "lost_jobs",
+  "node_join",
+  "node_leave",
+  "node_renew",
+  "report_exchanges",
+  "retain_books",
+  "retain_job_attempts",
+  "retain_jobs",
+  "retain_reports",
+  "retain_rollups",
+  "retain_sums",
+  "usage_fold",
+  "usage_fold_day",
+  "usage_fold_hour",
+  "usage_fold_sums_of_day",
+  "usage_fold_sums_of_hour",
+] as const
+
+/** Says that a shard is not where it was looked for. */
+export const movedCode = "WB001"
+
+export interface BookFunction {
+  /** `create or replace function public.ledger_allot(…) …`. */
+  readonly definition: string
+  readonly schema: string
+  readonly signature: string
+}
+
+/** The functions of the books, as the coordinator has them. */
+export const readFunctions = (sql: SqlClient.SqlClient) => sql<BookFunction>`
+  select pg_get_functiondef(p.oid) as definition, n.nspname as schema,
+    format('%I(%s)', p.proname, pg_get_function_identity_arguments(p.oid)) as signature
+  from pg_proc p join pg_namespace n on n.oid = p.pronamespace
+  where n.nspname = current_schema() and p.proname = any(${[...bookFunctions]}::text[])
+  order by p.oid`
+
+/** The parts of tables that are a shard, by the names of the tables. */
+const readParts = (sql: SqlClient.SqlClient, { min }: PlacedShard) => sql<{ table: string; part: string }>`
+  select c.relname as table, format('%I.%I', n.nspname, c.relname || '_' || s.shardid) as part
+  from pg_dist_shard s join pg_class c on c.oid = s.logicalrelid join pg_namespace n on n.oid = c.relnamespace
+  where s.shardminvalue::int = ${min}::int and c.relname = any(${[...bookTables]}::text[])`
+
+/** Makes a shard's schema on the server that has it, unless it is there. */
+export const ensureSchema = Effect.fnUntraced(function* (
+  sql: SqlClient.SqlClient,
+  shard: PlacedShard,
+  functions: ReadonlyArray<BookFunction>,
+) {
+  const mark = `weir ${newestMigration}`
+  const isThere = Effect.map(
+    sql<{ mark: string | null; views: number }>`
+      select obj_description(to_regnamespace(${shard.name}), 'pg_namespace') as mark,
+        (select count(*)::int from pg_views where schemaname = ${shard.name}) as views`,
+    ([row]) => row?.mark === mark && row.views === bookTables.length,
+  )
+  if (yield* isThere) return
+  const parts = yield* readParts(sql, shard)
+  yield* sql.withTransaction(
+    Effect.gen(function* () {
+      yield* sql`select pg_advisory_xact_lock(hashtext('weir.shards'))`
+      if (yield* isThere) return
+      yield* sql.unsafe(schemaText(shard, parts, functions, mark))
+    }),
+  )
+})
+
+const schemaText = (
+  { name, id, key }: PlacedShard,
+  parts: ReadonlyArray<{ readonly table: string; readonly part: string }>,
+  functions: ReadonlyArray<BookFunction>,
+  mark: string,
+): string => `do $shard$ begin
+perform set_config('citus.enable_ddl_propagation', 'off', true);
+perform set_config('client_min_messages', 'warning', true);
+perform set_config('check_function_bodies', 'off', true);
+drop schema if exists ${name} cascade;
+create schema ${name};
+comment on schema ${name} is '${mark}';
+perform set_config('search_path', '${name}, ' || current_setting('search_path'), true);
+${parts.map(({ table, part }) => `create view ${name}.${table} as select * from ${part};`).join("\n")}
+${keyedTables.map((table) => `alter view ${name}.${table} alter column org_id set default '${key}';`).join("\n")}
+create sequence ${name}.transfer_ids;
+create function ${name}.next_transfer_id() returns bigint language sql volatile as $fn$ ${transferId(`${name}.transfer_ids`, 0)} $fn$;
+alter view ${name}.transfers alter column id set default ${name}.next_transfer_id();
+create function ${name}.books_key() returns text language sql immutable as $fn$ select '${key}' $fn$;
+create function ${name}.books_moved() returns boolean language plpgsql as $fn$ begin
+  perform lock_shard_metadata(5, array[${id}]);
+  if exists (select from pg_dist_placement p join pg_dist_local_group g using (groupid) where p.shardid = ${id}) then
+    return false;
+  end if;
+  raise exception '${name} is not on this server' using errcode = '${movedCode}';
+end $fn$;
+${functions
+  .map(
+    ({ definition, schema, signature }) => `${definition.replace(` ${schema}.`, ` ${name}.`)};
+alter function ${name}.${signature} set search_path from current;`,
+  )
+  .join("\n")}
+end $shard$`
+
+/**
+ * Ids of transfers that were made at several places are in the order of time: milliseconds, then a number that no other
+ * transfer of that millisecond has. The coordinator's (1) are odd, a shard's (0) even.
+ */
+export const transferId = (sequence: string, parity: 0 | 1): string =>
+  `select (extract(epoch from clock_timestamp()) * 1000)::bigint * 1024 + nextval('${sequence}') % 512 * 2 + ${parity}`

@@ -1,0 +1,78 @@
+/**
+ * Where the books of organisations are. On one server there is one shard with all of them. On Citus there are several,
+ * each on one server at a time: an organisation's is told by the hash of its id, and what is asked of a shard goes straight
+ * to the server that has it.
+ */
+import type * as PgClient from "@effect/sql-pg/PgClient"
+import { Context, Effect, Layer, Result } from "effect"
+import { SqlClient, type SqlError, type Statement } from "effect/sql"
+import { WeirConfig } from "../../config.ts"
+import { isSpread } from "./placement.ts"
+import { makeSpread } from "./spread.ts"
+
+/** The server that has a shard. */
+export interface ShardClient {
+  readonly sql: SqlClient.SqlClient
+  /** Stands before the name of each function of the books in a statement. */
+  readonly books: Statement.Fragment
+}
+
+export interface Shard {
+  readonly name: string
+  /** Whose name the rows have that belong to the whole shard. */
+  readonly key: string
+  /** Runs a statement where the shard is, as one transaction; again, if the shard has moved meanwhile. */
+  readonly run: <A, R>(
+    query: (client: ShardClient) => Effect.Effect<A, SqlError.SqlError, R>,
+  ) => Effect.Effect<A, SqlError.SqlError, R>
+}
+
+export class Shards extends Context.Service<
+  Shards,
+  {
+    readonly all: ReadonlyArray<Shard>
+    /** The place in `all` of an organisation's shard. */
+    readonly indexOf: (orgId: string) => number
+    /** The shard of an organisation. */
+    readonly of: (orgId: string) => Shard
+  }
+>()("weir/store/Shards") {
+  static readonly layer: Layer.Layer<Shards, SqlError.SqlError, SqlClient.SqlClient | PgClient.PgClient | WeirConfig> =
+    Layer.effect(
+      Shards,
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const { databaseUrl } = yield* WeirConfig
+        if (databaseUrl !== undefined && (yield* isSpread(sql))) return Shards.of(yield* makeSpread(databaseUrl))
+        const client = { sql, books: sql.literal("") }
+        const whole: Shard = { name: "books", key: "", run: (query) => query(client) }
+        return Shards.of({ all: [whole], indexOf: () => 0, of: () => whole })
+      }),
+    )
+}
+
+/** The rows of a statement that runs in all shards at once. */
+export const inEach = <A, R>(
+  { all }: Shards["Service"],
+  query: (client: ShardClient) => Effect.Effect<ReadonlyArray<A>, SqlError.SqlError, R>,
+): Effect.Effect<ReadonlyArray<A>, SqlError.SqlError, R> =>
+  Effect.map(
+    Effect.forEach(all, ({ run }) => run(query), { concurrency: "unbounded" }),
+    (rows) => rows.flat(),
+  )
+
+/** As {@link inEach}, of the shards that answer: work goes on although a server is down. Fails if none answers. */
+export const inThoseThatAnswer = <A, R>(
+  { all }: Shards["Service"],
+  query: (client: ShardClient) => Effect.Effect<ReadonlyArray<A>, SqlError.SqlError, R>,
+): Effect.Effect<ReadonlyArray<A>, SqlError.SqlError, R> =>
+  Effect.flatMap(
+    Effect.forEach(all, ({ run }) => Effect.result(run(query)), { concurrency: "unbounded" }),
+    (results) => {
+      const [failure] = results.filter(Result.isFailure)
+      const answers = results.filter(Result.isSuccess)
+      return failure !== undefined && answers.length === 0
+        ? Effect.fail(failure.failure)
+        : Effect.succeed(answers.flatMap(({ success }) => success))
+    },
+  )

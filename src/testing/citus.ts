@@ -1,0 +1,67 @@
+/**
+ * Databases for tests on Citus: a coordinator's database with one of the same name at each worker. `CITUS_WORKER_URLS`
+ * names the workers; `SVC_TEST_DATABASE_URL` is the coordinator then.
+ */
+import * as PgClient from "@effect/sql-pg/PgClient"
+import { Effect, Layer, Redacted } from "effect"
+import { layerDatabase } from "../store/database.ts"
+import { distribute } from "../store/shards/distribute.ts"
+import { layerTestConfig } from "./stores.ts"
+
+/** The workers' addresses; none where the tests do not run on Citus. */
+export const citusWorkers = (): ReadonlyArray<string> =>
+  (process.env["CITUS_WORKER_URLS"] ?? "").split(" ").filter((url) => url !== "")
+
+/** @param url of a server or a database, which is replaced by another one of the server */
+export const databaseAt = (url: string, name: string): string => {
+  const database = new URL(url)
+  database.pathname = `/${name}`
+  return database.href
+}
+
+const at = (url: string, ...statements: ReadonlyArray<string>) =>
+  Effect.scoped(
+    Effect.gen(function* () {
+      const services = yield* Layer.build(PgClient.layer({ url: Redacted.make(url), maxConnections: 1 }))
+      const sql = yield* Effect.provide(PgClient.PgClient, services)
+      for (const statement of statements) yield* sql.unsafe(statement)
+    }),
+  )
+
+/** Makes the database at each server, and makes one cluster of them. */
+export const makeCluster = Effect.fnUntraced(function* (
+  coordinator: string,
+  workers: ReadonlyArray<string>,
+  name: string,
+) {
+  yield* Effect.forEach([coordinator, ...workers], (url) => at(url, `create database ${name}`), { discard: true })
+  const urls = [coordinator, ...workers].map((url) => databaseAt(url, name))
+  yield* Effect.forEach(urls, (url) => at(url, "create extension citus"), { discard: true })
+  const { hostname, port } = new URL(coordinator)
+  yield* at(
+    databaseAt(coordinator, name),
+    `select citus_set_coordinator_host('${hostname}', ${port})`,
+    ...workers.map((url) => {
+      const worker = new URL(url)
+      return `select citus_add_node('${worker.hostname}', ${worker.port})`
+    }),
+  )
+})
+
+/** Migrates a cluster's database, and spreads its books. @param url of the coordinator */
+export const spreadBooks = Effect.fnUntraced(function* (url: string, shards: number) {
+  const databaseUrl = Redacted.make(url)
+  yield* Effect.scoped(
+    Effect.gen(function* () {
+      const services = yield* Layer.build(layerDatabase.pipe(Layer.provide(layerTestConfig({ databaseUrl }))))
+      yield* Effect.provide(distribute(shards), services)
+    }),
+  )
+})
+
+export const dropCluster = (coordinator: string, workers: ReadonlyArray<string>, name: string) =>
+  Effect.forEach(
+    [coordinator, ...workers],
+    (url) => Effect.ignore(at(url, `drop database if exists ${name} with (force)`)),
+    { discard: true },
+  )
