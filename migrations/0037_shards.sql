@@ -14,6 +14,14 @@ create function next_transfer_id() returns bigint language sql volatile as $fn$
   select nextval(pg_get_serial_sequence('transfers', 'id'))
 $fn$;
 
+-- What the books take on the disk.
+create function books_bytes() returns bigint language sql stable as $fn$
+  select sum(pg_total_relation_size(i.relid))::bigint
+  from unnest(array['counters', 'allotments', 'transfers', 'usage_records', 'spent_requests', 'holds', 'replies', 'jobs',
+    'job_attempts', 'exchange_reports', 'failure_counts', 'usage_rollups', 'first_frame_rollups', 'unit_rollups']) t(name)
+  cross join lateral pg_partition_tree(t.name::regclass) i
+$fn$;
+
 -- Rows of a whole shard: they are placed as those of organisations are.
 alter table nodes add column org_id text not null default '';
 alter table nodes drop constraint nodes_pkey, add primary key (id, org_id);

@@ -28,7 +28,7 @@ const decodeError = Schema.decodeUnknownOption(Schema.fromJsonString(ErrorEnvelo
 
 export interface CallOptions {
   readonly urls: ReadonlyArray<string>
-  readonly headers: Record<string, string>
+  readonly headersOf: (key: string) => Record<string, string>
   readonly pick: (count: number) => number
   readonly patienceMs: number
   /** How many refusals for want of money are not final: holds may be in the way. */
@@ -100,6 +100,7 @@ export const askFor = async (key: string, options: CallOptions): Promise<Outcome
   const kind = options.kindOf(key)
   const [path, request] = requestFor(key, kind)
   const body = JSON.stringify({ ...request, meta: { requestId: key } })
+  const headers = options.headersOf(key)
   let last = "nothing"
   let refusals = 0
   while (Date.now() < endsAt) {
@@ -107,13 +108,13 @@ export const askFor = async (key: string, options: CallOptions): Promise<Outcome
       const url = options.urls[options.pick(options.urls.length)]
       const response = await fetch(`${url}${path}`, {
         method: "POST",
-        headers: { "content-type": "application/json", ...options.headers },
+        headers: { "content-type": "application/json", ...headers },
         body,
         signal: AbortSignal.timeout(30_000),
       })
       const text = await response.text()
       const job = response.status === 202 && kind === "video" ? Option.getOrUndefined(decodeJob(text)) : undefined
-      if (job !== undefined) return await follow(job.id, options)
+      if (job !== undefined) return await follow(job.id, headers, options)
       const outcome = response.headers.get("content-type")?.startsWith("text/event-stream")
         ? readStream(text)
         : readReply(response.status, text, response.headers)
@@ -132,7 +133,7 @@ export const askFor = async (key: string, options: CallOptions): Promise<Outcome
 const jobPatienceMs = 180_000
 
 /** Asks about a job until it has ended. */
-const follow = async (id: string, { urls, headers, pick }: CallOptions): Promise<Outcome> => {
+const follow = async (id: string, headers: Record<string, string>, { urls, pick }: CallOptions): Promise<Outcome> => {
   const endsAt = Date.now() + jobPatienceMs
   let last = `${id} was never told of`
   while (Date.now() < endsAt) {

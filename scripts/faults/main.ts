@@ -1,14 +1,15 @@
 /**
- * `npm run faults -- [calls] [seed] [--gateways N] [--scarce] [--only KIND]`: many calls of every kind over HTTP through
+ * `npm run faults -- [calls] [seed] [--gateways N] [--scarce] [--only KIND] [--citus]`: many calls of every kind over HTTP through
  * two gateways on one PostgreSQL and one Redis, while gateways and stores are killed and lines are cut, at random.
  * Afterwards the ledger must be consistent, every key billed at most once, no hold or allotment left, delivered costs
  * equal to billed ones, and whole replies the same when they are asked for again; videos must be charged once if they
  * were made and not at all if they failed, none may be lost or asked about by two nodes at once; two budgets must have
  * counted what was billed. Meanwhile tenants are made and changed: each once, and no answered change may be lost.
  * With `--scarce`, the balance covers half of the exchanges: no more may be spent, and nothing that could be. A seed
- * repeats its faults.
+ * repeats its faults. With `--citus`, the database is a coordinator and two workers of Citus, any of which is killed; six
+ * organisations share the calls, and half-way a third worker joins and gets shards.
  */
-import { execFile, execFileSync } from "node:child_process"
+import { execFile } from "node:child_process"
 import { createHash } from "node:crypto"
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -21,7 +22,8 @@ import { testCatalogue } from "../../src/testing/gateway.ts"
 import { startScriptedVendor } from "../../src/testing/scripted-vendor.ts"
 import { randomOf } from "../random.ts"
 import { type Asked, askedFor, askedKinds, askFor, type Outcome } from "./client.ts"
-import { freePort, gateway, postgres, redis } from "./processes.ts"
+import { query as ask, startCitus, startPostgres } from "./databases.ts"
+import { freePort, gateway, redis } from "./processes.ts"
 import { openLine } from "./proxy.ts"
 import { startTenantChurn } from "./tenants.ts"
 import { makeVendor, videoFails } from "./vendor.ts"
@@ -32,6 +34,7 @@ const { values: flags, positionals } = parseArgs({
     gateways: { type: "string", default: "2" },
     scarce: { type: "boolean", default: false },
     only: { type: "string" },
+    citus: { type: "boolean", default: false },
   },
 })
 const only = askedKinds.find((kind) => kind === flags.only)
@@ -52,7 +55,9 @@ const faultRandom = randomOf(seed)
 const clientRandom = randomOf(seed + 1)
 const pickFault = (count: number) => Math.floor(faultRandom() * count)
 
-console.log(`fault run: ${exchanges} calls, seed ${seed}, ${gatewayCount} gateways${flags.scarce ? ", scarce" : ""}`)
+console.log(
+  `fault run: ${exchanges} calls, seed ${seed}, ${gatewayCount} gateways${flags.scarce ? ", scarce" : ""}${flags.citus ? ", on Citus" : ""}`,
+)
 
 const dir = mkdtempSync(join(tmpdir(), "weir-faults-"))
 // PostgreSQL runs as another user.
@@ -62,7 +67,12 @@ const vendorBehaviour = makeVendor((count) => Math.floor(clientRandom() * count)
 const { calls } = vendorBehaviour
 const vendor = await Effect.runPromise(Scope.provide(startScriptedVendor(vendorBehaviour.script), scope))
 
-const balance = flags.scarce ? ((exchanges * costEach) / 2).toFixed(6) : "1000000"
+/** Each has an application, a key, and a share of the calls. */
+const orgs = Array.from({ length: flags.citus ? 6 : 1 }, (_, at) => {
+  const suffix = at === 0 ? "" : String(at)
+  return { org: `org_faults${suffix}`, app: `app_faults${suffix}`, key: `key_faults${suffix}` }
+})
+const balance = flags.scarce ? ((exchanges / orgs.length) * costEach * 0.5).toFixed(6) : "1000000"
 /** Models of the other kinds, each with a price at which a call costs about as much as an exchange. */
 const otherModels = [
   ["embed", "embedding", 'input: "50"'],
@@ -74,6 +84,7 @@ const otherModels = [
 /** Four seconds of video. */
 const filmCost = 0.00034
 const ids = { org: "org_faults", app: "app_faults", key: "key_faults" }
+const orgOf = (key: string) => orgs[Number(key.slice(2)) % orgs.length] ?? ids
 const catalogue = join(dir, "catalogue.yaml")
 writeFileSync(
   catalogue,
@@ -96,22 +107,31 @@ searchProviders:
       "prices:\n",
       `prices:\n${otherModels.map(([handle, , price]) => `  - { model: ${handle}, currency: USD, ${price}, from: 2026-01-01 }\n`).join("")}`,
     )
-    .replace("models: [main,", `models: [${otherModels.map(([handle]) => handle).join(", ")}, main,`),
+    .replace("models: [main,", `models: [${otherModels.map(([handle]) => handle).join(", ")}, main,`)
+    // Each line that names the first organisation is one for each.
+    .split("\n")
+    .flatMap((line) =>
+      /\b(org|app|key)_faults\b/.test(line)
+        ? orgs.map(({ org }) => line.replaceAll(/\b(org|app|key)_faults/g, `$1${org.slice(3)}`))
+        : [line],
+    )
+    .join("\n"),
 )
 
-const databasePort = await freePort()
-const database = postgres(join(dir, "pg"), databasePort)
 const cachePort = await freePort()
 const cache = redis(cachePort)
-await Promise.all([database.start(), cache.start()])
-const lines = { postgres: await openLine(databasePort), redis: await openLine(cachePort) }
+await cache.start()
+const redisLine = await openLine(cachePort)
+const databases = flags.citus
+  ? await startCitus(dir, 6, { SVC_ENV: "faults", SVC_CATALOGUE: catalogue, SVC_MASTER_KEY: "of the fault run" })
+  : await startPostgres(dir)
 
 const adminKey = "wa_faults"
 const environment = {
   SVC_ENV: "faults",
   SVC_CATALOGUE: catalogue,
-  SVC_DATABASE_URL: `postgres://weir@127.0.0.1:${lines.postgres.port}/postgres`,
-  SVC_REDIS_URL: `redis://127.0.0.1:${lines.redis.port}`,
+  SVC_DATABASE_URL: databases.url,
+  SVC_REDIS_URL: `redis://127.0.0.1:${redisLine.port}`,
   SVC_LEASE_MS: String(leaseMs),
   SVC_CHECKPOINT_MS: "500",
   SVC_SETTLE_PATIENCE_MS: "200",
@@ -132,11 +152,11 @@ const counts = new Map<string, number>()
 const faults: ReadonlyArray<readonly [name: string, act: () => Promise<void>]> = [
   ["gateway killed", async () => restart(gateways[pickFault(gateways.length)])],
   ["redis killed", async () => restart(cache)],
-  ["postgres killed", async () => restart(database)],
-  ["postgres lines cut", async () => lines.postgres.cut()],
-  ["redis lines cut", async () => lines.redis.cut()],
-  ["postgres silent", async () => lines.postgres.stall(500 + pickFault(2500))],
-  ["redis silent", async () => lines.redis.stall(500 + pickFault(2500))],
+  ["postgres killed", async () => restart(databases.servers[pickFault(databases.servers.length)])],
+  ["postgres lines cut", async () => databases.lines[pickFault(databases.lines.length)]?.cut()],
+  ["redis lines cut", async () => redisLine.cut()],
+  ["postgres silent", async () => databases.lines[pickFault(databases.lines.length)]?.stall(500 + pickFault(2500))],
+  ["redis silent", async () => redisLine.stall(500 + pickFault(2500))],
 ]
 const restart = async (service: (typeof gateways)[number] | undefined) => {
   await service?.kill()
@@ -156,7 +176,7 @@ const chaos = (async () => {
 
 const callOptions = {
   urls,
-  headers: { "x-svc-key-id": ids.key, "x-svc-key": "secret" },
+  headersOf: (key: string) => ({ "x-svc-key-id": orgOf(key).key, "x-svc-key": "secret" }),
   pick: (count: number) => Math.floor(clientRandom() * count),
   patienceMs: 120_000,
   kindOf: (key: string): Asked => only ?? askedFor(key),
@@ -168,8 +188,10 @@ let next = 0
 /** Whether a key was refused so often that no hold can have been in its way. */
 let exhausted = false
 const startedAt = Date.now()
+let rebalanced: Promise<string> | undefined
 const client = async () => {
   while (next < exchanges) {
+    if (next > exchanges / 2) rebalanced ??= databases.rebalance?.()
     const key = `k-${next++}`
     const options = { ...callOptions, maxRefusals: exhausted ? 3 : 40 }
     const outcome = await askFor(key, options)
@@ -182,25 +204,18 @@ running = false
 await chaos
 const seconds = ((Date.now() - startedAt) / 1000).toFixed(0)
 
-const query = (sql: string): ReadonlyArray<ReadonlyArray<string>> =>
-  execFileSync(
-    "psql",
-    ["-h", "127.0.0.1", "-p", String(databasePort), "-U", "weir", "-AtF", "|", "-c", sql, "postgres"],
-    { encoding: "utf8" },
-  )
-    .split("\n")
-    .filter((line) => line !== "")
-    .map((line) => line.split("|"))
+if (rebalanced !== undefined) console.log(await rebalanced)
+const query = (sql: string) => ask(databases.port, sql)
 
 // Gateways that end give back what they have; leases of killed ones expire, reapers settle, journals are settled.
 for (let tries = 0; tries < 60; tries++) {
-  if (query("select count(*) from jobs where ended_at is null")[0]?.[0] !== "0") {
+  if ((await query("select count(*) from jobs where ended_at is null"))[0]?.[0] !== "0") {
     // A job of a node that was killed waits for the end of its lease.
     await sleep(2000)
     continue
   }
-  if (query("select count(*) from holds where state <> 'settled'")[0]?.[0] === "0") break
-  if (tries > 30 && query("select count(*) from holds where state = 'open'")[0]?.[0] === "0") break
+  if ((await query("select count(*) from holds where state <> 'settled'"))[0]?.[0] === "0") break
+  if (tries > 30 && (await query("select count(*) from holds where state = 'open'"))[0]?.[0] === "0") break
   await sleep(500)
 }
 
@@ -216,27 +231,32 @@ await promisify(execFile)(process.execPath, [doctor, "doctor", "--url", urls[0] 
   ({ stdout }) => console.log(stdout.trim()),
   (error) => problems.push(`doctor: ${error.stderr}`),
 )
-const rows = query("select request_id, count(*), max(cost) from usage_records group by 1")
+const rows = await query("select request_id, count(*), max(cost) from usage_records group by 1")
 const ledger = new Map(rows.map(([key = "", billed, cost]) => [key, { billed: Number(billed), cost: Number(cost) }]))
-check(query("select count(*) from holds where state = 'open'")[0]?.[0] === "0", "exchanges are still held")
-const left = Number(query(`select ledger_balance('${ids.org}', 'USD')`)[0]?.[0])
-check(left >= 0, `more was spent than there was: ${left}`)
+check((await query("select count(*) from holds where state = 'open'"))[0]?.[0] === "0", "exchanges are still held")
+const left = new Map<string, number>()
+for (const { org } of orgs) {
+  const balance = Number((await query(`select coalesce((select funded - granted from counters where org_id = '${org}' and counter = 'USD'), 0)
+    + coalesce((select sum(granted - spent) from allotments where org_id = '${org}' and counter = 'USD'), 0)`))[0]?.[0])
+  left.set(org, balance)
+  check(balance >= 0, `more was spent than there was: ${balance} of ${org}`)
+}
 /** What budgets have counted must be what was billed. */
-const usedOf = (budget: string) =>
-  query(`select coalesce((select sum(granted) from counters where counter like 'budget:${budget}:%'), 0)
-    - coalesce((select sum(granted - spent) from allotments where counter like 'budget:${budget}:%'), 0)`)[0]?.[0]
-const [[billedMoney, billedTokens] = []] = query(`select sum(cost), sum(in_tokens + out_tokens + cache_read_tokens
+const usedOf = async (budget: string) =>
+  (
+    await query(`select coalesce((select sum(granted) from counters where counter like 'budget:${budget}:%'), 0)
+    - coalesce((select sum(granted - spent) from allotments where counter like 'budget:${budget}:%'), 0)`)
+  )[0]?.[0]
+const [[billedMoney, billedTokens] = []] = await query(`select sum(cost), sum(in_tokens + out_tokens + cache_read_tokens
   + cache_write_tokens) from usage_records`)
+const [usedMoney, usedTokens] = [await usedOf("money"), await usedOf("tokens")]
+check(Number(usedMoney) === Number(billedMoney), `${usedMoney} is used of a budget, ${billedMoney} was billed`)
 check(
-  Number(usedOf("money")) === Number(billedMoney),
-  `${usedOf("money")} is used of a budget, ${billedMoney} was billed`,
+  Number(usedTokens) === Number(billedTokens),
+  `${usedTokens} tokens are used of a budget, ${billedTokens} were billed`,
 )
-check(
-  Number(usedOf("tokens")) === Number(billedTokens),
-  `${usedOf("tokens")} tokens are used of a budget, ${billedTokens} were billed`,
-)
-const jobs = Map.groupBy(query("select request_id, state, held from jobs"), ([key = ""]) => key)
-check(query("select count(*) from jobs where ended_at is null")[0]?.[0] === "0", "jobs have not ended")
+const jobs = Map.groupBy(await query("select request_id, state, held from jobs"), ([key = ""]) => key)
+check((await query("select count(*) from jobs where ended_at is null"))[0]?.[0] === "0", "jobs have not ended")
 for (const id of vendorBehaviour.polledTwice) problems.push(`${id} was asked about by two nodes at once`)
 for (const [key, [job, ...more]] of jobs) {
   check(more.length === 0, `${key} has ${more.length + 1} jobs`)
@@ -279,7 +299,13 @@ for (const [key, outcome] of outcomes) {
 }
 check(tally.refused === 0 || flags.scarce, `${tally.refused} keys were refused`)
 // What failed jobs gave back may have come after the last refusal.
-check(tally.refused === 0 || left < holdEach + tally.failed * filmCost, `keys were refused although ${left} is left`)
+for (const [key, { _tag }] of outcomes) {
+  const balance = left.get(orgOf(key).org) ?? 0
+  check(
+    _tag !== "Refused" || balance < holdEach + tally.failed * filmCost,
+    `${key} was refused although ${balance} is left`,
+  )
+}
 // Redis was emptied more than once: the replies are in the books.
 let replayed = 0
 for (const [key, first] of outcomes) {
@@ -290,14 +316,14 @@ for (const [key, first] of outcomes) {
   check(body === first.body, `${key} was answered ${first.body}, and when it was repeated ${body}`)
 }
 console.log(
-  `${outcomes.size} keys in ${seconds} s: ${tally.delivered} delivered (${tally.deferred} deferred), ${tally.made} videos made, ${tally.failed} failed, ${tally.spent} billed without an answer, ${tally.refused} refused; ${left} left; ${replayed} repeated`,
+  `${outcomes.size} keys in ${seconds} s: ${tally.delivered} delivered (${tally.deferred} deferred), ${tally.made} videos made, ${tally.failed} failed, ${tally.spent} billed without an answer, ${tally.refused} refused; ${[...left.values()].join(", ")} left; ${replayed} repeated`,
 )
 console.log([...counts].map(([name, times]) => `${name} ${times}`).join(", "))
 for (const problem of problems.slice(0, 20)) console.error(problem)
 console.log(problems.length === 0 ? "consistent" : `${problems.length} problems (seed ${seed})`)
 
-await Promise.all([...gateways, cache, database].map((service) => service.kill()))
-for (const line of Object.values(lines)) line.close()
+await Promise.all([...gateways, cache, ...databases.servers].map((service) => service.kill()))
+for (const line of [redisLine, ...databases.lines]) line.close()
 await Effect.runPromise(Scope.close(scope, Exit.void))
 rmSync(dir, { recursive: true, force: true })
 process.exit(problems.length === 0 ? 0 : 1)

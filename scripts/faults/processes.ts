@@ -51,7 +51,7 @@ const service = (name: string, launch: () => ChildProcess, isUp: () => boolean |
     kill: async () => {
       if (child === undefined || child.exitCode !== null || child.signalCode !== null) return
       const gone = new Promise((resolve) => child?.once("exit", resolve))
-      child.kill(name === "postgres" ? "SIGQUIT" : "SIGKILL")
+      child.kill(name.startsWith("postgres") ? "SIGQUIT" : "SIGKILL")
       await gone
     },
   }
@@ -72,7 +72,12 @@ const postgresBin = (): string => {
 /** PostgreSQL refuses to run as root. */
 const asPostgres = process.getuid?.() === 0 ? ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"] : []
 
-export const postgres = (dir: string, port: number, settings: ReadonlyArray<string> = []): Service => {
+export const postgres = (
+  dir: string,
+  port: number,
+  settings: ReadonlyArray<string> = [],
+  name = "postgres",
+): Service => {
   const data = join(dir, "postgres")
   mkdirSync(dir, { recursive: true })
   if (asPostgres.length > 0) execFileSync("chown", ["postgres", dir])
@@ -107,7 +112,7 @@ export const postgres = (dir: string, port: number, settings: ReadonlyArray<stri
       return false
     }
   }
-  return service("postgres", () => spawn(command, rest, { stdio: "ignore", cwd: dir }), isUp)
+  return service(name, () => spawn(command, rest, { stdio: "ignore", cwd: dir }), isUp)
 }
 
 export const redis = (port: number): Service =>

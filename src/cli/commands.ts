@@ -30,6 +30,11 @@ const commands = {
     "SVC_DATABASE_URL=postgres://… weir migrate",
     async () => (await import("./migrate.ts")).migrate,
   ),
+  db: command(
+    "Show where the books are, and spread them over the servers of Citus",
+    "SVC_DATABASE_URL=postgres://… weir db distribute --shards 8 --apply",
+    async () => (await import("./db.ts")).db,
+  ),
   apply: command(
     "Apply a catalogue to a running gateway",
     "weir apply weir.yaml --dry-run",

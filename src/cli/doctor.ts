@@ -216,9 +216,9 @@ const checkBooks = (url: string, adminKey: Option.Option<string>) => {
       isComplete ? Effect.void : Console.error(`ledger: ${checked} organisations checked so far`),
     ),
     Effect.repeat({ until: ({ isComplete }) => isComplete }),
-    Effect.map(({ findings, nodes, checked, lostJobs, identities }) => [
+    Effect.map(({ findings, nodes, shards, checked, lostJobs, identities }) => [
       ...(findings.length === 0
-        ? [ok("ledger", `consistent: ${checked} organisations${describeNodes(nodes)}`)]
+        ? [ok("ledger", `consistent: ${checked} organisations${describeShards(shards)}${describeNodes(nodes)}`)]
         : findings.map(({ finding, id }) => failed("ledger", `${finding}: ${id}`))),
       ...lostJobs.map(describeLost),
       ...identities.map(({ vendor, problem }) => failed("identities", `${vendor}: ${problem}`)),
@@ -232,6 +232,17 @@ const describeLost = ({ org, ref, model, at }: DoctorResponse["lostJobs"][number
   result: "warning",
   note: `${ref} of ${org} asked for a job of ${model} at ${at}, and its gateway died: the vendor may work on it; nobody paid`,
 })
+
+/** What is placed where; nothing where the books are on one server. */
+const describeShards = (shards: DoctorResponse["shards"]): string =>
+  shards.length === 1
+    ? ""
+    : [...Map.groupBy(shards, ({ server }) => server)]
+        .map(([server, own]) => {
+          const organisations = own.reduce((sum, shard) => sum + shard.organisations, 0)
+          return `; ${server} has ${own.map(({ shard }) => shard).join(", ")} with ${organisations} organisations`
+        })
+        .join("")
 
 const describeNodes = (nodes: DoctorResponse["nodes"]): string => {
   const each = nodes.map(({ node, allotments, since, isAlive }) => {

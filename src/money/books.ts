@@ -3,7 +3,8 @@ import { Context, Effect, Fiber, Layer, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import type { DoctorResponse, LedgerResponse } from "../protocol/admin.ts"
 import { queryDeadline, withDeadline } from "../store/database.ts"
-import { inEach, type Shard, Shards } from "../store/shards/shards.ts"
+import { inThoseThatAnswer, type Shard, Shards } from "../store/shards/shards.ts"
+import { statusOf } from "../store/shards/status.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 import { tidy } from "./amount.ts"
 
@@ -14,7 +15,9 @@ export class Books extends Context.Service<
      * Finds every inconsistency, each with the id that it concerns. Starts a check in the background, or joins the one
      * that is under way, and reports at its end, at the latest after ten seconds.
      */
-    readonly audit: Effect.Effect<Omit<DoctorResponse, "nodes" | "lostJobs" | "identities">, StoreUnavailable>
+    readonly audit: Effect.Effect<Pick<DoctorResponse, "findings" | "checked" | "isComplete">, StoreUnavailable>
+    /** Where they are. */
+    readonly shards: Effect.Effect<DoctorResponse["shards"]>
     /** Who has allotments. */
     readonly nodes: Effect.Effect<DoctorResponse["nodes"], StoreUnavailable>
     /** The balances of organisations. */
@@ -33,7 +36,12 @@ export class Books extends Context.Service<
       let check: Check | undefined
 
       const checkAll = Effect.fnUntraced(function* (state: CheckState): Effect.fn.Return<void, StoreUnavailable> {
-        for (const { run } of shards.all) yield* checkShard(run, state)
+        if (shards.all.length === 1) return yield* checkShard(shards.of("").run, state)
+        for (const { name, run } of shards.all) {
+          yield* Effect.catch(checkShard(run, state), () =>
+            Effect.sync(() => state.findings.push({ finding: "a shard does not answer", id: name })),
+          )
+        }
       })
 
       const checkShard = Effect.fnUntraced(function* (run: Shard["run"], state: CheckState) {
@@ -75,9 +83,10 @@ export class Books extends Context.Service<
           const { findings, checked } = running.state
           return { findings: findings.toSorted(byFinding), checked, isComplete: Option.isSome(ended) }
         }),
+        shards: statusOf(shards),
         nodes: Effect.map(
           bounded(
-            inEach(
+            inThoseThatAnswer(
               shards,
               ({ sql, books }) => sql<DoctorResponse["nodes"][number]>`
                 select a.node, coalesce(bool_or(n.lease_until > now()), false) as "isAlive",

@@ -5,7 +5,7 @@
 import { Context, Effect, Layer } from "effect"
 import type { DoctorResponse } from "../protocol/admin.ts"
 import { queryDeadline } from "../store/database.ts"
-import { inEach, Shards } from "../store/shards/shards.ts"
+import { inThoseThatAnswer, Shards } from "../store/shards/shards.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 import type { HoldFacts } from "./settlement.ts"
 
@@ -38,7 +38,7 @@ export class JobAttempts extends Context.Service<
             Effect.asVoid,
           ),
         lost: bounded(
-          inEach(
+          inThoseThatAnswer(
             shards,
             ({ sql, books }) => sql<DoctorResponse["lostJobs"][number]>`
               select org, ref, model, to_json(at) #>> '{}' as at from ${books}lost_jobs()`,

@@ -106,6 +106,18 @@ export const DoctorResponse = Schema.Struct({
       since: Schema.String,
     }),
   ),
+  /** Where the books are: one shard, or as many as they are spread over. */
+  shards: Schema.Array(
+    Schema.Struct({
+      shard: Schema.String,
+      /** Host and port; empty where the books are on one server. */
+      server: Schema.String,
+      /** Whether the server answers; where it does not, nothing is known of the shard. */
+      answers: Schema.Boolean,
+      organisations: Schema.Int,
+      bytes: Schema.Finite,
+    }),
+  ),
   /** Vendors whose identity does not work now, as this node sees it. */
   identities: Schema.Array(Schema.Struct({ vendor: Schema.String, problem: Schema.String })),
   /** Jobs that a vendor may work on for nobody: their gateway died before it had recorded the vendor's answer. */

@@ -20,6 +20,7 @@ import { AdminKey, makeAdminKey } from "../identity/admin.ts"
 import { Logins, type LoginTokens } from "../identity/logins.ts"
 import { Ledger } from "../money/ledger.ts"
 import { layerServices } from "../services.ts"
+import { Shards } from "../store/shards/shards.ts"
 import { layerLogs } from "../telemetry/logs.ts"
 import { layerOtlp } from "../telemetry/otlp.ts"
 import { Tenants } from "../tenants/tenants.ts"
@@ -60,6 +61,7 @@ export interface TestGateway {
   /** Logs a person in without a mailed code. */
   readonly logIn: (email: string) => Promise<LoginTokens>
   readonly sql: SqlClient.SqlClient
+  readonly shards: Shards["Service"]
   /** Calls a route with the application's key; the given headers override, and `undefined` removes a header. */
   readonly call: (
     method: string,
@@ -220,6 +222,7 @@ export const startGateway = (options: GatewayOptions = {}): Effect.Effect<TestGa
           ),
         ),
       sql: Context.get(services, SqlClient.SqlClient),
+      shards: Context.get(services, Shards),
       call: (method, path, body, headers = {}) => {
         const all = { "content-type": "application/json", "x-svc-key-id": ids.key, "x-svc-key": testKey, ...headers }
         return fetch(`${baseUrl}${path}`, {

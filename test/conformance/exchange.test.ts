@@ -1,6 +1,7 @@
 /** The exchange over HTTP, by the contract's rules. */
 import { Effect } from "effect"
 import { describe, expect, it } from "vitest"
+import { inEach } from "../../src/store/shards/shards.ts"
 import { hello, readEvents } from "../../src/testing/index.ts"
 import { balanceOf, errorOf, lastUsage, replyOf, useGateway } from "./gateway.ts"
 
@@ -214,11 +215,18 @@ describe("one settlement for every entry point", () => {
 
 describe("a store that fails", () => {
   it("is internal_error, retryable, with a fixed message; the exchange works again with the store", async () => {
-    const { sql, vendor } = gateway()
+    const { shards, vendor } = gateway()
     const calls = vendor.calls.length
-    await Effect.runPromise(sql`alter function ledger_spent rename to ledger_spent_away`)
+    const rename = (from: string, to: string) =>
+      Effect.runPromise(
+        inEach(
+          shards,
+          ({ sql, books }) => sql`alter function ${books}${sql.literal(from)} rename to ${sql.literal(to)}`,
+        ),
+      )
+    await rename("ledger_spent", "ledger_spent_away")
     const response = await gateway().exchange({ ...hello, meta: { requestId: "while-away" } })
-    await Effect.runPromise(sql`alter function ledger_spent_away rename to ledger_spent`)
+    await rename("ledger_spent_away", "ledger_spent")
     expect(response.headers.get("retry-after")).toBe("1")
     expect(await errorOf(response)).toMatchObject({
       status: 500,

@@ -123,6 +123,7 @@ const OwnMoney = () => {
 }
 
 type Finding = DoctorResponse["findings"][number]
+type Shard = DoctorResponse["shards"][number]
 
 /** Walks all books; each reply tells how far it is. */
 const Books = () => {
@@ -150,6 +151,19 @@ const Books = () => {
         html`<${Table} caption="Findings" rows=${data.findings} empty=${null} columns=${[
           { name: "Finding", show: ({ finding }: Finding) => finding },
           { name: "Of", show: ({ id }: Finding) => html`<code class="wrap">${id}</code>` },
+        ]} />`
+      }
+      ${
+        data.shards.length > 1 &&
+        html`<${Table} caption="Shards" rows=${data.shards} empty=${null} columns=${[
+          { name: "Shard", show: ({ shard }: Shard) => html`<code>${shard}</code>` },
+          { name: "Server", show: ({ server }: Shard) => html`<code>${server}</code>` },
+          {
+            name: "State",
+            show: ({ answers }: Shard) => (answers ? "answers" : html`<${Tag} tone="bad">does not answer<//>`),
+          },
+          { name: "Organisations", show: ({ organisations }: Shard) => count(organisations) },
+          { name: "MiB", show: ({ bytes }: Shard) => count(Math.round(bytes / 2 ** 20)) },
         ]} />`
       }`
     }

@@ -137,6 +137,7 @@ export const adminRoutes = HttpApiBuilder.group(
             return {
               ...(yield* books.audit),
               nodes: yield* books.nodes,
+              shards: yield* books.shards,
               lostJobs: yield* jobAttempts.lost,
               identities: identityProblems(catalogue.current()),
             }

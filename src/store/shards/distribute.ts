@@ -9,8 +9,7 @@ export class NotDistributed extends Data.TaggedError("NotDistributed")<{ readonl
 
 export interface Plan {
   readonly servers: number
-  readonly bytes: bigint
-  readonly rows: bigint
+  readonly bytes: number
 }
 
 /** What would be moved, or why nothing can be. */
@@ -32,11 +31,8 @@ export const planDistribution = Effect.gen(function* () {
       `${nodes.length} ${nodes.length === 1 ? "gateway has a lease" : "gateways have leases"} (${nodes.map(({ id }) => id).join(", ")}): stop all gateways first, and start them afterwards`,
     )
   }
-  const [size] = yield* sql<{ bytes: bigint; rows: bigint }>`
-    select sum(pg_total_relation_size(i.relid))::bigint as bytes, sum(greatest(c.reltuples, 0))::bigint as rows
-    from unnest(${[...bookTables]}::text[]) t(name) cross join lateral pg_partition_tree(t.name::regclass) i
-    join pg_class c on c.oid = i.relid`
-  return { servers: servers.count, bytes: size?.bytes ?? 0n, rows: size?.rows ?? 0n } satisfies Plan
+  const [size] = yield* sql<{ bytes: number }>`select books_bytes()::float8 as bytes`
+  return { servers: servers.count, bytes: size?.bytes ?? 0 } satisfies Plan
 })
 
 const refuse = (message: string) => Effect.fail(new NotDistributed({ message }))

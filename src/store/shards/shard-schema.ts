@@ -141,6 +141,10 @@ create sequence ${name}.transfer_ids;
 create function ${name}.next_transfer_id() returns bigint language sql volatile as $fn$ ${transferId(`${name}.transfer_ids`, 0)} $fn$;
 alter view ${name}.transfers alter column id set default ${name}.next_transfer_id();
 create function ${name}.books_key() returns text language sql immutable as $fn$ select '${key}' $fn$;
+create function ${name}.books_bytes() returns bigint language sql stable as $fn$
+  select sum(pg_total_relation_size(i.relid))::bigint
+  from unnest(array[${parts.map(({ part }) => `'${part}'`).join(", ")}]) t(name) cross join lateral pg_partition_tree(t.name::regclass) i
+$fn$;
 create function ${name}.books_moved() returns boolean language plpgsql as $fn$ begin
   perform lock_shard_metadata(5, array[${id}]);
   if exists (select from pg_dist_placement p join pg_dist_local_group g using (groupid) where p.shardid = ${id}) then

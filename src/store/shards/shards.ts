@@ -21,6 +21,8 @@ export interface Shard {
   readonly name: string
   /** Whose name the rows have that belong to the whole shard. */
   readonly key: string
+  /** The host and the port of the server that has it; empty where there is one. */
+  readonly server: () => string
   /** Runs a statement where the shard is, as one transaction; again, if the shard has moved meanwhile. */
   readonly run: <A, R>(
     query: (client: ShardClient) => Effect.Effect<A, SqlError.SqlError, R>,
@@ -45,7 +47,7 @@ export class Shards extends Context.Service<
         const { databaseUrl } = yield* WeirConfig
         if (databaseUrl !== undefined && (yield* isSpread(sql))) return Shards.of(yield* makeSpread(databaseUrl))
         const client = { sql, books: sql.literal("") }
-        const whole: Shard = { name: "books", key: "", run: (query) => query(client) }
+        const whole: Shard = { name: "books", key: "", server: () => "", run: (query) => query(client) }
         return Shards.of({ all: [whole], indexOf: () => 0, of: () => whole })
       }),
     )

@@ -67,7 +67,7 @@ export const makeSpread = Effect.fnUntraced(function* (databaseUrl: Redacted.Red
     ): Effect.Effect<A, SqlError.SqlError, R> =>
       Effect.catchIf(
         attempt(query),
-        (error) => attempts > 1 && hasMoved(error),
+        (error) => attempts > (hasMoved(error) ? 1 : lacksSchema(error) ? mostAttempts - 2 : mostAttempts),
         () =>
           Effect.gen(function* () {
             const before = yield* here()
@@ -79,7 +79,11 @@ export const makeSpread = Effect.fnUntraced(function* (databaseUrl: Redacted.Red
             return yield* run(query, attempts - 1)
           }),
       )
-    return { name, key, run: (query) => run(query) }
+    const server = () => {
+      const { host = "", port = "" } = placed[index] ?? {}
+      return `${host}:${port}`
+    }
+    return { name, key, server, run: (query) => run(query) }
   }
 
   const all = placed.map((shard, index) => shardAt(index, shard))
@@ -95,13 +99,16 @@ const placeOf = ({ id, host, port }: PlacedShard): string => `${id}@${host}:${po
 /** A statement that finds its shard elsewhere is sent there; more than once if that moves on. */
 const mostAttempts = 20
 
-/** The shard said so, or its schema, or a part of it, is gone. */
-const hasMoved = ({ reason }: SqlError.SqlError): boolean => {
-  const { cause } = reason
-  return typeof cause === "object" && cause !== null && "code" in cause && movedCodes.has(cause.code)
-}
+const codeOf = ({ reason: { cause } }: SqlError.SqlError): unknown =>
+  typeof cause === "object" && cause !== null && "code" in cause ? cause.code : undefined
 
-const movedCodes: ReadonlySet<unknown> = new Set([movedCode, "3F000", "42P01", "42883"])
+/** The shard said so. */
+const hasMoved = (error: SqlError.SqlError): boolean => codeOf(error) === movedCode
+
+/** Its schema, or a part of it, is gone: it has moved, and Citus has removed what was left of it. */
+const lacksSchema = (error: SqlError.SqlError): boolean => schemaCodes.has(codeOf(error))
+
+const schemaCodes: ReadonlySet<unknown> = new Set(["3F000", "42P01", "42883"])
 
 const unknownShard = (name: string): SqlError.SqlError =>
   new SqlError.SqlError({
