@@ -25,6 +25,7 @@ import { media } from "./media.ts"
 import { openStreams } from "./open-streams.ts"
 import { replyCache } from "./reply-cache.ts"
 import type { Effort, Row, Scenario } from "./scenario.ts"
+import { shards } from "./shards.ts"
 import { measureStored, type Stored } from "./stored-tenants.ts"
 import type { Answer, Subject, Subjects, Weir } from "./subjects.ts"
 import { measureDeclared } from "./tenants.ts"
@@ -527,5 +528,6 @@ export const scenarios: Readonly<Record<string, Scenario>> = {
   longRequests,
   media,
   replyCache,
+  shards,
   signing,
 }

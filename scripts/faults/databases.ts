@@ -1,10 +1,11 @@
 /** The databases of a fault run: one PostgreSQL, or a coordinator of Citus with workers of which one joins later. */
-import { execFile } from "node:child_process"
+import { execFile, execFileSync } from "node:child_process"
+import { existsSync } from "node:fs"
 import { join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
 import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
-import { freePort, postgres, type Service } from "./processes.ts"
+import { freePort, postgres, postgresBin, type Service } from "./processes.ts"
 import { type Line, openLine } from "./proxy.ts"
 
 export interface Databases {
@@ -18,7 +19,7 @@ export interface Databases {
   readonly rebalance: (() => Promise<string>) | undefined
 }
 
-const urlAt = (port: number) => `postgres://weir@127.0.0.1:${port}/postgres`
+export const urlAt = (port: number) => `postgres://weir@127.0.0.1:${port}/postgres`
 
 export const startPostgres = async (dir: string): Promise<Databases> => {
   const port = await freePort()
@@ -39,7 +40,63 @@ const citusSettings = [
   "citus.defer_shard_delete_interval=1s",
 ]
 
-const workerCount = 3
+/** A server of a cluster, and the line on which the others and gateways reach it. */
+interface Member {
+  readonly service: Service
+  readonly port: number
+  readonly line: Line
+}
+
+/** A line without faults. */
+const straight = async (port: number): Promise<Line> => ({
+  port,
+  cut: () => undefined,
+  stall: () => undefined,
+  close: () => undefined,
+})
+
+/** Whether this machine has Citus for the PostgreSQL that faults start. */
+export const hasCitus = (): boolean => {
+  try {
+    const folder = execFileSync(`${postgresBin()}pg_config`, ["--pkglibdir"], { encoding: "utf8" }).trim()
+    return existsSync(join(folder, "citus.so"))
+  } catch {
+    return false
+  }
+}
+
+/** A coordinator, which comes first, and workers; as many of them belong to the cluster as are said. */
+export const startCluster = async (
+  dir: string,
+  workers: number,
+  members = workers,
+  open: (port: number) => Promise<Line> = straight,
+): Promise<ReadonlyArray<Member>> => {
+  const ports = await Promise.all(Array.from({ length: 1 + workers }, freePort))
+  const all = await Promise.all(
+    ports.map(async (port, at) => {
+      const name = at === 0 ? "coordinator" : `worker${at}`
+      const service = postgres(join(dir, name), port, citusSettings, `postgres ${name}`)
+      await service.start()
+      await ask(port, "create extension citus")
+      return { service, port, line: await open(port) }
+    }),
+  )
+  const [port = 0] = ports
+  await ask(port, `select citus_set_coordinator_host('127.0.0.1', ${port})`)
+  for (const { line } of all.slice(1, 1 + members)) await ask(port, `select citus_add_node('127.0.0.1', ${line.port})`)
+  return all
+}
+
+/** Migrates a database, and spreads its books. @param weir variables of the environment */
+export const spreadBooks = async (port: number, shards: number, weir: Readonly<Record<string, string>>) => {
+  const cli = fileURLToPath(new URL("../../src/main.ts", import.meta.url))
+  for (const command of [["migrate"], ["db", "distribute", "--shards", String(shards), "--apply"]]) {
+    const env = { ...process.env, ...weir, SVC_DATABASE_URL: urlAt(port) }
+    const { stdout } = await promisify(execFile)(process.execPath, [cli, ...command], { env })
+    console.log(stdout.trim())
+  }
+}
 
 /** A coordinator, two workers with the books of everybody, and a third that joins later. */
 export const startCitus = async (
@@ -47,36 +104,19 @@ export const startCitus = async (
   shards: number,
   weir: Readonly<Record<string, string>>,
 ): Promise<Databases> => {
-  const ports = await Promise.all(Array.from({ length: 1 + workerCount }, freePort))
-  const servers = ports.map((port, at) => {
-    const name = at === 0 ? "coordinator" : `worker${at}`
-    return postgres(join(dir, name), port, citusSettings, `postgres ${name}`)
-  })
-  await Promise.all(servers.map((server) => server.start()))
-  // The servers reach each other, and gateways them, through lines that can be cut.
-  const lines = await Promise.all(ports.map(openLine))
-  const [port = 0] = ports
-  for (const each of ports) await ask(each, "create extension citus")
-  await ask(port, `select citus_set_coordinator_host('127.0.0.1', ${port})`)
-  const add = (line: Line | undefined) => ask(port, `select citus_add_node('127.0.0.1', ${line?.port ?? 0})`)
-  for (const line of lines.slice(1, workerCount)) await add(line)
-  const url = urlAt(lines[0]?.port ?? 0)
-  const cli = fileURLToPath(new URL("../../src/main.ts", import.meta.url))
-  for (const command of [["migrate"], ["db", "distribute", "--shards", String(shards), "--apply"]]) {
-    const env = { ...process.env, ...weir, SVC_DATABASE_URL: urlAt(port) }
-    const { stdout } = await promisify(execFile)(process.execPath, [cli, ...command], { env })
-    console.log(stdout.trim())
-  }
+  const all = await startCluster(dir, 3, 2, openLine)
+  const [{ port }, third] = [all[0] ?? { port: 0 }, all.at(-1)?.line.port ?? 0]
+  await spreadBooks(port, shards, weir)
   const rebalance = async () => {
     // A server that is killed meanwhile ends it: it is begun again, as an operator would.
     for (let tries = 1; ; tries++) {
       try {
-        await add(lines.at(-1))
+        await ask(port, `select citus_add_node('127.0.0.1', ${third})`)
         await ask(port, "select rebalance_table_shards(shard_transfer_mode => 'force_logical')")
         const [[moved] = []] = await query(
           port,
           `select count(*) from pg_dist_placement p join pg_dist_shard s using (shardid) join pg_dist_node n using (groupid)
-           where s.logicalrelid = 'counters'::regclass and n.nodeport = ${lines.at(-1)?.port ?? 0}`,
+           where s.logicalrelid = 'counters'::regclass and n.nodeport = ${third}`,
         )
         return `${moved} of ${shards} shards moved to a third server, at attempt ${tries}`
       } catch (error) {
@@ -85,7 +125,8 @@ export const startCitus = async (
       }
     }
   }
-  return { servers, lines, url, port, rebalance }
+  const lines = all.map(({ line }) => line)
+  return { servers: all.map(({ service }) => service), lines, url: urlAt(lines[0]?.port ?? 0), port, rebalance }
 }
 
 const psqlArgs = (port: number, sql: string) => [

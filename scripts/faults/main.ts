@@ -236,8 +236,12 @@ const ledger = new Map(rows.map(([key = "", billed, cost]) => [key, { billed: Nu
 check((await query("select count(*) from holds where state = 'open'"))[0]?.[0] === "0", "exchanges are still held")
 const left = new Map<string, number>()
 for (const { org } of orgs) {
-  const balance = Number((await query(`select coalesce((select funded - granted from counters where org_id = '${org}' and counter = 'USD'), 0)
-    + coalesce((select sum(granted - spent) from allotments where org_id = '${org}' and counter = 'USD'), 0)`))[0]?.[0])
+  const balance = Number(
+    (
+      await query(`select coalesce((select funded - granted from counters where org_id = '${org}' and counter = 'USD'), 0)
+    + coalesce((select sum(granted - spent) from allotments where org_id = '${org}' and counter = 'USD'), 0)`)
+    )[0]?.[0],
+  )
   left.set(org, balance)
   check(balance >= 0, `more was spent than there was: ${balance} of ${org}`)
 }

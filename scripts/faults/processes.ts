@@ -62,7 +62,7 @@ export const hasServers = (): boolean =>
   (postgresBin() !== "" || spawnSync("postgres", ["--version"]).status === 0) &&
   spawnSync("redis-server", ["--version"]).status === 0
 
-const postgresBin = (): string => {
+export const postgresBin = (): string => {
   const root = "/usr/lib/postgresql"
   const versions = existsSync(root) ? readdirSync(root).sort((a, b) => Number(a) - Number(b)) : []
   const version = versions.at(-1)

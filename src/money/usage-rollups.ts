@@ -2,7 +2,8 @@
 import { Context, Effect, Layer } from "effect"
 import { runEvery } from "../background.ts"
 import { withDeadline } from "../store/database.ts"
-import { inEach, type Shard, Shards } from "../store/shards/shards.ts"
+import type { Shard } from "../store/shards/shard.ts"
+import { inEach, Shards } from "../store/shards/shards.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 import { tierBoundaries } from "../telemetry/metrics.ts"
 

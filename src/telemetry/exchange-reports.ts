@@ -96,16 +96,18 @@ export class ExchangeReports extends Context.Service<
         reports = []
         traced = []
         const orgs = new Set([...rows, ...failed].map(({ org }) => org))
-        for (const [shard, own] of Map.groupBy(orgs, shards.of)) {
+        const results = yield* Effect.forEach(Map.groupBy(orgs, shards.of), ([shard, own]) => {
           const jsonOf = (all: ReadonlyArray<{ readonly org: string }>) =>
             JSON.stringify(own.length === orgs.size ? all : all.filter(({ org }) => own.includes(org)))
           const report = shard.run(
             ({ sql, books }) => sql`
               select ${books}report_exchanges(${jsonOf(rows)}::text::json, ${jsonOf(failed)}::text::json)`,
           )
-          yield* bounded(report)
-        }
+          return Effect.result(bounded(report))
+        })
         if (ended.length > 0) yield* bounded(sql`select report_ended_calls(${JSON.stringify(ended)}::text::json)`)
+        // A shard that does not answer loses its own.
+        yield* Effect.forEach(results, Effect.fromResult, { discard: true })
       })
       yield* runEvery(every, "Storing reports of failed exchanges", flush)
       yield* Effect.addFinalizer(() => Effect.ignore(flush))

@@ -4,9 +4,9 @@
  */
 import * as PgClient from "@effect/sql-pg/PgClient"
 import { Effect, Layer, Redacted } from "effect"
+import { WeirConfig } from "../config.ts"
 import { layerDatabase } from "../store/database.ts"
 import { distribute } from "../store/shards/distribute.ts"
-import { layerTestConfig } from "./stores.ts"
 
 /** The workers' addresses; none where the tests do not run on Citus. */
 export const citusWorkers = (): ReadonlyArray<string> =>
@@ -53,7 +53,8 @@ export const spreadBooks = Effect.fnUntraced(function* (url: string, shards: num
   const databaseUrl = Redacted.make(url)
   yield* Effect.scoped(
     Effect.gen(function* () {
-      const services = yield* Layer.build(layerDatabase.pipe(Layer.provide(layerTestConfig({ databaseUrl }))))
+      const config = Layer.orDie(WeirConfig.layerWith({ env: "test", logLevel: "None", databaseUrl }))
+      const services = yield* Layer.build(layerDatabase.pipe(Layer.provide(config)))
       yield* Effect.provide(distribute(shards), services)
     }),
   )

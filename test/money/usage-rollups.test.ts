@@ -5,7 +5,8 @@ import { Effect, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { UsageRollups } from "../../src/money/usage-rollups.ts"
 import { type SummaryQuery, UsageSummaries } from "../../src/money/usage-summary.ts"
-import { inEach, type ShardClient, Shards } from "../../src/store/shards/shards.ts"
+import type { ShardClient } from "../../src/store/shards/shard.ts"
+import { inEach, Shards } from "../../src/store/shards/shards.ts"
 import { layerTestDatabase } from "./books.ts"
 
 const services = Layer.mergeAll(UsageRollups.layer, UsageSummaries.layer).pipe(Layer.provideMerge(layerTestDatabase))

@@ -5,29 +5,11 @@
  */
 import type * as PgClient from "@effect/sql-pg/PgClient"
 import { Context, Effect, Layer, Result } from "effect"
-import { SqlClient, type SqlError, type Statement } from "effect/sql"
+import { SqlClient, type SqlError } from "effect/sql"
 import { WeirConfig } from "../../config.ts"
 import { isSpread } from "./placement.ts"
+import type { Shard, ShardClient } from "./shard.ts"
 import { makeSpread } from "./spread.ts"
-
-/** The server that has a shard. */
-export interface ShardClient {
-  readonly sql: SqlClient.SqlClient
-  /** Stands before the name of each function of the books in a statement. */
-  readonly books: Statement.Fragment
-}
-
-export interface Shard {
-  readonly name: string
-  /** Whose name the rows have that belong to the whole shard. */
-  readonly key: string
-  /** The host and the port of the server that has it; empty where there is one. */
-  readonly server: () => string
-  /** Runs a statement where the shard is, as one transaction; again, if the shard has moved meanwhile. */
-  readonly run: <A, R>(
-    query: (client: ShardClient) => Effect.Effect<A, SqlError.SqlError, R>,
-  ) => Effect.Effect<A, SqlError.SqlError, R>
-}
 
 export class Shards extends Context.Service<
   Shards,

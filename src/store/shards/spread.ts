@@ -6,8 +6,8 @@ import { runEvery } from "../../background.ts"
 import { WeirConfig } from "../../config.ts"
 import { applicationName } from "../schema-state.ts"
 import { indexFor, type PlacedShard, readPlacement } from "./placement.ts"
+import type { Shard, ShardClient } from "./shard.ts"
 import { ensureSchema, movedCode, readFunctions } from "./shard-schema.ts"
-import type { Shard, ShardClient } from "./shards.ts"
 
 /** @param databaseUrl of the coordinator: the servers are reached with its user, password, database and options */
 export const makeSpread = Effect.fnUntraced(function* (databaseUrl: Redacted.Redacted) {

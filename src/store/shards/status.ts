@@ -1,7 +1,8 @@
 /** What each shard has, as its server tells. */
 import { Effect, Result } from "effect"
 import { withDeadline } from "../database.ts"
-import type { Shard, Shards } from "./shards.ts"
+import type { Shard } from "./shard.ts"
+import type { Shards } from "./shards.ts"
 
 export interface ShardStatus {
   readonly shard: string

@@ -1,0 +1,22 @@
+/** A part of the books: some organisations, with everything that changes with their calls. */
+import type { Effect } from "effect"
+import type { SqlClient, SqlError, Statement } from "effect/sql"
+
+/** The server that has a shard. */
+export interface ShardClient {
+  readonly sql: SqlClient.SqlClient
+  /** Stands before the name of each function of the books in a statement. */
+  readonly books: Statement.Fragment
+}
+
+export interface Shard {
+  readonly name: string
+  /** Whose name the rows have that belong to the whole shard. */
+  readonly key: string
+  /** The host and the port of the server that has it; empty where there is one. */
+  readonly server: () => string
+  /** Runs a statement where the shard is, as one transaction; again, if the shard has moved meanwhile. */
+  readonly run: <A, R>(
+    query: (client: ShardClient) => Effect.Effect<A, SqlError.SqlError, R>,
+  ) => Effect.Effect<A, SqlError.SqlError, R>
+}
