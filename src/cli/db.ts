@@ -14,7 +14,13 @@ const withDatabase = layerDatabase.pipe(
   Layer.provide(
     Layer.effect(
       WeirConfig,
-      Effect.map(WeirConfig, (config) => ({ ...config, migrates: false })),
+      Effect.gen(function* () {
+        const config = yield* WeirConfig
+        if (config.databaseUrl === undefined) {
+          return yield* Effect.fail(new Failed("SVC_DATABASE_URL is not set: the embedded database is in one place"))
+        }
+        return { ...config, migrates: false }
+      }),
     ).pipe(Layer.provide(WeirConfig.layer)),
   ),
 )

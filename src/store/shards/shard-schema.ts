@@ -1,11 +1,11 @@
 /**
  * A shard on the server that has it is a schema: a view of the shard's part of each table, under the table's own name, and
- * a copy of each function of the books, which finds these views first. What a function does there is plain PostgreSQL. Each
+ * a copy of each function of the books, which finds these views and nothing else. What a function does there is plain PostgreSQL. Each
  * begins by taking the lock that Citus itself takes before it writes, and by making sure that the shard is still there.
  */
 import { Effect } from "effect"
 import type { SqlClient } from "effect/sql"
-import { newestMigration } from "../migrations.ts"
+import { migrationsTable, newestMigration } from "../migrations.ts"
 import type { PlacedShard } from "./placement.ts"
 
 /** What belongs to organisations and changes with every call: one shard has all of it. */
@@ -39,6 +39,7 @@ export const bookFunctions = [
   "budget_mail_sent",
   "budget_mails_take",
   "budgets_near",
+  "first_frame_bucket",
   "job_attempt_begin",
   "job_attempt_end",
   "job_end",
@@ -98,20 +99,26 @@ const readParts = (sql: SqlClient.SqlClient, { min }: PlacedShard) => sql<{ tabl
   from pg_dist_shard s join pg_class c on c.oid = s.logicalrelid join pg_namespace n on n.oid = c.relnamespace
   where s.shardminvalue::int = ${min}::int and c.relname = any(${[...bookTables]}::text[])`
 
-/** Makes a shard's schema on the server that has it, unless it is there. */
+/**
+ * Makes a shard's schema on the server that has it, unless it is there and of this version or a newer one.
+ * @param coordinator has the functions, and knows which migrations were applied
+ */
 export const ensureSchema = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   shard: PlacedShard,
-  functions: ReadonlyArray<BookFunction>,
+  coordinator: SqlClient.SqlClient,
 ) {
-  const mark = `weir ${newestMigration}`
   const isThere = Effect.map(
     sql<{ mark: string | null; views: number }>`
       select obj_description(to_regnamespace(${shard.name}), 'pg_namespace') as mark,
         (select count(*)::int from pg_views where schemaname = ${shard.name}) as views`,
-    ([row]) => row?.mark === mark && row.views === bookTables.length,
+    ([row]) => Number(row?.mark?.slice(markPrefix.length)) >= newestMigration && (row?.views ?? 0) >= bookTables.length,
   )
   if (yield* isThere) return
+  const functions = yield* readFunctions(coordinator)
+  const [applied] = yield* coordinator<{ newest: number }>`
+    select max(migration_id)::int as newest from ${coordinator(migrationsTable)}`
+  const mark = `${markPrefix}${applied?.newest ?? newestMigration}`
   const parts = yield* readParts(sql, shard)
   yield* sql.withTransaction(
     Effect.gen(function* () {
@@ -121,6 +128,9 @@ export const ensureSchema = Effect.fnUntraced(function* (
     }),
   )
 })
+
+/** The comment of a shard's schema: up to which migration its functions are. */
+const markPrefix = "weir "
 
 const schemaText = (
   { name, id, key }: PlacedShard,
@@ -134,7 +144,8 @@ perform set_config('check_function_bodies', 'off', true);
 drop schema if exists ${name} cascade;
 create schema ${name};
 comment on schema ${name} is '${mark}';
-perform set_config('search_path', '${name}, ' || current_setting('search_path'), true);
+-- Nothing else is found: where a view is gone, its function fails, and does not write to the table of all shards.
+perform set_config('search_path', '${name}', true);
 ${parts.map(({ table, part }) => `create view ${name}.${table} as select * from ${part};`).join("\n")}
 ${keyedTables.map((table) => `alter view ${name}.${table} alter column org_id set default '${key}';`).join("\n")}
 create sequence ${name}.transfer_ids;

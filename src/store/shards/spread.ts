@@ -7,14 +7,13 @@ import { WeirConfig } from "../../config.ts"
 import { applicationName } from "../schema-state.ts"
 import { indexFor, type PlacedShard, readPlacement } from "./placement.ts"
 import type { Shard, ShardClient } from "./shard.ts"
-import { ensureSchema, movedCode, readFunctions } from "./shard-schema.ts"
+import { ensureSchema, movedCode } from "./shard-schema.ts"
 
 /** @param databaseUrl of the coordinator: the servers are reached with its user, password, database and options */
 export const makeSpread = Effect.fnUntraced(function* (databaseUrl: Redacted.Redacted) {
   const coordinator = yield* SqlClient.SqlClient
   const { databaseConnections: maxConnections } = yield* WeirConfig
   const scope = yield* Effect.scope
-  const functions = yield* readFunctions(coordinator)
   const oneAtATime = yield* Semaphore.make(1)
   const clients = new Map<string, SqlClient.SqlClient>()
   /** Where a shard's schema was seen. */
@@ -50,7 +49,7 @@ export const makeSpread = Effect.fnUntraced(function* (databaseUrl: Redacted.Red
   const prepared = Effect.fnUntraced(function* (shard: PlacedShard) {
     const sql = yield* clientOf(shard)
     const place = placeOf(shard)
-    if (!ready.has(place)) yield* ensureSchema(sql, shard, functions)
+    if (!ready.has(place)) yield* ensureSchema(sql, shard, coordinator)
     ready.add(place)
     return { sql, books: sql.literal(`${shard.name}.`) } satisfies ShardClient
   })

@@ -1,0 +1,98 @@
+/** A server of several that is down stops the organisations that it has, and nobody else. Starts Citus of its own. */
+import { chmodSync, mkdtempSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { expect, it } from "@effect/vitest"
+import { Effect, Layer, Redacted, Result } from "effect"
+import { hasCitus, spreadBooks, startCluster, urlAt } from "../../scripts/faults/databases.ts"
+import { Ledger } from "../../src/money/ledger.ts"
+import { Settler } from "../../src/money/settler.ts"
+import { layerDatabase } from "../../src/store/database.ts"
+import { Shards } from "../../src/store/shards/shards.ts"
+import { statusOf } from "../../src/store/shards/status.ts"
+import { layerTestConfig } from "../../src/testing/stores.ts"
+import { expectSound, holdOf, settlementOf, unit } from "../money/books.ts"
+
+const cluster = Effect.acquireRelease(
+  Effect.promise(async () => {
+    const dir = mkdtempSync(join(tmpdir(), "weir-citus-"))
+    chmodSync(dir, 0o755)
+    const members = await startCluster(dir, 2)
+    await spreadBooks(members[0]?.port ?? 0, 4, { SVC_ENV: "test", SVC_MASTER_KEY: "of a test" })
+    return { dir, members }
+  }),
+  ({ dir, members }) =>
+    Effect.promise(async () => {
+      for (const { service } of members) await service.kill()
+      rmSync(dir, { recursive: true, force: true })
+    }),
+)
+
+it.live.skipIf(!hasCitus())(
+  "a worker that is down: its organisations wait, the others do not notice, and nothing is lost",
+  () =>
+    Effect.gen(function* () {
+      const { members } = yield* cluster
+      const [coordinator, worker] = members
+      const config = layerTestConfig({
+        databaseUrl: Redacted.make(urlAt(coordinator?.port ?? 0)),
+        databaseDeadlineMs: 1500,
+        settlePatienceMs: 100,
+        leaseMs: 60_000,
+      })
+      const services = Settler.layer.pipe(
+        Layer.provideMerge(Ledger.layer),
+        Layer.provideMerge(layerDatabase),
+        Layer.provideMerge(config),
+      )
+      yield* Effect.gen(function* () {
+        const { hold, topup, balance } = yield* Ledger
+        const { settle, deferred } = yield* Settler
+        const shards = yield* Shards
+        const [down = [], up = []] = [true, false].map((isDown) =>
+          Array.from({ length: 40 }, (_, n) => `org_${n}`).filter(
+            (orgId) => shards.of(orgId).server().endsWith(`:${worker?.port}`) === isDown,
+          ),
+        )
+        expect(down.length).toBeGreaterThan(5)
+        expect(up.length).toBeGreaterThan(5)
+        for (const orgId of [...down, ...up]) {
+          yield* topup({ id: orgId, orgId, currency: "USD", amount: 100n * unit })
+        }
+        const [known = "", unknown = ""] = down
+        const first = yield* hold(holdOf(known, unit))
+        const second = yield* hold(holdOf(known, unit))
+        yield* settle(settlementOf(first, unit))
+        yield* Effect.promise(async () => worker?.service.kill())
+
+        // Its own: settled later; a hold that its allotment covers goes on; one that needs a grant fails closed.
+        expect(yield* settle(settlementOf(second, unit))).toEqual({ _tag: "Deferred" })
+        const third = yield* hold(holdOf(known, unit / 2n))
+        expect(yield* settle(settlementOf(third, unit / 2n))).toEqual({ _tag: "Deferred" })
+        const refused = yield* Effect.result(hold(holdOf(unknown, unit)))
+        expect(Result.isFailure(refused) && refused.failure).toMatchObject({ _tag: "StoreUnavailable" })
+
+        // Everybody else: grants and settlements as ever, none of them late.
+        for (const orgId of up) {
+          const beganMs = Date.now()
+          const held = yield* hold(holdOf(orgId, unit))
+          expect(yield* settle(settlementOf(held, unit))).toEqual({ _tag: "Settled", balance: 99n * unit })
+          expect(Date.now() - beganMs).toBeLessThan(1000)
+        }
+        const told = yield* statusOf(shards)
+        expect(new Set(told.map(({ server, answers }) => `${server.endsWith(`:${worker?.port}`)} ${answers}`))).toEqual(
+          new Set(["true false", "false true"]),
+        )
+
+        yield* Effect.promise(async () => worker?.service.start())
+        for (let tries = 0; deferred().length > 0 && tries < 100; tries++) yield* Effect.sleep("100 millis")
+        expect(deferred()).toEqual([])
+        expect(yield* balance(known, "USD")).toBe(100n * unit - 5n * (unit / 2n))
+        const late = yield* hold(holdOf(unknown, unit))
+        yield* settle(settlementOf(late, unit))
+        expect(yield* balance(unknown, "USD")).toBe(99n * unit)
+        yield* expectSound(known)
+      }).pipe(Effect.provide(services))
+    }).pipe(Effect.scoped),
+  120_000,
+)
