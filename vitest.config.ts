@@ -21,11 +21,19 @@ const storeless = [
   "test/store/{embedded,file-lock,group-commit,seal}.test.ts",
   "test/upstream/{egress,pool,proxy}.test.ts",
 ]
+/** What the books are asked for, of the tests that run on Citus; those that move shards start a cluster of their own. */
+const ofBooks = [
+  "test/money/**/*.test.ts",
+  "test/property/ledger.test.ts",
+  "test/{calls,telemetry,tenants}/**/*.test.ts",
+  "test/conformance/{activity,admin,budgets,exchange,idempotency,kinds,own-budgets,pages,statements,usage,videos}.test.ts",
+]
 const onServers = process.env["SVC_TEST_DATABASE_URL"] !== undefined
+const onCitus = process.env["CITUS_WORKER_URLS"] !== undefined
 
 export default defineConfig({
   test: {
-    include: ["test/**/*.test.ts"],
+    include: onCitus ? ofBooks : ["test/**/*.test.ts"],
     globalSetup: ["test/temporary.ts", "test/template.ts", "test/bundle.ts"],
     exclude: onServers ? [...processes, ...storeless] : [],
     testTimeout: 60_000,

@@ -35,6 +35,8 @@ const citusSettings = [
   "max_prepared_transactions=300",
   "wal_level=logical",
   "citus.node_conninfo=sslmode=disable",
+  // Each database and each move takes some.
+  "max_worker_processes=32",
   // Transactions that a crash left in doubt are ended soon.
   "citus.recover_2pc_interval=1s",
   "citus.defer_shard_delete_interval=1s",
@@ -64,6 +66,9 @@ export const hasCitus = (): boolean => {
     return false
   }
 }
+
+/** Whether tests start clusters: with the tests on servers, where Citus is installed. */
+export const runsCitus = process.env["SVC_TEST_DATABASE_URL"] !== undefined && hasCitus()
 
 /** A coordinator, which comes first, and workers; as many of them belong to the cluster as are said. */
 export const startCluster = async (

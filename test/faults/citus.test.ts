@@ -4,7 +4,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { expect, it } from "@effect/vitest"
 import { Effect, Layer, Redacted, Result } from "effect"
-import { hasCitus, spreadBooks, startCluster, urlAt } from "../../scripts/faults/databases.ts"
+import { runsCitus, spreadBooks, startCluster, urlAt } from "../../scripts/faults/databases.ts"
 import { Ledger } from "../../src/money/ledger.ts"
 import { Settler } from "../../src/money/settler.ts"
 import { layerDatabase } from "../../src/store/database.ts"
@@ -28,7 +28,7 @@ const cluster = Effect.acquireRelease(
     }),
 )
 
-it.live.skipIf(!hasCitus())(
+it.live.skipIf(!runsCitus)(
   "a worker that is down: its organisations wait, the others do not notice, and nothing is lost",
   () =>
     Effect.gen(function* () {

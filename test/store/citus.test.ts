@@ -1,8 +1,12 @@
-/** Books that are spread over the servers of Citus, with what was in them; shards that move under load. Runs on Citus. */
+/** Books that are spread over the servers of Citus, with what was in them; shards that move under load. Starts Citus of its own. */
 import { randomUUID } from "node:crypto"
+import { chmodSync, mkdtempSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Fiber, Layer, Redacted, Result } from "effect"
 import { SqlClient } from "effect/sql"
+import { runsCitus, startCluster, urlAt } from "../../scripts/faults/databases.ts"
 import { Books } from "../../src/money/books.ts"
 import { Ledger } from "../../src/money/ledger.ts"
 import { Retention } from "../../src/money/retention.ts"
@@ -11,22 +15,24 @@ import { UsageSummaries } from "../../src/money/usage-summary.ts"
 import { layerDatabase } from "../../src/store/database.ts"
 import { distribute, planDistribution } from "../../src/store/shards/distribute.ts"
 import { inEach, Shards } from "../../src/store/shards/shards.ts"
-import { citusWorkers, databaseAt, dropCluster, makeCluster } from "../../src/testing/citus.ts"
 import { layerTestConfig } from "../../src/testing/stores.ts"
 import { expectSound, holdOf, settlementOf, unit } from "../money/books.ts"
 
-const server = process.env["SVC_TEST_DATABASE_URL"] ?? ""
-const workers = citusWorkers()
-
 /** A cluster of its own whose books are still in one place. */
-const withCluster = <A, E, R>(use: (url: string) => Effect.Effect<A, E, R>) => {
-  const name = `weir_citus_${randomUUID().replaceAll("-", "")}`
-  return Effect.acquireUseRelease(
-    makeCluster(server, workers, name),
-    () => use(databaseAt(server, name)),
-    () => dropCluster(server, workers, name),
+const withCluster = <A, E, R>(use: (url: string) => Effect.Effect<A, E, R>) =>
+  Effect.acquireUseRelease(
+    Effect.promise(async () => {
+      const dir = mkdtempSync(join(tmpdir(), "weir-citus-"))
+      chmodSync(dir, 0o755)
+      return { dir, members: await startCluster(dir, 2) }
+    }),
+    ({ members }) => use(urlAt(members[0]?.port ?? 0)),
+    ({ dir, members }) =>
+      Effect.promise(async () => {
+        for (const { service } of members) await service.kill()
+        rmSync(dir, { recursive: true, force: true })
+      }),
   )
-}
 
 /** The services of a gateway that has the books, for as long as it runs. */
 const gatewayOn = (url: string) =>
@@ -78,7 +84,7 @@ const audit = Effect.gen(function* () {
   expect([findings, isComplete]).toEqual([[], true])
 })
 
-describe.skipIf(workers.length < 2)("books on Citus", () => {
+describe.skipIf(!runsCitus)("books on Citus", () => {
   it.live(
     "are spread with what is in them, once no gateway runs; sums, balances and the order of entries stay",
     () =>
@@ -100,7 +106,7 @@ describe.skipIf(workers.length < 2)("books on Citus", () => {
             return yield* told
           }).pipe(Effect.provide(gatewayOn(url)))
 
-          expect((yield* Effect.provide(planDistribution, toolsOn(url))).servers).toBe(workers.length)
+          expect((yield* Effect.provide(planDistribution, toolsOn(url))).servers).toBe(2)
           yield* Effect.provide(distribute(5), toolsOn(url))
           const again = yield* Effect.result(Effect.provide(planDistribution, toolsOn(url)))
           expect(Result.isFailure(again) && String(again.failure.message)).toContain("spread already")
