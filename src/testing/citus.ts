@@ -3,7 +3,7 @@
  * names the workers; `SVC_TEST_DATABASE_URL` is the coordinator then.
  */
 import * as PgClient from "@effect/sql-pg/PgClient"
-import { Effect, Layer, Redacted } from "effect"
+import { Effect, Layer, Redacted, Schedule } from "effect"
 import { WeirConfig } from "../config.ts"
 import { layerDatabase } from "../store/database.ts"
 import { distribute } from "../store/shards/distribute.ts"
@@ -38,14 +38,16 @@ export const makeCluster = Effect.fnUntraced(function* (
   const urls = [coordinator, ...workers].map((url) => databaseAt(url, name))
   yield* Effect.forEach(urls, (url) => at(url, "create extension citus"), { discard: true })
   const { hostname, port } = new URL(coordinator)
-  yield* at(
-    databaseAt(coordinator, name),
-    `select citus_set_coordinator_host('${hostname}', ${port})`,
-    ...workers.map((url) => {
-      const worker = new URL(url)
-      return `select citus_add_node('${worker.hostname}', ${worker.port})`
-    }),
-  )
+  const database = databaseAt(coordinator, name)
+  yield* at(database, `select citus_set_coordinator_host('${hostname}', ${port})`)
+  for (const url of workers) {
+    const worker = new URL(url)
+    // It also sets the server's roles, which all databases share: two that do so at once fail.
+    yield* Effect.retry(at(database, `select citus_add_node('${worker.hostname}', ${worker.port})`), {
+      times: 20,
+      schedule: Schedule.spaced("200 millis"),
+    })
+  }
 })
 
 /** Migrates a cluster's database, and spreads its books. @param url of the coordinator */
