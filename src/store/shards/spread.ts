@@ -20,7 +20,7 @@ export const makeSpread = Effect.fnUntraced(function* (databaseUrl: Redacted.Red
   const ready = new Set<string>()
   let placed = yield* readPlacement(coordinator)
 
-  /** Connects when it is used. */
+  /** One for each server; it connects when it is used. */
   const clientOf = Effect.fnUntraced(function* ({ host, port }: PlacedShard) {
     const server = `${host}:${port}`
     const known = clients.get(server)
@@ -30,7 +30,9 @@ export const makeSpread = Effect.fnUntraced(function* (databaseUrl: Redacted.Red
     url.port = String(port)
     const config = { url: Redacted.make(url.href), applicationName, maxConnections, multiplex: true }
     const layer = PgClient.layer({ ...config, connectTimeout: "5 seconds" })
-    const client = Context.get(yield* Layer.buildWithScope(layer, scope), SqlClient.SqlClient)
+    const built = Context.get(yield* Layer.buildWithScope(layer, scope), SqlClient.SqlClient)
+    // Another statement may have made one meanwhile; this one has no connection yet.
+    const client = clients.get(server) ?? built
     clients.set(server, client)
     return client
   })
