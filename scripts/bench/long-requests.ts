@@ -34,7 +34,8 @@ const turns = (count: number, bytes: number) =>
 const agent = turns(53, 2300)
 const names = (count: number) => Array.from({ length: count }, (_, at) => `tool_${at}`)
 
-const twp = (model: string) => ({
+/** The long request of an agent, in twp/1. */
+export const longTwp = (model: string) => ({
   model,
   thread: [
     { role: "system", blocks: [{ t: "text", v: prose.repeat(40) }] },
@@ -54,7 +55,8 @@ const twp = (model: string) => ({
   tools: names(30).map((name) => ({ name, description: prose.repeat(3), inputSchema: parameters })),
 })
 
-const openai = (model: string) => ({
+/** The same as chat completions. */
+export const longChat = (model: string) => ({
   model,
   messages: [
     { role: "system", content: prose.repeat(40) },
@@ -148,10 +150,10 @@ const standstill = async (weir: Weir, file: string, endpoint: Endpoint, rounds: 
 
 export const longRequests: Scenario = async (subjects, { rounds, scale }) => {
   const { floor, weir } = subjects
-  const passed = { ...floor.exchange("short"), body: JSON.stringify(openai("short")) }
+  const passed = { ...floor.exchange("short"), body: JSON.stringify(longChat("short")) }
   const calls: ReadonlyArray<readonly [string, Endpoint]> = [
-    ["twp/1", weir.call("/t1/exchange", twp("agent"))],
-    ["chat completions", weir.call("/openai/v1/chat/completions", openai("agent"))],
+    ["twp/1", weir.call("/t1/exchange", longTwp("agent"))],
+    ["chat completions", weir.call("/openai/v1/chat/completions", longChat("agent"))],
     ["messages, 60 tools", weir.call("/anthropic/v1/messages", anthropic("agent"))],
     ["responses", weir.call("/openai/v1/responses", responses("agent"))],
   ]

@@ -1,6 +1,7 @@
 /**
  * `npm run bench -- --peers`: gateways that can be had from npm and PyPI, beside Weir and the floor, in one run. They are
- * installed into BENCH_PEERS_DIR (a folder beside the system's temporary ones when not set) at the first run.
+ * installed into BENCH_PEERS_DIR (a folder beside the system's temporary ones when not set) at the first run. With
+ * BENCH_AISIX, the folder of aisix's source (github.com/api7/aisix), that is built with cargo and measured too.
  */
 
 import { type ChildProcess, spawn, spawnSync } from "node:child_process"
@@ -11,6 +12,7 @@ import { join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
 import { freePort } from "../faults/processes.ts"
 import { cpuSeconds, drive, type Endpoint, median, percentile, residentBytes, statOf } from "./load.ts"
+import { longChat, longTwp } from "./long-requests.ts"
 import type { Effort } from "./scenario.ts"
 import { warmUp } from "./scenarios.ts"
 import { type Answer, answers, canPin, type Subject, type Subjects } from "./subjects.ts"
@@ -79,6 +81,47 @@ const litellm: Peer = {
   headers: () => ({ authorization: `Bearer ${litellmKey}` }),
 }
 
+const aisixSource = process.env["BENCH_AISIX"] ?? ""
+const aisixKey = `sk-${randomBytes(24).toString("hex")}`
+
+/** Built with cargo, from its source. */
+const aisix: Peer = {
+  name: "aisix",
+  lacks: "holds, billing, idempotency",
+  install: () => {
+    const { status, stderr } = spawnSync("cargo", ["build", "--release", "--locked", "--bin", "aisix"], {
+      cwd: aisixSource,
+      encoding: "utf8",
+    })
+    if (status !== 0) throw new Error(`cargo build failed: ${stderr.slice(-2000)}`)
+    return /^version = "(.*)"$/m.exec(readFileSync(join(aisixSource, "Cargo.toml"), "utf8"))?.[1] ?? "unknown"
+  },
+  command: (port, vendor) => {
+    const resources = join(folder, "aisix-resources.yaml")
+    const models = answers.map(
+      (model) => `  - { display_name: ${model}, provider: openai, model_name: ${model}, provider_key: vendor }`,
+    )
+    writeFileSync(
+      resources,
+      `_format_version: "1"
+provider_keys:
+  - { display_name: vendor, provider: openai, api_key: key, api_base: "${vendor}/v1" }
+models:
+${models.join("\n")}
+api_keys:
+  - { display_name: bench, key_env: BENCH_AISIX_KEY, allowed_models: [${answers.map((model) => `"${model}"`).join(", ")}] }
+`,
+    )
+    const config = join(folder, "aisix.yaml")
+    writeFileSync(
+      config,
+      `resources_file: ${resources}\nproxy: { addr: "127.0.0.1:${port}" }\nadmin: { enabled: false }\n`,
+    )
+    return ["env", `BENCH_AISIX_KEY=${aisixKey}`, join(aisixSource, "target/release/aisix"), "--config", config]
+  },
+  headers: () => ({ authorization: `Bearer ${aisixKey}` }),
+}
+
 interface Cost {
   readonly us: number
   readonly perSecond: number
@@ -89,6 +132,10 @@ interface Measured {
   readonly json: Cost | undefined
   readonly stream: Cost | undefined
   readonly long: Cost | undefined
+  /** A request of 184 KB. */
+  readonly request: Cost | undefined
+  /** One exchange at a time, p50. */
+  readonly aloneMs: number | undefined
   readonly firstMs: ReadonlyArray<number> | undefined
   readonly residentMib: number
 }
@@ -101,33 +148,43 @@ export const comparePeers = async (subjects: Subjects, effort: Effort): Promise<
   await warmUp(subjects, effort)
   const base = await firstFrames(direct, effort)
   console.log(
-    "| gateway | JSON CPU | exchanges/s | stream of 200 frames | frame | added first frame p50 / p99 | resident | lacks |",
+    "| gateway | JSON CPU | exchanges/s | one at a time, p50 | request of 184 KB | stream of 200 frames | frame | added first frame p50 / p99 | resident | lacks |",
   )
-  console.log("|---|---|---|---|---|---|---|---|")
+  console.log("|---|---|---|---|---|---|---|---|---|---|")
   for (const [subject, lacks] of [
     [floor, "everything but passing on"],
     [weir, ""],
   ] as const) {
-    print(subject.name, await measure(subject, base, effort), lacks)
+    print(
+      subject.name,
+      await measure(subject, base, effort, subject === weir ? longTwp("agent") : longChat("short")),
+      lacks,
+    )
   }
-  for (const peer of [portkey, litellm]) {
+  for (const peer of [...(aisixSource === "" ? [] : [aisix]), portkey, litellm]) {
     const version = peer.install()
     const { subject, stop } = await startPeer(peer, vendor)
     try {
-      print(`${peer.name} ${version}`, await measure(subject, base, effort), peer.lacks)
+      print(`${peer.name} ${version}`, await measure(subject, base, effort, longChat("short")), peer.lacks)
     } finally {
       stop()
     }
   }
 }
 
-const print = (name: string, { json, stream, long, firstMs, residentMib }: Measured, lacks: string) => {
+const print = (
+  name: string,
+  { json, stream, long, request, aloneMs, firstMs, residentMib }: Measured,
+  lacks: string,
+) => {
   const shown = (value: number | undefined, unit: string, digits = 0) =>
     value === undefined ? "failed" : `${value.toFixed(digits)} ${unit}`
   const frameUs = stream === undefined || long === undefined ? undefined : (long.us - stream.us) / 2000
   const cells = [
     shown(json?.us, "µs"),
     shown(json?.perSecond, ""),
+    shown(aloneMs, "ms", 2),
+    shown(request?.us, "µs"),
     shown(stream?.us, "µs"),
     shown(frameUs, "µs", 2),
     firstMs === undefined ? "failed" : `${firstMs.map((ms) => ms.toFixed(1)).join(" / ")} ms`,
@@ -136,15 +193,21 @@ const print = (name: string, { json, stream, long, firstMs, residentMib }: Measu
   console.log(`| ${[name, ...cells, lacks].join(" | ")} |`)
 }
 
-const measure = async (subject: Subject, base: ReadonlyArray<number>, effort: Effort): Promise<Measured> => {
+/** @param longRequest the body of a long request, in the API that the subject speaks */
+const measure = async (
+  subject: Subject,
+  base: ReadonlyArray<number>,
+  effort: Effort,
+  longRequest: object,
+): Promise<Measured> => {
   const { rounds, scale } = effort
-  const cost = async (answer: Answer, requests: number, inFlight: number): Promise<Cost> => {
-    await drive(subject.exchange(answer), { requests: Math.ceil(requests / 2), inFlight })
+  const cost = async (endpoint: Endpoint, requests: number, inFlight: number): Promise<Cost> => {
+    await drive(endpoint, { requests: Math.ceil(requests / 2), inFlight })
     const us: Array<number> = []
     const rates: Array<number> = []
     for (let round = 0; round < rounds; round++) {
       const before = treeCpuSeconds(subject.pid)
-      const { seconds } = await drive(subject.exchange(answer), { requests, inFlight })
+      const { seconds } = await drive(endpoint, { requests, inFlight })
       us.push(((treeCpuSeconds(subject.pid) - before) * 1e6) / requests)
       rates.push(requests / seconds)
     }
@@ -154,10 +217,14 @@ const measure = async (subject: Subject, base: ReadonlyArray<number>, effort: Ef
     const first = await firstFrames(subject, effort)
     return [0.5, 0.99].map((share) => percentile(first, share) - percentile(base, share))
   }
+  const alone = async () =>
+    percentile((await drive(subject.exchange("short"), { requests: 400 * scale, inFlight: 1 })).wholeMs, 0.5)
   return {
-    json: await ifItWorks(cost("short", 2000 * scale, 32)),
-    stream: await ifItWorks(cost("frames-200", 100 * scale, 16)),
-    long: await ifItWorks(cost("frames-2200", 30 * scale, 16)),
+    json: await ifItWorks(cost(subject.exchange("short"), 2000 * scale, 32)),
+    stream: await ifItWorks(cost(subject.exchange("frames-200"), 100 * scale, 16)),
+    long: await ifItWorks(cost(subject.exchange("frames-2200"), 30 * scale, 16)),
+    request: await ifItWorks(cost({ ...subject.exchange("short"), body: JSON.stringify(longRequest) }, 200 * scale, 8)),
+    aloneMs: await ifItWorks(alone()),
     firstMs: await ifItWorks(added()),
     residentMib: treeOf(subject.pid).reduce((sum, pid) => sum + residentBytes(pid), 0) / 2 ** 20,
   }

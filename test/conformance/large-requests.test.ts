@@ -16,6 +16,7 @@ const gateway = useGateway({
       .replaceAll(/maxOutput: 2000,/g, "maxOutput: 2000, contextWindow: 2000000,")
       .replace("contextWindow: 10000", "contextWindow: 2000000\n    replyCache: { ttl: 10m }")
       .replace("- { handle: pool,", "- { handle: pool, capabilities: [tools],")
+      .replace("- { handle: drained,", "- { handle: drained, contextWindow: 9000000, timeouts: { total: 20ms },")
       .replace(
         "orgs:\n",
         "policies:\n  - { id: words, direction: inbound, match: { keywords: [forbidden-word] }, reason: bad_word }\norgs:\n",
@@ -194,6 +195,19 @@ describe("many large requests", () => {
     })
     await eventually(async () => (await balanceOf(gateway())) < before)
     expect((await ask(body)).status).toBe(200)
+  })
+
+  it("end at their deadline while a worker writes them for their vendor: nothing is sent, nothing is billed", async () => {
+    const before = { balance: await balanceOf(gateway()), calls: gateway().vendor.calls.length }
+    // A worker takes longer over it than the call may take in all.
+    const texts = Array.from({ length: 16 }, (_, n) => ({ t: "text", v: `${n} ${'words, "quoted" '.repeat(60_000)}` }))
+    const beganMs = performance.now()
+    const error = await errorOf(await ask({ model: "drained", thread: [{ role: "user", blocks: texts }] }))
+    expect(error).toMatchObject({ status: 504, code: "upstream_total_timeout" })
+    expect(performance.now() - beganMs).toBeLessThan(5000)
+    expect(gateway().vendor.calls.length).toBe(before.calls)
+    await eventually(async () => (await balanceOf(gateway())) === before.balance)
+    expect((await ask(large({ cache: { reply: "off" } }))).status).toBe(200)
   })
 
   it("end with their clients: one that leaves while its request is read costs nothing", async () => {

@@ -43,7 +43,7 @@ export const distribute = Effect.fnUntraced(function* (shards: number) {
   // What gateways left behind that were killed is settled first: its rows have the name of no shard.
   for (let left = 1; left > 0; ) {
     yield* sql`select count(*) from ledger_reap(1000)`
-    const [nodes] = yield* sql<{ count: number }>`select count(*)::int as count from nodes`
+    const [nodes] = yield* sql<{ count: number }>`select count(*)::int as count from nodes where lease_until < now()`
     left = nodes?.count ?? 0
   }
   yield* sql.withTransaction(spreadTables(sql, shards))
