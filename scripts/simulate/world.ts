@@ -444,6 +444,7 @@ class World {
       const isDown = () => place.scope !== scope
       if (isDown()) return
       const leased: Leased = {
+        orgId: hold.orgId,
         registration: undefined,
         checkpoint: () => ({
           hold,

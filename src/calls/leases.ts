@@ -5,11 +5,12 @@
 import { Clock, Effect, type Scope } from "effect"
 import type { Gate, Registration } from "../admission/gate.ts"
 import { runEvery } from "../background.ts"
-import type { Checkpoint, Ledger } from "../money/ledger.ts"
+import type { Checkpoint, Ledger, LedgerPart } from "../money/ledger.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 
 /** A call with a hold. */
 export interface Leased {
+  readonly orgId: string
   readonly checkpoint: () => Checkpoint
   readonly registration: Registration | undefined
   /** When its next checkpoint is due; set when it is first seen. */
@@ -29,10 +30,16 @@ export interface LeaseServices {
 /** A call that ends sooner leaves nothing behind in the database but its settlement. */
 const firstCheckpointMs = 1000
 
-/** Renews this node's leases and reaps expired ones, until the scope closes. */
+/** Renews this node's leases and reaps expired ones, until the scope closes; a part that fails does not hold up others. */
 export const keepLeases = (services: LeaseServices): Effect.Effect<void, never, Scope.Scope> =>
+  Effect.andThen(
+    Effect.forEach(services.ledger.parts, (part) => keepPart(services, part), { discard: true }),
+    runEvery(services.checkpointMs, "Renewing registrations", renewRegistrations(services)),
+  )
+
+const keepPart = (services: LeaseServices, part: LedgerPart): Effect.Effect<void, never, Scope.Scope> =>
   Effect.gen(function* () {
-    const { ledger, checkpointMs, leaseMs } = services
+    const { checkpointMs, leaseMs } = services
     const clock = yield* Clock.Clock
     let reachableSinceMs = clock.currentTimeMillisUnsafe()
     const lostTouch = () => {
@@ -42,33 +49,33 @@ export const keepLeases = (services: LeaseServices): Effect.Effect<void, never, 
     // After an outage all leases have expired, including those of living nodes: let them renew first.
     const reap = Effect.suspend((): Effect.Effect<unknown, StoreUnavailable> => {
       const reachableMs = clock.currentTimeMillisUnsafe() - reachableSinceMs
-      return reachableMs < leaseMs ? Effect.void : ledger.reap
+      return reachableMs < leaseMs ? Effect.void : part.reap
     })
     yield* runEvery(
       checkpointMs,
       "Renewing leases",
-      ledger.renew.pipe(
+      part.renew.pipe(
         Effect.andThen(reap),
         Effect.tapError(() => Effect.sync(lostTouch)),
       ),
     )
-    yield* runEvery(Math.min(firstCheckpointMs, checkpointMs), "Writing checkpoints", writeCheckpoints(services, clock))
-    yield* runEvery(1000, "Giving back idle allotments", ledger.returnIdle)
-    yield* runEvery(checkpointMs, "Renewing registrations", renewRegistrations(services))
+    const write = writeCheckpoints(services, part, clock)
+    yield* runEvery(Math.min(firstCheckpointMs, checkpointMs), "Writing checkpoints", write)
+    yield* runEvery(1000, "Giving back idle allotments", part.returnIdle)
   })
 
 /** The first checkpoint of a call after a second at the latest two, then one at each interval. */
-const writeCheckpoints = ({ ledger, running, checkpointMs }: LeaseServices, clock: Clock.Clock) =>
+const writeCheckpoints = ({ running, checkpointMs }: LeaseServices, part: LedgerPart, clock: Clock.Clock) =>
   Effect.suspend(() => {
     const nowMs = clock.currentTimeMillisUnsafe()
     const due: Array<Checkpoint> = []
     for (const each of running) {
       each.dueAtMs ??= nowMs + Math.min(firstCheckpointMs, checkpointMs)
-      if (each.dueAtMs > nowMs) continue
+      if (each.dueAtMs > nowMs || !part.has(each.orgId)) continue
       each.dueAtMs = nowMs + checkpointMs
       due.push(each.checkpoint())
     }
-    return due.length === 0 ? Effect.void : ledger.checkpoint(due)
+    return due.length === 0 ? Effect.void : part.checkpoint(due)
   })
 
 const renewRegistrations = ({ gate, running, waiting, leaseMs }: LeaseServices) =>

@@ -84,6 +84,7 @@ export const settleCall = Effect.fnUntraced(function* <Body extends object>(
 
 /** What another node settles if this one dies. */
 export const leasedOf = <Body extends object>(x: HeldCall<Body>): RunningCall => ({
+  orgId: x.call.caller.org.id,
   registration: x.registration,
   // A job is charged with its record, or not at all; a reply from the cache when it is whole.
   checkpoint: () => ({

@@ -6,6 +6,7 @@ import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { runEvery } from "../background.ts"
 import { queryDeadline } from "../store/database.ts"
+import type { Shard } from "../store/shards/shard.ts"
 import { Shards } from "../store/shards/shards.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 import { recordBudget } from "../telemetry/metrics.ts"
@@ -43,45 +44,42 @@ export class BudgetWarnings extends Context.Service<
         const part = [...charged].slice(0, page)
         if (part.length === 0) return
         for (const [key] of part) charged.delete(key)
-        const near = yield* nearOf(part).pipe(Effect.tapError(() => Effect.sync(() => lookAgain(part))))
+        const results = yield* Effect.forEach(
+          Map.groupBy(part, ([, { orgId }]) => shards.of(orgId)),
+          ([shard, own]) => Effect.result(Effect.tapError(lookIn(shard, own), () => Effect.sync(() => lookAgain(own)))),
+        )
+        // A shard that does not answer is looked at again, after the others.
+        yield* Effect.forEach(results, Effect.fromResult, { discard: true })
+        yield* look
+      })
+
+      /** Warns of those of a shard that have reached a threshold. */
+      const lookIn = Effect.fnUntraced(function* ({ run }: Shard, own: ReadonlyArray<readonly [string, Looked]>) {
+        const items = JSON.stringify(own.map(([, looked]) => itemOf(looked)))
+        const near = yield* bounded(
+          run(
+            ({ sql, books }) => sql<NearRow>`
+              select org, counter, percent, trim_scale(used)::text as used
+              from ${books}budgets_near(${items}::text::jsonb)`,
+          ),
+        )
         for (const { org, counter, percent, used } of near) {
           const key = keyOf(org, counter)
-          const looked = part.find(([each]) => each === key)?.[1]
+          const looked = own.find(([each]) => each === key)?.[1]
           if (looked === undefined) continue
+          const { covering } = looked
           const warning = JSON.stringify({ ...warningOf(looked), percent, used })
           const [warned] = yield* bounded(
-            sql<{
-              is: boolean
-            }>`select budget_warn(${org}, ${counter}, ${percent}::int, ${warning}::text::jsonb) as is`,
-          ).pipe(Effect.tapError(() => Effect.sync(() => lookAgain([[key, looked]]))))
-          if (warned?.is !== true) continue
-          const { covering } = looked
+            sql<{ first: boolean }>`
+              select budget_warn(${org}, ${counter}, ${percent}::int, ${warning}::text::jsonb) as first`,
+          )
+          if (warned?.first !== true) continue
           recordBudget(context, labelOf(covering.budget), "near")
           yield* Effect.logInfo("A budget has reached a threshold", { org, budget: covering.budget.id, percent })
           if (untold.size >= mostUntold) untold.clear()
           untold.set(key, { covering, percent })
         }
-        yield* look
       })
-
-      /** Those that have reached a threshold of which nobody warned. */
-      const nearOf = (part: ReadonlyArray<readonly [string, Looked]>) =>
-        Effect.map(
-          Effect.forEach(
-            Map.groupBy(part, ([, { orgId }]) => shards.of(orgId)),
-            ([{ run }, own]) => {
-              const items = JSON.stringify(own.map(([, looked]) => itemOf(looked)))
-              return bounded(
-                run(
-                  ({ sql, books }) => sql<NearRow>`
-                  select org, counter, percent, trim_scale(used)::text as used
-                  from ${books}budgets_near(${items}::text::jsonb)`,
-                ),
-              )
-            },
-          ),
-          (rows) => rows.flat(),
-        )
 
       const lookAgain = (part: ReadonlyArray<readonly [string, Looked]>) => {
         for (const [key, looked] of part) if (!charged.has(key) && charged.size < mostUntold) charged.set(key, looked)

@@ -188,7 +188,6 @@ export const makeGranting = Effect.fnUntraced(function* (
       const nowMs = nodes.nowMs()
       const node = nodes.current(nowMs)
       if (node === undefined) return Effect.void
-      recordSums(context, node)
       const idle: Array<readonly [Allotment, Amount]> = []
       for (const allotment of node.allotments.all()) {
         const amount = allotment.isRefilling ? 0n : allotment.idle(nowMs)
@@ -203,13 +202,15 @@ export const makeGranting = Effect.fnUntraced(function* (
 const isOnlyCounted = ({ needs }: Wanted, counter: string): boolean =>
   needs.find((need) => need.counter === counter)?.isOnlyCounted === true
 
-/** What a node has of all organisations, by currency; tokens of all days are one counter. */
-const recordSums = (context: Context.Context<never>, node: Node): void => {
+/** Records what nodes have of all organisations, by currency; tokens of all days are one counter. */
+export const recordSums = (context: Context.Context<never>, nodes: Iterable<Node>): void => {
   const sums = new Map<string, { free: Amount; held: Amount }>()
-  for (const { counter, free, held } of node.allotments.all()) {
-    const name = kindOf(counter)
-    const sum = sums.get(name) ?? { free: 0n, held: 0n }
-    sums.set(name, { free: sum.free + free, held: sum.held + held })
+  for (const { allotments } of nodes) {
+    for (const { counter, free, held } of allotments.all()) {
+      const name = kindOf(counter)
+      const sum = sums.get(name) ?? { free: 0n, held: 0n }
+      sums.set(name, { free: sum.free + free, held: sum.held + held })
+    }
   }
   for (const [name, { free, held }] of sums) recordAllotted(context, name, unitsOf(free), unitsOf(held))
 }

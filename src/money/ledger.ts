@@ -13,7 +13,7 @@ import { recordBudget, recordLedgerEvent } from "../telemetry/metrics.ts"
 import type { Allotment } from "./allotments.ts"
 import { type Amount, wholeAmount } from "./amount.ts"
 import { type BudgetNeed, budgetExceeded, labelOf } from "./budget.ts"
-import { makeGranting, type Wanted } from "./granting.ts"
+import { makeGranting, recordSums, type Wanted } from "./granting.ts"
 import { layerPostgres } from "./ledger-postgres.ts"
 import { type LedgerStore, LedgerStores } from "./ledger-store.ts"
 import { Node, Nodes } from "./node.ts"
@@ -52,6 +52,11 @@ export type Checkpoint = Omit<OpenHold, "isFirst">
 
 export type HoldError = ServiceError | StoreUnavailable
 
+/** What a node does for the organisations of one shard beside their calls. */
+export interface LedgerPart extends Pick<Ledger["Service"], "checkpoint" | "renew" | "reap" | "returnIdle"> {
+  readonly has: (orgId: string) => boolean
+}
+
 export class Ledger extends Context.Service<
   Ledger,
   {
@@ -80,6 +85,8 @@ export class Ledger extends Context.Service<
     readonly budgetCounters: LedgerStore["Service"]["budgetCounters"]
     /** What the books know of a caller's request id. */
     readonly requestState: LedgerStore["Service"]["requestState"]
+    /** What can fail by itself: a part for each shard. */
+    readonly parts: ReadonlyArray<LedgerPart>
   }
 >()("weir/money/Ledger") {
   /** The rules, over any {@link LedgerStores}. */
@@ -98,12 +105,26 @@ const makeLedger = Effect.gen(function* () {
   const ledgers = yield* Effect.forEach(all, (store) => Effect.provideService(makeOne(store), RecallChannel, shared))
   const [only] = ledgers
   if (only === undefined) return yield* Effect.die("The books have no shard")
-  return ledgers.length === 1 ? only : overShards(ledgers, (orgId) => ledgers[indexOf(orgId)] ?? only)
+  const context = yield* Effect.context<never>()
+  const record = Effect.sync(() =>
+    recordSums(
+      context,
+      ledgers.flatMap(({ node }) => node() ?? []),
+    ),
+  )
+  const measured = ledgers.map((ledger) => ({ ...ledger, returnIdle: Effect.andThen(record, ledger.returnIdle) }))
+  const [first = only] = measured
+  return overShards(measured, (orgId) => measured[indexOf(orgId)] ?? first)
 })
 
-type OneLedger = Ledger["Service"]
+interface OneLedger extends Omit<Ledger["Service"], "parts"> {
+  /** This process as a node of the shard; undefined before it has joined. */
+  readonly node: () => Node | undefined
+}
 
-const overShards = (ledgers: ReadonlyArray<OneLedger>, of: (orgId: string) => OneLedger): OneLedger => {
+const overShards = (ledgers: ReadonlyArray<OneLedger>, of: (orgId: string) => OneLedger): Ledger["Service"] => {
+  const parts = ledgers.map((ledger) => ({ ...ledger, has: (orgId: string) => of(orgId) === ledger }))
+  if (parts.length === 1) return Ledger.of({ ...of(""), parts })
   /** In all of them, whatever fails in one; then the first failure. */
   const inAll = <A>(job: (ledger: OneLedger) => Effect.Effect<A, StoreUnavailable>) =>
     Effect.flatMap(
@@ -140,6 +161,7 @@ const overShards = (ledgers: ReadonlyArray<OneLedger>, of: (orgId: string) => On
     used: (orgId, counters) => of(orgId).used(orgId, counters),
     budgetCounters: (orgId, starts) => of(orgId).budgetCounters(orgId, starts),
     requestState: (orgId, keyId, requestId) => of(orgId).requestState(orgId, keyId, requestId),
+    parts,
   })
 }
 
@@ -227,7 +249,7 @@ const makeOne = Effect.fnUntraced(function* (store: LedgerStore["Service"]) {
     end(facts, 0n, 0n)
   })
 
-  return Ledger.of({
+  return {
     hold,
     settle,
     release,
@@ -254,7 +276,8 @@ const makeOne = Effect.fnUntraced(function* (store: LedgerStore["Service"]) {
     used: store.used,
     budgetCounters: store.budgetCounters,
     requestState: store.requestState,
-  })
+    node: () => nodes.current(nodes.nowMs()),
+  } satisfies OneLedger
 })
 
 /** @param budgets without those in shadow that have nothing left */

@@ -22,10 +22,7 @@ const run = (stream: boolean, ledger: Partial<Ledger["Service"]>) => {
         ledger: Layer.mock(Ledger, {
           hold: ({ ref, orgId, currency, keyId, amount }) =>
             Effect.succeed({ ref, orgId, currency, keyId, amount, day: "2026-11-21", node: "n-1", balance: 1n }),
-          renew: Effect.void,
-          reap: Effect.succeed(0),
-          returnIdle: Effect.void,
-          checkpoint: () => Effect.void,
+          parts: [],
           ...ledger,
         }),
       })

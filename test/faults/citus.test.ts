@@ -5,13 +5,15 @@ import { join } from "node:path"
 import { expect, it } from "@effect/vitest"
 import { Effect, Layer, Redacted, Result } from "effect"
 import { runsCitus, spreadBooks, startCluster, urlAt } from "../../scripts/faults/databases.ts"
+import type { BudgetNeed } from "../../src/money/budget.ts"
+import { BudgetWarnings } from "../../src/money/budget-warnings.ts"
 import { Ledger } from "../../src/money/ledger.ts"
 import { Settler } from "../../src/money/settler.ts"
 import { layerDatabase } from "../../src/store/database.ts"
 import { Shards } from "../../src/store/shards/shards.ts"
 import { statusOf } from "../../src/store/shards/status.ts"
 import { layerTestConfig } from "../../src/testing/stores.ts"
-import { expectSound, holdOf, settlementOf, unit } from "../money/books.ts"
+import { expectSound, holdOf, settlementOf, testBudget, unit } from "../money/books.ts"
 
 const cluster = Effect.acquireRelease(
   Effect.promise(async () => {
@@ -28,6 +30,17 @@ const cluster = Effect.acquireRelease(
     }),
 )
 
+/** A budget of which this amount is half. */
+const halfUsed = (amount: bigint): BudgetNeed => ({
+  counter: "budget:near:money/day:subject:2026-01-01",
+  unit: "money",
+  subject: "subject",
+  amount,
+  resetAtMs: Date.UTC(2026, 0, 2),
+  isTold: true,
+  budget: { ...testBudget, id: "near", limit: 2n * amount, thresholds: [{ percent: 50, amount }] },
+})
+
 it.live.skipIf(!runsCitus)(
   "a worker that is down: its organisations wait, the others do not notice, and nothing is lost",
   () =>
@@ -40,7 +53,7 @@ it.live.skipIf(!runsCitus)(
         settlePatienceMs: 100,
         leaseMs: 60_000,
       })
-      const services = Settler.layer.pipe(
+      const services = Layer.mergeAll(Settler.layer, BudgetWarnings.layer).pipe(
         Layer.provideMerge(Ledger.layer),
         Layer.provideMerge(layerDatabase),
         Layer.provideMerge(config),
@@ -49,6 +62,7 @@ it.live.skipIf(!runsCitus)(
         const { hold, topup, balance } = yield* Ledger
         const { settle, deferred } = yield* Settler
         const shards = yield* Shards
+        const warnings = yield* BudgetWarnings
         const [down = [], up = []] = [true, false].map((isDown) =>
           Array.from({ length: 40 }, (_, n) => `org_${n}`).filter(
             (orgId) => shards.of(orgId).server().endsWith(`:${worker?.port}`) === isDown,
@@ -79,6 +93,15 @@ it.live.skipIf(!runsCitus)(
           expect(yield* settle(settlementOf(held, unit))).toEqual({ _tag: "Settled", balance: 99n * unit })
           expect(Date.now() - beganMs).toBeLessThan(1000)
         }
+        // What is looked at for others does not stop at those that wait.
+        const [other = ""] = up
+        const need = halfUsed(unit)
+        const held = yield* hold({ ...holdOf(other, unit), budgets: [need] })
+        yield* settle(settlementOf(held, unit))
+        for (const orgId of [known, other]) warnings.charged(orgId, "USD", [need])
+        yield* Effect.ignore(warnings.look)
+        expect(warnings.take(other, [need]).map(({ percent }) => percent)).toEqual([50])
+
         const told = yield* statusOf(shards)
         expect(new Set(told.map(({ server, answers }) => `${server.endsWith(`:${worker?.port}`)} ${answers}`))).toEqual(
           new Set(["true false", "false true"]),

@@ -200,6 +200,7 @@ describe("the settler", () => {
     const database = { away: true, settled: [] as string[], released: [] as string[] }
     const gone = Effect.fail(new StoreUnavailable({ store: "postgres", cause: "away" }))
     const ledger = Layer.mock(Ledger, {
+      parts: [],
       settle: ({ hold: { ref } }) =>
         Effect.suspend(() => {
           if (database.away) return gone
