@@ -1,7 +1,8 @@
 /**
  * `npm run bench -- --peers`: gateways that can be had from npm and PyPI, beside Weir and the floor, in one run. They are
  * installed into BENCH_PEERS_DIR (a folder beside the system's temporary ones when not set) at the first run. With
- * BENCH_AISIX, the folder of aisix's source (github.com/api7/aisix), that is built with cargo and measured too.
+ * BENCH_AISIX, the folder of aisix's source (github.com/api7/aisix), that is built with cargo and measured too. BENCH_PEERS
+ * names those that are measured (`aisix,Portkey`); without it, all are.
  */
 
 import { type ChildProcess, spawn, spawnSync } from "node:child_process"
@@ -89,10 +90,9 @@ const aisix: Peer = {
   name: "aisix",
   lacks: "holds, billing, idempotency",
   install: () => {
-    const { status, stderr } = spawnSync("cargo", ["build", "--release", "--locked", "--bin", "aisix"], {
-      cwd: aisixSource,
-      encoding: "utf8",
-    })
+    // Without the runtime of a model for guardrails, which the build would download.
+    const build = ["build", "--release", "--locked", "-p", "aisix-server", "--no-default-features", "--bin", "aisix"]
+    const { status, stderr } = spawnSync("cargo", build, { cwd: aisixSource, encoding: "utf8" })
     if (status !== 0) throw new Error(`cargo build failed: ${stderr.slice(-2000)}`)
     return /^version = "(.*)"$/m.exec(readFileSync(join(aisixSource, "Cargo.toml"), "utf8"))?.[1] ?? "unknown"
   },
@@ -115,7 +115,7 @@ api_keys:
     const config = join(folder, "aisix.yaml")
     writeFileSync(
       config,
-      `resources_file: ${resources}\nproxy: { addr: "127.0.0.1:${port}" }\nadmin: { enabled: false }\n`,
+      `resources_file: ${resources}\nproxy: { addr: "127.0.0.1:${port}" }\nadmin: { enabled: false }\nobservability: { metrics: { prometheus: { enabled: false } } }\n`,
     )
     return ["env", `BENCH_AISIX_KEY=${aisixKey}`, join(aisixSource, "target/release/aisix"), "--config", config]
   },
@@ -161,7 +161,9 @@ export const comparePeers = async (subjects: Subjects, effort: Effort): Promise<
       lacks,
     )
   }
-  for (const peer of [...(aisixSource === "" ? [] : [aisix]), portkey, litellm]) {
+  const peers = [...(aisixSource === "" ? [] : [aisix]), portkey, litellm]
+  const named = process.env["BENCH_PEERS"]?.split(",") ?? peers.map(({ name }) => name)
+  for (const peer of peers.filter(({ name }) => named.includes(name))) {
     const version = peer.install()
     const { subject, stop } = await startPeer(peer, vendor)
     try {

@@ -10,8 +10,6 @@ import { randomOf } from "../random.ts"
 
 const pauseMs = Number(process.env["PAUSE_MS"] ?? 20)
 
-const body = openaiBody({ words: ["a short answer"], inTokens: 100, outTokens: 196 })
-
 /** The JSON around the text in a chunk. */
 const envelope = {
   id: "chatcmpl-CVdO5dpRjM4pWnRbXkBMBkkcUQmTz",
@@ -21,6 +19,10 @@ const envelope = {
   service_tier: "default",
   system_fingerprint: "fp_0123456789",
 }
+
+const whole = openaiBody({ words: ["a short answer"], inTokens: 100, outTokens: 196 })
+/** With what a vendor's reply has beside: some gateways refuse one without. */
+const body = JSON.stringify({ ...envelope, ...JSON.parse(whole) })
 const chunk = (delta: object, finish_reason: string | null = null) =>
   openaiFrame({ ...envelope, choices: [{ index: 0, delta, logprobs: null, finish_reason }] })
 const framesOf = (words: ReadonlyArray<string>): ReadonlyArray<string> => [
