@@ -17,6 +17,13 @@ export const runEvery = <E, R>(
     return Effect.asVoid(Effect.forkScoped(Effect.forever(Effect.andThen(guarded, Effect.sleep(interval)))))
   })
 
+/** Runs a job for each of them, whatever fails for one; then fails with the first failure. */
+export const forAll = <A, B, E, R>(
+  items: Iterable<A>,
+  job: (item: A) => Effect.Effect<B, E, R>,
+  options?: { readonly concurrency?: "unbounded" },
+): Effect.Effect<ReadonlyArray<B>, E, R> => Effect.mapError(Effect.validate(items, job, options), ([first]) => first)
+
 /** Runs a job each time that something has happened. @param next completes when it has; see {@link runEvery} */
 export const runAfter = <E, R, R2>(
   next: Effect.Effect<unknown, never, R2>,

@@ -1,6 +1,7 @@
 /** The databases of a fault run: one PostgreSQL, or a coordinator of Citus with workers of which one joins later. */
 import { execFile, execFileSync } from "node:child_process"
-import { existsSync } from "node:fs"
+import { chmodSync, existsSync, mkdtempSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
 import { fileURLToPath } from "node:url"
@@ -91,6 +92,19 @@ export const startCluster = async (
   await ask(port, `select citus_set_coordinator_host('127.0.0.1', ${port})`)
   for (const { line } of all.slice(1, 1 + members)) await ask(port, `select citus_add_node('127.0.0.1', ${line.port})`)
   return all
+}
+
+/** A cluster in a folder of its own, which goes with it. */
+export const temporaryCluster = async (workers: number) => {
+  const dir = mkdtempSync(join(tmpdir(), "weir-citus-"))
+  // PostgreSQL runs as another user.
+  chmodSync(dir, 0o755)
+  const members = await startCluster(dir, workers)
+  const stop = async () => {
+    for (const { service } of members) await service.kill()
+    rmSync(dir, { recursive: true, force: true })
+  }
+  return { members, stop }
 }
 
 /** Migrates a database, and spreads its books. @param weir variables of the environment */

@@ -4,7 +4,7 @@
  */
 import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
-import { runEvery } from "../background.ts"
+import { forAll, runEvery } from "../background.ts"
 import { queryDeadline } from "../store/database.ts"
 import type { Shard } from "../store/shards/shard.ts"
 import { Shards } from "../store/shards/shards.ts"
@@ -44,12 +44,11 @@ export class BudgetWarnings extends Context.Service<
         const part = [...charged].slice(0, page)
         if (part.length === 0) return
         for (const [key] of part) charged.delete(key)
-        const results = yield* Effect.forEach(
-          Map.groupBy(part, ([, { orgId }]) => shards.of(orgId)),
-          ([shard, own]) => Effect.result(Effect.tapError(lookIn(shard, own), () => Effect.sync(() => lookAgain(own)))),
-        )
         // A shard that does not answer is looked at again, after the others.
-        yield* Effect.forEach(results, Effect.fromResult, { discard: true })
+        yield* forAll(
+          Map.groupBy(part, ([, { orgId }]) => shards.of(orgId)),
+          ([shard, own]) => Effect.tapError(lookIn(shard, own), () => Effect.sync(() => lookAgain(own))),
+        )
         yield* look
       })
 

@@ -6,6 +6,7 @@
  * 1, 2 and 7.
  */
 import { Clock, Context, Effect, Layer } from "effect"
+import { forAll } from "../background.ts"
 import { WeirConfig } from "../config.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
@@ -105,6 +106,7 @@ const makeLedger = Effect.gen(function* () {
   const ledgers = yield* Effect.forEach(all, (store) => Effect.provideService(makeOne(store), RecallChannel, shared))
   const [only] = ledgers
   if (only === undefined) return yield* Effect.die("The books have no shard")
+  const of = (orgId: string): OneLedger => ledgers[indexOf(orgId)] ?? only
   const context = yield* Effect.context<never>()
   const record = Effect.sync(() =>
     recordSums(
@@ -112,9 +114,12 @@ const makeLedger = Effect.gen(function* () {
       ledgers.flatMap(({ node }) => node() ?? []),
     ),
   )
-  const measured = ledgers.map((ledger) => ({ ...ledger, returnIdle: Effect.andThen(record, ledger.returnIdle) }))
-  const [first = only] = measured
-  return overShards(measured, (orgId) => measured[indexOf(orgId)] ?? first)
+  const parts = ledgers.map((ledger) => ({
+    ...ledger,
+    returnIdle: Effect.andThen(record, ledger.returnIdle),
+    has: (orgId: string) => of(orgId) === ledger,
+  }))
+  return Ledger.of({ ...(ledgers.length === 1 ? only : overShards(ledgers, of)), parts })
 })
 
 interface OneLedger extends Omit<Ledger["Service"], "parts"> {
@@ -122,16 +127,13 @@ interface OneLedger extends Omit<Ledger["Service"], "parts"> {
   readonly node: () => Node | undefined
 }
 
-const overShards = (ledgers: ReadonlyArray<OneLedger>, of: (orgId: string) => OneLedger): Ledger["Service"] => {
-  const parts = ledgers.map((ledger) => ({ ...ledger, has: (orgId: string) => of(orgId) === ledger }))
-  if (parts.length === 1) return Ledger.of({ ...of(""), parts })
-  /** In all of them, whatever fails in one; then the first failure. */
+const overShards = (
+  ledgers: ReadonlyArray<OneLedger>,
+  of: (orgId: string) => OneLedger,
+): Omit<Ledger["Service"], "parts"> => {
   const inAll = <A>(job: (ledger: OneLedger) => Effect.Effect<A, StoreUnavailable>) =>
-    Effect.flatMap(
-      Effect.forEach(ledgers, (ledger) => Effect.result(job(ledger)), { concurrency: "unbounded" }),
-      (results) => Effect.forEach(results, Effect.fromResult),
-    )
-  return Ledger.of({
+    forAll(ledgers, job, { concurrency: "unbounded" })
+  return {
     hold: (request) => of(request.orgId).hold(request),
     // Of a settlement that an old journal knows by its ref only, no organisation is known.
     settle: (settlement) =>
@@ -161,8 +163,7 @@ const overShards = (ledgers: ReadonlyArray<OneLedger>, of: (orgId: string) => On
     used: (orgId, counters) => of(orgId).used(orgId, counters),
     budgetCounters: (orgId, starts) => of(orgId).budgetCounters(orgId, starts),
     requestState: (orgId, keyId, requestId) => of(orgId).requestState(orgId, keyId, requestId),
-    parts,
-  })
+  }
 }
 
 const makeOne = Effect.fnUntraced(function* (store: LedgerStore["Service"]) {

@@ -1,6 +1,6 @@
 /** The job that folds usage records by the hour and by the day. Any node may run it. */
 import { Context, Effect, Layer } from "effect"
-import { runEvery } from "../background.ts"
+import { forAll, runEvery } from "../background.ts"
 import { withDeadline } from "../store/database.ts"
 import type { Shard } from "../store/shards/shard.ts"
 import { inEach, Shards } from "../store/shards/shards.ts"
@@ -27,12 +27,7 @@ export class UsageRollups extends Context.Service<
         for (let hours = hoursAtOnce; hours === hoursAtOnce; folded += hours) hours = (yield* batch)[0]?.hours ?? 0
         return folded
       })
-      const fold = Effect.gen(function* () {
-        // One after the other, and the next although one did not answer.
-        const results = yield* Effect.forEach(shards.all, (shard) => Effect.result(foldOne(shard)))
-        const hours = yield* Effect.forEach(results, Effect.fromResult)
-        return hours.reduce((sum, each) => sum + each, 0)
-      })
+      const fold = Effect.map(forAll(shards.all, foldOne), (hours) => hours.reduce((sum, each) => sum + each, 0))
       const retain = inEach(
         shards,
         ({ sql, books }) => sql`select ${books}retain_rollups(${keptDaysOfHours}::int, ${keptDays}::int)`,

@@ -7,7 +7,7 @@
  */
 import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
-import { runEvery } from "../background.ts"
+import { forAll, runEvery } from "../background.ts"
 import { type Tier, tierOfCode } from "../protocol/timeout-tiers.ts"
 import { queryDeadline } from "../store/database.ts"
 import { Shards } from "../store/shards/shards.ts"
@@ -96,18 +96,19 @@ export class ExchangeReports extends Context.Service<
         reports = []
         traced = []
         const orgs = new Set([...rows, ...failed].map(({ org }) => org))
-        const results = yield* Effect.forEach(Map.groupBy(orgs, shards.of), ([shard, own]) => {
+        // A shard that does not answer loses its own.
+        const writing = forAll(Map.groupBy(orgs, shards.of), ([shard, own]) => {
           const jsonOf = (all: ReadonlyArray<{ readonly org: string }>) =>
             JSON.stringify(own.length === orgs.size ? all : all.filter(({ org }) => own.includes(org)))
           const report = shard.run(
             ({ sql, books }) => sql`
               select ${books}report_exchanges(${jsonOf(rows)}::text::json, ${jsonOf(failed)}::text::json)`,
           )
-          return Effect.result(bounded(report))
+          return bounded(report)
         })
+        const written = yield* Effect.result(writing)
         if (ended.length > 0) yield* bounded(sql`select report_ended_calls(${JSON.stringify(ended)}::text::json)`)
-        // A shard that does not answer loses its own.
-        yield* Effect.forEach(results, Effect.fromResult, { discard: true })
+        yield* Effect.fromResult(written)
       })
       yield* runEvery(every, "Storing reports of failed exchanges", flush)
       yield* Effect.addFinalizer(() => Effect.ignore(flush))

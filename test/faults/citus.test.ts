@@ -1,10 +1,7 @@
 /** A server of several that is down stops the organisations that it has, and nobody else. Starts Citus of its own. */
-import { chmodSync, mkdtempSync, rmSync } from "node:fs"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
 import { expect, it } from "@effect/vitest"
 import { Effect, Layer, Redacted, Result } from "effect"
-import { runsCitus, spreadBooks, startCluster, urlAt } from "../../scripts/faults/databases.ts"
+import { runsCitus, spreadBooks, temporaryCluster, urlAt } from "../../scripts/faults/databases.ts"
 import type { BudgetNeed } from "../../src/money/budget.ts"
 import { BudgetWarnings } from "../../src/money/budget-warnings.ts"
 import { Ledger } from "../../src/money/ledger.ts"
@@ -17,17 +14,11 @@ import { expectSound, holdOf, settlementOf, testBudget, unit } from "../money/bo
 
 const cluster = Effect.acquireRelease(
   Effect.promise(async () => {
-    const dir = mkdtempSync(join(tmpdir(), "weir-citus-"))
-    chmodSync(dir, 0o755)
-    const members = await startCluster(dir, 2)
-    await spreadBooks(members[0]?.port ?? 0, 4, { SVC_ENV: "test", SVC_MASTER_KEY: "of a test" })
-    return { dir, members }
+    const started = await temporaryCluster(2)
+    await spreadBooks(started.members[0]?.port ?? 0, 4, { SVC_ENV: "test", SVC_MASTER_KEY: "of a test" })
+    return started
   }),
-  ({ dir, members }) =>
-    Effect.promise(async () => {
-      for (const { service } of members) await service.kill()
-      rmSync(dir, { recursive: true, force: true })
-    }),
+  ({ stop }) => Effect.promise(stop),
 )
 
 /** A budget of which this amount is half. */

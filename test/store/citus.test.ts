@@ -1,12 +1,9 @@
 /** Books that are spread over the servers of Citus, with what was in them; shards that move under load. Starts Citus of its own. */
 import { randomUUID } from "node:crypto"
-import { chmodSync, mkdtempSync, rmSync } from "node:fs"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Fiber, Layer, Redacted, Result } from "effect"
 import { SqlClient } from "effect/sql"
-import { runsCitus, startCluster, urlAt } from "../../scripts/faults/databases.ts"
+import { runsCitus, temporaryCluster, urlAt } from "../../scripts/faults/databases.ts"
 import { Books } from "../../src/money/books.ts"
 import { Ledger } from "../../src/money/ledger.ts"
 import { Retention } from "../../src/money/retention.ts"
@@ -21,17 +18,9 @@ import { expectSound, holdOf, settlementOf, unit } from "../money/books.ts"
 /** A cluster of its own whose books are still in one place. */
 const withCluster = <A, E, R>(use: (url: string) => Effect.Effect<A, E, R>) =>
   Effect.acquireUseRelease(
-    Effect.promise(async () => {
-      const dir = mkdtempSync(join(tmpdir(), "weir-citus-"))
-      chmodSync(dir, 0o755)
-      return { dir, members: await startCluster(dir, 2) }
-    }),
+    Effect.promise(() => temporaryCluster(2)),
     ({ members }) => use(urlAt(members[0]?.port ?? 0)),
-    ({ dir, members }) =>
-      Effect.promise(async () => {
-        for (const { service } of members) await service.kill()
-        rmSync(dir, { recursive: true, force: true })
-      }),
+    ({ stop }) => Effect.promise(stop),
   )
 
 /** The services of a gateway that has the books, for as long as it runs. */

@@ -1,6 +1,6 @@
 /** Turns one PostgreSQL with the extension Citus into a database whose books are spread over shards, with what is in it. */
 import { Data, Effect } from "effect"
-import { SqlClient, type SqlError } from "effect/sql"
+import { SqlClient } from "effect/sql"
 import { isSpread, readPlacement } from "./placement.ts"
 import { bookTables, transferId } from "./shard-schema.ts"
 
@@ -126,5 +126,3 @@ const replaceFunctions = Effect.fnUntraced(function* (sql: SqlClient.SqlClient) 
     yield* sql`select create_distributed_function(${signature}::regprocedure)`
   }
 })
-
-export type DistributeError = NotDistributed | SqlError.SqlError

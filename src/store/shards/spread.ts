@@ -64,11 +64,11 @@ export const makeSpread = Effect.fnUntraced(function* (databaseUrl: Redacted.Red
     const attempt: Shard["run"] = (query) => Effect.flatMap(Effect.flatMap(here(), prepared), query)
     const run = <A, R>(
       query: (client: ShardClient) => Effect.Effect<A, SqlError.SqlError, R>,
-      attempts = mostAttempts,
+      made = 1,
     ): Effect.Effect<A, SqlError.SqlError, R> =>
       Effect.catchIf(
         attempt(query),
-        (error) => attempts > (hasMoved(error) ? 1 : lacksSchema(error) ? mostAttempts - 2 : mostAttempts),
+        (error) => made < attemptsAfter(error),
         () =>
           Effect.gen(function* () {
             const before = yield* here()
@@ -77,7 +77,7 @@ export const makeSpread = Effect.fnUntraced(function* (databaseUrl: Redacted.Red
             const after = yield* here()
             // The servers hear of a move one after the other.
             if (placeOf(after) === placeOf(before)) yield* Effect.sleep("100 millis")
-            return yield* run(query, attempts - 1)
+            return yield* run(query, made + 1)
           }),
       )
     const server = () => {
@@ -97,19 +97,18 @@ export const makeSpread = Effect.fnUntraced(function* (databaseUrl: Redacted.Red
 
 const placeOf = ({ id, host, port }: PlacedShard): string => `${id}@${host}:${port}`
 
-/** A statement that finds its shard elsewhere is sent there; more than once if that moves on. */
-const mostAttempts = 20
-
 const codeOf = ({ reason: { cause } }: SqlError.SqlError): unknown =>
   typeof cause === "object" && cause !== null && "code" in cause ? cause.code : undefined
 
-/** The shard said so. */
-const hasMoved = (error: SqlError.SqlError): boolean => codeOf(error) === movedCode
-
-/** Its schema, or a part of it, is gone: it has moved, and Citus has removed what was left of it. */
-const lacksSchema = (error: SqlError.SqlError): boolean => schemaCodes.has(codeOf(error))
-
+/** A schema, a table or a function is not there: a shard has moved, and Citus has removed what was left of it. */
 const schemaCodes: ReadonlySet<unknown> = new Set(["3F000", "42P01", "42883"])
+
+/** How often a statement is sent in all: to where its shard is now, more than once if that moves on. */
+const attemptsAfter = (error: SqlError.SqlError): number => {
+  const code = codeOf(error)
+  if (code === movedCode) return 20
+  return schemaCodes.has(code) ? 3 : 1
+}
 
 const unknownShard = (name: string): SqlError.SqlError =>
   new SqlError.SqlError({
