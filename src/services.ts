@@ -38,6 +38,7 @@ import { JobStore } from "./jobs/job-store.ts"
 import { Jobs } from "./jobs/jobs.ts"
 import { VendorCheck } from "./kinds/vendor-check.ts"
 import { Spool } from "./media/spool.ts"
+import { BalanceWarnings } from "./money/balance-warnings.ts"
 import { Books } from "./money/books.ts"
 import { BudgetWarnings } from "./money/budget-warnings.ts"
 import { ClientUsage } from "./money/client-usage.ts"
@@ -76,6 +77,10 @@ import { Egress } from "./upstream/egress.ts"
 import { TargetHealth } from "./upstream/health.ts"
 import { layerRedis as layerRedisHealth } from "./upstream/health-redis.ts"
 import { UpstreamKeys } from "./upstream/upstream-keys.ts"
+import { DeliveryStore } from "./webhooks/delivery-store.ts"
+import { OrgWebhooks } from "./webhooks/org-webhooks.ts"
+import { layerTargetWatch } from "./webhooks/target-watch.ts"
+import { Webhooks } from "./webhooks/webhooks.ts"
 
 /** State that nodes share through Redis; without `SVC_REDIS_URL` a single node keeps it in memory. */
 const shared = Layer.unwrap(
@@ -120,6 +125,7 @@ const money = Layer.mergeAll(
   Retention.layer,
   Statements.layer,
   OrgBudgets.layer,
+  BalanceWarnings.layer,
   BudgetWarnings.layer,
   JobAttempts.layer,
   UsageRollups.layer,
@@ -130,6 +136,9 @@ const upstream = Layer.mergeAll(Spool.layer, VendorClient.layer, CallDeadlines.l
 const review = Review.layer.pipe(Layer.provide(ModerationEngine.layer))
 const settings = DeliveredSettings.layer.pipe(Layer.provideMerge(Settings.layer))
 const jobs = Jobs.layer.pipe(Layer.provideMerge(JobStore.layer))
+const webhooks = Layer.mergeAll(Webhooks.layer, layerTargetWatch).pipe(
+  Layer.provideMerge(Layer.mergeAll(DeliveryStore.layer, OrgWebhooks.layer)),
+)
 const telemetry = Layer.mergeAll(Tracing.layer, TierTimes.layer, ExchangeReports.layer)
 
 /** Everything below HTTP, in the order of a request's journey: each line needs only the lines below it. */
@@ -138,6 +147,7 @@ export const layerServices = Layer.mergeAll(
   VendorCheck.layer,
   Drafts.layer,
   jobs,
+  webhooks,
   layerIdentityWatch,
 ).pipe(
   Layer.provideMerge(Calls.layer),

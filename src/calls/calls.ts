@@ -9,6 +9,7 @@ import { Overload } from "../admission/overload.ts"
 import { Sessions } from "../admission/sessions.ts"
 import { Catalogue } from "../catalogue/catalogue.ts"
 import { WeirConfig } from "../config.ts"
+import { BalanceWarnings } from "../money/balance-warnings.ts"
 import { BudgetWarnings } from "../money/budget-warnings.ts"
 import { JobAttempts } from "../money/job-attempts.ts"
 import { Ledger } from "../money/ledger.ts"
@@ -63,6 +64,7 @@ export class Calls extends Context.Service<
         overload: yield* Overload,
         sessions: yield* Sessions,
         budgets: yield* CallBudgets,
+        balanceWarnings: yield* BalanceWarnings,
         budgetWarnings: yield* BudgetWarnings,
         ledger: yield* Ledger,
         settler: yield* Settler,

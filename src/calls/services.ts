@@ -6,6 +6,7 @@ import type { Overload } from "../admission/overload.ts"
 import type { Sessions } from "../admission/sessions.ts"
 import type { Catalogue } from "../catalogue/catalogue.ts"
 import type { WeirConfig } from "../config.ts"
+import type { BalanceWarnings } from "../money/balance-warnings.ts"
 import type { BudgetWarnings } from "../money/budget-warnings.ts"
 import type { JobAttempts } from "../money/job-attempts.ts"
 import type { Ledger } from "../money/ledger.ts"
@@ -38,6 +39,7 @@ export interface CallServices {
   readonly overload: Overload["Service"]
   readonly sessions: Sessions["Service"]
   readonly budgets: CallBudgets["Service"]
+  readonly balanceWarnings: BalanceWarnings["Service"]
   readonly budgetWarnings: BudgetWarnings["Service"]
   readonly ledger: Ledger["Service"]
   readonly settler: Settler["Service"]

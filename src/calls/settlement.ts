@@ -75,6 +75,7 @@ export const settleCall = Effect.fnUntraced(function* <Body extends object>(
     }),
   )
   const { org } = x.call.caller
+  services.balanceWarnings.charged(org)
   services.budgetWarnings.charged(org.id, org.currency, x.covering)
   const balance = settled._tag === "Settled" ? settled.balance : estimate
   if (x.registration !== undefined) yield* complete(x, x.registration, end.settlement.reply !== undefined)

@@ -8,6 +8,7 @@ import { runEvery } from "../background.ts"
 import type { AppliedBy, CatalogueRevisions } from "../protocol/activity.ts"
 import type { ApplyProgress } from "../protocol/admin.ts"
 import type { PlatformDocument } from "../protocol/catalogue.ts"
+import { isWebhookSecret, unreadableSecret } from "../protocol/webhook.ts"
 import { ChangeFeed } from "../store/change-feed.ts"
 import { queryDeadline, refreshEvery, withDeadline } from "../store/database.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
@@ -238,7 +239,8 @@ const missingCredentials = (
   credentials: Declared["credentials"],
   resolveSecret: ResolveRef,
 ): ReadonlyArray<string> => {
-  const reached = [...(document.vendors ?? []), ...(document.searchProviders ?? [])]
+  const webhooks = (document.webhooks ?? []).map((webhook) => ({ ...webhook, credential: webhook.secret }))
+  const reached = [...(document.vendors ?? []), ...(document.searchProviders ?? []), ...webhooks]
   const called = [
     ...reached,
     ...(document.policies ?? []).flatMap(({ id, match }) =>
@@ -246,7 +248,12 @@ const missingCredentials = (
     ),
     ...credentials,
   ]
+  const unreadable = webhooks.flatMap(({ id, secret }) => {
+    const resolved = resolveSecret(secret)
+    return resolved === undefined || isWebhookSecret(resolved) ? [] : [`${id}: ${unreadableSecret}`]
+  })
   return [
+    ...unreadable,
     ...called.flatMap(({ id, credential }) =>
       credential !== undefined && resolveSecret(credential) === undefined
         ? [`${id}: there is no credential at ${credential}; calls to it will fail`]

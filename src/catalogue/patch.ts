@@ -89,6 +89,7 @@ const combine = (a: PlatformDocument, b: PlatformDocument, merge: Merge): Platfo
   const plans = merge("plans", a.plans, b.plans)
   const policies = merge("policies", a.policies, b.policies)
   const budgets = merge("budgets", a.budgets, b.budgets)
+  const webhooks = merge("webhooks", a.webhooks, b.webhooks)
   return {
     version,
     ...(timeouts && { timeouts }),
@@ -101,5 +102,6 @@ const combine = (a: PlatformDocument, b: PlatformDocument, merge: Merge): Platfo
     ...(plans && { plans }),
     ...(policies && { policies }),
     ...(budgets && { budgets }),
+    ...(webhooks && { webhooks }),
   }
 }

@@ -213,6 +213,9 @@ export const checkReferences = (document: CatalogueDocument): ReadonlyArray<Prob
     known(orgs, org, "org", "topups", at, "org")
     withinMoney(amount, "topups", at, "amount")
   })
+  document.orgs?.forEach(({ warnBelow }, at) => {
+    withinMoney(warnBelow, "orgs", at, "warnBelow")
+  })
   document.searchProviders?.forEach(({ pricePerCall, cost }, at) => {
     withinMoney(pricePerCall, "searchProviders", at, "pricePerCall")
     withinMoney(cost, "searchProviders", at, "cost")
@@ -221,7 +224,14 @@ export const checkReferences = (document: CatalogueDocument): ReadonlyArray<Prob
 }
 
 /** The platform's sections whose entries have an id. */
-export const platformSectionsWithId = ["vendors", "searchProviders", "plans", "policies", "budgets"] as const
+export const platformSectionsWithId = [
+  "vendors",
+  "searchProviders",
+  "plans",
+  "policies",
+  "budgets",
+  "webhooks",
+] as const
 
 const sectionsWithId = [...platformSectionsWithId, "orgs", "users", "teams", "apps", "keys", "topups"] as const
 

@@ -19,6 +19,7 @@ import type {
   Target,
   TimeoutTiers,
   Vendor,
+  Webhook,
 } from "../protocol/catalogue.ts"
 import { compilePolicy, type ReviewPolicy } from "../review/policy.ts"
 import { type Network, readNetwork } from "../upstream/network.ts"
@@ -94,6 +95,12 @@ export interface SearchProviderEntry {
   readonly changedAtMs: number
 }
 
+export interface WebhookTarget extends Pick<Webhook, "id" | "url" | "events"> {
+  /** Undefined if it is not set. */
+  readonly secret: Redacted.Redacted | undefined
+  readonly network: Network | undefined
+}
+
 export interface CatalogueSnapshot {
   readonly revision: bigint
   readonly fingerprint: string
@@ -110,6 +117,7 @@ export interface CatalogueSnapshot {
   /** Active search providers, in the directory's order. */
   readonly searchProviders: ReadonlyArray<SearchProviderEntry>
   readonly budgets: BudgetIndex
+  readonly webhooks: ReadonlyArray<WebhookTarget>
   /** The timeout profile of an environment. */
   readonly timeouts: (env: string) => TimeoutTiers
 }
@@ -158,6 +166,11 @@ export const makeSnapshot = (
       pricesOf(handle)?.find((price) => price.currency === currency && price.fromMs <= nowMs)?.price,
     searchProviders: indexSearchProviders(document, resolve, changedAtMs),
     budgets: indexBudgets((document.budgets ?? []).map(({ id, ...terms }) => readBudget(id, terms, "platform"))),
+    webhooks: (document.webhooks ?? []).map((webhook) => ({
+      ...webhook,
+      secret: redactedOf(webhook.secret, resolve),
+      network: readNetwork(webhook, resolve),
+    })),
     timeouts: (env) => document.timeouts?.[env] ?? {},
   }
 }

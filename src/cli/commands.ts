@@ -100,6 +100,11 @@ const commands = {
     "weir jobs list --open",
     async () => (await import("./jobs.ts")).jobs,
   ),
+  webhooks: command(
+    "List webhooks and their deliveries, test them, and send again",
+    "weir webhooks list",
+    async () => (await import("./webhooks.ts")).webhooks,
+  ),
   cache: command(
     "Show what the reply cache did, and empty it",
     "weir cache clear acme --model main",

@@ -39,6 +39,7 @@ import { adminJobRoutes } from "./routes/admin-jobs.ts"
 import { adminReplyCacheRoutes } from "./routes/admin-reply-cache.ts"
 import { adminTenantRoutes } from "./routes/admin-tenants.ts"
 import { adminVendorRoutes } from "./routes/admin-vendors.ts"
+import { adminWebhookRoutes } from "./routes/admin-webhooks.ts"
 import { applicationRoutes } from "./routes/applications.ts"
 import { browserRoutes } from "./routes/browser.ts"
 import { budgetRoutes } from "./routes/budgets.ts"
@@ -53,6 +54,7 @@ import { settingRoutes } from "./routes/settings.ts"
 import { ssoRoutes } from "./routes/sso.ts"
 import { statementRoutes } from "./routes/statements.ts"
 import { tokenRoutes } from "./routes/tokens.ts"
+import { webhookRoutes } from "./routes/webhooks.ts"
 import { answerUnreadable } from "./unreadable-request.ts"
 
 const apiRoutes = HttpApiBuilder.layer(Api, { openapiPath: "/openapi.json" }).pipe(
@@ -67,12 +69,14 @@ const apiRoutes = HttpApiBuilder.layer(Api, { openapiPath: "/openapi.json" }).pi
     licenceRoutes,
     statementRoutes,
     budgetRoutes,
+    webhookRoutes,
     organisationRoutes,
     adminRoutes,
     adminDirectoryRoutes,
     adminTenantRoutes,
     adminVendorRoutes,
     adminJobRoutes,
+    adminWebhookRoutes,
     adminReplyCacheRoutes,
     adminDraftRoutes,
     activityRoutes,

@@ -1,5 +1,5 @@
 /** Checks a vendor with one small real call, outside any exchange; Weir bills nobody. */
-import { Clock, Context, Effect, Layer, Result } from "effect"
+import { Clock, Context, Effect, Layer, Result, Stream } from "effect"
 import { type EndedEarly, makeConversation } from "../calls/conversation.ts"
 import { converse } from "../calls/failover.ts"
 import { Signal } from "../calls/signal.ts"
@@ -159,6 +159,7 @@ const noHealth: TargetHealth["Service"] = {
   failed: () => Effect.void,
   begin: (_target, call) => call,
   coolDown: () => Effect.void,
+  turns: Stream.empty,
 }
 
 /** Small, but long enough for a model that reasons first. */

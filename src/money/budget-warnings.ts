@@ -11,13 +11,15 @@ import { Shards } from "../store/shards/shards.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 import { recordBudget } from "../telemetry/metrics.ts"
 import { formatAmount } from "./amount.ts"
-import { type CoveringBudget, labelOf, type NearBudget, stateOf } from "./budget.ts"
+import { type Budget, type CoveringBudget, labelOf, type NearBudget, stateOf } from "./budget.ts"
 
 interface Looked {
   readonly orgId: string
   readonly currency: string
   readonly covering: CoveringBudget
 }
+
+type LookedByKey = ReadonlyArray<readonly [key: string, looked: Looked]>
 
 export class BudgetWarnings extends Context.Service<
   BudgetWarnings,
@@ -52,35 +54,53 @@ export class BudgetWarnings extends Context.Service<
         yield* look
       })
 
-      /** Warns of those of a shard that have reached a threshold. */
-      const lookIn = Effect.fnUntraced(function* ({ run }: Shard, own: ReadonlyArray<readonly [string, Looked]>) {
-        const items = JSON.stringify(own.map(([, looked]) => itemOf(looked)))
-        const near = yield* bounded(
-          run(
-            ({ sql, books }) => sql<NearRow>`
-              select org, counter, percent, trim_scale(used)::text as used
-              from ${books}budgets_near(${items}::text::jsonb)`,
-          ),
-        )
-        for (const { org, counter, percent, used } of near) {
-          const key = keyOf(org, counter)
-          const looked = own.find(([each]) => each === key)?.[1]
-          if (looked === undefined) continue
-          const { covering } = looked
-          const warning = JSON.stringify({ ...warningOf(looked), percent, used })
-          const [warned] = yield* bounded(
-            sql<{ first: boolean }>`
-              select budget_warn(${org}, ${counter}, ${percent}::int, ${warning}::text::jsonb) as first`,
-          )
-          if (warned?.first !== true) continue
-          recordBudget(context, labelOf(covering.budget), "near")
-          yield* Effect.logInfo("A budget has reached a threshold", { org, budget: covering.budget.id, percent })
-          if (untold.size >= mostUntold) untold.clear()
-          untold.set(key, { covering, percent })
+      /** Warns of those of a shard that have reached a threshold, then tells of those that are used up. */
+      const lookIn = Effect.fnUntraced(function* (shard: Shard, own: LookedByKey) {
+        for (const [row, looked] of yield* near(shard, own, ({ thresholds }) => thresholds)) {
+          yield* warn(row, looked)
+        }
+        for (const [{ org, counter, used }, looked] of yield* near(shard, own, unwarnedLimit)) {
+          const state = JSON.stringify({ ...warningOf(looked), percent: 100, used })
+          yield* bounded(sql`select budget_reached(${org}, ${counter}, ${state}::text::jsonb)`)
         }
       })
 
-      const lookAgain = (part: ReadonlyArray<readonly [string, Looked]>) => {
+      const near = Effect.fnUntraced(function* (
+        { run }: Shard,
+        own: LookedByKey,
+        thresholdsOf: (budget: Budget) => Budget["thresholds"],
+      ) {
+        const items = own.flatMap(([, looked]) => itemOf(looked, thresholdsOf))
+        if (items.length === 0) return []
+        const rows = yield* bounded(
+          run(
+            ({ sql, books }) => sql<NearRow>`
+              select org, counter, percent, trim_scale(used)::text as used
+              from ${books}budgets_near(${JSON.stringify(items)}::text::jsonb)`,
+          ),
+        )
+        const byKey = new Map(own)
+        return rows.flatMap((row) => {
+          const looked = byKey.get(keyOf(row.org, row.counter))
+          return looked === undefined ? [] : [[row, looked] as const]
+        })
+      })
+
+      const warn = Effect.fnUntraced(function* ({ org, counter, percent, used }: NearRow, looked: Looked) {
+        const { covering } = looked
+        const warning = JSON.stringify({ ...warningOf(looked), percent, used })
+        const [warned] = yield* bounded(
+          sql<{ first: boolean }>`
+            select budget_warn(${org}, ${counter}, ${percent}::int, ${warning}::text::jsonb) as first`,
+        )
+        if (warned?.first !== true) return
+        recordBudget(context, labelOf(covering.budget), "near")
+        yield* Effect.logInfo("A budget has reached a threshold", { org, budget: covering.budget.id, percent })
+        if (untold.size >= mostUntold) untold.clear()
+        untold.set(keyOf(org, counter), { covering, percent })
+      })
+
+      const lookAgain = (part: LookedByKey) => {
         for (const [key, looked] of part) if (!charged.has(key) && charged.size < mostUntold) charged.set(key, looked)
       }
 
@@ -88,11 +108,7 @@ export class BudgetWarnings extends Context.Service<
       return BudgetWarnings.of({
         look,
         charged: (orgId, currency, covering) => {
-          for (const each of covering) {
-            if (each.budget.thresholds.length > 0) {
-              charged.set(keyOf(orgId, each.counter), { orgId, currency, covering: each })
-            }
-          }
+          for (const each of covering) charged.set(keyOf(orgId, each.counter), { orgId, currency, covering: each })
         },
         take: (orgId, covering) => {
           if (untold.size === 0) return none
@@ -125,11 +141,17 @@ const mostUntold = 10_000
 
 const keyOf = (orgId: string, counter: string): string => `${orgId} ${counter}`
 
-const itemOf = ({ orgId, covering: { budget, counter } }: Looked) => ({
-  org: orgId,
-  counter,
-  thresholds: budget.thresholds.map(({ percent, amount }) => ({ percent, amount: formatAmount(amount) })),
-})
+const itemOf = (
+  { orgId, covering: { budget, counter } }: Looked,
+  thresholdsOf: (budget: Budget) => Budget["thresholds"],
+) => {
+  const thresholds = thresholdsOf(budget).map(({ percent, amount }) => ({ percent, amount: formatAmount(amount) }))
+  return thresholds.length === 0 ? [] : [{ org: orgId, counter, thresholds }]
+}
+
+/** Where nobody asked to be warned that a budget is used up, it is told to webhooks all the same. */
+const unwarnedLimit = ({ thresholds, limit }: Budget): Budget["thresholds"] =>
+  thresholds.some(({ percent }) => percent === 100) ? [] : [{ percent: 100, amount: limit }]
 
 const warningOf = ({ currency, covering }: Looked) => {
   const { used, left, ...warning } = stateOf(covering, 0n)

@@ -60,6 +60,10 @@ export class Retention extends Context.Service<
         const tenants = yield* inPages(
           () => sql<Removed>`select retain_tenants(${retentionDays}::int, ${pageRows}::int) as removed`,
         )
+        const deliveries = yield* inPages(
+          () =>
+            sql<Removed>`select retain_deliveries(${Math.min(retentionDays, keptDeliveries)}::int, ${pageRows}::int) as removed`,
+        )
         const [accounts] = yield* sql<Removed>`select retain_accounts() as removed`
         const [replies] = yield* sql<{ dropped: number }>`
           select retain_replies(${idempotencyTtlS}::double precision, ${aheadHours}::int) as dropped`
@@ -76,6 +80,7 @@ export class Retention extends Context.Service<
             attempts +
             endedCalls +
             tenants +
+            deliveries +
             BigInt(accounts?.removed ?? 0),
         }
       }).pipe(
@@ -107,6 +112,8 @@ const inPages = Effect.fnUntraced(function* <E>(remove: () => Effect.Effect<Read
 const aheadDays = 3
 /** The same for the hours of replies. */
 const aheadHours = 12
+/** Days for which deliveries to webhooks are kept after they have ended. */
+const keptDeliveries = 30
 /** Rows that a statement removes. */
 const pageRows = 10_000
 const every = "1 hour"

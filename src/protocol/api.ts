@@ -21,6 +21,7 @@ import { SettingRoutes } from "./api/settings.ts"
 import { Sso } from "./api/sso.ts"
 import { StatementRoutes } from "./api/statements.ts"
 import { Tokens } from "./api/tokens.ts"
+import { AdminWebhooks, WebhookRoutes } from "./api/webhooks.ts"
 import { completeOpenApi } from "./openapi.ts"
 import { version } from "./version.ts"
 
@@ -35,12 +36,14 @@ export class Api extends HttpApi.make("weir")
   .add(LicenceRoutes)
   .add(StatementRoutes)
   .add(BudgetRoutes)
+  .add(WebhookRoutes)
   .add(Organisation)
   .add(Admin)
   .add(AdminDirectory)
   .add(AdminTenants)
   .add(AdminVendors)
   .add(AdminJobs)
+  .add(AdminWebhooks)
   .add(AdminReplyCache)
   .add(AdminDrafts)
   .add(Activity)

@@ -10,6 +10,7 @@ import { ModelReplyCache, millisOf, OrgReplyCache } from "./reply-cache.ts"
 import { storedName } from "./text.ts"
 import { tiers } from "./timeout-tiers.ts"
 import { Currency } from "./usage.ts"
+import { platformEvents } from "./webhook.ts"
 
 export const Id = Schema.String.check(Schema.isPattern(/^[A-Za-z0-9][A-Za-z0-9_.:/-]{0,63}$/))
 const Int = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 1_000_000_000_000 }))
@@ -437,6 +438,8 @@ export const Org = Schema.Struct({
   name: Schema.NonEmptyString,
   plan: optional(Id),
   currency: Currency,
+  /** A balance below which `balance.low` is told. */
+  warnBelow: optional(NonNegative),
   models: Schema.Array(Id),
   policies: optional(Schema.Array(Id)),
   capabilities: optional(Schema.Record(Schema.String, Schema.Boolean)),
@@ -517,6 +520,17 @@ export type BudgetTerms = typeof BudgetTerms.Type
 export const Budget = Schema.Struct({ id: BudgetId, ...BudgetTerms.fields }).annotate({ identifier: "Budget" })
 export type Budget = typeof Budget.Type
 
+/** Where events of the platform and of all its organisations are sent. */
+export const Webhook = Schema.Struct({
+  id: Id,
+  url: HttpUrl,
+  /** `whsec_` and the base64 of 24 to 64 bytes. Source: Standard Webhooks. */
+  secret: SecretRef,
+  events: platformEvents,
+  ...network,
+})
+export type Webhook = typeof Webhook.Type
+
 /** A top-up. Credited once, however often the file is applied. */
 export const Topup = Schema.Struct({ id: Id, org: Id, amount: NonNegative })
 
@@ -544,6 +558,7 @@ export const CatalogueDocument = Schema.Struct({
   apps: list(App),
   keys: list(Key),
   budgets: list(Budget),
+  webhooks: list(Webhook),
   topups: list(Topup),
 }).annotate({ identifier: "Catalogue" })
 export type CatalogueDocument = typeof CatalogueDocument.Type

@@ -91,6 +91,14 @@ const holdWaits = histogram(
   [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000],
 )()
 
+const deliveries = counter(
+  "weir_webhook_deliveries_total",
+  "Attempts to deliver events by outcome: delivered, again, failed; webhooks of organisations are one series",
+)
+const deliveryLag = gauge(
+  "weir_webhook_oldest_pending_seconds",
+  "Age of the oldest event that a webhook was not told yet; webhooks of organisations are one series",
+)
 const cooldowns = counter(
   "weir_target_cooldowns_total",
   "Cooldowns of targets, by cause: the breaker opened, or the vendor sent Retry-After",
@@ -294,6 +302,14 @@ export const recordRetention = (services: Services, dropped: number, removed: nu
   droppedPartitions.updateUnsafe(dropped, services)
   retentionRemoved.updateUnsafe(removed, services)
 }
+
+/** Counts an attempt to deliver an event. */
+export const recordDelivery = (services: Services, webhook: string, outcome: "delivered" | "again" | "failed"): void =>
+  deliveries({ webhook, outcome }).updateUnsafe(1, services)
+
+/** @param seconds 0 if nothing waits */
+export const recordDeliveryLag = (services: Services, webhook: string, seconds: number): void =>
+  deliveryLag({ webhook }).updateUnsafe(seconds, services)
 
 /** Counts a target that starts to cool down. @param target vendor and model */
 export const recordCooldown = (services: Services, target: string, cause: string): void =>

@@ -148,10 +148,14 @@ export const newTestIds = (): TestIds => {
 /** Access keys that {@link startGateway} knows as `env:WEIR_TEST_AWS_ID` and `env:WEIR_TEST_AWS_SECRET`. */
 export const testAwsKeys = { accessKeyId: "AKIDEXAMPLE", secretAccessKey: "aws-secret-of-tests" }
 
+/** The secret that {@link startGateway} knows as `env:WEIR_TEST_WEBHOOK`. */
+export const testWebhookSecret = `whsec_${Buffer.alloc(32, "webhook").toString("base64")}`
+
 const testSecrets = new Map([
   ["env:WEIR_TEST_VENDOR", "vendor-credential"],
   ["env:WEIR_TEST_AWS_ID", testAwsKeys.accessKeyId],
   ["env:WEIR_TEST_AWS_SECRET", testAwsKeys.secretAccessKey],
+  ["env:WEIR_TEST_WEBHOOK", testWebhookSecret],
 ])
 
 const resolveTestSecret = (ref: string): string | undefined => {

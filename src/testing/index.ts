@@ -9,6 +9,7 @@ export {
   type TestGateway,
   testAwsKeys,
   testCatalogue,
+  testWebhookSecret,
 } from "./gateway.ts"
 export { type LedgerBook, layerMemoryLedger, makeLedgerBook } from "./ledger-memory.ts"
 export { layerMockVendorClient, type MockReply, type MockVendor, makeMockVendor } from "./mock-vendor-client.ts"

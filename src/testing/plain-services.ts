@@ -5,6 +5,7 @@ import { Gate } from "../admission/gate.ts"
 import { Overload } from "../admission/overload.ts"
 import { Sessions } from "../admission/sessions.ts"
 import { Tokenizer } from "../calls/tokenizer.ts"
+import { BalanceWarnings } from "../money/balance-warnings.ts"
 import { BudgetWarnings } from "../money/budget-warnings.ts"
 import { JobAttempts } from "../money/job-attempts.ts"
 import { Flight } from "../reply-cache/flights.ts"
@@ -16,7 +17,7 @@ import { TargetHealth } from "../upstream/health.ts"
 
 const noReview = Layer.succeed(Review, Review.of({ judge: () => Effect.undefined, sample: () => Effect.void }))
 
-const noBudgets = Layer.merge(
+const noBudgets = Layer.mergeAll(
   Layer.succeed(
     CallBudgets,
     CallBudgets.of({
@@ -25,6 +26,7 @@ const noBudgets = Layer.merge(
       states: () => Effect.succeed([]),
     }),
   ),
+  Layer.succeed(BalanceWarnings, BalanceWarnings.of({ charged: () => {}, look: Effect.void })),
   Layer.succeed(BudgetWarnings, BudgetWarnings.of({ charged: () => {}, take: () => [], look: Effect.void })),
 )
 
@@ -83,6 +85,7 @@ export const layerPlainServices: Layer.Layer<
   | Sessions
   | Overload
   | CallBudgets
+  | BalanceWarnings
   | BudgetWarnings
   | JobAttempts
   | ReplyCache,

@@ -45,6 +45,8 @@ export class TargetHealth extends Context.Service<
     ) => Effect.Effect<A, E | TargetCoolingDown, R>
     /** Starts a cooldown, as the vendor asked. */
     readonly coolDown: (target: string, forMs: number) => Effect.Effect<void>
+    /** Targets whose calls begin to fail here, or work again. */
+    readonly turns: Stream.Stream<{ readonly target: string; readonly isDown: boolean }>
   }
 >()("weir/upstream/TargetHealth") {
   /** For a single node. */
@@ -150,6 +152,10 @@ export const makeTargetHealth = (
           recordCooldown(services, target, cooldown.cause)
           return shared === undefined ? Effect.void : shared.publish(target, cooldown)
         }),
+      turns: breaker.transitions.pipe(
+        Stream.filter(({ to }) => to !== "HalfOpen"),
+        Stream.map(({ key, to }) => ({ target: key, isDown: to === "Open" })),
+      ),
       coolingDown,
       isSuspect: (target) => suspects.has(target),
       failed,

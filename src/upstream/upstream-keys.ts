@@ -12,7 +12,7 @@ import { ChangeFeed } from "../store/change-feed.ts"
 import { queryDeadline } from "../store/database.ts"
 import { type Sealer, Sealing } from "../store/seal.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
-import { Egress, EgressBlocked, type EgressReason } from "./egress.ts"
+import { Egress, EgressBlocked, type EgressGuard, type EgressReason } from "./egress.ts"
 import { readStoredIdentity } from "./stored-identity.ts"
 
 export interface UpstreamKey {
@@ -116,18 +116,6 @@ export class UpstreamKeys extends Context.Service<
         }
       })
 
-      const checkTarget = (baseUrl: string): Effect.Effect<void, ServiceError<"egress_blocked">> =>
-        Effect.fromResult(egress.check(baseUrl)).pipe(
-          Effect.flatMap(({ hostname }) =>
-            Effect.tryPromise({
-              try: () => egress.resolve(hostname.replace(/^\[|\]$/g, "")),
-              catch: (cause) => (cause instanceof EgressBlocked ? cause : new EgressBlocked({ reason: "unresolved" })),
-            }),
-          ),
-          Effect.mapError(({ reason }) => egressBlocked(reason)),
-          Effect.asVoid,
-        )
-
       if (isDurable && masterKeyPrevious !== undefined) {
         // Nodes that have only the previous key may still write.
         yield* runEvery(sealAgainEvery, "Sealing upstream keys again", sealAgain)
@@ -135,8 +123,8 @@ export class UpstreamKeys extends Context.Service<
       return UpstreamKeys.of({
         set: Effect.fn("UpstreamKeys.set")(function* ({ orgId, vendorId, baseUrl, key, hint, issuer }) {
           if (!isDurable) return yield* notAvailable
-          if (baseUrl !== undefined) yield* checkTarget(baseUrl)
-          if (issuer !== undefined) yield* checkTarget(issuer)
+          if (baseUrl !== undefined) yield* checkTarget(egress, baseUrl)
+          if (issuer !== undefined) yield* checkTarget(egress, issuer)
           const secret = Redacted.value(key)
           const sealed = sealer.seal(secret, contextOf(orgId, vendorId, baseUrl ?? null))
           yield* bounded(sql`
@@ -187,6 +175,19 @@ const infoOf = ({ vendor_id: vendor, base_url, hint, updated_at: updatedAt }: Ke
   hint,
   updatedAt,
 })
+
+/** Checks an address that a user chose, with all addresses that its name has now. */
+export const checkTarget = (egress: EgressGuard, url: string): Effect.Effect<void, ServiceError<"egress_blocked">> =>
+  Effect.fromResult(egress.check(url)).pipe(
+    Effect.flatMap(({ hostname }) =>
+      Effect.tryPromise({
+        try: () => egress.resolve(hostname.replace(/^\[|\]$/g, "")),
+        catch: (cause) => (cause instanceof EgressBlocked ? cause : new EgressBlocked({ reason: "unresolved" })),
+      }),
+    ),
+    Effect.mapError(({ reason }) => egressBlocked(reason)),
+    Effect.asVoid,
+  )
 
 /** The error for an address that the egress guard blocks. */
 export const egressBlocked = (reason: EgressReason): ServiceError<"egress_blocked"> =>

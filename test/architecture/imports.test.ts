@@ -14,6 +14,7 @@ const layers = [
   "console",
   "http",
   "setup",
+  "webhooks",
   "jobs",
   "kinds",
   "calls",

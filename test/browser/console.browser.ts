@@ -133,6 +133,7 @@ const pages = (): ReadonlyArray<readonly [string, string | RegExp]> => [
   ["overview", "Overview"],
   ["exchanges", "Exchanges"],
   ["jobs", "Jobs"],
+  ["webhooks", "Webhooks"],
   ["reply-cache", "Reply cache"],
   ["timeouts", "Timeouts"],
   ["money", "Money"],

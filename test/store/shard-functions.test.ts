@@ -13,6 +13,8 @@ const atCoordinator = new Set([
   // In one transaction with rows that are no organisation's.
   "ledger_topup",
   "budget_warn",
+  "budget_reached",
+  "balance_turned",
   // Partitions are made and dropped for all shards.
   "retain",
   "retain_replies",
@@ -54,6 +56,7 @@ layer(database, { excludeTestServices: true })("the functions of the books", (it
         const writes = functions.filter(({ source }) => /\b(insert into|delete from|update \w+ )/.test(source))
         // These run inside one that has made sure.
         const inner = new Set([
+          "event_append",
           "ledger_close_holds",
           "ledger_move",
           "retain_sums",

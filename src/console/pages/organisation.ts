@@ -11,6 +11,7 @@ import { LicencesPanel } from "./licences-panel.ts"
 import { PeoplePanel } from "./people-panel.ts"
 import { tenantPlace } from "./tenant-place.ts"
 import { TokensPanel } from "./tokens-panel.ts"
+import { WebhooksPanel } from "./webhooks-panel.ts"
 
 /** The organisation of a person. */
 export const Page = () => {
@@ -20,6 +21,7 @@ export const Page = () => {
     <${Head} title=${viewer.orgName} />
     <${TokensPanel} />
     <${OrganisationPanels} org=${viewer.org} />
+    ${viewer.role === "owner" && html`<${WebhooksPanel} org=${viewer.org} />`}
   `
 }
 

@@ -28,6 +28,7 @@ export const bookTables = [
   "usage_stale_hours",
   "usage_kept",
   "nodes",
+  "events",
 ] as const
 
 /** Rows of a whole shard: they have its key. */
@@ -35,10 +36,14 @@ const keyedTables = ["usage_folded", "usage_stale_hours", "usage_kept", "nodes"]
 
 /** What a shard does by itself. */
 export const bookFunctions = [
+  "balances_changed",
   "books_page",
   "budget_mail_sent",
   "budget_mails_take",
   "budgets_near",
+  "event_append",
+  "events_oldest",
+  "events_remove",
   "first_frame_bucket",
   "job_attempt_begin",
   "job_attempt_end",

@@ -1,0 +1,55 @@
+/** One attempt to deliver an event: what is sent, what the answer means, and when the next attempt is. */
+import { Effect } from "effect"
+import {
+  isShortage,
+  type UpstreamBroken,
+  type UpstreamCall,
+  type UpstreamRequest,
+  type VendorClient,
+} from "../upstream/client.ts"
+import { EgressBlocked } from "../upstream/egress.ts"
+import type { DeliveryRow, Outcome } from "./delivery-store.ts"
+
+/** The body of a delivery: the same at every attempt. */
+export const bodyOf = ({ type, at, org_id, data }: DeliveryRow): string =>
+  JSON.stringify({ type, timestamp: at.toISOString(), data: { ...(org_id !== "" && { org: org_id }), ...data } })
+
+/** What an answer means: 2xx is accepted; 410 asks for no more (Standard Webhooks). */
+export const outcomeOf = (status: number): Outcome => {
+  if (status >= 200 && status < 300) return "delivered"
+  return status === 410 ? "failed" : "again"
+}
+
+const waits = [5, 30, 120, 600, 1800, 3600].map((seconds) => seconds * 1000)
+
+/** When a delivery is tried again, in milliseconds. @param attempts so far @param random in [0, 1) */
+export const againAfter = (attempts: number, random: number): number =>
+  (waits[Math.min(attempts, waits.length) - 1] ?? 0) * (0.8 + 0.4 * random)
+
+/** Why no answer came, in words for the webhook's owner: nothing of what the receiver sent. */
+export const problemOf = (broken: UpstreamBroken): string => {
+  if (isShortage(broken)) return "this gateway has no connection to spare"
+  return isBlocked(broken.cause) ? "the address is not allowed" : "the address cannot be reached"
+}
+
+const isBlocked = (cause: unknown): boolean =>
+  cause instanceof EgressBlocked || (cause instanceof Error && isBlocked(cause.cause))
+
+/** The status of the answer, as soon as it is there; its body is not read. */
+export const statusOf = (
+  client: VendorClient["Service"],
+  request: UpstreamRequest,
+): Effect.Effect<number, UpstreamBroken> =>
+  Effect.callback((resume) => {
+    const call: UpstreamCall = client.start(request, {
+      connected: () => {},
+      head: ({ status }) => {
+        call.leave()
+        resume(Effect.succeed(status))
+      },
+      bytes: () => {},
+      ended: () => {},
+      broken: (error) => resume(Effect.fail(error)),
+    })
+    return Effect.sync(() => call.abort())
+  })

@@ -1,0 +1,134 @@
+/** Webhooks that organisations set for themselves. Their secrets are sealed at rest, and shown once. */
+import { randomBytes } from "node:crypto"
+import { Context, Effect, Layer, Redacted } from "effect"
+import { SqlClient } from "effect/sql"
+import { runEvery } from "../background.ts"
+import { WeirConfig } from "../config.ts"
+import { type ServiceError, serviceError } from "../protocol/error.ts"
+import type { MadeWebhook, OwnWebhook, OwnWebhookTerms } from "../protocol/webhook.ts"
+import type { Actor } from "../store/audit-log.ts"
+import { queryDeadline } from "../store/database.ts"
+import { Sealing } from "../store/seal.ts"
+import type { StoreUnavailable } from "../store/unavailable.ts"
+import { Egress } from "../upstream/egress.ts"
+import { checkTarget } from "../upstream/upstream-keys.ts"
+import { mintWebhookSecret } from "./signing.ts"
+
+export interface OpenedWebhook {
+  readonly url: string
+  /** Undefined if the master key that sealed it is gone. */
+  readonly secret: Redacted.Redacted | undefined
+}
+
+export class OrgWebhooks extends Context.Service<
+  OrgWebhooks,
+  {
+    readonly list: (orgId?: string) => Effect.Effect<ReadonlyArray<OwnedWebhook>, StoreUnavailable>
+    /** Its address must pass the egress guard, now and at every delivery. */
+    readonly make: (
+      orgId: string,
+      terms: typeof OwnWebhookTerms.Type,
+      by: Actor,
+    ) => Effect.Effect<
+      typeof MadeWebhook.Type,
+      ServiceError<"egress_blocked" | "limit_exceeded" | "org_byok_not_available"> | StoreUnavailable
+    >
+    /** Removes it with its deliveries; false if there is none. */
+    readonly remove: (orgId: string, id: string, by: Actor) => Effect.Effect<boolean, StoreUnavailable>
+    readonly open: (orgId: string, id: string) => Effect.Effect<OpenedWebhook | undefined, StoreUnavailable>
+  }
+>()("weir/webhooks/OrgWebhooks") {
+  static readonly layer = Layer.effect(
+    OrgWebhooks,
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const egress = yield* Egress
+      const bounded = yield* queryDeadline
+      const { sealer, isDurable } = yield* Sealing
+      const { masterKeyPrevious } = yield* WeirConfig
+
+      /** Seals secrets of the previous master key again with the current one; any number of nodes may do so. */
+      const sealAgain = Effect.gen(function* () {
+        for (const { org_id, id, sealed_secret } of yield* bounded(sql<WebhookRow>`select * from org_webhooks`)) {
+          const context = contextOf(org_id, id)
+          const secret = sealer.isCurrent(sealed_secret) ? undefined : sealer.open(sealed_secret, context)
+          if (secret === undefined) continue
+          yield* bounded(sql`
+            update org_webhooks set sealed_secret = ${sealer.seal(secret, context)}
+            where org_id = ${org_id} and id = ${id} and sealed_secret = ${sealed_secret}`)
+        }
+      })
+      if (isDurable && masterKeyPrevious !== undefined) {
+        yield* runEvery("5 seconds", "Sealing secrets of webhooks again", sealAgain)
+      }
+
+      return OrgWebhooks.of({
+        list: (orgId) =>
+          Effect.map(
+            bounded(
+              orgId === undefined
+                ? sql<WebhookRow>`select * from org_webhooks order by org_id, created_at, id limit ${mostListed}::int`
+                : sql<WebhookRow>`select * from org_webhooks where org_id = ${orgId} order by created_at, id`,
+            ),
+            (rows) => rows.map((row) => ({ owner: row.org_id, ...infoOf(row) })),
+          ),
+        make: Effect.fn("OrgWebhooks.make")(function* (orgId, { url, events }, by) {
+          if (!isDurable) return yield* notAvailable
+          yield* checkTarget(egress, url)
+          const id = `wh_${randomBytes(12).toString("hex")}`
+          const secret = mintWebhookSecret()
+          const [row] = yield* bounded(sql<WebhookRow>`
+            select * from org_webhook_make(${orgId}, ${id}, ${url}, ${[...events]}::text[],
+              ${sealer.seal(secret, contextOf(orgId, id))}, ${mostWebhooks}::int, ${by.type}, ${by.id})`)
+          if (row === undefined) return yield* full
+          return { ...infoOf(row), secret }
+        }),
+        remove: (orgId, id, by) =>
+          Effect.map(
+            bounded(sql<{ removed: boolean }>`
+              select org_webhook_remove(${orgId}, ${id}, ${by.type}, ${by.id}) as removed`),
+            ([row]) => row?.removed === true,
+          ),
+        open: (orgId, id) =>
+          Effect.map(
+            bounded(sql<WebhookRow>`select * from org_webhooks where org_id = ${orgId} and id = ${id}`),
+            ([row]) => {
+              if (row === undefined) return undefined
+              const secret = sealer.open(row.sealed_secret, contextOf(orgId, id))
+              return { url: row.url, secret: secret === undefined ? undefined : Redacted.make(secret) }
+            },
+          ),
+      })
+    }),
+  )
+}
+
+export interface OwnedWebhook extends OwnWebhook {
+  readonly owner: string
+}
+
+interface WebhookRow {
+  readonly org_id: string
+  readonly id: string
+  readonly url: string
+  readonly events: OwnWebhook["events"]
+  readonly sealed_secret: string
+  readonly created_at: Date
+}
+
+const mostWebhooks = 5
+/** Of all organisations, in one list. */
+const mostListed = 1000
+
+const full = serviceError("limit_exceeded", "An organisation may have 5 webhooks", { detail: { limit: mostWebhooks } })
+const notAvailable = serviceError("org_byok_not_available", "Webhooks need a master key (SVC_MASTER_KEY)")
+
+/** The sealing context: in another row, a secret cannot be opened. */
+const contextOf = (orgId: string, id: string): string => JSON.stringify(["webhook", orgId, id])
+
+const infoOf = ({ id, url, events, created_at }: WebhookRow): OwnWebhook => ({
+  id,
+  url,
+  events,
+  createdAt: created_at.toISOString(),
+})

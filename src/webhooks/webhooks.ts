@@ -1,0 +1,167 @@
+/**
+ * Webhooks: events are moved from where they happened to a list of deliveries, and sent from there, at least once, those
+ * of one subject in their order. Any node does both; a delivery outlives every node.
+ */
+import { Clock, Context, Effect, Layer, Redacted } from "effect"
+import { runEvery } from "../background.ts"
+import { Catalogue } from "../catalogue/catalogue.ts"
+import type { WebhookTarget } from "../catalogue/snapshot.ts"
+import { isWebhookSecret, unreadableSecret, type WebhookEntry } from "../protocol/webhook.ts"
+import type { StoreUnavailable } from "../store/unavailable.ts"
+import { recordDelivery, recordDeliveryLag } from "../telemetry/metrics.ts"
+import { type UpstreamRequest, VendorClient } from "../upstream/client.ts"
+import { againAfter, bodyOf, outcomeOf, problemOf, statusOf } from "./attempt.ts"
+import { type Attempted, type DeliveryRow, DeliveryStore, type WebhookName } from "./delivery-store.ts"
+import { OrgWebhooks } from "./org-webhooks.ts"
+import { signedHeaders } from "./signing.ts"
+
+/** How often a node looks for what has happened, and for what is due. */
+const lookEvery = "1 second"
+/** Deliveries of one webhook that a node sends at once. */
+const mostAtOnce = 8
+const replyMs = 15_000
+const leaseMs = 4 * replyMs
+
+/** Where deliveries of a webhook go now, or why they cannot. */
+type Address = Omit<UpstreamRequest, "headers" | "body" | "path"> & { readonly secret: Redacted.Redacted }
+
+export class Webhooks extends Context.Service<
+  Webhooks,
+  {
+    /** All that are known, with what they have to send. */
+    readonly list: Effect.Effect<ReadonlyArray<WebhookEntry>, StoreUnavailable>
+    /** Moves what has happened, and sends what is due, now. */
+    readonly send: Effect.Effect<void, StoreUnavailable>
+  }
+>()("weir/webhooks/Webhooks") {
+  static readonly layer = Layer.effect(
+    Webhooks,
+    Effect.gen(function* () {
+      const catalogue = yield* Catalogue
+      const store = yield* DeliveryStore
+      const own = yield* OrgWebhooks
+      const client = yield* VendorClient
+      const context = yield* Effect.context<never>()
+      const scope = yield* Effect.scope
+      /** Webhooks that this node sends to. */
+      const busy = new Set<string>()
+
+      const platform = () => catalogue.current().webhooks
+      const platformTarget = (id: string) => platform().find((target) => target.id === id)
+
+      const addressOf = ({
+        owner,
+        webhook,
+      }: WebhookName): Effect.Effect<Address | string | undefined, StoreUnavailable> =>
+        owner === ""
+          ? Effect.sync(() => addressOfPlatform(platformTarget(webhook)))
+          : Effect.map(own.open(owner, webhook), (found) => {
+              if (found === undefined) return undefined
+              const { url, secret } = found
+              return secret === undefined ? "its secret cannot be opened" : { baseUrl: url, secret, isGuarded: true }
+            })
+
+      const attempt = Effect.fnUntraced(function* (row: DeliveryRow, address: Address | string) {
+        if (typeof address === "string") return { outcome: "again", problem: address } as const
+        const { secret, ...where } = address
+        const body = bodyOf(row)
+        const seconds = Math.floor((yield* Clock.currentTimeMillis) / 1000)
+        const headers = signedHeaders(Redacted.value(secret), row.event_id, seconds, body)
+        return yield* statusOf(client, { ...where, path: "", headers, body }).pipe(
+          Effect.timeout(replyMs),
+          Effect.map((status) => ({ outcome: outcomeOf(status), status })),
+          Effect.catchTags({
+            UpstreamBroken: (broken) => Effect.succeed({ outcome: "again" as const, problem: problemOf(broken) }),
+            TimeoutError: () => Effect.succeed({ outcome: "again" as const, problem: "no answer in time" }),
+          }),
+        )
+      })
+
+      const deliver = Effect.fnUntraced(function* (row: DeliveryRow, address: Address | string) {
+        const came: Omit<Attempted, "againMs"> = yield* attempt(row, address)
+        const againMs = againAfter(row.attempts, Math.random())
+        const state = yield* store.attempted(row, { ...came, againMs })
+        if (state === undefined) return
+        const label = row.owner === "" ? row.webhook : "organisation"
+        recordDelivery(context, label, state === "pending" ? "again" : state)
+        if (state === "failed") {
+          const { webhook, owner, type, event_id: event } = row
+          yield* Effect.logError("An event could not be delivered", { webhook, owner, type, event, ...came })
+        }
+      })
+
+      /** Sends what a webhook has, until nothing is due. */
+      const sendTo = Effect.fnUntraced(function* (name: WebhookName) {
+        while (true) {
+          const address = yield* addressOf(name)
+          if (address === undefined) return
+          const rows = yield* store.take(name, mostAtOnce, leaseMs)
+          if (rows.length === 0) return
+          yield* Effect.forEach(rows, (row) => deliver(row, address), { concurrency: mostAtOnce, discard: true })
+        }
+      })
+
+      /** A webhook that is slow is waited for by nobody but its own deliveries. */
+      const start = (name: WebhookName) => {
+        const key = `${name.owner} ${name.webhook}`
+        if (busy.has(key)) return Effect.void
+        busy.add(key)
+        return sendTo(name).pipe(
+          Effect.catchTag("StoreUnavailable", () => Effect.void),
+          Effect.ensuring(Effect.sync(() => busy.delete(key))),
+          Effect.forkIn(scope),
+        )
+      }
+
+      const send = Effect.gen(function* () {
+        // A node that has an older catalogue does not know whom to tell.
+        yield* store.fanOut(Effect.map(catalogue.refresh, platform))
+        const due = yield* store.due(platform().map(({ id }) => id))
+        yield* Effect.forEach(due, start, { discard: true })
+      })
+
+      const watch = Effect.map(store.counts, (counts) => {
+        const known = new Map(platform().map(({ id }) => [id, 0]))
+        let ofOrganisations = 0
+        for (const { owner, webhook, age_s } of counts) {
+          if (owner === "" && known.has(webhook)) known.set(webhook, age_s)
+          if (owner !== "") ofOrganisations = Math.max(ofOrganisations, age_s)
+        }
+        for (const [webhook, age] of [...known, ["organisation", ofOrganisations] as const]) {
+          recordDeliveryLag(context, webhook, age)
+        }
+      })
+
+      yield* runEvery(lookEvery, "Webhooks", send)
+      yield* runEvery("15 seconds", "Watching webhooks", watch)
+
+      return Webhooks.of({
+        send,
+        list: Effect.gen(function* () {
+          const counts = yield* store.counts
+          const countOf = (owner: string, webhook: string) => {
+            const found = counts.find((count) => count.owner === owner && count.webhook === webhook)
+            return { pending: found?.pending ?? 0, failed: found?.failed ?? 0 }
+          }
+          const ofPlatform = platform().map((target): WebhookEntry => {
+            const { id, url, events } = target
+            const problem = addressOfPlatform(target)
+            return { id, url, events, ...countOf("", id), ...(typeof problem === "string" && { problem }) }
+          })
+          const owned = (yield* own.list()).map(
+            ({ owner, id, url, events }): WebhookEntry => ({ id, owner, url, events, ...countOf(owner, id) }),
+          )
+          return [...ofPlatform, ...owned]
+        }),
+      })
+    }),
+  )
+}
+
+const addressOfPlatform = (target: WebhookTarget | undefined): Address | string | undefined => {
+  if (target === undefined) return undefined
+  const { url, secret, network } = target
+  if (network?.problem !== undefined) return network.problem
+  if (secret === undefined) return "its secret is not set here"
+  return isWebhookSecret(Redacted.value(secret)) ? { baseUrl: url, secret, network } : unreadableSecret
+}

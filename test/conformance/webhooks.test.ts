@@ -1,0 +1,348 @@
+/** Webhooks: what is told, signed, in which order, and what happens when the receiving end fails. */
+import { rootCertificates, setDefaultCACertificates } from "node:tls"
+import { Effect, Redacted, Schema } from "effect"
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
+import { Deliveries, Delivery, MadeWebhook, OwnWebhooks, WebhookList } from "../../src/protocol/webhook.ts"
+import { newTestIds, testCatalogue, testWebhookSecret } from "../../src/testing/index.ts"
+import { certificate } from "../upstream/certificate.ts"
+import { asLogin, budgetCalls, type Headers, nobody, priced } from "./budget-calls.ts"
+import { errorOf, eventually, useGateway } from "./gateway.ts"
+import { startReceiver } from "./receiver.ts"
+
+setDefaultCACertificates([...rootCertificates, certificate])
+
+const platform = await startReceiver(testWebhookSecret)
+const own = await startReceiver("", "127.0.0.2", true)
+afterAll(() => Promise.all([platform.stop(), own.stop()]))
+
+const ids = newTestIds()
+const owner = { id: `owner_${ids.org}`, email: `owner_${ids.org}@example.com` }
+const admin = { id: `admin_${ids.org}`, email: `admin_${ids.org}@example.com` }
+const hook = `hook_${ids.org}`
+let urls = { vendor: "", second: "" }
+const events = [
+  "budget.near",
+  "budget.reached",
+  "balance.low",
+  "key.created",
+  "key.revoked",
+  "target.down",
+  "target.up",
+]
+
+const catalogueWith = (more = "", url = `http://127.0.0.1:${platform.port}/events`): string =>
+  testCatalogue(
+    urls,
+    ids,
+    `users:
+  - { id: ${owner.id}, email: ${owner.email}, org: ${ids.org}, role: owner }
+  - { id: ${admin.id}, email: ${admin.email}, org: ${ids.org}, role: admin }
+webhooks: [{ id: ${hook}, url: "${url}", secret: "env:WEIR_TEST_WEBHOOK", events: ${JSON.stringify([...events, "catalogue.applied"])} }]
+${more}`,
+  ).replace("currency: USD, models:", `currency: USD, warnBelow: "999.99", models:`)
+
+const gateway = useGateway({
+  ids,
+  config: { egressAllow: ["127.0.0.2"], masterKey: Redacted.make("the master key of these tests") },
+  resolveHost: async () => resolved,
+  catalogue: (given) => {
+    urls = given
+    return catalogueWith()
+  },
+})
+let resolved: ReadonlyArray<string> = ["127.0.0.2"]
+const { exchange } = budgetCalls(gateway)
+let asOwner: Headers
+let asAdmin: Headers
+
+beforeAll(async () => {
+  asOwner = asLogin((await gateway().logIn(owner.email)).accessToken)
+  asAdmin = asLogin((await gateway().logIn(admin.email)).accessToken)
+  gateway().vendor.script(priced)
+})
+beforeEach(() => {
+  platform.answer = () => 204
+  own.answer = () => 204
+})
+
+const asOperator = () => ({ ...nobody, "x-svc-admin-key": gateway().adminKey })
+const ofPlatform = (type: string) =>
+  platform.received.filter((event) => event.type === type && (event.data["org"] ?? ids.org) === ids.org)
+const ownUrl = () => `https://upstream.test:${own.port}/events`
+const read = async <S extends Schema.ConstraintDecoder<unknown, never>>(schema: S, response: Promise<Response>) =>
+  Schema.decodeUnknownSync(schema, { onExcessProperty: "error" })(await (await response).json())
+
+const make = async (events: ReadonlyArray<string>) => {
+  const made = await read(MadeWebhook, gateway().call("POST", "/v1/webhooks", { url: ownUrl(), events }, asOwner))
+  own.secret = made.secret
+  return made
+}
+const remove = (id: string) => gateway().call("DELETE", `/v1/webhooks/${id}`, undefined, asOwner)
+const deliveriesOf = async (id: string) =>
+  (await read(Deliveries, gateway().call("GET", `/v1/webhooks/${id}/deliveries`, undefined, asOwner))).deliveries
+
+const mintKey = async (): Promise<string> => {
+  const minted = await gateway().call("POST", "/v1/keys", { app: ids.app }, asOwner)
+  expect(minted.status).toBe(200)
+  return Schema.decodeUnknownSync(Schema.Struct({ keyId: Schema.String }))(await minted.json()).keyId
+}
+/** Lets everything that is pending be sent now. */
+const hurry = () =>
+  Effect.runPromise(gateway().sql`update webhook_deliveries set next_at = now() where state = 'pending'`)
+
+describe("a webhook of the catalogue", () => {
+  it("is told that a catalogue was applied, also the one that names it", async () => {
+    await eventually(() => ofPlatform("catalogue.applied").length > 0)
+    expect(ofPlatform("catalogue.applied")[0]?.data["revision"]).toMatch(/^\d+$/)
+  })
+
+  it("is told of keys, of one key in their order, each event with an id of its own", async () => {
+    const key = await mintKey()
+    expect((await gateway().call("POST", `/v1/keys/${key}/revoke`, undefined, asOwner)).ok).toBe(true)
+    const ofKey = () => platform.received.filter(({ data }) => data["key"] === key)
+    await eventually(() => ofKey().length === 2)
+    expect(ofKey().map(({ type }) => type)).toEqual(["key.created", "key.revoked"])
+    expect(new Set(ofKey().map(({ id }) => id)).size).toBe(2)
+    expect(ofKey()[0]?.data).toMatchObject({ org: ids.org, appId: ids.app })
+  })
+
+  it("is told once that the balance is low, and again after it was not", async () => {
+    const spend = async () => {
+      expect((await exchange()).status).toBe(200)
+    }
+    for (let spent = 0; spent < 3; spent++) await spend()
+    await eventually(() => ofPlatform("balance.low").length === 1)
+    expect(ofPlatform("balance.low")[0]?.data).toMatchObject({ below: "999.99", currency: "USD" })
+    await spend()
+    const topUp = (id: string, amount: string) =>
+      Effect.runPromise(
+        gateway().ledger.topup({
+          id: `${ids.org}-${id}`,
+          orgId: ids.org,
+          currency: "USD",
+          amount: BigInt(amount) * 10n ** 10n,
+        }),
+      )
+    await topUp("more", "1")
+    await spend()
+    await eventually(async () => {
+      const [row] = await Effect.runPromise(gateway().sql<{ warned: number | null }>`
+        select warned from counters where org_id = ${ids.org} and counter = 'USD'`)
+      return row?.warned === null
+    })
+    expect(ofPlatform("balance.low").length).toBe(1)
+    await Effect.runPromise(
+      gateway().sql`update counters set funded = funded - 1 where org_id = ${ids.org} and counter = 'USD'`,
+    )
+    await spend()
+    await eventually(() => ofPlatform("balance.low").length === 2)
+    await topUp("rest", "1000")
+  })
+
+  it("is told of a threshold of a budget, and that it is used up", async () => {
+    const terms = { scope: "key", subject: ids.key, unit: "tokens", period: "day", limit: 2000, warnAt: [0.5] }
+    expect((await gateway().call("PUT", "/v1/budgets/own", terms, asOwner)).status).toBe(200)
+    expect((await exchange()).status).toBe(200)
+    await eventually(() => ofPlatform("budget.near").length === 1)
+    expect(ofPlatform("budget.near")[0]?.data).toMatchObject({ id: "own", percent: 50, used: "1200" })
+    expect((await exchange()).status).toBe(200)
+    await eventually(() => ofPlatform("budget.reached").length === 1)
+    expect(ofPlatform("budget.reached")[0]?.data).toMatchObject({ id: "own", percent: 100, used: "2400" })
+    expect((await gateway().call("DELETE", "/v1/budgets/own", undefined, asOwner)).status).toBe(204)
+  })
+
+  it("is told when calls to a target begin to fail, and when they work again", async () => {
+    gateway().vendor.script((call) => {
+      call.head(500, { "content-type": "application/json" })
+      call.end("{}")
+    })
+    for (let call = 0; call < 8; call++) await exchange()
+    await eventually(() => ofPlatform("target.down").length > 0)
+    gateway().vendor.script(priced)
+    await eventually(async () => {
+      await exchange()
+      return ofPlatform("target.up").length > 0
+    }, 30_000)
+    expect(ofPlatform("target.up")[0]?.data["target"]).toMatch(/^openai\/upstream-main@/)
+  }, 60_000)
+
+  it("gets an event again that it did not accept, with the same id, before later ones of the same subject", async () => {
+    const statuses = [500, 0, 302, 204]
+    const key = await Effect.runPromise(Effect.sync(() => `key_${crypto.randomUUID().slice(0, 8)}`))
+    platform.answer = ({ data }) => (data["key"] === key ? (statuses.shift() ?? 204) : 204)
+    for (const action of ["key.minted", "key.revoked"]) {
+      await Effect.runPromise(gateway().sql`
+        select audit_append(${action}, ${ids.org}, 'service', 'test', jsonb_build_object('key', ${key}::text))`)
+    }
+    const ofKey = () => platform.received.filter(({ data }) => data["key"] === key)
+    await eventually(async () => {
+      await hurry()
+      return ofKey().some(({ type }) => type === "key.revoked")
+    }, 30_000)
+    expect(ofKey().map(({ type, status }) => [type, status])).toEqual([
+      ["key.created", 500],
+      ["key.created", 0],
+      ["key.created", 302],
+      ["key.created", 204],
+      ["key.revoked", 204],
+    ])
+    expect(
+      new Set(
+        ofKey()
+          .slice(0, 4)
+          .map(({ id }) => id),
+      ).size,
+    ).toBe(1)
+  }, 60_000)
+
+  it("keeps an event that it refused for a day as failed, which operators send again", async () => {
+    platform.answer = () => 503
+    const key = `key_${crypto.randomUUID().slice(0, 8)}`
+    await Effect.runPromise(gateway().sql`
+      select audit_append('key.minted', ${ids.org}, 'service', 'test', jsonb_build_object('key', ${key}::text))`)
+    const deliveryOf = async () =>
+      (
+        await read(
+          Deliveries,
+          gateway().call("GET", `/v1/admin/webhooks/deliveries?webhook=${hook}`, undefined, asOperator()),
+        )
+      ).deliveries.find(({ subject }) => subject === key)
+    await eventually(async () => (await deliveryOf())?.status === 503)
+    expect(await deliveryOf()).toMatchObject({ state: "pending", attempts: 1 })
+    await Effect.runPromise(gateway().sql`
+      update webhook_deliveries set gives_up_at = now(), next_at = now() where subject = ${key}`)
+    await eventually(async () => (await deliveryOf())?.state === "failed")
+    const resend = () =>
+      deliveryOf().then((found) =>
+        gateway().call(
+          "POST",
+          `/v1/admin/webhooks/resend?webhook=${hook}&event=${found?.event}`,
+          undefined,
+          asOperator(),
+        ),
+      )
+    platform.answer = () => 204
+    expect((await resend()).status).toBe(200)
+    await eventually(async () => (await deliveryOf())?.state === "delivered")
+    const { webhooks } = await read(WebhookList, gateway().call("GET", "/v1/admin/webhooks", undefined, asOperator()))
+    expect(webhooks.find(({ id }) => id === hook)).toMatchObject({ pending: 0, failed: 0 })
+  })
+
+  it("is tested with an event of its own type", async () => {
+    const path = `/v1/admin/webhooks/test?webhook=${hook}`
+    const sent = await read(Delivery, gateway().call("POST", path, undefined, asOperator()))
+    await eventually(() => platform.received.some(({ id, type }) => id === sent.event && type === "webhook.test"))
+    const unknown = await gateway().call("POST", "/v1/admin/webhooks/test?webhook=none", undefined, asOperator())
+    expect((await errorOf(unknown)).code).toBe("not_found")
+  })
+
+  it("is told nothing with a secret of another form, which applying it says", async () => {
+    const text = catalogueWith().replaceAll("env:WEIR_TEST_WEBHOOK", "env:WEIR_TEST_VENDOR")
+    const { warnings } = await Effect.runPromise(gateway().catalogue.apply(text, { dryRun: true }))
+    expect(warnings.filter((warning) => warning.startsWith(hook))).toEqual([
+      `${hook}: its secret is not whsec_ and the base64 of 24 to 64 bytes; nothing is sent`,
+    ])
+  })
+
+  it.each([
+    [`webhooks: [{ id: a, url: "ftp://a", secret: "env:A", events: [key.created] }]`, "an http(s) URL"],
+    [`webhooks: [{ id: a, url: "http://a", secret: "whsec_x", events: [key.created] }]`, "env:NAME or file:PATH"],
+    [`webhooks: [{ id: a, url: "http://a", secret: "env:A", events: [] }]`, "events"],
+    [`webhooks: [{ id: a, url: "http://a", secret: "env:A", events: [books.burnt] }]`, "events"],
+  ])("is refused as %s", async (text, message) => {
+    const refused = await Effect.runPromise(Effect.flip(gateway().catalogue.apply(`version: 1\n${text}`)))
+    expect(JSON.stringify(refused)).toContain(message)
+  })
+})
+
+describe("a webhook of an organisation", () => {
+  it("is told of events of its organisation only, signed with its own secret, and forgets them when it is removed", async () => {
+    const { id, secret } = await make(["key.created"])
+    expect(secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/)
+    await Effect.runPromise(gateway().sql`
+      select audit_append('key.minted', 'another-organisation', 'service', 'test', '{"key": "foreign"}')`)
+    const key = await mintKey()
+    await eventually(() => own.received.some(({ data }) => data["key"] === key))
+    await eventually(() => platform.received.some(({ data }) => data["key"] === "foreign"))
+    expect(own.received.map(({ data }) => data["org"])).toEqual([ids.org])
+    const listed = await read(OwnWebhooks, gateway().call("GET", "/v1/webhooks", undefined, asOwner))
+    expect(JSON.stringify(listed)).not.toContain(secret)
+    expect(listed.webhooks).toMatchObject([{ id, events: ["key.created"] }])
+    await eventually(async () => (await deliveriesOf(id))[0]?.state === "delivered")
+    const rows = await Effect.runPromise(gateway().sql`select * from org_webhooks where id = ${id}`)
+    expect(JSON.stringify(rows)).not.toContain(secret.slice(6))
+    expect((await remove(id)).status).toBe(204)
+    expect((await errorOf(await remove(id))).code).toBe("not_found")
+  })
+
+  it("is not called at an address that became private, nor told why in its own words", async () => {
+    const { id } = await make(["key.created"])
+    resolved = ["10.0.0.1"]
+    // The address is checked at each new connection.
+    own.disconnect()
+    await gateway().call("POST", `/v1/webhooks/${id}/test`, undefined, asOwner)
+    await eventually(async () => (await deliveriesOf(id))[0]?.problem !== undefined)
+    resolved = ["127.0.0.2"]
+    expect(await deliveriesOf(id)).toMatchObject([{ type: "webhook.test", problem: "the address is not allowed" }])
+    await remove(id)
+  })
+
+  it("that answers 410 is not told this again, unless its owner asks for it", async () => {
+    const { id } = await make(["key.created"])
+    own.answer = () => 410
+    const sent = await read(Delivery, gateway().call("POST", `/v1/webhooks/${id}/test`, undefined, asOwner))
+    await eventually(async () => (await deliveriesOf(id))[0]?.state === "failed")
+    own.answer = () => 200
+    const again = await gateway().call("POST", `/v1/webhooks/${id}/deliveries/${sent.event}/resend`, undefined, asOwner)
+    expect(again.status).toBe(200)
+    await eventually(async () => (await deliveriesOf(id))[0]?.state === "delivered")
+    await remove(id)
+  })
+
+  it("that hangs holds up no other", async () => {
+    own.answer = () => -1
+    const { id } = await make(["key.created"])
+    const hanging = await mintKey()
+    await eventually(() => own.received.some(({ data }) => data["key"] === hanging))
+    const key = await mintKey()
+    await eventually(() => ofPlatform("key.created").some(({ data }) => data["key"] === key))
+    await remove(id)
+  })
+
+  it("may be set five times", async () => {
+    const made: Array<string> = []
+    for (let count = 0; count < 5; count++) made.push((await make(["job.done"])).id)
+    const sixth = await gateway().call("POST", "/v1/webhooks", { url: ownUrl(), events: ["job.done"] }, asOwner)
+    expect(await errorOf(sixth)).toMatchObject({ code: "limit_exceeded", detail: { limit: 5 } })
+    for (const id of made) await remove(id)
+  })
+
+  it.each([
+    [{ url: "http://upstream.test/", events: ["job.done"] }, "egress_blocked"],
+    [{ url: "https://10.0.0.1/", events: ["job.done"] }, "egress_blocked"],
+    [{ url: "https://a:b@upstream.test/", events: ["job.done"] }, "egress_blocked"],
+    [{ url: "https://upstream.test/?key=1", events: ["job.done"] }, "egress_blocked"],
+    [{ url: "nonsense", events: ["job.done"] }, "egress_blocked"],
+    [{ url: "https://upstream.test/", events: [] }, "bad_request"],
+    [{ url: "https://upstream.test/", events: ["target.down"] }, "bad_request"],
+    [{ url: "https://upstream.test/", events: ["job.done", "job.done"] }, "bad_request"],
+    [{ url: "https://upstream.test/", events: ["job.done"], secret: "mine" }, "bad_request"],
+    [{ url: `https://upstream.test/${"x".repeat(3000)}`, events: ["job.done"] }, "bad_request"],
+    ["nonsense", "bad_request"],
+  ])("%j is refused", async (body, code) => {
+    expect((await errorOf(await gateway().call("POST", "/v1/webhooks", body, asOwner))).code).toBe(code)
+  })
+
+  it("is for owners", async () => {
+    for (const [method, path] of [
+      ["GET", "/v1/webhooks"],
+      ["POST", "/v1/webhooks"],
+      ["DELETE", "/v1/webhooks/a"],
+      ["GET", "/v1/webhooks/a/deliveries"],
+      ["POST", "/v1/webhooks/a/test"],
+      ["POST", "/v1/webhooks/a/deliveries/b/resend"],
+    ] as const) {
+      expect((await errorOf(await gateway().call(method, path, undefined, asAdmin))).code).toBe("forbidden")
+    }
+  })
+})
