@@ -2,7 +2,7 @@
  * Webhooks: events are moved from where they happened to a list of deliveries, and sent from there, at least once, those
  * of one subject in their order. Any node does both; a delivery outlives every node.
  */
-import { Clock, Context, Effect, Layer, Redacted } from "effect"
+import { Cause, Clock, Context, Effect, Layer, Redacted } from "effect"
 import { runEvery } from "../background.ts"
 import { Catalogue } from "../catalogue/catalogue.ts"
 import type { WebhookTarget } from "../catalogue/snapshot.ts"
@@ -20,10 +20,13 @@ const lookEvery = "1 second"
 /** Deliveries of one webhook that a node sends at once. */
 const mostAtOnce = 8
 const replyMs = 15_000
-const leaseMs = 4 * replyMs
+const leaseMs = 2 * replyMs
 
 /** Where deliveries of a webhook go now, or why they cannot. */
-type Address = Omit<UpstreamRequest, "headers" | "body" | "path"> & { readonly secret: Redacted.Redacted }
+type Address = Pick<UpstreamRequest, "network" | "isGuarded"> & {
+  readonly url: string
+  readonly secret: Redacted.Redacted
+}
 
 export class Webhooks extends Context.Service<
   Webhooks,
@@ -58,16 +61,18 @@ export class Webhooks extends Context.Service<
           : Effect.map(own.open(owner, webhook), (found) => {
               if (found === undefined) return undefined
               const { url, secret } = found
-              return secret === undefined ? "its secret cannot be opened" : { baseUrl: url, secret, isGuarded: true }
+              return secret === undefined ? "its secret cannot be opened" : { url, secret, isGuarded: true }
             })
 
       const attempt = Effect.fnUntraced(function* (row: DeliveryRow, address: Address | string) {
         if (typeof address === "string") return { outcome: "again", problem: address } as const
-        const { secret, ...where } = address
+        const { secret, url, ...way } = address
+        const where = URL.parse(url)
+        if (where === null) return { outcome: "again", problem: "its address is no URL" } as const
         const body = bodyOf(row)
         const seconds = Math.floor((yield* Clock.currentTimeMillis) / 1000)
         const headers = signedHeaders(Redacted.value(secret), row.event_id, seconds, body)
-        return yield* statusOf(client, { ...where, path: "", headers, body }).pipe(
+        return yield* statusOf(client, { ...way, baseUrl: where.origin, path: where.pathname, headers, body }).pipe(
           Effect.timeout(replyMs),
           Effect.map((status) => ({ outcome: outcomeOf(status), status })),
           Effect.catchTags({
@@ -107,7 +112,9 @@ export class Webhooks extends Context.Service<
         if (busy.has(key)) return Effect.void
         busy.add(key)
         return sendTo(name).pipe(
-          Effect.catchTag("StoreUnavailable", () => Effect.void),
+          Effect.catchCause((cause) =>
+            Cause.hasInterruptsOnly(cause) ? Effect.void : Effect.logWarning("Deliveries could not be sent", cause),
+          ),
           Effect.ensuring(Effect.sync(() => busy.delete(key))),
           Effect.forkIn(scope),
         )
@@ -163,5 +170,5 @@ const addressOfPlatform = (target: WebhookTarget | undefined): Address | string 
   const { url, secret, network } = target
   if (network?.problem !== undefined) return network.problem
   if (secret === undefined) return "its secret is not set here"
-  return isWebhookSecret(Redacted.value(secret)) ? { baseUrl: url, secret, network } : unreadableSecret
+  return isWebhookSecret(Redacted.value(secret)) ? { url, secret, network } : unreadableSecret
 }

@@ -11,8 +11,15 @@ import { png } from "./recordings.ts"
 
 const ids = newTestIds()
 
+const hook = `hook_${ids.org}`
+
 const catalogue = (urls: { readonly vendor: string; readonly second: string }) =>
-  testCatalogue(urls, ids)
+  testCatalogue(
+    urls,
+    ids,
+    // Nobody listens there: what is told stays to be seen.
+    `webhooks: [{ id: ${hook}, url: "http://127.0.0.1:9/", secret: "env:WEIR_TEST_WEBHOOK", events: [job.done] }]`,
+  )
     .replace(
       "models:\n",
       `models:
@@ -294,5 +301,31 @@ describe("videos", () => {
       headers: { "x-svc-key-id": "key_x", "x-svc-key": "x" },
     })
     expect(response.status).toBe(401)
+  })
+})
+
+describe("the end of a job", () => {
+  it("is told to webhooks, of each job once, with what it cost", async () => {
+    const ended = async () => {
+      const rows = await Effect.runPromise(
+        inEach(
+          gateway().shards,
+          ({ sql }) => sql<{ id: string; state: string }>`
+          select id, state from jobs where org_id = ${ids.org} and ended_at is not null`,
+        ),
+      )
+      return rows.map(({ id, state }) => `${id} ${state}`).sort()
+    }
+    const told = () =>
+      Effect.runPromise(gateway().sql<{ subject: string; data: { status: string; cost?: string; error?: string } }>`
+        select subject, data from webhook_deliveries where webhook = ${hook}`)
+    const names = async () => (await told()).map(({ subject, data }) => `${subject} ${data.status}`).sort()
+    await eventually(async () => JSON.stringify(await names()) === JSON.stringify(await ended()))
+    const all = await told()
+    expect(new Set(all.map(({ data }) => data.status))).toEqual(new Set(["done", "failed", "cancelled"]))
+    for (const { data } of all) {
+      if (data.status === "done") expect(Number(data.cost)).toBeGreaterThan(0)
+      else expect(data.cost).toBeUndefined()
+    }
   })
 })

@@ -30,7 +30,7 @@ const events = [
   "target.up",
 ]
 
-const catalogueWith = (more = "", url = `http://127.0.0.1:${platform.port}/events`): string =>
+const catalogueWith = (more = "", url = `http://127.0.0.1:${platform.port}/`): string =>
   testCatalogue(
     urls,
     ids,
