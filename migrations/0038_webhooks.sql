@@ -10,9 +10,11 @@ create table events (
   subject text not null,
   data jsonb not null,
   at timestamptz not null,
+  -- Their order, at one place of the books: clocks are too coarse for it.
+  place bigint not null,
   primary key (org_id, id)
 );
-create index events_by_time on events (at);
+create index events_by_place on events (place);
 
 -- Runs in the shard, and beside it: Citus places the row by the organisation.
 create function event_append(p_org text, p_type text, p_subject text, p_data jsonb) returns void
@@ -21,15 +23,16 @@ declare
   owner text := coalesce(p_org, books_key());
   event_id text := 'evt_' || replace(gen_random_uuid()::text, '-', '');
   happened_at timestamptz := clock_timestamp();
+  next_place bigint := next_transfer_id();
 begin
-  insert into events (org_id, id, type, subject, data, at)
-  values (owner, event_id, p_type, p_subject, p_data, happened_at);
+  insert into events (org_id, id, type, subject, data, at, place)
+  values (owner, event_id, p_type, p_subject, p_data, happened_at, next_place);
 end $fn$;
 
 -- The oldest events of a shard, and their removal.
 create function events_oldest(p_most integer)
 returns table (org_id text, id text, type text, subject text, data jsonb, at timestamptz) language sql stable as $fn$
-  select e.org_id, e.id, e.type, e.subject, e.data, e.at from events e order by e.at, e.id limit p_most
+  select e.org_id, e.id, e.type, e.subject, e.data, e.at from events e order by e.place, e.id limit p_most
 $fn$;
 create function events_remove(items jsonb) returns void language plpgsql as $fn$
 begin
@@ -105,16 +108,16 @@ begin
 end $fn$;
 
 -- Adds the deliveries of events: to webhooks of the platform, which the node knows, and to those of organisations.
--- Adding them again changes nothing.
+-- Adding them again changes nothing. Items are numbered in their order.
 create function webhooks_fan_out(items jsonb, platform jsonb) returns void language sql as $fn$
   insert into webhook_deliveries (owner, webhook, event_id, type, org_id, subject, data, at)
   select w.owner, w.webhook, e.id, e.type, e.org_id, e.subject, e.data, e.at
-  from jsonb_to_recordset(items) as e(org_id text, id text, type text, subject text, data jsonb, at timestamptz)
+  from jsonb_to_recordset(items) as e(item integer, org_id text, id text, type text, subject text, data jsonb, at timestamptz)
   cross join lateral (
     select '' as owner, p.id as webhook from jsonb_to_recordset(platform) as p(id text, events jsonb) where p.events ? e.type
     union all
     select o.org_id, o.id from org_webhooks o where o.org_id = e.org_id and e.org_id <> '' and e.type = any(o.events)) w
-  order by e.at, e.id
+  order by e.item
   on conflict do nothing
 $fn$;
 

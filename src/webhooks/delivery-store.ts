@@ -106,7 +106,11 @@ export class DeliveryStore extends Context.Service<
           )
           if (events.length === 0) return
           const known = JSON.stringify((yield* platform).map(({ id, events }) => ({ id, events })))
-          const items = events.map((event) => ({ ...event, org_id: event.org_id.startsWith("@") ? "" : event.org_id }))
+          const items = events.map((event, item) => ({
+            ...event,
+            item,
+            org_id: event.org_id.startsWith("@") ? "" : event.org_id,
+          }))
           yield* bounded(sql`
             select webhooks_fan_out(${JSON.stringify(items)}::text::jsonb, ${known}::text::jsonb)`)
           const moved = JSON.stringify(events.map(({ org_id, id }) => ({ org_id, id })))

@@ -168,7 +168,7 @@ describe("a webhook of the catalogue", () => {
 
   it("gets an event again that it did not accept, with the same id, before later ones of the same subject", async () => {
     const statuses = [500, 0, 302, 204]
-    const key = await Effect.runPromise(Effect.sync(() => `key_${crypto.randomUUID().slice(0, 8)}`))
+    const key = `key_${crypto.randomUUID().slice(0, 8)}`
     platform.answer = ({ data }) => (data["key"] === key ? (statuses.shift() ?? 204) : 204)
     for (const action of ["key.minted", "key.revoked"]) {
       await Effect.runPromise(gateway().sql`
@@ -193,6 +193,16 @@ describe("a webhook of the catalogue", () => {
           .map(({ id }) => id),
       ).size,
     ).toBe(1)
+  }, 60_000)
+
+  it("is told in order what happened to a subject within a millisecond", async () => {
+    const key = `key_${crypto.randomUUID().slice(0, 8)}`
+    await Effect.runPromise(gateway().sql`
+      select count(audit_append(case n % 2 when 1 then 'key.minted' else 'key.revoked' end, ${ids.org}, 'service', 'test',
+        jsonb_build_object('key', ${key}::text, 'n', n))) from generate_series(1, 20) n`)
+    const ofKey = () => platform.received.filter(({ data }) => data["key"] === key)
+    await eventually(() => ofKey().length === 20, 30_000)
+    expect(ofKey().map(({ data }) => data["n"])).toEqual(Array.from({ length: 20 }, (_, at) => at + 1))
   }, 60_000)
 
   it("keeps an event that it refused for a day as failed, which operators send again", async () => {
