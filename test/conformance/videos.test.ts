@@ -307,13 +307,8 @@ describe("videos", () => {
 describe("the end of a job", () => {
   it("is told to webhooks, of each job once, with what it cost", async () => {
     const ended = async () => {
-      const rows = await Effect.runPromise(
-        inEach(
-          gateway().shards,
-          ({ sql }) => sql<{ id: string; state: string }>`
-          select id, state from jobs where org_id = ${ids.org} and ended_at is not null`,
-        ),
-      )
+      const rows = await Effect.runPromise(gateway().sql<{ id: string; state: string }>`
+        select id, state from jobs where org_id = ${ids.org} and ended_at is not null`)
       return rows.map(({ id, state }) => `${id} ${state}`).sort()
     }
     const told = () =>
