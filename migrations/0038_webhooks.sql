@@ -90,7 +90,8 @@ create table webhook_deliveries (
   ended_at timestamptz,
   primary key (owner, webhook, event_id)
 );
-create index webhook_deliveries_due on webhook_deliveries (next_at) where state = 'pending';
+create index webhook_deliveries_due on webhook_deliveries (owner, webhook, next_at) where state = 'pending';
+create index webhook_deliveries_oldest on webhook_deliveries (owner, webhook, seq) where state = 'pending';
 create index webhook_deliveries_in_order on webhook_deliveries (owner, webhook, org_id, subject, seq) where state = 'pending';
 create index webhook_deliveries_newest on webhook_deliveries (seq desc);
 create index webhook_deliveries_ended on webhook_deliveries (ended_at) where state <> 'pending';
@@ -121,17 +122,38 @@ create function webhooks_fan_out(items jsonb, platform jsonb) returns void langu
   on conflict do nothing
 $fn$;
 
--- Deliveries of a webhook to send now: of each subject the first.
+-- Webhooks that have something to send now: from one to the next, however much each has. Of the platform's only those that
+-- the node knows.
+create function webhooks_due(platform text[]) returns table (owner text, webhook text) language sql stable as $fn$
+  with recursive pending as (
+    (select d.owner, d.webhook from webhook_deliveries d where d.state = 'pending' order by 1, 2 limit 1)
+    union all
+    select n.owner, n.webhook
+    from pending p cross join lateral (
+      select d.owner, d.webhook from webhook_deliveries d
+      where d.state = 'pending' and (d.owner, d.webhook) > (p.owner, p.webhook) order by 1, 2 limit 1) n
+  )
+  select p.owner, p.webhook from pending p
+  where (p.owner <> '' or p.webhook = any(platform)) and exists (
+    select from webhook_deliveries d
+    where d.owner = p.owner and d.webhook = p.webhook and d.state = 'pending' and d.next_at <= now())
+$fn$;
+
+-- Deliveries of a webhook to send now: of each subject the first. By its indexes, also where a backlog came so fast that
+-- the planner knows of no rows.
 create function webhook_take(p_owner text, p_webhook text, p_most integer, p_lease_ms double precision)
-returns setof webhook_deliveries language sql as $fn$
+returns setof webhook_deliveries language sql
+set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_sort = off
+set jit = off as $fn$
   update webhook_deliveries t set attempts = t.attempts + 1, next_at = now() + p_lease_ms * interval '1 millisecond'
   where (t.owner, t.webhook, t.event_id) in (
     select d.owner, d.webhook, d.event_id from webhook_deliveries d
     where d.owner = p_owner and d.webhook = p_webhook and d.state = 'pending' and d.next_at <= now()
-      and not exists (
-        select from webhook_deliveries b
+      and d.seq = (
+        select b.seq from webhook_deliveries b
         where b.owner = d.owner and b.webhook = d.webhook and b.org_id = d.org_id and b.subject = d.subject
-          and b.seq < d.seq and b.state = 'pending')
+          and b.state = 'pending'
+        order by b.owner, b.webhook, b.org_id, b.subject, b.seq limit 1)
     order by d.seq limit p_most for update skip locked)
   returning t.*
 $fn$;
@@ -140,17 +162,17 @@ $fn$;
 create function webhook_attempted(p_owner text, p_webhook text, p_event text, p_attempt integer, p_outcome text,
   p_status integer, p_problem text, p_again_ms double precision)
 returns text language sql as $fn$
-  update webhook_deliveries d
-  set state = n.state, status = p_status, problem = p_problem, next_at = n.again_at,
-    ended_at = case when n.state = 'pending' then null else now() end
-  from (
-    select case
+  -- Found by its key, whatever the planner knows of what is pending.
+  with found as materialized (
+    select k.ctid, k.state, k.attempts, case
         when p_outcome = 'again' and now() + p_again_ms * interval '1 millisecond' <= k.gives_up_at then 'pending'
-        when p_outcome = 'delivered' then 'delivered' else 'failed' end as state,
-      now() + p_again_ms * interval '1 millisecond' as again_at
-    from webhook_deliveries k where k.owner = p_owner and k.webhook = p_webhook and k.event_id = p_event) n
-  where d.owner = p_owner and d.webhook = p_webhook and d.event_id = p_event and d.attempts = p_attempt
-    and d.state = 'pending'
+        when p_outcome = 'delivered' then 'delivered' else 'failed' end as becomes
+    from webhook_deliveries k where k.owner = p_owner and k.webhook = p_webhook and k.event_id = p_event for update
+  )
+  update webhook_deliveries d
+  set state = f.becomes, status = p_status, problem = p_problem, next_at = now() + p_again_ms * interval '1 millisecond',
+    ended_at = case when f.becomes = 'pending' then null else now() end
+  from found f where d.ctid = f.ctid and f.state = 'pending' and f.attempts = p_attempt
   returning d.state
 $fn$;
 

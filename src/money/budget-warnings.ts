@@ -101,14 +101,18 @@ export class BudgetWarnings extends Context.Service<
       })
 
       const lookAgain = (part: LookedByKey) => {
-        for (const [key, looked] of part) if (!charged.has(key) && charged.size < mostUntold) charged.set(key, looked)
+        for (const [key, looked] of part) if (!charged.has(key) && charged.size < mostCharged) charged.set(key, looked)
       }
 
       yield* runEvery("1 second", "Looking at budgets", look)
       return BudgetWarnings.of({
         look,
         charged: (orgId, currency, covering) => {
-          for (const each of covering) charged.set(keyOf(orgId, each.counter), { orgId, currency, covering: each })
+          for (const each of covering) {
+            const key = keyOf(orgId, each.counter)
+            // While the database does not answer, those that come first are remembered.
+            if (charged.size < mostCharged || charged.has(key)) charged.set(key, { orgId, currency, covering: each })
+          }
         },
         take: (orgId, covering) => {
           if (untold.size === 0) return none
@@ -136,6 +140,8 @@ interface NearRow {
 const none: ReadonlyArray<never> = []
 /** Budgets that one statement looks at. */
 const page = 500
+/** Budgets that wait to be looked at. */
+const mostCharged = 50_000
 /** Warnings that wait for an exchange; mail and audit log have them too. */
 const mostUntold = 10_000
 

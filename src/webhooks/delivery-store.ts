@@ -121,10 +121,7 @@ export class DeliveryStore extends Context.Service<
 
       return DeliveryStore.of({
         fanOut: (platform) => Effect.asVoid(forAll(shards.all, (shard) => moveEvents(shard, platform))),
-        due: (platform) =>
-          bounded(sql<WebhookName>`
-            select distinct owner, webhook from webhook_deliveries
-            where state = 'pending' and next_at <= now() and (owner <> '' or webhook = any(${[...platform]}::text[]))`),
+        due: (platform) => bounded(sql<WebhookName>`select * from webhooks_due(${[...platform]}::text[])`),
         take: ({ owner, webhook }, most, leaseMs) =>
           bounded(sql<DeliveryRow>`
             select * from webhook_take(${owner}, ${webhook}, ${most}::int, ${leaseMs}::double precision) order by seq`),

@@ -18,7 +18,7 @@ import { signedHeaders } from "./signing.ts"
 /** How often a node looks for what has happened, and for what is due. */
 const lookEvery = "1 second"
 /** Deliveries of one webhook that a node sends at once. */
-const mostAtOnce = 8
+const mostAtOnce = 16
 const replyMs = 15_000
 const leaseMs = 2 * replyMs
 
