@@ -2,7 +2,7 @@
  * Webhooks: events are moved from where they happened to a list of deliveries, and sent from there, at least once, those
  * of one subject in their order. Any node does both; a delivery outlives every node.
  */
-import { Cause, Clock, Context, Effect, Layer, Redacted } from "effect"
+import { Cause, Clock, Context, Effect, Layer, Redacted, Semaphore } from "effect"
 import { runEvery } from "../background.ts"
 import { Catalogue } from "../catalogue/catalogue.ts"
 import type { WebhookTarget } from "../catalogue/snapshot.ts"
@@ -19,6 +19,8 @@ import { signedHeaders } from "./signing.ts"
 const lookEvery = "1 second"
 /** Deliveries of one webhook that a node sends at once. */
 const mostAtOnce = 16
+/** Deliveries that a node sends at once, of all webhooks. */
+const mostOfAll = 512
 const replyMs = 15_000
 const leaseMs = 2 * replyMs
 
@@ -48,6 +50,7 @@ export class Webhooks extends Context.Service<
       const scope = yield* Effect.scope
       /** Webhooks that this node sends to. */
       const busy = new Set<string>()
+      const room = (yield* Semaphore.make(mostOfAll)).withPermits(1)
 
       const platform = () => catalogue.current().webhooks
       const platformTarget = (id: string) => platform().find((target) => target.id === id)
@@ -102,7 +105,10 @@ export class Webhooks extends Context.Service<
           if (address === undefined) return
           const rows = yield* store.take(name, mostAtOnce, leaseMs)
           if (rows.length === 0) return
-          yield* Effect.forEach(rows, (row) => deliver(row, address), { concurrency: mostAtOnce, discard: true })
+          yield* Effect.forEach(rows, (row) => room(deliver(row, address)), {
+            concurrency: mostAtOnce,
+            discard: true,
+          })
         }
       })
 
