@@ -192,7 +192,6 @@ declare
 begin
   update webhook_deliveries set state = 'failed', ended_at = now(), problem = coalesce(problem, 'the webhook is gone')
   where state = 'pending' and gives_up_at < now() - interval '1 hour' and next_at < now();
-  delete from org_webhooks w where not exists (select from tenants t where t.kind = 'org' and t.id = w.org_id);
   delete from webhook_deliveries where (owner, webhook, event_id) in (
     select d.owner, d.webhook, d.event_id from webhook_deliveries d
     where d.state <> 'pending' and d.ended_at < now() - make_interval(days => keep_days) order by d.ended_at limit p_most);
@@ -229,15 +228,13 @@ begin
   end case;
 end $fn$;
 
--- A budget is used up that has no threshold there: nobody is warned, but it is told. False if it was told before.
-create function budget_reached(p_org text, p_counter text, p_state jsonb) returns boolean language plpgsql as $fn$
+-- A budget is used up that has no threshold there: nobody is warned, but it is told, once.
+create function budget_reached(p_org text, p_counter text, p_state jsonb) returns void language plpgsql as $fn$
 begin
   update counters set warned = 100 where org_id = p_org and counter = p_counter and coalesce(warned, 0) < 100;
-  if not found then
-    return false;
+  if found then
+    perform event_append(p_org, 'budget.reached', p_state ->> 'id', p_state);
   end if;
-  perform event_append(p_org, 'budget.reached', p_state ->> 'id', p_state);
-  return true;
 end $fn$;
 
 -- Balances that have become low, or are not low any more: items are {org, currency, below}.
@@ -251,18 +248,14 @@ returns table (org text, currency text, below numeric, balance numeric, is_low b
   where (k.balance < k.below) <> k.was_low
 $fn$;
 -- Writes it down, and tells that it is low; once, until it was not low.
-create function balance_turned(p_org text, p_currency text, p_is_low boolean, p_state jsonb) returns boolean
+create function balance_turned(p_org text, p_currency text, p_is_low boolean, p_state jsonb) returns void
 language plpgsql as $fn$
 begin
   update counters set warned = case when p_is_low then 100 end
   where org_id = p_org and counter = p_currency and (warned is not null) <> p_is_low;
-  if not found then
-    return false;
-  end if;
-  if p_is_low then
+  if found and p_is_low then
     perform event_append(p_org, 'balance.low', p_currency, p_state);
   end if;
-  return true;
 end $fn$;
 
 -- Targets whose breaker is open at some node. One that was not closed for an hour counts as closed: its node is gone.
@@ -271,18 +264,23 @@ create table target_states (
   is_down boolean not null,
   changed_at timestamptz not null default now()
 );
-create function target_turned(p_target text, p_is_down boolean) returns boolean language plpgsql as $fn$
+create function target_turned(p_target text, p_is_down boolean) returns void language plpgsql as $fn$
 begin
   insert into target_states as t (target, is_down) values (p_target, p_is_down)
   on conflict (target) do update set is_down = excluded.is_down, changed_at = now()
     where t.is_down <> excluded.is_down or (t.is_down and t.changed_at < now() - interval '1 hour');
-  if not found then
-    return false;
+  if found then
+    perform event_append(null, case when p_is_down then 'target.down' else 'target.up' end, p_target,
+      jsonb_build_object('target', p_target));
   end if;
-  perform event_append(null, case when p_is_down then 'target.down' else 'target.up' end, p_target,
-    jsonb_build_object('target', p_target));
-  return true;
 end $fn$;
+
+-- Webhooks of an organisation go with its budgets.
+do $each$ begin
+  execute replace(pg_get_functiondef('retain_tenants'::regproc), E'\n      delete from org_budgets where org_id = t.id;', E'
+      delete from org_budgets where org_id = t.id;
+      delete from org_webhooks where org_id = t.id;');
+end $each$;
 
 -- The end of a job is told.
 do $each$ begin

@@ -5,9 +5,8 @@ import type { VendorFault } from "../dialects/wire.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 import { type Tier, tierOfCode, timeoutCodeOf } from "../protocol/timeout-tiers.ts"
 import { isShortage, type UpstreamBroken } from "../upstream/client.ts"
-import { EgressBlocked } from "../upstream/egress.ts"
+import { EgressBlocked, egressBlocked } from "../upstream/egress.ts"
 import type { TargetCoolingDown, Verdict } from "../upstream/health.ts"
-import { egressBlocked } from "../upstream/upstream-keys.ts"
 
 /** The vendor refused. */
 export class VendorRejected extends Data.TaggedError("VendorRejected")<{

@@ -60,6 +60,10 @@ const notFound = serviceError("not_found", "The organisation does not exist")
 export const actorOf = ({ principal: { person }, org }: Member): Actor =>
   person === undefined ? { type: "org", id: org.org.id } : { type: "user", id: person.id }
 
+/** Requires the role owner. */
+export const requireOwner = ({ role }: Member): Effect.Effect<void, ServiceError<"forbidden">> =>
+  role === "owner" ? Effect.void : Effect.fail(serviceError("forbidden", "This requires the role owner"))
+
 /** Requires the role owner or admin. */
 export const requireAdmin = ({ role }: Member): Effect.Effect<void, ServiceError<"forbidden">> =>
   role === "member" ? Effect.fail(serviceError("forbidden", "This requires the role owner or admin")) : Effect.void

@@ -4,36 +4,26 @@
  */
 import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
-import { forAll, runEvery } from "../background.ts"
 import type { Org } from "../protocol/catalogue.ts"
 import { queryDeadline } from "../store/database.ts"
 import type { Shard } from "../store/shards/shard.ts"
-import { Shards } from "../store/shards/shards.ts"
-import type { StoreUnavailable } from "../store/unavailable.ts"
-
-type Charged = Pick<Org, "id" | "currency" | "warnBelow">
+import { type ByKey, makeCharged, type OfOrg } from "./charged.ts"
 
 export class BalanceWarnings extends Context.Service<
   BalanceWarnings,
   {
     /** Something was charged to an organisation: its balance is looked at within a second. */
-    readonly charged: (org: Charged) => void
-    /** Looks now. */
-    readonly look: Effect.Effect<void, StoreUnavailable>
+    readonly charged: (org: Pick<Org, "id" | "currency" | "warnBelow">) => void
   }
 >()("weir/money/BalanceWarnings") {
   static readonly layer = Layer.effect(
     BalanceWarnings,
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
-      const shards = yield* Shards
       const bounded = yield* queryDeadline
-      const charged = new Map<string, Charged>()
 
-      const lookIn = Effect.fnUntraced(function* ({ run }: Shard, orgs: ReadonlyArray<Charged>) {
-        const items = JSON.stringify(
-          orgs.map(({ id, currency, warnBelow }) => ({ org: id, currency, below: warnBelow })),
-        )
+      const lookIn = Effect.fnUntraced(function* ({ run }: Shard, own: ByKey<Balance>) {
+        const items = JSON.stringify(own.map(([, { orgId, ...balance }]) => ({ org: orgId, ...balance })))
         const changed = yield* bounded(
           run(
             ({ sql, books }) => sql<ChangedRow>`
@@ -47,30 +37,19 @@ export class BalanceWarnings extends Context.Service<
         }
       })
 
-      const look: Effect.Effect<void, StoreUnavailable> = Effect.gen(function* () {
-        const part = [...charged.values()].slice(0, page)
-        if (part.length === 0) return
-        for (const { id } of part) charged.delete(id)
-        const lookAgain = (orgs: ReadonlyArray<Charged>) =>
-          Effect.sync(() => {
-            for (const org of orgs) if (!charged.has(org.id)) charged.set(org.id, org)
-          })
-        yield* forAll(
-          Map.groupBy(part, ({ id }) => shards.of(id)),
-          ([shard, orgs]) => Effect.tapError(lookIn(shard, orgs), () => lookAgain(orgs)),
-        )
-        yield* look
-      })
-
-      yield* runEvery("1 second", "Looking at balances", look)
+      const { add } = yield* makeCharged("Looking at balances", lookIn)
       return BalanceWarnings.of({
-        look,
-        charged: (org) => {
-          if (org.warnBelow !== undefined) charged.set(org.id, org)
+        charged: ({ id, currency, warnBelow: below }) => {
+          if (below !== undefined) add(id, { orgId: id, currency, below })
         },
       })
     }),
   )
+}
+
+interface Balance extends OfOrg {
+  readonly currency: string
+  readonly below: string
 }
 
 interface ChangedRow {
@@ -80,6 +59,3 @@ interface ChangedRow {
   readonly balance: string
   readonly is_low: boolean
 }
-
-/** Balances that one statement looks at. */
-const page = 500

@@ -4,22 +4,18 @@
  */
 import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
-import { forAll, runEvery } from "../background.ts"
 import { queryDeadline } from "../store/database.ts"
 import type { Shard } from "../store/shards/shard.ts"
-import { Shards } from "../store/shards/shards.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 import { recordBudget } from "../telemetry/metrics.ts"
 import { formatAmount } from "./amount.ts"
 import { type Budget, type CoveringBudget, labelOf, type NearBudget, stateOf } from "./budget.ts"
+import { type ByKey, makeCharged, type OfOrg } from "./charged.ts"
 
-interface Looked {
-  readonly orgId: string
+interface Looked extends OfOrg {
   readonly currency: string
   readonly covering: CoveringBudget
 }
-
-type LookedByKey = ReadonlyArray<readonly [key: string, looked: Looked]>
 
 export class BudgetWarnings extends Context.Service<
   BudgetWarnings,
@@ -36,26 +32,12 @@ export class BudgetWarnings extends Context.Service<
     BudgetWarnings,
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
-      const shards = yield* Shards
       const bounded = yield* queryDeadline
       const context = yield* Effect.context<never>()
-      const charged = new Map<string, Looked>()
       const untold = new Map<string, NearBudget>()
 
-      const look: Effect.Effect<void, StoreUnavailable> = Effect.gen(function* () {
-        const part = [...charged].slice(0, page)
-        if (part.length === 0) return
-        for (const [key] of part) charged.delete(key)
-        // A shard that does not answer is looked at again, after the others.
-        yield* forAll(
-          Map.groupBy(part, ([, { orgId }]) => shards.of(orgId)),
-          ([shard, own]) => Effect.tapError(lookIn(shard, own), () => Effect.sync(() => lookAgain(own))),
-        )
-        yield* look
-      })
-
       /** Warns of those of a shard that have reached a threshold, then tells of those that are used up. */
-      const lookIn = Effect.fnUntraced(function* (shard: Shard, own: LookedByKey) {
+      const lookIn = Effect.fnUntraced(function* (shard: Shard, own: ByKey<Looked>) {
         for (const [row, looked] of yield* near(shard, own, ({ thresholds }) => thresholds)) {
           yield* warn(row, looked)
         }
@@ -67,7 +49,7 @@ export class BudgetWarnings extends Context.Service<
 
       const near = Effect.fnUntraced(function* (
         { run }: Shard,
-        own: LookedByKey,
+        own: ByKey<Looked>,
         thresholdsOf: (budget: Budget) => Budget["thresholds"],
       ) {
         const items = own.flatMap(([, looked]) => itemOf(looked, thresholdsOf))
@@ -100,19 +82,11 @@ export class BudgetWarnings extends Context.Service<
         untold.set(keyOf(org, counter), { covering, percent })
       })
 
-      const lookAgain = (part: LookedByKey) => {
-        for (const [key, looked] of part) if (!charged.has(key) && charged.size < mostCharged) charged.set(key, looked)
-      }
-
-      yield* runEvery("1 second", "Looking at budgets", look)
+      const { add, look } = yield* makeCharged("Looking at budgets", lookIn)
       return BudgetWarnings.of({
         look,
         charged: (orgId, currency, covering) => {
-          for (const each of covering) {
-            const key = keyOf(orgId, each.counter)
-            // While the database does not answer, those that come first are remembered.
-            if (charged.size < mostCharged || charged.has(key)) charged.set(key, { orgId, currency, covering: each })
-          }
+          for (const each of covering) add(keyOf(orgId, each.counter), { orgId, currency, covering: each })
         },
         take: (orgId, covering) => {
           if (untold.size === 0) return none
@@ -138,10 +112,6 @@ interface NearRow {
 }
 
 const none: ReadonlyArray<never> = []
-/** Budgets that one statement looks at. */
-const page = 500
-/** Budgets that wait to be looked at. */
-const mostCharged = 50_000
 /** Warnings that wait for an exchange; mail and audit log have them too. */
 const mostUntold = 10_000
 

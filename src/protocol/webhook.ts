@@ -2,20 +2,6 @@
 import { Schema } from "effect"
 import { storedName } from "./text.ts"
 
-/** What happens that others can be told. */
-export const EventType = Schema.Literals([
-  "budget.near",
-  "budget.reached",
-  "balance.low",
-  "key.created",
-  "key.revoked",
-  "target.down",
-  "target.up",
-  "job.done",
-  "catalogue.applied",
-])
-export type EventType = typeof EventType.Type
-
 /** What happens to an organisation: its owners may ask for it. */
 export const OrgEventType = Schema.Literals([
   "budget.near",
@@ -25,6 +11,10 @@ export const OrgEventType = Schema.Literals([
   "key.revoked",
   "job.done",
 ])
+
+/** What happens that others can be told: what happens to organisations, and to the platform. */
+export const EventType = Schema.Literals([...OrgEventType.literals, "target.down", "target.up", "catalogue.applied"])
+export type EventType = typeof EventType.Type
 
 /** Whether a secret has the form that receivers' libraries read: `whsec_`, and 24 to 64 bytes in base64. */
 export const isWebhookSecret = (secret: string): boolean => /^whsec_[A-Za-z0-9+/]{32,86}={0,2}$/.test(secret)

@@ -26,7 +26,7 @@ const noBudgets = Layer.mergeAll(
       states: () => Effect.succeed([]),
     }),
   ),
-  Layer.succeed(BalanceWarnings, BalanceWarnings.of({ charged: () => {}, look: Effect.void })),
+  Layer.succeed(BalanceWarnings, BalanceWarnings.of({ charged: () => {} })),
   Layer.succeed(BudgetWarnings, BudgetWarnings.of({ charged: () => {}, take: () => [], look: Effect.void })),
 )
 

@@ -8,6 +8,7 @@ import { isIP, type LookupFunction } from "node:net"
 import { Context, Data, Effect, Layer, Result } from "effect"
 import { IpNetwork, NetAddress } from "effect/net"
 import { WeirConfig } from "../config.ts"
+import { type ServiceError, serviceError } from "../protocol/error.ts"
 import { parseAddress, parseNetwork } from "../protocol/network.ts"
 
 export type EgressReason = "url" | "not_https" | "credentials" | "address" | "unresolved"
@@ -128,3 +129,20 @@ const isPublic = (address: NetAddress.IpAddress): boolean =>
 /** ISATAP embeds IPv4 behind `…:0:5efe` or `…:200:5efe` of any network (RFC 5214). */
 const carriesIpv4 = (address: NetAddress.Ipv6Address): boolean =>
   /(::|:0:|:200:)5efe:[0-9a-f]+:[0-9a-f]+$/.test(NetAddress.formatIp(address))
+
+/** Checks an address that a user chose, with all addresses that its name has now. */
+export const checkTarget = (egress: EgressGuard, url: string): Effect.Effect<void, ServiceError<"egress_blocked">> =>
+  Effect.fromResult(egress.check(url)).pipe(
+    Effect.flatMap(({ hostname }) =>
+      Effect.tryPromise({
+        try: () => egress.resolve(hostname.replace(/^\[|\]$/g, "")),
+        catch: (cause) => (cause instanceof EgressBlocked ? cause : new EgressBlocked({ reason: "unresolved" })),
+      }),
+    ),
+    Effect.mapError(({ reason }) => egressBlocked(reason)),
+    Effect.asVoid,
+  )
+
+/** The error for an address that the egress guard blocks. */
+export const egressBlocked = (reason: EgressReason): ServiceError<"egress_blocked"> =>
+  serviceError("egress_blocked", "The organisation's own upstream address is not allowed", { detail: { reason } })

@@ -4,15 +4,14 @@
  */
 import { Context, Effect, Layer, Redacted, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import { runEvery } from "../background.ts"
-import { WeirConfig } from "../config.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 import type { OwnIdentity } from "../protocol/own-identity.ts"
 import { ChangeFeed } from "../store/change-feed.ts"
 import { queryDeadline } from "../store/database.ts"
 import { type Sealer, Sealing } from "../store/seal.ts"
+import { keepSealing } from "../store/seal-again.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
-import { Egress, EgressBlocked, type EgressGuard, type EgressReason } from "./egress.ts"
+import { checkTarget, Egress } from "./egress.ts"
 import { readStoredIdentity } from "./stored-identity.ts"
 
 export interface UpstreamKey {
@@ -93,33 +92,22 @@ export class UpstreamKeys extends Context.Service<
       const feed = yield* ChangeFeed
       const bounded = yield* queryDeadline
       const { sealer, isDurable } = yield* Sealing
-      const { masterKeyPrevious } = yield* WeirConfig
 
-      /** Seals keys of the previous master key again with the current one; any number of nodes may do so. */
-      const sealAgain = Effect.gen(function* () {
-        let after: KeyPlace = { org_id: "", vendor_id: "" }
-        while (true) {
-          const rows: ReadonlyArray<KeyRow> = yield* bounded(sql<KeyRow>`
-            select * from org_upstream_keys where (org_id, vendor_id) > (${after.org_id}, ${after.vendor_id})
-            order by org_id, vendor_id limit ${pageRows}::int`)
-          for (const { org_id, vendor_id, base_url, sealed_key } of rows) {
-            const context = contextOf(org_id, vendor_id, base_url)
-            const key = sealer.isCurrent(sealed_key) ? undefined : sealer.open(sealed_key, context)
-            if (key === undefined) continue
-            yield* bounded(sql`
-              update org_upstream_keys set sealed_key = ${sealer.seal(key, context)}
-              where org_id = ${org_id} and vendor_id = ${vendor_id} and sealed_key = ${sealed_key}`)
-          }
-          const last = rows.at(-1)
-          if (last === undefined || rows.length < pageRows) return
-          after = last
-        }
+      yield* keepSealing<KeyRow>("Sealing upstream keys again", {
+        read: (after, most) =>
+          bounded(sql<KeyRow>`
+            select * from org_upstream_keys
+            where (org_id, vendor_id) > (${after?.org_id ?? ""}, ${after?.vendor_id ?? ""})
+            order by org_id, vendor_id limit ${most}::int`),
+        sealedOf: ({ org_id, vendor_id, base_url, sealed_key }) => ({
+          sealed: sealed_key,
+          context: contextOf(org_id, vendor_id, base_url),
+        }),
+        write: ({ org_id, vendor_id, sealed_key }, sealed) =>
+          bounded(sql`
+            update org_upstream_keys set sealed_key = ${sealed}
+            where org_id = ${org_id} and vendor_id = ${vendor_id} and sealed_key = ${sealed_key}`),
       })
-
-      if (isDurable && masterKeyPrevious !== undefined) {
-        // Nodes that have only the previous key may still write.
-        yield* runEvery(sealAgainEvery, "Sealing upstream keys again", sealAgain)
-      }
       return UpstreamKeys.of({
         set: Effect.fn("UpstreamKeys.set")(function* ({ orgId, vendorId, baseUrl, key, hint, issuer }) {
           if (!isDurable) return yield* notAvailable
@@ -149,16 +137,9 @@ export class UpstreamKeys extends Context.Service<
   )
 }
 
-/** Keys that a statement reads to seal them again. */
-const pageRows = 500
-const sealAgainEvery = "5 seconds"
-
-interface KeyPlace {
+interface KeyRow {
   readonly org_id: string
   readonly vendor_id: string
-}
-
-interface KeyRow extends KeyPlace {
   readonly base_url: string | null
   readonly sealed_key: string
   readonly hint: string
@@ -175,22 +156,5 @@ const infoOf = ({ vendor_id: vendor, base_url, hint, updated_at: updatedAt }: Ke
   hint,
   updatedAt,
 })
-
-/** Checks an address that a user chose, with all addresses that its name has now. */
-export const checkTarget = (egress: EgressGuard, url: string): Effect.Effect<void, ServiceError<"egress_blocked">> =>
-  Effect.fromResult(egress.check(url)).pipe(
-    Effect.flatMap(({ hostname }) =>
-      Effect.tryPromise({
-        try: () => egress.resolve(hostname.replace(/^\[|\]$/g, "")),
-        catch: (cause) => (cause instanceof EgressBlocked ? cause : new EgressBlocked({ reason: "unresolved" })),
-      }),
-    ),
-    Effect.mapError(({ reason }) => egressBlocked(reason)),
-    Effect.asVoid,
-  )
-
-/** The error for an address that the egress guard blocks. */
-export const egressBlocked = (reason: EgressReason): ServiceError<"egress_blocked"> =>
-  serviceError("egress_blocked", "The organisation's own upstream address is not allowed", { detail: { reason } })
 
 const notAvailable = serviceError("org_byok_not_available", "Upstream keys need a master key (SVC_MASTER_KEY)")

@@ -2,16 +2,14 @@
 import { randomBytes } from "node:crypto"
 import { Context, Effect, Layer, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
-import { runEvery } from "../background.ts"
-import { WeirConfig } from "../config.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 import type { MadeWebhook, OwnWebhook, OwnWebhookTerms } from "../protocol/webhook.ts"
 import type { Actor } from "../store/audit-log.ts"
 import { queryDeadline } from "../store/database.ts"
 import { Sealing } from "../store/seal.ts"
+import { keepSealing } from "../store/seal-again.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
-import { Egress } from "../upstream/egress.ts"
-import { checkTarget } from "../upstream/upstream-keys.ts"
+import { checkTarget, Egress } from "../upstream/egress.ts"
 import { mintWebhookSecret } from "./signing.ts"
 
 export interface OpenedWebhook {
@@ -45,22 +43,18 @@ export class OrgWebhooks extends Context.Service<
       const egress = yield* Egress
       const bounded = yield* queryDeadline
       const { sealer, isDurable } = yield* Sealing
-      const { masterKeyPrevious } = yield* WeirConfig
 
-      /** Seals secrets of the previous master key again with the current one; any number of nodes may do so. */
-      const sealAgain = Effect.gen(function* () {
-        for (const { org_id, id, sealed_secret } of yield* bounded(sql<WebhookRow>`select * from org_webhooks`)) {
-          const context = contextOf(org_id, id)
-          const secret = sealer.isCurrent(sealed_secret) ? undefined : sealer.open(sealed_secret, context)
-          if (secret === undefined) continue
-          yield* bounded(sql`
-            update org_webhooks set sealed_secret = ${sealer.seal(secret, context)}
-            where org_id = ${org_id} and id = ${id} and sealed_secret = ${sealed_secret}`)
-        }
+      yield* keepSealing<WebhookRow>("Sealing secrets of webhooks again", {
+        read: (after, most) =>
+          bounded(sql<WebhookRow>`
+            select * from org_webhooks where (org_id, id) > (${after?.org_id ?? ""}, ${after?.id ?? ""})
+            order by org_id, id limit ${most}::int`),
+        sealedOf: ({ org_id, id, sealed_secret }) => ({ sealed: sealed_secret, context: contextOf(org_id, id) }),
+        write: ({ org_id, id, sealed_secret }, sealed) =>
+          bounded(sql`
+            update org_webhooks set sealed_secret = ${sealed}
+            where org_id = ${org_id} and id = ${id} and sealed_secret = ${sealed_secret}`),
       })
-      if (isDurable && masterKeyPrevious !== undefined) {
-        yield* runEvery("5 seconds", "Sealing secrets of webhooks again", sealAgain)
-      }
 
       return OrgWebhooks.of({
         list: (orgId) =>

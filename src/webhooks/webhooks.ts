@@ -35,8 +35,6 @@ export class Webhooks extends Context.Service<
   {
     /** All that are known, with what they have to send. */
     readonly list: Effect.Effect<ReadonlyArray<WebhookEntry>, StoreUnavailable>
-    /** Moves what has happened, and sends what is due, now. */
-    readonly send: Effect.Effect<void, StoreUnavailable>
   }
 >()("weir/webhooks/Webhooks") {
   static readonly layer = Layer.effect(
@@ -149,7 +147,6 @@ export class Webhooks extends Context.Service<
       yield* runEvery("15 seconds", "Watching webhooks", watch)
 
       return Webhooks.of({
-        send,
         list: Effect.gen(function* () {
           const counts = yield* store.counts
           const countOf = (owner: string, webhook: string) => {

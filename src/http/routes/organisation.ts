@@ -6,13 +6,13 @@ import { Invitations } from "../../identity/invitations.ts"
 import { KeyAdmin } from "../../identity/key-admin.ts"
 import { OwnKeyMint } from "../../protocol/admin-directory.ts"
 import { Api } from "../../protocol/api.ts"
-import { type ServiceError, serviceError } from "../../protocol/error.ts"
+import type { ServiceError } from "../../protocol/error.ts"
 import type { TenantKind } from "../../protocol/tenants.ts"
 import { normalEmail } from "../../protocol/text.ts"
 import type { StoreUnavailable } from "../../store/unavailable.ts"
 import { Directory } from "../../tenants/directory.ts"
 import { type TenantChange, TenantChanges } from "../../tenants/tenant-changes.ts"
-import { actorOf, type Member, makeForBearer, requireAdmin } from "../bearer.ts"
+import { actorOf, type Member, makeForBearer, requireAdmin, requireOwner } from "../bearer.ts"
 import { maxBodyBytes } from "../operator.ts"
 import { type ListQuery, searchOf } from "../page-query.ts"
 import { originOf, type Request, readJson } from "../request.ts"
@@ -48,7 +48,7 @@ export const organisationRoutes = HttpApiBuilder.group(
       const known = change.op === "create" ? undefined : yield* tenants.find("user", change.id)
       const becomes = change.op === "delete" ? undefined : change.value.role
       if (known?.document["role"] === "owner" || becomes === "owner") {
-        return yield* serviceError("forbidden", "This requires the role owner")
+        yield* requireOwner(member)
       }
       // Somebody who becomes an owner meanwhile is not changed.
       return change.op === "create" || known === undefined ? change : { revision: known.revision, ...change }

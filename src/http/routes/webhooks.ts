@@ -7,7 +7,7 @@ import { type DeliveryState, OwnWebhookTerms } from "../../protocol/webhook.ts"
 import type { StoreUnavailable } from "../../store/unavailable.ts"
 import { DeliveryStore } from "../../webhooks/delivery-store.ts"
 import { OrgWebhooks } from "../../webhooks/org-webhooks.ts"
-import { actorOf, type Member, makeForBearer } from "../bearer.ts"
+import { actorOf, type Member, makeForBearer, requireOwner } from "../bearer.ts"
 import { maxBodyBytes } from "../operator.ts"
 import { type Request, readJson } from "../request.ts"
 
@@ -25,12 +25,7 @@ export const webhookRoutes = HttpApiBuilder.group(
     const forOwner = <A, R>(
       request: Request,
       answer: (orgId: string, member: Member) => Effect.Effect<A, RouteFailure, R>,
-    ) =>
-      forMember(request, (member) =>
-        member.role === "owner"
-          ? answer(member.org.org.id, member)
-          : Effect.fail(serviceError("forbidden", "This requires the role owner")),
-      )
+    ) => forMember(request, (member) => Effect.andThen(requireOwner(member), answer(member.org.org.id, member)))
 
     /** A webhook of the organisation, by its name among all. */
     const nameOf = Effect.fnUntraced(function* (owner: string, webhook: string) {
