@@ -90,6 +90,7 @@ const combine = (a: PlatformDocument, b: PlatformDocument, merge: Merge): Platfo
   const policies = merge("policies", a.policies, b.policies)
   const budgets = merge("budgets", a.budgets, b.budgets)
   const webhooks = merge("webhooks", a.webhooks, b.webhooks)
+  const exports = merge("exports", a.exports, b.exports)
   return {
     version,
     ...(timeouts && { timeouts }),
@@ -103,5 +104,6 @@ const combine = (a: PlatformDocument, b: PlatformDocument, merge: Merge): Platfo
     ...(policies && { policies }),
     ...(budgets && { budgets }),
     ...(webhooks && { webhooks }),
+    ...(exports && { exports }),
   }
 }

@@ -2,6 +2,7 @@
 
 import { Result } from "effect"
 import { dialectOf } from "../dialects/index.ts"
+import { accessesOfExport } from "../identities/vendor-identity.ts"
 import { isAmountOf } from "../money/budget.ts"
 import { isSanePrice, maxPricePerMillion, maxTierFactor, readPrice } from "../money/pricing.ts"
 import { isWithinMoney, mostMoney } from "../protocol/bounds.ts"
@@ -11,6 +12,7 @@ import {
   type CatalogueDocument,
   ChatProfileName,
   type DialectName,
+  type Export,
   type VendorProfile,
 } from "../protocol/catalogue.ts"
 import { parseNetwork } from "../protocol/network.ts"
@@ -73,6 +75,25 @@ const azureProblem = (
   return [tenantId, clientId, clientSecret].includes(undefined)
     ? "needs tenantId, clientId and clientSecret, or credentials: default"
     : undefined
+}
+
+/** What an export's place needs, and what it does not take. */
+const exportProblem = (entry: Export): string | undefined => {
+  const { to, region, endpoint, credentials } = entry
+  const { aws, google, azure } = accessesOfExport(entry)
+  const place = to.slice(0, to.indexOf(":"))
+  if (place !== "s3" && region !== undefined) return `${place}: takes no region`
+  switch (place) {
+    case "s3":
+      return aws === undefined ? "s3: needs a region and credentials" : awsProblem("bedrock", aws, undefined)
+    case "gs":
+      return google === undefined ? "gs: needs credentials: default, or the JSON of a service account" : undefined
+    case "az":
+      return azure === undefined ? "az: needs credentials" : azureProblem("azure", azure, undefined)
+    default:
+      if (to === "file://" || to === "file:///") return "file: needs a folder"
+      return (credentials ?? endpoint) === undefined ? undefined : "file: takes no endpoint and no credentials"
+  }
 }
 
 export const checkReferences = (document: CatalogueDocument): ReadonlyArray<Problem> => {
@@ -205,6 +226,10 @@ export const checkReferences = (document: CatalogueDocument): ReadonlyArray<Prob
       problems.push({ path: ["budgets", at, "limit"], message: `is no amount of ${unit}` })
     }
   })
+  document.exports?.forEach((entry, e) => {
+    const message = exportProblem(entry)
+    if (message !== undefined) problems.push({ path: ["exports", e], message })
+  })
   // Not in the schema: a catalogue that is stored already must be readable.
   const withinMoney = (amount: string | undefined, ...path: Path) => {
     if (amount !== undefined && !isWithinMoney(amount)) problems.push({ path, message: `is more than ${mostMoney}` })
@@ -231,6 +256,7 @@ export const platformSectionsWithId = [
   "policies",
   "budgets",
   "webhooks",
+  "exports",
 ] as const
 
 const sectionsWithId = [...platformSectionsWithId, "orgs", "users", "teams", "apps", "keys", "topups"] as const

@@ -6,11 +6,12 @@ import { Redacted, Result } from "effect"
 import { dialectOf } from "../dialects/index.ts"
 import type { VendorDialect } from "../dialects/vendor-dialect.ts"
 import type { Identity } from "../identities/identity.ts"
-import { identityOfVendor } from "../identities/vendor-identity.ts"
+import { identityOfExport, identityOfVendor } from "../identities/vendor-identity.ts"
 import { type BudgetIndex, indexBudgets, readBudget } from "../money/budget.ts"
 import { isSanePrice, type Price, readPrice } from "../money/pricing.ts"
 import type {
   AddressedVendor,
+  Export,
   Model,
   Plan,
   PlatformDocument,
@@ -101,6 +102,14 @@ export interface WebhookTarget extends Pick<Webhook, "id" | "url" | "events"> {
   readonly network: Network | undefined
 }
 
+/** An export, and how its place is reached. */
+export interface ExportPlace {
+  readonly entry: Export
+  /** Undefined if it needs none, or if a secret is not set here. */
+  readonly identity: Identity | undefined
+  readonly network: Network | undefined
+}
+
 export interface CatalogueSnapshot {
   readonly revision: bigint
   readonly fingerprint: string
@@ -118,6 +127,7 @@ export interface CatalogueSnapshot {
   readonly searchProviders: ReadonlyArray<SearchProviderEntry>
   readonly budgets: BudgetIndex
   readonly webhooks: ReadonlyArray<WebhookTarget>
+  readonly exports: ReadonlyArray<ExportPlace>
   /** The timeout profile of an environment. */
   readonly timeouts: (env: string) => TimeoutTiers
 }
@@ -170,6 +180,11 @@ export const makeSnapshot = (
       ...webhook,
       secret: redactedOf(webhook.secret, resolve),
       network: readNetwork(webhook, resolve),
+    })),
+    exports: (document.exports ?? []).map((entry) => ({
+      entry,
+      identity: identityOfExport(entry, resolve),
+      network: readNetwork(entry, resolve),
     })),
     timeouts: (env) => document.timeouts?.[env] ?? {},
   }

@@ -7,33 +7,46 @@ import type { SignatureV4 } from "@smithy/signature-v4"
 import type { AwsCredentialIdentity } from "@smithy/types"
 import type { Identity, Route } from "./identity.ts"
 
-const service = "bedrock"
+/** What is asked: models at Bedrock, or files in a bucket, whose paths are signed as they are. */
+export type AwsService = "bedrock" | "s3"
+
+const jsonContent = { "content-type": "application/json" }
 
 /**
- * Signs POST requests with JSON to Bedrock in a region. The key of a day is derived once.
+ * Signs requests to a service in a region. The key of a day is derived once.
  * @param keysBy the keys of this moment
  */
 export const makeSigner = (
+  service: AwsService,
   region: string,
   keysBy: (route: Route) => Promise<AwsCredentialIdentity>,
 ): Identity["authorize"] => {
   let library: Promise<typeof SignatureV4> | undefined
   let signer: { readonly keys: AwsCredentialIdentity; readonly sign: SignatureV4 } | undefined
-  return async ({ baseUrl, path, body }, route) => {
+  return async ({ method = "POST", baseUrl, path, body, headers: own = jsonContent }, route) => {
     const keys = await keysBy(route)
     library ??= import("@smithy/signature-v4").then((loaded) => loaded.SignatureV4)
     if (signer?.keys !== keys) {
       const Library = await library
-      signer = { keys, sign: new Library({ service, region, sha256: Sha256, credentials: keys }) }
+      signer = {
+        keys,
+        sign: new Library({
+          service,
+          region,
+          sha256: Sha256,
+          credentials: keys,
+          uriEscapePath: service !== "s3",
+        }),
+      }
     }
     const { protocol, host, hostname, port, pathname } = new URL(baseUrl)
     const signed = await signer.sign.sign({
       protocol,
       hostname,
       ...(port !== "" && { port: Number(port) }),
-      method: "POST",
+      method,
       path: `${pathname.replace(/\/$/, "")}${path}`,
-      headers: { host, "content-type": "application/json" },
+      headers: { host, ...own },
       body,
     })
     const { host: _sentAnyway, ...headers } = signed.headers

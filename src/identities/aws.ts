@@ -6,7 +6,7 @@
 import { Readable } from "node:stream"
 import type { AwsCredentialIdentity } from "@smithy/types"
 import { Redacted } from "effect"
-import { makeSigner } from "./aws-signing.ts"
+import { type AwsService, makeSigner } from "./aws-signing.ts"
 import type { Identity, Route } from "./identity.ts"
 import { fetchBy } from "./issuer-fetch.ts"
 import { type Issued, KeptRenewed, sentenceBy } from "./renewed.ts"
@@ -25,18 +25,20 @@ export interface AwsRole {
 }
 
 export interface AwsAccessOptions {
+  /** `bedrock` if absent. */
+  readonly service?: AwsService
   readonly region: string
   readonly keys: AwsKeys | "default"
   readonly role: AwsRole | undefined
 }
 
-export const makeAwsIdentity = ({ region, keys, role }: AwsAccessOptions): Identity => {
+export const makeAwsIdentity = ({ service = "bedrock", region, keys, role }: AwsAccessOptions): Identity => {
   if (keys !== "default" && role === undefined) {
     const plain = plainKeys(keys)
-    return { authorize: makeSigner(region, async () => plain), problem: () => undefined }
+    return { authorize: makeSigner(service, region, async () => plain), problem: () => undefined }
   }
   const renewed = kept.for(region, role?.arn, role?.externalId, ...(keys === "default" ? [] : secretsOf(keys)))
-  const sign = makeSigner(region, (route) => renewed.get(() => find({ region, keys, role }, route)))
+  const sign = makeSigner(service, region, (route) => renewed.get(() => find({ region, keys, role }, route)))
   return { authorize: sign, problem: () => renewed.problem }
 }
 

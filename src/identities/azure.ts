@@ -17,35 +17,45 @@ export interface AzureClient {
 }
 
 export interface AzureAccessOptions {
+  /** Models if absent. */
+  readonly scope?: AzureScope
   /** An application, or what the machine has; then `clientId` names one of several managed identities. */
   readonly client: AzureClient | { readonly clientId: string | undefined }
   /** Where Entra is, e.g. of a national cloud. */
   readonly authorityHost: string | undefined
 }
 
-const scope = "https://cognitiveservices.azure.com/.default"
+const scopes = {
+  models: "https://cognitiveservices.azure.com/.default",
+  storage: "https://storage.azure.com/.default",
+}
+/** What a token is for. */
+export type AzureScope = keyof typeof scopes
 
-export const makeAzureIdentity = ({ client, authorityHost }: AzureAccessOptions): Identity => {
+export const makeAzureIdentity = ({ scope = "models", client, authorityHost }: AzureAccessOptions): Identity => {
   const secrets = "clientSecret" in client ? [client.tenantId, Redacted.value(client.clientSecret)] : ["default"]
-  const token = tokens.for(authorityHost, client.clientId, ...secrets)
+  const token = tokens.for(scope, authorityHost, client.clientId, ...secrets)
   return {
     authorize: async (_request, route) => ({
-      authorization: `Bearer ${await token.get(() => signIn({ client, authorityHost }, route))}`,
+      authorization: `Bearer ${await token.get(() => signIn({ scope, client, authorityHost }, route))}`,
     }),
     problem: () => token.problem,
   }
 }
 
-const signIn = async (access: AzureAccessOptions, route: Route): Promise<Issued<string>> => {
+const signIn = async (access: Required<AzureAccessOptions>, route: Route): Promise<Issued<string>> => {
   const credential = await credentialOf(access, fetchBy(route))
-  const { token, expiresOnTimestamp } = await credential.getToken(scope).then((issued) => {
+  const { token, expiresOnTimestamp } = await credential.getToken(scopes[access.scope]).then((issued) => {
     if (issued === null) throw new Error("no token was issued")
     return issued
   })
   return { value: token, expiresAtMs: expiresOnTimestamp }
 }
 
-const credentialOf = async ({ client, authorityHost }: AzureAccessOptions, fetch: Fetch): Promise<TokenCredential> => {
+const credentialOf = async (
+  { client, authorityHost }: Omit<AzureAccessOptions, "scope">,
+  fetch: Fetch,
+): Promise<TokenCredential> => {
   const { ClientSecretCredential, DefaultAzureCredential } = await import("@azure/identity")
   const { createHttpHeaders } = await import("@azure/core-rest-pipeline")
   const httpClient: HttpClient = {

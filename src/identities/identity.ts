@@ -4,9 +4,13 @@ import type { VendorClient } from "../upstream/client.ts"
 import type { Network } from "../upstream/network.ts"
 
 export interface OutgoingRequest {
+  /** POST if absent. */
+  readonly method?: "POST" | "PUT"
   readonly baseUrl: string
   readonly path: string
   readonly body: string
+  /** Others that are signed too; JSON is sent if there are none. */
+  readonly headers?: Readonly<Record<string, string>>
 }
 
 /** How a service that issues tokens is reached: as the vendor itself is. */

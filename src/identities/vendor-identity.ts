@@ -1,46 +1,88 @@
-/** The identity of a vendor of the catalogue: which one its entry asks for, with the secrets that it references. */
-import { Redacted } from "effect"
-import type { Vendor } from "../protocol/catalogue.ts"
+/**
+ * The identity of a vendor or of an export of the catalogue: which one its entry asks for, with the secrets that it
+ * references.
+ */
+import { Redacted, Struct } from "effect"
+import type { Export, Vendor } from "../protocol/catalogue.ts"
 import { makeAwsIdentity } from "./aws.ts"
-import { makeAzureIdentity } from "./azure.ts"
+import type { AwsService } from "./aws-signing.ts"
+import { type AzureScope, makeAzureIdentity } from "./azure.ts"
 import { makeGoogleIdentity } from "./google.ts"
 import type { Identity } from "./identity.ts"
 
 type Resolve = (ref: string) => string | undefined
 
-/** Undefined if the entry has none, or a secret cannot be resolved. */
-export const identityOfVendor = (vendor: Pick<Vendor, "aws" | "google" | "azure">, resolve: Resolve) => {
-  const { aws, google, azure } = vendor
-  if (google !== undefined) return googleIdentity(google, resolve)
-  if (azure !== undefined) return azureIdentity(azure, resolve)
-  return aws === undefined ? undefined : awsIdentity(aws, resolve)
+interface Purpose {
+  readonly service: AwsService
+  readonly scope: AzureScope
 }
 
-const googleIdentity = ({ credentials }: NonNullable<Vendor["google"]>, resolve: Resolve): Identity | undefined => {
+const models: Purpose = { service: "bedrock", scope: "models" }
+const files: Purpose = { service: "s3", scope: "storage" }
+
+interface Accesses extends Pick<Vendor, "aws" | "azure"> {
+  readonly google?: Pick<NonNullable<Vendor["google"]>, "credentials"> | undefined
+}
+
+/** Undefined if the entry has none, or a secret cannot be resolved. */
+export const identityOfVendor = (vendor: Accesses, resolve: Resolve) => identityFor(models, vendor, resolve)
+
+/** Undefined if it needs none, or a secret cannot be resolved. */
+export const identityOfExport = (entry: ExportAccess, resolve: Resolve) =>
+  identityFor(files, accessesOfExport(entry), resolve)
+
+type ExportAccess = Pick<Export, "to" | "region" | "credentials">
+
+/** What an export says of its identity, in the words of vendors. */
+export const accessesOfExport = ({ to, region, credentials }: ExportAccess): Accesses => {
+  if (credentials === undefined || to.startsWith("file:")) return {}
+  if (to.startsWith("gs:")) return typeof credentials === "string" ? { google: { credentials } } : {}
+  const machine = credentials === "default" && { credentials: "default" as const }
+  const keys = typeof credentials === "object" ? credentials : {}
+  if (to.startsWith("az:")) {
+    return { azure: { ...Struct.pick(keys, ["tenantId", "clientId", "clientSecret", "authorityHost"]), ...machine } }
+  }
+  if (region === undefined) return {}
+  const own = Struct.pick(keys, ["accessKeyId", "secretAccessKey", "sessionToken", "assumeRole", "externalId"])
+  const isOfMachine = credentials === "default" || (own.accessKeyId === undefined && own.assumeRole !== undefined)
+  return { aws: { region, ...own, ...(isOfMachine && { credentials: "default" }) } }
+}
+
+const identityFor = ({ service, scope }: Purpose, { aws, google, azure }: Accesses, resolve: Resolve) => {
+  if (google !== undefined) return googleIdentity(google, resolve)
+  if (azure !== undefined) return azureIdentity(scope, azure, resolve)
+  return aws === undefined ? undefined : awsIdentity(service, aws, resolve)
+}
+
+const googleIdentity = ({ credentials }: NonNullable<Accesses["google"]>, resolve: Resolve): Identity | undefined => {
   if (credentials === undefined) return undefined
   if (credentials === "default") return makeGoogleIdentity("default")
   const json = secretAt(credentials, resolve)
   return json && makeGoogleIdentity(json)
 }
 
-const azureIdentity = (azure: NonNullable<Vendor["azure"]>, resolve: Resolve): Identity | undefined => {
+const azureIdentity = (
+  scope: AzureScope,
+  azure: NonNullable<Vendor["azure"]>,
+  resolve: Resolve,
+): Identity | undefined => {
   const { authorityHost, clientId } = azure
-  if (azure.credentials === "default") return makeAzureIdentity({ client: { clientId }, authorityHost })
+  if (azure.credentials === "default") return makeAzureIdentity({ scope, client: { clientId }, authorityHost })
   const { tenantId } = azure
   const clientSecret = secretAt(azure.clientSecret, resolve)
   if (tenantId === undefined || clientId === undefined || clientSecret === undefined) return undefined
-  return makeAzureIdentity({ client: { tenantId, clientId, clientSecret }, authorityHost })
+  return makeAzureIdentity({ scope, client: { tenantId, clientId, clientSecret }, authorityHost })
 }
 
-const awsIdentity = (aws: NonNullable<Vendor["aws"]>, resolve: Resolve): Identity | undefined => {
+const awsIdentity = (service: AwsService, aws: NonNullable<Vendor["aws"]>, resolve: Resolve): Identity | undefined => {
   const { region, assumeRole, externalId } = aws
   const role = assumeRole === undefined ? undefined : { arn: assumeRole, externalId }
-  if (aws.credentials === "default") return makeAwsIdentity({ region, keys: "default", role })
+  if (aws.credentials === "default") return makeAwsIdentity({ service, region, keys: "default", role })
   const accessKeyId = secretAt(aws.accessKeyId, resolve)
   const secretAccessKey = secretAt(aws.secretAccessKey, resolve)
   if (accessKeyId === undefined || secretAccessKey === undefined) return undefined
   const sessionToken = secretAt(aws.sessionToken, resolve)
-  return makeAwsIdentity({ region, keys: { accessKeyId, secretAccessKey, sessionToken }, role })
+  return makeAwsIdentity({ service, region, keys: { accessKeyId, secretAccessKey, sessionToken }, role })
 }
 
 const secretAt = (ref: string | undefined, resolve: Resolve): Redacted.Redacted | undefined => {
@@ -49,7 +91,7 @@ const secretAt = (ref: string | undefined, resolve: Resolve): Redacted.Redacted 
 }
 
 /** The secrets that an entry references. */
-export const identityReferences = ({ aws, google, azure }: Pick<Vendor, "aws" | "google" | "azure">) =>
+export const identityReferences = ({ aws, google, azure }: Accesses) =>
   [
     aws?.accessKeyId,
     aws?.secretAccessKey,

@@ -64,6 +64,16 @@ export class Retention extends Context.Service<
           () =>
             sql<Removed>`select retain_deliveries(${Math.min(retentionDays, keptDeliveries)}::int, ${pageRows}::int) as removed`,
         )
+        const lists = yield* inPages(() =>
+          inThoseThatAnswer(
+            shards,
+            ({ sql, books }) =>
+              sql<Removed>`select ${books}retain_export_lists(${retentionDays}::int, ${pageRows}::int) as removed`,
+          ),
+        )
+        const windows = yield* inPages(
+          () => sql<Removed>`select retain_exports(${retentionDays}::int, ${pageRows}::int) as removed`,
+        )
         const [accounts] = yield* sql<Removed>`select retain_accounts() as removed`
         const [replies] = yield* sql<{ dropped: number }>`
           select retain_replies(${idempotencyTtlS}::double precision, ${aheadHours}::int) as dropped`
@@ -81,6 +91,8 @@ export class Retention extends Context.Service<
             endedCalls +
             tenants +
             deliveries +
+            lists +
+            windows +
             BigInt(accounts?.removed ?? 0),
         }
       }).pipe(

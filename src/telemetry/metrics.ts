@@ -99,6 +99,16 @@ const deliveryLag = gauge(
   "weir_webhook_oldest_pending_seconds",
   "Age of the oldest event that a webhook was not told yet; webhooks of organisations are one series",
 )
+const exportedRows = counter("weir_export_records_total", "Records that are in files of exports, by export and kind")
+const exportedFiles = counter("weir_export_files_total", "Files that exports have written")
+const exportFailures = counter(
+  "weir_export_failures_total",
+  "Windows of exports that were not written, and are tried again",
+)
+const exportLag = gauge(
+  "weir_export_lag_seconds",
+  "Age of the oldest record that may be in no file yet, by export and kind: the shard that is behind most",
+)
 const cooldowns = counter(
   "weir_target_cooldowns_total",
   "Cooldowns of targets, by cause: the breaker opened, or the vendor sent Retry-After",
@@ -310,6 +320,23 @@ export const recordDelivery = (services: Services, webhook: string, outcome: "de
 /** @param seconds 0 if nothing waits */
 export const recordDeliveryLag = (services: Services, webhook: string, seconds: number): void =>
   deliveryLag({ webhook }).updateUnsafe(seconds, services)
+
+/** Counts a window that has landed. */
+export const recordExported = (
+  services: Services,
+  id: string,
+  records: string,
+  { files, rows }: { readonly files: number; readonly rows: number },
+): void => {
+  exportedFiles({ export: id, records }).updateUnsafe(files, services)
+  exportedRows({ export: id, records }).updateUnsafe(rows, services)
+}
+
+export const recordExportFailure = (services: Services, id: string, records: string): void =>
+  exportFailures({ export: id, records }).updateUnsafe(1, services)
+
+export const recordExportLag = (services: Services, id: string, records: string, seconds: number): void =>
+  exportLag({ export: id, records }).updateUnsafe(seconds, services)
 
 /** Counts a target that starts to cool down. @param target vendor and model */
 export const recordCooldown = (services: Services, target: string, cause: string): void =>

@@ -13,7 +13,7 @@ import type { Network } from "./network.ts"
 
 export interface UpstreamRequest {
   /** POST if absent. */
-  readonly method?: "GET" | "POST" | "DELETE"
+  readonly method?: "GET" | "POST" | "PUT" | "DELETE"
   readonly baseUrl: string
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
@@ -203,7 +203,7 @@ class Call implements UpstreamCall, Dispatcher.DispatchHandler {
           ...headers,
           ...(typeof body !== "string" && { "content-length": String(lengthOf(body)) }),
         },
-        body: method !== "POST" ? null : streamOf(body),
+        body: method === "POST" || method === "PUT" ? streamOf(body) : null,
       },
       this,
     )

@@ -15,6 +15,7 @@ const layers = [
   "http",
   "setup",
   "webhooks",
+  "exports",
   "jobs",
   "kinds",
   "calls",

@@ -14,6 +14,8 @@ export const bookTables = [
   "allotments",
   "transfers",
   "usage_records",
+  "usage_late",
+  "usage_corrections",
   "spent_requests",
   "holds",
   "replies",
@@ -68,6 +70,7 @@ export const bookFunctions = [
   "node_renew",
   "report_exchanges",
   "retain_books",
+  "retain_export_lists",
   "retain_job_attempts",
   "retain_jobs",
   "retain_reports",
@@ -157,6 +160,12 @@ create sequence ${name}.transfer_ids;
 create function ${name}.next_transfer_id() returns bigint language sql volatile as $fn$ ${transferId(`${name}.transfer_ids`, 0)} $fn$;
 alter view ${name}.transfers alter column id set default ${name}.next_transfer_id();
 create function ${name}.books_key() returns text language sql immutable as $fn$ select '${key}' $fn$;
+-- Credits have places by the coordinator's clock: half a minute of difference does no harm.
+create function ${name}.books_now() returns table (place bigint, since timestamptz) language plpgsql as $fn$ begin
+  since := clock_timestamp() - interval '30 seconds';
+  place := (extract(epoch from since) * 1000)::bigint * 1024;
+  return next;
+end $fn$;
 create function ${name}.books_bytes() returns bigint language sql stable as $fn$
   select sum(pg_total_relation_size(i.relid))::bigint
   from unnest(array[${parts.map(({ part }) => `'${part}'`).join(", ")}]) t(name) cross join lateral pg_partition_tree(t.name::regclass) i

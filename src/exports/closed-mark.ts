@@ -1,0 +1,38 @@
+/** Closes windows: finds a place below which no record can be added any more. */
+import { Effect } from "effect"
+import { SqlClient } from "effect/sql"
+import type { ExportRecords } from "../protocol/export.ts"
+import type { Shard } from "../store/shards/shard.ts"
+import type { Mark } from "./export-store.ts"
+
+/** How often it is asked whether transactions have ended. */
+const askEvery = "50 millis"
+
+/**
+ * A mark with nothing below it that may still come. A transaction has its number before its records have their places:
+ * those that had lower places than the mark when this was asked had numbers below the snapshot's, and have ended when the
+ * oldest that runs is not below it.
+ */
+export const closedMark = Effect.fnUntraced(function* (records: ExportRecords, shard: Shard) {
+  const coordinator = yield* SqlClient.SqlClient
+  if (records === "audit") {
+    // Entries are written one after the other: each waits for the one before.
+    const [head] = yield* coordinator<Mark>`select seq + 1 as place, clock_timestamp() as since from audit_head`
+    return head ?? (yield* Effect.die("the audit log has a head"))
+  }
+  const [mark] = yield* shard.run(({ sql, books }) => sql<Mark>`select * from ${books}books_now()`)
+  if (mark === undefined) return yield* Effect.die("there is a mark")
+  yield* allEnded(coordinator)
+  // Credits are written through the coordinator: their transactions there end first.
+  if (shard.key !== "") yield* shard.run(({ sql }) => allEnded(sql))
+  return mark
+})
+
+const allEnded = Effect.fnUntraced(function* (sql: SqlClient.SqlClient) {
+  const [next] = yield* sql<{ xid: string }>`select pg_snapshot_xmax(pg_current_snapshot())::text as xid`
+  const haveEnded = Effect.map(
+    sql<{ ended: boolean }>`select pg_snapshot_xmin(pg_current_snapshot()) >= ${next?.xid ?? "0"}::xid8 as ended`,
+    ([row]) => row?.ended === true,
+  )
+  while (!(yield* haveEnded)) yield* Effect.sleep(askEvery)
+})

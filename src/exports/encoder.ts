@@ -1,0 +1,64 @@
+/** Encodes the files of a window in a thread of its own, which ends with the scope. */
+import { extname } from "node:path"
+import { Worker } from "node:worker_threads"
+import { Data, Effect, type Scope } from "effect"
+import { type FromEncoder, isFromEncoder, type ToEncoder } from "./encoder-protocol.ts"
+import type { Row } from "./records.ts"
+import type { WindowPlan, WrittenFile } from "./window-files.ts"
+
+export class EncoderFailed extends Data.TaggedError("EncoderFailed")<{ readonly cause: unknown }> {}
+
+export interface Encoder {
+  readonly add: (rows: ReadonlyArray<Row>) => Effect.Effect<void, EncoderFailed>
+  /** The next file; undefined after the last. No rows are added after the first. */
+  readonly next: Effect.Effect<WrittenFile | undefined, EncoderFailed>
+}
+
+export const makeEncoder = (plan: WindowPlan): Effect.Effect<Encoder, never, Scope.Scope> =>
+  Effect.map(
+    Effect.acquireRelease(
+      Effect.sync(() => new EncodingThread(plan)),
+      (thread) => Effect.promise(() => thread.stop()),
+    ),
+    (thread) => ({
+      add: (rows) => Effect.asVoid(thread.ask({ rows })),
+      next: Effect.map(thread.ask({ next: true }), ({ file }) => file),
+    }),
+  )
+
+class EncodingThread {
+  readonly #worker: Worker
+  #answer: ((answer: Effect.Effect<FromEncoder, EncoderFailed>) => void) | undefined
+  #failure: EncoderFailed | undefined
+
+  constructor(plan: WindowPlan) {
+    this.#worker = new Worker(new URL(`./encoder-worker${extname(import.meta.filename)}`, import.meta.url), {
+      workerData: plan,
+    })
+    // The thread must not keep the process alive.
+    this.#worker.unref()
+    this.#worker.on("message", (message: unknown) => {
+      if (isFromEncoder(message)) this.#answer?.(Effect.succeed(message))
+    })
+    this.#worker.on("error", (cause) => this.#end(cause))
+    this.#worker.on("exit", () => this.#end(new Error("the encoder's thread has ended")))
+  }
+
+  ask(message: ToEncoder): Effect.Effect<FromEncoder, EncoderFailed> {
+    return Effect.callback((resume) => {
+      if (this.#failure !== undefined) return resume(Effect.fail(this.#failure))
+      this.#answer = resume
+      this.#worker.postMessage(message)
+    })
+  }
+
+  async stop(): Promise<void> {
+    this.#answer = undefined
+    await this.#worker.terminate()
+  }
+
+  #end(cause: unknown): void {
+    this.#failure ??= new EncoderFailed({ cause })
+    this.#answer?.(Effect.fail(this.#failure))
+  }
+}

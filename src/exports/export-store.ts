@@ -1,0 +1,171 @@
+/** Where exports are, in the database: how far each has come, and the windows that it has written or has to write. */
+import { Context, Effect, Layer } from "effect"
+import { SqlClient } from "effect/sql"
+import type { ExportFormat, ExportRecords } from "../protocol/export.ts"
+import { queryDeadline } from "../store/database.ts"
+import type { StoreUnavailable } from "../store/unavailable.ts"
+import type { Window } from "./window-rows.ts"
+
+/** An export's records in one shard. */
+export interface PositionName {
+  readonly export: string
+  readonly records: ExportRecords
+  readonly shard: string
+}
+
+/** A place that no record has reached, and a time after which those were written that have higher ones. */
+export interface Mark {
+  readonly place: bigint
+  readonly since: Date
+}
+
+export interface Position extends PositionName {
+  readonly place: bigint
+  readonly at: Date
+  readonly started_place: bigint
+  readonly started_at: Date
+  readonly is_active: boolean
+  readonly failures: number
+  readonly problem: string | null
+}
+
+/** A window that is to be written. */
+export interface OpenWindow extends Window {
+  readonly format: ExportFormat
+}
+
+export interface Landed {
+  readonly files: number
+  readonly rows: number
+}
+
+export class ExportStore extends Context.Service<
+  ExportStore,
+  {
+    readonly positions: Effect.Effect<ReadonlyArray<Position>, StoreUnavailable>
+    /** Begins at a mark; what is there already stays. */
+    readonly start: (name: PositionName, mark: Mark) => Effect.Effect<void, StoreUnavailable>
+    /** Begins where another is, as if it had written what that has. */
+    readonly goOn: (name: PositionName, from: PositionName) => Effect.Effect<void, StoreUnavailable>
+    /** Forgets a position, with what it has to write. */
+    readonly forget: (name: PositionName) => Effect.Effect<void, StoreUnavailable>
+    /** Says which exports the catalogue has: what others have not written is not waited for. */
+    readonly setActive: (exports: ReadonlyArray<string>) => Effect.Effect<void, StoreUnavailable>
+    /** Takes one that is due, for a while; undefined if there is none. */
+    readonly take: (
+      exports: ReadonlyArray<string>,
+      node: string,
+    ) => Effect.Effect<Position | undefined, StoreUnavailable>
+    /** Keeps it; false if another node has taken it. */
+    readonly renew: (name: PositionName, node: string) => Effect.Effect<boolean, StoreUnavailable>
+    /** Gives it back. @param againMs when it is due again @param problem why its window was not written */
+    readonly release: (
+      name: PositionName,
+      node: string,
+      againMs: number,
+      problem: string | undefined,
+    ) => Effect.Effect<void, StoreUnavailable>
+    /** The oldest window that has not landed. */
+    readonly open: (name: PositionName) => Effect.Effect<OpenWindow | undefined, StoreUnavailable>
+    /** Closes the window from the position to a mark; nothing can be added to it any more. */
+    readonly close: (name: PositionName, window: Window, format: ExportFormat) => Effect.Effect<void, StoreUnavailable>
+    /** Moves the position over a window that has no records. */
+    readonly skip: (name: PositionName, window: Window) => Effect.Effect<void, StoreUnavailable>
+    /** All files of a window are where they belong. The position moves over it. */
+    readonly land: (name: PositionName, window: Window, landed: Landed) => Effect.Effect<void, StoreUnavailable>
+    /** Windows of a period are to be written again. @returns how many */
+    readonly again: (id: string, from: Date, until: Date) => Effect.Effect<number, StoreUnavailable>
+  }
+>()("weir/exports/ExportStore") {
+  static readonly layer = Layer.effect(
+    ExportStore,
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const bounded = yield* queryDeadline
+      const named = ({ export: id, records, shard }: PositionName) =>
+        sql`export = ${id} and records = ${records} and shard = ${shard}`
+      return ExportStore.of({
+        positions: bounded(sql<Position>`select * from export_positions order by export, records, shard`),
+        start: ({ export: id, records, shard }, { place, since }) =>
+          bounded(sql`
+            insert into export_positions (export, records, shard, place, at, started_place, started_at)
+            values (${id}, ${records}, ${shard}, ${String(place)}::bigint, ${since}, ${String(place)}::bigint, ${since})
+            on conflict do nothing`).pipe(Effect.asVoid),
+        goOn: ({ export: id, records, shard }, from) =>
+          bounded(sql`
+            insert into export_positions (export, records, shard, place, at, started_place, started_at)
+            select ${id}, ${records}, ${shard}, place, at, started_place, started_at from export_positions where ${named(from)}
+            on conflict do nothing`).pipe(Effect.asVoid),
+        forget: (name) =>
+          bounded(sql`
+            with gone as (delete from export_windows where ${named(name)} and landed_at is null)
+            delete from export_positions where ${named(name)}`).pipe(Effect.asVoid),
+        setActive: (exports) =>
+          bounded(sql`
+            update export_positions set is_active = not is_active
+            where is_active <> (export = any(${[...exports]}::text[]))`).pipe(Effect.asVoid),
+        take: (exports, node) =>
+          Effect.map(
+            bounded(sql<Position>`
+              update export_positions set lease_node = ${node}, lease_until = now() + ${lease}::interval
+              where (export, records, shard) in (
+                select p.export, p.records, p.shard from export_positions p
+                where p.export = any(${[...exports]}::text[]) and p.next_at <= now()
+                  and (p.lease_until is null or p.lease_until < now())
+                order by p.next_at limit 1 for update skip locked)
+              returning *`),
+            ([row]) => row,
+          ),
+        renew: (name, node) =>
+          Effect.map(
+            bounded(sql`
+              update export_positions set lease_until = now() + ${lease}::interval
+              where ${named(name)} and lease_node = ${node} returning 1`),
+            (rows) => rows.length > 0,
+          ),
+        release: (name, node, againMs, problem) =>
+          bounded(sql`
+            update export_positions set lease_node = null, lease_until = null, problem = ${problem ?? null}::text,
+              failures = case when ${problem ?? null}::text is null then 0 else failures + 1 end,
+              next_at = now() + ${againMs}::double precision * interval '1 millisecond'
+            where ${named(name)} and lease_node = ${node}`).pipe(Effect.asVoid),
+        open: (name) =>
+          Effect.map(
+            bounded(sql<OpenWindow>`
+              select * from export_windows where ${named(name)} and landed_at is null order by from_place, name limit 1`),
+            ([row]) => row,
+          ),
+        close: ({ export: id, records, shard }, window, format) =>
+          bounded(sql`
+            insert into export_windows (export, records, shard, name, from_place, until_place, from_at, until_at, is_hour, format)
+            values (${id}, ${records}, ${shard}, ${window.name}, ${String(window.from_place)}::bigint,
+              ${String(window.until_place)}::bigint, ${window.from_at}, ${window.until_at}, ${window.is_hour}, ${format})
+            on conflict do nothing`).pipe(Effect.asVoid),
+        skip: (name, { from_place, until_place, until_at }) =>
+          bounded(sql`
+            update export_positions set place = ${String(until_place)}::bigint, at = ${until_at}
+            where ${named(name)} and place = ${String(from_place)}::bigint`).pipe(Effect.asVoid),
+        land: (name, { name: window, from_place, until_place, until_at, is_hour }, { files, rows }) =>
+          bounded(
+            sql`
+              with landed as (
+                update export_windows set landed_at = now(), files = ${files}::int, rows = ${rows}::bigint
+                where ${named(name)} and name = ${window} returning 1)
+              update export_positions set place = ${String(until_place)}::bigint, at = ${until_at}
+              where ${named(name)} and place = ${String(from_place)}::bigint and not ${is_hour}
+                and exists (select from landed)`,
+          ).pipe(Effect.asVoid),
+        again: (id, from, until) =>
+          Effect.map(
+            bounded(sql`
+              update export_windows set landed_at = null
+              where export = ${id} and landed_at is not null and until_at > ${from} and from_at < ${until} returning 1`),
+            (rows) => rows.length,
+          ),
+      })
+    }),
+  )
+}
+
+/** A node that writes keeps its position; what a dead one had is taken after this. */
+const lease = "1 minute"

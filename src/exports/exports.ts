@@ -1,0 +1,217 @@
+/**
+ * Exports: records leave in files, each in exactly one. A node closes a window of records, writes its files, and then moves the
+ * position over it; if it dies in between, another writes the same files again. Any node does it.
+ */
+import { randomUUID } from "node:crypto"
+import { Cause, Context, Effect, Layer } from "effect"
+import { SqlClient } from "effect/sql"
+import { runEvery } from "../background.ts"
+import { Catalogue } from "../catalogue/catalogue.ts"
+import type { ExportPlace } from "../catalogue/snapshot.ts"
+import type { ExportEntry, ExportProgress, ExportRecords } from "../protocol/export.ts"
+import type { Shard } from "../store/shards/shard.ts"
+import { Shards } from "../store/shards/shards.ts"
+import { StoreUnavailable } from "../store/unavailable.ts"
+import { recordExported, recordExportFailure, recordExportLag } from "../telemetry/metrics.ts"
+import { VendorClient } from "../upstream/client.ts"
+import { closedMark } from "./closed-mark.ts"
+import { EncoderFailed } from "./encoder.ts"
+import { ExportStore, type OpenWindow, type Position, type PositionName } from "./export-store.ts"
+import { nextWindow } from "./next-window.ts"
+import { TargetFailed, targetOf } from "./target.ts"
+import { writeWindow } from "./write-window.ts"
+
+/** How often a node looks for what is due. */
+const lookEvery = "1 second"
+/** Windows that a node writes at once. */
+const mostAtOnce = 2
+const renewEvery = "20 seconds"
+/** How long a window may take to be written, and to be closed: a transaction that has not ended keeps it open. */
+const longestWindow = "15 minutes"
+const longestClose = "1 minute"
+const defaultBuckets = 16
+
+export class Exports extends Context.Service<
+  Exports,
+  {
+    /** Those of the catalogue, and how far they have come. */
+    readonly list: Effect.Effect<ReadonlyArray<ExportEntry>, StoreUnavailable>
+  }
+>()("weir/exports/Exports") {
+  static readonly layer = Layer.effect(
+    Exports,
+    Effect.gen(function* () {
+      const catalogue = yield* Catalogue
+      const store = yield* ExportStore
+      const shards = yield* Shards
+      const client = yield* VendorClient
+      const coordinator = yield* SqlClient.SqlClient
+      const context = yield* Effect.context<SqlClient.SqlClient>()
+      const scope = yield* Effect.scope
+      const node = randomUUID()
+      let writing = 0
+
+      /** The log of the audit is in one place. */
+      const whole: Shard = {
+        name: "books",
+        key: "",
+        server: () => "",
+        run: (query) => query({ sql: coordinator, books: coordinator.literal("") }),
+      }
+      const shardsOf = (records: ExportRecords): ReadonlyArray<Shard> => (records === "audit" ? [whole] : shards.all)
+      const places = () => catalogue.current().exports
+      const placeOf = (id: string) => places().find(({ entry }) => entry.id === id)
+
+      /**
+       * Begins exports that are new, and says which there are. Where the books were spread over shards meanwhile, each
+       * goes on from where the whole was.
+       */
+      const begin = Effect.fnUntraced(function* (known: ReadonlyArray<Position>) {
+        const positions = new Map(known.map((position) => [keyOf(position), position]))
+        for (const { entry } of places()) {
+          for (const records of entry.records ?? ["usage"]) {
+            const parts = shardsOf(records)
+            const before = positions.get(keyOf({ export: entry.id, records, shard: whole.name }))
+            const isSpread = !parts.some(({ name }) => name === whole.name)
+            for (const shard of parts) {
+              const name = { export: entry.id, records, shard: shard.name }
+              if (positions.has(keyOf(name))) continue
+              if (isSpread && before !== undefined) yield* store.goOn(name, before)
+              else yield* store.start(name, yield* closedMark(records, shard))
+            }
+            if (isSpread && before !== undefined) yield* store.forget(before)
+          }
+        }
+        const ids = places().map(({ entry }) => entry.id)
+        if (known.some((position) => position.is_active !== ids.includes(position.export))) yield* store.setActive(ids)
+      })
+
+      const write = Effect.fnUntraced(function* (
+        position: Position,
+        place: ExportPlace,
+        shard: Shard,
+        window: OpenWindow,
+      ) {
+        const { buckets = defaultBuckets } = place.entry
+        const landed = yield* Effect.timeout(
+          writeWindow(position, window, shard, targetOf(place, client), buckets),
+          longestWindow,
+        )
+        yield* store.land(position, window, landed)
+        recordExported(context, position.export, position.records, landed)
+      })
+
+      /** Writes what is closed, then closes and writes what came since. */
+      const advance = Effect.fnUntraced(function* (position: Position, place: ExportPlace) {
+        const { format, every } = place.entry
+        const shard = shardsOf(position.records).find(({ name }) => name === position.shard)
+        if (shard === undefined) return
+        let at = position
+        while (true) {
+          const open = yield* store.open(position)
+          if (open !== undefined) {
+            yield* write(at, place, shard, open)
+            if (open.is_hour || open.from_place !== at.place) continue
+            at = { ...at, place: open.until_place, at: open.until_at }
+          }
+          const next = yield* Effect.timeout(nextWindow(at, shard, every), longestClose)
+          if (next === undefined) return
+          if (next.rows === 0) yield* store.skip(at, next.window)
+          else {
+            yield* store.close(at, next.window, format)
+            yield* write(at, place, shard, { ...next.window, format })
+          }
+          if (!next.isCut) return
+          at = { ...at, place: next.window.until_place, at: next.window.until_at }
+        }
+      })
+
+      const run = Effect.fnUntraced(function* (position: Position, place: ExportPlace) {
+        // If another node has taken it, that one writes the same.
+        const outcome = yield* Effect.raceFirst(Effect.exit(advance(position, place)), keepLease(position))
+        const problem = outcome?._tag === "Failure" ? problemOf(outcome.cause) : undefined
+        if (problem === undefined) yield* store.release(position, node, place.entry.every, undefined)
+        else {
+          recordExportFailure(context, position.export, position.records)
+          yield* Effect.logWarning("A window of an export was not written, and will be again", {
+            ...nameOf(position),
+            problem,
+          })
+          yield* store.release(position, node, againAfter(position.failures), problem)
+        }
+      })
+
+      const keepLease = Effect.fnUntraced(function* (position: Position) {
+        while (true) {
+          yield* Effect.sleep(renewEvery)
+          const kept = yield* Effect.catch(store.renew(position, node), () => Effect.succeed(true))
+          if (!kept) return undefined
+        }
+      })
+
+      const takeDue = Effect.gen(function* () {
+        const ids = places().map(({ entry }) => entry.id)
+        while (writing < mostAtOnce) {
+          const position = yield* store.take(ids, node)
+          const place = position && placeOf(position.export)
+          if (position === undefined || place === undefined) return
+          writing += 1
+          yield* run(position, place).pipe(
+            Effect.catchCause((cause) =>
+              Cause.hasInterruptsOnly(cause) ? Effect.void : Effect.logWarning("An export failed", cause),
+            ),
+            Effect.ensuring(Effect.sync(() => (writing -= 1))),
+            Effect.forkIn(scope),
+          )
+        }
+      })
+
+      const look = Effect.gen(function* () {
+        const known = yield* store.positions
+        for (const position of known) {
+          if (position.is_active) recordExportLag(context, position.export, position.records, lagOf(position))
+        }
+        if (known.length === 0 && places().length === 0) return
+        yield* begin(known)
+        yield* takeDue
+      })
+      yield* runEvery(lookEvery, "Exports", Effect.provide(look, context))
+
+      return Exports.of({
+        list: Effect.map(store.positions, (known) =>
+          places().map(({ entry: { id, to, format } }) => ({
+            id,
+            to,
+            format,
+            progress: known.filter((position) => position.export === id).map(progressOf),
+          })),
+        ),
+      })
+    }),
+  )
+}
+
+const nameOf = ({ export: id, records, shard }: PositionName): PositionName => ({ export: id, records, shard })
+const keyOf = ({ export: id, records, shard }: PositionName): string => JSON.stringify([id, records, shard])
+
+const lagOf = ({ at }: Position): number => Math.max(0, (Date.now() - at.getTime()) / 1000)
+
+const progressOf = (position: Position): ExportProgress => ({
+  records: position.records,
+  shard: position.shard,
+  exportedUntil: position.at.toISOString(),
+  lagSeconds: lagOf(position),
+  failures: position.failures,
+  ...(position.problem !== null && { problem: position.problem }),
+})
+
+/** Why a window was not written, in words for operators. */
+const problemOf = (cause: Cause.Cause<unknown>): string => {
+  const error = Cause.squash(cause)
+  if (error instanceof TargetFailed) return error.problem
+  if (error instanceof EncoderFailed) return "the thread that encodes files has failed"
+  return error instanceof StoreUnavailable ? "the database does not answer" : "the records could not be read"
+}
+
+/** Five seconds at first, then twice as long each time, up to five minutes. */
+const againAfter = (failures: number): number => Math.min(5000 * 2 ** failures, 300_000)

@@ -1,0 +1,76 @@
+/** The next window of an export: up to now, or, if that would be too much, up to a record in between. */
+import { Effect } from "effect"
+import type { Shard } from "../store/shards/shard.ts"
+import { closedMark } from "./closed-mark.ts"
+import type { Mark, Position } from "./export-store.ts"
+import { countWindow, firstRecord, type Window } from "./window-rows.ts"
+
+export interface NextWindow {
+  readonly window: Window
+  readonly rows: number
+  /** Whether there is more after it. */
+  readonly isCut: boolean
+}
+
+/** @param everyMs how long a window is, in time, if the export has fallen behind */
+export const nextWindow = Effect.fnUntraced(function* (position: Position, shard: Shard, everyMs: number) {
+  const { records, place, at } = position
+  const mark = yield* closedMark(records, shard)
+  if (mark.place <= place) return undefined
+  const sizeOf = (end: Mark) => shard.run((client) => countWindow(client, records, windowOf(position, end)))
+  const end = yield* endInTime(position, shard, mark, Math.max(everyMs, leastMs))
+  const rows = yield* sizeOf(end)
+  if (rows <= mostRows) return made(position, end, rows, mark)
+  // Places are given evenly, nearly.
+  const middle = place + ((end.place - place) * BigInt(mostRows)) / BigInt(rows)
+  const range = { place: middle, from: shifted(at, -3 * nearMs), until: shifted(end.since, 3 * nearMs) }
+  const found = yield* shard.run((client) => firstRecord(client, records, range))
+  if (found === undefined || found.place >= end.place || found.place <= place) return made(position, end, rows, mark)
+  const earlier = endBefore(found, at)
+  return made(position, earlier, yield* sizeOf(earlier), mark)
+})
+
+/** Records of a window: as many as a thread encodes without much memory. */
+const mostRows = 250_000
+/** A record's time is at most so far from the time at which it was written. */
+const nearMs = 60_000
+/** A window that does not reach to now is longer than its end is uncertain. */
+const leastMs = 3 * nearMs
+
+const shifted = (at: Date, ms: number): Date => new Date(at.getTime() + ms)
+
+/** Those that have no lower place were written not long before its time. */
+const endBefore = ({ place, at }: { readonly place: bigint; readonly at: Date }, from: Date): Mark => ({
+  place,
+  since: new Date(Math.max(from.getTime(), at.getTime() - nearMs)),
+})
+
+/** The mark, or the first record that was written some time after the position. */
+const endInTime = Effect.fnUntraced(function* ({ records, place, at }: Position, shard: Shard, mark: Mark, ms: number) {
+  if (mark.since.getTime() - at.getTime() <= 1.5 * ms) return mark
+  const from = shifted(at, ms)
+  // Soon after, where there are many; else, where there are few, at any time after.
+  for (const until of [shifted(from, 10_000), mark.since]) {
+    const found = yield* shard.run((client) => firstRecord(client, records, { place: place + 1n, from, until }))
+    if (found !== undefined && found.place < mark.place) return endBefore(found, at)
+  }
+  return mark
+})
+
+const made = (position: Position, end: Mark, rows: number, mark: Mark): NextWindow => ({
+  window: windowOf(position, end),
+  rows,
+  isCut: end.place < mark.place,
+})
+
+const windowOf = ({ place, at }: Position, end: Mark): Window => ({
+  name: `${padded(place)}-${padded(end.place)}`,
+  from_place: place,
+  until_place: end.place,
+  from_at: at,
+  until_at: end.since,
+  is_hour: false,
+})
+
+/** Names are in the order of places. */
+const padded = (place: bigint): string => String(place).padStart(19, "0")

@@ -1,0 +1,127 @@
+/**
+ * Where files of an export go: a bucket at S3 (or a server that speaks its protocol), Google or Azure, or a folder. A file is
+ * whole or not there, and replaces one of its name.
+ * Sources: https://docs.aws.amazon.com/AmazonS3/latest/API/API_PutObject.html,
+ * https://cloud.google.com/storage/docs/xml-api/put-object-upload,
+ * https://learn.microsoft.com/rest/api/storageservices/put-blob
+ */
+import { hash, randomUUID } from "node:crypto"
+import { mkdir, open, rename } from "node:fs/promises"
+import { dirname, join } from "node:path"
+import { Data, Effect } from "effect"
+import type { ExportPlace } from "../catalogue/snapshot.ts"
+import { IdentityFailed } from "../identities/identity.ts"
+import { fetchWhole, type VendorClient } from "../upstream/client.ts"
+
+/** A file could not be written; a sentence for operators, without secrets and without what was answered. */
+export class TargetFailed extends Data.TaggedError("TargetFailed")<{ readonly problem: string }> {}
+
+export interface Target {
+  readonly put: (path: string, bytes: Uint8Array) => Effect.Effect<void, TargetFailed>
+}
+
+export const targetOf = (place: ExportPlace, client: VendorClient["Service"]): Target =>
+  place.entry.to.startsWith("file:") ? folderTarget(place.entry.to) : bucketTarget(place, client)
+
+const folderTarget = (to: string): Target => {
+  const folder = to.slice("file://".length)
+  return {
+    put: (path, bytes) =>
+      Effect.tryPromise({
+        try: () => replaceFile(join(folder, path), bytes),
+        catch: (cause) => new TargetFailed({ problem: `the folder cannot be written: ${codeOf(cause)}` }),
+      }),
+  }
+}
+
+const codeOf = (cause: unknown): string =>
+  cause instanceof Error && "code" in cause ? String(cause.code) : "unknown error"
+
+/** On the disk before it has its name, which is there when this ends. */
+const replaceFile = async (path: string, bytes: Uint8Array): Promise<void> => {
+  const folder = dirname(path)
+  await mkdir(folder, { recursive: true })
+  const temporary = join(folder, `.${randomUUID()}.part`)
+  const file = await open(temporary, "wx")
+  try {
+    await file.writeFile(bytes)
+    await file.sync()
+  } finally {
+    await file.close()
+  }
+  await rename(temporary, path)
+  const names = await open(folder, "r")
+  await names.sync().finally(() => names.close())
+}
+
+const putMs = 120_000
+const maxReplyBytes = 64 * 1024
+
+const bucketTarget = (place: ExportPlace, client: VendorClient["Service"]): Target => {
+  const { identity, network, entry } = place
+  const { baseUrl, prefix, kind } = addressOf(entry)
+  return {
+    put: Effect.fnUntraced(function* (path, bytes) {
+      if (network?.problem !== undefined) return yield* failed(network.problem)
+      if (identity === undefined) return yield* failed("a secret that the catalogue references is not set here")
+      const request = {
+        method: "PUT" as const,
+        baseUrl,
+        path: `/${[...prefix, ...path.split("/")].map(encodeURIComponent).join("/")}`,
+        headers: headersOf[kind](bytes),
+      }
+      const authorization = yield* Effect.tryPromise({
+        try: () => identity.authorize({ ...request, body: "" }, { client, network, isGuarded: false }),
+        catch: (cause) =>
+          new TargetFailed({ problem: cause instanceof IdentityFailed ? cause.sentence : "there is no identity now" }),
+      })
+      const headers = { ...request.headers, ...authorization }
+      const { status } = yield* fetchWhole(client, { ...request, headers, body: bytes, network }, maxReplyBytes).pipe(
+        Effect.timeout(putMs),
+        Effect.catchTags({
+          UpstreamBroken: () => failed("the bucket cannot be reached"),
+          TimeoutError: () => failed("the bucket took longer than two minutes"),
+        }),
+      )
+      if (status < 200 || status >= 300) return yield* failed(`the bucket answered HTTP ${status}`)
+    }),
+  }
+}
+
+const failed = (problem: string) => Effect.fail(new TargetFailed({ problem }))
+
+type Kind = "s3" | "gs" | "az"
+
+/** The store checks what it got against a hash, which the signature at S3 has too. */
+const headersOf: { readonly [K in Kind]: (bytes: Uint8Array) => Record<string, string> } = {
+  s3: (bytes) => ({ "x-amz-content-sha256": hash("sha256", bytes) }),
+  gs: (bytes) => ({ "content-md5": hash("md5", bytes, "base64") }),
+  az: (bytes) => ({
+    "content-md5": hash("md5", bytes, "base64"),
+    "x-ms-blob-type": "BlockBlob",
+    "x-ms-version": "2023-11-03",
+  }),
+}
+
+interface Address {
+  readonly kind: Kind
+  readonly baseUrl: string
+  /** What stands before each path. */
+  readonly prefix: ReadonlyArray<string>
+}
+
+/** A bucket of its own endpoint, or with a dot in its name, is a part of the path: no certificate covers its host. */
+const addressOf = ({ to, region = "", endpoint }: ExportPlace["entry"]): Address => {
+  const [scheme = "", rest = ""] = to.split("://")
+  const [bucket = "", ...prefix] = rest.split("/").filter((part) => part !== "")
+  if (scheme === "gs") {
+    return { kind: "gs", baseUrl: endpoint ?? "https://storage.googleapis.com", prefix: [bucket, ...prefix] }
+  }
+  if (scheme === "az") {
+    return { kind: "az", baseUrl: endpoint ?? `https://${bucket}.blob.core.windows.net`, prefix }
+  }
+  const host = `s3.${region}.amazonaws.com${region.startsWith("cn-") ? ".cn" : ""}`
+  return endpoint === undefined && !bucket.includes(".")
+    ? { kind: "s3", baseUrl: `https://${bucket}.${host}`, prefix }
+    : { kind: "s3", baseUrl: endpoint ?? `https://${host}`, prefix: [bucket, ...prefix] }
+}

@@ -1,0 +1,69 @@
+/** Writes the files of a window, and then its manifest, which says what they are. */
+import { Effect } from "effect"
+import type { Shard } from "../store/shards/shard.ts"
+import { EncoderFailed, makeEncoder } from "./encoder.ts"
+import type { Landed, OpenWindow, PositionName } from "./export-store.ts"
+import { recordsSchemas } from "./records.ts"
+import type { Target } from "./target.ts"
+import { folderOf, type WindowPlan, type WrittenFile } from "./window-files.ts"
+import { readWindow } from "./window-rows.ts"
+
+export const writeWindow = Effect.fnUntraced(function* (
+  { export: id, records, shard: shardName }: PositionName,
+  window: OpenWindow,
+  shard: Shard,
+  target: Target,
+  buckets: number,
+) {
+  const { format, from_place, until_place } = window
+  const name = `${shardName}-${window.name}`
+  const plan = { records, format, buckets, name }
+  const written: Array<Omit<WrittenFile, "bytes"> & { readonly bytes: number }> = []
+
+  const put = Effect.fnUntraced(function* ({ bytes, ...file }: WrittenFile) {
+    yield* target.put(file.path, bytes)
+    written.push({ ...file, bytes: bytes.length })
+  })
+  yield* Effect.scoped(
+    Effect.gen(function* () {
+      const encoder = yield* readInto(shard, records, window, plan)
+      for (let file = yield* encoder.next; file !== undefined; file = yield* encoder.next) yield* put(file)
+    }),
+  )
+  const rows = written.reduce((sum, file) => sum + file.rows, 0)
+  const manifest = {
+    export: id,
+    records,
+    version: recordsSchemas[records].version,
+    format,
+    shard: shardName,
+    window: window.name,
+    fromPlace: String(from_place),
+    untilPlace: String(until_place),
+    from: window.from_at.toISOString(),
+    until: window.until_at.toISOString(),
+    rows,
+    files: written,
+  }
+  const day = window.until_at.toISOString().slice(0, 10)
+  const path = `${folderOf(records)}/manifests/date=${day}/${name}.json`
+  yield* target.put(path, Buffer.from(`${JSON.stringify(manifest, undefined, 2)}\n`))
+  return { files: written.length, rows } satisfies Landed
+})
+
+/** If the shard moves meanwhile, it is read again, into another encoder. */
+const readInto = Effect.fnUntraced(function* (
+  shard: Shard,
+  records: PositionName["records"],
+  window: OpenWindow,
+  plan: WindowPlan,
+) {
+  const read = yield* shard.run((client) =>
+    Effect.gen(function* () {
+      const encoder = yield* makeEncoder(plan)
+      yield* readWindow(client, records, window, encoder.add)
+      return encoder
+    }).pipe(Effect.catchTag("EncoderFailed", (failure) => Effect.succeed(failure))),
+  )
+  return read instanceof EncoderFailed ? yield* read : read
+})

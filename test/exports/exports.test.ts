@@ -1,0 +1,191 @@
+/** Exports of a gateway that runs: to buckets and folders, when they fail, and what DuckDB says of the files. */
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { DuckDBInstance } from "@duckdb/node-api"
+import { Effect } from "effect"
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
+import { newTestIds, testAwsKeys, testCatalogue } from "../../src/testing/index.ts"
+import { budgetCalls, nobody, priced } from "../conformance/budget-calls.ts"
+import { eventually, useGateway } from "../conformance/gateway.ts"
+import { checkSignature, startBucket } from "./bucket.ts"
+
+const folder = mkdtempSync(join(tmpdir(), "weir-exports-"))
+afterAll(() => rmSync(folder, { recursive: true }))
+const bucket = await startBucket(checkSignature(testAwsKeys.accessKeyId, testAwsKeys.secretAccessKey, "eu-central-1"))
+afterAll(() => bucket.stop())
+
+const ids = newTestIds()
+const named = (id: string) => `${id}_${ids.org}`
+let urls = { vendor: "", second: "" }
+const catalogueWith = (endpoint: string): string =>
+  testCatalogue(
+    urls,
+    ids,
+    `exports:
+  - { id: ${named("folder")}, to: "file://${folder}/files", format: parquet, every: 1s, buckets: 2, records: [usage, transfers, audit] }
+  - id: ${named("bucket")}
+    to: s3://weir-test/some/prefix
+    region: eu-central-1
+    endpoint: ${endpoint}
+    credentials: { accessKeyId: "env:WEIR_TEST_AWS_ID", secretAccessKey: "env:WEIR_TEST_AWS_SECRET" }
+    format: jsonl.zst
+    every: 1s
+    buckets: 1
+`,
+  )
+const gateway = useGateway({
+  ids,
+  catalogue: (given) => {
+    urls = given
+    return catalogueWith(`http://127.0.0.1:${bucket.port}`)
+  },
+})
+const { exchange } = budgetCalls(gateway)
+let duck: DuckDBInstance
+beforeAll(async () => {
+  gateway().vendor.script(priced)
+  duck = await DuckDBInstance.create()
+  await eventually(async () => (await positions()).length >= 4)
+})
+beforeEach(() => {
+  bucket.answer = () => 200
+})
+
+const asOperator = () => ({ ...nobody, "x-svc-admin-key": gateway().adminKey })
+const run = <A>(effect: Effect.Effect<A, unknown>) => Effect.runPromise(effect)
+const positions = () =>
+  run(gateway().sql<{ records: string; export: string; problem: string | null; failures: number }>`
+    select * from export_positions where export like ${`%_${ids.org}`}`)
+const ask = async (sql: string) => {
+  const connection = await duck.connect()
+  return (await connection.runAndReadAll(sql)).getRowObjectsJson()
+}
+const filesOf = (path: string): ReadonlyArray<string> =>
+  readdirSync(join(folder, path), { recursive: true, encoding: "utf8" }).filter((file) =>
+    /\.(parquet|json)$/.test(file),
+  )
+const parquet = (records: string) =>
+  `read_parquet('${folder}/files/${records}/v1/date=*/hour=*/org=*/*.parquet', hive_partitioning = true)`
+const exportedRefs = async () => {
+  if (!filesOf(".").some((file) => file.includes("usage/v1/date"))) return []
+  return (await ask(`select ref from ${parquet("usage")} where org_id = '${ids.org}'`)).map(({ ref }) => ref)
+}
+const spent = async () =>
+  (
+    await run(gateway().sql<{ ref: string; cost: string }>`
+      select ref, cost::text from usage_records where org_id = ${ids.org} order by ref`)
+  ).map(({ ref }) => ref)
+const linesOf = async () => {
+  const lines: Array<Record<string, unknown>> = []
+  const { zstdDecompressSync } = await import("node:zlib")
+  for (const [path, bytes] of bucket.objects) {
+    if (!path.endsWith(".jsonl.zst")) continue
+    const text = zstdDecompressSync(bytes).toString("utf8").trimEnd()
+    lines.push(...text.split("\n").map((line) => JSON.parse(line)))
+  }
+  return lines.filter((line) => line["org_id"] === ids.org)
+}
+
+describe("exports", () => {
+  it("write each record once, with sums that are those of the books", async () => {
+    for (let n = 0; n < 20; n++) await exchange()
+    await eventually(async () => (await exportedRefs()).length >= 20)
+    const refs = await spent()
+    expect((await exportedRefs()).sort()).toEqual(refs)
+    const [books] = await run(gateway().sql`
+      select sum(cost)::text as cost, sum(in_tokens)::int as "in", sum(out_tokens)::int as "out", count(*)::int as n
+      from usage_records where org_id = ${ids.org}`)
+    const [files] = await ask(`
+      select sum(cost)::varchar as cost, sum(in_tokens)::int as "in", sum(out_tokens)::int as "out", sum(exchanges)::int as n
+      from ${parquet("usage")} where org_id = '${ids.org}'`)
+    expect(files).toEqual(books)
+    const usage = await gateway().call("GET", `/v1/admin/usage?org=${ids.org}`, undefined, asOperator())
+    expect(usage.status).toBe(200)
+  })
+
+  it("write transfers and the audit log, whole", async () => {
+    const made = await gateway().call("POST", "/v1/admin/keys", { app: ids.app }, asOperator())
+    expect(made.status).toBe(200)
+    await eventually(async () => {
+      const [head] = await run(gateway().sql<{ seq: number }>`select seq::int as seq from audit_head`)
+      if (!filesOf(".").some((file) => file.includes("audit/v1/date"))) return false
+      const [found] = await ask(`select max(seq)::int as seq from ${parquet("audit")}`)
+      return found?.["seq"] === head?.seq
+    })
+    await eventually(async () => {
+      const [books] = await run(gateway().sql`
+        select count(*)::int as n, sum(amount)::text as amount from transfers where org_id = ${ids.org} and kind = 'charge'`)
+      const [files] = await ask(`
+        select count(*)::int as n, sum(amount)::varchar as amount from ${parquet("transfers")}
+        where org_id = '${ids.org}' and kind = 'charge'`)
+      return JSON.stringify(books) === JSON.stringify(files)
+    })
+  })
+
+  it("name in manifests each file, its records and its hash", async () => {
+    const { createHash } = await import("node:crypto")
+    const manifests = filesOf("files").filter((file) => file.includes("usage/v1/manifests"))
+    const listed = manifests.flatMap(
+      (file) => JSON.parse(readFileSync(join(folder, "files", file), "utf8")).files as Array<Record<string, unknown>>,
+    )
+    expect(new Set(listed.map(({ path }) => path))).toEqual(
+      new Set(filesOf("files").filter((file) => file.includes("usage/v1/date"))),
+    )
+    for (const { path, sha256, bytes } of listed) {
+      const content = readFileSync(join(folder, "files", String(path)))
+      expect(content).toHaveLength(Number(bytes))
+      expect(createHash("sha256").update(content).digest("hex")).toBe(sha256)
+    }
+  })
+
+  it("sign what they send to a bucket, and send it again under the same name when the bucket fails or its answer is lost", async () => {
+    await eventually(async () => (await linesOf()).length >= 20)
+    let count = 0
+    bucket.answer = () => [0, 503, -1, 200][count++ % 4] ?? 200
+    for (let n = 0; n < 10; n++) await exchange()
+    await eventually(async () => (await linesOf()).length >= 30, 60_000)
+    bucket.answer = () => 200
+    await eventually(async () => (await positions()).every(({ failures }) => failures === 0), 30_000)
+    const lines = await linesOf()
+    expect(lines.map(({ ref }) => ref).sort()).toEqual(await spent())
+    expect(bucket.refused).toEqual([])
+    expect(bucket.written.length).toBeGreaterThan(new Set(bucket.written).size)
+    expect([...bucket.objects.keys()].every((path) => path.startsWith("/weir-test/some/prefix/usage/v1/"))).toBe(true)
+  })
+
+  it("tell what is wrong without what the bucket answered", async () => {
+    bucket.answer = () => 403
+    await exchange()
+    await eventually(async () => (await positions()).some(({ problem }) => problem !== null))
+    const failing = (await positions()).find(({ problem }) => problem !== null)
+    expect(failing).toMatchObject({ export: named("bucket"), problem: "the bucket answered HTTP 403" })
+  })
+
+  it("have a record that came late, and one that was taken back with its correction", async () => {
+    const { sql } = gateway()
+    // As a settlement writes it that was kept in a journal for two days.
+    await run(sql`
+      with late as (
+        insert into usage_records (ref, at, org_id, app_id, key_id, request_id, purpose, model, vendor, in_tokens, out_tokens,
+          cache_read_tokens, cache_write_tokens, dims, stop, cost, cache_net_saving, currency, place)
+        values ('late', now() - interval '2 days', ${ids.org}, 'a', 'k', 'r', 'chat', 'm', 'v', 1, 2, 3, 4, '{"x": 5}', 'end', 0.5, 0,
+          'USD', next_transfer_id())
+        returning org_id, place, at, ref)
+      insert into usage_late (org_id, place, at, ref) select org_id, place, at, ref from late`)
+    await eventually(async () => (await exportedRefs()).includes("late"))
+    await run(sql`
+      with gone as (delete from usage_records where org_id = ${ids.org} and ref = 'late' returning *)
+      insert into usage_corrections (org_id, place, undone_place, record)
+      select org_id, next_transfer_id(), place, to_jsonb(gone) from gone`)
+    const rows = () =>
+      ask(`
+        select record, exchanges::int as n, cost::varchar as cost, dims::varchar as dims, in_tokens::int as t
+        from ${parquet("usage")} where org_id = '${ids.org}' and ref = 'late' order by 1`)
+    await eventually(async () => (await rows()).length > 1)
+    expect(await rows()).toEqual([
+      { record: "correction", n: -1, cost: "-0.5000000000", dims: '{"x": -5}', t: -1 },
+      { record: "usage", n: 1, cost: "0.5000000000", dims: '{"x": 5}', t: 1 },
+    ])
+  })
+})
