@@ -25,6 +25,7 @@ export default defineConfig({
     // Threads and processes, which are started by their file's name beside the one that starts them.
     "draft-worker": "src/setup/draft-worker.ts",
     "embedded-worker": "src/store/embedded-worker.ts",
+    "encoder-worker": "src/exports/encoder-worker.ts",
     "large-worker": "src/http/large/large-worker.ts",
     "reader-worker": "src/catalogue/reader-worker.ts",
     "tokenizer-worker": "src/calls/tokenizer-worker.ts",

@@ -100,6 +100,11 @@ const commands = {
     "weir jobs list --open",
     async () => (await import("./jobs.ts")).jobs,
   ),
+  exports: command(
+    "List exports of records to files, and write files again",
+    "weir exports list",
+    async () => (await import("./exports.ts")).exports,
+  ),
   webhooks: command(
     "List webhooks and their deliveries, test them, and send again",
     "weir webhooks list",

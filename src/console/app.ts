@@ -27,6 +27,7 @@ const pages: ReadonlyArray<PageEntry> = [
   { path: "exchanges", name: "Exchanges", for: "all", load: () => import("./pages/exchanges.ts") },
   { path: "reply-cache", name: "Reply cache", for: "operator", load: () => import("./pages/reply-cache.ts") },
   { path: "jobs", name: "Jobs", for: "operator", load: () => import("./pages/jobs.ts") },
+  { path: "exports", name: "Exports", for: "operator", load: () => import("./pages/exports.ts") },
   { path: "webhooks", name: "Webhooks", for: "operator", load: () => import("./pages/webhooks.ts") },
   { path: "timeouts", name: "Timeouts", for: "operator", load: () => import("./pages/timeouts.ts") },
   { path: "money", name: "Money", for: "manager", load: () => import("./pages/money.ts") },

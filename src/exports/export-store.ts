@@ -1,7 +1,7 @@
 /** Where exports are, in the database: how far each has come, and the windows that it has written or has to write. */
 import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
-import type { ExportFormat, ExportRecords } from "../protocol/export.ts"
+import type { ExportFill, ExportFormat, ExportRecords } from "../protocol/export.ts"
 import { queryDeadline } from "../store/database.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 import type { Window } from "./window-rows.ts"
@@ -73,8 +73,12 @@ export class ExportStore extends Context.Service<
     readonly skip: (name: PositionName, window: Window) => Effect.Effect<void, StoreUnavailable>
     /** All files of a window are where they belong. The position moves over it. */
     readonly land: (name: PositionName, window: Window, landed: Landed) => Effect.Effect<void, StoreUnavailable>
-    /** Windows of a period are to be written again. @returns how many */
-    readonly again: (id: string, from: Date, until: Date) => Effect.Effect<number, StoreUnavailable>
+    /** Windows of a period are to be written again, or, of hours before the export was started, for the first time. */
+    readonly fill: (
+      id: string,
+      period: { readonly from: Date; readonly until: Date },
+      format: ExportFormat,
+    ) => Effect.Effect<ExportFill, StoreUnavailable>
   }
 >()("weir/exports/ExportStore") {
   static readonly layer = Layer.effect(
@@ -155,12 +159,27 @@ export class ExportStore extends Context.Service<
               where ${named(name)} and place = ${String(from_place)}::bigint and not ${is_hour}
                 and exists (select from landed)`,
           ).pipe(Effect.asVoid),
-        again: (id, from, until) =>
+        fill: (id, { from, until }, format) =>
           Effect.map(
-            bounded(sql`
-              update export_windows set landed_at = null
-              where export = ${id} and landed_at is not null and until_at > ${from} and from_at < ${until} returning 1`),
-            (rows) => rows.length,
+            bounded(sql<ExportFill>`
+              with again as (
+                update export_windows set landed_at = null
+                where export = ${id} and landed_at is not null and until_at > ${from} and from_at < ${until}
+                returning is_hour
+              ), hours as (
+                insert into export_windows (export, records, shard, name, from_place, until_place, from_at, until_at, is_hour, format)
+                select p.export, p.records, p.shard, 'before-' || to_char(h at time zone 'UTC', 'YYYYMMDDHH24'), 0, p.started_place,
+                  h, h + interval '1 hour', true, ${format}
+                from export_positions p
+                cross join lateral generate_series(date_trunc('hour', ${from}::timestamptz, 'UTC'),
+                  least(${until}::timestamptz, p.started_at + interval '1 minute') - interval '1 microsecond', '1 hour') h
+                where p.export = ${id}
+                on conflict do nothing
+                returning 1
+              ), due as (update export_positions set next_at = now() where export = ${id})
+              select (select count(*)::int from again where not is_hour) as again,
+                (select count(*)::int from hours) + (select count(*)::int from again where is_hour) as hours`),
+            ([filled]) => filled ?? { again: 0, hours: 0 },
           ),
       })
     }),

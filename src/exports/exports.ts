@@ -8,7 +8,7 @@ import { SqlClient } from "effect/sql"
 import { runEvery } from "../background.ts"
 import { Catalogue } from "../catalogue/catalogue.ts"
 import type { ExportPlace } from "../catalogue/snapshot.ts"
-import type { ExportEntry, ExportProgress, ExportRecords } from "../protocol/export.ts"
+import type { ExportEntry, ExportFill, ExportProgress, ExportRecords } from "../protocol/export.ts"
 import type { Shard } from "../store/shards/shard.ts"
 import { Shards } from "../store/shards/shards.ts"
 import { StoreUnavailable } from "../store/unavailable.ts"
@@ -36,6 +36,11 @@ export class Exports extends Context.Service<
   {
     /** Those of the catalogue, and how far they have come. */
     readonly list: Effect.Effect<ReadonlyArray<ExportEntry>, StoreUnavailable>
+    /** Has the files of a period written again, and those of hours before the export was started. Undefined if there is none. */
+    readonly fill: (
+      id: string,
+      period: { readonly from: Date; readonly until: Date },
+    ) => Effect.Effect<ExportFill | undefined, StoreUnavailable>
   }
 >()("weir/exports/Exports") {
   static readonly layer = Layer.effect(
@@ -178,6 +183,10 @@ export class Exports extends Context.Service<
       yield* runEvery(lookEvery, "Exports", Effect.provide(look, context))
 
       return Exports.of({
+        fill: (id, period) => {
+          const place = placeOf(id)
+          return place === undefined ? Effect.undefined : store.fill(id, period, place.entry.format)
+        },
         list: Effect.map(store.positions, (known) =>
           places().map(({ entry: { id, to, format } }) => ({
             id,
@@ -213,5 +222,5 @@ const problemOf = (cause: Cause.Cause<unknown>): string => {
   return error instanceof StoreUnavailable ? "the database does not answer" : "the records could not be read"
 }
 
-/** Five seconds at first, then twice as long each time, up to five minutes. */
-const againAfter = (failures: number): number => Math.min(5000 * 2 ** failures, 300_000)
+/** A second at first, then twice as long each time, up to five minutes. */
+const againAfter = (failures: number): number => Math.min(1000 * 2 ** failures, 300_000)

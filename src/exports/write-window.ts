@@ -30,6 +30,7 @@ export const writeWindow = Effect.fnUntraced(function* (
       for (let file = yield* encoder.next; file !== undefined; file = yield* encoder.next) yield* put(file)
     }),
   )
+  if (written.length === 0) return { files: 0, rows: 0 } satisfies Landed
   const rows = written.reduce((sum, file) => sum + file.rows, 0)
   const manifest = {
     export: id,

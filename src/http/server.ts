@@ -35,6 +35,7 @@ import { adminRoutes } from "./routes/admin.ts"
 import { adminActivityRoutes } from "./routes/admin-activity.ts"
 import { adminDirectoryRoutes } from "./routes/admin-directory.ts"
 import { adminDraftRoutes } from "./routes/admin-drafts.ts"
+import { adminExportRoutes } from "./routes/admin-exports.ts"
 import { adminJobRoutes } from "./routes/admin-jobs.ts"
 import { adminReplyCacheRoutes } from "./routes/admin-reply-cache.ts"
 import { adminTenantRoutes } from "./routes/admin-tenants.ts"
@@ -77,6 +78,7 @@ const apiRoutes = HttpApiBuilder.layer(Api, { openapiPath: "/openapi.json" }).pi
     adminVendorRoutes,
     adminJobRoutes,
     adminWebhookRoutes,
+    adminExportRoutes,
     adminReplyCacheRoutes,
     adminDraftRoutes,
     activityRoutes,

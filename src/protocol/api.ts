@@ -5,6 +5,7 @@ import { Admin } from "./api/admin.ts"
 import { AdminActivity } from "./api/admin-activity.ts"
 import { AdminDirectory } from "./api/admin-directory.ts"
 import { AdminDrafts } from "./api/admin-drafts.ts"
+import { AdminExports } from "./api/admin-exports.ts"
 import { AdminJobs } from "./api/admin-jobs.ts"
 import { AdminReplyCache } from "./api/admin-reply-cache.ts"
 import { AdminTenants } from "./api/admin-tenants.ts"
@@ -44,6 +45,7 @@ export class Api extends HttpApi.make("weir")
   .add(AdminVendors)
   .add(AdminJobs)
   .add(AdminWebhooks)
+  .add(AdminExports)
   .add(AdminReplyCache)
   .add(AdminDrafts)
   .add(Activity)

@@ -39,6 +39,7 @@ export const ExportEntry = Schema.Struct({
 export type ExportEntry = typeof ExportEntry.Type
 
 export const ExportList = Schema.Struct({ exports: Schema.Array(ExportEntry) }).annotate({ identifier: "ExportList" })
+export type ExportList = typeof ExportList.Type
 
 /** What is written again, or for the first time. */
 export const ExportFill = Schema.Struct({

@@ -153,6 +153,8 @@ describe("for people", () => {
       "/v1/admin/webhooks/deliveries",
       "/v1/admin/webhooks/test",
       "/v1/admin/webhooks/resend",
+      "/v1/admin/exports",
+      "/v1/admin/exports/{id}/run",
       "/v1/admin/reply-cache",
       "/v1/admin/orgs/{org}/reply-cache",
       "/v1/admin/catalogue/draft",
