@@ -26,6 +26,7 @@ const ofBooks = [
   "test/money/**/*.test.ts",
   "test/property/ledger.test.ts",
   "test/{calls,telemetry,tenants}/**/*.test.ts",
+  "test/exports/{exports,closed-months}.test.ts",
   "test/conformance/{activity,admin,budgets,exchange,idempotency,kinds,own-budgets,pages,statements,usage,videos,webhooks}.test.ts",
 ]
 const onServers = process.env["SVC_TEST_DATABASE_URL"] !== undefined

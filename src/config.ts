@@ -241,6 +241,11 @@ const variables = {
   retentionDays: Config.schema(Schema.FiniteFromString.pipe(Schema.decodeTo(Days)), "SVC_RETENTION_DAYS").pipe(
     Config.withDefault(400),
   ),
+  /** Months of transfers are closed so many days after their end; they are kept if it is not set. */
+  booksKeptDays: Config.schema(Schema.FiniteFromString.pipe(Schema.decodeTo(Days)), "SVC_BOOKS_KEPT_DAYS").pipe(
+    Config.option,
+    Config.map(Option.getOrUndefined),
+  ),
   /** How long finished replies are stored for replay, in seconds. */
   idempotencyTtlS: Config.Int("SVC_IDEMPOTENCY_TTL_S").pipe(Config.withDefault(86_400)),
   /** How long a known key stays valid while the database does not answer. */

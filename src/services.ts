@@ -13,6 +13,7 @@ import { Tokenizer } from "./calls/tokenizer.ts"
 import { Catalogue } from "./catalogue/catalogue.ts"
 import { layerIdentityWatch } from "./catalogue/identity-watch.ts"
 import { WeirConfig } from "./config.ts"
+import { layerClosedMonths } from "./exports/closed-months.ts"
 import { ExportStore } from "./exports/export-store.ts"
 import { Exports } from "./exports/exports.ts"
 import { AccessJwts } from "./identity/access-jwts.ts"
@@ -141,7 +142,7 @@ const jobs = Jobs.layer.pipe(Layer.provideMerge(JobStore.layer))
 const webhooks = Layer.mergeAll(Webhooks.layer, layerTargetWatch).pipe(
   Layer.provideMerge(Layer.mergeAll(DeliveryStore.layer, OrgWebhooks.layer)),
 )
-const exports = Exports.layer.pipe(Layer.provideMerge(ExportStore.layer))
+const exports = Layer.mergeAll(Exports.layer, layerClosedMonths).pipe(Layer.provideMerge(ExportStore.layer))
 const telemetry = Layer.mergeAll(Tracing.layer, TierTimes.layer, ExchangeReports.layer)
 
 /** Everything below HTTP, in the order of a request's journey: each line needs only the lines below it. */

@@ -16,6 +16,8 @@ parentPort?.on("message", (message: unknown) => {
   }
   files ??= window.finish()
   const { value: file, done } = files.next()
-  if (done === true) parentPort?.postMessage({} satisfies FromEncoder)
-  else parentPort?.postMessage({ file } satisfies FromEncoder, [file.bytes.buffer])
+  if (done === true) {
+    files = undefined
+    parentPort?.postMessage({} satisfies FromEncoder)
+  } else parentPort?.postMessage({ file } satisfies FromEncoder, [file.bytes.buffer])
 })

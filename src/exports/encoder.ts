@@ -10,7 +10,7 @@ export class EncoderFailed extends Data.TaggedError("EncoderFailed")<{ readonly 
 
 export interface Encoder {
   readonly add: (rows: ReadonlyArray<Row>) => Effect.Effect<void, EncoderFailed>
-  /** The next file; undefined after the last. No rows are added after the first. */
+  /** The next file of what was added; undefined after the last. No rows are added in between. */
   readonly next: Effect.Effect<WrittenFile | undefined, EncoderFailed>
 }
 

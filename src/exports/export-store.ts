@@ -6,10 +6,10 @@ import { queryDeadline } from "../store/database.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 import type { Window } from "./window-rows.ts"
 
-/** An export's records in one shard. */
-export interface PositionName {
+/** An export's records in one shard; `months` of no export are the months of transfers that are closed there. */
+export interface PositionName<Records extends string = ExportRecords> {
   readonly export: string
-  readonly records: ExportRecords
+  readonly records: Records
   readonly shard: string
 }
 
@@ -17,6 +17,13 @@ export interface PositionName {
 export interface Mark {
   readonly place: bigint
   readonly since: Date
+}
+
+/** Who has a lease: an export's records, or the closing of months. */
+export type LeaseName = PositionName<ExportRecords | "months">
+
+export interface Lease extends LeaseName {
+  readonly failures: number
 }
 
 export interface Position extends PositionName {
@@ -56,11 +63,13 @@ export class ExportStore extends Context.Service<
       exports: ReadonlyArray<string>,
       node: string,
     ) => Effect.Effect<Position | undefined, StoreUnavailable>
+    /** Takes the closing of months in a shard, likewise. */
+    readonly takeMonths: (shard: string, node: string) => Effect.Effect<Lease | undefined, StoreUnavailable>
     /** Keeps it; false if another node has taken it. */
-    readonly renew: (name: PositionName, node: string) => Effect.Effect<boolean, StoreUnavailable>
-    /** Gives it back. @param againMs when it is due again @param problem why its window was not written */
+    readonly renew: (name: LeaseName, node: string) => Effect.Effect<boolean, StoreUnavailable>
+    /** Gives it back. @param againMs when it is due again @param problem why its work was not done */
     readonly release: (
-      name: PositionName,
+      name: LeaseName,
       node: string,
       againMs: number,
       problem: string | undefined,
@@ -86,10 +95,11 @@ export class ExportStore extends Context.Service<
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const bounded = yield* queryDeadline
-      const named = ({ export: id, records, shard }: PositionName) =>
+      const named = ({ export: id, records, shard }: LeaseName) =>
         sql`export = ${id} and records = ${records} and shard = ${shard}`
       return ExportStore.of({
-        positions: bounded(sql<Position>`select * from export_positions order by export, records, shard`),
+        positions: bounded(sql<Position>`
+          select * from export_positions where records <> 'months' order by export, records, shard`),
         start: ({ export: id, records, shard }, { place, since }) =>
           bounded(sql`
             insert into export_positions (export, records, shard, place, at, started_place, started_at)
@@ -107,7 +117,7 @@ export class ExportStore extends Context.Service<
         setActive: (exports) =>
           bounded(sql`
             update export_positions set is_active = not is_active
-            where is_active <> (export = any(${[...exports]}::text[]))`).pipe(Effect.asVoid),
+            where records <> 'months' and is_active <> (export = any(${[...exports]}::text[]))`).pipe(Effect.asVoid),
         take: (exports, node) =>
           Effect.map(
             bounded(sql<Position>`
@@ -117,6 +127,17 @@ export class ExportStore extends Context.Service<
                 where p.export = any(${[...exports]}::text[]) and p.next_at <= now()
                   and (p.lease_until is null or p.lease_until < now())
                 order by p.next_at limit 1 for update skip locked)
+              returning *`),
+            ([row]) => row,
+          ),
+        takeMonths: (shard, node) =>
+          Effect.map(
+            bounded(sql<Lease>`
+              insert into export_positions as p (export, records, shard, place, at, started_place, started_at, lease_node, lease_until)
+              values ('', 'months', ${shard}, 0, now(), 0, now(), ${node}, now() + ${lease}::interval)
+              on conflict (export, records, shard) do update
+                set lease_node = excluded.lease_node, lease_until = excluded.lease_until
+                where p.next_at <= now() and (p.lease_until is null or p.lease_until < now())
               returning *`),
             ([row]) => row,
           ),

@@ -11,21 +11,20 @@ import type { ExportPlace } from "../catalogue/snapshot.ts"
 import type { ExportEntry, ExportFill, ExportProgress, ExportRecords } from "../protocol/export.ts"
 import type { Shard } from "../store/shards/shard.ts"
 import { Shards } from "../store/shards/shards.ts"
-import { StoreUnavailable } from "../store/unavailable.ts"
+import type { StoreUnavailable } from "../store/unavailable.ts"
 import { recordExported, recordExportFailure, recordExportLag } from "../telemetry/metrics.ts"
 import { VendorClient } from "../upstream/client.ts"
 import { closedMark } from "./closed-mark.ts"
-import { EncoderFailed } from "./encoder.ts"
 import { ExportStore, type OpenWindow, type Position, type PositionName } from "./export-store.ts"
+import { leased } from "./leased.ts"
 import { nextWindow } from "./next-window.ts"
-import { TargetFailed, targetOf } from "./target.ts"
+import { targetOf } from "./target.ts"
 import { writeWindow } from "./write-window.ts"
 
 /** How often a node looks for what is due. */
 const lookEvery = "1 second"
 /** Windows that a node writes at once. */
 const mostAtOnce = 2
-const renewEvery = "20 seconds"
 /** How long a window may take to be written, and to be closed: a transaction that has not ended keeps it open. */
 const longestWindow = "15 minutes"
 const longestClose = "1 minute"
@@ -131,28 +130,13 @@ export class Exports extends Context.Service<
         }
       })
 
-      const run = Effect.fnUntraced(function* (position: Position, place: ExportPlace) {
-        // If another node has taken it, that one writes the same.
-        const outcome = yield* Effect.raceFirst(Effect.exit(advance(position, place)), keepLease(position))
-        const problem = outcome?._tag === "Failure" ? problemOf(outcome.cause) : undefined
-        if (problem === undefined) yield* store.release(position, node, place.entry.every, undefined)
-        else {
-          recordExportFailure(context, position.export, position.records)
-          yield* Effect.logWarning("A window of an export was not written, and will be again", {
-            ...nameOf(position),
-            problem,
-          })
-          yield* store.release(position, node, againAfter(position.failures), problem)
-        }
-      })
-
-      const keepLease = Effect.fnUntraced(function* (position: Position) {
-        while (true) {
-          yield* Effect.sleep(renewEvery)
-          const kept = yield* Effect.catch(store.renew(position, node), () => Effect.succeed(true))
-          if (!kept) return undefined
-        }
-      })
+      const run = (position: Position, place: ExportPlace) =>
+        leased(store, node, position, {
+          work: advance(position, place),
+          everyMs: place.entry.every,
+          what: "A window of an export was not written, and will be again",
+          onFailure: () => recordExportFailure(context, position.export, position.records),
+        })
 
       const takeDue = Effect.gen(function* () {
         const ids = places().map(({ entry }) => entry.id)
@@ -200,7 +184,6 @@ export class Exports extends Context.Service<
   )
 }
 
-const nameOf = ({ export: id, records, shard }: PositionName): PositionName => ({ export: id, records, shard })
 const keyOf = ({ export: id, records, shard }: PositionName): string => JSON.stringify([id, records, shard])
 
 const lagOf = ({ at }: Position): number => Math.max(0, (Date.now() - at.getTime()) / 1000)
@@ -213,14 +196,3 @@ const progressOf = (position: Position): ExportProgress => ({
   failures: position.failures,
   ...(position.problem !== null && { problem: position.problem }),
 })
-
-/** Why a window was not written, in words for operators. */
-const problemOf = (cause: Cause.Cause<unknown>): string => {
-  const error = Cause.squash(cause)
-  if (error instanceof TargetFailed) return error.problem
-  if (error instanceof EncoderFailed) return "the thread that encodes files has failed"
-  return error instanceof StoreUnavailable ? "the database does not answer" : "the records could not be read"
-}
-
-/** A second at first, then twice as long each time, up to five minutes. */
-const againAfter = (failures: number): number => Math.min(1000 * 2 ** failures, 300_000)

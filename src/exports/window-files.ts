@@ -14,6 +14,8 @@ export interface WindowPlan {
   readonly buckets: number
   /** The same whoever writes the window. */
   readonly name: string
+  /** Where all files are, numbered in their order; by hour and organisation without it. */
+  readonly folder?: string
 }
 
 export interface WrittenFile {
@@ -31,6 +33,7 @@ export class WindowFiles {
   readonly #files = new Map<string, RecordsFile>()
   readonly #at: number
   readonly #org: number
+  #part = 0
 
   constructor(plan: WindowPlan) {
     const { columns } = recordsSchemas[plan.records]
@@ -43,8 +46,9 @@ export class WindowFiles {
     for (const row of rows) this.#fileOf(String(row[this.#at]), String(row[this.#org] ?? "")).add(row)
   }
 
-  /** One after the other, in the order of their paths; a file's memory is free when the next is asked for. */
+  /** One after the other, in the order of their paths; a file's memory is free when the next is asked for. Others may follow. */
   *finish(): Generator<WrittenFile> {
+    this.#part += 1
     for (const path of [...this.#files.keys()].sort()) {
       const file = this.#files.get(path)
       if (file === undefined) continue
@@ -54,10 +58,17 @@ export class WindowFiles {
     }
   }
 
+  #folderOf(at: string, org: string): string {
+    const { records, buckets } = this.#plan
+    const bucket = String((textHash(org) >>> 0) % buckets).padStart(3, "0")
+    return `${folderOf(records)}/date=${at.slice(0, 10)}/hour=${at.slice(11, 13)}/org=${bucket}`
+  }
+
   #fileOf(at: string, org: string): RecordsFile {
-    const { records, format, buckets, name } = this.#plan
-    const bucket = (textHash(org) >>> 0) % buckets
-    const path = `${folderOf(records)}/date=${at.slice(0, 10)}/hour=${at.slice(11, 13)}/org=${String(bucket).padStart(3, "0")}/${name}.${format}`
+    const { records, format, name, folder } = this.#plan
+    const part = String(this.#part).padStart(5, "0")
+    const path =
+      folder === undefined ? `${this.#folderOf(at, org)}/${name}.${format}` : `${folder}/${name}-${part}.${format}`
     const known = this.#files.get(path)
     if (known !== undefined) return known
     const { columns } = recordsSchemas[records]

@@ -25,15 +25,36 @@ export const readWindow = <E, R>(
   window: Window,
   use: (rows: ReadonlyArray<Row>) => Effect.Effect<void, E, R>,
 ) => {
-  const { columns } = recordsSchemas[records]
   // What is in the window was written before: a shard that is here now has it, also if it moves on.
   const isHere = Effect.asVoid(client.sql`select ${client.books}books_moved()`)
-  const rows = queries[records](client, window).stream.pipe(
+  return Effect.andThen(
+    records === "audit" ? Effect.void : isHere,
+    inPages(queries[records](client, window), records, use),
+  )
+}
+
+/** Reads the transfers of a month that is being closed. */
+export const readMonth = <E, R>(
+  { sql, books }: ShardClient,
+  until: Date,
+  use: (rows: ReadonlyArray<Row>) => Effect.Effect<void, E, R>,
+) => {
+  const query = sql<ValueRow>`
+    select ${sql.literal(columnsOf("transfers", "t", 0))} from ${books}transfers t where t.at < ${until}`
+  return Effect.andThen(Effect.asVoid(sql`select ${books}books_moved()`), inPages(query, "transfers", use))
+}
+
+const inPages = <E, R>(
+  query: Statement.Statement<ValueRow>,
+  records: ExportRecords,
+  use: (rows: ReadonlyArray<Row>) => Effect.Effect<void, E, R>,
+) => {
+  const { columns } = recordsSchemas[records]
+  return query.stream.pipe(
     Stream.map((row) => columns.map(({ name }) => row[name] ?? null)),
     Stream.grouped(pageRows),
     Stream.runForEach(use),
   )
-  return Effect.andThen(records === "audit" ? Effect.void : isHere, rows)
 }
 
 /** How many there are. */

@@ -74,6 +74,7 @@ export class Retention extends Context.Service<
         const windows = yield* inPages(
           () => sql<Removed>`select retain_exports(${retentionDays}::int, ${pageRows}::int) as removed`,
         )
+        yield* sql`select retain_months(null)`
         const [accounts] = yield* sql<Removed>`select retain_accounts() as removed`
         const [replies] = yield* sql<{ dropped: number }>`
           select retain_replies(${idempotencyTtlS}::double precision, ${aheadHours}::int) as dropped`

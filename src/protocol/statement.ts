@@ -43,7 +43,7 @@ export const LedgerStatement = Schema.Struct({
       id: Schema.String,
       at: Schema.String,
       /** `charge`: an exchange; `correct`: what a crash had charged was corrected. */
-      kind: Schema.Literals(["topup", "charge", "correct"]),
+      kind: Schema.Literals(["topup", "charge", "correct", "opening"]),
       account: Schema.Literals(["available", "revenue", "funding"]),
       amount: Decimal,
       currency: Schema.String,

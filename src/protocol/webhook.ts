@@ -13,7 +13,13 @@ export const OrgEventType = Schema.Literals([
 ])
 
 /** What happens that others can be told: what happens to organisations, and to the platform. */
-export const EventType = Schema.Literals([...OrgEventType.literals, "target.down", "target.up", "catalogue.applied"])
+export const EventType = Schema.Literals([
+  ...OrgEventType.literals,
+  "target.down",
+  "target.up",
+  "catalogue.applied",
+  "books.closed",
+])
 export type EventType = typeof EventType.Type
 
 /** Whether a secret has the form that receivers' libraries read: `whsec_`, and 24 to 64 bytes in base64. */

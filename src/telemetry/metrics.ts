@@ -109,6 +109,10 @@ const exportLag = gauge(
   "weir_export_lag_seconds",
   "Age of the oldest record that may be in no file yet, by export and kind: the shard that is behind most",
 )
+const booksOverdue = gauge(
+  "weir_books_overdue_seconds",
+  "How long ago the oldest open month of the books should have been closed; 0 if none should",
+)
 const cooldowns = counter(
   "weir_target_cooldowns_total",
   "Cooldowns of targets, by cause: the breaker opened, or the vendor sent Retry-After",
@@ -337,6 +341,9 @@ export const recordExportFailure = (services: Services, id: string, records: str
 
 export const recordExportLag = (services: Services, id: string, records: string, seconds: number): void =>
   exportLag({ export: id, records }).updateUnsafe(seconds, services)
+
+export const recordBooksOverdue = (services: Services, shard: string, seconds: number): void =>
+  booksOverdue({ shard }).updateUnsafe(seconds, services)
 
 /** Counts a target that starts to cool down. @param target vendor and model */
 export const recordCooldown = (services: Services, target: string, cause: string): void =>

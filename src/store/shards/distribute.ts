@@ -73,6 +73,8 @@ const makeMovable = Effect.fnUntraced(function* (sql: SqlClient.SqlClient) {
   yield* sql`drop index replies_by_org`
   yield* sql`alter table replies add primary key (org_id, at, ref)`
   yield* sql`alter table usage_stale_hours replica identity full`
+  // Each shard numbers its own.
+  yield* sql`alter table transfers alter column id drop default`
   yield* sql`alter table usage_kept add primary key (org_id)`
   yield* sql`alter table usage_folded add primary key using index usage_folded_is_one_row`
 })
@@ -86,6 +88,7 @@ const nameWholes = Effect.fnUntraced(function* (sql: SqlClient.SqlClient) {
     ["usage_folded", "hour, day"],
     ["usage_kept", "since"],
     ["usage_stale_hours", "at"],
+    ["books_months", "month, until_at, transfers, previous, hash, path, closed_at"],
   ] as const) {
     const [name, values] = [sql(table), sql.literal(columns)]
     yield* sql`insert into ${name} (org_id, ${values}) select k.key, ${values} from ${name} u, ${shard} where u.org_id = ''`

@@ -31,15 +31,21 @@ export const bookTables = [
   "usage_kept",
   "nodes",
   "events",
+  "books_months",
+  "books_openings",
 ] as const
 
 /** Rows of a whole shard: they have its key. */
-const keyedTables = ["usage_folded", "usage_stale_hours", "usage_kept", "nodes"]
+const keyedTables = ["usage_folded", "usage_stale_hours", "usage_kept", "nodes", "books_months"]
 
 /** What a shard does by itself. */
 export const bookFunctions = [
   "balances_changed",
+  "books_close",
+  "books_next_month",
   "books_page",
+  "books_parts",
+  "books_stage",
   "budget_mail_sent",
   "budget_mails_take",
   "budgets_near",
@@ -159,6 +165,9 @@ ${keyedTables.map((table) => `alter view ${name}.${table} alter column org_id se
 create sequence ${name}.transfer_ids;
 create function ${name}.next_transfer_id() returns bigint language sql volatile as $fn$ ${transferId(`${name}.transfer_ids`, 0)} $fn$;
 alter view ${name}.transfers alter column id set default ${name}.next_transfer_id();
+create function ${name}.book_table(p_name text) returns regclass language sql stable as $fn$
+  select t.part::regclass from (values ${parts.map(({ table, part }) => `('${table}', '${part}')`).join(", ")}) t(name, part) where t.name = p_name
+$fn$;
 create function ${name}.books_key() returns text language sql immutable as $fn$ select '${key}' $fn$;
 -- Credits have places by the coordinator's clock: half a minute of difference does no harm.
 create function ${name}.books_now() returns table (place bigint, since timestamptz) language plpgsql as $fn$ begin

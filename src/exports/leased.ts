@@ -1,0 +1,54 @@
+/** Work that one node does at a time: it keeps a lease while it works, and says when, and why, it is done again. */
+import { Cause, Effect } from "effect"
+import { StoreUnavailable } from "../store/unavailable.ts"
+import { EncoderFailed } from "./encoder.ts"
+import type { ExportStore, Lease } from "./export-store.ts"
+import { TargetFailed } from "./target.ts"
+
+const renewEvery = "20 seconds"
+
+interface Work<E, R> {
+  readonly work: Effect.Effect<void, E, R>
+  /** When it is due again after it was done. */
+  readonly everyMs: number
+  /** What a line of the log says if it fails. */
+  readonly what: string
+  readonly onFailure: () => void
+}
+
+/** Does it, unless another node takes the lease meanwhile, which then does the same; gives the lease back. */
+export const leased = Effect.fnUntraced(function* <E, R>(
+  store: ExportStore["Service"],
+  node: string,
+  lease: Lease,
+  { work, everyMs, what, onFailure }: Work<E, R>,
+) {
+  const { export: id, records, shard } = lease
+  const untilTaken = Effect.gen(function* () {
+    while (true) {
+      yield* Effect.sleep(renewEvery)
+      const isKept = yield* Effect.catch(store.renew(lease, node), () => Effect.succeed(true))
+      if (!isKept) return undefined
+    }
+  })
+  const outcome = yield* Effect.raceFirst(Effect.exit(work), untilTaken)
+  if (outcome === undefined) return
+  if (outcome._tag === "Success") return yield* store.release(lease, node, everyMs, undefined)
+  if (Cause.hasInterruptsOnly(outcome.cause)) return
+  const problem = problemOf(outcome.cause)
+  onFailure()
+  yield* Effect.logWarning(what, { export: id, records, shard, problem })
+  yield* store.release(lease, node, againAfter(lease.failures), problem)
+})
+
+/** Why it was not done, in words for operators. */
+const problemOf = (cause: Cause.Cause<unknown>): string => {
+  const error = Cause.squash(cause)
+  if (error instanceof TargetFailed) return error.problem
+  if (error instanceof EncoderFailed) return "the thread that encodes files has failed"
+  if (error instanceof Cause.TimeoutError) return "it took too long: a transaction may not have ended"
+  return error instanceof StoreUnavailable ? "the database does not answer" : "the records could not be read"
+}
+
+/** A second at first, then twice as long each time, up to five minutes. */
+const againAfter = (failures: number): number => Math.min(1000 * 2 ** failures, 300_000)

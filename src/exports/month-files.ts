@@ -1,0 +1,57 @@
+/** The files of a month that is being closed: its transfers, in parts. */
+import { Effect } from "effect"
+import type { ExportFormat } from "../protocol/export.ts"
+import type { Shard } from "../store/shards/shard.ts"
+import { EncoderFailed, makeEncoder } from "./encoder.ts"
+import { type Target, TargetFailed } from "./target.ts"
+import type { WindowPlan } from "./window-files.ts"
+import { readMonth } from "./window-rows.ts"
+
+/** A file, and what it must be when it is read. */
+export interface WrittenPart {
+  readonly path: string
+  readonly rows: number
+  readonly bytes: number
+  readonly sha256: string
+}
+
+/** Transfers of a part. */
+const partRows = 500_000
+
+/** If the shard moves meanwhile, all is written again. */
+export const writeMonth = Effect.fnUntraced(function* (
+  shard: Shard,
+  until: Date,
+  { folder, format }: { readonly folder: string; readonly format: ExportFormat },
+  target: Target,
+) {
+  const plan: WindowPlan = { records: "transfers", format, buckets: 1, folder, name: shard.name }
+  const written = yield* shard.run((client) =>
+    Effect.gen(function* () {
+      const encoder = yield* makeEncoder(plan)
+      const parts: Array<WrittenPart> = []
+      let pending = 0
+      const put = Effect.gen(function* () {
+        for (let file = yield* encoder.next; file !== undefined; file = yield* encoder.next) {
+          const { bytes, ...part } = file
+          yield* target.put(part.path, bytes)
+          parts.push({ ...part, bytes: bytes.length })
+        }
+        pending = 0
+      })
+      yield* readMonth(client, until, (rows) => {
+        pending += rows.length
+        return pending < partRows ? encoder.add(rows) : Effect.andThen(encoder.add(rows), put)
+      })
+      yield* put
+      return parts
+    }).pipe(
+      Effect.scoped,
+      Effect.catchTags({
+        EncoderFailed: (failure) => Effect.succeed(failure),
+        TargetFailed: (failure) => Effect.succeed(failure),
+      }),
+    ),
+  )
+  return written instanceof EncoderFailed || written instanceof TargetFailed ? yield* written : written
+})
