@@ -7,7 +7,8 @@ create function book_table(p_name text) returns regclass language sql stable as 
 -- Each partition of transfers has its own key, and checks its kinds.
 create function books_complete_part(p_part text) returns void language plpgsql as $fn$
 begin
-  execute format('alter table %I add primary key (org_id, id), add constraint transfers_kind_check
+  execute format('alter table %I add primary key (org_id, id)', p_part);
+  execute format('alter table %I add constraint transfers_kind_check
     check (kind in (''topup'', ''allot'', ''return'', ''charge'', ''correct'', ''job'', ''opening''))', p_part);
 end $fn$;
 
@@ -86,9 +87,9 @@ create table books_openings (
   primary key (org_id, month, currency, account)
 );
 
--- Partitions of transfers that end at a time at the latest, with where they end.
+-- Partitions of transfers that end at a time at the latest, with where they end. On Citus, those of a shard would not be seen.
 create function books_parts(p_until timestamptz) returns table (part regclass, until_at timestamptz)
-language sql stable as $fn$
+language sql stable set citus.override_table_visibility = 'off' as $fn$
   select p.part, p.until_at from (
     select i.inhrelid::regclass as part,
       substring(pg_get_expr(c.relpartbound, c.oid) from 'TO \(''([^'']+)''\)')::timestamptz as until_at
@@ -126,9 +127,10 @@ begin
   on conflict (org_id, month, currency, account) do update set amount = excluded.amount;
 end $fn$;
 
--- Closes a month: what is left of it by account, instead of its transfers. False if it is closed already.
+-- Closes a month: what is left of it by account, instead of its transfers. False if it is closed already. Citus empties no part of a
+-- table unless it is told that this is meant.
 create function books_close(p_month text, p_until timestamptz, p_transfers bigint, p_previous text, p_hash text, p_path text)
-returns boolean language plpgsql as $fn$
+returns boolean language plpgsql set citus.enable_manual_changes_to_shards = 'on' as $fn$
 declare
   part record;
 begin

@@ -246,6 +246,10 @@ const variables = {
     Config.option,
     Config.map(Option.getOrUndefined),
   ),
+  /** How long request ids that are spent are kept, in days; at least as long as replies are stored, and a day. */
+  spentIdsKeptDays: Config.schema(Schema.FiniteFromString.pipe(Schema.decodeTo(Days)), "SVC_SPENT_IDS_KEPT_DAYS").pipe(
+    Config.withDefault(90),
+  ),
   /** How long finished replies are stored for replay, in seconds. */
   idempotencyTtlS: Config.Int("SVC_IDEMPOTENCY_TTL_S").pipe(Config.withDefault(86_400)),
   /** How long a known key stays valid while the database does not answer. */
@@ -316,6 +320,10 @@ export class WeirConfig extends Context.Service<WeirConfig, Config.Success<typeo
       Effect.map(config, (defaults) => ({ ...defaults, ...values })),
     )
 }
+
+/** How long request ids that are spent are kept: longer than the registry of running and finished calls knows them. */
+export const spentIdsDays = ({ spentIdsKeptDays, idempotencyTtlS }: WeirConfig["Service"]): number =>
+  Math.max(spentIdsKeptDays, Math.ceil(idempotencyTtlS / 86_400) + 1)
 
 /** Whether secrets and codes may be minted and printed. */
 export const isDevelopment = ({ env }: WeirConfig["Service"]): boolean => env === "development"

@@ -5,6 +5,8 @@
  * equal to billed ones, and whole replies the same when they are asked for again; videos must be charged once if they
  * were made and not at all if they failed, none may be lost or asked about by two nodes at once; two budgets must have
  * counted what was billed. Meanwhile tenants are made and changed: each once, and no answered change may be lost.
+ * Two exports and three webhooks get what leaves the gateway, while they are killed too: each record is in one file of each export
+ * with sums that are the ledger's, and each event was told under one id.
  * With `--scarce`, the balance covers half of the exchanges: no more may be spent, and nothing that could be. A seed
  * repeats its faults. With `--citus`, the database is a coordinator and two workers of Citus, any of which is killed; six
  * organisations share the calls, and half-way a third worker joins and gets shards.
@@ -25,6 +27,7 @@ import { type Asked, askedFor, askedKinds, askFor, type Outcome } from "./client
 import { query as ask, startCitus, startPostgres } from "./databases.ts"
 import { freePort, gateway, redis } from "./processes.ts"
 import { openLine } from "./proxy.ts"
+import { receiverEnvironment, startReceivers } from "./receivers.ts"
 import { startTenantChurn } from "./tenants.ts"
 import { makeVendor, videoFails } from "./vendor.ts"
 
@@ -85,6 +88,8 @@ const otherModels = [
 const filmCost = 0.00034
 const ids = { org: "org_faults", app: "app_faults", key: "key_faults" }
 const orgOf = (key: string) => orgs[Number(key.slice(2)) % orgs.length] ?? ids
+const receiverRandom = randomOf(seed + 3)
+const receivers = await startReceivers(dir, (count) => Math.floor(receiverRandom() * count))
 const catalogue = join(dir, "catalogue.yaml")
 writeFileSync(
   catalogue,
@@ -96,7 +101,7 @@ writeFileSync(
   - { id: tokens, scope: key, unit: tokens, period: month, limit: 1000, mode: shadow }
 searchProviders:
   - { id: found, name: Found, vendor: searxng, baseUrl: "${vendor.url}", currency: USD, pricePerCall: "0.0005" }
-`,
+${receivers.catalogue}`,
   )
     .replace(`amount: "1000"`, `amount: "${balance}"`)
     .replace(
@@ -140,6 +145,7 @@ const environment = {
   SVC_MASTER_KEY: "of the fault run",
   SVC_LOG_LEVEL: process.env["FAULTS_LOG"] ?? "None",
   SVC_ADMIN_KEY_SHA256: createHash("sha256").update(adminKey).digest("hex"),
+  ...receiverEnvironment,
   WEIR_TEST_KEY: "secret",
   WEIR_TEST_VENDOR: "secret",
 }
@@ -151,6 +157,7 @@ const urls = ports.map((port) => `http://127.0.0.1:${port}`)
 const counts = new Map<string, number>()
 const faults: ReadonlyArray<readonly [name: string, act: () => Promise<void>]> = [
   ["gateway killed", async () => restart(gateways[pickFault(gateways.length)])],
+  ["receivers killed", async () => restart(receivers)],
   ["redis killed", async () => restart(cache)],
   ["postgres killed", async () => restart(databases.servers[pickFault(databases.servers.length)])],
   ["postgres lines cut", async () => databases.lines[pickFault(databases.lines.length)]?.cut()],
@@ -158,7 +165,11 @@ const faults: ReadonlyArray<readonly [name: string, act: () => Promise<void>]> =
   ["postgres silent", async () => databases.lines[pickFault(databases.lines.length)]?.stall(500 + pickFault(2500))],
   ["redis silent", async () => redisLine.stall(500 + pickFault(2500))],
 ]
-const restart = async (service: (typeof gateways)[number] | undefined) => {
+interface Service {
+  readonly start: () => Promise<void>
+  readonly kill: () => Promise<void>
+}
+const restart = async (service: Service | undefined) => {
   await service?.kill()
   await sleep(100 + pickFault(900))
   await service?.start()
@@ -322,6 +333,9 @@ for (const [key, first] of outcomes) {
 console.log(
   `${outcomes.size} keys in ${seconds} s: ${tally.delivered} delivered (${tally.deferred} deferred), ${tally.made} videos made, ${tally.failed} failed, ${tally.spent} billed without an answer, ${tally.refused} refused; ${[...left.values()].join(", ")} left; ${replayed} repeated`,
 )
+const gone = await receivers.check(query)
+problems.push(...gone.problems)
+console.log(gone.summary)
 console.log([...counts].map(([name, times]) => `${name} ${times}`).join(", "))
 for (const problem of problems.slice(0, 20)) console.error(problem)
 console.log(problems.length === 0 ? "consistent" : `${problems.length} problems (seed ${seed})`)

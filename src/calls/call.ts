@@ -6,8 +6,9 @@
 import { Cause, Effect, Option, Result } from "effect"
 import type { AdmissionError, AdmitRequest, DailyCount } from "../admission/gate.ts"
 import { rateWindows } from "../admission/rates.ts"
-import { isRegistryComplete } from "../admission/request-id.ts"
+import { expiredId, isExpired, isRegistryComplete } from "../admission/request-id.ts"
 import type { Admitted } from "../admission/sessions.ts"
+import { spentIdsDays } from "../config.ts"
 import { budgetSubjects } from "../identity/caller.ts"
 import { type Amount, wholeAmount } from "../money/amount.ts"
 import { nearNotice, nearWarning, needsOf } from "../money/budget.ts"
@@ -77,6 +78,10 @@ const prepare = Effect.fnUntraced(function* <Request extends CallRequest, Body e
   const lacking = lackingCapability(call)
   if (lacking !== undefined) return yield* lacking
   const registration = registrationOf(call)
+  const keptDays = spentIdsDays(services.config)
+  if (registration !== undefined && isExpired(registration.requestId, services.nowMs(), keptDays)) {
+    return yield* expiredId(keptDays)
+  }
   const counts = kind.dailyCounts?.(caller, dayOf(services.nowMs())) ?? none
   const admission = yield* spanned("admit")(admit(services, call, registration, counts))
   if (Result.isFailure(decoded)) return yield* decoded.failure

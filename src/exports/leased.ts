@@ -37,7 +37,8 @@ export const leased = Effect.fnUntraced(function* <E, R>(
   if (Cause.hasInterruptsOnly(outcome.cause)) return
   const problem = problemOf(outcome.cause)
   onFailure()
-  yield* Effect.logWarning(what, { export: id, records, shard, problem })
+  const isKnown = Cause.squash(outcome.cause) instanceof TargetFailed
+  yield* Effect.logWarning(what, { export: id, records, shard, problem }, ...(isKnown ? [] : [outcome.cause]))
   yield* store.release(lease, node, againAfter(lease.failures), problem)
 })
 

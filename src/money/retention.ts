@@ -2,7 +2,7 @@
 import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { runEvery } from "../background.ts"
-import { WeirConfig } from "../config.ts"
+import { spentIdsDays, WeirConfig } from "../config.ts"
 import { withDeadline } from "../store/database.ts"
 import { inThoseThatAnswer, Shards } from "../store/shards/shards.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
@@ -21,7 +21,9 @@ export class Retention extends Context.Service<
   static readonly layer = Layer.effect(
     Retention,
     Effect.gen(function* () {
-      const { retentionDays, idempotencyTtlS } = yield* WeirConfig
+      const config = yield* WeirConfig
+      const { retentionDays, idempotencyTtlS } = config
+      const keptIds = spentIdsDays(config)
       const sql = yield* SqlClient.SqlClient
       const shards = yield* Shards
       const context = yield* Effect.context<never>()
@@ -75,13 +77,21 @@ export class Retention extends Context.Service<
           () => sql<Removed>`select retain_exports(${retentionDays}::int, ${pageRows}::int) as removed`,
         )
         yield* sql`select retain_months(null)`
+        const [spentDays] = yield* sql<{ dropped: number }>`
+          select retain_spent_days(${keptIds}::int, ${aheadDays}::int) as dropped`
+        const spent = yield* inPages(() =>
+          inThoseThatAnswer(
+            shards,
+            ({ sql, books }) => sql<Removed>`select ${books}retain_spent(${keptIds}::int, ${pageRows}::int) as removed`,
+          ),
+        )
         const [accounts] = yield* sql<Removed>`select retain_accounts() as removed`
         const [replies] = yield* sql<{ dropped: number }>`
           select retain_replies(${idempotencyTtlS}::double precision, ${aheadHours}::int) as dropped`
         const { made = 0, dropped = 0, removed = 0n } = row ?? {}
         return {
           made,
-          dropped: dropped + (replies?.dropped ?? 0),
+          dropped: dropped + (replies?.dropped ?? 0) + (spentDays?.dropped ?? 0),
           removed:
             sumOf(books) +
             removed +
@@ -92,6 +102,7 @@ export class Retention extends Context.Service<
             endedCalls +
             tenants +
             deliveries +
+            spent +
             lists +
             windows +
             BigInt(accounts?.removed ?? 0),

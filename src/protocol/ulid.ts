@@ -15,6 +15,14 @@ export const timeOfUlid = (id: string): number | undefined => {
   return [...digits].reduce((time, digit) => time * 32 + alphabet.indexOf(digit), 0)
 }
 
+const uuidTime = /^([0-9a-f]{8})-([0-9a-f]{4})-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/i
+
+/** The time in a UUID of version 7 (RFC 9562, section 5.7), in milliseconds; undefined for other ids. */
+export const timeOfUuid = (id: string): number | undefined => {
+  const [, high, low] = uuidTime.exec(id) ?? []
+  return high === undefined || low === undefined ? undefined : Number.parseInt(high + low, 16)
+}
+
 /** @param nowMs milliseconds since 1970 */
 export const newUlid = (nowMs: number): string => {
   let time = ""

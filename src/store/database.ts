@@ -6,6 +6,7 @@ import * as PgClient from "@effect/sql-pg/PgClient"
 import { type Duration, Effect, Layer, Redacted } from "effect"
 import { Migrator, SqlClient, type SqlError } from "effect/sql"
 import { WeirConfig } from "../config.ts"
+import { beforeMigrations } from "./before-migrations.ts"
 import { EmbeddedDatabase, embeddedDirectory } from "./embedded.ts"
 import { loadMigrations, migrationsTable } from "./migrations.ts"
 import {
@@ -47,6 +48,7 @@ const prepare = Effect.fnUntraced(function* (migrates: boolean) {
   if (blocked !== undefined) return yield* blocked
   const log = isEmpty ? Effect.logDebug : Effect.logInfo
   yield* log("Applying migrations", { count: missing.length, newest: missing.at(-1)?.name })
+  if (!isEmpty) yield* beforeMigrations(missing)
   yield* migrate
 })
 

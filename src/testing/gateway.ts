@@ -19,6 +19,7 @@ import { Accounts } from "../identity/accounts.ts"
 import { AdminKey, makeAdminKey } from "../identity/admin.ts"
 import { Logins, type LoginTokens } from "../identity/logins.ts"
 import { Ledger } from "../money/ledger.ts"
+import { Retention } from "../money/retention.ts"
 import { layerServices } from "../services.ts"
 import { Shards } from "../store/shards/shards.ts"
 import { layerLogs } from "../telemetry/logs.ts"
@@ -62,6 +63,7 @@ export interface TestGateway {
   readonly logIn: (email: string) => Promise<LoginTokens>
   readonly sql: SqlClient.SqlClient
   readonly shards: Shards["Service"]
+  readonly retention: Retention["Service"]
   /** Calls a route with the application's key; the given headers override, and `undefined` removes a header. */
   readonly call: (
     method: string,
@@ -227,6 +229,7 @@ export const startGateway = (options: GatewayOptions = {}): Effect.Effect<TestGa
         ),
       sql: Context.get(services, SqlClient.SqlClient),
       shards: Context.get(services, Shards),
+      retention: Context.get(services, Retention),
       call: (method, path, body, headers = {}) => {
         const all = { "content-type": "application/json", "x-svc-key-id": ids.key, "x-svc-key": testKey, ...headers }
         return fetch(`${baseUrl}${path}`, {

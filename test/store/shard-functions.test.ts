@@ -18,6 +18,7 @@ const atCoordinator = new Set([
   // Partitions are made and dropped for all shards.
   "retain",
   "retain_replies",
+  "retain_spent_days",
   // Tenants are rows of the coordinator.
   "retain_tenants",
   // Of nodes of versions before 0037.
