@@ -29,9 +29,12 @@ begin
   select substring(pg_get_constraintdef(oid) from '''([^'']+)''') into until
   from pg_constraint where conrelid = 'transfers'::regclass and conname = 'transfers_first_until';
   alter table transfers rename to transfers_first;
-  alter table transfers_first alter column id drop identity;
-  create sequence transfers_id_seq;
-  perform setval('transfers_id_seq', last_id);
+  -- Citus leaves it as it is; there, each shard numbers its own.
+  if not is_spread then
+    alter table transfers_first alter column id drop identity;
+    create sequence transfers_id_seq;
+    perform setval('transfers_id_seq', last_id);
+  end if;
   create table transfers (
     org_id text not null,
     id bigint not null,
@@ -48,10 +51,8 @@ begin
   else
     alter table transfers alter column id set default nextval('transfers_id_seq');
   end if;
-  alter table transfers_first rename constraint transfers_pkey to transfers_first_pkey;
-  alter index transfers_by_time rename to transfers_first_by_time;
   execute format('alter table transfers attach partition transfers_first for values from (minvalue) to (%L)', until);
-  create index transfers_by_time on transfers using brin (at) with (pages_per_range = 16, autosummarize = on);
+  create index transfers_by_at on transfers using brin (at) with (pages_per_range = 16, autosummarize = on);
   create table transfers_default partition of transfers default;
   perform books_complete_part('transfers_default');
 end $each$;

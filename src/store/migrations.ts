@@ -20,6 +20,7 @@ const run = (name: string, isSpread: boolean) =>
   Effect.flatMap(SqlClient.SqlClient, (sql) =>
     sql.unsafe(`do $migration$ begin
 perform set_config('citus.enable_ddl_propagation', '${isSpread ? "on" : "off"}', true);
+perform set_config('citus.multi_shard_modify_mode', 'sequential', true);
 ${textOf(name)} end $migration$`),
   )
 
