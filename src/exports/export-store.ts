@@ -180,28 +180,31 @@ export class ExportStore extends Context.Service<
               where ${named(name)} and place = ${String(from_place)}::bigint and not ${is_hour}
                 and exists (select from landed)`,
           ).pipe(Effect.asVoid),
-        fill: (id, { from, until }, format) =>
-          Effect.map(
-            bounded(sql<ExportFill>`
-              with again as (
-                update export_windows set landed_at = null
-                where export = ${id} and landed_at is not null and until_at > ${from} and from_at < ${until}
-                returning is_hour
-              ), hours as (
-                insert into export_windows (export, records, shard, name, from_place, until_place, from_at, until_at, is_hour, format)
-                select p.export, p.records, p.shard, 'before-' || to_char(h at time zone 'UTC', 'YYYYMMDDHH24'), 0, p.started_place,
-                  h, h + interval '1 hour', true, ${format}
-                from export_positions p
-                cross join lateral generate_series(date_trunc('hour', ${from}::timestamptz, 'UTC'),
-                  least(${until}::timestamptz, p.started_at + interval '1 minute') - interval '1 microsecond', '1 hour') h
-                where p.export = ${id}
-                on conflict do nothing
-                returning 1
-              ), due as (update export_positions set next_at = now() where export = ${id})
-              select (select count(*)::int from again where not is_hour) as again,
-                (select count(*)::int from hours) + (select count(*)::int from again where is_hour) as hours`),
-            ([filled]) => filled ?? { again: 0, hours: 0 },
-          ),
+        fill: Effect.fnUntraced(function* (id, { from, until }, format) {
+          // Of transfers, what is closed is in the files of its month, and nowhere else.
+          const [closed] = yield* bounded(sql<{ until: Date | null }>`select max(until_at) as until from books_months`)
+          const open = closed?.until ?? new Date(0)
+          const [filled] = yield* bounded(sql<ExportFill>`
+            with again as (
+              update export_windows set landed_at = null
+              where export = ${id} and landed_at is not null and until_at > ${from} and from_at < ${until}
+                and (records <> 'transfers' or from_at >= ${open}::timestamptz + interval '10 minutes')
+              returning is_hour
+            ), hours as (
+              insert into export_windows (export, records, shard, name, from_place, until_place, from_at, until_at, is_hour, format)
+              select p.export, p.records, p.shard, 'before-' || to_char(h at time zone 'UTC', 'YYYYMMDDHH24'), 0, p.started_place,
+                h, h + interval '1 hour', true, ${format}
+              from export_positions p
+              cross join lateral generate_series(date_trunc('hour', ${from}::timestamptz, 'UTC'),
+                least(${until}::timestamptz, p.started_at + interval '1 minute') - interval '1 microsecond', '1 hour') h
+              where p.export = ${id} and (p.records <> 'transfers' or h >= ${open})
+              on conflict do nothing
+              returning 1
+            ), due as (update export_positions set next_at = now() where export = ${id})
+            select (select count(*)::int from again where not is_hour) as again,
+              (select count(*)::int from hours) + (select count(*)::int from again where is_hour) as hours`)
+          return filled ?? { again: 0, hours: 0 }
+        }),
       })
     }),
   )
