@@ -15,7 +15,8 @@ const folder = mkdtempSync(join(tmpdir(), "weir-months-"))
 afterAll(() => rmSync(folder, { recursive: true }))
 const ids = newTestIds()
 let urls = { vendor: "", second: "" }
-const exported = `exports: [{ id: books, to: "file://${folder}", format: parquet, every: 1s, buckets: 1, records: [usage, transfers] }]`
+const exported = `exports: [{ id: books, to: "file://${folder}", format: parquet, every: 1s, buckets: 1, records: [usage, transfers] }]
+webhooks: [{ id: told, url: "http://127.0.0.1:9/", secret: "env:WEIR_TEST_WEBHOOK", events: [books.closed] }]`
 const gateway = useGateway({
   ids,
   config: { booksKeptDays: 0, retentionDays: 1 },
@@ -136,6 +137,9 @@ describe("a year of books", { timeout: 300_000 }, () => {
     expect(await size()).toBe(orgs * 2)
     expect((await doctor()).findings).toEqual([])
     expect((await exchange()).status).toBe(200)
+    const told = async () =>
+      (await run(gateway().sql`select from webhook_deliveries where type = 'books.closed'`)).length
+    await eventually(async () => (await told()) === months * shards.size)
   })
 
   it("has files whose hashes follow from one another, and from which a month is restored", async () => {
