@@ -50,7 +50,7 @@ begin
   ), unpunctual as (
     insert into usage_late (org_id, place, at, ref)
     select b.org_id, b.place, b.at, b.ref from booked b
-    where b.at < clock_timestamp() - interval ''1 minute'' or b.at > now() + interval ''1 minute''
+    where b.at < clock_timestamp() - interval ''15 seconds'' or b.at > now() + interval ''15 seconds''
   ), begun as (');
   execute body;
   body := pg_get_functiondef('ledger_reap'::regproc);

@@ -8,6 +8,7 @@ import { VendorClient } from "../../src/upstream/client.ts"
 import { holdCosts } from "./budgets.ts"
 import { costs, nothing, ratioByRound } from "./costs.ts"
 import { counted } from "./counted.ts"
+import { exports } from "./exports.ts"
 import { measureHistory } from "./history.ts"
 import { ledger } from "./ledger.ts"
 import {
@@ -529,5 +530,6 @@ export const scenarios: Readonly<Record<string, Scenario>> = {
   media,
   replyCache,
   shards,
+  exports,
   signing,
 }

@@ -2,19 +2,18 @@
  * What books on several servers cost: PostgreSQL's CPU and commits for a hold and its settlement, on one server and on Citus
  * with one worker and with two, and how much more two workers carry. Starts its own servers; needs Citus on this machine.
  */
-import { randomUUID } from "node:crypto"
 import { chmodSync, mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Context, Effect, Exit, Layer, Redacted, Scope } from "effect"
 import { Ledger } from "../../src/money/ledger.ts"
-import { dayOf } from "../../src/protocol/utc8.ts"
 import { layerDatabase } from "../../src/store/database.ts"
 import { layerTestConfig } from "../../src/testing/stores.ts"
 import { hasCitus, spreadBooks, startCluster, urlAt } from "../faults/databases.ts"
 import { freePort, postgres, type Service } from "../faults/processes.ts"
 import { median } from "./load.ts"
 import type { Row, Scenario } from "./scenario.ts"
+import { creditedOrgs, settlements } from "./settlements.ts"
 import { type Database, watchDatabase } from "./stores.ts"
 
 const orgCount = 64
@@ -99,54 +98,11 @@ const startSubject = async (
     ),
   )
   const ledger = Context.get(services, Ledger)
-  const orgs = Array.from({ length: orgCount }, (_, at) => `org_${at}`)
-  for (const orgId of orgs) {
-    await Effect.runPromise(ledger.topup({ id: randomUUID(), orgId, currency: "USD", amount: 10n ** 16n }))
-  }
+  const orgs = await creditedOrgs(ledger, orgCount)
   const watched: ReadonlyArray<Database> = servers.map(({ port }) => watchDatabase(urlAt(port)))
   const rounds: Array<Taken> = []
 
-  const run = async (calls: number) => {
-    let next = 0
-    const client = Effect.gen(function* () {
-      while (next < calls) {
-        const orgId = orgs[next++ % orgCount] ?? ""
-        const requestId = randomUUID()
-        const hold = yield* ledger.hold({
-          ...{
-            ref: randomUUID(),
-            orgId,
-            currency: "USD",
-            keyId: "key",
-            requestId,
-            amount: 10n ** 8n,
-            day: dayOf(Date.now()),
-          },
-        })
-        yield* ledger.settle({
-          hold,
-          atMs: Date.now(),
-          cost: 10n ** 6n,
-          reply: { sealed: Buffer.alloc(1024).toString("base64") },
-          record: {
-            appId: "app",
-            purpose: "exchange",
-            model: "main",
-            vendor: "vendor",
-            counts: { inTokens: 100, outTokens: 100, cacheReadTokens: 0, cacheWriteTokens: 0, dims: {} },
-            stop: "end",
-            cacheNetSaving: 0n,
-          },
-        })
-      }
-    })
-    await Effect.runPromise(
-      Effect.all(
-        Array.from({ length: inFlight }, () => client),
-        { concurrency: "unbounded" },
-      ),
-    )
-  }
+  const run = settlements(ledger, orgs, inFlight)
   const read = async () => ({
     cpu: await Promise.all(watched.map(({ cpu }) => cpu())),
     commits: (await Promise.all(watched.map(({ commits }) => commits()))).reduce((sum, each) => sum + each, 0),

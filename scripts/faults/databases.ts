@@ -58,6 +58,16 @@ const straight = async (port: number): Promise<Line> => ({
   close: () => undefined,
 })
 
+/** Whether this machine has PostgreSQL. */
+export const hasPostgres = (): boolean => {
+  try {
+    execFileSync(`${postgresBin()}postgres`, ["--version"])
+    return true
+  } catch {
+    return false
+  }
+}
+
 /** Whether this machine has Citus for the PostgreSQL that faults start. */
 export const hasCitus = (): boolean => {
   try {

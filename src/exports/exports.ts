@@ -120,7 +120,7 @@ export class Exports extends Context.Service<
           }
           const next = yield* Effect.timeout(nextWindow(at, shard, every), longestClose)
           if (next === undefined) return
-          if (next.rows === 0) yield* store.skip(at, next.window)
+          if (next.isEmpty) yield* store.skip(at, next.window)
           else {
             yield* store.close(at, next.window, format)
             yield* write(at, place, shard, { ...next.window, format })

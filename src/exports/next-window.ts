@@ -3,11 +3,11 @@ import { Effect } from "effect"
 import type { Shard } from "../store/shards/shard.ts"
 import { closedMark } from "./closed-mark.ts"
 import type { Mark, Position } from "./export-store.ts"
-import { countWindow, firstRecord, type Window } from "./window-rows.ts"
+import { countWindow, firstRecord, hasRecords, type Window } from "./window-rows.ts"
 
 export interface NextWindow {
   readonly window: Window
-  readonly rows: number
+  readonly isEmpty: boolean
   /** Whether there is more after it. */
   readonly isCut: boolean
 }
@@ -18,22 +18,28 @@ export const nextWindow = Effect.fnUntraced(function* (position: Position, shard
   const mark = yield* closedMark(records, shard)
   if (mark.place <= place) return undefined
   const sizeOf = (end: Mark) => shard.run((client) => countWindow(client, records, windowOf(position, end)))
+  const made = (end: Mark) =>
+    Effect.map(
+      shard.run((client) => hasRecords(client, records, windowOf(position, end))),
+      (isEmpty): NextWindow => ({ window: windowOf(position, end), isEmpty: !isEmpty, isCut: end.place < mark.place }),
+    )
   const end = yield* endInTime(position, shard, mark, Math.max(everyMs, leastMs))
+  // Each record has a place of its own; where the books are spread, places are a clock's.
+  if (end.place - place <= mostRows) return yield* made(end)
   const rows = yield* sizeOf(end)
-  if (rows <= mostRows) return made(position, end, rows, mark)
+  if (rows <= mostRows) return yield* made(end)
   // Places are given evenly, nearly.
   const middle = place + ((end.place - place) * BigInt(mostRows)) / BigInt(rows)
   const range = { place: middle, from: shifted(at, -3 * nearMs), until: shifted(end.since, 3 * nearMs) }
   const found = yield* shard.run((client) => firstRecord(client, records, range))
-  if (found === undefined || found.place >= end.place || found.place <= place) return made(position, end, rows, mark)
-  const earlier = endBefore(found, at)
-  return made(position, earlier, yield* sizeOf(earlier), mark)
+  const isBetween = found !== undefined && found.place < end.place && found.place > place
+  return yield* made(isBetween ? endBefore(found, at) : end)
 })
 
 /** Records of a window: as many as a thread encodes without much memory. */
 const mostRows = 250_000
 /** A record's time is at most so far from the time at which it was written. */
-const nearMs = 60_000
+const nearMs = 15_000
 /** A window that does not reach to now is longer than its end is uncertain. */
 const leastMs = 3 * nearMs
 
@@ -55,12 +61,6 @@ const endInTime = Effect.fnUntraced(function* ({ records, place, at }: Position,
     if (found !== undefined && found.place < mark.place) return endBefore(found, at)
   }
   return mark
-})
-
-const made = (position: Position, end: Mark, rows: number, mark: Mark): NextWindow => ({
-  window: windowOf(position, end),
-  rows,
-  isCut: end.place < mark.place,
 })
 
 const windowOf = ({ place, at }: Position, end: Mark): Window => ({

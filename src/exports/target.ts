@@ -38,7 +38,7 @@ const codeOf = (cause: unknown): string =>
   cause instanceof Error && "code" in cause ? String(cause.code) : "unknown error"
 
 /** On the disk before it has its name, which is there when this ends. */
-const replaceFile = async (path: string, bytes: Uint8Array): Promise<void> => {
+export const replaceFile = async (path: string, bytes: Uint8Array): Promise<void> => {
   const folder = dirname(path)
   await mkdir(folder, { recursive: true })
   const temporary = join(folder, `.${randomUUID()}.part`)

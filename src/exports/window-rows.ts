@@ -57,6 +57,10 @@ const inPages = <E, R>(
   )
 }
 
+/** Whether there are any. */
+export const hasRecords = (client: ShardClient, records: ExportRecords, window: Window) =>
+  Effect.map(client.sql`select from (${queries[records](client, window)}) w limit 1`, (rows) => rows.length > 0)
+
 /** How many there are. */
 export const countWindow = (client: ShardClient, records: ExportRecords, window: Window) =>
   Effect.map(
@@ -97,14 +101,15 @@ const pageRows = 256
 type Query = (client: ShardClient, window: Window) => Statement.Statement<ValueRow>
 
 /**
- * A record's time is at most a minute from when its place was given (of others there is a list, `usage_late`), and a
- * window's times at most two minutes from the places where it begins and ends.
+ * A record's time is at most 15 seconds from when its place was given (of others there is a list, `usage_late`), and a
+ * window's end at most 30 seconds after its time. As much again is for clocks that are set back.
  */
-const near = "3 minutes"
+const before = "30 seconds"
+const after = "90 seconds"
 
 const usage: Query = ({ sql, books }, window) => {
   const plain = (alias: string) => sql.literal(columnsOf("usage", alias, 2))
-  const inTime = sql`u.at >= ${window.from_at}::timestamptz - ${near}::interval and u.at < ${window.until_at}::timestamptz + ${near}::interval`
+  const inTime = sql`u.at >= ${window.from_at}::timestamptz - ${before}::interval and u.at < ${window.until_at}::timestamptz + ${after}::interval`
   const inWindow = (place: string) => {
     const it = sql.literal(place)
     return sql`${it} >= ${String(window.from_place)}::bigint and ${it} < ${String(window.until_place)}::bigint`
@@ -140,7 +145,7 @@ const transfers: Query = ({ sql, books }, window) => {
       where t.at >= ${window.from_at} and t.at < ${window.until_at} and t.id < ${until}::bigint`
   }
   return sql`select ${columns} from ${books}transfers t
-    where t.at >= ${window.from_at}::timestamptz - ${near}::interval and t.at < ${window.until_at}::timestamptz + ${near}::interval
+    where t.at >= ${window.from_at}::timestamptz - ${before}::interval and t.at < ${window.until_at}::timestamptz + ${after}::interval
       and t.id >= ${from}::bigint and t.id < ${until}::bigint`
 }
 
