@@ -146,6 +146,16 @@ begin
 end $fn$;
 do $each$ begin perform retain_spent_days(90, 3); end $each$;
 
+-- What the books take on the disk, with tables that have no partitions, which were left out, and with those that are new.
+create or replace function books_bytes() returns bigint language sql stable as $fn$
+  select sum(pg_total_relation_size(i.relid))::bigint
+  from unnest(array['counters', 'allotments', 'transfers', 'usage_records', 'usage_late', 'usage_corrections', 'spent_requests',
+    'spent_days', 'holds', 'replies', 'jobs', 'job_attempts', 'exchange_reports', 'failure_counts', 'usage_rollups',
+    'first_frame_rollups', 'unit_rollups', 'events', 'books_months', 'books_openings']) t(name)
+  cross join lateral (
+    select t.name::regclass as relid union select p.relid from pg_partition_tree(t.name::regclass) p) i
+$fn$;
+
 -- Where the books are spread already, these are placed as the other tables of the books are.
 do $spread$ begin
   if exists (select from pg_class where relname = 'pg_dist_partition') then

@@ -181,7 +181,9 @@ create function ${name}.books_now() returns table (place bigint, since timestamp
 end $fn$;
 create function ${name}.books_bytes() returns bigint language sql stable as $fn$
   select sum(pg_total_relation_size(i.relid))::bigint
-  from unnest(array[${parts.map(({ part }) => `'${part}'`).join(", ")}]) t(name) cross join lateral pg_partition_tree(t.name::regclass) i
+  from unnest(array[${parts.map(({ part }) => `'${part}'`).join(", ")}]) t(name)
+  cross join lateral (
+    select t.name::regclass as relid union select p.relid from pg_partition_tree(t.name::regclass) p) i
 $fn$;
 create function ${name}.books_moved() returns boolean language plpgsql as $fn$ begin
   perform lock_shard_metadata(5, array[${id}]);
