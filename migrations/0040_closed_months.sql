@@ -90,17 +90,20 @@ create table books_openings (
 
 -- Partitions of transfers that end at a time at the latest, with where they end. On Citus, those of a shard would not be seen.
 create function books_parts(p_until timestamptz) returns table (part regclass, until_at timestamptz)
-language sql stable set citus.override_table_visibility = 'off' as $fn$
-  select p.part, p.until_at from (
+language plpgsql as $fn$
+begin
+  -- Not a setting of the function: a role that is no superuser may not make one with a setting that it does not know.
+  perform set_config('citus.override_table_visibility', 'off', true);
+  return query select p.part, p.until_at from (
     select i.inhrelid::regclass as part,
       substring(pg_get_expr(c.relpartbound, c.oid) from 'TO \(''([^'']+)''\)')::timestamptz as until_at
     from pg_inherits i join pg_class c on c.oid = i.inhrelid where i.inhparent = book_table('transfers')) p
-  where p.until_at <= p_until
-$fn$;
+  where p.until_at <= p_until;
+end $fn$;
 
 -- The next month to close, if it ended so many days ago; what keeps it open, if anything does.
 create function books_next_month(p_days integer)
-returns table (month text, until_at timestamptz, previous text, transfers boolean, problem text) language plpgsql stable as $fn$
+returns table (month text, until_at timestamptz, previous text, problem text) language plpgsql as $fn$
 declare
   closed timestamptz;
 begin
@@ -131,11 +134,12 @@ end $fn$;
 -- Closes a month: what is left of it by account, instead of its transfers. False if it is closed already. Citus empties no part of a
 -- table unless it is told that this is meant.
 create function books_close(p_month text, p_until timestamptz, p_transfers bigint, p_previous text, p_hash text, p_path text)
-returns boolean language plpgsql set citus.enable_manual_changes_to_shards = 'on' as $fn$
+returns boolean language plpgsql as $fn$
 declare
   part record;
 begin
   if books_moved() then raise exception 'the books have moved'; end if;
+  perform set_config('citus.enable_manual_changes_to_shards', 'on', true);
   perform pg_advisory_xact_lock(hashtext('weir.books_close' || books_key()));
   perform from books_months m where m.org_id = books_key() and m.until_at >= p_until;
   if found then

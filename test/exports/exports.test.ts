@@ -198,7 +198,7 @@ describe("exports", { timeout: 240_000 }, () => {
     expect(again).toBeGreaterThan(1)
     // Each of three kinds, in each of 26 or 27 hours, in each shard.
     expect([26, 27].map((hours) => hours * progress.length)).toContain(hours)
-    await eventually(async () => (await exportedRefs()).length >= refs.length)
+    await eventually(async () => (await exportedRefs()).length >= refs.length, 120_000)
     expect((await exportedRefs()).sort()).toEqual(refs)
     for (const [query, path] of [
       ["from=x&to=2026-01-01", "from"],
