@@ -8,13 +8,15 @@ import { SqlClient } from "effect/sql"
 import { forAll, runEvery } from "../background.ts"
 import { Catalogue } from "../catalogue/catalogue.ts"
 import { WeirConfig } from "../config.ts"
+import type { ExportFormat } from "../protocol/export.ts"
 import type { Shard } from "../store/shards/shard.ts"
 import { Shards } from "../store/shards/shards.ts"
 import { recordBooksOverdue } from "../telemetry/metrics.ts"
 import { VendorClient } from "../upstream/client.ts"
 import { ExportStore } from "./export-store.ts"
 import { leased } from "./leased.ts"
-import { type WrittenPart, writeMonth } from "./month-files.ts"
+import { writeMonth } from "./month-files.ts"
+import { type PutFile, rowsOf } from "./put-files.ts"
 import { type Target, targetOf } from "./target.ts"
 
 const lookEvery = "10 seconds"
@@ -86,7 +88,7 @@ export const layerClosedMonths = Layer.effectDiscard(
           const last = rows.at(-1)
           if (last === undefined) return
           const items = rows
-            .filter(({ account, amount }) => account !== "opening" && Number(amount) !== 0)
+            .filter(({ account }) => account !== "opening")
             .map(({ org_id, ...opening }) => ({ org: org_id, ...opening }))
           for (let at = 0; at < items.length; at += pageRows) {
             const page = JSON.stringify(items.slice(at, at + pageRows))
@@ -102,21 +104,16 @@ export const layerClosedMonths = Layer.effectDiscard(
     const manifestOf = (
       { month, until_at, previous }: NextMonth,
       shard: Shard,
-      files: ReadonlyArray<WrittenPart>,
+      files: ReadonlyArray<PutFile>,
       transfers: number,
     ): string =>
       `${JSON.stringify({ month, until: until_at.toISOString(), shard: shard.name, previous, transfers, files }, undefined, 2)}\n`
 
-    const close = Effect.fnUntraced(function* (
-      next: NextMonth,
-      shard: Shard,
-      target: Target,
-      format: "parquet" | "jsonl.zst",
-    ) {
+    const close = Effect.fnUntraced(function* (next: NextMonth, shard: Shard, target: Target, format: ExportFormat) {
       const { month, until_at, previous } = next
       const folder = `books/v1/month=${month}`
       const files = yield* writeMonth(shard, until_at, { folder, format }, target)
-      const transfers = files.reduce((sum, { rows }) => sum + rows, 0)
+      const transfers = rowsOf(files)
       const manifest = manifestOf(next, shard, files, transfers)
       const path = `${folder}/${shard.name}.json`
       yield* target.put(path, Buffer.from(manifest))

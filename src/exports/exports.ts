@@ -9,7 +9,7 @@ import { runEvery } from "../background.ts"
 import { Catalogue } from "../catalogue/catalogue.ts"
 import type { ExportPlace } from "../catalogue/snapshot.ts"
 import type { ExportEntry, ExportFill, ExportProgress, ExportRecords } from "../protocol/export.ts"
-import type { Shard } from "../store/shards/shard.ts"
+import { type Shard, wholeShard } from "../store/shards/shard.ts"
 import { Shards } from "../store/shards/shards.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 import { recordExported, recordExportFailure, recordExportLag } from "../telemetry/metrics.ts"
@@ -56,12 +56,7 @@ export class Exports extends Context.Service<
       let writing = 0
 
       /** The log of the audit is in one place. */
-      const whole: Shard = {
-        name: "books",
-        key: "",
-        server: () => "",
-        run: (query) => query({ sql: coordinator, books: coordinator.literal("") }),
-      }
+      const whole = wholeShard(coordinator)
       const shardsOf = (records: ExportRecords): ReadonlyArray<Shard> => (records === "audit" ? [whole] : shards.all)
       const places = () => catalogue.current().exports
       const placeOf = (id: string) => places().find(({ entry }) => entry.id === id)

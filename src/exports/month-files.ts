@@ -3,17 +3,10 @@ import { Effect } from "effect"
 import type { ExportFormat } from "../protocol/export.ts"
 import type { Shard } from "../store/shards/shard.ts"
 import { EncoderFailed, makeEncoder } from "./encoder.ts"
+import { type PutFile, putFiles } from "./put-files.ts"
 import { type Target, TargetFailed } from "./target.ts"
 import type { WindowPlan } from "./window-files.ts"
 import { readMonth } from "./window-rows.ts"
-
-/** A file, and what it must be when it is read. */
-export interface WrittenPart {
-  readonly path: string
-  readonly rows: number
-  readonly bytes: number
-  readonly sha256: string
-}
 
 /** Transfers of a part. */
 const partRows = 500_000
@@ -29,14 +22,10 @@ export const writeMonth = Effect.fnUntraced(function* (
   const written = yield* shard.run((client) =>
     Effect.gen(function* () {
       const encoder = yield* makeEncoder(plan)
-      const parts: Array<WrittenPart> = []
+      const parts: Array<PutFile> = []
       let pending = 0
       const put = Effect.gen(function* () {
-        for (let file = yield* encoder.next; file !== undefined; file = yield* encoder.next) {
-          const { bytes, ...part } = file
-          yield* target.put(part.path, bytes)
-          parts.push({ ...part, bytes: bytes.length })
-        }
+        parts.push(...(yield* putFiles(encoder, target)))
         pending = 0
       })
       yield* readMonth(client, until, (rows) => {

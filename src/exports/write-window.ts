@@ -3,9 +3,10 @@ import { Effect } from "effect"
 import type { Shard } from "../store/shards/shard.ts"
 import { EncoderFailed, makeEncoder } from "./encoder.ts"
 import type { Landed, OpenWindow, PositionName } from "./export-store.ts"
+import { putFiles, rowsOf } from "./put-files.ts"
 import { recordsSchemas } from "./records.ts"
 import type { Target } from "./target.ts"
-import { folderOf, type WindowPlan, type WrittenFile } from "./window-files.ts"
+import { folderOf, type WindowPlan } from "./window-files.ts"
 import { readWindow } from "./window-rows.ts"
 
 export const writeWindow = Effect.fnUntraced(function* (
@@ -18,20 +19,11 @@ export const writeWindow = Effect.fnUntraced(function* (
   const { format, from_place, until_place } = window
   const name = `${shardName}-${window.name}`
   const plan = { records, format, buckets, name }
-  const written: Array<Omit<WrittenFile, "bytes"> & { readonly bytes: number }> = []
-
-  const put = Effect.fnUntraced(function* ({ bytes, ...file }: WrittenFile) {
-    yield* target.put(file.path, bytes)
-    written.push({ ...file, bytes: bytes.length })
-  })
-  yield* Effect.scoped(
-    Effect.gen(function* () {
-      const encoder = yield* readInto(shard, records, window, plan)
-      for (let file = yield* encoder.next; file !== undefined; file = yield* encoder.next) yield* put(file)
-    }),
+  const written = yield* Effect.scoped(
+    Effect.flatMap(readInto(shard, records, window, plan), (encoder) => putFiles(encoder, target)),
   )
   if (written.length === 0) return { files: 0, rows: 0 } satisfies Landed
-  const rows = written.reduce((sum, file) => sum + file.rows, 0)
+  const rows = rowsOf(written)
   const manifest = {
     export: id,
     records,

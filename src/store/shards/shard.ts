@@ -20,3 +20,9 @@ export interface Shard {
     query: (client: ShardClient) => Effect.Effect<A, SqlError.SqlError, R>,
   ) => Effect.Effect<A, SqlError.SqlError, R>
 }
+
+/** The one shard of a database whose books are in one place, and all that is in no shard. */
+export const wholeShard = (sql: SqlClient.SqlClient): Shard => {
+  const client = { sql, books: sql.literal("") }
+  return { name: "books", key: "", server: () => "", run: (query) => query(client) }
+}

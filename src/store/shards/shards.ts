@@ -8,7 +8,7 @@ import { Context, Effect, Layer, Result } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { WeirConfig } from "../../config.ts"
 import { isSpread } from "./placement.ts"
-import type { Shard, ShardClient } from "./shard.ts"
+import { type Shard, type ShardClient, wholeShard } from "./shard.ts"
 import { makeSpread } from "./spread.ts"
 
 export class Shards extends Context.Service<
@@ -28,8 +28,7 @@ export class Shards extends Context.Service<
         const sql = yield* SqlClient.SqlClient
         const { databaseUrl } = yield* WeirConfig
         if (databaseUrl !== undefined && (yield* isSpread(sql))) return Shards.of(yield* makeSpread(databaseUrl))
-        const client = { sql, books: sql.literal("") }
-        const whole: Shard = { name: "books", key: "", server: () => "", run: (query) => query(client) }
+        const whole = wholeShard(sql)
         return Shards.of({ all: [whole], indexOf: () => 0, of: () => whole })
       }),
     )

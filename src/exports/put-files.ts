@@ -1,0 +1,25 @@
+/** Writes what an encoder has, one file after the other, and says what each must be when it is read. */
+import { Effect } from "effect"
+import type { Encoder } from "./encoder.ts"
+import type { Target } from "./target.ts"
+
+/** A file as manifests list it. */
+export interface PutFile {
+  readonly path: string
+  readonly rows: number
+  readonly bytes: number
+  readonly sha256: string
+}
+
+export const putFiles = Effect.fnUntraced(function* (encoder: Encoder, target: Target) {
+  const files: Array<PutFile> = []
+  for (let file = yield* encoder.next; file !== undefined; file = yield* encoder.next) {
+    const { bytes, ...listed } = file
+    yield* target.put(listed.path, bytes)
+    files.push({ ...listed, bytes: bytes.length })
+  }
+  return files
+})
+
+/** Rows of files together. */
+export const rowsOf = (files: ReadonlyArray<PutFile>): number => files.reduce((sum, { rows }) => sum + rows, 0)
