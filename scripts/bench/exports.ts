@@ -49,11 +49,14 @@ export const exports: Scenario = async (_, { rounds, scale }) => {
     const settle = settlements(ledger, await creditedOrgs(ledger, 64), inFlight)
     const calls = Math.max(inFlight, Math.round(40_000 * scale))
     await settle(calls)
-    const [start] = await watched.query("select next_transfer_id()::text as place, now() as at")
-    let place = BigInt(String(start?.["place"]))
-    let at = new Date(String(start?.["at"]))
     const taken = { settled: [] as number[], exported: [] as number[], own: [] as number[] }
     for (let round = 0; round < rounds; round++) {
+      // A window of five minutes is read with the records of the half minute before it.
+      await watched.query("truncate usage_records")
+      await settle(Math.round(calls / 10))
+      const [start] = await watched.query("select next_transfer_id()::text as place, now() as at")
+      const place = BigInt(String(start?.["place"]))
+      const at = new Date(String(start?.["at"]))
       const before = await watched.cpu()
       await settle(calls)
       const between = await watched.cpu()
@@ -78,10 +81,6 @@ export const exports: Scenario = async (_, { rounds, scale }) => {
         }
         const { rows } = await Effect.runPromise(writeWindow(position, { ...next.window, format }, shard, target, 16))
         if (rows !== calls) throw new Error(`${rows} of ${calls} records were exported`)
-        if (format === formats.at(-1)) {
-          place = next.window.until_place
-          at = next.window.until_at
-        }
       }
       const after = await watched.cpu()
       const { user, system } = process.cpuUsage(own)
