@@ -214,6 +214,15 @@ const variables = {
   streamBufferBytes: bytes("SVC_STREAM_BUFFER_BYTES", 256 * 1024),
   /** How long a client may accept no bytes while some are waiting. */
   streamStallMs: millis("SVC_STREAM_STALL_MS", 30_000),
+  /** The largest message on a socket, in bytes. */
+  socketFrameBytes: bytes("SVC_SOCKET_FRAME_BYTES", 1024 * 1024),
+  /** Maximum open sockets of one process; less where its files allow fewer. */
+  socketsMax: Config.schema(
+    Schema.FiniteFromString.pipe(Schema.decodeTo(Schema.Int.check(Schema.isGreaterThanOrEqualTo(1)))),
+    "SVC_SOCKETS_MAX",
+  ).pipe(Config.withDefault(10_000)),
+  /** How long a realtime session may be without an event from either side. */
+  realtimeIdleMs: millis("SVC_REALTIME_IDLE_MS", 300_000),
   /** How long a vendor's reply is read after its client left, if the catalogue says `clientGone: drain`. */
   drainGoneMs: millis("SVC_DRAIN_GONE_MS", 30_000),
   /** Share of finished streams, 0 to 1, that outbound policies review in the background. */

@@ -62,6 +62,7 @@ import { Review } from "./review/review.ts"
 import { DeliveredSettings } from "./settings/delivered.ts"
 import { Settings } from "./settings/settings.ts"
 import { Drafts } from "./setup/drafts.ts"
+import { OpenSockets } from "./sockets/open-sockets.ts"
 import { AuditLog } from "./store/audit-log.ts"
 import { ChangeFeed } from "./store/change-feed.ts"
 import { layerDatabase } from "./store/database.ts"
@@ -148,6 +149,7 @@ const telemetry = Layer.mergeAll(Tracing.layer, TierTimes.layer, ExchangeReports
 /** Everything below HTTP, in the order of a request's journey: each line needs only the lines below it. */
 export const layerServices = Layer.mergeAll(
   OpenCalls.layer,
+  OpenSockets.layer,
   VendorCheck.layer,
   Drafts.layer,
   jobs,

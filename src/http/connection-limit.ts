@@ -9,17 +9,19 @@ const waitingShare = 0.75
 /** How long a new connection may be without a request while connections are short. */
 const firstRequestMs = 1000
 
+export interface ConnectionLimit {
+  readonly request: (request: IncomingMessage, response: ServerResponse) => void
+  readonly upgrade: (request: IncomingMessage) => void
+}
+
 /**
  * Limits a server's connections.
  * Node's own `closeIdleConnections` also closes connections that were just accepted, whose request is on its way.
  *
- * @returns what must hear of every request, before it is answered
+ * @returns what must hear of every request, before it is answered, and of every upgrade
  */
-export const limitConnections = (
-  server: NodeServer,
-  most: number | undefined,
-): ((request: IncomingMessage, response: ServerResponse) => void) => {
-  if (most === undefined) return () => {}
+export const limitConnections = (server: NodeServer, most: number | undefined): ConnectionLimit => {
+  if (most === undefined) return { request: () => {}, upgrade: () => {} }
   server.maxConnections = most
   const keepMost = most * waitingShare
   let open = 0
@@ -62,5 +64,6 @@ export const limitConnections = (
       left--
     }
   }
-  return request
+  // A WebSocket waits for no request.
+  return { request, upgrade: ({ socket }) => waiting.delete(socket) }
 }

@@ -49,7 +49,7 @@ const handlerFor = <A>(handlerOf: (path: string, query: string) => A, url: strin
   return end === -1 ? handlerOf(url, "") : handlerOf(url.slice(0, end), url.slice(end + 1))
 }
 
-const fromNode = (request: IncomingMessage): UploadRequest => ({
+export const fromNode = (request: IncomingMessage): UploadRequest => ({
   headers: flat(request.headers),
   method: request.method ?? "POST",
   url: request.url ?? "",

@@ -11,6 +11,7 @@ import { OperatorSessions } from "../identity/operator-sessions.ts"
 import { Api } from "../protocol/api.ts"
 import { serviceError } from "../protocol/error.ts"
 import { invalidInput, issuesOf } from "../protocol/issues.ts"
+import { OpenSockets } from "../sockets/open-sockets.ts"
 import { failureAt } from "./compatible/reply.ts"
 import { compatibleRoutes } from "./compatible/routes.ts"
 import { limitConnections } from "./connection-limit.ts"
@@ -56,6 +57,8 @@ import { ssoRoutes } from "./routes/sso.ts"
 import { statementRoutes } from "./routes/statements.ts"
 import { tokenRoutes } from "./routes/tokens.ts"
 import { webhookRoutes } from "./routes/webhooks.ts"
+import { socketHandlers } from "./sockets/handlers.ts"
+import { answerUpgrades } from "./sockets/upgrades.ts"
 import { answerUnreadable } from "./unreadable-request.ts"
 
 const apiRoutes = HttpApiBuilder.layer(Api, { openapiPath: "/openapi.json" }).pipe(
@@ -105,7 +108,7 @@ export const layerServer = Layer.unwrap(
     const { host, port, metricsPort, corsOrigins, tls } = yield* WeirConfig
     const { maxConnections } = yield* Overload
     const node = yield* makeListener(tls)
-    const limitRequest = limitConnections(node, maxConnections)
+    const limit = limitConnections(node, maxConnections)
     answerUnreadable(node)
     const access = yield* makeAccess
     const main = Layer.mergeAll(
@@ -120,9 +123,10 @@ export const layerServer = Layer.unwrap(
     const interceptors = Effect.gen(function* () {
       yield* answerDirectly(node, yield* hotAnswers)
       yield* admitOrigins(node, corsOrigins)
+      yield* answerUpgrades(node, yield* socketHandlers, limit.upgrade)
       // Last, so that they hear of every request, also of those that an interceptor answers.
       continueRequests(node)
-      beforeRequest(node, limitRequest)
+      beforeRequest(node, limit.request)
       beforeRequest(node, likeHttp1)
     })
     const served = Layer.effectDiscard(interceptors).pipe(Layer.provideMerge(serve(routes, node, { host, port })))
@@ -178,6 +182,7 @@ const drainAtShutdown = (node: NodeServer) =>
     Effect.gen(function* () {
       const draining = yield* Draining
       const calls = yield* Calls
+      const sockets = yield* OpenSockets
       const stopListening = Effect.sync(() => {
         draining.begin()
         node.close()
@@ -187,6 +192,11 @@ const drainAtShutdown = (node: NodeServer) =>
         if ("closeIdleConnections" in node) node.closeIdleConnections()
         setTimeout(connections.closeAll, closeGraceMs).unref()
       })
-      yield* Effect.addFinalizer(() => stopListening.pipe(Effect.andThen(calls.drain), Effect.andThen(hangUp)))
+      yield* Effect.addFinalizer(() =>
+        stopListening.pipe(
+          Effect.andThen(Effect.all([calls.drain, sockets.drain], { concurrency: "unbounded" })),
+          Effect.andThen(hangUp),
+        ),
+      )
     }),
   )

@@ -17,8 +17,11 @@ export interface SignedParts {
   readonly body: SignedBody
 }
 
-/** A body, its SHA-256 in hexadecimal, or that it has not been read: then it is verified again once it has been. */
-export type SignedBody = Uint8Array | { readonly sha256: string } | "unread"
+/**
+ * A body, its SHA-256 in hexadecimal, or that it has not been read: then it is verified again once it has been. Of a
+ * socket, the signature of its upgrade was verified before.
+ */
+export type SignedBody = Uint8Array | { readonly sha256: string } | "unread" | "verified"
 
 /** The value of `x-svc-sign`: 64 lowercase hexadecimal characters. */
 export const sign = (secretSha256: Uint8Array, { method, target, ts, nonce, body }: SignedParts): string => {
@@ -29,7 +32,7 @@ export const sign = (secretSha256: Uint8Array, { method, target, ts, nonce, body
 }
 
 const hashOf = (body: SignedBody): string => {
-  if (body === "unread") return ""
+  if (typeof body === "string") return ""
   return body instanceof Uint8Array ? createHash("sha256").update(body).digest("hex") : body.sha256
 }
 
@@ -64,6 +67,7 @@ export const verifySignature = (
   if (!/^\d{1,15}$/.test(ts)) return invalid("x-svc-ts must be unix seconds")
   if (nonce.length < 16 || nonce.length > 128) return invalid("x-svc-nonce must have 16 to 128 characters")
   if (!/^[0-9a-f]{64}$/.test(given)) return invalid("x-svc-sign must be 64 lowercase hexadecimal characters")
+  if (request.body === "verified") return { _tag: "Signed", nonce }
   if (Math.abs(nowMs / 1000 - Number(ts)) > maxSkewSeconds) {
     return invalid(`x-svc-ts is more than ${maxSkewSeconds} seconds off`)
   }

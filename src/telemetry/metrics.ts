@@ -159,6 +159,8 @@ const identities = gauge(
 
 const openExchanges = gauge("weir_exchanges_open", "Open exchanges of this node")()
 
+const openSockets = gauge("weir_sockets_open", "Open WebSockets of this node, by kind")
+
 /** Metrics are cached by their attributes. */
 const bound = <Labels extends ReadonlyArray<string>, M>(make: (...labels: Labels) => M): ((...labels: Labels) => M) => {
   const known = new Map<string, M>()
@@ -247,6 +249,9 @@ export const recordTenantRead = (services: Services, bytes: number): void => {
 
 export const recordOpenExchanges = (services: Services, open: number): void =>
   openExchanges.updateUnsafe(open, services)
+
+export const recordOpenSockets = (services: Services, kind: string, open: number): void =>
+  openSockets({ kind }).updateUnsafe(open, services)
 
 export const recordCapacity = (services: Services, exchanges: number): void =>
   capacity.updateUnsafe(exchanges, services)

@@ -13,6 +13,7 @@ const layers = [
   "services.ts",
   "console",
   "http",
+  "sockets",
   "setup",
   "webhooks",
   "exports",

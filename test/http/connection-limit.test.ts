@@ -17,7 +17,7 @@ afterEach(() => {
 const serve = async (most: number): Promise<number> => {
   const server = createServer((_, response) => setTimeout(() => response.end("ok"), 100))
   servers.push(server)
-  beforeRequest(server, limitConnections(server, most))
+  beforeRequest(server, limitConnections(server, most).request)
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
   return portOf(server)
 }
@@ -65,7 +65,7 @@ describe("limitConnections", () => {
   it("never closes a connection whose request is answered, whoever answers it", async () => {
     const server = createServer()
     servers.push(server)
-    const limitRequest = limitConnections(server, 4)
+    const { request: limitRequest } = limitConnections(server, 4)
     const slowly = interceptRequests(server, () => (_, response) => {
       setTimeout(() => response.end("ok"), 1500)
     })

@@ -1,0 +1,173 @@
+/**
+ * `GET /t1/socket`: many exchanges over one connection, with the same handlers as `POST /t1/exchange` and
+ * `POST /t1/heartbeat`. Source: sockets "Three sockets".
+ */
+import { Effect, Fiber, Result } from "effect"
+import { Overload } from "../../admission/overload.ts"
+import { Calls, newRequestId } from "../../calls/calls.ts"
+import { chat } from "../../kinds/chat/chat.ts"
+import { chatRequestOf } from "../../kinds/chat/chat-request.ts"
+import { checkCall } from "../../kinds/decode.ts"
+import { errorBody, type ServiceError, serviceError } from "../../protocol/error.ts"
+import { ExchangeRequest } from "../../protocol/exchange.ts"
+import { decodeJson, parseBody } from "../../protocol/json-body.ts"
+import { ClientMessage, socketProtocol } from "../../protocol/socket.ts"
+import { type ClientSocket, closing } from "../../sockets/client-socket.ts"
+import { ExchangeStream, tellingRetry } from "../../sockets/exchange-stream.ts"
+import { OpenSockets, shuttingDown } from "../../sockets/open-sockets.ts"
+import { SocketEvents } from "../../sockets/socket-events.ts"
+import { toServiceError } from "../../store/unavailable.ts"
+import { logCause } from "../../telemetry/logs.ts"
+import { NodeConnection } from "../node-connection.ts"
+import type { RouteError } from "../respond.ts"
+import { makeRuntime } from "../routes/runtime.ts"
+import { makeForCaller } from "../runtime.ts"
+import { makeSocketCallers, type SocketCaller } from "./socket-callers.ts"
+import type { UpgradeHandler } from "./upgrades.ts"
+
+type Message<Field extends string> = Extract<ClientMessage, { readonly [F in Field]: unknown }>
+
+/** Exchanges of one socket at a time, as many as streams of one connection of HTTP/2. */
+const mostStreams = 250
+
+export const makeExchangeSocket = Effect.gen(function* () {
+  const calls = yield* Calls
+  const overload = yield* Overload
+  const openSockets = yield* OpenSockets
+  const callers = yield* makeSocketCallers
+  const { traced } = yield* makeForCaller
+  const { heartbeat } = yield* makeRuntime
+  const scope = yield* Effect.scope
+  const fork = Effect.runForkWith(yield* Effect.context<never>())
+  const run = (effect: Effect.Effect<void>) => Fiber.runIn(fork(effect), scope)
+
+  const serve = (socket: ClientSocket, from: SocketCaller) => {
+    /** Those that may still send something, by their ids. */
+    const streams = new Map<string, ExchangeStream>()
+    let running = 0
+    let isDraining = false
+
+    const refuse = (error: ServiceError, id?: string) => {
+      const told = errorBody(tellingRetry(error), newRequestId())
+      if (id !== undefined) socket.sendLines(new SocketEvents(id).error(told))
+      else socket.send(JSON.stringify({ event: "t.err", data: told }))
+    }
+
+    const restart = () => socket.close(closing.restart, "the service is shutting down")
+
+    const start = ({ id, exchange, room }: Message<"exchange">) => {
+      const requestId = newRequestId()
+      const stream = new ExchangeStream({ socket, id, requestId, room, ended: () => streams.delete(id) })
+      const decoded = Result.map(
+        checkCall(ExchangeRequest, { stream: true, ...exchange }, exchange),
+        ({ request, payloadHash }) => ({ request: chatRequestOf(request), payloadHash }),
+      )
+      streams.set(id, stream)
+      running++
+      const refused = (error: RouteError) =>
+        Effect.map(logCause(toServiceError(error), requestId), () => stream.refuse(error))
+      const admitted = Effect.andThen(overload.check(calls.open()), from.again)
+      const exchanged = Effect.flatMap(Effect.result(admitted), (caller) =>
+        Result.isFailure(caller)
+          ? refused(caller.failure)
+          : calls.run({ requestId, kind: chat, caller: caller.success, decoded }, stream),
+      )
+      run(
+        Effect.ensuring(
+          traced(from.request, requestId, () => 200)(exchanged),
+          Effect.sync(() => {
+            running--
+            if (streams.get(id) === stream) cancelled(id, stream)
+            if (isDraining && running === 0) restart()
+          }),
+        ),
+      )
+    }
+
+    /** It has ended without a last message of its own. */
+    const cancelled = (id: string, stream: ExchangeStream) => {
+      streams.delete(id)
+      socket.sendLines(stream.events.message('"cancelled":true'))
+    }
+
+    const beat = ({ id, heartbeat: sent }: Message<"heartbeat">) => {
+      const requestId = newRequestId()
+      const events = new SocketEvents(id)
+      const answered = Effect.flatMap(from.again, (caller) =>
+        heartbeat({ requestId, caller, request: from.request, body: Buffer.from(JSON.stringify(sent)) }),
+      )
+      run(
+        Effect.matchEffect(answered, {
+          onSuccess: ({ status, body }) =>
+            Effect.sync(() => {
+              const json = body._tag === "Uint8Array" ? Buffer.from(body.body).toString("utf8") : "null"
+              socket.sendLines(events.message(`"status":${status},"headers":{},"body":${json}`))
+            }),
+          onFailure: (error) =>
+            Effect.map(logCause(toServiceError(error), requestId), () => refuse(toServiceError(error), id)),
+        }),
+      )
+    }
+
+    const take = (message: ClientMessage) => {
+      if ("exchange" in message) {
+        if (streams.has(message.id)) refuse(idInUse(message.id))
+        else if (isDraining) refuse(shuttingDown(), message.id)
+        else if (streams.size >= mostStreams) refuse(tooManyStreams(), message.id)
+        else start(message)
+      } else if ("room" in message) streams.get(message.id)?.give(message.room)
+      else if ("cancel" in message) streams.get(message.id)?.gone()
+      else beat(message)
+    }
+
+    const remove = openSockets.add({
+      kind: "exchanges",
+      ping: () => socket.ping(),
+      drain: () => {
+        isDraining = true
+        if (running === 0) restart()
+      },
+      end: restart,
+    })
+    socket.listen({
+      message: (text) => {
+        const message = Result.flatMap(parseBody(text), (json) => decodeJson(ClientMessage, json))
+        if (Result.isSuccess(message)) take(message.success)
+        else refuse(message.failure)
+      },
+      room: () => {
+        for (const stream of streams.values()) stream.drained()
+      },
+      closed: () => {
+        remove()
+        for (const stream of streams.values()) stream.gone()
+      },
+    })
+  }
+
+  const handler: UpgradeHandler = (upgrade) => {
+    const requestId = newRequestId()
+    return Effect.matchEffect(Effect.andThen(openSockets.check, callers.first(upgrade)), {
+      onSuccess: (from) =>
+        Effect.sync(() => {
+          const { protocols } = upgrade
+          const socket = upgrade.accept(protocols.includes(socketProtocol) ? socketProtocol : protocols[0])
+          if (socket !== undefined) serve(socket, from)
+        }),
+      onFailure: (error) =>
+        Effect.map(logCause(toServiceError(error), requestId), () =>
+          new NodeConnection(upgrade.refusedAt(), requestId).refuse(error),
+        ),
+    })
+  }
+  return handler
+})
+
+const idInUse = (id: string) =>
+  serviceError("conflict", "An exchange with this id is open on the socket", { detail: { id } })
+
+const tooManyStreams = () =>
+  serviceError("rate_limited", `A socket carries ${mostStreams} exchanges at a time`, {
+    detail: { scope: "socket" },
+    retryAfterMs: 1000,
+  })

@@ -1,0 +1,61 @@
+/**
+ * Who calls over a socket. The caller is identified before the upgrade, and again before each exchange: keys that were
+ * revoked and tokens that have expired do not live on in open sockets.
+ */
+import { Effect } from "effect"
+import { Gate } from "../../admission/gate.ts"
+import { WeirConfig } from "../../config.ts"
+import type { Caller } from "../../identity/caller.ts"
+import { Callers } from "../../identity/callers.ts"
+import { makeCallerAddress } from "../request.ts"
+import type { RouteError } from "../respond.ts"
+import type { RuntimeRequest } from "../runtime.ts"
+import type { Upgrade } from "./upgrades.ts"
+
+export interface SocketCaller {
+  /** The upgrade, without what identified it. */
+  readonly request: RuntimeRequest
+  readonly caller: Caller
+  /** The caller as it is now. */
+  readonly again: Effect.Effect<Caller, RouteError>
+}
+
+export const makeSocketCallers = Effect.gen(function* () {
+  const { trustedProxies } = yield* WeirConfig
+  const callers = yield* Callers
+  const gate = yield* Gate
+  const callerAddress = makeCallerAddress(trustedProxies)
+
+  return {
+    /** @param withCredential puts a credential of another API where twp/1 has it */
+    first: Effect.fnUntraced(function* (
+      upgrade: Upgrade,
+      withCredential: (request: RuntimeRequest) => RuntimeRequest = (request) => request,
+    ): Effect.fn.Return<SocketCaller, RouteError> {
+      const request = withCredential(withProtocolToken(upgrade))
+      const address = callerAddress(request)
+      const sentAs = { headers: request.headers, address: () => address, method: "GET", target: request.url }
+      const caller = yield* callers.authenticate({ ...sentAs, body: noBody })
+      const { org, keyId, nonce } = caller
+      // A signed upgrade is accepted once.
+      if (nonce !== undefined) yield* gate.admit({ owner: org.id, keyId, nonce, rates: [] })
+      // The signature is the upgrade's, and is not valid as long as a socket may be open.
+      const again = Effect.map(callers.authenticate({ ...sentAs, body: "verified" }), (now) => ({
+        ...now,
+        nonce: undefined,
+      }))
+      return { request, caller: { ...caller, nonce: undefined }, again }
+    }),
+  }
+})
+
+const noBody = Buffer.alloc(0)
+
+/** Browsers cannot send headers with an upgrade, and a query is logged by proxies: a subprotocol carries the token. */
+const tokenProtocol = "x-svc-app-token."
+
+const withProtocolToken = ({ request, protocols }: Upgrade): RuntimeRequest => {
+  const token = protocols.find((name) => name.startsWith(tokenProtocol))?.slice(tokenProtocol.length)
+  if (token === undefined || request.headers["x-svc-app-token"] !== undefined) return request
+  return { ...request, headers: { ...request.headers, "x-svc-app-token": token } }
+}

@@ -1,0 +1,106 @@
+/**
+ * Upgrades to WebSockets. Only the paths of sockets are upgraded; a request for another path that asks for an upgrade
+ * is answered like any request. What is refused gets a plain HTTP reply. Sources: RFC 6455 section 4.2; RFC 9110 section 7.8.
+ */
+import { type IncomingMessage, ServerResponse } from "node:http"
+import { Socket } from "node:net"
+import { Effect, Fiber, type Scope } from "effect"
+import { WebSocketServer } from "ws"
+import { WeirConfig } from "../../config.ts"
+import { ClientSocket } from "../../sockets/client-socket.ts"
+import { fromNode } from "../hot-routes.ts"
+import { eventsOf, type NodeServer } from "../listener.ts"
+import type { UploadRequest } from "../runtime.ts"
+
+/** A request for an upgrade, which is accepted once, or refused with a reply. */
+export interface Upgrade {
+  readonly request: UploadRequest
+  /** Subprotocols that the client offers. */
+  readonly protocols: ReadonlyArray<string>
+  /** Makes the handshake. Undefined if it cannot be made: the client has its reply then, or has left. */
+  readonly accept: (protocol: string | undefined) => ClientSocket | undefined
+  /** Where a refusal is written; the connection ends after it. */
+  readonly refusedAt: () => ServerResponse
+}
+
+export type UpgradeHandler = (upgrade: Upgrade) => Effect.Effect<void>
+
+/**
+ * Hands requests for upgrades to the handlers of their paths, until the scope closes. Takes the place of the router's own
+ * listener, which would answer them too.
+ *
+ * @param before hears of each of them
+ */
+export const answerUpgrades = Effect.fnUntraced(function* (
+  server: NodeServer,
+  handlers: ReadonlyMap<string, UpgradeHandler>,
+  before: (request: IncomingMessage) => void,
+): Effect.fn.Return<void, never, Scope.Scope | WeirConfig> {
+  const { socketFrameBytes } = yield* WeirConfig
+  const scope = yield* Effect.scope
+  const fork = Effect.runForkWith(yield* Effect.context<never>())
+  const sockets = new WebSocketServer({
+    noServer: true,
+    clientTracking: false,
+    maxPayload: socketFrameBytes,
+    perMessageDeflate: false,
+    autoPong: false,
+    handleProtocols: (_, request) => chosenOf.get(request) ?? false,
+  })
+  const isSocket = ({ url = "" }: Pick<IncomingMessage, "url">) => handlers.has(pathOf(url))
+  Object.assign(server, { shouldUpgradeCallback: isSocket })
+  const upgrade = (request: IncomingMessage, connection: unknown, head: Buffer) => {
+    if (!(connection instanceof Socket)) return
+    const handler = handlers.get(pathOf(request.url ?? ""))
+    if (handler === undefined) {
+      connection.destroy()
+      return
+    }
+    connection.on("error", ignore)
+    before(request)
+    Fiber.runIn(fork(handler(upgradeOf(sockets, request, connection, head))), scope)
+  }
+  sockets.on("wsClientError", ({ message }, connection, request) => {
+    if (!(connection instanceof Socket)) return
+    const response = replyOn(request, connection)
+    response.writeHead(400, { "content-type": "text/plain", upgrade: "websocket" }).end(`${message}\n`)
+  })
+  const emitter = eventsOf(server)
+  yield* Effect.acquireRelease(
+    Effect.sync(() => emitter.removeAllListeners("upgrade").on("upgrade", upgrade)),
+    () => Effect.sync(() => emitter.off("upgrade", upgrade)),
+  )
+})
+
+/** The subprotocol that was chosen for a request. */
+const chosenOf = new WeakMap<IncomingMessage, string>()
+
+const ignore = () => {}
+
+const upgradeOf = (sockets: WebSocketServer, request: IncomingMessage, connection: Socket, head: Buffer): Upgrade => ({
+  request: fromNode(request),
+  protocols: (request.headers["sec-websocket-protocol"] ?? "").split(",").flatMap((each) => each.trim() || []),
+  accept: (protocol) => {
+    if (protocol !== undefined) chosenOf.set(request, protocol)
+    let accepted: ClientSocket | undefined
+    sockets.handleUpgrade(request, connection, head, (ws) => {
+      connection.off("error", ignore)
+      accepted = new ClientSocket(ws, connection)
+    })
+    return accepted
+  },
+  refusedAt: () => replyOn(request, connection),
+})
+
+const replyOn = (request: IncomingMessage, connection: Socket): ServerResponse => {
+  const response = new ServerResponse(request)
+  response.shouldKeepAlive = false
+  response.assignSocket(connection)
+  response.once("finish", () => connection.end())
+  return response
+}
+
+const pathOf = (url: string): string => {
+  const end = url.indexOf("?")
+  return end === -1 ? url : url.slice(0, end)
+}

@@ -1,0 +1,156 @@
+/**
+ * A client's WebSocket: text messages in both directions, with what is needed to know whether the client takes them.
+ * Reading, pings and the closing handshake are the library's (`ws`); messages are written to the connection directly.
+ */
+import type { Socket } from "node:net"
+import type { WebSocket } from "ws"
+import { frameOf, framesOf } from "./frames.ts"
+
+/** Status codes of the closing handshake. Source: RFC 6455 section 7.4.1. */
+export const closing = {
+  normal: 1000,
+  unsupportedData: 1003,
+  policy: 1008,
+  internalError: 1011,
+  restart: 1012,
+  tryLater: 1013,
+} as const
+export type ClosingCode = (typeof closing)[keyof typeof closing]
+
+export interface SocketListener {
+  /** A whole text message, in UTF-8. */
+  readonly message: (text: Buffer) => void
+  /** The client has taken what was waiting. */
+  readonly room: () => void
+  /** Told once. */
+  readonly closed: () => void
+}
+
+/** Bytes that may wait for a client before its streams wait too. */
+const waitingBytes = 256 * 1024
+/** Bytes that wait for a client at which its pings are not answered any more. */
+const waitingPongBytes = 64 * 1024
+
+export class ClientSocket {
+  readonly #ws: WebSocket
+  readonly #connection: Socket
+  #isCorked = false
+  #isClosed = false
+  #isAlive = true
+  #listener: SocketListener | undefined
+
+  constructor(ws: WebSocket, connection: Socket) {
+    this.#ws = ws
+    this.#connection = connection
+    ws.on("pong", () => {
+      this.#isAlive = true
+    })
+    // Who sends pings and reads no answers gets none.
+    ws.on("ping", (data) => {
+      if (!this.#isClosed && connection.writableLength < waitingPongBytes) ws.pong(data)
+    })
+    // The library closes the socket after an error, and says so with the code.
+    ws.on("error", () => {})
+  }
+
+  listen(listener: SocketListener): void {
+    this.#listener = listener
+    this.#ws.on("message", (data: Buffer, isBinary: boolean) => {
+      this.#isAlive = true
+      if (isBinary) this.close(closing.unsupportedData, "messages are JSON in text frames")
+      else if (!this.#isClosed) listener.message(data)
+    })
+    this.#connection.on("drain", () => listener.room())
+    this.#ws.once("close", () => this.#ended())
+  }
+
+  get isClosed(): boolean {
+    return this.#isClosed
+  }
+
+  /** Sends one message. @returns whether there is room for more; if not, the listener is told when there is */
+  send(message: string | Uint8Array): boolean {
+    return this.#write(frameOf(message))
+  }
+
+  /** Sends messages, each of which ends with a line feed. */
+  sendLines(lines: string): boolean {
+    return this.#write(framesOf(lines))
+  }
+
+  /** Tells when everything that was sent has left the process. */
+  flush(flushed: () => void): void {
+    if (this.#isClosed) flushed()
+    else this.#connection.write(empty, () => flushed())
+  }
+
+  /** Ends with the closing handshake; what was sent before arrives. */
+  close(code: ClosingCode, reason = ""): void {
+    if (this.#isClosed) return
+    this.#ws.close(code, reason)
+    this.#ended()
+  }
+
+  /** Ends at once. */
+  cut(): void {
+    this.#ws.terminate()
+    this.#ended()
+  }
+
+  /** Reads no further; messages of what was read already may still come. */
+  pause(): void {
+    if (!this.#isClosed) this.#ws.pause()
+  }
+
+  resume(): void {
+    if (!this.#isClosed) this.#ws.resume()
+  }
+
+  unsentBytes(): number {
+    return this.#connection.writableLength
+  }
+
+  takenBytes(): number {
+    return this.#connection.bytesWritten - this.#connection.writableLength
+  }
+
+  /** Asks the client for a sign of life; without one since the last time, the connection is cut. */
+  ping(): void {
+    if (this.#isClosed || this.#ws.isPaused) return
+    if (!this.#isAlive) {
+      this.cut()
+      return
+    }
+    this.#isAlive = false
+    this.#ws.ping()
+  }
+
+  #write(frames: Buffer): boolean {
+    // After the closing handshake has begun, nothing may be sent.
+    if (this.#isClosed || this.#ws.readyState !== open) return true
+    const connection = this.#connection
+    // What is sent in one turn of the event loop, for any of its streams, leaves in one write.
+    if (!this.#isCorked) {
+      this.#isCorked = true
+      connection.cork()
+      setImmediate(this.#uncork)
+    }
+    connection.write(frames)
+    return connection.writableLength < waitingBytes
+  }
+
+  readonly #uncork = (): void => {
+    this.#isCorked = false
+    this.#connection.uncork()
+  }
+
+  #ended(): void {
+    if (this.#isClosed) return
+    this.#isClosed = true
+    this.#listener?.closed()
+  }
+}
+
+const empty = Buffer.alloc(0)
+/** The library's `readyState` of a socket that can send. */
+const open = 1
