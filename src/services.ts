@@ -63,6 +63,7 @@ import { DeliveredSettings } from "./settings/delivered.ts"
 import { Settings } from "./settings/settings.ts"
 import { Drafts } from "./setup/drafts.ts"
 import { OpenSockets } from "./sockets/open-sockets.ts"
+import { Realtime } from "./sockets/realtime/realtime.ts"
 import { AuditLog } from "./store/audit-log.ts"
 import { ChangeFeed } from "./store/change-feed.ts"
 import { layerDatabase } from "./store/database.ts"
@@ -81,6 +82,7 @@ import { Egress } from "./upstream/egress.ts"
 import { TargetHealth } from "./upstream/health.ts"
 import { layerRedis as layerRedisHealth } from "./upstream/health-redis.ts"
 import { UpstreamKeys } from "./upstream/upstream-keys.ts"
+import { VendorSockets } from "./upstream/vendor-sockets.ts"
 import { DeliveryStore } from "./webhooks/delivery-store.ts"
 import { OrgWebhooks } from "./webhooks/org-webhooks.ts"
 import { layerTargetWatch } from "./webhooks/target-watch.ts"
@@ -144,12 +146,13 @@ const webhooks = Layer.mergeAll(Webhooks.layer, layerTargetWatch).pipe(
   Layer.provideMerge(Layer.mergeAll(DeliveryStore.layer, OrgWebhooks.layer)),
 )
 const exports = Layer.mergeAll(Exports.layer, layerClosedMonths).pipe(Layer.provideMerge(ExportStore.layer))
+const sockets = Realtime.layer.pipe(Layer.provideMerge(OpenSockets.layer), Layer.provide(VendorSockets.layer))
 const telemetry = Layer.mergeAll(Tracing.layer, TierTimes.layer, ExchangeReports.layer)
 
 /** Everything below HTTP, in the order of a request's journey: each line needs only the lines below it. */
 export const layerServices = Layer.mergeAll(
   OpenCalls.layer,
-  OpenSockets.layer,
+  sockets,
   VendorCheck.layer,
   Drafts.layer,
   jobs,

@@ -40,6 +40,8 @@ export class Calls extends Context.Service<
       call: Call<Request, Body>,
       connection: Connection<Body>,
     ) => Effect.Effect<void>
+    /** What calls run with; for sessions of sound, whose responses are held and settled as calls are. */
+    readonly services: CallServices
     /** The number of open calls. */
     readonly open: () => number
     /** The number of calls whose deadlines are watched: those with a hold. */
@@ -106,6 +108,7 @@ export class Calls extends Context.Service<
         checkpointMs: config.checkpointMs,
       })
       return Calls.of({
+        services,
         open: () => running.size,
         watched: () => services.deadlines.size,
         view: (most) => ({ node, open: leased.size, data: [...leased].slice(0, most).map((each) => each.view()) }),

@@ -9,6 +9,7 @@ export const lackingPrice = (kind: ModelKind, price: Price): string | undefined 
     inTokens || hasUnitPrice(price, unit) ? undefined : `dims.${unit}, or tokens`
   switch (kind) {
     case "chat":
+    case "realtime":
       return lacks.length > 0 ? "input and output" : undefined
     case "rerank":
       return lacks.includes("input") && dims["searches"] === undefined ? "input, or dims.searches" : undefined

@@ -25,6 +25,7 @@ import { openaiSpeech } from "./openai-chat/speech.ts"
 import { openaiTranscription } from "./openai-chat/transcription.ts"
 import { makeChatDialect, openaiChat } from "./openai-chat/vendor.ts"
 import { openaiVideo } from "./openai-chat/video.ts"
+import { azureRealtime, openaiRealtime } from "./openai-realtime/vendor.ts"
 import { openaiResponses } from "./openai-responses/vendor.ts"
 import type { VendorDialect } from "./vendor-dialect.ts"
 import { voyage } from "./voyage/vendor.ts"
@@ -44,6 +45,7 @@ const openai = (profile: ChatProfile): VendorDialect => ({
   rerank: sharedRerank,
   moderation: openaiModeration,
   ...openaiMedia,
+  realtime: openaiRealtime,
 })
 
 const openaiMedia = {
@@ -109,7 +111,7 @@ export const dialectOf = ({
  * Source: https://learn.microsoft.com/azure/ai-foundry/openai/api-version-lifecycle
  */
 const onAzure = (dialect: VendorDialect, apiVersion: string | undefined): VendorDialect => {
-  const { chat, embedding, rerank, moderation, image, speech, transcription, video } = dialect
+  const { chat, embedding, rerank, moderation, image, speech, transcription, video, realtime } = dialect
   const authorize = (credential: string) => ({ "api-key": credential })
   const moved = <Body extends string | MediaBody>(
     wire: Result.Result<WireRequest<Body>, EncodeRefusal>,
@@ -131,6 +133,7 @@ const onAzure = (dialect: VendorDialect, apiVersion: string | undefined): Vendor
     ...(speech !== undefined && { speech: movedWhole(speech) }),
     ...(transcription !== undefined && { transcription: movedWhole(transcription) }),
     ...(video !== undefined && { video: videoOnAzure(video) }),
+    ...(realtime !== undefined && { realtime: azureRealtime(apiVersion) }),
     ...(chat !== undefined && {
       chat: {
         ...chat,

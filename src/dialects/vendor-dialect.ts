@@ -1,6 +1,7 @@
 /** A vendor's API with the kinds of calls that it has. */
 import type { Dialect } from "./dialect.ts"
 import type { ImageDialect, SpeechDialect, TranscriptionDialect, VideoDialect } from "./media.ts"
+import type { RealtimeDialect } from "./openai-realtime/vendor.ts"
 import type { SearchDialect } from "./search/dialect.ts"
 import type { EmbeddingDialect, ModerationDialect, RerankDialect } from "./whole.ts"
 import type { VendorAccess } from "./wire.ts"
@@ -15,4 +16,5 @@ export interface VendorDialect extends VendorAccess {
   readonly speech?: SpeechDialect
   readonly transcription?: TranscriptionDialect
   readonly video?: VideoDialect
+  readonly realtime?: RealtimeDialect
 }

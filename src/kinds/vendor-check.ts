@@ -257,7 +257,7 @@ const modelOf = (
 }
 
 /** Kinds of which a small call can be made; one of another kind would need a voice, a recording or a picture. */
-type Checked = Exclude<ModelKind, "image" | "speech" | "transcription" | "video">
+type Checked = Exclude<ModelKind, "image" | "speech" | "transcription" | "video" | "realtime">
 const checkedKinds: ReadonlyArray<Checked> = ["chat", "embedding", "rerank", "moderation"]
 const isChecked = (kind: ModelKind): kind is Checked => checkedKinds.some((each) => each === kind)
 

@@ -116,7 +116,12 @@ export const priceUsage = (list: Price, counts: Counts): Charge => {
   return { cost: perMillion(total), cacheNetSaving: perMillion(cached * price.input - cachedCost) }
 }
 
-const cacheDimensions: ReadonlySet<string> = new Set(["cache_read", "cache_write", "cache_write_1h"])
+const cacheDimensions: ReadonlySet<string> = new Set([
+  "cache_read",
+  "cache_read_audio",
+  "cache_write",
+  "cache_write_1h",
+])
 
 /** A line of a bill. */
 export interface ChargeLine {
@@ -145,7 +150,13 @@ function eachLine(price: Price, counts: Counts, take: TakeLine): void {
   const written1h = within(dims["cache_write_1h"], counts.cacheWriteTokens)
   refined(price, { dimension: "input", count: counts.inTokens, base: price.input, parts: inputParts }, dims, take)
   refined(price, { dimension: "output", count: counts.outTokens, base: price.output, parts: outputParts }, dims, take)
-  take("cache_read", BigInt(counts.cacheReadTokens), price.cacheRead ?? price.input)
+  const cacheRead = price.cacheRead ?? price.input
+  refined(
+    price,
+    { dimension: "cache_read", count: counts.cacheReadTokens, base: cacheRead, parts: cachedParts },
+    dims,
+    take,
+  )
   take("cache_write", BigInt(counts.cacheWriteTokens) - written1h, cacheWrite)
   take("cache_write_1h", written1h, price.cacheWrite1h ?? cacheWrite)
   for (const unit of units) {
@@ -189,8 +200,9 @@ export const hasUnitPrice = ({ dims }: Price, unit: Unit): boolean =>
 
 const inputParts = ["audio_in", "image_in"] as const
 const outputParts = ["reasoning", "audio_out"] as const
+const cachedParts = ["cache_read_audio"] as const
 /** Dimensions that are tokens. */
-const tokenDims: ReadonlySet<string> = new Set([...inputParts, ...outputParts])
+const tokenDims: ReadonlySet<string> = new Set([...inputParts, ...outputParts, ...cachedParts])
 
 /**
  * The maximum charge for these tokens: all input at the highest input price, all output at the highest output price, and

@@ -11,6 +11,7 @@ export const ModelKind = Schema.Literals([
   "speech",
   "transcription",
   "video",
+  "realtime",
 ])
 export type ModelKind = typeof ModelKind.Type
 

@@ -161,6 +161,15 @@ const openExchanges = gauge("weir_exchanges_open", "Open exchanges of this node"
 
 const openSockets = gauge("weir_sockets_open", "Open WebSockets of this node, by kind")
 
+const realtimeResponses = counter(
+  "weir_realtime_responses_total",
+  "Responses of realtime sessions, by how they stopped; not_billed had no output",
+)
+const realtimeSeconds = counter(
+  "weir_realtime_audio_seconds_total",
+  "Seconds of sound of realtime sessions, by direction",
+)
+
 /** Metrics are cached by their attributes. */
 const bound = <Labels extends ReadonlyArray<string>, M>(make: (...labels: Labels) => M): ((...labels: Labels) => M) => {
   const known = new Map<string, M>()
@@ -252,6 +261,13 @@ export const recordOpenExchanges = (services: Services, open: number): void =>
 
 export const recordOpenSockets = (services: Services, kind: string, open: number): void =>
   openSockets({ kind }).updateUnsafe(open, services)
+
+export const recordRealtimeResponse = (services: Services, stop: string): void =>
+  realtimeResponses({ stop }).updateUnsafe(1, services)
+
+export const recordRealtimeSeconds = (services: Services, direction: "in" | "out", seconds: number): void => {
+  if (seconds > 0) realtimeSeconds({ direction }).updateUnsafe(seconds, services)
+}
 
 export const recordCapacity = (services: Services, exchanges: number): void =>
   capacity.updateUnsafe(exchanges, services)

@@ -11,11 +11,10 @@ import type { Network } from "./network.ts"
 /**
  * Makes the pools, until the scope closes.
  *
- * @returns the pool for an address; the certificates of a vendor are not for an address that a user chose (`isGuarded`)
+ * @returns the pool for an address
  */
 export const makeDispatchers = Effect.gen(function* () {
-  const guard = yield* Egress
-  const environment = yield* makeEnvironmentProxy
+  const wayTo = yield* makeWays
   const pools = new Map<string, Agent>()
   yield* Effect.addFinalizer(() => Effect.promise(() => Promise.all([...pools.values()].map((one) => one.destroy()))))
 
@@ -33,19 +32,28 @@ export const makeDispatchers = Effect.gen(function* () {
     return pool
   }
   const usual = yield* Effect.acquireRelease(
-    Effect.sync(() => makePool({ proxyFor: environment })),
+    Effect.sync(() => makePool(wayTo(false, undefined))),
     (pool) => Effect.promise(() => pool.destroy()),
   )
 
   return (isGuarded: boolean, network: Network | undefined): Dispatcher => {
     if (!isGuarded && network === undefined) return usual
-    return poolFor(`${isGuarded} ${network?.key}`, () => ({
-      proxyFor:
-        network?.proxy === undefined ? environment : () => (network.proxy === "none" ? undefined : network.proxy),
-      tls: isGuarded ? undefined : network?.tls,
-      guard: isGuarded ? guard : undefined,
-    }))
+    return poolFor(`${isGuarded} ${network?.key}`, () => wayTo(isGuarded, network))
   }
+})
+
+/**
+ * How connections to an address are made. The certificates of a vendor are not for an address that a user chose
+ * (`isGuarded`).
+ */
+export const makeWays = Effect.gen(function* () {
+  const guard = yield* Egress
+  const environment = yield* makeEnvironmentProxy
+  return (isGuarded: boolean, network: Network | undefined): ConnectorOptions => ({
+    proxyFor: network?.proxy === undefined ? environment : () => (network.proxy === "none" ? undefined : network.proxy),
+    tls: isGuarded ? undefined : network?.tls,
+    guard: isGuarded ? guard : undefined,
+  })
 })
 
 /** The exchange's timeout tiers apply; undici's own timeouts are off. */

@@ -42,14 +42,36 @@ const folder = (): string | undefined =>
     .find((path) => existsSync(path))
 
 /** All recordings of one vendor by name; none if the machine has none. */
-export const recordingsOf = (vendor: string): ReadonlyArray<readonly [name: string, recording: Recording]> => {
+export const recordingsOf = (vendor: string): ReadonlyArray<readonly [name: string, recording: Recording]> =>
+  filesOf(vendor).map(([name, text]) => [name, decode(text)] as const)
+
+const filesOf = (vendor: string): ReadonlyArray<readonly [name: string, text: string]> => {
   const root = folder()
   const path = root === undefined ? undefined : join(root, vendor)
   if (path === undefined || !existsSync(path)) return []
   return readdirSync(path)
     .filter((name) => name.endsWith(".json"))
-    .map((name) => [name, decode(readFileSync(join(path, name), "utf8"))] as const)
+    .map((name) => [name, readFileSync(join(path, name), "utf8")] as const)
 }
+
+/** What was sent and received on one WebSocket. */
+const SocketRecording = Schema.Struct({
+  response: Schema.Struct({
+    messages: Schema.Array(
+      Schema.Struct({
+        direction: Schema.Literals(["sent", "received"]),
+        data: Schema.Record(Schema.String, Schema.Unknown),
+      }),
+    ),
+  }),
+})
+export type SocketMessages = (typeof SocketRecording.Type)["response"]["messages"]
+
+const decodeSocket = Schema.decodeUnknownSync(Schema.fromJsonString(SocketRecording))
+
+/** All recorded sockets of one vendor by name; none if the machine has none. */
+export const socketsOf = (vendor: string): ReadonlyArray<readonly [name: string, messages: SocketMessages]> =>
+  filesOf(vendor).map(([name, text]) => [name, decodeSocket(text).response.messages] as const)
 
 export const isStream = ({ response }: Recording): boolean => response.contentType?.includes("event-stream") === true
 

@@ -1,0 +1,27 @@
+/** Sound in realtime sessions: how long bytes are, and about how many tokens. Pure. */
+import { isObject } from "../json.ts"
+
+/** 16 bits, 24,000 times a second: what a session begins with. */
+export const usualBytesPerSecond = 48_000
+
+/** Tokens of a second of sound, where a vendor reports none. Source: OpenAI, "Managing Realtime costs". */
+export const inTokensPerSecond = 10
+export const outTokensPerSecond = 20
+
+/**
+ * Bytes of a second in a format: of today's API, `{type: "audio/pcm", rate}`, or of the preview, `"pcm16"`.
+ *
+ * @returns undefined if it is no known format
+ */
+export const bytesPerSecond = (format: unknown): number | undefined => {
+  if (isObject(format)) {
+    const { type, rate } = format
+    if (type === "audio/pcm") return typeof rate === "number" && rate > 0 ? rate * 2 : usualBytesPerSecond
+    return type === "audio/pcmu" || type === "audio/pcma" ? 8000 : undefined
+  }
+  if (format === "pcm16") return usualBytesPerSecond
+  return format === "g711_ulaw" || format === "g711_alaw" ? 8000 : undefined
+}
+
+/** Bytes that base64 stands for. */
+export const bytesOfBase64 = (characters: number): number => Math.floor((characters * 3) / 4)

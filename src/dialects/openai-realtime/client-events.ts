@@ -1,0 +1,202 @@
+/**
+ * A client's events of a realtime session: what may go to the vendor, and what it means. Pure. Events that would change
+ * what was admitted are refused; so are those that are not known. Source: OpenAI API reference, "Realtime client events".
+ */
+import { isObject, type JsonObject, objectAt, objectsAt, parseObject, stringAt } from "../json.ts"
+import { bytesOfBase64, bytesPerSecond } from "./audio.ts"
+
+/** What the session was admitted with. */
+export interface SessionLimits {
+  /** Names of its model: the handle, an alias, and the vendor's own. */
+  readonly models: ReadonlyArray<string>
+  /** The most tokens of one response. */
+  readonly maxOutTokens: number
+  readonly hasTools: boolean
+}
+
+/** What an event adds to the conversation. */
+export interface Added {
+  readonly audioBytes: number
+  readonly textBytes: number
+  readonly images: number
+  /** What policies read. */
+  readonly words: string
+}
+
+export interface EventRefusal {
+  readonly message: string
+  readonly param?: string
+  /** The client's id of the event. */
+  readonly eventId?: string
+}
+
+export type ClientEvent =
+  /** Sound; the vendor may answer it by itself. */
+  | { readonly is: "audio"; readonly audioBytes: number; readonly sent: Buffer | string }
+  /** @property mayAnswer whether the vendor may answer it by itself */
+  | { readonly is: "added"; readonly added: Added; readonly sent: string; readonly mayAnswer: boolean }
+  | {
+      readonly is: "respond"
+      readonly added: Added
+      readonly sent: string
+      /** Of this response only. */
+      readonly maxOutTokens: number | undefined
+      readonly eventId: string | undefined
+    }
+  | {
+      readonly is: "update"
+      readonly added: Added
+      readonly sent: string
+      readonly maxOutTokens: number | undefined
+      readonly inBytesPerSecond: number | undefined
+      readonly eventId: string | undefined
+    }
+  | { readonly is: "refused"; readonly refusal: EventRefusal }
+
+/** Exactly sound, whatever else JSON could say: it goes on as it came. */
+const plainAudio = /^\{\s*"type":\s*"input_audio_buffer\.append",\s*"audio":\s*"([A-Za-z0-9+/]*={0,2})"\s*\}$/
+
+export const readClientEvent = (bytes: Buffer, limits: SessionLimits): ClientEvent => {
+  const sound = plainAudio.exec(bytes.toString("latin1"))?.[1]
+  if (sound !== undefined) return { is: "audio", audioBytes: bytesOfBase64(sound.length), sent: bytes }
+  const event = parseObject(bytes.toString("utf8"))
+  if (event === undefined) return refuse({ message: "The event is not a JSON object" })
+  const eventId = stringAt(event, "event_id")
+  const type = stringAt(event, "type")
+  const refused = (message: string, param?: string) =>
+    refuse({ message, ...(param !== undefined && { param }), ...(eventId !== undefined && { eventId }) })
+  // Written again, because a key that comes twice is read differently by others.
+  const sent = () => JSON.stringify(event)
+  switch (type) {
+    case "input_audio_buffer.append": {
+      const audio = stringAt(event, "audio")
+      if (audio === undefined) return refused("audio is required", "audio")
+      return { is: "audio", audioBytes: bytesOfBase64(audio.length), sent: sent() }
+    }
+    case "input_audio_buffer.commit":
+      return { is: "added", added: nothing, sent: sent(), mayAnswer: true }
+    case "input_audio_buffer.clear":
+    case "output_audio_buffer.clear":
+    case "conversation.item.retrieve":
+    case "conversation.item.truncate":
+    case "conversation.item.delete":
+    case "response.cancel":
+      return { is: "added", added: nothing, sent: sent(), mayAnswer: false }
+    case "conversation.item.create": {
+      const item = objectAt(event, "item")
+      const refusal = itemRefusal(item, "item")
+      if (refusal !== undefined) return refused(...refusal)
+      return { is: "added", added: addedBy(item === undefined ? [] : [item]), sent: sent(), mayAnswer: false }
+    }
+    case "response.create": {
+      const response = objectAt(event, "response")
+      const refusal = configRefusal(response, "response", limits) ?? inputRefusal(response)
+      if (refusal !== undefined) return refused(...refusal)
+      const added = addedBy(objectsAt(response, "input"), stringAt(response, "instructions"))
+      return { is: "respond", added, sent: sent(), maxOutTokens: maxOutOf(response), eventId }
+    }
+    case "session.update": {
+      const session = objectAt(event, "session")
+      if (session === undefined) return refused("session is required", "session")
+      const refusal = sessionRefusal(session, limits) ?? configRefusal(session, "session", limits)
+      if (refusal !== undefined) return refused(...refusal)
+      // The vendor knows the model by another name.
+      const { model: _, ...rest } = session
+      return {
+        is: "update",
+        added: addedBy([], stringAt(session, "instructions"), objectsAt(session, "tools")),
+        sent: JSON.stringify({ ...event, session: rest }),
+        maxOutTokens: maxOutOf(session),
+        inBytesPerSecond: bytesPerSecond(
+          objectAt(objectAt(session, "audio"), "input")?.["format"] ?? session["input_audio_format"],
+        ),
+        eventId,
+      }
+    }
+    default:
+      return refused(
+        type === undefined ? "type is required" : `The event ${type.slice(0, 64)} is not supported`,
+        "type",
+      )
+  }
+}
+
+const refuse = (refusal: EventRefusal): ClientEvent => ({ is: "refused", refusal })
+
+const nothing: Added = { audioBytes: 0, textBytes: 0, images: 0, words: "" }
+
+type Refusal = readonly [message: string, param: string] | undefined
+
+const itemTypes: ReadonlySet<unknown> = new Set(["message", "function_call", "function_call_output", "item_reference"])
+
+const itemRefusal = (item: JsonObject | undefined, at: string): Refusal => {
+  if (item === undefined) return [`${at} is required`, at]
+  return itemTypes.has(item["type"]) ? undefined : ["Items of this type are not supported", `${at}.type`]
+}
+
+const inputRefusal = (response: JsonObject | undefined): Refusal =>
+  objectsAt(response, "input").reduce<Refusal>((found, item) => found ?? itemRefusal(item, "response.input"), undefined)
+
+/** What a session and a single response have alike. */
+const configRefusal = (config: JsonObject | undefined, at: string, limits: SessionLimits): Refusal => {
+  if (config === undefined) return undefined
+  const tools = config["tools"]
+  if (tools !== undefined && tools !== null) {
+    if (!Array.isArray(tools)) return ["tools must be an array", `${at}.tools`]
+    if (tools.length > 0 && !limits.hasTools) return ["This model does not support tools", `${at}.tools`]
+    if (!tools.every((tool) => isObject(tool) && tool["type"] === "function")) {
+      return ["Only tools of the type function are supported", `${at}.tools`]
+    }
+  }
+  const prompt = config["prompt"]
+  if (prompt !== undefined && prompt !== null) return ["Stored prompts are not supported", `${at}.prompt`]
+  for (const name of maxOutNames) {
+    const most = config[name]
+    if (most === undefined || most === null || most === "inf") continue
+    if (typeof most !== "number" || !Number.isInteger(most) || most < 1 || most > limits.maxOutTokens) {
+      return [`${name} must be from 1 to ${limits.maxOutTokens}, or "inf"`, `${at}.${name}`]
+    }
+  }
+  return undefined
+}
+
+const sessionRefusal = (session: JsonObject, { models }: SessionLimits): Refusal => {
+  const { type, model } = session
+  if (type !== undefined && type !== "realtime")
+    return ["Only sessions of the type realtime are supported", "session.type"]
+  if (model !== undefined && !models.some((name) => name === model)) {
+    return ["The model of a session cannot be changed", "session.model"]
+  }
+  return undefined
+}
+
+/** Of today's API, and of the preview. */
+const maxOutNames = ["max_output_tokens", "max_response_output_tokens"]
+
+const maxOutOf = (config: JsonObject | undefined): number | undefined => {
+  for (const name of maxOutNames) {
+    const most = config?.[name]
+    if (most === "inf") return Number.POSITIVE_INFINITY
+    if (typeof most === "number") return most
+  }
+  return undefined
+}
+
+/** What items, instructions and tools add. */
+const addedBy = (items: ReadonlyArray<JsonObject>, instructions = "", tools: ReadonlyArray<JsonObject> = []): Added => {
+  const words: Array<string> = instructions === "" ? [] : [instructions]
+  let audioBytes = 0
+  let images = 0
+  let textBytes = tools.length === 0 ? 0 : Buffer.byteLength(JSON.stringify(tools))
+  for (const item of items) {
+    for (const text of [stringAt(item, "output"), stringAt(item, "arguments")]) if (text !== undefined) words.push(text)
+    for (const part of objectsAt(item, "content")) {
+      for (const text of [stringAt(part, "text"), stringAt(part, "transcript")])
+        if (text !== undefined) words.push(text)
+      audioBytes += bytesOfBase64(stringAt(part, "audio")?.length ?? 0)
+      if (stringAt(part, "image_url") !== undefined) images++
+    }
+  }
+  textBytes += words.reduce((sum, text) => sum + Buffer.byteLength(text), 0)
+  return { audioBytes, textBytes, images, words: words.join("\n") }
+}

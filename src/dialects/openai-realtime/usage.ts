@@ -1,0 +1,73 @@
+/** Usage of one response of a realtime session. Pure. Source: OpenAI API reference, "response.done". */
+import type { Counts } from "../../money/pricing.ts"
+import { isObject, type JsonObject, objectAt } from "../json.ts"
+
+/** What a vendor has reported of one response. */
+export interface ResponseUsage {
+  readonly counts: Counts
+  /** Seconds that a vendor bills beside tokens. */
+  readonly billedSeconds: number
+}
+
+/**
+ * Reads the usage of `response.done`. xAI leaves that of the response empty, and states it beside the response.
+ *
+ * @returns undefined if the event states none
+ */
+export const usageOfDone = (event: JsonObject): ResponseUsage | undefined => {
+  const inside = objectAt(objectAt(event, "response"), "usage")
+  const usage = isStated(inside) ? inside : objectAt(event, "usage")
+  if (!isStated(usage)) return undefined
+  const input = objectAt(usage, "input_token_details")
+  const output = objectAt(usage, "output_token_details")
+  const cachedOf = objectAt(input, "cached_tokens_details")
+  const inTokens = countAt(usage, "input_tokens")
+  const outTokens = countAt(usage, "output_tokens")
+  const cached = Math.min(countAt(input, "cached_tokens"), inTokens)
+  const cachedAudio = Math.min(countAt(cachedOf, "audio_tokens"), cached)
+  const cachedImages = Math.min(countAt(cachedOf, "image_tokens"), cached - cachedAudio)
+  const full = inTokens - cached
+  const audioIn = Math.min(Math.max(0, countAt(input, "audio_tokens") - cachedAudio), full)
+  const imageIn = Math.min(Math.max(0, countAt(input, "image_tokens") - cachedImages), full - audioIn)
+  return {
+    counts: {
+      inTokens: full,
+      outTokens,
+      cacheReadTokens: cached,
+      cacheWriteTokens: 0,
+      dims: positive({
+        audio_in: audioIn,
+        image_in: imageIn,
+        cache_read_audio: cachedAudio,
+        audio_out: Math.min(countAt(output, "audio_tokens"), outTokens),
+      }),
+    },
+    billedSeconds: Math.ceil(numberAt(usage, "billable_audio_seconds")),
+  }
+}
+
+/** Zero is a report, an empty object is none. */
+const isStated = (usage: JsonObject | undefined): usage is JsonObject =>
+  isCount(usage?.["input_tokens"]) && isCount(usage?.["output_tokens"])
+
+/** Seconds that the transcription of what was said is billed by. */
+export const transcribedSeconds = (event: JsonObject): number => {
+  const usage = event["usage"]
+  return isObject(usage) && usage["type"] === "duration" ? Math.ceil(numberAt(usage, "seconds")) : 0
+}
+
+const isCount = (value: unknown): value is number =>
+  typeof value === "number" && Number.isSafeInteger(value) && value >= 0
+
+const countAt = (from: JsonObject | undefined, key: string): number => {
+  const value = from?.[key]
+  return isCount(value) ? value : 0
+}
+
+const numberAt = (from: JsonObject, key: string): number => {
+  const value = from[key]
+  return typeof value === "number" && value > 0 && value < 1e9 ? value : 0
+}
+
+const positive = (dims: Readonly<Record<string, number>>): Readonly<Record<string, number>> =>
+  Object.fromEntries(Object.entries(dims).filter(([, count]) => count > 0))

@@ -1,0 +1,143 @@
+/**
+ * What a vendor's event of a realtime session means for money. The event itself goes to the client as it came. Pure.
+ * Source: OpenAI API reference, "Realtime server events", with the names of the preview.
+ */
+import type { Stop } from "../../protocol/exchange.ts"
+import { type JsonObject, objectAt, objectsAt, parseObject, stringAt } from "../json.ts"
+import { bytesOfBase64, bytesPerSecond } from "./audio.ts"
+import { type ResponseUsage, transcribedSeconds, usageOfDone } from "./usage.ts"
+
+export type VendorEvent =
+  /** A part of a response: bytes of sound, or of text. */
+  | { readonly is: "delta"; readonly responseId: string; readonly audioBytes: number; readonly textBytes: number }
+  | { readonly is: "created"; readonly responseId: string }
+  | {
+      readonly is: "done"
+      readonly responseId: string
+      readonly usage: ResponseUsage | undefined
+      readonly stop: Stop
+      /** Whether the vendor could not answer. */
+      readonly hasFailed: boolean
+    }
+  /** The session is as the vendor says. */
+  | { readonly is: "session"; readonly inBytesPerSecond?: number; readonly outBytesPerSecond?: number }
+  | { readonly is: "transcribed"; readonly seconds: number }
+  /** Of a kind that tells of the account, not of what the client sent: then its text is not the client's. */
+  | { readonly is: "error"; readonly ofAccount: boolean; readonly event: JsonObject }
+  | { readonly is: "other" }
+  | { readonly is: "malformed" }
+
+/** Events begin with their type; the first bytes tell it without reading the rest. */
+const peekBytes = 96
+const typeAtStart = /^\{\s*"type"\s*:\s*"([\w.]{1,80})"/
+
+export const readVendorEvent = (bytes: Buffer): VendorEvent => {
+  const peeked = typeAtStart.exec(bytes.toString("latin1", 0, peekBytes))?.[1]
+  if (peeked !== undefined) {
+    const isAudio = audioDeltas.has(peeked)
+    if (isAudio || textDeltas.has(peeked)) {
+      const delta = readDelta(bytes, isAudio)
+      if (delta !== undefined) return delta
+    } else if (!meaningful.has(peeked)) return other
+  }
+  const event = parseObject(bytes.toString("utf8"))
+  const type = stringAt(event, "type")
+  return event === undefined || type === undefined ? { is: "malformed" } : meaningOf(type, event)
+}
+
+const other: VendorEvent = { is: "other" }
+
+const audioDeltas: ReadonlySet<string> = new Set(["response.output_audio.delta", "response.audio.delta"])
+const textDeltas: ReadonlySet<string> = new Set([
+  "response.output_text.delta",
+  "response.text.delta",
+  "response.output_audio_transcript.delta",
+  "response.audio_transcript.delta",
+  "response.function_call_arguments.delta",
+])
+const meaningful: ReadonlySet<string> = new Set([
+  "response.created",
+  "response.done",
+  "session.created",
+  "session.updated",
+  "conversation.item.input_audio_transcription.completed",
+  "error",
+])
+
+const idField = Buffer.from('"response_id":"')
+const deltaField = Buffer.from('"delta":"')
+const quote = 0x22
+
+/** Without parsing: they are by far the most frequent. @returns undefined if it is not written as vendors write it */
+const readDelta = (bytes: Buffer, isAudio: boolean): VendorEvent | undefined => {
+  const idAt = bytes.indexOf(idField)
+  const deltaAt = bytes.indexOf(deltaField)
+  if (idAt === -1 || deltaAt === -1) return undefined
+  const idFrom = idAt + idField.length
+  const responseId = bytes.toString("latin1", idFrom, bytes.indexOf(quote, idFrom))
+  const from = deltaAt + deltaField.length
+  // Base64 has no escapes; of text, an escaped quote ends it early, by a few bytes of an estimate.
+  const characters = Math.max(0, bytes.indexOf(quote, from) - from)
+  return isAudio
+    ? { is: "delta", responseId, audioBytes: bytesOfBase64(characters), textBytes: 0 }
+    : { is: "delta", responseId, audioBytes: 0, textBytes: characters }
+}
+
+const meaningOf = (type: string, event: JsonObject): VendorEvent => {
+  const isAudio = audioDeltas.has(type)
+  if (isAudio || textDeltas.has(type)) {
+    const characters = (stringAt(event, "delta") ?? "").length
+    const responseId = stringAt(event, "response_id") ?? ""
+    return isAudio
+      ? { is: "delta", responseId, audioBytes: bytesOfBase64(characters), textBytes: 0 }
+      : { is: "delta", responseId, audioBytes: 0, textBytes: characters }
+  }
+  switch (type) {
+    case "response.created":
+      return { is: "created", responseId: responseIdOf(event) }
+    case "response.done":
+      return doneOf(event)
+    case "session.created":
+    case "session.updated":
+      return sessionOf(objectAt(event, "session"))
+    case "conversation.item.input_audio_transcription.completed":
+      return { is: "transcribed", seconds: transcribedSeconds(event) }
+    case "error":
+      return { is: "error", ofAccount: stringAt(objectAt(event, "error"), "type") !== "invalid_request_error", event }
+    default:
+      return other
+  }
+}
+
+const responseIdOf = (event: JsonObject): string => stringAt(objectAt(event, "response"), "id") ?? ""
+
+const doneOf = (event: JsonObject): VendorEvent => {
+  const response = objectAt(event, "response")
+  const status = stringAt(response, "status")
+  return {
+    is: "done",
+    responseId: responseIdOf(event),
+    usage: usageOfDone(event),
+    stop: stopOf(status, response),
+    hasFailed: status === "failed",
+  }
+}
+
+const stopOf = (status: string | undefined, response: JsonObject | undefined): Stop => {
+  if (status === "cancelled" || status === "failed") return "interrupted"
+  if (status === "incomplete") {
+    return stringAt(objectAt(response, "status_details"), "reason") === "content_filter" ? "filtered" : "max_tokens"
+  }
+  return objectsAt(response, "output").some((item) => item["type"] === "function_call") ? "tool_call" : "end"
+}
+
+const sessionOf = (session: JsonObject | undefined): VendorEvent => {
+  const audio = objectAt(session, "audio")
+  const inBytesPerSecond = bytesPerSecond(objectAt(audio, "input")?.["format"] ?? session?.["input_audio_format"])
+  const outBytesPerSecond = bytesPerSecond(objectAt(audio, "output")?.["format"] ?? session?.["output_audio_format"])
+  return {
+    is: "session",
+    ...(inBytesPerSecond !== undefined && { inBytesPerSecond }),
+    ...(outBytesPerSecond !== undefined && { outBytesPerSecond }),
+  }
+}

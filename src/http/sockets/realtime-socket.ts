@@ -1,0 +1,77 @@
+/** `GET /openai/v1/realtime?model=`: OpenAI's Realtime API. Source: sockets "Three sockets". */
+import { Effect, Schema } from "effect"
+import { newRequestId } from "../../calls/calls.ts"
+import { chatApi } from "../../dialects/openai-chat/client.ts"
+import { serviceError } from "../../protocol/error.ts"
+import { invalidInput, issuesOf } from "../../protocol/issues.ts"
+import { SessionId } from "../../protocol/session.ts"
+import { OpenSockets } from "../../sockets/open-sockets.ts"
+import { Realtime } from "../../sockets/realtime/realtime.ts"
+import { toServiceError } from "../../store/unavailable.ts"
+import { logCause } from "../../telemetry/logs.ts"
+import { handleOf } from "../compatible/request.ts"
+import type { RouteError } from "../respond.ts"
+import { makeForCaller } from "../runtime.ts"
+import { chosenProtocol, queryCredential, withSocketCredential } from "./openai-credential.ts"
+import { refuseUpgrade } from "./refusal.ts"
+import { makeSocketCallers } from "./socket-callers.ts"
+import type { Upgrade, UpgradeHandler } from "./upgrades.ts"
+
+const RealtimeHeaders = Schema.Struct({
+  "x-svc-session-id": Schema.optionalKey(SessionId),
+  "x-svc-purpose": Schema.optionalKey(Schema.String.check(Schema.isPattern(/^[\w.:/-]{1,64}$/))),
+})
+
+export const makeRealtimeSocket = Effect.gen(function* () {
+  const openSockets = yield* OpenSockets
+  const callers = yield* makeSocketCallers
+  const realtime = yield* Realtime
+  const { traced } = yield* makeForCaller
+
+  const opened = Effect.fnUntraced(function* (upgrade: Upgrade, requestId: string): Effect.fn.Return<void, RouteError> {
+    const { request, protocols, accept } = upgrade
+    yield* openSockets.check
+    const inQuery = queryCredential(request)
+    if (inQuery !== undefined) return yield* inQuery
+    const { caller } = yield* callers.first(upgrade, (sent) => withSocketCredential(sent, upgrade))
+    const named = yield* modelOf(request.url)
+    const headers = yield* Schema.decodeUnknownEffect(RealtimeHeaders)(request.headers).pipe(
+      Effect.mapError((error) => invalidInput(issuesOf(error))),
+    )
+    const beta = request.headers["openai-beta"]
+    yield* realtime.run({
+      requestId,
+      caller,
+      named,
+      model: handleOf(named, caller.org.aliases),
+      sessionId: headers["x-svc-session-id"],
+      purpose: headers["x-svc-purpose"],
+      headers: beta === undefined ? {} : { "openai-beta": beta },
+      accept: () => accept(chosenProtocol(protocols, "realtime")),
+    })
+  })
+
+  const handler: UpgradeHandler = (upgrade) => {
+    const requestId = newRequestId()
+    const answered = Effect.catch(opened(upgrade, requestId), (error) =>
+      Effect.map(logCause(toServiceError(error), requestId), () => refuseUpgrade(upgrade, chatApi, error, requestId)),
+    )
+    return traced(upgrade.request, requestId, () => 101)(answered)
+  }
+  return handler
+})
+
+/** Parameters of sessions that are no conversation with a model. */
+const otherSessions = ["intent", "call_id"]
+
+const modelOf = (url: string) => {
+  const query = new URL(url, "http://gateway").searchParams
+  const other = otherSessions.find((name) => query.has(name))
+  const model = query.get("model") ?? ""
+  if (other !== undefined)
+    return Effect.fail(invalidInput([{ path: other, message: "such sessions are not supported" }]))
+  if (model === "") return Effect.fail(invalidInput([{ path: "model", message: "is required" }]))
+  return model.length <= 128 ? Effect.succeed(model) : Effect.fail(unknownModel)
+}
+
+const unknownModel = serviceError("model_not_authorized", "This model is not available to the caller")

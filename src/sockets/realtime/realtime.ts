@@ -1,0 +1,104 @@
+/**
+ * Realtime sessions, from the request for one to its end. In this order, before the client's upgrade is accepted: plan,
+ * rates and concurrency, a hold for the first response, the vendor's socket.
+ */
+import { Context, Effect, Layer, Queue } from "effect"
+import { Overload } from "../../admission/overload.ts"
+import { rateWindows } from "../../admission/rates.ts"
+import { Calls } from "../../calls/calls.ts"
+import { WeirConfig } from "../../config.ts"
+import type { Caller } from "../../identity/caller.ts"
+import type { ServiceError } from "../../protocol/error.ts"
+import type { StoreUnavailable } from "../../store/unavailable.ts"
+import { VendorSockets } from "../../upstream/vendor-sockets.ts"
+import type { ClientSocket } from "../client-socket.ts"
+import { OpenSockets } from "../open-sockets.ts"
+import { connectVendor } from "./connect.ts"
+import { makeRealtimePlan } from "./plan.ts"
+import { type Job, RealtimeSession } from "./session.ts"
+
+export interface RealtimeRequest {
+  readonly requestId: string
+  readonly caller: Caller
+  /** The model's handle. */
+  readonly model: string
+  /** As the client named it. */
+  readonly named: string
+  /** The session of the caller that it is part of; one of its own if absent. */
+  readonly sessionId: string | undefined
+  readonly purpose: string | undefined
+  /** What the vendor must know of the client, such as the preview of the API that it speaks. */
+  readonly headers: Readonly<Record<string, string>>
+  /** Accepts the upgrade; undefined if the client has left. */
+  readonly accept: () => ClientSocket | undefined
+}
+
+export class Realtime extends Context.Service<
+  Realtime,
+  {
+    /** Runs a session to its end. Fails only before the upgrade is accepted. */
+    readonly run: (request: RealtimeRequest) => Effect.Effect<void, ServiceError | StoreUnavailable>
+  }
+>()("weir/sockets/realtime/Realtime") {
+  static readonly layer = Layer.effect(
+    Realtime,
+    Effect.gen(function* () {
+      const { services, open } = yield* Calls
+      const overload = yield* Overload
+      const openSockets = yield* OpenSockets
+      const vendorSockets = yield* VendorSockets
+      const { realtimeIdleMs } = yield* WeirConfig
+      const { sessions, catalogue, nowMs } = services
+
+      const asked = (caller: Caller) => ({ owner: caller.org.id, keyId: caller.keyId, rates: rateWindows(caller) })
+
+      /** A session takes a place among those that its caller may have at a time. */
+      const enter = ({ caller, sessionId }: RealtimeRequest) =>
+        sessionId === undefined
+          ? sessions.heartbeat(asked(caller), caller, undefined)
+          : Effect.as(sessions.admit(asked(caller), caller, sessionId), sessionId)
+
+      const run = Effect.fnUntraced(function* (
+        request: RealtimeRequest,
+      ): Effect.fn.Return<void, ServiceError | StoreUnavailable> {
+        const { caller, requestId, accept } = request
+        yield* overload.check(open())
+        const plan = yield* Effect.fromResult(makeRealtimePlan(request.model, caller, catalogue.current(), nowMs()))
+        const sessionId = yield* enter(request)
+        const renewed = { owner: caller.org.id, keyId: caller.keyId, rates: [] }
+        const session = new RealtimeSession(
+          {
+            services,
+            requestId,
+            caller,
+            plan,
+            sessionId,
+            purpose: request.purpose ?? "realtime",
+            models: [request.named, request.model],
+            idleMs: realtimeIdleMs,
+            renew: Effect.ignore(sessions.heartbeat(renewed, caller, sessionId)),
+          },
+          yield* Queue.unbounded<Job>(),
+        )
+        const opened = Effect.gen(function* () {
+          yield* session.money.cover()
+          const vendor = yield* connectVendor(services, vendorSockets, plan, request.headers)
+          const client = accept()
+          if (client === undefined) return vendor.socket.close()
+          const remove = openSockets.add({
+            kind: "realtime",
+            ping: () => session.ping(),
+            drain: () => session.drain(),
+            end: () => session.endNow(),
+          })
+          yield* Effect.ensuring(session.run(client, vendor), Effect.sync(remove))
+        })
+        // One of its own ends with it.
+        const leave = request.sessionId === undefined ? Effect.ignore(sessions.archive(caller, sessionId)) : Effect.void
+        yield* Effect.ensuring(opened, Effect.andThen(session.money.end("client_disconnected"), leave))
+      })
+
+      return Realtime.of({ run })
+    }),
+  )
+}

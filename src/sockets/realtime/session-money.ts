@@ -1,0 +1,262 @@
+/**
+ * The money of a realtime session: a hold is made before a response begins, and each response is settled once, with a
+ * usage record of its own. One hold is ready at any time, because a vendor may begin a response by itself.
+ */
+import { Effect } from "effect"
+import { newRequestId } from "../../calls/calls.ts"
+import type { CallServices, RunningCall } from "../../calls/services.ts"
+import type { CallTarget } from "../../catalogue/snapshot.ts"
+import type { ResponseUsage } from "../../dialects/openai-realtime/usage.ts"
+import { budgetSubjects, type Caller } from "../../identity/caller.ts"
+import { wholeAmount } from "../../money/amount.ts"
+import { type CoveringBudget, needsOf } from "../../money/budget.ts"
+import type { Hold, HoldError } from "../../money/ledger.ts"
+import { type Counts, priceUsage } from "../../money/pricing.ts"
+import type { Settlement } from "../../money/settlement.ts"
+import type { Stop } from "../../protocol/exchange.ts"
+import type { EstimatedReason } from "../../protocol/usage.ts"
+import { dayOf } from "../../protocol/utc8.ts"
+import { recordOutcome, recordRealtimeResponse, recordUsageEstimate } from "../../telemetry/metrics.ts"
+import type { Output, SessionMeter } from "./meter.ts"
+import { isPlausible, needOf, type RealtimePlan, withSeconds } from "./plan.ts"
+
+export interface SessionFacts {
+  readonly caller: Caller
+  readonly plan: RealtimePlan
+  /** Of its usage records. */
+  readonly sessionId: string
+  readonly purpose: string
+}
+
+interface Ready {
+  readonly hold: Hold
+  readonly covering: ReadonlyArray<CoveringBudget>
+}
+
+/** A response that the vendor has begun. */
+interface Running extends Partial<Ready> {
+  readonly output: Output
+  readonly startedAtMs: number
+  leased?: RunningCall
+}
+
+/** How a response ended, by the vendor's own word. */
+export interface Done {
+  readonly usage: ResponseUsage | undefined
+  readonly stop: Stop
+  readonly hasFailed: boolean
+}
+
+export class SessionMoney {
+  readonly #services: CallServices
+  readonly #facts: SessionFacts
+  readonly #meter: SessionMeter
+  /** Holds for responses that have not begun. */
+  #ready: ReadonlyArray<Ready> = []
+  readonly #running = new Map<string, Running>()
+  /** Responses that the client asked for and the vendor has not begun. */
+  promised = 0
+  /** The most tokens of a response, as the session says. */
+  maxOutTokens: number
+  /** Whom the vendor bills; set when it is reached. */
+  target: CallTarget | undefined
+
+  constructor(services: CallServices, facts: SessionFacts, meter: SessionMeter) {
+    this.#services = services
+    this.#facts = facts
+    this.#meter = meter
+    this.maxOutTokens = facts.plan.maxOutTokens
+  }
+
+  get isIdle(): boolean {
+    return this.#running.size === 0 && this.promised === 0
+  }
+
+  /** Whether a hold is ready for one more response. */
+  get isCovered(): boolean {
+    return this.#ready.length > this.promised
+  }
+
+  /** Sees to it that one more response is covered, and those that have begun without a hold. */
+  cover(maxOutTokens: number = this.maxOutTokens): Effect.Effect<void, HoldError> {
+    return Effect.gen({ self: this }, function* () {
+      const { plan } = this.#facts
+      const need = needOf(plan, this.#meter.conversationTokens, Math.min(maxOutTokens, plan.maxOutTokens))
+      const today = dayOf(this.#services.nowMs())
+      const isEnough = ({ hold }: Ready) => hold.amount >= need.amount && hold.day === today
+      const outgrown = this.#ready.filter((each) => !isEnough(each))
+      this.#ready = this.#ready.filter(isEnough)
+      for (const { hold } of outgrown) yield* this.#services.settler.release(hold)
+      for (const [id, running] of this.#running) {
+        if (running.hold === undefined) this.#give(id, running, yield* this.#hold(need, today))
+      }
+      while (!this.isCovered) this.#ready = [...this.#ready, yield* this.#hold(need, today)]
+    })
+  }
+
+  #hold(need: ReturnType<typeof needOf>, day: string): Effect.Effect<Ready, HoldError> {
+    const { ledger, budgets, nowMs } = this.#services
+    const { caller, plan } = this.#facts
+    const covering = budgets.covering(caller, budgetSubjects(caller), nowMs())
+    const held = ledger.hold({
+      ref: newRequestId(),
+      orgId: caller.org.id,
+      currency: plan.price.currency,
+      keyId: caller.keyId,
+      amount: need.amount,
+      day,
+      budgets: needsOf(covering, { money: need.amount, tokens: wholeAmount(need.tokens) }),
+    })
+    return Effect.map(held, (hold) => ({ hold, covering }))
+  }
+
+  #give(id: string, running: Running, ready: Ready): void {
+    const leased: RunningCall = {
+      orgId: this.#facts.caller.org.id,
+      registration: undefined,
+      checkpoint: () => ({ hold: ready.hold, due: this.#due(ready, running, "gateway_lost", "interrupted") }),
+      view: () => this.#view(ready, running),
+    }
+    this.#running.set(id, { ...running, ...ready, leased })
+    this.#services.leased.add(leased)
+  }
+
+  /** The vendor has begun a response. @returns whether a hold was ready for it */
+  begin(id: string): boolean {
+    if (this.#running.has(id)) return true
+    this.promised = Math.max(0, this.promised - 1)
+    const running: Running = { output: { audioBytes: 0, textBytes: 0 }, startedAtMs: this.#services.nowMs() }
+    const [ready, ...others] = this.#ready
+    this.#running.set(id, running)
+    if (ready === undefined) return false
+    this.#ready = others
+    this.#give(id, running, ready)
+    return true
+  }
+
+  output(id: string, audioBytes: number, textBytes: number): void {
+    const running = this.#running.get(id)
+    if (running !== undefined) this.#meter.output(running.output, audioBytes, textBytes)
+  }
+
+  /** Settles a response with what the vendor has reported of it, or with what was counted. */
+  settle(id: string, { usage, stop, hasFailed }: Done): Effect.Effect<void> {
+    const running = this.#take(id)
+    if (running === undefined) return Effect.void
+    const { plan } = this.#facts
+    const { output } = running
+    const isSilent = output.audioBytes + output.textBytes === 0
+    if (usage === undefined && isSilent && (hasFailed || stop === "interrupted")) return this.#release(running)
+    const isBelieved = usage !== undefined && isPlausible(plan, usage.counts)
+    const reason = isBelieved
+      ? undefined
+      : usage === undefined
+        ? "upstream_usage_missing"
+        : "upstream_usage_implausible"
+    const counted = isBelieved ? usage.counts : this.#meter.estimate(output)
+    const seconds = this.#meter.takeTranscribed() + (usage?.billedSeconds ?? 0)
+    this.#meter.ended(counted)
+    return this.#charge(running, withSeconds(plan.price, counted, seconds), reason, stop)
+  }
+
+  /** Settles what runs with what was counted, and gives back what is not used. */
+  end(reason: EstimatedReason): Effect.Effect<void> {
+    return Effect.gen({ self: this }, function* () {
+      for (const id of [...this.#running.keys()]) {
+        const running = this.#take(id)
+        if (running === undefined) continue
+        const { output } = running
+        if (output.audioBytes + output.textBytes === 0) yield* this.#release(running)
+        else yield* this.#charge(running, this.#meter.estimate(output), reason, "interrupted")
+      }
+      const unused = this.#ready
+      this.#ready = []
+      for (const { hold } of unused) yield* this.#services.settler.release(hold)
+    })
+  }
+
+  #take(id: string): Running | undefined {
+    const running = this.#running.get(id)
+    this.#running.delete(id)
+    if (running?.leased !== undefined) this.#services.leased.delete(running.leased)
+    return running
+  }
+
+  #release({ hold }: Running): Effect.Effect<void> {
+    recordRealtimeResponse(this.#services.context, "not_billed")
+    return hold === undefined ? Effect.void : this.#services.settler.release(hold)
+  }
+
+  #charge(
+    { hold, covering = [], startedAtMs }: Running,
+    counts: Counts,
+    reason: EstimatedReason | undefined,
+    stop: Stop,
+  ): Effect.Effect<void> {
+    if (hold === undefined) return Effect.void
+    const { services, caller } = { services: this.#services, caller: this.#facts.caller }
+    const { org } = caller
+    recordRealtimeResponse(services.context, stop)
+    recordOutcome(services.context, stop, this.#facts.plan.handle)
+    if (reason !== undefined) {
+      recordUsageEstimate(services.context, reason, this.target?.vendor.id ?? "", this.target?.model ?? "")
+    }
+    const settlement = this.#settlement(hold, counts, reason, stop, startedAtMs)
+    return Effect.map(services.settler.settle(settlement), () => {
+      services.balanceWarnings.charged(org)
+      services.budgetWarnings.charged(org.id, org.currency, covering)
+    })
+  }
+
+  #due({ hold }: Ready, { output, startedAtMs }: Running, reason: EstimatedReason, stop: Stop) {
+    return output.audioBytes + output.textBytes === 0
+      ? undefined
+      : this.#settlement(hold, this.#meter.estimate(output), reason, stop, startedAtMs)
+  }
+
+  #settlement(
+    hold: Hold,
+    counts: Counts,
+    estimatedReason: EstimatedReason | undefined,
+    stop: Stop,
+    startedAtMs: number,
+  ): Settlement {
+    const { caller, plan, sessionId, purpose } = this.#facts
+    const charge = this.target?.isOwn === true ? { cost: 0n, cacheNetSaving: 0n } : priceUsage(plan.price, counts)
+    const atMs = this.#services.nowMs()
+    return {
+      hold,
+      atMs,
+      cost: charge.cost,
+      record: {
+        appId: caller.app?.id ?? "",
+        sessionId,
+        purpose,
+        model: plan.handle,
+        vendor: this.target?.vendor.id ?? "",
+        counts,
+        tierMs: { total: Math.max(1, atMs - startedAtMs) },
+        estimatedReason,
+        stop,
+        cacheNetSaving: charge.cacheNetSaving,
+      },
+    }
+  }
+
+  #view({ hold }: Ready, { output, startedAtMs }: Running): ReturnType<RunningCall["view"]> {
+    const { caller, plan } = this.#facts
+    return {
+      id: hold.ref,
+      kind: "realtime",
+      org: caller.org.id,
+      app: caller.app?.id ?? "",
+      key: caller.keyId,
+      model: plan.handle,
+      ...(this.target !== undefined && { target: `${this.target.vendor.id}/${this.target.model}` }),
+      startedAt: new Date(startedAtMs).toISOString(),
+      bytes: output.audioBytes + output.textBytes,
+      state: "streaming",
+      failedCalls: 0,
+    }
+  }
+}
