@@ -67,7 +67,7 @@ describe("recorded realtime sessions", () => {
               in: Number(row.in_tokens) + Number(row.cache_read_tokens),
               cached: Number(row.cache_read_tokens),
               out: Number(row.out_tokens),
-              audioIn: row.dims["audio_in"] ?? 0,
+              audioIn: (row.dims["audio_in"] ?? 0) + (row.dims["cache_read_audio"] ?? 0),
               audioOut: row.dims["audio_out"] ?? 0,
               estimated: row.estimated_reason,
             }))
