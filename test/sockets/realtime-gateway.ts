@@ -47,6 +47,7 @@ export const startRealtimeGateway = (
     readonly orgMore?: string
     readonly profile?: string
     readonly topup?: string
+    readonly plan?: string
   } = {},
 ): Effect.Effect<RealtimeGateway, unknown, Scope.Scope> =>
   Effect.gen(function* () {
@@ -58,6 +59,7 @@ export const startRealtimeGateway = (
       more = "",
       orgMore = "",
       topup,
+      plan,
     } = options
     const gateway = yield* startGateway({
       ...options,
@@ -74,6 +76,7 @@ models:
           .replace("prices:\n", `prices:\n${realtimePrices}\n`)
           .replace("models: [main,", "models: [voice, main,")
           .replace("currency: USD, models:", `currency: USD, ${orgMore}models:`)
+          .replace("id: team, perMinute: 100000", `id: team, ${plan ?? "perMinute: 100000"}`)
           .replace(`amount: "1000"`, `amount: "${topup ?? "1000"}"`),
     })
     const { sql, orgId, ledger } = gateway

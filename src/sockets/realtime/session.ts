@@ -113,7 +113,7 @@ export class RealtimeSession implements Watched {
     this.#lastEventMs = this.#beganMs
     this.#renewedMs = this.#beganMs
     this.#progressMs = this.#beganMs
-    this.#watch = deadlines.add(this, this.#beganMs + Math.min(this.#timeouts.ttfb, lookEveryMs))
+    this.#watch = deadlines.add(this, this.look(this.#beganMs))
     client.listen({
       message: (bytes) => this.#fromClient(bytes),
       room: () => this.#vendor?.socket.resume(),

@@ -1,0 +1,128 @@
+/**
+ * OpenAI's Responses over a WebSocket: what comes beside the words of HTTP. One conversation; each response may go on from
+ * the last one, which the connection remembers. Pure. Source: https://developers.openai.com/api/docs/guides/websocket-mode
+ */
+import { Result } from "effect"
+import type { ReplyContext } from "../client-api.ts"
+import { isObject, type JsonObject, objectAt, objectsAt, parseObject, stringAt } from "../json.ts"
+
+import { wholeResponse } from "./client-reply.ts"
+
+/** What a connection remembers: the last response, with all that led to it. */
+export interface Conversation {
+  readonly responseId: string
+  readonly items: ReadonlyArray<unknown>
+  /** Of the items as JSON. */
+  readonly bytes: number
+}
+
+export interface ResponseCreate {
+  /** The body as over HTTP, with the whole conversation. */
+  readonly body: JsonObject
+  readonly input: ReadonlyArray<unknown>
+  /** Whether the model is to answer; if not, the input is only remembered. */
+  readonly generates: boolean
+}
+
+export interface SocketRefusal {
+  readonly code: string
+  readonly message: string
+  readonly param: string | null
+}
+
+const refused = (message: string, param: string | null, code = "invalid_value") =>
+  Result.fail<SocketRefusal>({ code, message, param })
+
+/** Fields that exist on a socket alone, and those that it does not have. */
+const ownFields: ReadonlySet<string> = new Set(["type", "stream", "generate", "previous_response_id"])
+
+/** Reads a client's event. @param known what the connection remembers */
+export const readResponseCreate = (
+  event: unknown,
+  known: Conversation | undefined,
+): Result.Result<ResponseCreate, SocketRefusal> => {
+  if (!isObject(event)) return refused("The event must be a JSON object", null)
+  const type = event["type"]
+  if (type !== "response.create") return refused(`The event ${String(type).slice(0, 64)} is not supported`, "type")
+  const { generate = true, previous_response_id: previous } = event
+  if (typeof generate !== "boolean") return refused("generate must be a boolean", "generate")
+  const input = itemsOf(event["input"])
+  if (input === undefined) return refused("input must be text or an array", "input")
+  const before = previous === undefined || previous === null ? [] : itemsAt(previous, known)
+  if (before === undefined) {
+    return refused(
+      `Previous response with id '${String(previous).slice(0, 128)}' not found.`,
+      "previous_response_id",
+      "previous_response_not_found",
+    )
+  }
+  const items = [...before, ...input]
+  const rest = Object.entries(event).filter(([name]) => !ownFields.has(name))
+  return Result.succeed({
+    body: { ...Object.fromEntries(rest), input: items, stream: true },
+    input: items,
+    generates: generate,
+  })
+}
+
+const itemsAt = (id: unknown, known: Conversation | undefined) => (known?.responseId === id ? known?.items : undefined)
+
+const itemsOf = (input: unknown): ReadonlyArray<unknown> | undefined => {
+  if (input === undefined) return []
+  if (typeof input === "string") return [{ type: "message", role: "user", content: input }]
+  return Array.isArray(input) ? input : undefined
+}
+
+/** The messages of events that are written as server-sent events. */
+export const messagesOf = (events: string): ReadonlyArray<string> => {
+  const messages: Array<string> = []
+  for (let from = 0; from < events.length; ) {
+    const found = events.indexOf("\n\n", from)
+    const to = found === -1 ? events.length : found
+    const dataAt = events.indexOf("data: ", from)
+    if (dataAt !== -1 && dataAt < to) messages.push(events.slice(dataAt + "data: ".length, to))
+    from = to + 2
+  }
+  return messages
+}
+
+/** How each response begins that has ended well, also one that is incomplete. */
+const atEnd = /^\{"type":"response\.(completed|incomplete)"/
+
+/** What is remembered after a message; undefined if it does not end a response. */
+export const conversationAfter = (
+  message: string,
+  input: ReadonlyArray<unknown>,
+): { readonly responseId: string; readonly items: ReadonlyArray<unknown> } | undefined => {
+  if (!atEnd.test(message)) return undefined
+  const response = objectAt(parseObject(message), "response")
+  const responseId = stringAt(response, "id")
+  return responseId === undefined ? undefined : { responseId, items: [...input, ...objectsAt(response, "output")] }
+}
+
+const noUsage = {
+  inTokens: 0,
+  outTokens: 0,
+  cacheReadTokens: 0,
+  cacheWriteTokens: 0,
+  cost: "0",
+  balance: "0",
+  currency: "USD",
+  cacheNetSaving: "0",
+}
+
+/** A response that was not generated: its id can be gone on from. */
+export const warmed = (
+  context: ReplyContext,
+): { readonly responseId: string; readonly messages: ReadonlyArray<string> } => {
+  const { requestId, model } = context
+  const response = wholeResponse(context, { requestId, model, blocks: [], stop: "end", usage: noUsage })
+  const created = { ...response, status: "in_progress" }
+  return {
+    responseId: response.id,
+    messages: [
+      JSON.stringify({ type: "response.created", sequence_number: 0, response: created }),
+      JSON.stringify({ type: "response.completed", sequence_number: 1, response }),
+    ],
+  }
+}

@@ -1,0 +1,185 @@
+/**
+ * `GET /openai/v1/responses` with an upgrade: OpenAI's Responses over a WebSocket. One conversation, one response after the
+ * other; each is an exchange, as over HTTP. Source: sockets "Three sockets".
+ */
+import { Effect, Fiber, Result } from "effect"
+import { Overload } from "../../admission/overload.ts"
+import { Calls, newRequestId } from "../../calls/calls.ts"
+import { WeirConfig } from "../../config.ts"
+import { responsesApi } from "../../dialects/openai-responses/client.ts"
+import {
+  type Conversation,
+  type ResponseCreate,
+  readResponseCreate,
+  type SocketRefusal,
+  warmed,
+} from "../../dialects/openai-responses/socket.ts"
+import { chat } from "../../kinds/chat/chat.ts"
+import { bodyTooLarge, errorStatus, type ServiceError, serviceError } from "../../protocol/error.ts"
+import { parseBody } from "../../protocol/json-body.ts"
+import { type ClientSocket, closing } from "../../sockets/client-socket.ts"
+import { OpenSockets, shuttingDown } from "../../sockets/open-sockets.ts"
+import { ResponseStream } from "../../sockets/response-stream.ts"
+import { toServiceError } from "../../store/unavailable.ts"
+import { logCause } from "../../telemetry/logs.ts"
+import { errorReply } from "../compatible/error-reply.ts"
+import { namingField, readCompatible } from "../compatible/request.ts"
+import { LargeRequests, largeBytes } from "../large/large-requests.ts"
+import type { RouteError } from "../respond.ts"
+import { makeForCaller } from "../runtime.ts"
+import { chosenProtocol, queryCredential, withSocketCredential } from "./openai-credential.ts"
+import { refuseUpgrade } from "./refusal.ts"
+import { makeSocketCallers, type SocketCaller } from "./socket-callers.ts"
+import type { Upgrade, UpgradeHandler } from "./upgrades.ts"
+
+/** Events that may wait for the response before them. */
+const mostWaiting = 16
+
+const place = { model: "", stream: true, isArray: false, counts: false }
+
+export const makeResponsesSocket = Effect.gen(function* () {
+  const calls = yield* Calls
+  const overload = yield* Overload
+  const large = yield* LargeRequests
+  const openSockets = yield* OpenSockets
+  const callers = yield* makeSocketCallers
+  const { bodyMaxBytes } = yield* WeirConfig
+  const { traced } = yield* makeForCaller
+  const scope = yield* Effect.scope
+  const fork = Effect.runForkWith(yield* Effect.context<never>())
+
+  const serve = (socket: ClientSocket, from: SocketCaller) => {
+    let known: Conversation | undefined
+    let running: ResponseStream | undefined
+    let isBusy = false
+    let isDraining = false
+    const waiting: Array<Buffer> = []
+
+    const refuse = (error: ServiceError, requestId: string) => {
+      const { status, headers, body } = errorReply(responsesApi, namingField(responsesApi, error), requestId)
+      const { error: told } = JSON.parse(body)
+      const { "content-type": _, ...retry } = headers
+      socket.send(JSON.stringify({ type: "error", status, error: told, headers: retry }))
+    }
+    const refuseEvent = (refusal: SocketRefusal) => {
+      const error = { type: "invalid_request_error", ...refusal }
+      socket.send(JSON.stringify({ type: "error", status: errorStatus.bad_request, error }))
+    }
+
+    /** The connection goes on from here; a conversation that is too large is forgotten. */
+    const remember = ({ responseId, items }: Omit<Conversation, "bytes">) => {
+      const bytes = Buffer.byteLength(JSON.stringify(items))
+      known = bytes > bodyMaxBytes ? undefined : { responseId, items, bytes }
+    }
+
+    const answer = Effect.fnUntraced(function* ({ body, input, generates }: ResponseCreate, requestId: string) {
+      yield* overload.check(calls.open())
+      const caller = yield* from.again
+      const bytes = Buffer.from(JSON.stringify(body))
+      if (bytes.length > bodyMaxBytes) return yield* bodyTooLarge(bodyMaxBytes)
+      // A key of the upgrade would be that of each response.
+      const { "idempotency-key": _, ...headers } = from.request.headers
+      const { aliases } = caller.org
+      const { sent, decoded } =
+        bytes.length < largeBytes
+          ? readCompatible(responsesApi, { headers }, bytes, aliases, place)
+          : yield* large.read([bytes], { api: responsesApi.name, place, headers, aliases })
+      const unread = { requestId, model: "", createdS: Math.floor(Date.now() / 1000), includesUsage: false }
+      const context = { ...unread, ...sent?.context }
+      if (!generates) {
+        if (Result.isFailure(decoded)) return yield* decoded.failure
+        const { responseId, messages } = warmed(context)
+        for (const message of messages) socket.send(message)
+        remember({ responseId, items: input })
+        return
+      }
+      const stream = new ResponseStream({
+        socket,
+        events: responsesApi.events(context),
+        input,
+        refused: (error) => refuse(error, requestId),
+        answered: remember,
+      })
+      running = stream
+      if (socket.isClosed) stream.gone()
+      yield* calls.run({ requestId, kind: chat, caller, decoded }, stream)
+    })
+
+    const take = (text: Buffer) => {
+      const event = parseBody(text)
+      if (Result.isFailure(event)) return refuse(event.failure, newRequestId())
+      const asked = readResponseCreate(event.success, known)
+      if (Result.isFailure(asked)) return refuseEvent(asked.failure)
+      if (isDraining) return refuse(shuttingDown(), newRequestId())
+      const requestId = newRequestId()
+      isBusy = true
+      const refused = (error: RouteError) =>
+        Effect.map(logCause(toServiceError(error), requestId), () => refuse(toServiceError(error), requestId))
+      const answered = Effect.ensuring(
+        Effect.scoped(Effect.catch(answer(asked.success, requestId), refused)),
+        Effect.sync(() => next()),
+      )
+      Fiber.runIn(fork(traced(from.request, requestId, () => 200)(answered)), scope)
+    }
+
+    const next = () => {
+      isBusy = false
+      running = undefined
+      while (!isBusy) {
+        const text = waiting.shift()
+        if (text === undefined) break
+        take(text)
+      }
+      if (isDraining && !isBusy) restart()
+    }
+
+    const restart = () => socket.close(closing.restart, "the service is shutting down")
+    const remove = openSockets.add({
+      kind: "responses",
+      ping: () => socket.ping(),
+      drain: () => {
+        isDraining = true
+        if (!isBusy) restart()
+      },
+      end: restart,
+    })
+    socket.listen({
+      message: (text) => {
+        if (!isBusy) take(text)
+        else if (waiting.length < mostWaiting) waiting.push(text)
+        else refuse(tooManyWaiting(), newRequestId())
+      },
+      room: () => running?.drained(),
+      closed: () => {
+        remove()
+        waiting.length = 0
+        running?.gone()
+      },
+    })
+  }
+
+  const opened = Effect.fnUntraced(function* (upgrade: Upgrade): Effect.fn.Return<void, RouteError> {
+    yield* openSockets.check
+    const inQuery = queryCredential(upgrade.request)
+    if (inQuery !== undefined) return yield* inQuery
+    const from = yield* callers.first(upgrade, (request) => withSocketCredential(request, upgrade))
+    const socket = upgrade.accept(chosenProtocol(upgrade.protocols, "responses"))
+    if (socket !== undefined) serve(socket, from)
+  })
+
+  const handler: UpgradeHandler = (upgrade) => {
+    const requestId = newRequestId()
+    return Effect.catch(opened(upgrade), (error) =>
+      Effect.map(logCause(toServiceError(error), requestId), () =>
+        refuseUpgrade(upgrade, responsesApi, error, requestId),
+      ),
+    )
+  }
+  return handler
+})
+
+const tooManyWaiting = () =>
+  serviceError("rate_limited", `At most ${mostWaiting} responses may wait for the one that runs`, {
+    detail: { scope: "socket" },
+    retryAfterMs: 1000,
+  })

@@ -1,0 +1,615 @@
+/** Realtime sessions: money, limits, and how they end. */
+import { setTimeout as sleep } from "node:timers/promises"
+import { describe, expect, it } from "@effect/vitest"
+import { Effect, Exit, Scope } from "effect"
+import {
+  answeringRealtime,
+  type RealtimeScript,
+  type RealtimeVendorSession,
+  realtimeUsage,
+  responseEvents,
+} from "../../src/testing/scripted-realtime.ts"
+import { openSocket, type SocketMessage, type TestSocket } from "./client.ts"
+import { type RealtimeGateway, startRealtimeGateway } from "./realtime-gateway.ts"
+
+type Options = Parameters<typeof startRealtimeGateway>[1]
+
+const spoken = { words: ["Hello", " there"], audioBytes: 960, parts: 3, usage: realtimeUsage(20, 30, 10, 40, 8) }
+/** (12 full text + 30 sound + 8 cached) in, (10 text + 40 sound) out. */
+const spokenCost = (12 * 4 + 30 * 32 + 8 * 0.4 + 10 * 16 + 40 * 64) / 1e6
+
+const withSession = (script: RealtimeScript, use: (test: RealtimeGateway) => Promise<void>, options: Options = {}) =>
+  Effect.scoped(Effect.flatMap(startRealtimeGateway(script, options), (test) => Effect.promise(() => use(test))))
+
+const created = { type: "session.created", event_id: "event_0", session: { type: "realtime", id: "sess_1" } }
+const isType = (type: string) => (message: SocketMessage) => message.type === type
+const errorOf = (message: SocketMessage) => message["error"]
+const done = (socket: TestSocket, count = 1) =>
+  socket.until(() => socket.messages.filter(isType("response.done")).length >= count)
+const rejected = (opening: Promise<unknown>) =>
+  opening.then(
+    () => expect.fail("the upgrade was accepted"),
+    (error: unknown) => error,
+  )
+
+/** Sends what begins a response, and waits to be told how it goes on. */
+const stepping = () => {
+  let session: RealtimeVendorSession | undefined
+  const script: RealtimeScript = (opened) => {
+    session = opened
+    opened.send(created)
+  }
+  return {
+    script,
+    at: async () => {
+      await expect.poll(() => session).toBeDefined()
+      if (session === undefined) throw new Error("no session")
+      return session
+    },
+  }
+}
+
+describe("money of a realtime session", () => {
+  it.live("is held before a response is asked for, and settled with the vendor's counts", () => {
+    const vendor = stepping()
+    return withSession(vendor.script, async ({ open, records, held, gateway }) => {
+      expect(await held()).toBe(0n)
+      const socket = await open()
+      await socket.until(isType("session.created"))
+      const first = await held()
+      expect(first).toBeGreaterThan(0n)
+      socket.send({ type: "response.create" })
+      const session = await vendor.at()
+      await session.next("response.create")
+      expect(await held()).toBeGreaterThanOrEqual(first)
+      expect(await records()).toEqual([])
+      for (const event of responseEvents("resp_1", spoken)) session.send(event)
+      await done(socket)
+      await expect.poll(async () => (await records()).length).toBe(1)
+      const [row] = await records()
+      expect(row).toMatchObject({
+        purpose: "realtime",
+        model: "voice",
+        vendor: "voices",
+        estimated_reason: null,
+        stop: "end",
+        dims: { audio_in: 30, audio_out: 40 },
+      })
+      expect([Number(row?.in_tokens), Number(row?.out_tokens), Number(row?.cache_read_tokens)]).toEqual([42, 50, 8])
+      expect(Number(row?.cost)).toBeCloseTo(spokenCost, 10)
+      socket.ws.close()
+      await expect.poll(held).toBe(0n)
+      expect(Number(await Effect.runPromise(gateway.ledger.balance(gateway.orgId, "USD"))) / 1e10).toBeCloseTo(
+        1000 - spokenCost,
+        9,
+      )
+    })
+  })
+
+  it.live("has one record a response, all with the session's id", () =>
+    withSession(answeringRealtime(spoken), async ({ open, records, held, gateway }) => {
+      const socket = await open()
+      for (let at = 1; at <= 5; at++) {
+        socket.send({ type: "response.create" })
+        await done(socket, at)
+      }
+      const other = await open()
+      other.send({ type: "response.create" })
+      await done(other)
+      await expect.poll(async () => (await records()).length).toBe(6)
+      const rows = await records()
+      expect(new Set(rows.map((row) => row.session_id)).size).toBe(2)
+      expect(new Set(rows.map((row) => row.ref)).size).toBe(6)
+      socket.ws.close()
+      other.ws.close()
+      await expect.poll(held).toBe(0n)
+      await expect.poll(() => gateway.calls.services.leased.size).toBe(0)
+    }),
+  )
+
+  it.live("takes the caller's own session and purpose from headers", () =>
+    withSession(answeringRealtime(spoken), async ({ open, records }) => {
+      const socket = await open("model=voice", {
+        "x-svc-session-id": "01JZZZZZZZZZZZZZZZZZZZZZZZ",
+        "x-svc-purpose": "support",
+      })
+      socket.send({ type: "response.create" })
+      await done(socket)
+      await expect
+        .poll(async () => (await records())[0])
+        .toMatchObject({
+          session_id: "01JZZZZZZZZZZZZZZZZZZZZZZZ",
+          purpose: "support",
+        })
+      socket.ws.close()
+    }),
+  )
+
+  it.live("refuses a session that its balance does not cover, before the vendor is asked", () =>
+    withSession(
+      answeringRealtime(spoken),
+      async ({ open, vendor }) => {
+        const refusal = await rejected(open())
+        expect(refusal).toMatchObject({
+          status: 402,
+          error: { code: "insufficient_balance", type: "insufficient_quota" },
+        })
+        expect(vendor.sessions).toHaveLength(0)
+      },
+      { topup: "0.01" },
+    ),
+  )
+
+  it.live("ends a session when the next response is not covered: the running one whole, then an error and 1008", () =>
+    withSession(
+      answeringRealtime({ ...spoken, usage: realtimeUsage(20, 3000, 10, 4000) }),
+      async ({ open, records, held }) => {
+        const socket = await open()
+        socket.send({ type: "response.create" })
+        await done(socket)
+        socket.send({ type: "response.create", event_id: "mine" })
+        const error = await socket.until(isType("error"))
+        expect(errorOf(error)).toMatchObject({ code: "insufficient_balance" })
+        expect(await socket.closed).toMatchObject({ code: 1008 })
+        expect(await records()).toHaveLength(1)
+        await expect.poll(held).toBe(0n)
+      },
+      { topup: "0.5" },
+    ),
+  )
+
+  it.live("ends one whose vendor answers by itself, at the next sound", () => {
+    const vendor = stepping()
+    return withSession(
+      vendor.script,
+      async ({ open, held }) => {
+        const socket = await open()
+        const session = await vendor.at()
+        const usage = realtimeUsage(20, 3000, 10, 4000)
+        for (const event of responseEvents("resp_1", { ...spoken, usage })) session.send(event)
+        await done(socket)
+        for (let at = 0; at < 50 && socket.ws.readyState === 1; at++) {
+          socket.send({ type: "input_audio_buffer.append", audio: Buffer.alloc(960).toString("base64") })
+          await sleep(20)
+        }
+        expect(await socket.closed).toMatchObject({ code: 1008 })
+        expect(errorOf(socket.messages.find(isType("error")) ?? {})).toMatchObject({ code: "insufficient_balance" })
+        await expect.poll(held).toBe(0n)
+      },
+      { topup: "0.5" },
+    )
+  })
+
+  it.live("estimates a response without usage, and one whose usage cannot be true", () => {
+    const vendor = stepping()
+    return withSession(vendor.script, async ({ open, records }) => {
+      const socket = await open()
+      const session = await vendor.at()
+      socket.send({ type: "input_audio_buffer.append", audio: Buffer.alloc(48_000 * 2).toString("base64") })
+      await session.next("input_audio_buffer.append")
+      const second = Buffer.alloc(48_000).length
+      for (const event of responseEvents("resp_1", { words: ["four"], audioBytes: second, parts: 2 }))
+        session.send(event)
+      await expect.poll(async () => (await records()).length).toBe(1)
+      const [row] = await records()
+      // Two seconds in at 10 tokens each, two out at 20.
+      expect(row).toMatchObject({ estimated_reason: "upstream_usage_missing", dims: { audio_in: 20, audio_out: 40 } })
+      const usage = realtimeUsage(1, 1, 1, 50_000)
+      for (const event of responseEvents("resp_2", { words: ["four"], usage })) session.send(event)
+      await expect.poll(async () => (await records()).length).toBe(2)
+      const later = (await records()).find((each) => each.estimated_reason === "upstream_usage_implausible")
+      expect(Number(later?.out_tokens)).toBeLessThan(10)
+      socket.ws.close()
+    })
+  })
+
+  it.live("does not bill a response that failed, or was cancelled, before it said anything", () => {
+    const vendor = stepping()
+    return withSession(vendor.script, async ({ open, records, held }) => {
+      const socket = await open()
+      const session = await vendor.at()
+      for (const [at, status] of ["failed", "cancelled"].entries()) {
+        session.send({ type: "response.created", response: { id: `resp_${at}` } })
+        session.send({ type: "response.done", response: { id: `resp_${at}`, status, usage: null } })
+      }
+      await done(socket, 2)
+      await sleep(50)
+      expect(await records()).toEqual([])
+      socket.ws.close()
+      await expect.poll(held).toBe(0n)
+    })
+  })
+
+  it.live("bills zero where the vendor says zero", () => {
+    const vendor = stepping()
+    return withSession(vendor.script, async ({ open, records }) => {
+      const socket = await open()
+      const session = await vendor.at()
+      for (const event of responseEvents("resp_1", { words: ["a"], usage: realtimeUsage(0, 0, 5, 0) }))
+        session.send(event)
+      await expect.poll(async () => (await records()).length).toBe(1)
+      const [row] = await records()
+      expect([Number(row?.in_tokens), Number(row?.out_tokens), row?.estimated_reason]).toEqual([0, 5, null])
+      socket.ws.close()
+    })
+  })
+
+  for (const who of ["client", "vendor"] as const) {
+    it.live(`settles what was counted when the ${who} breaks off`, () => {
+      const vendor = stepping()
+      return withSession(vendor.script, async ({ open, records, held }) => {
+        const socket = await open()
+        const session = await vendor.at()
+        session.send({ type: "response.created", response: { id: "resp_1" } })
+        const delta = Buffer.alloc(48_000).toString("base64")
+        session.send({ type: "response.output_audio.delta", response_id: "resp_1", delta })
+        await socket.until(isType("response.output_audio.delta"))
+        if (who === "client") socket.ws.terminate()
+        else {
+          session.reset()
+          expect(errorOf(await socket.until(isType("error")))).toMatchObject({ code: "upstream_disconnected" })
+          expect(await socket.closed).toMatchObject({ code: 1011 })
+        }
+        await expect.poll(async () => (await records()).length).toBe(1)
+        expect((await records())[0]).toMatchObject({
+          estimated_reason: who === "client" ? "client_disconnected" : "upstream_disconnected",
+          stop: "interrupted",
+          dims: { audio_out: 20 },
+        })
+        await expect.poll(() => session.closedWith()).toBeDefined()
+        await expect.poll(held).toBe(0n)
+      })
+    })
+  }
+
+  it.live("writes down what runs, for those who would settle it", () => {
+    const vendor = stepping()
+    return withSession(
+      vendor.script,
+      async ({ open, gateway }) => {
+        const socket = await open()
+        const session = await vendor.at()
+        session.send({ type: "response.created", response: { id: "resp_1" } })
+        session.send({
+          type: "response.output_audio.delta",
+          response_id: "resp_1",
+          delta: Buffer.alloc(48_000).toString("base64"),
+        })
+        await socket.until(isType("response.output_audio.delta"))
+        const [leased] = gateway.calls.services.leased
+        expect(leased?.checkpoint().due?.record).toMatchObject({
+          estimatedReason: "gateway_lost",
+          counts: { dims: { audio_out: 20 } },
+        })
+        expect(leased?.view()).toMatchObject({ kind: "realtime", model: "voice", target: "voices/vendor-realtime" })
+        socket.ws.close()
+      },
+      {},
+    )
+  })
+})
+
+describe("what a realtime session allows", () => {
+  it.live("refuses events that would change what was admitted, by name, and goes on", () =>
+    withSession(
+      answeringRealtime(spoken),
+      async ({ open, vendor }) => {
+        const socket = await open()
+        await socket.until(isType("session.created"))
+        const bad: ReadonlyArray<readonly [event: object | string, param: string | null]> = [
+          ["no json", null],
+          ["[]", null],
+          [{ event_id: "e" }, "type"],
+          [{ type: "session.destroy" }, "type"],
+          [{ type: "transcription_session.update", session: {} }, "type"],
+          [{ type: "session.update" }, "session"],
+          [{ type: "session.update", session: { model: "gpt-realtime-2" } }, "session.model"],
+          [{ type: "session.update", session: { type: "transcription" } }, "session.type"],
+          [{ type: "session.update", session: { max_output_tokens: 4097 } }, "session.max_output_tokens"],
+          [
+            { type: "session.update", session: { max_response_output_tokens: 0 } },
+            "session.max_response_output_tokens",
+          ],
+          [{ type: "session.update", session: { max_output_tokens: "many" } }, "session.max_output_tokens"],
+          [{ type: "session.update", session: { tools: [{ type: "mcp", server_url: "https://a" }] } }, "session.tools"],
+          [{ type: "session.update", session: { tools: "all" } }, "session.tools"],
+          [{ type: "session.update", session: { prompt: { id: "pmpt_1" } } }, "session.prompt"],
+          [{ type: "response.create", response: { max_output_tokens: 1e9 } }, "response.max_output_tokens"],
+          [{ type: "response.create", response: { tools: [{ type: "mcp" }] } }, "response.tools"],
+          [
+            { type: "response.create", response: { input: [{ type: "mcp_approval_response" }] } },
+            "response.input.type",
+          ],
+          [{ type: "conversation.item.create" }, "item"],
+          [{ type: "conversation.item.create", item: { type: "mcp_call" } }, "item.type"],
+          [{ type: "input_audio_buffer.append" }, "audio"],
+          // A key that comes twice is read by its last.
+          [
+            '{"type":"input_audio_buffer.append","audio":"AAAA","type":"session.update","session":{"model":"other"}}',
+            "session.model",
+          ],
+        ]
+        for (const [at, [event, param]] of bad.entries()) {
+          const before = socket.messages.length
+          if (typeof event === "string") socket.ws.send(event)
+          else socket.send({ event_id: `mine_${at}`, ...event })
+          await socket.until(() => socket.messages.length > before)
+          const error = socket.messages.at(-1) ?? {}
+          expect(error.type, JSON.stringify(event)).toBe("error")
+          expect(errorOf(error), JSON.stringify(event)).toMatchObject({ type: "invalid_request_error", param })
+        }
+        expect(vendor.sessions[0]?.received).toEqual([])
+        socket.send({
+          type: "session.update",
+          session: { model: "voice", instructions: "Be short.", tools: [{ type: "function", name: "f" }] },
+        })
+        socket.send({ type: "response.create" })
+        await done(socket)
+        expect(vendor.sessions[0]?.received).toEqual([
+          { type: "session.update", session: { instructions: "Be short.", tools: [{ type: "function", name: "f" }] } },
+          { type: "response.create" },
+        ])
+        socket.ws.close()
+      },
+      {},
+    ),
+  )
+
+  it.live("has no tools where the model has none", () =>
+    withSession(
+      answeringRealtime(spoken),
+      async ({ open }) => {
+        const socket = await open()
+        socket.send({ type: "session.update", session: { tools: [{ type: "function", name: "f" }] } })
+        expect(errorOf(await socket.until(isType("error")))).toMatchObject({ param: "session.tools" })
+        socket.ws.close()
+      },
+      { model: "contextWindow: 32000" },
+    ),
+  )
+
+  it.live("keeps the order of events, whatever is held or reviewed in between", () =>
+    withSession(
+      answeringRealtime(spoken),
+      async ({ open, vendor }) => {
+        const socket = await open()
+        const item = (text: string) => ({
+          type: "conversation.item.create",
+          item: { type: "message", role: "user", content: [{ type: "input_text", text }] },
+        })
+        const sent: Array<object> = []
+        for (let at = 0; at < 20; at++)
+          sent.push(
+            item(`text ${at}`),
+            { type: "response.create" },
+            { type: "input_audio_buffer.append", audio: "AAAA" },
+          )
+        for (const event of sent) socket.send(event)
+        await done(socket, 20)
+        await expect.poll(() => vendor.sessions[0]?.received.length).toBe(sent.length)
+        expect(vendor.sessions[0]?.received).toEqual(sent)
+        socket.send(item("a forbidden word"))
+        expect(errorOf(await socket.until(isType("error")))).toMatchObject({ code: "content_blocked" })
+        socket.send({ type: "session.update", session: { instructions: "say forbidden things" }, event_id: "u1" })
+        await socket.until(() => socket.messages.filter(isType("error")).length === 2)
+        expect(errorOf(socket.messages.filter(isType("error"))[1] ?? {})).toMatchObject({
+          code: "content_blocked",
+          event_id: "u1",
+        })
+        expect(vendor.sessions[0]?.received).toHaveLength(sent.length)
+        socket.ws.close()
+      },
+      {
+        more: `policies:\n  - { id: words, direction: inbound, match: { keywords: [forbidden] }, reason: bad_word }\n`,
+        orgMore: "policies: [words], ",
+      },
+    ),
+  )
+
+  it.live("counts each response in the caller's rates", () =>
+    withSession(
+      answeringRealtime(spoken),
+      async ({ open, gateway }) => {
+        const socket = await open()
+        socket.send({ type: "response.create" })
+        await done(socket)
+        socket.send({ type: "response.create", event_id: "second" })
+        expect(errorOf(await socket.until(isType("error")))).toMatchObject({ code: "rate_limited", event_id: "second" })
+        expect(socket.ws.readyState).toBe(1)
+        expect((await gateway.exchange({})).status).toBe(429)
+        socket.ws.close()
+      },
+      { plan: "perMinute: 2" },
+    ),
+  )
+
+  it.live("takes one place of its plan's concurrency, and gives it back", () =>
+    withSession(
+      answeringRealtime(spoken),
+      async ({ open }) => {
+        const first = await open()
+        expect(await rejected(open())).toMatchObject({ status: 429, error: { code: "plan_concurrency_exceeded" } })
+        first.ws.close()
+        await expect
+          .poll(
+            () =>
+              open().then(
+                (socket) => socket.ws.close() === undefined,
+                () => false,
+              ),
+            { timeout: 5000 },
+          )
+          .toBe(true)
+      },
+      { plan: "perMinute: 1000, concurrency: 1" },
+    ),
+  )
+
+  it.live("hides what the vendor says of its account, and passes what it says of the client's events", () => {
+    const vendor = stepping()
+    return withSession(vendor.script, async ({ open }) => {
+      const socket = await open()
+      const session = await vendor.at()
+      session.send({
+        type: "error",
+        event_id: "e1",
+        error: { type: "server_error", code: "x", message: "org-secret is over its limit" },
+      })
+      session.send({
+        type: "error",
+        event_id: "e2",
+        error: { type: "invalid_request_error", code: "y", message: "No such item" },
+      })
+      await socket.until(() => socket.messages.filter(isType("error")).length === 2)
+      expect(JSON.stringify(socket.messages)).not.toContain("org-secret")
+      expect(JSON.stringify(socket.messages)).toContain("No such item")
+      socket.ws.close()
+    })
+  })
+})
+
+describe("the upgrade of a realtime session", () => {
+  it.live("is refused in the words of the API", () =>
+    withSession(answeringRealtime(spoken), async ({ open, vendor, gateway }) => {
+      const headers = { authorization: "Bearer nobody~wrong" }
+      expect(await rejected(open("model=voice", headers))).toMatchObject({
+        status: 401,
+        error: { code: "app_key_invalid", type: "authentication_error" },
+      })
+      expect(await rejected(open(`model=voice&key=${gateway.keyId}~${gateway.key}`))).toMatchObject({
+        status: 401,
+        error: { code: "unauthorized" },
+      })
+      expect(await rejected(open(""))).toMatchObject({ status: 400, error: { param: "model" } })
+      expect(await rejected(open("model=main"))).toMatchObject({ status: 403, error: { code: "model_not_authorized" } })
+      expect(await rejected(open("model=nothing"))).toMatchObject({
+        status: 403,
+        error: { code: "model_not_authorized" },
+      })
+      expect(await rejected(open("intent=transcription"))).toMatchObject({ status: 400, error: { param: "intent" } })
+      expect(await rejected(open("model=voice", { "x-svc-session-id": "x".repeat(100) }))).toMatchObject({
+        status: 400,
+      })
+      expect(vendor.sessions).toHaveLength(0)
+      // A model for sessions is none for exchanges.
+      const asChat = await gateway.exchange({
+        model: "voice",
+        thread: [{ role: "user", blocks: [{ t: "text", v: "x" }] }],
+      })
+      expect(asChat.status).toBe(403)
+    }),
+  )
+
+  it.live("takes a browser's key from a subprotocol", () =>
+    withSession(answeringRealtime(spoken), async ({ gateway, vendor }) => {
+      const minted = await gateway.call("POST", "/v1/app-tokens", { endUserId: "u1", ttlSeconds: 300 })
+      const { token } = (await minted.json()) as { readonly token: string }
+      const socket = await openSocket(`${gateway.baseUrl}/openai/v1/realtime?model=voice`, {}, [
+        "realtime",
+        `openai-insecure-api-key.${token}`,
+        "openai-beta.realtime-v1",
+      ])
+      expect(socket.ws.protocol).toBe("realtime")
+      socket.send({ type: "response.create" })
+      await done(socket)
+      expect(vendor.sessions[0]?.headers).toMatchObject({ authorization: "Bearer vendor-credential" })
+      expect(vendor.sessions[0]?.path).toBe("/v1/realtime?model=vendor-realtime")
+      expect(JSON.stringify(vendor.sessions[0]?.headers)).not.toContain(token)
+      socket.ws.close()
+    }),
+  )
+
+  it.live("names the deployment at Azure, with its own header", () =>
+    withSession(
+      answeringRealtime(spoken),
+      async ({ open, vendor }) => {
+        const socket = await open("model=voice", { "openai-beta": "realtime=v1" })
+        expect(vendor.sessions[0]?.path).toBe("/openai/v1/realtime?model=vendor-realtime")
+        expect(vendor.sessions[0]?.headers).toMatchObject({
+          "api-key": "vendor-credential",
+          "openai-beta": "realtime=v1",
+        })
+        socket.ws.close()
+      },
+      { profile: "azure" },
+    ),
+  )
+
+  it.live("fails as a plain reply when the vendor refuses or is not there", () =>
+    withSession(answeringRealtime(spoken), async ({ open, vendor, held }) => {
+      vendor.refuse(401, '{"error":{"code":"invalid_api_key","message":"sk-secret is wrong"}}')
+      const refusal = await rejected(open())
+      expect(refusal).toMatchObject({ status: 502, error: { code: "upstream_error" } })
+      expect(JSON.stringify(refusal)).not.toContain("sk-secret")
+      vendor.refuse(503)
+      expect(await rejected(open())).toMatchObject({ status: 502, error: { code: "upstream_error" } })
+      vendor.refuse(undefined)
+      const socket = await open()
+      socket.ws.close()
+      await expect.poll(held).toBe(0n)
+    }),
+  )
+})
+
+describe("how a realtime session ends", () => {
+  it.live("after silence on both sides", () =>
+    withSession(
+      (session) => session.send(created),
+      async ({ open, held }) => {
+        const socket = await open()
+        expect(errorOf(await socket.until(isType("error")))).toMatchObject({ code: "upstream_idle_timeout" })
+        await socket.closed
+        await expect.poll(held).toBe(0n)
+      },
+      { config: { realtimeIdleMs: 200 } },
+    ),
+  )
+
+  it.live("if the vendor says nothing at all", () =>
+    withSession(
+      () => {},
+      async ({ open }) => {
+        const socket = await open()
+        expect(errorOf(await socket.until(isType("error")))).toMatchObject({ code: "upstream_ttfb_timeout" })
+        await socket.closed
+      },
+      { config: { upstreamTimeouts: { connect: undefined, ttfb: 200, idle: undefined, total: undefined } } },
+    ),
+  )
+
+  it.live("if the vendor sends what is no event", () => {
+    const vendor = stepping()
+    return withSession(vendor.script, async ({ open }) => {
+      const socket = await open()
+      ;(await vendor.at()).send("no json")
+      expect(errorOf(await socket.until(isType("error")))).toMatchObject({ code: "upstream_disconnected" })
+      expect(await socket.closed).toMatchObject({ code: 1011 })
+    })
+  })
+
+  it.live("at a drain: it is told, its response ends whole, then 1012", () => {
+    const vendor = stepping()
+    return Effect.promise(async () => {
+      const scope = Scope.makeUnsafe()
+      const { open, records } = await Effect.runPromise(Scope.provide(startRealtimeGateway(vendor.script), scope))
+      const idle = await open()
+      await vendor.at()
+      const socket = await open()
+      await socket.until(isType("session.created"))
+      const session = await vendor.at()
+      session.send({ type: "response.created", response: { id: "resp_1" } })
+      await socket.until(isType("response.created"))
+      const stopped = Effect.runPromise(Scope.close(scope, Exit.void))
+      expect(errorOf(await socket.until(isType("error")))).toMatchObject({ retry: true })
+      expect(socket.messages.some(isType("session.ending"))).toBe(true)
+      expect(await idle.closed).toMatchObject({ code: 1012 })
+      socket.send({ type: "response.create" })
+      await socket.until(() => socket.messages.filter(isType("error")).length === 2)
+      for (const event of responseEvents("resp_1", spoken).slice(1)) session.send(event)
+      await done(socket)
+      expect(await socket.closed).toMatchObject({ code: 1012 })
+      void records
+      await stopped
+    })
+  })
+})
