@@ -16,7 +16,9 @@ import type { UsageReceipt, UsageReport } from "../protocol/usage-report.ts"
 import type { VideoJob, VideoRequest } from "../protocol/video.ts"
 import { type Ask, makeClient } from "./client.ts"
 import type { WeirError } from "./errors.ts"
+import { makeExchangeSocket } from "./exchange-socket.ts"
 import type { StreamedEvent } from "./exchange-stream.ts"
+import { makeRealtime, type RealtimeEvent } from "./realtime.ts"
 import { makeSession, type SessionOptions } from "./session.ts"
 import type { WeirOptions } from "./transport.ts"
 
@@ -61,6 +63,21 @@ export interface Weir extends Exchanging {
   readonly mintAppToken: (request: AppTokenRequest, options?: CallOptions) => Promise<AppTokenResponse>
   /** Opens a session that sends heartbeats until it is closed. */
   readonly session: (options?: SessionOptions) => OpenSession
+  /** Opens one connection for many exchanges. Rejects with {@link WeirUnreachable}. */
+  readonly socket: (options?: CallOptions) => Promise<OpenSocket>
+  /** Opens a session of voice and text with a model of the kind `realtime`. */
+  readonly realtime: (model: string, options?: CallOptions) => Promise<OpenRealtime>
+}
+
+export interface OpenSocket extends Exchanging {
+  /** Ends it, with the exchanges that run on it. */
+  readonly close: () => Promise<void>
+}
+
+/** `for await (const event of realtime)`: events as OpenAI's Realtime API has them; leaving the loop does not end it. */
+export interface OpenRealtime extends AsyncIterable<RealtimeEvent> {
+  readonly send: (event: RealtimeEvent) => void
+  readonly close: () => Promise<void>
 }
 
 export interface OpenSession extends Exchanging {
@@ -101,6 +118,30 @@ export const connect = (options: WeirOptions): Weir => {
         close: () => Effect.runPromise(Scope.close(scope, Exit.void)),
       }
     },
+    socket: async (call) => {
+      const { opened, close } = await open(makeExchangeSocket(options), call)
+      return { ...exchanging(opened), close }
+    },
+    realtime: async (model, call) => {
+      const { opened, close } = await open(makeRealtime(options, model), call)
+      return {
+        send: (event) => Effect.runSync(opened.send(event)),
+        close,
+        [Symbol.asyncIterator]: () => iterate(opened.events),
+      }
+    },
+  }
+}
+
+/** Opens what ends when it is closed. */
+const open = async <A>(make: Effect.Effect<A, WeirError, Scope.Scope>, call?: CallOptions) => {
+  const scope = Scope.makeUnsafe()
+  const close = () => Effect.runPromise(Scope.close(scope, Exit.void))
+  try {
+    return { opened: await run(Scope.provide(make, scope), call), close }
+  } catch (error) {
+    await close()
+    throw error
   }
 }
 

@@ -4,6 +4,7 @@ import { ErrorEnvelope } from "../protocol/error.ts"
 import { InProgress } from "../protocol/exchange.ts"
 import { type Credentials, credentialHeaders } from "./credentials.ts"
 import { type WeirError, WeirRefused, WeirStillRunning, WeirUnreachable, WeirUnreadable } from "./errors.ts"
+import type { MakeSocket } from "./open-socket.ts"
 
 export interface RetryOptions {
   /** Retries of a failed call; 4 if absent, 0 for none. */
@@ -29,6 +30,8 @@ export interface WeirOptions {
   readonly silenceMs?: number
   /** Replaces the runtime's `fetch`. */
   readonly fetch?: typeof fetch
+  /** Replaces the runtime's `WebSocket`. */
+  readonly webSocket?: MakeSocket
 }
 
 export interface Call {

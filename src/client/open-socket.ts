@@ -1,0 +1,79 @@
+/** Opens a WebSocket at the gateway: in Node with headers, in browsers with a subprotocol that carries the token. */
+import { Effect, type Scope } from "effect"
+import { credentialHeaders } from "./credentials.ts"
+import { WeirUnreachable } from "./errors.ts"
+import type { WeirOptions } from "./transport.ts"
+
+/** What is used of a WebSocket. */
+export interface SocketLike {
+  readonly send: (text: string) => void
+  readonly close: (code?: number) => void
+  readonly addEventListener: (
+    type: "open" | "message" | "close" | "error",
+    listen: (event: SocketEvent) => void,
+  ) => void
+}
+
+interface SocketEvent {
+  readonly data?: unknown
+  readonly code?: number
+  readonly reason?: string
+}
+
+/** @param headers empty in browsers, which cannot send any */
+export type MakeSocket = (
+  url: string,
+  protocols: ReadonlyArray<string>,
+  headers: Readonly<Record<string, string>>,
+) => SocketLike
+
+/** Node takes headers beside the protocols. */
+const globalSocket: MakeSocket = (url, protocols, headers) =>
+  Object.keys(headers).length === 0
+    ? new WebSocket(url, [...protocols])
+    : Reflect.construct(WebSocket, [url, { protocols: [...protocols], headers }])
+
+export interface Opening {
+  /** Path plus query. */
+  readonly target: string
+  /** The subprotocol that the gateway chooses. */
+  readonly protocol: string
+  /** Before a token in a subprotocol. */
+  readonly tokenPrefix: string
+}
+
+/** Opens a socket, which is closed with the scope. @param listen is told of the socket before anything can come */
+export const openSocket = (
+  options: WeirOptions,
+  { target, protocol, tokenPrefix }: Opening,
+  listen: (socket: SocketLike) => void,
+): Effect.Effect<SocketLike, WeirUnreachable, Scope.Scope> =>
+  Effect.gen(function* () {
+    const outgoing = { method: "GET", target, body: new Uint8Array(0) }
+    const shown = yield* Effect.mapError(credentialHeaders(options.credentials, outgoing), (cause) =>
+      unreachable(cause),
+    )
+    const { "x-svc-app-token": token, ...headers } = shown
+    const protocols = token === undefined ? [protocol] : [protocol, `${tokenPrefix}${token}`]
+    const url = `${options.baseUrl.replace(/^http/, "ws").replace(/\/$/, "")}${target}`
+    const { webSocket = globalSocket } = options
+    const socket = yield* Effect.acquireRelease(
+      Effect.try({ try: () => webSocket(url, protocols, headers), catch: unreachable }).pipe(
+        Effect.tap((made) => Effect.sync(() => listen(made))),
+      ),
+      (opened) => Effect.sync(() => opened.close(1000)),
+    )
+    yield* Effect.callback<void, WeirUnreachable>((resume) => {
+      socket.addEventListener("open", () => resume(Effect.void))
+      socket.addEventListener("error", (event) => resume(Effect.fail(unreachable(event))))
+      socket.addEventListener("close", (event) => resume(Effect.fail(unreachable(event))))
+    })
+    return socket
+  })
+
+const unreachable = (cause: unknown) =>
+  new WeirUnreachable({ message: "The socket could not be opened", brokeOff: false, cause })
+
+/** The socket has ended. */
+export const ended = ({ code = 1006, reason = "" }: SocketEvent): WeirUnreachable =>
+  new WeirUnreachable({ message: `The socket ended (${code}${reason === "" ? "" : `, ${reason}`})`, brokeOff: true })

@@ -1,0 +1,114 @@
+/** `weir/client` over sockets. */
+import { describe, expect, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { connect, WeirRefused, WeirUnreachable } from "../../src/client/index.ts"
+import { hello } from "../../src/testing/gateway.ts"
+import { answeringRealtime, realtimeUsage } from "../../src/testing/scripted-realtime.ts"
+import { openaiFrames } from "../../src/testing/vendor-replies.ts"
+import { type RealtimeGateway, startRealtimeGateway } from "./realtime-gateway.ts"
+
+const spoken = { words: ["Hello"], audioBytes: 960, parts: 2, usage: realtimeUsage(10, 20, 5, 40) }
+
+type Options = Parameters<typeof startRealtimeGateway>[1]
+const withClient = (use: (test: RealtimeGateway) => Promise<void>, options: Options = {}) =>
+  Effect.scoped(
+    Effect.flatMap(startRealtimeGateway(answeringRealtime(spoken), options), (test) => Effect.promise(() => use(test))),
+  )
+const pairOf = ({ gateway: { baseUrl, keyId, key } }: RealtimeGateway) => ({ baseUrl, credentials: { keyId, key } })
+
+/** More than the room that an exchange has at a time. */
+const long = { words: Array.from({ length: 600 }, (_, at) => `${at} `.padEnd(1000, "x")), inTokens: 10, outTokens: 600 }
+
+describe("connect(…).socket()", () => {
+  it.live("has exchanges, streams and text over one connection", () =>
+    withClient(async (test) => {
+      const socket = await connect(pairOf(test)).socket()
+      const [whole, ...texts] = await Promise.all([
+        socket.exchange(hello),
+        ...Array.from({ length: 20 }, async () => {
+          let text = ""
+          for await (const part of socket.text(hello)) text += part
+          return text
+        }),
+      ])
+      expect(whole).toMatchObject({ stop: "end", blocks: [{ t: "text", v: "Hello there" }] })
+      expect(texts).toEqual(Array.from({ length: 20 }, () => "Hello there"))
+      const events = []
+      for await (const { event, id } of socket.stream(hello)) events.push(`${id} ${event}`)
+      expect(events).toEqual(["0 t.open", "1 t.delta", "2 t.delta", "3 t.delta", "4 t.usage", "5 t.close"])
+      await expect(socket.exchange({ ...hello, model: "foreign" })).rejects.toMatchObject({
+        code: "model_not_authorized",
+      })
+      await expect(socket.exchange({ ...hello, model: "foreign" })).rejects.toBeInstanceOf(WeirRefused)
+      await socket.close()
+      await expect(socket.exchange(hello)).rejects.toBeInstanceOf(WeirUnreachable)
+      await expect.poll(() => test.gateway.calls.open()).toBe(0)
+    }),
+  )
+
+  it.live("gives room as it reads, and cancels what is not read to its end", () =>
+    withClient(
+      async (test) => {
+        const socket = await connect(pairOf(test)).socket()
+        let text = ""
+        for await (const part of socket.text(hello)) text += part
+        expect(text).toBe(long.words.join(""))
+        for await (const part of socket.text(hello)) {
+          expect(part).not.toBe("")
+          break
+        }
+        await expect.poll(() => test.gateway.calls.open()).toBe(0)
+        expect((await test.records()).map((row) => row.estimated_reason).sort()).toEqual(["client_disconnected", null])
+        await socket.close()
+      },
+      {
+        script: async (call) => {
+          call.head()
+          for (const frame of openaiFrames(long)) if (!(await call.write(frame))) return
+          call.end()
+        },
+      },
+    ),
+  )
+
+  it.live("takes an end user's token, and rejects what is refused", () =>
+    withClient(async (test) => {
+      const { token } = await connect(pairOf(test)).mintAppToken({ endUserId: "u1" })
+      const { baseUrl } = test.gateway
+      const socket = await connect({ baseUrl, credentials: { appToken: token } }).socket()
+      expect(await socket.exchange(hello)).toMatchObject({ stop: "end" })
+      await socket.close()
+      await expect(connect({ baseUrl, credentials: { appToken: "a.b.c" } }).socket()).rejects.toBeInstanceOf(
+        WeirUnreachable,
+      )
+      await expect(
+        connect({ baseUrl: "http://127.0.0.1:9", credentials: { appToken: "a.b.c" } }).socket(),
+      ).rejects.toBeInstanceOf(WeirUnreachable)
+    }),
+  )
+})
+
+describe("connect(…).realtime()", () => {
+  it.live("has the events of a session", () =>
+    withClient(async (test) => {
+      const realtime = await connect(pairOf(test)).realtime("voice")
+      const types: Array<string> = []
+      for await (const event of realtime) {
+        types.push(event.type)
+        if (event.type === "session.created") realtime.send({ type: "response.create" })
+        if (event.type === "response.done") break
+      }
+      expect(types).toEqual([
+        "session.created",
+        "response.created",
+        "response.output_audio_transcript.delta",
+        "response.output_audio.delta",
+        "response.output_audio.delta",
+        "response.done",
+      ])
+      await realtime.close()
+      await expect.poll(async () => (await test.records()).length).toBe(1)
+      await expect(connect(pairOf(test)).realtime("main")).rejects.toBeInstanceOf(WeirUnreachable)
+    }),
+  )
+})
