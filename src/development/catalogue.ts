@@ -27,7 +27,9 @@ models:
   - { handle: say, kind: speech, targets: [{ vendor: simulated, model: simulated-speech }] }
   - { handle: hear, kind: transcription, targets: [{ vendor: simulated, model: simulated-transcription }] }
   - { handle: film, kind: video, targets: [{ vendor: simulated, model: simulated-video }] }
+  - { handle: talk, kind: realtime, contextWindow: 32000, maxOutput: 4096, capabilities: [tools], targets: [{ vendor: simulated, model: simulated-realtime }] }
 prices:
+  - { model: talk, currency: USD, input: "4", output: "16", cacheRead: "0.4", dims: { audio_in: "32", audio_out: "64", cache_read_audio: "0.4" }, from: 2026-01-01 }
   - { model: film, currency: USD, dims: { video_seconds: "100000" }, from: 2026-01-01 }
   - { model: draw, currency: USD, dims: { images: "40000" }, from: 2026-01-01 }
   - { model: say, currency: USD, dims: { characters: "15" }, from: 2026-01-01 }
@@ -39,7 +41,7 @@ prices:
 plans:
   - { id: development, concurrency: 20, perMinute: 600, dailyTokens: 10000000 }
 orgs:
-  - { id: org_development, name: Development, plan: development, currency: USD, models: [main, embed, rank, moderate, draw, say, hear, film],
+  - { id: org_development, name: Development, plan: development, currency: USD, models: [main, embed, rank, moderate, draw, say, hear, film, talk],
       capabilities: { imageGen: true, speechToText: true, textToSpeech: true, videoGen: true },
       aliases: { "claude-*": main, "gpt-*": main, "gemini-*": main } }
 users:

@@ -1,6 +1,6 @@
 /**
  * The simulated vendor, on loopback: answers chat completions and SearXNG searches by repeating what it was asked,
- * embeds, ranks and moderates texts by their words, calls a tool that it is asked for by name, and lists its models.
+ * embeds, ranks and moderates texts by their words, speaks in realtime sessions, calls a tool that it is asked for by name, and lists its models.
  */
 import type { Effect, Scope } from "effect"
 import { type JsonObject, objectAt, objectsAt, parseObject, stringAt } from "../dialects/json.ts"
@@ -14,6 +14,7 @@ import { answering, openaiFrame } from "../testing/vendor-replies.ts"
 import { answerWhole } from "./simulated-kinds.ts"
 import { answerMedia } from "./simulated-media.ts"
 import { answerWithParameters, refusedField, refuseField, showsParameters } from "./simulated-parameters.ts"
+import { speakRealtime } from "./simulated-realtime.ts"
 
 const pauseMs = 40
 
@@ -169,4 +170,7 @@ const textsOf = (message: JsonObject): ReadonlyArray<string> => {
   return objectsAt(message, "content").flatMap((part) => stringAt(part, "text") ?? [])
 }
 
-export const startSimulatedVendor: Effect.Effect<ScriptedVendor, never, Scope.Scope> = startScriptedVendor(answer)
+export const startSimulatedVendor: Effect.Effect<ScriptedVendor, never, Scope.Scope> = startScriptedVendor(
+  answer,
+  speakRealtime,
+)

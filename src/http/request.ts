@@ -55,7 +55,7 @@ export const decodeBody = <S extends Schema.ConstraintDecoder<unknown>>(
 export const headerOf = <S extends Schema.ConstraintDecoder<unknown>>(
   name: string,
   schema: S,
-  { headers }: Pick<Request, "headers">,
+  { headers }: { readonly headers: Readonly<Record<string, string | undefined>> },
 ): Effect.Effect<S["Type"] | undefined, ServiceError<"bad_request">> =>
   headers[name] === undefined
     ? Effect.undefined

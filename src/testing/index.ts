@@ -21,6 +21,17 @@ export {
   startMockedExchange,
 } from "./mocked-exchange.ts"
 export { layerPlainServices } from "./plain-services.ts"
+export {
+  answeringRealtime,
+  type RealtimeEvent,
+  type RealtimeScript,
+  type RealtimeVendor,
+  type RealtimeVendorSession,
+  realtimeUsage,
+  responseEvents,
+  type Spoken,
+  startRealtimeVendor,
+} from "./scripted-realtime.ts"
 export { type ScriptedVendor, startScriptedVendor, type VendorCall, type VendorScript } from "./scripted-vendor.ts"
 export { layerStaticCatalogue } from "./static-catalogue.ts"
 export * from "./vendor-replies.ts"

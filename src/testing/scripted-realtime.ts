@@ -3,6 +3,7 @@
  * it waits for what the client sends, and sends events.
  */
 import { createServer, type IncomingMessage } from "node:http"
+import type { Socket } from "node:net"
 import { Effect, type Scope } from "effect"
 import { type WebSocket, WebSocketServer } from "ws"
 import { portOf } from "./port.ts"
@@ -47,19 +48,20 @@ export const startRealtimeVendor = (script: RealtimeScript): Effect.Effect<Realt
       let refusal: { readonly status: number; readonly body: string } | undefined
       const sessions: Array<RealtimeVendorSession> = []
       const server = createServer((_, response) => response.writeHead(404).end())
-      const sockets = new WebSocketServer({ noServer: true })
-      server.on("upgrade", (request, socket, head) => {
-        if (refusal !== undefined) {
-          const { status, body } = refusal
-          const length = Buffer.byteLength(body)
-          socket.end(`HTTP/1.1 ${status} Refused\r\ncontent-length: ${length}\r\nconnection: close\r\n\r\n${body}`)
-          return
-        }
-        sockets.handleUpgrade(request, socket, head, (ws) => {
-          const session = sessionOf(request, ws)
-          sessions.push(session)
-          void Promise.resolve(current(session))
-        })
+      const accept = acceptRealtime((session) => {
+        sessions.push(session)
+        return current(session)
+      })
+      server.on("upgrade", (request, socket: Socket, head) => {
+        if (refusal === undefined) return accept(request, socket, head)
+        const { status, body } = refusal
+        const length = Buffer.byteLength(body)
+        socket.end(`HTTP/1.1 ${status} Refused\r\ncontent-length: ${length}\r\nconnection: close\r\n\r\n${body}`)
+      })
+      const open = new Set<Socket>()
+      server.on("connection", (socket) => {
+        open.add(socket)
+        socket.once("close", () => open.delete(socket))
       })
       server.listen(0, "127.0.0.1", () =>
         resume(
@@ -73,7 +75,7 @@ export const startRealtimeVendor = (script: RealtimeScript): Effect.Effect<Realt
               refusal = status === undefined ? undefined : { status, body }
             },
             stop: () => {
-              for (const ws of sockets.clients) ws.terminate()
+              for (const socket of open) socket.destroy()
               server.close()
             },
           }),
@@ -82,6 +84,15 @@ export const startRealtimeVendor = (script: RealtimeScript): Effect.Effect<Realt
     }),
     (vendor) => Effect.sync(() => vendor.stop()),
   )
+
+/** A listener for upgrades that runs a script for each session. */
+export const acceptRealtime = (
+  script: RealtimeScript,
+): ((request: IncomingMessage, socket: Socket, head: Buffer) => void) => {
+  const sockets = new WebSocketServer({ noServer: true })
+  return (request, socket, head) =>
+    sockets.handleUpgrade(request, socket, head, (ws) => void Promise.resolve(script(sessionOf(request, ws))))
+}
 
 const sessionOf = (request: IncomingMessage, ws: WebSocket): RealtimeVendorSession => {
   const received: Array<RealtimeEvent> = []

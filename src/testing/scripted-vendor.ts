@@ -6,6 +6,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import { setTimeout as sleep } from "node:timers/promises"
 import { Effect, type Schema, type Scope } from "effect"
 import { portOf } from "./port.ts"
+import { acceptRealtime, type RealtimeScript } from "./scripted-realtime.ts"
 
 type Json = Schema.Json
 
@@ -44,8 +45,11 @@ export interface ScriptedVendor {
   readonly openSockets: () => number
 }
 
-/** Starts a vendor; it stops when the scope closes. */
-export const startScriptedVendor = (script: VendorScript): Effect.Effect<ScriptedVendor, never, Scope.Scope> =>
+/** Starts a vendor; it stops when the scope closes. @param realtime answers upgrades to WebSockets */
+export const startScriptedVendor = (
+  script: VendorScript,
+  realtime?: RealtimeScript,
+): Effect.Effect<ScriptedVendor, never, Scope.Scope> =>
   Effect.acquireRelease(
     Effect.callback<ScriptedVendor & { readonly stop: () => void }>((resume) => {
       let current = script
@@ -57,6 +61,7 @@ export const startScriptedVendor = (script: VendorScript): Effect.Effect<Scripte
           return current(call)
         })
       })
+      if (realtime !== undefined) server.on("upgrade", acceptRealtime(realtime))
       server.on("connection", (socket) => {
         sockets.add(socket)
         socket.on("close", () => sockets.delete(socket))

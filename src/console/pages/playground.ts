@@ -12,6 +12,7 @@ import { Card, Empty, ErrorBox, Head } from "../ui/parts.ts"
 import { Table } from "../ui/table.ts"
 import { ReadyLines } from "./keys-panel.ts"
 import { MediaPanel } from "./media-panel.ts"
+import { RealtimePanel } from "./realtime-panel.ts"
 import { WholeCallPanel } from "./whole-call-panel.ts"
 
 /** Kept until the page is closed, and nowhere else. */
@@ -93,6 +94,7 @@ export const Page = () => {
     </div>
     <${WholeCallPanel} credential=${key} />
     <${MediaPanel} credential=${key} />
+    <${RealtimePanel} credential=${key} />
     <${Card} title="The same from a program">
       <div><div class="head"><h3>curl</h3><${CopyButton} text=${curl} /></div><pre class="note" tabindex="0">${curl}</pre></div>
       <${ReadyLines} keyId=${keyId || "KEY_ID"} secret=${secret === "" ? "SECRET" : "…"} />

@@ -1,10 +1,10 @@
 /** Usage of one response of a realtime session. Pure. Source: OpenAI API reference, "response.done". */
-import type { Counts } from "../../money/pricing.ts"
+import type { VendorUsage } from "../dialect.ts"
 import { isObject, type JsonObject, objectAt } from "../json.ts"
 
 /** What a vendor has reported of one response. */
 export interface ResponseUsage {
-  readonly counts: Counts
+  readonly counts: VendorUsage
   /** Seconds that a vendor bills beside tokens. */
   readonly billedSeconds: number
 }

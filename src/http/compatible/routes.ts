@@ -1,4 +1,4 @@
-/** Routes of other APIs that are no calls: lists of models, and what became of videos. */
+/** Routes of other APIs that are no calls: lists of models, what became of videos, tokens for realtime sessions. */
 import { Effect } from "effect"
 import { HttpRouter, HttpServerResponse } from "effect/http"
 import { newRequestId } from "../../calls/calls.ts"
@@ -14,12 +14,16 @@ import { serviceError } from "../../protocol/error.ts"
 import { routeNotFound } from "../respond.ts"
 import { makeVideos, viewOf } from "../routes/videos.ts"
 import { fromRouter } from "../runtime.ts"
+import { makeClientSecrets } from "./client-secrets.ts"
 import { anthropicModels, geminiModels, type ModelForm, openaiModels } from "./models.ts"
 import { failureIn, makeAnswerIn } from "./reply.ts"
 import { handleOf } from "./request.ts"
 
 /** What these APIs have and the gateway has not, with what to do instead; below each path too. */
 const refusedPaths: ReadonlyArray<readonly [path: `/${string}`, api: ClientApi, why: string]> = [
+  ["/openai/v1/realtime/calls", chatApi, "open a session over a WebSocket"],
+  ["/openai/v1/realtime/sessions", chatApi, "make a client secret"],
+  ["/openai/v1/realtime/transcription_sessions", chatApi, "send the recording to audio/transcriptions"],
   ["/openai/v1/responses/compact", chatApi, "summarise the thread with a response"],
   ["/anthropic/v1/messages/batches", messagesApi, "send each message"],
   ["/gemini/v1/interactions", generateApi, "nothing is stored: send the contents to generateContent"],
@@ -79,6 +83,10 @@ export const compatibleRoutes = HttpRouter.use(
       Effect.map(videos.cancel(call, id), () =>
         HttpServerResponse.jsonUnsafe({ id, object: "video.deleted", deleted: true }),
       ),
+    )
+    const clientSecret = yield* makeClientSecrets
+    yield* router.add("POST", "/openai/v1/realtime/client_secrets", (request) =>
+      answerIn(chatApi, fromRouter(request), clientSecret),
     )
     for (const [path, api, why] of refusedPaths) {
       const refusal = serviceError("bad_request", `${path} is not supported: ${why}`)
