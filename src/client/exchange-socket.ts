@@ -10,7 +10,8 @@ import { newUlid } from "../protocol/ulid.ts"
 import type { Ask } from "./client.ts"
 import { type WeirError, WeirRefused, WeirStillRunning, type WeirUnreachable, WeirUnreadable } from "./errors.ts"
 import type { StreamedEvent } from "./exchange-stream.ts"
-import { ended, openSocket, type SocketLike } from "./open-socket.ts"
+import { ended, openSocket } from "./open-socket.ts"
+import type { SocketLike } from "./socket-like.ts"
 import type { WeirOptions } from "./transport.ts"
 
 export interface ExchangeSocketShape {

@@ -2,30 +2,8 @@
 import { Effect, type Scope } from "effect"
 import { credentialHeaders } from "./credentials.ts"
 import { WeirUnreachable } from "./errors.ts"
+import type { MakeSocket, SocketEvent, SocketLike } from "./socket-like.ts"
 import type { WeirOptions } from "./transport.ts"
-
-/** What is used of a WebSocket. */
-export interface SocketLike {
-  readonly send: (text: string) => void
-  readonly close: (code?: number) => void
-  readonly addEventListener: (
-    type: "open" | "message" | "close" | "error",
-    listen: (event: SocketEvent) => void,
-  ) => void
-}
-
-interface SocketEvent {
-  readonly data?: unknown
-  readonly code?: number
-  readonly reason?: string
-}
-
-/** @param headers empty in browsers, which cannot send any */
-export type MakeSocket = (
-  url: string,
-  protocols: ReadonlyArray<string>,
-  headers: Readonly<Record<string, string>>,
-) => SocketLike
 
 /** Node takes headers beside the protocols. */
 const globalSocket: MakeSocket = (url, protocols, headers) =>

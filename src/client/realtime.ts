@@ -1,7 +1,8 @@
 /** A realtime session (`GET /openai/v1/realtime`): OpenAI's events in both directions, as objects. */
 import { Cause, Effect, Queue, type Scope, Stream } from "effect"
 import { type WeirError, type WeirUnreachable, WeirUnreadable } from "./errors.ts"
-import { ended, openSocket, type SocketLike } from "./open-socket.ts"
+import { ended, openSocket } from "./open-socket.ts"
+import type { SocketLike } from "./socket-like.ts"
 import type { WeirOptions } from "./transport.ts"
 
 /** An event of OpenAI's Realtime API. */

@@ -4,7 +4,7 @@ import { ErrorEnvelope } from "../protocol/error.ts"
 import { InProgress } from "../protocol/exchange.ts"
 import { type Credentials, credentialHeaders } from "./credentials.ts"
 import { type WeirError, WeirRefused, WeirStillRunning, WeirUnreachable, WeirUnreadable } from "./errors.ts"
-import type { MakeSocket } from "./open-socket.ts"
+import type { MakeSocket } from "./socket-like.ts"
 
 export interface RetryOptions {
   /** Retries of a failed call; 4 if absent, 0 for none. */
