@@ -6,6 +6,7 @@ import { kindChecks } from "./kinds.ts"
 import { CheckFailed, CheckSkipped, type Deployment, type Group, Probe } from "./probe.ts"
 import { sessionChecks } from "./sessions.ts"
 import { signatureChecks } from "./signatures.ts"
+import { socketChecks } from "./sockets.ts"
 
 export const groups: ReadonlyArray<Group> = [
   edgeChecks,
@@ -13,6 +14,7 @@ export const groups: ReadonlyArray<Group> = [
   exchangeChecks,
   idempotencyChecks,
   kindChecks,
+  socketChecks,
   signatureChecks,
 ]
 
