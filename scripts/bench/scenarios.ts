@@ -27,6 +27,7 @@ import { openStreams } from "./open-streams.ts"
 import { replyCache } from "./reply-cache.ts"
 import type { Effort, Row, Scenario } from "./scenario.ts"
 import { shards } from "./shards.ts"
+import { socketMemory, sockets } from "./sockets.ts"
 import { measureStored, type Stored } from "./stored-tenants.ts"
 import type { Answer, Subject, Subjects, Weir } from "./subjects.ts"
 import { measureDeclared } from "./tenants.ts"
@@ -308,7 +309,7 @@ export const paced: Scenario = async ({ floor, weir }, { scale, streams }) => {
 }
 
 /** Milliseconds between the frames of `paced-N` if a scenario does not use the vendor's default. */
-export const pauses: Readonly<Record<string, number>> = { open: 1000, paced: 200 }
+export const pauses: Readonly<Record<string, number>> = { open: 1000, paced: 200, sockets: 200, socketMemory: 1000 }
 
 const keep = async (subject: Subject, streams: number) => {
   await drive(subject.exchange("short"), { requests: 200, inFlight: 16 })
@@ -532,4 +533,6 @@ export const scenarios: Readonly<Record<string, Scenario>> = {
   shards,
   exports,
   signing,
+  sockets,
+  socketMemory,
 }

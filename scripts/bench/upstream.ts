@@ -5,6 +5,7 @@
  */
 import { createServer, type ServerResponse } from "node:http"
 import { Readable } from "node:stream"
+import { WebSocketServer } from "ws"
 import { openaiBody, openaiFrame } from "../../src/testing/vendor-replies.ts"
 import { randomOf } from "../random.ts"
 
@@ -143,6 +144,27 @@ const server = createServer({ keepAliveTimeout: 65_000 }, (request, response) =>
     else send(response, packets, 0)
   })
 })
+/** A voice that gives a frame of sound for each that it hears, in one response without an end. */
+const soundFrame = JSON.stringify({
+  type: "response.output_audio.delta",
+  event_id: "event_CVdO5dpRjM4pWnRbXkBMB",
+  response_id: "resp_1",
+  item_id: "item_CVdO5dpRjM4pWnRbXkBMB",
+  output_index: 0,
+  content_index: 0,
+  delta: Buffer.alloc(960).toString("base64"),
+})
+const voices = new WebSocketServer({ noServer: true, perMessageDeflate: false })
+server.on("upgrade", (request, socket, head) => {
+  voices.handleUpgrade(request, socket, head, (ws) => {
+    ws.send(JSON.stringify({ type: "session.created", session: { type: "realtime" } }))
+    ws.on("message", (data: Buffer) => {
+      const isSound = data.includes("input_audio_buffer.append")
+      ws.send(isSound ? soundFrame : JSON.stringify({ type: "response.created", response: { id: "resp_1" } }))
+    })
+  })
+})
+
 server.listen(0, "127.0.0.1", 65_535, () => {
   const address = server.address()
   console.log(typeof address === "object" && address !== null ? address.port : 0)

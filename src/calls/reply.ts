@@ -148,7 +148,8 @@ export class ClientReply<Body extends object> {
   write(events: StreamPart): void {
     if (this.#isGone || this.#mustEnd) return
     const nowMs = this.#options.nowMs()
-    if (this.#unsentBytes() === 0) this.#progressAtMs = nowMs
+    // On a connection that it shares, bytes of others may wait already.
+    if (!this.#isStreaming || this.#unsentBytes() === 0) this.#progressAtMs = nowMs
     this.#wroteAtMs = nowMs
     this.#isStreaming = true
     if (this.#hasRoom) this.#give(events)

@@ -4,7 +4,7 @@
  */
 import type { Socket } from "node:net"
 import type { WebSocket } from "ws"
-import { frameOf, framesOf } from "./frames.ts"
+import { frameOf, frameOfBytes } from "./frames.ts"
 
 /** Status codes of the closing handshake. Source: RFC 6455 section 7.4.1. */
 export const closing = {
@@ -70,12 +70,22 @@ export class ClientSocket {
 
   /** Sends one message. @returns whether there is room for more; if not, the listener is told when there is */
   send(message: string | Uint8Array): boolean {
-    return this.#write(frameOf(message))
+    return this.sendFrames(typeof message === "string" ? frameOf(message) : frameOfBytes(message))
   }
 
-  /** Sends messages, each of which ends with a line feed. */
-  sendLines(lines: string): boolean {
-    return this.#write(framesOf(lines))
+  /** Sends what is framed already: bytes, or text with a character for each. */
+  sendFrames(frames: string | Buffer): boolean {
+    // After the closing handshake has begun, nothing may be sent.
+    if (this.#isClosed || this.#ws.readyState !== open) return true
+    const connection = this.#connection
+    // What is sent in one turn of the event loop, for any of its streams, leaves in one write.
+    if (!this.#isCorked) {
+      this.#isCorked = true
+      connection.cork()
+      setImmediate(this.#uncork)
+    }
+    connection.write(frames, "latin1")
+    return connection.writableLength < waitingBytes
   }
 
   /** Tells when everything that was sent has left the process. */
@@ -123,20 +133,6 @@ export class ClientSocket {
     }
     this.#isAlive = false
     this.#ws.ping()
-  }
-
-  #write(frames: Buffer): boolean {
-    // After the closing handshake has begun, nothing may be sent.
-    if (this.#isClosed || this.#ws.readyState !== open) return true
-    const connection = this.#connection
-    // What is sent in one turn of the event loop, for any of its streams, leaves in one write.
-    if (!this.#isCorked) {
-      this.#isCorked = true
-      connection.cork()
-      setImmediate(this.#uncork)
-    }
-    connection.write(frames)
-    return connection.writableLength < waitingBytes
   }
 
   readonly #uncork = (): void => {

@@ -7,6 +7,7 @@ import { errorBody, type ServiceError, serviceError } from "../protocol/error.ts
 import type { ExchangeResponse } from "../protocol/exchange.ts"
 import { toServiceError } from "../store/unavailable.ts"
 import type { ClientSocket } from "./client-socket.ts"
+import { type Frame, framesIn } from "./frames.ts"
 import { SocketEvents } from "./socket-events.ts"
 
 interface StreamOptions {
@@ -30,7 +31,7 @@ export class ExchangeStream implements Connection<ExchangeResponse> {
   /** Bytes of room that the client has given, in all. */
   #given = 0
   /** Messages for which there is no room. */
-  #held: Array<string> = []
+  #held: ReadonlyArray<Frame> = []
   #heldBytes = 0
   /** Told when the last message has left. */
   #atEnd: (() => void) | undefined
@@ -76,25 +77,22 @@ export class ExchangeStream implements Connection<ExchangeResponse> {
     if (this.#isOver) return
     const told = JSON.stringify(headersOf(headers))
     const json = typeof body === "string" ? body : JSON.stringify(body)
-    this.#socket.sendLines(this.events.message(`"status":${status},"headers":${told},"body":${json}`))
+    this.#socket.sendFrames(this.events.message(`"status":${status},"headers":${told},"body":${json}`))
     this.#ended()
   }
 
   refuse(failure: ReplyError): void {
     if (this.#isOver) return
-    this.#socket.sendLines(this.events.error(errorBody(tellingRetry(toServiceError(failure)), this.#requestId)))
+    this.#socket.sendFrames(this.events.error(errorBody(tellingRetry(toServiceError(failure)), this.#requestId)))
     this.#ended()
   }
 
   write(part: StreamPart): boolean {
     if (this.#isOver || typeof part !== "string") return true
-    if (this.#room === undefined) return this.#socket.sendLines(part)
-    for (let from = 0; from < part.length; ) {
-      const to = part.indexOf("\n", from) + 1
-      this.#held.push(part.slice(from, to))
-      from = to
-    }
-    this.#heldBytes += Buffer.byteLength(part)
+    if (this.#room === undefined) return this.#socket.sendFrames(part)
+    const frames = framesIn(part)
+    this.#held = [...this.#held, ...frames]
+    for (const { bytes } of frames) this.#heldBytes += bytes
     this.#sendHeld()
     return this.#hasRoom()
   }
@@ -111,7 +109,7 @@ export class ExchangeStream implements Connection<ExchangeResponse> {
       this.#socket.cut()
       return
     }
-    this.#socket.sendLines(this.events.error(errorBody(noRoom, this.#requestId)))
+    this.#socket.sendFrames(this.events.error(errorBody(noRoom, this.#requestId)))
     this.#ended()
     this.gone()
   }
@@ -126,19 +124,18 @@ export class ExchangeStream implements Connection<ExchangeResponse> {
   }
 
   #sendHeld(): void {
-    let lines = ""
+    let frames = ""
     let sent = 0
-    while (sent < this.#held.length && (this.#room === undefined || this.#room > 0)) {
-      const line = this.#held[sent++] ?? ""
-      const bytes = Buffer.byteLength(line)
-      lines += line
+    for (const { text, bytes } of this.#held) {
+      if (this.#room !== undefined && this.#room <= 0) break
+      sent++
+      frames += text
       this.#heldBytes -= bytes
-      // The line feed is not sent.
-      if (this.#room !== undefined) this.#room -= bytes - 1
+      if (this.#room !== undefined) this.#room -= bytes
     }
     if (sent === 0) return
     this.#held = this.#held.slice(sent)
-    this.#socket.sendLines(lines)
+    this.#socket.sendFrames(frames)
     if (this.#held.length === 0 && this.#atEnd !== undefined) this.#finish(this.#atEnd)
   }
 

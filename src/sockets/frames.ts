@@ -1,63 +1,77 @@
 /**
  * Frames of WebSocket messages to a client. Pure. Source: RFC 6455 section 5.2.
  *
- * Our own, because many messages are then one buffer and one write: the library writes each of them in two parts.
+ * Our own, because many frames are then one string and one write: the library writes each of them in two parts. A frame is
+ * text with a character for each byte (latin1), so that frames can be put together like the events of any other stream.
  */
 
 /** A whole text message, in one frame; servers do not mask. */
-const finalText = 0x81
+const finalText = "\x81"
 
-/** The most bytes before a payload, without a mask. */
-const longestHead = 10
+/** The heads of frames of fewer than 126 bytes. */
+const shortHeads = Array.from({ length: 126 }, (_, bytes) => finalText + String.fromCharCode(bytes))
 
-/** The frames of messages, one message a line; each line ends with a line feed, which is not sent. */
-export const framesOf = (lines: string): Buffer => {
-  const end = lines.indexOf("\n")
-  if (end === lines.length - 1) return frameOf(lines.slice(0, end))
-  const messages: Array<string> = []
-  for (let from = 0; from < lines.length; ) {
-    const to = lines.indexOf("\n", from)
-    messages.push(lines.slice(from, to))
-    from = to + 1
-  }
-  const frames = Buffer.allocUnsafe(Buffer.byteLength(lines) + messages.length * longestHead)
-  let at = 0
-  for (const message of messages) at = writeFrame(frames, at, message)
-  return frames.subarray(0, at)
+const headOf = (bytes: number): string => shortHeads[bytes] ?? longHeadOf(bytes)
+
+const longHeadOf = (bytes: number): string => {
+  if (bytes < 65_536) return `${finalText}\x7e${String.fromCharCode(bytes >> 8, bytes & 0xff)}`
+  const size = Buffer.alloc(8)
+  size.writeUIntBE(bytes, 2, 6)
+  return `${finalText}\x7f${size.toString("latin1")}`
 }
 
-/** The frame of one message. @param message bytes are UTF-8 */
-export const frameOf = (message: string | Uint8Array): Buffer => {
-  const bytes = Buffer.byteLength(message)
-  const frame = Buffer.allocUnsafe(headBytes(bytes) + bytes)
-  const payloadAt = writeHead(frame, 0, bytes)
-  if (typeof message === "string") frame.write(message, payloadAt)
-  else frame.set(message, payloadAt)
+const ascii = /^[\0-\x7f]*$/
+
+/** Whether a text has a byte for each character. */
+export const isAscii = (text: string): boolean => ascii.test(text)
+
+/** The frame of one message. */
+export const frameOf = (message: string): string => {
+  if (isAscii(message)) return headOf(message.length) + message
+  const bytes = Buffer.from(message)
+  return headOf(bytes.length) + bytes.toString("latin1")
+}
+
+/** The frame of a message of three parts, of which only the one in between may be other than ASCII. */
+export const frameAround = (before: string, between: string, after: string): string =>
+  isAscii(between)
+    ? headOf(before.length + between.length + after.length) + before + between + after
+    : frameOf(before + between + after)
+
+/** The frame of a message that is UTF-8 already. */
+export const frameOfBytes = (message: Uint8Array): Buffer => {
+  const head = headOf(message.length)
+  const frame = Buffer.allocUnsafe(head.length + message.length)
+  frame.write(head, "latin1")
+  frame.set(message, head.length)
   return frame
 }
 
-const writeFrame = (frames: Buffer, at: number, message: string): number => {
-  const bytes = Buffer.byteLength(message)
-  const payloadAt = writeHead(frames, at, bytes)
-  return payloadAt + frames.write(message, payloadAt)
+/** A frame in a text of many. */
+export interface Frame {
+  readonly text: string
+  /** Of its message. */
+  readonly bytes: number
 }
 
-const headBytes = (bytes: number): number => {
-  if (bytes < 126) return 2
-  return bytes < 65_536 ? 4 : longestHead
+/** Takes frames apart that were put together. */
+export const framesIn = (frames: string): ReadonlyArray<Frame> => {
+  const found: Array<Frame> = []
+  for (let from = 0; from < frames.length; ) {
+    const [head, bytes] = readHead(frames, from)
+    const to = from + head + bytes
+    found.push({ text: frames.slice(from, to), bytes })
+    from = to
+  }
+  return found
 }
 
-/** @returns where the payload begins */
-const writeHead = (frame: Buffer, at: number, bytes: number): number => {
-  frame[at] = finalText
-  if (bytes < 126) {
-    frame[at + 1] = bytes
-    return at + 2
-  }
-  if (bytes < 65_536) {
-    frame[at + 1] = 126
-    return frame.writeUInt16BE(bytes, at + 2)
-  }
-  frame[at + 1] = 127
-  return frame.writeUIntBE(bytes, frame.writeUInt16BE(0, at + 2), 6)
+/** How long the head is, and what comes after it. */
+const readHead = (frames: string, at: number): readonly [head: number, bytes: number] => {
+  const size = frames.charCodeAt(at + 1)
+  if (size < 126) return [2, size]
+  const width = size === 126 ? 2 : 8
+  let bytes = 0
+  for (let byte = 0; byte < width; byte++) bytes = bytes * 256 + frames.charCodeAt(at + 2 + byte)
+  return [2 + width, bytes]
 }

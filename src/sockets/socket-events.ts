@@ -1,22 +1,28 @@
-/** Encodes t.* events as messages of a socket that carries many exchanges: `{id, event, data}`, one a line. */
+/** Encodes t.* events as messages of a socket that carries many exchanges, in frames: `{id, event, data}`. */
 import type { EventEncoder } from "../dialects/client-api.ts"
 import type { ErrorBody } from "../protocol/error.ts"
 import type { CloseEvent, Delta, EventName, ImageDelta, OpenEvent, WarnEvent } from "../protocol/event.ts"
 import type { Usage } from "../protocol/usage.ts"
+import { frameAround, frameOf, isAscii } from "./frames.ts"
 
 export class SocketEvents implements EventEncoder {
   /** The socket has pings of its own. */
   readonly heartbeat = ""
   readonly #head: string
+  /** Before the text of a delta of the first block. */
+  readonly #textHead: string
+  readonly #isPlain: boolean
 
   /** @param id as the client chose it */
   constructor(id: string) {
     this.#head = `{"id":${JSON.stringify(id)},`
+    this.#textHead = `${this.#head}"event":"t.delta","data":{"i":0,"t":"text","v":`
+    this.#isPlain = isAscii(this.#head)
   }
 
   /** A message that is no event. @param fields JSON without its braces */
   message(fields: string): string {
-    return `${this.#head}${fields}}\n`
+    return frameOf(`${this.#head}${fields}}`)
   }
 
   open(data: typeof OpenEvent.Type): string {
@@ -25,8 +31,9 @@ export class SocketEvents implements EventEncoder {
 
   /** By hand where events are frequent. @param json the text in JSON, if it is already encoded */
   delta(delta: Delta, json?: string): string {
-    return delta.t === "text" && delta.logprobs === undefined && delta.reply === undefined
-      ? `${this.#head}"event":"t.delta","data":{"i":${delta.i},"t":"text","v":${json ?? JSON.stringify(delta.v)}}}\n`
+    const isPlain = this.#isPlain && delta.t === "text" && delta.i === 0
+    return isPlain && delta.logprobs === undefined && delta.reply === undefined
+      ? frameAround(this.#textHead, json ?? JSON.stringify(delta.v), "}}")
       : this.#event("t.delta", JSON.stringify(delta))
   }
 
@@ -51,6 +58,6 @@ export class SocketEvents implements EventEncoder {
   }
 
   #event(name: EventName, json: string): string {
-    return `${this.#head}"event":"${name}","data":${json}}\n`
+    return frameOf(`${this.#head}"event":"${name}","data":${json}}`)
   }
 }

@@ -144,6 +144,7 @@ export class VendorSocket {
   #early: Array<Buffer> | undefined = []
   #listener: VendorSocketListener | undefined
   #isClosed = false
+  #isCorked = false
   #code = 1006
 
   constructor(ws: WebSocket, connection: Socket) {
@@ -168,6 +169,12 @@ export class VendorSocket {
   /** @returns whether there is room for more */
   send(message: string | Buffer): boolean {
     if (this.#isClosed) return true
+    // What is sent in one turn of the event loop leaves in one write.
+    if (!this.#isCorked) {
+      this.#isCorked = true
+      this.#connection.cork()
+      setImmediate(this.#uncork)
+    }
     this.#ws.send(message, { binary: false })
     return this.#connection.writableLength < waitingBytes
   }
@@ -185,6 +192,11 @@ export class VendorSocket {
     if (this.#isClosed) return
     this.#isClosed = true
     this.#ws.close(1000)
+  }
+
+  readonly #uncork = (): void => {
+    this.#isCorked = false
+    this.#connection.uncork()
   }
 
   #ended(code: number): void {

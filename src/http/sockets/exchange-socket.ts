@@ -49,7 +49,7 @@ export const makeExchangeSocket = Effect.gen(function* () {
 
     const refuse = (error: ServiceError, id?: string) => {
       const told = errorBody(tellingRetry(error), newRequestId())
-      if (id !== undefined) socket.sendLines(new SocketEvents(id).error(told))
+      if (id !== undefined) socket.sendFrames(new SocketEvents(id).error(told))
       else socket.send(JSON.stringify({ event: "t.err", data: told }))
     }
 
@@ -87,7 +87,7 @@ export const makeExchangeSocket = Effect.gen(function* () {
     /** It has ended without a last message of its own. */
     const cancelled = (id: string, stream: ExchangeStream) => {
       streams.delete(id)
-      socket.sendLines(stream.events.message('"cancelled":true'))
+      socket.sendFrames(stream.events.message('"cancelled":true'))
     }
 
     const beat = ({ id, heartbeat: sent }: Message<"heartbeat">) => {
@@ -101,7 +101,7 @@ export const makeExchangeSocket = Effect.gen(function* () {
           onSuccess: ({ status, body }) =>
             Effect.sync(() => {
               const json = body._tag === "Uint8Array" ? Buffer.from(body.body).toString("utf8") : "null"
-              socket.sendLines(events.message(`"status":${status},"headers":{},"body":${json}`))
+              socket.sendFrames(events.message(`"status":${status},"headers":{},"body":${json}`))
             }),
           onFailure: (error) =>
             Effect.map(logCause(toServiceError(error), requestId), () => refuse(toServiceError(error), id)),
