@@ -196,12 +196,13 @@ await Promise.all(
     while (next < sessions) {
       next++
       const heard = await talk(newUlid(Date.now()))
-      // One that never began is tried again.
-      if (heard.end === "refused") {
+      if (heard.end !== "refused") talks.push(heard)
+      else if (heard.org === poor.org) count("refused for want of money, or of a gateway")
+      else {
+        // The gateway was not there.
         next--
         await sleep(200)
-        if (heard.org === poor.org) next++
-      } else talks.push(heard)
+      }
     }
   }),
 )
@@ -210,7 +211,9 @@ await chaos
 const query = (sql: string) => ask(databases.port, sql)
 /** What gateways hold in memory, in money. */
 const heldBy = async (port: number): Promise<string> => {
-  const metrics = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text()
+  const metrics = await (
+    await fetch(`http://127.0.0.1:${port}/metrics`, { headers: { "x-svc-admin-key": adminKey } })
+  ).text()
   return (
     /weir_ledger_allotted\{(?=[^}]*state="held")(?=[^}]*counter="USD")[^}]*\} (\S+)/.exec(metrics)?.[1] ?? "unknown"
   )

@@ -28,7 +28,7 @@ import type { Call } from "./held-call.ts"
 import type { CallRequest } from "./kind.ts"
 import { keepLeases } from "./leases.ts"
 import { ClientReply, type Connection, type WaitingBytes } from "./reply.ts"
-import type { CallServices, OpenCall } from "./services.ts"
+import type { CallServices, OpenCall, OpenSession } from "./services.ts"
 import { makeTimeouts } from "./timeouts.ts"
 import { Tokenizer } from "./tokenizer.ts"
 
@@ -81,6 +81,7 @@ export class Calls extends Context.Service<
         deadlines: yield* CallDeadlines,
         timeoutsOf: makeTimeouts(config, context),
         leased: new Set(),
+        sessionViews: new Set(),
         sharing: new Set(),
         nowMs: () => clock.currentTimeMillisUnsafe(),
       }
@@ -111,7 +112,12 @@ export class Calls extends Context.Service<
         services,
         open: () => running.size,
         watched: () => services.deadlines.size,
-        view: (most) => ({ node, open: leased.size, data: [...leased].slice(0, most).map((each) => each.view()) }),
+        view: (most) => ({
+          node,
+          open: leased.size,
+          data: [...leased].slice(0, most).map((each) => each.view()),
+          sessions: [...services.sessionViews].slice(0, most).map((each) => each()),
+        }),
         drain: Effect.timeoutOrElse(whenEmpty, {
           duration: config.drainTimeoutMs,
           orElse: () => Effect.andThen(Effect.logWarning("Drain timeout: running calls are ended"), endAll),
@@ -148,6 +154,7 @@ interface ExchangesView {
   readonly node: string
   readonly open: number
   readonly data: ReadonlyArray<OpenCall>
+  readonly sessions: ReadonlyArray<OpenSession>
 }
 
 /** The share of the heap that may wait for slow clients. */

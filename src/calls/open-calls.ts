@@ -10,9 +10,17 @@ import { ChangeFeed } from "../store/change-feed.ts"
 import { queryDeadline } from "../store/database.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 import { Calls } from "./calls.ts"
-import type { OpenCall } from "./services.ts"
+import type { OpenCall, OpenSession } from "./services.ts"
 
-type Shown = ReadonlyArray<OpenCall>
+interface NodeView {
+  readonly node: string
+  readonly open: number
+  readonly data: ReadonlyArray<OpenCall>
+  readonly sessions: ReadonlyArray<OpenSession>
+}
+
+const oldestFirst = <Row extends { readonly startedAt: string }>(rows: ReadonlyArray<Row>): ReadonlyArray<Row> =>
+  [...rows].sort((a, b) => a.startedAt.localeCompare(b.startedAt))
 
 export class OpenCalls extends Context.Service<
   OpenCalls,
@@ -31,10 +39,10 @@ export class OpenCalls extends Context.Service<
       const asked = yield* Queue.sliding<void>(1)
 
       const show = Effect.suspend(() => {
-        const { node, open, data } = calls.view(maxPerNode)
+        const { node, ...view } = calls.view(maxPerNode)
         return bounded(sql`
           insert into node_views as v (node, at, view)
-          values (${node}, now(), ${JSON.stringify({ open, data })}::text::json)
+          values (${node}, now(), ${JSON.stringify(view)}::text::json)
           on conflict (node) do update set at = excluded.at, view = excluded.view`)
       })
 
@@ -58,19 +66,22 @@ export class OpenCalls extends Context.Service<
       return OpenCalls.of({
         list: Effect.fnUntraced(function* (org, person) {
           yield* ask
-          const views = yield* bounded(sql<{ node: string; open: number; data: Shown }>`
-            select node, (view ->> 'open')::int as open, array_to_json(array(
-              select u.row from json_array_elements(view -> 'data') as u(row)
-              where (${org ?? null}::text is null or u.row ->> 'org' = ${org ?? null})
+          const isShown = sql`(${org ?? null}::text is null or u.row ->> 'org' = ${org ?? null})
                 and (${person ?? null}::text is null
-                  or u.row ->> 'key' in (select id from access_tokens where user_id = ${person ?? null})))) as data
+                  or u.row ->> 'key' in (select id from access_tokens where user_id = ${person ?? null}))`
+          // A node of an older version tells no sessions.
+          const views = yield* bounded(sql<NodeView>`
+            select node, (view ->> 'open')::int as open,
+              array_to_json(array(select u.row from json_array_elements(view -> 'data') as u(row) where ${isShown})) as data,
+              array_to_json(array(select u.row from json_array_elements(view -> 'sessions') as u(row) where ${isShown})) as sessions
             from node_views where at > now() - interval '5 seconds'`)
-          const data = views
-            .flatMap(({ node, data }) => data.map((exchange) => ({ ...exchange, node })))
-            .sort((a, b) => a.startedAt.localeCompare(b.startedAt))
+          const data = oldestFirst(views.flatMap(({ node, data }) => data.map((exchange) => ({ ...exchange, node }))))
+          const sessions = oldestFirst(
+            views.flatMap(({ node, sessions }) => sessions.map((session) => ({ ...session, node }))),
+          )
           const isAll = org === undefined && person === undefined
           const open = isAll ? views.reduce((sum, view) => sum + view.open, 0) : data.length
-          return { open, nodes: views.length, data }
+          return { open, nodes: views.length, data, sessions }
         }),
       })
     }),

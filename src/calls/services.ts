@@ -26,6 +26,9 @@ import type { Tokenizer } from "./tokenizer.ts"
 /** Its node adds its own name. */
 export type OpenCall = Omit<OpenExchanges["data"][number], "node">
 
+/** A realtime session; its node adds its own name. */
+export type OpenSession = Omit<OpenExchanges["sessions"][number], "node">
+
 /** A call with a hold, as its node sees it. */
 export interface RunningCall extends Leased {
   /** What it does now, for people. */
@@ -56,6 +59,8 @@ export interface CallServices {
   readonly timeoutsOf: TimeoutsOf
   /** Calls with a hold; checkpoints are written of them. */
   readonly leased: Set<RunningCall>
+  /** Realtime sessions, as people see them. */
+  readonly sessionViews: Set<() => OpenSession>
   /** Calls that wait for the reply of another one; their request ids are theirs meanwhile. */
   readonly sharing: Set<Pick<Leased, "registration">>
   /** For metrics, which are recorded outside effects. */

@@ -100,5 +100,24 @@ export const OpenExchanges = Schema.Struct({
       failedCalls: Schema.Int,
     }),
   ),
+  /** Realtime sessions, also those in which nothing is said now. */
+  sessions: Schema.Array(
+    Schema.Struct({
+      id: Schema.String,
+      node: Schema.String,
+      org: Schema.String,
+      app: Schema.String,
+      key: Schema.String,
+      model: Schema.String,
+      /** Vendor and model. */
+      target: Schema.String,
+      startedAt: Schema.String,
+      /** That have ended. */
+      responses: Schema.Int,
+      /** Of sound, in tenths. */
+      secondsIn: Schema.Finite,
+      secondsOut: Schema.Finite,
+    }),
+  ),
 }).annotate({ identifier: "OpenExchanges" })
 export type OpenExchanges = typeof OpenExchanges.Type

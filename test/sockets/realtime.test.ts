@@ -1,7 +1,8 @@
 /** Realtime sessions: money, limits, and how they end. */
 import { setTimeout as sleep } from "node:timers/promises"
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, Exit, Scope } from "effect"
+import { Effect, Exit, Schema, Scope } from "effect"
+import { OpenExchanges } from "../../src/protocol/exchange-log.ts"
 import {
   answeringRealtime,
   type RealtimeScript,
@@ -286,6 +287,34 @@ describe("money of a realtime session", () => {
       },
       {},
     )
+  })
+})
+
+describe("open sessions", () => {
+  it.live("are told with what they have heard and said, on request", () => {
+    const vendor = stepping()
+    return withSession(vendor.script, async ({ open, gateway }) => {
+      const socket = await open()
+      const session = await vendor.at()
+      socket.send({ type: "input_audio_buffer.append", audio: Buffer.alloc(48_000).toString("base64") })
+      await session.next("input_audio_buffer.append")
+      for (const event of responseEvents("resp_1", { ...spoken, audioBytes: 24_000, parts: 2 })) session.send(event)
+      await done(socket)
+      const admin = { "x-svc-admin-key": gateway.adminKey }
+      const listed = async () => {
+        const reply = await gateway.call("GET", `/v1/admin/open-exchanges?org=${gateway.orgId}`, undefined, admin)
+        return Schema.decodeUnknownSync(OpenExchanges)(await reply.json())
+      }
+      await expect
+        .poll(async () => (await listed()).sessions, { timeout: 5000 })
+        .toMatchObject([
+          { model: "voice", target: "voices/vendor-realtime", responses: 1, secondsIn: 1, secondsOut: 1 },
+        ])
+      expect((await listed()).data).toEqual([])
+      socket.ws.close()
+      await socket.closed
+      await expect.poll(async () => (await listed()).sessions, { timeout: 5000 }).toEqual([])
+    })
   })
 })
 

@@ -32,6 +32,9 @@ export const OneExchange = ({ org, id, at }: Place) => {
 type Line = NonNullable<ExchangeDetail["lines"]>[number]
 type Transfer = ExchangeDetail["transfers"][number]
 
+/** All that belongs to a session: of a realtime session, its responses. */
+const sessionLink = (session: string) => html`<a href=${linkTo(["exchanges"], { session })}><code>${session}</code></a>`
+
 const Shown = ({ exchange }: { readonly exchange: ExchangeDetail }) => {
   const { currency = "", tiers } = exchange
   const facts: ReadonlyArray<readonly [string, unknown]> = [
@@ -45,7 +48,7 @@ const Shown = ({ exchange }: { readonly exchange: ExchangeDetail }) => {
     ["Purpose", exchange.purpose],
     ["Request id", html`<code>${exchange.id}</code>`],
     ["Caller's request id", exchange.requestId === undefined ? "–" : html`<code>${exchange.requestId}</code>`],
-    ["Session", exchange.sessionId ?? "–"],
+    ["Session", exchange.sessionId === undefined ? "–" : sessionLink(exchange.sessionId)],
     ["Trace id", exchange.traceId === undefined ? "–" : html`<code>${exchange.traceId}</code>`],
     [
       "Usage",

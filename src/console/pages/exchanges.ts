@@ -89,6 +89,7 @@ const estimates = [
 ] as const
 
 type Open = OpenExchanges["data"][number]
+type Session = OpenExchanges["sessions"][number]
 
 const OpenNow = ({ org }: { readonly org: string | undefined }) => {
   const viewer = useViewer()
@@ -111,6 +112,23 @@ const OpenNow = ({ org }: { readonly org: string | undefined }) => {
         ...(viewer.kind === "operator" ? [{ name: "Organisation", show: (row: Open) => row.org }] : []),
         { name: "Key", show: ({ key }: Open) => html`<span class="wrap">${key}</span>` },
         { name: "Request id", show: ({ id }: Open) => html`<code>${id}</code>` },
+      ]} />`
+    }
+    ${
+      data !== undefined &&
+      data.sessions.length > 0 &&
+      html`<${Table} caption="Realtime sessions that are open" rows=${data.sessions} columns=${[
+        { name: "Age", align: "right", show: ({ startedAt }: Session) => since(startedAt) },
+        { name: "Model", show: ({ model }: Session) => model },
+        { name: "Target", show: ({ target }: Session) => target },
+        { name: "Responses", align: "right", show: ({ responses }: Session) => count(responses) },
+        { name: "Sound in / out", align: "right", show: (row: Session) => `${row.secondsIn} s / ${row.secondsOut} s` },
+        ...(viewer.kind === "operator" ? [{ name: "Organisation", show: (row: Session) => row.org }] : []),
+        { name: "Key", show: ({ key }: Session) => html`<span class="wrap">${key}</span>` },
+        {
+          name: "Session",
+          show: ({ id }: Session) => html`<a href=${linkTo(["exchanges"], { session: id })}><code>${id}</code></a>`,
+        },
       ]} />`
     }
   <//>`

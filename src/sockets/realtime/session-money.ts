@@ -56,6 +56,8 @@ export class SessionMoney {
   readonly #running = new Map<string, Running>()
   /** Responses that the client asked for and the vendor has not begun. */
   promised = 0
+  /** Responses that have ended. */
+  ended = 0
   /** The most tokens of a response, as the session says. */
   maxOutTokens: number
   /** Whom the vendor bills; set when it is reached. */
@@ -143,6 +145,7 @@ export class SessionMoney {
   settle(id: string, { usage, stop, hasFailed }: Done): Effect.Effect<void> {
     const running = this.#take(id)
     if (running === undefined) return Effect.void
+    this.ended++
     const { plan } = this.#facts
     const { output } = running
     const isSilent = output.audioBytes + output.textBytes === 0

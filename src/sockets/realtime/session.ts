@@ -4,7 +4,7 @@
  */
 import { Effect, Exit, Queue } from "effect"
 import { rateWindows } from "../../admission/rates.ts"
-import type { CallServices } from "../../calls/services.ts"
+import type { CallServices, OpenSession } from "../../calls/services.ts"
 import { tierTimeout } from "../../calls/vendor-errors.ts"
 import { chatError } from "../../dialects/openai-chat/client-reply.ts"
 import {
@@ -114,6 +114,7 @@ export class RealtimeSession implements Watched {
     this.#renewedMs = this.#beganMs
     this.#progressMs = this.#beganMs
     this.#watch = deadlines.add(this, this.look(this.#beganMs))
+    this.#services.sessionViews.add(this.#view)
     client.listen({
       message: (bytes) => this.#fromClient(bytes),
       room: () => this.#vendor?.socket.resume(),
@@ -133,6 +134,7 @@ export class RealtimeSession implements Watched {
       const { services, requestId, caller } = this.#options
       const { reason = "gateway_lost", code = closing.internalError, error } = this.#ending ?? {}
       if (this.#watch !== undefined) services.deadlines.remove(this.#watch)
+      services.sessionViews.delete(this.#view)
       this.#vendor?.socket.close()
       if (error !== undefined) {
         this.#tell(error)
@@ -147,6 +149,23 @@ export class RealtimeSession implements Watched {
       const said = this.#said.join("\n")
       if (said !== "") yield* services.review.sample(caller.policies.outbound, () => said)
     })
+  }
+
+  readonly #view = (): OpenSession => {
+    const { sessionId, caller, plan } = this.#options
+    const { vendor, model } = this.#vendor?.target ?? {}
+    return {
+      id: sessionId,
+      org: caller.org.id,
+      app: caller.app?.id ?? "",
+      key: caller.keyId,
+      model: plan.handle,
+      target: `${vendor?.id}/${model}`,
+      startedAt: new Date(this.#beganMs).toISOString(),
+      responses: this.money.ended,
+      secondsIn: tenths(this.#meter.secondsIn),
+      secondsOut: tenths(this.#meter.secondsOut),
+    }
   }
 
   /** Takes nothing new, and ends when what runs has ended. */
@@ -481,6 +500,8 @@ export class RealtimeSession implements Watched {
   }
   #told = 0
 }
+
+const tenths = (seconds: number): number => Math.round(seconds * 10) / 10
 
 const lookEveryMs = 5000
 const renewEveryMs = 60_000
