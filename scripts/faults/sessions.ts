@@ -211,12 +211,11 @@ await chaos
 const query = (sql: string) => ask(databases.port, sql)
 /** What gateways hold in memory, in money. */
 const heldBy = async (port: number): Promise<string> => {
-  const metrics = await (
-    await fetch(`http://127.0.0.1:${port}/metrics`, { headers: { "x-svc-admin-key": adminKey } })
-  ).text()
-  return (
-    /weir_ledger_allotted\{(?=[^}]*state="held")(?=[^}]*counter="USD")[^}]*\} (\S+)/.exec(metrics)?.[1] ?? "unknown"
-  )
+  const reply = await fetch(`http://127.0.0.1:${port}/metrics`, { headers: { "x-svc-admin-key": adminKey } })
+  if (!reply.ok) return `unknown, status ${reply.status}`
+  const held = /weir_ledger_allotted\{(?=[^}]*state="held")(?=[^}]*counter="USD")[^}]*\} (\S+)/.exec(await reply.text())
+  // A gateway that was started again has held nothing yet.
+  return held?.[1] ?? "0"
 }
 for (let tries = 0; tries < 80; tries++) {
   const isOpen = (await query("select count(*) from holds where state = 'open'"))[0]?.[0] !== "0"

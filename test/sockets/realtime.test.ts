@@ -452,6 +452,19 @@ describe("what a realtime session allows", () => {
     ),
   )
 
+  it.live("ends when its key is revoked, with the next response", () =>
+    withSession(answeringRealtime(spoken), async ({ open, gateway }) => {
+      const socket = await open()
+      socket.send({ type: "response.create" })
+      await done(socket)
+      const admin = { "x-svc-admin-key": gateway.adminKey }
+      expect((await gateway.call("POST", `/v1/admin/keys/${gateway.keyId}/revoke`, undefined, admin)).status).toBe(204)
+      socket.send({ type: "response.create" })
+      expect(errorOf(await socket.until(isType("error")))).toMatchObject({ code: "app_key_invalid" })
+      expect(await socket.closed).toMatchObject({ code: 1008 })
+    }),
+  )
+
   it.live("takes one place of its plan's concurrency, and gives it back", () =>
     withSession(
       answeringRealtime(spoken),

@@ -33,7 +33,7 @@ export const makeRealtimeSocket = Effect.gen(function* () {
     yield* openSockets.check
     const inQuery = queryCredential(request)
     if (inQuery !== undefined) return yield* inQuery
-    const { caller } = yield* callers.first(upgrade, (sent) => withSocketCredential(sent, upgrade))
+    const { caller, again } = yield* callers.first(upgrade, (sent) => withSocketCredential(sent, upgrade))
     const named = yield* modelOf(request.url)
     const headers = yield* Schema.decodeUnknownEffect(RealtimeHeaders)(request.headers).pipe(
       Effect.mapError((error) => invalidInput(issuesOf(error))),
@@ -42,6 +42,7 @@ export const makeRealtimeSocket = Effect.gen(function* () {
     yield* realtime.run({
       requestId,
       caller,
+      again,
       named,
       model: handleOf(named, caller.org.aliases),
       sessionId: headers["x-svc-session-id"],

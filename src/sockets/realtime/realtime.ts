@@ -20,6 +20,8 @@ import { type Job, RealtimeSession } from "./session.ts"
 export interface RealtimeRequest {
   readonly requestId: string
   readonly caller: Caller
+  /** The caller as it is now. */
+  readonly again: Effect.Effect<Caller, ServiceError | StoreUnavailable>
   /** The model's handle. */
   readonly model: string
   /** As the client named it. */
@@ -76,6 +78,7 @@ export class Realtime extends Context.Service<
             purpose: request.purpose ?? "realtime",
             models: [request.named, request.model],
             idleMs: realtimeIdleMs,
+            again: request.again,
             renew: Effect.ignore(sessions.heartbeat(renewed, caller, sessionId)),
           },
           yield* Queue.unbounded<Job>(),

@@ -14,6 +14,7 @@ import {
   type SessionLimits,
 } from "../../dialects/openai-realtime/client-events.ts"
 import { readVendorEvent, type VendorEvent } from "../../dialects/openai-realtime/vendor-events.ts"
+import type { Caller } from "../../identity/caller.ts"
 import { errorBody, errorStatus, type ServiceError, serviceError } from "../../protocol/error.ts"
 import { invalidInput } from "../../protocol/issues.ts"
 import type { Timeouts } from "../../protocol/timeout-tiers.ts"
@@ -47,6 +48,8 @@ export interface SessionOptions extends SessionFacts {
   readonly models: ReadonlyArray<string>
   /** How long it may be without an event from either side. */
   readonly idleMs: number
+  /** The caller as it is now: a key may have been revoked. */
+  readonly again: Effect.Effect<Caller, ServiceError | StoreUnavailable>
   /** Renews it, as a session of its caller. */
   readonly renew: Effect.Effect<void>
 }
@@ -316,15 +319,25 @@ export class RealtimeSession implements Watched {
           this.money.promised++
           this.#toVendor(sent)
         }),
-      onFailure: (error) => Effect.sync(() => this.#tell(toServiceError(error), eventId)),
+      onFailure: (error) => Effect.sync(() => this.#notAdmitted(error, eventId)),
     })
     this.#wait(begun)
   }
 
   /** Each response counts in the caller's rates. */
   get #admitted() {
-    const { caller } = this.#options
-    return this.#services.gate.admit({ owner: caller.org.id, keyId: caller.keyId, rates: rateWindows(caller) })
+    const { gate } = this.#services
+    return Effect.flatMap(this.#options.again, (caller) =>
+      gate.admit({ owner: caller.org.id, keyId: caller.keyId, rates: rateWindows(caller) }),
+    )
+  }
+
+  /** A caller that is no longer one loses its session; one that is only too fast does not. */
+  #notAdmitted(error: ServiceError | StoreUnavailable, eventId?: string): void {
+    const known = toServiceError(error)
+    const mayTryAgain = known.code === "rate_limited" || known.code === "internal_error"
+    if (mayTryAgain) this.#tell(known, eventId)
+    else this.#endShort(known)
   }
 
   /** @returns whether the next response is covered; if not, the session ends */
@@ -434,22 +447,17 @@ export class RealtimeSession implements Watched {
     const wasAskedFor = this.money.promised > 0
     const isHeld = this.money.begin(responseId)
     if (wasAskedFor && isHeld) return
-    const cancel = (error: ServiceError) => {
-      this.#toVendor(JSON.stringify({ type: "response.cancel", response_id: responseId }))
-      this.#tell(error)
-    }
-    if (!wasAskedFor) {
-      this.#do(Effect.catch(Effect.asVoid(this.#admitted), (error) => Effect.sync(() => cancel(toServiceError(error)))))
-    }
-    if (isHeld) return
-    this.#do(
-      Effect.catch(this.money.cover(), (error) =>
-        Effect.sync(() => {
-          this.#toVendor(JSON.stringify({ type: "response.cancel", response_id: responseId }))
-          this.#endShort(toServiceError(error))
-        }),
-      ),
-    )
+    const cancel = () => this.#toVendor(JSON.stringify({ type: "response.cancel", response_id: responseId }))
+    const orCancel = <E>(step: Effect.Effect<unknown, E>, refused: (error: E) => void): Job =>
+      Effect.match(step, {
+        onSuccess: () => undefined,
+        onFailure: (error) => {
+          cancel()
+          refused(error)
+        },
+      })
+    if (!wasAskedFor) this.#do(orCancel(this.#admitted, (error) => this.#notAdmitted(error)))
+    if (!isHeld) this.#do(orCancel(this.money.cover(), (error) => this.#endShort(toServiceError(error))))
   }
 
   /** Settles the response, and holds for the next. */
