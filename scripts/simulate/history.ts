@@ -18,6 +18,14 @@ export type Step = { readonly atMs: number } & (
       /** What becomes of the job that it begins, if it begins one. */
       readonly job: { readonly lastsMs: number; readonly isDone: boolean } | undefined
     }
+  /** A realtime session: a hold is ready before each response, which is settled by itself. */
+  | {
+      readonly do: "session"
+      readonly at: number
+      readonly org: number
+      readonly hold: number
+      readonly responses: ReadonlyArray<Response>
+    }
   /** A node is killed, and another takes its place. */
   | { readonly do: "crash"; readonly at: number; readonly forMs: number }
   /** Between a node and the store: requests are lost, replies are lost, or both are late. */
@@ -33,6 +41,14 @@ export type Step = { readonly atMs: number } & (
   /** The store's clock jumps. */
   | { readonly do: "clock"; readonly byMs: number }
 )
+
+export interface Response {
+  /** Before it begins, with a hold that is ready. */
+  readonly silentMs: number
+  readonly lastsMs: number
+  readonly cost: number
+  readonly ends: "settled" | "released"
+}
 
 export interface History {
   readonly nodes: number
@@ -67,7 +83,25 @@ export const makeHistory = (seed: number, exchanges: number): History => {
     })
     if (random() < 0.2) steps.push(fault(atMs + upTo(200), upTo, { nodes, orgs }))
   }
+  // By a generator of their own, so that exchanges of a seed are as they were before there were sessions.
+  const ofSessions = randomOf(seed ^ 0x5e55)
+  for (let count = 0; count < exchanges / 10; count++) steps.push(session(ofSessions, atMs, { nodes, orgs }))
   return { nodes, orgs, steps: steps.sort((a, b) => a.atMs - b.atMs) }
+}
+
+const session = (random: () => number, untilMs: number, { nodes, orgs }: Pick<History, "nodes" | "orgs">): Step => {
+  const upTo = (max: number) => Math.floor(random() * max)
+  const hold = 1 + upTo(12)
+  const responses = Array.from(
+    { length: 1 + upTo(5) },
+    (): Response => ({
+      silentMs: random() < 0.3 ? upTo(9000) : upTo(300),
+      lastsMs: random() < 0.3 ? upTo(6000) : upTo(300),
+      cost: upTo(hold + 1),
+      ends: random() < 0.85 ? "settled" : "released",
+    }),
+  )
+  return { atMs: upTo(untilMs), do: "session", at: upTo(nodes), org: upTo(orgs), hold, responses }
 }
 
 const lines = ["requests lost", "replies lost", "late"] as const

@@ -9,7 +9,7 @@ import { keepLeases, type Leased } from "../../src/calls/leases.ts"
 import { WeirConfig } from "../../src/config.ts"
 import { wholeAmount } from "../../src/money/amount.ts"
 import { type BudgetNeed, planBudget } from "../../src/money/budget.ts"
-import { type Hold, Ledger } from "../../src/money/ledger.ts"
+import { type Hold, type HoldRequest, Ledger } from "../../src/money/ledger.ts"
 import { type LedgerStore, LedgerStores, oneStore } from "../../src/money/ledger-store.ts"
 import { allTokens } from "../../src/money/pricing.ts"
 import { RecallChannel } from "../../src/money/recalls.ts"
@@ -275,6 +275,9 @@ class World {
         case "exchange":
           this.#clients.push(yield* Effect.forkDetach(this.#exchange(step)))
           return
+        case "session":
+          this.#clients.push(yield* Effect.forkDetach(this.#session(step)))
+          return
         case "crash": {
           const place = this.#places[step.at]
           if (place?.scope === undefined) return
@@ -423,19 +426,7 @@ class World {
       if (requestId !== undefined) this.#registry.add(`${step.org} ${requestId}`)
       const isForgotten = this.#remembersSinceMs > 0
       if (requestId !== undefined && isForgotten && !(yield* this.#isNew(ledger, step.org, requestId))) return
-      const limit = this.#limits.get(step.org)
-      const held = yield* Effect.result(
-        ledger.hold({
-          ref,
-          orgId: `org${step.org}`,
-          currency: "USD",
-          keyId: "key",
-          requestId,
-          amount: wholeAmount(step.hold),
-          day: today,
-          budgets: [...dailyOf(limit), ...budgetsOf(step.hold)],
-        }),
-      )
+      const held = yield* Effect.result(ledger.hold(this.#holdOf(step, ref, requestId)))
       if (Result.isFailure(held)) {
         this.#registry.delete(`${step.org} ${requestId}`)
         return
@@ -443,17 +434,7 @@ class World {
       const hold = held.success
       const isDown = () => place.scope !== scope
       if (isDown()) return
-      const leased: Leased = {
-        orgId: hold.orgId,
-        registration: undefined,
-        checkpoint: () => ({
-          hold,
-          due:
-            step.job === undefined
-              ? { cost: wholeAmount(Math.floor(step.cost / 2)), record: recordOf(step.cost) }
-              : undefined,
-        }),
-      }
+      const leased = leasedOf(hold, step.job === undefined ? step.cost : undefined)
       place.leased.add(leased)
       yield* Effect.sleep(step.lastsMs)
       if (isDown()) return
@@ -465,6 +446,48 @@ class World {
       }
       yield* this.#settle(place, ledger, hold, step)
       place.leased.delete(leased)
+    })
+  }
+
+  #holdOf(step: { readonly org: number; readonly hold: number }, ref: string, requestId?: string): HoldRequest {
+    return {
+      ref,
+      orgId: `org${step.org}`,
+      currency: "USD",
+      keyId: "key",
+      requestId,
+      amount: wholeAmount(step.hold),
+      day: today,
+      budgets: [...dailyOf(this.#limits.get(step.org)), ...budgetsOf(step.hold)],
+    }
+  }
+
+  /** A realtime session: each response takes the hold that is ready, and the next is made when it has ended. */
+  #session(step: Extract<Step, { readonly do: "session" }>): Effect.Effect<void> {
+    return Effect.gen({ self: this }, function* () {
+      const place = this.#places[step.at]
+      const { ledger, scope } = place ?? {}
+      if (place === undefined || ledger === undefined) return
+      const isDown = () => place.scope !== scope
+      const giveBack = (hold: Hold) => Effect.ignore(Effect.retry(ledger.release(hold), { times: 3 }))
+      for (const response of step.responses) {
+        const held = yield* Effect.result(ledger.hold(this.#holdOf(step, `s${this.#refs++}`)))
+        // Without a hold for the next response, a session ends.
+        if (Result.isFailure(held) || isDown()) return
+        const hold = held.success
+        yield* Effect.sleep(response.silentMs)
+        if (isDown()) return
+        const leased = leasedOf(hold, response.cost)
+        place.leased.add(leased)
+        yield* Effect.sleep(response.lastsMs)
+        if (isDown()) return
+        if (response.ends === "released") yield* giveBack(hold)
+        else yield* this.#settle(place, ledger, hold, { cost: response.cost, job: undefined })
+        place.leased.delete(leased)
+      }
+      // The one that is ready when the client leaves.
+      const last = yield* Effect.result(ledger.hold(this.#holdOf(step, `s${this.#refs++}`)))
+      if (Result.isSuccess(last) && !isDown()) yield* giveBack(last.success)
     })
   }
 
@@ -513,7 +536,7 @@ class World {
     place: Place,
     ledger: Ledger["Service"],
     hold: Hold,
-    step: Extract<Step, { readonly do: "exchange" }>,
+    step: Pick<Extract<Step, { readonly do: "exchange" }>, "cost" | "job">,
   ): Effect.Effect<void> {
     return Effect.gen({ self: this }, function* () {
       const { scope } = place
@@ -539,6 +562,16 @@ class World {
     })
   }
 }
+
+/** @param cost half of it is due before the end; undefined if nothing is */
+const leasedOf = (hold: Hold, cost: number | undefined): Leased => ({
+  orgId: hold.orgId,
+  registration: undefined,
+  checkpoint: () => ({
+    hold,
+    due: cost === undefined ? undefined : { cost: wholeAmount(Math.floor(cost / 2)), record: recordOf(cost) },
+  }),
+})
 
 /** How often a job that is not in the books yet is looked for. */
 const looks = 30

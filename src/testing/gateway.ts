@@ -26,6 +26,7 @@ import { layerLogs } from "../telemetry/logs.ts"
 import { layerOtlp } from "../telemetry/otlp.ts"
 import { Tenants } from "../tenants/tenants.ts"
 import { ResolveHost } from "../upstream/egress.ts"
+import type { RealtimeScript } from "./scripted-realtime.ts"
 import { type ScriptedVendor, startScriptedVendor, type VendorScript } from "./scripted-vendor.ts"
 import { layerTestDatabases, testStores } from "./stores.ts"
 import { answering } from "./vendor-replies.ts"
@@ -38,6 +39,8 @@ export interface GatewayOptions {
   /** The ids that the catalogue uses; new ones if absent. */
   readonly ids?: TestIds
   readonly script?: VendorScript
+  /** How the first vendor answers realtime sessions. */
+  readonly realtime?: RealtimeScript
   /** Resolves host names for the egress guard; the system's resolver if absent. */
   readonly resolveHost?: (host: string) => Promise<ReadonlyArray<string>>
 }
@@ -171,7 +174,7 @@ export const startGateway = (options: GatewayOptions = {}): Effect.Effect<TestGa
   Effect.gen(function* () {
     const ids = options.ids ?? newTestIds()
     const adminKey = "wa_test_secret"
-    const vendor = yield* startScriptedVendor(options.script ?? answering(answer))
+    const vendor = yield* startScriptedVendor(options.script ?? answering(answer), options.realtime)
     const second = yield* startScriptedVendor(options.script ?? answering(answer))
     // A slow test machine must not cause load shedding.
     const config = WeirConfig.layerWith({

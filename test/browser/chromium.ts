@@ -11,6 +11,9 @@ import { afterAll, afterEach, beforeAll, expect } from "vitest"
 const places = [process.env["CHROMIUM"], "/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"]
 const executablePath = places.find((place) => place !== undefined && existsSync(place))
 
+/** One that hears a tone, without asking. */
+const microphone = ["--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream"]
+
 /** Starts the browser before the tests of a file. */
 export const useChromium = () => {
   let browser: Browser | undefined
@@ -18,7 +21,7 @@ export const useChromium = () => {
   const shots = mkdtempSync(join(process.env["SCREENSHOTS"] ?? tmpdir(), "weir-screens-"))
   beforeAll(async () => {
     if (executablePath === undefined) throw new Error("No Chromium: install it, or say where it is with CHROMIUM")
-    browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] })
+    browser = await chromium.launch({ executablePath, args: ["--no-sandbox", ...microphone] })
   })
   afterAll(() => browser?.close())
   // The browser reports what a policy blocks.

@@ -11,6 +11,7 @@ import type { BrowserContextOptions, Page } from "playwright-core"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { answerWhole } from "../../src/development/simulated-kinds.ts"
 import { answerMedia } from "../../src/development/simulated-media.ts"
+import { speakRealtime } from "../../src/development/simulated-realtime.ts"
 import { AuditEntries } from "../../src/protocol/activity.ts"
 import { LedgerResponse } from "../../src/protocol/admin.ts"
 import { UsageSummary } from "../../src/protocol/usage-summary.ts"
@@ -29,6 +30,7 @@ const smtp = await startSmtp()
 afterAll(() => smtp.stop())
 const gateway = useGateway({
   ids,
+  realtime: speakRealtime,
   config: { replyCacheWaitMs: 30_000, smtpUrl: Redacted.make(smtp.url), authPerMinute: 1_000_000 },
   catalogue: (urls) =>
     testCatalogue(
@@ -51,6 +53,7 @@ const gateway = useGateway({
   - { handle: say, kind: speech, targets: [{ vendor: openai, model: t }] }
   - { handle: hear, kind: transcription, targets: [{ vendor: openai, model: w }] }
   - { handle: film, kind: video, targets: [{ vendor: openai, model: v }] }
+  - { handle: talk, kind: realtime, targets: [{ vendor: openai, model: x }] }
 `,
       )
       .replace(
@@ -62,9 +65,10 @@ const gateway = useGateway({
   - { model: say, currency: USD, dims: { characters: "1" }, from: 2026-01-01 }
   - { model: hear, currency: USD, dims: { audio_seconds: "1" }, from: 2026-01-01 }
   - { model: film, currency: USD, dims: { video_seconds: "1" }, from: 2026-01-01 }
+  - { model: talk, currency: USD, input: "4", output: "16", from: 2026-01-01 }
 `,
       )
-      .replace("models: [main,", "models: [embed, rank, draw, say, hear, film, main,"),
+      .replace("models: [main,", "models: [embed, rank, draw, say, hear, film, talk, main,"),
 })
 const { newPage, look, complaints } = useChromium()
 const listing = useListingVendor("vendor-credential")
@@ -417,6 +421,27 @@ describe("what it shows", () => {
     await page.getByLabel("Its model").fill("none")
     await page.getByRole("button", { name: "Call" }).click()
     await page.getByText("This model is not available").waitFor()
+  })
+
+  it("the playground talks with a model: typed, and by the microphone", async () => {
+    const page = await asOperator({ permissions: ["microphone"] })
+    await show(page, "playground", "Playground")
+    await page.getByLabel("Key, as KEY_ID~SECRET").fill(`${gateway().keyId}~${gateway().key}`)
+    await page.getByRole("button", { name: "Type", exact: true }).click()
+    await page.getByLabel("Say", { exact: true }).fill("Hello, river")
+    await page.getByRole("button", { name: "Say it" }).click()
+    await page.getByText("You said: Hello, river").waitFor()
+    expect(await findings(page)).toEqual([])
+    await page.getByRole("button", { name: "End the session" }).click()
+    await page.getByRole("button", { name: "Talk", exact: true }).click()
+    await page.getByText("input_audio_buffer.speech_started").waitFor()
+    await page.getByLabel("Say", { exact: true }).fill("And?")
+    await page.getByRole("button", { name: "Say it" }).click()
+    await page.getByText(/You said: And\?, [\d.]+ seconds of sound/).waitFor()
+    await page.getByRole("button", { name: "End the session" }).click()
+    await page.getByLabel("Voice of").fill("main")
+    await page.getByRole("button", { name: "Type", exact: true }).click()
+    await page.getByText("The session could not be opened").waitFor()
   })
 
   it("the playground shows a picture, plays sound, writes down a recording, and watches a video", async () => {

@@ -16,6 +16,7 @@ import {
 } from "../../src/testing/index.ts"
 import { eventually } from "../conformance/gateway.ts"
 import { useProcesses } from "../http/process.ts"
+import { openSocket } from "../sockets/client.ts"
 import { useOwnDatabase } from "./own-database.ts"
 
 const { dir, serve, weir } = useProcesses()
@@ -140,6 +141,29 @@ describe.skipIf(redisUrl === undefined || serverUrl === undefined)("workers on P
     expect((await exchange(hello)).status).toBe(200)
     await eventually(async () => (await run("doctor")).includes("consistent") && (await held(run)) === "0", 30_000)
   }, 90_000)
+
+  it("sockets stay with the worker that accepted them; SIGTERM ends them with 1012 when what runs has ended", async () => {
+    const { child, exit, metrics, ready } = await start()
+    const headers = { "x-svc-key-id": ids.key, "x-svc-key": "wk_test_secret" }
+    const sockets = await Promise.all(
+      Array.from({ length: 12 }, () => openSocket(`${ready.baseUrl}/t1/socket`, headers)),
+    )
+    const ended = (id: string) => (message: { readonly id?: string; readonly event?: string }) =>
+      message.id === id && message.event === "t.close"
+    for (const socket of sockets) socket.send({ id: "a", exchange: hello })
+    await Promise.all(sockets.map((socket) => socket.until(ended("a"))))
+    await eventually(async () => (await metrics()).includes('weir_sockets_open{kind="exchanges"} 12'), 5000)
+    for (const socket of sockets.slice(6)) socket.send({ id: "b", exchange: hello })
+    await Promise.all(
+      sockets.slice(6).map((socket) => socket.until(({ id, event }) => id === "b" && event === "t.delta")),
+    )
+    child.kill("SIGTERM")
+    for (const [at, socket] of sockets.entries()) {
+      expect(await socket.closed).toMatchObject({ code: 1012 })
+      expect(socket.messages.some(ended("b"))).toBe(at >= 6)
+    }
+    expect(await exit).toBe(0)
+  }, 60_000)
 
   const held = async (run: (...args: ReadonlyArray<string>) => Promise<string>) =>
     /available, (\S+) held/.exec(await run("ledger", ids.org))?.[1]

@@ -43,7 +43,7 @@ export const RealtimePanel = ({ credential }: { readonly credential: string }) =
   return html`
     <${Card} title="Talk with a model">
       <div class="fields">
-        <label>Handle of a realtime model<input value=${model} spellcheck=${false} onInput=${({ currentTarget }: { currentTarget: HTMLInputElement }) => setModel(currentTarget.value.trim())} /></label>
+        <label>Voice of<input value=${model} spellcheck=${false} onInput=${({ currentTarget }: { currentTarget: HTMLInputElement }) => setModel(currentTarget.value.trim())} /></label>
         ${
           isOpen
             ? html`<button type="button" class="danger" onClick=${() => voice.current?.end()}>End the session</button>`
@@ -53,7 +53,7 @@ export const RealtimePanel = ({ credential }: { readonly credential: string }) =
         }
       </div>
       ${isOpen && html`<form class="fields" onSubmit=${say}><label>Say<input name="said" autocomplete="off" required /></label><button>Say it</button></form>`}
-      <div role="log" aria-live="polite" aria-label="What the model says">
+      <div aria-live="polite">
         ${answers.map((text) => html`<p class="wrap">${text || "…"}</p>`)}
       </div>
       ${isOpen && html`<p class="soft small">Last event: <code>${last || "none"}</code></p>`}
