@@ -1,5 +1,5 @@
 /**
- * `npm run agents`: Claude Code, Codex and opencode, as they come from the npm registry, complete a task with a tool call
+ * `npm run agents`: Claude Code, Codex (over SSE and over a WebSocket) and opencode, as they come from the npm registry, complete a task with a tool call
  * against a gateway with the simulated vendor. Each writes a file, and tells what its tool said.
  */
 import { execFileSync, spawnSync } from "node:child_process"
@@ -20,7 +20,25 @@ interface Agent {
   readonly command: ReadonlyArray<string>
   /** The task is an argument, or the standard input. */
   readonly reads: "argument" | "input"
+  /** What the gateway's metrics have if it was called as the agent was told. */
+  readonly seen?: string
 }
+
+/** @param more of the provider */
+const codex = (name: string, more: string): Omit<Agent, "seen"> => ({
+  name,
+  package: "@openai/codex@0.169.0",
+  task: (file, content) => `exec_command ${JSON.stringify({ cmd: `printf %s '${content}' > ${file}; cat ${file}` })}`,
+  settings: (baseUrl, apiKey, home) => {
+    mkdirSync(join(home, ".codex"))
+    const provider = `{ name = "Weir", base_url = "${baseUrl}/openai/v1", env_key = "WEIR_KEY", wire_api = "responses"${more} }`
+    const config = `model = "main"\nmodel_provider = "weir"\nmodel_providers.weir = ${provider}\n`
+    writeFileSync(join(home, ".codex/config.toml"), config)
+    return { WEIR_KEY: apiKey }
+  },
+  command: ["codex", "exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox"],
+  reads: "argument",
+})
 
 const agents: ReadonlyArray<Agent> = [
   {
@@ -36,20 +54,8 @@ const agents: ReadonlyArray<Agent> = [
     command: ["claude", "--print", "--dangerously-skip-permissions"],
     reads: "argument",
   },
-  {
-    name: "Codex",
-    package: "@openai/codex@0.169.0",
-    task: (file, content) => `exec_command ${JSON.stringify({ cmd: `printf %s '${content}' > ${file}; cat ${file}` })}`,
-    settings: (baseUrl, apiKey, home) => {
-      mkdirSync(join(home, ".codex"))
-      const provider = `{ name = "Weir", base_url = "${baseUrl}/openai/v1", env_key = "WEIR_KEY", wire_api = "responses" }`
-      const config = `model = "main"\nmodel_provider = "weir"\nmodel_providers.weir = ${provider}\n`
-      writeFileSync(join(home, ".codex/config.toml"), config)
-      return { WEIR_KEY: apiKey }
-    },
-    command: ["codex", "exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox"],
-    reads: "argument",
-  },
+  codex("Codex", ""),
+  { ...codex("Codex over a WebSocket", ", supports_websockets = true"), seen: 'weir_sockets_open{kind="responses"}' },
   {
     name: "opencode",
     package: "opencode-ai@1.18.33",
@@ -120,9 +126,11 @@ try {
   for (const agent of agents) {
     install(agent)
     const startedMs = Date.now()
-    const problem = perform(agent, baseUrl, `${keyId}~${key}`)
+    const failure = perform(agent, baseUrl, `${keyId}~${key}`)
+    const metrics = await (await fetch(`${baseUrl}/metrics`)).text()
+    const problem = failure ?? (metrics.includes(agent.seen ?? "") ? undefined : `took another way: no ${agent.seen}`)
     const tookS = ((Date.now() - startedMs) / 1000).toFixed(1)
-    console.log(`${agent.package}: ${problem ?? `wrote a file by a tool call, in ${tookS} s`}`)
+    console.log(`${agent.name}, ${agent.package}: ${problem ?? `wrote a file by a tool call, in ${tookS} s`}`)
     if (problem !== undefined) process.exitCode = 1
   }
 } finally {
