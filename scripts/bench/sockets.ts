@@ -250,13 +250,16 @@ export const sockets: Scenario = async ({ weir }, { rounds, scale, streams }) =>
 export const socketMemory: Scenario = async ({ another }, { scale }) => {
   const count = Math.round(5000 * scale)
   const onEach = 100
+  const apiece = 50
   const measure = async (use: (weir: Weir) => Promise<() => void>) => {
     const weir = await another({})
-    await drive(weir.exchange("short"), { requests: 500, inFlight: 16 })
+    // The heap's young part is as large as it gets.
+    await drive(weir.exchange("frames-200"), { requests: 3000, inFlight: 64 })
     await sleep(2000)
     const before = residentBytes(weir.pid)
     const close = await use(weir)
-    await sleep(4000)
+    // What the start left behind is collected meanwhile.
+    await sleep(20_000)
     const grown = residentBytes(weir.pid) - before
     close()
     await sleep(1000)
@@ -270,8 +273,11 @@ export const socketMemory: Scenario = async ({ another }, { scale }) => {
   })
   const overSockets = await measure(async (weir) => {
     const opened = await connect(weir, Math.ceil(count / onEach))
-    for (const socket of opened) {
-      await Promise.all(Array.from({ length: onEach }, () => socket.run("paced-200").opened))
+    // At the pace of the others, so that neither leaves more garbage.
+    for (let begun = 0; begun < count; begun += apiece) {
+      const socket = opened[Math.floor(begun / onEach)]
+      for (let one = 0; one < apiece; one++) void socket?.run("paced-200")
+      await sleep(120)
     }
     return () => {
       for (const socket of opened) socket.close()

@@ -59,3 +59,29 @@ describe("a client that takes a part of what waits", () => {
     expect(sent.join("")).toBe(`first${"a".repeat(20)}${"b".repeat(20)}${"c".repeat(20)}`)
   })
 })
+
+describe("a stream on a connection that it shares", () => {
+  it("is not stalled when it begins, although bytes of others wait", () => {
+    let nowMs = 60_000
+    const connection: Connection<never> = {
+      events: new EventWriter(),
+      send: () => {},
+      refuse: () => {},
+      write: () => false,
+      end: () => {},
+      cut: () => {},
+      unsentBytes: () => 5000,
+      takenBytes: () => 70_000,
+      listen: () => {},
+    }
+    const waiting = { bytes: 0, limitBytes: 1_000_000 }
+    const options = { connection, waiting, bufferBytes: 1000, stallMs: 1000, heartbeatMs: 1000, nowMs: () => nowMs }
+    const reply = new ClientReply(options)
+    reply.write("first")
+    expect(reply.stall(nowMs)).toBeGreaterThan(nowMs)
+    nowMs += 999
+    expect(reply.stall(nowMs)).toBeGreaterThan(nowMs)
+    nowMs += 1
+    expect(reply.stall(nowMs)).toBe(0)
+  })
+})

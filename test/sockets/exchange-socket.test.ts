@@ -126,6 +126,59 @@ describe("GET /t1/socket", () => {
     ),
   )
 
+  it.live("gives every exchange whole to a client that reads nothing for a while", () =>
+    withGateway(
+      async (gateway) => {
+        const socket = await open(gateway)
+        socket.send({ id: "first", exchange: hello })
+        await socket.until(({ id, event }) => id === "first" && event === "t.delta")
+        // The client reads nothing for a while, and what waits is more than a stream may have waiting.
+        socket.ws.pause()
+        await sleep(300)
+        const ids = Array.from({ length: 20 }, (_, at) => `later${at}`)
+        for (const id of ids) socket.send({ id, exchange: hello })
+        await sleep(500)
+        socket.ws.resume()
+        for (const id of ["first", ...ids])
+          expect(await socket.until(ended(id)), id).toMatchObject({ event: "t.close" })
+        socket.ws.close()
+      },
+      {
+        script: (call) =>
+          void writeAll(call, openaiFrames({ ...long, words: [...long.words, ...long.words, ...long.words] })),
+        config: { streamBufferBytes: 16_384, streamStallMs: 5000 },
+      },
+    ),
+  )
+
+  it.live("loses a client that reads nothing, and settles what it had", () =>
+    withGateway(
+      async (gateway) => {
+        const socket = await open(gateway)
+        for (let at = 0; at < 10; at++) socket.send({ id: `x${at}`, exchange: hello })
+        await socket.until(({ event }) => event === "t.delta")
+        socket.ws.pause()
+        await waitFor(() => gateway.calls.open() === 0)
+        const rows = await Effect.runPromise(
+          gateway.sql<{
+            count: number
+          }>`select count(*)::int as count from usage_records where org_id = ${gateway.orgId}`,
+        )
+        expect(rows[0]?.count).toBe(10)
+        expect((await gateway.call("GET", "/healthz")).status).toBe(200)
+        socket.ws.terminate()
+      },
+      {
+        script: async (call) => {
+          call.head()
+          for (let at = 0; at < 20_000; at++) if (!(await call.write(openaiChunk("x".repeat(1000))))) return
+          call.end()
+        },
+        config: { streamBufferBytes: 16_384, streamStallMs: 500 },
+      },
+    ),
+  )
+
   it.live("ends one that is cancelled, bills it, and says so", () =>
     withGateway(
       async (gateway) => {

@@ -619,6 +619,35 @@ describe("how a realtime session ends", () => {
     ),
   )
 
+  it.live("if the client reads nothing: the vendor is not read further, and what was said is settled", () => {
+    const vendor = stepping()
+    return withSession(
+      vendor.script,
+      async ({ open, records, gateway }) => {
+        const socket = await open()
+        await socket.until(isType("session.created"))
+        const session = await vendor.at()
+        session.send({ type: "response.created", response: { id: "resp_1" } })
+        await socket.until(isType("response.created"))
+        socket.ws.pause()
+        const before = process.memoryUsage().rss
+        const delta = Buffer.alloc(48_000).toString("base64")
+        const event = JSON.stringify({ type: "response.output_audio.delta", response_id: "resp_1", delta })
+        for (let at = 0; at < 2000 && session.closedWith() === undefined; at++) {
+          session.send(event)
+          if (at % 50 === 0) await sleep(10)
+        }
+        await expect.poll(async () => (await records()).length, { timeout: 5000 }).toBe(1)
+        expect((await records())[0]).toMatchObject({ estimated_reason: "stream_backpressure" })
+        // The vendor of this test keeps what it could not send.
+        expect(process.memoryUsage().rss - before).toBeLessThan(400 * 2 ** 20)
+        await expect.poll(() => gateway.calls.services.leased.size).toBe(0)
+        socket.ws.terminate()
+      },
+      { config: { streamStallMs: 500 } },
+    )
+  })
+
   it.live("if the vendor sends what is no event", () => {
     const vendor = stepping()
     return withSession(vendor.script, async ({ open }) => {

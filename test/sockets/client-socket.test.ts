@@ -1,0 +1,53 @@
+/** A client's socket that gives no sign of life, and one that does. */
+import type { Socket } from "node:net"
+import { describe, expect, it } from "@effect/vitest"
+import { WebSocket, WebSocketServer } from "ws"
+import { ClientSocket } from "../../src/sockets/client-socket.ts"
+
+/** @param answers whether the client answers pings */
+const connected = (answers: boolean) =>
+  new Promise<{ readonly socket: ClientSocket; readonly client: WebSocket; readonly stop: () => void }>((resolve) => {
+    const server = new WebSocketServer({ port: 0, host: "127.0.0.1", autoPong: false })
+    server.on("listening", () => {
+      const address = server.address()
+      const port = typeof address === "object" ? address?.port : 0
+      const client = new WebSocket(`ws://127.0.0.1:${port}`, { autoPong: answers })
+      server.on("connection", (ws, { socket }: { readonly socket: Socket }) => {
+        const made = new ClientSocket(ws, socket)
+        made.listen({ message: () => {}, room: () => {}, closed: () => {} })
+        client.once("open", () => resolve({ socket: made, client, stop: () => server.close() }))
+      })
+    })
+  })
+
+describe("ClientSocket", () => {
+  it("cuts a connection whose client does not answer pings", async () => {
+    const { socket, client, stop } = await connected(false)
+    const pinged = new Promise((resolve) => client.once("ping", resolve))
+    socket.ping()
+    await pinged
+    expect(socket.isClosed).toBe(false)
+    const closed = new Promise((resolve) => client.once("close", resolve))
+    socket.ping()
+    expect(socket.isClosed).toBe(true)
+    expect(await closed).toBe(1006)
+    stop()
+  })
+
+  it("keeps one whose client answers, or sends anything", async () => {
+    for (const answers of [true, false]) {
+      const { socket, client, stop } = await connected(answers)
+      for (let at = 0; at < 3; at++) {
+        const pinged = new Promise((resolve) => client.once("ping", resolve))
+        socket.ping()
+        await pinged
+        if (!answers) client.send("{}")
+        await expect.poll(() => socket.isClosed).toBe(false)
+        await new Promise((resolve) => setTimeout(resolve, 50))
+      }
+      expect(socket.isClosed).toBe(false)
+      client.terminate()
+      stop()
+    }
+  })
+})
