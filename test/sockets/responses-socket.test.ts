@@ -100,6 +100,31 @@ describe("GET /openai/v1/responses", () => {
     }),
   )
 
+  it.live("forgets a conversation for which there is no room", () =>
+    withGateway(
+      async (gateway) => {
+        const first = await open(gateway)
+        first.send(create("x".repeat(3000)))
+        const kept = await ended(first)
+        const second = await open(gateway)
+        second.send(create("y".repeat(3000)))
+        const lost = await ended(second)
+        second.send(create("And?", { previous_response_id: idOf(lost) }))
+        expect(await ended(second, 2)).toMatchObject({ error: { code: "previous_response_not_found" } })
+        first.send(create("And?", { previous_response_id: idOf(kept) }))
+        expect(await ended(first, 2)).toMatchObject({ type: "response.completed" })
+        first.ws.close()
+        await first.closed
+        second.send(create("z".repeat(3000)))
+        const next = await ended(second, 3)
+        second.send(create("And?", { previous_response_id: idOf(next) }))
+        expect(await ended(second, 4)).toMatchObject({ type: "response.completed" })
+        second.ws.close()
+      },
+      { config: { largeBodyBytes: 5000 } },
+    ),
+  )
+
   it.live("answers one after the other", () =>
     withGateway(
       async (gateway) => {

@@ -43,10 +43,13 @@ export const makeResponsesSocket = Effect.gen(function* () {
   const large = yield* LargeRequests
   const openSockets = yield* OpenSockets
   const callers = yield* makeSocketCallers
-  const { bodyMaxBytes } = yield* WeirConfig
+  const { bodyMaxBytes, largeBodyBytes } = yield* WeirConfig
   const { traced } = yield* makeForCaller
   const scope = yield* Effect.scope
   const fork = Effect.runForkWith(yield* Effect.context<never>())
+
+  /** Of the conversations that connections remember. */
+  let keptBytes = 0
 
   const serve = (socket: ClientSocket, from: SocketCaller) => {
     let known: Conversation | undefined
@@ -66,10 +69,18 @@ export const makeResponsesSocket = Effect.gen(function* () {
       socket.send(JSON.stringify({ type: "error", status: errorStatus.bad_request, error }))
     }
 
-    /** The connection goes on from here; a conversation that is too large is forgotten. */
+    const forget = () => {
+      keptBytes -= known?.bytes ?? 0
+      known = undefined
+    }
+
+    /** The connection goes on from here; a conversation for which there is no room is forgotten, and sent again by its client. */
     const remember = ({ responseId, items }: Omit<Conversation, "bytes">) => {
+      forget()
       const bytes = Buffer.byteLength(JSON.stringify(items))
-      known = bytes > bodyMaxBytes ? undefined : { responseId, items, bytes }
+      if (socket.isClosed || bytes > bodyMaxBytes || keptBytes + bytes > largeBodyBytes) return
+      keptBytes += bytes
+      known = { responseId, items, bytes }
     }
 
     const answer = Effect.fnUntraced(function* ({ body, input, generates }: ResponseCreate, requestId: string) {
@@ -153,6 +164,7 @@ export const makeResponsesSocket = Effect.gen(function* () {
       closed: () => {
         remove()
         waiting.length = 0
+        forget()
         running?.gone()
       },
     })

@@ -6,10 +6,11 @@ import { Context, Effect, Layer, Queue } from "effect"
 import { Overload } from "../../admission/overload.ts"
 import { rateWindows } from "../../admission/rates.ts"
 import { Calls } from "../../calls/calls.ts"
+import { reportRefusal } from "../../calls/report.ts"
 import { WeirConfig } from "../../config.ts"
 import type { Caller } from "../../identity/caller.ts"
 import type { ServiceError } from "../../protocol/error.ts"
-import type { StoreUnavailable } from "../../store/unavailable.ts"
+import { type StoreUnavailable, toServiceError } from "../../store/unavailable.ts"
 import { VendorSockets } from "../../upstream/vendor-sockets.ts"
 import type { ClientSocket } from "../client-socket.ts"
 import { OpenSockets } from "../open-sockets.ts"
@@ -101,7 +102,12 @@ export class Realtime extends Context.Service<
         yield* Effect.ensuring(opened, Effect.andThen(session.money.end("client_disconnected"), leave))
       })
 
-      return Realtime.of({ run })
+      return Realtime.of({
+        run: (request) =>
+          Effect.tapError(run(request), (error) =>
+            Effect.sync(() => reportRefusal(services, request, "realtime", toServiceError(error).code)),
+          ),
+      })
     }),
   )
 }

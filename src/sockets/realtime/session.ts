@@ -143,7 +143,7 @@ export class RealtimeSession implements Watched {
         this.#tell(error)
         yield* withRequestId(requestId)(Effect.logInfo("A realtime session ended", { code: error.code }))
       }
-      this.#client?.close(code, error?.message.slice(0, 120))
+      this.#client?.close(code, error?.code)
       // What the vendor has reported before the end is settled as reported.
       for (const job of yield* Queue.clear(this.#jobs)) yield* job
       yield* this.money.end(reason)
