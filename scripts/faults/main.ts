@@ -12,7 +12,6 @@
  * organisations share the calls, and half-way a third worker joins and gets shards.
  */
 import { execFile } from "node:child_process"
-import { createHash } from "node:crypto"
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -25,7 +24,7 @@ import { startScriptedVendor } from "../../src/testing/scripted-vendor.ts"
 import { randomOf } from "../random.ts"
 import { type Asked, askedFor, askedKinds, askFor, type Outcome } from "./client.ts"
 import { query as ask, startCitus, startPostgres } from "./databases.ts"
-import { freePort, gateway, redis } from "./processes.ts"
+import { freePort, gateway, gatewayEnvironment, redis } from "./processes.ts"
 import { openLine } from "./proxy.ts"
 import { receiverEnvironment, startReceivers } from "./receivers.ts"
 import { startTenantChurn } from "./tenants.ts"
@@ -50,7 +49,6 @@ const costEach = 0.00034
 const holdEach = 0.0078
 const inFlight = 48
 const faultEveryMs = 700
-const leaseMs = 4000
 /** How many answered keys are asked for once more at the end. */
 const maxReplays = 300
 
@@ -133,21 +131,9 @@ const databases = flags.citus
 
 const adminKey = "wa_faults"
 const environment = {
-  SVC_ENV: "faults",
-  SVC_CATALOGUE: catalogue,
-  SVC_DATABASE_URL: databases.url,
-  SVC_REDIS_URL: `redis://127.0.0.1:${redisLine.port}`,
-  SVC_LEASE_MS: String(leaseMs),
-  SVC_CHECKPOINT_MS: "500",
-  SVC_SETTLE_PATIENCE_MS: "200",
-  SVC_DATABASE_DEADLINE_MS: "2000",
+  ...gatewayEnvironment({ catalogue, databaseUrl: databases.url, redisPort: redisLine.port, adminKey }),
   SVC_REDIS_DEADLINE_MS: "500",
-  SVC_MASTER_KEY: "of the fault run",
-  SVC_LOG_LEVEL: process.env["FAULTS_LOG"] ?? "None",
-  SVC_ADMIN_KEY_SHA256: createHash("sha256").update(adminKey).digest("hex"),
   ...receiverEnvironment,
-  WEIR_TEST_KEY: "secret",
-  WEIR_TEST_VENDOR: "secret",
 }
 const ports = await Promise.all(Array.from({ length: gatewayCount }, freePort))
 const gateways = ports.map((port, at) => gateway(`gateway${at}`, dir, port, environment))

@@ -1,5 +1,7 @@
 /** The processes of a fault run, each of which can be killed and started again: PostgreSQL, Redis, gateways. */
+
 import { type ChildProcess, execFileSync, spawn, spawnSync } from "node:child_process"
+import { createHash } from "node:crypto"
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs"
 import { connect, createServer } from "node:net"
 import { join } from "node:path"
@@ -126,6 +128,28 @@ export const redis = (port: number): Service =>
   )
 
 const cli = fileURLToPath(new URL("../../src/main.ts", import.meta.url))
+
+/** Of a gateway in a fault run: what a killed one leaves is taken over after seconds. */
+export const gatewayEnvironment = (of: {
+  readonly catalogue: string
+  readonly databaseUrl: string
+  readonly redisPort: number
+  readonly adminKey: string
+}) => ({
+  SVC_ENV: "faults",
+  SVC_CATALOGUE: of.catalogue,
+  SVC_DATABASE_URL: of.databaseUrl,
+  SVC_REDIS_URL: `redis://127.0.0.1:${of.redisPort}`,
+  SVC_LEASE_MS: "4000",
+  SVC_CHECKPOINT_MS: "500",
+  SVC_SETTLE_PATIENCE_MS: "200",
+  SVC_DATABASE_DEADLINE_MS: "2000",
+  SVC_MASTER_KEY: "of the fault run",
+  SVC_LOG_LEVEL: process.env["FAULTS_LOG"] ?? "None",
+  SVC_ADMIN_KEY_SHA256: createHash("sha256").update(of.adminKey).digest("hex"),
+  WEIR_TEST_KEY: "secret",
+  WEIR_TEST_VENDOR: "secret",
+})
 
 export const gateway = (name: string, dir: string, port: number, env: Record<string, string>): Service => {
   const ready = join(dir, `${name}.ready`)

@@ -5,7 +5,6 @@
  * with the vendor's counts, no hold may be left, and the balance must be what was paid in less what was billed, to the tenth digit.
  */
 import { execFile } from "node:child_process"
-import { createHash } from "node:crypto"
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -24,12 +23,11 @@ import {
 } from "../../src/testing/scripted-realtime.ts"
 import { randomOf } from "../random.ts"
 import { query as ask, startPostgres } from "./databases.ts"
-import { freePort, gateway, redis } from "./processes.ts"
+import { freePort, gateway, gatewayEnvironment, redis } from "./processes.ts"
 
 const sessions = Number(process.argv[2] ?? 500)
 const seed = Number(process.argv[3] ?? Date.now() % 1_000_000)
 const atOnce = 40
-const leaseMs = 4000
 const random = randomOf(seed)
 const faultRandom = randomOf(seed + 1)
 const pick = (count: number) => Math.floor(random() * count)
@@ -99,21 +97,7 @@ const cache = redis(cachePort)
 await cache.start()
 const databases = await startPostgres(dir)
 const adminKey = "wa_faults"
-const environment = {
-  SVC_ENV: "faults",
-  SVC_CATALOGUE: catalogue,
-  SVC_DATABASE_URL: databases.url,
-  SVC_REDIS_URL: `redis://127.0.0.1:${cachePort}`,
-  SVC_LEASE_MS: String(leaseMs),
-  SVC_CHECKPOINT_MS: "500",
-  SVC_SETTLE_PATIENCE_MS: "200",
-  SVC_DATABASE_DEADLINE_MS: "2000",
-  SVC_MASTER_KEY: "of the fault run",
-  SVC_LOG_LEVEL: process.env["FAULTS_LOG"] ?? "None",
-  SVC_ADMIN_KEY_SHA256: createHash("sha256").update(adminKey).digest("hex"),
-  WEIR_TEST_KEY: "secret",
-  WEIR_TEST_VENDOR: "secret",
-}
+const environment = gatewayEnvironment({ catalogue, databaseUrl: databases.url, redisPort: cachePort, adminKey })
 const ports = [await freePort(), await freePort()]
 const gateways = ports.map((port, at) => gateway(`gateway${at}`, dir, port, environment))
 for (const each of gateways) await each.start()

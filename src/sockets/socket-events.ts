@@ -1,11 +1,9 @@
 /** Encodes t.* events as messages of a socket that carries many exchanges, in frames: `{id, event, data}`. */
-import type { EventEncoder } from "../dialects/client-api.ts"
-import type { ErrorBody } from "../protocol/error.ts"
-import type { CloseEvent, Delta, EventName, ImageDelta, OpenEvent, WarnEvent } from "../protocol/event.ts"
-import type { Usage } from "../protocol/usage.ts"
+import { TwpEvents } from "../kinds/chat/event-writer.ts"
+import type { Delta, EventName } from "../protocol/event.ts"
 import { frameAround, frameOf, isAscii } from "./frames.ts"
 
-export class SocketEvents implements EventEncoder {
+export class SocketEvents extends TwpEvents {
   /** The socket has pings of its own. */
   readonly heartbeat = ""
   readonly #head: string
@@ -15,6 +13,7 @@ export class SocketEvents implements EventEncoder {
 
   /** @param id as the client chose it */
   constructor(id: string) {
+    super()
     this.#head = `{"id":${JSON.stringify(id)},`
     this.#textHead = `${this.#head}"event":"t.delta","data":{"i":0,"t":"text","v":`
     this.#isPlain = isAscii(this.#head)
@@ -25,39 +24,15 @@ export class SocketEvents implements EventEncoder {
     return frameOf(`${this.#head}${fields}}`)
   }
 
-  open(data: typeof OpenEvent.Type): string {
-    return this.#event("t.open", JSON.stringify(data))
-  }
-
-  /** By hand where events are frequent. @param json the text in JSON, if it is already encoded */
+  /** By hand where events are frequent. */
   delta(delta: Delta, json?: string): string {
     const isPlain = this.#isPlain && delta.t === "text" && delta.i === 0
     return isPlain && delta.logprobs === undefined && delta.reply === undefined
       ? frameAround(this.#textHead, json ?? JSON.stringify(delta.v), "}}")
-      : this.#event("t.delta", JSON.stringify(delta))
+      : this.event("t.delta", JSON.stringify(delta))
   }
 
-  picture(delta: typeof ImageDelta.Type): string {
-    return this.#event("t.delta", JSON.stringify(delta))
-  }
-
-  warn(data: WarnEvent): string {
-    return this.#event("t.warn", JSON.stringify(data))
-  }
-
-  usage(data: Usage): string {
-    return this.#event("t.usage", JSON.stringify(data))
-  }
-
-  close(data: typeof CloseEvent.Type): string {
-    return this.#event("t.close", JSON.stringify(data))
-  }
-
-  error(data: ErrorBody): string {
-    return this.#event("t.err", JSON.stringify(data))
-  }
-
-  #event(name: EventName, json: string): string {
+  protected event(name: EventName, json: string): string {
     return frameOf(`${this.#head}"event":"${name}","data":${json}}`)
   }
 }
