@@ -24,6 +24,11 @@ const optionalMillis = (name: string) =>
   Config.schema(Schema.FiniteFromString.pipe(Schema.decodeTo(Millis)), name).pipe(Config.option, toUndefined)
 const bytes = (name: string, fallback: number) =>
   Config.schema(Schema.FiniteFromString.pipe(Schema.decodeTo(Bytes)), name).pipe(Config.withDefault(fallback))
+const atLeastOne = (name: string, fallback: number) =>
+  Config.schema(
+    Schema.FiniteFromString.pipe(Schema.decodeTo(Schema.Int.check(Schema.isGreaterThanOrEqualTo(1)))),
+    name,
+  ).pipe(Config.withDefault(fallback))
 const port = (name: string) => Config.schema(Schema.FiniteFromString.pipe(Schema.decodeTo(Port)), name)
 const text = (name: string) => Config.NonEmptyString(name).pipe(Config.option, toUndefined)
 /** A variable that is set to nothing is not set: deployment files pass on what may be empty. */
@@ -163,10 +168,7 @@ const variables = {
   /** Sender of mail. */
   mailFrom: Config.NonEmptyString("SVC_MAIL_FROM").pipe(Config.withDefault("Weir <weir@localhost>")),
   /** Requests per minute and address (IPv6: per /64) on the login routes. */
-  authPerMinute: Config.schema(
-    Schema.FiniteFromString.pipe(Schema.decodeTo(Schema.Int.check(Schema.isGreaterThanOrEqualTo(1)))),
-    "SVC_AUTH_PER_MINUTE",
-  ).pipe(Config.withDefault(20)),
+  authPerMinute: atLeastOne("SVC_AUTH_PER_MINUTE", 20),
   /** Private networks (CIDR, separated by commas) in which organisations' own upstream addresses are allowed. */
   egressAllow: networks("SVC_EGRESS_ALLOW"),
   /** Proxy for vendors at HTTPS addresses: `HTTPS_PROXY` or `https_proxy`, except for what `NO_PROXY` names. */
@@ -217,10 +219,7 @@ const variables = {
   /** The largest message on a socket, in bytes. */
   socketFrameBytes: bytes("SVC_SOCKET_FRAME_BYTES", 1024 * 1024),
   /** Maximum open sockets of one process; less where its files allow fewer. */
-  socketsMax: Config.schema(
-    Schema.FiniteFromString.pipe(Schema.decodeTo(Schema.Int.check(Schema.isGreaterThanOrEqualTo(1)))),
-    "SVC_SOCKETS_MAX",
-  ).pipe(Config.withDefault(10_000)),
+  socketsMax: atLeastOne("SVC_SOCKETS_MAX", 10_000),
   /** How long a realtime session may be without an event from either side. */
   realtimeIdleMs: millis("SVC_REALTIME_IDLE_MS", 300_000),
   /** How long a vendor's reply is read after its client left, if the catalogue says `clientGone: drain`. */
@@ -230,10 +229,7 @@ const variables = {
     Config.withDefault(1),
   ),
   /** Maximum open exchanges of one process; further ones are refused with `rate_limited`. */
-  maxOpenExchanges: Config.schema(
-    Schema.FiniteFromString.pipe(Schema.decodeTo(Schema.Int.check(Schema.isGreaterThanOrEqualTo(1)))),
-    "SVC_MAX_OPEN_EXCHANGES",
-  ).pipe(Config.withDefault(20_000)),
+  maxOpenExchanges: atLeastOne("SVC_MAX_OPEN_EXCHANGES", 20_000),
   /** Event loop lag above which calls are refused with `rate_limited`. */
   shedLagMs: millis("SVC_SHED_LAG_MS", 60),
   /** Average wait for a hold above which calls are refused; it also bounds how many may wait. */

@@ -149,7 +149,7 @@ export class Calls extends Context.Service<
   )
 }
 
-interface ExchangesView {
+export interface ExchangesView {
   /** A label of this process. */
   readonly node: string
   readonly open: number

@@ -59,7 +59,7 @@ const tryTargets = Effect.fnUntraced(function* (
         if (!c.opened) {
           const isUnknownToBreaker = !isSuspect && !despiteBreaker
           if (isUnknownToBreaker && verdictOf(error) === "failing") yield* c.health.failed(target.key)
-          yield* coolDownAsAsked(c, target, error)
+          yield* coolDownAsAsked(c.health, target, error)
         }
         yield* report(c, target, error, startedAt)
       }
@@ -122,12 +122,16 @@ const nameOf = (error: CallError): string => {
 }
 
 /** A vendor may send Retry-After with 429 and 5xx. */
-const coolDownAsAsked = (c: Conversation, target: CallTarget, error: CallError): Effect.Effect<void> => {
+export const coolDownAsAsked = (
+  health: Conversation["health"],
+  target: CallTarget,
+  error: CallError,
+): Effect.Effect<void> => {
   if (error._tag !== "VendorRejected" || (error.status !== 429 && error.status < 500)) return Effect.void
-  return error.retryAfterMs ? c.health.coolDown(target.key, error.retryAfterMs) : Effect.void
+  return error.retryAfterMs ? health.coolDown(target.key, error.retryAfterMs) : Effect.void
 }
 
-const noTarget: AttemptError = new VendorRejected({ status: 0, code: "no_target" })
+export const noTarget: AttemptError = new VendorRejected({ status: 0, code: "no_target" })
 
 /** The error of a call is more informative than a cooldown; of cooldowns, the one that ends first. */
 const moreTelling = (known: AttemptError, error: AttemptError): AttemptError => {

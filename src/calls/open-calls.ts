@@ -9,15 +9,7 @@ import type { OpenExchanges as OpenExchangeList } from "../protocol/exchange-log
 import { ChangeFeed } from "../store/change-feed.ts"
 import { queryDeadline } from "../store/database.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
-import { Calls } from "./calls.ts"
-import type { OpenCall, OpenSession } from "./services.ts"
-
-interface NodeView {
-  readonly node: string
-  readonly open: number
-  readonly data: ReadonlyArray<OpenCall>
-  readonly sessions: ReadonlyArray<OpenSession>
-}
+import { Calls, type ExchangesView } from "./calls.ts"
 
 const oldestFirst = <Row extends { readonly startedAt: string }>(rows: ReadonlyArray<Row>): ReadonlyArray<Row> =>
   [...rows].sort((a, b) => a.startedAt.localeCompare(b.startedAt))
@@ -70,7 +62,7 @@ export class OpenCalls extends Context.Service<
                 and (${person ?? null}::text is null
                   or u.row ->> 'key' in (select id from access_tokens where user_id = ${person ?? null}))`
           // A node of an older version tells no sessions.
-          const views = yield* bounded(sql<NodeView>`
+          const views = yield* bounded(sql<ExchangesView>`
             select node, (view ->> 'open')::int as open,
               array_to_json(array(select u.row from json_array_elements(view -> 'data') as u(row) where ${isShown})) as data,
               array_to_json(array(select u.row from json_array_elements(view -> 'sessions') as u(row) where ${isShown})) as sessions

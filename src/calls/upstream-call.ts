@@ -6,7 +6,6 @@
 import { Effect, Redacted, Result } from "effect"
 import type { CallTarget } from "../catalogue/snapshot.ts"
 import { type EncodeRefusal, malformedReply, type SentRequest } from "../dialects/wire.ts"
-import { IdentityFailed } from "../identities/identity.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 import type { WarnEvent } from "../protocol/event.ts"
 import type { Tier, Timeouts } from "../protocol/timeout-tiers.ts"
@@ -15,6 +14,7 @@ import { type ReplyListener, UpstreamBroken, type UpstreamHead, type UpstreamCal
 import type { Watched } from "../upstream/deadlines.ts"
 import { retryAfterOf } from "../upstream/retry-after.ts"
 import type { Conversation } from "./conversation.ts"
+import { credentialMissing, lacksCredential, withoutIdentity } from "./vendor-credential.ts"
 import { type CallError, rejection, tierOf, tierTimeout, VendorRejected } from "./vendor-errors.ts"
 import type { Reader } from "./work.ts"
 
@@ -216,10 +216,7 @@ export class UpstreamCall implements ReplyListener, Watched {
   }
 
   #encode(): Result.Result<SentRequest, VendorRejected | ServiceError<"bad_request">> {
-    const { vendor, credential, identity, isOwn } = this.#target
-    const needsOne =
-      isOwn || [vendor.credential, vendor.aws, vendor.google, vendor.azure].some((way) => way !== undefined)
-    if (needsOne && credential === undefined && identity === undefined) return Result.fail(credentialMissing)
+    if (lacksCredential(this.#target)) return Result.fail(credentialMissing)
     return Result.mapError(this.#conversation.work.encode(this.#target, this.#part), refused)
   }
 
@@ -344,14 +341,6 @@ export class UpstreamCall implements ReplyListener, Watched {
 
 const empty = Buffer.alloc(0)
 const asBuffer = ({ buffer, byteOffset, byteLength }: Uint8Array) => Buffer.from(buffer, byteOffset, byteLength)
-
-const credentialMissing = new VendorRejected({ status: 401, code: "credential_missing" })
-
-/** What is wrong is for operators: the log and the check of a vendor tell it. */
-const withoutIdentity = (cause: unknown): VendorRejected =>
-  cause instanceof IdentityFailed
-    ? new VendorRejected({ status: 401, code: "credential_missing", reason: cause.sentence })
-    : credentialMissing
 
 /** Only requests with JSON are signed. */
 const textOf = ({ body }: SentRequest): string => {

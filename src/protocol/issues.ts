@@ -1,5 +1,5 @@
 /** Input that its schema refuses, as `bad_request` with path and message. */
-import { type Schema, SchemaIssue } from "effect"
+import { Predicate, type Schema, SchemaIssue } from "effect"
 import { type ServiceError, serviceError } from "./error.ts"
 
 export interface InputIssue {
@@ -24,4 +24,12 @@ export const invalidInput = (issues: ReadonlyArray<InputIssue>): ServiceError<"b
   return serviceError("bad_request", message, {
     detail: { issues: issues.slice(0, maxIssues).map(({ path, message }) => ({ path, message })) },
   })
+}
+
+/** The field that an error is about; of several, the first. */
+export const fieldOf = ({ detail }: ServiceError): string | undefined => {
+  const issues = detail?.["issues"]
+  const [first] = Array.isArray(issues) ? issues : []
+  const path = Predicate.hasProperty(first, "path") ? first.path : undefined
+  return typeof path === "string" && path !== "" ? path : undefined
 }

@@ -47,10 +47,10 @@ export class OpenSockets extends Context.Service<
         if (open.size === 0) return resume(Effect.void)
         emptied = () => resume(Effect.void)
       })
-      const record = (kind: SocketKind) => {
-        let count = 0
-        for (const socket of open) if (socket.kind === kind) count++
-        recordOpenSockets(context, kind, count)
+      const counts = { exchanges: 0, responses: 0, realtime: 0 }
+      const count = (kind: SocketKind, change: 1 | -1) => {
+        counts[kind] += change
+        recordOpenSockets(context, kind, counts[kind])
       }
       const ping = Effect.sync(() => {
         for (const socket of open) socket.ping()
@@ -67,11 +67,11 @@ export class OpenSockets extends Context.Service<
         }),
         add: (socket) => {
           open.add(socket)
-          record(socket.kind)
+          count(socket.kind, 1)
           if (isDraining) socket.drain()
           return () => {
             if (!open.delete(socket)) return
-            record(socket.kind)
+            count(socket.kind, -1)
             if (open.size === 0) emptied?.()
           }
         },

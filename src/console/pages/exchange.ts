@@ -33,7 +33,8 @@ type Line = NonNullable<ExchangeDetail["lines"]>[number]
 type Transfer = ExchangeDetail["transfers"][number]
 
 /** All that belongs to a session: of a realtime session, its responses. */
-const sessionLink = (session: string) => html`<a href=${linkTo(["exchanges"], { session })}><code>${session}</code></a>`
+export const sessionLink = (session: string) =>
+  html`<a href=${linkTo(["exchanges"], { session })}><code>${session}</code></a>`
 
 const Shown = ({ exchange }: { readonly exchange: ExchangeDetail }) => {
   const { currency = "", tiers } = exchange

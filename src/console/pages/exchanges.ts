@@ -11,7 +11,7 @@ import { Filters, type Values } from "../ui/form.ts"
 import { Card, Empty, ErrorBox, Head, Tag } from "../ui/parts.ts"
 import { PagedTable, Table } from "../ui/table.ts"
 import { routeFor, useViewer } from "../viewer.ts"
-import { OneExchange } from "./exchange.ts"
+import { OneExchange, sessionLink } from "./exchange.ts"
 import { Result } from "./result.ts"
 
 export const Page = ({ parts, query }: PageProps) => {
@@ -127,7 +127,7 @@ const OpenNow = ({ org }: { readonly org: string | undefined }) => {
         { name: "Key", show: ({ key }: Session) => html`<span class="wrap">${key}</span>` },
         {
           name: "Session",
-          show: ({ id }: Session) => html`<a href=${linkTo(["exchanges"], { session: id })}><code>${id}</code></a>`,
+          show: ({ id }: Session) => sessionLink(id),
         },
       ]} />`
     }

@@ -78,19 +78,18 @@ const readDelta = (bytes: Buffer, isAudio: boolean): VendorEvent | undefined => 
   const from = deltaAt + deltaField.length
   // Base64 has no escapes; of text, an escaped quote ends it early, by a few bytes of an estimate.
   const characters = Math.max(0, bytes.indexOf(quote, from) - from)
-  return isAudio
+  return deltaOf(responseId, characters, isAudio)
+}
+
+const deltaOf = (responseId: string, characters: number, isAudio: boolean): VendorEvent =>
+  isAudio
     ? { is: "delta", responseId, audioBytes: bytesOfBase64(characters), textBytes: 0 }
     : { is: "delta", responseId, audioBytes: 0, textBytes: characters }
-}
 
 const meaningOf = (type: string, event: JsonObject): VendorEvent => {
   const isAudio = audioDeltas.has(type)
   if (isAudio || textDeltas.has(type)) {
-    const characters = (stringAt(event, "delta") ?? "").length
-    const responseId = stringAt(event, "response_id") ?? ""
-    return isAudio
-      ? { is: "delta", responseId, audioBytes: bytesOfBase64(characters), textBytes: 0 }
-      : { is: "delta", responseId, audioBytes: 0, textBytes: characters }
+    return deltaOf(stringAt(event, "response_id") ?? "", (stringAt(event, "delta") ?? "").length, isAudio)
   }
   switch (type) {
     case "response.created":

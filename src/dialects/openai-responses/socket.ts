@@ -5,7 +5,6 @@
 import { Result } from "effect"
 import type { ReplyContext } from "../client-api.ts"
 import { isObject, type JsonObject, objectAt, objectsAt, parseObject, stringAt } from "../json.ts"
-
 import { wholeResponse } from "./client-reply.ts"
 
 /** What a connection remembers: the last response, with all that led to it. */

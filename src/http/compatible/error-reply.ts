@@ -1,9 +1,9 @@
 /** Error replies of compatible routes, with what SDKs read to decide on a retry. */
 import type { WholeReply } from "../../calls/reply.ts"
 import { retryAfterMs } from "../../calls/reply-body.ts"
-import { isObject } from "../../dialects/json.ts"
 import type { ErrorWords } from "../../dialects/whole-client.ts"
 import { type ErrorEnvelope, errorBody, errorStatus, type ServiceError, serviceError } from "../../protocol/error.ts"
+import { fieldOf } from "../../protocol/issues.ts"
 
 type TextReply = WholeReply<never> & { readonly body: string }
 
@@ -39,13 +39,6 @@ const retryHeaders = ({ code, retryAfterMs }: ServiceError, status: number): Rea
   }
   const mayHelp = status >= 500 ? code !== "pricing_guard_tripped" : status === 429 && code === "rate_limited"
   return mayHelp ? {} : { "x-should-retry": "false" }
-}
-
-/** The field that an error is about. */
-const fieldOf = ({ detail }: ServiceError): string | undefined => {
-  const issues = detail?.["issues"]
-  const [first] = Array.isArray(issues) ? issues : []
-  return isObject(first) && typeof first["path"] === "string" && first["path"] !== "" ? first["path"] : undefined
 }
 
 /** A reply that was withheld: it has its price in its headers. @param envelope undefined if it cannot be read */

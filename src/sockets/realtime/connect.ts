@@ -1,6 +1,8 @@
 /** Opens the vendor's socket of a realtime session: targets in their order, until one is reached. */
 import { Effect, Redacted, Result } from "effect"
+import { coolDownAsAsked, noTarget } from "../../calls/failover.ts"
 import type { CallServices } from "../../calls/services.ts"
+import { credentialMissing, lacksCredential, withoutIdentity } from "../../calls/vendor-credential.ts"
 import {
   type AttemptError,
   type CallError,
@@ -30,7 +32,7 @@ export const connectVendor = Effect.fnUntraced(function* (
   plan: RealtimePlan,
   headers: Readonly<Record<string, string>>,
 ): Effect.fn.Return<Reached, ServiceError> {
-  let last: AttemptError = new VendorRejected({ status: 0, code: "no_target" })
+  let last: AttemptError = noTarget
   // If all targets are cooling down because of their breakers, they are called anyway.
   for (const despiteBreaker of [false, true]) {
     for (const target of plan.targets) {
@@ -81,23 +83,20 @@ const openAt = Effect.fnUntraced(function* (
 
 const authorize = (
   { client }: CallServices,
-  { vendor, dialect, credential, identity, isOwn, isGuarded, network }: CallTarget,
+  target: CallTarget,
   path: string,
 ): Effect.Effect<Readonly<Record<string, string>>, VendorRejected> => {
+  const { vendor, dialect, credential, identity, isOwn, isGuarded, network } = target
+  if (lacksCredential(target)) return Effect.fail(credentialMissing)
   if (identity !== undefined) {
     const outgoing = { baseUrl: vendor.baseUrl, path, body: "" }
     return Effect.tryPromise({
       try: () => identity.authorize(outgoing, { client, network, isGuarded: isGuarded || isOwn }),
-      catch: () => credentialMissing,
+      catch: withoutIdentity,
     })
   }
-  if (credential !== undefined) return Effect.succeed(dialect.authorize(Redacted.value(credential)))
-  return isOwn || vendor.credential !== undefined || vendor.azure !== undefined
-    ? Effect.fail(credentialMissing)
-    : Effect.succeed({})
+  return Effect.succeed(credential === undefined ? {} : dialect.authorize(Redacted.value(credential)))
 }
-
-const credentialMissing = new VendorRejected({ status: 401, code: "credential_missing" })
 
 const report = Effect.fnUntraced(function* (
   { health, context }: CallServices,
@@ -106,9 +105,7 @@ const report = Effect.fnUntraced(function* (
   despiteBreaker: boolean,
 ) {
   if (!despiteBreaker && verdictOf(error) === "failing") yield* health.failed(target.key)
-  if (error._tag === "VendorRejected" && error.retryAfterMs && (error.status === 429 || error.status >= 500)) {
-    yield* health.coolDown(target.key, error.retryAfterMs)
-  }
+  yield* coolDownAsAsked(health, target, error)
   if (error._tag === "ServiceError" && error.code === "upstream_connect_timeout") {
     recordTierTimeout(context, "connect", target)
   }

@@ -6,6 +6,7 @@ import { Effect, Exit, Queue } from "effect"
 import { rateWindows } from "../../admission/rates.ts"
 import type { CallServices, OpenSession } from "../../calls/services.ts"
 import { tierTimeout } from "../../calls/vendor-errors.ts"
+import { objectAt, parseObject, stringAt } from "../../dialects/json.ts"
 import { chatError } from "../../dialects/openai-chat/client-reply.ts"
 import {
   type ClientEvent,
@@ -16,7 +17,7 @@ import {
 import { readVendorEvent, type VendorEvent } from "../../dialects/openai-realtime/vendor-events.ts"
 import type { Caller } from "../../identity/caller.ts"
 import { errorBody, errorStatus, type ServiceError, serviceError } from "../../protocol/error.ts"
-import { invalidInput } from "../../protocol/issues.ts"
+import { fieldOf, invalidInput } from "../../protocol/issues.ts"
 import type { Timeouts } from "../../protocol/timeout-tiers.ts"
 import type { EstimatedReason } from "../../protocol/usage.ts"
 import { contentBlocked } from "../../review/review.ts"
@@ -498,7 +499,7 @@ export class RealtimeSession implements Watched {
   /** Tells an error of ours as the vendor tells its own. */
   #tell(error: ServiceError, eventId?: string, more: Readonly<Record<string, unknown>> = {}): void {
     const body = errorBody(error, this.#options.requestId)
-    const { error: told } = chatError(body, errorStatus[error.code], paramOf(error))
+    const { error: told } = chatError(body, errorStatus[error.code], fieldOf(error))
     const event = { type: "error", event_id: this.#eventId(), error: { ...told, event_id: eventId ?? null, ...more } }
     this.#client?.send(JSON.stringify(event))
   }
@@ -518,20 +519,12 @@ const mostWords = 20_000
 
 const takesNothing = () => serviceError("stream_backpressure", "The client did not read its events in time")
 
-const paramOf = ({ detail }: ServiceError): string | undefined => {
-  const issues = detail?.["issues"]
-  const [first] = Array.isArray(issues) ? issues : []
-  return typeof first === "object" && first !== null && "path" in first ? String(first.path) : undefined
-}
-
 /** An error of the vendor's account: its text is for operators. */
 const withoutText = (event: Extract<VendorEvent, { readonly is: "error" }>["event"]): string => {
-  const error = event["error"]
-  const known = typeof error === "object" && error !== null ? error : {}
-  return JSON.stringify({ ...event, error: { ...known, message: "The upstream could not complete the request" } })
+  return JSON.stringify({
+    ...event,
+    error: { ...objectAt(event, "error"), message: "The upstream could not complete the request" },
+  })
 }
 
-const wordsOf = (bytes: Buffer): string => {
-  const event: unknown = JSON.parse(bytes.toString("utf8"))
-  return typeof event === "object" && event !== null && "delta" in event ? String(event.delta) : ""
-}
+const wordsOf = (bytes: Buffer): string => stringAt(parseObject(bytes.toString("utf8")), "delta") ?? ""
