@@ -397,6 +397,36 @@ describe("what a realtime session allows", () => {
     ),
   )
 
+  it.live("goes on after a part that is no JSON, which an outbound policy cannot read", () => {
+    const events = responseEvents("r1", { words: ["Hello"], usage: realtimeUsage(10, 0, 5, 0, 0) })
+    return withSession(
+      async (session) => {
+        await session.next("response.create")
+        for (const event of events) {
+          session.send(event)
+          if (event.type === "response.created")
+            session.send('{"type":"response.output_text.delta","response_id":"r1","delta":"never closed"')
+        }
+        await session.next()
+      },
+      async ({ open, records, held }) => {
+        const socket = await open()
+        // What came goes on as it came; this client would not read it either.
+        socket.ws.removeAllListeners("message")
+        socket.send({ type: "response.create" })
+        await expect.poll(async () => (await records()).length).toBe(1)
+        const [record] = await records()
+        expect([Number(record?.in_tokens), Number(record?.out_tokens), record?.stop]).toEqual([10, 5, "end"])
+        socket.ws.close()
+        await expect.poll(held).toBe(0n)
+      },
+      {
+        more: `policies:\n  - { id: words, direction: outbound, match: { keywords: [forbidden] }, reason: bad_word }\n`,
+        orgMore: "policies: [words], ",
+      },
+    )
+  })
+
   it.live("keeps the order of events, whatever is held or reviewed in between", () =>
     withSession(
       answeringRealtime(spoken),
