@@ -30,6 +30,8 @@ export interface SocketListener {
 const waitingBytes = 256 * 1024
 /** Bytes that wait for a client at which its pings are not answered any more. */
 const waitingPongBytes = 64 * 1024
+/** Bytes that wait for a client at which it is not read any more: answers to what it sends would grow without a limit. */
+const tooManyWaitingBytes = 1024 * 1024
 
 export class ClientSocket {
   readonly #ws: WebSocket
@@ -37,6 +39,12 @@ export class ClientSocket {
   #isCorked = false
   #isClosed = false
   #isAlive = true
+  /** Its streams read no further. */
+  #isPaused = false
+  /** Too much waits for the client. */
+  #isFull = false
+  /** What a client for which too much waits had taken at the last ping. */
+  #takenAtPing: number | undefined
   #listener: SocketListener | undefined
 
   constructor(ws: WebSocket, connection: Socket) {
@@ -60,7 +68,12 @@ export class ClientSocket {
       if (isBinary) this.close(closing.unsupportedData, "messages are JSON in text frames")
       else if (!this.#isClosed) listener.message(data)
     })
-    this.#connection.on("drain", () => listener.room())
+    this.#connection.on("drain", () => {
+      this.#isFull = false
+      this.#takenAtPing = undefined
+      this.#readOrPause()
+      listener.room()
+    })
     this.#ws.once("close", () => this.#ended())
   }
 
@@ -85,6 +98,10 @@ export class ClientSocket {
       setImmediate(this.#uncork)
     }
     connection.write(frames, "latin1")
+    if (!this.#isFull && connection.writableLength > tooManyWaitingBytes) {
+      this.#isFull = true
+      this.#readOrPause()
+    }
     return connection.writableLength < waitingBytes
   }
 
@@ -109,11 +126,13 @@ export class ClientSocket {
 
   /** Reads no further; messages of what was read already may still come. */
   pause(): void {
-    if (!this.#isClosed) this.#ws.pause()
+    this.#isPaused = true
+    this.#readOrPause()
   }
 
   resume(): void {
-    if (!this.#isClosed) this.#ws.resume()
+    this.#isPaused = false
+    this.#readOrPause()
   }
 
   unsentBytes(): number {
@@ -124,15 +143,31 @@ export class ClientSocket {
     return this.#connection.bytesWritten - this.#connection.writableLength
   }
 
-  /** Asks the client for a sign of life; without one since the last time, the connection is cut. */
+  /**
+   * Asks the client for a sign of life; without one since the last time, the connection is cut. The sign of a client that
+   * is not read because too much waits for it is that it takes some.
+   */
   ping(): void {
-    if (this.#isClosed || this.#ws.isPaused) return
+    if (this.#isClosed) return
+    if (this.#isFull) {
+      const taken = this.takenBytes()
+      if (this.#takenAtPing === taken) this.cut()
+      this.#takenAtPing = taken
+      return
+    }
+    if (this.#isPaused) return
     if (!this.#isAlive) {
       this.cut()
       return
     }
     this.#isAlive = false
     this.#ws.ping()
+  }
+
+  #readOrPause(): void {
+    if (this.#isClosed) return
+    if (this.#isPaused || this.#isFull) this.#ws.pause()
+    else this.#ws.resume()
   }
 
   readonly #uncork = (): void => {

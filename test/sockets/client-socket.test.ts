@@ -4,8 +4,11 @@ import { describe, expect, it } from "@effect/vitest"
 import { WebSocket, WebSocketServer } from "ws"
 import { ClientSocket } from "../../src/sockets/client-socket.ts"
 
-/** @param answers whether the client answers pings */
-const connected = (answers: boolean) =>
+/**
+ * @param answers whether the client answers pings
+ * @param answer what each of its messages is answered
+ */
+const connected = (answers: boolean, answer?: string) =>
   new Promise<{ readonly socket: ClientSocket; readonly client: WebSocket; readonly stop: () => void }>((resolve) => {
     const server = new WebSocketServer({ port: 0, host: "127.0.0.1", autoPong: false })
     server.on("listening", () => {
@@ -14,7 +17,7 @@ const connected = (answers: boolean) =>
       const client = new WebSocket(`ws://127.0.0.1:${port}`, { autoPong: answers })
       server.on("connection", (ws, { socket }: { readonly socket: Socket }) => {
         const made = new ClientSocket(ws, socket)
-        made.listen({ message: () => {}, room: () => {}, closed: () => {} })
+        made.listen({ message: () => answer !== undefined && made.send(answer), room: () => {}, closed: () => {} })
         client.once("open", () => resolve({ socket: made, client, stop: () => server.close() }))
       })
     })
@@ -46,6 +49,49 @@ describe("ClientSocket", () => {
         await new Promise((resolve) => setTimeout(resolve, 50))
       }
       expect(socket.isClosed).toBe(false)
+      client.terminate()
+      stop()
+    }
+  })
+
+  it("reads no more of a client that takes no answers, and goes on when it takes them", async () => {
+    const count = 5000
+    const { socket, client, stop } = await connected(true, "x".repeat(10_000))
+    let received = 0
+    client.on("message", () => received++)
+    client.pause()
+    for (let at = 0; at < count; at++) client.send("y".repeat(1000))
+    await expect.poll(() => socket.unsentBytes()).toBeGreaterThan(1024 * 1024)
+    let before = -1
+    while (before !== socket.unsentBytes()) {
+      before = socket.unsentBytes()
+      await new Promise((resolve) => setTimeout(resolve, 200))
+    }
+    expect(before).toBeLessThan(4 * 1024 * 1024)
+    client.resume()
+    await expect.poll(() => received, { timeout: 10_000 }).toBe(count)
+    client.terminate()
+    stop()
+  })
+
+  it("cuts one that takes no answers until the next ping, and keeps one that takes some", async () => {
+    for (const takes of [true, false]) {
+      const { socket, client, stop } = await connected(true, "x".repeat(10_000))
+      client.pause()
+      for (let at = 0; at < 5000; at++) client.send("y".repeat(1000))
+      await expect.poll(() => socket.unsentBytes()).toBeGreaterThan(1024 * 1024)
+      await new Promise((resolve) => setTimeout(resolve, 300))
+      socket.ping()
+      expect(socket.isClosed).toBe(false)
+      if (takes) {
+        let received = 0
+        client.on("message", () => ++received === 500 && client.pause())
+        client.resume()
+        const taken = socket.takenBytes()
+        await expect.poll(() => socket.takenBytes()).toBeGreaterThan(taken)
+      }
+      socket.ping()
+      expect(socket.isClosed).toBe(!takes)
       client.terminate()
       stop()
     }

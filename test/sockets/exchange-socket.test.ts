@@ -250,6 +250,39 @@ describe("GET /t1/socket", () => {
     }),
   )
 
+  it.live("carries 250 exchanges and 250 heartbeats at a time, and answers each of those beyond", () =>
+    withGateway(
+      async (gateway) => {
+        const socket = await open(gateway)
+        for (let at = 0; at < 260; at++) socket.send({ id: `x${at}`, exchange: hello })
+        for (let at = 0; at < 2000; at++) socket.send({ id: `h${at}`, heartbeat: { client: "cli" } })
+        const tooMany = { event: "t.err", data: { code: "rate_limited", detail: { scope: "socket" } } }
+        for (let at = 250; at < 260; at++) {
+          const refused = await socket.until(({ id }) => id === `x${at}`)
+          expect(refused).toMatchObject(tooMany)
+        }
+        await socket.until(() => new Set(socket.messages.map(({ id }) => id)).size === 2260)
+        const answers = socket.messages.filter(({ id }) => id?.startsWith("h"))
+        expect(answers).toHaveLength(2000)
+        const refused = answers.filter(({ status }) => status !== 200)
+        expect(refused.length).toBeGreaterThan(0)
+        for (const answer of refused) expect(answer).toMatchObject(tooMany)
+        for (let at = 0; at < 250; at++) expect(await socket.until(ended(`x${at}`))).toMatchObject({ event: "t.close" })
+        socket.send({ id: "again", heartbeat: { client: "cli" } })
+        expect(await socket.until(({ id }) => id === "again")).toMatchObject({ status: 200 })
+        socket.ws.close()
+      },
+      {
+        script: async (call) => {
+          await call.wait(500)
+          call.head()
+          for (const frame of openaiFrames({ words: ["Hello"], inTokens: 1, outTokens: 1 })) await call.write(frame)
+          call.end()
+        },
+      },
+    ),
+  )
+
   it.live("refuses an id that is in use, without ending that exchange", () =>
     withGateway(
       async (gateway) => {

@@ -27,7 +27,7 @@ import type { UpgradeHandler } from "./upgrades.ts"
 
 type Message<Field extends string> = Extract<ClientMessage, { readonly [F in Field]: unknown }>
 
-/** Exchanges of one socket at a time, as many as streams of one connection of HTTP/2. */
+/** Exchanges of one socket at a time, and heartbeats: as many as streams of one connection of HTTP/2. */
 const mostStreams = 250
 
 export const makeExchangeSocket = Effect.gen(function* () {
@@ -45,6 +45,7 @@ export const makeExchangeSocket = Effect.gen(function* () {
     /** Those that may still send something, by their ids. */
     const streams = new Map<string, ExchangeStream>()
     let running = 0
+    let beats = 0
     let isDraining = false
 
     const refuse = (error: ServiceError, id?: string) => {
@@ -96,16 +97,23 @@ export const makeExchangeSocket = Effect.gen(function* () {
       const answered = Effect.flatMap(from.again, (caller) =>
         heartbeat({ requestId, caller, request: from.request, body: Buffer.from(JSON.stringify(sent)) }),
       )
+      beats++
+      const told = Effect.matchEffect(answered, {
+        onSuccess: ({ status, body }) =>
+          Effect.sync(() => {
+            const json = body._tag === "Uint8Array" ? Buffer.from(body.body).toString("utf8") : "null"
+            socket.sendFrames(events.message(`"status":${status},"headers":{},"body":${json}`))
+          }),
+        onFailure: (error) =>
+          Effect.map(logCause(toServiceError(error), requestId), () => refuse(toServiceError(error), id)),
+      })
       run(
-        Effect.matchEffect(answered, {
-          onSuccess: ({ status, body }) =>
-            Effect.sync(() => {
-              const json = body._tag === "Uint8Array" ? Buffer.from(body.body).toString("utf8") : "null"
-              socket.sendFrames(events.message(`"status":${status},"headers":{},"body":${json}`))
-            }),
-          onFailure: (error) =>
-            Effect.map(logCause(toServiceError(error), requestId), () => refuse(toServiceError(error), id)),
-        }),
+        Effect.ensuring(
+          told,
+          Effect.sync(() => {
+            beats--
+          }),
+        ),
       )
     }
 
@@ -117,6 +125,7 @@ export const makeExchangeSocket = Effect.gen(function* () {
         else start(message)
       } else if ("room" in message) streams.get(message.id)?.give(message.room)
       else if ("cancel" in message) streams.get(message.id)?.gone()
+      else if (beats >= mostStreams) refuse(tooManyStreams(), message.id)
       else beat(message)
     }
 
@@ -167,7 +176,7 @@ const idInUse = (id: string) =>
   serviceError("conflict", "An exchange with this id is open on the socket", { detail: { id } })
 
 const tooManyStreams = () =>
-  serviceError("rate_limited", `A socket carries ${mostStreams} exchanges at a time`, {
+  serviceError("rate_limited", `A socket carries ${mostStreams} exchanges and ${mostStreams} heartbeats at a time`, {
     detail: { scope: "socket" },
     retryAfterMs: 1000,
   })
