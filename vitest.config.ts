@@ -39,6 +39,8 @@ export default defineConfig({
     exclude: onServers ? [...processes, ...storeless] : [],
     testTimeout: 60_000,
     hookTimeout: 120_000,
+    // What is waited for may need a thread that starts, as a first count of tokens does; it ends at once when it is there.
+    expect: { poll: { timeout: 20_000, interval: 20 } },
     pool: "forks",
     // Modules are loaded once per worker: a quarter of the time of all tests. Tests may not leave global state behind.
     isolate: false,

@@ -69,7 +69,7 @@ describe("ClientSocket", () => {
     }
     expect(before).toBeLessThan(4 * 1024 * 1024)
     client.resume()
-    await expect.poll(() => received, { timeout: 10_000 }).toBe(count)
+    await expect.poll(() => received).toBe(count)
     client.terminate()
     stop()
   })

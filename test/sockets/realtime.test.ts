@@ -306,14 +306,14 @@ describe("open sessions", () => {
         return Schema.decodeUnknownSync(OpenExchanges)(await reply.json())
       }
       await expect
-        .poll(async () => (await listed()).sessions, { timeout: 5000 })
+        .poll(async () => (await listed()).sessions)
         .toMatchObject([
           { model: "voice", target: "voices/vendor-realtime", responses: 1, secondsIn: 1, secondsOut: 1 },
         ])
       expect((await listed()).data).toEqual([])
       socket.ws.close()
       await socket.closed
-      await expect.poll(async () => (await listed()).sessions, { timeout: 5000 }).toEqual([])
+      await expect.poll(async () => (await listed()).sessions).toEqual([])
     })
   })
 })
@@ -667,7 +667,7 @@ describe("how a realtime session ends", () => {
           session.send(event)
           if (at % 50 === 0) await sleep(10)
         }
-        await expect.poll(async () => (await records()).length, { timeout: 5000 }).toBe(1)
+        await expect.poll(async () => (await records()).length).toBe(1)
         expect((await records())[0]).toMatchObject({ estimated_reason: "stream_backpressure" })
         // The vendor of this test keeps what it could not send.
         expect(process.memoryUsage().rss - before).toBeLessThan(400 * 2 ** 20)
