@@ -1,7 +1,7 @@
 /** Whether a caller's request id can have been used before. Pure. */
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 import { dayMs } from "../protocol/instant.ts"
-import { timeOfUlid, timeOfUuid } from "../protocol/ulid.ts"
+import { timeOfId, timeOfUlid } from "../protocol/ulid.ts"
 
 /** How far a caller's clock may be ahead. */
 const maxAheadMs = 300_000
@@ -20,13 +20,10 @@ export const isRegistryComplete = (
   return madeAtMs >= nowMs - keptMs && madeAtMs <= nowMs + maxAheadMs && remembersSinceMs <= madeAtMs - maxAheadMs
 }
 
-/** No id was made for a gateway before: what looks like one is another kind of id. */
-const firstMs = Date.UTC(2026, 0, 1)
-
 /** Whether an id carries a time from which spent ids are not kept any more: it may have been used. */
 export const isExpired = (requestId: string, nowMs: number, keptDays: number): boolean => {
-  const madeAtMs = timeOfUlid(requestId) ?? timeOfUuid(requestId)
-  return madeAtMs !== undefined && madeAtMs >= firstMs && madeAtMs < nowMs - keptDays * dayMs
+  const madeAtMs = timeOfId(requestId)
+  return madeAtMs !== undefined && madeAtMs < nowMs - keptDays * dayMs
 }
 
 export const expiredId = (keptDays: number): ServiceError<"idempotency_conflict"> =>

@@ -8,8 +8,9 @@ import type { Shard, ShardClient } from "../store/shards/shard.ts"
 import { Shards } from "../store/shards/shards.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 import { type Amount, formatAmount, parseAmount } from "./amount.ts"
+import { factsOf, packSettlements, type SettleItem, settleItem, usageColumns } from "./ledger-items.ts"
 import { type Granted, LedgerStore, LedgerStores, type RequestState } from "./ledger-store.ts"
-import type { BudgetCounter, HoldFacts, Settlement, UsageRecord } from "./settlement.ts"
+import type { BudgetCounter, HoldFacts } from "./settlement.ts"
 
 export const layerPostgres = Layer.effect(
   LedgerStores,
@@ -35,13 +36,15 @@ const makeStore = ({ run }: Shard) =>
         ),
       ...batches,
     })
-    const settle = yield* makeGroupCommit<SettleRow>({
-      run: (items) =>
-        ask(
+    const settle = yield* makeGroupCommit<SettleRow, SettleItem>({
+      run: (batch) => {
+        const { items, mayBeOpen, replies } = packSettlements(batch)
+        return ask(
           ({ sql, books }) => sql<SettleRow>`
           select item, outcome, balance::text
-          from ${books}ledger_settle(${jsonOf(items)}::text::json, ${items.some(isOpened)}::boolean)`,
-        ),
+          from ${books}ledger_settle(${items}::text::json, ${mayBeOpen}::boolean, ${replies}::bytea)`,
+        )
+      },
       ...batches,
       paceMs: settlePaceMs,
     })
@@ -236,8 +239,6 @@ const batches = { itemOf: ({ item }: { readonly item: number }) => item, isItemF
 const jsonOf = (items: ReadonlyArray<object>): string =>
   JSON.stringify(items.map((fields, item) => ({ item, ...fields })))
 
-const isOpened = (item: object): boolean => "opened" in item && item.opened === true
-
 const readAmount = (text: string | null | undefined): Amount => parseAmount(text ?? "0") ?? 0n
 
 const readGranted = (row: AllotRow): Granted => {
@@ -265,43 +266,3 @@ const readState = ({ ref, running, balance, reply }: SpentRow): RequestState => 
     reply === null ? undefined : { sealed: Buffer.from(reply).toString("base64"), balance: readAmount(balance) }
   return { _tag: "Billed", ref, reply: kept }
 }
-
-const factsOf = ({ node, orgId, ref, currency, keyId, requestId, day, budgets = [] }: HoldFacts) => ({
-  node,
-  org: orgId,
-  ref,
-  cur: currency,
-  key: keyId,
-  req: requestId ?? null,
-  day,
-  ...(budgets.length > 0 && { budgets: Object.fromEntries(budgets.map(({ counter, unit }) => [counter, unit])) }),
-})
-
-const settleItem = ({ hold, atMs, cost, record, reply, job }: Settlement, mayBeOpen: boolean): object => ({
-  ...factsOf(hold),
-  ...usageColumns(record),
-  opened: mayBeOpen,
-  at: atMs,
-  cost: formatAmount(cost),
-  ...(reply !== undefined && { reply: reply.sealed }),
-  ...(reply?.told !== undefined && { told: formatAmount(reply.told) }),
-  ...(job !== undefined && { job }),
-})
-
-/** A usage record by the names of its columns. */
-const usageColumns = (record: UsageRecord): object => ({
-  app_id: record.appId,
-  session_id: record.sessionId ?? null,
-  purpose: record.purpose,
-  model: record.model,
-  vendor: record.vendor,
-  in_tokens: record.counts.inTokens,
-  out_tokens: record.counts.outTokens,
-  cache_read_tokens: record.counts.cacheReadTokens,
-  cache_write_tokens: record.counts.cacheWriteTokens,
-  dims: record.counts.dims,
-  ...Object.fromEntries(Object.entries(record.tierMs ?? {}).map(([tier, millis]) => [`${tier}_ms`, millis])),
-  estimated_reason: record.estimatedReason ?? null,
-  stop: record.stop,
-  cache_net_saving: formatAmount(record.cacheNetSaving),
-})

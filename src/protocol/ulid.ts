@@ -23,6 +23,16 @@ export const timeOfUuid = (id: string): number | undefined => {
   return high === undefined || low === undefined ? undefined : Number.parseInt(high + low, 16)
 }
 
+/** No id was made for a gateway before: what looks like one is another kind of id. As `request_day` in the database has it. */
+const firstMs = Date.UTC(2026, 0, 1)
+const endMs = Date.UTC(2100, 0, 1)
+
+/** The time that a request id carries, in milliseconds; undefined if it carries none. */
+export const timeOfId = (id: string): number | undefined => {
+  const atMs = timeOfUlid(id) ?? timeOfUuid(id)
+  return atMs !== undefined && atMs >= firstMs && atMs < endMs ? atMs : undefined
+}
+
 /** @param nowMs milliseconds since 1970 */
 export const newUlid = (nowMs: number): string => {
   let time = ""

@@ -5,9 +5,9 @@
 import { Cause, Effect, Exit } from "effect"
 import { StoreUnavailable } from "./unavailable.ts"
 
-export interface GroupCommitOptions<Row> {
+export interface GroupCommitOptions<Row, Item> {
   /** Runs one statement for these items; one row per item, in any order. */
-  readonly run: (items: ReadonlyArray<object>) => Effect.Effect<ReadonlyArray<Row>, StoreUnavailable>
+  readonly run: (items: ReadonlyArray<Item>) => Effect.Effect<ReadonlyArray<Row>, StoreUnavailable>
   /** The index of the item that a row belongs to. */
   readonly itemOf: (row: Row) => number
   /** Whether one item may have caused the failure of a batch: then each item is tried alone. */
@@ -17,8 +17,8 @@ export interface GroupCommitOptions<Row> {
   readonly paceMs?: number
 }
 
-interface Entry<Row> {
-  readonly item: object
+interface Entry<Row, Item> {
+  readonly item: Item
   readonly resume: (effect: Effect.Effect<Row, StoreUnavailable>) => void
 }
 
@@ -30,19 +30,19 @@ const remembered = 4
 const noRow = Effect.fail(new StoreUnavailable({ store: "postgres", cause: "a batch has no row for one of its items" }))
 
 /** Gives a function that sends an item with the next batch. Batches run in sequence; an item that was sent is not taken back. */
-export const makeGroupCommit = <Row>(
-  options: GroupCommitOptions<Row>,
-): Effect.Effect<(item: object) => Effect.Effect<Row, StoreUnavailable>> =>
+export const makeGroupCommit = <Row, Item extends object = object>(
+  options: GroupCommitOptions<Row, Item>,
+): Effect.Effect<(item: Item) => Effect.Effect<Row, StoreUnavailable>> =>
   Effect.map(Effect.context<never>(), (context) => {
     const fork = Effect.runForkWith(context)
     const { paceMs = 0, maxBatch } = options
-    let waiting: Array<Entry<Row>> = []
+    let waiting: Array<Entry<Row, Item>> = []
     let isBusy = false
     let startedAtMs = Number.NEGATIVE_INFINITY
     /** Items of late; older ones count less. */
     let recent = 0
 
-    const runBatch = (entries: ReadonlyArray<Entry<Row>>): Effect.Effect<void> =>
+    const runBatch = (entries: ReadonlyArray<Entry<Row, Item>>): Effect.Effect<void> =>
       Effect.flatMap(Effect.exit(options.run(entries.map(({ item }) => item))), (exit) => {
         if (Exit.isSuccess(exit)) {
           for (const row of exit.value) entries[options.itemOf(row)]?.resume(Effect.succeed(row))
@@ -93,7 +93,7 @@ export const makeGroupCommit = <Row>(
         return withdraw(entry)
       })
 
-    function withdraw(entry: Entry<Row>): Effect.Effect<void> {
+    function withdraw(entry: Entry<Row, Item>): Effect.Effect<void> {
       return Effect.sync(() => {
         waiting = waiting.filter((other) => other !== entry)
       })

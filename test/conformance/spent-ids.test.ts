@@ -2,6 +2,7 @@
 import { randomUUID } from "node:crypto"
 import { Effect } from "effect"
 import { describe, expect, it } from "vitest"
+import { dayOfId } from "../../src/money/ledger-items.ts"
 import { dayMs } from "../../src/protocol/instant.ts"
 import { newUlid } from "../../src/protocol/ulid.ts"
 import { hello } from "../../src/testing/index.ts"
@@ -16,9 +17,10 @@ const uuidAt = (ms: number): string => {
   const time = ms.toString(16).padStart(12, "0")
   return `${time.slice(0, 8)}-${time.slice(8)}-7${randomUUID().slice(15)}`
 }
-const dayOfId = async (id: string) => {
+/** In the database, and of this process. */
+const daysOf = async (id: string) => {
   const [row] = await run(gateway().sql<{ day: string | null }>`select request_day(${id})::text as day`)
-  return row?.day ?? null
+  return { there: row?.day ?? "-infinity", here: dayOfId(id) }
 }
 const billed = (id: string) => async () =>
   (await run(gateway().sql`select from usage_records where request_id = ${id}`)).length
@@ -40,15 +42,23 @@ describe("the day of a request id", () => {
     ["019abff0-3000-7abc-8def-0123456789ab0", false],
     ["ſ1KAWZ0C00ABCDEFGHJKMNPQRS", false],
     ["", false],
+    // The first and last moments that ids carry, and those beside them.
+    [newUlid(Date.UTC(2026, 0, 1) - 1), false],
+    [newUlid(Date.UTC(2100, 0, 1)), false],
   ])("%s: %s", async (id, hasOne) => {
-    expect(await dayOfId(id)).toBe(hasOne ? "2026-10-03" : null)
+    const day = hasOne ? "2026-10-03" : "-infinity"
+    expect(await daysOf(id)).toEqual({ there: day, here: day })
   })
 
   it("is the same here and in the database, for ids of any time", async () => {
     for (let n = 0; n < 200; n++) {
       const ms = Math.floor(Date.UTC(2026, 0, 1) + Math.random() * 70 * 365 * dayMs)
-      for (const id of [newUlid(ms), uuidAt(ms)])
-        expect(await dayOfId(id)).toBe(new Date(ms).toISOString().slice(0, 10))
+      const day = new Date(ms).toISOString().slice(0, 10)
+      for (const id of [newUlid(ms), uuidAt(ms)]) expect(await daysOf(id)).toEqual({ there: day, here: day })
+    }
+    for (const ms of [Date.UTC(2026, 0, 1), Date.UTC(2100, 0, 1) - 1]) {
+      const day = new Date(ms).toISOString().slice(0, 10)
+      expect(await daysOf(newUlid(ms))).toEqual({ there: day, here: day })
     }
   })
 })

@@ -1,0 +1,80 @@
+/** What the ledger's functions in PostgreSQL are given, by the names that they know. */
+import { dateOf } from "../protocol/instant.ts"
+import { timeOfId } from "../protocol/ulid.ts"
+import { formatAmount } from "./amount.ts"
+import type { HoldFacts, Settlement, UsageRecord } from "./settlement.ts"
+
+export const factsOf = ({ node, orgId, ref, currency, keyId, requestId, day, budgets = [] }: HoldFacts) => ({
+  node,
+  org: orgId,
+  ref,
+  cur: currency,
+  key: keyId,
+  req: requestId ?? null,
+  day,
+  ...(budgets.length > 0 && { budgets: Object.fromEntries(budgets.map(({ counter, unit }) => [counter, unit])) }),
+})
+
+/** A usage record by the names of its columns. */
+export const usageColumns = (record: UsageRecord): object => ({
+  app_id: record.appId,
+  session_id: record.sessionId ?? null,
+  purpose: record.purpose,
+  model: record.model,
+  vendor: record.vendor,
+  in_tokens: record.counts.inTokens,
+  out_tokens: record.counts.outTokens,
+  cache_read_tokens: record.counts.cacheReadTokens,
+  cache_write_tokens: record.counts.cacheWriteTokens,
+  dims: record.counts.dims,
+  ...Object.fromEntries(Object.entries(record.tierMs ?? {}).map(([tier, millis]) => [`${tier}_ms`, millis])),
+  estimated_reason: record.estimatedReason ?? null,
+  stop: record.stop,
+  cache_net_saving: formatAmount(record.cacheNetSaving),
+})
+
+export interface SettleItem {
+  readonly fields: object
+  readonly reply: Buffer | undefined
+  /** Whether the books may have its hold. */
+  readonly mayBeOpen: boolean
+}
+
+export const settleItem = ({ hold, atMs, cost, record, reply, job }: Settlement, mayBeOpen: boolean): SettleItem => ({
+  fields: {
+    ...factsOf(hold),
+    ...(hold.requestId !== undefined && { req_day: dayOfId(hold.requestId) }),
+    ...usageColumns(record),
+    at: atMs,
+    cost: formatAmount(cost),
+    ...(reply?.told !== undefined && { told: formatAmount(reply.told) }),
+    ...(job !== undefined && { job }),
+  },
+  reply: reply && Buffer.from(reply.sealed, "base64"),
+  mayBeOpen,
+})
+
+/** The day (UTC) of a request id that carries its time, `-infinity` of others: as `request_day` finds it, which takes longer. */
+export const dayOfId = (requestId: string): string => {
+  const atMs = timeOfId(requestId)
+  return atMs === undefined ? "-infinity" : dateOf(atMs)
+}
+
+/** Settlements of a batch: their fields as JSON, and their replies as bytes, one after the other: within JSON, these took most time. */
+export const packSettlements = (items: ReadonlyArray<SettleItem>) => {
+  const replies: Array<Buffer> = []
+  // Places of bytes in SQL begin at 1.
+  let from = 1
+  const rows = items.map(({ fields, reply }, item) => {
+    if (reply === undefined) return { item, ...fields }
+    const row = { item, ...fields, reply_from: from, reply_bytes: reply.length }
+    replies.push(reply)
+    from += reply.length
+    return row
+  })
+  return {
+    items: JSON.stringify(rows),
+    mayBeOpen: items.some((item) => item.mayBeOpen),
+    replies: Buffer.concat(replies),
+  }
+}
