@@ -1,20 +1,16 @@
 -- Old nodes: may run.
--- A settlement's reply is bytes beside its fields, no base64 within them, and its id's day is told by the gateway: reading these
--- took a third of PostgreSQL's time for a hold and its settlement.
-
--- As the gateway tells it, which is quicker: the day of an id, -infinity for one that carries none; null from old nodes.
-do $each$ begin
-  execute format('create function spent_day(p_id text, p_told date) returns date language sql immutable as
-    $body$ select case when p_told > %L::date then p_told when p_told is null and p_id is not null then spent_day(p_id) end $body$',
-    substring(pg_get_functiondef('spent_day(text)'::regprocedure) from '\d{4}-\d\d-\d\d'));
-end $each$;
+-- A settlement's reply is bytes beside its fields, no base64 within them, and its id's day is told by the gateway (-infinity where it
+-- carries none): reading these took a third of PostgreSQL's time for a hold and its settlement.
 
 do $each$
 declare
   body text := pg_get_functiondef('ledger_settle(json, boolean)'::regprocedure);
+  -- Ids of days until this one are in the table without days.
+  old_until text := substring(pg_get_functiondef('spent_day(text)'::regprocedure) from '\d{4}-\d\d-\d\d');
 begin
   body := replace(body, 'ledger_settle(items json, any_opened boolean)', 'ledger_settle(items json, any_opened boolean, replies bytea)');
-  body := replace(body, 'spent_day(x.req) as spent_on', 'spent_day(x.req, x.req_day) as spent_on');
+  body := replace(body, 'spent_day(x.req) as spent_on', format('case when x.req_day > %L::date then x.req_day
+      when x.req_day is null and x.req is not null then spent_day(x.req) end as spent_on', old_until));
   body := replace(body, 'reply text, told numeric,', 'req_day date, reply_from integer, reply_bytes integer, told numeric,');
   body := replace(body, 'decode(c.reply, ''base64'')', 'substr(replies, c.reply_from, c.reply_bytes)');
   body := replace(body, 'decode(r.reply, ''base64'')', 'substr(replies, r.reply_from, r.reply_bytes)');
