@@ -17,6 +17,9 @@ begin
   body := replace(body, 'j.reply, j.told,', 'j.reply_from, j.reply_bytes, j.told,');
   body := replace(body, 'c.reply is not null', 'c.reply_from is not null');
   body := replace(body, 'j.reply is not null', 'j.reply_from is not null');
+  -- Else, a table for thousands of budgets is made for each batch.
+  body := replace(body, 'from charge c, json_each_text(c.budgets) u group by 1, 2, 3',
+    'from charge c, json_each_text(c.budgets) u where json_typeof(c.budgets) = ''object'' group by 1, 2, 3');
   execute body;
 end $each$;
 

@@ -3,7 +3,7 @@ import { Array as Arr, Effect, Layer } from "effect"
 import { SqlClient, SqlError } from "effect/sql"
 import { WeirConfig } from "../config.ts"
 import { queryDeadline } from "../store/database.ts"
-import { makeGroupCommit } from "../store/group-commit.ts"
+import { type Load, makeGroupCommit, noLoad } from "../store/group-commit.ts"
 import type { Shard, ShardClient } from "../store/shards/shard.ts"
 import { Shards } from "../store/shards/shards.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
@@ -16,11 +16,14 @@ export const layerPostgres = Layer.effect(
   LedgerStores,
   Effect.gen(function* () {
     const shards = yield* Shards
-    return LedgerStores.of({ all: yield* Effect.forEach(shards.all, makeStore), indexOf: shards.indexOf })
+    const load = noLoad()
+    const all = yield* Effect.forEach(shards.all, (shard) => makeStore(shard, load))
+    return LedgerStores.of({ all, indexOf: shards.indexOf })
   }),
 )
 
-const makeStore = ({ run }: Shard) =>
+/** @param load that of all shards: a node that settles much has few batches in each */
+const makeStore = ({ run }: Shard, load: Load) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const bounded = yield* queryDeadline
@@ -47,6 +50,7 @@ const makeStore = ({ run }: Shard) =>
       },
       ...batches,
       paceMs: settlePaceMs,
+      load,
     })
     const look = yield* makeGroupCommit<SpentRow>({
       run: (items) =>

@@ -15,7 +15,17 @@ export interface GroupCommitOptions<Row, Item> {
   readonly maxBatch: number
   /** How long batches are apart at least under load, so that they are few and large; where items come alone, none waits. */
   readonly paceMs?: number
+  /** The load by which it is known whether a wait is worth it, where several share one. */
+  readonly load?: Load
 }
+
+/** Items of late, older ones count less: when the last batch was sent, and how many by then. */
+export interface Load {
+  items: number
+  atMs: number
+}
+
+export const noLoad = (): Load => ({ items: 0, atMs: Number.NEGATIVE_INFINITY })
 
 interface Entry<Row, Item> {
   readonly item: Item
@@ -35,12 +45,10 @@ export const makeGroupCommit = <Row, Item extends object = object>(
 ): Effect.Effect<(item: Item) => Effect.Effect<Row, StoreUnavailable>> =>
   Effect.map(Effect.context<never>(), (context) => {
     const fork = Effect.runForkWith(context)
-    const { paceMs = 0, maxBatch } = options
+    const { paceMs = 0, maxBatch, load = noLoad() } = options
     let waiting: Array<Entry<Row, Item>> = []
     let isBusy = false
     let startedAtMs = Number.NEGATIVE_INFINITY
-    /** Items of late; older ones count less. */
-    let recent = 0
 
     const runBatch = (entries: ReadonlyArray<Entry<Row, Item>>): Effect.Effect<void> =>
       Effect.flatMap(Effect.exit(options.run(entries.map(({ item }) => item))), (exit) => {
@@ -61,7 +69,7 @@ export const makeGroupCommit = <Row, Item extends object = object>(
       })
 
     const flush: Effect.Effect<void> = Effect.suspend(() => {
-      const isLoaded = recent / remembered > fewInPace || waiting.length > fewInPace
+      const isLoaded = load.items / remembered > fewInPace || waiting.length > fewInPace
       const leftMs = isLoaded ? startedAtMs + paceMs - performance.now() : 0
       return Effect.andThen(leftMs > 0 ? Effect.sleep(leftMs) : Effect.void, send)
     })
@@ -70,7 +78,8 @@ export const makeGroupCommit = <Row, Item extends object = object>(
       const entries = waiting.slice(0, maxBatch)
       waiting = waiting.slice(maxBatch)
       const nowMs = performance.now()
-      recent = recent * Math.exp((startedAtMs - nowMs) / (paceMs * remembered)) + entries.length
+      load.items = load.items * Math.exp((load.atMs - nowMs) / (paceMs * remembered)) + entries.length
+      load.atMs = nowMs
       startedAtMs = nowMs
       return Effect.andThen(
         // All may have been taken back.
