@@ -2,6 +2,9 @@
 
 import { randomOf } from "../random.ts"
 
+/** Months of a simulated year. */
+export const months = 12
+
 /** Happens at a time, in milliseconds of the run. */
 export type Step = { readonly atMs: number } & (
   | {
@@ -40,6 +43,10 @@ export type Step = { readonly atMs: number } & (
   | { readonly do: "limit"; readonly org: number; readonly tokens: number | undefined }
   /** The store's clock jumps. */
   | { readonly do: "clock"; readonly byMs: number }
+  /** Every node is stopped, and started again when a month ends so soon. */
+  | { readonly do: "next month"; readonly endsInMs: number }
+  /** Months that are over are closed, and what is older than is kept is forgotten. */
+  | { readonly do: "close" }
 )
 
 export interface Response {
@@ -54,7 +61,11 @@ export interface History {
   readonly nodes: number
   readonly orgs: number
   readonly steps: ReadonlyArray<Step>
+  /** The time of the calendar at which a year begins. */
+  readonly startsAtMs?: number
 }
+
+type Size = Pick<History, "nodes" | "orgs">
 
 /** A run of some exchanges, with about one fault for five of them. */
 export const makeHistory = (seed: number, exchanges: number): History => {
@@ -64,7 +75,57 @@ export const makeHistory = (seed: number, exchanges: number): History => {
   const orgs = 1 + upTo(2)
   const steps: Array<Step> = []
   for (let org = 0; org < orgs; org++) steps.push({ atMs: 0, do: "top up", org, amount: 20 + upTo(exchanges * 4) })
-  let atMs = 1
+  const untilMs = burst(steps, 1, exchanges, random, { nodes, orgs })
+  // By a generator of their own, so that exchanges of a seed are as they were before there were sessions.
+  const ofSessions = randomOf(seed ^ 0x5e55)
+  for (let count = 0; count < exchanges / 10; count++) steps.push(session(ofSessions, 0, untilMs, { nodes, orgs }))
+  return { nodes, orgs, steps: inOrder(steps) }
+}
+
+/**
+ * A year of such runs, each at the end of a month: the next begins while exchanges are on their way, and the one that is over is closed.
+ * Some request ids are used again months later.
+ */
+export const makeYear = (seed: number, exchanges: number): History => {
+  const random = randomOf(seed)
+  const upTo = (max: number) => Math.floor(random() * max)
+  const size = { nodes: 1 + upTo(4), orgs: 1 + upTo(2) }
+  const steps: Array<Step> = []
+  let atMs = 0
+  for (let month = 0; month < months; month++) {
+    const fromMs = atMs + 1
+    steps.push({ atMs: fromMs, do: "next month", endsInMs: upTo(exchanges * 400) })
+    for (let org = 0; org < size.orgs; org++) {
+      steps.push({ atMs: fromMs, do: "top up", org, amount: 20 + upTo(exchanges * 4) })
+    }
+    const part: Array<Step> = []
+    atMs = burst(part, fromMs, exchanges, random, size)
+    for (let count = 0; count < exchanges / 10; count++) part.push(session(random, fromMs, atMs - fromMs, size))
+    for (const step of part) {
+      if (step.do !== "exchange" || step.key === undefined) steps.push(step)
+      else {
+        const monthOfKey = random() < 0.1 ? month - upTo(Math.min(month, 4) + 1) : month
+        steps.push({ ...step, key: step.key + monthOfKey * exchanges })
+      }
+    }
+    // Again and again: as long as an exchange of the month is open, it stays open.
+    for (let count = 0; count < 4; count++) steps.push({ atMs: fromMs + upTo(atMs - fromMs), do: "close" })
+  }
+  return { ...size, steps: inOrder(steps), startsAtMs: Date.UTC(2030, 0, 1) }
+}
+
+const inOrder = (steps: ReadonlyArray<Step>): ReadonlyArray<Step> => [...steps].sort((a, b) => a.atMs - b.atMs)
+
+/** @returns when it ends */
+const burst = (
+  steps: Array<Step>,
+  fromMs: number,
+  exchanges: number,
+  random: () => number,
+  { nodes, orgs }: Size,
+): number => {
+  const upTo = (max: number) => Math.floor(random() * max)
+  let atMs = fromMs
   for (let count = 0; count < exchanges; count++) {
     // Bursts and pauses: allotments are short now, and idle then.
     atMs += random() < 0.1 ? upTo(8000) : upTo(120)
@@ -83,13 +144,10 @@ export const makeHistory = (seed: number, exchanges: number): History => {
     })
     if (random() < 0.2) steps.push(fault(atMs + upTo(200), upTo, { nodes, orgs }))
   }
-  // By a generator of their own, so that exchanges of a seed are as they were before there were sessions.
-  const ofSessions = randomOf(seed ^ 0x5e55)
-  for (let count = 0; count < exchanges / 10; count++) steps.push(session(ofSessions, atMs, { nodes, orgs }))
-  return { nodes, orgs, steps: steps.sort((a, b) => a.atMs - b.atMs) }
+  return atMs
 }
 
-const session = (random: () => number, untilMs: number, { nodes, orgs }: Pick<History, "nodes" | "orgs">): Step => {
+const session = (random: () => number, fromMs: number, forMs: number, { nodes, orgs }: Size): Step => {
   const upTo = (max: number) => Math.floor(random() * max)
   const hold = 1 + upTo(12)
   const responses = Array.from(
@@ -101,12 +159,12 @@ const session = (random: () => number, untilMs: number, { nodes, orgs }: Pick<Hi
       ends: random() < 0.85 ? "settled" : "released",
     }),
   )
-  return { atMs: upTo(untilMs), do: "session", at: upTo(nodes), org: upTo(orgs), hold, responses }
+  return { atMs: fromMs + upTo(forMs), do: "session", at: upTo(nodes), org: upTo(orgs), hold, responses }
 }
 
 const lines = ["requests lost", "replies lost", "late"] as const
 
-const fault = (atMs: number, upTo: (max: number) => number, { nodes, orgs }: Pick<History, "nodes" | "orgs">): Step => {
+const fault = (atMs: number, upTo: (max: number) => number, { nodes, orgs }: Size): Step => {
   switch (upTo(8)) {
     case 0:
     case 1:

@@ -2,16 +2,24 @@
  * Books in PostgreSQL beside the books in memory: every call goes to both, one after the other, and their answers must be
  * the same. The database lives on the simulation's time.
  */
+import { mkdtempSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
 import { Cause, Clock, Context, Effect, Exit, Layer, type Scope, Semaphore } from "effect"
 import { SqlClient } from "effect/sql"
+import { closeMonth, nextMonth } from "../../src/exports/close-month.ts"
+import { replaceFile, type Target } from "../../src/exports/target.ts"
 import { type Amount, formatAmount } from "../../src/money/amount.ts"
 import { layerPostgres } from "../../src/money/ledger-postgres.ts"
 import { LedgerStores } from "../../src/money/ledger-store.ts"
+import { Retention } from "../../src/money/retention.ts"
 import type { HoldFacts } from "../../src/money/settlement.ts"
 import { layerDatabase } from "../../src/store/database.ts"
+import { Shards } from "../../src/store/shards/shards.ts"
 import type { StoreUnavailable } from "../../src/store/unavailable.ts"
 import { layerTestConfig, layerTestDatabases } from "../../src/testing/stores.ts"
 import { mapCalls, type Store } from "./calls.ts"
+import type { Sizes } from "./sizes.ts"
 
 export interface Mirror {
   /** A store that asks both. @param nowMs the books' clock */
@@ -22,6 +30,14 @@ export interface Mirror {
     nowMs: Effect.Effect<number>,
     job: Pick<HoldFacts, "ref" | "orgId"> & { readonly cost: Amount; readonly isDone: boolean },
   ) => Effect.Effect<boolean>
+  /** The calendar begins: the database makes partitions, and gives its rows times of it. */
+  readonly beginAt: (originMs: number) => Effect.Effect<void>
+  /** Forgets in both; in the database, months that are over are closed before. */
+  readonly close: (
+    inMemory: Effect.Effect<void>,
+    nowMs: Effect.Effect<number>,
+    sinceMs: number,
+  ) => Effect.Effect<Closed>
   /** Waits until the database has answered everything. */
   readonly quiet: Effect.Effect<void>
   /** The first answer that differed. */
@@ -32,11 +48,24 @@ export interface Mirror {
   readonly reset: Effect.Effect<void>
 }
 
-/** The embedded database, migrated, for many runs. */
+export interface Closed {
+  /** What the audit finds. */
+  readonly problem: string | undefined
+  /** Months of the calendar that are closed. */
+  readonly months: number
+  readonly rows: Sizes
+}
+
+/** Days for which usage records and request ids are kept in a year. */
+export const keptDays = 45
+
+/** The embedded database, migrated, for many runs; for one, if months are closed. */
 export const makeMirror: Effect.Effect<Mirror, never, Scope.Scope> = Effect.gen(function* () {
   const services = yield* layerPostgres.pipe(
     Layer.provideMerge(layerDatabase),
-    Layer.provide(layerTestConfig({ databaseDeadlineMs: 30_000 })),
+    Layer.provideMerge(
+      layerTestConfig({ databaseDeadlineMs: 30_000, retentionDays: keptDays, spentIdsKeptDays: keptDays }),
+    ),
     Layer.provide(layerTestDatabases),
     Layer.build,
     Effect.orDie,
@@ -51,12 +80,43 @@ export const makeMirror: Effect.Effect<Mirror, never, Scope.Scope> = Effect.gen(
     $$ select to_timestamp(current_setting('simulation.now')::float8 / 1000) $$`)
   yield* run("set search_path = simulation, pg_catalog, public")
 
+  const scope = yield* Effect.scope
+  const folder = mkdtempSync(join(tmpdir(), "weir-simulated-"))
+  yield* Effect.addFinalizer(() => Effect.sync(() => rmSync(folder, { recursive: true })))
+  const target: Target = { put: (path, bytes) => Effect.promise(() => replaceFile(join(folder, path), bytes)) }
+  const shards = Context.get(services, Shards)
+  let retention: Retention["Service"] | undefined
+
   // The database answers in real time, whatever time it is in the simulation.
   const clock = yield* Clock.Clock
   const live = Effect.provideService(Clock.Clock, clock)
   const lane = Semaphore.makeUnsafe(1)
   let open = 0
   let found: string | undefined
+  const setNow = (atMs: number) => run(`select set_config('simulation.now', '${atMs}', false)`)
+
+  /** Closes months as nodes do, the oldest first, for as long as none waits for an exchange. */
+  const closeMonths = Effect.forEach(
+    shards.all,
+    Effect.fnUntraced(function* (shard) {
+      for (let next = yield* nextMonth(shard, 0); next?.problem === null; next = yield* nextMonth(shard, 0)) {
+        yield* closeMonth(next, shard, target, "jsonl.zst")
+      }
+      yield* run("select retain_months((select max(until_at) from books_months))")
+    }),
+  )
+
+  const audited = Effect.gen(function* () {
+    // Nodes that are taken for dead are reaped soon.
+    const findings = yield* run("select finding, id from ledger_audit() where finding not like '%has outlived%'")
+    return findings.length === 0 ? undefined : JSON.stringify(findings)
+  })
+
+  const rowsOf = Effect.gen(function* () {
+    const [rows] = yield* run(`select ${tables.map((name) => `(select count(*)::int from ${name}) as ${name}`).join()},
+      (select count(*)::int from pg_inherits) as partitions`)
+    return Object.fromEntries(Object.entries(rows ?? {}).map(([name, count]) => [name, Number(count)]))
+  })
 
   const both = <A>(
     name: string,
@@ -69,7 +129,7 @@ export const makeMirror: Effect.Effect<Mirror, never, Scope.Scope> = Effect.gen(
       return Effect.gen(function* () {
         const atMs = yield* nowMs
         const expected = yield* Effect.exit(inMemory)
-        yield* live(run(`select set_config('simulation.now', '${atMs}', false)`))
+        yield* live(setNow(atMs))
         const actual = yield* live(Effect.exit(inDatabase))
         const [here, there] = [textOf(expected), textOf(actual)]
         if (here !== there) found ??= `${name} at ${atMs} ms: memory says ${here}, PostgreSQL ${there}`
@@ -96,6 +156,32 @@ export const makeMirror: Effect.Effect<Mirror, never, Scope.Scope> = Effect.gen(
         both("job_end", nowMs, inMemory, Effect.orDie(Effect.map(ended, ([row]) => row?.ended === true))),
       )
     },
+    beginAt: (originMs) =>
+      live(
+        Effect.gen(function* () {
+          yield* setNow(originMs)
+          if (originMs === 0) return
+          yield* run("alter table transfers alter column at set default simulation.now()")
+          yield* run("alter table holds alter column opened_at set default simulation.now()")
+          yield* run("select retain_months(null)")
+          retention = yield* Layer.buildWithScope(Retention.layer, scope).pipe(
+            Effect.provide(services),
+            Effect.map(Context.get(Retention)),
+          )
+          yield* Effect.orDie(retention.run)
+        }),
+      ),
+    close: (inMemory, nowMs, sinceMs) =>
+      Effect.gen(function* () {
+        yield* live(setNow(yield* nowMs))
+        yield* inMemory
+        yield* live(Effect.orDie(Effect.provide(closeMonths, services)))
+        if (retention !== undefined) yield* live(Effect.orDie(retention.run))
+        const [closed] = yield* live(
+          run(`select count(*)::int as months from books_months where until_at > to_timestamp(${sinceMs} / 1000.0)`),
+        )
+        return { problem: yield* live(audited), months: Number(closed?.["months"]), rows: yield* live(rowsOf) }
+      }).pipe(lane.withPermit, Effect.uninterruptible),
     quiet: Effect.suspend(function wait(): Effect.Effect<void> {
       return open === 0 ? Effect.void : Effect.andThen(live(Effect.sleep("1 millis")), Effect.suspend(wait))
     }),
@@ -113,12 +199,25 @@ export const makeMirror: Effect.Effect<Mirror, never, Scope.Scope> = Effect.gen(
           found = undefined
         }),
         run(
-          "truncate nodes, counters, allotments, transfers, spent_requests, replies, holds, usage_records, topups, jobs",
+          "truncate nodes, counters, allotments, transfers, spent_requests, spent_days, replies, holds, usage_records, topups, jobs",
         ),
       ),
     ),
   }
 })
+
+/** The hot tables of the books. */
+const tables = [
+  "transfers",
+  "usage_records",
+  "spent_requests",
+  "spent_days",
+  "replies",
+  "holds",
+  "counters",
+  "allotments",
+  "jobs",
+] as const
 
 /** An answer as text: amounts as digits, sets and maps in order. */
 const textOf = (exit: Exit.Exit<unknown, StoreUnavailable>): string =>

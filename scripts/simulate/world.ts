@@ -5,6 +5,7 @@
 import { Cause, Clock, Context, Effect, Exit, Fiber, Layer, References, Result, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import { Gate } from "../../src/admission/gate.ts"
+import { isExpired } from "../../src/admission/request-id.ts"
 import { keepLeases, type Leased } from "../../src/calls/leases.ts"
 import { WeirConfig } from "../../src/config.ts"
 import { wholeAmount } from "../../src/money/amount.ts"
@@ -14,13 +15,17 @@ import { type LedgerStore, LedgerStores, oneStore } from "../../src/money/ledger
 import { allTokens } from "../../src/money/pricing.ts"
 import { RecallChannel } from "../../src/money/recalls.ts"
 import { isMoney, type JobFacts, type Settlement, type UsageRecord } from "../../src/money/settlement.ts"
+import { dayMs } from "../../src/protocol/instant.ts"
+import { newUlid } from "../../src/protocol/ulid.ts"
+import { dayOf } from "../../src/protocol/utc8.ts"
 import { StoreUnavailable } from "../../src/store/unavailable.ts"
 import { MemoryBooks, makeStore } from "../../src/testing/ledger-store-memory.ts"
 import { layerTestConfig } from "../../src/testing/stores.ts"
 import { randomOf } from "../random.ts"
 import { mapCalls } from "./calls.ts"
 import type { History, Step } from "./history.ts"
-import type { Mirror } from "./mirror.ts"
+import { type Closed, keptDays, type Mirror } from "./mirror.ts"
+import { type Sizes, sizesProblem } from "./sizes.ts"
 
 const leaseMs = 10_000
 const checkpointMs = 1500
@@ -58,27 +63,42 @@ interface Place {
   calls: number
 }
 
-const today = "1970-01-01"
 const day = { period: "day", subject: undefined, source: "platform", thresholds: [] } as const
 
 /** Budgets that cover every exchange of an organisation: one that refuses, and one that only counts. */
 const enforced = {
-  counter: "budget:money:org:1970-01-01",
+  counter: "budget:money:org:",
   budget: { ...day, id: "money", scope: "org", unit: "money", limit: wholeAmount(150), isEnforced: true },
 } as const
 const shadow = {
-  counter: "budget:tokens:org:1970-01-01",
+  counter: "budget:tokens:org:",
   budget: { ...day, id: "tokens", scope: "org", unit: "tokens", limit: wholeAmount(30), isEnforced: false },
 } as const
 
-const budgetsOf = (hold: number): ReadonlyArray<BudgetNeed> => [
-  { ...enforced, unit: "money", subject: "org", amount: wholeAmount(hold), resetAtMs: 0, isTold: true },
-  { ...shadow, unit: "tokens", subject: "org", amount: wholeAmount(5), resetAtMs: 0, isTold: true },
+const budgetsOf = (hold: number, today: string): ReadonlyArray<BudgetNeed> => [
+  {
+    ...enforced,
+    counter: enforced.counter + today,
+    unit: "money",
+    subject: "org",
+    amount: wholeAmount(hold),
+    resetAtMs: 0,
+    isTold: true,
+  },
+  {
+    ...shadow,
+    counter: shadow.counter + today,
+    unit: "tokens",
+    subject: "org",
+    amount: wholeAmount(5),
+    resetAtMs: 0,
+    isTold: true,
+  },
 ]
 
 /** The daily tokens of a plan, where they are limited. */
-const dailyOf = (dailyTokens: number | undefined): ReadonlyArray<BudgetNeed> => {
-  const daily = planBudget({ id: "plan", ...(dailyTokens !== undefined && { dailyTokens }) }, "org", 0, true)
+const dailyOf = (dailyTokens: number | undefined, nowMs: number): ReadonlyArray<BudgetNeed> => {
+  const daily = planBudget({ id: "plan", ...(dailyTokens !== undefined && { dailyTokens }) }, "org", nowMs, true)
   return daily === undefined ? [] : [{ ...daily, amount: wholeAmount(5) }]
 }
 
@@ -94,16 +114,26 @@ class World {
   readonly #registry = new Set<string>()
   #remembersSinceMs = 0
   #skewMs = 0
-  readonly #timeOfBooks = Effect.map(Clock.currentTimeMillis, (nowMs) => nowMs + this.#skewMs)
+  /** The time of the calendar at which virtual time began. */
+  #originMs: number
+  readonly #time = Effect.map(Clock.currentTimeMillis, (nowMs) => nowMs + this.#originMs)
+  readonly #timeOfBooks = Effect.map(this.#time, (nowMs) => nowMs + this.#skewMs)
+  readonly #requestIds = new Map<number, string>()
+  /** What usage records had that are forgotten, by organisation and counter. */
+  readonly #forgotten = new Map<string, bigint>()
+  readonly #sizes: Array<Sizes> = []
+  #closed: Closed | undefined
   readonly #limits = new Map<number, number | undefined>()
   /** What clients were told: cost and balance by ref. */
   readonly #told = new Map<
     string,
-    { readonly cost: bigint; readonly balance: bigint; readonly key: string | undefined }
+    { readonly cost: bigint; readonly balance: bigint; readonly key: string | undefined; readonly atMs: number }
   >()
   readonly #failedJobs = new Set<string>()
   /** A repeated request that got another reply than the first. */
   #wrongReply: string | undefined
+  /** What is wrong with books whose months are closed. */
+  #wrongMonth: string | undefined
   readonly #clients: Array<Fiber.Fiber<void>> = []
   /** What was charged to nodes that had been taken for dead: it may exceed what there was. */
   #late = 0n
@@ -112,6 +142,7 @@ class World {
   constructor(history: History, seed: number, options: SimulateOptions) {
     const { books = new MemoryBooks(), mirror, hear = () => undefined } = options
     this.#history = history
+    this.#originMs = history.startsAtMs ?? 0
     this.#books = books
     this.#mirror = mirror
     this.#hear = hear
@@ -122,6 +153,7 @@ class World {
 
   run(): Effect.Effect<string | undefined, never, Scope.Scope> {
     return Effect.gen({ self: this }, function* () {
+      yield* this.#mirror?.beginAt(this.#originMs) ?? Effect.void
       const channel = yield* Effect.map(Layer.build(RecallChannel.layerLocal), Context.get(RecallChannel))
       for (let at = 0; at < this.#history.nodes; at++) {
         const place: Place = {
@@ -171,14 +203,15 @@ class World {
         const problem = this.#problem()
         if (problem !== undefined) return `while it comes to rest: ${problem}`
       }
-      const stuck = this.#clients.filter((client) => client.pollUnsafe() === undefined).length
+      const stuck = this.#running()
       if (stuck > 0) return `${stuck} exchanges have not ended`
-      for (const place of this.#places) {
-        const { scope } = place
-        if (scope === undefined) continue
-        const closing = yield* Effect.forkDetach(Scope.close(scope, Exit.void))
-        for (let turns = 0; turns < 20 && closing.pollUnsafe() === undefined; turns++) yield* this.#pass(200)
-        if (closing.pollUnsafe() === undefined) return "a node does not end"
+      if (!(yield* this.#stopAll())) return "a node does not end"
+      if (this.#history.startsAtMs !== undefined) {
+        yield* this.#close()
+        const over = monthsBetween(this.#history.startsAtMs, yield* this.#timeOfBooks)
+        if (this.#closed !== undefined && this.#closed.months !== over) {
+          return `${this.#closed.months} of ${over} months are closed`
+        }
       }
       // Whoever has not left is taken for dead.
       this.#skewMs = 2 * leaseMs
@@ -195,7 +228,29 @@ class World {
         if (billed === undefined && !isDuplicate) return `${ref} was told its cost and is not billed`
         if (billed !== undefined && billed.cost !== cost) return `${ref} was told ${cost} and billed ${billed.cost}`
       }
-      return this.#problem() ?? (yield* this.#mirror?.audit ?? Effect.undefined)
+      return this.#problem() ?? sizesProblem(this.#sizes) ?? (yield* this.#mirror?.audit ?? Effect.undefined)
+    })
+  }
+
+  /** Exchanges and jobs that have not ended. */
+  #running(): number {
+    return this.#clients.filter((client) => client.pollUnsafe() === undefined).length
+  }
+
+  /** Nodes end as they do when they are told to. @returns whether all have */
+  #stopAll(): Effect.Effect<boolean> {
+    return Effect.gen({ self: this }, function* () {
+      for (const place of this.#places) {
+        const { scope } = place
+        if (scope === undefined) continue
+        const closing = yield* Effect.forkDetach(Scope.close(scope, Exit.void))
+        for (let turns = 0; turns < 20 && closing.pollUnsafe() === undefined; turns++) yield* this.#pass(200)
+        if (closing.pollUnsafe() === undefined) return false
+        place.ledger = undefined
+        place.scope = undefined
+        place.leased.clear()
+      }
+      return true
     })
   }
 
@@ -204,12 +259,13 @@ class World {
     const difference = this.#mirror?.difference()
     if (difference !== undefined) return difference
     if (this.#wrongReply !== undefined) return this.#wrongReply
+    if (this.#wrongMonth !== undefined) return this.#wrongMonth
     for (const place of this.#places) {
       const problem = this.#memoryProblem(place)
       if (problem !== undefined) return problem
     }
     const keys = new Set<string>()
-    const spentBy = new Map<string, bigint>()
+    const spentBy = new Map(this.#forgotten)
     for (const { settlement } of this.#books.usage.values()) {
       const { orgId, currency, keyId, requestId } = settlement.hold
       spentBy.set(`${orgId} ${currency}`, (spentBy.get(`${orgId} ${currency}`) ?? 0n) + settlement.cost)
@@ -255,7 +311,7 @@ class World {
   /** A budget has what the usage records have, and an enforced one no more than it may, but for costs above their holds. */
   #budgetProblem(orgId: string, counter: string): string | undefined {
     const used = this.#books.used(orgId, counter)
-    let billed = 0n
+    let billed = this.#forgotten.get(`${orgId} ${counter}`) ?? 0n
     let overrun = 0n
     for (const { settlement } of this.#books.usage.values()) {
       const { hold, cost, record } = settlement
@@ -265,7 +321,7 @@ class World {
       if (cost > hold.amount) overrun += cost - hold.amount
     }
     if (used !== billed) return `${orgId} ${counter}: ${used} is used of ${billed} that was billed`
-    const isOver = counter === enforced.counter && used > enforced.budget.limit + overrun + this.#late
+    const isOver = counter.startsWith(enforced.counter) && used > enforced.budget.limit + overrun + this.#late
     return isOver ? `${orgId} ${counter}: ${used} is used, of ${enforced.budget.limit}` : undefined
   }
 
@@ -327,8 +383,58 @@ class World {
           return
         case "clock":
           this.#skewMs = step.byMs
+          return
+        case "next month": {
+          // No job lasts until a month is over.
+          for (let turns = 0; turns < 300 && this.#running() > 0; turns++) yield* this.#pass(500)
+          yield* this.#stopAll()
+          const now = new Date(yield* this.#time)
+          const endMs = Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1)
+          this.#originMs += Math.max(0, endMs - step.endsInMs - now.getTime())
+          for (const place of this.#places) if (place.ledger === undefined) yield* this.#start(place, channel)
+          // The registry keeps request ids for a day.
+          this.#registry.clear()
+          this.#remembersSinceMs = yield* Clock.currentTimeMillis
+          return
+        }
+        case "close":
+          yield* this.#close()
       }
     })
+  }
+
+  /** Closes months that are over, and forgets what is older than is kept. */
+  #close(): Effect.Effect<void> {
+    return Effect.gen({ self: this }, function* () {
+      const forget = Effect.map(this.#timeOfBooks, (nowMs) => {
+        for (const { settlement } of this.#books.forget(nowMs, keptDays)) this.#forget(settlement)
+      })
+      const since = this.#history.startsAtMs ?? 0
+      this.#closed = yield* this.#mirror?.close(forget, this.#timeOfBooks, since) ?? Effect.as(forget, undefined)
+      this.#wrongMonth ??= this.#closed?.problem
+      const { usage, spent, replies, accounts, allotments } = this.#books
+      const inMemory = Object.entries({ usage, spent, replies, accounts, allotments })
+      this.#sizes.push({
+        ...Object.fromEntries(inMemory.map(([name, { size }]) => [`${name} in memory`, size])),
+        ...this.#closed?.rows,
+      })
+    })
+  }
+
+  #forget({ hold, cost, record }: Settlement): void {
+    const told = this.#told.get(hold.ref)
+    this.#told.delete(hold.ref)
+    if (told !== undefined && told.cost !== cost) {
+      this.#wrongMonth ??= `${hold.ref} was told ${told.cost} and billed ${cost}`
+    }
+    const add = (counter: string, amount: bigint) => {
+      const key = `${hold.orgId} ${counter}`
+      this.#forgotten.set(key, (this.#forgotten.get(key) ?? 0n) + amount)
+    }
+    add(hold.currency, cost)
+    for (const { counter, unit } of hold.budgets ?? []) {
+      add(counter, unit === "money" ? cost : wholeAmount(allTokens(record.counts)))
+    }
   }
 
   #restart(place: Place, channel: RecallChannel["Service"]): Effect.Effect<void> {
@@ -421,12 +527,14 @@ class World {
       const { ledger, scope } = place ?? {}
       if (place === undefined || ledger === undefined) return
       const ref = `x${this.#refs++}`
-      const requestId = step.key === undefined ? undefined : `k${step.key}`
+      const nowMs = yield* this.#time
+      const requestId = step.key === undefined ? undefined : this.#requestIdOf(step.key, nowMs)
+      if (requestId !== undefined && isExpired(requestId, nowMs, keptDays)) return
       if (requestId !== undefined && this.#registry.has(`${step.org} ${requestId}`)) return
       if (requestId !== undefined) this.#registry.add(`${step.org} ${requestId}`)
       const isForgotten = this.#remembersSinceMs > 0
       if (requestId !== undefined && isForgotten && !(yield* this.#isNew(ledger, step.org, requestId))) return
-      const held = yield* Effect.result(ledger.hold(this.#holdOf(step, ref, requestId)))
+      const held = yield* Effect.result(ledger.hold(this.#holdOf(step, nowMs, ref, requestId)))
       if (Result.isFailure(held)) {
         this.#registry.delete(`${step.org} ${requestId}`)
         return
@@ -449,7 +557,21 @@ class World {
     })
   }
 
-  #holdOf(step: { readonly org: number; readonly hold: number }, ref: string, requestId?: string): HoldRequest {
+  /** In a year, half of the ids carry their time. */
+  #requestIdOf(key: number, nowMs: number): string {
+    if (this.#history.startsAtMs === undefined || key % 2 === 0) return `k${key}`
+    const known = this.#requestIds.get(key) ?? newUlid(nowMs).slice(0, 10) + String(key).padStart(16, "0")
+    this.#requestIds.set(key, known)
+    return known
+  }
+
+  #holdOf(
+    step: { readonly org: number; readonly hold: number },
+    nowMs: number,
+    ref: string,
+    requestId?: string,
+  ): HoldRequest {
+    const today = dayOf(nowMs)
     return {
       ref,
       orgId: `org${step.org}`,
@@ -458,7 +580,7 @@ class World {
       requestId,
       amount: wholeAmount(step.hold),
       day: today,
-      budgets: [...dailyOf(this.#limits.get(step.org)), ...budgetsOf(step.hold)],
+      budgets: [...dailyOf(this.#limits.get(step.org), nowMs), ...budgetsOf(step.hold, today)],
     }
   }
 
@@ -471,7 +593,7 @@ class World {
       const isDown = () => place.scope !== scope
       const giveBack = (hold: Hold) => Effect.ignore(Effect.retry(ledger.release(hold), { times: 3 }))
       for (const response of step.responses) {
-        const held = yield* Effect.result(ledger.hold(this.#holdOf(step, `s${this.#refs++}`)))
+        const held = yield* Effect.result(ledger.hold(this.#holdOf(step, yield* this.#time, `s${this.#refs++}`)))
         // Without a hold for the next response, a session ends.
         if (Result.isFailure(held) || isDown()) return
         const hold = held.success
@@ -486,7 +608,7 @@ class World {
         place.leased.delete(leased)
       }
       // The one that is ready when the client leaves.
-      const last = yield* Effect.result(ledger.hold(this.#holdOf(step, `s${this.#refs++}`)))
+      const last = yield* Effect.result(ledger.hold(this.#holdOf(step, yield* this.#time, `s${this.#refs++}`)))
       if (Result.isSuccess(last) && !isDown()) yield* giveBack(last.success)
     })
   }
@@ -505,7 +627,8 @@ class World {
       const told = this.#told.get(state.ref)
       // The books may have an attempt whose answer was lost, until the journal's settlement has come.
       const isDeferred = this.#places.some(({ journal }) => journal.some(({ hold }) => hold.ref === state.ref))
-      if (told !== undefined && !isDeferred && state.reply?.balance !== told.balance) {
+      const isForgotten = told !== undefined && told.atMs < (yield* this.#time) - dayMs && state.reply === undefined
+      if (told !== undefined && !isDeferred && !isForgotten && state.reply?.balance !== told.balance) {
         this.#wrongReply ??= `${state.ref} was told ${told.balance}, and ${state.reply?.balance} when it was repeated`
       }
       return false
@@ -542,7 +665,7 @@ class World {
       const { scope } = place
       const settlement: Settlement = {
         hold,
-        atMs: yield* Clock.currentTimeMillis,
+        atMs: yield* this.#time,
         cost: wholeAmount(step.cost),
         record: step.job === undefined ? recordOf(step.cost) : jobRecord,
         reply: hold.requestId === undefined ? undefined : { sealed: Buffer.from(hold.ref).toString("base64") },
@@ -558,7 +681,7 @@ class World {
       }
       const { orgId, keyId, requestId } = hold
       const key = requestId === undefined ? undefined : JSON.stringify([orgId, keyId, requestId])
-      this.#told.set(hold.ref, { cost: settlement.cost, balance, key })
+      this.#told.set(hold.ref, { cost: settlement.cost, balance, key, atMs: settlement.atMs })
     })
   }
 }
@@ -572,6 +695,12 @@ const leasedOf = (hold: Hold, cost: number | undefined): Leased => ({
     due: cost === undefined ? undefined : { cost: wholeAmount(Math.floor(cost / 2)), record: recordOf(cost) },
   }),
 })
+
+/** How many months have ended. */
+const monthsBetween = (fromMs: number, untilMs: number): number => {
+  const [from, until] = [new Date(fromMs), new Date(untilMs)]
+  return (until.getUTCFullYear() - from.getUTCFullYear()) * 12 + until.getUTCMonth() - from.getUTCMonth()
+}
 
 /** How often a job that is not in the books yet is looked for. */
 const looks = 30

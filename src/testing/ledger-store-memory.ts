@@ -14,6 +14,8 @@ import {
 } from "../money/ledger-store.ts"
 import { allTokens } from "../money/pricing.ts"
 import { type HoldFacts, type OpenHold, type Settlement, tokensOf } from "../money/settlement.ts"
+import { dateOf, dayMs } from "../protocol/instant.ts"
+import { timeOfId } from "../protocol/ulid.ts"
 
 interface Account {
   readonly orgId: string
@@ -37,6 +39,9 @@ export interface BilledUsage {
   readonly isJobOpen?: boolean
 }
 
+/** Replies are given again for a day. */
+const repliesKeptMs = dayMs
+
 interface StoredHold {
   readonly hold: HoldFacts
   due: OpenHold["due"]
@@ -54,6 +59,8 @@ export class MemoryBooks {
   readonly spent = new Map<string, string>()
   /** Replies, by the ref of the exchange. */
   readonly replies = new Map<string, KeptReply>()
+  /** When request ids were settled, where they were. */
+  readonly #settledAt = new Map<string, number>()
   readonly #topups = new Set<string>()
   /** Refs of jobs that failed: what was set aside for them is back. */
   readonly #failedJobs = new Set<string>()
@@ -114,7 +121,10 @@ export class MemoryBooks {
     const { orgId, currency, ref } = hold
     const key = spentKey(hold)
     const spentBy = key === undefined ? ref : (this.spent.get(key) ?? ref)
-    if (key !== undefined) this.spent.set(key, spentBy)
+    if (key !== undefined) {
+      this.spent.set(key, spentBy)
+      if (spentBy === ref) this.#settledAt.set(key, settlement.atMs)
+    }
     const open = this.holds.get(ref)
     if (open !== undefined && open.state !== "settled") this.holds.delete(ref)
     if (spentBy !== ref) return { outcome: "duplicate", balance: this.balance(orgId, currency) }
@@ -181,11 +191,39 @@ export class MemoryBooks {
     if (key !== undefined && this.spent.get(key) === hold.ref) this.spent.delete(key)
   }
 
-  requestState(orgId: string, keyId: string, requestId: string): RequestState {
-    const ref = this.spent.get(keyOf(orgId, keyId, requestId))
+  requestState(orgId: string, keyId: string, requestId: string, nowMs: number): RequestState {
+    const key = keyOf(orgId, keyId, requestId)
+    const ref = this.spent.get(key)
     if (ref === undefined) return { _tag: "New" }
     if (this.holds.get(ref)?.state === "open") return { _tag: "Running" }
-    return { _tag: "Billed", ref, reply: this.replies.get(ref) }
+    const isKept = (this.#settledAt.get(key) ?? Number.NEGATIVE_INFINITY) > nowMs - repliesKeptMs
+    return { _tag: "Billed", ref, reply: isKept ? this.replies.get(ref) : undefined }
+  }
+
+  /** Forgets what retention removes after so many days. @returns the usage records that are gone */
+  forget(nowMs: number, keepDays: number): ReadonlyArray<BilledUsage> {
+    const oldestMs = (Math.floor(nowMs / dayMs) - keepDays) * dayMs
+    const gone = [...this.usage].filter(([, { settlement, isJobOpen }]) => settlement.atMs < oldestMs && !isJobOpen)
+    for (const [ref] of gone) {
+      this.usage.delete(ref)
+      this.replies.delete(ref)
+      if (this.holds.get(ref)?.state !== "open") this.holds.delete(ref)
+    }
+    for (const [key, { orgId, counter }] of this.accounts) {
+      const isOld = /^(tokens|budget):/.test(counter) && counter.slice(-10) < dateOf(oldestMs)
+      if (isOld && this.#allotmentsOf(orgId, counter).length === 0) this.accounts.delete(key)
+    }
+    for (const key of this.spent.keys()) {
+      const madeAtMs = timeOfId(String(JSON.parse(key)[2]))
+      const isOld =
+        madeAtMs === undefined
+          ? (this.#settledAt.get(key) ?? Number.POSITIVE_INFINITY) < nowMs - keepDays * dayMs
+          : madeAtMs < oldestMs - dayMs
+      if (!isOld) continue
+      this.spent.delete(key)
+      this.#settledAt.delete(key)
+    }
+    return gone.map(([, billed]) => billed)
   }
 
   reap(nowMs: number): ReadonlyArray<{ readonly ref: string; readonly outcome: string }> {
@@ -292,7 +330,7 @@ export const makeStore = (books: MemoryBooks, nowMs: Effect.Effect<number>): Led
     forbidCheckpoint: (hold) => sync(() => books.forbidCheckpoint(hold)),
     release: (hold) => sync(() => books.release(hold)),
     find: (ref) => sync(() => books.holds.get(ref)?.hold),
-    requestState: (orgId, keyId, requestId) => sync(() => books.requestState(orgId, keyId, requestId)),
+    requestState: (orgId, keyId, requestId) => now((nowMs) => books.requestState(orgId, keyId, requestId, nowMs)),
     reap: now((nowMs) => books.reap(nowMs)),
     topup: ({ id, orgId, currency, amount }) => sync(() => books.topup(id, orgId, currency, amount)),
     balance: (orgId, currency) => sync(() => books.balance(orgId, currency)),

@@ -5,6 +5,8 @@ import { SqlClient } from "effect/sql"
 import { type BudgetNeed, planBudget } from "../../src/money/budget.ts"
 import { Ledger } from "../../src/money/ledger.ts"
 import type { UsageRecord } from "../../src/money/settlement.ts"
+import { dayMs } from "../../src/protocol/instant.ts"
+import { newUlid } from "../../src/protocol/ulid.ts"
 import { inEach, Shards } from "../../src/store/shards/shards.ts"
 import {
   dailyTokens,
@@ -197,6 +199,21 @@ layer(nodes, { excludeTestServices: true, timeout: "60 seconds" })("leases", (it
       const { holds, usage } = yield* stateOf(orgId)
       expect(holds).toEqual([])
       expect(usage.length).toBe(20)
+    }),
+  )
+
+  it.effect("an exchange that is released after its checkpoint leaves its request id free, of whatever form", () =>
+    Effect.gen(function* () {
+      const { hold, release, checkpoint, requestState } = yield* Ledger
+      const orgId = yield* fund(10n * unit)
+      // Ids of days from the migration on are in partitions.
+      for (const requestId of ["plain", newUlid(Date.now()), newUlid(Date.now() + 3 * dayMs)]) {
+        const held = yield* hold(holdOf(orgId, unit, requestId))
+        yield* checkpoint([{ hold: held, due: undefined }])
+        expect((yield* requestState(orgId, held.keyId, requestId))._tag, requestId).toBe("Running")
+        yield* release(held)
+        expect((yield* requestState(orgId, held.keyId, requestId))._tag, requestId).toBe("New")
+      }
     }),
   )
 

@@ -1,12 +1,12 @@
 /** The ledger in a simulated world: crashes, lost and late replies, jumping clocks, scarce money. Every seed is sound. */
 import { Effect, Exit, Scope } from "effect"
 import { describe, expect, it } from "vitest"
-import { makeHistory, shrink } from "../../scripts/simulate/history.ts"
+import { makeHistory, makeYear, months, shrink } from "../../scripts/simulate/history.ts"
 import { makeMirror } from "../../scripts/simulate/mirror.ts"
 import { simulate } from "../../scripts/simulate/world.ts"
 import type { Settled } from "../../src/money/ledger-store.ts"
 import type { HoldFacts, Settlement } from "../../src/money/settlement.ts"
-import { MemoryBooks } from "../../src/testing/ledger-store-memory.ts"
+import { type BilledUsage, MemoryBooks } from "../../src/testing/ledger-store-memory.ts"
 
 const seeds = Array.from({ length: 200 }, (_, at) => at + 1)
 
@@ -33,6 +33,13 @@ class Reopening extends MemoryBooks {
   }
 }
 
+/** Books that keep all usage records and request ids. */
+class Hoarding extends MemoryBooks {
+  override forget(): ReadonlyArray<BilledUsage> {
+    return []
+  }
+}
+
 describe("the simulated ledger", () => {
   it("is sound for 200 seeds", { timeout: 120_000 }, async () => {
     for (const seed of seeds) expect(await simulate(makeHistory(seed, 60), seed), `seed ${seed}`).toBeUndefined()
@@ -53,6 +60,28 @@ describe("the simulated ledger", () => {
       if (others.length > 0) break
     }
     expect(others.join()).toContain("PostgreSQL")
+    await Effect.runPromise(Scope.close(scope, Exit.void))
+  })
+
+  it("stays as large as it is over a year, in which months are closed", { timeout: 120_000 }, async () => {
+    for (const seed of seeds.slice(0, 10)) {
+      expect(await simulate(makeYear(seed, 40), seed), `seed ${seed}`).toBeUndefined()
+    }
+    const year = makeYear(1, 40)
+    expect(await simulate(year, 1, { books: new Hoarding() })).toMatch(/in memory: \d+ grew to \d+$/)
+  })
+
+  it("is the same year in PostgreSQL, with twelve months closed", { timeout: 120_000 }, async () => {
+    const scope = Scope.makeUnsafe()
+    const mirror = await Effect.runPromise(Scope.provide(makeMirror, scope))
+    const closed: Array<number> = []
+    const watched = {
+      ...mirror,
+      close: (...args: Parameters<typeof mirror.close>) =>
+        Effect.tap(mirror.close(...args), ({ months }) => Effect.sync(() => closed.push(months))),
+    }
+    expect(await simulate(makeYear(3, 12), 3, { mirror: watched })).toBeUndefined()
+    expect(closed.at(-1)).toBe(months)
     await Effect.runPromise(Scope.close(scope, Exit.void))
   })
 

@@ -72,6 +72,17 @@ layer(database, { excludeTestServices: true })("the functions of the books", (it
       }),
     )
 
+    it.effect("that looks for a spent request id looks among those that carry their time, too", () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const functions = yield* sql<{ name: string; source: string }>`
+          select proname as name, prosrc as source from pg_proc
+          where pronamespace = current_schema()::regnamespace and prosrc like '%spent_requests%'`
+        expect(functions.length).toBeGreaterThan(5)
+        expect(functions.filter(({ source }) => !source.includes("spent_days")).map(({ name }) => name)).toEqual([])
+      }),
+    )
+
     it.effect("that names a table of a whole shard does so by a column that the shard gives it", () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
