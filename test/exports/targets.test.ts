@@ -11,6 +11,7 @@ import { targetOf } from "../../src/exports/target.ts"
 import type { Export } from "../../src/protocol/catalogue.ts"
 import { VendorClient } from "../../src/upstream/client.ts"
 import { Egress } from "../../src/upstream/egress.ts"
+import { issuerAuthority, startEntra } from "../identities/issuer.ts"
 import { checkToken, startBucket } from "./bucket.ts"
 
 const issuer = createServer((_request, response) => {
@@ -20,10 +21,11 @@ const issuer = createServer((_request, response) => {
 await new Promise<void>((resolve) => issuer.listen(0, "127.0.0.1", resolve))
 const issuerUrl = `http://127.0.0.1:${(issuer.address() as AddressInfo).port}`
 const google = await startBucket(checkToken("the-token"))
-const azure = await startBucket(
-  checkToken("azure-token", { "x-ms-blob-type": "BlockBlob", "x-ms-version": "2023-11-03" }),
+const entra = await startEntra("the-secret")
+const azure = await startBucket(checkToken("entra-1", { "x-ms-blob-type": "BlockBlob", "x-ms-version": "2023-11-03" }))
+afterAll(() =>
+  Promise.all([google.stop(), azure.stop(), entra.stop(), new Promise((resolve) => issuer.close(resolve))]),
 )
-afterAll(() => Promise.all([google.stop(), azure.stop(), new Promise((resolve) => issuer.close(resolve))]))
 
 const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 })
 const secrets: Readonly<Record<string, string>> = {
@@ -33,6 +35,7 @@ const secrets: Readonly<Record<string, string>> = {
     private_key: privateKey.export({ type: "pkcs8", format: "pem" }),
     token_uri: `${issuerUrl}/token`,
   }),
+  "env:AZURE": "the-secret",
 }
 
 const services = VendorClient.layer.pipe(
@@ -63,6 +66,22 @@ describe("a bucket", () => {
     expect(Result.isSuccess(await put(entry, "usage/v1/x.parquet", Buffer.alloc(1_000_000, 7)))).toBe(true)
     expect(google.refused).toEqual([])
     expect(google.objects.get("/bucket/a=b/usage/v1/x.parquet")).toEqual(Buffer.alloc(1_000_000, 7))
+  })
+
+  it("at Azure is written to with a token of the application, for storage", async () => {
+    const entry: Export = {
+      id: "a",
+      to: "az://account/container/a=b",
+      endpoint: `http://127.0.0.1:${azure.port}`,
+      credentials: { tenantId: "my-tenant", clientId: "exports", clientSecret: "env:AZURE", authorityHost: entra.url },
+      tls: { ca: issuerAuthority },
+      format: "jsonl.zst",
+      every: 1000,
+    }
+    expect(await put(entry, "usage/v1/x.jsonl.zst", Buffer.alloc(1_000_000, 7))).toMatchObject({ _tag: "Success" })
+    expect(azure.refused).toEqual([])
+    expect(azure.objects.get("/container/a=b/usage/v1/x.jsonl.zst")).toEqual(Buffer.alloc(1_000_000, 7))
+    expect(entra.forms()).toMatchObject([{ client_id: "exports", scope: "https://storage.azure.com/.default" }])
   })
 
   it("of which the gateway lacks the secret is told as that", async () => {
