@@ -24,6 +24,9 @@ const nearest: Readonly<Record<string, ReadonlyArray<string>>> = {
   exchange: ["test/exchange", "test/money", "test/conformance", "test/faults"],
   admission: ["test/admission", "test/conformance"],
   upstream: ["test/upstream", "test/conformance", "test/exchange"],
+  sockets: ["test/sockets"],
+  exports: ["test/exports"],
+  webhooks: ["test/webhooks", "test/conformance/webhooks"],
   store: ["test/store", "test/money", "test/conformance/upstream-keys", "test/exchange"],
 }
 

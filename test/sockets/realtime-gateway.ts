@@ -48,6 +48,8 @@ export const startRealtimeGateway = (
     readonly profile?: string
     readonly topup?: string
     readonly plan?: string
+    /** More prices of units, e.g. `audio_seconds: "1"`. */
+    readonly dims?: string
   } = {},
 ): Effect.Effect<RealtimeGateway, unknown, Scope.Scope> =>
   Effect.gen(function* () {
@@ -60,6 +62,7 @@ export const startRealtimeGateway = (
       orgMore = "",
       topup,
       plan,
+      dims,
     } = options
     const gateway = yield* startGateway({
       ...options,
@@ -73,7 +76,10 @@ models:
   - { handle: voice, kind: realtime, ${model}, targets: [{ vendor: voices, model: vendor-realtime }] }
 `,
           )
-          .replace("prices:\n", `prices:\n${realtimePrices}\n`)
+          .replace(
+            "prices:\n",
+            `prices:\n${dims === undefined ? realtimePrices : realtimePrices.replace("dims: { ", `dims: { ${dims}, `)}\n`,
+          )
           .replace("models: [main,", "models: [voice, main,")
           .replace("currency: USD, models:", `currency: USD, ${orgMore}models:`)
           .replace("id: team, perMinute: 100000", `id: team, ${plan ?? "perMinute: 100000"}`)

@@ -2,7 +2,10 @@
 import { setTimeout as sleep } from "node:timers/promises"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Exit, Schema, Scope } from "effect"
+import { vi } from "vitest"
 import { OpenExchanges } from "../../src/protocol/exchange-log.ts"
+import { dayMs } from "../../src/protocol/instant.ts"
+import { dayOf } from "../../src/protocol/utc8.ts"
 import {
   answeringRealtime,
   type RealtimeScript,
@@ -58,7 +61,8 @@ describe("money of a realtime session", () => {
       const socket = await open()
       await socket.until(isType("session.created"))
       const first = await held()
-      expect(first).toBeGreaterThan(0n)
+      // A minute of sound that the client may add, and the longest answer, in sound.
+      expect(Number(first) / 1e10).toBeGreaterThan((600 * 32 + 4096 * 64) / 1e6)
       socket.send({ type: "response.create" })
       const session = await vendor.at()
       await session.next("response.create")
@@ -235,6 +239,85 @@ describe("money of a realtime session", () => {
     })
   })
 
+  it.live("is counted on the day on which a response begins, though its hold was ready the day before", () => {
+    const vendor = stepping()
+    return withSession(vendor.script, async ({ open, records, held, gateway }) => {
+      const { sql, orgId, calls } = gateway
+      const socket = await open()
+      await socket.until(isType("session.created"))
+      const tomorrow = Date.now() + dayMs
+      const clock = vi.spyOn(calls.services, "nowMs").mockImplementation(() => tomorrow)
+      socket.send({ type: "response.create" })
+      const session = await vendor.at()
+      await session.next("response.create")
+      for (const event of responseEvents("resp_1", spoken)) session.send(event)
+      await expect.poll(async () => (await records()).length).toBe(1)
+      const counted = await Effect.runPromise(
+        sql<{ counter: string }>`
+          select counter from allotments where org_id = ${orgId} and counter like 'tokens:%' and spent <> 0
+          union select counter from counters where org_id = ${orgId} and counter like 'tokens:%' and granted <> 0`,
+      )
+      expect(counted).toEqual([{ counter: `tokens:${dayOf(tomorrow)}` }])
+      clock.mockRestore()
+      socket.ws.close()
+      await expect.poll(held).toBe(0n)
+    })
+  })
+
+  it.live("is held for the conversation as the vendor has counted it", () => {
+    const vendor = stepping()
+    return withSession(vendor.script, async ({ open, held }) => {
+      const socket = await open()
+      await socket.until(isType("session.created"))
+      const first = await held()
+      const session = await vendor.at()
+      const usage = realtimeUsage(20_000, 0, 10, 0)
+      for (const event of responseEvents("resp_1", { words: ["a"], usage })) session.send(event)
+      await done(socket)
+      socket.send({ type: "response.create" })
+      await session.next("response.create")
+      // Two are ready now: of this response, and of one that the vendor may begin.
+      expect(await held()).toBeGreaterThan(2n * first)
+      socket.ws.close()
+    })
+  })
+
+  it.live("holds for two responses at most, however many there were", () => {
+    const vendor = stepping()
+    return withSession(vendor.script, async ({ open, held, records }) => {
+      const socket = await open()
+      await socket.until(isType("session.created"))
+      const first = await held()
+      const session = await vendor.at()
+      for (let count = 1; count <= 4; count++) {
+        socket.send({ type: "response.create" })
+        await session.next("response.create")
+        const short = { words: ["a"], usage: realtimeUsage(1, 0, 1, 0) }
+        for (const event of responseEvents(`resp_${count}`, short)) session.send(event)
+        await done(socket, count)
+        await expect.poll(async () => (await records()).length).toBe(count)
+      }
+      expect(await held()).toBeLessThan(2n * first)
+      socket.ws.close()
+    })
+  })
+
+  it.live("is held once for a response that the vendor begins twice", () => {
+    const vendor = stepping()
+    return withSession(vendor.script, async ({ open, records, held }) => {
+      const socket = await open()
+      const session = await vendor.at()
+      socket.send({ type: "response.create" })
+      await session.next("response.create")
+      session.send({ type: "response.created", response: { id: "resp_1" } })
+      for (const event of responseEvents("resp_1", spoken)) session.send(event)
+      await expect.poll(async () => (await records()).length).toBe(1)
+      socket.ws.close()
+      await expect.poll(held).toBe(0n)
+      expect(await records()).toHaveLength(1)
+    })
+  })
+
   for (const who of ["client", "vendor"] as const) {
     it.live(`settles what was counted when the ${who} breaks off`, () => {
       const vendor = stepping()
@@ -262,6 +345,74 @@ describe("money of a realtime session", () => {
       })
     })
   }
+
+  it.live("has no sound of the turn before, where it is counted here", () => {
+    const vendor = stepping()
+    return withSession(vendor.script, async ({ open, records }) => {
+      const socket = await open()
+      const session = await vendor.at()
+      socket.send({ type: "input_audio_buffer.append", audio: Buffer.alloc(480_000).toString("base64") })
+      await session.next("input_audio_buffer.append")
+      for (const event of responseEvents("resp_1", spoken)) session.send(event)
+      await done(socket)
+      session.send({ type: "response.created", response: { id: "resp_2" } })
+      session.send({ type: "response.output_text.delta", response_id: "resp_2", delta: "Good evening" })
+      await socket.until(isType("response.output_text.delta"))
+      socket.ws.terminate()
+      await expect.poll(async () => (await records()).length).toBe(2)
+      const [, second] = await records()
+      expect(second?.estimated_reason).toBe("client_disconnected")
+      expect(second?.dims).toEqual({})
+    })
+  })
+
+  it.live("has the seconds that were transcribed, once, where they have a price", () => {
+    const vendor = stepping()
+    const use = async ({ open, records }: RealtimeGateway) => {
+      const socket = await open()
+      const session = await vendor.at()
+      const short = { words: ["a"], usage: realtimeUsage(1, 0, 1, 0) }
+      for (const seconds of [2.5, 4]) {
+        session.send({
+          type: "conversation.item.input_audio_transcription.completed",
+          item_id: "item_1",
+          content_index: 0,
+          transcript: "Hello",
+          usage: { type: "duration", seconds },
+        })
+      }
+      for (const event of responseEvents("resp_1", short)) session.send(event)
+      await done(socket)
+      for (const event of responseEvents("resp_2", short)) session.send(event)
+      await done(socket, 2)
+      await expect.poll(async () => (await records()).length).toBe(2)
+      socket.ws.close()
+      return (await records()).map(({ dims, cost }) => ({ seconds: dims["audio_seconds"], cost: Number(cost) }))
+    }
+    return withSession(
+      vendor.script,
+      async (test) => {
+        const [first, second] = await use(test)
+        expect([first?.seconds, second?.seconds]).toEqual([7, undefined])
+        // A million seconds have a price, as a million tokens have.
+        expect((first?.cost ?? 0) - (second?.cost ?? 0)).toBeCloseTo(7, 9)
+      },
+      { dims: 'audio_seconds: "1000000"' },
+    )
+  })
+
+  it.live("is given back when somebody leaves before the vendor has said anything", () => {
+    const vendor = stepping()
+    return withSession(vendor.script, async ({ open, records, held }) => {
+      const socket = await open()
+      const session = await vendor.at()
+      session.send({ type: "response.created", response: { id: "resp_1" } })
+      await socket.until(isType("response.created"))
+      socket.ws.terminate()
+      await expect.poll(held).toBe(0n)
+      expect(await records()).toEqual([])
+    })
+  })
 
   it.live("writes down what runs, for those who would settle it", () => {
     const vendor = stepping()
