@@ -109,6 +109,31 @@ describe("GET /t1/socket", () => {
     ),
   )
 
+  it.live("does not blame a client with room for a vendor that pauses", () =>
+    withGateway(
+      async (gateway) => {
+        const socket = await open(gateway)
+        socket.send({ id: "a", exchange: hello, room: 1 })
+        await socket.until(({ id }) => id === "a")
+        socket.send({ id: "a", room: 1_000_000 })
+        expect(await socket.until(ended("a"))).toMatchObject({ event: "t.close", data: { stop: "end" } })
+        socket.ws.close()
+      },
+      {
+        config: { streamStallMs: 200 },
+        script: async (call) => {
+          call.head()
+          for (const frame of openaiFrames({ words: Array(10).fill("word "), inTokens: 1, outTokens: 10 })) {
+            await call.write(frame)
+            await call.wait(100)
+          }
+          await call.wait(700)
+          call.end()
+        },
+      },
+    ),
+  )
+
   it.live("ends an exchange that gets no room in time, and leaves the others", () =>
     withGateway(
       async (gateway) => {
