@@ -156,7 +156,6 @@ export const allEdits: ReadonlyArray<Edit> = [
   ...edits("src/exports/closed-mark.ts", ["  while (!(yield* haveEnded)) yield* Effect.sleep(askEvery)\n", "\n"]),
   ...edits(
     "src/exports/next-window.ts",
-    ["  if (mark.place <= place) return undefined\n", "\n"],
     ["found !== undefined && found.place < mark.place", "false"],
     ["isBetween ? endBefore(found, at) : end", "end"],
   ),
@@ -169,12 +168,8 @@ export const allEdits: ReadonlyArray<Edit> = [
   ...edits(
     "src/exports/close-month.ts",
     ["  yield* stage(shard, next)\n", "\n"],
-    ['      .filter(({ account }) => account !== "opening")\n', "\n"],
-  ),
-  ...edits(
-    "src/exports/closed-months.ts",
     ["at.getTime() < until_at.getTime() + marginMs", "at.getTime() < 0"],
-    ["      if (problem !== null) return problem\n", "\n"],
+    ["  if (problem !== null) return problem\n", "\n"],
   ),
   ...edits(
     "src/exports/target.ts",

@@ -7,12 +7,15 @@ import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import type { ExportFormat } from "../protocol/export.ts"
 import type { Shard } from "../store/shards/shard.ts"
+import type { Position } from "./export-store.ts"
 import { writeMonth } from "./month-files.ts"
 import { type PutFile, rowsOf } from "./put-files.ts"
 import type { Target } from "./target.ts"
 
 /** Openings that are sent in one statement. */
 const pageRows = 1000
+/** Records of a time are in files of exports when these have come so far beyond it. */
+const marginMs = 10 * 60_000
 /** Organisations whose transfers are summed in one statement. */
 const pageOrgs = 1000
 
@@ -38,6 +41,20 @@ export const nextMonth = ({ run }: Shard, days: number) =>
     run(({ sql, books }) => sql<NextMonth>`select * from ${books}books_next_month(${days}::int)`),
     ([row]) => row,
   )
+
+/** Why a month is not closed yet; undefined if it can be. @param shard its name */
+export const waitsFor = (
+  { until_at, problem }: NextMonth,
+  shard: string,
+  positions: ReadonlyArray<Position>,
+): string | undefined => {
+  if (problem !== null) return problem
+  const behind = positions.find(
+    ({ is_active, shard: name, at, records }) =>
+      is_active && (name === shard || records === "audit") && at.getTime() < until_at.getTime() + marginMs,
+  )
+  return behind === undefined ? undefined : `the export ${behind.export} has not written its ${behind.records}`
+}
 
 export const closeMonth = Effect.fnUntraced(function* (
   next: NextMonth,

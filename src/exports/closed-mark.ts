@@ -10,8 +10,8 @@ const askEvery = "50 millis"
 
 /**
  * A mark with nothing below it that may still come. A transaction has its number before its records have their places:
- * those that had lower places than the mark when this was asked had numbers below the snapshot's, and have ended when the
- * oldest that runs is not below it.
+ * those that have lower places than the mark have numbers below one that is taken after it, and have ended when the oldest that runs
+ * is not below that. (The end of a snapshot would not do: it is after the newest that has ended, and younger ones may run.)
  */
 export const closedMark = Effect.fnUntraced(function* (records: ExportRecords, shard: Shard) {
   const coordinator = yield* SqlClient.SqlClient
@@ -29,7 +29,7 @@ export const closedMark = Effect.fnUntraced(function* (records: ExportRecords, s
 })
 
 const allEnded = Effect.fnUntraced(function* (sql: SqlClient.SqlClient) {
-  const [next] = yield* sql<{ xid: string }>`select pg_snapshot_xmax(pg_current_snapshot())::text as xid`
+  const [next] = yield* sql<{ xid: string }>`select pg_current_xact_id()::text as xid`
   const haveEnded = Effect.map(
     sql<{ ended: boolean }>`select pg_snapshot_xmin(pg_current_snapshot()) >= ${next?.xid ?? "0"}::xid8 as ended`,
     ([row]) => row?.ended === true,

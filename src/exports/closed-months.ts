@@ -9,14 +9,12 @@ import type { Shard } from "../store/shards/shard.ts"
 import { Shards } from "../store/shards/shards.ts"
 import { recordBooksOverdue } from "../telemetry/metrics.ts"
 import { VendorClient } from "../upstream/client.ts"
-import { closeMonth, type NextMonth, nextMonth } from "./close-month.ts"
+import { closeMonth, nextMonth, waitsFor } from "./close-month.ts"
 import { ExportStore } from "./export-store.ts"
 import { leased } from "./leased.ts"
 import { targetOf } from "./target.ts"
 
 const lookEvery = "10 seconds"
-/** Records of a time are in files of exports when these have come so far beyond it. */
-const marginMs = 10 * 60_000
 
 export const layerClosedMonths = Layer.effectDiscard(
   Effect.gen(function* () {
@@ -30,16 +28,6 @@ export const layerClosedMonths = Layer.effectDiscard(
     const context = yield* Effect.context<SqlClient.SqlClient>()
     const node = randomUUID()
 
-    /** Why a month is not closed yet; undefined if it can be. */
-    const waitsFor = Effect.fnUntraced(function* ({ until_at, problem }: NextMonth, shard: Shard) {
-      if (problem !== null) return problem
-      const behind = (yield* store.positions).find(
-        ({ is_active, shard: name, at, records }) =>
-          is_active && (name === shard.name || records === "audit") && at.getTime() < until_at.getTime() + marginMs,
-      )
-      return behind === undefined ? undefined : `the export ${behind.export} has not written its ${behind.records}`
-    })
-
     /** Closes what can be closed, the oldest first. */
     const closeAll = Effect.fnUntraced(function* (shard: Shard) {
       for (let next = yield* nextMonth(shard, days); next !== undefined; next = yield* nextMonth(shard, days)) {
@@ -49,7 +37,8 @@ export const layerClosedMonths = Layer.effectDiscard(
           Math.max(0, Date.now() - next.until_at.getTime()) / 1000 - days * 86_400,
         )
         const place = catalogue.current().exports.find(({ entry }) => entry.records?.includes("transfers"))
-        const problem = place === undefined ? "no export has transfers" : yield* waitsFor(next, shard)
+        const problem =
+          place === undefined ? "no export has transfers" : waitsFor(next, shard.name, yield* store.positions)
         if (place === undefined || problem !== undefined) {
           return yield* Effect.logInfo("A month of the books stays open", {
             month: next.month,
