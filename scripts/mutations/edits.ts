@@ -171,20 +171,17 @@ export const allEdits: ReadonlyArray<Edit> = [
     ["at.getTime() < until_at.getTime() + marginMs", "at.getTime() < 0"],
     ["  if (problem !== null) return problem\n", "\n"],
   ),
-  ...edits(
-    "src/exports/target.ts",
-    ["    await file.sync()\n", "\n"],
-    ["      if (status < 200 || status >= 300) return", "      if (status < 100) return"],
-  ),
+  ...edits("src/exports/target.ts", [
+    "      if (status < 200 || status >= 300) return",
+    "      if (status < 100) return",
+  ]),
   ...edits(
     "src/webhooks/attempt.ts",
     ['return status === 410 ? "failed" : "again"', 'return "again"'],
     ["Math.min(attempts, waits.length) - 1", "Math.min(attempts, waits.length)"],
   ),
-  ...edits("src/webhooks/webhooks.ts", ["        if (busy.has(key)) return Effect.void\n", "\n"]),
   ...edits(
     "src/money/ledger-items.ts",
-    ['atMs === undefined ? "-infinity" : dateOf(atMs)', "dateOf(atMs ?? 0)"],
     ["  let from = 1\n", "  let from = 0\n"],
     ["    from += reply.length\n", "\n"],
     ["mayBeOpen: items.some((item) => item.mayBeOpen)", "mayBeOpen: false"],

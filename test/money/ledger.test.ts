@@ -158,6 +158,30 @@ for (const [name, layerLedger] of [
         }),
       )
 
+      it.effect("is its own, however many are settled at once", () =>
+        Effect.gen(function* () {
+          const { hold, settle, requestState } = yield* Ledger
+          const orgId = yield* fund(100n * unit)
+          // Some have none, and one is empty.
+          const replyOf = (n: number) =>
+            n % 5 === 4 ? undefined : { sealed: Buffer.from(`${n}`.repeat(n * 37)).toString("base64") }
+          const settled = yield* Effect.forEach(
+            Array.from({ length: 30 }, (_, n) => n),
+            (n) =>
+              Effect.gen(function* () {
+                const held = yield* hold(holdOf(orgId, unit, `many-${n}`))
+                const reply = replyOf(n)
+                yield* settle({ ...settlementOf(held, 1n), ...(reply !== undefined && { reply }) })
+                return yield* requestState(orgId, "key", `many-${n}`)
+              }),
+            { concurrency: "unbounded" },
+          )
+          for (const [n, state] of settled.entries()) {
+            expect(state._tag === "Billed" && state.reply?.sealed, `${n}`).toBe(replyOf(n)?.sealed)
+          }
+        }),
+      )
+
       it.effect("that was told before the settlement keeps what was told, settled before or not", () =>
         Effect.gen(function* () {
           const { settle, requestState } = yield* Ledger

@@ -134,12 +134,58 @@ describe("GET /t1/socket", () => {
     ),
   )
 
+  it.live("sends one message after the other, to the last, where room is given for one at a time", () =>
+    withGateway(async (gateway) => {
+      const socket = await open(gateway)
+      socket.ws.on("message", (data: Buffer) => {
+        socket.send({ id: "a", room: data.length })
+      })
+      socket.send({ id: "a", exchange: hello, room: 1 })
+      expect(await socket.until(ended("a"))).toMatchObject({ event: "t.close" })
+      const events = socket.messages.map(({ event }) => event)
+      expect(events.filter((event) => event !== "t.delta")).toEqual(["t.open", "t.usage", "t.close"])
+      socket.ws.close()
+    }),
+  )
+
+  it.live("waits for a client that gives room in small pieces, and keeps the id until all is sent", () =>
+    withGateway(
+      async (gateway) => {
+        const socket = await open(gateway)
+        socket.send({ id: "a", exchange: hello, room: 1 })
+        await socket.until(({ id }) => id === "a")
+        for (let piece = 0; piece < 15; piece++) {
+          socket.send({ id: "a", room: 1 })
+          await sleep(50)
+        }
+        // The vendor has said everything, and most of it waits for room.
+        socket.send({ id: "a", exchange: hello })
+        expect(await socket.until(({ event }) => event === "t.err")).toMatchObject({ data: { code: "conflict" } })
+        socket.send({ id: "a", room: 1_000_000 })
+        expect(await socket.until(({ id, event }) => id === "a" && event === "t.close")).toMatchObject({
+          data: { stop: "end" },
+        })
+        socket.ws.close()
+      },
+      {
+        config: { streamStallMs: 300 },
+        // All in one packet, so that the end has come while most of it waits.
+        script: async (call) => {
+          call.head()
+          await call.write(openaiFrames({ words: Array(20).fill("word "), inTokens: 1, outTokens: 20 }).join(""))
+          call.end()
+        },
+      },
+    ),
+  )
+
   it.live("ends an exchange that gets no room in time, and leaves the others", () =>
     withGateway(
       async (gateway) => {
         const socket = await open(gateway)
         socket.send({ id: "stuck", exchange: hello, room: 1000 })
         expect(await socket.until(ended("stuck"))).toMatchObject({ data: { code: "stream_backpressure" } })
+        await expect.poll(() => gateway.calls.open()).toBe(0)
         socket.send({ id: "next", exchange: hello })
         expect(await socket.until(ended("next"))).toMatchObject({ event: "t.close" })
         socket.ws.close()
