@@ -118,6 +118,16 @@ export const makeMirror: Effect.Effect<Mirror, never, Scope.Scope> = Effect.gen(
     return Object.fromEntries(Object.entries(rows ?? {}).map(([name, count]) => [name, Number(count)]))
   })
 
+  const closeAt = Effect.fnUntraced(function* (atMs: number, sinceMs: number) {
+    yield* setNow(atMs)
+    yield* Effect.orDie(Effect.provide(closeMonths, services))
+    if (retention !== undefined) yield* Effect.orDie(retention.run)
+    const [closed] = yield* run(
+      `select count(*)::int as months from books_months where until_at > to_timestamp(${sinceMs} / 1000.0)`,
+    )
+    return { problem: yield* audited, months: Number(closed?.["months"]), rows: yield* rowsOf }
+  })
+
   const both = <A>(
     name: string,
     nowMs: Effect.Effect<number>,
@@ -173,14 +183,9 @@ export const makeMirror: Effect.Effect<Mirror, never, Scope.Scope> = Effect.gen(
       ),
     close: (inMemory, nowMs, sinceMs) =>
       Effect.gen(function* () {
-        yield* live(setNow(yield* nowMs))
+        const atMs = yield* nowMs
         yield* inMemory
-        yield* live(Effect.orDie(Effect.provide(closeMonths, services)))
-        if (retention !== undefined) yield* live(Effect.orDie(retention.run))
-        const [closed] = yield* live(
-          run(`select count(*)::int as months from books_months where until_at > to_timestamp(${sinceMs} / 1000.0)`),
-        )
-        return { problem: yield* live(audited), months: Number(closed?.["months"]), rows: yield* live(rowsOf) }
+        return yield* live(closeAt(atMs, sinceMs))
       }).pipe(lane.withPermit, Effect.uninterruptible),
     quiet: Effect.suspend(function wait(): Effect.Effect<void> {
       return open === 0 ? Effect.void : Effect.andThen(live(Effect.sleep("1 millis")), Effect.suspend(wait))

@@ -314,10 +314,10 @@ class World {
     let billed = this.#forgotten.get(`${orgId} ${counter}`) ?? 0n
     let overrun = 0n
     for (const { settlement } of this.#books.usage.values()) {
-      const { hold, cost, record } = settlement
+      const { hold, cost } = settlement
       const budget = hold.budgets?.find((each) => each.counter === counter)
       if (hold.orgId !== orgId || budget === undefined) continue
-      billed += budget.unit === "money" ? cost : wholeAmount(allTokens(record.counts))
+      billed += unitsOf(settlement, budget.unit)
       if (cost > hold.amount) overrun += cost - hold.amount
     }
     if (used !== billed) return `${orgId} ${counter}: ${used} is used of ${billed} that was billed`
@@ -421,7 +421,8 @@ class World {
     })
   }
 
-  #forget({ hold, cost, record }: Settlement): void {
+  #forget(settlement: Settlement): void {
+    const { hold, cost } = settlement
     const told = this.#told.get(hold.ref)
     this.#told.delete(hold.ref)
     if (told !== undefined && told.cost !== cost) {
@@ -432,9 +433,7 @@ class World {
       this.#forgotten.set(key, (this.#forgotten.get(key) ?? 0n) + amount)
     }
     add(hold.currency, cost)
-    for (const { counter, unit } of hold.budgets ?? []) {
-      add(counter, unit === "money" ? cost : wholeAmount(allTokens(record.counts)))
-    }
+    for (const { counter, unit } of hold.budgets ?? []) add(counter, unitsOf(settlement, unit))
   }
 
   #restart(place: Place, channel: RecallChannel["Service"]): Effect.Effect<void> {
@@ -695,6 +694,10 @@ const leasedOf = (hold: Hold, cost: number | undefined): Leased => ({
     due: cost === undefined ? undefined : { cost: wholeAmount(Math.floor(cost / 2)), record: recordOf(cost) },
   }),
 })
+
+/** What a settlement takes of a budget. */
+const unitsOf = ({ cost, record }: Settlement, unit: BudgetNeed["unit"]): bigint =>
+  unit === "money" ? cost : wholeAmount(allTokens(record.counts))
 
 /** How many months have ended. */
 const monthsBetween = (fromMs: number, untilMs: number): number => {

@@ -170,10 +170,9 @@ describe("GET /t1/socket", () => {
       {
         config: { streamStallMs: 300 },
         // All in one packet, so that the end has come while most of it waits.
-        script: async (call) => {
-          call.head()
-          await call.write(openaiFrames({ words: Array(20).fill("word "), inTokens: 1, outTokens: 20 }).join(""))
-          call.end()
+        script: (call) => {
+          const frames = openaiFrames({ words: Array(20).fill("word "), inTokens: 1, outTokens: 20 })
+          return writeAll(call, [frames.join("")])
         },
       },
     ),
@@ -346,9 +345,7 @@ describe("GET /t1/socket", () => {
       {
         script: async (call) => {
           await call.wait(500)
-          call.head()
-          for (const frame of openaiFrames({ words: ["Hello"], inTokens: 1, outTokens: 1 })) await call.write(frame)
-          call.end()
+          await writeAll(call, openaiFrames({ words: ["Hello"], inTokens: 1, outTokens: 1 }))
         },
       },
     ),

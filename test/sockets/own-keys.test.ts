@@ -46,7 +46,6 @@ describe("a realtime session with the organisation's own key", () => {
           const key = { key: "sk-own-secret", baseUrl: own.baseUrl }
           const set = await gateway.call("PUT", path, key, { "x-svc-admin-key": gateway.adminKey })
           expect(set.status).toBe(200)
-          // The key counts as soon as its cache has heard of it.
           const socket = await open()
           await socket.until(({ type }) => type === "session.created")
           expect(own.keys).toEqual(["Bearer sk-own-secret"])
