@@ -38,6 +38,9 @@ const upload = (agent: Agent, weir: Weir): Promise<number> => {
 const speak = (agent: Agent, weir: Weir): Promise<number> =>
   one(agent, weir.call("/t1/speech", { model: "say", input: "a long text", voice: "any" })).then(({ status }) => status)
 
+const draw = (agent: Agent, weir: Weir): Promise<number> =>
+  one(agent, weir.call("/t1/images", { model: "draw", prompt: "a weir" })).then(({ status }) => status)
+
 /** Makes calls at once. @returns the memory above before at its highest, and how they were answered */
 const watch = async (weir: Weir, count: number, call: (agent: Agent, weir: Weir) => Promise<number>) => {
   const agent = new Agent({ connections: count, pipelining: 1, headersTimeout: 0, bodyTimeout: 0 })
@@ -73,6 +76,7 @@ export const media: Scenario = async (subjects, { scale }) => {
     row("memory of one reply of 100 MiB", await watch(weir, 1, speak), 20),
     row(`memory of ${most} uploads of 100 MiB at once`, await watch(weir, most, upload), 60),
     row(`memory of ${most} replies of 100 MiB at once`, await watch(weir, most, speak), 60),
+    row(`memory of ${most} pictures of 95 MiB in JSON at once`, await watch(weir, most, draw), 60),
     row(
       `memory of ${4 * most} uploads at once, with room for 1 GiB on the disk`,
       await watch(limited, 4 * most, upload),

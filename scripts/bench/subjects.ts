@@ -51,6 +51,7 @@ ${answers.map((model) => `  - { handle: ${model}, maxOutput: 2000, targets: [{ v
   - { handle: kept-200, maxOutput: 2000, replyCache: { ttl: 1h }, targets: [{ vendor: vendor, model: frames-200 }] }
   - { handle: embed, kind: embedding, targets: [{ vendor: vendor, model: e }] }
   - { handle: hear, kind: transcription, targets: [{ vendor: vendor, model: h }] }
+  - { handle: draw, kind: image, targets: [{ vendor: vendor, model: d }] }
   - { handle: say, kind: speech, targets: [{ vendor: vendor, model: s }] }
   - { handle: talk, kind: realtime, targets: [{ vendor: vendor, model: t }] }
 prices:
@@ -60,11 +61,12 @@ prices:
   - { model: talk, currency: USD, input: "0.03", output: "0.15", from: 2026-01-01 }
   - { model: embed, currency: USD, input: "0.03", from: 2026-01-01 }
   - { model: hear, currency: USD, dims: { audio_seconds: "0.1" }, from: 2026-01-01 }
+  - { model: draw, currency: USD, dims: { images: "0.1" }, from: 2026-01-01 }
   - { model: say, currency: USD, dims: { characters: "0.1" }, from: 2026-01-01 }
 ${answers.map((model) => `  - { model: ${model}, currency: USD, input: "0.03", output: "0.15", from: 2026-01-01 }`).join("\n")}
 searchProviders: [{ id: s, name: S, vendor: searxng, baseUrl: "${vendor}", currency: USD, pricePerCall: "0.00001" }]
 plans: [{ id: bench, perMinute: 1000000000, concurrency: 100000, dailyTokens: 1000000000, websearchDaily: 1000000000 }]
-orgs: [{ id: ${ids.org}, name: Bench, plan: bench, currency: USD, models: [agent, kept, kept-200, embed, hear, say, talk, ${answers.join(", ")}] }]
+orgs: [{ id: ${ids.org}, name: Bench, plan: bench, currency: USD, models: [agent, kept, kept-200, embed, hear, say, draw, talk, ${answers.join(", ")}] }]
 apps: [{ id: ${ids.app}, org: ${ids.org} }]
 keys: [{ id: ${ids.key}, app: ${ids.app}, secret: "env:WEIR_BENCH_KEY" }]
 topups: [{ id: bench, org: ${ids.org}, amount: "100000" }]

@@ -105,6 +105,15 @@ function* sound(): Generator<Buffer> {
   for (let part = 0; part < 400; part++) yield soundPart
 }
 
+const picturePart = Buffer.alloc(256 * 1024, "A")
+
+/** A picture of 95 MiB in base64, in JSON. */
+function* picture(): Generator<Buffer> {
+  yield Buffer.from('{"created":1,"data":[{"b64_json":"iVBORw0KGgo')
+  for (let part = 0; part < 380; part++) yield picturePart
+  yield Buffer.from('"}],"usage":{"input_tokens":20,"output_tokens":1000,"total_tokens":1020}}')
+}
+
 const server = createServer({ keepAliveTimeout: 65_000 }, (request, response) => {
   if (request.method === "GET") {
     response.writeHead(200, { "content-type": "application/json" }).end(searchBody)
@@ -121,6 +130,11 @@ const server = createServer({ keepAliveTimeout: 65_000 }, (request, response) =>
     request.resume()
     response.writeHead(200, { "content-type": "audio/mpeg" })
     return Readable.from(sound()).pipe(response)
+  }
+  if (request.url === "/v1/images/generations") {
+    request.resume()
+    response.writeHead(200, { "content-type": "application/json" })
+    return Readable.from(picture()).pipe(response)
   }
   let text = ""
   request.on("data", (chunk) => {

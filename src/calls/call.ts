@@ -189,6 +189,7 @@ const hold = Effect.fnUntraced(function* <Request extends CallRequest, Body exte
   const nowMs = services.nowMs()
   const catalogue = services.catalogue.current()
   const task = yield* Effect.fromResult(kind.plan({ services, requestId, request, caller, catalogue, nowMs, reply }))
+  reply.stored = task.stored
   const denial = yield* reviewInbound(x, kind, request)
   if (denial !== undefined) return yield* contentBlocked(denial)
   const kept = placeFor(x, task, catalogue, request.cache?.reply)
@@ -300,11 +301,19 @@ const runHeld = <Body extends object>(x: HeldCall<Body>, restore: Restore): Effe
   const own = leasedOf(x)
   const watch = new CallWatch(x)
   leased.add(own)
-  const end = Effect.sync(() => {
+  const { stored } = x.task
+  const ended = Effect.sync(() => {
     leased.delete(own)
     watch.end()
     if (x.caching?.state === "miss" && x.caching.flight.state === "running") abandon(x, x.caching)
   })
+  const end =
+    stored === undefined
+      ? ended
+      : Effect.andThen(
+          ended,
+          Effect.promise(() => stored.close()),
+        )
   const run = Effect.gen(function* () {
     const ending = yield* Effect.exit(restore(asked(x)))
     watch.settling()

@@ -9,6 +9,7 @@ import { Overload } from "../admission/overload.ts"
 import { Sessions } from "../admission/sessions.ts"
 import { Catalogue } from "../catalogue/catalogue.ts"
 import { WeirConfig } from "../config.ts"
+import { Spool } from "../media/spool.ts"
 import { BalanceWarnings } from "../money/balance-warnings.ts"
 import { BudgetWarnings } from "../money/budget-warnings.ts"
 import { JobAttempts } from "../money/job-attempts.ts"
@@ -24,10 +25,11 @@ import { VendorClient } from "../upstream/client.ts"
 import { CallDeadlines } from "../upstream/deadlines.ts"
 import { TargetHealth } from "../upstream/health.ts"
 import { runCall } from "./call.ts"
+import type { Connection } from "./connection.ts"
 import type { Call } from "./held-call.ts"
 import type { CallRequest } from "./kind.ts"
 import { keepLeases } from "./leases.ts"
-import { ClientReply, type Connection, type WaitingBytes } from "./reply.ts"
+import { ClientReply, type WaitingBytes } from "./reply.ts"
 import type { CallServices, OpenCall, OpenSession } from "./services.ts"
 import { makeTimeouts } from "./timeouts.ts"
 import { Tokenizer } from "./tokenizer.ts"
@@ -72,6 +74,7 @@ export class Calls extends Context.Service<
         settler: yield* Settler,
         jobAttempts: yield* JobAttempts,
         client: yield* VendorClient,
+        spool: yield* Spool,
         health: yield* TargetHealth,
         review: yield* Review,
         replyCache: yield* ReplyCache,

@@ -5,8 +5,8 @@ import type { Ledger } from "../money/ledger.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 import type { Sealer } from "../store/seal.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
+import type { WholeReply } from "./connection.ts"
 import { openReply } from "./kept-reply.ts"
-import type { WholeReply } from "./reply.ts"
 import { inProgressReply, replayedReply, retryAfterMs } from "./reply-body.ts"
 
 export interface RegisteredCall extends Registration {

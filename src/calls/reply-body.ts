@@ -7,7 +7,7 @@ import type { WarnEvent } from "../protocol/event.ts"
 import type { InProgress } from "../protocol/exchange.ts"
 import type { Usage } from "../protocol/usage.ts"
 import type { Bill } from "./bill.ts"
-import type { WholeReply } from "./reply.ts"
+import type { WholeReply } from "./connection.ts"
 
 /** Suggested interval between retries while the first call runs. */
 export const retryAfterMs = 1000

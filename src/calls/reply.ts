@@ -3,50 +3,11 @@
  * What a slow client does not take waits here, and is given to the connection in parts, so that progress shows.
  */
 import type { EventEncoder } from "../dialects/client-api.ts"
-import { errorBody, type ServiceError } from "../protocol/error.ts"
+import { StoredText, type StoredTexts } from "../media/stored-texts.ts"
+import { errorBody } from "../protocol/error.ts"
 import type { CacheState } from "../protocol/reply-cache.ts"
-import { type StoreUnavailable, toServiceError } from "../store/unavailable.ts"
-
-/** A whole reply. @typeParam Body what this call has made; text is a kept reply's */
-export interface WholeReply<Body extends object> {
-  readonly status: number
-  readonly headers: Readonly<Record<string, string>>
-  readonly body: Body | string
-}
-
-export type ReplyError = ServiceError | StoreUnavailable
-
-/** Events of a stream, or bytes of sound, which belong to the connection once they are written. */
-export type StreamPart = string | Uint8Array
-
-/** The client's connection: a socket, or memory in a test. */
-export interface Connection<Body extends object> {
-  /** Writes the events of a stream. */
-  readonly events: EventEncoder
-  readonly send: (reply: WholeReply<Body>) => void
-  /** The error reply, before anything was sent. */
-  readonly refuse: (error: ReplyError) => void
-  /** Writes events; the first ones with the head of a stream. False if there is no room: then `room` is told. */
-  readonly write: (events: StreamPart) => boolean
-  /** Ends a stream; tells when its last byte has left the process. */
-  readonly end: (flushed: () => void) => void
-  /** Closes the connection at once. */
-  readonly cut: () => void
-  /** Bytes of a stream that the client has not taken. */
-  readonly unsentBytes: () => number
-  /** Bytes that it has taken; only differences matter. */
-  readonly takenBytes: () => number
-  /** Adds to `x-svc-warning`; before the first event. */
-  readonly notice?: (text: string) => void
-  /** Whether the reply comes from the cache; before the first event. */
-  readonly cached?: (state: CacheState) => void
-  /** Whether the vendor that is asked may search the web, where the client asked for that; before the first event. */
-  readonly searching?: (isSearching: boolean) => void
-  /** Types of blocks of vendors' tools that the vendor that is asked cannot read; before the first event. */
-  readonly omitting?: (types: ReadonlyArray<string>) => void
-  /** Whom to tell that there is room again, and that the connection is closed. */
-  readonly listen: (listener: { readonly room: () => void; readonly gone: () => void }) => void
-}
+import { toServiceError } from "../store/unavailable.ts"
+import type { Connection, ReplyError, StreamPart, WholeReply } from "./connection.ts"
 
 /** How often the progress of a slow client is looked at within the time in which it may make none. */
 const looksPerStall = 4
@@ -69,6 +30,9 @@ export interface ReplyOptions<Body extends object> {
   readonly nowMs: () => number
 }
 
+/** Bytes of memory that a part takes while it waits. */
+const memoryOf = (part: StreamPart | StoredText): number => (part instanceof StoredText ? 0 : Buffer.byteLength(part))
+
 export class ClientReply<Body extends object> {
   /** In the words of the client's API. */
   readonly events: EventEncoder
@@ -77,6 +41,8 @@ export class ClientReply<Body extends object> {
   onRoom: (() => void) | undefined
   /** Told when the client has left before the end of its reply. */
   onGone: (() => void) | undefined
+  /** Texts on the disk, for which marks stand in what is written. */
+  stored: StoredTexts | undefined
   #cacheState: CacheState | undefined
   #isStreaming = false
   #isGone = false
@@ -84,7 +50,9 @@ export class ClientReply<Body extends object> {
   #onFlushed: (() => void) | undefined
   #mustEnd = false
   #hasRoom = true
-  #waiting: Array<StreamPart> = []
+  #waiting: Array<StreamPart | StoredText> = []
+  /** The rest of the stored text that is being written. */
+  #pouring: AsyncIterator<Uint8Array> | undefined
   #waitingBytes = 0
   #wroteAtMs: number
   #progressAtMs = 0
@@ -124,9 +92,20 @@ export class ClientReply<Body extends object> {
     )
   }
 
+  /** Whether a text of the reply is on the disk. */
+  get hasStored(): boolean {
+    return this.stored?.isEmpty === false
+  }
+
   send(reply: WholeReply<Body>): void {
-    this.#isFlushed = true
-    if (!this.#isGone) this.#options.connection.send(reply)
+    this.#isFlushed = !this.hasStored
+    if (!this.#isGone) this.#options.connection.send(this.hasStored ? { ...reply, stored: this.stored } : reply)
+  }
+
+  /** The connection's side: the head of a reply with stored texts is sent. */
+  parts(parts: ReadonlyArray<string | StoredText>): void {
+    for (const part of parts) this.#push(part)
+    this.end()
   }
 
   /** Ends a failed call: an error reply, or `t.err` if the stream has started. */
@@ -146,6 +125,11 @@ export class ClientReply<Body extends object> {
 
   /** Writes events, or keeps them until the client takes more. */
   write(events: StreamPart): void {
+    if (typeof events !== "string" || !this.hasStored) this.#push(events)
+    else for (const part of this.stored?.partsOf(events) ?? []) this.#push(part)
+  }
+
+  #push(events: StreamPart | StoredText): void {
     if (this.#isGone || this.#mustEnd) return
     const nowMs = this.#options.nowMs()
     // On a connection that it shares, bytes of others may wait already.
@@ -155,7 +139,7 @@ export class ClientReply<Body extends object> {
     if (this.#hasRoom) this.#give(events)
     else {
       this.#waiting.push(events)
-      this.#countWaiting(Buffer.byteLength(events))
+      this.#countWaiting(memoryOf(events))
     }
   }
 
@@ -163,7 +147,7 @@ export class ClientReply<Body extends object> {
   end(): void {
     if (this.#mustEnd) return
     this.#mustEnd = true
-    if (!this.#isGone && this.#waiting.length === 0) this.#options.connection.end(() => this.#flushed())
+    if (!this.#isGone && this.#isEmpty) this.#options.connection.end(() => this.#flushed())
   }
 
   /** Tells when the reply has left the process, or nobody waits for it any more. Whole replies are not waited for. */
@@ -177,13 +161,17 @@ export class ClientReply<Body extends object> {
     this.#hasRoom = true
     this.#progressAtMs = this.#options.nowMs()
     // A stream whose end was asked for while nothing waited has ended.
-    if (this.#mustEnd && this.#waiting.length === 0) return
+    if (this.#mustEnd && this.#isEmpty) return
+    if (this.#pouring !== undefined) {
+      this.#pour(this.#pouring)
+      return
+    }
     while (this.#hasRoom && this.#waiting.length > 0) {
       const events = this.#waiting.shift() ?? ""
-      this.#countWaiting(-Buffer.byteLength(events))
+      this.#countWaiting(-memoryOf(events))
       this.#give(events)
     }
-    if (this.#mustEnd && this.#waiting.length === 0) this.#options.connection.end(() => this.#flushed())
+    if (this.#mustEnd && this.#isEmpty) this.#options.connection.end(() => this.#flushed())
     else if (!this.isFull) this.onRoom?.()
   }
 
@@ -255,10 +243,38 @@ export class ClientReply<Body extends object> {
     this.#options.waiting.bytes += bytes
   }
 
-  #give(events: StreamPart): void {
+  #give(events: StreamPart | StoredText): void {
+    if (events instanceof StoredText) this.#pour(events.chunks())
+    else this.#giveNow(events)
+  }
+
+  #giveNow(events: StreamPart): void {
     const { connection } = this.#options
     this.#hasRoom = connection.write(events)
     if (!this.#hasRoom) this.#takenBytes = connection.takenBytes()
+  }
+
+  /** Writes the next chunk of a stored text; the one after it when there is room, and then what waits. */
+  #pour(chunks: AsyncIterator<Uint8Array>): void {
+    this.#pouring = chunks
+    this.#hasRoom = false
+    chunks.next().then(
+      ({ done, value }) => {
+        if (this.#isGone) return
+        if (done === true) {
+          this.#pouring = undefined
+          this.room()
+        } else {
+          this.#giveNow(value)
+          if (this.#hasRoom) this.#pour(chunks)
+        }
+      },
+      () => this.cut(),
+    )
+  }
+
+  get #isEmpty(): boolean {
+    return this.#waiting.length === 0 && this.#pouring === undefined
   }
 
   #unsentBytes(): number {

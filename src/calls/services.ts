@@ -6,6 +6,7 @@ import type { Overload } from "../admission/overload.ts"
 import type { Sessions } from "../admission/sessions.ts"
 import type { Catalogue } from "../catalogue/catalogue.ts"
 import type { WeirConfig } from "../config.ts"
+import type { Spool } from "../media/spool.ts"
 import type { BalanceWarnings } from "../money/balance-warnings.ts"
 import type { BudgetWarnings } from "../money/budget-warnings.ts"
 import type { JobAttempts } from "../money/job-attempts.ts"
@@ -48,6 +49,7 @@ export interface CallServices {
   readonly settler: Settler["Service"]
   readonly jobAttempts: JobAttempts["Service"]
   readonly client: VendorClient["Service"]
+  readonly spool: Spool["Service"]
   readonly health: TargetHealth["Service"]
   readonly review: Review["Service"]
   readonly replyCache: ReplyCache["Service"]

@@ -194,12 +194,13 @@ const finishReply = <Body extends object>(
 
 /** A settlement that keeps the reply, if it is the reply to a request id. */
 const keeping = <Body extends object>(
-  { registration, services, call }: HeldCall<Body>,
+  { registration, services, call, reply }: HeldCall<Body>,
   settlement: Settlement,
   finished: FinishedReply<Body> | undefined,
   told?: Amount,
 ): Settlement => {
-  if (registration === undefined || finished === undefined) return settlement
+  // A reply with stored texts is larger than what is kept.
+  if (registration === undefined || finished === undefined || reply.hasStored) return settlement
   const keptFor = { owner: registration.owner, ref: call.requestId }
   const sealed = sealReply(services.sealer, keptFor, registration.payloadHash, finished)
   return sealed === undefined ? settlement : { ...settlement, reply: { sealed, told } }

@@ -6,6 +6,7 @@
 import { Effect, Redacted, Result } from "effect"
 import type { CallTarget } from "../catalogue/snapshot.ts"
 import { type EncodeRefusal, malformedReply, type SentRequest } from "../dialects/wire.ts"
+import { isNoRoom } from "../media/spooled-bytes.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 import type { WarnEvent } from "../protocol/event.ts"
 import type { Tier, Timeouts } from "../protocol/timeout-tiers.ts"
@@ -16,6 +17,7 @@ import { retryAfterOf } from "../upstream/retry-after.ts"
 import type { Conversation } from "./conversation.ts"
 import { credentialMissing, lacksCredential, withoutIdentity } from "./vendor-credential.ts"
 import { type CallError, rejection, tierOf, tierTimeout, VendorRejected } from "./vendor-errors.ts"
+import { wholeBody } from "./whole-body.ts"
 import type { Reader } from "./work.ts"
 
 /** Maximum size of a whole reply, and of an error body. */
@@ -36,7 +38,8 @@ export class UpstreamCall implements ReplyListener, Watched {
   #reader: Reader | undefined
   readonly #part: number
   readonly #parts: number
-  #chunks: Array<Uint8Array> = []
+  /** The body of a refusal. */
+  readonly #refused: Array<Uint8Array> = []
   #bytes = 0
   #startedAtMs = 0
   #connectedAtMs = 0
@@ -44,6 +47,10 @@ export class UpstreamCall implements ReplyListener, Watched {
   /** The longest pause between two reads. */
   #longestGapMs = 0
   #clientIsSlow = false
+  /** What is being written to the disk. */
+  #disk: Promise<unknown> | undefined
+  /** The reply has ended while the disk was waited for. */
+  #hasEnded = false
   #isOpened = false
   #error: CallError | undefined
   /** Tells whoever waits that the call has gone on. */
@@ -110,14 +117,21 @@ export class UpstreamCall implements ReplyListener, Watched {
     const nowMs = this.#conversation.nowMs()
     if (nowMs - this.#readAtMs > this.#longestGapMs) this.#longestGapMs = nowMs - this.#readAtMs
     this.#readAtMs = nowMs
-    if (this.#reader?.isStreamed === true) {
-      this.#take(this.#reader, this.#reader.read(bytes), false)
+    const reader = this.#reader
+    this.#bytes += bytes.length
+    if (reader === undefined) {
+      this.#refused.push(bytes)
+      if (this.#bytes > maxErrorBytes) this.#end(this.#refusal(""))
       return
     }
-    this.#chunks.push(bytes)
-    this.#bytes += bytes.length
-    if (this.#stage === "refusal" && this.#bytes > maxErrorBytes) this.#end(this.#refusal(""))
-    if (this.#stage === "body" && this.#bytes > this.#maxBodyBytes) this.#end(rejection(malformedReply))
+    if (this.#stage === "body" && this.#bytes > this.#maxBodyBytes) {
+      this.#end(rejection(malformedReply))
+      return
+    }
+    const hasFrame = reader.read(bytes)
+    if (reader.isStreamed) this.#take(reader, hasFrame, false)
+    const written = reader.written?.()
+    if (written !== undefined) this.#waitForDisk(written)
   }
 
   get #maxBodyBytes(): number {
@@ -127,11 +141,9 @@ export class UpstreamCall implements ReplyListener, Watched {
 
   ended(): void {
     if (this.#isOver()) return
-    const [only = empty] = this.#chunks
-    const body = this.#chunks.length === 1 ? asBuffer(only) : Buffer.concat(this.#chunks)
-    this.#chunks = []
-    if (this.#reader === undefined) this.#end(this.#refusal(body.toString("utf8")))
-    else this.#take(this.#reader, this.#reader.readEnd(body), true)
+    if (this.#disk !== undefined) this.#hasEnded = true
+    else if (this.#reader === undefined) this.#end(this.#refusal(wholeBody(this.#refused).toString("utf8")))
+    else this.#take(this.#reader, this.#reader.readEnd(), true)
   }
 
   broken(error: UpstreamBroken): void {
@@ -275,8 +287,26 @@ export class UpstreamCall implements ReplyListener, Watched {
       this.#clientIsSlow = false
       this.#readAtMs = nowMs()
       lookBy(this.#readAtMs + this.#timeouts.idle)
-      this.#wire?.resume()
+      if (this.#disk === undefined) this.#wire?.resume()
     }
+  }
+
+  /** Stops reading while the disk has something to take. */
+  #waitForDisk(written: Promise<unknown>): void {
+    this.#wire?.pause()
+    const all = Promise.all([this.#disk, written])
+    this.#disk = all
+    all.then(
+      () => {
+        // More may have come, of the read that was under way.
+        if (this.#disk !== all || this.#isOver()) return
+        this.#disk = undefined
+        this.#readAtMs = this.#conversation.nowMs()
+        if (this.#hasEnded) this.ended()
+        else if (!this.#clientIsSlow) this.#wire?.resume()
+      },
+      (cause: unknown) => this.#end(notStored(cause)),
+    )
   }
 
   #refusal(body: string): VendorRejected {
@@ -339,13 +369,14 @@ export class UpstreamCall implements ReplyListener, Watched {
   }
 }
 
-const empty = Buffer.alloc(0)
-const asBuffer = ({ buffer, byteOffset, byteLength }: Uint8Array) => Buffer.from(buffer, byteOffset, byteLength)
+/** Why the disk did not take a part of the reply. */
+const notStored = (cause: unknown): ServiceError<"rate_limited" | "internal_error"> =>
+  isNoRoom(cause) ? cause : serviceError("internal_error", "A reply could not be stored", { cause })
 
 /** Only requests with JSON are signed. */
 const textOf = ({ body }: SentRequest): string => {
   if (typeof body === "string") return body
-  return body instanceof Uint8Array ? asBuffer(body).toString("utf8") : ""
+  return body instanceof Uint8Array ? wholeBody([body]).toString("utf8") : ""
 }
 
 const refused = ({ capability, message }: EncodeRefusal): ServiceError<"bad_request"> =>

@@ -33,8 +33,12 @@ export const tierOf = (error: object): Tier | undefined =>
 
 export const isTierTimeout = (error: object): error is TierTimeout => tierOf(error) !== undefined
 
-/** A call that failed. */
-export type CallError = TierTimeout | VendorRejected | UpstreamBroken | ServiceError<"bad_request">
+/** A call that failed. Without room, or with a broken disk, its reply cannot be stored. */
+export type CallError =
+  | TierTimeout
+  | VendorRejected
+  | UpstreamBroken
+  | ServiceError<"bad_request" | "rate_limited" | "internal_error">
 
 /** A call that failed, or was not made because its target is cooling down. */
 export type AttemptError = CallError | TargetCoolingDown
@@ -42,7 +46,9 @@ export type AttemptError = CallError | TargetCoolingDown
 /** What the client is told. */
 export type ConversationError =
   | TierTimeout
-  | ServiceError<"upstream_error" | "upstream_disconnected" | "egress_blocked" | "bad_request" | "rate_limited">
+  | ServiceError<
+      "upstream_error" | "upstream_disconnected" | "egress_blocked" | "bad_request" | "rate_limited" | "internal_error"
+    >
 
 /** What a call that failed at its beginning says about its target: any answer is healthy, even a refusal. */
 export const verdictOf = (error: CallError): Verdict => {
@@ -52,9 +58,17 @@ export const verdictOf = (error: CallError): Verdict => {
     case "VendorRejected":
       return error.status >= 500 ? "failing" : "ignored"
     case "ServiceError":
-      return error.code === "bad_request" ? "ignored" : "failing"
+      return isTierTimeout(error) ? "failing" : "ignored"
   }
 }
+
+/** After the first frame no other target is asked; without room on the disk none would help. */
+const finalCodes: ReadonlySet<string> = new Set([
+  "upstream_idle_timeout",
+  "upstream_total_timeout",
+  "rate_limited",
+  "internal_error",
+])
 
 /**
  * Whether another target may succeed: if the vendor is unreachable, slow, busy or broken. A refused request is final,
@@ -69,7 +83,7 @@ export const isWorthFailover = (error: AttemptError, triesAfterRefusal = false):
     case "VendorRejected":
       return triesAfterRefusal || error.status >= 500 || error.status === 429 || error.code === "credential_missing"
     case "ServiceError":
-      return error.code !== "upstream_idle_timeout" && error.code !== "upstream_total_timeout"
+      return !finalCodes.has(error.code)
   }
 }
 

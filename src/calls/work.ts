@@ -13,12 +13,14 @@ export type Delivered = "more" | "whole" | VendorFault
 
 /** Reads one reply of one target. Reading and delivery are two steps: a fault that is read first fails the target. */
 export interface Reader {
-  /** Whether it takes bytes as they come; otherwise it takes the whole body. */
+  /** Whether frames come before its end. */
   readonly isStreamed: boolean
   /** Takes the bytes of one read of the socket. @returns whether a frame has come */
   readonly read: (bytes: Uint8Array) => boolean
-  /** The stream has ended, or this is the whole body. @returns whether a frame has come */
-  readonly readEnd: (body: Buffer) => boolean
+  /** The reply has ended. @returns whether a frame has come */
+  readonly readEnd: () => boolean
+  /** What was read is being written to the disk, until when no more is read; undefined if nothing is. */
+  readonly written?: () => Promise<unknown> | undefined
   /** The fault at the beginning of what was read. */
   readonly fault: VendorFault | undefined
   /** Counts what was read and gives it to the client. @param isFirst at the beginning of the reply */

@@ -1,10 +1,11 @@
 /** The client's connection of a call: Node's response, written directly. */
 import type { ServerResponse } from "node:http"
 import type { HttpServerResponse } from "effect/http"
-import type { Connection, ReplyError, StreamPart, WholeReply } from "../calls/reply.ts"
+import type { Connection, ConnectionListener, ReplyError, StreamPart, WholeReply } from "../calls/connection.ts"
 import type { EventEncoder } from "../dialects/client-api.ts"
 import { EventWriter } from "../kinds/chat/event-writer.ts"
 import { freeChunk } from "../media/free-chunk.ts"
+import { bytesOfParts } from "../media/stored-texts.ts"
 import type { ServiceError } from "../protocol/error.ts"
 import type { CacheState } from "../protocol/reply-cache.ts"
 import { toServiceError } from "../store/unavailable.ts"
@@ -47,7 +48,7 @@ export class NodeConnection<Body extends object> implements Connection<Body> {
   readonly events: EventEncoder
   readonly #response: ServerResponse
   readonly #requestId: string
-  #listener: Parameters<Connection<Body>["listen"]>[0] | undefined
+  #listener: ConnectionListener | undefined
   #notices: ReadonlyArray<string> = none
   /** Of the target that is asked last. */
   #omitted: ReadonlyArray<string> = none
@@ -93,18 +94,20 @@ export class NodeConnection<Body extends object> implements Connection<Body> {
     this.#notices = [...this.#notices, text]
   }
 
-  listen(listener: Parameters<Connection<Body>["listen"]>[0]): void {
+  listen(listener: ConnectionListener): void {
     this.#listener = listener
     if (this.#isClosed) listener.gone()
   }
 
-  send({ status, headers, body }: WholeReply<Body>): void {
+  send({ status, headers, body, stored }: WholeReply<Body>): void {
     if (this.#isClosed) return
     limitReadingOn(this.#response)
     const text = typeof body === "string" ? body : JSON.stringify(body)
-    const length = Buffer.byteLength(text)
+    const parts = stored?.partsOf(text)
+    const length = parts === undefined ? Buffer.byteLength(text) : bytesOfParts(parts)
     this.#response.writeHead(status, { ...this.headers(), ...headers, "content-length": length })
-    this.#response.end(text)
+    if (parts === undefined) this.#response.end(text)
+    else this.#listener?.parts(parts)
   }
 
   refuse(failure: ReplyError): void {

@@ -1,10 +1,11 @@
 /** Reads a form (`multipart/form-data`, RFC 7578) as it comes: fields into memory, files into the spool. */
 import { ByteSize, Effect, type Scope } from "effect"
 import { MultipartParser } from "effect/http"
-import { bodyTooLarge, ServiceError, serviceError } from "../protocol/error.ts"
+import { bodyTooLarge, type ServiceError, serviceError } from "../protocol/error.ts"
 import { invalidInput } from "../protocol/issues.ts"
 import type { NamedFile } from "./media-file.ts"
-import type { FileWriter, Spool, SpoolError } from "./spool.ts"
+import type { FileWriter, Spool } from "./spool.ts"
+import { isNoRoom, type SpoolError } from "./spooled-bytes.ts"
 
 /** A form may name a field several times. */
 export interface Form {
@@ -99,11 +100,7 @@ export const readForm = (
   })
 
 const diskError = (cause: unknown): FormError =>
-  cause instanceof ServiceError && isNoRoom(cause)
-    ? cause
-    : serviceError("internal_error", "A file could not be stored", { cause })
-
-const isNoRoom = (error: ServiceError): error is ServiceError<"rate_limited"> => error.code === "rate_limited"
+  isNoRoom(cause) ? cause : serviceError("internal_error", "A file could not be stored", { cause })
 
 const unreadable = () => serviceError("bad_request", "The body could not be read")
 

@@ -2,7 +2,7 @@
  * The client's connection of one exchange on a socket that carries many. Its client may give it room in bytes: then it
  * sends messages while there is room, and a client that is slow with one exchange stops only that one.
  */
-import type { Connection, ReplyError, StreamPart, WholeReply } from "../calls/reply.ts"
+import type { Connection, ConnectionListener, ReplyError, StreamPart, WholeReply } from "../calls/connection.ts"
 import { errorBody, type ServiceError, serviceError } from "../protocol/error.ts"
 import type { ExchangeResponse } from "../protocol/exchange.ts"
 import { toServiceError } from "../store/unavailable.ts"
@@ -35,7 +35,7 @@ export class ExchangeStream implements Connection<ExchangeResponse> {
   #heldBytes = 0
   /** Told when the last message has left. */
   #atEnd: (() => void) | undefined
-  #listener: Parameters<Connection<ExchangeResponse>["listen"]>[0] | undefined
+  #listener: ConnectionListener | undefined
   readonly #ended: () => void
   #isOver = false
 
@@ -68,7 +68,7 @@ export class ExchangeStream implements Connection<ExchangeResponse> {
     this.#listener?.gone()
   }
 
-  listen(listener: Parameters<Connection<ExchangeResponse>["listen"]>[0]): void {
+  listen(listener: ConnectionListener): void {
     this.#listener = listener
     if (this.#isOver) listener.gone()
   }

@@ -1,5 +1,5 @@
 /** The client's connection of one response on a socket of OpenAI's Responses: the events of SSE, one a message. */
-import type { Connection, ReplyError, StreamPart, WholeReply } from "../calls/reply.ts"
+import type { Connection, ConnectionListener, ReplyError, StreamPart, WholeReply } from "../calls/connection.ts"
 import type { EventEncoder } from "../dialects/client-api.ts"
 import { conversationAfter, messagesOf } from "../dialects/openai-responses/socket.ts"
 import type { ServiceError } from "../protocol/error.ts"
@@ -20,7 +20,7 @@ interface ResponseStreamOptions {
 export class ResponseStream implements Connection<ExchangeResponse> {
   readonly events: EventEncoder
   readonly #options: ResponseStreamOptions
-  #listener: Parameters<Connection<ExchangeResponse>["listen"]>[0] | undefined
+  #listener: ConnectionListener | undefined
   #isGone = false
 
   constructor(options: ResponseStreamOptions) {
@@ -28,7 +28,7 @@ export class ResponseStream implements Connection<ExchangeResponse> {
     this.#options = options
   }
 
-  listen(listener: Parameters<Connection<ExchangeResponse>["listen"]>[0]): void {
+  listen(listener: ConnectionListener): void {
     this.#listener = listener
     if (this.#isGone) listener.gone()
   }

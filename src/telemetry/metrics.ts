@@ -159,6 +159,9 @@ const identities = gauge(
 
 const openExchanges = gauge("weir_exchanges_open", "Open exchanges of this node")()
 
+const spoolFiles = gauge("weir_spool_files", "Files of running calls, those in memory among them")()
+const spoolBytes = gauge("weir_spool_bytes", "Disk for files and large replies of running calls, in bytes")()
+
 const openSockets = gauge("weir_sockets_open", "Open WebSockets of this node, by kind")
 
 const realtimeResponses = counter(
@@ -258,6 +261,11 @@ export const recordTenantRead = (services: Services, bytes: number): void => {
 
 export const recordOpenExchanges = (services: Services, open: number): void =>
   openExchanges.updateUnsafe(open, services)
+
+export const recordSpool = (services: Services, files: number, bytes: number): void => {
+  spoolFiles.updateUnsafe(files, services)
+  spoolBytes.updateUnsafe(bytes, services)
+}
 
 export const recordOpenSockets = (services: Services, kind: string, open: number): void =>
   openSockets({ kind }).updateUnsafe(open, services)

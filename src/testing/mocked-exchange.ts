@@ -5,7 +5,7 @@
 import { Deferred, Effect, type Fiber, Layer, Result, type Scope } from "effect"
 import { layerMemory } from "../admission/gate-memory.ts"
 import { Calls } from "../calls/calls.ts"
-import type { Connection, ReplyError } from "../calls/reply.ts"
+import type { Connection, ReplyError } from "../calls/connection.ts"
 import type { CatalogueRefused } from "../catalogue/refusal.ts"
 import type { WeirConfig } from "../config.ts"
 import type { Caller } from "../identity/caller.ts"

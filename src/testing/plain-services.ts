@@ -1,10 +1,12 @@
 /** Services that an exchange needs besides those under test: no safety policies, healthy targets. */
-import { Effect, Layer } from "effect"
+import { Effect, Layer, Result } from "effect"
 import { CallBudgets } from "../admission/budgets.ts"
 import { Gate } from "../admission/gate.ts"
 import { Overload } from "../admission/overload.ts"
 import { Sessions } from "../admission/sessions.ts"
 import { Tokenizer } from "../calls/tokenizer.ts"
+import { Spool } from "../media/spool.ts"
+import { noRoom } from "../media/spooled-bytes.ts"
 import { BalanceWarnings } from "../money/balance-warnings.ts"
 import { BudgetWarnings } from "../money/budget-warnings.ts"
 import { JobAttempts } from "../money/job-attempts.ts"
@@ -76,6 +78,16 @@ const noReplyCache = Layer.succeed(
   }),
 )
 
+/** A disk without room. */
+const noDisk = Layer.succeed(
+  Spool,
+  Spool.of({
+    create: Effect.fail(noRoom()),
+    open: () => Result.fail(noRoom()),
+    used: () => ({ files: 0, bytes: 0 }),
+  }),
+)
+
 export const layerPlainServices: Layer.Layer<
   | ExchangeReports
   | Review
@@ -88,6 +100,7 @@ export const layerPlainServices: Layer.Layer<
   | BalanceWarnings
   | BudgetWarnings
   | JobAttempts
+  | Spool
   | ReplyCache,
   never,
   Gate
@@ -97,6 +110,7 @@ export const layerPlainServices: Layer.Layer<
   noOverload,
   noBudgets,
   noJobs,
+  noDisk,
   noReplyCache,
   TargetHealth.layer,
   CallDeadlines.layer,

@@ -1,6 +1,7 @@
 /** The reply of an exchange before a client that takes less than the vendor sends. */
 import { describe, expect, it } from "vitest"
-import { ClientReply, type Connection } from "../../src/calls/reply.ts"
+import type { Connection } from "../../src/calls/connection.ts"
+import { ClientReply } from "../../src/calls/reply.ts"
 import { EventWriter } from "../../src/kinds/chat/event-writer.ts"
 
 /** A connection that takes a number of writes, and then none until it is told. */

@@ -2,7 +2,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Fiber, Result } from "effect"
 import { TestClock } from "effect/testing"
-import type { ReplyError } from "../../src/calls/reply.ts"
+import type { ReplyError } from "../../src/calls/connection.ts"
 import { defaultTimeouts, resolveTimeouts } from "../../src/protocol/timeout-tiers.ts"
 import {
   hello,

@@ -261,6 +261,18 @@ describe("@google/genai", () => {
       if (piece.data !== undefined) parts.push(Buffer.from(piece.data, "base64"))
     }
     expect(Buffer.concat(parts).length).toBe(5 * 0.06 * 48_000)
+    const sound = Buffer.from(Array.from({ length: 7000 }, (_, at) => at % 251))
+    gateway().vendor.script(async (call) => {
+      call.head(200, { "content-type": "audio/pcm" })
+      for (let at = 0, size = 1; at < sound.length; at += size++) {
+        await call.write(sound.subarray(at, at + size))
+        await call.wait(size < 5 ? 5 : 0)
+      }
+      call.end()
+    })
+    const cut = await client().models.generateContent(asked)
+    expect(Buffer.from(cut.data ?? "", "base64").equals(sound)).toBe(true)
+    expect(cut.candidates?.[0]?.finishReason).toBe("STOP")
   })
 })
 

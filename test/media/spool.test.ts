@@ -1,7 +1,7 @@
 /** Files of calls: in memory while they are small, otherwise on the disk without a name; bounded, and gone with the call. */
 import { createHash, randomBytes } from "node:crypto"
 import { once } from "node:events"
-import { existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs"
+import { existsSync, mkdtempSync, readdirSync, readlinkSync, rmSync } from "node:fs"
 import { createServer } from "node:http"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -33,6 +33,13 @@ const withSpool = <A>(run: (spool: Spool["Service"]) => Promise<A>, limits: obje
 const open = (spool: Spool["Service"], scope: Scope.Closeable) => Effect.runPromise(Scope.provide(spool.create, scope))
 const close = (scope: Scope.Closeable) => Effect.runPromise(Scope.close(scope, Exit.void))
 const names = () => (existsSync(join(dataDir, "media")) ? readdirSync(join(dataDir, "media")) : [])
+const nameOf = (fd: string) => {
+  try {
+    return readlinkSync(`/proc/self/fd/${fd}`)
+  } catch {
+    return ""
+  }
+}
 const contentOf = async (chunks: AsyncIterable<Buffer>) => {
   const all: Array<Buffer> = []
   for await (const chunk of chunks) all.push(Buffer.from(chunk))
@@ -119,6 +126,19 @@ describe("a file", () => {
       vendor.closeAllConnections()
       vendor.close()
       await close(scope)
+    }))
+
+  it("that is closed while it is opened leaves nothing open", () =>
+    withSpool(async (spool) => {
+      const scope = Effect.runSync(Scope.make())
+      const writer = await open(spool, scope)
+      writer.add(Buffer.alloc(2 * mebibyte))
+      const written = writer.flush()
+      await new Promise(setImmediate)
+      await close(scope)
+      await written
+      expect(readdirSync("/proc/self/fd").filter((fd) => nameOf(fd).startsWith(dataDir))).toEqual([])
+      expect(spool.used()).toEqual({ files: 0, bytes: 0 })
     }))
 
   it("beyond the disk's limit is refused, and its room is free again", () =>

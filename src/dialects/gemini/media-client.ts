@@ -192,13 +192,18 @@ const generated = (model: string, parts: ReadonlyArray<object>, usage: Usage | u
 
 const samplesMime = "audio/L16;codec=pcm;rate=24000"
 
-/** Sound as events, or kept to be one object: the API's own reply is not bytes. */
+/** Stands for the sound; it comes before the model's name, which is text of the caller. */
+const placeOfSound = "sound"
+
+/** Sound as events, or within one object, which is written as the sound comes: the API's own reply is not bytes. */
 class SpokenEvents extends ClientEvents implements EventEncoder {
   readonly contentType: string
   override readonly heartbeat: string
   readonly #model: string
   readonly #isStream: boolean
-  readonly #kept: Array<Uint8Array> = []
+  #hasBegun = false
+  /** Bytes for which base64 has no whole letters yet. */
+  #rest: Uint8Array = new Uint8Array()
 
   constructor(model: string, isStream: boolean) {
     super()
@@ -217,14 +222,20 @@ class SpokenEvents extends ClientEvents implements EventEncoder {
   }
 
   sound(bytes: Uint8Array): string {
-    if (this.#isStream) return this.#event(this.#reply([bytes], undefined))
-    this.#kept.push(bytes)
-    return ""
+    if (this.#isStream) return this.#event(this.#reply(Buffer.from(bytes).toString("base64"), undefined))
+    const all = Buffer.concat([this.#rest, bytes])
+    const whole = all.length - (all.length % 3)
+    this.#rest = all.subarray(whole)
+    const [begin = ""] = this.#hasBegun ? [] : this.#aroundSound(undefined)
+    this.#hasBegun = true
+    return begin + all.toString("base64", 0, whole)
   }
 
   close({ usage }: typeof CloseEvent.Type): string {
-    if (this.#isStream) return this.#event(this.#reply([], usage))
-    return JSON.stringify(this.#reply(this.#kept, usage))
+    if (this.#isStream) return this.#event(this.#reply("", usage))
+    if (!this.#hasBegun) return JSON.stringify(this.#reply("", usage))
+    const [, end = ""] = this.#aroundSound(usage)
+    return Buffer.from(this.#rest).toString("base64") + end
   }
 
   /** A reply that is one object has no words for an error after its head. */
@@ -232,8 +243,15 @@ class SpokenEvents extends ClientEvents implements EventEncoder {
     return this.#isStream ? this.#event(geminiErrors.error(error, 500)) : ""
   }
 
-  #reply(sound: ReadonlyArray<Uint8Array>, usage: Usage | undefined): object {
-    const data = Buffer.concat(sound).toString("base64")
+  /** The one object before and after its sound. */
+  #aroundSound(usage: Usage | undefined): ReadonlyArray<string> {
+    const text = JSON.stringify(this.#reply(placeOfSound, usage))
+    const at = text.indexOf(placeOfSound)
+    return [text.slice(0, at), text.slice(at + placeOfSound.length)]
+  }
+
+  /** @param data in base64 */
+  #reply(data: string, usage: Usage | undefined): object {
     const parts = data === "" ? [] : [{ inlineData: { mimeType: samplesMime, data } }]
     return generated(this.#model, parts, usage)
   }

@@ -1,5 +1,5 @@
 /** Error replies of compatible routes, with what SDKs read to decide on a retry. */
-import type { WholeReply } from "../../calls/reply.ts"
+import type { WholeReply } from "../../calls/connection.ts"
 import { retryAfterMs } from "../../calls/reply-body.ts"
 import type { ErrorWords } from "../../dialects/whole-client.ts"
 import { type ErrorEnvelope, errorBody, errorStatus, type ServiceError, serviceError } from "../../protocol/error.ts"

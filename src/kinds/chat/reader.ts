@@ -2,6 +2,7 @@
  * Reads a model's reply, streamed or whole: the bytes of one read of the vendor's socket are decoded, counted and
  * written to the client in the same turn of the event loop.
  */
+import { wholeBody } from "../../calls/whole-body.ts"
 import type { Delivered, Reader } from "../../calls/work.ts"
 import type { EventEncoder } from "../../dialects/client-api.ts"
 import { type Decoder, type Dialect, malformed, type VendorEvent } from "../../dialects/dialect.ts"
@@ -58,6 +59,8 @@ export class ChatReader implements Reader {
   readonly #options: ReaderOptions
   #events = noEvents
   #bytes = 0
+  /** Of a reply that is not streamed. */
+  readonly #chunks: Array<Uint8Array> = []
 
   constructor(dialect: Dialect, isStreamed: boolean, meter: UsageMeter, options: ReaderOptions) {
     this.#dialect = dialect
@@ -71,14 +74,22 @@ export class ChatReader implements Reader {
   }
 
   read(bytes: Uint8Array): boolean {
+    if (this.#decoder === undefined) {
+      this.#chunks.push(bytes)
+      return false
+    }
     this.#bytes += bytes.length
-    this.#events = this.#bytes > this.#options.maxReplyBytes ? [malformed] : (this.#decoder?.push(bytes) ?? noEvents)
+    this.#events = this.#bytes > this.#options.maxReplyBytes ? [malformed] : this.#decoder.push(bytes)
     return this.#hasFrame()
   }
 
-  readEnd(body: Buffer): boolean {
-    this.#events = this.#decoder === undefined ? this.#dialect.decodeBody(body.toString("utf8")) : this.#decoder.end()
-    return this.#decoder === undefined || this.#hasFrame()
+  readEnd(): boolean {
+    if (this.#decoder === undefined) {
+      this.#events = this.#dialect.decodeBody(wholeBody(this.#chunks.splice(0)).toString("utf8"))
+      return true
+    }
+    this.#events = this.#decoder.end()
+    return this.#hasFrame()
   }
 
   get fault(): VendorFault | undefined {

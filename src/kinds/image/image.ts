@@ -73,6 +73,10 @@ export const image: Kind<ImageCall, ImageResponse> = {
           holdTokens: isByTokens(price) ? tokens.held.inTokens + tokens.held.outTokens : 0,
           operation: "generate_content",
           maxBodyBytes: maxPictureBytes,
+          storing: {
+            spool: services.spool,
+            maxBytes: Math.min(maxPictureBytes, services.config.upstreamMaxBytes),
+          },
           partsAt: (target) => Math.ceil(n / mostAt(target)),
           encode: (target, part) => encodeWhole(target, dialectAt(target), "image", partOf(target, part)),
           decode: (target, body, part, headers) => dialectAt(target)?.decode(body, partOf(target, part), headers),

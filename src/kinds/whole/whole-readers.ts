@@ -1,11 +1,13 @@
 /** Readers of a whole call's reply: a body at its end, or a vendor's events as they come. */
 import type { Bill } from "../../calls/bill.ts"
 import type { BrokenReason } from "../../calls/ending.ts"
+import { wholeBody } from "../../calls/whole-body.ts"
 import type { Delivered, Reader } from "../../calls/work.ts"
 import type { CallTarget } from "../../catalogue/snapshot.ts"
 import type { JsonObject } from "../../dialects/json.ts"
 import { JsonEvents } from "../../dialects/json-events.ts"
 import { malformedReply, type VendorFault } from "../../dialects/wire.ts"
+import type { LongStrings } from "../../media/long-strings.ts"
 
 /** A reply in events: as the vendor's events come, or all at its end. */
 export interface WholeStream<Got> {
@@ -30,23 +32,33 @@ export class BodyReader implements Reader {
   readonly isStreamed = false
   readonly #tell: () => void
   readonly #take: (body: Buffer) => VendorFault | undefined
+  readonly #long: LongStrings | undefined
+  #chunks: Array<Uint8Array> = []
   fault: VendorFault | undefined
 
   /**
    * @param tell gives the reply to a client that takes events
    * @param take reads a body, and returns the fault if it cannot be used
+   * @param long takes its long strings out
    */
-  constructor(tell: () => void, take: (body: Buffer) => VendorFault | undefined) {
+  constructor(tell: () => void, take: (body: Buffer) => VendorFault | undefined, long?: LongStrings) {
     this.#tell = tell
     this.#take = take
+    this.#long = long
   }
 
-  read(): boolean {
+  read(bytes: Uint8Array): boolean {
+    this.#chunks.push(this.#long === undefined ? bytes : this.#long.take(bytes))
     return false
   }
 
-  readEnd(body: Buffer): boolean {
-    this.fault = this.#take(body)
+  written(): Promise<unknown> | undefined {
+    return this.#long?.written()
+  }
+
+  readEnd(): boolean {
+    this.fault = this.#long?.isMalformed === true ? malformedReply : this.#take(wholeBody(this.#chunks))
+    this.#chunks = []
     return true
   }
 
@@ -68,16 +80,23 @@ export class EventReader<Got> implements Reader {
   readonly #stream: WholeStream<Got>
   readonly #target: CallTarget
   readonly #listener: EventListener<Got>
+  readonly #long: LongStrings | undefined
   #steps: Array<VendorStep<Got>> = []
 
-  constructor(stream: WholeStream<Got>, target: CallTarget, listener: EventListener<Got>) {
+  /** @param long takes the long strings out of events */
+  constructor(stream: WholeStream<Got>, target: CallTarget, listener: EventListener<Got>, long?: LongStrings) {
     this.#stream = stream
     this.#target = target
     this.#listener = listener
+    this.#long = long
   }
 
   read(bytes: Uint8Array): boolean {
-    return this.#read(this.#decoder.push(bytes))
+    return this.#read(this.#decoder.push(this.#long === undefined ? bytes : this.#long.take(bytes)))
+  }
+
+  written(): Promise<unknown> | undefined {
+    return this.#long?.written()
   }
 
   readEnd(): boolean {
@@ -114,7 +133,7 @@ export class EventReader<Got> implements Reader {
       const step = this.#stream.event(this.#target, event)
       if (step !== undefined) this.#steps.push(step)
     }
-    if (this.#decoder.isMalformed) this.#steps.push({ fault: malformedReply })
+    if (this.#decoder.isMalformed || this.#long?.isMalformed === true) this.#steps.push({ fault: malformedReply })
     return this.#steps.length > 0
   }
 }

@@ -14,6 +14,9 @@ import type { CallTarget } from "../../catalogue/snapshot.ts"
 import { type JsonObject, parseObject } from "../../dialects/json.ts"
 import type { ReplyHeaders } from "../../dialects/whole.ts"
 import { type AnyWireRequest, type EncodeRefusal, malformedReply } from "../../dialects/wire.ts"
+import { LongStrings } from "../../media/long-strings.ts"
+import type { Spool } from "../../media/spool.ts"
+import { StoredTexts } from "../../media/stored-texts.ts"
 import type { Amount } from "../../money/amount.ts"
 import { type Charge, inputTokens } from "../../money/pricing.ts"
 import type { JobFacts } from "../../money/settlement.ts"
@@ -43,6 +46,8 @@ export interface WholeCall<Got, Body extends object> {
   readonly tellsCode?: boolean
   readonly triesAfterRefusal?: boolean
   readonly maxBodyBytes?: number
+  /** Long strings of the reply are on the disk, where it may have such; the size of the whole reply is limited. */
+  readonly storing?: { readonly spool: Spool["Service"]; readonly maxBytes: number }
   /** Counts what the vendor did not report, if that takes time. */
   readonly estimate?: (parts: ReadonlyArray<Got>) => Effect.Effect<void>
   readonly bill: (parts: ReadonlyArray<Got>, target: CallTarget) => Bill
@@ -90,6 +95,8 @@ export class WholeTask<Got, Body extends object> implements Task<Body> {
   readonly asksForJob: boolean
   readonly maxBodyBytes?: number
   readonly status?: number
+  /** Long strings of its replies. */
+  readonly stored: StoredTexts | undefined
   readonly #call: WholeCall<Got, Body>
   readonly #context: Context
   #parts: Array<Got> = []
@@ -119,6 +126,7 @@ export class WholeTask<Got, Body extends object> implements Task<Body> {
       tap: undefined,
       recall: (line) => this.#recall(line),
     }
+    this.stored = call.storing && new StoredTexts(call.storing.spool.open)
     if (call.status !== undefined) this.status = call.status
     if (call.maxBodyBytes !== undefined) this.maxBodyBytes = call.maxBodyBytes
   }
@@ -139,21 +147,22 @@ export class WholeTask<Got, Body extends object> implements Task<Body> {
     }
     const { stream } = this.#call
     if (stream !== undefined && isEventStream(head)) {
-      return new EventReader(stream, target, {
+      const listener = {
         begun: () => {
           this.#begunBy = target
         },
-        whole: (got) => {
+        whole: (got: Got) => {
           this.#parts.push(got)
           this.#answeredBy = target
         },
-      })
+      }
+      return new EventReader(stream, target, listener, this.#longStrings())
     }
     const tell = () => {
       if (stream !== undefined && this.#answeredBy !== undefined)
         stream.write(stream.opening() + stream.told(this.#parts))
     }
-    return new BodyReader(tell, (body) => {
+    const take = (body: Buffer) => {
       const json = parseObject(body.toString("utf8"))
       const got = json === undefined ? undefined : this.#call.decode(target, json, part, head.headers)
       if (got === undefined) return malformedReply
@@ -164,7 +173,13 @@ export class WholeTask<Got, Body extends object> implements Task<Body> {
         this.keepable?.tap?.(JSON.stringify(this.#parts))
       }
       return undefined
-    })
+    }
+    return new BodyReader(tell, take, this.#longStrings())
+  }
+
+  #longStrings(): LongStrings | undefined {
+    const { storing } = this.#call
+    return this.stored && storing && new LongStrings(this.stored, storing.maxBytes)
   }
 
   #recall(line: string): void {
