@@ -33,7 +33,7 @@ import { type RegisteredCall, replay, replayForgotten } from "./replay.ts"
 import type { ClientReply } from "./reply.ts"
 import { inProgressReply } from "./reply-body.ts"
 import { reportRefusal } from "./report.ts"
-import type { CallServices } from "./services.ts"
+import type { CallServices, RunningCall } from "./services.ts"
 import { failCall, giveBack, leasedOf, refuse, settleCall } from "./settlement.ts"
 import { follow, type Restore, SharedStream } from "./shared-reply.ts"
 import { Signal } from "./signal.ts"
@@ -314,13 +314,21 @@ const runHeld = <Body extends object>(x: HeldCall<Body>, restore: Restore): Effe
           ended,
           Effect.promise(() => stored.close()),
         )
-  const run = Effect.gen(function* () {
-    const ending = yield* Effect.exit(restore(asked(x)))
-    watch.settling()
-    yield* settleCall(x, ending)
-    if (x.task.asksForJob === true) yield* x.services.jobAttempts.end(x.hold)
-    leased.delete(own)
-    if (x.reply.isStreaming) yield* restore(watch.closing)
-  })
-  return Effect.ensuring(run, end)
+  return Effect.ensuring(converseAndSettle(x, own, watch, restore), end)
 }
+
+/** One generator function for all calls: a function made for each call has a hidden class of its own, in the old space. */
+const converseAndSettle = Effect.fnUntraced(function* <Body extends object>(
+  x: HeldCall<Body>,
+  own: RunningCall,
+  watch: CallWatch<Body>,
+  restore: Restore,
+): Effect.fn.Return<void> {
+  const { task, services, reply, hold } = x
+  const ending = yield* Effect.exit(restore(asked(x)))
+  watch.settling()
+  yield* settleCall(x, ending)
+  if (task.asksForJob === true) yield* services.jobAttempts.end(hold)
+  services.leased.delete(own)
+  if (reply.isStreaming) yield* restore(watch.closing)
+})
