@@ -181,6 +181,7 @@ const variables = {
   noProxy: Config.map(Config.all([given("NO_PROXY"), given("no_proxy")]), ([upper, lower]) => upper ?? lower ?? ""),
   /** Redis, or a cluster as URLs separated by commas; an in-process gate if absent. */
   redisUrl: secret("SVC_REDIS_URL"),
+  /** Of each call to Redis; a connection that is silent for five of them is left for a new one. */
   redisDeadlineMs: millis("SVC_REDIS_DEADLINE_MS", 1000),
   /** SHA-256 of the admin key, in hex; without it there is no admin API (development mints a key). */
   adminKeySha256: digest("SVC_ADMIN_KEY_SHA256"),

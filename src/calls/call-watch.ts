@@ -1,8 +1,8 @@
 /** What can end a held call from outside: its client, the total tier, a client that does not read; and its heartbeat. */
 import { Effect } from "effect"
+import type { Watch, Watched } from "../deadlines.ts"
 import { serviceError } from "../protocol/error.ts"
 import { defaultTimeouts } from "../protocol/timeout-tiers.ts"
-import type { Watch, Watched } from "../upstream/deadlines.ts"
 import { ClientGone } from "./conversation.ts"
 import type { HeldCall } from "./held-call.ts"
 import { tierTimeout } from "./vendor-errors.ts"

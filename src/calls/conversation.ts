@@ -1,11 +1,11 @@
 /** What the vendor calls of one call share: its work, where the reply goes, its deadlines and what ends it. */
 import { type Context, Data } from "effect"
 import type { CallTarget } from "../catalogue/snapshot.ts"
+import type { Watched } from "../deadlines.ts"
 import type { ServiceError } from "../protocol/error.ts"
 import type { Tier, Timeouts } from "../protocol/timeout-tiers.ts"
 import type { Attempt } from "../telemetry/exchange-reports.ts"
 import type { VendorClient } from "../upstream/client.ts"
-import type { Watched } from "../upstream/deadlines.ts"
 import type { TargetHealth } from "../upstream/health.ts"
 import type { Signal } from "./signal.ts"
 import type { AttemptError, TierTimeout } from "./vendor-errors.ts"

@@ -5,11 +5,11 @@
 import { randomUUID } from "node:crypto"
 import { Context, Effect, Layer } from "effect"
 import { runEvery } from "../background.ts"
+import { CallDeadlines } from "../deadlines.ts"
 import { parseObject } from "../dialects/json.ts"
 import type { VendorJob } from "../dialects/media.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 import { fetchWhole, type UpstreamBroken, VendorClient } from "../upstream/client.ts"
-import { CallDeadlines } from "../upstream/deadlines.ts"
 import { makeJobTargets } from "./job-calls.ts"
 import { type Job, JobStore } from "./job-store.ts"
 

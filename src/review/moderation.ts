@@ -3,9 +3,9 @@
  * Source: https://platform.openai.com/docs/api-reference/moderations
  */
 import { Context, Data, Effect, Layer, Redacted } from "effect"
+import { CallDeadlines, type Deadlines } from "../deadlines.ts"
 import { type JsonObject, objectAt, objectsAt, parseObject } from "../dialects/json.ts"
 import { fetchWhole, type UpstreamBroken, VendorClient } from "../upstream/client.ts"
-import { CallDeadlines, type Deadlines } from "../upstream/deadlines.ts"
 import type { ModerationCheck } from "./policy.ts"
 
 /** The endpoint did not answer in time, or its reply is invalid. */

@@ -4,6 +4,7 @@ import { Context, Effect, Layer, Redacted } from "effect"
 import { CircuitBreaker } from "effect/persistence"
 import type { Redis as Client, Cluster } from "ioredis"
 import { WeirConfig } from "../config.ts"
+import { makeDeadlines } from "../deadlines.ts"
 import { StoreUnavailable } from "./unavailable.ts"
 
 export interface Script {
@@ -41,12 +42,21 @@ export class Redis extends Context.Service<
         tripPolicy: CircuitBreaker.consecutive(breakerFailures),
         openDuration: breakerOpen,
       })
+      // The driver's own timeout is a timer for each command, and makes a slow object of it.
+      const deadlines = yield* makeDeadlines
       const failure = (cause: unknown) => Effect.fail(new StoreUnavailable({ store: "redis", cause }))
       const attempt = <A>(command: () => Promise<A>): Effect.Effect<A, StoreUnavailable> =>
         Effect.callback((resume) => {
+          const late = deadlines.after(redisDeadlineMs, () =>
+            resume(failure(new Error("Redis did not answer in time"))),
+          )
+          const end = (result: Effect.Effect<A, StoreUnavailable>) => {
+            deadlines.remove(late)
+            resume(result)
+          }
           command().then(
-            (reply) => resume(Effect.succeed(reply)),
-            (cause) => resume(failure(cause)),
+            (reply) => end(Effect.succeed(reply)),
+            (cause) => end(failure(cause)),
           )
         })
       const guarded = <A>(call: Effect.Effect<A, StoreUnavailable>): Effect.Effect<A, StoreUnavailable> =>
@@ -68,7 +78,10 @@ export class Redis extends Context.Service<
             return guarded(Effect.fail(error))
           })
         })
-      yield* attempt(() => ready(client))
+      yield* Effect.tryPromise({
+        try: () => ready(client),
+        catch: (cause) => new StoreUnavailable({ store: "redis", cause }),
+      })
       const collect = oneWriteATurn(client)
       return Redis.of({
         ping: Effect.asVoid(call(() => client.ping())),
@@ -105,8 +118,8 @@ function connect(
 ): Client | Cluster {
   const urls = Redacted.value(url).split(",")
   const options = {
-    commandTimeout: deadlineMs,
-    connectTimeout: 5000,
+    connectTimeout: connectDeadlineMs,
+    socketTimeout: deadlineMs * deadDeadlines,
     maxRetriesPerRequest: 1,
     // Fail a command that cannot be sent now: do not queue commands while Redis is not reachable.
     enableOfflineQueue: false,
@@ -124,6 +137,8 @@ function connect(
 }
 
 const connectDeadlineMs = 5000
+/** Deadlines after which a connection that is silent, and owes a reply, is left for a new one. */
+const deadDeadlines = 5
 
 const ready = (client: Client | Cluster): Promise<void> =>
   new Promise((resolve, reject) => {

@@ -133,7 +133,7 @@ export class Deadlines {
 }
 
 /** The deadlines of this process's calls to vendors: whatever their kind, one heap and one timer. */
-export class CallDeadlines extends Context.Service<CallDeadlines, Deadlines>()("weir/upstream/CallDeadlines") {
+export class CallDeadlines extends Context.Service<CallDeadlines, Deadlines>()("weir/CallDeadlines") {
   static readonly layer = Layer.effect(
     CallDeadlines,
     Effect.suspend(() => makeDeadlines),

@@ -2,7 +2,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { TestClock } from "effect/testing"
-import { Deadlines, makeDeadlines, type Watch } from "../../src/upstream/deadlines.ts"
+import { Deadlines, makeDeadlines, type Watch } from "../src/deadlines.ts"
 
 const Step = Schema.Union([
   Schema.Struct({ do: Schema.Literal("add"), inMs: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 50 })) }),
