@@ -118,7 +118,11 @@ export class SpooledBytes {
     await mkdir(folder, { recursive: true, mode: 0o700 })
     const path = join(folder, randomUUID())
     const handle = await open(path, "wx+", 0o600)
-    await unlink(path)
+    // A handle that nobody closes ends the process when it is collected.
+    await unlink(path).catch(async (cause) => {
+      await handle.close()
+      throw cause
+    })
     return handle
   }
 

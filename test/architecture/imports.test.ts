@@ -38,6 +38,7 @@ const layers = [
   "config.ts",
   "secret-files.ts",
   "background.ts",
+  "deadlines.ts",
   "conformance",
   "client",
   "protocol",
