@@ -52,7 +52,7 @@ export class ClientReply<Body extends object> {
   #hasRoom = true
   #waiting: Array<StreamPart | StoredText> = []
   /** The rest of the stored text that is being written. */
-  #pouring: AsyncIterator<Uint8Array> | undefined
+  #storedRest: AsyncIterator<Uint8Array> | undefined
   #waitingBytes = 0
   #wroteAtMs: number
   #progressAtMs = 0
@@ -125,8 +125,8 @@ export class ClientReply<Body extends object> {
 
   /** Writes events, or keeps them until the client takes more. */
   write(events: StreamPart): void {
-    if (typeof events !== "string" || !this.hasStored) this.#push(events)
-    else for (const part of this.stored?.partsOf(events) ?? []) this.#push(part)
+    if (typeof events !== "string" || this.stored === undefined) this.#push(events)
+    else for (const part of this.stored.partsOf(events)) this.#push(part)
   }
 
   #push(events: StreamPart | StoredText): void {
@@ -162,8 +162,8 @@ export class ClientReply<Body extends object> {
     this.#progressAtMs = this.#options.nowMs()
     // A stream whose end was asked for while nothing waited has ended.
     if (this.#mustEnd && this.#isEmpty) return
-    if (this.#pouring !== undefined) {
-      this.#pour(this.#pouring)
+    if (this.#storedRest !== undefined) {
+      this.#writeStored(this.#storedRest)
       return
     }
     while (this.#hasRoom && this.#waiting.length > 0) {
@@ -244,7 +244,7 @@ export class ClientReply<Body extends object> {
   }
 
   #give(events: StreamPart | StoredText): void {
-    if (events instanceof StoredText) this.#pour(events.chunks())
+    if (events instanceof StoredText) this.#writeStored(events.chunks())
     else this.#giveNow(events)
   }
 
@@ -255,18 +255,18 @@ export class ClientReply<Body extends object> {
   }
 
   /** Writes the next chunk of a stored text; the one after it when there is room, and then what waits. */
-  #pour(chunks: AsyncIterator<Uint8Array>): void {
-    this.#pouring = chunks
+  #writeStored(chunks: AsyncIterator<Uint8Array>): void {
+    this.#storedRest = chunks
     this.#hasRoom = false
     chunks.next().then(
       ({ done, value }) => {
         if (this.#isGone) return
         if (done === true) {
-          this.#pouring = undefined
+          this.#storedRest = undefined
           this.room()
         } else {
           this.#giveNow(value)
-          if (this.#hasRoom) this.#pour(chunks)
+          if (this.#hasRoom) this.#writeStored(chunks)
         }
       },
       () => this.cut(),
@@ -274,7 +274,7 @@ export class ClientReply<Body extends object> {
   }
 
   get #isEmpty(): boolean {
-    return this.#waiting.length === 0 && this.#pouring === undefined
+    return this.#waiting.length === 0 && this.#storedRest === undefined
   }
 
   #unsentBytes(): number {

@@ -7,7 +7,7 @@ import { Effect, Redacted, Result } from "effect"
 import type { CallTarget } from "../catalogue/snapshot.ts"
 import type { Watched } from "../deadlines.ts"
 import { type EncodeRefusal, malformedReply, type SentRequest } from "../dialects/wire.ts"
-import { isNoRoom } from "../media/spooled-bytes.ts"
+import { notStored } from "../media/spooled-bytes.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 import type { WarnEvent } from "../protocol/event.ts"
 import type { Tier, Timeouts } from "../protocol/timeout-tiers.ts"
@@ -305,7 +305,7 @@ export class UpstreamCall implements ReplyListener, Watched {
         if (this.#hasEnded) this.ended()
         else if (!this.#clientIsSlow) this.#wire?.resume()
       },
-      (cause: unknown) => this.#end(notStored(cause)),
+      (cause: unknown) => this.#end(notStored("A reply", cause)),
     )
   }
 
@@ -368,10 +368,6 @@ export class UpstreamCall implements ReplyListener, Watched {
     })
   }
 }
-
-/** Why the disk did not take a part of the reply. */
-const notStored = (cause: unknown): ServiceError<"rate_limited" | "internal_error"> =>
-  isNoRoom(cause) ? cause : serviceError("internal_error", "A reply could not be stored", { cause })
 
 /** Only requests with JSON are signed. */
 const textOf = ({ body }: SentRequest): string => {

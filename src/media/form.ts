@@ -5,7 +5,7 @@ import { bodyTooLarge, type ServiceError, serviceError } from "../protocol/error
 import { invalidInput } from "../protocol/issues.ts"
 import type { NamedFile } from "./media-file.ts"
 import type { FileWriter, Spool } from "./spool.ts"
-import { isNoRoom, type SpoolError } from "./spooled-bytes.ts"
+import { notStored, type SpoolError } from "./spooled-bytes.ts"
 
 /** A form may name a field several times. */
 export interface Form {
@@ -71,7 +71,7 @@ export const readForm = (
         const into: FileWriter = writer ?? (yield* spool.create)
         writer = into
         for (const chunk of file.chunks.splice(0)) into.add(chunk)
-        yield* Effect.tryPromise({ try: () => into.flush(), catch: diskError })
+        yield* Effect.tryPromise({ try: () => into.flush(), catch: (cause) => notStored("A file", cause) })
         if (!file.isWhole) return
         const { field, mime, name } = file
         files.set(field, [...(files.get(field) ?? []), { file: into.file(), mime, name }])
@@ -98,9 +98,6 @@ export const readForm = (
     if (!isDone) return yield* refused({ _tag: "EndNotReached" })
     return { fields, files }
   })
-
-const diskError = (cause: unknown): FormError =>
-  isNoRoom(cause) ? cause : serviceError("internal_error", "A file could not be stored", { cause })
 
 const unreadable = () => serviceError("bad_request", "The body could not be read")
 

@@ -32,8 +32,11 @@ export const noRoom = (): SpoolError =>
     retryAfterMs: 5000,
   })
 
-export const isNoRoom = (cause: unknown): cause is SpoolError =>
-  cause instanceof ServiceError && cause.code === "rate_limited"
+const isNoRoom = (cause: unknown): cause is SpoolError => cause instanceof ServiceError && cause.code === "rate_limited"
+
+/** Why a write has failed: there is no room, or the disk is at fault. @param what was to be stored, e.g. `A file` */
+export const notStored = (what: string, cause: unknown): SpoolError | ServiceError<"internal_error"> =>
+  isNoRoom(cause) ? cause : serviceError("internal_error", `${what} could not be stored`, { cause })
 
 export class SpooledBytes {
   readonly #room: Room

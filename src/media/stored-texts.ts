@@ -42,7 +42,7 @@ export class StoredText {
   /** The text, after its last flush; each chunk belongs to its reader. */
   async *chunks(): AsyncGenerator<Uint8Array> {
     await this.#content.flush()
-    for await (const chunk of this.#content.chunks()) yield Uint8Array.from(chunk)
+    for await (const chunk of this.#content.chunks()) yield new Uint8Array(chunk)
   }
 
   close(): Promise<void> {

@@ -1,6 +1,6 @@
 /** Pictures in vendors' replies are on the disk while they pass: whole, exact, bounded, and gone with the call. */
 import { randomBytes } from "node:crypto"
-import { mkdtempSync, readdirSync, readlinkSync, rmSync } from "node:fs"
+import { mkdtempSync, rmSync } from "node:fs"
 import { connect } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -8,6 +8,7 @@ import { Schema } from "effect"
 import { afterAll, afterEach, beforeEach, describe, expect, it } from "vitest"
 import { ImageResponse } from "../../src/protocol/image.ts"
 import { newTestIds, testCatalogue, type VendorScript } from "../../src/testing/index.ts"
+import { openFilesIn } from "../open-files.ts"
 import { balanceOf, errorOf, eventually, holdsOf, useGateway } from "./gateway.ts"
 import { png } from "./recordings.ts"
 
@@ -63,14 +64,7 @@ beforeEach(() => {
   })
 })
 
-const openFiles = () =>
-  readdirSync("/proc/self/fd").filter((fd) => {
-    try {
-      return readlinkSync(`/proc/self/fd/${fd}`).startsWith(join(dataDir, "media"))
-    } catch {
-      return false
-    }
-  }).length
+const openFiles = () => openFilesIn(join(dataDir, "media")).length
 const metric = async (name: string) => {
   const page = await (await fetch(`${gateway().baseUrl}/metrics`)).text()
   return Number(new RegExp(`^${name}(?:{[^}]*})? (\\d+)`, "m").exec(page)?.[1])

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Result } from "effect"
 import { afterAll, afterEach, describe, expect, it } from "vitest"
+import { randomOf } from "../../scripts/random.ts"
 import { LongStrings } from "../../src/media/long-strings.ts"
 import { noRoom, type Room, SpooledBytes } from "../../src/media/spooled-bytes.ts"
 import { bytesOfParts, StoredTexts } from "../../src/media/stored-texts.ts"
@@ -26,12 +27,7 @@ const opened: Array<StoredTexts> = []
 afterEach(() => Promise.all(opened.splice(0).map((texts) => texts.close())))
 
 const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
-/** A generator of numbers below 1; the same seed gives the same. */
-const random = (seed: number) => () => {
-  seed = (seed * 1_103_515_245 + 12_345) % 2 ** 31
-  return seed / 2 ** 31
-}
-const base64 = (length: number, next = random(1)) =>
+const base64 = (length: number, next = randomOf(1)) =>
   Array.from({ length }, () => letters[Math.floor(next() * letters.length)]).join("")
 
 /** Takes a text in chunks. @returns what marks stand in, and what is written of it by JSON */
@@ -107,7 +103,7 @@ describe("a string", () => {
 describe("a reply", () => {
   it("is the same however it is cut", async () => {
     for (let seed = 1; seed <= 40; seed++) {
-      const next = random(seed)
+      const next = randomOf(seed)
       const value = () => {
         const kind = Math.floor(next() * 5)
         if (kind === 0) return next() * 1e6

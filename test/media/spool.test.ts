@@ -1,7 +1,7 @@
 /** Files of calls: in memory while they are small, otherwise on the disk without a name; bounded, and gone with the call. */
 import { createHash, randomBytes } from "node:crypto"
 import { once } from "node:events"
-import { existsSync, mkdtempSync, readdirSync, readlinkSync, rmSync } from "node:fs"
+import { existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs"
 import { createServer } from "node:http"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -12,6 +12,7 @@ import { bytesOfBody, chunksOfBody } from "../../src/media/media-file.ts"
 import { Spool } from "../../src/media/spool.ts"
 import { fetchWhole, VendorClient } from "../../src/upstream/client.ts"
 import { Egress } from "../../src/upstream/egress.ts"
+import { openFilesIn } from "../open-files.ts"
 
 const dataDir = mkdtempSync(join(tmpdir(), "weir-spool-"))
 afterAll(() => rmSync(dataDir, { recursive: true }))
@@ -33,13 +34,6 @@ const withSpool = <A>(run: (spool: Spool["Service"]) => Promise<A>, limits: obje
 const open = (spool: Spool["Service"], scope: Scope.Closeable) => Effect.runPromise(Scope.provide(spool.create, scope))
 const close = (scope: Scope.Closeable) => Effect.runPromise(Scope.close(scope, Exit.void))
 const names = () => (existsSync(join(dataDir, "media")) ? readdirSync(join(dataDir, "media")) : [])
-const nameOf = (fd: string) => {
-  try {
-    return readlinkSync(`/proc/self/fd/${fd}`)
-  } catch {
-    return ""
-  }
-}
 const contentOf = async (chunks: AsyncIterable<Buffer>) => {
   const all: Array<Buffer> = []
   for await (const chunk of chunks) all.push(Buffer.from(chunk))
@@ -137,7 +131,7 @@ describe("a file", () => {
       await new Promise(setImmediate)
       await close(scope)
       await written
-      expect(readdirSync("/proc/self/fd").filter((fd) => nameOf(fd).startsWith(dataDir))).toEqual([])
+      expect(openFilesIn(dataDir)).toEqual([])
       expect(spool.used()).toEqual({ files: 0, bytes: 0 })
     }))
 
