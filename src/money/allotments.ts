@@ -4,6 +4,7 @@
  */
 import { type Amount, maxAmount } from "./amount.ts"
 import type { CounterNeed, Granted } from "./ledger-store.ts"
+import { Movement } from "./movement.ts"
 
 /** What a hold takes of one counter. */
 export interface Need {
@@ -38,6 +39,8 @@ export class Allotment {
   isScarce = false
   /** Whether it is being refilled. */
   isRefilling = false
+  #moving: Set<Movement> | undefined
+  #moved = 0
   /** Whether the store has granted any, and under which limit: with another limit, holds ask again. */
   #isGranted = false
   #limit: Amount | undefined
@@ -119,6 +122,27 @@ export class Allotment {
     return this.free + this.held <= this.#small && nowMs - this.#usedAtMs < restMs
   }
 
+  beginMovement(movement: Movement): void {
+    this.#moved++
+    this.#moving ??= new Set()
+    this.#moving.add(movement)
+  }
+
+  endMovement(movement: Movement): void {
+    this.#moving?.delete(movement)
+    if (this.#moving?.size === 0) this.#moving = undefined
+  }
+
+  /** Undefined while something moves. As long as the number stays the same, nothing has moved. */
+  rest(): number | undefined {
+    return this.#moving === undefined ? this.#moved : undefined
+  }
+
+  /** Those that have not ended. */
+  movements(): ReadonlyArray<Movement> {
+    return this.#moving === undefined ? [] : [...this.#moving]
+  }
+
   isForgotten(nowMs: number): boolean {
     return this.held === 0n && this.free === 0n && !this.isRefilling && nowMs - this.#usedAtMs > forgetMs
   }
@@ -197,21 +221,27 @@ interface Part {
 /** A hold that waits for a grant: it has taken its amounts already, and owes what was not at hand. */
 export class Reservation {
   readonly #parts: ReadonlyArray<Part>
+  readonly #movement: Movement
   /** What to ask for. */
   readonly counters: ReadonlyArray<CounterNeed>
 
   constructor(needs: ReadonlyArray<readonly [Need, Allotment]>, nowMs: number) {
     this.#parts = needs.map(([need, allotment]) => {
       const isAsked = !allotment.covers(need)
-      const refills = isAsked && !allotment.isRefilling
+      // What is scarce is asked for whole: a part that is taken here is missing to a smaller hold meanwhile.
+      const isWhole = isAsked && allotment.isScarce
+      const refills = isAsked && !isWhole && !allotment.isRefilling
       if (refills) allotment.isRefilling = true
       allotment.take(need.amount, nowMs)
-      const owed = allotment.free < 0n ? -allotment.free : 0n
+      const owed = maxAmount(isWhole ? need.amount : 0n, -allotment.free)
       // The debt is this hold's to pay: another that comes meanwhile must not ask for it again.
       allotment.free += owed
       const enough = refills ? maxAmount(allotment.chunk(nowMs), owed) : owed
       return { need, allotment, isAsked, refills, owed, enough }
     })
+    this.#movement = new Movement(
+      this.#parts.flatMap(({ need, allotment, refills, owed }) => (refills || owed < need.amount ? [allotment] : [])),
+    )
     this.counters = this.#parts
       .filter(({ isAsked }) => isAsked)
       .map(({ need: { counter, amount, limit }, refills, owed, enough }) => {
@@ -226,6 +256,7 @@ export class Reservation {
       if (refills) allotment.isRefilling = false
       if (isAsked) allotment.receive(granted, need.limit, { owed, enough })
     }
+    this.#movement.end()
   }
 
   /** No grant: what was taken goes back. */
@@ -235,5 +266,6 @@ export class Reservation {
       allotment.free -= owed
       allotment.end(need.amount, 0n, nowMs)
     }
+    this.#movement.end()
   }
 }

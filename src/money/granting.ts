@@ -10,6 +10,7 @@ import { recordAllotted, recordHoldWait, recordLedgerEvent } from "../telemetry/
 import type { Allotment, Need } from "./allotments.ts"
 import { type Amount, wholeAmount } from "./amount.ts"
 import type { CounterNeed, LedgerStore } from "./ledger-store.ts"
+import { Movement, waitForMovements } from "./movement.ts"
 import type { Node, Nodes } from "./node.ts"
 import { makeRecalls, type RecallChannel } from "./recalls.ts"
 import { kindOf } from "./settlement.ts"
@@ -33,8 +34,8 @@ type Answer =
   | (Short & {
       /** How many other nodes may have some. */
       readonly others: number
-      /** Whether this node had some at hand, and gave it back. */
-      readonly gaveBack: boolean
+      /** Whether some was on its way, or was at hand and was given back: another ask may find more. */
+      readonly mayFindMore: boolean
     })
   | { readonly _tag: "Lapsed" }
 
@@ -66,11 +67,23 @@ export const makeGranting = Effect.fnUntraced(function* (
   const giveBack = (node: Node, parts: ReadonlyArray<readonly [Allotment, Amount]>) => {
     if (parts.length === 0 || node.isLeft) return Effect.void
     for (const [allotment, amount] of parts) allotment.free -= amount
+    const movement = new Movement(parts.map(([allotment]) => allotment))
     const items = parts.map(([{ orgId, counter, free, held, isRefilling }, amount]) => {
       return { node: node.id, orgId, counter, amount, isLast: free === 0n && held === 0n && !isRefilling }
     })
-    return Effect.uninterruptible(Effect.tapError(store.giveBack(items), () => Effect.sync(() => nodes.leave(node))))
+    return store.giveBack(items).pipe(
+      Effect.tapError(() => Effect.sync(() => nodes.leave(node))),
+      Effect.ensuring(Effect.sync(() => movement.end())),
+      Effect.uninterruptible,
+    )
   }
+
+  /** Waits until what moves has arrived, and gives what is at hand to the store, where all parts meet. */
+  const gather = (node: Node, allotment: Allotment) =>
+    Effect.andThen(
+      waitForMovements(allotment),
+      Effect.suspend(() => giveBack(node, allotment.free > 0n ? [[allotment, allotment.free]] : [])),
+    )
 
   const recalls = yield* makeRecalls(randomUUID(), (orgId, counter) =>
     Effect.suspend(() => {
@@ -78,8 +91,7 @@ export const makeGranting = Effect.fnUntraced(function* (
       const allotment = node?.allotments.find(orgId, counter)
       if (node === undefined || allotment === undefined) return Effect.succeed(false)
       recordLedgerEvent(context, "recalled")
-      const giveFree = Effect.suspend(() => giveBack(node, allotment.free > 0n ? [[allotment, allotment.free]] : []))
-      return Effect.as(Effect.ignore(Effect.andThen(refilled(allotment), giveFree)), true)
+      return Effect.as(Effect.ignore(gather(node, allotment)), true)
     }),
   )
 
@@ -107,6 +119,7 @@ export const makeGranting = Effect.fnUntraced(function* (
     const chunk = allotment.chunk(nowMs)
     if (allotment.free >= chunk / 2n) return
     allotment.isRefilling = true
+    const movement = new Movement([allotment])
     recordLedgerEvent(context, "refill")
     runRefill(
       allot(node, wanted, [{ counter, need: 0n, want: chunk, limit }]).pipe(
@@ -116,6 +129,7 @@ export const makeGranting = Effect.fnUntraced(function* (
         Effect.ensuring(
           Effect.sync(() => {
             allotment.isRefilling = false
+            movement.end()
           }),
         ),
         Effect.ignore,
@@ -135,6 +149,7 @@ export const makeGranting = Effect.fnUntraced(function* (
     const { orgId, needs } = wanted
     const node = yield* nodes.enter
     if (node.allotments.hold(orgId, needs, nodes.nowMs())) return { _tag: "Held", node }
+    const before = new Map(needs.map(({ counter }) => [counter, node.allotments.find(orgId, counter)?.rest()]))
     const reservation = node.allotments.reserve(orgId, needs, nodes.nowMs())
     const granted = yield* Effect.onError(allot(node, wanted, reservation.counters), () =>
       Effect.sync(() => reservation.undo(nodes.nowMs())),
@@ -146,29 +161,39 @@ export const makeGranting = Effect.fnUntraced(function* (
     reservation.undo(nodes.nowMs())
     if (granted._tag === "Lapsed") return granted
     // What is at hand here is too little by itself: all parts must meet in the store.
-    const allotment = node.allotments.of(orgId, granted.counter, nodes.nowMs())
+    const { counter } = granted
+    const allotment = node.allotments.of(orgId, counter, nodes.nowMs())
     const { free } = allotment
+    const rested = before.get(counter)
+    const hasMoved = rested === undefined || rested !== allotment.rest()
     allotment.isScarce = true
     if (free > 0n) yield* giveBack(node, [[allotment, free]])
-    return { ...granted, available: granted.available + free, gaveBack: free > 0n }
+    return { ...granted, available: granted.available + free, mayFindMore: hasMoved || free > 0n }
   })
 
   const takeSlowly = Effect.fnUntraced(function* (wanted: Wanted): Effect.fn.Return<Node | Short, StoreUnavailable> {
     const beganMs = nodes.nowMs()
+    let rounds = 0
     let answer = yield* ask(wanted)
     if (answer._tag === "Lapsed") answer = yield* ask(wanted)
-    if (answer._tag === "Short" && isOnlyCounted(wanted, answer.counter)) {
-      // Nobody is refused: what other nodes have comes for a later hold, and this one does not wait.
-      if (answer.others > 0) runRefill(Effect.ignore(recalls.recall(wanted.orgId, answer.counter, answer.others)))
-    } else if (answer._tag === "Short") {
-      if (answer.others > 0) {
-        recordLedgerEvent(context, "recall")
-        yield* recalls.recall(wanted.orgId, answer.counter, answer.others)
+    while (answer._tag === "Short" && rounds < mostRounds) {
+      const { counter, others, mayFindMore } = answer
+      if (isOnlyCounted(wanted, counter)) {
+        // Nobody is refused: what other nodes have comes for a later hold, and this one does not wait.
+        if (others > 0) runRefill(Effect.ignore(recalls.recall(wanted.orgId, counter, others)))
+        break
       }
-      // Another hold of this node may have been granted more than it needed.
-      const node = take(wanted)
-      if (node !== undefined) answer = { _tag: "Held", node }
-      else if (answer.others > 0 || answer.gaveBack) answer = yield* ask(wanted)
+      if (others > 0) {
+        recordLedgerEvent(context, "recall")
+        yield* recalls.recall(wanted.orgId, counter, others)
+      }
+      if (others === 0 && !mayFindMore) break
+      const node = yield* nodes.enter
+      const allotment = node.allotments.of(wanted.orgId, counter, nodes.nowMs())
+      yield* gather(node, allotment)
+      allotment.isScarce = true
+      rounds++
+      answer = yield* ask(wanted)
     }
     recordHoldWait(context, nodes.nowMs() - beganMs)
     if (answer._tag === "Held") return answer.node
@@ -202,6 +227,9 @@ export const makeGranting = Effect.fnUntraced(function* (
 const isOnlyCounted = ({ needs }: Wanted, counter: string): boolean =>
   needs.find((need) => need.counter === counter)?.isOnlyCounted === true
 
+/** How often a hold asks again if parts of what it needs were on their way while it asked. */
+const mostRounds = 3
+
 /** Records what nodes have of all organisations, by currency; tokens of all days are one counter. */
 export const recordSums = (context: Context.Context<never>, nodes: Iterable<Node>): void => {
   const sums = new Map<string, { free: Amount; held: Amount }>()
@@ -229,7 +257,3 @@ const asking = <A, E>(node: Node, effect: Effect.Effect<A, E>): Effect.Effect<A,
       }),
     )
   })
-
-/** Waits until a grant that is under way has come: more may be at hand then. */
-const refilled = (allotment: Allotment): Effect.Effect<void> =>
-  Effect.suspend(() => (allotment.isRefilling ? Effect.delay(refilled(allotment), "5 millis") : Effect.void))

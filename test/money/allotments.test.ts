@@ -57,8 +57,24 @@ describe("a hold that is not covered", () => {
 
   it("is scarce if less than what is burnt was granted", () => {
     const { allotments, allotment } = afterOne(200n, false)
-    for (let more = 0; more < 3; more++) allotments.reserve(org, [need], 1100).grant(granted(101n, true))
+    for (let more = 0; more < 3; more++) {
+      const reservation = allotments.reserve(org, [need], 1100)
+      const want = reservation.counters[0]?.want ?? 0n
+      reservation.grant(granted(want < 101n ? want : 101n, true))
+    }
     expect(allotment.isScarce).toBe(true)
+  })
+
+  it("asks for the whole of what is scarce, and for what the node owes; what is at hand stays for smaller holds", () => {
+    const { allotments, allotment } = afterOne(140n, false)
+    allotment.isScarce = true
+    const reservation = allotments.reserve(org, [{ counter, amount: 150n }], 1100)
+    expect(reservation.counters).toEqual([{ counter, need: 150n, want: 150n, limit: undefined }])
+    expect(allotments.hold(org, [need], 1100)).toBe(true)
+    reservation.undo(1100)
+    expect(allotment).toMatchObject({ free: 35n, held: 100n })
+    allotment.end(100n, 240n, 1200)
+    expect(allotments.reserve(org, [need], 1300).counters[0]?.need).toBe(205n)
   })
 })
 

@@ -1,0 +1,38 @@
+/**
+ * Amounts that are on their way between a node and the store, or that a waiting hold has taken and may yet give up. A hold
+ * that finds too little waits for them: otherwise it would be refused what comes back a moment later.
+ */
+import { Deferred, Effect } from "effect"
+import type { Allotment } from "./allotments.ts"
+
+export class Movement {
+  readonly #allotments: ReadonlyArray<Allotment>
+  #ended: Deferred.Deferred<void> | undefined
+
+  /** It has begun. @param allotments whose amounts move */
+  constructor(allotments: ReadonlyArray<Allotment>) {
+    this.#allotments = allotments
+    for (const allotment of allotments) allotment.beginMovement(this)
+  }
+
+  end(): void {
+    for (const allotment of this.#allotments) allotment.endMovement(this)
+    if (this.#ended !== undefined) Deferred.doneUnsafe(this.#ended, Effect.void)
+  }
+
+  /** Completes when it has ended. */
+  wait(): Effect.Effect<void> {
+    this.#ended ??= Deferred.makeUnsafe<void>()
+    return Deferred.await(this.#ended)
+  }
+}
+
+/** Waits for what moves now, not for what begins to move meanwhile. */
+export const waitForMovements = (allotment: Allotment): Effect.Effect<void> =>
+  Effect.suspend(() =>
+    Effect.forEach(
+      allotment.movements().map((movement) => movement.wait()),
+      (ended) => ended,
+      { discard: true },
+    ),
+  )

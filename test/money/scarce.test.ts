@@ -1,0 +1,88 @@
+/** What is scarce: a hold is refused only if it fits in nothing that there is, wherever the parts are at that moment. */
+import { describe, expect, it } from "@effect/vitest"
+import { Clock, Context, Effect, Fiber, Layer, Result } from "effect"
+import { TestClock } from "effect/testing"
+import { randomOf } from "../../scripts/random.ts"
+import { Ledger } from "../../src/money/ledger.ts"
+import { LedgerStore, LedgerStores, oneStore } from "../../src/money/ledger-store.ts"
+import { RecallChannel } from "../../src/money/recalls.ts"
+import { MemoryBooks, makeStore } from "../../src/testing/ledger-store-memory.ts"
+import { layerTestConfig } from "../../src/testing/stores.ts"
+import { dailyTokens, holdOf, unit } from "./books.ts"
+
+const orgId = "org"
+
+/** Nodes over the same books, each of whose calls takes up to four milliseconds there and back. */
+const startNodes = Effect.fnUntraced(function* (nodes: number, random: () => number) {
+  const books = new MemoryBooks()
+  const channel = yield* Effect.map(Layer.build(RecallChannel.layerLocal), Context.get(RecallChannel))
+  const delay = Effect.suspend(() => Effect.sleep(Math.floor(random() * 5)))
+  const slow = <A, E>(call: Effect.Effect<A, E>) => delay.pipe(Effect.andThen(call), Effect.tap(delay))
+  return yield* Effect.forEach(Array.from({ length: nodes }), () => {
+    const store = makeStore(books, Clock.currentTimeMillis)
+    const slowStore = LedgerStore.of({
+      ...store,
+      allot: (ask) => slow(store.allot(ask)),
+      giveBack: (items) => slow(store.giveBack(items)),
+    })
+    return Ledger.layerRules.pipe(
+      Layer.provide(Layer.succeed(LedgerStores, oneStore(slowStore))),
+      Layer.provide(Layer.succeed(RecallChannel, channel)),
+      Layer.provide(layerTestConfig()),
+      Layer.build,
+      Effect.map(Context.get(Ledger)),
+    )
+  })
+})
+
+/**
+ * Fifty holds at about the same time.
+ * @param sizes of holds, in tokens and in money @returns what was refused, and what was left
+ */
+const crowd = Effect.fnUntraced(function* (
+  seed: number,
+  { nodes, sizes, tokens, money }: { nodes: number; sizes: ReadonlyArray<number>; tokens: number; money: number },
+) {
+  const random = randomOf(seed)
+  const ledgers = yield* startNodes(nodes, random)
+  yield* ledgers[0]?.topup({ id: "start", orgId, currency: "USD", amount: BigInt(money) * unit }) ?? Effect.void
+  const holdOne = Effect.fnUntraced(function* () {
+    const size = sizes[Math.floor(random() * sizes.length)] ?? 1
+    const ledger = ledgers[Math.floor(random() * ledgers.length)]
+    yield* Effect.sleep(Math.floor(random() * 8))
+    const request = { ...holdOf(orgId, BigInt(size) * unit), budgets: [dailyTokens(orgId, size, tokens)] }
+    const held = yield* Effect.result(ledger?.hold(request) ?? Effect.die("no ledger"))
+    return { size, isHeld: Result.isSuccess(held) }
+  })
+  const crowd = yield* Effect.forkChild(
+    Effect.forEach(Array.from({ length: 50 }), holdOne, { concurrency: "unbounded" }),
+  )
+  for (let ms = 0; ms < 700; ms++) yield* TestClock.adjust(1)
+  const outcomes = yield* Fiber.join(crowd)
+  const held = outcomes.reduce((sum, { size, isHeld }) => (isHeld ? sum + size : sum), 0)
+  const refused = outcomes.filter(({ isHeld }) => !isHeld).map(({ size }) => size)
+  return { left: Math.min(tokens, money) - held, refused }
+}, Effect.scoped)
+
+describe("of holds at once, none is refused that fits", () => {
+  it.effect.each([
+    ["of one size, by a budget", { nodes: 1, sizes: [510], tokens: 10_200, money: 1_000_000 }],
+    ["of one size, by the balance", { nodes: 1, sizes: [510], tokens: 1_000_000, money: 10_200 }],
+    ["of many sizes", { nodes: 1, sizes: [20, 100, 333, 510, 900], tokens: 9_000, money: 1_000_000 }],
+    ["by both", { nodes: 1, sizes: [100, 510], tokens: 9_000, money: 9_100 }],
+    ["on three nodes", { nodes: 3, sizes: [510], tokens: 10_200, money: 1_000_000 }],
+  ] as const)(
+    "%s",
+    ([, terms]) =>
+      Effect.gen(function* () {
+        const lost: Array<object> = []
+        for (let seed = 0; seed < 100; seed++) {
+          const { left, refused } = yield* crowd(seed, terms)
+          expect(left).toBeGreaterThanOrEqual(0)
+          if (refused.some((size) => size <= left)) lost.push({ seed, left, smallest: Math.min(...refused) })
+        }
+        expect(lost).toEqual([])
+      }),
+    60_000,
+  )
+})
