@@ -1,13 +1,15 @@
 /** Partitions for future days, and removal after the retention; the ledger stays consistent. */
 import { randomUUID } from "node:crypto"
 import { describe, expect, layer } from "@effect/vitest"
-import { Effect, Layer } from "effect"
+import { Effect, Fiber, Layer, Result } from "effect"
 import { SqlClient } from "effect/sql"
 import { Ledger } from "../../src/money/ledger.ts"
 import { Retention } from "../../src/money/retention.ts"
+import { dateOf, dayMs } from "../../src/protocol/instant.ts"
 import { periodOf } from "../../src/protocol/utc8.ts"
 import { inEach, Shards } from "../../src/store/shards/shards.ts"
 import { citusWorkers } from "../../src/testing/citus.ts"
+import { testRedisUrl } from "../../src/testing/stores.ts"
 import { expectSound, fund, holdOf, makeTestDatabase, settlementOf, unit } from "./books.ts"
 
 const services = Layer.mergeAll(Retention.layer, Ledger.layer).pipe(
@@ -33,6 +35,53 @@ layer(services, { excludeTestServices: true, timeout: "60 seconds" })("retention
           name: string
         }>`select tableoid::regclass::text as name from usage_records where ref = ${request.ref}`
         expect(home?.name).toMatch(/^usage_records_\d{8}(_\d+)?$/)
+      }),
+    )
+
+    // The embedded database has one session.
+    it.effect.skipIf(testRedisUrl() === undefined)(
+      "makes an hour while replies of it wait for the default partition: they go to their hour",
+      () =>
+        Effect.gen(function* () {
+          const sql = yield* SqlClient.SqlClient
+          const { hold, settle } = yield* Ledger
+          const orgId = yield* fund(unit)
+          const held = yield* hold(holdOf(orgId, unit, "late"))
+          const atMs = Date.now() + 20 * dayMs
+          const [from, to] = [dateOf(atMs), dateOf(atMs + dayMs)]
+          const late = yield* sql.withTransaction(
+            Effect.gen(function* () {
+              yield* sql`create table replies_late (like replies including storage)`
+              yield* sql.unsafe(
+                `alter table replies attach partition replies_late for values from ('${from}') to ('${to}')`,
+              )
+              const reply = { sealed: Buffer.from("reply").toString("base64") }
+              const late = yield* Effect.forkDetach(settle({ ...settlementOf(held, unit), atMs, reply }))
+              yield* Effect.sleep("300 millis")
+              return late
+            }),
+          )
+          yield* Fiber.join(late)
+          const [home] = yield* sql<{ name: string }>`
+            select tableoid::regclass::text as name from replies where ref = ${held.ref}`
+          expect(home?.name).toMatch(/^replies_late(_\d+)?$/)
+        }),
+    )
+
+    it.effect("writes again what the default partition refused because its own was made meanwhile", () =>
+      Effect.gen(function* () {
+        const shards = yield* Shards
+        const sql = yield* SqlClient.SqlClient
+        yield* sql`create table own_day (at timestamptz) partition by range (at)`
+        yield* sql`create table own_day_default partition of own_day default`
+        yield* sql`create table own_day_1 partition of own_day for values from ('2020-01-01') to ('2020-01-02')`
+        const tables = ["own_day_default", "own_day"]
+        const write = Effect.suspend(() => sql.unsafe(`insert into ${tables.shift()} values ('2020-01-01 12:00:00')`))
+        yield* shards.of("any").run(() => write)
+        expect(tables).toEqual([])
+        const refused = Effect.suspend(() => sql.unsafe("insert into own_day_default values ('2020-01-01')"))
+        expect(Result.isFailure(yield* Effect.result(shards.of("any").run(() => refused)))).toBe(true)
+        yield* sql`drop table own_day`
       }),
     )
 

@@ -1,5 +1,5 @@
 /** A part of the books: some organisations, with everything that changes with their calls. */
-import type { Effect } from "effect"
+import { Effect } from "effect"
 import type { SqlClient, SqlError, Statement } from "effect/sql"
 
 /** The server that has a shard. */
@@ -15,7 +15,10 @@ export interface Shard {
   readonly key: string
   /** The host and the port of the server that has it; empty where there is one. */
   readonly server: () => string
-  /** Runs a statement where the shard is, as one transaction; again, if the shard has moved meanwhile. */
+  /**
+   * Runs a statement where the shard is, as one transaction; again, if the shard has moved meanwhile, or if a partition was
+   * made while the statement waited to write what belongs there to the default one.
+   */
   readonly run: <A, R>(
     query: (client: ShardClient) => Effect.Effect<A, SqlError.SqlError, R>,
   ) => Effect.Effect<A, SqlError.SqlError, R>
@@ -24,5 +27,18 @@ export interface Shard {
 /** The one shard of a database whose books are in one place, and all that is in no shard. */
 export const wholeShard = (sql: SqlClient.SqlClient): Shard => {
   const client = { sql, books: sql.literal("") }
-  return { name: "books", key: "", server: () => "", run: (query) => query(client) }
+  return { name: "books", key: "", server: () => "", run: (query) => againInItsPartition(query(client)) }
 }
+
+/** A statement that was planned before a partition was made is refused by the default one; nothing of it was written. */
+export const againInItsPartition = <A, R>(
+  query: Effect.Effect<A, SqlError.SqlError, R>,
+): Effect.Effect<A, SqlError.SqlError, R> => Effect.retry(query, { while: isOfAnotherPartition, times: 3 })
+
+/** PostgreSQL gives it no code of its own, but names the function that refused it. */
+const isOfAnotherPartition = (error: SqlError.SqlError): boolean =>
+  serverErrorOf(error)["code"] === "23514" && serverErrorOf(error)["routine"] === "ExecPartitionCheckEmitError"
+
+/** The fields of an error that the server sent; none, if it sent none. */
+export const serverErrorOf = ({ reason: { cause } }: SqlError.SqlError): Readonly<Record<string, unknown>> =>
+  typeof cause === "object" && cause !== null ? { ...cause } : {}

@@ -6,7 +6,7 @@ import { runEvery } from "../../background.ts"
 import { WeirConfig } from "../../config.ts"
 import { applicationName } from "../schema-state.ts"
 import { indexFor, type PlacedShard, readPlacement } from "./placement.ts"
-import type { Shard, ShardClient } from "./shard.ts"
+import { againInItsPartition, type Shard, type ShardClient, serverErrorOf } from "./shard.ts"
 import { ensureSchema, movedCode } from "./shard-schema.ts"
 
 /** @param databaseUrl of the coordinator: the servers are reached with its user, password, database and options */
@@ -61,7 +61,8 @@ export const makeSpread = Effect.fnUntraced(function* (databaseUrl: Redacted.Red
       const shard = placed[index]
       return shard?.id === id ? Effect.succeed(shard) : Effect.fail(unknownShard(name))
     }
-    const attempt: Shard["run"] = (query) => Effect.flatMap(Effect.flatMap(here(), prepared), query)
+    const attempt: Shard["run"] = (query) =>
+      Effect.flatMap(Effect.flatMap(here(), prepared), (client) => againInItsPartition(query(client)))
     const run = <A, R>(
       query: (client: ShardClient) => Effect.Effect<A, SqlError.SqlError, R>,
       made = 1,
@@ -97,15 +98,12 @@ export const makeSpread = Effect.fnUntraced(function* (databaseUrl: Redacted.Red
 
 const placeOf = ({ id, host, port }: PlacedShard): string => `${id}@${host}:${port}`
 
-const codeOf = ({ reason: { cause } }: SqlError.SqlError): unknown =>
-  typeof cause === "object" && cause !== null && "code" in cause ? cause.code : undefined
-
 /** A schema, a table or a function is not there: a shard has moved, and Citus has removed what was left of it. */
 const schemaCodes: ReadonlySet<unknown> = new Set(["3F000", "42P01", "42883"])
 
 /** How often a statement is sent in all: to where its shard is now, more than once if that moves on. */
 const attemptsAfter = (error: SqlError.SqlError): number => {
-  const code = codeOf(error)
+  const { code } = serverErrorOf(error)
   if (code === movedCode) return 20
   return schemaCodes.has(code) ? 3 : 1
 }
