@@ -15,7 +15,7 @@ const storeless = [
   "test/{admission/request-id,client/errors,faults/shortage,review/policy,telemetry/logs}.test.ts",
   "test/catalogue/{load,yaml}.test.ts",
   "test/http/{connection-limit,openapi,tls}.test.ts",
-  "test/money/{allotments,bill,journal-sync,ledger-rules,pricing}.test.ts",
+  "test/money/{allotments,bill,journal-sync,ledger-rules,pricing,scarce}.test.ts",
   "test/property/{catalogue-patch,client-apis,dialects}.test.ts",
   "test/settings/{bundle,merge}.test.ts",
   "test/store/{embedded,file-lock,group-commit,seal}.test.ts",
