@@ -4,7 +4,7 @@
  */
 import { type Amount, maxAmount } from "./amount.ts"
 import type { CounterNeed, Granted } from "./ledger-store.ts"
-import { Movement } from "./movement.ts"
+import { Movement, type Moving } from "./movement.ts"
 
 /** What a hold takes of one counter. */
 export interface Need {
@@ -27,7 +27,7 @@ const restShare = 64n
 const forgetMs = 60_000
 
 /** The part of an allotment that is at hand, and how fast it is used. */
-export class Allotment {
+export class Allotment implements Moving {
   readonly orgId: string
   readonly counter: string
   /** At hand for holds; negative if costs exceeded the allotment. */
@@ -138,7 +138,6 @@ export class Allotment {
     return this.#moving === undefined ? this.#moved : undefined
   }
 
-  /** Those that have not ended. */
   movements(): ReadonlyArray<Movement> {
     return this.#moving === undefined ? [] : [...this.#moving]
   }

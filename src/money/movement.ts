@@ -3,14 +3,21 @@
  * that finds too little waits for them: otherwise it would be refused what comes back a moment later.
  */
 import { Deferred, Effect } from "effect"
-import type { Allotment } from "./allotments.ts"
+
+/** Where amounts move: an allotment. */
+export interface Moving {
+  readonly beginMovement: (movement: Movement) => void
+  readonly endMovement: (movement: Movement) => void
+  /** Those that have not ended. */
+  readonly movements: () => ReadonlyArray<Movement>
+}
 
 export class Movement {
-  readonly #allotments: ReadonlyArray<Allotment>
+  readonly #allotments: ReadonlyArray<Moving>
   #ended: Deferred.Deferred<void> | undefined
 
   /** It has begun. @param allotments whose amounts move */
-  constructor(allotments: ReadonlyArray<Allotment>) {
+  constructor(allotments: ReadonlyArray<Moving>) {
     this.#allotments = allotments
     for (const allotment of allotments) allotment.beginMovement(this)
   }
@@ -28,7 +35,7 @@ export class Movement {
 }
 
 /** Waits for what moves now, not for what begins to move meanwhile. */
-export const waitForMovements = (allotment: Allotment): Effect.Effect<void> =>
+export const waitForMovements = (allotment: Moving): Effect.Effect<void> =>
   Effect.suspend(() =>
     Effect.forEach(
       allotment.movements().map((movement) => movement.wait()),
