@@ -164,18 +164,38 @@ const jsonContent = { "content-type": "application/json" }
 
 /** Bytes go out in pieces: one write of many MiB takes the event loop's time, and with TLS much of it. */
 const pieceBytes = 256 * 1024
+/** A text of so many characters is sent as bytes that are let go when they are sent; a shorter one is one write with the head. */
+const longText = 16 * 1024
 
-function* piecesOf(bytes: Uint8Array): Generator<Uint8Array> {
-  for (let at = 0; at < bytes.length; at += pieceBytes) yield bytes.subarray(at, at + pieceBytes)
+/**
+ * The bytes of a body, which go with their last piece: undici keeps a request, with its body, until its reply has ended, and
+ * a generator would keep what it was called with.
+ */
+class Pieces implements IterableIterator<Uint8Array, undefined> {
+  #rest: Uint8Array | undefined
+
+  constructor(bytes: Uint8Array) {
+    this.#rest = bytes
+  }
+
+  [Symbol.iterator](): this {
+    return this
+  }
+
+  next(): IteratorResult<Uint8Array, undefined> {
+    const rest = this.#rest
+    if (rest === undefined) return { done: true, value: undefined }
+    this.#rest = rest.length > pieceBytes ? rest.subarray(pieceBytes) : undefined
+    return { done: false, value: rest.subarray(0, pieceBytes) }
+  }
 }
 
-const streamOf = (body: UpstreamRequest["body"]): string | Readable => {
-  if (typeof body === "string") return body
-  return Readable.from(body instanceof Uint8Array ? piecesOf(body) : chunksOfBody(body))
+/** A body as undici takes it, and its length where undici cannot tell. */
+const bodyOf = (body: UpstreamRequest["body"]): readonly [string | Readable, length?: number] => {
+  if (typeof body === "string") return body.length < longText ? [body] : bodyOf(Buffer.from(body))
+  if (body instanceof Uint8Array) return [Readable.from(new Pieces(body)), body.length]
+  return [Readable.from(chunksOfBody(body)), bytesOfBody(body)]
 }
-
-const lengthOf = (body: Uint8Array | MediaBody): number =>
-  body instanceof Uint8Array ? body.length : bytesOfBody(body)
 
 class Call implements UpstreamCall, Dispatcher.DispatchHandler {
   readonly #listener: ReplyListener
@@ -192,6 +212,8 @@ class Call implements UpstreamCall, Dispatcher.DispatchHandler {
   ) {
     this.#listener = listener
     const { origin, prefix } = addressOf(baseUrl)
+    const hasBody = method === "POST" || method === "PUT"
+    const [sent, length] = hasBody ? bodyOf(body) : [null]
     dispatcher.dispatch(
       {
         origin,
@@ -201,9 +223,9 @@ class Call implements UpstreamCall, Dispatcher.DispatchHandler {
           ...(method === "POST" && jsonContent),
           "user-agent": "weir",
           ...headers,
-          ...(typeof body !== "string" && { "content-length": String(lengthOf(body)) }),
+          ...(length !== undefined && { "content-length": String(length) }),
         },
-        body: method === "POST" || method === "PUT" ? streamOf(body) : null,
+        body: sent,
       },
       this,
     )

@@ -1,0 +1,70 @@
+/** What a vendor call keeps, over real sockets. */
+import { createHash } from "node:crypto"
+import { createServer, type ServerResponse } from "node:http"
+import { setFlagsFromString } from "node:v8"
+import { runInNewContext } from "node:vm"
+import { Effect, Layer } from "effect"
+import { afterAll, beforeAll, expect, it } from "vitest"
+import { portOf } from "../../src/testing/port.ts"
+import { layerTestConfig } from "../../src/testing/stores.ts"
+import { VendorClient } from "../../src/upstream/client.ts"
+import { Egress } from "../../src/upstream/egress.ts"
+
+const mebibyte = 2 ** 20
+const open: Array<ServerResponse> = []
+const received: Array<string> = []
+/** Takes a request whole, begins its reply, and never ends it. */
+const vendor = createServer((request, response) => {
+  const hash = createHash("sha256")
+  request.on("data", (chunk: Buffer) => hash.update(chunk))
+  request.on("end", () => {
+    received.push(`${request.headers["content-length"]} ${hash.digest("hex")}`)
+    response.writeHead(200, { "content-type": "text/event-stream" }).write(": begun\n\n")
+    open.push(response)
+  })
+})
+
+beforeAll(() => new Promise<void>((resolve) => vendor.listen(0, "127.0.0.1", resolve)))
+afterAll(() => {
+  for (const response of open) response.destroy()
+  vendor.closeAllConnections()
+  vendor.close()
+})
+
+const collected = (): number => {
+  setFlagsFromString("--expose-gc")
+  const collect: unknown = runInNewContext("gc")
+  if (typeof collect === "function") for (let times = 0; times < 3; times++) collect()
+  return process.memoryUsage().arrayBuffers
+}
+
+it("the body of a long request is let go when it is sent, not when its reply has ended", async () => {
+  const calls = 20
+  const text = `${"river ".repeat(mebibyte / 6)}é`
+  await Effect.gen(function* () {
+    const client = yield* VendorClient
+    const before = collected()
+    const begun = Array.from({ length: calls }, () =>
+      Effect.callback<() => void>((resume) => {
+        const call = client.start(
+          { baseUrl: `http://127.0.0.1:${portOf(vendor)}`, path: "/", headers: {}, body: text },
+          {
+            connected: () => {},
+            head: () => {},
+            bytes: () => resume(Effect.succeed(call.abort.bind(call))),
+            ended: () => {},
+            broken: (error) => resume(Effect.die(error)),
+          },
+        )
+      }),
+    )
+    const aborts = yield* Effect.all(begun, { concurrency: "unbounded" })
+    expect(collected() - before).toBeLessThan((calls / 4) * mebibyte)
+    for (const abort of aborts) abort()
+  }).pipe(
+    Effect.provide(VendorClient.layer.pipe(Layer.provide(Egress.layer), Layer.provide(layerTestConfig()))),
+    Effect.runPromise,
+  )
+  const hash = createHash("sha256").update(text).digest("hex")
+  expect(received).toEqual(Array.from({ length: calls }, () => `${Buffer.byteLength(text)} ${hash}`))
+})
