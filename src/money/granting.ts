@@ -64,26 +64,29 @@ export const makeGranting = Effect.fnUntraced(function* (
   yield* Effect.addFinalizer(() => FiberSet.awaitEmpty(refills))
 
   /** Gives back parts of allotments. If it is not known whether they came back, the node is left. */
-  const giveBack = (node: Node, parts: ReadonlyArray<readonly [Allotment, Amount]>) => {
-    if (parts.length === 0 || node.isLeft) return Effect.void
-    for (const [allotment, amount] of parts) allotment.free -= amount
-    const movement = new Movement(parts.map(([allotment]) => allotment))
-    const items = parts.map(([{ orgId, counter, free, held, isRefilling }, amount]) => {
-      return { node: node.id, orgId, counter, amount, isLast: free === 0n && held === 0n && !isRefilling }
-    })
-    return store.giveBack(items).pipe(
-      Effect.tapError(() => Effect.sync(() => nodes.leave(node))),
-      Effect.ensuring(Effect.sync(() => movement.end())),
-      Effect.uninterruptible,
+  const giveBack = (node: Node, partsOf: () => ReadonlyArray<readonly [Allotment, Amount]>) =>
+    Effect.uninterruptible(
+      Effect.suspend(() => {
+        const parts = partsOf()
+        if (parts.length === 0 || node.isLeft) return Effect.void
+        for (const [allotment, amount] of parts) allotment.free -= amount
+        const movement = new Movement(parts.map(([allotment]) => allotment))
+        const items = parts.map(([{ orgId, counter, free, held, isRefilling }, amount]) => {
+          return { node: node.id, orgId, counter, amount, isLast: free === 0n && held === 0n && !isRefilling }
+        })
+        return store.giveBack(items).pipe(
+          Effect.tapError(() => Effect.sync(() => nodes.leave(node))),
+          Effect.ensuring(Effect.sync(() => movement.end())),
+        )
+      }),
     )
-  }
+
+  const giveFree = (node: Node, allotment: Allotment) =>
+    giveBack(node, () => (allotment.free > 0n ? [[allotment, allotment.free]] : []))
 
   /** Waits until what moves has arrived, and gives what is at hand to the store, where all parts meet. */
   const gather = (node: Node, allotment: Allotment) =>
-    Effect.andThen(
-      waitForMovements(allotment),
-      Effect.suspend(() => giveBack(node, allotment.free > 0n ? [[allotment, allotment.free]] : [])),
-    )
+    Effect.andThen(waitForMovements(allotment), giveFree(node, allotment))
 
   const recalls = yield* makeRecalls(randomUUID(), (orgId, counter) =>
     Effect.suspend(() => {
@@ -100,8 +103,8 @@ export const makeGranting = Effect.fnUntraced(function* (
     // A node that was left meanwhile has nothing to give back by itself.
     const due = [...scarce].filter((each) => node?.allotments.find(each.orgId, each.counter) === each)
     scarce.clear()
-    const parts = due.flatMap((each) => (each.isScarce && each.free > 0n ? [[each, each.free] as const] : []))
-    return node === undefined ? Effect.void : giveBack(node, parts)
+    const partsOf = () => due.flatMap((each) => (each.isScarce && each.free > 0n ? [[each, each.free] as const] : []))
+    return node === undefined ? Effect.void : giveBack(node, partsOf)
   })
   yield* runAfter(Queue.take(wake), "Giving back what is scarce", returnScarce)
 
@@ -167,7 +170,7 @@ export const makeGranting = Effect.fnUntraced(function* (
     const rested = before.get(counter)
     const hasMoved = rested === undefined || rested !== allotment.rest()
     allotment.isScarce = true
-    if (free > 0n) yield* giveBack(node, [[allotment, free]])
+    yield* giveFree(node, allotment)
     return { ...granted, available: granted.available + free, mayFindMore: hasMoved || free > 0n }
   })
 
@@ -183,11 +186,12 @@ export const makeGranting = Effect.fnUntraced(function* (
         if (others > 0) runRefill(Effect.ignore(recalls.recall(wanted.orgId, counter, others)))
         break
       }
+      // What other nodes hold they do not give: they are asked again only if something has moved meanwhile.
+      if (!mayFindMore && (others === 0 || rounds > 0)) break
       if (others > 0) {
         recordLedgerEvent(context, "recall")
         yield* recalls.recall(wanted.orgId, counter, others)
       }
-      if (others === 0 && !mayFindMore) break
       const node = yield* nodes.enter
       const allotment = node.allotments.of(wanted.orgId, counter, nodes.nowMs())
       yield* gather(node, allotment)
@@ -219,7 +223,7 @@ export const makeGranting = Effect.fnUntraced(function* (
         if (amount !== 0n) idle.push([allotment, amount])
         else if (allotment.isForgotten(nowMs)) node.allotments.forget(allotment)
       }
-      return giveBack(node, idle)
+      return giveBack(node, () => idle)
     }),
   }
 })
