@@ -6,14 +6,17 @@ const keyWindowMs = 60_000
 
 /** The windows in which a call counts: its key's, its application's, its end user's. */
 export const rateWindows = ({ keyId, app, plan, endUserId }: Caller): ReadonlyArray<RateWindow> => {
-  const windows: ReadonlyArray<Omit<RateWindow, "limit" | "windowMs"> & { readonly limit: number | undefined }> = [
-    { bucket: `key:${keyId}`, limit: plan?.perMinute },
-    ...(app === undefined ? [] : [{ bucket: `app:${app.id}`, limit: app.quota?.rpm, scope: "app" as const }]),
-    ...(endUserId === undefined
-      ? []
-      : [{ bucket: `endUser:${app?.id}:${endUserId}`, limit: plan?.endUserPerMinute, scope: "endUser" as const }]),
-  ]
-  return windows.flatMap(({ limit, ...window }) =>
-    limit === undefined ? [] : [{ ...window, limit, windowMs: keyWindowMs }],
-  )
+  const windows: Array<RateWindow> = []
+  const keyLimit = plan?.perMinute
+  if (keyLimit !== undefined) windows.push({ bucket: `key:${keyId}`, limit: keyLimit, windowMs: keyWindowMs })
+  const appLimit = app?.quota?.rpm
+  if (appLimit !== undefined) {
+    windows.push({ bucket: `app:${app?.id}`, limit: appLimit, scope: "app", windowMs: keyWindowMs })
+  }
+  const userLimit = plan?.endUserPerMinute
+  if (endUserId !== undefined && userLimit !== undefined) {
+    const bucket = `endUser:${app?.id}:${endUserId}`
+    windows.push({ bucket, limit: userLimit, scope: "endUser", windowMs: keyWindowMs })
+  }
+  return windows
 }

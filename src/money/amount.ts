@@ -20,10 +20,11 @@ export const parseAmount = (text: string): Amount | undefined => {
 
 /** Writes an amount as a DECIMAL string without trailing zeros. */
 export const formatAmount = (amount: Amount): string => {
+  const rest = amount % unit
+  if (rest === 0n) return (amount / unit).toString()
   const magnitude = amount < 0n ? -amount : amount
   const fraction = (magnitude % unit).toString().padStart(fractionDigits, "0").replace(/0+$/, "")
-  const whole = (magnitude / unit).toString()
-  return `${amount < 0n ? "-" : ""}${whole}${fraction === "" ? "" : `.${fraction}`}`
+  return `${amount < 0n ? "-" : ""}${magnitude / unit}.${fraction}`
 }
 
 /** Removes trailing zeros from an amount of the database. */

@@ -80,7 +80,7 @@ const isPlainJson = (value: unknown): boolean => {
   if (typeof value === "number") return Number.isFinite(value)
   if (Array.isArray(value)) return value.every(isPlainJson)
   if (!isRecord(value) || Object.getPrototypeOf(value) !== Object.prototype) return false
-  for (const name of Object.keys(value)) if (name === "__proto__" || !isPlainJson(value[name])) return false
+  for (const name in value) if (name === "__proto__" || !isPlainJson(value[name])) return false
   return true
 }
 
@@ -125,7 +125,7 @@ const objectOf = ({ propertySignatures, indexSignatures }: SchemaAST.Objects): A
   return (value) => {
     if (!isRecord(value)) return false
     let found = 0
-    for (const name of Object.keys(value)) {
+    for (const name in value) {
       const accepts = fields.get(name)
       if (accepts === undefined || !accepts(value[name])) return false
       if (isRequired.has(name)) found++
@@ -141,7 +141,7 @@ const recordOf = (signatures: ReadonlyArray<SchemaAST.IndexSignature>): Accepts 
   const accepts = acceptsOf(signature.type)
   return (value) => {
     if (!isRecord(value)) return false
-    for (const name of Object.keys(value)) {
+    for (const name in value) {
       if (name === "__proto__" || !acceptsKey(name) || !accepts(value[name])) return false
     }
     return true
