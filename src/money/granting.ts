@@ -193,9 +193,7 @@ export const makeGranting = Effect.fnUntraced(function* (
         yield* recalls.recall(wanted.orgId, counter, others)
       }
       const node = yield* nodes.enter
-      const allotment = node.allotments.of(wanted.orgId, counter, nodes.nowMs())
-      yield* gather(node, allotment)
-      allotment.isScarce = true
+      yield* gather(node, node.allotments.of(wanted.orgId, counter, nodes.nowMs()))
       rounds++
       answer = yield* ask(wanted)
     }

@@ -52,6 +52,23 @@ const budgetOf = (limit: bigint, amount: bigint, start = "2026-01-01"): BudgetNe
 const nodes = layerTestNodes
 
 layer(nodes, { excludeTestServices: true, timeout: "60 seconds" })("leases", (it) => {
+  it.effect("a settlement's record has the time of each tier, where it is known", () =>
+    Effect.gen(function* () {
+      const { hold, settle } = yield* Ledger
+      const sql = yield* SqlClient.SqlClient
+      const orgId = yield* fund(10n * unit)
+      const [all, some] = [yield* hold(holdOf(orgId, unit)), yield* hold(holdOf(orgId, unit))]
+      yield* settle(settlementOf(all, unit, { ...record, tierMs: { connect: 1, ttfb: 2, idle: 3, total: 4 } }))
+      yield* settle(settlementOf(some, unit, { ...record, tierMs: { total: 5 } }))
+      const rows = yield* sql`
+        select connect_ms, ttfb_ms, idle_ms, total_ms from usage_records where org_id = ${orgId} order by total_ms`
+      expect(rows).toEqual([
+        { connect_ms: 1, ttfb_ms: 2, idle_ms: 3, total_ms: 4 },
+        { connect_ms: null, ttfb_ms: null, idle_ms: null, total_ms: 5 },
+      ])
+    }),
+  )
+
   describe("a node that is lost", () => {
     it.effect("leaves nothing of an exchange younger than its first checkpoint, and its allotments come back", () =>
       Effect.gen(function* () {

@@ -15,10 +15,19 @@ const orgId = "org"
 /** Nodes over the same books, each of whose calls takes up to four milliseconds there and back. */
 const startNodes = Effect.fnUntraced(function* (nodes: number, random: () => number) {
   const books = new MemoryBooks()
-  const channel = yield* Effect.map(Layer.build(RecallChannel.layerLocal), Context.get(RecallChannel))
+  const local = yield* Effect.map(Layer.build(RecallChannel.layerLocal), Context.get(RecallChannel))
+  const messages: Array<string> = []
+  const channel = RecallChannel.of({
+    ...local,
+    publish: (message) =>
+      Effect.andThen(
+        Effect.sync(() => messages.push(message)),
+        local.publish(message),
+      ),
+  })
   const delay = Effect.suspend(() => Effect.sleep(Math.floor(random() * 5)))
   const slow = <A, E>(call: Effect.Effect<A, E>) => delay.pipe(Effect.andThen(call), Effect.tap(delay))
-  return yield* Effect.forEach(Array.from({ length: nodes }), () => {
+  const ledgers = yield* Effect.forEach(Array.from({ length: nodes }), () => {
     const store = makeStore(books, Clock.currentTimeMillis)
     const slowStore = LedgerStore.of({
       ...store,
@@ -33,6 +42,7 @@ const startNodes = Effect.fnUntraced(function* (nodes: number, random: () => num
       Effect.map(Context.get(Ledger)),
     )
   })
+  return { ledgers, messages }
 })
 
 /**
@@ -44,7 +54,7 @@ const crowd = Effect.fnUntraced(function* (
   { nodes, sizes, tokens, money }: { nodes: number; sizes: ReadonlyArray<number>; tokens: number; money: number },
 ) {
   const random = randomOf(seed)
-  const ledgers = yield* startNodes(nodes, random)
+  const { ledgers } = yield* startNodes(nodes, random)
   yield* ledgers[0]?.topup({ id: "start", orgId, currency: "USD", amount: BigInt(money) * unit }) ?? Effect.void
   const holdOne = Effect.fnUntraced(function* () {
     const size = sizes[Math.floor(random() * sizes.length)] ?? 1
@@ -84,5 +94,38 @@ describe("of holds at once, none is refused that fits", () => {
         expect(lost).toEqual([])
       }),
     60_000,
+  )
+})
+
+/** Two nodes of an organisation with 100, of which the second is out of money, as it was just told. */
+const startTwo = Effect.gen(function* () {
+  const { ledgers, messages } = yield* startNodes(2, () => 0)
+  const [first, second] = ledgers
+  if (first === undefined || second === undefined) return yield* Effect.die("no ledger")
+  yield* first.topup({ id: "start", orgId, currency: "USD", amount: 100n * unit })
+  expect(Result.isFailure(yield* Effect.result(second.hold(holdOf(orgId, 1000n * unit))))).toBe(true)
+  messages.length = 0
+  return { first, second, recalls: () => messages.filter((message) => message.includes('"recall"')).length }
+})
+
+describe("what other nodes have", () => {
+  it.effect("at hand comes, also to a node on which nothing has moved", () =>
+    Effect.gen(function* () {
+      const { first, second, recalls } = yield* startTwo
+      yield* first.hold(holdOf(orgId, 8n * unit))
+      const [atHand] = yield* first.allotments
+      expect(atHand?.free).toBeGreaterThan(3n * unit)
+      yield* second.hold(holdOf(orgId, 90n * unit))
+      expect(recalls()).toBe(1)
+    }).pipe(Effect.scoped),
+  )
+
+  it.effect("in holds is asked for once", () =>
+    Effect.gen(function* () {
+      const { first, second, recalls } = yield* startTwo
+      yield* first.hold(holdOf(orgId, 50n * unit))
+      expect(Result.isFailure(yield* Effect.result(second.hold(holdOf(orgId, 60n * unit))))).toBe(true)
+      expect(recalls()).toBe(1)
+    }).pipe(Effect.scoped),
   )
 })
