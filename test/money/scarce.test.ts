@@ -86,7 +86,7 @@ describe("of holds at once, none is refused that fits", () => {
     ([, terms]) =>
       Effect.gen(function* () {
         const lost: Array<object> = []
-        for (let seed = 0; seed < 40; seed++) {
+        for (let seed = 0; seed < 120; seed++) {
           const { left, refused } = yield* crowd(seed, terms)
           expect(left).toBeGreaterThanOrEqual(0)
           if (refused.some((size) => size <= left)) lost.push({ seed, left, smallest: Math.min(...refused) })
