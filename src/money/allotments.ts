@@ -208,6 +208,8 @@ export class Allotments {
 interface Part {
   readonly need: Need
   readonly allotment: Allotment
+  /** Whether it was at rest, before this hold took of it. */
+  readonly rested: number | undefined
   /** Whether the store must be asked; otherwise the need is covered. */
   readonly isAsked: boolean
   /** Whether this hold asks for more than it needs. */
@@ -226,6 +228,7 @@ export class Reservation {
 
   constructor(needs: ReadonlyArray<readonly [Need, Allotment]>, nowMs: number) {
     this.#parts = needs.map(([need, allotment]) => {
+      const rested = allotment.rest()
       const isAsked = !allotment.covers(need)
       // What is scarce is asked for whole: a part that is taken here is missing to a smaller hold meanwhile.
       const isWhole = isAsked && allotment.isScarce
@@ -236,7 +239,7 @@ export class Reservation {
       // The debt is this hold's to pay: another that comes meanwhile must not ask for it again.
       allotment.free += owed
       const enough = refills ? maxAmount(allotment.chunk(nowMs), owed) : owed
-      return { need, allotment, isAsked, refills, owed, enough }
+      return { need, allotment, rested, isAsked, refills, owed, enough }
     })
     this.#movement = new Movement(
       this.#parts.flatMap(({ need, allotment, refills, owed }) => (refills || owed < need.amount ? [allotment] : [])),
@@ -266,5 +269,11 @@ export class Reservation {
       allotment.end(need.amount, 0n, nowMs)
     }
     this.#movement.end()
+  }
+
+  /** Whether something of a counter has moved since this hold began to wait, itself included. */
+  hasMoved(counter: string): boolean {
+    const part = this.#parts.find(({ need }) => need.counter === counter)
+    return part?.rested === undefined || part.rested !== part.allotment.rest()
   }
 }

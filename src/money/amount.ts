@@ -20,11 +20,10 @@ export const parseAmount = (text: string): Amount | undefined => {
 
 /** Writes an amount as a DECIMAL string without trailing zeros. */
 export const formatAmount = (amount: Amount): string => {
-  const rest = amount % unit
-  if (rest === 0n) return (amount / unit).toString()
   const magnitude = amount < 0n ? -amount : amount
-  const fraction = (magnitude % unit).toString().padStart(fractionDigits, "0").replace(/0+$/, "")
-  return `${amount < 0n ? "-" : ""}${magnitude / unit}.${fraction}`
+  const whole = `${amount < 0n ? "-" : ""}${magnitude / unit}`
+  const rest = magnitude % unit
+  return rest === 0n ? whole : `${whole}.${rest.toString().padStart(fractionDigits, "0").replace(/0+$/, "")}`
 }
 
 /** Removes trailing zeros from an amount of the database. */

@@ -152,7 +152,6 @@ export const makeGranting = Effect.fnUntraced(function* (
     const { orgId, needs } = wanted
     const node = yield* nodes.enter
     if (node.allotments.hold(orgId, needs, nodes.nowMs())) return { _tag: "Held", node }
-    const before = new Map(needs.map(({ counter }) => [counter, node.allotments.find(orgId, counter)?.rest()]))
     const reservation = node.allotments.reserve(orgId, needs, nodes.nowMs())
     const granted = yield* Effect.onError(allot(node, wanted, reservation.counters), () =>
       Effect.sync(() => reservation.undo(nodes.nowMs())),
@@ -167,11 +166,10 @@ export const makeGranting = Effect.fnUntraced(function* (
     const { counter } = granted
     const allotment = node.allotments.of(orgId, counter, nodes.nowMs())
     const { free } = allotment
-    const rested = before.get(counter)
-    const hasMoved = rested === undefined || rested !== allotment.rest()
+    const mayFindMore = reservation.hasMoved(counter) || free > 0n
     allotment.isScarce = true
     yield* giveFree(node, allotment)
-    return { ...granted, available: granted.available + free, mayFindMore: hasMoved || free > 0n }
+    return { ...granted, available: granted.available + free, mayFindMore }
   })
 
   const takeSlowly = Effect.fnUntraced(function* (wanted: Wanted): Effect.fn.Return<Node | Short, StoreUnavailable> {

@@ -37,9 +37,8 @@ export class Movement {
 /** Waits for what moves now, not for what begins to move meanwhile. */
 export const waitForMovements = (allotment: Moving): Effect.Effect<void> =>
   Effect.suspend(() =>
-    Effect.forEach(
+    Effect.all(
       allotment.movements().map((movement) => movement.wait()),
-      (ended) => ended,
       { discard: true },
     ),
   )

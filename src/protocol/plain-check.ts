@@ -107,7 +107,7 @@ const arrayOf = ({ elements, rest }: SchemaAST.Arrays): Accepts => {
   }
 }
 
-const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
+export const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
 const objectOf = ({ propertySignatures, indexSignatures }: SchemaAST.Objects): Accepts => {

@@ -8,7 +8,7 @@ import { wholeAmount } from "../../src/money/amount.ts"
 import { type Budget, type BudgetNeed, planBudget } from "../../src/money/budget.ts"
 import { type Hold, type HoldRequest, Ledger } from "../../src/money/ledger.ts"
 import { layerPostgres } from "../../src/money/ledger-postgres.ts"
-import { LedgerStore, LedgerStores } from "../../src/money/ledger-store.ts"
+import { LedgerStore, LedgerStores, oneStore } from "../../src/money/ledger-store.ts"
 import { RecallChannel } from "../../src/money/recalls.ts"
 import type { Settlement, UsageRecord } from "../../src/money/settlement.ts"
 import { dayOf } from "../../src/protocol/utc8.ts"
@@ -113,6 +113,19 @@ export const expectSound = (orgId: string) =>
     const ours = findings.filter(({ finding, id }) => (id.includes(orgId) || own.has(id)) && !waits.has(finding))
     expect(ours).toEqual([])
   })
+
+/** The ledger's rules over any store, for as long as the scope is open. */
+export const ledgerOver = (
+  store: LedgerStore["Service"],
+  channel: Layer.Layer<RecallChannel> = RecallChannel.layerLocal,
+): Effect.Effect<Ledger["Service"], never, Scope.Scope> =>
+  Ledger.layerRules.pipe(
+    Layer.provide(Layer.succeed(LedgerStores, oneStore(store))),
+    Layer.provide(channel),
+    Layer.provide(layerTestConfig()),
+    Layer.build,
+    Effect.map(Context.get(Ledger)),
+  )
 
 /** Another node on the same books. `crash` ends it as a killed process ends: nothing is given back. */
 export const startNode = (options: { readonly leaseMs?: number } = {}) =>

@@ -1,13 +1,10 @@
 /** What the ledger asks of its store, and when: over books in memory, on the test clock. */
 import { describe, expect, it } from "@effect/vitest"
-import { Clock, Context, Effect, Layer } from "effect"
+import { Clock, Effect } from "effect"
 import { TestClock } from "effect/testing"
-import { Ledger } from "../../src/money/ledger.ts"
-import { LedgerStore, LedgerStores, oneStore } from "../../src/money/ledger-store.ts"
-import { RecallChannel } from "../../src/money/recalls.ts"
+import { LedgerStore } from "../../src/money/ledger-store.ts"
 import { MemoryBooks, makeStore } from "../../src/testing/ledger-store-memory.ts"
-import { layerTestConfig } from "../../src/testing/stores.ts"
-import { holdOf, settlementOf, unit } from "./books.ts"
+import { holdOf, ledgerOver, settlementOf, unit } from "./books.ts"
 
 const orgId = "org"
 
@@ -31,13 +28,7 @@ const startLedger = Effect.gen(function* () {
         store.release(hold),
       ),
   })
-  const ledger = yield* Ledger.layerRules.pipe(
-    Layer.provide(Layer.succeed(LedgerStores, oneStore(watched))),
-    Layer.provide(RecallChannel.layerLocal),
-    Layer.provide(layerTestConfig()),
-    Layer.build,
-    Effect.map(Context.get(Ledger)),
-  )
+  const ledger = yield* ledgerOver(watched)
   yield* ledger.topup({ id: "start", orgId, currency: "USD", amount: 10_000n * unit })
   return { ledger, calls }
 })

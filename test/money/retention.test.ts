@@ -9,7 +9,6 @@ import { dateOf, dayMs } from "../../src/protocol/instant.ts"
 import { periodOf } from "../../src/protocol/utc8.ts"
 import { inEach, Shards } from "../../src/store/shards/shards.ts"
 import { citusWorkers } from "../../src/testing/citus.ts"
-import { testRedisUrl } from "../../src/testing/stores.ts"
 import { expectSound, fund, holdOf, makeTestDatabase, settlementOf, unit } from "./books.ts"
 
 const services = Layer.mergeAll(Retention.layer, Ledger.layer).pipe(
@@ -39,7 +38,7 @@ layer(services, { excludeTestServices: true, timeout: "60 seconds" })("retention
     )
 
     // The embedded database has one session.
-    it.effect.skipIf(testRedisUrl() === undefined)(
+    it.effect.skipIf(process.env["SVC_TEST_DATABASE_URL"] === undefined)(
       "makes an hour while replies of it wait for the default partition: they go to their hour",
       () =>
         Effect.gen(function* () {

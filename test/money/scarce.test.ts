@@ -3,12 +3,10 @@ import { describe, expect, it } from "@effect/vitest"
 import { Clock, Context, Effect, Fiber, Layer, Result } from "effect"
 import { TestClock } from "effect/testing"
 import { randomOf } from "../../scripts/random.ts"
-import { Ledger } from "../../src/money/ledger.ts"
-import { LedgerStore, LedgerStores, oneStore } from "../../src/money/ledger-store.ts"
+import { LedgerStore } from "../../src/money/ledger-store.ts"
 import { RecallChannel } from "../../src/money/recalls.ts"
 import { MemoryBooks, makeStore } from "../../src/testing/ledger-store-memory.ts"
-import { layerTestConfig } from "../../src/testing/stores.ts"
-import { dailyTokens, holdOf, unit } from "./books.ts"
+import { dailyTokens, holdOf, ledgerOver, unit } from "./books.ts"
 
 const orgId = "org"
 
@@ -34,13 +32,7 @@ const startNodes = Effect.fnUntraced(function* (nodes: number, random: () => num
       allot: (ask) => slow(store.allot(ask)),
       giveBack: (items) => slow(store.giveBack(items)),
     })
-    return Ledger.layerRules.pipe(
-      Layer.provide(Layer.succeed(LedgerStores, oneStore(slowStore))),
-      Layer.provide(Layer.succeed(RecallChannel, channel)),
-      Layer.provide(layerTestConfig()),
-      Layer.build,
-      Effect.map(Context.get(Ledger)),
-    )
+    return ledgerOver(slowStore, Layer.succeed(RecallChannel, channel))
   })
   return { ledgers, messages }
 })

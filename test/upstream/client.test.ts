@@ -1,10 +1,9 @@
 /** What a vendor call keeps, over real sockets. */
 import { createHash } from "node:crypto"
 import { createServer, type ServerResponse } from "node:http"
-import { setFlagsFromString } from "node:v8"
-import { runInNewContext } from "node:vm"
 import { Effect, Layer } from "effect"
 import { afterAll, beforeAll, expect, it } from "vitest"
+import { collectGarbage } from "../../src/admission/memory.ts"
 import { portOf } from "../../src/testing/port.ts"
 import { layerTestConfig } from "../../src/testing/stores.ts"
 import { VendorClient } from "../../src/upstream/client.ts"
@@ -32,9 +31,7 @@ afterAll(() => {
 })
 
 const collected = (): number => {
-  setFlagsFromString("--expose-gc")
-  const collect: unknown = runInNewContext("gc")
-  if (typeof collect === "function") for (let times = 0; times < 3; times++) collect()
+  collectGarbage()
   return process.memoryUsage().arrayBuffers
 }
 

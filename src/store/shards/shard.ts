@@ -36,8 +36,10 @@ export const againInItsPartition = <A, R>(
 ): Effect.Effect<A, SqlError.SqlError, R> => Effect.retry(query, { while: isOfAnotherPartition, times: 3 })
 
 /** PostgreSQL gives it no code of its own, but names the function that refused it. */
-const isOfAnotherPartition = (error: SqlError.SqlError): boolean =>
-  serverErrorOf(error)["code"] === "23514" && serverErrorOf(error)["routine"] === "ExecPartitionCheckEmitError"
+const isOfAnotherPartition = (error: SqlError.SqlError): boolean => {
+  const { code, routine } = serverErrorOf(error)
+  return code === "23514" && routine === "ExecPartitionCheckEmitError"
+}
 
 /** The fields of an error that the server sent; none, if it sent none. */
 export const serverErrorOf = ({ reason: { cause } }: SqlError.SqlError): Readonly<Record<string, unknown>> =>
