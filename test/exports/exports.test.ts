@@ -83,6 +83,11 @@ const spent = async () =>
     await run(gateway().sql<{ ref: string; cost: string }>`
       select ref, cost::text from usage_records where org_id = ${ids.org} order by ref`)
   ).map(({ ref }) => ref)
+const openWindows = async () =>
+  (
+    await run(gateway().sql`
+      select from export_windows where export = ${named("folder")} and records = 'usage' and landed_at is null`)
+  ).length
 const linesOf = async () => {
   const lines: Array<Record<string, unknown>> = []
   const { zstdDecompressSync } = await import("node:zlib")
@@ -189,6 +194,8 @@ describe("exports", { timeout: 240_000 }, () => {
     )
     // The exchange of the test before is among them, which the bucket has refused and the folder may not have written yet.
     await eventually(async () => (await exportedRefs()).length === 31)
+    // A file is seen before its window has landed, and only what has landed is written again.
+    await eventually(async () => (await openWindows()) === 0)
     const refs = await spent()
     rmSync(join(folder, "files/usage"), { recursive: true })
     const fill = async (query: string, id = named("folder")) =>
