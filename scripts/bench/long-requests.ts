@@ -115,7 +115,7 @@ const responses = (model: string) => ({
   tools: names(30).map((name) => ({ type: "function", name, description: prose.repeat(3), parameters })),
 })
 
-const text = (bytes: number) => ({
+export const largeText = (bytes: number) => ({
   model: "agent",
   thread: turns(40, bytes / 40).map(({ result }) => ({ role: "user", blocks: [{ t: "text", v: result }] })),
 })
@@ -184,9 +184,9 @@ export const longRequests: Scenario = async (subjects, { rounds, scale }) => {
     BENCH_LONGEST_TURN: file,
   })
   for (const [what, body] of [
-    ["4.6 MB of text", text(4.6 * mib)],
+    ["4.6 MB of text", largeText(4.6 * mib)],
     ["7 MB of pictures", pictures(7 * mib)],
-    ["20 MB of text", text(20 * mib)],
+    ["20 MB of text", largeText(20 * mib)],
     ["20 MB of pictures", pictures(20 * mib)],
   ] as const) {
     const ms = await standstill(watched, file, watched.call("/t1/exchange", body), 2 * rounds + 1)

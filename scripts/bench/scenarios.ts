@@ -8,6 +8,7 @@ import { VendorClient } from "../../src/upstream/client.ts"
 import { holdCosts } from "./budgets.ts"
 import { costs, nothing, ratioByRound } from "./costs.ts"
 import { counted } from "./counted.ts"
+import { crowd } from "./crowd.ts"
 import { exports } from "./exports.ts"
 import { measureHistory } from "./history.ts"
 import { ledger } from "./ledger.ts"
@@ -309,7 +310,13 @@ export const paced: Scenario = async ({ floor, weir }, { scale, streams }) => {
 }
 
 /** Milliseconds between the frames of `paced-N` if a scenario does not use the vendor's default. */
-export const pauses: Readonly<Record<string, number>> = { open: 1000, paced: 200, sockets: 200, socketMemory: 1000 }
+export const pauses: Readonly<Record<string, number>> = {
+  open: 1000,
+  paced: 200,
+  crowd: 200,
+  sockets: 200,
+  socketMemory: 1000,
+}
 
 const keep = async (subject: Subject, streams: number) => {
   await drive(subject.exchange("short"), { requests: 200, inFlight: 16 })
@@ -527,6 +534,7 @@ export const scenarios: Readonly<Record<string, Scenario>> = {
   tenants,
   history,
   counted,
+  crowd,
   longRequests,
   media,
   replyCache,

@@ -9,26 +9,17 @@ import { bytesOfParts } from "../media/stored-texts.ts"
 import type { ServiceError } from "../protocol/error.ts"
 import type { CacheState } from "../protocol/reply-cache.ts"
 import { toServiceError } from "../store/unavailable.ts"
+import { closeIfSending } from "./lingering-close.ts"
 import { isShared } from "./listener.ts"
 import { noticeOf } from "./notice.ts"
 import { errorResponse } from "./respond.ts"
-
-/** Bytes of a refused request's body that are still drained, so that the connection can be reused. */
-const maxReadOnBytes = 256 * 1024
-
-/** Node drains the unread body of a refused request to reuse the connection; limits how much. */
-const limitReadingOn = (response: ServerResponse): void => {
-  if (!response.req.complete && !(Number(response.req.headers["content-length"]) < maxReadOnBytes)) {
-    response.shouldKeepAlive = false
-  }
-}
 
 /** Writes a reply of the router's kind. */
 export const sendResponse = (
   { status, headers, body }: HttpServerResponse.HttpServerResponse,
   response: ServerResponse,
 ): void => {
-  limitReadingOn(response)
+  closeIfSending(response)
   if (body._tag !== "Uint8Array") return void response.writeHead(status, headers).end()
   response.writeHead(status, { ...headers, "content-type": body.contentType, "content-length": body.body.length })
   response.end(body.body)
@@ -101,7 +92,7 @@ export class NodeConnection<Body extends object> implements Connection<Body> {
 
   send({ status, headers, body, stored }: WholeReply<Body>): void {
     if (this.#isClosed) return
-    limitReadingOn(this.#response)
+    closeIfSending(this.#response)
     const text = typeof body === "string" ? body : JSON.stringify(body)
     const parts = stored?.partsOf(text)
     const length = parts === undefined ? Buffer.byteLength(text) : bytesOfParts(parts)

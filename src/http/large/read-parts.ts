@@ -1,9 +1,11 @@
 /** Reads a large body in parts: one piece of its size would take the memory twice, and the event loop's time. */
 import { createHash } from "node:crypto"
 import { Effect } from "effect"
+import { freeChunk } from "../../media/free-chunk.ts"
 import { bodyTooLarge, ServiceError, serviceError } from "../../protocol/error.ts"
 import { decodeContent } from "../content-encoding.ts"
 import type { UploadRequest } from "../runtime.ts"
+import { TurnShare } from "../turn-share.ts"
 
 const joinedBytes = 1024 * 1024
 
@@ -28,10 +30,11 @@ export const readParts = (request: UploadRequest, maxBytes: number): Effect.Effe
         let bytes = 0
         for await (const part of request.chunks()) {
           hash?.update(part)
-          read.add(part)
           bytes += part.length
+          const later = turn.take(part.length)
+          read.add(part)
+          freeChunk(part)
           if (bytes > maxBytes) throw bodyTooLarge(maxBytes)
-          const later = taken(part.length)
           if (later !== undefined) await later
         }
         return read.parts()
@@ -68,23 +71,7 @@ class Joined {
   }
 }
 
-/** What is taken of all large bodies in one turn of the event loop: many clients would fill a turn with their reads. */
-const turnBytes = 512 * 1024
-let takenBytes = 0
-let nextTurn: Promise<void> | undefined
-
-/** Counts bytes that were taken. @returns when more may be taken; undefined if that is now */
-const taken = (bytes: number): Promise<void> | undefined => {
-  nextTurn ??= new Promise((resolve) => {
-    setImmediate(() => {
-      takenBytes = 0
-      nextTurn = undefined
-      resolve()
-    })
-  })
-  takenBytes += bytes
-  return takenBytes < turnBytes ? undefined : nextTurn
-}
+const turn = new TurnShare(512 * 1024)
 
 const bytesOf = (parts: ReadonlyArray<Uint8Array>): number => parts.reduce((sum, { length }) => sum + length, 0)
 
