@@ -63,25 +63,27 @@ interface KeptAt {
 
 /**
  * @param catalogue of the plan: a reply is kept under the targets that made it
- * @returns undefined if the cache is off: by the catalogue, the request, or because an answer to it is not kept
+ * @returns undefined if the cache is off, by the catalogue or the request; it finds nothing if an answer to it is not kept
  */
 export const placeFor = <Body extends object>(
   { services, call: { caller }, model, kind }: AdmittedCall<Body>,
   { keepable }: Task<Body>,
   catalogue: CatalogueSnapshot,
   asked: ReplyCaching | undefined,
-): KeptAt | undefined => {
+): Effect.Effect<KeptAt | undefined> | undefined => {
   const entry = catalogue.model(model)
   if (keepable === undefined || entry === undefined || asked === "off") return undefined
   const caching = cachingOf({ model: entry.model, org: caller.org })
-  const sameness = caching && keepable.sameness()
-  if (caching === undefined || sameness === undefined) return undefined
-  const place = services.replyCache.placeOf({
-    owner: caller.org.id,
-    model,
-    of: [kind.name, scopeOf(caller, caching.share), fingerprintOf(entry), ownAddresses(caller, entry), sameness],
+  if (caching === undefined) return undefined
+  return Effect.map(keepable.sameness, (sameness) => {
+    if (sameness === undefined) return undefined
+    const place = services.replyCache.placeOf({
+      owner: caller.org.id,
+      model,
+      of: [kind.name, scopeOf(caller, caching.share), fingerprintOf(entry), ownAddresses(caller, entry), sameness],
+    })
+    return { place, ttlMs: caching.ttlMs }
   })
-  return { place, ttlMs: caching.ttlMs }
 }
 
 /** Gives a whole reply to those who wait for it, and keeps it in the background if it is good. */

@@ -192,7 +192,8 @@ const hold = Effect.fnUntraced(function* <Request extends CallRequest, Body exte
   reply.stored = task.stored
   const denial = yield* reviewInbound(x, kind, request)
   if (denial !== undefined) return yield* contentBlocked(denial)
-  const kept = placeFor(x, task, catalogue, request.cache?.reply)
+  const placed = placeFor(x, task, catalogue, request.cache?.reply)
+  const kept = placed && (yield* placed)
   if (kept === undefined) return yield* reserve(x, task, undefined, nowMs)
   const caching = yield* lookForReply(x, task, kept, request.cache?.reply, restore)
   return yield* Effect.onError(reserve(x, task, caching, nowMs), () => Effect.sync(() => abandon(x, caching)))

@@ -2,7 +2,7 @@
  * What can change the answer to a request: for each field of the schema a change of it alone asks for another answer, or it
  * is listed as one that cannot. Source: reply-cache, "What is the same".
  */
-import { Result, Schema } from "effect"
+import { Effect, Result, Schema } from "effect"
 import { describe, expect, it } from "vitest"
 import { loadCatalogue } from "../../src/catalogue/load.ts"
 import { makeSnapshot } from "../../src/catalogue/snapshot.ts"
@@ -65,7 +65,7 @@ const exchangeKey = (request: object): string | undefined => {
   const decoded = Schema.decodeUnknownSync(ExchangeRequest, { onExcessProperty: "error" })(request)
   const asked = chatRequestOf(decoded)
   const { vendorRequest } = Result.getOrThrow(makePlan(asked, mockCaller, catalogue, Date.parse("2026-06-01")))
-  const same = samenessOf(vendorRequest, asked.prompt.sameness())
+  const same = samenessOf(vendorRequest, Effect.runSync(asked.prompt.sameness))
   return same && canonicalJson(same)
 }
 const keyOf =

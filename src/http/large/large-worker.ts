@@ -15,11 +15,20 @@ import { responsesApi } from "../../dialects/openai-responses/client.ts"
 import type { ChatRequest } from "../../kinds/chat/chat-request.ts"
 import type { Prompt, PromptParams } from "../../kinds/chat/prompt.ts"
 import { decodeExchange } from "../../kinds/decode.ts"
+import { freeChunk } from "../../media/free-chunk.ts"
 import { canonicalJson } from "../../protocol/canonical.ts"
 import type { Vendor } from "../../protocol/catalogue.ts"
 import type { Decoded } from "../../protocol/json-body.ts"
 import { readCompatible } from "../compatible/request.ts"
-import { type Answer, type Ask, type FromWorker, isQuestion, type ReadReply, type SentIn } from "./protocol.ts"
+import {
+  type Answer,
+  type Ask,
+  type FromWorker,
+  isQuestion,
+  type ReadReply,
+  type SentIn,
+  type TextOf,
+} from "./protocol.ts"
 
 const apis = new Map([chatApi, completionApi, responsesApi, messagesApi, generateApi].map((api) => [api.name, api]))
 
@@ -60,12 +69,18 @@ const answered = (asked: Ask): FromWorker => {
 }
 
 const answer = (asked: Ask): FromWorker => {
-  if (asked.op === "read") return read(asked.id, Buffer.concat(asked.parts), asked.sentIn)
+  if (asked.op === "read") return read(asked.id, joined(asked.parts), asked.sentIn)
   const prompt = prompts.get(asked.id)
   if (prompt === undefined) return { kind: "failed", message: "there is no such request" }
   if (asked.op === "encode") return encode(prompt, asked.vendor, asked.params)
-  if (asked.of === "parts") return { kind: "text", ...Effect.runSync(prompt.parts) }
-  return { kind: "text", text: Effect.runSync(prompt.reviewed), tokens: 0 }
+  return { kind: "text", tokens: 0, ...textOf(prompt, asked.of) }
+}
+
+/** The parts are freed: they are outside of the heap, and 32 MiB of them would gather before they are collected. */
+const joined = (parts: ReadonlyArray<Uint8Array>): Uint8Array => {
+  const whole = Buffer.concat(parts)
+  parts.forEach(freeChunk)
+  return whole
 }
 
 const read = (id: number, body: Uint8Array, sentIn: SentIn | undefined): ReadReply => {
@@ -87,11 +102,17 @@ const keep = (id: number, decoded: Decoded<DecodedCall<ChatRequest>>): ReadReply
   const { prompt, ...rest } = request
   prompts.set(id, prompt)
   const { kinds, hasTools, tokens } = prompt
-  return { request: rest, payloadHash, facts: { kinds, hasTools, tokens, sameness: hashOf(prompt.sameness()) } }
+  return { request: rest, payloadHash, facts: { kinds, hasTools, tokens } }
 }
 
-const hashOf = (sameness: object | undefined): string | undefined =>
-  sameness && createHash("sha256").update(canonicalJson(sameness)).digest("base64url")
+const textOf = (prompt: Prompt, of: TextOf): { readonly text: string; readonly tokens?: number } => {
+  if (of === "parts") return Effect.runSync(prompt.parts)
+  if (of === "reviewed") return { text: Effect.runSync(prompt.reviewed) }
+  const sameness = Effect.runSync(prompt.sameness)
+  return {
+    text: sameness === undefined ? "" : createHash("sha256").update(canonicalJson(sameness)).digest("base64url"),
+  }
+}
 
 const encode = (prompt: Prompt, vendor: Vendor, params: PromptParams): FromWorker => {
   const { wire, isSearching, omitted } = prompt.encode({ dialect: dialectOf(vendor) }, params)

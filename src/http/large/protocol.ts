@@ -24,8 +24,11 @@ export type ToWorker =
       readonly sentIn: SentIn | undefined
     }
   | { readonly op: "encode"; readonly id: number; readonly vendor: Vendor; readonly params: PromptParams }
-  | { readonly op: "text"; readonly id: number; readonly of: "reviewed" | "parts" }
+  | { readonly op: "text"; readonly id: number; readonly of: TextOf }
   | { readonly op: "end"; readonly id: number }
+
+/** `sameness` is a hash of what can change the answer; empty if that may change by itself. */
+export type TextOf = "reviewed" | "parts" | "sameness"
 
 export type Ask = Exclude<ToWorker, { readonly op: "end" }>
 
@@ -34,8 +37,6 @@ export interface PromptFacts {
   readonly kinds: ReadonlySet<Block["t"]>
   readonly hasTools: boolean
   readonly tokens: number
-  /** A hash of what can change the answer; undefined if that may change by itself. */
-  readonly sameness: string | undefined
 }
 
 export interface ReadReply {

@@ -8,6 +8,7 @@ import type { UploadRequest } from "../runtime.ts"
 import { TurnShare } from "../turn-share.ts"
 
 const joinedBytes = 1024 * 1024
+const firstBytes = 64 * 1024
 
 export interface SentParts {
   /** Of the body as it was sent, if a signature covers it; empty otherwise. */
@@ -26,7 +27,7 @@ export const readParts = (request: UploadRequest, maxBytes: number): Effect.Effe
     const hash = signature === undefined ? undefined : createHash("sha256")
     const parts = yield* Effect.tryPromise({
       try: async () => {
-        const read = new Joined()
+        const read = new Joined(encoding === undefined ? Number(length) : 0)
         let bytes = 0
         for await (const part of request.chunks()) {
           hash?.update(part)
@@ -47,27 +48,44 @@ export const readParts = (request: UploadRequest, maxBytes: number): Effect.Effe
     return { sha256, parts: [decoded], bytes: decoded.length }
   })
 
-/** Joins what is read into parts of a MiB: to give away hundreds of small ones takes the event loop's time. */
+/**
+ * Joins what is read into parts of a MiB: to give away hundreds of small ones takes the event loop's time. What they have
+ * beyond the body would be collected, which takes longer than all the rest of a request.
+ */
 class Joined {
   readonly #full: Array<Uint8Array> = []
-  #open = Buffer.allocUnsafeSlow(joinedBytes)
+  #expected: number
+  #open: Uint8Array | undefined
   #used = 0
+
+  /** @param expected bytes; 0 if that is not known */
+  constructor(expected: number) {
+    this.#expected = expected
+  }
 
   add(bytes: Uint8Array): void {
     for (let at = 0; at < bytes.length; ) {
-      const taken = Math.min(bytes.length - at, joinedBytes - this.#used)
-      this.#open.set(bytes.subarray(at, at + taken), this.#used)
+      const open = this.#open === undefined || this.#used === this.#open.length ? this.#begin() : this.#open
+      const taken = Math.min(bytes.length - at, open.length - this.#used)
+      open.set(bytes.subarray(at, at + taken), this.#used)
       this.#used += taken
       at += taken
-      if (this.#used < joinedBytes) continue
-      this.#full.push(this.#open)
-      this.#open = Buffer.allocUnsafeSlow(joinedBytes)
-      this.#used = 0
     }
   }
 
+  #begin(): Uint8Array {
+    if (this.#open !== undefined) this.#full.push(this.#open)
+    const bytes = this.#expected > 0 ? this.#expected : Math.max(firstBytes, 2 * this.#used)
+    this.#open = Buffer.allocUnsafeSlow(Math.min(joinedBytes, bytes))
+    this.#expected -= this.#open.length
+    this.#used = 0
+    return this.#open
+  }
+
   parts(): ReadonlyArray<Uint8Array> {
-    return [...this.#full, new Uint8Array(this.#open.subarray(0, this.#used))]
+    if (this.#open === undefined) return []
+    const isFull = this.#used === this.#open.length
+    return [...this.#full, isFull ? this.#open : new Uint8Array(this.#open.subarray(0, this.#used))]
   }
 }
 

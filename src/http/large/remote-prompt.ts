@@ -5,19 +5,18 @@ import type { EncodedPrompt, Prompt, PromptParams } from "../../kinds/chat/promp
 import type { PromptParts } from "../../kinds/chat/prompt-tokens.ts"
 import type { Vendor } from "../../protocol/catalogue.ts"
 import { type ServiceError, serviceError } from "../../protocol/error.ts"
-import type { FromWorker, PromptFacts } from "./protocol.ts"
+import type { FromWorker, PromptFacts, TextOf } from "./protocol.ts"
 
 /** Asks the worker that has the prompt. Never fails: a worker that is gone answers `failed`. */
 export interface PromptWorker {
   readonly encode: (vendor: Vendor, params: PromptParams) => Effect.Effect<FromWorker>
-  readonly text: (of: "reviewed" | "parts") => Effect.Effect<FromWorker>
+  readonly text: (of: TextOf) => Effect.Effect<FromWorker>
 }
 
 export class RemotePrompt implements Prompt {
   readonly kinds: PromptFacts["kinds"]
   readonly hasTools: boolean
   readonly tokens: number
-  readonly #sameness: string | undefined
   readonly #worker: PromptWorker
   readonly #vendorOf: (id: string) => Vendor | undefined
   /** What the worker made for the target that is asked next. */
@@ -27,7 +26,6 @@ export class RemotePrompt implements Prompt {
     this.kinds = facts.kinds
     this.hasTools = facts.hasTools
     this.tokens = facts.tokens
-    this.#sameness = facts.sameness
     this.#worker = worker
     this.#vendorOf = vendorOf
   }
@@ -45,8 +43,10 @@ export class RemotePrompt implements Prompt {
     )
   }
 
-  sameness(): object | undefined {
-    return this.#sameness === undefined ? undefined : { hash: this.#sameness }
+  get sameness(): Effect.Effect<object | undefined> {
+    return Effect.map(this.#worker.text("sameness"), (reply) =>
+      reply.kind === "text" && reply.text !== "" ? { hash: reply.text } : undefined,
+    )
   }
 
   prepare({ vendor: { id } }: CallTarget, params: PromptParams): Effect.Effect<void, ServiceError<"internal_error">> {

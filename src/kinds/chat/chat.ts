@@ -93,8 +93,8 @@ class ChatTask extends ChatWork implements Task<ExchangeResponse>, Keepable {
     return this.#plan.price.cachedReply ?? 0n
   }
 
-  sameness(): object | undefined {
-    return samenessOf(this.#plan.vendorRequest, this.#asked.request.prompt.sameness())
+  get sameness(): Effect.Effect<object | undefined> {
+    return Effect.map(this.#asked.request.prompt.sameness, (prompt) => samenessOf(this.#plan.vendorRequest, prompt))
   }
 
   timeoutsOf(target: CallTarget): Timeouts {

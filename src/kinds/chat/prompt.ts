@@ -37,7 +37,7 @@ export interface Prompt {
   /** What is counted where a vendor reports nothing. */
   readonly parts: Effect.Effect<PromptParts>
   /** What can change the answer; undefined if it names what may change by itself. */
-  readonly sameness: () => object | undefined
+  readonly sameness: Effect.Effect<object | undefined>
   /** What comes before {@link encode} at a target; absent where that is nothing. */
   readonly prepare?: (target: CallTarget, params: PromptParams) => Effect.Effect<void, ServiceError<"internal_error">>
   readonly encode: (target: Pick<CallTarget, "dialect">, params: PromptParams) => EncodedPrompt
@@ -75,8 +75,8 @@ export class OwnPrompt implements Prompt {
     return Effect.sync(() => partsOfPrompt(this.#thread, this.#tools))
   }
 
-  sameness(): object | undefined {
-    return samenessOfPrompt(this.#thread, this.#tools)
+  get sameness(): Effect.Effect<object | undefined> {
+    return Effect.sync(() => samenessOfPrompt(this.#thread, this.#tools))
   }
 
   encode({ dialect: { chat } }: Pick<CallTarget, "dialect">, params: PromptParams): EncodedPrompt {

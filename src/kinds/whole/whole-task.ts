@@ -121,7 +121,7 @@ export class WholeTask<Got, Body extends object> implements Task<Body> {
     this.triesAfterRefusal = call.triesAfterRefusal === true
     this.asksForJob = call.job !== undefined
     this.keepable = call.keeping && {
-      sameness: call.keeping.sameness,
+      sameness: Effect.sync(call.keeping.sameness),
       share: call.keeping.share ?? 0n,
       tap: undefined,
       recall: (line) => this.#recall(line),
