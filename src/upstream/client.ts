@@ -10,6 +10,7 @@ import { bytesOfBody, chunksOfBody, type MediaBody } from "../media/media-file.t
 import { makeDispatchers } from "./dispatchers.ts"
 import { Egress } from "./egress.ts"
 import type { Network } from "./network.ts"
+import { inPieces } from "./pieces.ts"
 
 export interface UpstreamRequest {
   /** POST if absent. */
@@ -17,6 +18,7 @@ export interface UpstreamRequest {
   readonly baseUrl: string
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
+  /** Bytes are the call's from here on; their memory is freed when they are sent. */
   readonly body: string | Uint8Array | MediaBody
   /** Whether a user chose the address: then it passes the egress guard, here and at each connection. */
   readonly isGuarded?: boolean
@@ -162,38 +164,13 @@ const leaveMs = 500
 
 const jsonContent = { "content-type": "application/json" }
 
-/** Bytes go out in pieces: one write of many MiB takes the event loop's time, and with TLS much of it. */
-const pieceBytes = 256 * 1024
 /** A text of so many characters is sent as bytes that are let go when they are sent; a shorter one is one write with the head. */
 const longText = 16 * 1024
-
-/**
- * The bytes of a body, which go with their last piece: undici keeps a request, with its body, until its reply has ended, and
- * a generator would keep what it was called with.
- */
-class Pieces implements IterableIterator<Uint8Array, undefined> {
-  #rest: Uint8Array | undefined
-
-  constructor(bytes: Uint8Array) {
-    this.#rest = bytes
-  }
-
-  [Symbol.iterator](): this {
-    return this
-  }
-
-  next(): IteratorResult<Uint8Array, undefined> {
-    const rest = this.#rest
-    if (rest === undefined) return { done: true, value: undefined }
-    this.#rest = rest.length > pieceBytes ? rest.subarray(pieceBytes) : undefined
-    return { done: false, value: rest.subarray(0, pieceBytes) }
-  }
-}
 
 /** A body as undici takes it, and its length where undici cannot tell. */
 const bodyOf = (body: UpstreamRequest["body"]): readonly [string | Readable, length?: number] => {
   if (typeof body === "string") return body.length < longText ? [body] : bodyOf(Buffer.from(body))
-  if (body instanceof Uint8Array) return [Readable.from(new Pieces(body)), body.length]
+  if (body instanceof Uint8Array) return [inPieces(body), body.length]
   return [Readable.from(chunksOfBody(body)), bytesOfBody(body)]
 }
 

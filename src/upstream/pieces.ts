@@ -1,0 +1,53 @@
+import { getDefaultHighWaterMark, Readable } from "node:stream"
+import { freeChunk } from "../media/free-chunk.ts"
+
+/** One write of many MiB takes the event loop's time, and with TLS much of it. */
+const pieceBytes = 256 * 1024
+/** A write of so much is full: a socket takes nothing more before it has handed it to the system. */
+const fullBytes = getDefaultHighWaterMark(false)
+
+/**
+ * The bytes of a body in pieces, as a stream that is asked for the next piece while one is written. They are let go with
+ * the last one, because undici keeps a request, with its body, until its reply has ended. Where each piece fills its
+ * socket, their memory is freed when the last one has been written: left to the collector, it would stop all streams
+ * for each 16 MiB of large requests.
+ */
+class Pieces implements IterableIterator<Uint8Array, undefined> {
+  #bytes: Uint8Array | undefined
+  readonly #size: number
+  #at = 0
+
+  constructor(bytes: Uint8Array) {
+    this.#bytes = bytes.length === 0 ? undefined : bytes
+    this.#size = Math.ceil(bytes.length / Math.ceil(bytes.length / pieceBytes))
+  }
+
+  [Symbol.iterator](): this {
+    return this
+  }
+
+  next(): IteratorResult<Uint8Array, undefined> {
+    const bytes = this.#bytes
+    if (bytes === undefined) return { done: true, value: undefined }
+    if (this.#at < bytes.length) {
+      const piece = bytes.subarray(this.#at, this.#at + this.#size)
+      this.#at += piece.length
+      // A smaller one does not fill its socket: when it has been written cannot be told.
+      if (this.#size < fullBytes) this.#bytes = undefined
+      return { done: false, value: piece }
+    }
+    if (this.#at === bytes.length) {
+      // Asked for while the last piece is written; what is asked for after it comes when that is done.
+      this.#at++
+      return { done: false, value: nothing }
+    }
+    this.#bytes = undefined
+    freeChunk(bytes)
+    return { done: true, value: undefined }
+  }
+}
+
+const nothing = new Uint8Array(0)
+
+/** A body that goes out in pieces. @param bytes which nobody else may use from here on: their memory is freed */
+export const inPieces = (bytes: Uint8Array): Readable => Readable.from(new Pieces(bytes), { highWaterMark: 1 })
