@@ -150,17 +150,19 @@ const standstill = async (weir: Weir, file: string, endpoint: Endpoint, rounds: 
 
 export const longRequests: Scenario = async (subjects, { rounds, scale }) => {
   const { floor, weir } = subjects
-  const passed = { ...floor.exchange("short"), body: JSON.stringify(longChat("short")) }
-  const calls: ReadonlyArray<readonly [string, Endpoint]> = [
-    ["twp/1", weir.call("/t1/exchange", longTwp("agent"))],
-    ["chat completions", weir.call("/openai/v1/chat/completions", longChat("agent"))],
-    ["messages, 60 tools", weir.call("/anthropic/v1/messages", anthropic("agent"))],
-    ["responses", weir.call("/openai/v1/responses", responses("agent"))],
+  const passed = JSON.stringify(longChat("short"))
+  const passedMib = JSON.stringify({ model: "short", messages: [{ role: "user", content: "x".repeat(mib) }] })
+  const calls: ReadonlyArray<readonly [string, Endpoint, string]> = [
+    ["twp/1", weir.call("/t1/exchange", longTwp("agent")), passed],
+    ["chat completions", weir.call("/openai/v1/chat/completions", longChat("agent")), passed],
+    ["messages, 60 tools", weir.call("/anthropic/v1/messages", anthropic("agent")), passed],
+    ["responses", weir.call("/openai/v1/responses", responses("agent")), passed],
+    ["twp/1, of text", weir.call("/t1/exchange", largeText(mib)), passedMib],
   ]
   const rows: Array<Row> = []
-  for (const [name, endpoint] of calls) {
+  for (const [name, endpoint, body] of calls) {
     const pair = [
-      { subject: floor, endpoint: { ...passed, path: "/" } },
+      { subject: floor, endpoint: { ...floor.exchange("short"), path: "/", body } },
       { subject: weir, endpoint },
     ]
     await drive(endpoint, { requests: 300 * scale, inFlight: 8 })
@@ -172,7 +174,7 @@ export const longRequests: Scenario = async (subjects, { rounds, scale }) => {
       floor: plain.us,
       weir: plain.us * ratio,
       spread: cost.spread,
-      note: `floor: ${Math.round(passed.body.length / 1000)} KB passed through`,
+      note: `floor: ${Math.round(body.length / 1000)} KB passed through`,
       ...(name === "twp/1" && { budget: { of: "ratio" as const, max: 3.2 } }),
     })
   }
