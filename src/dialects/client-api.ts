@@ -53,6 +53,9 @@ export interface ClientRequest {
   readonly search?: HostedSearch | undefined
 }
 
+/** What is needed of a request once its exchange has been read. */
+export type ClientContext = Omit<ClientRequest, "exchange">
+
 export interface HostedSearch {
   /** The tool's type, as the client named it. */
   readonly type: string

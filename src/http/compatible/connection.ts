@@ -1,7 +1,7 @@
 /** The client's connection of an exchange on a compatible route, with what its API says of tools. */
 import type { ServerResponse } from "node:http"
 import { Option, Schema } from "effect"
-import type { ClientApi, ClientRequest, ReplyContext } from "../../dialects/client-api.ts"
+import type { ClientApi, ClientContext, ReplyContext } from "../../dialects/client-api.ts"
 import type { ServiceError } from "../../protocol/error.ts"
 import { ExchangeResponse } from "../../protocol/exchange.ts"
 import { noticeOf } from "../notice.ts"
@@ -10,12 +10,9 @@ import { namingField } from "./request.ts"
 
 const readResponse = Schema.decodeUnknownOption(Schema.fromJsonString(ExchangeResponse))
 
-/** What a request left out, and what its reply must know. */
-type Sent = Omit<ClientRequest, "exchange">
-
 export class CompatibleConnection extends ApiConnection<ExchangeResponse> {
   readonly #api: ClientApi
-  readonly #sent: Sent | undefined
+  readonly #sent: ClientContext | undefined
   readonly #omittedFeatures: ReadonlyArray<string>
   #isSearching = false
 
@@ -27,7 +24,7 @@ export class CompatibleConnection extends ApiConnection<ExchangeResponse> {
     response: ServerResponse,
     api: ClientApi,
     context: ReplyContext,
-    sent?: Sent,
+    sent?: ClientContext,
     features: ReadonlyArray<string> = [],
   ) {
     const words = {

@@ -5,7 +5,7 @@ import { newRequestId } from "../../calls/calls.ts"
 import { Tokenizer } from "../../calls/tokenizer.ts"
 import { WeirConfig } from "../../config.ts"
 import { messagesApi } from "../../dialects/anthropic/client.ts"
-import type { ClientApi, ClientRequest, RequestPlace } from "../../dialects/client-api.ts"
+import type { ClientApi, ClientContext, RequestPlace } from "../../dialects/client-api.ts"
 import { generateApi } from "../../dialects/gemini/client.ts"
 import { chatApi } from "../../dialects/openai-chat/client.ts"
 import { completionApi } from "../../dialects/openai-chat/completion-client.ts"
@@ -39,7 +39,7 @@ export const makeCompatibleHandlers = Effect.gen(function* () {
     (request, response) => {
       const requestId = newRequestId()
       const unread = { requestId, model: "", createdS: Math.floor(Date.now() / 1000), includesUsage: false }
-      const connect = (sent: Omit<ClientRequest, "exchange"> | undefined) => {
+      const connect = (sent: ClientContext | undefined) => {
         const context = { ...unread, ...sent?.context, isArray: place.isArray }
         return new CompatibleConnection(response, api, context, sent, api.omittedFeatures?.(request.headers))
       }

@@ -1,20 +1,21 @@
 /** A request of a compatible route as an exchange of twp/1. */
 import { Result } from "effect"
 import type { DecodedCall } from "../../calls/held-call.ts"
-import type { ClientApi, ClientRequest, RequestPlace } from "../../dialects/client-api.ts"
+import type { ClientApi, ClientContext, RequestPlace } from "../../dialects/client-api.ts"
 import { isObject } from "../../dialects/json.ts"
-import { type ChatRequest, chatRequestOf } from "../../kinds/chat/chat-request.ts"
+import { type ChatRequest, chatRequestOf, isLong } from "../../kinds/chat/chat-request.ts"
+import type { PromptContent } from "../../kinds/chat/prompt.ts"
 import { checkCall } from "../../kinds/decode.ts"
 import { type ServiceError, serviceError } from "../../protocol/error.ts"
 import { ExchangeRequest } from "../../protocol/exchange.ts"
 import { type ExtraName, extraNames } from "../../protocol/extra-params.ts"
 import { invalidInput } from "../../protocol/issues.ts"
-import { type Decoded, parseBody } from "../../protocol/json-body.ts"
+import { type Decoded, decodeJson, parseBody } from "../../protocol/json-body.ts"
 import type { RuntimeRequest } from "../runtime.ts"
 
 export interface CompatibleRequest {
   /** Undefined if the body cannot be read. */
-  readonly sent: ClientRequest | undefined
+  readonly sent: ClientContext | undefined
   readonly decoded: Decoded<DecodedCall<ChatRequest>>
 }
 
@@ -31,12 +32,12 @@ export const readCompatible = (
     ? api.decode(json.success, place)
     : Result.fail({ path: "", message: "The body must be a JSON object" })
   if (Result.isFailure(sent)) return { sent: undefined, decoded: Result.fail(invalidInput([sent.failure])) }
-  const { exchange, context } = sent.success
+  const { exchange, ...told } = sent.success
   const key = headers["x-session-affinity"] ?? headers["x-claude-code-session-id"]
   const meta = metaOf(headers)
   const candidate = {
     ...exchange,
-    model: handleOf(context.model, aliases),
+    model: handleOf(told.context.model, aliases),
     ...(meta !== undefined && { meta }),
     ...cacheOf(
       { ...(key !== undefined && key !== "" && { key: key.slice(0, 256) }), ...asObject(exchange["cache"]) },
@@ -49,18 +50,29 @@ export const readCompatible = (
     candidate,
     meta === undefined ? null : [api.name, place.model, place.stream, json.success],
   )
-  const searches = sent.success.search?.maxUses
+  const readAgain = isLong(body) ? promptReader(api, body, place, candidate.model) : undefined
+  const searches = told.search?.maxUses
   return {
-    sent: sent.success,
+    sent: told,
     decoded: Result.mapBoth(decoded, {
       onSuccess: ({ request, payloadHash }) => ({
-        request: searches === undefined ? chatRequestOf(request) : { ...chatRequestOf(request), searches },
+        request: { ...chatRequestOf(request, readAgain), ...(searches !== undefined && { searches }) },
         payloadHash,
       }),
       onFailure: (error) => inWordsOf(api, error),
     }),
   }
 }
+
+/** Reads the prompt of a request that was read before, of which it keeps nothing but its bytes. @param model its handle */
+const promptReader = (api: ClientApi, body: Uint8Array, place: RequestPlace, model: string) => (): PromptContent =>
+  Result.getOrThrow(
+    Result.flatMap(parseBody(body), (json) =>
+      Result.flatMap(api.decode(asObject(json), place), ({ exchange }) =>
+        decodeJson(ExchangeRequest, { ...exchange, model }),
+      ),
+    ),
+  )
 
 const asObject = (value: unknown) => (isObject(value) ? value : {})
 

@@ -9,7 +9,7 @@ import { Context, Effect, Layer, Result, type Scope } from "effect"
 import type { DecodedCall } from "../../calls/held-call.ts"
 import { Catalogue } from "../../catalogue/catalogue.ts"
 import { WeirConfig } from "../../config.ts"
-import type { ClientRequest } from "../../dialects/client-api.ts"
+import type { ClientContext } from "../../dialects/client-api.ts"
 import type { ChatRequest } from "../../kinds/chat/chat-request.ts"
 import { type ServiceError, serviceError } from "../../protocol/error.ts"
 import type { Decoded } from "../../protocol/json-body.ts"
@@ -21,7 +21,7 @@ export const largeBytes = 256 * 1024
 
 export interface LargeRead {
   /** Of a compatible route; undefined if the body cannot be read. */
-  readonly sent: Omit<ClientRequest, "exchange"> | undefined
+  readonly sent: ClientContext | undefined
   readonly decoded: Decoded<DecodedCall<ChatRequest>>
 }
 

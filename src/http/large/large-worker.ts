@@ -88,9 +88,7 @@ const read = (id: number, body: Uint8Array, sentIn: SentIn | undefined): ReadRep
   const api = apis.get(sentIn.api)
   if (api === undefined) throw new Error(`There is no API ${sentIn.api}`)
   const { sent, decoded } = readCompatible(api, sentIn, body, sentIn.aliases, sentIn.place)
-  if (sent === undefined) return { kind: "read", outcome: keep(id, decoded) }
-  const { exchange: _, ...told } = sent
-  return { kind: "read", sent: told, outcome: keep(id, decoded) }
+  return { kind: "read", ...(sent !== undefined && { sent }), outcome: keep(id, decoded) }
 }
 
 const keep = (id: number, decoded: Decoded<DecodedCall<ChatRequest>>): ReadReply["outcome"] => {

@@ -1,6 +1,6 @@
 /** Messages between the gateway and a worker that reads and writes large requests. Bodies are transferred, not copied. */
 import { Predicate } from "effect"
-import type { ClientRequest, RequestPlace } from "../../dialects/client-api.ts"
+import type { ClientContext, RequestPlace } from "../../dialects/client-api.ts"
 import type { ChatRequest } from "../../kinds/chat/chat-request.ts"
 import type { PromptParams } from "../../kinds/chat/prompt.ts"
 import type { Block } from "../../protocol/block.ts"
@@ -42,7 +42,7 @@ export interface PromptFacts {
 export interface ReadReply {
   readonly kind: "read"
   /** Of a compatible route. */
-  readonly sent?: Omit<ClientRequest, "exchange"> | undefined
+  readonly sent?: ClientContext | undefined
   readonly outcome:
     | {
         readonly request: Omit<ChatRequest, "prompt">

@@ -43,45 +43,63 @@ export interface Prompt {
   readonly encode: (target: Pick<CallTarget, "dialect">, params: PromptParams) => EncodedPrompt
 }
 
-/** A prompt that is here. */
+export type PromptContent = Pick<ExchangeRequest, "thread" | "tools">
+
+/**
+ * A prompt that is here. One that can be read again is let go when it has been written for a target: nobody needs it
+ * then, unless that target fails or reports no usage, and most of a call's time, and its memory, is after that.
+ */
 export class OwnPrompt implements Prompt {
-  readonly #thread: ReadonlyArray<Message>
-  readonly #tools: ReadonlyArray<Tool>
+  #content: PromptContent | undefined
+  readonly #readAgain: (() => PromptContent) | undefined
   #kinds: ReadonlySet<Block["t"]> | undefined
 
-  constructor({ thread, tools = [] }: Pick<ExchangeRequest, "thread" | "tools">) {
-    this.#thread = thread
-    this.#tools = tools
+  constructor(content: PromptContent, readAgain?: () => PromptContent) {
+    this.#content = content
+    this.#readAgain = readAgain
+  }
+
+  #read(): Required<PromptContent> {
+    const { thread, tools = [] } = this.#content ?? this.#readAgain?.() ?? { thread: [] }
+    return { thread, tools }
+  }
+
+  #reading<A>(read: (content: Required<PromptContent>) => A): Effect.Effect<A> {
+    return Effect.sync(() => read(this.#read()))
   }
 
   get kinds(): ReadonlySet<Block["t"]> {
-    this.#kinds ??= kindsOf(this.#thread)
+    this.#kinds ??= kindsOf(this.#read().thread)
     return this.#kinds
   }
 
   get hasTools(): boolean {
-    return this.#tools.length > 0
+    return this.#read().tools.length > 0
   }
 
   get tokens(): number {
-    return tokensOfPrompt(this.#thread, this.#tools)
+    const { thread, tools } = this.#read()
+    return tokensOfPrompt(thread, tools)
   }
 
   get reviewed(): Effect.Effect<string> {
-    return Effect.sync(() => textOfPrompt(this.#thread, this.#tools))
+    return this.#reading(({ thread, tools }) => textOfPrompt(thread, tools))
   }
 
   get parts(): Effect.Effect<PromptParts> {
-    return Effect.sync(() => partsOfPrompt(this.#thread, this.#tools))
+    return this.#reading(({ thread, tools }) => partsOfPrompt(thread, tools))
   }
 
   get sameness(): Effect.Effect<object | undefined> {
-    return Effect.sync(() => samenessOfPrompt(this.#thread, this.#tools))
+    return this.#reading(({ thread, tools }) => samenessOfPrompt(thread, tools))
   }
 
   encode({ dialect: { chat } }: Pick<CallTarget, "dialect">, params: PromptParams): EncodedPrompt {
     if (chat === undefined) throw new Error("A target without chat was called")
-    return encodePrompt(chat, this.#thread, this.#tools, params, this.kinds.has("vendor"))
+    const { thread, tools } = this.#read()
+    const encoded = encodePrompt(chat, thread, tools, params, this.kinds.has("vendor"))
+    if (this.#readAgain !== undefined) this.#content = undefined
+    return encoded
   }
 }
 

@@ -1,0 +1,43 @@
+/** What a prompt keeps once it has been written for a target. */
+import { Effect, Result } from "effect"
+import { expect, it } from "vitest"
+import { dialects } from "../../src/dialects/index.ts"
+import { OwnPrompt, type PromptContent, type PromptParams } from "../../src/kinds/chat/prompt.ts"
+
+const params: PromptParams = {
+  model: "m",
+  toolChoice: undefined,
+  maxTokens: 10,
+  temperature: undefined,
+  topP: undefined,
+  stop: [],
+  canReason: false,
+  reasoning: undefined,
+  reasoningBudget: undefined,
+  parallelToolCalls: undefined,
+  output: undefined,
+  extras: undefined,
+  cache: { enabled: false, skipWrite: false, key: undefined },
+  stream: false,
+  searches: undefined,
+}
+const content: PromptContent = {
+  thread: [{ role: "user", blocks: [{ t: "text", v: "words" }] }],
+  tools: [{ name: "f", description: "", inputSchema: {} }],
+}
+const encodedBy = (prompt: OwnPrompt) =>
+  Result.map(prompt.encode({ dialect: dialects["openai-chat"] }, params).wire, ({ body }) => body)
+
+it("a prompt that can be read again is read again after each time that it was written, and is the same", () => {
+  let reads = 0
+  const kept = new OwnPrompt(content)
+  const prompt = new OwnPrompt(content, () => {
+    reads++
+    return structuredClone(content)
+  })
+  expect([prompt.tokens, prompt.hasTools, [...prompt.kinds]]).toEqual([kept.tokens, true, ["text"]])
+  expect([encodedBy(prompt), reads]).toEqual([encodedBy(kept), 0])
+  expect([encodedBy(prompt), reads]).toEqual([encodedBy(kept), 1])
+  expect([Effect.runSync(prompt.parts), reads]).toEqual([Effect.runSync(kept.parts), 2])
+  expect(Result.isSuccess(encodedBy(kept))).toBe(true)
+})
