@@ -22,6 +22,7 @@ import {
   percentileOfRounds,
   residentBytes,
 } from "./load.ts"
+import { longReplies } from "./long-replies.ts"
 import { longRequests } from "./long-requests.ts"
 import { media } from "./media.ts"
 import { openStreams } from "./open-streams.ts"
@@ -535,6 +536,7 @@ export const scenarios: Readonly<Record<string, Scenario>> = {
   history,
   counted,
   crowd,
+  longReplies,
   longRequests,
   media,
   replyCache,

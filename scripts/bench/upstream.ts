@@ -87,15 +87,28 @@ const searchBody = JSON.stringify({
 })
 
 const vector = Float32Array.from({ length: 1536 }, (_, at) => Math.sin(at) / 40)
-const embeddingBody = (embedding: string | ReadonlyArray<number>) =>
-  JSON.stringify({
+const inBase64 = Buffer.from(vector.buffer).toString("base64")
+const inNumbers = Array.from(vector, (value) => Number(value.toPrecision(8)))
+const embeddings = new Map<string, Buffer>()
+const embeddingsOf = (inputs: number, isBase64: boolean): Buffer => {
+  const key = `${inputs} ${isBase64}`
+  const made = embeddings.get(key)
+  if (made !== undefined) return made
+  const embedding = isBase64 ? inBase64 : inNumbers
+  const body = JSON.stringify({
     object: "list",
-    data: [{ object: "embedding", index: 0, embedding }],
+    data: Array.from({ length: inputs }, (_, index) => ({ object: "embedding", index, embedding })),
     model: "e",
-    usage: { prompt_tokens: 4, total_tokens: 4 },
+    usage: { prompt_tokens: 4 * inputs, total_tokens: 4 * inputs },
   })
-const embeddingInBase64 = embeddingBody(Buffer.from(vector.buffer).toString("base64"))
-const embeddingInNumbers = embeddingBody(Array.from(vector, (value) => Number(value.toPrecision(8))))
+  embeddings.set(key, Buffer.from(body))
+  return Buffer.from(body)
+}
+/** Texts of a request, each in quotes, between the brackets of `input`. */
+const inputsOf = (text: string): number => {
+  const input = /"input":\[([^\]]*)\]/.exec(text)?.[1]
+  return input === undefined ? 1 : input.split('","').length
+}
 
 const transcript = JSON.stringify({ task: "transcribe", duration: 10, text: "words", segments: [] })
 const soundPart = Buffer.alloc(256 * 1024, 1)
@@ -143,7 +156,7 @@ const server = createServer({ keepAliveTimeout: 65_000 }, (request, response) =>
   request.on("end", () => {
     if (request.url === "/v1/embeddings") {
       response.writeHead(200, { "content-type": "application/json" })
-      response.end(text.includes(`"base64"`) ? embeddingInBase64 : embeddingInNumbers)
+      response.end(embeddingsOf(inputsOf(text), text.includes(`"base64"`)))
       return
     }
     if (!text.includes(`"stream":true`)) {

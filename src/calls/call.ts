@@ -189,7 +189,7 @@ const hold = Effect.fnUntraced(function* <Request extends CallRequest, Body exte
   const nowMs = services.nowMs()
   const catalogue = services.catalogue.current()
   const task = yield* Effect.fromResult(kind.plan({ services, requestId, request, caller, catalogue, nowMs, reply }))
-  reply.stored = task.stored
+  reply.marked = task.marked
   const denial = yield* reviewInbound(x, kind, request)
   if (denial !== undefined) return yield* contentBlocked(denial)
   const placed = placeFor(x, task, catalogue, request.cache?.reply)
@@ -302,19 +302,13 @@ const runHeld = <Body extends object>(x: HeldCall<Body>, restore: Restore): Effe
   const own = leasedOf(x)
   const watch = new CallWatch(x)
   leased.add(own)
-  const { stored } = x.task
+  const close = x.task.marked?.close?.bind(x.task.marked)
   const ended = Effect.sync(() => {
     leased.delete(own)
     watch.end()
     if (x.caching?.state === "miss" && x.caching.flight.state === "running") abandon(x, x.caching)
   })
-  const end =
-    stored === undefined
-      ? ended
-      : Effect.andThen(
-          ended,
-          Effect.promise(() => stored.close()),
-        )
+  const end = close === undefined ? ended : Effect.andThen(ended, Effect.promise(close))
   return Effect.ensuring(converseAndSettle(x, own, watch, restore), end)
 }
 

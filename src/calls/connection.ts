@@ -1,6 +1,6 @@
 /** The client's side of a call: what its reply is written to, and what that tells. */
 import type { EventEncoder } from "../dialects/client-api.ts"
-import type { StoredText, StoredTexts } from "../media/stored-texts.ts"
+import type { Marked, WrittenPart } from "../media/marked.ts"
 import type { ServiceError } from "../protocol/error.ts"
 import type { CacheState } from "../protocol/reply-cache.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
@@ -10,8 +10,8 @@ export interface WholeReply<Body extends object> {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
   readonly body: Body | string
-  /** Texts that are on the disk, for which marks stand in its JSON. */
-  readonly stored?: StoredTexts | undefined
+  /** Its long parts, for which marks stand in its JSON. */
+  readonly marked?: Marked | undefined
 }
 
 export type ReplyError = ServiceError | StoreUnavailable
@@ -23,7 +23,7 @@ export type StreamPart = string | Uint8Array
 export interface Connection<Body extends object> {
   /** Writes the events of a stream. */
   readonly events: EventEncoder
-  /** Sends a reply; of one with stored texts only its head, and tells `parts`. */
+  /** Sends a reply; of one with marks only its head, and tells `parts`. */
   readonly send: (reply: WholeReply<Body>) => void
   /** The error reply, before anything was sent. */
   readonly refuse: (error: ReplyError) => void
@@ -55,5 +55,5 @@ export interface ConnectionListener {
   /** It is closed. */
   readonly gone: () => void
   /** What is to be written after the head of a whole reply. */
-  readonly parts: (parts: ReadonlyArray<string | StoredText>) => void
+  readonly parts: (parts: ReadonlyArray<WrittenPart>) => void
 }

@@ -6,7 +6,7 @@ import type { Effect, Result } from "effect"
 import type { DailyCount } from "../admission/gate.ts"
 import type { CallTarget, CatalogueSnapshot } from "../catalogue/snapshot.ts"
 import type { Caller } from "../identity/caller.ts"
-import type { StoredTexts } from "../media/stored-texts.ts"
+import type { Marked } from "../media/marked.ts"
 import type { Amount } from "../money/amount.ts"
 import type { Charge } from "../money/pricing.ts"
 import type { JobFacts } from "../money/settlement.ts"
@@ -93,8 +93,8 @@ export interface Task<Body extends object> extends Work {
   readonly stop: () => Stop
   /** Why each of several replies ended; undefined if there is one. */
   readonly stops?: () => ReadonlyArray<Stop> | undefined
-  /** Long texts of its reply; they are closed with the call. */
-  readonly stored?: StoredTexts | undefined
+  /** The long parts of its reply; they are closed with the call. */
+  readonly marked?: Marked | undefined
   /** The text that outbound policies read. */
   readonly answered: () => string
   /** The reply that is sent whole, by the balance that it tells. */

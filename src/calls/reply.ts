@@ -3,7 +3,7 @@
  * What a slow client does not take waits here, and is given to the connection in parts, so that progress shows.
  */
 import type { EventEncoder } from "../dialects/client-api.ts"
-import { StoredText, type StoredTexts } from "../media/stored-texts.ts"
+import { isStored, type Marked, type WrittenPart } from "../media/marked.ts"
 import { errorBody } from "../protocol/error.ts"
 import type { CacheState } from "../protocol/reply-cache.ts"
 import { toServiceError } from "../store/unavailable.ts"
@@ -31,7 +31,7 @@ export interface ReplyOptions<Body extends object> {
 }
 
 /** Bytes of memory that a part takes while it waits. */
-const memoryOf = (part: StreamPart | StoredText): number => (part instanceof StoredText ? 0 : Buffer.byteLength(part))
+const memoryOf = (part: WrittenPart): number => (isStored(part) ? 0 : Buffer.byteLength(part))
 
 export class ClientReply<Body extends object> {
   /** In the words of the client's API. */
@@ -41,8 +41,8 @@ export class ClientReply<Body extends object> {
   onRoom: (() => void) | undefined
   /** Told when the client has left before the end of its reply. */
   onGone: (() => void) | undefined
-  /** Texts on the disk, for which marks stand in what is written. */
-  stored: StoredTexts | undefined
+  /** Long parts, for which marks stand in what is written. */
+  marked: Marked | undefined
   #cacheState: CacheState | undefined
   #isStreaming = false
   #isGone = false
@@ -50,7 +50,7 @@ export class ClientReply<Body extends object> {
   #onFlushed: (() => void) | undefined
   #mustEnd = false
   #hasRoom = true
-  #waiting: Array<StreamPart | StoredText> = []
+  #waiting: Array<WrittenPart> = []
   /** The rest of the stored text that is being written. */
   #storedRest: AsyncIterator<Uint8Array> | undefined
   #waitingBytes = 0
@@ -92,18 +92,18 @@ export class ClientReply<Body extends object> {
     )
   }
 
-  /** Whether a text of the reply is on the disk. */
-  get hasStored(): boolean {
-    return this.stored?.isEmpty === false
+  /** Whether marks stand in what is written. */
+  get hasMarks(): boolean {
+    return this.marked?.isEmpty === false
   }
 
   send(reply: WholeReply<Body>): void {
-    this.#isFlushed = !this.hasStored
-    if (!this.#isGone) this.#options.connection.send(this.hasStored ? { ...reply, stored: this.stored } : reply)
+    this.#isFlushed = !this.hasMarks
+    if (!this.#isGone) this.#options.connection.send(this.hasMarks ? { ...reply, marked: this.marked } : reply)
   }
 
-  /** The connection's side: the head of a reply with stored texts is sent. */
-  parts(parts: ReadonlyArray<string | StoredText>): void {
+  /** The connection's side: the head of a reply with marks is sent. */
+  parts(parts: ReadonlyArray<WrittenPart>): void {
     for (const part of parts) this.#push(part)
     this.end()
   }
@@ -125,11 +125,11 @@ export class ClientReply<Body extends object> {
 
   /** Writes events, or keeps them until the client takes more. */
   write(events: StreamPart): void {
-    if (typeof events !== "string" || this.stored === undefined) this.#push(events)
-    else for (const part of this.stored.partsOf(events)) this.#push(part)
+    if (typeof events !== "string" || this.marked === undefined) this.#push(events)
+    else for (const part of this.marked.partsOf(events)) this.#push(part)
   }
 
-  #push(events: StreamPart | StoredText): void {
+  #push(events: WrittenPart): void {
     if (this.#isGone || this.#mustEnd) return
     const nowMs = this.#options.nowMs()
     // On a connection that it shares, bytes of others may wait already.
@@ -161,7 +161,10 @@ export class ClientReply<Body extends object> {
     this.#hasRoom = true
     this.#progressAtMs = this.#options.nowMs()
     // A stream whose end was asked for while nothing waited has ended.
-    if (this.#mustEnd && this.#isEmpty) return
+    if (!this.#mustEnd || !this.#isEmpty) this.#goOn()
+  }
+
+  #goOn(): void {
     if (this.#storedRest !== undefined) {
       this.#writeStored(this.#storedRest)
       return
@@ -243,8 +246,8 @@ export class ClientReply<Body extends object> {
     this.#options.waiting.bytes += bytes
   }
 
-  #give(events: StreamPart | StoredText): void {
-    if (events instanceof StoredText) this.#writeStored(events.chunks())
+  #give(events: WrittenPart): void {
+    if (isStored(events)) this.#writeStored(events.chunks())
     else this.#giveNow(events)
   }
 
@@ -263,7 +266,9 @@ export class ClientReply<Body extends object> {
         if (this.#isGone) return
         if (done === true) {
           this.#storedRest = undefined
-          this.room()
+          this.#hasRoom = true
+          this.#progressAtMs = this.#options.nowMs()
+          this.#goOn()
         } else {
           this.#giveNow(value)
           if (this.#hasRoom) this.#writeStored(chunks)

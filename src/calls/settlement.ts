@@ -199,8 +199,8 @@ const keeping = <Body extends object>(
   finished: FinishedReply<Body> | undefined,
   told?: Amount,
 ): Settlement => {
-  // A reply with stored texts is larger than what is kept.
-  if (registration === undefined || finished === undefined || reply.hasStored) return settlement
+  // A reply with long parts is larger than what is kept.
+  if (registration === undefined || finished === undefined || reply.hasMarks) return settlement
   const keptFor = { owner: registration.owner, ref: call.requestId }
   const sealed = sealReply(services.sealer, keptFor, registration.payloadHash, finished)
   return sealed === undefined ? settlement : { ...settlement, reply: { sealed, told } }

@@ -47,9 +47,9 @@ export class UpstreamCall implements ReplyListener, Watched {
   /** The longest pause between two reads. */
   #longestGapMs = 0
   #clientIsSlow = false
-  /** What is being written to the disk. */
-  #disk: Promise<unknown> | undefined
-  /** The reply has ended while the disk was waited for. */
+  /** What must be done before more is read, e.g. a write to the disk. */
+  #pause: Promise<unknown> | undefined
+  /** The reply has ended while that was waited for. */
   #hasEnded = false
   #isOpened = false
   #error: CallError | undefined
@@ -131,7 +131,7 @@ export class UpstreamCall implements ReplyListener, Watched {
     const hasFrame = reader.read(bytes)
     if (reader.isStreamed) this.#take(reader, hasFrame, false)
     const written = reader.written?.()
-    if (written !== undefined) this.#waitForDisk(written)
+    if (written !== undefined) this.#waitFor(written)
   }
 
   get #maxBodyBytes(): number {
@@ -141,7 +141,7 @@ export class UpstreamCall implements ReplyListener, Watched {
 
   ended(): void {
     if (this.#isOver()) return
-    if (this.#disk !== undefined) this.#hasEnded = true
+    if (this.#pause !== undefined) this.#hasEnded = true
     else if (this.#reader === undefined) this.#end(this.#refusal(wholeBody(this.#refused).toString("utf8")))
     else this.#take(this.#reader, this.#reader.readEnd(), true)
   }
@@ -287,20 +287,20 @@ export class UpstreamCall implements ReplyListener, Watched {
       this.#clientIsSlow = false
       this.#readAtMs = nowMs()
       lookBy(this.#readAtMs + this.#timeouts.idle)
-      if (this.#disk === undefined) this.#wire?.resume()
+      if (this.#pause === undefined) this.#wire?.resume()
     }
   }
 
-  /** Stops reading while the disk has something to take. */
-  #waitForDisk(written: Promise<unknown>): void {
+  /** Stops reading until something is done. */
+  #waitFor(written: Promise<unknown>): void {
     this.#wire?.pause()
-    const all = Promise.all([this.#disk, written])
-    this.#disk = all
+    const all = Promise.all([this.#pause, written])
+    this.#pause = all
     all.then(
       () => {
         // More may have come, of the read that was under way.
-        if (this.#disk !== all || this.#isOver()) return
-        this.#disk = undefined
+        if (this.#pause !== all || this.#isOver()) return
+        this.#pause = undefined
         this.#readAtMs = this.#conversation.nowMs()
         if (this.#hasEnded) this.ended()
         else if (!this.#clientIsSlow) this.#wire?.resume()

@@ -19,7 +19,7 @@ export interface Reader {
   readonly read: (bytes: Uint8Array) => boolean
   /** The reply has ended. @returns whether a frame has come */
   readonly readEnd: () => boolean
-  /** What was read is being written to the disk, until when no more is read; undefined if nothing is. */
+  /** What must be done before more is read: a write to the disk, or the turn of others; undefined if nothing must. */
   readonly written?: () => Promise<unknown> | undefined
   /** The fault at the beginning of what was read. */
   readonly fault: VendorFault | undefined

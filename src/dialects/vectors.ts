@@ -1,6 +1,7 @@
 /** Vectors and ranks as vendors write them. Pure. */
 import { isObject, type JsonObject, objectsAt } from "./json.ts"
 import type { Vector } from "./whole.ts"
+import { WrittenVector } from "./written-vector.ts"
 
 const float32Bytes = 4
 /** The bits of an exponent that no finite number has. */
@@ -14,6 +15,7 @@ const isNumbers = (value: unknown): value is ReadonlyArray<number> => {
 
 /** A vector that can be used; undefined for everything else. */
 export const readVector = (value: unknown): Vector | undefined => {
+  if (value instanceof WrittenVector) return value
   if (typeof value === "string") return decode(value) === undefined ? undefined : value
   return isNumbers(value) && value.length > 0 ? value : undefined
 }
@@ -54,10 +56,20 @@ const decode = (text: string): number | undefined => {
 
 const floatsIn = (text: string): ArrayLike<number> => new Float32Array(room.buffer, 0, decode(text) ?? 0)
 
-export const dimensionsOf = (vector: Vector): number =>
-  typeof vector === "string" ? Buffer.byteLength(vector, "base64") / float32Bytes : vector.length
+export const dimensionsOf = (vector: Vector): number => {
+  if (vector instanceof WrittenVector) return vector.dimensions
+  return typeof vector === "string" ? Buffer.byteLength(vector, "base64") / float32Bytes : vector.length
+}
 
-export const toBase64 = (vector: Vector): string => {
+/** A vector that can be looked at; undefined if what is written is none. */
+const readWritten = (vector: Vector): ReadonlyArray<number> | string => {
+  if (!(vector instanceof WrittenVector)) return vector
+  const read = readVector(vector.toJSON())
+  return read === undefined || read instanceof WrittenVector ? [] : read
+}
+
+export const toBase64 = (given: Vector): string => {
+  const vector = readWritten(given)
   if (typeof vector === "string") return vector
   const bytes = Buffer.allocUnsafe(vector.length * float32Bytes)
   for (const [at, value] of vector.entries()) bytes.writeFloatLE(value, at * float32Bytes)
@@ -65,8 +77,10 @@ export const toBase64 = (vector: Vector): string => {
 }
 
 /** Numbers that are the same float32, as short as that allows. */
-export const toNumbers = (vector: Vector): ReadonlyArray<number> =>
-  typeof vector === "string" ? Array.from(floatsIn(vector), shortest) : vector
+export const toNumbers = (given: Vector): ReadonlyArray<number> => {
+  const vector = readWritten(given)
+  return typeof vector === "string" ? Array.from(floatsIn(vector), shortest) : vector
+}
 
 /** A float32 has at most nine digits that tell. */
 const shortest = (value: number): number => {

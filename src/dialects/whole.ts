@@ -6,6 +6,7 @@ import type { ModerationRequest, ModerationResult } from "../protocol/moderation
 import type { RerankRequest, RerankResult } from "../protocol/rerank.ts"
 import type { JsonObject } from "./json.ts"
 import type { EncodeRefusal, WireRequest } from "./wire.ts"
+import type { WrittenVector } from "./written-vector.ts"
 
 /** @typeParam Body of the request: text, or text with files */
 export interface WholeDialect<Asked, Got, Body extends string | MediaBody = string> {
@@ -26,8 +27,8 @@ export interface ReportedTokens {
 
 export type EmbeddingAsked = Pick<EmbeddingRequest, "input" | "inputType" | "dimensions" | "truncate" | "encoding">
 
-/** As the vendor sent it: numbers, or base64 of little-endian float32. */
-export type Vector = ReadonlyArray<number> | string
+/** As the vendor sent it: numbers, or base64 of little-endian float32; of a long reply, as the client gets it. */
+export type Vector = ReadonlyArray<number> | string | WrittenVector
 
 export interface Embedded extends ReportedTokens {
   /** In the order of the input. */

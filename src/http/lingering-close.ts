@@ -5,8 +5,8 @@
  */
 import type { IncomingMessage, ServerResponse } from "node:http"
 import { freeChunk } from "../media/free-chunk.ts"
+import { TurnShare } from "../turn-share.ts"
 import { isShared } from "./listener.ts"
-import { TurnShare } from "./turn-share.ts"
 
 /** Bytes of a refused request's body that are still read, so that the connection can be reused. */
 const maxReadOnBytes = 256 * 1024

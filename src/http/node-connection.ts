@@ -5,7 +5,7 @@ import type { Connection, ConnectionListener, ReplyError, StreamPart, WholeReply
 import type { EventEncoder } from "../dialects/client-api.ts"
 import { EventWriter } from "../kinds/chat/event-writer.ts"
 import { freeChunk } from "../media/free-chunk.ts"
-import { bytesOfParts } from "../media/stored-texts.ts"
+import { bytesOfParts } from "../media/marked.ts"
 import type { ServiceError } from "../protocol/error.ts"
 import type { CacheState } from "../protocol/reply-cache.ts"
 import { toServiceError } from "../store/unavailable.ts"
@@ -90,11 +90,11 @@ export class NodeConnection<Body extends object> implements Connection<Body> {
     if (this.#isClosed) listener.gone()
   }
 
-  send({ status, headers, body, stored }: WholeReply<Body>): void {
+  send({ status, headers, body, marked }: WholeReply<Body>): void {
     if (this.#isClosed) return
     closeIfSending(this.#response)
     const text = typeof body === "string" ? body : JSON.stringify(body)
-    const parts = stored?.partsOf(text)
+    const parts = marked?.partsOf(text)
     const length = parts === undefined ? Buffer.byteLength(text) : bytesOfParts(parts)
     this.#response.writeHead(status, { ...this.headers(), ...headers, "content-length": length })
     if (parts === undefined) this.#response.end(text)

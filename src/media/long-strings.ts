@@ -3,6 +3,7 @@
  * object, or events of them: a line break, which no string of JSON has, ends a string too.
  */
 import { Result } from "effect"
+import type { LongParts } from "./marked.ts"
 import type { SpoolError } from "./spooled-bytes.ts"
 import type { StoredText, StoredTexts } from "./stored-texts.ts"
 
@@ -18,7 +19,7 @@ for (const letter of Buffer.from("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrst
 /** `short`: a string that is not long yet; `plain`: a long one that is not base64, which stays where it is. */
 type State = "outside" | "short" | "plain" | "stored"
 
-export class LongStrings {
+export class LongStrings implements LongParts {
   readonly #texts: StoredTexts
   readonly #maxBytes: number
   #bytes = 0
@@ -41,7 +42,6 @@ export class LongStrings {
     this.#maxBytes = maxBytes
   }
 
-  /** Takes the bytes of one read. @returns them with marks for long strings */
   take(bytes: Uint8Array): Uint8Array {
     this.#bytes += bytes.length
     if (this.#bytes > this.#maxBytes) this.isMalformed = true
@@ -67,7 +67,6 @@ export class LongStrings {
     return out.length === 1 && only !== undefined ? only : Buffer.concat(out)
   }
 
-  /** @returns a promise of what is written to the disk now, if anything is; it fails where there is no room */
   written(): Promise<unknown> | undefined {
     if (this.#noRoom !== undefined) return Promise.reject(this.#noRoom)
     const ended = this.#ended.splice(0).map((text) => text.flush(true))

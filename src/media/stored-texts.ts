@@ -4,6 +4,7 @@
  */
 import { randomBytes } from "node:crypto"
 import { Result } from "effect"
+import type { Marked, StoredPart } from "./marked.ts"
 import type { SpoolError, SpooledBytes } from "./spooled-bytes.ts"
 
 /** How much of a text its mark begins with: enough to see its format. */
@@ -13,7 +14,7 @@ const numberDigits = 8
 const writeBytes = 256 * 1024
 
 /** The content of one JSON string, as the vendor wrote it. */
-export class StoredText {
+export class StoredText implements StoredPart {
   /** In base64's letters, as a text of the kind is; no vendor can know it. */
   readonly mark: string
   /** Characters of the mark before the token. */
@@ -39,7 +40,7 @@ export class StoredText {
     return isLast || this.#content.pendingBytes >= writeBytes ? this.#content.flush() : undefined
   }
 
-  /** The text, after its last flush; each chunk belongs to its reader. */
+  /** The text, after its last flush. */
   async *chunks(): AsyncGenerator<Uint8Array> {
     await this.#content.flush()
     for await (const chunk of this.#content.chunks()) yield new Uint8Array(chunk)
@@ -50,7 +51,7 @@ export class StoredText {
   }
 }
 
-export class StoredTexts {
+export class StoredTexts implements Marked {
   readonly #open: () => Result.Result<SpooledBytes, SpoolError>
   readonly #token = randomBytes(16).toString("hex")
   readonly #texts: Array<StoredText> = []
@@ -74,7 +75,6 @@ export class StoredTexts {
     })
   }
 
-  /** A text with marks as what is written of it. */
   partsOf(marked: string): ReadonlyArray<string | StoredText> {
     const parts: Array<string | StoredText> = []
     let from = 0
@@ -92,6 +92,3 @@ export class StoredTexts {
     await Promise.all(this.#texts.splice(0).map((text) => text.close()))
   }
 }
-
-export const bytesOfParts = (parts: ReadonlyArray<string | StoredText>): number =>
-  parts.reduce((sum, part) => sum + (typeof part === "string" ? Buffer.byteLength(part) : part.bytes), 0)

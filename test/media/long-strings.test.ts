@@ -6,8 +6,9 @@ import { Result } from "effect"
 import { afterAll, afterEach, describe, expect, it } from "vitest"
 import { randomOf } from "../../scripts/random.ts"
 import { LongStrings } from "../../src/media/long-strings.ts"
+import { bytesOfParts } from "../../src/media/marked.ts"
 import { noRoom, type Room, SpooledBytes } from "../../src/media/spooled-bytes.ts"
-import { bytesOfParts, StoredTexts } from "../../src/media/stored-texts.ts"
+import { StoredTexts } from "../../src/media/stored-texts.ts"
 
 const folder = mkdtempSync(join(tmpdir(), "weir-strings-"))
 afterAll(() => rmSync(folder, { recursive: true }))

@@ -34,7 +34,7 @@ export class ApiConnection<Body extends object> extends NodeConnection<Body> {
   }
 
   override send(reply: WholeReply<Body>): void {
-    const { status, headers, body, stored } = reply
+    const { status, headers, body, marked } = reply
     const { reply: write, readKept, errors } = this.#words
     const isGood = status === 200 || status === 202
     const response = typeof body === "string" ? (isGood ? readKept(body) : undefined) : body
@@ -44,7 +44,7 @@ export class ApiConnection<Body extends object> extends NodeConnection<Body> {
       const written = write(response)
       if (written instanceof PlainText) {
         super.send({ status: 200, headers: { ...headers, "content-type": written.contentType }, body: written.text })
-      } else super.send({ status: 200, headers, body: JSON.stringify(written), stored })
+      } else super.send({ status: 200, headers, body: JSON.stringify(written), marked })
     } else {
       const kept = typeof body === "string" ? Option.getOrUndefined(readEnvelope(body)) : undefined
       super.send(withheldReply(errors, { status, headers }, kept, this.#requestId))

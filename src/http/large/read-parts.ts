@@ -3,9 +3,9 @@ import { createHash } from "node:crypto"
 import { Effect } from "effect"
 import { freeChunk } from "../../media/free-chunk.ts"
 import { bodyTooLarge, ServiceError, serviceError } from "../../protocol/error.ts"
+import { TurnShare } from "../../turn-share.ts"
 import { decodeContent } from "../content-encoding.ts"
 import type { UploadRequest } from "../runtime.ts"
-import { TurnShare } from "../turn-share.ts"
 
 const joinedBytes = 1024 * 1024
 const firstBytes = 64 * 1024

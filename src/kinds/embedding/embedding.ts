@@ -4,12 +4,15 @@ import type { Kind } from "../../calls/kind.ts"
 import { modelFor, targetsFor } from "../../calls/model.ts"
 import type { CallTarget } from "../../catalogue/snapshot.ts"
 import { dimensionsOf, toBase64, toNumbers } from "../../dialects/vectors.ts"
-import type { Embedded, EmbeddingDialect } from "../../dialects/whole.ts"
+import type { Embedded, EmbeddingDialect, Vector } from "../../dialects/whole.ts"
+import { WrittenVector } from "../../dialects/written-vector.ts"
 import { maxCharge, priceUsage } from "../../money/pricing.ts"
 import type { EmbeddingRequest, EmbeddingResponse } from "../../protocol/embedding.ts"
 import { bytesOf, InputTokens } from "../whole/input-tokens.ts"
 import { encodeWhole, replyHead } from "../whole/whole-call.ts"
 import { WholeTask, withoutMeta } from "../whole/whole-task.ts"
+import { LongVectors, longReplyBytes } from "./long-vectors.ts"
+import { WrittenVectors } from "./written-vectors.ts"
 
 export const embedding: Kind<EmbeddingRequest, EmbeddingResponse> = {
   name: "embedding",
@@ -32,6 +35,7 @@ export const embedding: Kind<EmbeddingRequest, EmbeddingResponse> = {
         ...(truncate !== undefined && { truncate }),
       })
       const lengths = new SameLength(dimensions)
+      const written = new WrittenVectors()
       return new WholeTask<Embedded, EmbeddingResponse>(
         {
           model,
@@ -51,6 +55,12 @@ export const embedding: Kind<EmbeddingRequest, EmbeddingResponse> = {
             const got = dialect?.decode(body, partOf(dialect.maxInputs(target.model), part), headers)
             return got !== undefined && lengths.are(got, part === 0) ? got : undefined
           },
+          maxBodyBytes: leastBodyBytes + input.length * bodyBytesPerInput,
+          long: {
+            marked: written,
+            taken: () => new LongVectors(written, encoding),
+            restored: (json) => written.restored(json),
+          },
           estimate: (parts) => tokens.estimate(parts),
           bill: (parts) => tokens.bill(parts),
           implausible: (parts) => tokens.implausible(parts),
@@ -62,7 +72,9 @@ export const embedding: Kind<EmbeddingRequest, EmbeddingResponse> = {
           },
           finish: (parts, usage) => {
             const vectors = parts.flatMap((part) => part.vectors)
-            const told = encoding === "base64" ? vectors.map(toBase64) : vectors.map(toNumbers)
+            const isLong = bytesOfJson(vectors) > longReplyBytes
+            const tell = isLong ? (vector: WrittenVector) => written.tell(vector) : undefined
+            const told = inEncoding(vectors, encoding, tell)
             const [first = ""] = vectors
             const head = { ...replyHead(asked), vectors: told, dimensions: dimensionsOf(first) }
             return (balance) => ({ ...head, usage: { ...usage, balance } })
@@ -73,6 +85,24 @@ export const embedding: Kind<EmbeddingRequest, EmbeddingResponse> = {
     })
   },
 }
+
+/** @param tell gives the mark of a written vector, which has the encoding already; it is read if absent */
+const inEncoding = (
+  vectors: ReadonlyArray<Vector>,
+  encoding: "float" | "base64",
+  tell: ((vector: WrittenVector) => string) | undefined,
+): EmbeddingResponse["vectors"] =>
+  vectors.map((vector) => {
+    if (tell !== undefined && vector instanceof WrittenVector) return tell(vector)
+    return encoding === "base64" ? toBase64(vector) : toNumbers(vector)
+  })
+
+/** A vector of 4,096 numbers of 15 characters has 64 KiB. */
+const bodyBytesPerInput = 64 * 1024
+const leastBodyBytes = 1024 * 1024
+
+const bytesOfJson = (vectors: ReadonlyArray<Vector>): number =>
+  vectors.reduce((sum, vector) => sum + (vector instanceof WrittenVector ? vector.json.length : 0), 0)
 
 const dialectAt = ({ dialect }: CallTarget): EmbeddingDialect | undefined => dialect.embedding
 const maxInputsAt = (target: CallTarget): number | undefined => dialectAt(target)?.maxInputs(target.model)

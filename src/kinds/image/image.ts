@@ -5,7 +5,9 @@ import { modelFor, orNotConfigured, targetsFor } from "../../calls/model.ts"
 import { tokensOfBytes } from "../../calls/tokens.ts"
 import type { CallTarget } from "../../catalogue/snapshot.ts"
 import type { ImageAsked, ImageDialect, Pictured } from "../../dialects/media.ts"
+import { LongStrings } from "../../media/long-strings.ts"
 import type { NamedFile } from "../../media/media-file.ts"
+import { StoredTexts } from "../../media/stored-texts.ts"
 import { exactUnit, maxCharge, type Price, priceUsage, unitCharge, unitDims } from "../../money/pricing.ts"
 import { serviceError } from "../../protocol/error.ts"
 import type { ImageFields, ImageResponse, MadeImage } from "../../protocol/image.ts"
@@ -63,6 +65,7 @@ export const image: Kind<ImageCall, ImageResponse> = {
         ...(format !== undefined && { format }),
         ...(stream !== undefined && { stream }),
       })
+      const pictures = new StoredTexts(services.spool.open)
       const task: WholeTask<Pictured, ImageResponse> = new WholeTask<Pictured, ImageResponse>(
         {
           model,
@@ -73,9 +76,9 @@ export const image: Kind<ImageCall, ImageResponse> = {
           holdTokens: isByTokens(price) ? tokens.held.inTokens + tokens.held.outTokens : 0,
           operation: "generate_content",
           maxBodyBytes: maxPictureBytes,
-          storing: {
-            spool: services.spool,
-            maxBytes: Math.min(maxPictureBytes, services.config.upstreamMaxBytes),
+          long: {
+            marked: pictures,
+            taken: () => new LongStrings(pictures, Math.min(maxPictureBytes, services.config.upstreamMaxBytes)),
           },
           partsAt: (target) => Math.ceil(n / mostAt(target)),
           encode: (target, part) => encodeWhole(target, dialectAt(target), "image", partOf(target, part)),

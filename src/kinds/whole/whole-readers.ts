@@ -7,7 +7,7 @@ import type { CallTarget } from "../../catalogue/snapshot.ts"
 import type { JsonObject } from "../../dialects/json.ts"
 import { JsonEvents } from "../../dialects/json-events.ts"
 import { malformedReply, type VendorFault } from "../../dialects/wire.ts"
-import type { LongStrings } from "../../media/long-strings.ts"
+import type { LongParts } from "../../media/marked.ts"
 
 /** A reply in events: as the vendor's events come, or all at its end. */
 export interface WholeStream<Got> {
@@ -32,31 +32,33 @@ export class BodyReader implements Reader {
   readonly isStreamed = false
   readonly #tell: () => void
   readonly #take: (body: Buffer) => VendorFault | undefined
-  readonly #long: LongStrings | undefined
+  readonly #long: LongParts | undefined
   #chunks: Array<Uint8Array> = []
   fault: VendorFault | undefined
 
   /**
    * @param tell gives the reply to a client that takes events
    * @param take reads a body, and returns the fault if it cannot be used
-   * @param long takes its long strings out
+   * @param long takes its long parts out
    */
-  constructor(tell: () => void, take: (body: Buffer) => VendorFault | undefined, long?: LongStrings) {
+  constructor(tell: () => void, take: (body: Buffer) => VendorFault | undefined, long?: LongParts) {
     this.#tell = tell
     this.#take = take
     this.#long = long
   }
 
   read(bytes: Uint8Array): boolean {
-    this.#chunks.push(this.#long === undefined ? bytes : this.#long.take(bytes))
+    const read = this.#long === undefined ? bytes : this.#long.take(bytes)
+    if (read.length > 0) this.#chunks.push(read)
     return false
   }
 
   written(): Promise<unknown> | undefined {
-    return this.#long?.written()
+    return this.#long?.written?.()
   }
 
   readEnd(): boolean {
+    if (this.#long?.rest !== undefined) this.#chunks.push(this.#long.rest())
     this.fault = this.#long?.isMalformed === true ? malformedReply : this.#take(wholeBody(this.#chunks))
     this.#chunks = []
     return true
@@ -80,11 +82,11 @@ export class EventReader<Got> implements Reader {
   readonly #stream: WholeStream<Got>
   readonly #target: CallTarget
   readonly #listener: EventListener<Got>
-  readonly #long: LongStrings | undefined
+  readonly #long: LongParts | undefined
   #steps: Array<VendorStep<Got>> = []
 
-  /** @param long takes the long strings out of events */
-  constructor(stream: WholeStream<Got>, target: CallTarget, listener: EventListener<Got>, long?: LongStrings) {
+  /** @param long takes the long parts out of events */
+  constructor(stream: WholeStream<Got>, target: CallTarget, listener: EventListener<Got>, long?: LongParts) {
     this.#stream = stream
     this.#target = target
     this.#listener = listener
@@ -96,7 +98,7 @@ export class EventReader<Got> implements Reader {
   }
 
   written(): Promise<unknown> | undefined {
-    return this.#long?.written()
+    return this.#long?.written?.()
   }
 
   readEnd(): boolean {

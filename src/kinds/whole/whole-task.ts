@@ -14,9 +14,7 @@ import type { CallTarget } from "../../catalogue/snapshot.ts"
 import { type JsonObject, parseObject } from "../../dialects/json.ts"
 import type { ReplyHeaders } from "../../dialects/whole.ts"
 import { type AnyWireRequest, type EncodeRefusal, malformedReply } from "../../dialects/wire.ts"
-import { LongStrings } from "../../media/long-strings.ts"
-import type { Spool } from "../../media/spool.ts"
-import { StoredTexts } from "../../media/stored-texts.ts"
+import type { LongParts, Marked } from "../../media/marked.ts"
 import type { Amount } from "../../money/amount.ts"
 import { type Charge, inputTokens } from "../../money/pricing.ts"
 import type { JobFacts } from "../../money/settlement.ts"
@@ -46,8 +44,8 @@ export interface WholeCall<Got, Body extends object> {
   readonly tellsCode?: boolean
   readonly triesAfterRefusal?: boolean
   readonly maxBodyBytes?: number
-  /** Long strings of the reply are on the disk, where it may have such; the size of the whole reply is limited. */
-  readonly storing?: { readonly spool: Spool["Service"]; readonly maxBytes: number }
+  /** The long parts of its reply, which are not in its JSON. */
+  readonly long?: LongReply
   /** Counts what the vendor did not report, if that takes time. */
   readonly estimate?: (parts: ReadonlyArray<Got>) => Effect.Effect<void>
   readonly bill: (parts: ReadonlyArray<Got>, target: CallTarget) => Bill
@@ -64,6 +62,14 @@ export interface WholeCall<Got, Body extends object> {
   readonly answered?: (parts: ReadonlyArray<Got>) => string
   /** How its reply is kept and given again, where it is. */
   readonly keeping?: Keeping<Got>
+}
+
+export interface LongReply {
+  readonly marked: Marked
+  /** Takes them out of the vendor's reply to one part of the request. */
+  readonly taken: () => LongParts
+  /** The vendor's reply with its parts in their places, if its dialect reads them. */
+  readonly restored?: (json: JsonObject) => JsonObject
 }
 
 /** What {@link Keepable} needs of a kind. */
@@ -95,8 +101,7 @@ export class WholeTask<Got, Body extends object> implements Task<Body> {
   readonly asksForJob: boolean
   readonly maxBodyBytes?: number
   readonly status?: number
-  /** Long strings of its replies. */
-  readonly stored: StoredTexts | undefined
+  readonly marked: Marked | undefined
   readonly #call: WholeCall<Got, Body>
   readonly #context: Context
   #parts: Array<Got> = []
@@ -126,7 +131,7 @@ export class WholeTask<Got, Body extends object> implements Task<Body> {
       tap: undefined,
       recall: (line) => this.#recall(line),
     }
-    this.stored = call.storing && new StoredTexts(call.storing.spool.open)
+    this.marked = call.long?.marked
     if (call.status !== undefined) this.status = call.status
     if (call.maxBodyBytes !== undefined) this.maxBodyBytes = call.maxBodyBytes
   }
@@ -145,7 +150,7 @@ export class WholeTask<Got, Body extends object> implements Task<Body> {
       this.#parts = []
       this.#bytes = 0
     }
-    const { stream } = this.#call
+    const { stream, long } = this.#call
     if (stream !== undefined && isEventStream(head)) {
       const listener = {
         begun: () => {
@@ -156,14 +161,15 @@ export class WholeTask<Got, Body extends object> implements Task<Body> {
           this.#answeredBy = target
         },
       }
-      return new EventReader(stream, target, listener, this.#longStrings())
+      return new EventReader(stream, target, listener, long?.taken())
     }
     const tell = () => {
       if (stream !== undefined && this.#answeredBy !== undefined)
         stream.write(stream.opening() + stream.told(this.#parts))
     }
     const take = (body: Buffer) => {
-      const json = parseObject(body.toString("utf8"))
+      const read = parseObject(body.toString("utf8"))
+      const json = read === undefined ? undefined : (long?.restored?.(read) ?? read)
       const got = json === undefined ? undefined : this.#call.decode(target, json, part, head.headers)
       if (got === undefined) return malformedReply
       this.#parts.push(got)
@@ -174,12 +180,7 @@ export class WholeTask<Got, Body extends object> implements Task<Body> {
       }
       return undefined
     }
-    return new BodyReader(tell, take, this.#longStrings())
-  }
-
-  #longStrings(): LongStrings | undefined {
-    const { storing } = this.#call
-    return this.stored && storing && new LongStrings(this.stored, storing.maxBytes)
+    return new BodyReader(tell, take, long?.taken())
   }
 
   #recall(line: string): void {

@@ -1,8 +1,8 @@
 /** How much of large bodies is taken in a turn of the event loop. */
 import { setImmediate as turn } from "node:timers/promises"
 import { describe, expect, it } from "vitest"
-import { randomOf } from "../../scripts/random.ts"
-import { TurnShare } from "../../src/http/turn-share.ts"
+import { randomOf } from "../scripts/random.ts"
+import { TurnShare } from "../src/turn-share.ts"
 
 describe("the share of a turn", () => {
   it("is there again in the next turn", async () => {

@@ -1,5 +1,5 @@
 /**
- * What is read of large bodies in one turn of the event loop, of all connections together: many clients would fill a turn
+ * What is read of large bodies, and done with it, in one turn of the event loop, of all connections together: many clients would fill a turn
  * with their reads, and streams would wait.
  */
 export class TurnShare {
