@@ -39,6 +39,7 @@ const layers = [
   "secret-files.ts",
   "background.ts",
   "deadlines.ts",
+  "turn-share.ts",
   "conformance",
   "client",
   "protocol",
