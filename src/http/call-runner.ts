@@ -7,6 +7,7 @@ import type { Call } from "../calls/held-call.ts"
 import type { CallRequest, Kind } from "../calls/kind.ts"
 import { WeirConfig } from "../config.ts"
 import type { Caller } from "../identity/caller.ts"
+import { joinChunks } from "../media/free-chunk.ts"
 import { Spool } from "../media/spool.ts"
 import type { ServiceError } from "../protocol/error.ts"
 import { toServiceError } from "../store/unavailable.ts"
@@ -82,7 +83,7 @@ export const makeCallRunner = Effect.gen(function* () {
     const read = Effect.andThen(large.reserve(lengthOf(request)), readParts(request, bodyMaxBytes))
     return Effect.flatMap(identifyUpload(request, read), ({ caller, content: { parts, bytes } }) =>
       words.readLarge === undefined || bytes < largeBytes
-        ? Effect.sync(() => readHere(words, { caller, body: Buffer.concat(parts), request, requestId }))
+        ? Effect.sync(() => readHere(words, { caller, body: joinChunks(parts), request, requestId }))
         : Effect.map(words.readLarge(caller, parts), (call) => ({ ...call, caller })),
     )
   }

@@ -5,3 +5,10 @@
 export const freeChunk = (chunk: Uint8Array): void => {
   if (chunk.buffer instanceof ArrayBuffer && chunk.byteLength === chunk.buffer.byteLength) chunk.buffer.transfer(0)
 }
+
+/** The chunks as one; they are freed. */
+export const joinChunks = (chunks: ReadonlyArray<Uint8Array>): Buffer => {
+  const whole = Buffer.concat(chunks)
+  chunks.forEach(freeChunk)
+  return whole
+}

@@ -15,7 +15,7 @@ import { responsesApi } from "../../dialects/openai-responses/client.ts"
 import type { ChatRequest } from "../../kinds/chat/chat-request.ts"
 import type { Prompt, PromptParams } from "../../kinds/chat/prompt.ts"
 import { decodeExchange } from "../../kinds/decode.ts"
-import { freeChunk } from "../../media/free-chunk.ts"
+import { joinChunks } from "../../media/free-chunk.ts"
 import { canonicalJson } from "../../protocol/canonical.ts"
 import type { Vendor } from "../../protocol/catalogue.ts"
 import type { Decoded } from "../../protocol/json-body.ts"
@@ -69,18 +69,11 @@ const answered = (asked: Ask): FromWorker => {
 }
 
 const answer = (asked: Ask): FromWorker => {
-  if (asked.op === "read") return read(asked.id, joined(asked.parts), asked.sentIn)
+  if (asked.op === "read") return read(asked.id, joinChunks(asked.parts), asked.sentIn)
   const prompt = prompts.get(asked.id)
   if (prompt === undefined) return { kind: "failed", message: "there is no such request" }
   if (asked.op === "encode") return encode(prompt, asked.vendor, asked.params)
   return { kind: "text", tokens: 0, ...textOf(prompt, asked.of) }
-}
-
-/** The parts are freed: they are outside of the heap, and 32 MiB of them would gather before they are collected. */
-const joined = (parts: ReadonlyArray<Uint8Array>): Uint8Array => {
-  const whole = Buffer.concat(parts)
-  parts.forEach(freeChunk)
-  return whole
 }
 
 const read = (id: number, body: Uint8Array, sentIn: SentIn | undefined): ReadReply => {
