@@ -31,7 +31,7 @@ export interface ReplyOptions<Body extends object> {
 }
 
 /** Bytes of memory that a part takes while it waits. */
-const memoryOf = (part: WrittenPart): number => (isStored(part) ? 0 : Buffer.byteLength(part))
+const memoryOf = (part: WrittenPart): number => (isStored(part) ? part.heldBytes : Buffer.byteLength(part))
 
 export class ClientReply<Body extends object> {
   /** In the words of the client's API. */
@@ -53,6 +53,8 @@ export class ClientReply<Body extends object> {
   #waiting: Array<WrittenPart> = []
   /** The rest of the stored text that is being written. */
   #storedRest: AsyncIterator<Uint8Array> | undefined
+  /** Bytes of memory that it takes. */
+  #heldBytes = 0
   #waitingBytes = 0
   #wroteAtMs: number
   #progressAtMs = 0
@@ -241,14 +243,21 @@ export class ClientReply<Body extends object> {
     return dueMs <= nowMs ? 0 : Math.min(dueMs, nowMs + stallMs / looksPerStall)
   }
 
+  #hold(bytes: number): void {
+    this.#heldBytes += bytes
+    this.#countWaiting(bytes)
+  }
+
   #countWaiting(bytes: number): void {
     this.#waitingBytes += bytes
     this.#options.waiting.bytes += bytes
   }
 
   #give(events: WrittenPart): void {
-    if (isStored(events)) this.#writeStored(events.chunks())
-    else this.#giveNow(events)
+    if (isStored(events)) {
+      this.#hold(events.heldBytes)
+      this.#writeStored(events.chunks())
+    } else this.#giveNow(events)
   }
 
   #giveNow(events: StreamPart): void {
@@ -266,10 +275,12 @@ export class ClientReply<Body extends object> {
         if (this.#isGone) return
         if (done === true) {
           this.#storedRest = undefined
+          this.#hold(-this.#heldBytes)
           this.#hasRoom = true
           this.#progressAtMs = this.#options.nowMs()
           this.#goOn()
         } else {
+          this.#hold(-Math.min(value.length, this.#heldBytes))
           this.#giveNow(value)
           if (this.#hasRoom) this.#writeStored(chunks)
         }

@@ -1,8 +1,10 @@
 /** Long parts of a reply, for which marks stand in its JSON. */
 
-/** A part that is on the disk. */
+/** A part whose chunks are made when they are written. */
 export interface StoredPart {
   readonly bytes: number
+  /** Bytes of memory that it takes until it is written. */
+  readonly heldBytes: number
   /** Each chunk belongs to its reader. */
   readonly chunks: () => AsyncGenerator<Uint8Array>
 }

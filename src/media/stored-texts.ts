@@ -19,6 +19,8 @@ export class StoredText implements StoredPart {
   readonly mark: string
   /** Characters of the mark before the token. */
   readonly beginning: number
+  /** It is on the disk. */
+  readonly heldBytes = 0
   readonly #content: SpooledBytes
 
   constructor(content: SpooledBytes, beginning: string, token: string) {

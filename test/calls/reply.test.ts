@@ -1,4 +1,5 @@
 /** The reply of an exchange before a client that takes less than the vendor sends. */
+import { setImmediate as turn } from "node:timers/promises"
 import { describe, expect, it } from "vitest"
 import type { Connection } from "../../src/calls/connection.ts"
 import { ClientReply } from "../../src/calls/reply.ts"
@@ -40,6 +41,7 @@ const connect = (bufferBytes: number) => {
       room = writes
       listener?.room()
     },
+    leave: () => listener?.gone(),
   }
 }
 
@@ -58,6 +60,45 @@ describe("a client that takes a part of what waits", () => {
     take(9)
     expect({ rooms, isFull: reply.isFull, waiting: waiting.bytes }).toEqual({ rooms: 1, isFull: false, waiting: 0 })
     expect(sent.join("")).toBe(`first${"a".repeat(20)}${"b".repeat(20)}${"c".repeat(20)}`)
+  })
+})
+
+describe("a reply whose parts are made when they are written", () => {
+  const stored = (chunks: ReadonlyArray<string>, heldBytes: number) => ({
+    bytes: chunks.join("").length,
+    heldBytes,
+    chunks: async function* () {
+      for (const chunk of chunks) yield Buffer.from(chunk)
+    },
+  })
+
+  it("counts the memory of those that wait, and ends after the last one", async () => {
+    const { reply, sent, waiting, take } = connect(10)
+    let over = 0
+    reply.parts(["first", stored(["aaaa", "bb"], 6), "-", stored(["cccc", "dddd"], 8)])
+    reply.whenOver(() => over++)
+    expect([waiting.bytes, over]).toEqual([15, 0])
+    take(1)
+    await turn()
+    expect([sent.join(""), waiting.bytes]).toEqual(["firstaaaa", 11])
+    take(1)
+    await turn()
+    expect([sent.join(""), waiting.bytes]).toEqual(["firstaaaabb", 9])
+    take(9)
+    await turn()
+    expect([sent.join(""), waiting.bytes, over]).toEqual(["firstaaaabb-ccccdddd", 0, 1])
+  })
+
+  it("counts nothing once its client has left", async () => {
+    const { reply, waiting, take, leave } = connect(10)
+    reply.parts([stored(["aaaa", "bb", "cc"], 8)])
+    await turn()
+    take(1)
+    await turn()
+    expect(waiting.bytes).toBe(2)
+    leave()
+    await turn()
+    expect(waiting.bytes).toBe(0)
   })
 })
 

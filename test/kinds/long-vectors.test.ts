@@ -102,6 +102,18 @@ describe("a long reply", () => {
     else expect([readVector(first) instanceof WrittenVector, readVector(second)]).toEqual([true, undefined])
   })
 
+  it("is read in turns once it is long", async () => {
+    const long = new LongVectors(new WrittenVectors(), "float")
+    const bytes = Buffer.alloc(longReplyBytes, " ")
+    long.take(bytes)
+    expect(long.written()).toBeUndefined()
+    long.take(bytes)
+    const later = long.written()
+    expect(later).toBeInstanceOf(Promise)
+    await later
+    expect(long.written()).toBeUndefined()
+  })
+
   it("that is not long is read whole", () => {
     const text = JSON.stringify({ data: [floats(40)] })
     const { skeleton, json } = readIn(text, "base64")

@@ -56,13 +56,16 @@ export const readCompatible = (
     sent: told,
     decoded: Result.mapBoth(decoded, {
       onSuccess: ({ request, payloadHash }) => ({
-        request: { ...chatRequestOf(request, readAgain), ...(searches !== undefined && { searches }) },
+        request: withSearches(chatRequestOf(request, readAgain), searches),
         payloadHash,
       }),
       onFailure: (error) => inWordsOf(api, error),
     }),
   }
 }
+
+const withSearches = (request: ChatRequest, searches: number | undefined): ChatRequest =>
+  searches === undefined ? request : { ...request, searches }
 
 /** Reads the prompt of a request that was read before, of which it keeps nothing but its bytes. @param model its handle */
 const promptReader = (api: ClientApi, body: Uint8Array, place: RequestPlace, model: string) => (): PromptContent =>

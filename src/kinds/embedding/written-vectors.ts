@@ -54,7 +54,8 @@ export class WrittenVectors implements Marked {
       from = end + 1
     }
     parts.push(Buffer.from(marked.slice(from)))
-    return [{ bytes: bytesOf(parts), chunks: () => chunksOf(parts) }]
+    const bytes = bytesOf(parts)
+    return [{ bytes, heldBytes: bytes, chunks: () => chunksOf(parts) }]
   }
 
   #markOf(at: number): string {
