@@ -15,6 +15,9 @@ export interface ReplyFacts {
 /** A larger reply is not kept, and nobody may join it any more. */
 export const maxLineBytes = 1024 * 1024
 
+/** A part of a reply, in JSON; one that takes time to make is made only if somebody needs it. */
+export type ReplyLine = string | { readonly bytes: number; readonly json: () => string }
+
 export class Flight {
   readonly #watchers = new Set<() => void>()
   #lines: Array<string> = []
@@ -54,9 +57,10 @@ export class Flight {
     return this.#bytes <= maxLineBytes
   }
 
-  add(line: string): void {
-    this.#bytes += line.length
-    if (this.isKeepable || this.isShared) this.#lines.push(line)
+  add(line: ReplyLine): void {
+    const isMade = typeof line === "string"
+    this.#bytes += isMade ? line.length : line.bytes
+    if (this.isKeepable || this.isShared) this.#lines.push(isMade ? line : line.json())
     else this.#lines = []
     this.#tell()
   }

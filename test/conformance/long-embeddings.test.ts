@@ -188,6 +188,15 @@ describe("a long reply of embeddings", () => {
     }
   })
 
+  it("is given to all who ask the same at once, of one call", async () => {
+    const calls = gateway().vendor.calls.length
+    const ask = () => post("/t1/embeddings", { model: "kept", input: texts(401) })
+    const replies = await Promise.all(Array.from({ length: 4 }, ask))
+    const all = [...expected, vectorFor("400", 300)]
+    for (const reply of replies) expect((await vectorsOf(reply)).vectors).toEqual(all)
+    expect(gateway().vendor.calls.length).toBe(calls + 1)
+  })
+
   it("has been paid by a client that leaves while it comes", async () => {
     const before = await balanceOf(gateway())
     const leaving = new AbortController()

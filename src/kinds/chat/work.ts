@@ -1,5 +1,6 @@
 /** The vendor's side of an exchange: its request in each target's dialect, and its reply, counted as it comes. */
 import { type Context, Effect, Result } from "effect"
+import type { Keepable } from "../../calls/keepable.ts"
 import { type CallFailure, recordOperation } from "../../calls/operation.ts"
 import type { Reader, Work } from "../../calls/work.ts"
 import type { CallTarget } from "../../catalogue/snapshot.ts"
@@ -28,7 +29,7 @@ export interface ChatWorkOptions extends ReaderOptions {
 
 export class ChatWork implements Work {
   /** Told the lines of the reply as they come. */
-  tap: ((line: string) => void) | undefined
+  tap: Keepable["tap"]
   readonly meter: UsageMeter
   readonly warnings: Array<WarnEvent>
   readonly #options: ChatWorkOptions

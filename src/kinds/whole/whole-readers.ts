@@ -31,23 +31,25 @@ export type VendorStep<Got> =
 export class BodyReader implements Reader {
   readonly isStreamed = false
   readonly #tell: () => void
-  readonly #take: (body: Buffer) => VendorFault | undefined
+  readonly #take: (body: Buffer, bytes: number) => VendorFault | undefined
   readonly #long: LongParts | undefined
   #chunks: Array<Uint8Array> = []
+  #bytes = 0
   fault: VendorFault | undefined
 
   /**
    * @param tell gives the reply to a client that takes events
-   * @param take reads a body, and returns the fault if it cannot be used
+   * @param take reads a body, which had so many bytes with its long parts, and returns the fault if it cannot be used
    * @param long takes its long parts out
    */
-  constructor(tell: () => void, take: (body: Buffer) => VendorFault | undefined, long?: LongParts) {
+  constructor(tell: () => void, take: (body: Buffer, bytes: number) => VendorFault | undefined, long?: LongParts) {
     this.#tell = tell
     this.#take = take
     this.#long = long
   }
 
   read(bytes: Uint8Array): boolean {
+    this.#bytes += bytes.length
     const read = this.#long === undefined ? bytes : this.#long.take(bytes)
     if (read.length > 0) this.#chunks.push(read)
     return false
@@ -59,7 +61,7 @@ export class BodyReader implements Reader {
 
   readEnd(): boolean {
     if (this.#long?.rest !== undefined) this.#chunks.push(this.#long.rest())
-    this.fault = this.#long?.isMalformed === true ? malformedReply : this.#take(wholeBody(this.#chunks))
+    this.fault = this.#long?.isMalformed === true ? malformedReply : this.#take(wholeBody(this.#chunks), this.#bytes)
     this.#chunks = []
     return true
   }

@@ -167,16 +167,16 @@ export class WholeTask<Got, Body extends object> implements Task<Body> {
       if (stream !== undefined && this.#answeredBy !== undefined)
         stream.write(stream.opening() + stream.told(this.#parts))
     }
-    const take = (body: Buffer) => {
+    const take = (body: Buffer, bytes: number) => {
       const read = parseObject(body.toString("utf8"))
       const json = read === undefined ? undefined : (long?.restored?.(read) ?? read)
       const got = json === undefined ? undefined : this.#call.decode(target, json, part, head.headers)
       if (got === undefined) return malformedReply
       this.#parts.push(got)
-      this.#bytes += body.length
+      this.#bytes += bytes
       if (this.#parts.length === this.partsAt(target)) {
         this.#answeredBy = target
-        this.keepable?.tap?.(JSON.stringify(this.#parts))
+        this.keepable?.tap?.({ bytes: this.#bytes, json: () => JSON.stringify(this.#parts) })
       }
       return undefined
     }
