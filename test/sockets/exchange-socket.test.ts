@@ -46,6 +46,25 @@ describe("GET /t1/socket", () => {
     }),
   )
 
+  it.live("gives a long prompt to the next vendor as it gave it to the first", () =>
+    withGateway(async (gateway) => {
+      gateway.vendor.script((call) => {
+        call.head(503, { "content-type": "application/json" })
+        call.end("{}")
+      })
+      const socket = await open(gateway)
+      const text = `é\u2028"\\ ${"words of a river ".repeat(2400)}`
+      const thread = [{ role: "user", blocks: [{ t: "text", v: text }] }]
+      socket.send({ id: "a", exchange: { model: "pool", thread } })
+      await socket.until(ended("a"))
+      expect(of(socket, "a").at(-1)?.event).toBe("t.close")
+      const [first, second] = [gateway.vendor, gateway.second].map(({ calls }) => calls.at(-1)?.body)
+      expect(JSON.stringify(second)).toContain(JSON.stringify(text).slice(1, -1))
+      expect({ ...second, model: "" }).toEqual({ ...first, model: "" })
+      socket.ws.close()
+    }),
+  )
+
   it.live("runs many at once, and gives an id again that has ended", () =>
     withGateway(async (gateway) => {
       const socket = await open(gateway)

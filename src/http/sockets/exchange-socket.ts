@@ -6,11 +6,12 @@ import { Effect, Fiber, Result } from "effect"
 import { Overload } from "../../admission/overload.ts"
 import { Calls, newRequestId } from "../../calls/calls.ts"
 import { chat } from "../../kinds/chat/chat.ts"
-import { chatRequestOf } from "../../kinds/chat/chat-request.ts"
+import { chatRequestOf, isLong } from "../../kinds/chat/chat-request.ts"
+import type { PromptContent } from "../../kinds/chat/prompt.ts"
 import { checkCall } from "../../kinds/decode.ts"
 import { errorBody, type ServiceError, serviceError } from "../../protocol/error.ts"
 import { ExchangeRequest } from "../../protocol/exchange.ts"
-import { decodeJson, parseBody } from "../../protocol/json-body.ts"
+import { type Decoded, decodeJson, parseBody } from "../../protocol/json-body.ts"
 import { ClientMessage, socketProtocol } from "../../protocol/socket.ts"
 import { type ClientSocket, closing } from "../../sockets/client-socket.ts"
 import { ExchangeStream, tellingRetry } from "../../sockets/exchange-stream.ts"
@@ -56,12 +57,15 @@ export const makeExchangeSocket = Effect.gen(function* () {
 
     const restart = () => socket.close(closing.restart, "the service is shutting down")
 
-    const start = ({ id, exchange, room }: Message<"exchange">) => {
+    const start = ({ id, exchange, room }: Message<"exchange">, text: Buffer) => {
       const requestId = newRequestId()
       const stream = new ExchangeStream({ socket, id, requestId, room, ended: () => streams.delete(id) })
       const decoded = Result.map(
         checkCall(ExchangeRequest, { stream: true, ...exchange }, exchange),
-        ({ request, payloadHash }) => ({ request: chatRequestOf(request), payloadHash }),
+        ({ request, payloadHash }) => ({
+          request: chatRequestOf(request, isLong(text) ? promptReader(text) : undefined),
+          payloadHash,
+        }),
       )
       streams.set(id, stream)
       running++
@@ -117,12 +121,12 @@ export const makeExchangeSocket = Effect.gen(function* () {
       )
     }
 
-    const take = (message: ClientMessage) => {
+    const take = (message: ClientMessage, text: Buffer) => {
       if ("exchange" in message) {
         if (streams.has(message.id)) refuse(idInUse(message.id))
         else if (isDraining) refuse(shuttingDown(), message.id)
         else if (streams.size >= mostStreams) refuse(tooManyStreams(), message.id)
-        else start(message)
+        else start(message, text)
       } else if ("room" in message) streams.get(message.id)?.give(message.room)
       else if ("cancel" in message) streams.get(message.id)?.gone()
       else if (beats >= mostStreams) refuse(tooManyStreams(), message.id)
@@ -140,8 +144,8 @@ export const makeExchangeSocket = Effect.gen(function* () {
     })
     socket.listen({
       message: (text) => {
-        const message = Result.flatMap(parseBody(text), (json) => decodeJson(ClientMessage, json))
-        if (Result.isSuccess(message)) take(message.success)
+        const message = readMessage(text)
+        if (Result.isSuccess(message)) take(message.success, text)
         else refuse(message.failure)
       },
       room: () => {
@@ -171,6 +175,17 @@ export const makeExchangeSocket = Effect.gen(function* () {
   }
   return handler
 })
+
+const readMessage = (text: Buffer): Decoded<ClientMessage> =>
+  Result.flatMap(parseBody(text), (json) => decodeJson(ClientMessage, json))
+
+/** Reads the prompt of an exchange that was read before, of which it keeps nothing but its bytes. */
+const promptReader = (text: Buffer) => (): PromptContent =>
+  Result.getOrThrow(
+    Result.flatMap(readMessage(text), (message) =>
+      decodeJson(ExchangeRequest, "exchange" in message ? message.exchange : message),
+    ),
+  )
 
 const idInUse = (id: string) =>
   serviceError("conflict", "An exchange with this id is open on the socket", { detail: { id } })
