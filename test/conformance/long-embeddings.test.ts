@@ -166,6 +166,16 @@ describe("a long reply of embeddings", () => {
     expect(await balanceOf(gateway())).toBe(before)
   })
 
+  it("is kept for its request id if the client's reply is short, however long the vendor's was", async () => {
+    const ask = { input: texts(150), encoding: "base64", meta: { requestId: randomUUID() } }
+    gateway().vendor.script(embeds({ encoding: "float" }))
+    const first = await vectorsOf(await embed(ask))
+    const again = await embed(ask)
+    expect([again.status, again.headers.get("x-svc-idempotent-replay")]).toEqual([200, "1"])
+    expect((await vectorsOf(again)).vectors).toEqual(first.vectors)
+    expect(first.vectors).toEqual(expected.slice(0, 150).map(inBase64))
+  })
+
   it("is not kept for its request id: a repetition is told so", async () => {
     const meta = { requestId: randomUUID() }
     expect((await embed({ meta })).status).toBe(200)
