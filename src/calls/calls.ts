@@ -4,7 +4,7 @@ import { hostname } from "node:os"
 import { Clock, Context, Effect, type Fiber, Layer } from "effect"
 import { CallBudgets } from "../admission/budgets.ts"
 import { Gate } from "../admission/gate.ts"
-import { heapLimitBytes } from "../admission/memory.ts"
+import { heapLimitBytes, heapUsedBytes } from "../admission/memory.ts"
 import { Overload } from "../admission/overload.ts"
 import { Sessions } from "../admission/sessions.ts"
 import { Catalogue } from "../catalogue/catalogue.ts"
@@ -90,7 +90,7 @@ export class Calls extends Context.Service<
       }
       const { leased, sharing, ledger, gate } = services
       const { streamBufferBytes: bufferBytes, streamStallMs: stallMs, streamHeartbeatMs: heartbeatMs } = config
-      const waiting: WaitingBytes = { bytes: 0, limitBytes: heapLimitBytes * waitingShare }
+      const waiting: WaitingBytes = { bytes: 0, limitBytes: (heapLimitBytes - heapUsedBytes()) * waitingShare }
       const node = `${hostname()}:${process.pid}`
       const running = new Set<Fiber.Fiber<unknown, unknown>>()
       let emptied: (() => void) | undefined
@@ -160,7 +160,7 @@ export interface ExchangesView {
   readonly sessions: ReadonlyArray<OpenSession>
 }
 
-/** The share of the heap that may wait for slow clients. */
+/** The share of the heap that may wait for slow clients, of what is free at the start. */
 const waitingShare = 0.2
 
 const idBytes = 12
