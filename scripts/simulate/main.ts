@@ -1,7 +1,7 @@
 /**
  * `npm run simulate -- SEED [--exchanges N] [--seeds N] [--postgres] [--year]`: nodes, books in memory and clients in one process on virtual
- * time, with crashes, lost and late replies, an emptied registry, jumping clocks, scarce balances and changing limits. A
- * seed repeats its run exactly; a failure prints the smallest history that leads to it. With `--postgres`, the embedded
+ * time, with crashes, lost and late replies, an emptied registry, jumping clocks, scarce balances and changing limits; beside them
+ * four nodes that lease rates. A seed repeats its run exactly; a failure prints the smallest history that leads to it. With `--postgres`, the embedded
  * database is asked the same, and must answer the same. With `--year`, so many exchanges a month for a year, in whose months those
  * before are closed, and what is older than is kept is forgotten: tables and memory must stay as large as they are.
  */
@@ -9,6 +9,7 @@ import { parseArgs } from "node:util"
 import { Effect, Exit, Scope } from "effect"
 import { type History, makeHistory, makeYear, shrink } from "./history.ts"
 import { makeMirror } from "./mirror.ts"
+import { rateProblem } from "./rates.ts"
 import { simulate, textOf } from "./world.ts"
 
 const { values, positionals } = parseArgs({
@@ -42,6 +43,11 @@ const problemOf = async (history: History, seed: number): Promise<string | undef
 const startedAt = performance.now()
 for (let seed = first; seed < first + Number(values.seeds); seed++) {
   const history = (values.year ? makeYear : makeHistory)(seed, exchanges)
+  const rates = rateProblem(seed)
+  if (rates !== undefined) {
+    console.error(`seed ${seed}: ${rates}`)
+    process.exit(1)
+  }
   const problem = await problemOf(history, seed)
   if (problem === undefined) continue
   console.error(`seed ${seed}: ${problem}`)
