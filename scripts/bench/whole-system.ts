@@ -34,7 +34,7 @@ export const system: Scenario = async ({ weir, startByHand }, { rounds, scale })
         floor: hand?.whole ?? 0,
         weir: ours?.whole ?? 0,
         note: `by hand ${hand?.shown}; Weir ${ours?.shown}`,
-        budget: { of: "ratio", max: 3 },
+        budget: { of: "ratio", max: 1.7 },
       },
     ]
   } finally {
