@@ -14,6 +14,16 @@ describe("the share of a turn", () => {
     expect(share.take(1)).toBeInstanceOf(Promise)
   })
 
+  it("is not given to who comes later, however little that is, while somebody waits", async () => {
+    const share = new TurnShare(100)
+    expect(share.take(60)).toBeUndefined()
+    const order: Array<string> = []
+    const first = share.take(60)?.then(() => order.push("first"))
+    const second = share.take(10)?.then(() => order.push("second"))
+    await Promise.all([first, second])
+    expect(order).toEqual(["first", "second"])
+  })
+
   it("is not exceeded by more than one part a turn, whoever waits; who waits longest goes on first", async () => {
     const random = randomOf(7)
     for (let round = 0; round < 50; round++) {

@@ -9,6 +9,7 @@ import { EventWriter } from "../../src/kinds/chat/event-writer.ts"
 const connect = (bufferBytes: number) => {
   let room = 1
   let unsent = 0
+  let ends = 0
   let listener: Parameters<Connection<never>["listen"]>[0] | undefined
   const sent: Array<string> = []
   const connection: Connection<never> = {
@@ -21,7 +22,10 @@ const connect = (bufferBytes: number) => {
       room--
       return room > 0
     },
-    end: (flushed) => flushed(),
+    end: (flushed) => {
+      ends++
+      flushed()
+    },
     cut: () => {},
     unsentBytes: () => unsent,
     takenBytes: () => 0,
@@ -41,6 +45,7 @@ const connect = (bufferBytes: number) => {
       room = writes
       listener?.room()
     },
+    ends: () => ends,
     leave: () => listener?.gone(),
   }
 }
@@ -73,7 +78,7 @@ describe("a reply whose parts are made when they are written", () => {
   })
 
   it("counts the memory of those that wait, and ends after the last one", async () => {
-    const { reply, sent, waiting, take } = connect(10)
+    const { reply, sent, waiting, take, ends } = connect(10)
     let over = 0
     reply.parts(["first", stored(["aaaa", "bb"], 6), "-", stored(["cccc", "dddd"], 8)])
     reply.whenOver(() => over++)
@@ -87,6 +92,8 @@ describe("a reply whose parts are made when they are written", () => {
     take(9)
     await turn()
     expect([sent.join(""), waiting.bytes, over]).toEqual(["firstaaaabb-ccccdddd", 0, 1])
+    take(1)
+    expect(ends()).toBe(1)
   })
 
   it("counts nothing once its client has left", async () => {

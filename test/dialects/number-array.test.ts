@@ -75,6 +75,14 @@ describe("an array of numbers", () => {
     expect(accepted).toBeGreaterThan(5000)
   })
 
+  it("that comes in one part is suspected of a number that is too long, wherever it is", () => {
+    for (const text of [`[${"9".repeat(320)},1]`, `[1,${"9".repeat(320)}]`, `[1,${"9".repeat(320)} ,1]`]) {
+      const array = new NumberArray()
+      array.take(Buffer.from(text), 1)
+      expect([array.isDone, array.mayBeInfinite]).toEqual([true, true])
+    }
+  })
+
   it("of usual vectors is not suspected", () => {
     const { array } = read(JSON.stringify(Array.from({ length: 300 }, (_, at) => Math.sin(at) / 10 ** (at % 12))))
     expect([array.isDone, array.count, array.mayBeInfinite]).toEqual([true, 300, false])

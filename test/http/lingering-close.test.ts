@@ -55,6 +55,8 @@ describe("a client that reads when it has sent all", () => {
     expect(reply).toMatch(/^HTTP\/1.1 401 /)
     expect(reply).toMatch(/^connection: close/im)
     expect(reply).toContain("app_key_invalid")
+    // What it sent has come: nobody waits for more.
+    await eventually(() => isReset(socket), 3000)
   })
 
   it.each([

@@ -42,6 +42,7 @@ const beside = {
     "",
     true,
   ],
+  escaped: `a quote " and ${JSON.stringify(floats(40))} in a text`,
   usage: { prompt_tokens: 4 },
   padding: "é".repeat(longReplyBytes / 2 + 1),
 }
