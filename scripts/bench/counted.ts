@@ -1,14 +1,12 @@
 /** What an exchange takes that can be counted: bytes allocated, and system calls. Neither depends on the machine's mood. */
 import { spawn, spawnSync } from "node:child_process"
-import { mkdtempSync, readFileSync, rmSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
-import { fileURLToPath } from "node:url"
 import { drive, type Endpoint } from "./load.ts"
-import { preloaded } from "./preloaded.ts"
+import { startMeasured } from "./preloaded.ts"
 import type { Row, Scenario } from "./scenario.ts"
-import { type Weir, wideLimits } from "./subjects.ts"
+import type { Weir } from "./subjects.ts"
 
 const hasStrace = spawnSync("strace", ["-V"]).status === 0
 
@@ -25,14 +23,7 @@ const callsOf = async (weir: Weir, endpoint: Endpoint, requests: number, file: s
 }
 
 export const counted: Scenario = async (subjects, { scale }) => {
-  const dir = mkdtempSync(join(tmpdir(), "weir-counted-"))
-  const file = join(dir, "allocated")
-  const weir = await subjects.another({
-    ...wideLimits,
-    NODE_OPTIONS: `--import ${fileURLToPath(new URL("./allocated.ts", import.meta.url))}`,
-    BENCH_ALLOCATED: file,
-  })
-  const allocated = preloaded(weir.pid, file)
+  const { weir, read: allocated, dir, remove } = await startMeasured(subjects, "allocated")
   const rows: Array<Row> = []
   for (const [what, endpoint, requests] of [
     ["JSON exchange", weir.exchange("short"), 4000 * scale],
@@ -55,6 +46,6 @@ export const counted: Scenario = async (subjects, { scale }) => {
     const calls = await callsOf(weir, endpoint, requests, join(dir, "calls"))
     rows.push({ what: `system calls a ${what}`, unit: "", weir: calls, note: "32 in flight, all threads" })
   }
-  rmSync(dir, { recursive: true, force: true })
+  remove()
   return rows
 }

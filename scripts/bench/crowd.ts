@@ -1,25 +1,13 @@
 /** Fifty requests of 20 MB at once beside 500 streams: how long the event loop stands still, and who is served. */
-import { mkdtempSync, rmSync } from "node:fs"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
-import { fileURLToPath } from "node:url"
 import { drive, median, residentBytes } from "./load.ts"
 import { largeText } from "./long-requests.ts"
 import { openStreams } from "./open-streams.ts"
-import { preloaded } from "./preloaded.ts"
+import { startMeasured } from "./preloaded.ts"
 import type { Scenario } from "./scenario.ts"
-import { wideLimits } from "./subjects.ts"
 
 export const crowd: Scenario = async (subjects, { rounds }) => {
-  const dir = mkdtempSync(join(tmpdir(), "weir-crowd-"))
-  const file = join(dir, "turn")
-  const watched = await subjects.another({
-    ...wideLimits,
-    NODE_OPTIONS: `--import ${fileURLToPath(new URL("./longest-turn.ts", import.meta.url))}`,
-    BENCH_LONGEST_TURN: file,
-  })
-  const read = preloaded(watched.pid, file)
+  const { weir: watched, read, remove } = await startMeasured(subjects, "longest-turn")
   const large = watched.call("/t1/exchange", largeText(20 * 2 ** 20))
   const streams = openStreams(watched.exchange("paced-200"), 500)
   await streams.allOpen
@@ -46,7 +34,7 @@ export const crowd: Scenario = async (subjects, { rounds }) => {
   }
   const broken = streams.broken()
   await streams.close()
-  rmSync(dir, { recursive: true, force: true })
+  remove()
   const note = `50 at once, ${Math.round(served / rounds)} served, the others refused; ${broken} of 500 streams broke`
   return [
     { what: "longest standstill of the event loop, 500 paced streams, in CPU time", unit: "ms", weir: median(alone) },

@@ -1,22 +1,10 @@
 /** Long replies: how long the event loop stands still for the vectors of many texts, and what they cost. */
-import { mkdtempSync, rmSync } from "node:fs"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
-import { fileURLToPath } from "node:url"
 import { cpuSeconds, drive, median } from "./load.ts"
-import { preloaded } from "./preloaded.ts"
+import { startMeasured } from "./preloaded.ts"
 import type { Row, Scenario } from "./scenario.ts"
-import { wideLimits } from "./subjects.ts"
 
 export const longReplies: Scenario = async (subjects, { rounds }) => {
-  const dir = mkdtempSync(join(tmpdir(), "weir-long-"))
-  const file = join(dir, "turn")
-  const watched = await subjects.another({
-    ...wideLimits,
-    NODE_OPTIONS: `--import ${fileURLToPath(new URL("./longest-turn.ts", import.meta.url))}`,
-    BENCH_LONGEST_TURN: file,
-  })
-  const read = preloaded(watched.pid, file)
+  const { weir: watched, read, remove } = await startMeasured(subjects, "longest-turn")
   const rows: Array<Row> = []
   for (const count of [512, 2048]) {
     for (const [encoding, what] of [
@@ -45,6 +33,6 @@ export const longReplies: Scenario = async (subjects, { rounds }) => {
       rows.push({ what: `CPU per reply of ${reply}`, unit: "ms", weir: median(costs) })
     }
   }
-  rmSync(dir, { recursive: true, force: true })
+  remove()
   return rows
 }

@@ -1,13 +1,8 @@
 /** Long requests: what a coding agent's turn costs in each API, and how long the event loop stands still for larger ones. */
-import { mkdtempSync, rmSync } from "node:fs"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
-import { fileURLToPath } from "node:url"
 import { costs, nothing, ratioByRound } from "./costs.ts"
 import { drive, type Endpoint, median } from "./load.ts"
-import { preloaded } from "./preloaded.ts"
+import { type Measured, startMeasured } from "./preloaded.ts"
 import type { Row, Scenario } from "./scenario.ts"
-import { type Weir, wideLimits } from "./subjects.ts"
 
 const prose = "The river carries what it is given, and asks for nothing but a bed to lie in. "
 const parameters = {
@@ -136,8 +131,7 @@ const pictures = (bytes: number) => ({
 const mib = 2 ** 20
 
 /** The longest standstill while such requests come, two at once: the median of several. */
-const standstill = async (weir: Weir, file: string, endpoint: Endpoint, rounds: number): Promise<number> => {
-  const read = preloaded(weir.pid, file)
+const standstill = async ({ read }: Measured, endpoint: Endpoint, rounds: number): Promise<number> => {
   const longest: Array<number> = []
   await drive(endpoint, { requests: 4, inFlight: 2 })
   for (let round = 0; round < rounds; round++) {
@@ -178,20 +172,14 @@ export const longRequests: Scenario = async (subjects, { rounds, scale }) => {
       ...(name === "twp/1" && { budget: { of: "ratio" as const, max: 3.2 } }),
     })
   }
-  const dir = mkdtempSync(join(tmpdir(), "weir-long-"))
-  const file = join(dir, "turn")
-  const watched = await subjects.another({
-    ...wideLimits,
-    NODE_OPTIONS: `--import ${fileURLToPath(new URL("./longest-turn.ts", import.meta.url))}`,
-    BENCH_LONGEST_TURN: file,
-  })
+  const watched = await startMeasured(subjects, "longest-turn")
   for (const [what, body] of [
     ["4.6 MB of text", largeText(4.6 * mib)],
     ["7 MB of pictures", pictures(7 * mib)],
     ["20 MB of text", largeText(20 * mib)],
     ["20 MB of pictures", pictures(20 * mib)],
   ] as const) {
-    const ms = await standstill(watched, file, watched.call("/t1/exchange", body), 2 * rounds + 1)
+    const ms = await standstill(watched, watched.weir.call("/t1/exchange", body), 2 * rounds + 1)
     rows.push({
       what: `longest standstill of the event loop while requests of ${what} come, two at once, in CPU time`,
       unit: "ms",
@@ -199,6 +187,6 @@ export const longRequests: Scenario = async (subjects, { rounds, scale }) => {
       budget: { of: "value", max: 20 },
     })
   }
-  rmSync(dir, { recursive: true, force: true })
+  watched.remove()
   return rows
 }

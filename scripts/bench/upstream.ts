@@ -95,14 +95,15 @@ const embeddingsOf = (inputs: number, isBase64: boolean): Buffer => {
   const made = embeddings.get(key)
   if (made !== undefined) return made
   const embedding = isBase64 ? inBase64 : inNumbers
-  const body = JSON.stringify({
+  const text = JSON.stringify({
     object: "list",
     data: Array.from({ length: inputs }, (_, index) => ({ object: "embedding", index, embedding })),
     model: "e",
     usage: { prompt_tokens: 4 * inputs, total_tokens: 4 * inputs },
   })
-  embeddings.set(key, Buffer.from(body))
-  return Buffer.from(body)
+  const body = Buffer.from(text)
+  embeddings.set(key, body)
+  return body
 }
 /** Texts of a request, each in quotes, between the brackets of `input`. */
 const inputsOf = (text: string): number => {

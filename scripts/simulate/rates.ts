@@ -54,7 +54,6 @@ interface Node {
   shares: RateShares
   /** Its clock is ahead or behind. */
   readonly skewMs: number
-  isDead: boolean
 }
 
 interface Event {
@@ -81,7 +80,6 @@ export const simulateRates = (seed: number, limit: number, { seconds, perSecond,
   const nodes: Array<Node> = Array.from({ length: 4 }, () => ({
     shares: new RateShares(),
     skewMs: Math.floor(random() * 1e6),
-    isDead: false,
   }))
   const events: Array<Event> = []
   const at = (delayMs: number, run: () => void) => events.push({ atMs: store.nowMs + delayMs, run })
@@ -100,7 +98,6 @@ export const simulateRates = (seed: number, limit: number, { seconds, perSecond,
     refusedSinceMs = undefined
   }
   const call = (node: Node) => {
-    if (node.isDead) return
     const nowMs = store.nowMs + node.skewMs
     calls++
     if (node.shares.take([key], rates, nowMs)) {
@@ -127,7 +124,7 @@ export const simulateRates = (seed: number, limit: number, { seconds, perSecond,
         } else refusedSinceMs = undefined
       }
       if (answer !== "rate" && !isLost) {
-        at(random() < 0.01 ? 1500 : random() * 20, () => node.isDead || node.shares.grant(asks, answer, nowMs))
+        at(random() < 0.01 ? 1500 : random() * 20, () => node.shares.grant(asks, answer, nowMs))
       }
     })
   }
@@ -147,7 +144,7 @@ export const simulateRates = (seed: number, limit: number, { seconds, perSecond,
       const load = (perSecond / 4) * (1 + Math.sin(ms / 700 + index * 2)) * (index === 3 ? 0.1 : 1)
       for (let due = load / 1000; due > 0; due--) if (random() < due) call(node)
       if (ms % 250 === index) {
-        const unused = node.isDead ? [] : node.shares.unused(ms + node.skewMs)
+        const unused = node.shares.unused(ms + node.skewMs)
         if (random() > 0.01 && ms >= goneUntilMs) at(random() * 20, () => unused.map((each) => store.giveBack(each)))
       }
     }
@@ -168,7 +165,8 @@ const loads = [20, 300, 2000]
 export const rateProblem = (seed: number): string | undefined => {
   const limit = limits[seed % limits.length] ?? 1
   const perSecond = loads[seed % loads.length] ?? 20
-  const hasFaults = seed % 2 === 0
+  // Each limit with and without faults.
+  const hasFaults = Math.floor(seed / limits.length) % 2 === 0
   const { admitted, earlyMs } = simulateRates(seed, limit, {
     seconds: 12,
     perSecond,

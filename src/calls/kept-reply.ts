@@ -8,7 +8,7 @@ import { compress, decompress } from "../store/zstd.ts"
 import { type FinishedReply, type ReplyText, textOfFinished } from "./reply-body.ts"
 
 /** Larger replies are not kept. Source: interface.md "Exchange request id", oversize. */
-const maxBytes = 256 * 1024
+export const maxKeptBytes = 256 * 1024
 
 /** What a reply is kept for. */
 export interface KeptFor {
@@ -34,7 +34,7 @@ export const sealReply = <Body extends object>(
   reply: FinishedReply<Body>,
 ): string | undefined => {
   const { status, headers, parts } = textOfFinished(reply)
-  if (parts.reduce((bytes, part) => bytes + Buffer.byteLength(part), 0) > maxBytes) return undefined
+  if (parts.reduce((bytes, part) => bytes + Buffer.byteLength(part), 0) > maxKeptBytes) return undefined
   const text = [encodeHead([payloadHash, status, headers]), ...parts].join("\n")
   return sealer.sealBytes(compress(text), contextOf(keptFor)).toString("base64")
 }

@@ -5,7 +5,8 @@ import type { CallRequest } from "../calls/kind.ts"
 import { fingerprint } from "../protocol/canonical.ts"
 import { ExchangeRequest } from "../protocol/exchange.ts"
 import { type Decoded, decodeJson, parseBody } from "../protocol/json-body.ts"
-import { type ChatRequest, chatRequestOf, isLong } from "./chat/chat-request.ts"
+import { type ChatRequest, chatRequestOf } from "./chat/chat-request.ts"
+import type { PromptContent } from "./chat/prompt.ts"
 
 /** @param sent what a second call with the same idempotency key must repeat */
 export const checkCall = <S extends Schema.Decoder<CallRequest>>(
@@ -25,9 +26,9 @@ export const decodeCall = <S extends Schema.Decoder<CallRequest>>(
 
 export const decodeExchange = (body: Uint8Array): Decoded<DecodedCall<ChatRequest>> =>
   Result.map(decodeCall(ExchangeRequest, body), ({ request, payloadHash }) => ({
-    request: chatRequestOf(
-      request,
-      isLong(body) ? () => Result.getOrThrow(decodeCall(ExchangeRequest, body)).request : undefined,
-    ),
+    request: chatRequestOf(request, { body, read: promptOf }),
     payloadHash,
   }))
+
+/** The prompt of an exchange that was read before. */
+const promptOf = (body: Uint8Array): PromptContent => Result.getOrThrow(decodeCall(ExchangeRequest, body)).request

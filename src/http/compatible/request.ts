@@ -3,7 +3,7 @@ import { Result } from "effect"
 import type { DecodedCall } from "../../calls/held-call.ts"
 import type { ClientApi, ClientContext, RequestPlace } from "../../dialects/client-api.ts"
 import { isObject } from "../../dialects/json.ts"
-import { type ChatRequest, chatRequestOf, isLong } from "../../kinds/chat/chat-request.ts"
+import { type ChatRequest, chatRequestOf } from "../../kinds/chat/chat-request.ts"
 import type { PromptContent } from "../../kinds/chat/prompt.ts"
 import { checkCall } from "../../kinds/decode.ts"
 import { type ServiceError, serviceError } from "../../protocol/error.ts"
@@ -50,13 +50,13 @@ export const readCompatible = (
     candidate,
     meta === undefined ? null : [api.name, place.model, place.stream, json.success],
   )
-  const readAgain = isLong(body) ? promptReader(api, body, place, candidate.model) : undefined
+  const source = { body, read: promptReader(api, place, candidate.model) }
   const searches = told.search?.maxUses
   return {
     sent: told,
     decoded: Result.mapBoth(decoded, {
       onSuccess: ({ request, payloadHash }) => ({
-        request: withSearches(chatRequestOf(request, readAgain), searches),
+        request: withSearches(chatRequestOf(request, source), searches),
         payloadHash,
       }),
       onFailure: (error) => inWordsOf(api, error),
@@ -67,15 +67,17 @@ export const readCompatible = (
 const withSearches = (request: ChatRequest, searches: number | undefined): ChatRequest =>
   searches === undefined ? request : { ...request, searches }
 
-/** Reads the prompt of a request that was read before, of which it keeps nothing but its bytes. @param model its handle */
-const promptReader = (api: ClientApi, body: Uint8Array, place: RequestPlace, model: string) => (): PromptContent =>
-  Result.getOrThrow(
-    Result.flatMap(parseBody(body), (json) =>
-      Result.flatMap(api.decode(asObject(json), place), ({ exchange }) =>
-        decodeJson(ExchangeRequest, { ...exchange, model }),
+/** Reads the prompt of a request that was read before. @param model its handle */
+const promptReader =
+  (api: ClientApi, place: RequestPlace, model: string) =>
+  (body: Uint8Array): PromptContent =>
+    Result.getOrThrow(
+      Result.flatMap(parseBody(body), (json) =>
+        Result.flatMap(api.decode(asObject(json), place), ({ exchange }) =>
+          decodeJson(ExchangeRequest, { ...exchange, model }),
+        ),
       ),
-    ),
-  )
+    )
 
 const asObject = (value: unknown) => (isObject(value) ? value : {})
 

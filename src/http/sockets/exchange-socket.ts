@@ -6,7 +6,7 @@ import { Effect, Fiber, Result } from "effect"
 import { Overload } from "../../admission/overload.ts"
 import { Calls, newRequestId } from "../../calls/calls.ts"
 import { chat } from "../../kinds/chat/chat.ts"
-import { chatRequestOf, isLong } from "../../kinds/chat/chat-request.ts"
+import { chatRequestOf } from "../../kinds/chat/chat-request.ts"
 import type { PromptContent } from "../../kinds/chat/prompt.ts"
 import { checkCall } from "../../kinds/decode.ts"
 import { errorBody, type ServiceError, serviceError } from "../../protocol/error.ts"
@@ -63,7 +63,7 @@ export const makeExchangeSocket = Effect.gen(function* () {
       const decoded = Result.map(
         checkCall(ExchangeRequest, { stream: true, ...exchange }, exchange),
         ({ request, payloadHash }) => ({
-          request: chatRequestOf(request, isLong(text) ? promptReader(text) : undefined),
+          request: chatRequestOf(request, { body: text, read: promptOf }),
           payloadHash,
         }),
       )
@@ -176,11 +176,11 @@ export const makeExchangeSocket = Effect.gen(function* () {
   return handler
 })
 
-const readMessage = (text: Buffer): Decoded<ClientMessage> =>
+const readMessage = (text: Uint8Array): Decoded<ClientMessage> =>
   Result.flatMap(parseBody(text), (json) => decodeJson(ClientMessage, json))
 
-/** Reads the prompt of an exchange that was read before, of which it keeps nothing but its bytes. */
-const promptReader = (text: Buffer) => (): PromptContent =>
+/** The prompt of an exchange that was read before. */
+const promptOf = (text: Uint8Array): PromptContent =>
   Result.getOrThrow(
     Result.flatMap(readMessage(text), (message) =>
       decodeJson(ExchangeRequest, "exchange" in message ? message.exchange : message),

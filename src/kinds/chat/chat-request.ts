@@ -8,14 +8,21 @@ export interface ChatRequest extends Omit<ExchangeRequest, "thread" | "tools"> {
   readonly searches?: number | undefined
 }
 
-/** @param readAgain reads the same prompt once more, if it need not stay in memory */
-export const chatRequestOf = (
-  { thread, tools, ...request }: ExchangeRequest,
-  readAgain?: () => PromptContent,
-): ChatRequest => ({
-  ...request,
-  prompt: new OwnPrompt({ thread, ...(tools !== undefined && { tools }) }, readAgain),
-})
-
 /** A body of so many bytes stays as it came, instead of as what was read of it. */
-export const isLong = ({ length }: Uint8Array): boolean => length >= 16 * 1024
+const longBytes = 16 * 1024
+
+/** Where a prompt can be read once more. */
+export interface PromptSource {
+  readonly body: Uint8Array
+  /** Keeps nothing of what was read before. */
+  readonly read: (body: Uint8Array) => PromptContent
+}
+
+/** @param source absent if its prompt must stay as it is */
+export const chatRequestOf = ({ thread, tools, ...request }: ExchangeRequest, source?: PromptSource): ChatRequest => ({
+  ...request,
+  prompt: new OwnPrompt(
+    { thread, ...(tools !== undefined && { tools }) },
+    source === undefined || source.body.length < longBytes ? undefined : () => source.read(source.body),
+  ),
+})

@@ -2,6 +2,8 @@
  * Takes the vectors out of a long reply as it comes: to read 2,048 of them as numbers, and to write them again, would stop
  * the event loop for a second. A vector in the other encoding is converted when it has come.
  */
+import { maxKeptBytes } from "../../calls/kept-reply.ts"
+import { wholeBody } from "../../calls/whole-body.ts"
 import { NumberArray } from "../../dialects/number-array.ts"
 import { dimensionsOf, readVector, toBase64, toNumbers } from "../../dialects/vectors.ts"
 import { WrittenVector } from "../../dialects/written-vector.ts"
@@ -10,7 +12,7 @@ import { TurnShare } from "../../turn-share.ts"
 import type { WrittenVectors } from "./written-vectors.ts"
 
 /** A shorter reply is read as a whole; one that is not longer may be kept for its request id, by the contract. */
-export const longReplyBytes = 256 * 1024
+export const longReplyBytes = maxKeptBytes
 /** A shorter array or string stays where it is. */
 const shortBytes = 64
 
@@ -58,7 +60,7 @@ export class LongVectors implements LongParts {
   }
 
   rest(): Uint8Array {
-    return joined(this.#begun ?? this.#content)
+    return wholeBody(this.#begun ?? this.#content)
   }
 
   /** The rest is read in a later turn. */
@@ -151,9 +153,4 @@ export class LongVectors implements LongParts {
       ? new WrittenVector(json, dimensions)
       : new WrittenVector(Buffer.from(JSON.stringify(toNumbers(vector))), dimensions)
   }
-}
-
-const joined = (chunks: ReadonlyArray<Uint8Array>): Uint8Array => {
-  const [only] = chunks
-  return only !== undefined && chunks.length === 1 ? only : Buffer.concat(chunks)
 }
