@@ -98,14 +98,27 @@ ${webhooks.map((id) => `  - { id: ${id}, url: "http://127.0.0.1:${port}/${id}", 
               .map((line) => JSON.parse(line))
           : [],
       )
+    const chargedInFolder = async () =>
+      String(
+        (
+          await ask(
+            `select sum(case kind when 'charge' then amount when 'correct' then -amount end)::varchar from ${files("transfers")}`,
+          )
+        )[0]?.[0],
+      )
     const [[count = "", cost = ""] = []] = await query("select count(*), sum(cost) from usage_records")
+    const [[ledger = ""] = []] = await query(
+      "select sum(case kind when 'charge' then amount when 'correct' then -amount end) from transfers",
+    )
     for (let tries = 0; tries < 90; tries++) {
       // What failed often is sent again in minutes only.
       await query("update webhook_deliveries set next_at = now() where state = 'pending'")
       const found = await inFolder().catch(() => undefined)
       const pending = await query("select count(*) from webhook_deliveries where state = 'pending'")
       const inBucket = lines().reduce((sum, { exchanges }) => sum + exchanges, 0)
-      if (Number(found?.[3]) === Number(count) && inBucket === Number(count) && pending[0]?.[0] === "0") break
+      const records = [Number(found?.[3]), inBucket]
+      const told = pending[0]?.[0] === "0"
+      if (told && records.every((sum) => sum === Number(count)) && (await chargedInFolder()) === ledger) break
       await sleep(2000)
     }
     const found = await inFolder()
@@ -114,14 +127,8 @@ ${webhooks.map((id) => `  - { id: ${id}, url: "http://127.0.0.1:${port}/${id}", 
     // One that was taken back is there, with its correction, and then as it was settled.
     const twice = await ask(`select ref from ${files("usage")} group by 1 having sum(exchanges) <> 1`)
     if (twice.length > 0) problems.push(`${twice.length} records are not in the folder once`)
-    const charged = await ask(
-      `select sum(case kind when 'charge' then amount when 'correct' then -amount end)::varchar from ${files("transfers")}`,
-    )
-    const [[ledger = ""] = []] = await query(
-      "select sum(case kind when 'charge' then amount when 'correct' then -amount end) from transfers",
-    )
-    if (String(charged[0]?.[0]) !== ledger)
-      problems.push(`transfers in files charge ${charged[0]?.[0]}, the ledger ${ledger}`)
+    const charged = await chargedInFolder()
+    if (charged !== ledger) problems.push(`transfers in files charge ${charged}, the ledger ${ledger}`)
     const all = lines()
     const once = Map.groupBy(all, ({ ref }) => ref)
     for (const [ref, rows] of once) {
