@@ -46,6 +46,8 @@ export class Calls extends Context.Service<
     readonly services: CallServices
     /** The number of open calls. */
     readonly open: () => number
+    /** Whether there was a call. */
+    readonly hasRun: () => boolean
     /** The number of calls whose deadlines are watched: those with a hold. */
     readonly watched: () => number
     /** What runs with a hold, for people. @param most calls to name */
@@ -93,6 +95,7 @@ export class Calls extends Context.Service<
       const waiting: WaitingBytes = { bytes: 0, limitBytes: (heapLimitBytes - heapUsedBytes()) * waitingShare }
       const node = `${hostname()}:${process.pid}`
       const running = new Set<Fiber.Fiber<unknown, unknown>>()
+      let hasRun = false
       let emptied: (() => void) | undefined
       const whenEmpty = Effect.callback<void>((resume) => {
         if (running.size === 0) return resume(Effect.void)
@@ -114,6 +117,7 @@ export class Calls extends Context.Service<
       return Calls.of({
         services,
         open: () => running.size,
+        hasRun: () => hasRun,
         watched: () => services.deadlines.size,
         view: (most) => ({
           node,
@@ -137,6 +141,7 @@ export class Calls extends Context.Service<
             })
             const traceId = traceIdOf(fiber)
             running.add(fiber)
+            hasRun = true
             recordOpenExchanges(context, running.size)
             return Effect.ensuring(
               runCall(services, traceId === undefined ? call : { ...call, traceId }, reply),

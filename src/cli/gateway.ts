@@ -3,7 +3,6 @@ import { rmSync } from "node:fs"
 import { Console, Effect, Layer } from "effect"
 import { HttpServer } from "effect/http"
 import { NetAddress } from "effect/net"
-import { collectGarbage } from "../admission/memory.ts"
 import { Calls } from "../calls/calls.ts"
 import { applyAndWatch } from "../catalogue/watch.ts"
 import { WeirConfig } from "../config.ts"
@@ -22,6 +21,7 @@ import { layerLogs } from "../telemetry/logs.ts"
 import { layerOtlp } from "../telemetry/otlp.ts"
 import { answerSupervisor, isWorker, sendReady } from "../workers/worker.ts"
 import { banner } from "./banner.ts"
+import { collectUnlessUsed } from "./collect-unless-used.ts"
 
 /** Applies the catalogue, then announces how the gateway can be called. */
 const start = Layer.effectDiscard(
@@ -31,7 +31,8 @@ const start = Layer.effectDiscard(
     if (config.catalogueFile !== undefined) yield* applyAndWatch(config.catalogueFile)
     const { address } = yield* HttpServer.HttpServer
     const baseUrl = urlOf(address, config)
-    yield* Effect.forkScoped(collectWhenIdle(yield* Calls))
+    const calls = yield* Calls
+    yield* Effect.forkScoped(collectUnlessUsed(calls.hasRun))
     if (isWorker) {
       yield* answerSupervisor
       return sendReady(readyOf(baseUrl, handout))
@@ -53,13 +54,6 @@ export const layerGateway = start.pipe(
   Layer.provide(layerOtlp),
   Layer.provide(layerLogs),
 )
-
-/** Gives back what the start took, which stops the process for a fifth of a second: while no call runs. */
-const collectWhenIdle = (calls: Calls["Service"]) =>
-  Effect.sleep("1 second").pipe(
-    Effect.repeat({ until: () => calls.open() === 0 }),
-    Effect.andThen(Effect.sync(collectGarbage)),
-  )
 
 /** Where a client on this machine reaches the gateway. */
 const urlOf = (address: NetAddress.SocketAddress, { tls }: WeirConfig["Service"]): string => {

@@ -5,6 +5,7 @@ import { WeirConfig } from "../config.ts"
 import { EmbeddedDatabase, embeddedDirectory, startEmbedded } from "../store/embedded.ts"
 import { isWorker } from "../workers/worker.ts"
 import { describeUnknownVariables } from "./explain.ts"
+import { optimiseEarly } from "./optimise-early.ts"
 
 /** Loaded when needed: the other commands start without the services and the server. */
 const loadGateway = Effect.promise(() => import("./gateway.ts"))
@@ -17,6 +18,7 @@ const run = Effect.gen(function* () {
   if (config.workers > 1 && !isWorker) return yield* (yield* loadSupervisor).superviseWorkers(config)
   const database = yield* startDatabaseEarly(config)
   const { layerGateway } = yield* loadGateway
+  optimiseEarly()
   return yield* Layer.launch(Layer.provide(layerGateway, database))
 }).pipe(Effect.scoped, Effect.provide(WeirConfig.layer))
 
