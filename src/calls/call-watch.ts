@@ -27,8 +27,11 @@ export class CallWatch<Body extends object> implements Watched {
     this.#totalMs = (first === undefined ? defaultTimeouts : conversation.timeoutsOf(first)).total
     const dueMs = Math.min(this.#beganMs + this.#totalMs, this.#beat(this.#beganMs))
     this.#watch = services.deadlines.add(this, dueMs)
-    conversation.lookBy = (dueMs) => services.deadlines.lookBy(this.#watch, dueMs)
-    reply.onGone = () => this.#clientGone()
+    // Not as literals: V8 makes a function that is assigned to a property in the old space, and with it all of the call stays.
+    const lookBy = (dueMs: number) => services.deadlines.lookBy(this.#watch, dueMs)
+    const gone = () => this.#clientGone()
+    conversation.lookBy = lookBy
+    reply.onGone = gone
     if (reply.isGone) this.#clientGone()
   }
 

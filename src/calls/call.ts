@@ -27,6 +27,7 @@ import { CallWatch } from "./call-watch.ts"
 import { type EndedEarly, makeConversation } from "./conversation.ts"
 import { converse } from "./failover.ts"
 import type { AdmittedCall, Call, HeldCall } from "./held-call.ts"
+import type { Keepable } from "./keepable.ts"
 import type { CallRequest, Kind, Task } from "./kind.ts"
 import { isAuthorised } from "./model.ts"
 import { type RegisteredCall, replay, replayForgotten } from "./replay.ts"
@@ -269,7 +270,10 @@ const conversationOf = <Body extends object>(
   startedAtMs: number,
 ) => {
   const flight = caching?.state === "miss" ? caching.flight : undefined
-  if (flight !== undefined && task.keepable !== undefined) task.keepable.tap = (line) => flight.add(line)
+  if (flight !== undefined && task.keepable !== undefined) {
+    const tap: Keepable["tap"] = (line) => flight.add(line)
+    task.keepable.tap = tap
+  }
   const { client, health, context, config, nowMs } = services
   return makeConversation({
     requestId: call.requestId,

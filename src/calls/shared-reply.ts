@@ -69,7 +69,8 @@ const sharing = <Body extends object>(
       },
       Math.min(endMs, isStream ? reply.beat(nowMs()) : endMs),
     )
-    reply.onGone = () => end(Effect.fail(left()))
+    const gone = () => end(Effect.fail(left()))
+    reply.onGone = gone
     if (reply.isGone) end(Effect.fail(left()))
     else look()
     return Effect.sync(stop)
@@ -83,7 +84,8 @@ export class SharedStream<Body extends object> implements StreamClient {
   constructor(reply: ClientReply<Body>, flight: Flight) {
     this.#reply = reply
     this.#flight = flight
-    flight.onShared = () => reply.onRoom?.()
+    const shared = () => reply.onRoom?.()
+    flight.onShared = shared
   }
 
   get hasRoom(): boolean {

@@ -283,12 +283,13 @@ export class UpstreamCall implements ReplyListener, Watched {
     if (!stream.isFull || this.#clientIsSlow) return
     this.#clientIsSlow = true
     this.#wire?.pause()
-    stream.onRoom = () => {
+    const goOn = () => {
       this.#clientIsSlow = false
       this.#readAtMs = nowMs()
       lookBy(this.#readAtMs + this.#timeouts.idle)
       if (this.#pause === undefined) this.#wire?.resume()
     }
+    stream.onRoom = goOn
   }
 
   /** Stops reading until something is done. */

@@ -21,7 +21,7 @@ const continueWhenRead = (request: IncomingMessage, response: ServerResponse): v
   const wasKeptAlive = response.shouldKeepAlive
   // A client that is refused may send its body or not: what comes next on its connection cannot be told apart.
   response.shouldKeepAlive = false
-  request._read = (size) => {
+  const continueFirst = (size: number) => {
     request._read = read
     if (!response.headersSent) {
       response.shouldKeepAlive = wasKeptAlive
@@ -29,4 +29,5 @@ const continueWhenRead = (request: IncomingMessage, response: ServerResponse): v
     }
     read.call(request, size)
   }
+  request._read = continueFirst
 }

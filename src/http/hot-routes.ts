@@ -5,6 +5,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http"
 import { Effect, Exit, Fiber, Option, type Scope } from "effect"
 import type { HttpServerResponse } from "effect/http"
+import { joinChunks } from "../media/free-chunk.ts"
 import { bodyTooLarge, type ServiceError, serviceError } from "../protocol/error.ts"
 import type { NodeServer } from "./listener.ts"
 import { sendResponse } from "./node-connection.ts"
@@ -89,7 +90,7 @@ const readAll = (
     request.once("end", () => {
       // Listeners would keep the body as long as the reply is streamed.
       request.off("data", onData).off("error", onError)
-      resume(Effect.succeed(chunks.length === 1 ? (chunks[0] ?? empty) : Buffer.concat(chunks)))
+      resume(Effect.succeed(chunks.length === 1 ? (chunks[0] ?? empty) : joinChunks(chunks)))
     })
     request.once("error", onError)
   })

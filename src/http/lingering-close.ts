@@ -29,7 +29,8 @@ export const closeIfSending = (response: ServerResponse): void => {
 const linger = (request: IncomingMessage): void => {
   const { socket } = request
   // Node calls it next, and would reset the connection.
-  socket.destroySoon = () => void socket.end()
+  const destroySoon = () => void socket.end()
+  socket.destroySoon = destroySoon
   const longest = setTimeout(() => socket.destroy(), longestMs).unref()
   socket.once("close", () => clearTimeout(longest))
   socket.setTimeout(idleMs, () => socket.destroy())

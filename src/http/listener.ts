@@ -104,10 +104,11 @@ export const likeHttp1 = (request: unknown, response: unknown): void => {
   if (!(request instanceof Http2ServerRequest && response instanceof Http2ServerResponse)) return
   const { headers } = request
   headers.host ??= headers[":authority"]
-  response.destroy = () => {
+  const destroy = () => {
     response.stream.close(constants.NGHTTP2_INTERNAL_ERROR)
     return response
   }
+  response.destroy = destroy
   // What was refused before its body ended is not read to its end. RFC 9113 section 8.1.
   response.stream.once("finish", () => {
     if (!request.complete) response.stream.close(constants.NGHTTP2_NO_ERROR)

@@ -99,7 +99,8 @@ export class VendorCheck extends Context.Service<
           return Math.min(beganMs + total, conversation.call?.look(atMs) ?? Number.POSITIVE_INFINITY)
         }
         const watch = deadlines.add({ look }, beganMs + total)
-        conversation.lookBy = (dueMs) => deadlines.lookBy(watch, dueMs)
+        const lookBy = (dueMs: number) => deadlines.lookBy(watch, dueMs)
+        conversation.lookBy = lookBy
         const outcome = yield* converse(conversation).pipe(
           Effect.ensuring(Effect.sync(() => deadlines.remove(watch))),
           Effect.result,

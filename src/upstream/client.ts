@@ -2,7 +2,6 @@
  * HTTP calls to vendors. What arrives is pushed to a listener, in the turn of the event loop in which it was read from
  * the socket; the listener pauses the socket when it has no room.
  */
-import { Readable } from "node:stream"
 import { Context, Data, Effect, Layer, Result } from "effect"
 import type { Dispatcher } from "undici"
 import type { Deadlines } from "../deadlines.ts"
@@ -168,10 +167,12 @@ const jsonContent = { "content-type": "application/json" }
 const longText = 16 * 1024
 
 /** A body as undici takes it, and its length where undici cannot tell. */
-const bodyOf = (body: UpstreamRequest["body"]): readonly [string | Readable, length?: number] => {
+const bodyOf = (
+  body: UpstreamRequest["body"],
+): readonly [string | Iterable<Uint8Array> | AsyncIterable<Uint8Array>, length?: number] => {
   if (typeof body === "string") return body.length < longText ? [body] : bodyOf(Buffer.from(body))
   if (body instanceof Uint8Array) return [inPieces(body), body.length]
-  return [Readable.from(chunksOfBody(body)), bytesOfBody(body)]
+  return [chunksOfBody(body), bytesOfBody(body)]
 }
 
 class Call implements UpstreamCall, Dispatcher.DispatchHandler {
@@ -181,6 +182,8 @@ class Call implements UpstreamCall, Dispatcher.DispatchHandler {
   #ended = false
   /** Nothing is told any more. */
   #isLeft = false
+  /** Ends the body of a reply that was left. */
+  #leaving: NodeJS.Timeout | undefined
 
   constructor(
     dispatcher: Dispatcher,
@@ -202,7 +205,8 @@ class Call implements UpstreamCall, Dispatcher.DispatchHandler {
           ...headers,
           ...(length !== undefined && { "content-length": String(length) }),
         },
-        body: sent,
+        // undici's types leave out iterables, which its documentation has.
+        body: sent as Exclude<Dispatcher.DispatchOptions["body"], undefined>,
       },
       this,
     )
@@ -220,7 +224,7 @@ class Call implements UpstreamCall, Dispatcher.DispatchHandler {
     this.#isLeft = true
     if (this.#ended) return
     this.resume()
-    setTimeout(() => this.#destroy(), leaveMs).unref()
+    this.#leaving = setTimeout(() => this.#destroy(), leaveMs).unref()
   }
 
   abort(): void {
@@ -249,13 +253,13 @@ class Call implements UpstreamCall, Dispatcher.DispatchHandler {
   }
 
   onResponseEnd(): void {
-    this.#ended = true
+    this.#end()
     this.#tellBytes()
     if (!this.#isLeft) this.#listener.ended()
   }
 
   onResponseError(_controller: Dispatcher.DispatchController | undefined, cause: Error): void {
-    this.#ended = true
+    this.#end()
     this.#tellBytes()
     if (!this.#isLeft) this.#listener.broken(new UpstreamBroken({ cause }))
   }
@@ -266,6 +270,11 @@ class Call implements UpstreamCall, Dispatcher.DispatchHandler {
     const bytes = this.#chunks.length === 1 ? first : Buffer.concat(this.#chunks)
     this.#chunks = []
     this.#listener.bytes(bytes)
+  }
+
+  #end(): void {
+    this.#ended = true
+    clearTimeout(this.#leaving)
   }
 
   #destroy(): void {

@@ -1,4 +1,4 @@
-import { getDefaultHighWaterMark, Readable } from "node:stream"
+import { getDefaultHighWaterMark } from "node:stream"
 import { freeChunk } from "../media/free-chunk.ts"
 
 /** One write of many MiB takes the event loop's time, and with TLS much of it. */
@@ -7,10 +7,10 @@ const pieceBytes = 256 * 1024
 const fullBytes = getDefaultHighWaterMark(false)
 
 /**
- * The bytes of a body in pieces, as a stream that is asked for the next piece while one is written. They are let go with
- * the last one, because undici keeps a request, with its body, until its reply has ended. Where each piece fills its
- * socket, their memory is freed when the last one has been written: left to the collector, it would stop all streams
- * for each 16 MiB of large requests.
+ * The bytes of a body in pieces; the next one is asked for when the one before has been written, where that was full. They
+ * are let go with the last one, because undici keeps a request, with its body, until its reply has ended. Where each piece
+ * fills its socket, their memory is freed when the last one has been written: left to the collector, it would stop all
+ * streams for each 16 MiB of large requests. (Not a stream: what undici makes for one stays until all is collected.)
  */
 class Pieces implements IterableIterator<Uint8Array, undefined> {
   #bytes: Uint8Array | undefined
@@ -36,18 +36,11 @@ class Pieces implements IterableIterator<Uint8Array, undefined> {
       if (this.#size < fullBytes) this.#bytes = undefined
       return { done: false, value: piece }
     }
-    if (this.#at === bytes.length) {
-      // Asked for while the last piece is written; what is asked for after it comes when that is done.
-      this.#at++
-      return { done: false, value: nothing }
-    }
     this.#bytes = undefined
     freeChunk(bytes)
     return { done: true, value: undefined }
   }
 }
 
-const nothing = new Uint8Array(0)
-
 /** A body that goes out in pieces. @param bytes which nobody else may use from here on: their memory is freed */
-export const inPieces = (bytes: Uint8Array): Readable => Readable.from(new Pieces(bytes), { highWaterMark: 1 })
+export const inPieces = (bytes: Uint8Array): Iterable<Uint8Array> => new Pieces(bytes)

@@ -57,20 +57,27 @@ export const makeCompatibleHandlers = Effect.gen(function* () {
       })
     }
 
+  const tokensOf = Effect.fnUntraced(function* (
+    { api, ...place }: Place,
+    request: RuntimeRequest,
+    body: Uint8Array,
+    aliases: Readonly<Record<string, string>> | undefined,
+  ) {
+    const { decoded } =
+      body.length < largeBytes
+        ? readCompatible(api, request, body, aliases, place)
+        : yield* large.read([body], { api: api.name, place, headers: request.headers, aliases })
+    if (Result.isFailure(decoded)) return yield* decoded.failure
+    const { text, tokens } = yield* decoded.success.request.prompt.parts
+    return tokens + (yield* tokenizer.count(text))
+  })
+
   /** Tokens of a prompt: an estimate by the tokenizer that bills where a vendor reports none. */
   const count = ({ api, ...place }: Place, replyOf: (tokens: number) => object): DirectHandler =>
     replying((request: RuntimeRequest) =>
       answerIn(api, request, ({ caller: { org }, body }) =>
-        Effect.scoped(
-          Effect.gen(function* () {
-            const { decoded } =
-              body.length < largeBytes
-                ? readCompatible(api, request, body, org.aliases, place)
-                : yield* large.read([body], { api: api.name, place, headers: request.headers, aliases: org.aliases })
-            if (Result.isFailure(decoded)) return yield* decoded.failure
-            const { text, tokens } = yield* decoded.success.request.prompt.parts
-            return HttpServerResponse.jsonUnsafe(replyOf(tokens + (yield* tokenizer.count(text))))
-          }),
+        Effect.map(Effect.scoped(tokensOf({ api, ...place }, request, body, org.aliases)), (tokens) =>
+          HttpServerResponse.jsonUnsafe(replyOf(tokens)),
         ),
       ),
     )

@@ -76,39 +76,38 @@ export class LargeRequests extends Context.Service<
                 }),
             ),
           ),
-        read: (parts, sentIn) =>
-          Effect.gen(function* () {
-            const id = ++lastId
-            const thread = yield* Effect.acquireRelease(
+        read: Effect.fnUntraced(function* (parts, sentIn) {
+          const id = ++lastId
+          const thread = yield* Effect.acquireRelease(
+            Effect.sync(() => {
+              const chosen = threadOf()
+              chosen.requests++
+              return chosen
+            }),
+            (chosen) =>
               Effect.sync(() => {
-                const chosen = threadOf()
-                chosen.requests++
-                return chosen
+                chosen.requests--
+                chosen.end(id)
               }),
-              (chosen) =>
-                Effect.sync(() => {
-                  chosen.requests--
-                  chosen.end(id)
-                }),
-            )
-            const reply = yield* thread.ask({ op: "read", id, parts: parts.map(wholeOf), sentIn })
-            if (reply.kind !== "read") return yield* requestLost()
-            const { sent, outcome } = reply
-            if ("refused" in outcome) {
-              const { refused, detail } = outcome
-              return { sent, decoded: Result.fail(serviceError("bad_request", refused, { ...(detail && { detail }) })) }
-            }
-            const prompt = new RemotePrompt(
-              outcome.facts,
-              {
-                encode: (vendor, params) => thread.ask({ op: "encode", id, vendor, params }),
-                text: (of) => thread.ask({ op: "text", id, of }),
-              },
-              vendorOf,
-            )
-            const { request, payloadHash } = outcome
-            return { sent, decoded: Result.succeed({ request: { ...request, prompt }, payloadHash }) }
-          }),
+          )
+          const reply = yield* thread.ask({ op: "read", id, parts: parts.map(wholeOf), sentIn })
+          if (reply.kind !== "read") return yield* requestLost()
+          const { sent, outcome } = reply
+          if ("refused" in outcome) {
+            const { refused, detail } = outcome
+            return { sent, decoded: Result.fail(serviceError("bad_request", refused, { ...(detail && { detail }) })) }
+          }
+          const prompt = new RemotePrompt(
+            outcome.facts,
+            {
+              encode: (vendor, params) => thread.ask({ op: "encode", id, vendor, params }),
+              text: (of) => thread.ask({ op: "text", id, of }),
+            },
+            vendorOf,
+          )
+          const { request, payloadHash } = outcome
+          return { sent, decoded: Result.succeed({ request: { ...request, prompt }, payloadHash }) }
+        }),
       })
     }),
   )

@@ -20,33 +20,35 @@ export interface SentParts {
 
 type ReadError = ServiceError<"payload_too_large" | "bad_request">
 
-export const readParts = (request: UploadRequest, maxBytes: number): Effect.Effect<SentParts, ReadError> =>
-  Effect.gen(function* () {
-    const { "content-length": length = "0", "content-encoding": encoding, "x-svc-sign": signature } = request.headers
-    if (Number(length) > maxBytes) return yield* bodyTooLarge(maxBytes)
-    const hash = signature === undefined ? undefined : createHash("sha256")
-    const parts = yield* Effect.tryPromise({
-      try: async () => {
-        const read = new Joined(encoding === undefined ? Number(length) : 0)
-        let bytes = 0
-        for await (const part of request.chunks()) {
-          hash?.update(part)
-          bytes += part.length
-          const later = turn.take(part.length)
-          read.add(part)
-          freeChunk(part)
-          if (bytes > maxBytes) throw bodyTooLarge(maxBytes)
-          if (later !== undefined) await later
-        }
-        return read.parts()
-      },
-      catch: (cause): ReadError => (isTooLarge(cause) ? cause : unreadable()),
-    })
-    const sha256 = hash?.digest("hex") ?? ""
-    if (encoding === undefined) return { sha256, parts, bytes: bytesOf(parts) }
-    const decoded = yield* decodeContent(encoding, Buffer.concat(parts), maxBytes)
-    return { sha256, parts: [decoded], bytes: decoded.length }
+export const readParts = Effect.fnUntraced(function* (
+  request: UploadRequest,
+  maxBytes: number,
+): Effect.fn.Return<SentParts, ReadError> {
+  const { "content-length": length = "0", "content-encoding": encoding, "x-svc-sign": signature } = request.headers
+  if (Number(length) > maxBytes) return yield* bodyTooLarge(maxBytes)
+  const hash = signature === undefined ? undefined : createHash("sha256")
+  const parts = yield* Effect.tryPromise({
+    try: async () => {
+      const read = new Joined(encoding === undefined ? Number(length) : 0)
+      let bytes = 0
+      for await (const part of request.chunks()) {
+        hash?.update(part)
+        bytes += part.length
+        const later = turn.take(part.length)
+        read.add(part)
+        freeChunk(part)
+        if (bytes > maxBytes) throw bodyTooLarge(maxBytes)
+        if (later !== undefined) await later
+      }
+      return read.parts()
+    },
+    catch: (cause): ReadError => (isTooLarge(cause) ? cause : unreadable()),
   })
+  const sha256 = hash?.digest("hex") ?? ""
+  if (encoding === undefined) return { sha256, parts, bytes: bytesOf(parts) }
+  const decoded = yield* decodeContent(encoding, Buffer.concat(parts), maxBytes)
+  return { sha256, parts: [decoded], bytes: decoded.length }
+})
 
 /**
  * Joins what is read into parts of a MiB: to give away hundreds of small ones takes the event loop's time. What they have

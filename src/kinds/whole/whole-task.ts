@@ -121,7 +121,8 @@ export class WholeTask<Got, Body extends object> implements Task<Body> {
     this.holdAmount = call.holdAmount
     this.holdTokens = call.holdTokens
     this.opening = call.stream && (() => call.stream?.opening() ?? "")
-    this.partsAt = (target) => call.partsAt?.(target) ?? 1
+    const partsAt = (target: CallTarget) => call.partsAt?.(target) ?? 1
+    this.partsAt = partsAt
     this.tellsCode = call.tellsCode === true
     this.triesAfterRefusal = call.triesAfterRefusal === true
     this.asksForJob = call.job !== undefined
