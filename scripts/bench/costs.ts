@@ -10,7 +10,8 @@ export interface Cost {
 }
 
 /**
- * CPU microseconds a request of each subject, in turns, so that other load on the machine affects all of them.
+ * CPU microseconds a request of each subject, in turns, so that other load on the machine affects all of them. The first
+ * round does not count: V8 compiles what it has not run before.
  */
 export const costs = async (
   subjects: ReadonlyArray<{ readonly subject: Subject; readonly endpoint: Endpoint | (() => Endpoint) }>,
@@ -20,6 +21,7 @@ export const costs = async (
 ): Promise<ReadonlyArray<Cost>> => {
   const us = subjects.map((): Array<number> => [])
   const perSecond = subjects.map((): Array<number> => [])
+  for (const { endpoint } of subjects) await drive(endpoint, { requests, inFlight })
   for (let round = 0; round < rounds; round++) {
     // What a call leaves to be done later is paid by the next subject: the order changes with each round.
     const order = [...subjects.entries()]

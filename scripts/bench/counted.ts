@@ -1,9 +1,13 @@
-/** What an exchange takes that can be counted: bytes allocated, and system calls. Neither depends on the machine's mood. */
+/**
+ * What an exchange takes that can be counted: bytes allocated, bytes that stay until all is collected, and system calls. None
+ * depends on the machine's mood.
+ */
 import { spawn, spawnSync } from "node:child_process"
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
-import { drive, type Endpoint } from "./load.ts"
+import { drive, type Endpoint, median } from "./load.ts"
+import { longTwp } from "./long-requests.ts"
 import { startMeasured } from "./preloaded.ts"
 import type { Row, Scenario } from "./scenario.ts"
 import type { Weir } from "./subjects.ts"
@@ -22,18 +26,52 @@ const callsOf = async (weir: Weir, endpoint: Endpoint, requests: number, file: s
   return Number(total) / requests
 }
 
-export const counted: Scenario = async (subjects, { scale }) => {
-  const { weir, read: allocated, dir, remove } = await startMeasured(subjects, "allocated")
-  const rows: Array<Row> = []
-  for (const [what, endpoint, requests] of [
+/** What is asked, and how often. */
+const asked = (weir: Weir, scale: number) =>
+  [
     ["JSON exchange", weir.exchange("short"), 4000 * scale],
     ["stream of 200 frames", weir.exchange("frames-200"), 400 * scale],
+    ["request of 184 KB", weir.call("/t1/exchange", longTwp("agent")), 400 * scale],
     [
       "heartbeat inside the window",
       weir.call("/t1/heartbeat", { sessionId: "01J0000000000000000000000A" }),
       2000 * scale,
     ],
-  ] as const) {
+  ] as const
+
+export const counted: Scenario = async (subjects, effort) => [
+  ...(await allocations(subjects, effort)),
+  ...(await remains(subjects, effort)),
+]
+
+/** What outlives the collections of young objects: it stays until V8 collects everything, which stops all streams. */
+const remains: Scenario = async (subjects, { scale }) => {
+  const { weir, read: kept, remove } = await startMeasured(subjects, "kept")
+  const rows: Array<Row> = []
+  for (const [what, endpoint, requests] of asked(weir, scale)) {
+    const drove = () => drive(endpoint, { requests, inFlight: 32 })
+    await drove()
+    const grown: Array<number> = []
+    for (let round = 0; round < 3; round++) {
+      const before = await kept()
+      await drove()
+      grown.push(((await kept()) - before) / requests / 1024)
+    }
+    rows.push({
+      what: `bytes of a ${what} that outlive young collections`,
+      unit: "KiB",
+      weir: median(grown),
+      note: "32 in flight; less than nothing: all was collected",
+    })
+  }
+  remove()
+  return rows
+}
+
+const allocations: Scenario = async (subjects, { scale }) => {
+  const { weir, read: allocated, dir, remove } = await startMeasured(subjects, "allocated")
+  const rows: Array<Row> = []
+  for (const [what, endpoint, requests] of asked(weir, scale)) {
     await drive(endpoint, { requests: 2 * requests, inFlight: 32 })
     const before = await allocated()
     await drive(endpoint, { requests, inFlight: 32 })

@@ -15,7 +15,7 @@ export const preloaded = (pid: number, file: string) => async (): Promise<number
   return Number(readFileSync(file, "utf8"))
 }
 
-const variables = { "longest-turn": "BENCH_LONGEST_TURN", allocated: "BENCH_ALLOCATED" }
+const variables = { "longest-turn": "BENCH_LONGEST_TURN", allocated: "BENCH_ALLOCATED", kept: "BENCH_KEPT" }
 
 export interface Measured {
   readonly weir: Weir
