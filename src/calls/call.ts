@@ -3,11 +3,13 @@
  * limits → decode → idempotency → plan (model, price, what it can be) → review → hold → vendor → settle → idempotency
  * record → last event.
  */
+
 import { Cause, Effect, Option, Result } from "effect"
 import type { AdmissionError, AdmitRequest, DailyCount } from "../admission/gate.ts"
 import { rateWindows } from "../admission/rates.ts"
 import { expiredId, isExpired, isRegistryComplete } from "../admission/request-id.ts"
 import type { Admitted } from "../admission/sessions.ts"
+import type { Member } from "../coming-and-going.ts"
 import { spentIdsDays } from "../config.ts"
 import { budgetSubjects } from "../identity/caller.ts"
 import { type Amount, wholeAmount } from "../money/amount.ts"
@@ -303,12 +305,11 @@ const asked = <Body extends object>(x: HeldCall<Body>) => {
 /** Calls the vendor, settles, and waits until a streamed reply has left. */
 const runHeld = <Body extends object>(x: HeldCall<Body>, restore: Restore): Effect.Effect<void> => {
   const { leased } = x.services
-  const own = leasedOf(x)
+  const own = leased.add(leasedOf(x))
   const watch = new CallWatch(x)
-  leased.add(own)
   const close = x.task.marked?.close?.bind(x.task.marked)
   const ended = Effect.sync(() => {
-    leased.delete(own)
+    leased.remove(own)
     watch.end()
     if (x.caching?.state === "miss" && x.caching.flight.state === "running") abandon(x, x.caching)
   })
@@ -319,7 +320,7 @@ const runHeld = <Body extends object>(x: HeldCall<Body>, restore: Restore): Effe
 /** One generator function for all calls: a function made for each call has a hidden class of its own, in the old space. */
 const converseAndSettle = Effect.fnUntraced(function* <Body extends object>(
   x: HeldCall<Body>,
-  own: RunningCall,
+  own: Member<RunningCall>,
   watch: CallWatch<Body>,
   restore: Restore,
 ): Effect.fn.Return<void> {
@@ -328,6 +329,6 @@ const converseAndSettle = Effect.fnUntraced(function* <Body extends object>(
   watch.settling()
   yield* settleCall(x, ending)
   if (task.asksForJob === true) yield* services.jobAttempts.end(hold)
-  services.leased.delete(own)
+  services.leased.remove(own)
   if (reply.isStreaming) yield* restore(watch.closing)
 })

@@ -1,4 +1,5 @@
 /** The supervisor of calls: runs them, and drains them at shutdown. */
+
 import { randomFillSync } from "node:crypto"
 import { hostname } from "node:os"
 import { Clock, Context, Effect, type Fiber, Layer } from "effect"
@@ -8,6 +9,7 @@ import { heapLimitBytes, heapUsedBytes } from "../admission/memory.ts"
 import { Overload } from "../admission/overload.ts"
 import { Sessions } from "../admission/sessions.ts"
 import { Catalogue } from "../catalogue/catalogue.ts"
+import { Members } from "../coming-and-going.ts"
 import { WeirConfig } from "../config.ts"
 import { CallDeadlines } from "../deadlines.ts"
 import { Spool } from "../media/spool.ts"
@@ -85,16 +87,16 @@ export class Calls extends Context.Service<
         sealer: (yield* Sealing).sealer,
         deadlines: yield* CallDeadlines,
         timeoutsOf: makeTimeouts(config, context),
-        leased: new Set(),
+        leased: new Members(),
         sessionViews: new Set(),
-        sharing: new Set(),
+        sharing: new Members(),
         nowMs: () => clock.currentTimeMillisUnsafe(),
       }
       const { leased, sharing, ledger, gate } = services
       const { streamBufferBytes: bufferBytes, streamStallMs: stallMs, streamHeartbeatMs: heartbeatMs } = config
       const waiting: WaitingBytes = { bytes: 0, limitBytes: (heapLimitBytes - heapUsedBytes()) * waitingShare }
       const node = `${hostname()}:${process.pid}`
-      const running = new Set<Fiber.Fiber<unknown, unknown>>()
+      const running = new Members<Fiber.Fiber<unknown, unknown>>()
       let hasRun = false
       let emptied: (() => void) | undefined
       const whenEmpty = Effect.callback<void>((resume) => {
@@ -140,13 +142,13 @@ export class Calls extends Context.Service<
               nowMs: services.nowMs,
             })
             const traceId = traceIdOf(fiber)
-            running.add(fiber)
+            const member = running.add(fiber)
             hasRun = true
             recordOpenExchanges(context, running.size)
             return Effect.ensuring(
               runCall(services, traceId === undefined ? call : { ...call, traceId }, reply),
               Effect.sync(() => {
-                running.delete(fiber)
+                running.remove(member)
                 recordOpenExchanges(context, running.size)
                 if (running.size === 0) emptied?.()
               }),

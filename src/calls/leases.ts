@@ -20,9 +20,9 @@ export interface Leased {
 export interface LeaseServices {
   readonly ledger: Ledger["Service"]
   readonly gate: Gate["Service"]
-  readonly running: ReadonlySet<Leased>
+  readonly running: Iterable<Leased>
   /** Calls that wait for the reply of another one, without a hold. */
-  readonly waiting: ReadonlySet<Pick<Leased, "registration">>
+  readonly waiting: Iterable<Pick<Leased, "registration">>
   readonly leaseMs: number
   readonly checkpointMs: number
 }

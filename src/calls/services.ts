@@ -1,10 +1,12 @@
 /** What calls of every kind need, and those that run. */
+
 import type { Context } from "effect"
 import type { CallBudgets } from "../admission/budgets.ts"
 import type { Gate } from "../admission/gate.ts"
 import type { Overload } from "../admission/overload.ts"
 import type { Sessions } from "../admission/sessions.ts"
 import type { Catalogue } from "../catalogue/catalogue.ts"
+import type { Members } from "../coming-and-going.ts"
 import type { WeirConfig } from "../config.ts"
 import type { Deadlines } from "../deadlines.ts"
 import type { Spool } from "../media/spool.ts"
@@ -60,11 +62,11 @@ export interface CallServices {
   readonly deadlines: Deadlines
   readonly timeoutsOf: TimeoutsOf
   /** Calls with a hold; checkpoints are written of them. */
-  readonly leased: Set<RunningCall>
+  readonly leased: Members<RunningCall>
   /** Realtime sessions, as people see them. */
   readonly sessionViews: Set<() => OpenSession>
   /** Calls that wait for the reply of another one; their request ids are theirs meanwhile. */
-  readonly sharing: Set<Pick<Leased, "registration">>
+  readonly sharing: Members<Pick<Leased, "registration">>
   /** For metrics, which are recorded outside effects. */
   readonly context: Context.Context<never>
   readonly nowMs: () => number

@@ -25,13 +25,13 @@ export const untilShared = <Body extends object>(
   const { waiting, services } = x
   // It does not wait for the gateway's own stores.
   waiting.over()
-  services.sharing.add(x)
+  const member = services.sharing.add(x)
   const shared = Effect.flatMap(Effect.exit(restore(sharing(x, task, flight))), (exit) =>
     Exit.hasInterrupts(exit) ? Effect.fail(shuttingDown()) : exit,
   )
   return Effect.ensuring(
     shared,
-    Effect.sync(() => services.sharing.delete(x)),
+    Effect.sync(() => services.sharing.remove(member)),
   )
 }
 

@@ -2,9 +2,11 @@
  * Token counts if a vendor reports none: those of o200k, the tokenizer of OpenAI's current models, plus 10 %, because
  * other vendors' tokenizers produce more tokens. Counting runs in a worker thread, which starts when first needed.
  */
+
 import { extname } from "node:path"
 import { Worker } from "node:worker_threads"
 import { Context, Effect, Layer } from "effect"
+import { Keyed } from "../coming-and-going.ts"
 import { type CountRequest, isCountReply } from "./tokenizer-protocol.ts"
 import { tokensOfBytes } from "./tokens.ts"
 
@@ -52,7 +54,7 @@ const countBytes = (text: string): number => tokensOfBytes(Buffer.byteLength(tex
 
 class CountingThread {
   readonly #worker = new Worker(new URL(`./tokenizer-worker${extname(import.meta.filename)}`, import.meta.url))
-  readonly #waiting = new Map<number, { readonly text: string; readonly resume: (tokens: number) => void }>()
+  readonly #waiting = new Keyed<{ readonly text: string; readonly resume: (tokens: number) => void }>()
   #lastId = 0
   isBroken = false
 
@@ -79,7 +81,7 @@ class CountingThread {
     await this.#worker.terminate()
   }
 
-  #answer(id: number, tokens: number): void {
+  #answer(id: string | number, tokens: number): void {
     this.#waiting.get(id)?.resume(tokens)
     this.#waiting.delete(id)
   }
@@ -87,6 +89,6 @@ class CountingThread {
   /** Pending counts are estimated by bytes; the next count starts a new thread. */
   #giveUp(): void {
     this.isBroken = true
-    for (const [id, { text }] of this.#waiting) this.#answer(id, countBytes(text))
+    for (const [id, { text }] of this.#waiting.entries()) this.#answer(id, countBytes(text))
   }
 }

@@ -2,9 +2,11 @@
  * The hot routes, served directly from Node's socket: one fiber per request, without router and middleware. They use
  * the same handlers as the routes behind the router.
  */
+
 import type { IncomingMessage, ServerResponse } from "node:http"
-import { Effect, Exit, Fiber, Option, type Scope } from "effect"
+import { Effect, Exit, Option, type Scope } from "effect"
 import type { HttpServerResponse } from "effect/http"
+import { makeRunIn } from "../coming-and-going.ts"
 import { joinChunks } from "../media/free-chunk.ts"
 import { bodyTooLarge, type ServiceError, serviceError } from "../protocol/error.ts"
 import type { NodeServer } from "./listener.ts"
@@ -21,12 +23,12 @@ export const answerDirectly = (
   handlerOf: (path: string, query: string) => DirectHandler | undefined,
 ): Effect.Effect<void, never, Scope.Scope> =>
   Effect.gen(function* () {
-    const scope = yield* Effect.scope
+    const runIn = yield* makeRunIn
     const fork = Effect.runForkWith(yield* Effect.context<never>())
     yield* interceptRequests(server, (next) => (request, response) => {
       const handler = request.method === "POST" ? handlerFor(handlerOf, request.url ?? "") : undefined
       if (handler === undefined) return next(request, response)
-      const fiber = Fiber.runIn(fork(handler(fromNode(request), response)), scope)
+      const fiber = runIn(fork(handler(fromNode(request), response)))
       // An interrupted reply must not look complete: close the connection.
       fiber.addObserver((exit) => {
         if (Exit.isFailure(exit)) response.destroy()

@@ -1,5 +1,7 @@
 /** The holds that this process has made and not closed, and what the store knows of each. */
+
 import { Deferred, Effect, Exit } from "effect"
+import { Keyed } from "../coming-and-going.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 import type { Need } from "./allotments.ts"
 import type { LedgerStore } from "./ledger-store.ts"
@@ -23,7 +25,7 @@ interface Running {
 
 export class OpenHolds {
   readonly #store: LedgerStore["Service"]
-  readonly #running = new Map<string, Running>()
+  readonly #running = new Keyed<Running>()
 
   constructor(store: LedgerStore["Service"]) {
     this.#store = store

@@ -39,6 +39,7 @@ const layers = [
   "secret-files.ts",
   "background.ts",
   "deadlines.ts",
+  "coming-and-going.ts",
   "turn-share.ts",
   "conformance",
   "client",

@@ -2,12 +2,14 @@
  * Large requests: read and written by workers, and bounded in bytes, so that neither their number nor their size stops a
  * stream or takes the memory. Source: hot-path "Large requests leave the event loop".
  */
+
 import { availableParallelism } from "node:os"
 import { extname } from "node:path"
 import { Worker } from "node:worker_threads"
 import { Context, Effect, Layer, Result, type Scope } from "effect"
 import type { DecodedCall } from "../../calls/held-call.ts"
 import { Catalogue } from "../../catalogue/catalogue.ts"
+import { Keyed } from "../../coming-and-going.ts"
 import { WeirConfig } from "../../config.ts"
 import type { ClientContext } from "../../dialects/client-api.ts"
 import type { ChatRequest } from "../../kinds/chat/chat-request.ts"
@@ -130,7 +132,7 @@ const failed: FromWorker = { kind: "failed", message: "the worker is gone" }
 
 class WorkerThread {
   readonly #worker = new Worker(new URL(`./large-worker${extname(import.meta.filename)}`, import.meta.url))
-  readonly #waiting = new Map<number, (reply: FromWorker) => void>()
+  readonly #waiting = new Keyed<(reply: FromWorker) => void>()
   #lastAsk = 0
   /** Requests that it has. */
   requests = 0
@@ -171,8 +173,10 @@ class WorkerThread {
   /** What it had is lost; the next request starts another worker. */
   #leave(): void {
     this.isGone = true
-    for (const resume of this.#waiting.values()) resume(failed)
-    this.#waiting.clear()
+    for (const [ask, resume] of this.#waiting.entries()) {
+      this.#waiting.delete(ask)
+      resume(failed)
+    }
   }
 }
 

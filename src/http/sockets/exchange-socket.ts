@@ -2,9 +2,11 @@
  * `GET /t1/socket`: many exchanges over one connection, with the same handlers as `POST /t1/exchange` and
  * `POST /t1/heartbeat`. Source: sockets "Three sockets".
  */
-import { Effect, Fiber, Result } from "effect"
+
+import { Effect, Result } from "effect"
 import { Overload } from "../../admission/overload.ts"
 import { Calls, newRequestId } from "../../calls/calls.ts"
+import { Keyed, makeRunIn } from "../../coming-and-going.ts"
 import { chat } from "../../kinds/chat/chat.ts"
 import { chatRequestOf } from "../../kinds/chat/chat-request.ts"
 import type { PromptContent } from "../../kinds/chat/prompt.ts"
@@ -38,13 +40,13 @@ export const makeExchangeSocket = Effect.gen(function* () {
   const callers = yield* makeSocketCallers
   const { traced } = yield* makeForCaller
   const { heartbeat } = yield* makeRuntime
-  const scope = yield* Effect.scope
+  const runIn = yield* makeRunIn
   const fork = Effect.runForkWith(yield* Effect.context<never>())
-  const run = (effect: Effect.Effect<void>) => Fiber.runIn(fork(effect), scope)
+  const run = (effect: Effect.Effect<void>) => runIn(fork(effect))
 
   const serve = (socket: ClientSocket, from: SocketCaller) => {
     /** Those that may still send something, by their ids. */
-    const streams = new Map<string, ExchangeStream>()
+    const streams = new Keyed<ExchangeStream>()
     let running = 0
     let beats = 0
     let isDraining = false

@@ -2,9 +2,11 @@
  * `GET /openai/v1/responses` with an upgrade: OpenAI's Responses over a WebSocket. One conversation, one response after the
  * other; each is an exchange, as over HTTP. Source: sockets "Three sockets".
  */
-import { Effect, Fiber, Result } from "effect"
+
+import { Effect, Result } from "effect"
 import { Overload } from "../../admission/overload.ts"
 import { Calls, newRequestId } from "../../calls/calls.ts"
+import { makeRunIn } from "../../coming-and-going.ts"
 import { WeirConfig } from "../../config.ts"
 import { responsesApi } from "../../dialects/openai-responses/client.ts"
 import {
@@ -45,7 +47,7 @@ export const makeResponsesSocket = Effect.gen(function* () {
   const callers = yield* makeSocketCallers
   const { bodyMaxBytes, largeBodyBytes } = yield* WeirConfig
   const { traced } = yield* makeForCaller
-  const scope = yield* Effect.scope
+  const runIn = yield* makeRunIn
   const fork = Effect.runForkWith(yield* Effect.context<never>())
 
   /** Of the conversations that connections remember. */
@@ -130,7 +132,7 @@ export const makeResponsesSocket = Effect.gen(function* () {
         Effect.scoped(Effect.catch(answer(asked.success, requestId), refused)),
         Effect.sync(() => next()),
       )
-      Fiber.runIn(fork(traced(from.request, requestId, () => 200)(answered)), scope)
+      runIn(fork(traced(from.request, requestId, () => 200)(answered)))
     }
 
     const next = () => {

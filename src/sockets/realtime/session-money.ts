@@ -2,10 +2,12 @@
  * The money of a realtime session: a hold is made before a response begins, and each response is settled once, with a
  * usage record of its own. One hold is ready at any time, because a vendor may begin a response by itself.
  */
+
 import { Effect } from "effect"
 import { newRequestId } from "../../calls/calls.ts"
 import type { CallServices, RunningCall } from "../../calls/services.ts"
 import type { CallTarget } from "../../catalogue/snapshot.ts"
+import type { Member } from "../../coming-and-going.ts"
 import type { ResponseUsage } from "../../dialects/openai-realtime/usage.ts"
 import { budgetSubjects, type Caller } from "../../identity/caller.ts"
 import { wholeAmount } from "../../money/amount.ts"
@@ -37,7 +39,7 @@ interface Ready {
 interface Running extends Partial<Ready> {
   readonly output: Output
   readonly startedAtMs: number
-  leased?: RunningCall
+  leased?: Member<RunningCall>
 }
 
 /** How a response ended, by the vendor's own word. */
@@ -113,14 +115,13 @@ export class SessionMoney {
   }
 
   #give(id: string, running: Running, ready: Ready): void {
-    const leased: RunningCall = {
+    const leased = this.#services.leased.add({
       orgId: this.#facts.caller.org.id,
       registration: undefined,
       checkpoint: () => ({ hold: ready.hold, due: this.#due(ready, running, "gateway_lost", "interrupted") }),
       view: () => this.#view(ready, running),
-    }
+    })
     this.#running.set(id, { ...running, ...ready, leased })
-    this.#services.leased.add(leased)
   }
 
   /** The vendor has begun a response. @returns whether a hold was ready for it */
@@ -181,7 +182,7 @@ export class SessionMoney {
   #take(id: string): Running | undefined {
     const running = this.#running.get(id)
     this.#running.delete(id)
-    if (running?.leased !== undefined) this.#services.leased.delete(running.leased)
+    if (running?.leased !== undefined) this.#services.leased.remove(running.leased)
     return running
   }
 
