@@ -3,7 +3,6 @@
  * limits → decode → idempotency → plan (model, price, what it can be) → review → hold → vendor → settle → idempotency
  * record → last event.
  */
-
 import { Cause, Effect, Option, Result } from "effect"
 import type { AdmissionError, AdmitRequest, DailyCount } from "../admission/gate.ts"
 import { rateWindows } from "../admission/rates.ts"

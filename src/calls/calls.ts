@@ -1,5 +1,4 @@
 /** The supervisor of calls: runs them, and drains them at shutdown. */
-
 import { randomFillSync } from "node:crypto"
 import { hostname } from "node:os"
 import { Clock, Context, Effect, type Fiber, Layer } from "effect"

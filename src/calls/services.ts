@@ -1,5 +1,4 @@
 /** What calls of every kind need, and those that run. */
-
 import type { Context } from "effect"
 import type { CallBudgets } from "../admission/budgets.ts"
 import type { Gate } from "../admission/gate.ts"

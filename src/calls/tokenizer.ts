@@ -2,7 +2,6 @@
  * Token counts if a vendor reports none: those of o200k, the tokenizer of OpenAI's current models, plus 10 %, because
  * other vendors' tokenizers produce more tokens. Counting runs in a worker thread, which starts when first needed.
  */
-
 import { extname } from "node:path"
 import { Worker } from "node:worker_threads"
 import { Context, Effect, Layer } from "effect"

@@ -2,7 +2,6 @@
  * The hot routes, served directly from Node's socket: one fiber per request, without router and middleware. They use
  * the same handlers as the routes behind the router.
  */
-
 import type { IncomingMessage, ServerResponse } from "node:http"
 import { Effect, Exit, Option, type Scope } from "effect"
 import type { HttpServerResponse } from "effect/http"

@@ -1,5 +1,4 @@
 /** The holds that this process has made and not closed, and what the store knows of each. */
-
 import { Deferred, Effect, Exit } from "effect"
 import { Keyed } from "../coming-and-going.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"

@@ -2,7 +2,6 @@
  * Large requests: read and written by workers, and bounded in bytes, so that neither their number nor their size stops a
  * stream or takes the memory. Source: hot-path "Large requests leave the event loop".
  */
-
 import { availableParallelism } from "node:os"
 import { extname } from "node:path"
 import { Worker } from "node:worker_threads"

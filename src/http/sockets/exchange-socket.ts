@@ -2,7 +2,6 @@
  * `GET /t1/socket`: many exchanges over one connection, with the same handlers as `POST /t1/exchange` and
  * `POST /t1/heartbeat`. Source: sockets "Three sockets".
  */
-
 import { Effect, Result } from "effect"
 import { Overload } from "../../admission/overload.ts"
 import { Calls, newRequestId } from "../../calls/calls.ts"

@@ -2,7 +2,6 @@
  * `GET /openai/v1/responses` with an upgrade: OpenAI's Responses over a WebSocket. One conversation, one response after the
  * other; each is an exchange, as over HTTP. Source: sockets "Three sockets".
  */
-
 import { Effect, Result } from "effect"
 import { Overload } from "../../admission/overload.ts"
 import { Calls, newRequestId } from "../../calls/calls.ts"

@@ -2,7 +2,6 @@
  * The money of a realtime session: a hold is made before a response begins, and each response is settled once, with a
  * usage record of its own. One hold is ready at any time, because a vendor may begin a response by itself.
  */
-
 import { Effect } from "effect"
 import { newRequestId } from "../../calls/calls.ts"
 import type { CallServices, RunningCall } from "../../calls/services.ts"
