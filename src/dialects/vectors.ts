@@ -95,6 +95,7 @@ const shortest = (value: number): number => {
 export const inOrder = (body: JsonObject, key: string, count: number): ReadonlyArray<JsonObject> | undefined => {
   const items = objectsAt(body, key)
   if (items.length !== count) return undefined
+  if (items.every((item, at) => (item["index"] ?? at) === at)) return items
   const ordered: Array<JsonObject | undefined> = Array.from({ length: count })
   for (const [at, item] of items.entries()) {
     const index = item["index"] ?? at

@@ -173,16 +173,29 @@ const realtimeSeconds = counter(
   "Seconds of sound of realtime sessions, by direction",
 )
 
-/** Metrics are cached by their attributes. */
+/** A metric with the labels that lead to it, and those with more. */
+interface Branch<M> {
+  metric: M | undefined
+  readonly next: Map<string, Branch<M>>
+}
+
+const branch = <M>(): Branch<M> => ({ metric: undefined, next: new Map() })
+
+/** Metrics are cached by their attributes: label by label, because a text made of all would be hashed each time. */
 const bound = <Labels extends ReadonlyArray<string>, M>(make: (...labels: Labels) => M): ((...labels: Labels) => M) => {
-  const known = new Map<string, M>()
+  const root = branch<M>()
   return (...labels) => {
-    const key = labels.length === 1 ? (labels[0] ?? "") : labels.join("\n")
-    const seen = known.get(key)
-    if (seen !== undefined) return seen
-    const metric = make(...labels)
-    known.set(key, metric)
-    return metric
+    let at = root
+    for (const label of labels) {
+      let next = at.next.get(label)
+      if (next === undefined) {
+        next = branch()
+        at.next.set(label, next)
+      }
+      at = next
+    }
+    at.metric ??= make(...labels)
+    return at.metric
   }
 }
 

@@ -58,7 +58,8 @@ export const embedding: Kind<EmbeddingRequest, EmbeddingResponse> = {
           maxBodyBytes: leastBodyBytes + input.length * bodyBytesPerInput,
           long: {
             marked: written,
-            taken: () => new LongVectors(written, encoding),
+            taken: ({ headers }) =>
+              Number(headers["content-length"]) <= longReplyBytes ? undefined : new LongVectors(written, encoding),
             restored: (json) => written.restored(json),
           },
           estimate: (parts) => tokens.estimate(parts),

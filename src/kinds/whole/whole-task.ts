@@ -66,8 +66,8 @@ export interface WholeCall<Got, Body extends object> {
 
 export interface LongReply {
   readonly marked: Marked
-  /** Takes them out of the vendor's reply to one part of the request. */
-  readonly taken: () => LongParts
+  /** Takes them out of the vendor's reply to one part of the request; undefined if it has none by its head. */
+  readonly taken: (head: UpstreamHead) => LongParts | undefined
   /** The vendor's reply with its parts in their places, if its dialect reads them. */
   readonly restored?: (json: JsonObject) => JsonObject
 }
@@ -162,7 +162,7 @@ export class WholeTask<Got, Body extends object> implements Task<Body> {
           this.#answeredBy = target
         },
       }
-      return new EventReader(stream, target, listener, long?.taken())
+      return new EventReader(stream, target, listener, long?.taken(head))
     }
     const tell = () => {
       if (stream !== undefined && this.#answeredBy !== undefined)
@@ -181,7 +181,7 @@ export class WholeTask<Got, Body extends object> implements Task<Body> {
       }
       return undefined
     }
-    return new BodyReader(tell, take, long?.taken())
+    return new BodyReader(tell, take, long?.taken(head))
   }
 
   #recall(line: string): void {
