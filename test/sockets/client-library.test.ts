@@ -23,6 +23,7 @@ describe("connect(…).socket()", () => {
   it.live("has exchanges, streams and text over one connection", () =>
     withClient(async (test) => {
       const socket = await connect(pairOf(test)).socket()
+      expect(test.gateway.calls.hasRun()).toBe(false)
       const [whole, ...texts] = await Promise.all([
         socket.exchange(hello),
         ...Array.from({ length: 20 }, async () => {
@@ -43,6 +44,7 @@ describe("connect(…).socket()", () => {
       await socket.close()
       await expect(socket.exchange(hello)).rejects.toBeInstanceOf(WeirUnreachable)
       await expect.poll(() => test.gateway.calls.open()).toBe(0)
+      expect(test.gateway.calls.hasRun()).toBe(true)
     }),
   )
 
