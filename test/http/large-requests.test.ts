@@ -1,6 +1,7 @@
 /** A large request whose worker is gone: an error that says retry, and nothing passes unreviewed. */
-import { Effect, Exit, Layer, Scope } from "effect"
-import { describe, expect, it } from "vitest"
+import { Worker } from "node:worker_threads"
+import { Effect, Exit, Layer, Result, Scope } from "effect"
+import { describe, expect, it, vi } from "vitest"
 import { Catalogue } from "../../src/catalogue/catalogue.ts"
 import { LargeRequests } from "../../src/http/large/large-requests.ts"
 import type { FromWorker } from "../../src/http/large/protocol.ts"
@@ -42,19 +43,39 @@ describe("a prompt whose worker is gone", () => {
     ))
 })
 
-describe("room for large bodies", () => {
-  const withRoom = <A>(run: (large: LargeRequests["Service"]) => Effect.Effect<A, unknown>): Promise<A> =>
-    Effect.runPromise(
-      Effect.flatMap(LargeRequests, run).pipe(
-        Effect.provide(
-          LargeRequests.layer.pipe(
-            Layer.provide(layerStaticCatalogue(mockCatalogue)),
-            Layer.provide(layerTestConfig({ largeBodyBytes: 100 })),
-          ),
+const withRoom = <A>(run: (large: LargeRequests["Service"]) => Effect.Effect<A, unknown>): Promise<A> =>
+  Effect.runPromise(
+    Effect.flatMap(LargeRequests, run).pipe(
+      Effect.provide(
+        LargeRequests.layer.pipe(
+          Layer.provide(layerStaticCatalogue(mockCatalogue)),
+          Layer.provide(layerTestConfig({ largeBodyBytes: 100 })),
         ),
       ),
-    )
+    ),
+  )
 
+describe("a worker that dies", () => {
+  it("loses the requests that it has, which are told so, and another takes its place", () =>
+    withRoom((large) =>
+      Effect.gen(function* () {
+        const body = () =>
+          Buffer.from('{"model":"main","thread":[{"role":"user","blocks":[{"t":"text","v":"Hello"}]}]}')
+        const read = Effect.scoped(large.read([body()]))
+        const posted = vi.spyOn(Worker.prototype, "postMessage")
+        posted.mockImplementationOnce(function (this: Worker) {
+          void this.terminate()
+        })
+        const lost = yield* Effect.timeout(Effect.flip(read), "20 seconds")
+        posted.mockRestore()
+        expect(lost).toMatchObject({ code: "internal_error" })
+        const { decoded } = yield* read
+        expect(Result.isSuccess(decoded) && decoded.success.request.model).toBe("main")
+      }),
+    ))
+})
+
+describe("room for large bodies", () => {
   it("is given back with its scope, and one body always has room", () =>
     withRoom((large) =>
       Effect.gen(function* () {
