@@ -69,6 +69,13 @@ export class Keyed<A> {
     delete this.#values[key]
   }
 
+  /** Removes a value. @returns undefined if it is not there */
+  take(key: string | number): A | undefined {
+    const value = this.#values[key]
+    this.delete(key)
+    return value
+  }
+
   values(): ReadonlyArray<A> {
     return Object.values(this.#values)
   }
@@ -78,16 +85,18 @@ export class Keyed<A> {
   }
 }
 
-/** Gives a function that runs a fiber until the scope closes: then it is interrupted, and waited for. */
-export const makeRunIn: Effect.Effect<<A, E>(fiber: Fiber.Fiber<A, E>) => Fiber.Fiber<A, E>, never, Scope.Scope> =
+/** Gives a function that runs an effect until the scope closes: then its fiber is interrupted, and waited for. */
+export const makeForkIn: Effect.Effect<<A, E>(effect: Effect.Effect<A, E>) => Fiber.Fiber<A, E>, never, Scope.Scope> =
   Effect.gen(function* () {
+    const fork = Effect.runForkWith(yield* Effect.context<never>())
     const running = new Members<Fiber.Fiber<unknown, unknown>>()
     let isClosed = false
     yield* Effect.addFinalizer(() => {
       isClosed = true
       return Fiber.interruptAll(running)
     })
-    return (fiber) => {
+    return (effect) => {
+      const fiber = fork(effect)
       const member = running.add(fiber)
       fiber.addObserver(() => running.remove(member))
       if (isClosed) fiber.interruptUnsafe()

@@ -98,27 +98,20 @@ ${webhooks.map((id) => `  - { id: ${id}, url: "http://127.0.0.1:${port}/${id}", 
               .map((line) => JSON.parse(line))
           : [],
       )
+    const charges = "sum(case kind when 'charge' then amount when 'correct' then -amount end)"
     const chargedInFolder = async () =>
-      String(
-        (
-          await ask(
-            `select sum(case kind when 'charge' then amount when 'correct' then -amount end)::varchar from ${files("transfers")}`,
-          )
-        )[0]?.[0],
-      )
+      String((await ask(`select ${charges}::varchar from ${files("transfers")}`))[0]?.[0])
     const [[count = "", cost = ""] = []] = await query("select count(*), sum(cost) from usage_records")
-    const [[ledger = ""] = []] = await query(
-      "select sum(case kind when 'charge' then amount when 'correct' then -amount end) from transfers",
-    )
+    const [[ledger = ""] = []] = await query(`select ${charges} from transfers`)
     for (let tries = 0; tries < 90; tries++) {
       // What failed often is sent again in minutes only.
       await query("update webhook_deliveries set next_at = now() where state = 'pending'")
       const found = await inFolder().catch(() => undefined)
       const pending = await query("select count(*) from webhook_deliveries where state = 'pending'")
       const inBucket = lines().reduce((sum, { exchanges }) => sum + exchanges, 0)
-      const records = [Number(found?.[3]), inBucket]
-      const told = pending[0]?.[0] === "0"
-      if (told && records.every((sum) => sum === Number(count)) && (await chargedInFolder()) === ledger) break
+      const charged = await chargedInFolder().catch(() => undefined)
+      const hasAll = Number(found?.[3]) === Number(count) && inBucket === Number(count) && charged === ledger
+      if (hasAll && pending[0]?.[0] === "0") break
       await sleep(2000)
     }
     const found = await inFolder()

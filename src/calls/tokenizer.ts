@@ -81,8 +81,7 @@ class CountingThread {
   }
 
   #answer(id: string | number, tokens: number): void {
-    this.#waiting.get(id)?.resume(tokens)
-    this.#waiting.delete(id)
+    this.#waiting.take(id)?.resume(tokens)
   }
 
   /** Pending counts are estimated by bytes; the next count starts a new thread. */

@@ -5,7 +5,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http"
 import { Effect, Exit, Option, type Scope } from "effect"
 import type { HttpServerResponse } from "effect/http"
-import { makeRunIn } from "../coming-and-going.ts"
+import { makeForkIn } from "../coming-and-going.ts"
 import { joinChunks } from "../media/free-chunk.ts"
 import { bodyTooLarge, type ServiceError, serviceError } from "../protocol/error.ts"
 import type { NodeServer } from "./listener.ts"
@@ -22,12 +22,11 @@ export const answerDirectly = (
   handlerOf: (path: string, query: string) => DirectHandler | undefined,
 ): Effect.Effect<void, never, Scope.Scope> =>
   Effect.gen(function* () {
-    const runIn = yield* makeRunIn
-    const fork = Effect.runForkWith(yield* Effect.context<never>())
+    const forkIn = yield* makeForkIn
     yield* interceptRequests(server, (next) => (request, response) => {
       const handler = request.method === "POST" ? handlerFor(handlerOf, request.url ?? "") : undefined
       if (handler === undefined) return next(request, response)
-      const fiber = runIn(fork(handler(fromNode(request), response)))
+      const fiber = forkIn(handler(fromNode(request), response))
       // An interrupted reply must not look complete: close the connection.
       fiber.addObserver((exit) => {
         if (Exit.isFailure(exit)) response.destroy()

@@ -42,10 +42,8 @@ export class OpenHolds {
 
   /** Forgets a hold. Returns what it took, and from whom; undefined if it is another process's, or has ended. */
   end(ref: string): Pick<Running, "node" | "needs"> | undefined {
-    const ended = this.#running.get(ref)
-    if (ended === undefined) return undefined
-    this.#running.delete(ref)
-    ended.node.holds--
+    const ended = this.#running.take(ref)
+    if (ended !== undefined) ended.node.holds--
     return ended
   }
 

@@ -57,6 +57,7 @@ export const makeCompatibleHandlers = Effect.gen(function* () {
       })
     }
 
+  /** Tokens of a prompt: an estimate by the tokenizer that bills where a vendor reports none. */
   const tokensOf = Effect.fnUntraced(function* (
     { api, ...place }: Place,
     request: RuntimeRequest,
@@ -72,11 +73,10 @@ export const makeCompatibleHandlers = Effect.gen(function* () {
     return tokens + (yield* tokenizer.count(text))
   })
 
-  /** Tokens of a prompt: an estimate by the tokenizer that bills where a vendor reports none. */
-  const count = ({ api, ...place }: Place, replyOf: (tokens: number) => object): DirectHandler =>
+  const count = (place: Place, replyOf: (tokens: number) => object): DirectHandler =>
     replying((request: RuntimeRequest) =>
-      answerIn(api, request, ({ caller: { org }, body }) =>
-        Effect.map(Effect.scoped(tokensOf({ api, ...place }, request, body, org.aliases)), (tokens) =>
+      answerIn(place.api, request, ({ caller: { org }, body }) =>
+        Effect.map(Effect.scoped(tokensOf(place, request, body, org.aliases)), (tokens) =>
           HttpServerResponse.jsonUnsafe(replyOf(tokens)),
         ),
       ),

@@ -142,8 +142,7 @@ class WorkerThread {
     this.#worker.unref()
     this.#worker.on("message", (message: unknown) => {
       if (!isAnswer(message)) return
-      this.#waiting.get(message.ask)?.(message.reply)
-      this.#waiting.delete(message.ask)
+      this.#waiting.take(message.ask)?.(message.reply)
     })
     this.#worker.on("error", () => this.#leave())
     this.#worker.on("exit", () => this.#leave())
@@ -172,10 +171,7 @@ class WorkerThread {
   /** What it had is lost; the next request starts another worker. */
   #leave(): void {
     this.isGone = true
-    for (const [ask, resume] of this.#waiting.entries()) {
-      this.#waiting.delete(ask)
-      resume(failed)
-    }
+    for (const [ask] of this.#waiting.entries()) this.#waiting.take(ask)?.(failed)
   }
 }
 

@@ -5,7 +5,7 @@
 import { Effect, Result } from "effect"
 import { Overload } from "../../admission/overload.ts"
 import { Calls, newRequestId } from "../../calls/calls.ts"
-import { Keyed, makeRunIn } from "../../coming-and-going.ts"
+import { Keyed, makeForkIn } from "../../coming-and-going.ts"
 import { chat } from "../../kinds/chat/chat.ts"
 import { chatRequestOf } from "../../kinds/chat/chat-request.ts"
 import type { PromptContent } from "../../kinds/chat/prompt.ts"
@@ -39,9 +39,7 @@ export const makeExchangeSocket = Effect.gen(function* () {
   const callers = yield* makeSocketCallers
   const { traced } = yield* makeForCaller
   const { heartbeat } = yield* makeRuntime
-  const runIn = yield* makeRunIn
-  const fork = Effect.runForkWith(yield* Effect.context<never>())
-  const run = (effect: Effect.Effect<void>) => runIn(fork(effect))
+  const run = yield* makeForkIn
 
   const serve = (socket: ClientSocket, from: SocketCaller) => {
     /** Those that may still send something, by their ids. */

@@ -5,7 +5,7 @@
 import { Effect, Result } from "effect"
 import { Overload } from "../../admission/overload.ts"
 import { Calls, newRequestId } from "../../calls/calls.ts"
-import { makeRunIn } from "../../coming-and-going.ts"
+import { makeForkIn } from "../../coming-and-going.ts"
 import { WeirConfig } from "../../config.ts"
 import { responsesApi } from "../../dialects/openai-responses/client.ts"
 import {
@@ -46,8 +46,7 @@ export const makeResponsesSocket = Effect.gen(function* () {
   const callers = yield* makeSocketCallers
   const { bodyMaxBytes, largeBodyBytes } = yield* WeirConfig
   const { traced } = yield* makeForCaller
-  const runIn = yield* makeRunIn
-  const fork = Effect.runForkWith(yield* Effect.context<never>())
+  const forkIn = yield* makeForkIn
 
   /** Of the conversations that connections remember. */
   let keptBytes = 0
@@ -131,7 +130,7 @@ export const makeResponsesSocket = Effect.gen(function* () {
         Effect.scoped(Effect.catch(answer(asked.success, requestId), refused)),
         Effect.sync(() => next()),
       )
-      runIn(fork(traced(from.request, requestId, () => 200)(answered)))
+      forkIn(traced(from.request, requestId, () => 200)(answered))
     }
 
     const next = () => {

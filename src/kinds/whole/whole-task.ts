@@ -83,6 +83,8 @@ export interface Keeping<Got> {
 /** The fields of a request that can change its answer. */
 export const withoutMeta = <Request extends CallRequest>({ meta: _meta, cache: _cache, ...asked }: Request) => asked
 
+const onePart = () => 1
+
 type Context = Pick<Asked<unknown, object>["services"], "context">
 
 export class WholeTask<Got, Body extends object> implements Task<Body> {
@@ -121,8 +123,7 @@ export class WholeTask<Got, Body extends object> implements Task<Body> {
     this.holdAmount = call.holdAmount
     this.holdTokens = call.holdTokens
     this.opening = call.stream && (() => call.stream?.opening() ?? "")
-    const partsAt = (target: CallTarget) => call.partsAt?.(target) ?? 1
-    this.partsAt = partsAt
+    this.partsAt = call.partsAt ?? onePart
     this.tellsCode = call.tellsCode === true
     this.triesAfterRefusal = call.triesAfterRefusal === true
     this.asksForJob = call.job !== undefined
