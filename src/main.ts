@@ -6,5 +6,10 @@ import { homedir } from "node:os"
 import { join } from "node:path"
 
 const caches = process.env["XDG_CACHE_HOME"]
-if (existsSync(caches || homedir())) enableCompileCache(join(caches || join(homedir(), ".cache"), "weir"))
+if (existsSync(caches || homedir())) {
+  const folder = join(caches || join(homedir(), ".cache"), "weir")
+  enableCompileCache(folder)
+  // Threads learn it from here.
+  process.env["NODE_COMPILE_CACHE"] ??= folder
+}
 await import("./cli/command-line.ts")

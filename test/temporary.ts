@@ -4,6 +4,7 @@
  */
 import { createHash } from "node:crypto"
 import { existsSync, mkdirSync, readdirSync, rmSync, statfsSync, statSync } from "node:fs"
+import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 
@@ -19,6 +20,12 @@ const hasRoom = (): boolean => {
 }
 
 export const setup = (): void => {
+  place()
+  // Modules compiled once are read by all processes and threads.
+  process.env["NODE_COMPILE_CACHE"] ??= join(tmpdir(), "weir-test-compile-cache")
+}
+
+const place = (): void => {
   // Servers that tests start as another user may not be able to reach it.
   if (process.env["SVC_TEST_DATABASE_URL"] !== undefined) return
   const beside = fileURLToPath(new URL("../node_modules/.cache/weir-tmp", import.meta.url))

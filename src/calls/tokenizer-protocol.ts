@@ -1,5 +1,6 @@
 /** Messages between the tokenizer and its worker thread. */
-import { Predicate } from "effect"
+// Not all of Effect: each thread would load it.
+import * as Predicate from "effect/Predicate"
 
 export interface CountRequest {
   readonly id: number

@@ -16,24 +16,20 @@ export class Tokenizer extends Context.Service<
     readonly count: (text: string) => Effect.Effect<number>
   }
 >()("weir/calls/Tokenizer") {
-  static readonly layer = Layer.effect(
+  static readonly layer = Layer.succeed(
     Tokenizer,
-    Effect.gen(function* () {
-      let thread: CountingThread | undefined
-      yield* Effect.addFinalizer(() => Effect.promise(async () => thread?.stop()))
-      return Tokenizer.of({
-        count: (text) =>
-          Effect.suspend(() => {
-            if (text === "") return Effect.succeed(0)
-            if (thread === undefined || thread.isBroken) thread = new CountingThread()
-            const head = text.slice(0, maxChars)
-            const rest = tokensOfBytes(Buffer.byteLength(text.slice(maxChars)))
-            return thread.count(head).pipe(
-              Effect.map((tokens) => tokens + Math.ceil(tokens / 10) + rest),
-              Effect.timeoutOrElse({ duration: patience, orElse: () => Effect.succeed(countBytes(text)) }),
-            )
-          }),
-      })
+    Tokenizer.of({
+      count: (text) =>
+        Effect.suspend(() => {
+          if (text === "") return Effect.succeed(0)
+          if (thread === undefined || thread.isBroken) thread = new CountingThread()
+          const head = text.slice(0, maxChars)
+          const rest = tokensOfBytes(Buffer.byteLength(text.slice(maxChars)))
+          return thread.count(head).pipe(
+            Effect.map((tokens) => tokens + Math.ceil(tokens / 10) + rest),
+            Effect.timeoutOrElse({ duration: patience, orElse: () => Effect.succeed(countBytes(text)) }),
+          )
+        }),
     }),
   )
 
@@ -50,6 +46,9 @@ const maxChars = 256 * 1024
 const patience = "5 seconds"
 
 const countBytes = (text: string): number => tokensOfBytes(Buffer.byteLength(text))
+
+/** Of all gateways of the process: loading takes 70 MB, and half a second. It ends with the process. */
+let thread: CountingThread | undefined
 
 class CountingThread {
   readonly #worker = new Worker(new URL(`./tokenizer-worker${extname(import.meta.filename)}`, import.meta.url))
@@ -74,10 +73,6 @@ class CountingThread {
       this.#worker.postMessage(request)
       return Effect.sync(() => this.#waiting.delete(request.id))
     })
-  }
-
-  async stop(): Promise<void> {
-    await this.#worker.terminate()
   }
 
   #answer(id: string | number, tokens: number): void {

@@ -1,5 +1,6 @@
 /** Messages between an export and the thread that encodes its files: each is answered by one. */
-import { Predicate } from "effect"
+// Not all of Effect: each thread would load it.
+import * as Predicate from "effect/Predicate"
 import type { Row } from "./records.ts"
 import type { WindowPlan, WrittenFile } from "./window-files.ts"
 

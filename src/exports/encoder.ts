@@ -1,4 +1,4 @@
-/** Encodes the files of a window in a thread of its own, which ends with the scope. */
+/** Encodes the files of a window in a thread of its own, which starts with the first rows and ends with the scope. */
 import { extname } from "node:path"
 import { Worker } from "node:worker_threads"
 import { Data, Effect, type Scope } from "effect"
@@ -22,39 +22,52 @@ export const makeEncoder = (plan: WindowPlan): Effect.Effect<Encoder, never, Sco
     ),
     (thread) => ({
       add: (rows) => Effect.asVoid(thread.ask({ rows })),
-      next: Effect.map(thread.ask({ next: true }), ({ file }) => file),
+      next: Effect.suspend(() =>
+        thread.isStarted ? Effect.map(thread.ask({ next: true }), ({ file }) => file) : Effect.undefined,
+      ),
     }),
   )
 
 class EncodingThread {
-  readonly #worker: Worker
+  readonly #plan: WindowPlan
+  #worker: Worker | undefined
   #answer: ((answer: Effect.Effect<FromEncoder, EncoderFailed>) => void) | undefined
   #failure: EncoderFailed | undefined
 
   constructor(plan: WindowPlan) {
-    this.#worker = new Worker(new URL(`./encoder-worker${extname(import.meta.filename)}`, import.meta.url), {
-      workerData: plan,
-    })
-    // The thread must not keep the process alive.
-    this.#worker.unref()
-    this.#worker.on("message", (message: unknown) => {
-      if (isFromEncoder(message)) this.#answer?.(Effect.succeed(message))
-    })
-    this.#worker.on("error", (cause) => this.#end(cause))
-    this.#worker.on("exit", () => this.#end(new Error("the encoder's thread has ended")))
+    this.#plan = plan
+  }
+
+  get isStarted(): boolean {
+    return this.#worker !== undefined
   }
 
   ask(message: ToEncoder): Effect.Effect<FromEncoder, EncoderFailed> {
     return Effect.callback((resume) => {
       if (this.#failure !== undefined) return resume(Effect.fail(this.#failure))
       this.#answer = resume
+      this.#worker ??= this.#start()
       this.#worker.postMessage(message)
     })
   }
 
   async stop(): Promise<void> {
     this.#answer = undefined
-    await this.#worker.terminate()
+    await this.#worker?.terminate()
+  }
+
+  #start(): Worker {
+    const worker = new Worker(new URL(`./encoder-worker${extname(import.meta.filename)}`, import.meta.url), {
+      workerData: this.#plan,
+    })
+    // The thread must not keep the process alive.
+    worker.unref()
+    worker.on("message", (message: unknown) => {
+      if (isFromEncoder(message)) this.#answer?.(Effect.succeed(message))
+    })
+    worker.on("error", (cause) => this.#end(cause))
+    worker.on("exit", () => this.#end(new Error("the encoder's thread has ended")))
+    return worker
   }
 
   #end(cause: unknown): void {

@@ -11,9 +11,6 @@ import { copyTemplate } from "../template.ts"
 const source = fileURLToPath(new URL("../../src/main.ts", import.meta.url))
 const node = fileURLToPath(new URL("../../node_modules/.bin/node", import.meta.url))
 
-/** Compiled modules, kept between the many short processes. */
-const compileCache = () => join(tmpdir(), "weir-test-compile-cache")
-
 interface Ready {
   readonly baseUrl: string
   readonly pid: number
@@ -55,7 +52,7 @@ export const useProcesses = (options: { readonly fresh?: boolean } = {}) => {
         SVC_DEMO_TRAFFIC: "0",
         SVC_DATA_DIR: join(dir, "data"),
         SVC_READY_FILE: join(dir, "ready"),
-        NODE_COMPILE_CACHE: compileCache(),
+        NODE_COMPILE_CACHE: process.env["NODE_COMPILE_CACHE"],
         ...env,
       },
     })
