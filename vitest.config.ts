@@ -44,7 +44,7 @@ export default defineConfig({
     pool: "forks",
     // Modules are loaded once per worker: a quarter of the time of all tests. Tests may not leave global state behind.
     isolate: false,
-    // Most of them wait for sockets and databases: three share a core well.
-    maxWorkers: cpus().length * 3,
+    // Most of them wait for sockets and databases, those on servers longer.
+    maxWorkers: cpus().length * (onServers ? 3 : 2),
   },
 })

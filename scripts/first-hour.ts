@@ -11,7 +11,7 @@ import { join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
 import { fileURLToPath } from "node:url"
 import { openaiBody } from "../src/testing/vendor-replies.ts"
-import { freePort } from "./faults/processes.ts"
+import { freePort } from "./free-port.ts"
 
 const root = fileURLToPath(new URL("..", import.meta.url))
 const dir = mkdtempSync(join(tmpdir(), "weir-first-hour-"))

@@ -9,6 +9,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
 import { fileURLToPath } from "node:url"
+import { freePort } from "./free-port.ts"
 import { StartedGateway } from "./started-gateway.ts"
 
 const root = fileURLToPath(new URL("..", import.meta.url))
@@ -150,9 +151,9 @@ const start = async (section: Section, command: Command): Promise<void> => {
 /** Opens a shell with stores; the rest of its block is typed there. */
 const storesShell = "scripts/with-stores bash"
 
-const runInStoresShell = (section: Section, commands: ReadonlyArray<Command>): void => {
+const runInStoresShell = async (section: Section, commands: ReadonlyArray<Command>): Promise<void> => {
   const folder = mkdtempSync(join(tmpdir(), "weir-readme-shell-"))
-  const port = String(20_000 + Math.floor(Math.random() * 20_000))
+  const port = String(await freePort())
   const script = commands
     .map(({ text }) => text)
     .join("\n")
@@ -161,7 +162,7 @@ const runInStoresShell = (section: Section, commands: ReadonlyArray<Command>): v
       name.startsWith("'") ? `'${folder}/$1.json'` : `${folder}/${name}`,
     )
     .replaceAll(".weir-b", `${folder}/b`)
-  const env = { ...process.env, SVC_DATA_DIR: join(folder, "a"), SVC_PORT: String(Number(port) + 1) }
+  const env = { ...process.env, SVC_DATA_DIR: join(folder, "a"), SVC_PORT: String(await freePort()) }
   const { status, stdout, stderr } = spawnSync("bash", ["-c", `${storesShell} -c "$SCRIPT"`], {
     cwd: root,
     env: { ...env, SVC_BASE_URL: `http://127.0.0.1:${env.SVC_PORT}`, SCRIPT: script },
@@ -188,7 +189,7 @@ const run = async (section: Section): Promise<void> => {
   })
   const [shell, ...inShell] = known.slice(known.findIndex(({ text }) => text === storesShell))
   const isInShell = (command: Command) => shell?.text === storesShell && [shell, ...inShell].includes(command)
-  if (shell?.text === storesShell) runInStoresShell(section, inShell)
+  if (shell?.text === storesShell) await runInStoresShell(section, inShell)
   const own = known.filter((command) => !isInShell(command))
   const commands = own.filter(({ text }) => !/npm start$/.test(text))
   for (const command of own.filter(({ text }) => /npm start$/.test(text))) await start(section, command)

@@ -6,7 +6,8 @@ import { join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
 import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
-import { freePort, postgres, postgresBin, type Service } from "./processes.ts"
+import { freePort } from "../free-port.ts"
+import { postgres, postgresBin, type Service } from "./processes.ts"
 import { type Line, openLine } from "./proxy.ts"
 
 export interface Databases {

@@ -3,11 +3,10 @@
 import { type ChildProcess, execFileSync, spawn, spawnSync } from "node:child_process"
 import { createHash } from "node:crypto"
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs"
-import { connect, createServer } from "node:net"
+import { connect } from "node:net"
 import { join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
 import { fileURLToPath } from "node:url"
-import { portOf } from "../../src/testing/port.ts"
 
 export interface Service {
   readonly name: string
@@ -15,14 +14,6 @@ export interface Service {
   /** Kills without warning, as a machine does. */
   readonly kill: () => Promise<void>
 }
-
-export const freePort = () =>
-  new Promise<number>((resolve) => {
-    const server = createServer().listen(0, "127.0.0.1", () => {
-      const port = portOf(server)
-      server.close(() => resolve(port))
-    })
-  })
 
 /** Whether somebody listens there. */
 export const accepts = (port: number) =>

@@ -8,7 +8,7 @@ import { join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
 import { zstdDecompressSync } from "node:zlib"
 import { DuckDBInstance } from "@duckdb/node-api"
-import { freePort } from "./processes.ts"
+import { freePort } from "../free-port.ts"
 
 type Query = (sql: string) => Promise<ReadonlyArray<ReadonlyArray<string>>>
 

@@ -21,9 +21,10 @@ import {
   responseEvents,
   startRealtimeVendor,
 } from "../../src/testing/scripted-realtime.ts"
+import { freePort } from "../free-port.ts"
 import { randomOf } from "../random.ts"
 import { query as ask, startPostgres } from "./databases.ts"
-import { freePort, gateway, gatewayEnvironment, redis } from "./processes.ts"
+import { gateway, gatewayEnvironment, redis } from "./processes.ts"
 
 const sessions = Number(process.argv[2] ?? 500)
 const seed = Number(process.argv[3] ?? Date.now() % 1_000_000)

@@ -4,7 +4,7 @@ import { randomUUID } from "node:crypto"
 import { setTimeout as sleep } from "node:timers/promises"
 import { Effect, Redacted, Schema } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { freePort } from "../../scripts/faults/processes.ts"
+import { freePort } from "../../scripts/free-port.ts"
 import { hello, readEvents } from "../../src/testing/index.ts"
 import { balanceOf, errorOf, eventually, useGateway } from "../conformance/gateway.ts"
 

@@ -9,18 +9,12 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Effect, Redacted } from "effect"
 import { afterAll, describe, expect, it } from "vitest"
-import { freePort } from "../../scripts/faults/processes.ts"
+import { freePort } from "../../scripts/free-port.ts"
 import { hello } from "../../src/testing/index.ts"
 import { errorOf, eventually, useGateway } from "../conformance/gateway.ts"
 
 const hasRedis =
   spawnSync("redis-server", ["--version"]).status === 0 && spawnSync("redis-cli", ["--version"]).status === 0
-
-/** The node's bus takes the port ten thousand above. */
-const portWithBus = async (): Promise<number> => {
-  const port = await freePort()
-  return port < 50_000 ? port : portWithBus()
-}
 
 const dir = mkdtempSync(join(tmpdir(), "weir-cluster-"))
 const nodes: Array<{ readonly port: number; readonly process: ChildProcess }> = []
@@ -28,7 +22,7 @@ const cli = (...args: ReadonlyArray<string>) => execFileSync("redis-cli", args, 
 
 const startCluster = async (): Promise<string> => {
   for (let count = 0; count < 3; count++) {
-    const port = await portWithBus()
+    const port = await freePort()
     const own = ["--port", String(port), "--bind", "127.0.0.1", "--dir", dir, "--save", "", "--appendonly", "no"]
     const clustered = ["--cluster-enabled", "yes", "--cluster-config-file", `nodes-${port}.conf`]
     nodes.push({ port, process: spawn("redis-server", [...own, ...clustered], { stdio: "ignore" }) })
