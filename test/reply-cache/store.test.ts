@@ -94,6 +94,23 @@ describe("replies in memory", () => {
     ))
 })
 
+describe("a place in memory", () => {
+  it("takes the room of one reply, however often one is kept there", () =>
+    use(
+      layerMemory,
+      (store) =>
+        Effect.gen(function* () {
+          const [other, often] = [place("acme"), place("acme")]
+          const { generation } = yield* store.find(other)
+          yield* store.keep(other, Buffer.alloc(1000), 60_000, generation)
+          for (let at = 0; at < 100; at++) yield* store.keep(often, Buffer.alloc(1000), 60_000, generation)
+          expect((yield* store.find(other)).sealed).toBeDefined()
+          expect((yield* store.find(often)).sealed).toBeDefined()
+        }),
+      { replyCacheBytes: 20_000 },
+    ))
+})
+
 describe("a sealed reply", () => {
   const facts = {
     isOwn: false,
