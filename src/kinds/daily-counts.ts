@@ -11,10 +11,12 @@ const limits = {
   videogen: ["videogenDaily", "endUserVideogenDaily"],
 } as const satisfies Record<string, readonly [keyof Plan, keyof Plan]>
 
+type Counted = Pick<Caller, "plan" | "endUserId"> & { readonly app: { readonly id: string } | undefined }
+
 /** One call counts once, however much it makes. */
 export const dailyCountsOf =
   (counted: keyof typeof limits) =>
-  ({ plan, app, endUserId }: Caller, day: string): ReadonlyArray<DailyCount> => {
+  ({ plan, app, endUserId }: Counted, day: string): ReadonlyArray<DailyCount> => {
     const [daily, endUserDaily] = limits[counted]
     const code = `${counted}_quota_exceeded` as const
     const counts: Array<DailyCount> = []

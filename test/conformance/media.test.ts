@@ -203,6 +203,18 @@ describe("pictures", () => {
     }
   })
 
+  it.each([
+    ["input", { input_tokens: 100_000, output_tokens: 1000 }],
+    ["output", { input_tokens: 20, output_tokens: 10_000_000 }],
+  ])("whose %s tokens cannot be true are billed as what is held for them", async (_, usage) => {
+    gateway().vendor.script(answer(() => ({ ...drawn(), usage: { ...drawn().usage, ...usage } })))
+    const told = readImages(await (await draw()).json()).usage
+    gateway().vendor.script(answer(() => ({ ...drawn(), usage: undefined })))
+    const missing = readImages(await (await draw()).json()).usage
+    expect(told).toMatchObject({ estimatedReason: "upstream_usage_implausible", cost: missing.cost })
+    expect(missing).toMatchObject({ estimatedReason: "upstream_usage_missing" })
+  })
+
   it("are streamed, partial ones first", async () => {
     gateway().vendor.script(async (call) => {
       call.head()
@@ -279,6 +291,23 @@ describe("speech", () => {
     expect(Buffer.from(await response.arrayBuffer()).equals(sound)).toBe(true)
     expect(gateway().vendor.calls.at(-1)?.body).toMatchObject({ stream_format: "sse" })
     expect(before - (await balanceOf(gateway()))).toBe(6_100_000n)
+  })
+
+  it("whose tokens the vendor does not tell is billed as the longest that is held for its text", async () => {
+    gateway().vendor.script(async (call) => {
+      call.head()
+      await call.write(`data: ${JSON.stringify({ type: "speech.audio.delta", audio: sound.toString("base64") })}\n\n`)
+      await call.write(`data: ${JSON.stringify({ type: "speech.audio.done" })}\n\n`)
+      call.end()
+    })
+    const before = await balanceOf(gateway())
+    await (await say({ model: "say-by-tokens" })).arrayBuffer()
+    // Two tokens of text, and 16 of sound for each of five characters.
+    expect(before - (await balanceOf(gateway()))).toBe(2n * 10_000n + 80n * 120_000n)
+    expect(await lastUsage(gateway())).toMatchObject({
+      estimated_reason: "upstream_usage_missing",
+      dims: { audio_out: 80 },
+    })
   })
 
   it("of samples gets the head of a WAV file", async () => {
@@ -389,16 +418,36 @@ describe("transcription", () => {
     expect(gateway().vendor.calls.at(-1)?.sent.toString("latin1")).toContain("verbose_json")
   })
 
+  it("has the times that were asked for, or is no answer; silence has none", async () => {
+    const asking = [
+      { format: "srt" },
+      { format: "vtt" },
+      { format: "verbose" },
+      { format: "verbose", timestamps: "word" },
+    ]
+    for (const parts of asking) {
+      const before = await balanceOf(gateway())
+      gateway().vendor.script(answer(() => ({ text: "Hello there.", duration: 2.5 })))
+      expect(await errorOf(await hear(parts))).toMatchObject({ status: 502, code: "upstream_error" })
+      expect(await balanceOf(gateway())).toBe(before)
+      gateway().vendor.script(answer(() => ({ text: " ", duration: 2.5 })))
+      expect((await hear(parts)).status).toBe(200)
+      expect(before - (await balanceOf(gateway()))).toBe(3n * 1_000_000n)
+    }
+    expect(await openHolds()).toEqual([])
+  })
+
   it("is not believed to be longer than the file", async () => {
     gateway().vendor.script(answer(() => ({ ...heard(), duration: 5000 })))
     const { usage } = readTranscript(await (await hear()).json())
     expect(usage).toMatchObject({ dims: { audio_seconds: 3 }, estimatedReason: "upstream_usage_implausible" })
   })
 
-  it("is billed by tokens where the model has tokens", async () => {
+  it("is billed by tokens where the model has tokens, however long the vendor says that it is", async () => {
     gateway().vendor.script(
       answer(() => ({
         text: "Hi",
+        duration: 5000,
         usage: {
           type: "tokens",
           input_tokens: 14,
@@ -410,6 +459,7 @@ describe("transcription", () => {
     )
     const { usage } = readTranscript(await (await hear({ model: "hear-by-tokens" })).json())
     expect(usage).toMatchObject({ inTokens: 14, outTokens: 4, cost: "0.000108" })
+    expect(usage.estimatedReason).toBeUndefined()
   })
 
   it("whose stream breaks off is billed for the whole file, and tells it", async () => {

@@ -21,7 +21,8 @@ const ids = newTestIds()
 
 const options: GatewayOptions = {
   ids,
-  config: { replyCacheWaitMs: 30_000 },
+  // A client that does not read is not given up while a test lasts.
+  config: { replyCacheWaitMs: 30_000, streamStallMs: 600_000 },
   catalogue: (urls) =>
     testCatalogue(urls, ids).replace("- handle: main\n", "- handle: main\n    replyCache: { ttl: 10m }\n"),
 }
@@ -94,19 +95,29 @@ it("who waits is told to send the request again if the gateway stops", async () 
   const own = await Effect.runPromise(
     Scope.provide(startGateway({ ...options, config: { ...options.config, drainTimeoutMs: 200 } }), scope),
   )
-  own.vendor.script((call) => call.wait(10_000))
-  const body = fresh()
-  const first = own.exchange(body).catch(() => undefined)
-  await eventually(() => own.vendor.calls.length === 1)
-  const other = own.exchange(body)
-  await sleep(100)
-  const closing = Effect.runPromise(Scope.close(scope, Exit.void))
-  expect(await errorOf(await other)).toMatchObject({
-    status: 500,
-    code: "internal_error",
-    detail: { retryable: true },
+  // The first call fails, the next in line makes another: who waits then is the first of those that are ended.
+  let made = 0
+  own.vendor.script(async (call) => {
+    await call.wait(made++ === 0 ? 300 : 10_000)
+    call.head(500, { "content-type": "application/json" })
+    call.end("{}")
   })
-  await first
+  const body = fresh()
+  const failed = own.exchange(body)
+  await eventually(() => own.vendor.calls.length === 1)
+  const next = own.exchange(body)
+  await sleep(50)
+  const other = own.exchange(body)
+  expect((await failed).status).toBe(502)
+  await eventually(() => own.vendor.calls.length === 2)
+  const closing = Effect.runPromise(Scope.close(scope, Exit.void))
+  for (const reply of [other, next]) {
+    expect(await errorOf(await reply)).toMatchObject({
+      status: 500,
+      code: "internal_error",
+      detail: { retryable: true },
+    })
+  }
   await closing
 })
 
