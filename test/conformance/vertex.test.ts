@@ -1,5 +1,5 @@
 /** Gemini and Claude on Vertex AI through the gateway, with a service account whose token is verified on the other side. */
-import { mkdtempSync, writeFileSync } from "node:fs"
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
@@ -30,6 +30,7 @@ afterAll(() => {
   google.stop()
   downed.stop()
   short.stop()
+  rmSync(accounts, { recursive: true, force: true })
 })
 
 const vendor = (id: string, dialect: string, url: string, file: string) =>

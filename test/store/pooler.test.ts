@@ -19,10 +19,11 @@ const serverUrl = process.env["SVC_TEST_DATABASE_URL"]
 
 describe.skipIf(!hasPooler || serverUrl === undefined)("PostgreSQL behind a transaction pooler", () => {
   const database = useOwnDatabase(serverUrl)
-  const dir = mkdtempSync(join(tmpdir(), "weir-pooler-"))
+  let dir = ""
   let pooler: ChildProcess | undefined
   let url = ""
   beforeAll(async () => {
+    dir = mkdtempSync(join(tmpdir(), "weir-pooler-"))
     const server = new URL(Redacted.value(database()))
     const port = await freePort()
     const name = server.pathname.slice(1)

@@ -3,7 +3,7 @@
  * value of every credential that it used.
  */
 
-import { mkdtempSync, writeFileSync } from "node:fs"
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { createServer } from "node:http"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -26,7 +26,8 @@ const collector = createServer(async (request, response) => {
 })
 let google: TokenEndpoint
 let entra: Awaited<ReturnType<typeof startEntra>>
-const file = join(mkdtempSync(join(tmpdir(), "weir-secrets-")), "account.json")
+const folder = mkdtempSync(join(tmpdir(), "weir-secrets-"))
+const file = join(folder, "account.json")
 beforeAll(async () => {
   await new Promise<void>((resolve) => void collector.listen(0, "127.0.0.1", resolve))
   google = await startTokenEndpoint()
@@ -38,6 +39,7 @@ afterAll(() => {
   collector.close()
   google.stop()
   entra.stop()
+  rmSync(folder, { recursive: true, force: true })
 })
 
 const ids = newTestIds()
