@@ -1,12 +1,14 @@
 /** How long sound is, by its head; where the head does not say so, as long as its bytes can be. */
-import { parseBuffer } from "music-metadata"
+import { type IFormat, parseBuffer } from "music-metadata"
 import type { MediaFile } from "./media-file.ts"
 
 export interface SoundLength {
   /** At least one; what is held. */
   readonly seconds: number
-  /** Whether the head says it: then a vendor cannot have heard more. */
+  /** Whether the head says it. */
   readonly isKnown: boolean
+  /** The most that a vendor can have heard: a head may say less than there is, but for one whose bytes are counted. */
+  readonly most: number
 }
 
 /** Bytes of a second at the lowest rate of a format; of the lowest of all for formats that are not listed. */
@@ -23,18 +25,25 @@ const containers: ReadonlyArray<readonly [RegExp, keyof typeof lowestRates]> = [
 
 /** @param mime as its sender names it; what the content is counts more */
 export const soundLength = async ({ head, bytes }: MediaFile, mime: string): Promise<SoundLength> => {
-  const { container = "", duration, isExact } = await readHead(head, bytes, mime)
+  const { container = "", duration, isExact, bytesPerSecond } = await readHead(head, bytes, mime)
   const format = containers.find(([name]) => name.test(container))?.[1]
   const perSecond = (format === undefined ? undefined : lowestRates[format]) ?? lowestRate
   const most = Math.max(1, Math.ceil(bytes / perSecond))
   const isKnown = isExact && duration !== undefined && duration > 0 && duration <= most
-  return { seconds: isKnown ? Math.max(1, Math.ceil(duration)) : most, isKnown }
+  const seconds = isKnown ? Math.max(1, Math.ceil(duration)) : most
+  return {
+    seconds,
+    isKnown,
+    most: bytesPerSecond === undefined ? most : Math.max(1, Math.ceil(bytes / bytesPerSecond)),
+  }
 }
 
 interface Head {
   readonly container?: string | undefined
   readonly duration?: number | undefined
   readonly isExact: boolean
+  /** Where each second has as many. */
+  readonly bytesPerSecond?: number | undefined
 }
 
 const readHead = async (head: Buffer, bytes: number, mimeType: string): Promise<Head> => {
@@ -43,28 +52,22 @@ const readHead = async (head: Buffer, bytes: number, mimeType: string): Promise<
     const { container, duration, codecProfile, lossless } = format
     // Without the head of a variable rate, the rate of the first frames of an MP3 says nothing of the others.
     const isExact = container === "MPEG" ? codecProfile === "CBR" || format.numberOfSamples !== undefined : true
-    if (container === "WAVE" && lossless === true) return { container, duration: waveLength(format, bytes), isExact }
+    if (container === "WAVE" && lossless === true) {
+      const bytesPerSecond = rateOf(format)
+      return { container, duration: waveLength(duration, bytes, bytesPerSecond), isExact, bytesPerSecond }
+    }
     return { container, duration, isExact }
   } catch {
     return { isExact: false }
   }
 }
 
-/** The bytes that are there count, and not those that the head promises. */
-const waveLength = (
-  {
-    sampleRate = 0,
-    bitsPerSample = 0,
-    numberOfChannels = 0,
-    duration,
-  }: {
-    readonly sampleRate?: number
-    readonly bitsPerSample?: number
-    readonly numberOfChannels?: number
-    readonly duration?: number
-  },
-  bytes: number,
-): number | undefined => {
+/** Of samples as they are. */
+const rateOf = ({ sampleRate = 0, bitsPerSample = 0, numberOfChannels = 0 }: IFormat): number | undefined => {
   const perSecond = (sampleRate * bitsPerSample * numberOfChannels) / 8
-  return perSecond > 0 ? Math.min(duration ?? Number.POSITIVE_INFINITY, bytes / perSecond) : undefined
+  return perSecond > 0 ? perSecond : undefined
 }
+
+/** The bytes that are there count, and not those that the head promises. */
+const waveLength = (duration = Number.POSITIVE_INFINITY, bytes: number, perSecond: number | undefined) =>
+  perSecond === undefined ? undefined : Math.min(duration, bytes / perSecond)

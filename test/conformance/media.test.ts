@@ -9,7 +9,7 @@ import { ImageResponse } from "../../src/protocol/image.ts"
 import { TranscriptionResponse } from "../../src/protocol/transcription.ts"
 import { newTestIds, testCatalogue, type VendorCall, type VendorScript } from "../../src/testing/index.ts"
 import { balanceOf, errorOf, eventually, holdsOf, lastUsage, useGateway } from "./gateway.ts"
-import { mp3Of, png, wavOf } from "./recordings.ts"
+import { flacOf, mp3Of, png, wavOf } from "./recordings.ts"
 
 const ids = newTestIds()
 
@@ -441,6 +441,22 @@ describe("transcription", () => {
     gateway().vendor.script(answer(() => ({ ...heard(), duration: 5000 })))
     const { usage } = readTranscript(await (await hear()).json())
     expect(usage).toMatchObject({ dims: { audio_seconds: 3 }, estimatedReason: "upstream_usage_implausible" })
+  })
+
+  it("whose head says less than there is costs what the vendor heard, as far as its bytes can be so long", async () => {
+    const file = new Blob([new Uint8Array(flacOf(1, 30_000))], { type: "audio/flac" })
+    const heardFor = async (duration: number) => {
+      gateway().vendor.script(answer(() => ({ ...heard(), duration })))
+      return readTranscript(await (await hear({ file })).json()).usage
+    }
+    const believed = await heardFor(20)
+    expect(believed).toMatchObject({ dims: { audio_seconds: 20 } })
+    expect(believed.estimatedReason).toBeUndefined()
+    expect(await heardFor(5000)).toMatchObject({
+      dims: { audio_seconds: 1 },
+      estimatedReason: "upstream_usage_implausible",
+    })
+    expect(await openHolds()).toEqual([])
   })
 
   it("is billed by tokens where the model has tokens, however long the vendor says that it is", async () => {

@@ -27,6 +27,16 @@ export const mp3Of = (seconds: number): Buffer => {
   return Buffer.concat(Array.from({ length: Math.round(seconds / 0.036) }, () => frame))
 }
 
+/** The head of a FLAC file that says how long it is, and silence of so many bytes. */
+export const flacOf = (seconds: number, bytes = 1000): Buffer => {
+  const head = Buffer.alloc(42)
+  head.write("fLaC", "latin1")
+  head.set([0x80, 0, 0, 34, 16, 0, 16, 0], 4)
+  // 44,100 Hz, one channel, 16 bits, and the number of samples in 36 bits.
+  head.writeBigUInt64BE((44_100n << 44n) | (15n << 36n) | BigInt(44_100 * seconds), 18)
+  return Buffer.concat([head, Buffer.alloc(bytes)])
+}
+
 /** A picture of one point. */
 export const png = Buffer.from(
   "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==",

@@ -41,7 +41,7 @@ export const transcription: Kind<TranscriptionCall, TranscriptionResponse> = {
     const found = modelFor(model, "transcription", caller, catalogue, nowMs)
     return Result.map(orNotConfigured(found, "transcription", catalogue, "asr_not_configured"), ({ entry, price }) => {
       const promptBytes = Buffer.byteLength(request.prompt ?? "")
-      const { seconds } = length
+      const { seconds, most } = length
       const tokens = {
         price,
         held: {
@@ -49,15 +49,15 @@ export const transcription: Kind<TranscriptionCall, TranscriptionResponse> = {
           outTokens: seconds * wordTokensPerSecond,
         },
         limit: {
-          inTokens: promptBytes + 1024 + seconds * soundTokensPerSecond * 4,
-          outTokens: 1024 + seconds * wordTokensPerSecond * 4,
+          inTokens: promptBytes + 1024 + most * soundTokensPerSecond * 4,
+          outTokens: 1024 + most * wordTokensPerSecond * 4,
         },
       }
       const units = (count: number) =>
         hasUnitPrice(price, "audio_seconds") ? unitDims(price, "audio_seconds", count) : { audio_seconds: count }
       // A vendor cannot have heard more than there is.
       const heard = ({ seconds: told }: Transcribed): number | undefined =>
-        told !== undefined && told > 0 && told <= seconds + spareSeconds ? Math.ceil(told) : undefined
+        told !== undefined && told > 0 && told <= most + spareSeconds ? Math.ceil(told) : undefined
       const asking = askedOf(request)
       const task: WholeTask<Transcribed, TranscriptionResponse> = new WholeTask<Transcribed, TranscriptionResponse>(
         {
@@ -82,7 +82,7 @@ export const transcription: Kind<TranscriptionCall, TranscriptionResponse> = {
           },
           implausible: (parts) => {
             const [got = noText] = parts
-            if (got.seconds !== undefined && heard(got) === undefined) return { reported: got.seconds, limit: seconds }
+            if (got.seconds !== undefined && heard(got) === undefined) return { reported: got.seconds, limit: most }
             return implausibleMedia(tokens, usagesOf(parts))
           },
           charge: ({ counts }) => priceUsage(price, counts),
