@@ -2,7 +2,7 @@
  * Ports for servers of tests and scripts, also for those that are stopped and started again. They are below those that
  * the system gives to connections, and a socket for datagrams keeps each from other processes that look for one.
  */
-import { createSocket } from "node:dgram"
+import { createSocket, type Socket } from "node:dgram"
 import { createServer } from "node:net"
 
 /** The bus of a node of Redis Cluster has the port ten thousand above. */
@@ -14,26 +14,23 @@ const host = "127.0.0.1"
 export const freePort = async (): Promise<number> => {
   for (;;) {
     const port = first + Math.floor(Math.random() * count)
-    const keep = await reserve(port)
-    if (keep === undefined) continue
+    const reserved = await reserve(port)
+    if (reserved === undefined) continue
     if (await isFree(port)) return port
-    keep()
+    reserved.close()
   }
 }
 
-/** @returns how to give it up; undefined if another process has it */
-const reserve = (port: number): Promise<(() => void) | undefined> =>
+/** @returns what keeps it; undefined if another has it */
+const reserve = (port: number): Promise<Socket | undefined> =>
   new Promise((resolve) => {
     const socket = createSocket("udp4")
     socket.once("error", () => {
       socket.close()
       resolve(undefined)
     })
-    socket.bind({ port, address: host, exclusive: true }, () => {
-      // It must not keep the process alive.
-      socket.unref()
-      resolve(() => socket.close())
-    })
+    // It must not keep the process alive.
+    socket.bind({ port, address: host, exclusive: true }, () => resolve(socket.unref()))
   })
 
 const isFree = (port: number): Promise<boolean> =>

@@ -1,13 +1,11 @@
 /** Whose replies a caller may share, and what of the catalogue makes them. */
 import type { ModelEntry } from "../catalogue/snapshot.ts"
-import type { Caller } from "../identity/caller.ts"
+import type { CallerIds } from "../identity/caller.ts"
 import type { CacheShare } from "../protocol/reply-cache.ts"
-
-/** What of a caller says whose replies it may share. */
-type Asking = Pick<Caller, "person" | "endUserId" | "keyId"> & { readonly app: { readonly id: string } | undefined }
+import type { UpstreamKey } from "../upstream/upstream-keys.ts"
 
 /** People have no application, and applications without end users are their own person. */
-export const scopeOf = ({ app, person, endUserId, keyId }: Asking, share: CacheShare): ReadonlyArray<string> => {
+export const scopeOf = ({ app, person, endUserId, keyId }: CallerIds, share: CacheShare): ReadonlyArray<string> => {
   if (share === "org") return ["org"]
   if (person !== undefined) return ["person", person.id]
   if (app === undefined) return ["key", keyId]
@@ -28,9 +26,7 @@ export const fingerprintOf = (entry: ModelEntry): string => {
 
 /** Where an organisation's own keys are used for these targets: another address may answer otherwise. */
 export const ownAddresses = (
-  {
-    upstreamKeys,
-  }: { readonly upstreamKeys?: ReadonlyMap<string, { readonly baseUrl?: string | undefined }> | undefined },
+  { upstreamKeys }: { readonly upstreamKeys?: ReadonlyMap<string, Pick<UpstreamKey, "baseUrl">> | undefined },
   { targets }: { readonly targets: ReadonlyArray<{ readonly vendor: { readonly id: string } }> },
 ): ReadonlyArray<unknown> =>
   upstreamKeys === undefined

@@ -18,6 +18,11 @@ export interface Caller extends OrgEntry {
   readonly nonce: string | undefined
 }
 
+/** Who calls, by ids alone. */
+export interface CallerIds extends Pick<Caller, "keyId" | "endUserId" | "person"> {
+  readonly app: { readonly id: string } | undefined
+}
+
 /** Whose budgets cover the caller. */
 export const budgetSubjects = ({ org, app, keyId, person, endUserId }: Caller): Subjects => ({
   org: [org.id],

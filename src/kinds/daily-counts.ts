@@ -1,6 +1,6 @@
 /** The daily counts of a kind of call: of the organisation, and of each of its end users. Source: calls "Kinds". */
 import type { DailyCount } from "../admission/gate.ts"
-import type { Caller } from "../identity/caller.ts"
+import type { Caller, CallerIds } from "../identity/caller.ts"
 import type { Plan } from "../protocol/catalogue.ts"
 
 const limits = {
@@ -11,7 +11,7 @@ const limits = {
   videogen: ["videogenDaily", "endUserVideogenDaily"],
 } as const satisfies Record<string, readonly [keyof Plan, keyof Plan]>
 
-type Counted = Pick<Caller, "plan" | "endUserId"> & { readonly app: { readonly id: string } | undefined }
+type Counted = Pick<Caller, "plan"> & Pick<CallerIds, "app" | "endUserId">
 
 /** One call counts once, however much it makes. */
 export const dailyCountsOf =

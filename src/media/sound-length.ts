@@ -28,15 +28,16 @@ export const soundLength = async ({ head, bytes }: MediaFile, mime: string): Pro
   const { container = "", duration, isExact, bytesPerSecond } = await readHead(head, bytes, mime)
   const format = containers.find(([name]) => name.test(container))?.[1]
   const perSecond = (format === undefined ? undefined : lowestRates[format]) ?? lowestRate
-  const most = Math.max(1, Math.ceil(bytes / perSecond))
-  const isKnown = isExact && duration !== undefined && duration > 0 && duration <= most
-  const seconds = isKnown ? Math.max(1, Math.ceil(duration)) : most
+  const longest = wholeSeconds(bytes / perSecond)
+  const isKnown = isExact && duration !== undefined && duration > 0 && duration <= longest
   return {
-    seconds,
+    seconds: isKnown ? wholeSeconds(duration) : longest,
     isKnown,
-    most: bytesPerSecond === undefined ? most : Math.max(1, Math.ceil(bytes / bytesPerSecond)),
+    most: bytesPerSecond === undefined ? longest : wholeSeconds(bytes / bytesPerSecond),
   }
 }
+
+const wholeSeconds = (seconds: number): number => Math.max(1, Math.ceil(seconds))
 
 interface Head {
   readonly container?: string | undefined

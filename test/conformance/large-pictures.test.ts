@@ -1,7 +1,6 @@
 /** Pictures in vendors' replies are on the disk while they pass: whole, exact, bounded, and gone with the call. */
 import { randomBytes } from "node:crypto"
 import { mkdtempSync, rmSync } from "node:fs"
-import { connect } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Schema } from "effect"
@@ -11,6 +10,7 @@ import { newTestIds, testCatalogue, type VendorScript } from "../../src/testing/
 import { openFilesIn } from "../open-files.ts"
 import { balanceOf, errorOf, eventually, holdsOf, useGateway } from "./gateway.ts"
 import { png } from "./recordings.ts"
+import { silentClient } from "./silent-client.ts"
 
 const ids = newTestIds()
 const dataDir = mkdtempSync(join(tmpdir(), "weir-pictures-"))
@@ -247,16 +247,9 @@ describe("a vendor that sends partial pictures for ever", () => {
 describe("a client that takes no more of its picture", () => {
   it("is cut off after the stall; it has paid", async () => {
     gateway().vendor.script(answerJson(drawn(pictureOf(24 * mebibyte))))
-    const { baseUrl, keyId, key } = gateway()
-    const body = JSON.stringify({ model: "draw", prompt: "a weir" })
     const before = await balanceOf(gateway())
-    const socket = connect({ port: Number(new URL(baseUrl).port), host: "127.0.0.1" })
+    const socket = silentClient(gateway(), "/t1/images", { model: "draw", prompt: "a weir" })
     socket.on("error", () => {})
-    socket.pause()
-    socket.write(
-      `POST /t1/images HTTP/1.1\r\nhost: x\r\nx-svc-key-id: ${keyId}\r\nx-svc-key: ${key}\r\n` +
-        `content-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
-    )
     await eventually(() => openFiles() === 1)
     await eventually(() => openFiles() === 0)
     expect(before - (await balanceOf(gateway()))).toBe(401_000_000n)

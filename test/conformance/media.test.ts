@@ -277,15 +277,18 @@ describe("speech", () => {
     expect(await openHolds()).toEqual([])
   })
 
-  it("is asked for with its tokens where tokens are billed", async () => {
-    gateway().vendor.script(async (call) => {
+  /** All of the sound in an event, and what it used, if anything is told. */
+  const soundEvents =
+    (usage?: object): VendorScript =>
+    async (call) => {
       call.head()
       await call.write(`data: ${JSON.stringify({ type: "speech.audio.delta", audio: sound.toString("base64") })}\n\n`)
-      await call.write(
-        `data: ${JSON.stringify({ type: "speech.audio.done", usage: { input_tokens: 10, output_tokens: 50 } })}\n\n`,
-      )
+      await call.write(`data: ${JSON.stringify({ type: "speech.audio.done", usage })}\n\n`)
       call.end()
-    })
+    }
+
+  it("is asked for with its tokens where tokens are billed", async () => {
+    gateway().vendor.script(soundEvents({ input_tokens: 10, output_tokens: 50 }))
     const before = await balanceOf(gateway())
     const response = await say({ model: "say-by-tokens" })
     expect(Buffer.from(await response.arrayBuffer()).equals(sound)).toBe(true)
@@ -294,12 +297,7 @@ describe("speech", () => {
   })
 
   it("whose tokens the vendor does not tell is billed as the longest that is held for its text", async () => {
-    gateway().vendor.script(async (call) => {
-      call.head()
-      await call.write(`data: ${JSON.stringify({ type: "speech.audio.delta", audio: sound.toString("base64") })}\n\n`)
-      await call.write(`data: ${JSON.stringify({ type: "speech.audio.done" })}\n\n`)
-      call.end()
-    })
+    gateway().vendor.script(soundEvents())
     const before = await balanceOf(gateway())
     await (await say({ model: "say-by-tokens" })).arrayBuffer()
     // Two tokens of text, and 16 of sound for each of five characters.

@@ -1,6 +1,5 @@
 /** Calls that wait for the reply of another: slow clients, long replies, a gateway that stops. */
 import { randomUUID } from "node:crypto"
-import { connect, type Socket } from "node:net"
 import { setTimeout as sleep } from "node:timers/promises"
 import { Effect, Exit, Scope } from "effect"
 import { describe, expect, it } from "vitest"
@@ -12,10 +11,10 @@ import {
   openaiChunk,
   openaiFrame,
   startGateway,
-  type TestGateway,
   testCatalogue,
 } from "../../src/testing/index.ts"
 import { errorOf, eventually, replyOf, useGateway } from "./gateway.ts"
+import { oneMegabyte, silentClient } from "./silent-client.ts"
 
 const ids = newTestIds()
 
@@ -37,19 +36,6 @@ const fresh = (more: object = {}) => ({
 })
 const stateOf = (reply: Response) => reply.headers.get("x-svc-cache")
 
-/** A client that reads only when it is told to. */
-const silent = ({ baseUrl, keyId, key }: TestGateway, request: object): Socket => {
-  const socket = connect({ port: Number(new URL(baseUrl).port), host: "127.0.0.1" })
-  const body = JSON.stringify(request)
-  socket.pause()
-  socket.write(
-    `POST /t1/exchange HTTP/1.1\r\nhost: x\r\nx-svc-key-id: ${keyId}\r\nx-svc-key: ${key}\r\n` +
-      `content-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
-  )
-  return socket
-}
-
-const oneMegabyte = openaiChunk("x".repeat(1024)).repeat(1024)
 const ended =
   openaiFrame({ choices: [{ index: 0, delta: {}, finish_reason: "stop" }] }) +
   openaiFrame({ choices: [], usage: { prompt_tokens: 10, completion_tokens: 10 } }) +
@@ -67,7 +53,7 @@ describe("a reply that others wait for", () => {
     })
     const body = fresh({ stream: true })
     const before = gateway().vendor.calls.length
-    const first = silent(gateway(), body)
+    const first = silentClient(gateway(), "/t1/exchange", body)
     await eventually(() => gateway().vendor.calls.length > before)
     const other = await gateway().exchange(body)
     hasOther = true

@@ -1,25 +1,15 @@
 /** Lesson 6: a slow client costs a bounded number of bytes, whatever the vendor sends. */
-import { connect, type Socket } from "node:net"
+import type { Socket } from "node:net"
 import { setTimeout as sleep } from "node:timers/promises"
 import { describe, expect, it } from "vitest"
-import { hello, openaiChunk, openaiFrame, parseEvents, type TestGateway } from "../../src/testing/index.ts"
+import { hello, openaiFrame, parseEvents, type TestGateway } from "../../src/testing/index.ts"
 import { eventually, holdsOf, lastUsage, useGateway } from "../conformance/gateway.ts"
+import { oneMegabyte, silentClient } from "../conformance/silent-client.ts"
 
 const stallMs = 1200
 const gateway = useGateway({ config: { streamStallMs: stallMs, streamHeartbeatMs: 60_000 } })
 
-/** A client on a bare socket, which reads on demand only. */
-const openStream = ({ baseUrl, keyId, key }: TestGateway): Socket => {
-  const { port } = new URL(baseUrl)
-  const socket = connect({ port: Number(port), host: "127.0.0.1" })
-  const body = JSON.stringify({ ...hello, stream: true })
-  socket.pause()
-  socket.write(
-    `POST /t1/exchange HTTP/1.1\r\nhost: x\r\nconnection: close\r\nx-svc-key-id: ${keyId}\r\nx-svc-key: ${key}\r\n` +
-      `content-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
-  )
-  return socket
-}
+const openStream = (to: TestGateway): Socket => silentClient(to, "/t1/exchange", { ...hello, stream: true })
 
 const readAll = async (socket: Socket): Promise<string> => {
   const chunks: Array<Buffer> = []
@@ -28,8 +18,6 @@ const readAll = async (socket: Socket): Promise<string> => {
   // The reply is chunked: the sizes are on separate lines.
   return text.slice(text.indexOf("\r\n\r\n") + 4).replace(/\r\n[0-9a-f]+\r\n|^[0-9a-f]+\r\n/g, "")
 }
-
-const oneMegabyte = openaiChunk("x".repeat(1024)).repeat(1024)
 
 /** Writes up to a gigabyte; returns how much was accepted. */
 const flood = (taken: { megabytes: number; isWaiting: boolean }) =>

@@ -36,9 +36,7 @@ describe("a reply may be shared", () => {
 
 describe("an organisation's own keys", () => {
   const entry = { targets: [{ vendor: { id: "openai" } }, { vendor: { id: "second" } }] }
-  const at = (vendor: string, baseUrl?: string) => ({
-    upstreamKeys: new Map([[vendor, baseUrl === undefined ? {} : { baseUrl }]]),
-  })
+  const at = (vendor: string, baseUrl?: string) => ({ upstreamKeys: new Map([[vendor, { baseUrl }]]) })
 
   it("make replies of their own, at each address, where a target uses them", () => {
     const all = [{}, at("openai"), at("second"), at("openai", "https://a.example"), at("openai", "https://b.example")]
