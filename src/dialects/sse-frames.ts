@@ -12,81 +12,94 @@ export const maxFrameBytes = 4 * 1024 * 1024
 
 const frameEnd = "\n\n"
 
+type ReadFrame = (data: string, events: Array<VendorEvent>) => void
+
 /**
  * A decoder of event streams: keeps incomplete frames, counts frames, and emits `malformed` for unreadable ones.
  * @param readFrame returns the events of one frame's data (multi-line data joined by line feeds)
  * @param close returns the events that are known only at the end of the connection
  */
-export const makeSseDecoder = (
-  readFrame: (data: string, events: Array<VendorEvent>) => void,
-  close: (events: Array<VendorEvent>) => void = () => {},
-): Decoder => {
-  const text = new TextPieces()
-  let frameCount = 0
-  let events: Array<VendorEvent> = []
-  const parser = Sse.makeParser(
-    (event) => {
-      if (event._tag !== "Event") return
-      frameCount++
-      readFrame(event.data, events)
-    },
-    { maxEventSize: maxFrameBytes },
-  )
-  const parse = (piece: string): void => {
-    if (parser.feed(piece) !== undefined) events.push(malformed)
+export const makeSseDecoder = (readFrame: ReadFrame, close: (events: Array<VendorEvent>) => void = noMore): Decoder =>
+  new SseDecoder(readFrame, close)
+
+const noMore = () => {}
+
+class SseDecoder implements Decoder {
+  readonly #parser: Sse.Parser
+  readonly #close: (events: Array<VendorEvent>) => void
+  readonly #text = new TextPieces()
+  #frames = 0
+  #events: Array<VendorEvent> = []
+  #envelope: TextEnvelope | undefined
+  #isBetweenFrames = true
+
+  constructor(readFrame: ReadFrame, close: (events: Array<VendorEvent>) => void) {
+    this.#close = close
+    this.#parser = Sse.makeParser(
+      (event) => {
+        if (event._tag !== "Event") return
+        this.#frames++
+        readFrame(event.data, this.#events)
+      },
+      { maxEventSize: maxFrameBytes },
+    )
   }
 
-  let envelope: TextEnvelope | undefined
-  let betweenFrames = true
-
-  /** Parses one whole frame, and stores its envelope if it contained only text. */
-  const parseFrame = (frame: string): void => {
-    const before = events.length
-    parse(frame)
-    const isAlone = betweenFrames && events.length === before + 1
-    envelope = isAlone ? learnEnvelope(frame, events[before]) : undefined
-    betweenFrames = true
+  push(bytes: Uint8Array): ReadonlyArray<VendorEvent> {
+    this.#feed(this.#text.read(bytes))
+    return this.#taken()
   }
 
-  const feed = (piece: string): void => {
+  /** A last frame without its closing blank line is decoded too. */
+  end(): ReadonlyArray<VendorEvent> {
+    this.#parse(`${this.#text.end()}\n\n`)
+    this.#close(this.#events)
+    return this.#taken()
+  }
+
+  frames(): number {
+    return this.#frames
+  }
+
+  #feed(piece: string): void {
     let at = 0
     while (at < piece.length) {
-      const repeated = betweenFrames && envelope !== undefined ? readEnvelope(envelope, piece, at) : undefined
+      const envelope = this.#isBetweenFrames ? this.#envelope : undefined
+      const repeated = envelope === undefined ? undefined : readEnvelope(envelope, piece, at)
       if (repeated !== undefined) {
-        frameCount++
-        events.push(repeated.event)
+        this.#frames++
+        this.#events.push(repeated.event)
         at = repeated.end
         continue
       }
       const end = piece.indexOf(frameEnd, at)
       if (end === -1) {
-        parse(at === 0 ? piece : piece.slice(at))
-        betweenFrames = false
+        this.#parse(at === 0 ? piece : piece.slice(at))
+        this.#isBetweenFrames = false
         return
       }
-      parseFrame(piece.slice(at, end + frameEnd.length))
+      this.#parseFrame(piece.slice(at, end + frameEnd.length))
       at = end + frameEnd.length
     }
   }
 
-  const taken = (): ReadonlyArray<VendorEvent> => {
-    const read = events
-    events = []
-    return read
+  /** Parses one whole frame, and stores its envelope if it contained only text. */
+  #parseFrame(frame: string): void {
+    const before = this.#events.length
+    this.#parse(frame)
+    const isAlone = this.#isBetweenFrames && this.#events.length === before + 1
+    this.#envelope = isAlone ? learnEnvelope(frame, this.#events[before]) : undefined
+    this.#isBetweenFrames = true
   }
 
-  return {
-    push: (bytes) => {
-      feed(text.read(bytes))
-      return taken()
-    },
-    // A last frame without its closing blank line is decoded too.
-    end: () => {
-      parse(`${text.end()}\n\n`)
-      close(events)
-      return taken()
-    },
-    frames: () => frameCount,
+  #parse(piece: string): void {
+    if (this.#parser.feed(piece) !== undefined) this.#events.push(malformed)
+  }
+
+  #taken(): ReadonlyArray<VendorEvent> {
+    const events = this.#events
+    this.#events = []
+    return events
   }
 }
 

@@ -103,6 +103,7 @@ export class ChatReader implements Reader {
     const events = this.#events.some((event) => replyOf(event) >= replies)
       ? this.#events.filter((event) => replyOf(event) < replies)
       : this.#events
+    this.#events = noEvents
     const fault = takeEvents(this.#meter, this.#options, events, isFirst)
     tap?.(events)
     if (fault !== undefined) return fault

@@ -21,8 +21,8 @@ interface OpenBlock {
 /** How much of a streamed answer is kept, to count its tokens if the vendor does not. */
 const maxKeptBytes = 64 * 1024
 const firstKeptBytes = 256
-/** A stream's text is counted and kept in parts of about this many characters. */
-const pieceLength = 1024
+/** A stream's text is counted and kept in parts of about this many characters: until then, each delta of it is an object. */
+const pieceLength = 256
 
 export class UsageMeter {
   /** Whether blocks are kept for a whole reply; a stream does not need them. */
