@@ -32,7 +32,7 @@ export interface Short {
 type Answer =
   | { readonly _tag: "Held"; readonly node: Node }
   | (Short & {
-      /** How many other nodes may have some. */
+      /** How many nodes of other processes may have some. */
       readonly others: number
       /** Whether some was on its way, or was at hand and was given back: another ask may find more. */
       readonly mayFindMore: boolean
@@ -91,10 +91,11 @@ export const makeGranting = Effect.fnUntraced(function* (
   const recalls = yield* makeRecalls(randomUUID(), (orgId, counter) =>
     Effect.suspend(() => {
       const node = nodes.current(nodes.nowMs())
+      const left = nodes.leftWith(orgId, counter)
       const allotment = node?.allotments.find(orgId, counter)
-      if (node === undefined || allotment === undefined) return Effect.succeed(false)
+      if (node === undefined || allotment === undefined) return Effect.succeed(left)
       recordLedgerEvent(context, "recalled")
-      return Effect.as(Effect.ignore(gather(node, allotment)), true)
+      return Effect.as(Effect.ignore(gather(node, allotment)), left + 1)
     }),
   )
 
@@ -169,7 +170,9 @@ export const makeGranting = Effect.fnUntraced(function* (
     const mayFindMore = reservation.hasMoved(counter) || free > 0n
     allotment.isScarce = true
     yield* giveFree(node, allotment)
-    return { ...granted, available: granted.available + free, mayFindMore }
+    // Nodes of this process that are left behind are not waited for: they give nothing.
+    const others = granted.others - nodes.leftWith(orgId, counter)
+    return { ...granted, others, available: granted.available + free, mayFindMore }
   })
 
   const takeSlowly = Effect.fnUntraced(function* (wanted: Wanted): Effect.fn.Return<Node | Short, StoreUnavailable> {

@@ -76,6 +76,16 @@ export class Nodes {
     ),
   )
 
+  /** How many nodes that are left behind still have some of a counter. They give nothing back until their holds have ended. */
+  leftWith(orgId: string, counter: string): number {
+    let count = 0
+    for (const { allotments } of this.#left) {
+      const allotment = allotments.find(orgId, counter)
+      if (allotment !== undefined && allotment.free + allotment.held > 0n) count++
+    }
+    return count
+  }
+
   /** No new holds on this node. */
   leave(node: Node): void {
     if (this.#current === node) this.#current = undefined

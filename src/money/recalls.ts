@@ -13,6 +13,8 @@ const Message = Schema.Struct({
   from: Schema.String,
   orgId: Schema.String,
   counter: Schema.String,
+  /** For how many nodes a process answers; one if absent. */
+  nodes: Schema.optionalKey(Schema.Int),
 })
 type Message = typeof Message.Type
 const MessageJson = Schema.fromJsonString(Message)
@@ -91,23 +93,26 @@ export interface Recalls {
   readonly recall: (orgId: string, counter: string, others: number) => Effect.Effect<void>
 }
 
-/** @param giveBack gives back what this node has at hand; false if it never had any */
+/** @param giveBack gives back what this process has at hand, and tells how many of its nodes have or had some */
 export const makeRecalls = Effect.fnUntraced(function* (
   self: string,
-  giveBack: (orgId: string, counter: string) => Effect.Effect<boolean>,
+  giveBack: (orgId: string, counter: string) => Effect.Effect<number>,
 ): Effect.fn.Return<Recalls, never, RecallChannel | Scope.Scope> {
   const channel = yield* RecallChannel
   const waiting = new Map<string, { missing: number; readonly done: Deferred.Deferred<void> }>()
-  const send = (kind: Message["kind"], orgId: string, counter: string) =>
-    channel.publish(encode({ kind, from: self, orgId, counter }))
+  const send = (message: Omit<Message, "from">) => channel.publish(encode({ from: self, ...message }))
 
-  const hear = ({ kind, from, orgId, counter }: Message): Effect.Effect<void> => {
+  const hear = ({ kind, from, orgId, counter, nodes = 1 }: Message): Effect.Effect<void> => {
     if (from === self) return Effect.void
     if (kind === "recall") {
-      return Effect.flatMap(giveBack(orgId, counter), (had) => (had ? send("returned", orgId, counter) : Effect.void))
+      return Effect.flatMap(giveBack(orgId, counter), (having) =>
+        having > 0 ? send({ kind: "returned", orgId, counter, nodes: having }) : Effect.void,
+      )
     }
     const recall = waiting.get(keyOf(orgId, counter))
-    if (recall === undefined || --recall.missing > 0) return Effect.void
+    if (recall === undefined) return Effect.void
+    recall.missing -= nodes
+    if (recall.missing > 0) return Effect.void
     return Effect.asVoid(Deferred.succeed(recall.done, undefined))
   }
   // Answers wait for the store: the next message must not wait for them.
@@ -124,7 +129,7 @@ export const makeRecalls = Effect.fnUntraced(function* (
         if (running !== undefined) return Effect.ignore(Effect.timeout(Deferred.await(running.done), patience))
         const recall = { missing: others, done: Deferred.makeUnsafe<void>() }
         waiting.set(key, recall)
-        return send("recall", orgId, counter).pipe(
+        return send({ kind: "recall", orgId, counter }).pipe(
           Effect.andThen(Effect.timeout(Deferred.await(recall.done), patience)),
           Effect.ignore,
           Effect.ensuring(

@@ -5,6 +5,7 @@ import { TestClock } from "effect/testing"
 import { randomOf } from "../../scripts/random.ts"
 import { LedgerStore } from "../../src/money/ledger-store.ts"
 import { RecallChannel } from "../../src/money/recalls.ts"
+import { StoreUnavailable } from "../../src/store/unavailable.ts"
 import { MemoryBooks, makeStore } from "../../src/testing/ledger-store-memory.ts"
 import { dailyTokens, holdOf, ledgerOver, unit } from "./books.ts"
 
@@ -25,16 +26,20 @@ const startNodes = Effect.fnUntraced(function* (nodes: number, random: () => num
   })
   const delay = Effect.suspend(() => Effect.sleep(Math.floor(random() * 5)))
   const slow = <A, E>(call: Effect.Effect<A, E>) => delay.pipe(Effect.andThen(call), Effect.tap(delay))
+  const away = { store: false }
+  const reached = Effect.suspend(() =>
+    away.store ? Effect.fail(new StoreUnavailable({ store: "postgres", cause: "away" })) : Effect.void,
+  )
   const ledgers = yield* Effect.forEach(Array.from({ length: nodes }), () => {
     const store = makeStore(books, Clock.currentTimeMillis)
     const slowStore = LedgerStore.of({
       ...store,
-      allot: (ask) => slow(store.allot(ask)),
+      allot: (ask) => Effect.andThen(reached, slow(store.allot(ask))),
       giveBack: (items) => slow(store.giveBack(items)),
     })
     return ledgerOver(slowStore, Layer.succeed(RecallChannel, channel))
   })
-  return { ledgers, messages }
+  return { ledgers, messages, away }
 })
 
 /**
@@ -91,13 +96,13 @@ describe("of holds at once, none is refused that fits", () => {
 
 /** Two nodes of an organisation with 100, of which the second is out of money, as it was just told. */
 const startTwo = Effect.gen(function* () {
-  const { ledgers, messages } = yield* startNodes(2, () => 0)
+  const { ledgers, messages, away } = yield* startNodes(2, () => 0)
   const [first, second] = ledgers
   if (first === undefined || second === undefined) return yield* Effect.die("no ledger")
   yield* first.topup({ id: "start", orgId, currency: "USD", amount: 100n * unit })
   expect(Result.isFailure(yield* Effect.result(second.hold(holdOf(orgId, 1000n * unit))))).toBe(true)
   messages.length = 0
-  return { first, second, recalls: () => messages.filter((message) => message.includes('"recall"')).length }
+  return { first, second, away, recalls: () => messages.filter((message) => message.includes('"recall"')).length }
 })
 
 describe("what other nodes have", () => {
@@ -118,6 +123,24 @@ describe("what other nodes have", () => {
       yield* first.hold(holdOf(orgId, 50n * unit))
       expect(Result.isFailure(yield* Effect.result(second.hold(holdOf(orgId, 60n * unit))))).toBe(true)
       expect(recalls()).toBe(1)
+    }).pipe(Effect.scoped),
+  )
+
+  it.effect.each(["by its own process", "by another"])("on a node that was left behind is not waited for: %s", (by) =>
+    Effect.gen(function* () {
+      const { first, second, away, recalls } = yield* startTwo
+      yield* first.hold(holdOf(orgId, 50n * unit))
+      // What the store did with this is not known: the node is left, with its hold.
+      away.store = true
+      expect(Result.isFailure(yield* Effect.result(first.hold(holdOf(orgId, 40n * unit))))).toBe(true)
+      away.store = false
+      yield* first.hold(holdOf(orgId, 8n * unit))
+      const asked = by === "by another" ? second : first
+      const refused = yield* Effect.forkChild(Effect.result(asked.hold(holdOf(orgId, 60n * unit))))
+      for (let ms = 0; ms < 100; ms++) yield* TestClock.adjust(1)
+      expect(refused.pollUnsafe()).toBeDefined()
+      expect(Result.isFailure(yield* Fiber.join(refused))).toBe(true)
+      expect(recalls()).toBe(by === "by another" ? 1 : 0)
     }).pipe(Effect.scoped),
   )
 })
