@@ -136,7 +136,7 @@ const variables = {
   readyFile: text("SVC_READY_FILE"),
   /** A catalogue file, applied at start and whenever it changes. */
   catalogueFile: text("SVC_CATALOGUE"),
-  /** Directory of the embedded database, the settlement journal and the development secrets. */
+  /** Directory of the embedded database, the settlement journal and the development secrets; `:memory:` keeps nothing. */
   dataDir: Config.NonEmptyString("SVC_DATA_DIR").pipe(Config.withDefault(".weir")),
   /** A PostgreSQL server; the embedded one if absent. */
   databaseUrl: secret("SVC_DATABASE_URL"),

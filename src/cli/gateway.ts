@@ -10,6 +10,7 @@ import { makeDemoTraffic } from "../development/demo-traffic.ts"
 import {
   type DevelopmentHandout,
   layerAdminKey,
+  layerMintedSecrets,
   layerSecrets,
   layerSimulatedVendor,
   startDevelopment,
@@ -51,6 +52,7 @@ export const layerGateway = start.pipe(
   Layer.provideMerge(Layer.mergeAll(layerAdminKey, layerSimulatedVendor)),
   Layer.provideMerge(layerServices),
   Layer.provide(layerSecrets),
+  Layer.provide(layerMintedSecrets),
   Layer.provide(layerOtlp),
   Layer.provide(layerLogs),
 )

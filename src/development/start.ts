@@ -20,10 +20,16 @@ export interface DevelopmentHandout {
   readonly key?: { readonly id: string; readonly secret: string } | undefined
 }
 
-const secrets = Effect.flatMap(WeirConfig, (config) =>
-  isDevelopment(config)
-    ? developmentSecrets(config.dataDir)
-    : Effect.succeed<DevelopmentSecrets | undefined>(undefined),
+/** Undefined outside of development. Minted once for all that need them: with a database in memory they are nowhere else. */
+class MintedSecrets extends Context.Service<MintedSecrets, DevelopmentSecrets | undefined>()(
+  "weir/development/MintedSecrets",
+) {}
+
+export const layerMintedSecrets = Layer.effect(
+  MintedSecrets,
+  Effect.flatMap(WeirConfig, (config) =>
+    isDevelopment(config) ? developmentSecrets(config.dataDir) : Effect.succeed(undefined),
+  ),
 )
 
 /** The admin key: the operator's hash, or in development a minted one. */
@@ -31,7 +37,7 @@ export const layerAdminKey = Layer.effect(
   AdminKey,
   Effect.gen(function* () {
     const { adminKeySha256 } = yield* WeirConfig
-    const minted = yield* secrets
+    const minted = yield* MintedSecrets
     const hash = yield* followVariable("SVC_ADMIN_KEY_SHA256", adminKeySha256)
     const mintedHash = minted && sha256(minted.adminKey).toString("hex")
     return makeAdminKey(() => hash() ?? mintedHash)
@@ -43,7 +49,7 @@ export const layerSecrets = Layer.effect(
   ResolveSecret,
   Effect.gen(function* () {
     const resolve = yield* ResolveSecret
-    const minted = yield* secrets
+    const minted = yield* MintedSecrets
     return (ref: string) => (ref === developmentKeyRef ? minted?.key : resolve(ref))
   }),
 )
@@ -62,7 +68,7 @@ export const layerSimulatedVendor = Layer.effect(
 
 /** Applies the development catalogue if there is no other, and returns what to print. */
 export const startDevelopment = Effect.gen(function* () {
-  const minted = yield* secrets
+  const minted = yield* MintedSecrets
   if (minted === undefined) return undefined
   // If the operator has set an admin key, the minted one is not valid.
   const adminKey = (yield* WeirConfig).adminKeySha256 === undefined ? minted.adminKey : undefined

@@ -1,13 +1,9 @@
 /** The table of commands: what is listed is what is loaded, and what is wrong is told with an example. */
 import { describe, expect, it } from "vitest"
 import { commandsOf } from "../../src/cli/commands.ts"
-import { useProcesses } from "../http/process.ts"
+import { useCommands } from "./in-process.ts"
 
-const { weir } = useProcesses()
-const run = async (...args: ReadonlyArray<string>) => {
-  const { exit, output } = weir(args)
-  return { code: await exit, text: output.text }
-}
+const { run } = useCommands()
 
 describe("the commands", () => {
   it("are listed by name, each is loaded by it, and all of them for completions", async () => {
@@ -35,7 +31,7 @@ describe("the commands", () => {
     [["chat", "--modl", "x"], "Unrecognized flag: --modl", 'weir chat "Hello, river"'],
     [["usage", "o", "--limit", "many", "--admin-key", "x"], "limit", "weir usage acme"],
   ])("%j: the error names what is wrong, beside an example", async (args, error, example) => {
-    const { code, text } = await run(...args)
+    const { code, text } = await run(args)
     expect(code).toBe(1)
     expect(text).toContain(error)
     expect(text).toContain(example)

@@ -5,13 +5,14 @@ import { describe, expect, it } from "vitest"
 import { freePort } from "../../scripts/free-port.ts"
 import { CatalogueText } from "../../src/protocol/activity.ts"
 import { hello } from "../../src/testing/index.ts"
+import { useCommands } from "../cli/in-process.ts"
 import { eventually } from "../conformance/gateway.ts"
 import { useProcesses } from "./process.ts"
 
 const replyOf = async (response: Response) => Schema.decodeUnknownSync(CatalogueText)(await response.json())
 
 describe("SVC_CATALOGUE and weir apply", () => {
-  const { dir, serve, weir } = useProcesses()
+  const { dir, serve, run } = useCommands()
   const catalogue = (name: string) => `version: 1\norgs:\n  - { id: o, name: ${name}, currency: USD, models: [] }\n`
 
   it("a file is applied at start and whenever it changes; a wrong one is refused by line", async () => {
@@ -22,50 +23,16 @@ describe("SVC_CATALOGUE and weir apply", () => {
     writeFileSync(file, `${catalogue("Two")}surprise: 1\n`)
     await eventually(() => output.text.includes(`${file}:4: surprise`))
     const env = { SVC_BASE_URL: ready.baseUrl, SVC_ADMIN_KEY: ready.adminKey }
-    const dry = weir(["apply", "--dry-run", file], env)
-    expect(await dry.exit).toBe(1)
-    expect(dry.output.text).toContain(`${file}:4: surprise`)
+    const dry = await run(["apply", "--dry-run", file], env)
+    expect(dry).toMatchObject({ code: 1, text: expect.stringContaining(`${file}:4: surprise`) })
     writeFileSync(file, catalogue("Three"))
     await eventually(async () => {
-      const again = weir(["apply", "--dry-run", file], env)
-      await again.exit
-      return again.output.text.includes("Nothing changes")
+      const again = await run(["apply", "--dry-run", file], env)
+      return again.text.includes("Nothing changes")
     }, 15_000)
-    const wrongKey = weir(["apply", file], { ...env, SVC_ADMIN_KEY: "wrong" })
-    expect(await wrongKey.exit).toBe(1)
-    expect(wrongKey.output.text).toContain("admin_key_invalid")
+    const wrongKey = await run(["apply", file], { ...env, SVC_ADMIN_KEY: "wrong" })
+    expect(wrongKey).toMatchObject({ code: 1, text: expect.stringContaining("admin_key_invalid") })
   }, 60_000)
-
-  it("a gateway is not ready before its file is applied for the first time", async () => {
-    const file = join(dir(), "weir.yaml")
-    const orgs = Array.from({ length: 2000 }, (_, at) => `  - { id: o${at}, name: N, currency: USD, models: [] }`)
-    writeFileSync(file, `version: 1\norgs:\n${orgs.join("\n")}\n`)
-    const port = await freePort()
-    weir(["serve"], { SVC_CATALOGUE: file, SVC_PORT: String(port) })
-    const seen: Array<string> = []
-    await eventually(async () => {
-      const reply = await fetch(`http://127.0.0.1:${port}/readyz`).catch(() => undefined)
-      if (reply !== undefined) seen.push(`${reply.status} ${JSON.stringify(await reply.json())}`)
-      return reply?.status === 200
-    }, 60_000)
-    expect(seen[0]).toContain(`503 {"status":"not ready","postgres":true,"gate":true,"catalogue":false`)
-    expect(seen.at(-1)).toContain(`200 {"status":"ready","postgres":true,"gate":true,"catalogue":true`)
-  }, 90_000)
-
-  it("the command as it is packaged reads a large text in its own thread, and lists what the simulated vendor offers", async () => {
-    const { ready } = await serve()
-    const models = Array.from({ length: 1000 }, (_, at) => `  - { handle: model-${at}, mode: direct }`)
-    const headers = { "content-type": "application/json", "x-svc-admin-key": ready.adminKey }
-    const post = (path: string, body: object) =>
-      fetch(`${ready.baseUrl}/v1/admin/${path}`, { method: "POST", headers, body: JSON.stringify(body) })
-    const text = ["version: 1", "models:", ...models].join("\n")
-    const draft = await post("catalogue/draft", { text, add: { plans: [{ id: "new" }] } })
-    expect(await draft.json()).toMatchObject({ added: ["- { id: new }"], vendors: [] })
-
-    const inForce = await fetch(`${ready.baseUrl}/v1/admin/catalogue`, { headers })
-    const offers = await post("vendors/simulated/offers", { text: (await replyOf(inForce)).text })
-    expect(await offers.json()).toMatchObject({ listed: 2, problem: null, offers: [{ handle: "simulated-2" }] })
-  })
 
   it("weir topup, ledger, audit and doctor speak to a running gateway", async () => {
     const { exchange, run } = await serve()
@@ -100,6 +67,41 @@ describe("SVC_CATALOGUE and weir apply", () => {
     expect(text).toMatch(/org_development: 112\.\d+ USD available, 0 held/)
     expect(text).toMatch(/charge\s+revenue/)
   }, 60_000)
+})
+
+describe("a gateway as a process", () => {
+  const { dir, serve, weir } = useProcesses()
+
+  it("a gateway is not ready before its file is applied for the first time", async () => {
+    const file = join(dir(), "weir.yaml")
+    const orgs = Array.from({ length: 2000 }, (_, at) => `  - { id: o${at}, name: N, currency: USD, models: [] }`)
+    writeFileSync(file, `version: 1\norgs:\n${orgs.join("\n")}\n`)
+    const port = await freePort()
+    weir(["serve"], { SVC_CATALOGUE: file, SVC_PORT: String(port) })
+    const seen: Array<string> = []
+    await eventually(async () => {
+      const reply = await fetch(`http://127.0.0.1:${port}/readyz`).catch(() => undefined)
+      if (reply !== undefined) seen.push(`${reply.status} ${JSON.stringify(await reply.json())}`)
+      return reply?.status === 200
+    }, 60_000)
+    expect(seen[0]).toContain(`503 {"status":"not ready","postgres":true,"gate":true,"catalogue":false`)
+    expect(seen.at(-1)).toContain(`200 {"status":"ready","postgres":true,"gate":true,"catalogue":true`)
+  }, 90_000)
+
+  it("the command as it is packaged reads a large text in its own thread, and lists what the simulated vendor offers", async () => {
+    const { ready } = await serve()
+    const models = Array.from({ length: 1000 }, (_, at) => `  - { handle: model-${at}, mode: direct }`)
+    const headers = { "content-type": "application/json", "x-svc-admin-key": ready.adminKey }
+    const post = (path: string, body: object) =>
+      fetch(`${ready.baseUrl}/v1/admin/${path}`, { method: "POST", headers, body: JSON.stringify(body) })
+    const text = ["version: 1", "models:", ...models].join("\n")
+    const draft = await post("catalogue/draft", { text, add: { plans: [{ id: "new" }] } })
+    expect(await draft.json()).toMatchObject({ added: ["- { id: new }"], vendors: [] })
+
+    const inForce = await fetch(`${ready.baseUrl}/v1/admin/catalogue`, { headers })
+    const offers = await post("vendors/simulated/offers", { text: (await replyOf(inForce)).text })
+    expect(await offers.json()).toMatchObject({ listed: 2, problem: null, offers: [{ handle: "simulated-2" }] })
+  })
 
   it("a wrong file at start is reported by line, and nothing runs", async () => {
     const file = join(dir(), "weir.yaml")

@@ -1,15 +1,16 @@
-/** The commands, as processes against a running gateway. */
+/** The commands against a running gateway. */
 import { existsSync, readFileSync, statSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, it } from "vitest"
 import { hello } from "../../src/testing/index.ts"
+import { useCommands } from "../cli/in-process.ts"
 import { Browser } from "../conformance/browser.ts"
 import { eventually } from "../conformance/gateway.ts"
 import { useProcesses } from "./process.ts"
 
-const { dir, serve, weir } = useProcesses()
-
 describe("commands of operators", () => {
+  const { serve } = useCommands()
+
   it("orgs, users, keys, licence, usage: tables for people, JSON for machines, one line for what is refused", async () => {
     const { exchange, run } = await serve()
     await exchange(hello)
@@ -66,6 +67,8 @@ describe("commands of operators", () => {
 })
 
 describe("weir login", () => {
+  const { dir, serve, weir } = useProcesses()
+
   it("waits for a browser, stores the login in a private file, and logs out", async () => {
     const { output: log, ready } = await serve()
     const env = { SVC_BASE_URL: ready.baseUrl }

@@ -3,9 +3,11 @@ import { createServer, type Server } from "node:http"
 import { afterEach, describe, expect, it } from "vitest"
 import { groups } from "../../src/conformance/checks.ts"
 import { portOf } from "../../src/testing/port.ts"
+import { useCommands } from "../cli/in-process.ts"
 import { useProcesses } from "./process.ts"
 
-const { serve, weir } = useProcesses()
+const { serve, run } = useCommands()
+const { weir } = useProcesses()
 let server: Server | undefined
 afterEach(() => {
   server?.closeAllConnections()
@@ -40,20 +42,18 @@ describe("weir conformance", () => {
     ],
   ])("fails %s", async (_, body, status) => {
     const url = await answeringEverything(body, status)
-    const { exit, output } = weir(["conformance", url, "--key-id", "a", "--key", "b", "--json"])
-    expect(await exit).toBe(1)
-    const failed = Number(/(\d+) of \d+ checks failed/.exec(output.text)?.[1])
+    const { code, text } = await run(["conformance", url, "--key-id", "a", "--key", "b", "--json"])
+    expect(code).toBe(1)
+    const failed = Number(/(\d+) of \d+ checks failed/.exec(text)?.[1])
     // Checks that expect this answer pass; all others fail.
     expect(failed).toBeGreaterThanOrEqual(checks - 3)
   })
 
   it("reports missing options and unreachable gateways in a line", async () => {
-    const nobody = weir(["conformance", "http://127.0.0.1:9", "--key-id", "a", "--key", "b"])
-    expect(await nobody.exit).toBe(1)
-    expect(nobody.output.text).toContain("no answer")
-    const keyless = weir(["conformance", "http://127.0.0.1:9"])
-    expect(await keyless.exit).toBe(1)
-    expect(keyless.output.text).toContain("SVC_KEY_ID")
+    const nobody = await run(["conformance", "http://127.0.0.1:9", "--key-id", "a", "--key", "b"])
+    expect(nobody).toMatchObject({ code: 1, text: expect.stringContaining("no answer") })
+    const keyless = await run(["conformance", "http://127.0.0.1:9"])
+    expect(keyless).toMatchObject({ code: 1, text: expect.stringContaining("SVC_KEY_ID") })
   })
 })
 
@@ -68,8 +68,8 @@ describe("weir chat", () => {
     piped.child.stdin?.end("First question\n\nSecond question\n")
     expect(await piped.exit, piped.output.text).toBe(0)
     expect(piped.output.text.match(/ left/g)).toHaveLength(2)
-    const refused = weir(["chat", "--model", "nothing", "Hi"], env)
-    expect(await refused.exit).toBe(1)
-    expect(refused.output.text).toMatch(/^\n?model_not_authorized: .* \(req_/)
+    const refused = await run(["chat", "--model", "nothing", "Hi"], env)
+    expect(refused.code).toBe(1)
+    expect(refused.text).toMatch(/^\n?model_not_authorized: .* \(req_/)
   })
 })

@@ -5,19 +5,12 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { afterEach, beforeEach } from "vitest"
+import { type Ready, requestsTo } from "../cli/ready.ts"
 import { eventually } from "../conformance/gateway.ts"
 import { copyTemplate } from "../template.ts"
 
 const source = fileURLToPath(new URL("../../src/main.ts", import.meta.url))
 const node = fileURLToPath(new URL("../../node_modules/.bin/node", import.meta.url))
-
-interface Ready {
-  readonly baseUrl: string
-  readonly pid: number
-  readonly keyId: string
-  readonly key: string
-  readonly adminKey: string
-}
 
 /**
  * Gives each test a directory and what it needs to run commands; what still runs after the test is killed.
@@ -73,18 +66,12 @@ export const useProcesses = (options: { readonly fresh?: boolean } = {}) => {
     await eventually(() => existsSync(join(dir, "ready")) || started.child.exitCode !== null, 60_000)
     if (started.child.exitCode !== null) throw new Error(`It did not start: ${started.output.text}`)
     const ready: Ready = JSON.parse(readFileSync(join(dir, "ready"), "utf8"))
-    const post = (path: string) => (body: object) =>
-      fetch(`${ready.baseUrl}${path}`, {
-        method: "POST",
-        headers: { "content-type": "application/json", "x-svc-key-id": ready.keyId, "x-svc-key": ready.key },
-        body: JSON.stringify(body),
-      })
     /** Runs a command of operators to its end. */
     const run = async (...args: ReadonlyArray<string>) => {
       const { exit, output } = weir(args, { SVC_BASE_URL: ready.baseUrl, SVC_ADMIN_KEY: ready.adminKey })
       return { code: await exit, text: output.text }
     }
-    return { ...started, ready, run, exchange: post("/t1/exchange"), search: post("/t1/websearch") }
+    return { ...started, ready, run, ...requestsTo(ready) }
   }
 
   return { weir, serve, dir: () => dir }

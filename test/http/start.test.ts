@@ -5,6 +5,7 @@ import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from "node:
 import { join } from "node:path"
 import { describe, expect, it } from "vitest"
 import { hello, parseEvents } from "../../src/testing/index.ts"
+import { useCommands } from "../cli/in-process.ts"
 import { eventually, replyOf } from "../conformance/gateway.ts"
 import { useProcesses } from "./process.ts"
 
@@ -78,12 +79,6 @@ describe("weir serve", () => {
     await exit
   }, 60_000)
 
-  it("the development gateway searches, too", async () => {
-    const { search } = await serve()
-    const found = await (await search({ query: "a river", max_results: 2 })).json()
-    expect(found).toMatchObject({ results: [{ title: "a river, result 1" }, { title: "a river, result 2" }] })
-  }, 60_000)
-
   it("logs that vendors failed, and neither prompts nor queries nor secrets", async () => {
     const secret = `wk_${"s".repeat(43)}`
     const file = join(dir(), "weir.yaml")
@@ -150,4 +145,14 @@ topups: [{ id: t, org: o, amount: "1" }]
     const second = await serve()
     expect((await second.exchange(hello)).status).toBe(200)
   }, 60_000)
+})
+
+describe("the development gateway", () => {
+  const { serve } = useCommands()
+
+  it("searches, too", async () => {
+    const { search } = await serve()
+    const found = await (await search({ query: "a river", max_results: 2 })).json()
+    expect(found).toMatchObject({ results: [{ title: "a river, result 1" }, { title: "a river, result 2" }] })
+  })
 })

@@ -3,18 +3,16 @@ import { copyFileSync, existsSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { describe, expect, it } from "vitest"
-import { useProcesses } from "../http/process.ts"
+import { useCommands } from "../cli/in-process.ts"
 import { useListingVendor } from "./listing-vendor.ts"
 
-const { dir, weir } = useProcesses()
+const { dir, run } = useCommands()
 const priceFile = fileURLToPath(new URL("model_prices.json", import.meta.url))
 
 const vendor = useListingVendor("sk-mine")
 
-const init = async (args: ReadonlyArray<string>, env: Record<string, string> = { MINE_API_KEY: "sk-mine" }) => {
-  const { exit, output } = weir(["init", "--file", join(dir(), "weir.yaml"), ...args], env)
-  return { code: await exit, text: output.text }
-}
+const init = (args: ReadonlyArray<string>, env: Record<string, string> = { MINE_API_KEY: "sk-mine" }) =>
+  run(["init", "--file", join(dir(), "weir.yaml"), ...args], env)
 const mine = () => ["--vendor", `mine=${vendor.url}`, "--yes"]
 const written = () => readFileSync(join(dir(), "weir.yaml"), "utf8")
 
@@ -25,9 +23,8 @@ describe("weir init", () => {
     expect(first).toMatchObject({ code: 0, text: expect.stringContaining("mine (openai-chat, small): works after") })
     expect(written()).toContain("credential: env:MINE_API_KEY")
     expect(written()).not.toContain("sk-mine")
-    const doctor = weir(["doctor"], { SVC_CATALOGUE: join(dir(), "weir.yaml"), MINE_API_KEY: "sk-mine" })
-    await doctor.exit
-    expect(doctor.output.text).toMatch(/^catalogue +ok /m)
+    const doctor = await run(["doctor"], { SVC_CATALOGUE: join(dir(), "weir.yaml"), MINE_API_KEY: "sk-mine" })
+    expect(doctor.text).toMatch(/^catalogue +ok /m)
 
     writeFileSync(join(dir(), "weir.yaml"), written().replace("version: 1", "version: 1 # kept"))
     const before = written()
@@ -88,28 +85,25 @@ prices: # ours
 `
     writeFileSync(file, catalogue)
     copyFileSync(priceFile, join(dir(), "prices.json"))
-    const run = async (...args: ReadonlyArray<string>) => {
-      const all = ["prices", "import", join(dir(), "prices.json"), "--catalogue", file, "--vendor", "openai", ...args]
-      const { exit, output } = weir(all)
-      return { code: await exit, text: output.text }
-    }
-    const shown = await run("--markup", "10%", "--from", "2030-01-01")
+    const prices = (...args: ReadonlyArray<string>) =>
+      run(["prices", "import", join(dir(), "prices.json"), "--catalogue", file, "--vendor", "openai", ...args])
+    const shown = await prices("--markup", "10%", "--from", "2030-01-01")
     expect(shown.text).toMatch(/main +1\.375 +11 +0\.1375 +1 \/ 1 +2030-01-01/)
     expect(readFileSync(file, "utf8")).toBe(catalogue)
-    expect(await run("--markup", "10%", "--from", "2027-01-01", "--write")).toMatchObject({ code: 0 })
+    expect(await prices("--markup", "10%", "--from", "2027-01-01", "--write")).toMatchObject({ code: 0 })
     const line = `  - { model: main, currency: USD, input: "1.375", output: "11", cacheRead: "0.1375", dims: { web_search: "11000" }, from: "2027-01-01" }\n`
     expect(readFileSync(file, "utf8")).toBe(catalogue + line)
-    expect((await run("--markup", "10%", "--write")).text).toContain("Unchanged: main")
-    expect(await run("--from", "2020-01-01")).toMatchObject({
+    expect((await prices("--markup", "10%", "--write")).text).toContain("Unchanged: main")
+    expect(await prices("--from", "2020-01-01")).toMatchObject({
       code: 1,
       text: expect.stringContaining("a time to come"),
     })
-    expect(await run("--provider", "nobody")).toMatchObject({
+    expect(await prices("--provider", "nobody")).toMatchObject({
       code: 0,
       text: expect.stringContaining("Not in the file: main"),
     })
-    const counted = weir(["prices", "show", join(dir(), "prices.json")])
-    expect(await counted.exit).toBe(0)
-    expect(counted.output.text).toMatch(/^\d+ models have prices that carry over\n(.|\n)*1: mode chat_container/)
+    const counted = await run(["prices", "show", join(dir(), "prices.json")])
+    expect(counted.code).toBe(0)
+    expect(counted.text).toMatch(/^\d+ models have prices that carry over\n(.|\n)*1: mode chat_container/)
   }, 60_000)
 })
