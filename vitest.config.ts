@@ -1,9 +1,10 @@
 import { cpus } from "node:os"
 import { defineConfig } from "vitest/config"
+import { BaseSequencer, type TestSpecification } from "vitest/node"
 
 /** Tests that start processes, which bring stores of their own: they say the same on a server's. */
 const processes = [
-  "test/http/{reply-cache-kill,start,start-failures,catalogue-file,cli,conformance,secret-files}.test.ts",
+  "test/http/{reply-cache-kill,webhooks-kill,start,start-failures,catalogue-file,cli,conformance,secret-files}.test.ts",
   "test/package/**",
   "test/telemetry/timeouts.test.ts",
   "test/cli/**",
@@ -26,9 +27,35 @@ const ofBooks = [
   "test/money/**/*.test.ts",
   "test/property/ledger.test.ts",
   "test/{calls,telemetry,tenants}/**/*.test.ts",
-  "test/exports/{exports,closed-months}.test.ts",
+  "test/exports/{exports,late-records,closed-months}.test.ts",
   "test/conformance/{activity,admin,budgets,exchange,idempotency,kinds,own-budgets,pages,statements,usage,videos,webhooks}.test.ts",
 ]
+/** What takes longest, mostly because it waits: begun last, a run would wait for it alone. */
+const longest = [
+  "http/webhooks-kill",
+  "simulation/ledger",
+  "store/citus",
+  "exports/exports",
+  "sockets/realtime",
+  "sockets/exchange-socket",
+  "package/package",
+  "http/start-failures",
+  "http/start",
+  "http/hostile-input",
+  "faults/citus",
+].map((name) => `/test/${name}.test.ts`)
+
+/** Of the others, Vitest begins with those that failed or took long the last time, or are large. */
+class LongestFirst extends BaseSequencer {
+  override async sort(files: Array<TestSpecification>): Promise<Array<TestSpecification>> {
+    const placeOf = ({ moduleId }: TestSpecification) => {
+      const place = longest.findIndex((name) => moduleId.endsWith(name))
+      return place === -1 ? longest.length : place
+    }
+    return (await super.sort(files)).sort((a, b) => placeOf(a) - placeOf(b))
+  }
+}
+
 const onServers = process.env["SVC_TEST_DATABASE_URL"] !== undefined
 const onCitus = process.env["CITUS_WORKER_URLS"] !== undefined
 
@@ -41,6 +68,7 @@ export default defineConfig({
     hookTimeout: 120_000,
     // What is waited for may need a thread that starts, as a first count of tokens does; it ends at once when it is there.
     expect: { poll: { timeout: 20_000, interval: 20 } },
+    sequence: { sequencer: LongestFirst },
     pool: "forks",
     // Modules are loaded once per worker: a quarter of the time of all tests. Tests may not leave global state behind.
     isolate: false,

@@ -1,83 +1,36 @@
 /** Exports of a gateway that runs: to buckets and folders, when they fail, and what DuckDB says of the files. */
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { readFileSync, rmSync } from "node:fs"
 import { join } from "node:path"
-import { DuckDBInstance } from "@duckdb/node-api"
 import { Effect, Schema } from "effect"
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
+import { afterAll, beforeEach, describe, expect, it } from "vitest"
 import { ExportFill, ExportList } from "../../src/protocol/export.ts"
 import { UsageSummary } from "../../src/protocol/usage-summary.ts"
-import { newTestIds, testAwsKeys, testCatalogue } from "../../src/testing/index.ts"
-import { budgetCalls, nobody, priced } from "../conformance/budget-calls.ts"
-import { eventually as becomesTrue, errorOf, useGateway } from "../conformance/gateway.ts"
+import { testAwsKeys } from "../../src/testing/index.ts"
+import { budgetCalls, nobody } from "../conformance/budget-calls.ts"
+import { errorOf } from "../conformance/gateway.ts"
 import { checkSignature, startBucket } from "./bucket.ts"
+import { eventually, run, useExports } from "./use-exports.ts"
 
-/** On several servers, records are half a minute old before they leave. */
-const patience = process.env["CITUS_WORKER_URLS"] === undefined ? 20_000 : 100_000
-const eventually = (check: () => Promise<boolean>, withinMs = patience) =>
-  becomesTrue(check, Math.max(withinMs, patience))
-
-const folder = mkdtempSync(join(tmpdir(), "weir-exports-"))
-afterAll(() => rmSync(folder, { recursive: true }))
 const bucket = await startBucket(checkSignature(testAwsKeys.accessKeyId, testAwsKeys.secretAccessKey, "eu-central-1"))
 afterAll(() => bucket.stop())
 
-const ids = newTestIds()
-const named = (id: string) => `${id}_${ids.org}`
-let urls = { vendor: "", second: "" }
-const catalogueWith = (endpoint: string): string =>
-  testCatalogue(
-    urls,
-    ids,
-    `exports:
-  - { id: ${named("folder")}, to: "file://${folder}/files", format: parquet, every: 1s, buckets: 2, records: [usage, transfers, audit] }
-  - id: ${named("bucket")}
+const { folder, ids, named, gateway, positions, ask, filesOf, parquet, exportedRefs } = useExports(
+  (named) => `  - id: ${named("bucket")}
     to: s3://weir-test/some/prefix
     region: eu-central-1
-    endpoint: ${endpoint}
+    endpoint: http://127.0.0.1:${bucket.port}
     credentials: { accessKeyId: "env:WEIR_TEST_AWS_ID", secretAccessKey: "env:WEIR_TEST_AWS_SECRET" }
     format: jsonl.zst
     every: 1s
     buckets: 1
 `,
-  )
-const gateway = useGateway({
-  ids,
-  catalogue: (given) => {
-    urls = given
-    return catalogueWith(`http://127.0.0.1:${bucket.port}`)
-  },
-})
+)
 const { exchange } = budgetCalls(gateway)
-let duck: DuckDBInstance
-beforeAll(async () => {
-  gateway().vendor.script(priced)
-  duck = await DuckDBInstance.create()
-  await eventually(async () => (await positions()).length >= 4)
-})
 beforeEach(() => {
   bucket.answer = () => 200
 })
 
 const asOperator = () => ({ ...nobody, "x-svc-admin-key": gateway().adminKey })
-const run = <A>(effect: Effect.Effect<A, unknown>) => Effect.runPromise(effect)
-const positions = () =>
-  run(gateway().sql<{ records: string; export: string; problem: string | null; failures: number }>`
-    select * from export_positions where export like ${`%_${ids.org}`}`)
-const ask = async (sql: string) => {
-  const connection = await duck.connect()
-  return (await connection.runAndReadAll(sql)).getRowObjectsJson()
-}
-const filesOf = (path: string): ReadonlyArray<string> =>
-  readdirSync(join(folder, path), { recursive: true, encoding: "utf8" }).filter((file) =>
-    /\.(parquet|json)$/.test(file),
-  )
-const parquet = (records: string) =>
-  `read_parquet('${folder}/files/${records}/v1/date=*/hour=*/org=*/*.parquet', hive_partitioning = true)`
-const exportedRefs = async () => {
-  if (!filesOf(".").some((file) => file.includes("usage/v1/date"))) return []
-  return (await ask(`select ref from ${parquet("usage")} where org_id = '${ids.org}'`)).map(({ ref }) => ref)
-}
 const spent = async () =>
   (
     await run(gateway().sql<{ ref: string; cost: string }>`
@@ -221,37 +174,6 @@ describe("exports", { timeout: 240_000 }, () => {
     expect((await errorOf(await fill(`from=${at(-hour)}&to=${at(0)}`, "none"))).status).toBe(404)
     const anonymous = await gateway().call("GET", "/v1/admin/exports", undefined, nobody)
     expect((await errorOf(anonymous)).code).toBe("admin_key_invalid")
-  })
-
-  it("have a record that came late, and one that was taken back with its correction", async () => {
-    const { sql } = gateway()
-    // Not in the statements that write: where the books are spread, those run on other servers, which have no such function.
-    const nextPlace = async () => (await run(sql<{ place: bigint }>`select next_transfer_id() as place`))[0]?.place
-    // As a settlement writes it that was kept in a journal for two days.
-    const place = String(await nextPlace())
-    await run(sql`
-      with late as (
-        insert into usage_records (ref, at, org_id, app_id, key_id, request_id, purpose, model, vendor, in_tokens, out_tokens,
-          cache_read_tokens, cache_write_tokens, dims, stop, cost, cache_net_saving, currency, place)
-        values ('late', now() - interval '2 days', ${ids.org}, 'a', 'k', 'r', 'chat', 'm', 'v', 1, 2, 3, 4, '{"x": 5}', 'end', 0.5, 0,
-          'USD', ${place}::bigint)
-        returning org_id, place, at, ref)
-      insert into usage_late (org_id, place, at, ref) select org_id, place, at, ref from late`)
-    await eventually(async () => (await exportedRefs()).includes("late"))
-    const correctedAt = String(await nextPlace())
-    await run(sql`
-      with gone as (delete from usage_records where org_id = ${ids.org} and ref = 'late' returning *)
-      insert into usage_corrections (org_id, place, undone_place, record)
-      select org_id, ${correctedAt}::bigint, place, to_jsonb(gone) from gone`)
-    const rows = () =>
-      ask(`
-        select record, exchanges::int as n, cost::varchar as cost, dims::varchar as dims, in_tokens::int as t
-        from ${parquet("usage")} where org_id = '${ids.org}' and ref = 'late' order by 1`)
-    await eventually(async () => (await rows()).length > 1)
-    expect(await rows()).toEqual([
-      { record: "correction", n: -1, cost: "-0.5000000000", dims: '{"x": -5}', t: -1 },
-      { record: "usage", n: 1, cost: "0.5000000000", dims: '{"x": 5}', t: 1 },
-    ])
   })
 
   it("keep days of usage until they have them, and no longer", async () => {
