@@ -35,7 +35,23 @@ export class ModerationEngine extends Context.Service<
 
 /** Endpoints limit the size of a text and accept several at once. */
 const inputChars = 32 * 1024
+/** What two pieces share: nothing that is denied hides in a cut. */
+const sharedChars = 1024
 const maxReplyBytes = 4 * 1024 * 1024
+
+/** A text in pieces that an endpoint takes, none of which begins or ends in the middle of a character. */
+export const piecesOf = (text: string): ReadonlyArray<string> => {
+  const pieces: Array<string> = []
+  for (let from = 0, to = 0; to < text.length; from = wholeAt(text, to - sharedChars)) {
+    to = wholeAt(text, from + inputChars)
+    pieces.push(text.slice(from, to))
+  }
+  return pieces
+}
+
+/** The place itself, or the one before it if that cuts a pair of surrogates. */
+const wholeAt = (text: string, at: number): number => (isLowSurrogate(text.charCodeAt(at)) ? at - 1 : at)
+const isLowSurrogate = (code: number): boolean => code >= 0xdc00 && code <= 0xdfff
 
 const ask = Effect.fnUntraced(function* (
   client: VendorClient["Service"],
@@ -43,8 +59,7 @@ const ask = Effect.fnUntraced(function* (
   { baseUrl, credential, model, categories, timeoutMs }: ModerationCheck,
   text: string,
 ): Effect.fn.Return<boolean, ModerationFailed | UpstreamBroken> {
-  const input: Array<string> = []
-  for (let at = 0; at < text.length; at += inputChars) input.push(text.slice(at, at + inputChars))
+  const input = piecesOf(text)
   const request = {
     baseUrl,
     path: "/moderations",

@@ -1,4 +1,5 @@
 /** The text of a request or a reply that is reviewed: everything that a model reads or writes as text. Pure. */
+import { isUtf8 } from "node:buffer"
 import type { Block, Message, ReplyBlock } from "../protocol/block.ts"
 import type { Tool } from "../protocol/exchange.ts"
 
@@ -25,9 +26,7 @@ function textOf(block: Block): string {
     case "vendor":
       return `${block.text ?? ""} ${block.v}`
     case "file":
-      return block.mime.startsWith("text/") && block.data !== undefined
-        ? Buffer.from(block.data, "base64").toString("utf8")
-        : ""
+      return block.data === undefined ? "" : textOfFile(block.mime, Buffer.from(block.data, "base64"))
     case "tool_call":
       return `${block.name} ${JSON.stringify(block.input)}`
     case "reasoning":
@@ -36,3 +35,7 @@ function textOf(block: Block): string {
       return block.v
   }
 }
+
+/** A file is text if its bytes are, whatever it is called: JSON has the type of an application. */
+const textOfFile = (mime: string, bytes: Buffer): string =>
+  mime.startsWith("text/") || isUtf8(bytes) ? bytes.toString("utf8") : ""

@@ -2,6 +2,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
 import type { Policy } from "../../src/protocol/catalogue.ts"
+import { piecesOf } from "../../src/review/moderation.ts"
 import { compilePolicy } from "../../src/review/policy.ts"
 import { textOfPrompt } from "../../src/review/texts.ts"
 
@@ -83,6 +84,9 @@ describe("what is reviewed", () => {
           role: "user",
           blocks: [
             { t: "file", mime: "text/plain", data: Buffer.from("file-text").toString("base64") },
+            { t: "file", mime: "application/json", data: Buffer.from('{"a":"json-text"}').toString("base64") },
+            { t: "file", mime: "text/plain", data: Buffer.from("latin-text \xe9", "latin1").toString("base64") },
+            { t: "file", mime: "application/pdf", data: Buffer.from("%PDF \xff", "latin1").toString("base64") },
             { t: "image", mime: "image/png", data: "AAAA" },
           ],
         },
@@ -104,12 +108,37 @@ describe("what is reviewed", () => {
       "schema-title",
       "system",
       "file-text",
+      "json-text",
+      "latin-text",
       "thought",
       "argument",
       "result",
     ]) {
       expect(text).toContain(part)
     }
-    for (const part of ["AAAA", "opaque"]) expect(text).not.toContain(part)
+    for (const part of ["AAAA", "opaque", "%PDF"]) expect(text).not.toContain(part)
+  })
+})
+
+describe("what is sent to a moderation endpoint", () => {
+  it("is in pieces that share what may be denied, and that cut no character", () => {
+    const denied = "what nobody may say"
+    for (let before = 32 * 1024 - denied.length; before <= 32 * 1024; before++) {
+      const pieces = piecesOf(`${"x".repeat(before)}${denied}${"y".repeat(40_000)}`)
+      expect(pieces.some((piece) => piece.includes(denied))).toBe(true)
+    }
+    for (const shift of ["", "x"]) {
+      const text = shift + Array.from({ length: 20_000 }, (_, at) => `🌊${at}`).join("")
+      let end = 0
+      for (const piece of piecesOf(text)) {
+        const from = text.indexOf(piece)
+        const isNext = end === 0 ? from === 0 : from <= end - 1024 && from + piece.length > end
+        expect([isNext, piece.isWellFormed(), piece.length <= 32 * 1024]).toEqual([true, true, true])
+        end = from + piece.length
+      }
+      expect(end).toBe(text.length)
+    }
+    expect(piecesOf("short")).toEqual(["short"])
+    expect(piecesOf("")).toEqual([])
   })
 })
