@@ -4,6 +4,7 @@
  */
 import type { IncomingMessage } from "node:http"
 import { Effect, type Scope } from "effect"
+import { apiBelow } from "./compatible/reply.ts"
 import type { NodeServer } from "./listener.ts"
 import { interceptRequests } from "./request-interceptor.ts"
 
@@ -29,11 +30,13 @@ const exposedHeaders = [
   "x-request-id",
   "x-should-retry",
   "x-svc-balance",
+  "x-svc-cache",
   "x-svc-cost",
   "x-svc-currency",
   "x-svc-idempotent-replay",
   "x-svc-request-id",
   "x-svc-warning",
+  "x-svc-warnings",
 ]
 const optionsHeaders = {
   "access-control-allow-methods": "GET, POST, DELETE",
@@ -41,7 +44,7 @@ const optionsHeaders = {
   "access-control-max-age": "7200",
 }
 
-const runtimePaths = /^\/(t1|openai|anthropic|gemini)\//
+const isRuntime = (path: string): boolean => path.startsWith("/t1/") || apiBelow(path) !== undefined
 
 /** SDKs of other APIs send many headers of their own: below their bases, those that a browser asks for are allowed. */
 const allowedFor = ({ url = "", headers }: IncomingMessage): string => {
@@ -58,7 +61,7 @@ export const admitOrigins = (
   const admits = (origin: string) => origins.includes("*") || origins.includes(origin)
   return interceptRequests(server, (next) => (request, response) => {
     const { origin } = request.headers
-    if (origin !== undefined && admits(origin) && runtimePaths.test(request.url ?? "")) {
+    if (origin !== undefined && admits(origin) && isRuntime(request.url ?? "")) {
       response.setHeader("access-control-allow-origin", origin)
       response.setHeader("access-control-expose-headers", exposedHeaders.join(", "))
       response.setHeader("vary", "Origin")

@@ -22,7 +22,9 @@ const bases: ReadonlyArray<readonly [base: string, api: ErrorWords]> = [
   ["/cohere", cohereErrors],
 ]
 
-const apiBelow = (path: string): ErrorWords | undefined => bases.find(([base]) => path.startsWith(`${base}/`))?.[1]
+/** The API below whose base a path is. */
+export const apiBelow = (path: string): ErrorWords | undefined =>
+  bases.find(([base]) => path.startsWith(`${base}/`))?.[1]
 
 /** The failure of a request that no route answers, in the shape of the API below whose base it is. */
 export const failureAt = (url: string): typeof envelope => {
