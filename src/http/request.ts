@@ -77,7 +77,8 @@ export const ifMatchOf = ({
 
 /**
  * The caller's address. `X-Forwarded-For` is trusted only as far as trusted proxies wrote it: read from the right, the
- * first address that is not a trusted proxy is the caller.
+ * first address that is not a trusted proxy is the caller. What cannot be read ends the search: left of it is what
+ * anybody may have written.
  */
 export const makeCallerAddress = (trustedProxies: ReadonlyArray<string>) => {
   const trusted = trustedProxies.flatMap((network) => {
@@ -95,11 +96,20 @@ export const makeCallerAddress = (trustedProxies: ReadonlyArray<string>) => {
     const forwarded = trusted.length === 0 ? [] : (request.headers["x-forwarded-for"] ?? "").split(",").reverse()
     for (const hop of forwarded) {
       if (caller === undefined || !isTrusted(caller)) return caller
-      caller = parseAddress(hop.trim()) ?? caller
+      const before = addressOfHop(hop.trim())
+      if (before === undefined) return caller
+      caller = before
     }
     return caller
   }
 }
+
+/** Some proxies write the port too: `203.0.113.7:4711`, `[2001:db8::1]:4711`. */
+const addressOfHop = (hop: string): NetAddress.IpAddress | undefined => {
+  const { inBrackets, withPort } = hopPattern.exec(hop)?.groups ?? {}
+  return parseAddress(inBrackets ?? withPort ?? hop)
+}
+const hopPattern = /^(?:\[(?<inBrackets>[^\]]+)\](?::\d+)?|(?<withPort>[\d.]+):\d+)$/
 
 /** The public origin of this service: the configured URL, otherwise the request's host. */
 export const originOf = (

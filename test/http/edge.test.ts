@@ -212,6 +212,10 @@ describe("a caller's address", () => {
     ["IPv4 also when it comes over IPv6", [], "::ffff:203.0.113.7", undefined, "203.0.113.7"],
     ["not what an untrusted peer says", [], "203.0.113.7", "10.0.0.1", "203.0.113.7"],
     ["what a trusted proxy says", ["10.0.0.0/8"], "10.0.0.1", "203.0.113.7", "203.0.113.7"],
+    ["with its port", ["10.0.0.0/8"], "10.0.0.1", "6.6.6.6, 203.0.113.7:4711", "203.0.113.7"],
+    ["of IPv6 in brackets", ["10.0.0.0/8"], "10.0.0.1", "6.6.6.6, [2001:db8::7]:4711", "2001:db8::7"],
+    ["of IPv6 without a port", ["10.0.0.0/8"], "10.0.0.1", "6.6.6.6, [2001:db8::7]", "2001:db8::7"],
+    ["the proxy's, if it writes what cannot be read", ["10.0.0.0/8"], "10.0.0.1", "6.6.6.6, unknown", "10.0.0.1"],
     [
       "the last hop that no trusted proxy is",
       ["10.0.0.0/8"],
