@@ -12,10 +12,10 @@ import { useGateway } from "../conformance/gateway.ts"
 import { python, runPython } from "./run-python.ts"
 
 const ids = newTestIds()
-const kinds = ["embedding", "rerank", "moderation"]
+const kinds = ["embedding", "rerank", "moderation", "embedding"]
 
-/** Handles as SDKs know the models, one of each kind. */
-const handles = ["text-embedding-3-small", "rerank-v3.5", "omni-moderation-latest"]
+/** Handles as SDKs know the models, one of each kind, and one that is escaped in a path. */
+const handles = ["text-embedding-3-small", "rerank-v3.5", "omni-moderation-latest", "openai/embed"]
 
 const gateway = useGateway({
   ids,
@@ -102,6 +102,15 @@ describe("@google/genai", () => {
       config: { taskType: "RETRIEVAL_DOCUMENT", outputDimensionality: 32 },
     })
     expect(many.embeddings?.map(({ values }) => values?.length)).toEqual([32, 32])
+  })
+
+  it.each(["openai%2Fembed", "text%2Dembedding-3-small"])("or any other client embeds with %s", async (escaped) => {
+    const response = await fetch(`${gateway().baseUrl}/gemini/v1beta/models/${escaped}:embedContent`, {
+      method: "POST",
+      headers: { "x-goog-api-key": apiKey(), "content-type": "application/json" },
+      body: JSON.stringify({ content: { parts: [{ text: "a river" }] } }),
+    })
+    expect(response.status).toBe(200)
   })
 })
 

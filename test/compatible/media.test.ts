@@ -231,8 +231,8 @@ describe("@google/genai", () => {
     expect(gateway().vendor.calls.at(-1)?.path).toBe("/v1/images/edits")
   })
 
-  it("or any other client predicts pictures", async () => {
-    const response = await fetch(`${gateway().baseUrl}/gemini/v1beta/models/gpt-image-1:predict`, {
+  it.each(["gpt-image-1", "gpt%2Dimage-1"])("or any other client predicts pictures with %s", async (model) => {
+    const response = await fetch(`${gateway().baseUrl}/gemini/v1beta/models/${model}:predict`, {
       method: "POST",
       headers: { "x-goog-api-key": apiKey(), "content-type": "application/json" },
       body: JSON.stringify({ instances: [{ prompt: "a weir" }], parameters: { sampleCount: 2, aspectRatio: "16:9" } }),

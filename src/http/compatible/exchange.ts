@@ -18,6 +18,7 @@ import type { RuntimeRequest } from "../runtime.ts"
 import { CompatibleConnection } from "./connection.ts"
 import { withCredential } from "./credential.ts"
 import { mediaRoutes } from "./media.ts"
+import { handleInPath, modelPattern } from "./model-path.ts"
 import { makeAnswerIn } from "./reply.ts"
 import { readCompatible } from "./request.ts"
 import { wholeRoutes } from "./whole.ts"
@@ -114,17 +115,18 @@ export const makeCompatibleHandlers = Effect.gen(function* () {
 })
 
 /** `/gemini/v1beta/models/main:streamGenerateContent?alt=sse` */
-const generatePath =
-  /^\/gemini\/v1(?:alpha|beta)?\/models\/([\w.~%-]+):(generateContent|streamGenerateContent|countTokens)$/
+const generatePath = new RegExp(
+  `^/gemini/v1(?:alpha|beta)?/models/${modelPattern}:(generateContent|streamGenerateContent|countTokens)$`,
+)
 
 const generatePlace = (path: string, query: string): Place | undefined => {
-  const [, model, method] = generatePath.exec(path) ?? []
-  // Handles are plain; escapes of other characters name no model.
-  if (model === undefined || /%(?![2-7][0-9a-fA-F])/.test(model)) return undefined
+  const [, named, method] = generatePath.exec(path) ?? []
+  const model = handleInPath(named)
+  if (model === undefined) return undefined
   const stream = method === "streamGenerateContent"
   return {
     api: generateApi,
-    model: decodeURIComponent(model),
+    model,
     stream,
     isArray: stream && !/(?:^|&)alt=sse(?:&|$)/.test(query),
     counts: method === "countTokens",

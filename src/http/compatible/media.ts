@@ -36,6 +36,7 @@ import { decodeImage, decodeTranscription, decodeVideo, type MediaAsked, typedFi
 import type { RuntimeRequest } from "../runtime.ts"
 import { ApiConnection } from "./api-connection.ts"
 import { withCredential } from "./credential.ts"
+import { handleInPath, modelPattern } from "./model-path.ts"
 import { handleOf, inWordsOf, metaOf } from "./request.ts"
 
 /** How a kind reads a request that is in the words of twp/1, and a reply that was kept. */
@@ -110,7 +111,7 @@ export const mediaRoutes = ({ upload }: CallRunner, bodyMaxBytes: number) => {
   ])
   return {
     exactly: (path: string): DirectHandler | undefined => {
-      const [, model] = predictPath.exec(path) ?? []
+      const model = handleInPath(predictPath.exec(path)?.[1])
       return model === undefined ? exact.get(path) : route(pictures, predictImages(model))
     },
 
@@ -135,7 +136,7 @@ async function* partsOf(body: Result.Result<Uint8Array, ServiceError>): AsyncGen
 }
 
 /** `/gemini/v1beta/models/imagen:predict` */
-const predictPath = /^\/gemini\/v1(?:alpha|beta)?\/models\/([\w.~-]+):predict$/
+const predictPath = new RegExp(`^/gemini/v1(?:alpha|beta)?/models/${modelPattern}:predict$`)
 
 const isStreamed = <Request extends CallRequest, Body extends object>(decoded: Call<Request, Body>["decoded"]) =>
   Result.isSuccess(decoded) && decoded.success.request.stream === true

@@ -21,6 +21,7 @@ import type { DirectHandler } from "../hot-routes.ts"
 import type { Authenticated, RuntimeRequest } from "../runtime.ts"
 import { ApiConnection } from "./api-connection.ts"
 import { withCredential } from "./credential.ts"
+import { handleInPath, modelPattern } from "./model-path.ts"
 import { cacheOf, handleOf, inWordsOf, metaOf } from "./request.ts"
 
 /** A kind with its schemas. */
@@ -46,7 +47,7 @@ const moderations: Served<ModerationRequest, ModerationResponse> = {
   response: ModerationResponse,
 }
 
-const embedPath = /^\/gemini\/v1(?:alpha|beta)?\/models\/([\w.~%-]+):(embedContent|batchEmbedContents)$/
+const embedPath = new RegExp(`^/gemini/v1(?:alpha|beta)?/models/${modelPattern}:(embedContent|batchEmbedContents)$`)
 
 /** The handlers of whole calls on compatible routes. */
 export const wholeRoutes = ({ run }: CallRunner) => {
@@ -86,7 +87,8 @@ export const wholeRoutes = ({ run }: CallRunner) => {
   return (path: string): DirectHandler | undefined => {
     const known = exact.get(path)
     if (known !== undefined) return known
-    const [, model, method] = embedPath.exec(path) ?? []
+    const [, named, method] = embedPath.exec(path) ?? []
+    const model = handleInPath(named)
     if (model === undefined) return undefined
     return route(embeddings, method === "embedContent" ? embedContent : batchEmbedContents, model)
   }
