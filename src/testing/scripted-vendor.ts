@@ -12,6 +12,7 @@ type Json = Schema.Json
 
 /** One request, as a script sees it. */
 export interface VendorCall {
+  readonly method: string
   readonly path: string
   readonly headers: Readonly<Record<string, string | ReadonlyArray<string> | undefined>>
   /** The body if it is JSON; otherwise it has no members. */
@@ -101,6 +102,7 @@ const receive = async (request: IncomingMessage, response: ServerResponse): Prom
   })
   response.on("error", () => {})
   return {
+    method: request.method ?? "",
     path: request.url ?? "",
     headers: request.headers,
     body,

@@ -99,6 +99,18 @@ describe("inbound", () => {
     expect((await gateway().exchange(saying("hm"))).status).toBe(200)
   })
 
+  it.each([
+    ["a failure", 500, 1],
+    ["fewer results than it was asked for", 200, 0],
+  ])("takes %s of an endpoint for no answer", async (_, status, results) => {
+    gateway().second.script((call) => {
+      call.head(status, { "content-type": "application/json" })
+      call.end(JSON.stringify({ results: Array.from({ length: results }, () => harmless) }))
+    })
+    const error = await errorOf(await gateway().exchange(saying("Well, hm")))
+    expect(error).toMatchObject({ code: "content_blocked", detail: { reason: "review_unavailable" } })
+  })
+
   it("calls the endpoint in its format, with its own credential, in parts for a long text", async () => {
     await (await gateway().exchange(saying("x".repeat(70_000)))).text()
     const call = gateway().second.calls.findLast(({ path }) => path === "/closed/moderations")

@@ -69,6 +69,7 @@ beforeEach(() => {
       return call.end()
     }
     if (call.path === "/v1/videos/video_7") {
+      if (state.status === "gone") return json(call, {}, 404)
       return json(call, { id: "video_7", ...state })
     }
     return json(call, {}, 404)
@@ -82,6 +83,12 @@ const readJob = Schema.decodeUnknownSync(VideoJob, { onExcessProperty: "error" }
 const jobOf = async (response: Response) => readJob(await response.json())
 const ask = async (id: string) => jobOf(await gateway().call("GET", `/t1/videos/${id}`))
 const becomes = (id: string, status: string) => eventually(async () => (await ask(id)).status === status)
+/** Until the vendor was asked for the job twice more: what it said first is recorded then. */
+const asksAgain = () => {
+  const asked = () => gateway().vendor.calls.filter(({ path }) => path === "/v1/videos/video_7").length
+  const before = asked()
+  return eventually(async () => asked() >= before + 2)
+}
 const admin = (path: string) =>
   fetch(`${gateway().baseUrl}/v1/admin/${path}`, { headers: { "x-svc-admin-key": gateway().adminKey } })
 const findings = () =>
@@ -143,6 +150,50 @@ describe("videos", () => {
     expect((await jobOf(await gateway().call("DELETE", `/t1/videos/${id}`))).status).toBe("cancelled")
     expect(await balanceOf(gateway())).toBe(before)
     expect(await findings()).toEqual([])
+  })
+
+  it("are cancelled at their vendor too, once, and not after their end", async () => {
+    const told = () => gateway().vendor.calls.filter(({ method }) => method === "DELETE").length
+    const before = told()
+    const running = await jobOf(await film())
+    await gateway().call("DELETE", `/t1/videos/${running.id}`)
+    await gateway().call("DELETE", `/t1/videos/${running.id}`)
+    expect(told()).toBe(before + 1)
+    const ended = await jobOf(await film())
+    state = { status: "completed" }
+    await becomes(ended.id, "done")
+    await gateway().call("DELETE", `/t1/videos/${ended.id}`)
+    expect(told()).toBe(before + 1)
+  })
+
+  it("that their vendor does not know any more fail, and give their money back", async () => {
+    const before = await balanceOf(gateway())
+    const { id } = await jobOf(await film())
+    state = { status: "gone" }
+    await becomes(id, "failed")
+    expect(await balanceOf(gateway())).toBe(before)
+  })
+
+  it("do not go back when their vendor does", async () => {
+    const { id } = await jobOf(await film())
+    state = { status: "in_progress", progress: 40 }
+    await becomes(id, "running")
+    state = { status: "in_progress", progress: 10 }
+    await asksAgain()
+    expect((await ask(id)).progress).toBe(40)
+    await gateway().call("DELETE", `/t1/videos/${id}`)
+  })
+
+  it("of a key that is gone are not asked for with another", async () => {
+    const { id } = await jobOf(await film())
+    await Effect.runPromise(gateway().sql`update jobs set is_own = true where id = ${id}`)
+    state = { status: "completed" }
+    await eventually(async () => {
+      const [job] = await Effect.runPromise(gateway().sql<{ polls: number }>`select polls from jobs where id = ${id}`)
+      return (job?.polls ?? 0) > 1
+    })
+    expect((await ask(id)).status).toBe("queued")
+    await gateway().call("DELETE", `/t1/videos/${id}`)
   })
 
   it("are listed, shown and cancelled by operators", async () => {
@@ -297,10 +348,22 @@ describe("videos", () => {
   it("of somebody else are not found", async () => {
     expect(await errorOf(await gateway().call("GET", "/t1/videos/job_none"))).toMatchObject({ code: "not_found" })
     const { id } = await jobOf(await film())
-    const response = await fetch(`${gateway().baseUrl}/t1/videos/${id}`, {
-      headers: { "x-svc-key-id": "key_x", "x-svc-key": "x" },
-    })
-    expect(response.status).toBe(401)
+    const stranger = { headers: { "x-svc-key-id": "key_x", "x-svc-key": "x" } }
+    expect((await fetch(`${gateway().baseUrl}/t1/videos/${id}`, stranger)).status).toBe(401)
+    // An end user of the application sees its own only.
+    const minted = await gateway().call("POST", "/v1/app-tokens", { endUserId: "u1", ttlSeconds: 300 })
+    const { token } = Schema.decodeUnknownSync(Schema.Struct({ token: Schema.String }))(await minted.json())
+    for (const [method, path] of [
+      ["GET", ""],
+      ["GET", "/content"],
+      ["DELETE", ""],
+    ]) {
+      const headers = { "x-svc-app-token": token }
+      const response = await fetch(`${gateway().baseUrl}/t1/videos/${id}${path}`, { method: method ?? "", headers })
+      expect(await errorOf(response)).toMatchObject({ code: "not_found" })
+    }
+    expect((await ask(id)).status).toBe("queued")
+    await gateway().call("DELETE", `/t1/videos/${id}`)
   })
 })
 

@@ -4,6 +4,7 @@ import { Clock, Context, Effect, Fiber, Layer, Result } from "effect"
 import { TestClock } from "effect/testing"
 import { randomOf } from "../../scripts/random.ts"
 import { LedgerStore } from "../../src/money/ledger-store.ts"
+import { Nodes } from "../../src/money/node.ts"
 import { RecallChannel } from "../../src/money/recalls.ts"
 import { StoreUnavailable } from "../../src/store/unavailable.ts"
 import { MemoryBooks, makeStore } from "../../src/testing/ledger-store-memory.ts"
@@ -124,6 +125,20 @@ describe("what other nodes have", () => {
       expect(Result.isFailure(yield* Effect.result(second.hold(holdOf(orgId, 60n * unit))))).toBe(true)
       expect(recalls()).toBe(1)
     }).pipe(Effect.scoped),
+  )
+
+  it.effect("is looked for, though a node that was left behind has nothing", () =>
+    Effect.gen(function* () {
+      const store = makeStore(new MemoryBooks(), Clock.currentTimeMillis)
+      const nodes = new Nodes(store, 15_000, yield* Clock.Clock)
+      const node = yield* nodes.enter
+      const allotment = node.allotments.of(orgId, "counter", 0)
+      expect(nodes.leftWith(orgId, "counter")).toBe(0)
+      nodes.leave(node)
+      expect(nodes.leftWith(orgId, "counter")).toBe(0)
+      allotment.free = 1n
+      expect([nodes.leftWith(orgId, "counter"), nodes.leftWith(orgId, "other")]).toEqual([1, 0])
+    }),
   )
 
   it.effect.each(["by its own process", "by another"])("on a node that was left behind is not waited for: %s", (by) =>

@@ -74,6 +74,22 @@ describe("ClientSocket", () => {
     stop()
   })
 
+  it("answers no pings of a client that takes no answers", async () => {
+    const { socket, client, stop } = await connected(true)
+    client.pause()
+    let before = -1
+    // Until the operating system takes no more.
+    for (let sent = 0; sent < 400_000 && before !== socket.unsentBytes(); ) {
+      before = socket.unsentBytes() === 0 ? -1 : socket.unsentBytes()
+      for (let at = 0; at < 20_000; at++, sent++) client.ping(Buffer.alloc(125))
+      await new Promise((resolve) => setTimeout(resolve, 100))
+    }
+    expect(before).toBeGreaterThan(0)
+    expect(socket.unsentBytes()).toBeLessThan(128 * 1024)
+    client.terminate()
+    stop()
+  })
+
   it("cuts one that takes no answers until the next ping, and keeps one that takes some", async () => {
     for (const takes of [true, false]) {
       const { socket, client, stop } = await connected(true, "x".repeat(10_000))
