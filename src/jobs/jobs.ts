@@ -56,10 +56,7 @@ export class Jobs extends Context.Service<
         const said = yield* ask(job)
         if (said.state === "done") yield* store.end(job, { state: "done", content: said.content })
         else if (said.state === "failed") yield* store.end(job, { state: "failed", errorCode: said.code })
-        else {
-          const progress = Math.max(job.progress, said.progress ?? 0)
-          yield* store.goesOn(job, node, said.state, progress, pollAfter(job.polls, Math.random()))
-        }
+        else yield* store.goesOn(job, node, said.state, said.progress ?? 0, pollAfter(job.polls, Math.random()))
       })
 
       /** What the vendor says of a job; one that does not answer is asked again. */
