@@ -1,5 +1,6 @@
 /**
- * Merges the metrics of all workers: values of the same series are added. Pure. Source: Prometheus text format 0.0.4.
+ * Merges the metrics of all workers: values of the same series are added, but for gauges of what all of them share.
+ * Pure. Source: Prometheus text format 0.0.4.
  */
 
 interface Family {
@@ -11,8 +12,19 @@ interface Family {
 /** A line such as `weir_exchanges_total{outcome="end"} 12`; labels may hold spaces and braces inside quotes. */
 const sample = /^([a-zA-Z_:][a-zA-Z0-9_:]*(?:\{.*\})?) (\S+)$/
 
-/** Limits are the same in all workers: use the largest one instead of their sum. */
-const isLimit = /^\w+_limit_ms\b/
+type Merge = (a: number, b: number) => number
+
+/** Limits, and how old or late something in the stores is: each worker tells of the same. */
+const isShared = /^\w+_(?:limit_ms|seconds)\b/
+/** What must hold in each of them. */
+const isCondition = /^\w+_valid\b/
+
+const mergeOf = ({ head }: Family, series: string): Merge => {
+  if (!head.some((line) => isGauge.test(line))) return add
+  return isShared.test(series) ? Math.max : isCondition.test(series) ? Math.min : add
+}
+const isGauge = /^# TYPE \S+ gauge$/
+const add: Merge = (a, b) => a + b
 
 export const mergeMetrics = (pages: ReadonlyArray<string>): string => {
   const families = new Map<string, Family>()
@@ -33,8 +45,8 @@ export const mergeMetrics = (pages: ReadonlyArray<string>): string => {
         family = families.get(key) ?? { head, series: new Map() }
         families.set(key, family)
       }
-      const known = family.series.get(series) ?? 0
-      family.series.set(series, isLimit.test(series) ? Math.max(known, Number(value)) : known + Number(value))
+      const known = family.series.get(series)
+      family.series.set(series, known === undefined ? Number(value) : mergeOf(family, series)(known, Number(value)))
     }
   }
   const lines = [...families.values()].flatMap(({ head, series }) => [

@@ -22,6 +22,17 @@ describe("merging metrics", () => {
     expect(lines.filter((line) => line.startsWith("# TYPE weir_exchanges_total"))).toHaveLength(1)
   })
 
+  it("how late something is, and what must hold in each, are not added up", () => {
+    const late = (value: number) =>
+      `# TYPE weir_export_lag_seconds gauge\nweir_export_lag_seconds{export="lake"} ${value}\n`
+    expect(mergeMetrics([late(900), late(1200), late(1100)])).toBe(late(1200))
+    const valid = (value: number) => `# TYPE weir_identity_valid gauge\nweir_identity_valid{vendor="aws"} ${value}\n`
+    expect(mergeMetrics([valid(1), valid(1)])).toBe(valid(1))
+    expect(mergeMetrics([valid(1), valid(0), valid(1)])).toBe(valid(0))
+    const spent = (value: number) => `# TYPE weir_spent_seconds counter\nweir_spent_seconds ${value}\n`
+    expect(mergeMetrics([spent(2), spent(3)])).toBe(spent(5))
+  })
+
   it("a limit that every worker reports is not added up", () => {
     const limit = `# TYPE weir_upstream_tier_limit_ms gauge\nweir_upstream_tier_limit_ms{tier="ttfb"} 40000\n`
     expect(mergeMetrics([limit, limit])).toBe(limit)
