@@ -53,7 +53,7 @@ export const makeExchangeSocket = (
           return
         }
         const queue = "id" in message ? open.get(message.id) : undefined
-        if (queue !== undefined) Queue.offerUnsafe(queue, { message, bytes: data.length })
+        if (queue !== undefined) Queue.offerUnsafe(queue, { message, bytes: bytesOf(data) })
       })
       socket.addEventListener("close", (event) => {
         over = ended(event)
@@ -114,6 +114,11 @@ export const makeExchangeSocket = (
       },
     }
   })
+
+/** As the gateway counts them: of the message in UTF-8. */
+const bytesOf = (text: string): number => (ascii.test(text) ? text.length : encoder.encode(text).length)
+const ascii = /^[\0-\x7f]*$/
+const encoder = new TextEncoder()
 
 const isLast = (message: Message): boolean =>
   !("event" in message) || message.event === "t.close" || message.event === "t.err"

@@ -73,6 +73,27 @@ describe("connect(…).socket()", () => {
     ),
   )
 
+  it.live("gives room in bytes, of which a character may be three", () =>
+    withClient(
+      async (test) => {
+        const socket = await connect(pairOf(test)).socket()
+        let text = ""
+        for await (const part of socket.text(hello)) text += part
+        expect(text).toBe("水".repeat(600_000))
+        await socket.close()
+      },
+      {
+        config: { streamStallMs: 3000 },
+        script: async (call) => {
+          call.head()
+          const words = Array.from({ length: 600 }, () => "水".repeat(1000))
+          for (const frame of openaiFrames({ ...long, words })) if (!(await call.write(frame))) return
+          call.end()
+        },
+      },
+    ),
+  )
+
   it.live("takes an end user's token, and rejects what is refused", () =>
     withClient(async (test) => {
       const { token } = await connect(pairOf(test)).mintAppToken({ endUserId: "u1" })
