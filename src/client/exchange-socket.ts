@@ -3,8 +3,8 @@
  * that a slow reader of one stops only that one.
  */
 import { Cause, Effect, Option, Queue, Schema, type Scope, Stream } from "effect"
-import { errorStatus } from "../protocol/error.ts"
-import { ExchangeResponse } from "../protocol/exchange.ts"
+import { ErrorEnvelope, errorStatus } from "../protocol/error.ts"
+import { ExchangeResponse, InProgress } from "../protocol/exchange.ts"
 import { ServerMessage, socketProtocol } from "../protocol/socket.ts"
 import { newUlid } from "../protocol/ulid.ts"
 import type { Ask } from "./client.ts"
@@ -149,11 +149,18 @@ const wholeOf = (message: Message): Effect.Effect<ExchangeResponse, WeirError> =
   return Option.isSome(reply) ? Effect.succeed(reply.value) : Effect.fail(unreadable())
 }
 
-/** A whole reply that is none to a stream: the first call of a request id runs, or it was withheld. */
+const readRunning = Schema.decodeUnknownOption(InProgress)
+const readRefusal = Schema.decodeUnknownOption(ErrorEnvelope)
+
+/** A reply without an answer: the first call of a request id runs, or what it said was withheld. */
 const replyFailure = (message: Message): WeirError => {
   if (!("status" in message)) return unreadable()
-  if (message.status === 202) {
-    return new WeirStillRunning({ message: "The first call with this requestId is still running", requestId: "" })
+  const { status, body } = message
+  const running = Option.getOrUndefined(readRunning(body))
+  if (running !== undefined) {
+    const { requestId } = running
+    return new WeirStillRunning({ message: "The first call with this requestId is still running", requestId })
   }
-  return unreadable()
+  const refusal = Option.getOrUndefined(readRefusal(body))
+  return refusal === undefined ? unreadable() : new WeirRefused({ ...refusal.error, status })
 }

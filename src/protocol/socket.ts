@@ -36,7 +36,7 @@ const eventMessage = <Name extends EventName>(event: Name) =>
 /** A reply that is not streamed: of an exchange that asked for that, of a repeated request id, or of a heartbeat. */
 const ReplyMessage = Schema.Struct({
   id: StreamId,
-  /** As over HTTP: 200, or 202 while the first call of a request id runs. */
+  /** As over HTTP: 200, 202 while the first call of a request id runs, or that of an error whose call was billed. */
   status: Schema.Int,
   headers: Schema.Record(Schema.String, Schema.String),
   body: Schema.Json,

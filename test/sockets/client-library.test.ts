@@ -2,6 +2,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { connect, WeirRefused, WeirUnreachable } from "../../src/client/index.ts"
+import type { SocketEvent, SocketLike } from "../../src/client/socket-like.ts"
 import { hello } from "../../src/testing/gateway.ts"
 import { answeringRealtime, realtimeUsage } from "../../src/testing/scripted-realtime.ts"
 import { openaiFrames } from "../../src/testing/vendor-replies.ts"
@@ -18,6 +19,24 @@ const pairOf = ({ gateway: { baseUrl, keyId, key } }: RealtimeGateway) => ({ bas
 
 /** More than the room that an exchange has at a time. */
 const long = { words: Array.from({ length: 600 }, (_, at) => `${at} `.padEnd(1000, "x")), inTokens: 10, outTokens: 600 }
+
+/** A socket that is open at once, and answers each message with an id. */
+const answeringSocket = (answer: (id: string) => string): SocketLike => {
+  const listeners = new Map<string, (event: SocketEvent) => void>()
+  const tell = (type: string, event: SocketEvent) => queueMicrotask(() => listeners.get(type)?.(event))
+  return {
+    send: (text) => tell("message", { data: answer(JSON.parse(text).id) }),
+    close: (code = 1005) => tell("close", { code }),
+    addEventListener: (type, listen) => {
+      const before = listeners.get(type)
+      listeners.set(type, (event) => {
+        before?.(event)
+        listen(event)
+      })
+      if (type === "open") tell("open", {})
+    },
+  }
+}
 
 describe("connect(…).socket()", () => {
   it.live("has exchanges, streams and text over one connection", () =>
@@ -93,6 +112,29 @@ describe("connect(…).socket()", () => {
       },
     ),
   )
+
+  it.each([
+    [
+      {
+        status: 403,
+        body: { error: { code: "content_blocked", message: "no", requestId: "r", detail: { reason: "x" } } },
+      },
+      { _tag: "WeirRefused", code: "content_blocked", status: 403, detail: { reason: "x" } },
+    ],
+    [
+      { status: 202, body: { status: "in_progress", requestId: "mine", retryAfterMs: 500 } },
+      { _tag: "WeirStillRunning", requestId: "mine" },
+    ],
+    [{ status: 200, body: { surprise: true } }, { _tag: "WeirUnreadable" }],
+  ])("rejects with what was answered: %j", async (reply, failure) => {
+    const socket = await connect({
+      baseUrl: "http://gateway",
+      credentials: { keyId: "k", key: "s" },
+      webSocket: () => answeringSocket((id) => JSON.stringify({ id, headers: {}, ...reply })),
+    }).socket()
+    await expect(socket.exchange(hello)).rejects.toMatchObject(failure)
+    await socket.close()
+  })
 
   it.live("takes an end user's token, and rejects what is refused", () =>
     withClient(async (test) => {
