@@ -161,6 +161,23 @@ describe("usage of a response", () => {
 })
 
 describe("a client's event", () => {
+  it.each([
+    ["session.update", "session", { instructions: "secret words" }],
+    ["session.update", "session", { tools: [{ type: "function", name: "f", description: "secret words" }] }],
+    ["session.update", "session", { audio: { input: { transcription: { model: "t", prompt: "secret words" } } } }],
+    ["session.update", "session", { input_audio_transcription: { model: "t", prompt: "secret words" } }],
+    ["response.create", "response", { instructions: "secret words" }],
+    [
+      "response.create",
+      "response",
+      { tools: [{ type: "function", name: "f", parameters: { title: "secret words" } }] },
+    ],
+  ])("%s with texts in its %s is read by policies, and counts: %o", (type, name, config) => {
+    const event = fromClient({ type, [name]: config })
+    expect(event).toHaveProperty("added.words", expect.stringContaining("secret words"))
+    if ("added" in event) expect(event.added.textBytes).toBe(Buffer.byteLength(event.added.words))
+  })
+
   it("of sound goes on as it came, if it is nothing else", () => {
     const audio = Buffer.alloc(960).toString("base64")
     for (const text of [

@@ -92,7 +92,7 @@ export const readClientEvent = (bytes: Buffer, limits: SessionLimits): ClientEve
       const response = objectAt(event, "response")
       const refusal = configRefusal(response, "response", limits) ?? inputRefusal(response)
       if (refusal !== undefined) return refused(...refusal)
-      const added = addedBy(objectsAt(response, "input"), stringAt(response, "instructions"))
+      const added = addedBy(objectsAt(response, "input"), configWords(response))
       return { is: "respond", added, sent: sent(), maxOutTokens: maxOutOf(response), eventId }
     }
     case "session.update": {
@@ -104,7 +104,7 @@ export const readClientEvent = (bytes: Buffer, limits: SessionLimits): ClientEve
       const { model: _, ...rest } = session
       return {
         is: "update",
-        added: addedBy([], stringAt(session, "instructions"), objectsAt(session, "tools")),
+        added: addedBy([], configWords(session)),
         sent: JSON.stringify({ ...event, session: rest }),
         maxOutTokens: maxOutOf(session),
         inBytesPerSecond: bytesPerSecond(
@@ -182,12 +182,24 @@ const maxOutOf = (config: JsonObject | undefined): number | undefined => {
   return undefined
 }
 
-/** What items, instructions and tools add. */
-const addedBy = (items: ReadonlyArray<JsonObject>, instructions = "", tools: ReadonlyArray<JsonObject> = []): Added => {
-  const words: Array<string> = instructions === "" ? [] : [instructions]
+/** The texts of a session's or a response's configuration: instructions, tools, and what a transcription is told. */
+const configWords = (config: JsonObject | undefined): ReadonlyArray<string> => {
+  const tools = objectsAt(config, "tools")
+  const transcription =
+    objectAt(objectAt(objectAt(config, "audio"), "input"), "transcription") ??
+    objectAt(config, "input_audio_transcription")
+  return [
+    stringAt(config, "instructions"),
+    tools.length === 0 ? undefined : JSON.stringify(tools),
+    stringAt(transcription, "prompt"),
+  ].flatMap((text) => text || [])
+}
+
+/** What items and texts of a configuration add. */
+const addedBy = (items: ReadonlyArray<JsonObject>, configured: ReadonlyArray<string> = []): Added => {
+  const words: Array<string> = [...configured]
   let audioBytes = 0
   let images = 0
-  let textBytes = tools.length === 0 ? 0 : Buffer.byteLength(JSON.stringify(tools))
   for (const item of items) {
     for (const text of [stringAt(item, "output"), stringAt(item, "arguments")]) if (text !== undefined) words.push(text)
     for (const part of objectsAt(item, "content")) {
@@ -197,6 +209,6 @@ const addedBy = (items: ReadonlyArray<JsonObject>, instructions = "", tools: Rea
       if (stringAt(part, "image_url") !== undefined) images++
     }
   }
-  textBytes += words.reduce((sum, text) => sum + Buffer.byteLength(text), 0)
+  const textBytes = words.reduce((sum, text) => sum + Buffer.byteLength(text), 0)
   return { audioBytes, textBytes, images, words: words.join("\n") }
 }
