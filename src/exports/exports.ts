@@ -152,9 +152,8 @@ export class Exports extends Context.Service<
 
       const look = Effect.gen(function* () {
         const known = yield* store.positions
-        for (const position of known) {
-          if (position.is_active) recordExportLag(context, position.export, position.records, lagOf(position))
-        }
+        for (const { name, records, seconds } of lags(known, Date.now()))
+          recordExportLag(context, name, records, seconds)
         if (known.length === 0 && places().length === 0) return
         yield* begin(known)
         yield* takeDue
@@ -181,7 +180,27 @@ export class Exports extends Context.Service<
 
 const keyOf = ({ export: id, records, shard }: PositionName): string => JSON.stringify([id, records, shard])
 
-const lagOf = ({ at }: Position): number => Math.max(0, (Date.now() - at.getTime()) / 1000)
+const lagOf = ({ at }: Pick<Position, "at">, nowMs = Date.now()): number => Math.max(0, (nowMs - at.getTime()) / 1000)
+
+interface Lag {
+  readonly name: string
+  readonly records: ExportRecords
+  readonly seconds: number
+}
+
+/** How far each export is behind with each kind of records: as far as the shard that is behind most. */
+export const lags = (
+  positions: ReadonlyArray<Pick<Position, "export" | "records" | "at" | "is_active">>,
+  nowMs: number,
+): Iterable<Lag> => {
+  const longest = new Map<string, Lag>()
+  for (const { export: name, records, at, is_active } of positions) {
+    const seconds = lagOf({ at }, nowMs)
+    const key = JSON.stringify([name, records])
+    if (is_active && seconds >= (longest.get(key)?.seconds ?? 0)) longest.set(key, { name, records, seconds })
+  }
+  return longest.values()
+}
 
 const progressOf = (position: Position): ExportProgress => ({
   records: position.records,
