@@ -27,7 +27,7 @@ const ofBooks = [
   "test/money/**/*.test.ts",
   "test/property/ledger.test.ts",
   "test/{calls,telemetry,tenants}/**/*.test.ts",
-  "test/exports/{exports,late-records,closed-months}.test.ts",
+  "test/exports/{exports,bucket-exports,late-records,closed-months}.test.ts",
   "test/conformance/{activity,admin,budgets,exchange,idempotency,kinds,own-budgets,pages,statements,usage,videos,webhooks}.test.ts",
 ]
 /** What takes longest, mostly because it waits: begun last, a run would wait for it alone. */
@@ -36,6 +36,8 @@ const longest = [
   "simulation/ledger",
   "store/citus",
   "exports/exports",
+  "exports/bucket-exports",
+  "exports/late-records",
   "sockets/realtime",
   "sockets/exchange-socket",
   "package/package",

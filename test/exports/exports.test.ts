@@ -1,62 +1,28 @@
-/** Exports of a gateway that runs: to buckets and folders, when they fail, and what DuckDB says of the files. */
+/** Exports of a gateway that runs, to a folder, and what DuckDB says of the files. */
 import { readFileSync, rmSync } from "node:fs"
 import { join } from "node:path"
 import { Effect, Schema } from "effect"
-import { afterAll, beforeEach, describe, expect, it } from "vitest"
+import { describe, expect, it } from "vitest"
 import { ExportFill, ExportList } from "../../src/protocol/export.ts"
 import { UsageSummary } from "../../src/protocol/usage-summary.ts"
-import { testAwsKeys } from "../../src/testing/index.ts"
 import { budgetCalls, nobody } from "../conformance/budget-calls.ts"
 import { errorOf } from "../conformance/gateway.ts"
-import { checkSignature, startBucket } from "./bucket.ts"
 import { eventually, run, useExports } from "./use-exports.ts"
 
-const bucket = await startBucket(checkSignature(testAwsKeys.accessKeyId, testAwsKeys.secretAccessKey, "eu-central-1"))
-afterAll(() => bucket.stop())
-
-const { folder, ids, named, gateway, positions, ask, filesOf, parquet, exportedRefs } = useExports(
-  (named) => `  - id: ${named("bucket")}
-    to: s3://weir-test/some/prefix
-    region: eu-central-1
-    endpoint: http://127.0.0.1:${bucket.port}
-    credentials: { accessKeyId: "env:WEIR_TEST_AWS_ID", secretAccessKey: "env:WEIR_TEST_AWS_SECRET" }
-    format: jsonl.zst
-    every: 1s
-    buckets: 1
-`,
-)
+const { folder, ids, named, gateway, ask, filesOf, parquet, exportedRefs, spentRefs } = useExports()
 const { exchange } = budgetCalls(gateway)
-beforeEach(() => {
-  bucket.answer = () => 200
-})
 
 const asOperator = () => ({ ...nobody, "x-svc-admin-key": gateway().adminKey })
-const spent = async () =>
-  (
-    await run(gateway().sql<{ ref: string; cost: string }>`
-      select ref, cost::text from usage_records where org_id = ${ids.org} order by ref`)
-  ).map(({ ref }) => ref)
 const openWindows = async () =>
   (
     await run(gateway().sql`
       select from export_windows where export = ${named("folder")} and records = 'usage' and landed_at is null`)
   ).length
-const linesOf = async () => {
-  const lines: Array<Record<string, unknown>> = []
-  const { zstdDecompressSync } = await import("node:zlib")
-  for (const [path, bytes] of bucket.objects) {
-    if (!path.endsWith(".jsonl.zst")) continue
-    const text = zstdDecompressSync(bytes).toString("utf8").trimEnd()
-    lines.push(...text.split("\n").map((line) => JSON.parse(line)))
-  }
-  return lines.filter((line) => line["org_id"] === ids.org)
-}
-
 describe("exports", { timeout: 240_000 }, () => {
   it("write each record once, with sums that are those of the books", async () => {
     for (let n = 0; n < 20; n++) await exchange()
     await eventually(async () => (await exportedRefs()).length >= 20)
-    const refs = await spent()
+    const refs = await spentRefs()
     expect((await exportedRefs()).sort()).toEqual(refs)
     const [books] = await run(gateway().sql`
       select sum(cost)::text as cost, sum(in_tokens)::int as "in", sum(out_tokens)::int as "out", count(*)::int as n
@@ -111,29 +77,6 @@ describe("exports", { timeout: 240_000 }, () => {
     }
   })
 
-  it("sign what they send to a bucket, and send it again under the same name when the bucket fails or its answer is lost", async () => {
-    await eventually(async () => (await linesOf()).length >= 20)
-    const failures = [0, 503, -1]
-    bucket.answer = () => failures.shift() ?? 200
-    for (let n = 0; n < 10; n++) await exchange()
-    await eventually(async () => failures.length === 0 && (await linesOf()).length >= 30, 60_000)
-    await eventually(async () => (await positions()).every(({ failures }) => failures === 0), 30_000)
-    const lines = await linesOf()
-    expect(lines.map(({ ref }) => ref).sort()).toEqual(await spent())
-    expect(bucket.refused).toEqual([])
-    expect(bucket.written.length).toBeGreaterThan(new Set(bucket.written).size)
-    expect([...bucket.objects.keys()].every((path) => path.startsWith("/weir-test/some/prefix/usage/v1/"))).toBe(true)
-  })
-
-  it("tell what is wrong without what the bucket answered", async () => {
-    bucket.answer = () => 403
-    await exchange()
-    const isRefused = ({ problem }: { readonly problem: string | null }) => problem?.includes("403")
-    await eventually(async () => (await positions()).some(isRefused))
-    const failing = (await positions()).find(isRefused)
-    expect(failing).toMatchObject({ export: named("bucket"), problem: "the bucket answered HTTP 403" })
-  })
-
   it("are listed with how far they have come, and write a period again under the same names", async () => {
     const list = await gateway().call("GET", "/v1/admin/exports", undefined, asOperator())
     const { exports } = Schema.decodeUnknownSync(ExportList, { onExcessProperty: "error" })(await list.json())
@@ -145,11 +88,9 @@ describe("exports", { timeout: 240_000 }, () => {
     expect(new Set(progress.map(({ records, failures }) => `${records} ${failures}`))).toEqual(
       new Set(["audit 0", "transfers 0", "usage 0"]),
     )
-    // The exchange of the test before is among them, which the bucket has refused and the folder may not have written yet.
-    await eventually(async () => (await exportedRefs()).length === 31)
     // A file is seen before its window has landed, and only what has landed is written again.
     await eventually(async () => (await openWindows()) === 0)
-    const refs = await spent()
+    const refs = await spentRefs()
     rmSync(join(folder, "files/usage"), { recursive: true })
     const fill = async (query: string, id = named("folder")) =>
       gateway().call("POST", `/v1/admin/exports/${id}/run?${query}`, undefined, asOperator())

@@ -56,5 +56,11 @@ ${more(named)}`,
     if (!filesOf(".").some((file) => file.includes("usage/v1/date"))) return []
     return (await ask(`select ref from ${parquet("usage")} where org_id = '${ids.org}'`)).map(({ ref }) => ref)
   }
-  return { folder, ids, named, gateway, positions, ask, filesOf, parquet, exportedRefs }
+  /** What the books have. */
+  const spentRefs = async () =>
+    (
+      await run(gateway().sql<{ ref: string }>`
+        select ref from usage_records where org_id = ${ids.org} order by ref`)
+    ).map(({ ref }) => ref)
+  return { folder, ids, named, gateway, positions, ask, filesOf, parquet, exportedRefs, spentRefs }
 }
