@@ -95,6 +95,7 @@ export const makeCallerAddress = (trustedProxies: ReadonlyArray<string>) => {
     let caller = parseAddress(Option.getOrElse(request.remoteAddress, () => ""))
     const forwarded = trusted.length === 0 ? [] : (request.headers["x-forwarded-for"] ?? "").split(",").reverse()
     for (const hop of forwarded) {
+      if (hop.trim() === "") continue
       if (caller === undefined || !isTrusted(caller)) return caller
       const before = addressOfHop(hop.trim())
       if (before === undefined) return caller

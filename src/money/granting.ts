@@ -171,7 +171,7 @@ export const makeGranting = Effect.fnUntraced(function* (
     allotment.isScarce = true
     yield* giveFree(node, allotment)
     // Nodes of this process that are left behind are not waited for: they give nothing.
-    const others = granted.others - nodes.leftWith(orgId, counter)
+    const others = Math.max(0, granted.others - nodes.leftWith(orgId, counter))
     return { ...granted, others, available: granted.available + free, mayFindMore }
   })
 

@@ -215,6 +215,7 @@ describe("a caller's address", () => {
     ["with its port", ["10.0.0.0/8"], "10.0.0.1", "6.6.6.6, 203.0.113.7:4711", "203.0.113.7"],
     ["of IPv6 in brackets", ["10.0.0.0/8"], "10.0.0.1", "6.6.6.6, [2001:db8::7]:4711", "2001:db8::7"],
     ["of IPv6 without a port", ["10.0.0.0/8"], "10.0.0.1", "6.6.6.6, [2001:db8::7]", "2001:db8::7"],
+    ["what a trusted proxy says, beside nothing", ["10.0.0.0/8"], "10.0.0.1", "6.6.6.6, 203.0.113.7, ,", "203.0.113.7"],
     ["the proxy's, if it writes what cannot be read", ["10.0.0.0/8"], "10.0.0.1", "6.6.6.6, unknown", "10.0.0.1"],
     [
       "the last hop that no trusted proxy is",
