@@ -42,6 +42,8 @@ export class Renewed<A> {
   #renewAtMs = 0
   #fetching: Promise<Issued<A>> | undefined
   #isUsed = false
+  /** Asks the issuer as the last who wanted one does: a proxy may have changed. */
+  #fetch: (() => Promise<Issued<A>>) | undefined
   #problem: string | undefined
 
   /** @param describe why an issuer gave nothing, in a sentence without secrets */
@@ -60,6 +62,7 @@ export class Renewed<A> {
   /** @param fetch asks the issuer */
   async get(fetch: () => Promise<Issued<A>>): Promise<A> {
     this.#isUsed = true
+    this.#fetch = fetch
     const current = this.#valid()
     if (current === undefined) return (await this.#renew(fetch)).value
     if (this.#nowMs() >= this.#renewAtMs) this.#renewBehind(fetch)
@@ -74,12 +77,13 @@ export class Renewed<A> {
   /** The old one serves to its end. */
   #renewBehind(fetch: () => Promise<Issued<A>>): void {
     this.#renewAtMs = this.#nowMs() + retryMs
-    this.#renew(fetch).catch(() => this.#renewLater(fetch, retryMs))
+    this.#renew(fetch).catch(() => this.#renewLater(retryMs))
   }
 
-  #renewLater(fetch: () => Promise<Issued<A>>, ms: number): void {
+  #renewLater(ms: number): void {
     this.#later(() => {
-      if (this.#isUsed && this.#valid() !== undefined && this.#nowMs() >= this.#renewAtMs) this.#renewBehind(fetch)
+      const isDue = this.#valid() !== undefined && this.#nowMs() >= this.#renewAtMs
+      if (this.#isUsed && isDue && this.#fetch !== undefined) this.#renewBehind(this.#fetch)
     }, ms)
   }
 
@@ -93,7 +97,7 @@ export class Renewed<A> {
           this.#renewAtMs = this.#nowMs() + renewMs
           this.#problem = undefined
           this.#isUsed = false
-          this.#renewLater(fetch, renewMs)
+          this.#renewLater(renewMs)
           return issued
         },
         (cause: unknown) => {

@@ -86,6 +86,34 @@ describe("a token", () => {
     expect(fetches).toBe(2)
   })
 
+  it("is renewed as the last who used it asks, e.g. through another proxy", async () => {
+    await token.get(() => Promise.resolve({ value: "by the old proxy", expiresAtMs: hourMs }))
+    expect(await token.get(fetch)).toBe("by the old proxy")
+    const [timer] = later.splice(0)
+    nowMs = timer?.atMs ?? 0
+    timer?.run()
+    await new Promise(setImmediate)
+    expect(await token.get(fetch)).toBe("token 1")
+  })
+
+  it("whose renewal fails is tried again in five seconds, although nobody asks for it then", async () => {
+    await token.get(fetch)
+    await token.get(fetch)
+    const [due] = later.splice(0)
+    answer = () => Promise.reject(new Error("down"))
+    nowMs = due?.atMs ?? 0
+    due?.run()
+    await new Promise(setImmediate)
+    expect(token.problem).toBe("down")
+    const [again] = later.splice(0)
+    expect(again?.atMs).toBe(nowMs + 5_000)
+    answer = issue
+    nowMs = again?.atMs ?? 0
+    again?.run()
+    await new Promise(setImmediate)
+    expect(await token.get(fetch)).toBe("token 3")
+  })
+
   it("whose issuer does not answer in time fails, and says so", async () => {
     const slow = new Renewed<string>(describeFailure, { ...options, deadlineMs: 20 })
     await expect(slow.get(() => new Promise(() => {}))).rejects.toMatchObject({
