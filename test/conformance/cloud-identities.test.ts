@@ -1,8 +1,10 @@
 /** Identities at clouds through the gateway: organisations' own, what is wrong with one, rotation, and that no secret leaves. */
 import { generateKeyPairSync } from "node:crypto"
+import { createServer } from "node:net"
 import { Redacted } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { answering, hello, newTestIds, testAwsKeys, testCatalogue } from "../../src/testing/index.ts"
+import { portOf } from "../../src/testing/port.ts"
 import { startTokenEndpoint, type TokenEndpoint } from "../identities/google-token-endpoint.ts"
 import { issuerAuthority, startEntra } from "../identities/issuer.ts"
 import { refusalOf } from "../identities/sigv4.ts"
@@ -27,8 +29,10 @@ const file = "file:/nowhere/account.json"
 const model = (handle: string, vendor: string, name: string) =>
   `  - { handle: ${handle}, maxOutput: 100, targets: [{ vendor: ${vendor}, model: "${name}" }] }\n`
 const names = ["nova", "vertex", "azure", "broken"]
+let resolved: ReadonlyArray<string> = []
 const gateway = useGateway(() => ({
   ids,
+  resolveHost: () => Promise.resolve(resolved),
   config: { masterKey: Redacted.make("the master key of these tests"), egressAllow: ["127.0.0.0/8"] },
   catalogue: (urls) =>
     testCatalogue(urls, ids)
@@ -127,6 +131,28 @@ describe("an organisation's own identity", () => {
   it("whose token endpoint is private is blocked by the egress guard, when it is stored", async () => {
     const body = { google: { credentials: account("https://169.254.169.254/token") } }
     expect(await errorOf(await setOwn("gcp", body))).toMatchObject({ status: 403, code: "egress_blocked" })
+  })
+
+  it("whose token endpoint has become private since then is not asked", async () => {
+    let connections = 0
+    const near = createServer((socket) => {
+      connections++
+      socket.destroy()
+    })
+    await new Promise<void>((resolve) => void near.listen(0, "localhost", resolve))
+    const body = { google: { credentials: account(`https://localhost:${portOf(near)}/token`) } }
+    resolved = ["127.0.0.1"]
+    expect((await setOwn("gcp", body)).status).toBe(200)
+    await eventually(async () => {
+      await ask("vertex")
+      return connections > 0
+    })
+    const before = connections
+    resolved = ["10.0.0.1"]
+    expect(await errorOf(await ask("vertex"))).toMatchObject({ status: 502, detail: { upstreamStatus: 401 } })
+    expect(connections).toBe(before)
+    near.close()
+    await removeOwn("gcp")
   })
 })
 

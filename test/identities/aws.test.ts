@@ -106,6 +106,12 @@ describe("a role", () => {
     expect(signatureOf(received, own.secretAccessKey, names.split(";"), [date, "eu-central-1", "sts"])).toBe(signature)
   })
 
+  it("is assumed for each external id: keys of one are not another's", async () => {
+    const arn = "arn:aws:iam::123456789012:role/of-two"
+    for (const externalId of ["one", "two"]) await signed(identity({ keys, role: { arn, externalId } }))
+    expect(sts.asked.map(({ form }) => form["ExternalId"])).toEqual(["one", "two"])
+  })
+
   it.each([
     ["AccessDenied", "does not let this machine assume the role"],
     ["InvalidClientTokenId", "does not know the access key"],

@@ -50,6 +50,16 @@ describe("an identity at Azure", () => {
     })
   })
 
+  it("of another cloud of Azure has a token of its own", async () => {
+    const client = { tenantId: "my-tenant", clientId: "of-two-clouds", clientSecret: Redacted.make("the-secret") }
+    const national = await startEntra("the-secret")
+    const by = application("the-secret", { client })
+    const there = application("the-secret", { client, authorityHost: national.url })
+    await Promise.all([tokenOf(by), tokenOf(there)])
+    expect(national.forms().length).toBe(1)
+    national.stop()
+  })
+
   it("is a workload's token, as on AKS", async () => {
     const file = join(folder, "token")
     writeFileSync(file, "workload-token")
