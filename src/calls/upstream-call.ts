@@ -198,7 +198,7 @@ export class UpstreamCall implements ReplyListener, Watched {
       return
     }
     const outgoing = { baseUrl: vendor.baseUrl, path: request.path, body: textOf(request) }
-    identity.authorize(outgoing, { client, network, isGuarded: isGuarded || this.#target.isOwn }).then(
+    identity.authorize(outgoing, { client, network, isGuarded }).then(
       (headers) => {
         if (!this.#isOver()) this.#send(request, headers)
       },

@@ -50,7 +50,7 @@ export const ownIdentity = (own: OwnIdentity, vendor: Cloud): Identity | undefin
 const made = new WeakMap<OwnIdentity, { readonly vendor: Cloud; readonly identity: Identity | undefined }>()
 
 const makeOwnIdentity = (own: OwnIdentity, { aws, azure }: Cloud): Identity | undefined => {
-  if ("google" in own) return makeGoogleIdentity(Redacted.make(own.google.credentials))
+  if ("google" in own) return guarded(makeGoogleIdentity(Redacted.make(own.google.credentials)))
   if ("azure" in own) {
     const { clientSecret, ...client } = own.azure
     // Where Entra is says the operator.
@@ -66,3 +66,9 @@ const makeOwnIdentity = (own: OwnIdentity, { aws, azure }: Cloud): Identity | un
   }
   return makeAwsIdentity({ region: aws.region, keys, role: undefined })
 }
+
+/** Of which the organisation says where it signs in: that passes the egress guard. */
+const guarded = ({ authorize, problem }: Identity): Identity => ({
+  authorize: (request, route) => authorize(request, { ...route, isGuarded: true }),
+  problem,
+})

@@ -52,15 +52,14 @@ export const makeJobTargets = Effect.gen(function* () {
 
 const authorizationOf = (
   client: VendorClient["Service"],
-  { vendor, dialect, credential, identity, network, isGuarded, isOwn }: CallTarget,
+  { vendor, dialect, credential, identity, network, isGuarded }: CallTarget,
   { path, body }: WireRequest,
 ): Effect.Effect<Readonly<Record<string, string>>, UpstreamBroken> => {
   if (identity === undefined) {
     return Effect.succeed(credential === undefined ? {} : dialect.authorize(Redacted.value(credential)))
   }
   return Effect.tryPromise({
-    try: () =>
-      identity.authorize({ baseUrl: vendor.baseUrl, path, body }, { client, network, isGuarded: isGuarded || isOwn }),
+    try: () => identity.authorize({ baseUrl: vendor.baseUrl, path, body }, { client, network, isGuarded }),
     catch: (cause) => new UpstreamBroken({ cause }),
   })
 }

@@ -95,6 +95,16 @@ describe("an organisation's own identity", () => {
     ).toBeUndefined()
   })
 
+  it("at Azure signs in where the operator says, with the certificates of the vendor", async () => {
+    gateway().vendor.script(answering(answer))
+    const own = { tenantId: "tenant", clientId: "own-client", clientSecret: "own-azure-secret" }
+    expect((await setOwn("az", { azure: own })).status).toBe(200)
+    const { usage } = await replyOf(await ask("azure"))
+    expect(usage.cost).toBe("0")
+    expect(lastCall()?.headers["authorization"]).toMatch(/^Bearer entra-/)
+    await removeOwn("az")
+  })
+
   it.each([
     ["at AWS, for a vendor elsewhere", "gcp", { aws: { accessKeyId: "a", secretAccessKey: "b" } }, "aws"],
     ["at Google, for a vendor elsewhere", "aws", { google: { credentials: "{}" } }, "google"],

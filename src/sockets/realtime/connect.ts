@@ -86,12 +86,12 @@ const authorize = (
   target: CallTarget,
   path: string,
 ): Effect.Effect<Readonly<Record<string, string>>, VendorRejected> => {
-  const { vendor, dialect, credential, identity, isOwn, isGuarded, network } = target
+  const { vendor, dialect, credential, identity, isGuarded, network } = target
   if (lacksCredential(target)) return Effect.fail(credentialMissing)
   if (identity !== undefined) {
     const outgoing = { baseUrl: vendor.baseUrl, path, body: "" }
     return Effect.tryPromise({
-      try: () => identity.authorize(outgoing, { client, network, isGuarded: isGuarded || isOwn }),
+      try: () => identity.authorize(outgoing, { client, network, isGuarded }),
       catch: withoutIdentity,
     })
   }
