@@ -5,6 +5,7 @@ import { WeirConfig } from "../../src/config.ts"
 import { Flight } from "../../src/reply-cache/flights.ts"
 import { ReplyCache } from "../../src/reply-cache/reply-cache.ts"
 import { ReplyStore } from "../../src/reply-cache/store.ts"
+import { layerMemory } from "../../src/reply-cache/store-memory.ts"
 import { ChangeFeed } from "../../src/store/change-feed.ts"
 import { makeSealer, Sealing } from "../../src/store/seal.ts"
 import { StoreUnavailable } from "../../src/store/unavailable.ts"
@@ -13,23 +14,19 @@ const feed = Layer.succeed(
   ChangeFeed,
   ChangeFeed.of({ subscribe: () => Effect.void, note: () => Effect.void, catchUp: Effect.void, checkedAtMs: () => 0 }),
 )
-const cacheWith = (answer: Effect.Effect<never, StoreUnavailable>, secret = "master") =>
-  Effect.runPromise(
-    Effect.provide(
-      ReplyCache,
-      ReplyCache.layer.pipe(
-        Layer.provide([
-          feed,
-          WeirConfig.layer,
-          Layer.succeed(Sealing, Sealing.of({ sealer: makeSealer(secret), isDurable: true })),
-          Layer.succeed(
-            ReplyStore,
-            ReplyStore.of({ find: () => answer, keep: () => answer, clear: () => answer, forget: () => {} }),
-          ),
-        ]),
-      ),
-    ),
+const withStore = (store: Layer.Layer<ReplyStore, never, WeirConfig>, changes = feed, secret = "master") =>
+  ReplyCache.layer.pipe(
+    Layer.provide([
+      changes,
+      Layer.succeed(Sealing, Sealing.of({ sealer: makeSealer(secret), isDurable: true })),
+      store.pipe(Layer.provide(WeirConfig.layer)),
+      WeirConfig.layer,
+    ]),
   )
+const cacheWith = (answer: Effect.Effect<never, StoreUnavailable>, secret?: string) => {
+  const store = ReplyStore.of({ find: () => answer, keep: () => answer, clear: () => answer, forget: () => {} })
+  return Effect.runPromise(Effect.provide(ReplyCache, withStore(Layer.succeed(ReplyStore, store), feed, secret)))
+}
 
 const down = Effect.fail(new StoreUnavailable({ store: "redis", cause: "down" }))
 const place = { owner: "acme", model: "main", key: "mac" }
@@ -55,6 +52,42 @@ it("what cannot be kept fails nothing", async () => {
   const cache = await cacheWith(down)
   await Effect.runPromise(cache.keep(place, reply, 1000, Effect.succeed("1")))
   await Effect.runPromise(cache.keep(place, reply, 1000, Effect.undefined))
+})
+
+it("is emptied on all nodes: by organisation, by model, and whole when changes were missed", async () => {
+  const listeners: ((subjects: ReadonlySet<string> | "all") => void)[] = []
+  const tell = (subjects: ReadonlySet<string> | "all") => {
+    for (const listener of listeners) listener(subjects)
+  }
+  const shared = Layer.succeed(
+    ChangeFeed,
+    ChangeFeed.of({
+      subscribe: (listener) => Effect.sync(() => void listeners.push(listener)),
+      note: (subject) => Effect.sync(() => tell(new Set([subject]))),
+      catchUp: Effect.void,
+      checkedAtMs: () => 0,
+    }),
+  )
+  const node = () => Effect.runPromise(Effect.provide(ReplyCache, withStore(layerMemory, shared)))
+  const [one, other] = await Promise.all([node(), node()])
+  const places = [place, { ...place, model: "small", key: "small" }, { ...place, owner: "zeta", key: "zeta" }]
+  const keep = async () => {
+    for (const each of places) {
+      const { generation } = await Effect.runPromise(other.find(each))
+      await Effect.runPromise(other.keep(each, reply, 60_000, generation))
+    }
+  }
+  const found = () =>
+    Promise.all(places.map(async (each) => (await Effect.runPromise(other.find(each))).kept !== undefined))
+  await keep()
+  expect(await found()).toEqual([true, true, true])
+  await Effect.runPromise(one.clear("acme", "small"))
+  expect(await found()).toEqual([true, false, true])
+  await Effect.runPromise(one.clear("acme", undefined))
+  expect(await found()).toEqual([false, false, true])
+  await keep()
+  tell("all")
+  expect(await found()).toEqual([false, false, false])
 })
 
 describe("a place", () => {
