@@ -16,6 +16,8 @@ export interface Principal {
   readonly person: Person | undefined
   /** Whether the person has logged in; a personal access token may do less. */
   readonly hasLoggedIn: boolean
+  /** The only organisation in which the token acts; undefined if it acts in all of the person's. */
+  readonly orgId: string | undefined
   /** The organisations in which the token acts, with roles. A personal access token acts in one. */
   readonly memberships: ReadonlyArray<Membership>
 }
@@ -44,7 +46,7 @@ export class Bearers extends Context.Service<
         const { account, orgId } = yield* logins.authenticate(jwt, use)
         const memberships = yield* people.membershipsOf(account)
         const within = orgId === undefined ? memberships : memberships.filter(({ org }) => org.org.id === orgId)
-        return { person: account, hasLoggedIn: true, memberships: within }
+        return { person: account, hasLoggedIn: true, orgId, memberships: within }
       })
 
       const byToken = Effect.fnUntraced(function* (
@@ -54,10 +56,10 @@ export class Bearers extends Context.Service<
         const org = yield* tenants.org(orgId)
         if (person !== undefined) {
           const memberships = (yield* people.membershipsOf(person)).filter(({ org }) => org.org.id === orgId)
-          return { person, hasLoggedIn: false, memberships }
+          return { person, hasLoggedIn: false, orgId, memberships }
         }
         if (org === undefined) return yield* serviceError("unauthorized", "A valid bearer token is required")
-        return { person, hasLoggedIn: false, memberships: [{ org, role: ownRole, teams: [] }] }
+        return { person, hasLoggedIn: false, orgId, memberships: [{ org, role: ownRole, teams: [] }] }
       })
 
       return Bearers.of({

@@ -38,10 +38,13 @@ export class DeviceLogin extends Context.Service<
     readonly poll: (deviceCode: string) => Effect.Effect<LoginTokens, PollError | StoreUnavailable>
     /** The device of a user code, while it waits. */
     readonly pending: (userCode: string) => Effect.Effect<PendingDevice | undefined, StoreUnavailable>
-    /** Approves or denies a device; an unknown, expired or decided code is not found. */
+    /**
+     * Approves or denies a device; an unknown, expired or decided code is not found. The device's tokens act where the
+     * login of whoever approves acts.
+     */
     readonly decide: (
       userCode: string,
-      userId: string,
+      by: { readonly userId: string; readonly orgId: string | undefined },
       approve: boolean,
     ) => Effect.Effect<void, ServiceError<"not_found"> | StoreUnavailable>
   }
@@ -75,16 +78,16 @@ export class DeviceLogin extends Context.Service<
         }),
         poll: Effect.fnUntraced(function* (deviceCode) {
           const [poll] = yield* bounded(sql<Poll>`select * from device_poll(${sha256(deviceCode)})`)
-          const { verdict = "expired", user_id: userId, interval_s: interval } = poll ?? {}
+          const { verdict = "expired", user_id: userId, org_id: orgId, interval_s: interval } = poll ?? {}
           if (verdict === "approved" && userId) {
             const account = yield* accounts.find(userId)
-            if (account !== undefined) return yield* logins.begin(account, "device")
+            if (account !== undefined) return yield* logins.begin(account, "device", orgId ?? undefined)
           }
           return yield* refusals[verdict === "approved" ? "expired" : verdict](interval ?? pollIntervalS)
         }),
-        decide: Effect.fnUntraced(function* (userCode, userId, approve) {
+        decide: Effect.fnUntraced(function* (userCode, { userId, orgId }, approve) {
           const [row] = yield* bounded(sql<{ decided: boolean }>`
-            select device_decide(${normalUserCode(userCode)}, ${userId}, ${approve}) as decided`)
+            select device_decide(${normalUserCode(userCode)}, ${userId}, ${approve}, ${orgId ?? null}) as decided`)
           if (row?.decided !== true) return yield* serviceError("not_found", "The code does not exist or has expired")
         }),
       })
@@ -102,6 +105,7 @@ const codeLength = 8
 interface Poll {
   readonly verdict: "pending" | "approved" | "denied" | "slow_down" | "expired"
   readonly user_id: string | null
+  readonly org_id: string | null
   readonly interval_s: number | null
 }
 

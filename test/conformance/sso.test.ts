@@ -5,6 +5,7 @@
 import { randomUUID } from "node:crypto"
 import { Effect, Redacted, Schema } from "effect"
 import { afterAll, beforeEach, describe, expect, it } from "vitest"
+import { DeviceCode } from "../../src/protocol/device.ts"
 import { Me, TokenReply } from "../../src/protocol/login.ts"
 import { SsoCode } from "../../src/protocol/sso.ts"
 import { newTestIds, testCatalogue } from "../../src/testing/index.ts"
@@ -76,6 +77,7 @@ const late = (table: "sso_flows" | "sso_links" | "login_codes", org = ids.org) =
   run(`update ${table} set expires_at = now() - interval '1 second' where org_id = '${org}'`)
 const decodeCode = Schema.decodeUnknownSync(SsoCode, { onExcessProperty: "error" })
 const decodeTokens = Schema.decodeUnknownSync(TokenReply, { onExcessProperty: "error" })
+const decodeDevice = Schema.decodeUnknownSync(DeviceCode, { onExcessProperty: "error" })
 const decodeMe = Schema.decodeUnknownSync(Me)
 
 const startUrl = (query: Record<string, string>) =>
@@ -121,6 +123,18 @@ describe("the first login", () => {
       authorization: `Bearer ${tokens.accessToken}`,
     })
     // The provider does not give access to the person's other organisations.
+    expect(decodeMe(await me.json()).orgs.map(({ id }) => id)).toEqual([ids.org])
+  })
+
+  it("approves devices that act in the provider's organisation only, as it does itself", async () => {
+    const { accessToken } = decodeTokens(await (await exchange(await newLoginCode("ada"))).json())
+    const started = decodeDevice(await (await post("/v1/auth/device/code", { clientName: "mine" })).json())
+    const as = (token: string) => ({ ...nobody, authorization: `Bearer ${token}` })
+    const decision = { userCode: started.userCode, approve: true }
+    expect((await gateway().call("POST", "/v1/auth/device/approve", decision, as(accessToken))).status).toBe(200)
+    const polled = await post("/v1/auth/device/token", { deviceCode: started.deviceCode })
+    const device = decodeTokens(await polled.json())
+    const me = await gateway().call("GET", "/v1/me", undefined, as(device.accessToken))
     expect(decodeMe(await me.json()).orgs.map(({ id }) => id)).toEqual([ids.org])
   })
 

@@ -17,6 +17,8 @@ const people = (boRole = "admin") =>
     `  - { id: ada_${tag}, email: ${at("ada")}, org: ${ids.org}, role: owner }`,
     `  - { id: bo_${tag}, email: ${at("bo")}, org: ${ids.org}, role: ${boRole} }`,
     `  - { id: cy_${tag}, email: ${at("cy")}, org: ${ids.org}, role: member }`,
+    `  - { id: di_${tag}, email: ${at("di")}, org: ${ids.org}, role: member }`,
+    `  - { id: di2_${tag}, email: ${at("di")}, org: ${other.org}, role: owner }`,
     `  - { id: eve_${tag}, email: ${at("eve")}, org: ${other.org}, role: owner }`,
   ].join("\n")
 const catalogueWith = (users: string) => (urls: { readonly vendor: string; readonly second: string }) =>
@@ -53,6 +55,34 @@ describe("a person's token", () => {
       user: { id: `ada_${tag}`, email: at("ada") },
       orgs: [{ id: ids.org, name: "Test", role: "owner", teams: [] }],
     })
+  })
+
+  it("acts in the organisation that it is for, not in others of its owner", async () => {
+    const authorization = `Bearer ${await logIn("di")}`
+    const headers = { "x-svc-key-id": undefined, "x-svc-key": undefined, authorization, "x-svc-org": ids.org }
+    const reply = await gateway().call("POST", "/v1/tokens", { name: "ci", scopes: ["control"] }, headers)
+    const { secret } = decodeMinted(await reply.json())
+    const { orgs } = decodeMe(await (await call("GET", "/v1/me", secret)).json())
+    expect(orgs.map(({ id }) => id)).toEqual([ids.org])
+    const elsewhere = { ...headers, authorization: `Bearer ${secret}`, "x-svc-org": other.org }
+    expect(await errorOf(await gateway().call("GET", "/v1/tokens", undefined, elsewhere))).toMatchObject({
+      status: 404,
+    })
+  })
+
+  it("stops working with its owner's account, on all routes", async () => {
+    const token = await logIn("cy")
+    const { secret } = await minted(token)
+    const runtime = await minted(token, { scopes: ["runtime"] })
+    const setStatus = (status: string) =>
+      Effect.runPromise(gateway().sql.unsafe(`update users set status = '${status}' where id = 'cy_${tag}'`))
+    await setStatus("disabled")
+    await eventually(async () => !(await works(secret)))
+    expect(await errorOf(await call("GET", "/v1/me", secret))).toMatchObject({ status: 401, code: "unauthorized" })
+    const exchanged = await call("POST", "/t1/exchange", runtime.secret, hello)
+    expect(await errorOf(exchanged)).toMatchObject({ status: 401, code: "unauthorized" })
+    await setStatus("active")
+    await eventually(() => works(secret))
   })
 
   it("with the scope runtime it exchanges; without control it opens no control route, and the other way round", async () => {

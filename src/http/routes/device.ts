@@ -49,12 +49,12 @@ export const deviceRoutes = HttpApiBuilder.group(
       return tokenReply(yield* devices.poll(deviceCode))
     })
 
-    const decide = Effect.fnUntraced(function* (request: Request, { hasLoggedIn, person }: Principal) {
+    const decide = Effect.fnUntraced(function* (request: Request, { hasLoggedIn, person, orgId }: Principal) {
       yield* admitAddress(request)
       if (!hasLoggedIn || person === undefined)
         return yield* serviceError("forbidden", "A login is required to approve or deny devices")
       const { userCode, approve } = yield* readJson(DeviceDecision, request, maxLoginBytes)
-      yield* devices.decide(userCode, person.id, approve)
+      yield* devices.decide(userCode, { userId: person.id, orgId }, approve)
       return { status: approve ? "approved" : "denied" } satisfies DeviceDecided
     })
 

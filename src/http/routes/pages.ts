@@ -116,7 +116,7 @@ export const pageRoutes = HttpRouter.use(
       if (who === undefined) return goTo(request, `/login?device=${encodeURIComponent(userCode)}`)
       const approve = decision === "approve"
       const decided = yield* devices
-        .decide(userCode, who.account.id, approve)
+        .decide(userCode, { userId: who.account.id, orgId: who.orgId }, approve)
         .pipe(orMessage({ not_found: noSuchCode }))
       if (decided._tag === "Refused") return pageReply(request, userCodePage(decided.why), decided.status)
       return pageReply(request, decidedPage(approve))
