@@ -6,7 +6,7 @@ import { Clock, Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { mintSecret, sha256 } from "../catalogue/secrets.ts"
 import { WeirConfig } from "../config.ts"
-import type { KeyScope } from "../protocol/catalogue.ts"
+import type { KeyScope, Role } from "../protocol/catalogue.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 import { makeCachedLookup } from "../store/cached-lookup.ts"
 import { queryDeadline } from "../store/database.ts"
@@ -21,7 +21,11 @@ export interface Bearer {
   readonly orgId: string
   /** Absent if the token belongs to the organisation itself. */
   readonly person: { readonly id: string; readonly email: string | undefined } | undefined
+  /** That of an organisation's own token; what a person's may do says the person's own. */
+  readonly role: OrgTokenRole
 }
+
+export type OrgTokenRole = Exclude<Role, "member">
 
 /** A token without its secret. */
 export interface KnownToken {
@@ -47,6 +51,8 @@ export class AccessTokens extends Context.Service<
       readonly kind: AccessTokenKind
       readonly orgId: string
       readonly userId?: string | undefined
+      /** Of an organisation's own token; `owner` if absent. */
+      readonly role?: OrgTokenRole | undefined
       readonly name?: string | undefined
       readonly scopes: ReadonlyArray<KeyScope>
       readonly expiresAt?: Date | undefined
@@ -67,7 +73,7 @@ export class AccessTokens extends Context.Service<
         (hash) =>
           bounded(
             sql<TokenRow>`
-              select t.id, t.kind, t.org_id, t.user_id, t.scopes, t.status, t.expires_at,
+              select t.id, t.kind, t.org_id, t.user_id, t.role, t.scopes, t.status, t.expires_at,
                 u.email, u.status = 'disabled' as is_disabled
               from access_tokens t left join users u on u.id = t.user_id
               where t.secret_sha256 = decode(${hash}, 'hex')`,
@@ -87,14 +93,14 @@ export class AccessTokens extends Context.Service<
             return yield* serviceError("forbidden", `The token lacks the scope ${scope}`, { detail: { scope } })
           }
           const person = row.user_id === null ? undefined : { id: row.user_id, email: row.email ?? undefined }
-          return { tokenId: row.id, kind: row.kind, orgId: row.org_id, person }
+          return { tokenId: row.id, kind: row.kind, orgId: row.org_id, person, role: row.role ?? "owner" }
         }),
-        issue: Effect.fnUntraced(function* ({ kind, orgId, userId, name = "", scopes, expiresAt }) {
+        issue: Effect.fnUntraced(function* ({ kind, orgId, userId, role, name = "", scopes, expiresAt }) {
           const secret = mintSecret(kind === "pat" ? "pat" : "dev")
           const id = mintSecret(kind === "pat" ? "tok" : "dvc").slice(0, 20)
           yield* bounded(sql`
-            insert into access_tokens (id, kind, secret_sha256, org_id, user_id, name, scopes, expires_at)
-            values (${id}, ${kind}, ${sha256(secret)}, ${orgId}, ${userId ?? null}, ${name}, ${scopes}::text[],
+            insert into access_tokens (id, kind, secret_sha256, org_id, user_id, role, name, scopes, expires_at)
+            values (${id}, ${kind}, ${sha256(secret)}, ${orgId}, ${userId ?? null}, ${role ?? null}, ${name}, ${scopes}::text[],
               ${expiresAt?.toISOString() ?? null}::text::timestamptz)`)
           return { id, secret }
         }),
@@ -119,13 +125,14 @@ interface TokenRow {
   readonly org_id: string
   readonly user_id: string | null
   readonly email: string | null
+  readonly role: OrgTokenRole | null
   readonly is_disabled: boolean | null
   readonly scopes: ReadonlyArray<string>
   readonly status: "active" | "revoked"
   readonly expires_at: Date | null
 }
 
-interface ListedRow extends Omit<TokenRow, "kind" | "status" | "email" | "is_disabled"> {
+interface ListedRow extends Omit<TokenRow, "kind" | "status" | "email" | "role" | "is_disabled"> {
   readonly name: string
   readonly created_at: Date
 }

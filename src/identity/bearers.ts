@@ -3,7 +3,6 @@
  * its own token. Source: interface.md "Authentication".
  */
 import { Context, Effect, Layer } from "effect"
-import type { Role } from "../protocol/catalogue.ts"
 import { serviceError } from "../protocol/error.ts"
 import { type Membership, People, type Person } from "../tenants/people.ts"
 import { Tenants } from "../tenants/tenants.ts"
@@ -52,14 +51,14 @@ export class Bearers extends Context.Service<
       const byToken = Effect.fnUntraced(function* (
         authorization: string | undefined,
       ): Effect.fn.Return<Principal, BearerError> {
-        const { person, orgId } = yield* tokens.authenticate(authorization, "control")
+        const { person, orgId, role } = yield* tokens.authenticate(authorization, "control")
         const org = yield* tenants.org(orgId)
         if (person !== undefined) {
           const memberships = (yield* people.membershipsOf(person)).filter(({ org }) => org.org.id === orgId)
           return { person, hasLoggedIn: false, orgId, memberships }
         }
         if (org === undefined) return yield* serviceError("unauthorized", "A valid bearer token is required")
-        return { person, hasLoggedIn: false, orgId, memberships: [{ org, role: ownRole, teams: [] }] }
+        return { person, hasLoggedIn: false, orgId, memberships: [{ org, role, teams: [] }] }
       })
 
       return Bearers.of({
@@ -72,8 +71,5 @@ export class Bearers extends Context.Service<
     }),
   )
 }
-
-/** An organisation's own token has the rights of an owner. */
-const ownRole: Role = "owner"
 
 const jwtPattern = /^Bearer ([A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+)$/i

@@ -10,7 +10,7 @@ export const AccessTokenRequest = Schema.Struct({
   /** What the token is for, in its creator's words. */
   name: Name,
   scopes: Schema.NonEmptyArray(KeyScope),
-  /** `person` if absent; owners and admins may create tokens of the organisation. */
+  /** `person` if absent; owners and admins may create tokens of the organisation, with their own role. */
   owner: Schema.optionalKey(Owner),
   /** 1 to 366; if absent, the token does not expire. */
   expiresInDays: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 366 }))),

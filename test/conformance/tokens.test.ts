@@ -146,10 +146,20 @@ describe("an organisation's own token", () => {
     const { id, secret, owner } = await minted(await logIn("bo"), { owner: "org" })
     expect(owner).toBe("org")
     const me = decodeMe(await (await call("GET", "/v1/me", secret)).json())
-    expect(me).toEqual({ orgs: [{ id: ids.org, name: "Test", role: "owner", teams: [] }] })
+    expect(me).toEqual({ orgs: [{ id: ids.org, name: "Test", role: "admin", teams: [] }] })
     // Any owner or admin may revoke it.
     expect((await listed(await logIn("ada"))).map((token) => token.id)).toContain(id)
     expect((await call("DELETE", `/v1/tokens/${id}`, await logIn("ada"))).status).toBe(204)
+  })
+
+  it("has the role of whoever made it: an admin's makes no owners", async () => {
+    const makeOwner = async (secret: string) =>
+      (await call("POST", "/v1/members", secret, { email: at("new"), role: "owner" })).status
+    const admins = await minted(await logIn("bo"), { owner: "org" })
+    expect(await makeOwner(admins.secret)).toBe(403)
+    const owners = await minted(await logIn("ada"), { owner: "org" })
+    expect(decodeMe(await (await call("GET", "/v1/me", owners.secret)).json()).orgs[0]?.role).toBe("owner")
+    expect(await makeOwner(owners.secret)).toBe(200)
   })
 })
 

@@ -53,7 +53,9 @@ export const tokenRoutes = HttpApiBuilder.group(
       const nowMs = yield* Clock.currentTimeMillis
       const expiresAt = expiresInDays === undefined ? undefined : new Date(nowMs + expiresInDays * dayMs)
       const unique = [...new Set(scopes)]
-      const { id, secret } = yield* tokens.issue({ kind: "pat", orgId, userId, name, scopes: unique, expiresAt })
+      // Nobody gets more rights by a token than they have.
+      const role = owner === "person" ? undefined : member.role === "owner" ? "owner" : "admin"
+      const { id, secret } = yield* tokens.issue({ kind: "pat", orgId, userId, role, name, scopes: unique, expiresAt })
       const known = { id, name, orgId, userId, scopes: unique, createdAt: new Date(nowMs), expiresAt }
       return { ...shown(known), secret } satisfies AccessTokenMinted
     })
