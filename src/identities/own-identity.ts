@@ -67,7 +67,7 @@ const makeOwnIdentity = (own: OwnIdentity, { aws, azure }: Cloud): Identity | un
   return makeAwsIdentity({ region: aws.region, keys, role: undefined })
 }
 
-/** Of which the organisation says where it signs in: that passes the egress guard. */
+/** The organisation's JSON says where it signs in: that address passes the egress guard. */
 const guarded = ({ authorize, problem }: Identity): Identity => ({
   authorize: (request, route) => authorize(request, { ...route, isGuarded: true }),
   problem,

@@ -21,7 +21,7 @@ export interface Bearer {
   readonly orgId: string
   /** Absent if the token belongs to the organisation itself. */
   readonly person: { readonly id: string; readonly email: string | undefined } | undefined
-  /** That of an organisation's own token; what a person's may do says the person's own. */
+  /** Of an organisation's own token; a person's token has the person's current role. */
   readonly role: OrgTokenRole
 }
 
