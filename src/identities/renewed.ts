@@ -41,9 +41,8 @@ export class Renewed<A> {
   #current: Issued<A> | undefined
   #renewAtMs = 0
   #fetching: Promise<Issued<A>> | undefined
-  #isUsed = false
-  /** Asks the issuer as the last who wanted one does: a proxy may have changed. */
-  #fetch: (() => Promise<Issued<A>>) | undefined
+  /** How the last who used it asks the issuer, e.g. through another proxy; undefined if nobody has used it yet. */
+  #fetchOfUser: (() => Promise<Issued<A>>) | undefined
   #problem: string | undefined
 
   /** @param describe why an issuer gave nothing, in a sentence without secrets */
@@ -61,8 +60,7 @@ export class Renewed<A> {
 
   /** @param fetch asks the issuer */
   async get(fetch: () => Promise<Issued<A>>): Promise<A> {
-    this.#isUsed = true
-    this.#fetch = fetch
+    this.#fetchOfUser = fetch
     const current = this.#valid()
     if (current === undefined) return (await this.#renew(fetch)).value
     if (this.#nowMs() >= this.#renewAtMs) this.#renewBehind(fetch)
@@ -83,7 +81,7 @@ export class Renewed<A> {
   #renewLater(ms: number): void {
     this.#later(() => {
       const isDue = this.#valid() !== undefined && this.#nowMs() >= this.#renewAtMs
-      if (this.#isUsed && isDue && this.#fetch !== undefined) this.#renewBehind(this.#fetch)
+      if (isDue && this.#fetchOfUser !== undefined) this.#renewBehind(this.#fetchOfUser)
     }, ms)
   }
 
@@ -96,7 +94,7 @@ export class Renewed<A> {
           this.#current = issued
           this.#renewAtMs = this.#nowMs() + renewMs
           this.#problem = undefined
-          this.#isUsed = false
+          this.#fetchOfUser = undefined
           this.#renewLater(renewMs)
           return issued
         },
