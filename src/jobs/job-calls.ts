@@ -1,6 +1,7 @@
 /** Calls of a vendor about one of its jobs, with the credential that the job began with. */
-import { Effect, Redacted } from "effect"
+import { Effect } from "effect"
 import { withOwnKeys } from "../calls/model.ts"
+import { authorizationOf } from "../calls/vendor-credential.ts"
 import { Catalogue } from "../catalogue/catalogue.ts"
 import { type CallTarget, targetOfVendor } from "../catalogue/snapshot.ts"
 import type { VideoDialect } from "../dialects/media.ts"
@@ -34,32 +35,21 @@ export const makeJobTargets = Effect.gen(function* () {
       dialect,
       target,
       request: (wire) =>
-        Effect.map(authorizationOf(client, target, wire), (authorization): UpstreamRequest => {
-          const { method, path, headers, body } = wire
-          return {
-            ...(method !== undefined && { method }),
-            baseUrl: target.vendor.baseUrl,
-            path,
-            headers: { ...headers, ...authorization },
-            body,
-            isGuarded: target.isGuarded,
-            network: target.network,
-          }
-        }),
+        authorizationOf(client, target, wire).pipe(
+          Effect.mapError((cause) => new UpstreamBroken({ cause })),
+          Effect.map((authorization): UpstreamRequest => {
+            const { method, path, headers, body } = wire
+            return {
+              ...(method !== undefined && { method }),
+              baseUrl: target.vendor.baseUrl,
+              path,
+              headers: { ...headers, ...authorization },
+              body,
+              isGuarded: target.isGuarded,
+              network: target.network,
+            }
+          }),
+        ),
     }
   })
 })
-
-const authorizationOf = (
-  client: VendorClient["Service"],
-  { vendor, dialect, credential, identity, network, isGuarded }: CallTarget,
-  { path, body }: WireRequest,
-): Effect.Effect<Readonly<Record<string, string>>, UpstreamBroken> => {
-  if (identity === undefined) {
-    return Effect.succeed(credential === undefined ? {} : dialect.authorize(Redacted.value(credential)))
-  }
-  return Effect.tryPromise({
-    try: () => identity.authorize({ baseUrl: vendor.baseUrl, path, body }, { client, network, isGuarded }),
-    catch: (cause) => new UpstreamBroken({ cause }),
-  })
-}

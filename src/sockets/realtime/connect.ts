@@ -1,8 +1,8 @@
 /** Opens the vendor's socket of a realtime session: targets in their order, until one is reached. */
-import { Effect, Redacted, Result } from "effect"
+import { Effect, Result } from "effect"
 import { coolDownAsAsked, noTarget } from "../../calls/failover.ts"
 import type { CallServices } from "../../calls/services.ts"
-import { credentialMissing, lacksCredential, withoutIdentity } from "../../calls/vendor-credential.ts"
+import { authorizationOf, credentialMissing, lacksCredential, withoutIdentity } from "../../calls/vendor-credential.ts"
 import {
   type AttemptError,
   type CallError,
@@ -86,16 +86,8 @@ const authorize = (
   target: CallTarget,
   path: string,
 ): Effect.Effect<Readonly<Record<string, string>>, VendorRejected> => {
-  const { vendor, dialect, credential, identity, isGuarded, network } = target
   if (lacksCredential(target)) return Effect.fail(credentialMissing)
-  if (identity !== undefined) {
-    const outgoing = { baseUrl: vendor.baseUrl, path, body: "" }
-    return Effect.tryPromise({
-      try: () => identity.authorize(outgoing, { client, network, isGuarded }),
-      catch: withoutIdentity,
-    })
-  }
-  return Effect.succeed(credential === undefined ? {} : dialect.authorize(Redacted.value(credential)))
+  return Effect.mapError(authorizationOf(client, target, { path, body: "" }), withoutIdentity)
 }
 
 const report = Effect.fnUntraced(function* (
