@@ -12,6 +12,7 @@ import { layerGateway } from "../../src/cli/gateway.ts"
 import { weir } from "../../src/cli/weir.ts"
 import { WeirConfig } from "../../src/config.ts"
 import { layerTestDatabases } from "../../src/testing/stores.ts"
+import { withVariables } from "../variables.ts"
 import { type Ready, requestsTo } from "./ready.ts"
 
 type Variables = Readonly<Record<string, string>>
@@ -25,30 +26,18 @@ const captured = () => {
   return { output, console: Object.assign(Object.create(console), { log: print, error: print }) }
 }
 
-const withVariables = async <A>(variables: Variables, use: () => Promise<A>): Promise<A> => {
-  const before = { ...process.env }
-  Object.assign(process.env, variables)
-  try {
-    return await use()
-  } finally {
-    for (const name of Object.keys(variables)) {
-      if (before[name] === undefined) delete process.env[name]
-      else process.env[name] = before[name]
-    }
-  }
-}
-
 /** Runs a command to its end. */
-const runCommand = (args: ReadonlyArray<string>, env: Variables) =>
-  withVariables(env, async () => {
-    const { output, console } = captured()
-    const exit = await weir(args).pipe(
-      Effect.provideService(Console.Console, console),
-      Effect.provideService(ConfigProvider.ConfigProvider, ConfigProvider.fromEnv({ env })),
-      Effect.runPromiseExit,
-    )
-    return { code: Exit.isSuccess(exit) ? 0 : 1, text: output.text }
-  })
+const runCommand = async (args: ReadonlyArray<string>, env: Variables) => {
+  const back = withVariables(env)
+  const { output, console } = captured()
+  const exit = await weir(args).pipe(
+    Effect.provideService(Console.Console, console),
+    Effect.provideService(ConfigProvider.ConfigProvider, ConfigProvider.fromEnv({ env })),
+    Effect.runPromiseExit,
+  )
+  back()
+  return { code: Exit.isSuccess(exit) ? 0 : 1, text: output.text }
+}
 
 /** Gives each test a directory, commands, and gateways, which end with it. */
 export const useCommands = () => {

@@ -6,7 +6,8 @@ import { Redacted } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { type AzureAccessOptions, makeAzureIdentity } from "../../src/identities/azure.ts"
 import { readNetwork } from "../../src/upstream/network.ts"
-import { issuerAuthority, startEntra, startIssuer, withVariables } from "./issuer.ts"
+import { withVariables } from "../variables.ts"
+import { issuerAuthority, startEntra, startIssuer } from "./issuer.ts"
 import { useRoute } from "./route.ts"
 
 const route = useRoute()

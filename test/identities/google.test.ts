@@ -5,8 +5,9 @@ import { join } from "node:path"
 import { Redacted } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { makeGoogleIdentity } from "../../src/identities/google.ts"
+import { withVariables } from "../variables.ts"
 import { startTokenEndpoint, type TokenEndpoint } from "./google-token-endpoint.ts"
-import { type Issuer, startIssuer, withVariables } from "./issuer.ts"
+import { type Issuer, startIssuer } from "./issuer.ts"
 import { useRoute } from "./route.ts"
 
 const route = useRoute()
