@@ -5,6 +5,7 @@ import { connect, WeirRefused, WeirUnreachable } from "../../src/client/index.ts
 import type { SocketEvent, SocketLike } from "../../src/client/socket-like.ts"
 import { hello } from "../../src/testing/gateway.ts"
 import { answeringRealtime, realtimeUsage } from "../../src/testing/scripted-realtime.ts"
+import type { VendorScript } from "../../src/testing/scripted-vendor.ts"
 import { openaiFrames } from "../../src/testing/vendor-replies.ts"
 import { type RealtimeGateway, startRealtimeGateway } from "./realtime-gateway.ts"
 
@@ -19,6 +20,14 @@ const pairOf = ({ gateway: { baseUrl, keyId, key } }: RealtimeGateway) => ({ bas
 
 /** More than the room that an exchange has at a time. */
 const long = { words: Array.from({ length: 600 }, (_, at) => `${at} `.padEnd(1000, "x")), inTokens: 10, outTokens: 600 }
+/** Waits for its reader, and ends when that has left. */
+const streaming =
+  (words: ReadonlyArray<string>): VendorScript =>
+  async (call) => {
+    call.head()
+    for (const frame of openaiFrames({ ...long, words })) if (!(await call.write(frame))) return
+    call.end()
+  }
 
 /** A socket that is open at once, and answers each message with an id. */
 const answeringSocket = (answer: (id: string) => string): SocketLike => {
@@ -83,11 +92,7 @@ describe("connect(…).socket()", () => {
         await socket.close()
       },
       {
-        script: async (call) => {
-          call.head()
-          for (const frame of openaiFrames(long)) if (!(await call.write(frame))) return
-          call.end()
-        },
+        script: streaming(long.words),
       },
     ),
   )
@@ -103,12 +108,7 @@ describe("connect(…).socket()", () => {
       },
       {
         config: { streamStallMs: 3000 },
-        script: async (call) => {
-          call.head()
-          const words = Array.from({ length: 600 }, () => "水".repeat(1000))
-          for (const frame of openaiFrames({ ...long, words })) if (!(await call.write(frame))) return
-          call.end()
-        },
+        script: streaming(Array.from({ length: 600 }, () => "水".repeat(1000))),
       },
     ),
   )
