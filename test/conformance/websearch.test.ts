@@ -1,6 +1,6 @@
 /** `POST /t1/websearch` and `GET /v1/search-providers`. Each test names its rule of interface.md. */
 import { Effect, Redacted, Schema } from "effect"
-import { beforeEach, describe, expect, it } from "vitest"
+import { afterEach, beforeEach, describe, expect, it } from "vitest"
 import { AppTokenResponse } from "../../src/protocol/app-token.ts"
 import { SearchDirectory, SearchResponse } from "../../src/protocol/search.ts"
 import { newTestIds, type TestGateway, testCatalogue, type VendorScript } from "../../src/testing/index.ts"
@@ -114,6 +114,13 @@ describe("a search", () => {
 })
 
 describe("failover and failure", () => {
+  // A provider whose calls fail five times in a row is not called for a second: later tests call it.
+  afterEach(async () => {
+    gateway().vendor.script(finding(20))
+    expect((await search("river")).status).toBe(200)
+    expect(await lastUsage(gateway())).toMatchObject({ vendor: "first" })
+  })
+
   it.each<[string, VendorScript]>([
     ["429", refusing(429)],
     ["401", refusing(401)],
