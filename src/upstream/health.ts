@@ -70,6 +70,10 @@ const openDuration = Schedule.min([Schedule.exponential("1 second"), Schedule.sp
 const maxCooldownMs = 3_600_000
 /** How often a node reads the cooldowns of other nodes. */
 const refreshInterval = "250 millis"
+/** How often what is over is forgotten: organisations' own keys are targets of their own. */
+const forgetInterval = "1 minute"
+/** How long a target is suspect without another call, as long as its breaker remembers. */
+const suspectMs = 3_600_000
 
 const outcomes = {
   healthy: CircuitBreaker.success,
@@ -88,7 +92,8 @@ export const makeTargetHealth = (
     const own = new Map<string, Cooldown>()
     let others: ReadonlyMap<string, Cooldown> = new Map()
 
-    const suspects = new Set<string>()
+    /** When the last of their calls failed. */
+    const suspects = new Map<string, number>()
 
     /** The longest active cooldown of a target. */
     const coolingDown = (target: string, despiteBreaker: boolean): TargetCoolingDown | undefined => {
@@ -110,7 +115,7 @@ export const makeTargetHealth = (
     ): Effect.Effect<A, E | TargetCoolingDown, R> => {
       const classify = (exit: Exit.Exit<A, E>) => {
         const verdict = judge(exit)
-        if (verdict === "failing") suspects.add(target)
+        if (verdict === "failing") suspects.set(target, clock.currentTimeMillisUnsafe())
         if (verdict === "healthy") suspects.delete(target)
         return outcomes[verdict]
       }
@@ -126,6 +131,13 @@ export const makeTargetHealth = (
     }
 
     const failed = (target: string) => Effect.ignore(begin(target, Effect.fail("failed"), () => "failing"))
+
+    const forget = Effect.sync(() => {
+      const nowMs = clock.currentTimeMillisUnsafe()
+      for (const [target, { untilMs }] of own) if (untilMs <= nowMs) own.delete(target)
+      for (const [target, failedAtMs] of suspects) if (failedAtMs + suspectMs <= nowMs) suspects.delete(target)
+    })
+    yield* runEvery(forgetInterval, "Forgetting the health of targets", forget)
 
     if (shared !== undefined) {
       const look = Effect.map(shared.all, (all) => {
@@ -148,7 +160,8 @@ export const makeTargetHealth = (
       coolDown: (target, forMs) =>
         Effect.flatMap(Clock.currentTimeMillis, (nowMs) => {
           const cooldown: Cooldown = { cause: "vendor", untilMs: nowMs + Math.min(forMs, maxCooldownMs) }
-          own.set(target, cooldown)
+          // Of calls that were refused at once, each may be told another time.
+          if (cooldown.untilMs > (own.get(target)?.untilMs ?? 0)) own.set(target, cooldown)
           recordCooldown(services, target, cooldown.cause)
           return shared === undefined ? Effect.void : shared.publish(target, cooldown)
         }),

@@ -57,6 +57,27 @@ describe("a node", () => {
     }).pipe(Effect.scoped),
   )
 
+  it.effect("leaves it alone for the longest time that it was asked for", () =>
+    Effect.gen(function* () {
+      const node = yield* makeNode(undefined)
+      yield* node.coolDown("t", 60_000)
+      yield* node.coolDown("t", 1000)
+      yield* TestClock.adjust(59_999)
+      expect(node.coolingDown("t", false)?.untilMs).toBe(60_000)
+    }).pipe(Effect.scoped),
+  )
+
+  it.effect("forgets a failed call in the hour after the last", () =>
+    Effect.gen(function* () {
+      const node = yield* makeNode(undefined)
+      yield* call(node, "t", false)
+      yield* TestClock.adjust("59 minutes")
+      expect(node.isSuspect("t")).toBe(true)
+      yield* TestClock.adjust("2 minutes")
+      expect(node.isSuspect("t")).toBe(false)
+    }).pipe(Effect.scoped),
+  )
+
   it.effect("suspects a target from a failed call until one that works: only then the breaker is asked", () =>
     Effect.gen(function* () {
       const node = yield* makeNode(undefined)
@@ -133,8 +154,12 @@ const onRedis = (redisUrl: Redacted.Redacted) =>
         yield* one.coolDown(target, 2500)
         yield* Effect.sleep("1200 millis")
         expect(yield* call(two, target, true)).toBe("vendor")
+        // Each of them hears of what comes later.
+        const later = randomUUID()
+        yield* two.coolDown(later, 60_000)
         yield* Effect.sleep("2 seconds")
         expect(yield* call(two, target, true)).toBe("ok")
+        expect(yield* call(one, later, true)).toBe("vendor")
       }).pipe(Effect.scoped),
     )
   })
