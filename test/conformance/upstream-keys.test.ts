@@ -2,8 +2,9 @@
 import { randomUUID } from "node:crypto"
 import { createServer, type Server } from "node:https"
 import { rootCertificates, setDefaultCACertificates } from "node:tls"
-import { Effect, Redacted } from "effect"
+import { Effect, Redacted, Schema } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { VideoJob } from "../../src/protocol/video.ts"
 import {
   answering,
   hello,
@@ -31,6 +32,12 @@ beforeAll(
       server = createServer({ cert: certificate, key: privateKey }, (request, response) => {
         asked.push({ path: request.url, authorization: request.headers.authorization })
         if (location !== undefined) return response.writeHead(307, { location }).end()
+        if (request.url?.endsWith("/content") === true) return response.writeHead(200).end("a film")
+        if (request.url?.startsWith("/v1/videos") === true) {
+          const status = request.method === "POST" ? "queued" : "completed"
+          response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify({ id: "video_7", status }))
+          return
+        }
         response.writeHead(200, { "content-type": "application/json" }).end(openaiBody(answer))
       })
       server.listen(0, "127.0.0.2", () => {
@@ -43,7 +50,18 @@ afterAll(() => server.close())
 
 let resolved: ReadonlyArray<string> = ["127.0.0.2"]
 const config = { egressAllow: ["127.0.0.2"], masterKey: Redacted.make("the master key of these tests") }
-const gateway = useGateway({ config, resolveHost: () => Promise.resolve(resolved) })
+const catalogue = (urls: { readonly vendor: string; readonly second: string }) =>
+  testCatalogue(urls, ids)
+    .replace("models:\n", "models:\n  - { handle: film, kind: video, targets: [{ vendor: openai, model: sora-2 }] }\n")
+    .replace(
+      "prices:\n",
+      'prices:\n  - { model: film, currency: USD, dims: { video_seconds: "100000" }, from: 2026-01-01 }\n',
+    )
+    .replace("models: [main,", "models: [film, main,")
+const ids = newTestIds()
+const gateway = useGateway({ ids, catalogue, config, resolveHost: () => Promise.resolve(resolved) })
+
+const readJob = Schema.decodeUnknownSync(VideoJob)
 
 const admin = (method: string, path: string, body?: unknown, to = gateway()) =>
   fetch(`${to.baseUrl}/v1/admin/${path}`, {
@@ -151,6 +169,24 @@ describe("exchanges with the organisation's own key", () => {
     expect(usage).toMatchObject({ cost: "0", inTokens: 1000, outTokens: 200 })
     expect(await balanceOf(gateway())).toBe(before)
     expect(await lastUsage(gateway())).toMatchObject({ vendor: "openai", in_tokens: 1000n })
+  })
+
+  it("that outlive their request are asked for at its address too, and fetched from there", async () => {
+    const before = await balanceOf(gateway())
+    const begun = await gateway().call("POST", "/t1/videos", { model: "film", prompt: "a weir", seconds: 4 })
+    expect(begun.status).toBe(202)
+    const { id } = readJob(await begun.json())
+    await eventually(async () => {
+      const { status } = readJob(await (await gateway().call("GET", `/t1/videos/${id}`)).json())
+      return status === "done"
+    })
+    expect(await (await gateway().call("GET", `/t1/videos/${id}/content`)).text()).toBe("a film")
+    expect(new Set(asked.map(({ authorization }) => authorization))).toEqual(new Set(["Bearer sk-own-secret"]))
+    expect(asked.map(({ path }) => path)).toEqual(
+      expect.arrayContaining(["/v1/videos", "/v1/videos/video_7", "/v1/videos/video_7/content"]),
+    )
+    expect(gateway().vendor.calls).toEqual([])
+    expect(await balanceOf(gateway())).toBe(before)
   })
 
   it("rule 6: a name that now resolves to a private address is egress_blocked, with no call and no failover", async () => {
