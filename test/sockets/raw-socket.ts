@@ -52,13 +52,15 @@ export interface Conversation {
   /** Bytes of each write; as they come if absent. */
   readonly inPiecesOf?: number
   readonly next?: { readonly after: number; readonly sent: Buffer }
+  /** Does not end the connection when it is told to. */
+  readonly staysOpen?: boolean
 }
 
 /** Opens a socket, sends, and listens until the server has closed the connection. */
 export const converse = (
   url: string,
   headers: Readonly<Record<string, string>>,
-  { sent, inPiecesOf, next }: Conversation,
+  { sent, inPiecesOf, next, staysOpen = false }: Conversation,
 ): Promise<Heard> =>
   new Promise((resolve, reject) => {
     const { hostname, port, pathname } = new URL(url)
@@ -82,7 +84,7 @@ export const converse = (
     socket.on("data", (chunk: Buffer) => {
       read = Buffer.concat([read, chunk])
       const { texts, pongs, closed } = hear(read)
-      if (closed !== undefined) socket.end()
+      if (closed !== undefined && !staysOpen) socket.end()
       if (next === undefined || !hasNext) return
       if (texts.length + pongs.length < next.after) return
       hasNext = false

@@ -243,6 +243,14 @@ describe.each(["/t1/socket", "/openai/v1/responses"])("%s", (path) => {
     expect(await speak({ sent })).toMatchObject({ texts: [], pongs: [], closed })
   })
 
+  // Slow because it waits: the gateway does so for five seconds.
+  it("cuts a client that does not end the connection when it is told to", async () => {
+    const begunMs = Date.now()
+    expect(await speak({ sent: [frameOf(opcodes.binary, hostile)], staysOpen: true })).toMatchObject({ closed: 1003 })
+    expect(Date.now() - begunMs).toBeGreaterThan(4000)
+    expect(Date.now() - begunMs).toBeLessThan(20_000)
+  })
+
   it("takes no compression, and refuses what is compressed [12, 13]", async () => {
     const offer = { "sec-websocket-extensions": "permessage-deflate; client_max_window_bits" }
     const heard = await speak({ sent: [text("Hello", { reserved: 4 })] }, offer)

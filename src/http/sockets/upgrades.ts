@@ -45,6 +45,7 @@ export const answerUpgrades = Effect.fnUntraced(function* (
     maxPayload: socketFrameBytes,
     perMessageDeflate: false,
     autoPong: false,
+    ...ending,
     handleProtocols: (_, request) => chosenOf.get(request) ?? false,
   })
   const isSocket = ({ url = "" }: Pick<IncomingMessage, "url">) => handlers.has(pathOf(url))
@@ -71,6 +72,9 @@ export const answerUpgrades = Effect.fnUntraced(function* (
     () => Effect.sync(() => emitter.off("upgrade", upgrade)),
   )
 })
+
+/** How long a client may take to end a socket that the gateway has ended; the types of the library lack it. */
+const ending = { closeTimeout: 5000 }
 
 /** The subprotocol that was chosen for a request. */
 const chosenOf = new WeakMap<IncomingMessage, string>()
