@@ -12,8 +12,19 @@ export interface NextWindow {
   readonly isCut: boolean
 }
 
-/** @param everyMs how long a window is, in time, if the export has fallen behind */
-export const nextWindow = Effect.fnUntraced(function* (position: Position, shard: Shard, everyMs: number) {
+/** Records of a window: as many as a thread encodes without much memory. */
+const mostRows = 250_000
+
+/**
+ * @param everyMs how long a window is, in time, if the export has fallen behind
+ * @param most records of a window, nearly
+ */
+export const nextWindow = Effect.fnUntraced(function* (
+  position: Position,
+  shard: Shard,
+  everyMs: number,
+  most = mostRows,
+) {
   const { records, place, at } = position
   const mark = yield* closedMark(records, shard)
   if (mark.place <= place) return undefined
@@ -25,19 +36,17 @@ export const nextWindow = Effect.fnUntraced(function* (position: Position, shard
     )
   const end = yield* endInTime(position, shard, mark, Math.max(everyMs, leastMs))
   // Each record has a place of its own; where the books are spread, places are a clock's.
-  if (end.place - place <= mostRows) return yield* made(end)
+  if (end.place - place <= most) return yield* made(end)
   const rows = yield* sizeOf(end)
-  if (rows <= mostRows) return yield* made(end)
+  if (rows <= most) return yield* made(end)
   // Places are given evenly, nearly.
-  const middle = place + ((end.place - place) * BigInt(mostRows)) / BigInt(rows)
+  const middle = place + ((end.place - place) * BigInt(most)) / BigInt(rows)
   const range = { place: middle, from: shifted(at, -3 * nearMs), until: shifted(end.since, 3 * nearMs) }
   const found = yield* shard.run((client) => firstRecord(client, records, range))
   const isBetween = found !== undefined && found.place < end.place && found.place > place
   return yield* made(isBetween ? endBefore(found, at) : end)
 })
 
-/** Records of a window: as many as a thread encodes without much memory. */
-const mostRows = 250_000
 /** A record's time is at most so far from the time at which it was written. */
 const nearMs = 15_000
 /** A window that does not reach to now is longer than its end is uncertain. */

@@ -100,4 +100,42 @@ layer(layerTestDatabase, { excludeTestServices: true })("a window", (it) => {
       expect(second?.window).toMatchObject({ from_place: next, from_at: until })
     }),
   )
+
+  it.effect("is cut where there are too many records, and the windows have each of them once", () =>
+    Effect.gen(function* () {
+      const shard = (yield* Shards).of(org)
+      const nowMs = Date.now()
+      const { place: start } = yield* closedMark("usage", shard)
+      const refs = Array.from({ length: 60 }, (_, at) => `many${at}${org}`)
+      for (const [at, ref] of refs.entries()) yield* addRecord(ref, new Date(nowMs - 30_000 + at * 500))
+      let position = {
+        ...{
+          export: "e",
+          records: "usage" as const,
+          shard: shard.name,
+          place: BigInt(start),
+          at: new Date(nowMs - 40_000),
+        },
+        ...{ started_place: 0n, started_at: new Date(0), is_active: true, failures: 0, problem: null },
+      }
+      const windows: Array<ReadonlyArray<unknown>> = []
+      for (let isCut = true; isCut; ) {
+        const next = yield* nextWindow(position, shard, 5 * minuteMs, 10)
+        if (next === undefined) break
+        const found: Array<unknown> = []
+        const read = (rows: ReadonlyArray<ReadonlyArray<unknown>>) =>
+          Effect.sync(() => {
+            found.push(...rows.map((row) => row[3]))
+          })
+        yield* shard.run((client) => readWindow(client, "usage", next.window, read))
+        windows.push(found)
+        isCut = next.isCut
+        position = { ...position, place: next.window.until_place, at: next.window.until_at }
+      }
+      const found = windows.flat().filter((ref) => String(ref).startsWith("many"))
+      expect([...found].sort()).toEqual([...refs].sort())
+      // Where places are a clock's, they are not even.
+      expect(windows.length).toBeGreaterThan(3)
+    }),
+  )
 })
