@@ -77,8 +77,9 @@ export class MemorySessions {
 
   sweep(): void {
     const now = this.#clock.currentTimeMillisUnsafe()
-    for (const sessions of this.#owners.values()) {
+    for (const [owner, sessions] of this.#owners) {
       for (const [id, { lastSeenMs }] of sessions) if (lastSeenMs < now - retentionMs) sessions.delete(id)
+      if (sessions.size === 0) this.#owners.delete(owner)
     }
     const oldest = addDays(dayOf(now), -3)
     for (const key of this.#peaks.keys()) if (key < oldest) this.#peaks.delete(key)

@@ -154,6 +154,7 @@ const contract = (name: string, gate: Layer.Layer<Gate, unknown>) =>
         })
         yield* gate.giveBack(caller.owner, counts)
         expect(yield* outcome(caller)).toEqual({ admitted: "Admitted" })
+        expect(yield* outcome(caller)).toMatchObject({ detail: { limit: 2, used: 2 } })
       }),
     )
 

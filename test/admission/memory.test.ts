@@ -13,6 +13,20 @@ const limitsOf = (args: ReadonlyArray<string>, nodeOptions = ""): { readonly our
   return JSON.parse(execFileSync(process.execPath, [...args, "--input-type=module", "-e", print], { env }).toString())
 }
 
+describe("what the heap has", () => {
+  it("is without young objects", () => {
+    const print = `const { heapUsedBytes } = await import(${JSON.stringify(memory)})
+      const { getHeapSpaceStatistics } = await import("node:v8")
+      globalThis.young = Array.from({ length: 100_000 }, (_, at) => ({ at }))
+      const ours = heapUsedBytes()
+      const sizes = getHeapSpaceStatistics().filter(({ space_name }) => space_name !== "new_space")
+      console.log(JSON.stringify({ ours, v8: sizes.reduce((sum, { space_used_size: size }) => sum + size, 0) }))`
+    const told = execFileSync(process.execPath, ["--input-type=module", "-e", print]).toString()
+    const { ours, v8 } = JSON.parse(told)
+    expect(Math.abs(ours - v8)).toBeLessThan(MiB / 2)
+  })
+})
+
 describe("the limit of the heap", () => {
   it("is the option's where V8 tells more", () => {
     const { ours, v8 } = limitsOf(["--max-old-space-size=128"])

@@ -1,6 +1,8 @@
 /** When a delivery is tried again, and what an answer means. */
 import { describe, expect, it } from "vitest"
-import { againAfter, outcomeOf } from "../../src/webhooks/attempt.ts"
+import { UpstreamBroken } from "../../src/upstream/client.ts"
+import { EgressBlocked } from "../../src/upstream/egress.ts"
+import { againAfter, outcomeOf, problemOf } from "../../src/webhooks/attempt.ts"
 
 describe("a delivery", () => {
   it.each([
@@ -16,6 +18,14 @@ describe("a delivery", () => {
     expect(againAfter(attempts, 0.5)).toBe(seconds * 1000)
     expect(againAfter(attempts, 0)).toBe(seconds * 800)
     expect(againAfter(attempts, 0.999)).toBeLessThan(seconds * 1200)
+  })
+
+  it.each([
+    ["this gateway has no connection to spare", Object.assign(new Error("no file"), { code: "EMFILE" })],
+    ["the address is not allowed", new Error("connect", { cause: new EgressBlocked({ reason: "address" }) })],
+    ["the address cannot be reached", new Error("what the receiver said")],
+  ])("without an answer tells its owner: %s", (problem, cause) => {
+    expect(problemOf(new UpstreamBroken({ cause }))).toBe(problem)
   })
 
   it.each([
