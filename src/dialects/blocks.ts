@@ -6,22 +6,25 @@ import type { JsonObject } from "./json.ts"
 
 type DeltaEvent = Extract<VendorEvent, { kind: "delta" }>
 
-export interface BlockNumbers {
-  /** The block index for a vendor's key; the first call for a key creates it. */
-  readonly of: (key: string) => number
-  readonly isOpen: (key: string) => boolean
-}
+/** Most replies have one block: a stream keeps nothing more for it. */
+export class BlockNumbers {
+  #first: string | undefined
+  #others: Map<string, number> | undefined
 
-export const makeBlockNumbers = (): BlockNumbers => {
-  const numbers = new Map<string, number>()
-  return {
-    isOpen: (key) => numbers.has(key),
-    of: (key) => {
-      const known = numbers.get(key)
-      if (known !== undefined) return known
-      numbers.set(key, numbers.size)
-      return numbers.size - 1
-    },
+  /** The block index for a vendor's key; the first call for a key creates it. */
+  of(key: string): number {
+    this.#first ??= key
+    if (key === this.#first) return 0
+    this.#others ??= new Map()
+    const known = this.#others.get(key)
+    if (known !== undefined) return known
+    const next = this.#others.size + 1
+    this.#others.set(key, next)
+    return next
+  }
+
+  isOpen(key: string): boolean {
+    return key === this.#first || this.#others?.has(key) === true
   }
 }
 

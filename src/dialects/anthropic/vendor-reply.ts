@@ -4,8 +4,7 @@
  */
 import type { Stop } from "../../protocol/exchange.ts"
 import {
-  type BlockNumbers,
-  makeBlockNumbers,
+  BlockNumbers,
   reasoningDelta,
   signatureDelta,
   textDelta,
@@ -44,7 +43,7 @@ export function decodeBody(body: string): ReadonlyArray<VendorEvent> {
 
 /** Reads Anthropic's events, however they are framed. */
 export class ReplyReader {
-  readonly #blocks: BlockNumbers = makeBlockNumbers()
+  readonly #blocks = new BlockNumbers()
   #usage: JsonObject = {}
   #tier: string | undefined
   /** Blocks of Anthropic's own tools that are being read, by their index. */

@@ -3,7 +3,7 @@
  * `messageStop`. Source: https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ConverseStream.html
  */
 import type { Stop } from "../../protocol/exchange.ts"
-import { makeBlockNumbers, reasoningDelta, signatureDelta, textDelta, toolCallArgs, toolCallOpen } from "../blocks.ts"
+import { BlockNumbers, reasoningDelta, signatureDelta, textDelta, toolCallArgs, toolCallOpen } from "../blocks.ts"
 import { type Decoder, malformed, missingSides, nonZero, type VendorEvent, type VendorUsage } from "../dialect.ts"
 import {
   countAt,
@@ -57,7 +57,7 @@ export const decodeBody = (body: string): ReadonlyArray<VendorEvent> => {
 }
 
 class ReplyReader {
-  readonly #blocks = makeBlockNumbers()
+  readonly #blocks = new BlockNumbers()
   #stopReason: string | undefined
   #metadata: JsonObject | undefined
 

@@ -1,13 +1,6 @@
 /** Chat in Cohere's words: the reply, streamed and whole. Source: https://docs.cohere.com/v2/docs/streaming */
 import type { Stop } from "../../protocol/exchange.ts"
-import {
-  type BlockNumbers,
-  makeBlockNumbers,
-  reasoningDelta,
-  textDelta,
-  toolCallArgs,
-  toolCallOpen,
-} from "../blocks.ts"
+import { BlockNumbers, reasoningDelta, textDelta, toolCallArgs, toolCallOpen } from "../blocks.ts"
 import { type Decoder, malformed, missingSides, nonZero, type VendorEvent, type VendorUsage } from "../dialect.ts"
 import { countAt, type JsonObject, numberAt, objectAt, objectsAt, parseObject, stringAt } from "../json.ts"
 import { makeSseDecoder } from "../sse-frames.ts"
@@ -37,7 +30,7 @@ export function decodeBody(body: string): ReadonlyArray<VendorEvent> {
 }
 
 class ReplyReader {
-  readonly #blocks: BlockNumbers = makeBlockNumbers()
+  readonly #blocks = new BlockNumbers()
 
   readFrame(frame: JsonObject | undefined, events: Array<VendorEvent>): void {
     const index = numberAt(frame, "index") ?? 0

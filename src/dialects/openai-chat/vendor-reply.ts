@@ -5,8 +5,7 @@
 import type { Stop } from "../../protocol/exchange.ts"
 import { mostReplies, type TokenLogprob } from "../../protocol/extra-params.ts"
 import {
-  type BlockNumbers,
-  makeBlockNumbers,
+  BlockNumbers,
   markReply,
   reasoningDelta,
   signatureDelta,
@@ -92,7 +91,7 @@ class ReplyReader {
 }
 
 class ChoiceReader {
-  readonly #blocks: BlockNumbers = makeBlockNumbers()
+  readonly #blocks = new BlockNumbers()
   readonly #details = new ReasoningDetails()
   readonly #index: number
   #refused = false

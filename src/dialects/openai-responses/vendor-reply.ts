@@ -5,8 +5,7 @@
 import type { Stop } from "../../protocol/exchange.ts"
 import type { TokenLogprob } from "../../protocol/extra-params.ts"
 import {
-  type BlockNumbers,
-  makeBlockNumbers,
+  BlockNumbers,
   reasoningDelta,
   signatureDelta,
   textDelta,
@@ -55,7 +54,7 @@ export function decodeBody(body: string): ReadonlyArray<VendorEvent> {
 }
 
 class ReplyReader {
-  readonly #blocks: BlockNumbers = makeBlockNumbers()
+  readonly #blocks = new BlockNumbers()
   /** Parts whose content arrived in deltas; the event that closes them repeats it. */
   readonly #emitted = new Set<string>()
   #refused = false
