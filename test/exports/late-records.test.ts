@@ -26,11 +26,12 @@ it("exports have a record that came late, and one that was taken back with its c
       select org_id, ${correctedAt}::bigint, place, to_jsonb(gone) from gone`)
   const rows = () =>
     ask(`
-        select record, exchanges::int as n, cost::varchar as cost, dims::varchar as dims, in_tokens::int as t
+        select record, exchanges::int as n, cost::varchar as cost, dims::varchar as dims, in_tokens::int as t,
+          epoch(now()) - epoch("at") > 86400 as old
         from ${parquet("usage")} where org_id = '${ids.org}' and ref = 'late' order by 1`)
   await eventually(async () => (await rows()).length > 1)
   expect(await rows()).toEqual([
-    { record: "correction", n: -1, cost: "-0.5000000000", dims: '{"x": -5}', t: -1 },
-    { record: "usage", n: 1, cost: "0.5000000000", dims: '{"x": 5}', t: 1 },
+    { record: "correction", n: -1, cost: "-0.5000000000", dims: '{"x": -5}', t: -1, old: false },
+    { record: "usage", n: 1, cost: "0.5000000000", dims: '{"x": 5}', t: 1, old: true },
   ])
 }, 240_000)
