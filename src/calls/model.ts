@@ -8,6 +8,7 @@ import type { Price } from "../money/pricing.ts"
 import type { ModelKind } from "../protocol/call-kind.ts"
 import { ServiceError, serviceError } from "../protocol/error.ts"
 import type { OrgEntry } from "../tenants/tenants.ts"
+import { ownTargetKey } from "../upstream/health.ts"
 import { orderTargets } from "../upstream/pool.ts"
 import type { UpstreamKey } from "../upstream/upstream-keys.ts"
 
@@ -99,6 +100,6 @@ const withOwnKey = (target: CallTarget, orgId: string, keys: ReadonlyMap<string,
     identity: brought === undefined ? undefined : ownIdentity(brought, target.vendor),
     isOwn: true,
     isGuarded,
-    key: `${orgId}:${target.key}`,
+    key: ownTargetKey(orgId, target.key),
   }
 }

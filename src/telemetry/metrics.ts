@@ -387,7 +387,7 @@ export const recordExportLag = (services: Services, id: string, records: string,
 export const recordBooksOverdue = (services: Services, shard: string, seconds: number): void =>
   booksOverdue({ shard }).updateUnsafe(seconds, services)
 
-/** Counts a target that starts to cool down. @param target vendor and model */
+/** Counts a target that starts to cool down. @param target vendor and model, or that it is an organisation's own */
 export const recordCooldown = (services: Services, target: string, cause: string): void =>
   cooldowns({ target, cause }).updateUnsafe(1, services)
 

@@ -22,6 +22,14 @@ export class TargetCoolingDown extends Data.TaggedError("TargetCoolingDown")<Coo
 /** What the beginning of a call says about its target; `ignored` says nothing. */
 export type Verdict = "healthy" | "failing" | "ignored"
 
+/** What all the own keys of organisations are called in metrics: there may be millions. */
+const ownLabel = "organisation"
+
+/** The key of a vendor with which an organisation has a key of its own. No id has a space: it is nobody else's. */
+export const ownTargetKey = (orgId: string, key: string): string => `${ownLabel} ${orgId} ${key}`
+
+const labelOf = (target: string): string => (target.startsWith(`${ownLabel} `) ? ownLabel : target)
+
 export class TargetHealth extends Context.Service<
   TargetHealth,
   {
@@ -149,7 +157,7 @@ export const makeTargetHealth = (
     // This node's breaker is open already; inform the other nodes.
     const opened = Effect.fnUntraced(function* (transition: CircuitBreaker.Transition) {
       if (transition.to !== "Open") return
-      recordCooldown(services, transition.key, "breaker")
+      recordCooldown(services, labelOf(transition.key), "breaker")
       const untilMs = (yield* Clock.currentTimeMillis) + Duration.toMillis(transition.retryAfter)
       yield* Effect.logWarning("A target is cooling down after failed calls", { target: transition.key })
       if (shared !== undefined) yield* shared.publish(transition.key, { cause: "breaker", untilMs })
@@ -162,7 +170,7 @@ export const makeTargetHealth = (
           const cooldown: Cooldown = { cause: "vendor", untilMs: nowMs + Math.min(forMs, maxCooldownMs) }
           // Of calls that were refused at once, each may be told another time.
           if (cooldown.untilMs > (own.get(target)?.untilMs ?? 0)) own.set(target, cooldown)
-          recordCooldown(services, target, cooldown.cause)
+          recordCooldown(services, labelOf(target), cooldown.cause)
           return shared === undefined ? Effect.void : shared.publish(target, cooldown)
         }),
       turns: breaker.transitions.pipe(

@@ -23,6 +23,7 @@ const answer = { words: ["own"], inTokens: 1000, outTokens: 200 }
 /** The organisation's own vendor, on an address that is allowed here like a public one. */
 const asked: Array<{ readonly path: string | undefined; readonly authorization: string | undefined }> = []
 let location: string | undefined
+let isBusy = false
 let server: Server
 let port = 0
 beforeAll(
@@ -31,6 +32,7 @@ beforeAll(
       setDefaultCACertificates([...rootCertificates, certificate])
       server = createServer({ cert: certificate, key: privateKey }, (request, response) => {
         asked.push({ path: request.url, authorization: request.headers.authorization })
+        if (isBusy) return response.writeHead(429, { "retry-after": "1" }).end()
         if (location !== undefined) return response.writeHead(307, { location }).end()
         if (request.url?.endsWith("/content") === true) return response.writeHead(200).end("a film")
         if (request.url?.startsWith("/v1/videos") === true) {
@@ -199,6 +201,20 @@ describe("exchanges with the organisation's own key", () => {
     }
     expect(gateway().second.calls.length).toBe(calls)
     resolved = ["127.0.0.2"]
+  })
+
+  it("cool down by themselves; metrics do not name the organisation", async () => {
+    isBusy = true
+    const error = await errorOf(await gateway().exchange(hello))
+    expect(error).toMatchObject({ code: "upstream_error", detail: { upstreamStatus: 429 } })
+    isBusy = false
+    const calls = asked.length
+    expect((await gateway().exchange(hello)).status).toBe(502)
+    expect(asked.length).toBe(calls)
+    const metrics = await (await fetch(`${gateway().baseUrl}/metrics`)).text()
+    expect(metrics).toContain('weir_target_cooldowns_total{target="organisation",cause="vendor"} 1')
+    expect(metrics).not.toContain(ids.org)
+    await eventually(async () => (await gateway().exchange(hello)).status === 200)
   })
 
   it("rule 6: redirects are not followed", async () => {
