@@ -1,70 +1,51 @@
 /**
- * Shares cooldowns between nodes through one Redis hash. Each node asks four times a second in the background whether it
- * has changed, and reads it then.
+ * Shares cooldowns between nodes through one Redis stream. Each node asks four times a second in the background for what
+ * is new, and reads all that there is when it starts.
  */
-import { randomUUID } from "node:crypto"
 import { Effect, Layer, Schema } from "effect"
 import { CircuitBreaker } from "effect/persistence"
 import { makeScript, Redis } from "../store/redis.ts"
 import { type Cooldown, type CooldownCause, makeTargetHealth, type SharedCooldowns, TargetHealth } from "./health.ts"
 
-/** The cooldowns by target, and their version, which changes with each of them. */
-const keys = ["weir:{cooldowns}", "weir:{cooldowns}:version"]
+const key = "weir:{cooldowns}:new"
+/** A stream has about as many: more than that cool down at once only where organisations have keys of their own. */
+const mostKept = 10_000
 
-/** Stores a cooldown if it is longer than the stored one. ARGV: target, cause, until, new version. */
+/** Adds a cooldown. ARGV: target, cause, until. */
 const publish = makeScript(`
-local known = redis.call("HGET", KEYS[1], ARGV[1])
-local untilMs = known and tonumber(string.match(known, "^%a+ (%d+)$")) or 0
-if tonumber(ARGV[3]) > untilMs then
-  redis.call("HSET", KEYS[1], ARGV[1], ARGV[2] .. " " .. ARGV[3])
-  redis.call("SET", KEYS[2], ARGV[4], "EX", 7200)
-end
+redis.call("XADD", KEYS[1], "MAXLEN", "~", ${mostKept}, "*", "target", ARGV[1], "cause", ARGV[2], "until", ARGV[3])
 redis.call("EXPIRE", KEYS[1], 7200)
 return 0`)
 
-/** Returns the version and all cooldowns, and deletes expired ones; nothing if the version is known. ARGV: now, version. */
-const all = makeScript(`
-local version = redis.call("GET", KEYS[2]) or ""
-if version == ARGV[2] then return {} end
-local cooldowns = redis.call("HGETALL", KEYS[1])
-local now = tonumber(ARGV[1])
-for at = 1, #cooldowns, 2 do
-  local untilMs = tonumber(string.match(cooldowns[at + 1], "^%a+ (%d+)$"))
-  if untilMs == nil or untilMs < now then redis.call("HDEL", KEYS[1], cooldowns[at]) end
-end
-table.insert(cooldowns, 1, version)
-return cooldowns`)
+/** Returns the id and the fields of each cooldown that was added. ARGV: the last id that is known. */
+const added = makeScript(`
+local read = redis.call("XREAD", "STREAMS", KEYS[1], ARGV[1])
+return read and read[1][2] or {}`)
 
-const decodeCooldowns = Schema.decodeUnknownSync(Schema.Array(Schema.String))
+const decodeAdded = Schema.decodeUnknownSync(Schema.Array(Schema.Tuple([Schema.String, Schema.Array(Schema.String)])))
 
 const makeSharedCooldowns = Effect.map(Redis, (redis): SharedCooldowns => {
-  let last: ReadonlyMap<string, Cooldown> = new Map()
-  let lastVersion = "none"
+  const known = new Map<string, Cooldown>()
+  let lastId = "0-0"
+  const add = (target: string, cooldown: Cooldown) => {
+    if (cooldown.untilMs > (known.get(target)?.untilMs ?? 0)) known.set(target, cooldown)
+  }
   return {
-    publish: (target, { cause, untilMs }) =>
-      Effect.ignore(Effect.suspend(() => redis.run(publish, keys, [target, cause, untilMs, randomUUID()]))),
+    publish: (target, { cause, untilMs }) => Effect.ignore(redis.run(publish, [key], [target, cause, untilMs])),
     // If Redis does not answer, the last known cooldowns apply.
-    all: Effect.suspend(() => redis.run(all, keys, [Date.now(), lastVersion])).pipe(
+    all: Effect.suspend(() => redis.run(added, [key], [lastId])).pipe(
       Effect.map((reply) => {
-        const [version, ...cooldowns] = decodeCooldowns(reply)
-        if (version === undefined) return last
-        lastVersion = version
-        last = readCooldowns(cooldowns)
-        return last
+        for (const [id, [, target = "", , cause = "", , untilMs]] of decodeAdded(reply)) {
+          lastId = id
+          if (isCause(cause)) add(target, { cause, untilMs: Number(untilMs) })
+        }
+        for (const [target, { untilMs }] of known) if (untilMs <= Date.now()) known.delete(target)
+        return known
       }),
-      Effect.catch(() => Effect.succeed(last)),
+      Effect.catch(() => Effect.succeed(known)),
     ),
   }
 })
-
-function readCooldowns(reply: ReadonlyArray<string>): ReadonlyMap<string, Cooldown> {
-  const cooldowns = new Map<string, Cooldown>()
-  for (let at = 0; at + 1 < reply.length; at += 2) {
-    const [cause = "", untilMs] = reply[at + 1]?.split(" ") ?? []
-    if (isCause(cause)) cooldowns.set(reply[at] ?? "", { cause, untilMs: Number(untilMs) })
-  }
-  return cooldowns
-}
 
 const isCause = (text: string): text is CooldownCause => text === "vendor" || text === "breaker"
 

@@ -169,7 +169,8 @@ export const makeTargetHealth = (
         Effect.flatMap(Clock.currentTimeMillis, (nowMs) => {
           const cooldown: Cooldown = { cause: "vendor", untilMs: nowMs + Math.min(forMs, maxCooldownMs) }
           // Of calls that were refused at once, each may be told another time.
-          if (cooldown.untilMs > (own.get(target)?.untilMs ?? 0)) own.set(target, cooldown)
+          if (cooldown.untilMs <= (own.get(target)?.untilMs ?? 0)) return Effect.void
+          own.set(target, cooldown)
           recordCooldown(services, labelOf(target), cooldown.cause)
           return shared === undefined ? Effect.void : shared.publish(target, cooldown)
         }),

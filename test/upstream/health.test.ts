@@ -160,6 +160,10 @@ const onRedis = (redisUrl: Redacted.Redacted) =>
         yield* Effect.sleep("2 seconds")
         expect(yield* call(two, target, true)).toBe("ok")
         expect(yield* call(one, later, true)).toBe("vendor")
+        // So does one that comes later.
+        const three = yield* node
+        yield* Effect.sleep("1 second")
+        expect(yield* call(three, later, true)).toBe("vendor")
       }).pipe(Effect.scoped),
     )
   })
