@@ -39,7 +39,7 @@ const gateway = useGateway(() => ({
   - { handle: any, maxOutput: 1000, capabilities: [tools, images, files], targets: [{ vendor: sim, model: simulated-1 }] }
   - { handle: tiered, maxOutput: 1000, targets: [{ vendor: openai, model: m }] }
   - { handle: pair, maxOutput: 1000, targets: [{ vendor: anthropic, model: claude, tier: 1 }, { vendor: sim, model: simulated-1, tier: 2 }] }
-  - { handle: limited, maxOutput: 1000, params: { seed: { strip: true }, vendorOptions: { strip: true }, frequencyPenalty: { max: 0.5 }, n: { max: 2 } }, targets: [{ vendor: sim, model: simulated-1 }] }
+  - { handle: limited, maxOutput: 1000, params: { seed: { strip: true }, temperature: { strip: true, default: 1 }, vendorOptions: { strip: true }, frequencyPenalty: { max: 0.5 }, n: { max: 2 } }, targets: [{ vendor: sim, model: simulated-1 }] }
   - { handle: cinema, maxOutput: 1000, capabilities: [videos, audio], targets: [{ vendor: gemini, model: gemini-3-test }] }
   - { handle: gem, maxOutput: 1000, capabilities: [tools], targets: [{ vendor: gemini, model: gemini-3-test }] }
   - { handle: claude2, maxOutput: 1000, capabilities: [tools], targets: [{ vendor: anthropic, model: claude }] }
@@ -265,18 +265,19 @@ describe("parameters", () => {
 
   it("are clamped and stripped by the model's profile, and told", async () => {
     const vendorOptions = { openai: { promptCacheOptions: { mode: "implicit" } } }
-    const params = { seed: 7, frequencyPenalty: 1.5, n: 4, vendorOptions }
+    const params = { seed: 7, temperature: 0.5, frequencyPenalty: 1.5, n: 4, vendorOptions }
     const events = await readEvents(
       await gateway().exchange({ model: "limited", thread: text("Hi"), params, stream: true }),
     )
     const warning = events.find(({ event }) => event === "t.warn")
     expect(warning?.data).toMatchObject({
       code: "params_clamped",
-      detail: { params: ["frequencyPenalty", "n", "seed", "vendorOptions"] },
+      detail: { params: ["temperature", "frequencyPenalty", "n", "seed", "vendorOptions"] },
     })
     const { body } = simulated.calls.at(-1) ?? { body: {} }
     expect(body).toMatchObject({ frequency_penalty: 0.5, n: 2 })
     expect(body).not.toHaveProperty("seed")
+    expect(body).not.toHaveProperty("temperature")
   })
 
   it("of hostile values are refused", async () => {

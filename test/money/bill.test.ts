@@ -1,6 +1,6 @@
 /** What is billed of an exchange, by how far it got. Lessons 2, 8 and 11. */
 import { describe, expect, it } from "vitest"
-import { isImplausible, makeBill } from "../../src/kinds/chat/bill.ts"
+import { isImplausible, makeBill, needsEstimate } from "../../src/kinds/chat/bill.ts"
 
 const usage = { inTokens: 70, outTokens: 9, cacheReadTokens: 30, cacheWriteTokens: 0, dims: {} }
 const early = { ...usage, outTokens: 1 }
@@ -28,6 +28,11 @@ describe("makeBill", () => {
       { ...content, done: true },
       { counts: estimate, estimatedReason: "upstream_usage_missing" },
     ],
+    [
+      "the end came, without content or usage",
+      { ...nothing, done: true },
+      { counts: estimate, estimatedReason: "upstream_usage_missing" },
+    ],
     ["the final usage came, the terminal event did not", { ...content, usage, usageIsFinal: true }, { counts: usage }],
     ["content came, then a break", content, { counts: estimate, estimatedReason: "client_disconnected" }],
     [
@@ -38,6 +43,8 @@ describe("makeBill", () => {
   ])("when %s", (_what, seen, bill) => {
     const broken = seen.done ? undefined : "client_disconnected"
     expect(makeBill(seen, broken, { promptTokens: 500, outTokens: 10 }, limits)).toEqual(bill)
+    // The gateway counts by itself what it estimates, and nothing else.
+    expect(needsEstimate(seen, limits)).toBe(bill !== undefined && "estimatedReason" in bill)
   })
 
   const full = { ...content, usageIsFinal: true, done: true }
