@@ -2,14 +2,13 @@
  * Organisations' identity providers: builds the authorization URL and verifies the callback. Every request to a
  * provider passes the egress guard. Source: OpenID Connect Core 1.0 section 3.1 (code flow), RFC 7636 (PKCE), RFC 9207.
  */
-import { Context, Data, Duration, Effect, Layer, Redacted, Result } from "effect"
+import { Cache, Context, Data, Duration, Effect, Exit, Layer, Redacted, Result } from "effect"
 import {
   authorizationCodeGrant,
   buildAuthorizationUrl,
   type ClientAuth,
   ClientSecretBasic,
   ClientSecretPost,
-  type Configuration,
   type CustomFetch,
   calculatePKCECodeChallenge,
   customFetch,
@@ -19,7 +18,6 @@ import {
   None,
 } from "openid-client"
 import { Agent, fetch } from "undici"
-import { fingerprint } from "../protocol/canonical.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 import { isStorable } from "../protocol/text.ts"
 import type { SsoEntry } from "../tenants/tenants.ts"
@@ -58,61 +56,59 @@ export class IdentityProviders extends Context.Service<
     IdentityProviders,
     Effect.gen(function* () {
       const guardedFetch = yield* makeGuardedFetch
-      const discovered = new Map<string, Discovered>()
-
-      /** A provider's metadata, cached for a while; failures are not cached. */
-      const configurationOf = ({ provider, clientSecret }: SsoEntry): Promise<Configuration> => {
-        const secret = clientSecret && Redacted.value(clientSecret)
-        const key = fingerprint([provider.issuer, provider.clientId, secret ?? null])
-        const known = discovered.get(key)
-        if (known !== undefined && known.goodUntilMs > Date.now()) return known.configuration
-        const authentication = secret === undefined ? None() : byEitherSecret(secret)
-        const configuration = discovery(new URL(provider.issuer), provider.clientId, secret, authentication, {
-          execute: [enableNonRepudiationChecks],
-          timeout: Duration.toSeconds(timeout),
-          [customFetch]: guardedFetch,
-        })
-        discovered.set(key, { configuration, goodUntilMs: Date.now() + discoveryTtlMs })
-        configuration.catch(() => discovered.delete(key))
-        return configuration
-      }
-
       const request = <A>(call: () => Promise<A>): Effect.Effect<A, ProviderError> =>
         Effect.tryPromise({ try: call, catch: toProviderError })
 
+      /** Providers' metadata, for a while; failures are not kept. */
+      const configurations = yield* Cache.makeWith(
+        ({ issuer, clientId, secret }: Client) =>
+          request(() =>
+            discovery(new URL(issuer), clientId, secret, secret === undefined ? None() : byEitherSecret(secret), {
+              execute: [enableNonRepudiationChecks],
+              timeout: Duration.toSeconds(timeout),
+              [customFetch]: guardedFetch,
+            }),
+          ),
+        { capacity: mostKept, timeToLive: (exit) => (Exit.isSuccess(exit) ? keptFor : 0) },
+      )
+      const configurationOf = ({ provider: { issuer, clientId }, clientSecret }: SsoEntry) =>
+        Cache.get(configurations, { issuer, clientId, secret: clientSecret && Redacted.value(clientSecret) })
+
       return IdentityProviders.of({
         authorizationUrl: (entry, { state, nonce, verifier }, redirectUri) =>
-          request(async () => {
-            const configuration = await configurationOf(entry)
-            return buildAuthorizationUrl(configuration, {
-              redirect_uri: redirectUri,
-              scope: "openid email",
-              state,
-              nonce,
-              code_challenge: await calculatePKCECodeChallenge(verifier),
-              code_challenge_method: "S256",
-            })
-          }),
+          Effect.flatMap(configurationOf(entry), (configuration) =>
+            request(async () =>
+              buildAuthorizationUrl(configuration, {
+                redirect_uri: redirectUri,
+                scope: "openid email",
+                state,
+                nonce,
+                code_challenge: await calculatePKCECodeChallenge(verifier),
+                code_challenge_method: "S256",
+              }),
+            ),
+          ),
         identify: (entry, { state, nonce, verifier }, answer) =>
-          request(async () => {
-            const configuration = await configurationOf(entry)
-            const tokens = await authorizationCodeGrant(configuration, answer, {
-              expectedState: state,
-              expectedNonce: nonce,
-              pkceCodeVerifier: verifier,
-              idTokenExpected: true,
-            })
-            const claims = tokens.claims()
-            if (claims === undefined) throw new Error("there is no ID token")
-            const { iss: issuer, sub: subject } = claims
-            if (!isStorable(subject) || subject.length > maxSubjectLength) throw new Error("the subject is malformed")
-            const claimed =
-              claims["email"] ??
-              (configuration.serverMetadata().userinfo_endpoint === undefined
-                ? undefined
-                : (await fetchUserInfo(configuration, tokens.access_token, subject)).email)
-            return { issuer, subject, email: typeof claimed === "string" ? claimed : undefined }
-          }),
+          Effect.flatMap(configurationOf(entry), (configuration) =>
+            request(async () => {
+              const tokens = await authorizationCodeGrant(configuration, answer, {
+                expectedState: state,
+                expectedNonce: nonce,
+                pkceCodeVerifier: verifier,
+                idTokenExpected: true,
+              })
+              const claims = tokens.claims()
+              if (claims === undefined) throw new Error("there is no ID token")
+              const { iss: issuer, sub: subject } = claims
+              if (!isStorable(subject) || subject.length > maxSubjectLength) throw new Error("the subject is malformed")
+              const claimed =
+                claims["email"] ??
+                (configuration.serverMetadata().userinfo_endpoint === undefined
+                  ? undefined
+                  : (await fetchUserInfo(configuration, tokens.access_token, subject)).email)
+              return { issuer, subject, email: typeof claimed === "string" ? claimed : undefined }
+            }),
+          ),
       })
     }),
   )
@@ -128,15 +124,19 @@ const byEitherSecret = (secret: string): ClientAuth => {
   }
 }
 
-interface Discovered {
-  readonly configuration: Promise<Configuration>
-  readonly goodUntilMs: number
+/** What Weir is at a provider: one organisation's, most often. */
+interface Client {
+  readonly issuer: string
+  readonly clientId: string
+  readonly secret: string | undefined
 }
 
 /** OpenID Connect Core 1.0 section 2: a subject has at most 255 ASCII characters. */
 const maxSubjectLength = 255
 
-const discoveryTtlMs = 10 * 60_000
+/** Each organisation may have a provider of its own. */
+const mostKept = 1000
+const keptFor = Duration.minutes(10)
 const timeout = Duration.seconds(10)
 
 /** Maximum size of a provider's reply. */

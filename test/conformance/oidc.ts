@@ -87,7 +87,7 @@ export const startHostileOidc = async () => {
   const jwk = { ...(await exportJWK(ours.publicKey)), kid: "k", alg: "ES256", use: "sig" }
   let spoiled: Spoiled = {}
   let nonce = ""
-  const seen: { challenge: string; verifierFits: boolean } = { challenge: "", verifierFits: false }
+  const seen = { challenge: "", verifierFits: false, metadataAsked: 0 }
 
   const idToken = async (issuer: string): Promise<string> => {
     const claims = { nonce, email: "ada@example.com", ...spoiled.claims }
@@ -107,6 +107,7 @@ export const startHostileOidc = async () => {
     const json = (value: unknown, status = 200) =>
       response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(value))
     if (url.pathname === "/.well-known/openid-configuration") {
+      seen.metadataAsked++
       return json({
         issuer,
         authorization_endpoint: `${issuer}/auth`,

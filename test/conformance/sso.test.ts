@@ -216,6 +216,15 @@ describe("single use", () => {
   }
   const asMachine = { headers: { accept: "application/json" } }
 
+  it("the provider is not asked for its metadata at each login", async () => {
+    await atCallback()
+    const asked = hostile.seen.metadataAsked
+    await atCallback()
+    await atCallback()
+    expect(asked).toBeGreaterThan(0)
+    expect(hostile.seen.metadataAsked).toBe(asked)
+  })
+
   it("a callback from another browser is bad_request: nobody is logged in as another person", async () => {
     const { callback } = await atCallback()
     expect(await errorOf(await newBrowser().request(callback, asMachine))).toMatchObject({ code: "bad_request" })
