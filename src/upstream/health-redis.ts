@@ -5,7 +5,8 @@
 import { Effect, Layer, Schema } from "effect"
 import { CircuitBreaker } from "effect/persistence"
 import { makeScript, Redis } from "../store/redis.ts"
-import { type Cooldown, type CooldownCause, makeTargetHealth, type SharedCooldowns, TargetHealth } from "./health.ts"
+import type { CooldownCause } from "./cooldowns.ts"
+import { makeTargetHealth, type SharedCooldowns, TargetHealth } from "./health.ts"
 
 const key = "weir:{cooldowns}:new"
 /** A stream has about as many: more than that cool down at once only where organisations have keys of their own. */
@@ -25,24 +26,19 @@ return read and read[1][2] or {}`)
 const decodeAdded = Schema.decodeUnknownSync(Schema.Array(Schema.Tuple([Schema.String, Schema.Array(Schema.String)])))
 
 const makeSharedCooldowns = Effect.map(Redis, (redis): SharedCooldowns => {
-  const known = new Map<string, Cooldown>()
   let lastId = "0-0"
-  const add = (target: string, cooldown: Cooldown) => {
-    if (cooldown.untilMs > (known.get(target)?.untilMs ?? 0)) known.set(target, cooldown)
-  }
   return {
     publish: (target, { cause, untilMs }) => Effect.ignore(redis.run(publish, [key], [target, cause, untilMs])),
     // If Redis does not answer, the last known cooldowns apply.
-    all: Effect.suspend(() => redis.run(added, [key], [lastId])).pipe(
+    added: Effect.suspend(() => redis.run(added, [key], [lastId])).pipe(
       Effect.map((reply) => {
-        for (const [id, [, target = "", , cause = "", , untilMs]] of decodeAdded(reply)) {
-          lastId = id
-          if (isCause(cause)) add(target, { cause, untilMs: Number(untilMs) })
-        }
-        for (const [target, { untilMs }] of known) if (untilMs <= Date.now()) known.delete(target)
-        return known
+        const entries = decodeAdded(reply)
+        lastId = entries.at(-1)?.[0] ?? lastId
+        return entries.flatMap(([, [, target = "", , cause = "", , untilMs]]) =>
+          isCause(cause) ? [[target, { cause, untilMs: Number(untilMs) }] as const] : [],
+        )
       }),
-      Effect.catch(() => Effect.succeed(known)),
+      Effect.catch(() => Effect.succeed([])),
     ),
   }
 })

@@ -6,15 +6,7 @@ import { Clock, Context, Data, Duration, Effect, Exit, Layer, Schedule, type Sco
 import { CircuitBreaker } from "effect/persistence"
 import { runEvery } from "../background.ts"
 import { recordCooldown } from "../telemetry/metrics.ts"
-
-/** `vendor`: the vendor sent Retry-After. `breaker`: calls failed. */
-export type CooldownCause = "vendor" | "breaker"
-
-export interface Cooldown {
-  readonly cause: CooldownCause
-  /** Milliseconds since the epoch. */
-  readonly untilMs: number
-}
+import { type Cooldown, Cooldowns } from "./cooldowns.ts"
 
 /** The target is cooling down and is not called. */
 export class TargetCoolingDown extends Data.TaggedError("TargetCoolingDown")<Cooldown> {}
@@ -67,7 +59,8 @@ export class TargetHealth extends Context.Service<
 /** Exchanges cooldowns between nodes. */
 export interface SharedCooldowns {
   readonly publish: (target: string, cooldown: Cooldown) => Effect.Effect<void>
-  readonly all: Effect.Effect<ReadonlyMap<string, Cooldown>>
+  /** Those that were published since the last time, by any node; all that are kept, the first time. */
+  readonly added: Effect.Effect<ReadonlyArray<readonly [target: string, cooldown: Cooldown]>>
 }
 
 /** Five consecutive failures; a target that fails every other time is handled by failover. */
@@ -97,9 +90,8 @@ export const makeTargetHealth = (
     const breaker = yield* CircuitBreaker.make({ tripPolicy, openDuration })
     const services = yield* Effect.context<never>()
     const clock = yield* Clock.Clock
-    const own = new Map<string, Cooldown>()
-    let others: ReadonlyMap<string, Cooldown> = new Map()
-
+    const own = new Cooldowns()
+    const others = new Cooldowns()
     /** When the last of their calls failed. */
     const suspects = new Map<string, number>()
 
@@ -142,14 +134,15 @@ export const makeTargetHealth = (
 
     const forget = Effect.sync(() => {
       const nowMs = clock.currentTimeMillisUnsafe()
-      for (const [target, { untilMs }] of own) if (untilMs <= nowMs) own.delete(target)
+      own.forget(nowMs)
+      others.forget(nowMs)
       for (const [target, failedAtMs] of suspects) if (failedAtMs + suspectMs <= nowMs) suspects.delete(target)
     })
     yield* runEvery(forgetInterval, "Forgetting the health of targets", forget)
 
     if (shared !== undefined) {
-      const look = Effect.map(shared.all, (all) => {
-        others = all
+      const look = Effect.map(shared.added, (added) => {
+        for (const [target, cooldown] of added) others.add(target, cooldown)
       })
       yield* runEvery(refreshInterval, "Reading cooldowns of other nodes", look)
     }
@@ -169,8 +162,7 @@ export const makeTargetHealth = (
         Effect.flatMap(Clock.currentTimeMillis, (nowMs) => {
           const cooldown: Cooldown = { cause: "vendor", untilMs: nowMs + Math.min(forMs, maxCooldownMs) }
           // Of calls that were refused at once, each may be told another time.
-          if (cooldown.untilMs <= (own.get(target)?.untilMs ?? 0)) return Effect.void
-          own.set(target, cooldown)
+          if (!own.add(target, cooldown)) return Effect.void
           recordCooldown(services, labelOf(target), cooldown.cause)
           return shared === undefined ? Effect.void : shared.publish(target, cooldown)
         }),

@@ -3,8 +3,10 @@ import { randomUUID } from "node:crypto"
 import { expect, layer } from "@effect/vitest"
 import { Deferred, Effect, Fiber } from "effect"
 import { closedMark } from "../../src/exports/closed-mark.ts"
+import type { Position } from "../../src/exports/export-store.ts"
 import { nextWindow } from "../../src/exports/next-window.ts"
-import { readWindow } from "../../src/exports/window-rows.ts"
+import { readWindow, type Window } from "../../src/exports/window-rows.ts"
+import type { Shard } from "../../src/store/shards/shard.ts"
 import { Shards } from "../../src/store/shards/shards.ts"
 import { layerTestDatabase } from "../money/books.ts"
 
@@ -22,6 +24,22 @@ const addRecord = (ref: string, at: Date, place?: bigint | null) =>
           case when ${place === undefined}::boolean then ${books}next_transfer_id() else ${place == null ? null : String(place)}::text::bigint end)`,
     ),
   )
+
+const positionAt = (shard: Shard, place: bigint, at: Date): Position => ({
+  ...{ export: "e", records: "usage", shard: shard.name, place, at },
+  ...{ started_place: 0n, started_at: new Date(0), is_active: true, failures: 0, problem: null },
+})
+
+/** The request ids of a window's records. */
+const refsIn = Effect.fnUntraced(function* (shard: Shard, window: Window) {
+  const found: Array<unknown> = []
+  const read = (rows: ReadonlyArray<ReadonlyArray<unknown>>) =>
+    Effect.sync(() => {
+      found.push(...rows.map((row) => row[3]))
+    })
+  yield* shard.run((client) => readWindow(client, "usage", window, read))
+  return found
+})
 
 layer(layerTestDatabase, { excludeTestServices: true })("a window", (it) => {
   it.effect("is not closed while a transaction runs that has taken a lower place", () =>
@@ -59,16 +77,11 @@ layer(layerTestDatabase, { excludeTestServices: true })("a window", (it) => {
       yield* addRecord(`none${org}`, new Date(hour.getTime() + 1000), null)
       yield* addRecord(`before${org}`, new Date(hour.getTime() + 2000), BigInt(start) - 1n)
       yield* addRecord(`since${org}`, new Date(hour.getTime() + 3000), BigInt(start) + 1n)
-      const found: Array<unknown> = []
       const window = {
         ...{ name: "before", from_place: 0n, until_place: BigInt(start) },
         ...{ from_at: hour, until_at: new Date(hour.getTime() + 3_600_000), is_hour: true },
       }
-      const read = (rows: ReadonlyArray<ReadonlyArray<unknown>>) =>
-        Effect.sync(() => {
-          found.push(...rows.map((row) => row[3]))
-        })
-      yield* shard.run((client) => readWindow(client, "usage", window, read))
+      const found = yield* refsIn(shard, window)
       expect(found.sort()).toEqual([`before${org}`, `none${org}`])
     }),
   )
@@ -81,16 +94,7 @@ layer(layerTestDatabase, { excludeTestServices: true })("a window", (it) => {
       for (let minutesAgo = 60; minutesAgo > 0; minutesAgo--) {
         yield* addRecord(`r${minutesAgo}${org}`, new Date(nowMs - minutesAgo * minuteMs))
       }
-      const position = {
-        ...{
-          export: "e",
-          records: "usage" as const,
-          shard: shard.name,
-          place: BigInt(start),
-          at: new Date(nowMs - 61 * minuteMs),
-        },
-        ...{ started_place: 0n, started_at: new Date(0), is_active: true, failures: 0, problem: null },
-      }
+      const position = positionAt(shard, BigInt(start), new Date(nowMs - 61 * minuteMs))
       const first = yield* nextWindow(position, shard, 5 * minuteMs)
       expect(first).toMatchObject({ isEmpty: false, isCut: true })
       const { until_at: until = new Date(0), until_place: next = 0n } = first?.window ?? {}
@@ -108,27 +112,12 @@ layer(layerTestDatabase, { excludeTestServices: true })("a window", (it) => {
       const { place: start } = yield* closedMark("usage", shard)
       const refs = Array.from({ length: 60 }, (_, at) => `many${at}${org}`)
       for (const [at, ref] of refs.entries()) yield* addRecord(ref, new Date(nowMs - 30_000 + at * 500))
-      let position = {
-        ...{
-          export: "e",
-          records: "usage" as const,
-          shard: shard.name,
-          place: BigInt(start),
-          at: new Date(nowMs - 40_000),
-        },
-        ...{ started_place: 0n, started_at: new Date(0), is_active: true, failures: 0, problem: null },
-      }
+      let position = positionAt(shard, BigInt(start), new Date(nowMs - 40_000))
       const windows: Array<ReadonlyArray<unknown>> = []
       for (let isCut = true; isCut; ) {
         const next = yield* nextWindow(position, shard, 5 * minuteMs, 10)
         if (next === undefined) break
-        const found: Array<unknown> = []
-        const read = (rows: ReadonlyArray<ReadonlyArray<unknown>>) =>
-          Effect.sync(() => {
-            found.push(...rows.map((row) => row[3]))
-          })
-        yield* shard.run((client) => readWindow(client, "usage", next.window, read))
-        windows.push(found)
+        windows.push(yield* refsIn(shard, next.window))
         isCut = next.isCut
         position = { ...position, place: next.window.until_place, at: next.window.until_at }
       }

@@ -6,8 +6,8 @@ import { CircuitBreaker } from "effect/persistence"
 import { TestClock } from "effect/testing"
 import { Redis } from "../../src/store/redis.ts"
 import { layerTestConfig, testRedisUrl } from "../../src/testing/stores.ts"
+import type { Cooldown } from "../../src/upstream/cooldowns.ts"
 import {
-  type Cooldown,
   TargetHealth as Health,
   makeTargetHealth,
   type SharedCooldowns,
@@ -36,7 +36,7 @@ const makeBoard = (): SharedCooldowns => {
   const cooldowns = new Map<string, Cooldown>()
   return {
     publish: (target, cooldown) => Effect.sync(() => void cooldowns.set(target, cooldown)),
-    all: Effect.sync(() => new Map(cooldowns)),
+    added: Effect.sync(() => [...cooldowns]),
   }
 }
 
