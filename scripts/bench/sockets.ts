@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises"
 import { WebSocket } from "ws"
 import { cpuSeconds, drive, median, residentBytes } from "./load.ts"
 import { openStreams } from "./open-streams.ts"
-import type { Scenario } from "./scenario.ts"
+import type { Row, Scenario } from "./scenario.ts"
 import type { Answer, Subject, Weir } from "./subjects.ts"
 
 const open = (weir: Weir, path: string): Promise<WebSocket> =>
@@ -247,12 +247,12 @@ export const sockets: Scenario = async ({ weir }, { rounds, scale, streams }) =>
 }
 
 /** Memory of many open exchanges: over connections of their own, and over a hundredth of them. */
-export const socketMemory: Scenario = async ({ another }, { scale }) => {
+export const socketMemory: Scenario = async ({ another, overHttp2 }, { rounds, scale }) => {
   const count = Math.round(5000 * scale)
   const onEach = 100
   const apiece = 50
-  const measure = async (use: (weir: Weir) => Promise<() => void>) => {
-    const weir = await another({})
+  const measure = async (variables: Readonly<Record<string, string>>, use: (weir: Weir) => Promise<() => void>) => {
+    const weir = await another(variables)
     // The heap's young part is as large as it gets.
     await drive(weir.exchange("frames-200"), { requests: 3000, inFlight: 64 })
     await sleep(2000)
@@ -266,12 +266,12 @@ export const socketMemory: Scenario = async ({ another }, { scale }) => {
     process.kill(weir.pid, "SIGKILL")
     return grown / 2 ** 20
   }
-  const connections = await measure(async (weir) => {
+  const ofConnections = async (weir: Weir) => {
     const opened = openStreams(weir.exchange("paced-200"), count)
     await opened.allOpen
     return () => void opened.close()
-  })
-  const overSockets = await measure(async (weir) => {
+  }
+  const ofSockets = async (weir: Weir) => {
     const opened = await connect(weir, Math.ceil(count / onEach))
     // At the pace of the others, so that neither leaves more garbage.
     for (let begun = 0; begun < count; begun += apiece) {
@@ -282,15 +282,22 @@ export const socketMemory: Scenario = async ({ another }, { scale }) => {
     return () => {
       for (const socket of opened) socket.close()
     }
-  })
-  return [
-    {
-      what: `memory of ${count} exchanges on ${Math.ceil(count / onEach)} sockets`,
+  }
+  const row = async (vendor: string, variables: Readonly<Record<string, string>>): Promise<Row> => {
+    const floor: Array<number> = []
+    const weir: Array<number> = []
+    for (let round = 0; round < rounds; round++) {
+      floor.push(await measure(variables, ofConnections))
+      weir.push(await measure(variables, ofSockets))
+    }
+    return {
+      what: `memory of ${count} exchanges on ${Math.ceil(count / onEach)} sockets, ${vendor}`,
       unit: "MiB",
-      floor: connections,
-      weir: overSockets,
+      floor: median(floor),
+      weir: median(weir),
       note: "floor: on connections of their own",
       budget: { of: "ratio", max: 0.6 },
-    },
-  ]
+    }
+  }
+  return [await row("a vendor with HTTP/2", overHttp2), await row("a vendor without", {})]
 }

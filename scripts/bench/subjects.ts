@@ -5,6 +5,7 @@ import { cpus, tmpdir } from "node:os"
 import { join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
 import { fileURLToPath } from "node:url"
+import { certificate } from "../../test/upstream/certificate.ts"
 import { nodeOptions } from "../node-options.ts"
 import type { Endpoint } from "./load.ts"
 
@@ -29,6 +30,8 @@ export interface Subjects {
   readonly catalogue: string
   /** Starts another gateway on the same stores, with these variables besides; from its sources if no program is named. */
   readonly another: (variables: Readonly<Record<string, string>>, program?: string) => Promise<Weir>
+  /** Variables of a gateway that calls the vendor over HTTP/2, as those with TLS offer it. */
+  readonly overHttp2: Readonly<Record<string, string>>
   /** Starts the second floor; it needs PostgreSQL and Redis. */
   readonly startByHand: () => Promise<Subject>
 }
@@ -107,13 +110,19 @@ export const startSubjects = async (
   process.once("exit", stop)
 
   const upstream = start(1, [here("./upstream.ts")], { PAUSE_MS: String(pauseMs) })
-  const upstreamPort = await firstLine(upstream)
+  const [upstreamPort = "", http2Port] = (await firstLine(upstream)).split(" ")
   const floor = start(0, [here("./floor.ts"), upstreamPort])
   const floorPort = await firstLine(floor)
   const url = `http://127.0.0.1:${upstreamPort}`
   const catalogue = join(dir, "catalogue.yaml")
   const catalogueText = catalogueFor(url)
   writeFileSync(catalogue, catalogueText)
+  const overHttp2 = {
+    SVC_CATALOGUE: join(dir, "catalogue-http2.yaml"),
+    NODE_EXTRA_CA_CERTS: join(dir, "certificate.pem"),
+  }
+  writeFileSync(overHttp2.SVC_CATALOGUE, catalogueFor(`https://localhost:${http2Port}`))
+  writeFileSync(overHttp2.NODE_EXTRA_CA_CERTS, certificate)
   const profile = process.env["BENCH_PROFILE"]
   const profiling = profile === undefined ? [] : ["--cpu-prof", `--cpu-prof-dir=${profile}`]
   let gateways = 0
@@ -169,6 +178,7 @@ export const startSubjects = async (
     floor: { name: "floor", pid: floor.pid ?? 0, exchange: chat(`http://127.0.0.1:${floorPort}`, "/") },
     weir: subject,
     catalogue: catalogueText,
+    overHttp2,
     another: async (more, program) => (await startWeir(more, program)).subject,
     startByHand: async () => {
       const child = start(0, [here("./by-hand.ts"), upstreamPort])

@@ -1,12 +1,15 @@
 /**
  * The bench's vendor: chat completions from memory, so that it costs little. The model's name selects the
  * answer: `short`, `frames-N` (at full speed), `large-N` (N frames of 64 KiB), `paced-N` (N frames, one each
- * PAUSE_MS on average, 20 ms when not set). Prints its port.
+ * PAUSE_MS on average, 20 ms when not set). Prints its port, and that for HTTP/2.
  */
 import { createServer, type ServerResponse } from "node:http"
+import { createSecureServer } from "node:http2"
 import { Readable } from "node:stream"
 import { WebSocketServer } from "ws"
+import { portOf } from "../../src/testing/port.ts"
 import { openaiBody, openaiFrame } from "../../src/testing/vendor-replies.ts"
+import { certificate, privateKey } from "../../test/upstream/certificate.ts"
 import { randomOf } from "../random.ts"
 
 const pauseMs = Number(process.env["PAUSE_MS"] ?? 20)
@@ -172,6 +175,10 @@ const server = createServer({ keepAliveTimeout: 65_000 }, (request, response) =>
     else send(response, packets, 0)
   })
 })
+
+const overHttp2 = createSecureServer({ cert: certificate, key: privateKey })
+overHttp2.on("request", (request, response) => server.emit("request", request, response))
+
 /** A voice that gives a frame of sound for each that it hears, in one response without an end. */
 const soundFrame = JSON.stringify({
   type: "response.output_audio.delta",
@@ -194,6 +201,5 @@ server.on("upgrade", (request, socket, head) => {
 })
 
 server.listen(0, "127.0.0.1", 65_535, () => {
-  const address = server.address()
-  console.log(typeof address === "object" && address !== null ? address.port : 0)
+  overHttp2.listen(0, "127.0.0.1", () => console.log(`${portOf(server)} ${portOf(overHttp2)}`))
 })

@@ -74,6 +74,13 @@ export class Overload extends Context.Service<
         Effect.sync(() => setInterval(sample, sampleEveryMs).unref()),
         (timer) => Effect.sync(() => clearInterval(timer)),
       )
+      const left = (heldAfterMs?: number) => {
+        waiting--
+        if (heldAfterMs === undefined) return
+        waits.seen++
+        waits.sumMs += heldAfterMs
+        waits.leastMs = Math.min(waits.leastMs, heldAfterMs)
+      }
       const refuse = (cause: "busy" | "open" | "memory") => {
         recordShed(services, cause)
         return Effect.fail(overloaded())
@@ -81,25 +88,9 @@ export class Overload extends Context.Service<
       return Overload.of({
         maxConnections: capacity.connections,
         enter: () => {
-          const enteredAt = performance.now()
-          let isWaiting = true
           waiting++
           waits.peak = Math.max(waits.peak, waiting)
-          const over = () => {
-            if (isWaiting) waiting--
-            isWaiting = false
-          }
-          return {
-            held: () => {
-              if (!isWaiting) return
-              const waitedMs = performance.now() - enteredAt
-              waits.seen++
-              waits.sumMs += waitedMs
-              waits.leastMs = Math.min(waits.leastMs, waitedMs)
-              over()
-            },
-            over,
-          }
+          return new Entered(left)
         },
         check: (open) => {
           if (open >= maxOpenExchanges) return refuse("open")
@@ -110,6 +101,29 @@ export class Overload extends Context.Service<
       })
     }),
   )
+}
+
+class Entered implements Waiting {
+  readonly #enteredAt = performance.now()
+  #left: ((heldAfterMs?: number) => void) | undefined
+
+  constructor(left: (heldAfterMs?: number) => void) {
+    this.#left = left
+  }
+
+  held(): void {
+    this.#leave(performance.now() - this.#enteredAt)
+  }
+
+  over(): void {
+    this.#leave()
+  }
+
+  #leave(heldAfterMs?: number): void {
+    const left = this.#left
+    this.#left = undefined
+    left?.(heldAfterMs)
+  }
 }
 
 /** The gateway has no room for a call. */

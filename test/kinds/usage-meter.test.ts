@@ -21,6 +21,18 @@ describe("a reply", () => {
     expect(meter.outputBytes).toBe(3 + 13)
   })
 
+  it("of a stream is counted whole, and its first 64 KiB are kept as they came", () => {
+    const meter = new UsageMeter({ keepsBlocks: false })
+    const words = Array.from({ length: 10_000 }, (_, at) => `größer${at} `)
+    for (const v of words) meter.add({ kind: "delta", delta: { i: 0, t: "text", v } })
+    const kept = meter.keptText()
+    const text = words.join("")
+    expect(meter.outputBytes).toBe(Buffer.byteLength(text))
+    expect(text.startsWith(kept)).toBe(true)
+    expect(Buffer.byteLength(kept)).toBeGreaterThan(63 * 1024)
+    expect(Buffer.byteLength(kept)).toBeLessThanOrEqual(64 * 1024)
+  })
+
   it("has the input of a tool as it is, and as text if it is no object or too deep to be sent back", () => {
     const deep = (depth: number) => `{"a":${"[".repeat(depth)}${"]".repeat(depth)}}`
     expect(inputOf("")).toEqual({})

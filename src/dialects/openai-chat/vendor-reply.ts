@@ -52,7 +52,7 @@ export function decodeChatBody(body: string): ReadonlyArray<VendorEvent> {
 /** Decodes whole replies and chunks: a chunk's `delta` and a reply's `message` have the same fields. */
 class ReplyReader {
   /** By their index; most often there is one. */
-  readonly #choices: Array<ChoiceReader> = []
+  readonly #choices = [new ChoiceReader(0)]
   #tier: string | undefined
 
   readChunk(chunk: JsonObject | undefined, events: Array<VendorEvent>): void {
@@ -92,7 +92,7 @@ class ReplyReader {
 
 class ChoiceReader {
   readonly #blocks = new BlockNumbers()
-  readonly #details = new ReasoningDetails()
+  #details: ReasoningDetails | undefined
   readonly #index: number
   #refused = false
 
@@ -122,7 +122,10 @@ class ChoiceReader {
   ): void {
     if (content === undefined) return
     this.#readReasoning(stringAt(content, "reasoning_content") ?? stringAt(content, "reasoning"), events)
-    for (const detail of objectsAt(content, "reasoning_details")) this.#details.add(detail)
+    for (const detail of objectsAt(content, "reasoning_details")) {
+      this.#details ??= new ReasoningDetails()
+      this.#details.add(detail)
+    }
     this.#readText(stringAt(content, "content"), events, logprobs)
     // Mistral's reasoning models answer in parts.
     for (const part of objectsAt(content, "content")) {
@@ -148,7 +151,7 @@ class ChoiceReader {
   }
 
   #sign(events: Array<VendorEvent>): void {
-    const { signature } = this.#details
+    const signature = this.#details?.signature
     if (signature !== undefined) events.push(signatureDelta(this.#blocks.of("reasoning"), signature))
   }
 

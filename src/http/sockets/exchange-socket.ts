@@ -32,6 +32,13 @@ type Message<Field extends string> = Extract<ClientMessage, { readonly [F in Fie
 /** Exchanges of one socket at a time, and heartbeats: as many as streams of one connection of HTTP/2. */
 const mostStreams = 250
 
+/** Apart from the call, which has no need of its text any more. */
+const decode = (exchange: Message<"exchange">["exchange"], text: Buffer) =>
+  Result.map(checkCall(ExchangeRequest, { stream: true, ...exchange }, exchange), ({ request, payloadHash }) => ({
+    request: chatRequestOf(request, { body: text, read: promptOf }),
+    payloadHash,
+  }))
+
 export const makeExchangeSocket = Effect.gen(function* () {
   const calls = yield* Calls
   const overload = yield* Overload
@@ -59,13 +66,7 @@ export const makeExchangeSocket = Effect.gen(function* () {
     const start = ({ id, exchange, room }: Message<"exchange">, text: Buffer) => {
       const requestId = newRequestId()
       const stream = new ExchangeStream({ socket, id, requestId, room, ended: () => streams.delete(id) })
-      const decoded = Result.map(
-        checkCall(ExchangeRequest, { stream: true, ...exchange }, exchange),
-        ({ request, payloadHash }) => ({
-          request: chatRequestOf(request, { body: text, read: promptOf }),
-          payloadHash,
-        }),
-      )
+      const decoded = decode(exchange, text)
       streams.set(id, stream)
       running++
       const refused = (error: RouteError) =>

@@ -27,7 +27,7 @@ export interface EncodedPrompt {
 }
 
 export interface Prompt {
-  /** The kinds of its blocks. */
+  /** The kinds of its blocks; text is taken to be among them. */
   readonly kinds: ReadonlySet<Block["t"]>
   readonly hasTools: boolean
   /** A conservative count, tools included. */
@@ -103,9 +103,14 @@ export class OwnPrompt implements Prompt {
   }
 }
 
+/** Most prompts are: they share it. */
+const textAlone: ReadonlySet<Block["t"]> = new Set(["text"])
+
 export const kindsOf = (thread: ReadonlyArray<Message>): ReadonlySet<Block["t"]> => {
-  const kinds = new Set<Block["t"]>()
-  for (const { blocks } of thread) for (const { t } of blocks) kinds.add(t)
+  let kinds = textAlone
+  for (const { blocks } of thread) {
+    for (const { t } of blocks) if (!kinds.has(t)) kinds = new Set([...kinds, t])
+  }
   return kinds
 }
 

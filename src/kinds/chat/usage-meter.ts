@@ -20,7 +20,6 @@ interface OpenBlock {
 
 /** How much of a streamed answer is kept, to count its tokens if the vendor does not. */
 const maxKeptBytes = 64 * 1024
-const firstKeptBytes = 256
 /** A stream's text is counted and kept in parts of about this many characters: until then, each delta of it is an object. */
 const pieceLength = 256
 
@@ -29,8 +28,7 @@ export class UsageMeter {
   readonly #keepsBlocks: boolean
   /** Of each reply to the prompt; most often there is one. */
   readonly #replies: Array<Array<OpenBlock>> = [[]]
-  #kept: Buffer | undefined
-  #keptBytes = 0
+  #kept = ""
   /** Text that is not counted yet. */
   #uncounted = ""
   #outputBytes = 0
@@ -163,27 +161,16 @@ export class UsageMeter {
         .join("")
     }
     this.#count()
-    return this.#kept?.toString("utf8", 0, this.#keptBytes) ?? ""
+    return this.#kept
   }
 
   #count(): void {
     const text = this.#uncounted
     if (text === "") return
     this.#uncounted = ""
-    const bytes = Buffer.byteLength(text)
-    this.#outputBytes += bytes
-    if (!this.#keepsBlocks) this.#keep(text, bytes)
-  }
-
-  #keep(text: string, bytes: number): void {
-    const end = this.#keptBytes + bytes
-    if (end > maxKeptBytes) return
-    if (this.#kept === undefined || end > this.#kept.length) {
-      const larger = Buffer.allocUnsafeSlow(Math.max(firstKeptBytes, 2 ** Math.ceil(Math.log2(end))))
-      this.#kept?.copy(larger, 0, 0, this.#keptBytes)
-      this.#kept = larger
-    }
-    this.#keptBytes += this.#kept.write(text, this.#keptBytes)
+    // V8 joins the deltas to one object when it looks at their bytes.
+    this.#outputBytes += Buffer.byteLength(text)
+    if (!this.#keepsBlocks && this.#outputBytes <= maxKeptBytes) this.#kept += text
   }
 
   #blockAt({ i, t, reply = 0 }: Delta): OpenBlock {
