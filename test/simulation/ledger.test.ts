@@ -101,7 +101,7 @@ describe("the simulated ledger", () => {
     ["settlements that are charged twice", () => new Forgetful(), 1],
     ["request ids that are forgotten", () => new Trusting(), 1],
     // Rare: about one seed in 200 leads there.
-    ["checkpoints that come late", () => new Reopening(), 230],
+    ["checkpoints that come late", () => new Reopening(), 360],
   ])("finds %s, and the few steps that lead there", { timeout: 300_000 }, async (_what, makeBooks, from) => {
     const problemOf = (history: ReturnType<typeof makeHistory>, seed: number) =>
       simulate(history, seed, { books: makeBooks() })
