@@ -15,7 +15,8 @@ export const rateWindows = ({ keyId, app, plan, endUserId }: Caller): ReadonlyAr
   }
   const userLimit = plan?.endUserPerMinute
   if (endUserId !== undefined && userLimit !== undefined) {
-    const bucket = `endUser:${app?.id}:${endUserId}`
+    // An id of an application may have colons, as that of a user may; neither has spaces.
+    const bucket = `endUser:${app?.id} ${endUserId}`
     windows.push({ bucket, limit: userLimit, scope: "endUser", windowMs: keyWindowMs })
   }
   return windows

@@ -33,6 +33,11 @@ export const budgetSubjects = ({ org, app, keyId, person, endUserId }: Caller): 
   endUser: endUserId === undefined ? [] : [endUserId],
 })
 
-/** The owner of the caller's sessions: the key, or the end user of the key. */
-export const sessionOwner = ({ keyId, endUserId }: Caller): string =>
-  endUserId === undefined ? keyId : `${keyId}/${endUserId}`
+/**
+ * The owner of the caller's sessions: the key, or the end user of the key. Ids of keys may have slashes, and an application
+ * chooses its users' ids: no user of one key is another key, or a user of it.
+ */
+export const sessionOwner = ({ keyId, endUserId }: Pick<Caller, "keyId" | "endUserId">): string => {
+  const key = keyId.replaceAll("/", "%2F")
+  return endUserId === undefined ? key : `${key}/${endUserId}`
+}

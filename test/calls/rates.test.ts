@@ -22,7 +22,7 @@ describe("rate windows", () => {
     [
       "an end user: a bucket of its own besides",
       { ...caller, endUserId: "ada" },
-      [key, app, { bucket: "endUser:app:ada", limit: 10, windowMs: 60_000, scope: "endUser" }],
+      [key, app, { bucket: "endUser:app ada", limit: 10, windowMs: 60_000, scope: "endUser" }],
     ],
     ["no plan and no quota: none", { ...caller, plan: undefined, app: { id: "app", org: "org" } }, []],
   ])("%s", (_what, principal, windows) => {

@@ -2,6 +2,8 @@
  * Sessions over HTTP. Each test names its rule of interface.md: the state table "Session", "POST /t1/heartbeat",
  * "Limits".
  */
+
+import { readFileSync } from "node:fs"
 import { setTimeout as sleep } from "node:timers/promises"
 import { Effect, Schema } from "effect"
 import { describe, expect, it } from "vitest"
@@ -238,5 +240,51 @@ describe("a plan with room for one, in shadow mode", () => {
     const before = await counted()
     expect((await beat({ sessionId })).status).toBe(200)
     expect((await counted()) - before).toBe(1)
+  })
+})
+
+describe("sessions of a key with a slash in its id", () => {
+  const ids = newTestIds()
+  const other = `${ids.key}/ada`
+  const gateway = useGateway({
+    ids,
+    catalogue: (urls) =>
+      testCatalogue(urls, ids).replace(
+        "keys:\n",
+        `keys:\n  - { id: ${other}, app: ${ids.app}, secret: "env:WEIR_TEST_KEY" }\n`,
+      ),
+  })
+  const asOther = { "x-svc-key-id": other }
+  const asAda = async () => {
+    const minted = await gateway().call("POST", "/v1/app-tokens", { endUserId: "ada" })
+    const { token } = decodeToken(await minted.json())
+    return { "x-svc-key-id": undefined, "x-svc-key": undefined, "x-svc-app-token": token }
+  }
+
+  it("are not those of the user of another key, whose id is the rest", async () => {
+    const beat = beatAt(gateway())
+    const { sessionId } = decode(await (await beat({}, asOther)).json())
+    expect((await beat({ sessionId }, asOther)).status).toBe(200)
+    expect(await errorOf(await beat({ sessionId }, await asAda()))).toMatchObject({ status: 404 })
+  })
+
+  it("are its own after the upgrade", async () => {
+    const { sql, orgId } = gateway()
+    const add = (id: string, caller: string) =>
+      sql`insert into sessions (id, org_id, caller) values (${id}, ${orgId}, ${caller})`
+    await Effect.runPromise(
+      Effect.all([add("of-key", other), add("of-user", `${other}/eve`), add("of-another", `${ids.key}/eve`)]),
+    )
+    const migration = readFileSync(new URL("../../migrations/0045_session_owners.sql", import.meta.url), "utf8")
+    await Effect.runPromise(sql.unsafe(migration))
+    const rows = await Effect.runPromise(
+      sql<{ id: string; caller: string }>`
+        select id, caller from sessions where org_id = ${orgId} and id like 'of-%' order by id`,
+    )
+    expect(rows.map(({ id, caller }) => [id, caller])).toEqual([
+      ["of-another", `${ids.key}/eve`],
+      ["of-key", `${ids.key}%2Fada`],
+      ["of-user", `${ids.key}%2Fada/eve`],
+    ])
   })
 })
