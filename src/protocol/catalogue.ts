@@ -83,6 +83,8 @@ const NetworkFields = Schema.Struct(network)
 export type NetworkFields = typeof NetworkFields.Type
 
 const HttpUrl = Schema.String.check(Schema.isPattern(/^https?:\/\/[^\s?#]+$/, { expected: "an http(s) URL" }))
+/** One to which no path is added. */
+const WholeUrl = Schema.String.check(Schema.isPattern(/^https?:\/\/[^\s#]+$/, { expected: "an http(s) URL" }))
 
 export const DialectName = Schema.Literals([
   "openai-chat",
@@ -524,7 +526,7 @@ export type Budget = typeof Budget.Type
 /** Where events of the platform and of all its organisations are sent. */
 export const Webhook = Schema.Struct({
   id: Id,
-  url: HttpUrl,
+  url: WholeUrl,
   /** `whsec_` and the base64 of 24 to 64 bytes. Source: Standard Webhooks. */
   secret: SecretRef,
   events: platformEvents,

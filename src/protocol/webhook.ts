@@ -35,7 +35,7 @@ export const platformEvents = some(EventType)
 
 /** What an owner sets. */
 export const OwnWebhookTerms = Schema.Struct({
-  /** HTTPS, public, without a query. */
+  /** HTTPS and public. */
   url: storedName(2048),
   events: some(OrgEventType),
 }).annotate({ identifier: "WebhookTerms" })

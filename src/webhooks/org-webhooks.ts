@@ -68,7 +68,7 @@ export class OrgWebhooks extends Context.Service<
           ),
         make: Effect.fn("OrgWebhooks.make")(function* (orgId, { url, events }, by) {
           if (!isDurable) return yield* notAvailable
-          yield* checkTarget(egress, url)
+          yield* checkTarget(egress, url, false)
           const id = `wh_${randomBytes(12).toString("hex")}`
           const secret = mintWebhookSecret()
           const [row] = yield* bounded(sql<WebhookRow>`

@@ -73,7 +73,13 @@ export class Webhooks extends Context.Service<
         const body = bodyOf(row)
         const seconds = Math.floor((yield* Clock.currentTimeMillis) / 1000)
         const headers = signedHeaders(Redacted.value(secret), row.event_id, seconds, body)
-        return yield* statusOf(client, { ...way, baseUrl: where.origin, path: where.pathname, headers, body }).pipe(
+        return yield* statusOf(client, {
+          ...way,
+          baseUrl: where.origin,
+          path: where.pathname + where.search,
+          headers,
+          body,
+        }).pipe(
           Effect.timeout(replyMs),
           Effect.map((status) => ({ outcome: outcomeOf(status), status })),
           Effect.catchTags({
@@ -158,9 +164,10 @@ export class Webhooks extends Context.Service<
             const problem = addressOfPlatform(target)
             return { id, url, events, ...countOf("", id), ...(typeof problem === "string" && { problem }) }
           })
-          const owned = (yield* own.list()).map(
-            ({ owner, id, url, events }): WebhookEntry => ({ id, owner, url, events, ...countOf(owner, id) }),
-          )
+          // What an owner's address has in its query may be a secret, which operators need not see.
+          const owned = (yield* own.list()).map(({ owner, id, url, events }): WebhookEntry => {
+            return { id, owner, url: url.replace(/\?.*/, ""), events, ...countOf(owner, id) }
+          })
           return [...ofPlatform, ...owned]
         }),
       })

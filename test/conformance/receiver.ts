@@ -16,6 +16,8 @@ const decodeEvent = Schema.decodeUnknownSync(Event, { onExcessProperty: "error" 
 
 export interface Received extends Schema.Schema.Type<typeof Event> {
   readonly id: string
+  /** Where it came, with the query. */
+  readonly path: string
   /** What the receiver answered. */
   readonly status: number
 }
@@ -43,7 +45,11 @@ export const startReceiver = async (secret: string, host = "127.0.0.1", isTls = 
       const headers = Object.fromEntries(names.map((name) => [name, header(name)]))
       let event: Omit<Received, "status">
       try {
-        event = { id: header("webhook-id"), ...decodeEvent(new Webhook(receiver.secret).verify(body, headers)) }
+        event = {
+          id: header("webhook-id"),
+          path: request.url ?? "",
+          ...decodeEvent(new Webhook(receiver.secret).verify(body, headers)),
+        }
       } catch {
         // An event that was not received fails the test that waits for it.
         return response.writeHead(400).end()

@@ -30,7 +30,7 @@ const events = [
   "target.up",
 ]
 
-const catalogueWith = (more = "", url = `http://127.0.0.1:${platform.port}/`): string =>
+const catalogueWith = (more = "", url = `http://127.0.0.1:${platform.port}/hooks?code=a%2Fb`): string =>
   testCatalogue(
     urls,
     ids,
@@ -68,7 +68,7 @@ beforeEach(() => {
 const asOperator = () => ({ ...nobody, "x-svc-admin-key": gateway().adminKey })
 const ofPlatform = (type: string) =>
   platform.received.filter((event) => event.type === type && (event.data["org"] ?? ids.org) === ids.org)
-const ownUrl = () => `https://upstream.test:${own.port}/events`
+const ownUrl = () => `https://upstream.test:${own.port}/events?sig=a%2Fb&n=1`
 const read = async <S extends Schema.ConstraintDecoder<unknown, never>>(schema: S, response: Promise<Response>) =>
   Schema.decodeUnknownSync(schema, { onExcessProperty: "error" })(await (await response).json())
 
@@ -93,7 +93,10 @@ const hurry = () =>
 describe("a webhook of the catalogue", () => {
   it("is told that a catalogue was applied, also the one that names it", async () => {
     await eventually(() => ofPlatform("catalogue.applied").length > 0)
-    expect(ofPlatform("catalogue.applied")[0]?.data["revision"]).toMatch(/^\d+$/)
+    expect(ofPlatform("catalogue.applied")[0]).toMatchObject({
+      path: "/hooks?code=a%2Fb",
+      data: { revision: expect.stringMatching(/^\d+$/) },
+    })
   })
 
   it("is told of keys, of one key in their order, each event with an id of its own", async () => {
@@ -274,10 +277,12 @@ describe("a webhook of an organisation", () => {
     const key = await mintKey()
     await eventually(() => own.received.some(({ data }) => data["key"] === key))
     await eventually(() => platform.received.some(({ data }) => data["key"] === "foreign"))
-    expect(own.received.map(({ data }) => data["org"])).toEqual([ids.org])
+    expect(own.received.map(({ data, path }) => [data["org"], path])).toEqual([[ids.org, "/events?sig=a%2Fb&n=1"]])
     const listed = await read(OwnWebhooks, gateway().call("GET", "/v1/webhooks", undefined, asOwner))
     expect(JSON.stringify(listed)).not.toContain(secret)
-    expect(listed.webhooks).toMatchObject([{ id, events: ["key.created"] }])
+    expect(listed.webhooks).toMatchObject([{ id, url: ownUrl(), events: ["key.created"] }])
+    const { webhooks } = await read(WebhookList, gateway().call("GET", "/v1/admin/webhooks", undefined, asOperator()))
+    expect(webhooks.find((each) => each.id === id)?.url).toBe(`https://upstream.test:${own.port}/events`)
     await eventually(async () => (await deliveriesOf(id))[0]?.state === "delivered")
     const rows = await Effect.runPromise(gateway().sql`select * from org_webhooks where id = ${id}`)
     expect(JSON.stringify(rows)).not.toContain(secret.slice(6))
@@ -331,7 +336,8 @@ describe("a webhook of an organisation", () => {
     [{ url: "http://upstream.test/", events: ["job.done"] }, "egress_blocked"],
     [{ url: "https://10.0.0.1/", events: ["job.done"] }, "egress_blocked"],
     [{ url: "https://a:b@upstream.test/", events: ["job.done"] }, "egress_blocked"],
-    [{ url: "https://upstream.test/?key=1", events: ["job.done"] }, "egress_blocked"],
+    [{ url: "https://upstream.test/#key", events: ["job.done"] }, "egress_blocked"],
+    [{ url: "https://10.0.0.1/?key=1", events: ["job.done"] }, "egress_blocked"],
     [{ url: "nonsense", events: ["job.done"] }, "egress_blocked"],
     [{ url: "https://upstream.test/", events: [] }, "bad_request"],
     [{ url: "https://upstream.test/", events: ["target.down"] }, "bad_request"],

@@ -28,7 +28,7 @@ export const WebhooksPanel = ({ org }: { readonly org: string }) => {
     reload()
   }
   const button = html`<${ActionButton} name="Set a webhook" confirm="Set" act=${make} fields=${[
-    { name: "url", label: "Address", hint: "https, public, without a query." },
+    { name: "url", label: "Address", hint: "https and public." },
     { name: "events", label: "Events", value: eventsOfOrganisations },
   ]} />`
   return html`<${Card} title="Webhooks" actions=${button}>
