@@ -1,6 +1,7 @@
 /** The gate of several nodes: its state is in Redis; one script call admits, one completes. */
 import { Clock, Effect, Layer, Schedule } from "effect"
 import { WeirConfig } from "../config.ts"
+import { beforeSeparator } from "../identity/caller.ts"
 import { dayOf, hourOf } from "../protocol/utc8.ts"
 import { makeScript, Redis } from "../store/redis.ts"
 import { StoreUnavailable } from "../store/unavailable.ts"
@@ -54,7 +55,7 @@ const sinceKeepMs = 30 * 86_400_000
 const peaksKeepMs = 3 * 86_400_000
 
 const recordKey = ({ owner, keyId, requestId }: Omit<Registration, "claim">) =>
-  `weir:{${owner}}:request:${keyId}:${requestId}`
+  `weir:{${owner}}:request:${beforeSeparator(keyId, ":")}:${requestId}`
 
 export const layerRedis = Layer.effect(
   Gate,
@@ -160,7 +161,7 @@ const countKey = (owner: string, { bucket, day }: DailyCount) => `weir:{${owner}
 const keysOf = (request: AdmitRequest, nowMs: number): ReadonlyArray<string> => {
   const { owner, keyId, nonce, rates, counts = [], register, session } = request
   return [
-    ...(nonce === undefined ? [] : [`weir:{${owner}}:nonce:${keyId}:${nonce}`]),
+    ...(nonce === undefined ? [] : [`weir:{${owner}}:nonce:${beforeSeparator(keyId, ":")}:${nonce}`]),
     ...rateKeysOf({ owner, rates }),
     ...counts.map((count) => countKey(owner, count)),
     ...(register === undefined ? [] : [recordKey({ owner, keyId, ...register }), `weir:{${owner}}:requests-since`]),

@@ -1,5 +1,5 @@
 /** Rate windows of a caller. Source: interface.md "Limits" and the code rate_limited. */
-import type { Caller } from "../identity/caller.ts"
+import { type Caller, endUserName } from "../identity/caller.ts"
 import type { RateWindow } from "./gate.ts"
 
 const keyWindowMs = 60_000
@@ -15,8 +15,7 @@ export const rateWindows = ({ keyId, app, plan, endUserId }: Caller): ReadonlyAr
   }
   const userLimit = plan?.endUserPerMinute
   if (endUserId !== undefined && userLimit !== undefined) {
-    // An id of an application may have colons, as that of a user may; neither has spaces.
-    const bucket = `endUser:${app?.id} ${endUserId}`
+    const bucket = `endUser:${endUserName(app, endUserId)}`
     windows.push({ bucket, limit: userLimit, scope: "endUser", windowMs: keyWindowMs })
   }
   return windows

@@ -34,10 +34,18 @@ export const budgetSubjects = ({ org, app, keyId, person, endUserId }: Caller): 
 })
 
 /**
- * The owner of the caller's sessions: the key, or the end user of the key. Ids of keys may have slashes, and an application
- * chooses its users' ids: no user of one key is another key, or a user of it.
+ * An id as it stands before a separator, behind which clients choose what follows: ids may have `:` and `/` themselves, and
+ * nothing that one key's clients send may name what is another key's.
  */
+export const beforeSeparator = (id: string, separator: ":" | "/"): string =>
+  id.replaceAll(separator, encodeURIComponent(separator))
+
+/** The owner of the caller's sessions: the key, or the end user of the key. */
 export const sessionOwner = ({ keyId, endUserId }: Pick<Caller, "keyId" | "endUserId">): string => {
-  const key = keyId.replaceAll("/", "%2F")
+  const key = beforeSeparator(keyId, "/")
   return endUserId === undefined ? key : `${key}/${endUserId}`
 }
+
+/** Names an end user among those of all applications. */
+export const endUserName = (app: CallerIds["app"], endUserId: string): string =>
+  `${beforeSeparator(app?.id ?? "", ":")}:${endUserId}`

@@ -1,6 +1,6 @@
 /** The daily counts of a kind of call: of the organisation, and of each of its end users. Source: calls "Kinds". */
 import type { DailyCount } from "../admission/gate.ts"
-import type { Caller, CallerIds } from "../identity/caller.ts"
+import { type Caller, type CallerIds, endUserName } from "../identity/caller.ts"
 import type { Plan } from "../protocol/catalogue.ts"
 
 const limits = {
@@ -21,9 +21,9 @@ export const dailyCountsOf =
     const code = `${counted}_quota_exceeded` as const
     const counts: Array<DailyCount> = []
     const ofOrg = plan?.[daily]
-    const ofEndUser = endUserId === undefined ? undefined : plan?.[endUserDaily]
+    const ofEndUser = plan?.[endUserDaily]
     if (ofOrg !== undefined) counts.push({ bucket: counted, limit: ofOrg, day, code })
-    if (ofEndUser !== undefined)
-      counts.push({ bucket: `${counted}:${app?.id}:${endUserId}`, limit: ofEndUser, day, code })
+    if (endUserId !== undefined && ofEndUser !== undefined)
+      counts.push({ bucket: `${counted}:${endUserName(app, endUserId)}`, limit: ofEndUser, day, code })
     return counts
   }

@@ -204,6 +204,23 @@ const contract = (name: string, gate: Layer.Layer<Gate, unknown>) =>
       }),
     )
 
+    it.effect("what one key's clients send is not what another's do, whose id begins with it", () =>
+      Effect.gen(function* () {
+        const caller = newCaller()
+        const send = (keyId: string, requestId: string, nonce: string) =>
+          outcome({
+            ...caller,
+            keyId,
+            nonce,
+            register: { requestId, payloadHash: keyId.replace(":", ""), leaseMs: 60_000, claim: "mine" },
+          })
+        expect(yield* send("a", "b:c", "b:n")).toEqual({ admitted: "Admitted" })
+        expect(yield* send("a:b", "c", "n")).toEqual({ admitted: "Admitted" })
+        expect(yield* send("a", "b:c", "b:m")).toEqual({ admitted: "InProgress" })
+        expect(yield* send("a:b", "d", "n")).toMatchObject({ refused: "nonce_replayed" })
+      }),
+    )
+
     it.effect("an idempotency key: in progress, conflict, completed, replayable or not, withdrawn, expired", () =>
       Effect.gen(function* () {
         const { complete, withdraw } = yield* Gate

@@ -22,7 +22,12 @@ describe("rate windows", () => {
     [
       "an end user: a bucket of its own besides",
       { ...caller, endUserId: "ada" },
-      [key, app, { bucket: "endUser:app ada", limit: 10, windowMs: 60_000, scope: "endUser" }],
+      [key, app, { bucket: "endUser:app:ada", limit: 10, windowMs: 60_000, scope: "endUser" }],
+    ],
+    [
+      "an end user of an application with a colon in its id: not that of another",
+      { ...caller, app: { id: "a:b", org: "org" }, endUserId: "c" },
+      [key, { bucket: "endUser:a%3Ab:c", limit: 10, windowMs: 60_000, scope: "endUser" }],
     ],
     ["no plan and no quota: none", { ...caller, plan: undefined, app: { id: "app", org: "org" } }, []],
   ])("%s", (_what, principal, windows) => {

@@ -23,5 +23,6 @@ describe("a call counts", () => {
 
   it("for end users of one name in two applications apart", () => {
     expect(new Set([bucketOf("a", "u"), bucketOf("b", "u"), bucketOf("a", "v")]).size).toBe(3)
+    expect(bucketOf("a", "b:c")).not.toBe(bucketOf("a:b", "c"))
   })
 })
