@@ -54,8 +54,12 @@ const sinceKeepMs = 30 * 86_400_000
 /** A day's peaks are written to the database on the following day. */
 const peaksKeepMs = 3 * 86_400_000
 
+/** Where something is that a client of a key has chosen the id of. */
+const sentKey = (owner: string, what: "request" | "nonce", keyId: string, sent: string) =>
+  `weir:{${owner}}:${what}:${beforeSeparator(keyId, ":")}:${sent}`
+
 const recordKey = ({ owner, keyId, requestId }: Omit<Registration, "claim">) =>
-  `weir:{${owner}}:request:${beforeSeparator(keyId, ":")}:${requestId}`
+  sentKey(owner, "request", keyId, requestId)
 
 export const layerRedis = Layer.effect(
   Gate,
@@ -161,7 +165,7 @@ const countKey = (owner: string, { bucket, day }: DailyCount) => `weir:{${owner}
 const keysOf = (request: AdmitRequest, nowMs: number): ReadonlyArray<string> => {
   const { owner, keyId, nonce, rates, counts = [], register, session } = request
   return [
-    ...(nonce === undefined ? [] : [`weir:{${owner}}:nonce:${beforeSeparator(keyId, ":")}:${nonce}`]),
+    ...(nonce === undefined ? [] : [sentKey(owner, "nonce", keyId, nonce)]),
     ...rateKeysOf({ owner, rates }),
     ...counts.map((count) => countKey(owner, count)),
     ...(register === undefined ? [] : [recordKey({ owner, keyId, ...register }), `weir:{${owner}}:requests-since`]),

@@ -5,7 +5,7 @@ import type { CallRequest } from "../calls/kind.ts"
 import { fingerprint } from "../protocol/canonical.ts"
 import { ExchangeRequest } from "../protocol/exchange.ts"
 import { type Decoded, decodeJson, parseBody } from "../protocol/json-body.ts"
-import { type ChatRequest, chatRequestOf } from "./chat/chat-request.ts"
+import { type ChatRequest, chatRequestOf, type PromptSource } from "./chat/chat-request.ts"
 import type { PromptContent } from "./chat/prompt.ts"
 
 /** @param sent what a second call with the same idempotency key must repeat */
@@ -24,11 +24,19 @@ export const decodeCall = <S extends Schema.Decoder<CallRequest>>(
   body: Uint8Array,
 ): Decoded<DecodedCall<S["Type"]>> => Result.flatMap(parseBody(body), (json) => checkCall(schema, json, json))
 
-export const decodeExchange = (body: Uint8Array): Decoded<DecodedCall<ChatRequest>> =>
-  Result.map(decodeCall(ExchangeRequest, body), ({ request, payloadHash }) => ({
-    request: chatRequestOf(request, { body, read: promptOf }),
+/** The same of an exchange. @param source where its prompt can be read once more */
+export const checkExchange = (
+  candidate: unknown,
+  sent: Schema.Json,
+  source: PromptSource,
+): Decoded<DecodedCall<ChatRequest>> =>
+  Result.map(checkCall(ExchangeRequest, candidate, sent), ({ request, payloadHash }) => ({
+    request: chatRequestOf(request, source),
     payloadHash,
   }))
+
+export const decodeExchange = (body: Uint8Array): Decoded<DecodedCall<ChatRequest>> =>
+  Result.flatMap(parseBody(body), (json) => checkExchange(json, json, { body, read: promptOf }))
 
 /** The prompt of an exchange that was read before. */
 const promptOf = (body: Uint8Array): PromptContent => Result.getOrThrow(decodeCall(ExchangeRequest, body)).request

@@ -25,8 +25,8 @@ export const ResolveHost = Context.Reference<(host: string) => Promise<ReadonlyA
 )
 
 export interface EgressGuard {
-  /** Checks the form of a URL, and its address if it contains one. @param isBase whether paths are added to it, so that it has no query; true if absent */
-  readonly check: (url: string, isBase?: boolean) => Result.Result<URL, EgressBlocked>
+  /** Checks the form of a URL, and its address if it contains one. */
+  readonly check: (url: string) => Result.Result<URL, EgressBlocked>
   /** Resolves a host name to its addresses, all of which must be allowed; rejects otherwise. */
   readonly resolve: (host: string) => Promise<ReadonlyArray<string>>
   /** The same as a lookup function for Node's connections. */
@@ -63,12 +63,12 @@ export const makeEgressGuard = (
 
   return {
     resolve,
-    check: (text, isBase = true) => {
+    check: (text) => {
       const url = URL.parse(text)
       if (url === null) return blocked("url")
       if (url.protocol !== "https:") return blocked("not_https")
       if (url.username !== "" || url.password !== "") return blocked("credentials")
-      if ((isBase && url.search !== "") || url.hash !== "") return blocked("url")
+      if (url.search !== "" || url.hash !== "") return blocked("url")
       const host = url.hostname.replace(/^\[|\]$/g, "")
       return isIP(host) === 0 || mayCall(host) ? Result.succeed(url) : blocked("address")
     },
@@ -131,12 +131,8 @@ const carriesIpv4 = (address: NetAddress.Ipv6Address): boolean =>
   /(::|:0:|:200:)5efe:[0-9a-f]+:[0-9a-f]+$/.test(NetAddress.formatIp(address))
 
 /** Checks an address that a user chose, with all addresses that its name has now. */
-export const checkTarget = (
-  egress: EgressGuard,
-  url: string,
-  isBase?: boolean,
-): Effect.Effect<void, ServiceError<"egress_blocked">> =>
-  Effect.fromResult(egress.check(url, isBase)).pipe(
+export const checkTarget = (egress: EgressGuard, url: string): Effect.Effect<void, ServiceError<"egress_blocked">> =>
+  Effect.fromResult(egress.check(url)).pipe(
     Effect.flatMap(({ hostname }) =>
       Effect.tryPromise({
         try: () => egress.resolve(hostname.replace(/^\[|\]$/g, "")),

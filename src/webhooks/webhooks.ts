@@ -12,7 +12,7 @@ import { recordDelivery, recordDeliveryLag } from "../telemetry/metrics.ts"
 import { type UpstreamRequest, VendorClient } from "../upstream/client.ts"
 import { againAfter, bodyOf, outcomeOf, problemOf, statusOf } from "./attempt.ts"
 import { type Attempted, type DeliveryRow, DeliveryStore, type WebhookName } from "./delivery-store.ts"
-import { OrgWebhooks } from "./org-webhooks.ts"
+import { OrgWebhooks, withoutQuery } from "./org-webhooks.ts"
 import { signedHeaders } from "./signing.ts"
 
 /** How often a node looks for what has happened, and for what is due. */
@@ -164,10 +164,15 @@ export class Webhooks extends Context.Service<
             const problem = addressOfPlatform(target)
             return { id, url, events, ...countOf("", id), ...(typeof problem === "string" && { problem }) }
           })
-          // What an owner's address has in its query may be a secret, which operators need not see.
-          const owned = (yield* own.list()).map(({ owner, id, url, events }): WebhookEntry => {
-            return { id, owner, url: url.replace(/\?.*/, ""), events, ...countOf(owner, id) }
-          })
+          const owned = (yield* own.list()).map(
+            ({ owner, id, url, events }): WebhookEntry => ({
+              id,
+              owner,
+              url: withoutQuery(url),
+              events,
+              ...countOf(owner, id),
+            }),
+          )
           return [...ofPlatform, ...owned]
         }),
       })

@@ -7,9 +7,8 @@ import { Overload } from "../../admission/overload.ts"
 import { Calls, newRequestId } from "../../calls/calls.ts"
 import { Keyed, makeForkIn } from "../../coming-and-going.ts"
 import { chat } from "../../kinds/chat/chat.ts"
-import { chatRequestOf } from "../../kinds/chat/chat-request.ts"
 import type { PromptContent } from "../../kinds/chat/prompt.ts"
-import { checkCall } from "../../kinds/decode.ts"
+import { checkExchange } from "../../kinds/decode.ts"
 import { errorBody, type ServiceError, serviceError } from "../../protocol/error.ts"
 import { ExchangeRequest } from "../../protocol/exchange.ts"
 import { type Decoded, decodeJson, parseBody } from "../../protocol/json-body.ts"
@@ -31,13 +30,6 @@ type Message<Field extends string> = Extract<ClientMessage, { readonly [F in Fie
 
 /** Exchanges of one socket at a time, and heartbeats: as many as streams of one connection of HTTP/2. */
 const mostStreams = 250
-
-/** Apart from the call, which has no need of its text any more. */
-const decode = (exchange: Message<"exchange">["exchange"], text: Buffer) =>
-  Result.map(checkCall(ExchangeRequest, { stream: true, ...exchange }, exchange), ({ request, payloadHash }) => ({
-    request: chatRequestOf(request, { body: text, read: promptOf }),
-    payloadHash,
-  }))
 
 export const makeExchangeSocket = Effect.gen(function* () {
   const calls = yield* Calls
@@ -66,7 +58,7 @@ export const makeExchangeSocket = Effect.gen(function* () {
     const start = ({ id, exchange, room }: Message<"exchange">, text: Buffer) => {
       const requestId = newRequestId()
       const stream = new ExchangeStream({ socket, id, requestId, room, ended: () => streams.delete(id) })
-      const decoded = decode(exchange, text)
+      const decoded = checkExchange({ stream: true, ...exchange }, exchange, { body: text, read: promptOf })
       streams.set(id, stream)
       running++
       const refused = (error: RouteError) =>
