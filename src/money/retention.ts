@@ -7,6 +7,7 @@ import { withDeadline } from "../store/database.ts"
 import { inThoseThatAnswer, Shards } from "../store/shards/shards.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 import { recordRetention } from "../telemetry/metrics.ts"
+import { aheadDays, aheadHours } from "./partitions-ahead.ts"
 
 export interface Retained {
   readonly made: number
@@ -132,10 +133,6 @@ const inPages = Effect.fnUntraced(function* <E>(remove: () => Effect.Effect<Read
   return removed
 })
 
-/** Partitions are created this many days ahead, so that an outage of a night leaves no gap. */
-const aheadDays = 3
-/** The same for the hours of replies. */
-const aheadHours = 12
 /** Days for which deliveries to webhooks are kept after they have ended. */
 const keptDeliveries = 30
 /** Rows that a statement removes. */

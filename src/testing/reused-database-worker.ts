@@ -5,6 +5,7 @@ import { parentPort, workerData } from "node:worker_threads"
 import { PGlite } from "@electric-sql/pglite"
 import { PGLiteSocketServer } from "@electric-sql/pglite-socket"
 import { Schema } from "effect"
+import { aheadDays, aheadHours } from "../money/partitions-ahead.ts"
 import { startParameters } from "../store/embedded-parameters.ts"
 
 const template = Schema.decodeUnknownSync(Schema.String)(workerData)
@@ -50,7 +51,9 @@ const versionOfSchema = async () => {
 }
 
 // The partitions that each gateway would make at its start, in a quarter of the time of all that it asks for then.
-await db.query("select from retain(3650, 3), retain_spent_days(3650, 3), retain_replies(86400, 12)")
+await db.query(
+  `select from retain(3650, ${aheadDays}), retain_spent_days(3650, ${aheadDays}), retain_replies(86400, ${aheadHours})`,
+)
 
 const firstTables = await tables()
 const firstSchema = JSON.stringify(await schema())

@@ -1,0 +1,6 @@
+/** How far ahead partitions are made: apart from what makes them, for a test's database that begins with them. */
+
+/** Days, so that an outage of a night leaves no gap. */
+export const aheadDays = 3
+/** The same for the hours of replies. */
+export const aheadHours = 12
