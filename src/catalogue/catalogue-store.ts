@@ -103,7 +103,7 @@ const storeProviderChanges = Effect.fnUntraced(function* (
   { searchProviders = [] }: PlatformDocument,
 ) {
   for (const provider of searchProviders) {
-    const hash = fingerprint(JSON.parse(JSON.stringify(encodeProvider(provider))))
+    const hash = fingerprint(encodeProvider(provider))
     yield* sql`
       insert into search_provider_changes as c (id, fingerprint) values (${provider.id}, ${hash})
       on conflict (id) do update set fingerprint = excluded.fingerprint, changed_at = now()

@@ -1,6 +1,5 @@
 /** Canonical JSON (RFC 8785) and its hash: equal content has an equal hash, independent of key order. */
 import { createHash } from "node:crypto"
-import type { Schema } from "effect"
 
 /**
  * RFC 8785: keys sorted by UTF-16 code units, numbers and strings as ECMAScript writes them. Of JSON; fields that are
@@ -17,5 +16,5 @@ export const canonicalJson = (value: unknown): string => {
 }
 
 /** 32 hex characters of the SHA-256 of the canonical JSON. */
-export const fingerprint = (value: Schema.Json): string =>
+export const fingerprint = (value: unknown): string =>
   createHash("sha256").update(canonicalJson(value)).digest("hex").slice(0, 32)

@@ -38,13 +38,10 @@ export const bundleOf = (snapshot: CatalogueSnapshot, entry: OrgEntry, tier: Tie
   const known = bundles.get(tier)
   if (known !== undefined) return known
   const content = contentOf(snapshot, entry, tier, settings)
-  const bundle: Bundle = { configVersion: fingerprintOf(content), ...content }
+  const bundle: Bundle = { configVersion: fingerprint(content), ...content }
   bundles.set(tier, bundle)
   return bundle
 }
-
-/** SHA-256 of the canonical JSON, first 32 hex characters: independent of key order. */
-export const fingerprintOf = (content: object): string => fingerprint(JSON.parse(JSON.stringify(content))).slice(0, 32)
 
 function contentOf(
   snapshot: CatalogueSnapshot,

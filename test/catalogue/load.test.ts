@@ -5,7 +5,6 @@ import { describe, expect, it } from "vitest"
 import { changesOf, entriesOf } from "../../src/catalogue/diff.ts"
 import { loadCatalogue } from "../../src/catalogue/load.ts"
 import { makeSnapshot } from "../../src/catalogue/snapshot.ts"
-import { canonicalJson, fingerprint } from "../../src/protocol/canonical.ts"
 import { orderTargets } from "../../src/upstream/pool.ts"
 
 const issues = (text: string) => {
@@ -201,14 +200,6 @@ describe("a good catalogue", () => {
       { entry: "timeouts/production", change: "removed" },
     ])
     expect(changesOf(before, entries(loaded))).toEqual([])
-  })
-})
-
-describe("canonical JSON", () => {
-  it("ignores key order only", () => {
-    expect(fingerprint({ a: 1, b: [1, { d: 2, c: 3 }] })).toBe(fingerprint({ b: [1, { c: 3, d: 2 }], a: 1 }))
-    expect(fingerprint({ a: [1, 2] })).not.toBe(fingerprint({ a: [2, 1] }))
-    expect(canonicalJson({ "\u20ac": 1, "\r": 2, "1": 3, é: 4.5e30 })).toBe(`{"\\r":2,"1":3,"é":4.5e+30,"€":1}`)
   })
 })
 
