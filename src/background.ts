@@ -1,5 +1,12 @@
 /** Work that a process does beside its requests: again and again, until the scope closes. */
-import { Cause, type Duration, Effect, type Scope } from "effect"
+import { Cause, Context, Duration, Effect, type Scope } from "effect"
+
+/** How many times faster than usual work beside requests comes, and what is kept gets old: tests that wait for it raise it. */
+export const BackgroundSpeed = Context.Reference<number>("weir/background/BackgroundSpeed", { defaultValue: () => 1 })
+
+/** An interval of work beside requests, or how long something is kept, at the {@link BackgroundSpeed}. */
+export const atBackgroundSpeed = (interval: Duration.Input): Effect.Effect<Duration.Duration> =>
+  Effect.map(BackgroundSpeed, (speed) => Duration.times(Duration.fromInputUnsafe(interval), 1 / speed))
 
 /**
  * Runs a job now, and again an interval after each end. What fails, or dies, is logged, and the job is run again; while
@@ -12,9 +19,9 @@ export const runEvery = <E, R>(
   what: string,
   job: Effect.Effect<unknown, E, R>,
 ): Effect.Effect<void, never, R | Scope.Scope> =>
-  Effect.suspend(() => {
+  Effect.flatMap(atBackgroundSpeed(interval), (pause) => {
     const guarded = loggingFailures(what, job)
-    return Effect.asVoid(Effect.forkScoped(Effect.forever(Effect.andThen(guarded, Effect.sleep(interval)))))
+    return Effect.asVoid(Effect.forkScoped(Effect.forever(Effect.andThen(guarded, Effect.sleep(pause)))))
   })
 
 /** Runs a job for each of them, whatever fails for one; then fails with the first failure. */

@@ -3,7 +3,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Logger, Queue, References } from "effect"
 import { TestClock } from "effect/testing"
-import { runAfter, runEvery } from "../src/background.ts"
+import { BackgroundSpeed, runAfter, runEvery } from "../src/background.ts"
 
 /** Lines of the log. */
 const recording = () => {
@@ -26,6 +26,19 @@ describe("runEvery", () => {
       yield* TestClock.adjust("1 minute")
       expect(startedAtMs).toEqual([0, 1300, 2600])
     }),
+  )
+
+  it.effect("comes more often for tests that wait for it", () =>
+    Effect.gen(function* () {
+      let runs = 0
+      yield* runEvery(
+        "10 seconds",
+        "A job",
+        Effect.sync(() => runs++),
+      )
+      yield* TestClock.adjust("4500 millis")
+      expect(runs).toBe(5)
+    }).pipe(Effect.provideService(BackgroundSpeed, 10)),
   )
 
   it.effect("goes on after failures and defects, which are logged once until it works again", () => {

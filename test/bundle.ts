@@ -3,18 +3,29 @@
  * time of its sources. Vitest runs `setup` before the first test. It is kept as long as no source has changed.
  */
 import { createHash } from "node:crypto"
-import { existsSync, readdirSync, renameSync, rmSync, statSync, symlinkSync } from "node:fs"
+import {
+  existsSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
+import { gzipSync } from "node:zlib"
 import { rolldown } from "rolldown"
 import config from "../scripts/bundle.ts"
+import { templateDump } from "./template.ts"
 
 const root = fileURLToPath(new URL("..", import.meta.url))
 /** Where the dependencies are found that are not bundled. */
 const cache = join(root, "node_modules/.cache/weir-test")
 
 const hashOfInputs = (): string => {
-  const hash = createHash("sha256")
+  const hash = createHash("sha256").update(templateDump())
   const sources = readdirSync(join(root, "src"), { recursive: true, encoding: "utf8" }).map((file) => `src/${file}`)
   for (const file of ["package-lock.json", "scripts/bundle.ts", ...sources.sort()]) {
     const { mtimeMs, size } = statSync(join(root, file))
@@ -36,5 +47,7 @@ const build = async (folder: string): Promise<void> => {
   await bundle.write({ ...config.output, dir: join(draft, "dist/bin"), minify: false })
   await bundle.close()
   symlinkSync(join(root, "migrations"), join(draft, "migrations"))
+  // In the package, too, a database is there: a new one in memory applies no migrations.
+  writeFileSync(join(draft, "dist/database.tgz"), gzipSync(readFileSync(templateDump()), { level: 1 }))
   renameSync(draft, folder)
 }

@@ -34,10 +34,13 @@ const hashOfInputs = (): string => {
 /** Vitest has said by then where temporary files are. */
 const directory = (): string => join(tmpdir(), `weir-test-template-${hashOfInputs()}`)
 
+/** Its archive (tar), once `setup` has made it. */
+export const templateDump = (): string => join(directory(), "dump.tar")
+
 export const setup = async (): Promise<void> => {
   const made = directory()
   if (!existsSync(made)) await create(made)
-  process.env["SVC_TEST_EMBEDDED_TEMPLATE"] = join(made, "dump.tar")
+  process.env["SVC_TEST_EMBEDDED_TEMPLATE"] = templateDump()
 }
 
 const create = async (made: string): Promise<void> => {

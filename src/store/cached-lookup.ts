@@ -2,11 +2,12 @@
  * Credential records with a short cache, so that revocation takes effect soon. While the database does not answer,
  * stale records keep known callers working. Field lesson 15.
  */
-import { Cache, Clock, Effect, Exit } from "effect"
+import { Cache, Clock, Duration, Effect, Exit } from "effect"
+import { atBackgroundSpeed } from "../background.ts"
 import type { StoreUnavailable } from "./unavailable.ts"
 
 /** A revoked credential stops working within this time. */
-const freshMs = 2000
+const freshFor = "2 seconds"
 const maxCached = 10_000
 
 /** @param staleMs how long a stale record is used while the database does not answer */
@@ -15,6 +16,7 @@ export const makeCachedLookup = Effect.fnUntraced(function* <Row>(
   staleMs: number,
 ) {
   const clock = yield* Clock.Clock
+  const freshMs = Duration.toMillis(yield* atBackgroundSpeed(freshFor))
   const known = new Map<string, { readonly row: Row; readonly readAtMs: number }>()
 
   const lookup = Effect.fnUntraced(function* (id: string) {

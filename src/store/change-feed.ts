@@ -5,7 +5,7 @@
 import type * as PgClient from "@effect/sql-pg/PgClient"
 import { Clock, Context, Effect, Layer, Queue, Semaphore } from "effect"
 import { SqlClient } from "effect/sql"
-import { runAfter } from "../background.ts"
+import { atBackgroundSpeed, runAfter } from "../background.ts"
 import type { WeirConfig } from "../config.ts"
 import { queryDeadline, refreshEvery } from "./database.ts"
 import { listenTo } from "./listen.ts"
@@ -67,7 +67,8 @@ export class ChangeFeed extends Context.Service<
       const wake = yield* Queue.sliding<void>(1)
       yield* listenTo("weir_changes", () => Effect.asVoid(Queue.offer(wake, undefined)))
       yield* catchUp
-      yield* runAfter(Effect.timeoutOption(Queue.take(wake), refreshEvery), "Reading changes", catchUp)
+      const patience = yield* atBackgroundSpeed(refreshEvery)
+      yield* runAfter(Effect.timeoutOption(Queue.take(wake), patience), "Reading changes", catchUp)
       const trim = bounded(sql`delete from changes where at < now() - ${`${keptMs} milliseconds`}::text::interval`)
       yield* runAfter(Effect.sleep(keptMs / 4), "Removing old changes", trim)
       return ChangeFeed.of({

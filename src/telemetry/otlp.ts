@@ -2,6 +2,7 @@
 import { Effect, Layer, Redacted, References } from "effect"
 import { FetchHttpClient } from "effect/http"
 import { Otlp, OtlpSerialization } from "effect/observability"
+import { atBackgroundSpeed } from "../background.ts"
 import { WeirConfig } from "../config.ts"
 import { version } from "../protocol/version.ts"
 
@@ -9,7 +10,8 @@ import { version } from "../protocol/version.ts"
 const disabled = Layer.succeed(References.TracerEnabled, false)
 
 export const layerOtlp = Layer.unwrap(
-  Effect.map(WeirConfig, ({ env, otlpUrl, otlpHeaders }) => {
+  Effect.gen(function* () {
+    const { env, otlpUrl, otlpHeaders } = yield* WeirConfig
     if (otlpUrl === undefined) return disabled
     const exporter = Otlp.layer({
       baseUrl: otlpUrl,
@@ -19,6 +21,9 @@ export const layerOtlp = Layer.unwrap(
         serviceVersion: version,
         attributes: { "deployment.environment.name": env, "process.pid": process.pid },
       },
+      loggerExportInterval: yield* atBackgroundSpeed("1 second"),
+      metricsExportInterval: yield* atBackgroundSpeed("10 seconds"),
+      tracerExportInterval: yield* atBackgroundSpeed("5 seconds"),
       compression: "gzip",
     }).pipe(Layer.provide(OtlpSerialization.layerJson), Layer.provide(FetchHttpClient.layer))
     return Layer.merge(exporter, disabled)

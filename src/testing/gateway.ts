@@ -9,6 +9,7 @@ import { NetAddress } from "effect/net"
 import { SqlClient } from "effect/sql"
 import { Gate } from "../admission/gate.ts"
 import { PlanCurve } from "../admission/plan-usage.ts"
+import { BackgroundSpeed } from "../background.ts"
 import { Calls } from "../calls/calls.ts"
 import { Catalogue } from "../catalogue/catalogue.ts"
 import { ResolveSecret, resolveFromMachine, sha256 } from "../catalogue/secrets.ts"
@@ -43,6 +44,8 @@ export interface GatewayOptions {
   readonly realtime?: RealtimeScript
   /** Resolves host names for the egress guard; the system's resolver if absent. */
   readonly resolveHost?: (host: string) => Promise<ReadonlyArray<string>>
+  /** How many times faster than usual work beside requests comes, for tests that wait for it. */
+  readonly backgroundSpeed?: number
 }
 
 export interface TestGateway {
@@ -202,6 +205,7 @@ export const startGateway = (options: GatewayOptions = {}): Effect.Effect<TestGa
       Layer.provideMerge(config),
       Layer.provide(Layer.succeed(ResolveSecret, resolveTestSecret)),
       Layer.provide(layerTestDatabases),
+      Layer.provide(Layer.succeed(BackgroundSpeed, options.backgroundSpeed ?? 1)),
       Layer.provide(options.resolveHost === undefined ? Layer.empty : Layer.succeed(ResolveHost, options.resolveHost)),
     )
     const services = yield* Layer.build(gateway)

@@ -16,6 +16,7 @@ const tag = randomUUID().slice(0, 8)
 const ids = newTestIds()
 const email = (name: string) => `${name}.${tag}@example.com`
 const gateway = useGateway({
+  backgroundSpeed: 10,
   ids,
   config: { authPerMinute: 100_000 },
   catalogue: (urls) =>

@@ -24,7 +24,7 @@ const withPeople = (urls: { readonly vendor: string; readonly second: string }) 
       `  - { id: bo_${tag}, email: ${at("bo")}, org: ${ids.org}, role: member }`,
     ].join("\n"),
   )
-const gateway = useGateway({ ids, catalogue: withPeople })
+const gateway = useGateway({ backgroundSpeed: 10, ids, catalogue: withPeople })
 
 const admin = (method: string, path: string, body?: unknown) =>
   gateway().call(method, `/v1/admin/${path}`, body, { "x-svc-admin-key": gateway().adminKey })

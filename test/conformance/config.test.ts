@@ -15,7 +15,7 @@ const catalogue = (urls: { readonly vendor: string; readonly second: string }) =
     `searchProviders:\n  - { id: s, name: S, vendor: searxng, baseUrl: "${urls.second}", pricePerCall: "0.001", currency: USD }\n`,
   ).replace(/(- \{ id: org_\w+, name: Test,)/, "$1 capabilities: { webSearch: true, speechToText: true },")
 
-const gateway = useGateway({ ids, catalogue })
+const gateway = useGateway({ backgroundSpeed: 10, ids, catalogue })
 const decodeBundle = Schema.decodeUnknownSync(Bundle, { onExcessProperty: "error" })
 const decodeBeat = Schema.decodeUnknownSync(HeartbeatResponse)
 const decodeHandshake = Schema.decodeUnknownSync(HandshakeResponse, { onExcessProperty: "error" })

@@ -14,6 +14,7 @@ const ids = newTestIds()
 const other = newTestIds()
 const at = (name: string) => `${name}.${tag}@example.com`
 const gateway = useGateway({
+  backgroundSpeed: 10,
   ids,
   catalogue: (urls) =>
     testCatalogue(

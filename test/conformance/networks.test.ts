@@ -60,7 +60,7 @@ models:
     .replace("models: [main,", "models: [main, proxied,")
 
 describe("a vendor behind a proxy", () => {
-  const gateway = useGateway({ ids, catalogue: withNetworks })
+  const gateway = useGateway({ ids, catalogue: withNetworks, backgroundSpeed: 10 })
   const exchange = () => gateway().exchange({ ...hello, model: "proxied" })
 
   it("answers through a tunnel, which is kept for the next call", async () => {
@@ -103,7 +103,7 @@ describe("a vendor behind a proxy", () => {
     })
     // While a file is replaced in two steps, calls go on with what it had.
     rmSync(credential)
-    await new Promise((resolve) => setTimeout(resolve, 2500))
+    await new Promise((resolve) => setTimeout(resolve, 400))
     await exchange()
     expect(sent()).toBe("Bearer second-credential")
   })
@@ -144,6 +144,7 @@ describe("a vendor behind a proxy", () => {
 
 describe("what a gateway tells of itself beyond development", () => {
   const gateway = useGateway({
+    backgroundSpeed: 10,
     config: { env: "production", openDetails: undefined, metricsToken: Redacted.make("scraper-token") },
   })
   const get = (path: string, headers: Record<string, string> = {}) => fetch(`${gateway().baseUrl}${path}`, { headers })

@@ -31,6 +31,7 @@ budgets: ${JSON.stringify(budgets)}
   ).replace("apps:\n", `  - { id: ${other.org}, name: Other, currency: USD, models: [main] }\napps:\n`)
 
 const gateway = useGateway({
+  backgroundSpeed: 10,
   ids,
   config: { masterKey: Redacted.make("master"), smtpUrl: Redacted.make(smtp.url) },
   catalogue: (given) => {

@@ -16,6 +16,7 @@ afterAll(() => smtp.stop())
 const tag = randomUUID().slice(0, 8)
 const at = (name: string) => `${name}.${tag}@example.com`
 const gateway = useGateway({
+  backgroundSpeed: 10,
   ids: newTestIds(),
   config: { smtpUrl: Redacted.make(smtp.url), authPerMinute: 1_000_000 },
 })

@@ -18,6 +18,7 @@ const tag = randomUUID().slice(0, 8)
 const ids = newTestIds()
 let text = ""
 const gateway = useGateway({
+  backgroundSpeed: 10,
   ids,
   catalogue: (urls) => {
     text = testCatalogue(urls, ids).replace(

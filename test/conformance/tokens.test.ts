@@ -27,7 +27,7 @@ const catalogueWith = (users: string) => (urls: { readonly vendor: string; reado
     `  - { id: ${other.org}, name: Other, plan: team, currency: USD, models: [main] }\napps:\n`,
   )
 
-const gateway = useGateway({ ids, catalogue: catalogueWith(people()) })
+const gateway = useGateway({ backgroundSpeed: 10, ids, catalogue: catalogueWith(people()) })
 
 const call = (method: string, path: string, token: string, body?: unknown) =>
   gateway().call(method, path, body, {

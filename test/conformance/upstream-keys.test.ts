@@ -255,6 +255,7 @@ describe("rotation of the master key", () => {
       (await Effect.runPromise(sql<{ sealed_key: string }>`select sealed_key from org_upstream_keys`))[0]?.sealed_key
     const start = (masterKey: string, masterKeyPrevious?: string) =>
       startGateway({
+        backgroundSpeed: 10,
         ids,
         catalogue,
         config: {

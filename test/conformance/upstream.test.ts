@@ -18,7 +18,7 @@ import {
 import { balanceOf, errorOf, eventually, holdsOf, lastUsage, useGateway } from "./gateway.ts"
 
 const timeouts = { connect: 300, ttfb: 400, idle: 300, total: 1500 }
-const gateway = useGateway({ config: { upstreamTimeouts: timeouts, streamHeartbeatMs: 100 } })
+const gateway = useGateway({ backgroundSpeed: 10, config: { upstreamTimeouts: timeouts, streamHeartbeatMs: 100 } })
 /** With the default timeouts: on a busy machine, six megabytes take longer than the short ones allow. */
 const patient = useGateway()
 

@@ -38,7 +38,7 @@ const catalogue = (urls: { readonly vendor: string; readonly second: string }) =
     )
     .replace("models: [main,", "models: [film, film-gemini, film-by-size, main,")
 
-const gateway = useGateway({ ids, catalogue })
+const gateway = useGateway({ backgroundSpeed: 10, ids, catalogue })
 
 const bytes = Buffer.from(Array.from({ length: 300_000 }, (_, at) => at % 253))
 let state: { status: string; progress?: number; error?: { code: string } }

@@ -42,6 +42,7 @@ ${more}`,
   ).replace("currency: USD, models:", `currency: USD, warnBelow: "999.99", models:`)
 
 const gateway = useGateway({
+  backgroundSpeed: 10,
   ids,
   config: { egressAllow: ["127.0.0.2"], masterKey: Redacted.make("the master key of these tests") },
   resolveHost: async () => resolved,

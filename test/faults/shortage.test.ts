@@ -6,7 +6,6 @@ import { connect } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
-import { fileURLToPath } from "node:url"
 import { Effect, Exit, Scope } from "effect"
 import { Agent, request } from "undici"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
@@ -15,10 +14,10 @@ import { freePort } from "../../scripts/free-port.ts"
 import { nodeOptions } from "../../scripts/node-options.ts"
 import { answering, hello, type ScriptedVendor, startScriptedVendor, testCatalogue } from "../../src/testing/index.ts"
 import { eventually } from "../conformance/gateway.ts"
+import { packagedCommand } from "../http/process.ts"
 
 const ids = { org: "org_short", app: "app_short", key: "key_short" }
 const headers = { "content-type": "application/json", "x-svc-key-id": ids.key, "x-svc-key": "secret" }
-const main = fileURLToPath(new URL("../../src/main.ts", import.meta.url))
 
 const dir = mkdtempSync(join(tmpdir(), "weir-short-"))
 const scope = Scope.makeUnsafe()
@@ -57,7 +56,7 @@ afterAll(async () => {
 /** A gateway process of its own, in memory. */
 const start = async (limits: string, more: Readonly<Record<string, string>> = {}) => {
   const port = await freePort()
-  const command = [process.execPath, ...nodeOptions, main, "serve"]
+  const command = [process.execPath, ...nodeOptions, ...packagedCommand, "serve"]
   const child: ChildProcess = spawn("sh", ["-c", `${limits} exec "$0" "$@"`, ...command], {
     env: {
       PATH: process.env["PATH"],

@@ -10,6 +10,11 @@ import { eventually } from "../conformance/gateway.ts"
 import { copyTemplate } from "../template.ts"
 
 const source = fileURLToPath(new URL("../../src/main.ts", import.meta.url))
+/**
+ * Node's arguments for the command as the package has it: bundled, and with a database that is migrated. Short processes do
+ * not repay the optimisation of the embedded database's code.
+ */
+export const packagedCommand: ReadonlyArray<string> = ["--liftoff-only", process.env["SVC_TEST_COMMAND"] ?? source]
 const node = fileURLToPath(new URL("../../node_modules/.bin/node", import.meta.url))
 
 /**
@@ -34,10 +39,8 @@ export const useProcesses = (options: { readonly fresh?: boolean } = {}) => {
 
   const weir = (args: ReadonlyArray<string>, env: Record<string, string> = {}) => {
     if (args[0] === "serve" && options.fresh !== true) copyTemplate(join(dir, "data"))
-    // Short processes do not repay the optimisation of the embedded database's code; applying all migrations does.
-    const flags = options.fresh === true ? [] : ["--liftoff-only"]
-    const command = (options.fresh === true ? undefined : process.env["SVC_TEST_COMMAND"]) ?? source
-    const child = spawn(node, [...flags, command, ...args], {
+    const command = options.fresh === true ? [source] : packagedCommand
+    const child = spawn(node, [...command, ...args], {
       env: {
         PATH: process.env["PATH"],
         HOME: dir,

@@ -22,6 +22,7 @@ writeWholeFile(tls.key, issued.server.key)
 
 const stallMs = 1200
 const gateway = useGateway({
+  backgroundSpeed: 10,
   config: { tls, streamStallMs: stallMs, streamHeartbeatMs: 60_000, authPerMinute: 100_000 },
 })
 const urlOf = ({ baseUrl }: { readonly baseUrl: string }) => baseUrl.replace(/^http:/, "https:")
@@ -124,7 +125,7 @@ describe("HTTP/2", () => {
   it("a client that resets its stream ends the call at the vendor; its connection and other streams go on", async () => {
     gateway().vendor.script(async (call) => {
       call.head()
-      for (let at = 0; at < 200 && (await call.write(openaiChunk(`piece ${at} `))); at++) await call.wait(20)
+      for (let at = 0; at < 60 && (await call.write(openaiChunk(`piece ${at} `))); at++) await call.wait(20)
       call.end(openaiFrame({ choices: [{ index: 0, delta: {}, finish_reason: "stop" }] }) + openaiFrame("[DONE]"))
     })
     const session = connect()
@@ -313,7 +314,7 @@ describe("HTTPS", () => {
   it("a replaced certificate is for new connections; open streams go on; a wrong pair changes nothing", async () => {
     gateway().vendor.script(async (call) => {
       call.head()
-      for (let at = 0; at < 400 && (await call.write(openaiChunk("a "))); at++) await call.wait(20)
+      for (let at = 0; at < 50 && (await call.write(openaiChunk("a "))); at++) await call.wait(20)
       call.end(openaiFrame({ choices: [{ index: 0, delta: {}, finish_reason: "stop" }] }) + openaiFrame("[DONE]"))
     })
     const running = open(connect(), "POST", "/t1/exchange", streamed)
@@ -321,7 +322,7 @@ describe("HTTPS", () => {
     await new Promise((resolve) => running.once("data", resolve))
     expect(await presented()).toBe("weir test server")
     writeWholeFile(tls.cert, certificate)
-    await sleep(2500)
+    await sleep(300)
     expect(await presented()).toBe("weir test server")
     writeWholeFile(tls.key, privateKey)
     await eventually(async () => (await presented()) === "weir test")

@@ -56,6 +56,7 @@ afterAll(() => {
 
 const gateway = useGateway(() => ({
   script: answering(answer),
+  backgroundSpeed: 20,
   config: {
     otlpUrl: `http://127.0.0.1:${portOf(collector)}`,
     otlpHeaders: Redacted.make("x-token=a%20token"),
