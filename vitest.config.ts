@@ -30,21 +30,31 @@ const ofBooks = [
   "test/exports/{exports,bucket-exports,late-records,closed-months}.test.ts",
   "test/conformance/{activity,admin,budgets,exchange,idempotency,kinds,own-budgets,pages,statements,usage,videos,webhooks}.test.ts",
 ]
-/** What takes longest, mostly because it waits: begun last, a run would wait for it alone. */
+/**
+ * What takes longest is begun first: begun last, a run would wait for it alone. Files that mostly wait alternate with those
+ * that compute: together, they would leave the cores idle.
+ */
 const longest = [
   "http/webhooks-kill",
   "simulation/ledger",
   "store/citus",
-  "exports/exports",
   "exports/bucket-exports",
-  "exports/late-records",
-  "sockets/realtime",
-  "sockets/exchange-socket",
   "package/package",
-  "http/start-failures",
+  "conformance/sessions",
   "http/start",
+  "money/leases",
+  "exports/late-records",
   "http/hostile-input",
+  "http/cli",
+  "exports/exports",
+  "faults/shortage",
+  "http/start-failures",
   "faults/citus",
+  "sockets/realtime",
+  "faults/backpressure",
+  "sockets/exchange-socket",
+  "http/secret-files",
+  "admission/overload",
 ].map((name) => `/test/${name}.test.ts`)
 
 /** Of the others, Vitest begins with those that failed or took long the last time, or are large. */

@@ -75,6 +75,9 @@ const hasFirstSchema = async (): Promise<boolean> => {
   return JSON.stringify(await schema()) === firstSchema
 }
 
+/** What is deleted leaves its place taken: a table of this size is truncated. */
+const muchBytes = 256 * 1024
+
 /** @returns whether the database is as it was first */
 const reset = async (): Promise<boolean> => {
   await db.exec("rollback")
@@ -82,10 +85,12 @@ const reset = async (): Promise<boolean> => {
   if (!(await hasFirstSchema())) return false
   // Without triggers: some tables are append-only.
   await db.exec("set session_replication_role = replica")
-  // A test uses a few tables; emptying all takes 100 ms.
-  const used = await strings(`select oid::regclass::text as text from pg_class
+  // A test uses a few tables; emptying all takes 100 ms. Where there is little, deleting takes a tenth of truncating.
+  const used =
+    await strings(`select case when pg_relation_size(oid) > ${muchBytes} then format('truncate %s cascade', oid::regclass)
+      else format('delete from %s', oid::regclass) end as text from pg_class
     where relnamespace = 'public'::regnamespace and relkind = 'r' and pg_relation_size(oid) > 0`)
-  if (used.length > 0) await db.exec(`truncate ${used.join(", ")} cascade`)
+  await db.exec(used.join(";"))
   await db.exec(
     "select setval(seqrelid, seqstart, false) from pg_sequence where pg_sequence_last_value(seqrelid) is not null",
   )

@@ -10,11 +10,10 @@ import { eventually } from "../conformance/gateway.ts"
 import { copyTemplate } from "../template.ts"
 
 const source = fileURLToPath(new URL("../../src/main.ts", import.meta.url))
-/**
- * Node's arguments for the command as the package has it: bundled, and with a database that is migrated. Short processes do
- * not repay the optimisation of the embedded database's code.
- */
-export const packagedCommand: ReadonlyArray<string> = ["--liftoff-only", process.env["SVC_TEST_COMMAND"] ?? source]
+/** Short processes repay neither the optimisation of the embedded database's code nor threads for V8. */
+const quick = ["--liftoff-only", "--single-threaded"]
+/** Node's arguments for the command as the package has it: bundled, and with a database that is migrated. */
+export const packagedCommand: ReadonlyArray<string> = [...quick, process.env["SVC_TEST_COMMAND"] ?? source]
 const node = fileURLToPath(new URL("../../node_modules/.bin/node", import.meta.url))
 
 /**
@@ -39,7 +38,7 @@ export const useProcesses = (options: { readonly fresh?: boolean } = {}) => {
 
   const weir = (args: ReadonlyArray<string>, env: Record<string, string> = {}) => {
     if (args[0] === "serve" && options.fresh !== true) copyTemplate(join(dir, "data"))
-    const command = options.fresh === true ? [source] : packagedCommand
+    const command = options.fresh === true ? [...quick, source] : packagedCommand
     const child = spawn(node, [...command, ...args], {
       env: {
         PATH: process.env["PATH"],
