@@ -127,6 +127,8 @@ export class ReplyCache extends Context.Service<
         clear: Effect.fnUntraced(function* (owner, model) {
           const removed = yield* store.clear(owner, model)
           yield* feed.note([clearing, owner, model ?? ""].join(" "))
+          // Heard later, it would empty what has been kept since.
+          yield* feed.catchUp
           return removed
         }),
       })

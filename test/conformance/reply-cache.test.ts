@@ -17,6 +17,7 @@ const cached = (model = "replyCache: { ttl: 10m }", org = ""): string =>
     .replace("name: Test,", `name: Test, ${org}`)
 
 const gateway = useGateway({
+  backgroundSpeed: 10,
   ids,
   // A slow test machine must not make misses.
   config: { replyCacheWaitMs: 30_000 },
@@ -495,6 +496,12 @@ describe("an operator", () => {
     expect(stateOf(await running)).toBe("miss")
     await sleep(50)
     expect(stateOf(await ask(body))).toBe("miss")
+    // Nor is it emptied again when its node reads what all nodes changed.
+    await clear()
+    const kept = fresh()
+    expect(stateOf(await ask(kept))).toBe("miss")
+    await sleep(300)
+    expect(stateOf(await ask(kept))).toBe("hit")
     expect((await gateway().call("DELETE", "/v1/admin/orgs/nobody/reply-cache", undefined, asOperator())).status).toBe(
       404,
     )
