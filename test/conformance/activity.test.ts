@@ -135,7 +135,9 @@ describe("exchanges", () => {
     } while (cursor !== null)
     expect(seen).toEqual(all.map(({ id }) => id))
     expect(new Set(seen).size).toBe(seen.length)
-    expect([...all].sort((a, b) => b.at.localeCompare(a.at)).map(({ at }) => at)).toEqual(all.map(({ at }) => at))
+    expect([...all].sort((a, b) => Date.parse(b.at) - Date.parse(a.at)).map(({ at }) => at)).toEqual(
+      all.map(({ at }) => at),
+    )
   })
 
   it("one is told from end to end: lines that add up to its cost, transfers, tiers", async () => {
