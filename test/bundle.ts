@@ -24,8 +24,8 @@ const root = fileURLToPath(new URL("..", import.meta.url))
 /** Where the dependencies are found that are not bundled. */
 const cache = join(root, "node_modules/.cache/weir-test")
 
-const hashOfInputs = (): string => {
-  const hash = createHash("sha256").update(templateDump())
+const hashOfInputs = (template: string): string => {
+  const hash = createHash("sha256").update(template)
   const sources = readdirSync(join(root, "src"), { recursive: true, encoding: "utf8" }).map((file) => `src/${file}`)
   for (const file of ["package-lock.json", "scripts/bundle.ts", ...sources.sort()]) {
     const { mtimeMs, size } = statSync(join(root, file))
@@ -35,12 +35,14 @@ const hashOfInputs = (): string => {
 }
 
 export const setup = async (): Promise<void> => {
-  const folder = join(cache, hashOfInputs())
-  if (!existsSync(folder)) await build(folder)
+  const template = templateDump()
+  const folder = join(cache, hashOfInputs(template))
+  if (!existsSync(folder)) await build(folder, template)
   process.env["SVC_TEST_COMMAND"] = join(folder, "dist/bin/main.js")
 }
 
-const build = async (folder: string): Promise<void> => {
+/** @param template path of the archive (tar) of a migrated database */
+const build = async (folder: string, template: string): Promise<void> => {
   rmSync(cache, { recursive: true, force: true })
   const draft = `${folder}.new`
   const bundle = await rolldown({ ...config, cwd: root, logLevel: "warn" })
@@ -48,6 +50,6 @@ const build = async (folder: string): Promise<void> => {
   await bundle.close()
   symlinkSync(join(root, "migrations"), join(draft, "migrations"))
   // In the package, too, a database is there: a new one in memory applies no migrations.
-  writeFileSync(join(draft, "dist/database.tgz"), gzipSync(readFileSync(templateDump()), { level: 1 }))
+  writeFileSync(join(draft, "dist/database.tgz"), gzipSync(readFileSync(template), { level: 1 }))
   renameSync(draft, folder)
 }

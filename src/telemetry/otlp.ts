@@ -21,6 +21,7 @@ export const layerOtlp = Layer.unwrap(
         serviceVersion: version,
         attributes: { "deployment.environment.name": env, "process.pid": process.pid },
       },
+      // Those that the exporter has by itself.
       loggerExportInterval: yield* atBackgroundSpeed("1 second"),
       metricsExportInterval: yield* atBackgroundSpeed("10 seconds"),
       tracerExportInterval: yield* atBackgroundSpeed("5 seconds"),

@@ -86,11 +86,11 @@ const reset = async (): Promise<boolean> => {
   // Without triggers: some tables are append-only.
   await db.exec("set session_replication_role = replica")
   // A test uses a few tables; emptying all takes 100 ms. Where there is little, deleting takes a tenth of truncating.
-  const used =
+  const statements =
     await strings(`select case when pg_relation_size(oid) > ${muchBytes} then format('truncate %s cascade', oid::regclass)
       else format('delete from %s', oid::regclass) end as text from pg_class
     where relnamespace = 'public'::regnamespace and relkind = 'r' and pg_relation_size(oid) > 0`)
-  await db.exec(used.join(";"))
+  await db.exec(statements.join(";"))
   await db.exec(
     "select setval(seqrelid, seqstart, false) from pg_sequence where pg_sequence_last_value(seqrelid) is not null",
   )

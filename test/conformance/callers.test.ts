@@ -23,7 +23,6 @@ const plan =
   (urls: { readonly vendor: string; readonly second: string }) =>
     testCatalogue(urls, of, rest).replace("{ id: team, perMinute: 100000 }", `{ id: team, perMinute: 100000, ${more} }`)
 const gateway = useGateway({
-  backgroundSpeed: 10,
   ids,
   config: { masterKey: Redacted.make("master") },
   catalogue: plan(

@@ -36,7 +36,7 @@ const catalogue = (urls: { readonly vendor: string; readonly second: string }) =
     .replace("prices:\n", `prices:\n${prices.join("\n")}\n`)
     .replace("models: [main,", `models: [single, ${pools.join(", ")}, weighted, main,`)
 
-const gateway = useGateway({ backgroundSpeed: 10, catalogue, ids })
+const gateway = useGateway({ catalogue, ids })
 
 const rejecting =
   (status: number, headers: Record<string, string> = {}): VendorScript =>

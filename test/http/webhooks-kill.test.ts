@@ -52,6 +52,7 @@ it("three webhooks, six kills: every key that was made is told to each at least 
           body: JSON.stringify({ app: "app" }),
         })
         if (reply.ok) made.add(decodeMinted(await reply.json()).keyId)
+        // More keys would take time, and tell no more.
         await sleep(50)
       }
     }
