@@ -1,12 +1,15 @@
 /** The books of the first design come over with the same sums: what is open ends, what is spent stays spent. */
 import { readdirSync, readFileSync } from "node:fs"
 import { PGlite } from "@electric-sql/pglite"
-import { beforeAll, describe, expect, it } from "vitest"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { emptyDatabase } from "../../src/store/embedded-files.ts"
+import { startParameters } from "../../src/store/embedded-parameters.ts"
 
 const migrations = new URL("../../migrations/", import.meta.url)
 const secondDesign = "0015_allotments.sql"
 
-const db = await PGlite.create()
+const db = await PGlite.create({ loadDataDir: emptyDatabase(), startParams: startParameters })
+afterAll(() => db.close())
 const rows = async <Row>(query: string, ...values: ReadonlyArray<unknown>) =>
   (await db.query<Row>(query, [...values])).rows
 const one = async <Row>(query: string, ...values: ReadonlyArray<unknown>) => (await rows<Row>(query, ...values))[0]

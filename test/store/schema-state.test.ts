@@ -1,23 +1,32 @@
 /** What a schema that is not this version's means: refused with what to do, or used in spite of it. */
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
+import { readdirSync, readFileSync } from "node:fs"
 import * as PgClient from "@effect/sql-pg/PgClient"
-import { Effect, Layer } from "effect"
-import { SqlClient } from "effect/sql"
-import { afterAll, describe, expect, it } from "vitest"
+import { Effect, Exit, Layer, Schedule, Scope } from "effect"
+import { SqlClient, SqlError } from "effect/sql"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { layerDatabase } from "../../src/store/database.ts"
+import { type EmbeddedAddress, EmbeddedDatabase, startEmbedded } from "../../src/store/embedded.ts"
 import { newestMigration, noteOf } from "../../src/store/migrations.ts"
 import { blockedMigration, describeUpgrade, type SchemaState, schemaState } from "../../src/store/schema-state.ts"
 import { layerTestConfig } from "../../src/testing/stores.ts"
 import { useOwnDatabase } from "../workers/own-database.ts"
 
-const dir = mkdtempSync(join(tmpdir(), "weir-schema-"))
-afterAll(() => rmSync(dir, { recursive: true, force: true }))
+/** One database without tables, for all tests: each connects to it as a gateway that starts. */
+const scope = Scope.makeUnsafe()
+let address: EmbeddedAddress
+beforeAll(async () => {
+  address = await Effect.runPromise(Scope.provide(startEmbedded(undefined), scope))
+})
+afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
 
 const inDatabase = <A, E>(migrates: boolean, work: Effect.Effect<A, E, SqlClient.SqlClient>) =>
   Effect.runPromise(
-    Effect.provide(work, layerDatabase.pipe(Layer.provide(layerTestConfig({ dataDir: dir, migrates })))),
+    work.pipe(
+      Effect.provide(layerDatabase.pipe(Layer.provide(layerTestConfig({ dataDir: ":memory:", migrates })))),
+      Effect.provideService(EmbeddedDatabase, () => Effect.succeed(address)),
+      // It serves one client at a time, and may not have seen yet that the last one has left.
+      Effect.retry({ while: SqlError.isSqlError, times: 100, schedule: Schedule.spaced("5 millis") }),
+    ),
   )
 const statement = (text: string) => Effect.flatMap(SqlClient.SqlClient, (sql) => sql.unsafe(text))
 const upToDate: SchemaState = { missing: [], unknown: undefined, isUsable: true, isEmpty: false, oldConnections: 0 }

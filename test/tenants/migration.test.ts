@@ -2,12 +2,14 @@
 import { readdirSync, readFileSync } from "node:fs"
 import { PGlite } from "@electric-sql/pglite"
 import { expect, it } from "vitest"
+import { emptyDatabase } from "../../src/store/embedded-files.ts"
+import { startParameters } from "../../src/store/embedded-parameters.ts"
 
 const migrations = new URL("../../migrations/", import.meta.url)
 const asRows = "0020_tenants.sql"
 
 it("become rows of the newest revision, with their documents", async () => {
-  const db = await PGlite.create()
+  const db = await PGlite.create({ loadDataDir: emptyDatabase(), startParams: startParameters })
   const apply = async (wanted: (file: string) => boolean) => {
     for (const file of readdirSync(migrations).sort().filter(wanted)) {
       await db.exec(`do $migration$ begin ${readFileSync(new URL(file, migrations), "utf8")} end $migration$`)
