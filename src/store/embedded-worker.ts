@@ -1,10 +1,10 @@
-/** The worker thread of the embedded database: PGlite behind its socket server, so that the same client serves both. */
+/** The worker thread of the embedded database: PGlite behind a socket, so that the same client serves both. */
 import { parentPort, workerData } from "node:worker_threads"
 import { PGlite } from "@electric-sql/pglite"
-import { PGLiteSocketServer } from "@electric-sql/pglite-socket"
 import { createFiles, emptyDatabase } from "./embedded-files.ts"
 import { startParameters } from "./embedded-parameters.ts"
 import { type EmbeddedWorkerData, isStopMessage } from "./embedded-protocol.ts"
+import { serveEmbedded } from "./embedded-server.ts"
 
 const { dataDir }: EmbeddedWorkerData = workerData
 if (dataDir !== undefined) createFiles(dataDir)
@@ -12,8 +12,7 @@ const db = await PGlite.create({
   startParams: startParameters,
   ...(dataDir === undefined ? { loadDataDir: emptyDatabase() } : { dataDir }),
 })
-const server = new PGLiteSocketServer({ db, host: "127.0.0.1", port: 0, maxConnections: 1 })
-await server.start()
+const server = await serveEmbedded(db)
 parentPort?.on("message", async (message: unknown) => {
   if (!isStopMessage(message)) return
   await server.stop()
@@ -21,4 +20,4 @@ parentPort?.on("message", async (message: unknown) => {
   parentPort?.postMessage({ stopped: true })
   parentPort?.close()
 })
-parentPort?.postMessage({ listening: server.getServerConn() })
+parentPort?.postMessage({ listening: server.address })

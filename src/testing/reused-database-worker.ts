@@ -1,14 +1,15 @@
-/** The worker thread of a test's database: a copy of a migrated one that can be reset to its first state. */
+/**
+ * The worker thread of a test's database: a copy of a migrated one that can be reset to its first state. No import of
+ * Effect: it starts in half the time.
+ */
 import { readFileSync } from "node:fs"
-import { setTimeout as sleep } from "node:timers/promises"
 import { parentPort, workerData } from "node:worker_threads"
 import { PGlite } from "@electric-sql/pglite"
-import { PGLiteSocketServer } from "@electric-sql/pglite-socket"
-import { Schema } from "effect"
 import { aheadDays, aheadHours } from "../money/partitions-ahead.ts"
 import { startParameters } from "../store/embedded-parameters.ts"
+import { serveEmbedded } from "../store/embedded-server.ts"
 
-const template = Schema.decodeUnknownSync(Schema.String)(workerData)
+const template: string = workerData
 const db = await PGlite.create({
   loadDataDir: new Blob([readFileSync(template)]),
   startParams: startParameters,
@@ -58,9 +59,11 @@ await db.query(
 const firstTables = await tables()
 const firstSchema = JSON.stringify(await schema())
 let knownVersion = await versionOfSchema()
+const tablesWithRows = await strings(`select oid::regclass::text as text from pg_class
+  where relnamespace = 'public'::regnamespace and relkind = 'r' and pg_relation_size(oid) > 0 order by 1`)
 /** Rows that the migrations insert. */
 const firstRows: ReadonlyArray<readonly [table: string, rows: string]> = await Promise.all(
-  firstTables.map(async (table) => {
+  tablesWithRows.map(async (table) => {
     const [rows = "[]"] = await strings(`select coalesce(json_agg(t), '[]')::text as text from ${table} t`)
     return [table, rows] as const
   }),
@@ -95,29 +98,23 @@ const reset = async (): Promise<boolean> => {
     "select setval(seqrelid, seqstart, false) from pg_sequence where pg_sequence_last_value(seqrelid) is not null",
   )
   for (const [table, rows] of firstRows) {
-    if (rows !== "[]") {
-      await db.query(
-        `insert into ${table} overriding system value select * from json_populate_recordset(null::${table}, $1)`,
-        [rows],
-      )
-    }
+    await db.query(
+      `insert into ${table} overriding system value select * from json_populate_recordset(null::${table}, $1)`,
+      [rows],
+    )
   }
   await db.exec("discard all")
   return true
 }
 
-const server = new PGLiteSocketServer({ db, host: "127.0.0.1", port: 0, maxConnections: 1 })
-await server.start()
-/** A client that has left may still be connected here; the next one would be refused. */
-const disconnected = async () => {
-  while (server.getStats().activeConnections > 0) await sleep(1)
-}
+const server = await serveEmbedded(db)
 parentPort?.on("message", () => {
-  disconnected()
+  server
+    .idle()
     .then(reset)
     .then(
       (isReset) => parentPort?.postMessage({ isReset }),
       () => parentPort?.postMessage({ isReset: false }),
     )
 })
-parentPort?.postMessage({ listening: server.getServerConn() })
+parentPort?.postMessage({ listening: server.address })

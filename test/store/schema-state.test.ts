@@ -1,8 +1,8 @@
 /** What a schema that is not this version's means: refused with what to do, or used in spite of it. */
 import { readdirSync, readFileSync } from "node:fs"
 import * as PgClient from "@effect/sql-pg/PgClient"
-import { Effect, Exit, Layer, Schedule, Scope } from "effect"
-import { SqlClient, SqlError } from "effect/sql"
+import { Effect, Exit, Layer, Scope } from "effect"
+import { SqlClient } from "effect/sql"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { layerDatabase } from "../../src/store/database.ts"
 import { type EmbeddedAddress, EmbeddedDatabase, startEmbedded } from "../../src/store/embedded.ts"
@@ -24,8 +24,6 @@ const inDatabase = <A, E>(migrates: boolean, work: Effect.Effect<A, E, SqlClient
     work.pipe(
       Effect.provide(layerDatabase.pipe(Layer.provide(layerTestConfig({ dataDir: ":memory:", migrates })))),
       Effect.provideService(EmbeddedDatabase, () => Effect.succeed(address)),
-      // It serves one client at a time, and may not have seen yet that the last one has left.
-      Effect.retry({ while: SqlError.isSqlError, times: 100, schedule: Schedule.spaced("5 millis") }),
     ),
   )
 const statement = (text: string) => Effect.flatMap(SqlClient.SqlClient, (sql) => sql.unsafe(text))

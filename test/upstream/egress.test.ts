@@ -216,22 +216,31 @@ const startNameServer = (answers: ReadonlyArray<string>) => {
 describe("DNS rebinding, over a real name server, a real socket and TLS", () => {
   const seen: Array<string> = []
   const startServer = (address: string, port: number) =>
-    new Promise<Server>((resolve) => {
+    new Promise<Server>((resolve, reject) => {
       const server = createServer({ cert: certificate, key: privateKey }, (request, response) => {
         seen.push(`${address} ${request.headers["authorization"]}`)
         response.writeHead(200, { "content-type": "application/json", connection: "close" }).end("{}")
       })
-      server.listen(port, address, () => resolve(server))
+      server.once("error", reject).listen(port, address, () => resolve(server))
     })
+  /** Both listen at one port: the one that is free at the first address may be taken at the second. */
+  const startBoth = async (attempts: number): Promise<readonly [Server, Server]> => {
+    const first = await startServer("127.0.0.2", 0)
+    const second = await startServer("127.0.0.1", portOf(first)).catch((cause: unknown) => {
+      first.close()
+      if (attempts === 1) throw cause
+      return undefined
+    })
+    return second === undefined ? startBoth(attempts - 1) : [first, second]
+  }
   let good: Server
   let trap: Server
   let port = 0
   beforeAll(async () => {
     setDefaultCACertificates([...rootCertificates, certificate])
     // 127.0.0.2 represents a public address and is allowed here; 127.0.0.1 stays private.
-    good = await startServer("127.0.0.2", 0)
+    ;[good, trap] = await startBoth(20)
     port = portOf(good)
-    trap = await startServer("127.0.0.1", port)
   })
   afterAll(() => {
     good.close()

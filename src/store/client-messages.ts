@@ -1,0 +1,79 @@
+/** What a client of PostgreSQL sends, cut into messages (PostgreSQL's documentation, "Message Formats"). */
+
+const encryptionRequests = new Set([80877103, 80877104])
+const cancelRequest = 80877102
+const terminate = 0x58
+/** PostgreSQL's own limit of a connection's first message. */
+const mostBytesOfFirst = 10_000
+
+export type ClientMessage =
+  /** TLS or GSSAPI are asked for: the answer is one byte, and another first message comes. */
+  | { readonly is: "encryption request" }
+  /** The statement of another connection is to end. */
+  | { readonly is: "cancel request" }
+  /** One message or several, each whole: how the connection begins, or statements. */
+  | { readonly is: "work"; readonly bytes: Uint8Array }
+  | { readonly is: "end" }
+  /** No message has such a length: nothing after it can be read. */
+  | { readonly is: "nonsense" }
+
+const nonsense = { is: "nonsense" } as const
+
+/** Joins what comes in pieces, and gives out all whole messages at once. */
+export class ClientMessages {
+  readonly #pieces: Array<Buffer> = []
+  #size = 0
+  /** How much there must be for the first message to be whole, as far as is known. */
+  #needed = 8
+  #hasBegun = false
+
+  push(piece: Buffer): void {
+    this.#pieces.push(piece)
+    this.#size += piece.length
+  }
+
+  /** @returns undefined until a message is whole */
+  take(): ClientMessage | undefined {
+    if (this.#size < this.#needed) return undefined
+    const bytes = Buffer.concat(this.#pieces.splice(0))
+    this.#size = 0
+    return this.#hasBegun ? this.#takeWhole(bytes) : this.#takeFirst(bytes)
+  }
+
+  /** The first message of a connection has a length and a code, and no type. */
+  #takeFirst(bytes: Buffer): ClientMessage | undefined {
+    const end = bytes.readInt32BE(0)
+    if (end < 8 || end > mostBytesOfFirst) return nonsense
+    if (bytes.length < end) return this.#wait(bytes, end)
+    const code = bytes.readInt32BE(4)
+    if (code === cancelRequest) return { is: "cancel request" }
+    const isEncryption = encryptionRequests.has(code)
+    this.#hasBegun = !isEncryption
+    this.#wait(bytes.subarray(end), isEncryption ? 8 : 5)
+    return isEncryption ? { is: "encryption request" } : { is: "work", bytes: bytes.subarray(0, end) }
+  }
+
+  /** Every other has a type, and its length without it. */
+  #takeWhole(bytes: Buffer): ClientMessage | undefined {
+    let end = 0
+    let needed = 5
+    while (bytes.length >= end + 5 && bytes[end] !== terminate) {
+      const length = bytes.readInt32BE(end + 1)
+      if (length < 4) return nonsense
+      if (end + 1 + length > bytes.length) {
+        needed = 1 + length
+        break
+      }
+      end += 1 + length
+    }
+    if (end === 0 && bytes[0] === terminate) return { is: "end" }
+    this.#wait(bytes.subarray(end), needed)
+    return end === 0 ? undefined : { is: "work", bytes: bytes.subarray(0, end) }
+  }
+
+  /** Keeps what is not whole. */
+  #wait(rest: Buffer, needed: number): undefined {
+    this.#needed = needed
+    if (rest.length > 0) this.push(rest)
+  }
+}
