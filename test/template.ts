@@ -1,55 +1,30 @@
 /**
- * One migrated embedded database for all tests: created once, then copied. Vitest runs `setup` before the first test.
- * It is kept in the temporary directory under a hash of the migrations and the engine, so that later runs find it.
+ * One migrated embedded database for all tests: that of the package, unpacked once, then copied. Vitest runs `setup` before
+ * the first test. It is kept in the temporary directory under the archive's name, so that later runs find it.
  */
 import { execFileSync } from "node:child_process"
-import { createHash } from "node:crypto"
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs"
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
-import { join } from "node:path"
-import { fileURLToPath } from "node:url"
-import { PGlite } from "@electric-sql/pglite"
-import { Effect, Layer } from "effect"
-import { layerDatabase } from "../src/store/database.ts"
-import { layerTestConfig } from "../src/testing/stores.ts"
+import { basename, join } from "node:path"
+import { gunzipSync } from "node:zlib"
+import { preparedDatabase } from "../scripts/prepared-database.ts"
+import { createFiles } from "../src/store/embedded-files.ts"
 
-const migrations = fileURLToPath(new URL("../migrations/", import.meta.url))
-const engine = fileURLToPath(new URL("../node_modules/@electric-sql/pglite/package.json", import.meta.url))
-
-const hashOfInputs = (): string => {
-  const hash = createHash("sha256").update(readFileSync(engine))
-  for (const file of readdirSync(migrations).sort()) hash.update(file).update(readFileSync(join(migrations, file)))
-  return hash.digest("hex").slice(0, 16)
-}
-
-/** Vitest has said by then where temporary files are. */
-const directory = (): string => join(tmpdir(), `weir-test-template-${hashOfInputs()}`)
-
-/** Its archive (tar), once `setup` has made it. */
-export const templateDump = (): string => join(directory(), "dump.tar")
+/** Vitest has said by then where temporary files are. @param archive path of the package's database */
+const directory = (archive: string): string => join(tmpdir(), `weir-test-template-${basename(archive, ".tgz")}`)
 
 export const setup = async (): Promise<void> => {
-  const made = directory()
-  if (!existsSync(made)) await create(made)
-  process.env["SVC_TEST_EMBEDDED_TEMPLATE"] = templateDump()
+  const archive = await preparedDatabase()
+  const made = directory(archive)
+  if (!existsSync(made)) unpack(archive, made)
+  process.env["SVC_TEST_EMBEDDED_TEMPLATE"] = join(made, "dump.tar")
 }
 
-const create = async (made: string): Promise<void> => {
+const unpack = (archive: string, made: string): void => {
   const draft = mkdtempSync(join(tmpdir(), "weir-test-template-draft-"))
-  const database = layerDatabase.pipe(Layer.provide(layerTestConfig({ dataDir: draft })))
-  await Effect.runPromise(Effect.scoped(Layer.build(database)))
-  const db = await PGlite.create({ dataDir: join(draft, "postgres") })
-  writeFileSync(join(draft, "dump.tar"), Buffer.from(await (await db.dumpDataDir("none")).arrayBuffer()))
-  await db.close()
+  const bytes = readFileSync(archive)
+  writeFileSync(join(draft, "dump.tar"), gunzipSync(bytes))
+  createFiles(join(draft, "postgres"), bytes)
   try {
     renameSync(draft, made)
   } catch {
@@ -63,6 +38,8 @@ export const copyTemplate = (dataDir: string): void => {
   const target = join(dataDir, "postgres")
   if (existsSync(target)) return
   mkdirSync(dataDir, { recursive: true })
+  const template = process.env["SVC_TEST_EMBEDDED_TEMPLATE"]
+  if (template === undefined) throw new Error("Vitest runs the setup first")
   // In a third of the time of Node's own.
-  execFileSync("cp", ["-R", join(directory(), "postgres"), target])
+  execFileSync("cp", ["-R", join(template, "../postgres"), target])
 }

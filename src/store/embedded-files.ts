@@ -22,13 +22,14 @@ export const emptyDatabase = (): Blob => new Blob([readFileSync(archive())])
 /**
  * Creates the files if they are not there; fails if something else is. The directory appears when it is complete: one that was left half made would
  * not start.
+ * @param bytes the archive (tar, gzipped)
  */
-export const createFiles = (dataDir: string): void => {
+export const createFiles = (dataDir: string, bytes: Uint8Array = readFileSync(archive())): void => {
   if (existsSync(join(dataDir, "PG_VERSION"))) return
   const unfinished = `${dataDir}.new`
   rmSync(unfinished, { recursive: true, force: true })
   mkdirSync(unfinished, { recursive: true, mode: 0o700 })
-  for (const { name, type, data } of parseTar(gunzipSync(readFileSync(archive())))) {
+  for (const { name, type, data } of parseTar(gunzipSync(bytes))) {
     const path = join(unfinished, name)
     if (type === "directory") mkdirSync(path, { recursive: true, mode: 0o700 })
     else if (type === "file") writeFileSync(path, data ?? new Uint8Array(), { mode: 0o600 })

@@ -1,0 +1,68 @@
+/** The files of an empty, migrated database, made once for the same sources: that takes seconds. */
+import { createHash } from "node:crypto"
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs"
+import { tmpdir } from "node:os"
+import { join, relative } from "node:path"
+import { fileURLToPath } from "node:url"
+import { gzipSync } from "node:zlib"
+import { Effect, Layer } from "effect"
+import { createTar } from "nanotar"
+import { WeirConfig } from "../src/config.ts"
+import { layerDatabase } from "../src/store/database.ts"
+
+const root = fileURLToPath(new URL("..", import.meta.url))
+const cache = join(root, "node_modules/.cache/weir-database")
+
+/** All that its files depend on: the migrations, what applies them, and the engine's version. */
+const hashOfInputs = (): string => {
+  const hash = createHash("sha256")
+  const folders = ["migrations", "src/store", "src/store/shards"]
+  const files = folders.flatMap((folder) =>
+    readdirSync(join(root, folder), { withFileTypes: true })
+      .filter((entry) => entry.isFile())
+      .map(({ name }) => `${folder}/${name}`),
+  )
+  for (const file of ["package-lock.json", "scripts/prepared-database.ts", ...files.sort()]) {
+    hash.update(`${file}\n`).update(readFileSync(join(root, file)))
+  }
+  return hash.digest("hex").slice(0, 16)
+}
+
+/** @returns path of the archive (tar, gzipped) */
+export const preparedDatabase = async (): Promise<string> => {
+  const file = join(cache, `${hashOfInputs()}.tgz`)
+  if (existsSync(file)) return file
+  const archive = await makeArchive()
+  rmSync(cache, { recursive: true, force: true })
+  mkdirSync(cache, { recursive: true })
+  // Whole or not there, also for another process that looks for it.
+  writeFileSync(`${file}.${process.pid}`, archive)
+  renameSync(`${file}.${process.pid}`, file)
+  return file
+}
+
+const makeArchive = async (): Promise<Buffer> => {
+  const dataDir = mkdtempSync(join(tmpdir(), "weir-database-"))
+  const database = layerDatabase.pipe(Layer.provide(WeirConfig.layerWith({ dataDir, databaseUrl: undefined })))
+  await Effect.runPromise(Effect.scoped(Layer.build(database)))
+  // It has been stopped: its files are as they stay.
+  const files = join(dataDir, "postgres")
+  const entries = readdirSync(files, { recursive: true, withFileTypes: true })
+    .map((entry) => {
+      const path = join(entry.parentPath, entry.name)
+      const name = relative(files, path)
+      return entry.isDirectory() ? { name } : { name, data: readFileSync(path) }
+    })
+    .sort((a, b) => (a.name < b.name ? -1 : 1))
+  rmSync(dataDir, { recursive: true })
+  return gzipSync(createTar(entries))
+}
