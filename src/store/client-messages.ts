@@ -11,7 +11,9 @@ export type ClientMessage =
   | { readonly is: "encryption request" }
   /** The statement of another connection is to end. */
   | { readonly is: "cancel request" }
-  /** One message or several, each whole: how the connection begins, or statements. */
+  /** Who begins a connection, and with which parameters. */
+  | { readonly is: "startup"; readonly bytes: Uint8Array }
+  /** One message or several, each whole. */
   | { readonly is: "work"; readonly bytes: Uint8Array }
   | { readonly is: "end" }
   /** No message has such a length: nothing after it can be read. */
@@ -50,7 +52,7 @@ export class ClientMessages {
     const isEncryption = encryptionRequests.has(code)
     this.#hasBegun = !isEncryption
     this.#wait(bytes.subarray(end), isEncryption ? 8 : 5)
-    return isEncryption ? { is: "encryption request" } : { is: "work", bytes: bytes.subarray(0, end) }
+    return isEncryption ? { is: "encryption request" } : { is: "startup", bytes: bytes.subarray(0, end) }
   }
 
   /** Every other has a type, and its length without it. */

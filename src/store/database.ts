@@ -3,7 +3,7 @@
  * Every call has its own deadline; every failure of a call is {@link StoreUnavailable}, whatever the driver calls it.
  */
 import * as PgClient from "@effect/sql-pg/PgClient"
-import { type Duration, Effect, Layer, Redacted } from "effect"
+import { type Duration, Effect, Layer, type Redacted } from "effect"
 import { Migrator, SqlClient, type SqlError } from "effect/sql"
 import { WeirConfig } from "../config.ts"
 import { beforeMigrations } from "./before-migrations.ts"
@@ -68,12 +68,12 @@ const layerServer = (url: Redacted.Redacted, maxConnections: number) =>
 /** PGlite has one session: one connection, pipelined. */
 const layerEmbedded = (dataDir: string | undefined) =>
   Layer.unwrap(
-    Effect.map(startDatabase(dataDir), ({ host, port }) =>
+    Effect.map(startDatabase(dataDir), ({ host, port, password }) =>
       PgClient.layer({
         host,
         port,
         username: "postgres",
-        password: Redacted.make("postgres"),
+        password,
         database: "postgres",
         maxConnections: 1,
         multiplex: true,

@@ -8,10 +8,15 @@ export interface EmbeddedWorkerData {
   readonly dataDir?: string
 }
 
+export interface ListeningMessage {
+  /** Host and port. */
+  readonly listening: string
+  readonly password: string
+}
+
 export const isStopMessage = (message: unknown): message is { readonly stop: true } => isObject(message, "stop")
 
-export const isListeningMessage = (message: unknown): message is { readonly listening: string } =>
-  isObject(message, "listening")
+export const isListeningMessage = (message: unknown): message is ListeningMessage => isObject(message, "listening")
 
 const isObject = (message: unknown, member: string): boolean =>
   typeof message === "object" && message !== null && member in message

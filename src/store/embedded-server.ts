@@ -3,6 +3,7 @@
  * comes in one piece is answered in one piece: a statement is four messages, and each write wakes the client's thread. No
  * import of Effect: the thread that runs this starts in half the time.
  */
+import { createHash, randomBytes, timingSafeEqual } from "node:crypto"
 import { createServer, type Socket } from "node:net"
 import type { PGlite } from "@electric-sql/pglite"
 import { ClientMessages } from "./client-messages.ts"
@@ -10,6 +11,8 @@ import { ClientMessages } from "./client-messages.ts"
 export interface EmbeddedServer {
   /** Host and port. */
   readonly address: string
+  /** Of this start: others of the machine reach the port, and do not know it. */
+  readonly password: string
   /** Waits until the client that is served has left. */
   readonly idle: () => Promise<void>
   /** Disconnects the clients, and stops listening. */
@@ -18,10 +21,14 @@ export interface EmbeddedServer {
 
 /** One is served, others wait: a client that has left and comes again may be seen to come first. */
 const mostClients = 8
+/** `AuthenticationCleartextPassword`: on this machine nobody listens. */
+const passwordRequest = Buffer.from([0x52, 0, 0, 0, 8, 0, 0, 0, 3])
+const passwordMessage = 0x70
 
 /** @param db is asked by nobody else, but between {@link EmbeddedServer.idle} and the next client */
 export const serveEmbedded = async (db: PGlite): Promise<EmbeddedServer> => {
   const sockets = new Set<Socket>()
+  const password = randomBytes(24).toString("base64url")
   /** Ends when the clients have left that came before. */
   let served: Promise<void> = Promise.resolve()
   const server = createServer({ noDelay: true }, (socket) => {
@@ -29,9 +36,12 @@ export const serveEmbedded = async (db: PGlite): Promise<EmbeddedServer> => {
     const gone = new Promise<void>((resolve) => socket.once("close", resolve)).then(() => void sockets.delete(socket))
     // A client that breaks off is one that has left.
     socket.on("error", () => socket.destroy())
-    const before = served
-    served = before.then(() => gone).then(() => rollBack(db))
-    answer(db, socket, before).catch(() => socket.destroy())
+    const takeTurn = (): Promise<void> => {
+      const before = served
+      served = before.then(() => gone).then(() => rollBack(db))
+      return before
+    }
+    answer(db, socket, password, takeTurn).catch(() => socket.destroy())
   })
   server.maxConnections = mostClients
   await new Promise<void>((resolve, reject) => {
@@ -42,6 +52,7 @@ export const serveEmbedded = async (db: PGlite): Promise<EmbeddedServer> => {
   if (address === null || typeof address === "string") throw new Error("The embedded database's server has no port")
   return {
     address: `${address.address}:${address.port}`,
+    password,
     idle: () => served,
     stop: async () => {
       const closed = new Promise((resolve) => server.close(resolve))
@@ -52,16 +63,27 @@ export const serveEmbedded = async (db: PGlite): Promise<EmbeddedServer> => {
   }
 }
 
-/** @param turn ends when those have left that came before: until then nothing is answered */
-const answer = async (db: PGlite, socket: Socket, turn: Promise<void>): Promise<void> => {
+/** @param takeTurn waits until those have left that came before */
+const answer = async (db: PGlite, socket: Socket, password: string, takeTurn: () => Promise<void>): Promise<void> => {
   const messages = new ClientMessages()
+  /** How the connection begins, until the client has said the password. */
+  let startup: Uint8Array | undefined
   for await (const bytes of socket) {
     messages.push(bytes)
     for (let next = messages.take(); next !== undefined; next = messages.take()) {
       switch (next.is) {
+        case "startup":
+          startup = next.bytes
+          socket.write(passwordRequest)
+          break
         case "work":
-          await turn
-          await execute(db, socket, next.bytes)
+          if (startup === undefined) await execute(db, socket, next.bytes)
+          else {
+            if (!isPassword(next.bytes, password)) return void socket.destroy()
+            await takeTurn()
+            await execute(db, socket, startup)
+            startup = undefined
+          }
           break
         // Nothing is encrypted within a machine.
         case "encryption request":
@@ -71,11 +93,16 @@ const answer = async (db: PGlite, socket: Socket, turn: Promise<void>): Promise<
         case "cancel request":
         case "end":
         case "nonsense":
-          socket.destroy()
-          return
+          return void socket.destroy()
       }
     }
   }
+}
+
+/** @param message whole, with its type and length; its text ends with a NUL */
+const isPassword = (message: Uint8Array, password: string): boolean => {
+  const hashOf = (text: string | Uint8Array) => createHash("sha256").update(text).digest()
+  return message[0] === passwordMessage && timingSafeEqual(hashOf(message.subarray(5)), hashOf(`${password}\0`))
 }
 
 const execute = (db: PGlite, socket: Socket, bytes: Uint8Array): Promise<void> =>

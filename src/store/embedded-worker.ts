@@ -20,4 +20,4 @@ parentPort?.on("message", async (message: unknown) => {
   parentPort?.postMessage({ stopped: true })
   parentPort?.close()
 })
-parentPort?.postMessage({ listening: server.address })
+parentPort?.postMessage({ listening: server.address, password: server.password })

@@ -1,7 +1,7 @@
 /** The embedded database: PostgreSQL (PGlite) in a worker thread of this process, reached over a loopback socket. */
 import { dirname, extname, join } from "node:path"
 import { Worker } from "node:worker_threads"
-import { Context, Effect, type Scope } from "effect"
+import { Context, Effect, Redacted, type Scope } from "effect"
 import { makeDirectory } from "./directory.ts"
 import { type EmbeddedWorkerData, isListeningMessage } from "./embedded-protocol.ts"
 import { tryFileLock } from "./file-lock.ts"
@@ -10,6 +10,8 @@ import { StoreUnavailable } from "./unavailable.ts"
 export interface EmbeddedAddress {
   readonly host: string
   readonly port: number
+  /** Of this start. */
+  readonly password: Redacted.Redacted
 }
 
 /** Where the database is under `SVC_DATA_DIR`; undefined if it is in memory. */
@@ -73,7 +75,7 @@ export const listening = (worker: Worker): Effect.Effect<EmbeddedAddress, StoreU
     worker.on("message", (message: unknown) => {
       if (!isListeningMessage(message)) return
       const [host = "", port = ""] = message.listening.split(":")
-      resume(Effect.succeed({ host, port: Number(port) }))
+      resume(Effect.succeed({ host, port: Number(port), password: Redacted.make(message.password) }))
     })
   })
 

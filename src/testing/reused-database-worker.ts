@@ -117,4 +117,4 @@ parentPort?.on("message", () => {
       () => parentPort?.postMessage({ isReset: false }),
     )
 })
-parentPort?.postMessage({ listening: server.address })
+parentPort?.postMessage({ listening: server.address, password: server.password })

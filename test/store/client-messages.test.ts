@@ -28,7 +28,7 @@ const taken = (pieces: ReadonlyArray<Buffer>) => {
   return all
 }
 const work = (all: ReadonlyArray<ClientMessage>) =>
-  Buffer.concat(all.map((each) => (each.is === "work" ? each.bytes : new Uint8Array())))
+  Buffer.concat(all.map((each) => ("bytes" in each ? each.bytes : new Uint8Array())))
 
 const Count = (most: number) => Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: most }))
 const Sizes = Schema.Array(Count(40)).check(Schema.isMaxLength(8))
@@ -38,7 +38,7 @@ describe("messages of clients", () => {
   it("are given out whole, all that are there at once", () => {
     const batch = Buffer.concat([message("P"), message("B"), message("E"), message("S")])
     expect(taken([startup, batch])).toEqual([
-      { is: "work", bytes: startup },
+      { is: "startup", bytes: startup },
       { is: "work", bytes: batch },
     ])
   })
@@ -52,14 +52,14 @@ describe("messages of clients", () => {
       const at = [0, ...cuts.map((cut) => Math.min(cut, bytes.length)).sort((a, b) => a - b), bytes.length]
       const all = taken(at.slice(1).map((end, before) => bytes.subarray(at[before], end)))
       expect(work(all)).toEqual(Buffer.concat([startup, statements]))
-      expect(all[0]?.is).toBe(isEncrypted ? "encryption request" : "work")
+      expect(all[0]?.is).toBe(isEncrypted ? "encryption request" : "startup")
       expect(all.at(-1)?.is).toBe("end")
     },
   )
 
   it("end with the one that ends the connection: nothing after it is read", () => {
     const all = taken([startup, Buffer.concat([message("S"), message("X"), message("Q")])])
-    expect(all.map(({ is }) => is)).toEqual(["work", "work", "end"])
+    expect(all.map(({ is }) => is)).toEqual(["startup", "work", "end"])
     expect(work(all)).toEqual(Buffer.concat([startup, message("S")]))
   })
 

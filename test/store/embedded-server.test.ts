@@ -32,6 +32,12 @@ afterEach(async () => {
   await server.idle()
 })
 
+const message = (type: string, text: string) =>
+  Buffer.concat([Buffer.from(type), int(4 + text.length), Buffer.from(text)])
+const password = () => message("p", `${server.password}\0`)
+/** R, of eight bytes: a password in clear text, and that all is well. */
+const [asked, welcome] = [3, 0].map((code) => `R${Buffer.concat([int(8), int(code)]).toString("latin1")}`)
+
 /** A client that collects what it is told. */
 const join = () => {
   const [host = "", port = ""] = server.address.split(":")
@@ -52,12 +58,18 @@ const join = () => {
 const ready = `Z${int(5).toString("latin1")}I`
 const hears = ({ heard }: ReturnType<typeof join>, ...what: ReadonlyArray<string>) =>
   expect.poll(() => what.every((each) => heard.text.includes(each))).toBe(true)
+/** Begins a connection, and says the password when it is asked for. */
+const begins = async (client: ReturnType<typeof join>) => {
+  client.socket.write(startup)
+  await hears(client, `${asked}`)
+  client.socket.write(password())
+}
 const leaves = ({ heard }: ReturnType<typeof join>) => expect.poll(() => heard.isClosed).toBe(true)
 
 describe("the embedded database's server", () => {
   it("answers what comes in one piece in one piece", async () => {
     const client = join()
-    client.socket.write(startup)
+    await begins(client)
     await hears(client, ready)
     client.heard.text = ""
     client.heard.pieces = 0
@@ -68,12 +80,13 @@ describe("the embedded database's server", () => {
 
   it("serves clients one after the other: the next begins when the one before has left", async () => {
     const [one, two] = [join(), join()]
-    one.socket.write(startup)
+    await begins(one)
     await hears(one, ready)
-    two.socket.write(Buffer.concat([startup, query("select 'served'")]))
+    await begins(two)
+    two.socket.write(query("select 'served'"))
     one.socket.write(query("select pg_sleep(0.05), 'first'"))
     await hears(one, "first")
-    expect(two.heard.text).toBe("")
+    expect(two.heard.text).toBe(asked)
     one.socket.write(Buffer.concat([Buffer.from("X"), int(4)]))
     await hears(two, "served")
     await leaves(one)
@@ -81,24 +94,26 @@ describe("the embedded database's server", () => {
 
   it("takes back what a client has begun that breaks off, before the next one is served", async () => {
     const one = join()
-    one.socket.write(startup)
+    await begins(one)
     await hears(one, ready)
     one.socket.write(query("begin; insert into notes values ('half')"))
     await hears(one, "INSERT")
     const two = join()
-    two.socket.write(Buffer.concat([startup, query("select 'n' || count(*) from notes")]))
+    await begins(two)
+    two.socket.write(query("select 'n' || count(*) from notes"))
     one.socket.resetAndDestroy()
     await hears(two, "n0")
   })
 
   it("outlives its clients' end, though it comes with a statement", async () => {
     const one = join()
-    one.socket.write(startup)
+    await begins(one)
     await hears(one, ready)
     one.socket.write(Buffer.concat([query("select 'last'"), Buffer.from("X"), int(4), query("select 'after'")]))
     await leaves(one)
     const two = join()
-    two.socket.write(Buffer.concat([startup, query("select 'alive'")]))
+    await begins(two)
+    two.socket.write(query("select 'alive'"))
     await hears(two, "alive")
     expect(one.heard.text).not.toContain("after")
   })
@@ -107,7 +122,7 @@ describe("the embedded database's server", () => {
     const served = join()
     served.socket.write(Buffer.concat([int(8), int(80877103)]))
     await hears(served, "N")
-    served.socket.write(startup)
+    await begins(served)
     await hears(served, ready)
     for (const bytes of [
       Buffer.concat([int(16), int(80877102), int(1), int(1)]),
@@ -121,5 +136,27 @@ describe("the embedded database's server", () => {
     }
     served.socket.write(query("select 'undisturbed'"))
     await hears(served, "undisturbed")
+  })
+
+  it("serves nobody who does not know its password, and lets nobody wait for one who has not said it", async () => {
+    const idle = join()
+    idle.socket.write(startup)
+    await hears(idle, `${asked}`)
+    for (const wrong of [
+      message("p", "postgres\0"),
+      message("p", "\0"),
+      query(`${server.password}`),
+      message("p", server.password),
+    ]) {
+      const stranger = join()
+      stranger.socket.write(startup)
+      await hears(stranger, `${asked}`)
+      stranger.socket.write(Buffer.concat([wrong, query("select 'stolen'")]))
+      await leaves(stranger)
+      expect(stranger.heard.text).toBe(asked)
+    }
+    const known = join()
+    await begins(known)
+    await hears(known, `${welcome}`, ready)
   })
 })
