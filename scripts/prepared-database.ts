@@ -11,7 +11,7 @@ import {
   writeFileSync,
 } from "node:fs"
 import { tmpdir } from "node:os"
-import { join, relative } from "node:path"
+import { basename, join, relative } from "node:path"
 import { fileURLToPath } from "node:url"
 import { gzipSync } from "node:zlib"
 import { Effect, Layer } from "effect"
@@ -41,12 +41,13 @@ const hashOfInputs = (): string => {
 export const preparedDatabase = async (): Promise<string> => {
   const file = join(cache, `${hashOfInputs()}.tgz`)
   if (existsSync(file)) return file
-  const archive = await makeArchive()
-  rmSync(cache, { recursive: true, force: true })
   mkdirSync(cache, { recursive: true })
-  // Whole or not there, also for another process that looks for it.
-  writeFileSync(`${file}.${process.pid}`, archive)
-  renameSync(`${file}.${process.pid}`, file)
+  const draft = `${file}.${process.pid}`
+  writeFileSync(draft, await makeArchive())
+  // Whole or not there, also for another process that makes it or looks for it. Everybody may read it, as the package.
+  renameSync(draft, file)
+  for (const name of readdirSync(cache))
+    if (name.endsWith(".tgz") && name !== basename(file)) rmSync(join(cache, name), { force: true })
   return file
 }
 

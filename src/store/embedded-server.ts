@@ -3,7 +3,7 @@
  * comes in one piece is answered in one piece: a statement is four messages, and each write wakes the client's thread. No
  * import of Effect: the thread that runs this starts in half the time.
  */
-import { createHash, randomBytes, timingSafeEqual } from "node:crypto"
+import { hash, randomBytes, timingSafeEqual } from "node:crypto"
 import { createServer, type Socket } from "node:net"
 import type { PGlite } from "@electric-sql/pglite"
 import { ClientMessages } from "./client-messages.ts"
@@ -101,7 +101,7 @@ const answer = async (db: PGlite, socket: Socket, password: string, takeTurn: ()
 
 /** @param message whole, with its type and length; its text ends with a NUL */
 const isPassword = (message: Uint8Array, password: string): boolean => {
-  const hashOf = (text: string | Uint8Array) => createHash("sha256").update(text).digest()
+  const hashOf = (text: string | Uint8Array) => hash("sha256", text, "buffer")
   return message[0] === passwordMessage && timingSafeEqual(hashOf(message.subarray(5)), hashOf(`${password}\0`))
 }
 

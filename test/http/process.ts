@@ -10,7 +10,7 @@ import { eventually } from "../conformance/gateway.ts"
 import { copyTemplate } from "../template.ts"
 
 const source = fileURLToPath(new URL("../../src/main.ts", import.meta.url))
-/** Short processes repay neither the optimisation of the embedded database's code nor threads for V8. */
+/** Short processes repay neither the optimisation of code, the embedded database's or ours, nor threads for V8. */
 const quick = ["--liftoff-only", "--single-threaded", "--no-maglev", "--no-opt"]
 /** Node's arguments for the command as the package has it: bundled, and with a database that is migrated. */
 export const packagedCommand: ReadonlyArray<string> = [...quick, process.env["SVC_TEST_COMMAND"] ?? source]

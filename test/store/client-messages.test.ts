@@ -3,16 +3,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { type ClientMessage, ClientMessages } from "../../src/store/client-messages.ts"
-
-const int = (value: number) => {
-  const bytes = Buffer.alloc(4)
-  bytes.writeInt32BE(value)
-  return bytes
-}
-const first = (code: number, rest = "") => Buffer.concat([int(8 + rest.length), int(code), Buffer.from(rest)])
-const message = (type: string, body: Uint8Array = new Uint8Array()) =>
-  Buffer.concat([Buffer.from(type), int(4 + body.length), body])
-const startup = first(196608, "user\0postgres\0\0")
+import { first, int, message, startup } from "./client-bytes.ts"
 
 /** Takes after each piece what is whole; work that comes one after the other is one. */
 const taken = (pieces: ReadonlyArray<Buffer>) => {

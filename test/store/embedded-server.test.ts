@@ -5,6 +5,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest"
 import { emptyDatabase } from "../../src/store/embedded-files.ts"
 import { startParameters } from "../../src/store/embedded-parameters.ts"
 import { type EmbeddedServer, serveEmbedded } from "../../src/store/embedded-server.ts"
+import { first, int, message, startup } from "./client-bytes.ts"
 
 let db: PGlite
 let server: EmbeddedServer
@@ -18,13 +19,7 @@ afterAll(async () => {
   await db.close()
 })
 
-const int = (value: number) => {
-  const bytes = Buffer.alloc(4)
-  bytes.writeInt32BE(value)
-  return bytes
-}
-const startup = Buffer.concat([int(8 + 15), int(196608), Buffer.from("user\0postgres\0\0").subarray(0, 15)])
-const query = (text: string) => Buffer.concat([Buffer.from("Q"), int(5 + text.length), Buffer.from(`${text}\0`)])
+const query = (text: string) => message("Q", `${text}\0`)
 
 const sockets: Array<Socket> = []
 afterEach(async () => {
@@ -32,11 +27,10 @@ afterEach(async () => {
   await server.idle()
 })
 
-const message = (type: string, text: string) =>
-  Buffer.concat([Buffer.from(type), int(4 + text.length), Buffer.from(text)])
 const password = () => message("p", `${server.password}\0`)
 /** R, of eight bytes: a password in clear text, and that all is well. */
-const [asked, welcome] = [3, 0].map((code) => `R${Buffer.concat([int(8), int(code)]).toString("latin1")}`)
+const authentication = (code: number) => message("R", int(code)).toString("latin1")
+const [asked, welcome] = [authentication(3), authentication(0)]
 
 /** A client that collects what it is told. */
 const join = () => {
@@ -61,7 +55,7 @@ const hears = ({ heard }: ReturnType<typeof join>, ...what: ReadonlyArray<string
 /** Begins a connection, and says the password when it is asked for. */
 const begins = async (client: ReturnType<typeof join>) => {
   client.socket.write(startup)
-  await hears(client, `${asked}`)
+  await hears(client, asked)
   client.socket.write(password())
 }
 const leaves = ({ heard }: ReturnType<typeof join>) => expect.poll(() => heard.isClosed).toBe(true)
@@ -87,7 +81,7 @@ describe("the embedded database's server", () => {
     one.socket.write(query("select pg_sleep(0.05), 'first'"))
     await hears(one, "first")
     expect(two.heard.text).toBe(asked)
-    one.socket.write(Buffer.concat([Buffer.from("X"), int(4)]))
+    one.socket.write(message("X"))
     await hears(two, "served")
     await leaves(one)
   })
@@ -109,7 +103,7 @@ describe("the embedded database's server", () => {
     const one = join()
     await begins(one)
     await hears(one, ready)
-    one.socket.write(Buffer.concat([query("select 'last'"), Buffer.from("X"), int(4), query("select 'after'")]))
+    one.socket.write(Buffer.concat([query("select 'last'"), message("X"), query("select 'after'")]))
     await leaves(one)
     const two = join()
     await begins(two)
@@ -120,12 +114,12 @@ describe("the embedded database's server", () => {
 
   it("refuses encryption and goes on; what asks for a cancellation, or is nonsense, is disconnected at once", async () => {
     const served = join()
-    served.socket.write(Buffer.concat([int(8), int(80877103)]))
+    served.socket.write(first(80877103))
     await hears(served, "N")
     await begins(served)
     await hears(served, ready)
     for (const bytes of [
-      Buffer.concat([int(16), int(80877102), int(1), int(1)]),
+      first(80877102, "\0\0\0\x01\0\0\0\x01"),
       Buffer.concat([int(-1), int(0)]),
       Buffer.from("GET / HTTP/1.1\r\n\r\n"),
     ]) {
@@ -141,22 +135,22 @@ describe("the embedded database's server", () => {
   it("serves nobody who does not know its password, and lets nobody wait for one who has not said it", async () => {
     const idle = join()
     idle.socket.write(startup)
-    await hears(idle, `${asked}`)
+    await hears(idle, asked)
     for (const wrong of [
       message("p", "postgres\0"),
       message("p", "\0"),
-      query(`${server.password}`),
+      query(server.password),
       message("p", server.password),
     ]) {
       const stranger = join()
       stranger.socket.write(startup)
-      await hears(stranger, `${asked}`)
+      await hears(stranger, asked)
       stranger.socket.write(Buffer.concat([wrong, query("select 'stolen'")]))
       await leaves(stranger)
       expect(stranger.heard.text).toBe(asked)
     }
     const known = join()
     await begins(known)
-    await hears(known, `${welcome}`, ready)
+    await hears(known, welcome, ready)
   })
 })
