@@ -13,15 +13,20 @@ export const atBackgroundSpeed = (interval: Duration.Input): Effect.Effect<Durat
  * it goes on failing, nothing more is logged, so that an outage is two lines and not one every second.
  *
  * @param what the job, as a log line names it: "Retention"
+ * @param options.first runs it after this, instead of now
  */
 export const runEvery = <E, R>(
   interval: Duration.Input,
   what: string,
   job: Effect.Effect<unknown, E, R>,
+  options?: { readonly first: Duration.Input },
 ): Effect.Effect<void, never, R | Scope.Scope> =>
-  Effect.flatMap(atBackgroundSpeed(interval), (pause) => {
-    const guarded = loggingFailures(what, job)
-    return Effect.asVoid(Effect.forkScoped(Effect.forever(Effect.andThen(guarded, Effect.sleep(pause)))))
+  Effect.gen(function* () {
+    const pause = yield* atBackgroundSpeed(interval)
+    const again = Effect.forever(Effect.andThen(loggingFailures(what, job), Effect.sleep(pause)))
+    yield* Effect.forkScoped(
+      options === undefined ? again : Effect.delay(again, yield* atBackgroundSpeed(options.first)),
+    )
   })
 
 /** Runs a job for each of them, whatever fails for one; then fails with the first failure. */

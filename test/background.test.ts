@@ -28,6 +28,24 @@ describe("runEvery", () => {
     }),
   )
 
+  it.effect("waits before the first time, where it is asked to", () =>
+    Effect.gen(function* () {
+      let runs = 0
+      yield* runEvery(
+        "1 hour",
+        "A job",
+        Effect.sync(() => runs++),
+        { first: "1 minute" },
+      )
+      const counts: Array<number> = []
+      for (const millis of [59_999, 1, 3_599_999, 1]) {
+        yield* TestClock.adjust(millis)
+        counts.push(runs)
+      }
+      expect(counts).toEqual([0, 1, 1, 2])
+    }),
+  )
+
   it.effect("comes more often for tests that wait for it", () =>
     Effect.gen(function* () {
       let runs = 0

@@ -76,7 +76,7 @@ export class PlanCurve extends Context.Service<
         }
       })
 
-      yield* runEvery(every, "Storing plan usage", foldNew)
+      yield* runEvery(every, "Storing plan usage", foldNew, { first: "1 minute" })
       return PlanCurve.of({
         fold,
         of: Effect.fnUntraced(function* (orgId, days) {

@@ -1,9 +1,10 @@
 /** The retention job: creates partitions ahead and deletes expired data. Any node may run it. */
 import { Context, Effect, Layer } from "effect"
-import { SqlClient } from "effect/sql"
+import { SqlClient, type SqlError } from "effect/sql"
 import { runEvery } from "../background.ts"
 import { spentIdsDays, WeirConfig } from "../config.ts"
 import { withDeadline } from "../store/database.ts"
+import type { ShardClient } from "../store/shards/shard.ts"
 import { inThoseThatAnswer, Shards } from "../store/shards/shards.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 import { recordRetention } from "../telemetry/metrics.ts"
@@ -17,7 +18,10 @@ export interface Retained {
 
 export class Retention extends Context.Service<
   Retention,
-  { readonly run: Effect.Effect<Retained, StoreUnavailable> }
+  {
+    /** All of the job, at once. */
+    readonly run: Effect.Effect<Retained, StoreUnavailable>
+  }
 >()("weir/money/Retention") {
   static readonly layer = Layer.effect(
     Retention,
@@ -28,91 +32,72 @@ export class Retention extends Context.Service<
       const sql = yield* SqlClient.SqlClient
       const shards = yield* Shards
       const context = yield* Effect.context<never>()
-      const run = Effect.gen(function* () {
+      const perShard = (remove: (shard: ShardClient) => Removal) => () => inThoseThatAnswer(shards, remove)
+      /** What must be there before it is needed, and what goes with it: whole partitions. */
+      const renewPartitions = Effect.gen(function* () {
+        // First: it says since when usage records are kept.
         const books = yield* inThoseThatAnswer(
           shards,
           ({ sql, books }) => sql<Removed>`select ${books}retain_books(${retentionDays}::int) as removed`,
         )
         const [row] = yield* sql<Retained>`select * from retain(${retentionDays}::int, ${aheadDays}::int)`
-        const more = yield* inPages(
-          () => sql<Removed>`select retain_runtime(${retentionDays}::int, ${pageRows}::int) as removed`,
-        )
-        const reports = yield* inPages(() =>
-          inThoseThatAnswer(
-            shards,
-            ({ sql, books }) =>
-              sql<Removed>`select ${books}retain_reports(${retentionDays}::int, ${pageRows}::int) as removed`,
-          ),
-        )
-        const jobs = yield* inPages(() =>
-          inThoseThatAnswer(
-            shards,
-            ({ sql, books }) =>
-              sql<Removed>`select ${books}retain_jobs(${retentionDays}::int, ${pageRows}::int) as removed`,
-          ),
-        )
-        const attempts = yield* inPages(() =>
-          inThoseThatAnswer(
-            shards,
-            ({ sql, books }) => sql<Removed>`select ${books}retain_job_attempts(${pageRows}::int) as removed`,
-          ),
-        )
-        const endedCalls = yield* inPages(
-          () => sql<Removed>`select retain_ended_calls(${retentionDays}::int, ${pageRows}::int) as removed`,
-        )
-        const tenants = yield* inPages(
-          () => sql<Removed>`select retain_tenants(${retentionDays}::int, ${pageRows}::int) as removed`,
-        )
-        const deliveries = yield* inPages(
-          () =>
-            sql<Removed>`select retain_deliveries(${Math.min(retentionDays, keptDeliveries)}::int, ${pageRows}::int) as removed`,
-        )
-        const lists = yield* inPages(() =>
-          inThoseThatAnswer(
-            shards,
-            ({ sql, books }) =>
-              sql<Removed>`select ${books}retain_export_lists(${retentionDays}::int, ${pageRows}::int) as removed`,
-          ),
-        )
-        const windows = yield* inPages(
-          () => sql<Removed>`select retain_exports(${retentionDays}::int, ${pageRows}::int) as removed`,
-        )
         yield* sql`select retain_months(null)`
         const [spentDays] = yield* sql<{ dropped: number }>`
           select retain_spent_days(${keptIds}::int, ${aheadDays}::int) as dropped`
-        const spent = yield* inPages(() =>
-          inThoseThatAnswer(
-            shards,
-            ({ sql, books }) => sql<Removed>`select ${books}retain_spent(${keptIds}::int, ${pageRows}::int) as removed`,
-          ),
-        )
-        const [accounts] = yield* sql<Removed>`select retain_accounts() as removed`
         const [replies] = yield* sql<{ dropped: number }>`
           select retain_replies(${idempotencyTtlS}::double precision, ${aheadHours}::int) as dropped`
         const { made = 0, dropped = 0, removed = 0n } = row ?? {}
         return {
           made,
           dropped: dropped + (replies?.dropped ?? 0) + (spentDays?.dropped ?? 0),
-          removed:
-            sumOf(books) +
-            removed +
-            more +
-            reports +
-            jobs +
-            attempts +
-            endedCalls +
-            tenants +
-            deliveries +
-            spent +
-            lists +
-            windows +
-            BigInt(accounts?.removed ?? 0),
+          removed: sumOf(books) + removed,
         }
-      }).pipe(
-        withDeadline(deadline),
-        Effect.tap(({ dropped, removed }) => Effect.sync(() => recordRetention(context, dropped, Number(removed)))),
+      })
+      /** Statements that each remove a page of rows. */
+      const removals: ReadonlyArray<() => Removal> = [
+        () => sql<Removed>`select retain_runtime(${retentionDays}::int, ${pageRows}::int) as removed`,
+        perShard(
+          ({ sql, books }) =>
+            sql<Removed>`select ${books}retain_reports(${retentionDays}::int, ${pageRows}::int) as removed`,
+        ),
+        perShard(
+          ({ sql, books }) =>
+            sql<Removed>`select ${books}retain_jobs(${retentionDays}::int, ${pageRows}::int) as removed`,
+        ),
+        perShard(({ sql, books }) => sql<Removed>`select ${books}retain_job_attempts(${pageRows}::int) as removed`),
+        () => sql<Removed>`select retain_ended_calls(${retentionDays}::int, ${pageRows}::int) as removed`,
+        () => sql<Removed>`select retain_tenants(${retentionDays}::int, ${pageRows}::int) as removed`,
+        () =>
+          sql<Removed>`select retain_deliveries(${Math.min(retentionDays, keptDeliveries)}::int, ${pageRows}::int) as removed`,
+        perShard(
+          ({ sql, books }) =>
+            sql<Removed>`select ${books}retain_export_lists(${retentionDays}::int, ${pageRows}::int) as removed`,
+        ),
+        () => sql<Removed>`select retain_exports(${retentionDays}::int, ${pageRows}::int) as removed`,
+        perShard(
+          ({ sql, books }) => sql<Removed>`select ${books}retain_spent(${keptIds}::int, ${pageRows}::int) as removed`,
+        ),
+      ]
+      const removeRows = Effect.gen(function* () {
+        let removed = 0n
+        for (const remove of removals) removed += yield* inPages(remove)
+        const [accounts] = yield* sql<Removed>`select retain_accounts() as removed`
+        return { made: 0, dropped: 0, removed: removed + BigInt(accounts?.removed ?? 0) }
+      })
+      const recorded = (job: Effect.Effect<Retained, SqlError.SqlError>) =>
+        job.pipe(
+          withDeadline(deadline),
+          Effect.tap(({ dropped, removed }) => Effect.sync(() => recordRetention(context, dropped, Number(removed)))),
+        )
+      yield* runEvery(every, "Partitions", recorded(renewPartitions))
+      // What is too old can wait until a node that has just started serves those who wait for it.
+      yield* runEvery(every, "Retention", recorded(removeRows), { first: "1 minute" })
+      const run = recorded(
+        Effect.zipWith(renewPartitions, removeRows, (partitions, { removed }) => ({
+          ...partitions,
+          removed: partitions.removed + removed,
+        })),
       )
-      yield* runEvery(every, "Retention", run)
       return Retention.of({ run })
     }),
   )
@@ -122,10 +107,12 @@ interface Removed {
   readonly removed: bigint
 }
 
+type Removal = Effect.Effect<ReadonlyArray<Removed>, SqlError.SqlError>
+
 const sumOf = (rows: ReadonlyArray<Removed>): bigint => rows.reduce((sum, { removed }) => sum + BigInt(removed), 0n)
 
 /** Removes until a statement, in all shards together, finds less than it may remove in one. */
-const inPages = Effect.fnUntraced(function* <E>(remove: () => Effect.Effect<ReadonlyArray<Removed>, E>) {
+const inPages = Effect.fnUntraced(function* (remove: () => Removal) {
   let removed = 0n
   for (let page = BigInt(pageRows); page >= BigInt(pageRows); removed += page) {
     page = sumOf(yield* remove())

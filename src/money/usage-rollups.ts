@@ -33,7 +33,7 @@ export class UsageRollups extends Context.Service<
         ({ sql, books }) => sql`select ${books}retain_rollups(${keptDaysOfHours}::int, ${keptDays}::int)`,
       ).pipe(withDeadline(deadline))
       yield* runEvery("1 minute", "Folding usage", fold)
-      yield* runEvery("1 day", "Removing old folded usage", retain)
+      yield* runEvery("1 day", "Removing old folded usage", retain, { first: "1 minute" })
       return UsageRollups.of({ fold })
     }),
   )
