@@ -3,7 +3,16 @@
  * the first test. It is kept in the temporary directory under the archive's name, so that later runs find it.
  */
 import { execFileSync } from "node:child_process"
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs"
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs"
 import { tmpdir } from "node:os"
 import { basename, join } from "node:path"
 import { gunzipSync } from "node:zlib"
@@ -17,6 +26,8 @@ export const setup = async (): Promise<void> => {
   const archive = await preparedDatabase()
   const made = directory(archive)
   if (!existsSync(made)) unpack(archive, made)
+  // What nobody has used for an hour is removed.
+  utimesSync(made, new Date(), new Date())
   process.env["SVC_TEST_EMBEDDED_TEMPLATE"] = join(made, "dump.tar")
 }
 

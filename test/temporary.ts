@@ -10,8 +10,9 @@ import { fileURLToPath } from "node:url"
 
 const memory = "/dev/shm"
 const neededBytes = 2 * 1024 ** 3
-/** What later runs use again; the rest was left by runs that were killed. */
-const kept = /^weir-test-/
+const hourMs = 3_600_000
+/** It grows with each change of the sources: it is made anew each day. */
+const compileCache = "weir-test-compile-cache"
 
 const hasRoom = (): boolean => {
   if (!existsSync(memory)) return false
@@ -22,7 +23,7 @@ const hasRoom = (): boolean => {
 export const setup = (): void => {
   place()
   // Modules compiled once are read by all processes and threads.
-  process.env["NODE_COMPILE_CACHE"] ??= join(tmpdir(), "weir-test-compile-cache")
+  process.env["NODE_COMPILE_CACHE"] ??= join(tmpdir(), compileCache)
 }
 
 const place = (): void => {
@@ -34,8 +35,10 @@ const place = (): void => {
     : beside
   mkdirSync(folder, { recursive: true })
   for (const name of readdirSync(folder)) {
-    const isOld = Date.now() - statSync(join(folder, name)).mtimeMs > 3_600_000
-    if (isOld && !kept.test(name)) rmSync(join(folder, name), { recursive: true, force: true })
+    const { birthtimeMs, mtimeMs } = statSync(join(folder, name))
+    const isOld = name === compileCache ? birthtimeMs < Date.now() - 24 * hourMs : mtimeMs < Date.now() - hourMs
+    // It was left by a run that was killed, or by one of other sources.
+    if (isOld) rmSync(join(folder, name), { recursive: true, force: true })
   }
   process.env["TMPDIR"] = folder
 }

@@ -14,7 +14,7 @@ import { freePort } from "../../scripts/free-port.ts"
 import { nodeOptions } from "../../scripts/node-options.ts"
 import { answering, hello, type ScriptedVendor, startScriptedVendor, testCatalogue } from "../../src/testing/index.ts"
 import { eventually } from "../conformance/gateway.ts"
-import { packagedCommand } from "../http/process.ts"
+import { packagedCommandUnderLoad } from "../http/process.ts"
 
 const ids = { org: "org_short", app: "app_short", key: "key_short" }
 const headers = { "content-type": "application/json", "x-svc-key-id": ids.key, "x-svc-key": "secret" }
@@ -56,7 +56,7 @@ afterAll(async () => {
 /** A gateway process of its own, in memory. */
 const start = async (limits: string, more: Readonly<Record<string, string>> = {}) => {
   const port = await freePort()
-  const command = [process.execPath, ...nodeOptions, ...packagedCommand, "serve"]
+  const command = [process.execPath, ...nodeOptions, ...packagedCommandUnderLoad, "serve"]
   const child: ChildProcess = spawn("sh", ["-c", `${limits} exec "$0" "$@"`, ...command], {
     env: {
       PATH: process.env["PATH"],

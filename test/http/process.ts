@@ -10,10 +10,15 @@ import { eventually } from "../conformance/gateway.ts"
 import { copyTemplate } from "../template.ts"
 
 const source = fileURLToPath(new URL("../../src/main.ts", import.meta.url))
-/** Short processes repay neither the optimisation of code, the embedded database's or ours, nor threads for V8. */
-const quick = ["--liftoff-only", "--single-threaded", "--no-maglev", "--no-opt"]
+const packaged = process.env["SVC_TEST_COMMAND"] ?? source
+/** Other tests need the cores, and few queries do not repay that the embedded database's code is optimised. */
+const sparing = ["--liftoff-only", "--single-threaded"]
+/** Short processes do not repay that our code is. */
+const quick = [...sparing, "--no-maglev", "--no-opt"]
 /** Node's arguments for the command as the package has it: bundled, and with a database that is migrated. */
-export const packagedCommand: ReadonlyArray<string> = [...quick, process.env["SVC_TEST_COMMAND"] ?? source]
+export const packagedCommand: ReadonlyArray<string> = [...quick, packaged]
+/** The same for a process that has much to do. */
+export const packagedCommandUnderLoad: ReadonlyArray<string> = [...sparing, packaged]
 const node = fileURLToPath(new URL("../../node_modules/.bin/node", import.meta.url))
 
 /**
