@@ -284,16 +284,8 @@ class World {
       const problem = this.#memoryProblem(place)
       if (problem !== undefined) return problem
     }
-    const keys = new Set<string>()
-    const spentBy = new Map(this.#forgotten)
-    for (const { settlement } of this.#books.usage.values()) {
-      const { orgId, currency, keyId, requestId } = settlement.hold
-      spentBy.set(`${orgId} ${currency}`, (spentBy.get(`${orgId} ${currency}`) ?? 0n) + settlement.cost)
-      if (requestId === undefined) continue
-      const key = `${orgId} ${keyId} ${requestId}`
-      if (keys.has(key)) return `the request id ${key} was billed twice`
-      keys.add(key)
-    }
+    const { billed, overruns, twice } = this.#billed()
+    if (twice !== undefined) return `the request id ${twice} was billed twice`
     for (const { orgId, counter, funded, granted } of this.#books.accounts.values()) {
       const nodes = [...this.#books.allotments.values()].filter(
         (each) => each.orgId === orgId && each.counter === counter,
@@ -301,12 +293,13 @@ class World {
       const given = nodes.reduce((sum, each) => sum + each.granted, 0n)
       if (given > granted) return `${orgId} ${counter}: nodes have ${given} of ${granted} granted`
       if (counter.startsWith("budget:")) {
-        const problem = this.#budgetProblem(orgId, counter)
+        const key = `${orgId} ${counter}`
+        const problem = this.#budgetProblem(orgId, counter, billed.get(key) ?? 0n, overruns.get(key) ?? 0n)
         if (problem !== undefined) return problem
       }
       if (!isMoney(counter)) continue
       const left = this.#books.balance(orgId, counter)
-      const spent = spentBy.get(`${orgId} ${counter}`) ?? 0n
+      const spent = billed.get(`${orgId} ${counter}`) ?? 0n
       if (left !== funded - spent) return `${orgId}: ${left} is left of ${funded} after ${spent} was spent`
       if (left < -this.#late) return `${orgId}: ${-left} more was spent than there was, ${this.#late} of it late`
     }
@@ -328,18 +321,28 @@ class World {
     return undefined
   }
 
-  /** A budget has what the usage records have, and an enforced one no more than it may, but for costs above their holds. */
-  #budgetProblem(orgId: string, counter: string): string | undefined {
-    const used = this.#books.used(orgId, counter)
-    let billed = this.#forgotten.get(`${orgId} ${counter}`) ?? 0n
-    let overrun = 0n
+  /** What the usage records have, by organisation and counter, and of it what was above its hold. */
+  #billed() {
+    const billed = new Map(this.#forgotten)
+    const overruns = new Map<string, bigint>()
+    const keys = new Set<string>()
     for (const { settlement } of this.#books.usage.values()) {
-      const { hold, cost } = settlement
-      const budget = hold.budgets?.find((each) => each.counter === counter)
-      if (hold.orgId !== orgId || budget === undefined) continue
-      billed += unitsOf(settlement, budget.unit)
-      if (cost > hold.amount) overrun += cost - hold.amount
+      const { cost, hold } = settlement
+      const { orgId, keyId, requestId, budgets = [] } = hold
+      addTo(billed, settlement)
+      if (cost > hold.amount)
+        for (const { counter } of budgets) add(overruns, `${orgId} ${counter}`, cost - hold.amount)
+      if (requestId === undefined) continue
+      const key = `${orgId} ${keyId} ${requestId}`
+      if (keys.has(key)) return { billed, overruns, twice: key }
+      keys.add(key)
     }
+    return { billed, overruns }
+  }
+
+  /** A budget has what the usage records have, and an enforced one no more than it may, but for costs above their holds. */
+  #budgetProblem(orgId: string, counter: string, billed: bigint, overrun: bigint): string | undefined {
+    const used = this.#books.used(orgId, counter)
     if (used !== billed) return `${orgId} ${counter}: ${used} is used of ${billed} that was billed`
     const isOver = counter.startsWith(enforced.counter) && used > enforced.budget.limit + overrun + this.#late
     return isOver ? `${orgId} ${counter}: ${used} is used, of ${enforced.budget.limit}` : undefined
@@ -448,12 +451,7 @@ class World {
     if (told !== undefined && told.cost !== cost) {
       this.#wrongMonth ??= `${hold.ref} was told ${told.cost} and billed ${cost}`
     }
-    const add = (counter: string, amount: bigint) => {
-      const key = `${hold.orgId} ${counter}`
-      this.#forgotten.set(key, (this.#forgotten.get(key) ?? 0n) + amount)
-    }
-    add(hold.currency, cost)
-    for (const { counter, unit } of hold.budgets ?? []) add(counter, unitsOf(settlement, unit))
+    addTo(this.#forgotten, settlement)
   }
 
   #restart(place: Place, channel: RecallChannel["Service"]): Effect.Effect<void> {
@@ -718,6 +716,16 @@ const leasedOf = (hold: Hold, cost: number | undefined): Leased => ({
 /** What a settlement takes of a budget. */
 const unitsOf = ({ cost, record }: Settlement, unit: BudgetNeed["unit"]): bigint =>
   unit === "money" ? cost : wholeAmount(allTokens(record.counts))
+
+/** Adds a settlement to what was billed, by organisation and counter. */
+const addTo = (billed: Map<string, bigint>, settlement: Settlement): void => {
+  const { orgId, currency, budgets = [] } = settlement.hold
+  add(billed, `${orgId} ${currency}`, settlement.cost)
+  for (const { counter, unit } of budgets) add(billed, `${orgId} ${counter}`, unitsOf(settlement, unit))
+}
+
+const add = (sums: Map<string, bigint>, key: string, amount: bigint): void =>
+  void sums.set(key, (sums.get(key) ?? 0n) + amount)
 
 /** How many months have ended. */
 const monthsBetween = (fromMs: number, untilMs: number): number => {
