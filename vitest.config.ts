@@ -12,7 +12,7 @@ const processes = [
 /** Tests that use no store. */
 const storeless = [
   "test/{background,coming-and-going}.test.ts",
-  "test/{architecture,corpus,dialects,exchange,identity,protocol,search,setup,simulation}/**",
+  "test/{architecture,corpus,dialects,exchange,identity,jobs,protocol,search,setup,simulation}/**",
   "test/{admission/request-id,client/errors,faults/shortage,review/policy,telemetry/logs}.test.ts",
   "test/catalogue/{load,yaml}.test.ts",
   "test/http/{connection-limit,openapi,tls}.test.ts",

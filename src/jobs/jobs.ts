@@ -3,7 +3,7 @@
  * and ends them: done jobs are charged, all others give their money back. A job outlives every node.
  */
 import { randomUUID } from "node:crypto"
-import { Context, Effect, Layer } from "effect"
+import { Context, Effect, FiberSet, Layer } from "effect"
 import { runEvery } from "../background.ts"
 import { CallDeadlines } from "../deadlines.ts"
 import { parseObject } from "../dialects/json.ts"
@@ -15,9 +15,10 @@ import { type Job, JobStore } from "./job-store.ts"
 
 /** How often a node looks for jobs that are due. */
 const lookEvery = "1 second"
-/** Jobs that a node asks for at once. */
-const mostAtOnce = 16
+/** Jobs that a node asks for at once; those whose vendor is slow do not keep the others waiting. */
+const mostAtOnce = 64
 const replyMs = 20_000
+/** Of a node that dies. */
 const leaseMs = 3 * replyMs
 const maxReplyBytes = 1024 * 1024
 
@@ -27,6 +28,11 @@ const lastPollMs = 15_000
 /** When a job is asked for again: later each time, and not together with others. @param random in [0, 1) */
 export const pollAfter = (polls: number, random: number): number =>
   Math.min(lastPollMs, firstPollMs * 1.5 ** Math.min(polls, 20)) * (0.75 + random / 2)
+
+/** What is known of a job whose vendor said nothing new. */
+const sameAs = ({ state }: Job): { readonly state: "queued" | "running" } => ({
+  state: state === "running" ? "running" : "queued",
+})
 
 /** Failures that another try does not mend. */
 const isGone = (status: number): boolean => status === 404 || status === 410
@@ -48,6 +54,8 @@ export class Jobs extends Context.Service<
       const node = randomUUID()
       const within = { deadlines, timeoutMs: replyMs }
 
+      /** Polls that have not ended. */
+      const polls = yield* FiberSet.make<void>()
       const poll = Effect.fnUntraced(function* (job: Job): Effect.fn.Return<void, StoreUnavailable> {
         if (job.endsAt.getTime() <= Date.now()) {
           yield* store.end(job, { state: "failed", errorCode: "timeout" })
@@ -59,9 +67,18 @@ export class Jobs extends Context.Service<
         else yield* store.goesOn(job, node, said.state, said.progress ?? 0, pollAfter(job.polls, Math.random()))
       })
 
+      /** A lease ends with its poll, also if that fails, or the node ends: another asks. */
+      const pollLeased = (job: Job): Effect.Effect<void> =>
+        poll(job).pipe(
+          Effect.onError(() =>
+            Effect.ignore(store.goesOn(job, node, sameAs(job).state, 0, pollAfter(job.polls, Math.random()))),
+          ),
+          Effect.catch((cause) => Effect.logWarning("A job could not be asked for, and will be again", cause)),
+        )
+
       /** What the vendor says of a job; one that does not answer is asked again. */
       const ask = Effect.fnUntraced(function* (job: Job): Effect.fn.Return<VendorJob, StoreUnavailable> {
-        const same: VendorJob = { state: job.state === "running" ? "running" : "queued" }
+        const same = sameAs(job)
         const found = yield* targetOf(job)
         if (found === undefined) return same
         const asked = found.request(found.dialect.poll(job.vendorJob))
@@ -76,8 +93,14 @@ export class Jobs extends Context.Service<
       })
 
       const look = Effect.gen(function* () {
-        const due = yield* store.take(node, mostAtOnce, leaseMs)
-        yield* Effect.forEach(due, poll, { concurrency: mostAtOnce, discard: true })
+        const room = mostAtOnce - (yield* FiberSet.size(polls))
+        if (room <= 0) return
+        // What was taken is asked for, also if the node ends now.
+        yield* Effect.uninterruptibleMask((restore) =>
+          Effect.flatMap(restore(store.take(node, room, leaseMs)), (due) =>
+            Effect.forEach(due, (job) => FiberSet.run(polls, pollLeased(job)), { discard: true }),
+          ),
+        )
       })
       yield* runEvery(lookEvery, "Jobs", look)
 

@@ -186,15 +186,75 @@ describe("videos", () => {
 
   it("of a key that is gone are not asked for with another", async () => {
     const { id } = await jobOf(await film())
-    await Effect.runPromise(gateway().sql`update jobs set is_own = true where id = ${id}`)
+    let polls = 0
+    // While nobody asks for it: a poll that has begun has its key.
+    await eventually(async () => {
+      const [job] = await Effect.runPromise(
+        gateway().sql<{ polls: number }>`
+          update jobs set is_own = true where id = ${id} and lease_node is null returning polls`,
+      )
+      polls = job?.polls ?? polls
+      return job !== undefined
+    })
     state = { status: "completed" }
     await eventually(async () => {
       const [job] = await Effect.runPromise(gateway().sql<{ polls: number }>`select polls from jobs where id = ${id}`)
-      return (job?.polls ?? 0) > 1
+      return (job?.polls ?? 0) > polls + 1
     })
     expect((await ask(id)).status).toBe("queued")
     await gateway().call("DELETE", `/t1/videos/${id}`)
   })
+
+  it("whose vendor is slow keep no others waiting", async () => {
+    const asked = Promise.withResolvers<void>()
+    const answer = Promise.withResolvers<void>()
+    let made = 0
+    gateway().vendor.script(async (call) => {
+      if (call.path === "/v1/videos") return json(call, { id: `slow_${++made}`, object: "video", status: "queued" })
+      if (call.path === "/v1/videos/slow_1") {
+        asked.resolve()
+        await answer.promise
+      }
+      return json(call, { id: "video", status: "completed" })
+    })
+    const slow = await jobOf(await film())
+    await asked.promise
+    const other = await jobOf(await film())
+    await becomes(other.id, "done")
+    expect((await ask(slow.id)).status).toBe("queued")
+    answer.resolve()
+    await becomes(slow.id, "done")
+  })
+
+  // Citus has no triggers on tables that it distributes.
+  it.skipIf(process.env["CITUS_WORKER_URLS"] !== undefined)(
+    "are asked for again soon after what their vendor said could not be written",
+    async () => {
+      const { sql } = gateway()
+      const run = async (...statements: ReadonlyArray<string>) => {
+        for (const statement of statements) await Effect.runPromise(sql.unsafe(statement))
+      }
+      await run(
+        "create sequence refusals",
+        `create function refuse_once() returns trigger language plpgsql as $fn$
+          begin
+            if old.lease_node is not null and new.lease_node is null and nextval('refusals') = 1 then
+              raise exception 'refused once';
+            end if;
+            return new;
+          end $fn$`,
+        "create trigger refuse_once before update on jobs for each row execute function refuse_once()",
+      )
+      const { id } = await jobOf(await film())
+      await eventually(async () => {
+        const [job] = await Effect.runPromise(sql<{ polls: number }>`select polls from jobs where id = ${id}`)
+        return (job?.polls ?? 0) > 1
+      })
+      state = { status: "completed" }
+      await becomes(id, "done")
+      await run("drop trigger refuse_once on jobs", "drop function refuse_once()", "drop sequence refusals")
+    },
+  )
 
   it("are listed, shown and cancelled by operators", async () => {
     const { id } = await jobOf(await film())
