@@ -29,6 +29,9 @@ export const runEvery = <E, R>(
     )
   })
 
+/** When work begins that nobody waits for: a node that has just started serves those who wait. */
+export const afterStart = { first: "1 minute" } as const
+
 /** Runs a job for each of them, whatever fails for one; then fails with the first failure. */
 export const forAll = <A, B, E, R>(
   items: Iterable<A>,

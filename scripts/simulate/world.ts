@@ -292,14 +292,14 @@ class World {
       )
       const given = nodes.reduce((sum, each) => sum + each.granted, 0n)
       if (given > granted) return `${orgId} ${counter}: nodes have ${given} of ${granted} granted`
+      const key = `${orgId} ${counter}`
       if (counter.startsWith("budget:")) {
-        const key = `${orgId} ${counter}`
         const problem = this.#budgetProblem(orgId, counter, billed.get(key) ?? 0n, overruns.get(key) ?? 0n)
         if (problem !== undefined) return problem
       }
       if (!isMoney(counter)) continue
       const left = this.#books.balance(orgId, counter)
-      const spent = billed.get(`${orgId} ${counter}`) ?? 0n
+      const spent = billed.get(key) ?? 0n
       if (left !== funded - spent) return `${orgId}: ${left} is left of ${funded} after ${spent} was spent`
       if (left < -this.#late) return `${orgId}: ${-left} more was spent than there was, ${this.#late} of it late`
     }

@@ -4,7 +4,7 @@
  */
 import { Clock, Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
-import { runEvery } from "../background.ts"
+import { afterStart, runEvery } from "../background.ts"
 import type { PlanUsage } from "../protocol/plan-usage.ts"
 import { addDays, dayOf, startOfDay } from "../protocol/utc8.ts"
 import { queryDeadline } from "../store/database.ts"
@@ -76,7 +76,7 @@ export class PlanCurve extends Context.Service<
         }
       })
 
-      yield* runEvery(every, "Storing plan usage", foldNew, { first: "1 minute" })
+      yield* runEvery(every, "Storing plan usage", foldNew, afterStart)
       return PlanCurve.of({
         fold,
         of: Effect.fnUntraced(function* (orgId, days) {

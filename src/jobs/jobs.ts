@@ -29,10 +29,10 @@ const lastPollMs = 15_000
 export const pollAfter = (polls: number, random: number): number =>
   Math.min(lastPollMs, firstPollMs * 1.5 ** Math.min(polls, 20)) * (0.75 + random / 2)
 
-/** What is known of a job whose vendor said nothing new. */
-const sameAs = ({ state }: Job): { readonly state: "queued" | "running" } => ({
-  state: state === "running" ? "running" : "queued",
-})
+type OpenState = "queued" | "running"
+
+/** The state of a job whose vendor said nothing new. */
+const knownState = ({ state }: Job): OpenState => (state === "running" ? "running" : "queued")
 
 /** Failures that another try does not mend. */
 const isGone = (status: number): boolean => status === 404 || status === 410
@@ -56,6 +56,7 @@ export class Jobs extends Context.Service<
 
       /** Polls that have not ended. */
       const polls = yield* FiberSet.make<void>()
+
       const poll = Effect.fnUntraced(function* (job: Job): Effect.fn.Return<void, StoreUnavailable> {
         if (job.endsAt.getTime() <= Date.now()) {
           yield* store.end(job, { state: "failed", errorCode: "timeout" })
@@ -64,21 +65,23 @@ export class Jobs extends Context.Service<
         const said = yield* ask(job)
         if (said.state === "done") yield* store.end(job, { state: "done", content: said.content })
         else if (said.state === "failed") yield* store.end(job, { state: "failed", errorCode: said.code })
-        else yield* store.goesOn(job, node, said.state, said.progress ?? 0, pollAfter(job.polls, Math.random()))
+        else yield* goOn(job, said.state, said.progress)
       })
+
+      /** Gives a job back, to be asked for later. */
+      const goOn = (job: Job, state: OpenState, progress = 0): Effect.Effect<void, StoreUnavailable> =>
+        store.goesOn(job, node, state, progress, pollAfter(job.polls, Math.random()))
 
       /** A lease ends with its poll, also if that fails, or the node ends: another asks. */
       const pollLeased = (job: Job): Effect.Effect<void> =>
         poll(job).pipe(
-          Effect.onError(() =>
-            Effect.ignore(store.goesOn(job, node, sameAs(job).state, 0, pollAfter(job.polls, Math.random()))),
-          ),
+          Effect.onError(() => Effect.ignore(goOn(job, knownState(job)))),
           Effect.catch((cause) => Effect.logWarning("A job could not be asked for, and will be again", cause)),
         )
 
       /** What the vendor says of a job; one that does not answer is asked again. */
       const ask = Effect.fnUntraced(function* (job: Job): Effect.fn.Return<VendorJob, StoreUnavailable> {
-        const same = sameAs(job)
+        const same: VendorJob = { state: knownState(job) }
         const found = yield* targetOf(job)
         if (found === undefined) return same
         const asked = found.request(found.dialect.poll(job.vendorJob))

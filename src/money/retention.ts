@@ -1,7 +1,7 @@
 /** The retention job: creates partitions ahead and deletes expired data. Any node may run it. */
 import { Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
-import { runEvery } from "../background.ts"
+import { afterStart, runEvery } from "../background.ts"
 import { spentIdsDays, WeirConfig } from "../config.ts"
 import { withDeadline } from "../store/database.ts"
 import type { ShardClient } from "../store/shards/shard.ts"
@@ -90,8 +90,7 @@ export class Retention extends Context.Service<
           Effect.tap(({ dropped, removed }) => Effect.sync(() => recordRetention(context, dropped, Number(removed)))),
         )
       yield* runEvery(every, "Partitions", recorded(renewPartitions))
-      // What is too old can wait until a node that has just started serves those who wait for it.
-      yield* runEvery(every, "Retention", recorded(removeRows), { first: "1 minute" })
+      yield* runEvery(every, "Retention", recorded(removeRows), afterStart)
       const run = recorded(
         Effect.zipWith(renewPartitions, removeRows, (partitions, { removed }) => ({
           ...partitions,

@@ -1,6 +1,6 @@
 /** The job that folds usage records by the hour and by the day. Any node may run it. */
 import { Context, Effect, Layer } from "effect"
-import { forAll, runEvery } from "../background.ts"
+import { afterStart, forAll, runEvery } from "../background.ts"
 import { withDeadline } from "../store/database.ts"
 import type { Shard } from "../store/shards/shard.ts"
 import { inEach, Shards } from "../store/shards/shards.ts"
@@ -33,7 +33,7 @@ export class UsageRollups extends Context.Service<
         ({ sql, books }) => sql`select ${books}retain_rollups(${keptDaysOfHours}::int, ${keptDays}::int)`,
       ).pipe(withDeadline(deadline))
       yield* runEvery("1 minute", "Folding usage", fold)
-      yield* runEvery("1 day", "Removing old folded usage", retain, { first: "1 minute" })
+      yield* runEvery("1 day", "Removing old folded usage", retain, afterStart)
       return UsageRollups.of({ fold })
     }),
   )

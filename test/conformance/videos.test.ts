@@ -89,6 +89,10 @@ const asksAgain = () => {
   const before = asked()
   return eventually(async () => asked() >= before + 2)
 }
+const pollsOf = async (id: string) => {
+  const [job] = await Effect.runPromise(gateway().sql<{ polls: number }>`select polls from jobs where id = ${id}`)
+  return job?.polls ?? 0
+}
 const admin = (path: string) =>
   fetch(`${gateway().baseUrl}/v1/admin/${path}`, { headers: { "x-svc-admin-key": gateway().adminKey } })
 const findings = () =>
@@ -197,10 +201,7 @@ describe("videos", () => {
       return job !== undefined
     })
     state = { status: "completed" }
-    await eventually(async () => {
-      const [job] = await Effect.runPromise(gateway().sql<{ polls: number }>`select polls from jobs where id = ${id}`)
-      return (job?.polls ?? 0) > polls + 1
-    })
+    await eventually(async () => (await pollsOf(id)) > polls + 1)
     expect((await ask(id)).status).toBe("queued")
     await gateway().call("DELETE", `/t1/videos/${id}`)
   })
@@ -246,10 +247,7 @@ describe("videos", () => {
         "create trigger refuse_once before update on jobs for each row execute function refuse_once()",
       )
       const { id } = await jobOf(await film())
-      await eventually(async () => {
-        const [job] = await Effect.runPromise(sql<{ polls: number }>`select polls from jobs where id = ${id}`)
-        return (job?.polls ?? 0) > 1
-      })
+      await eventually(async () => (await pollsOf(id)) > 1)
       state = { status: "completed" }
       await becomes(id, "done")
       await run("drop trigger refuse_once on jobs", "drop function refuse_once()", "drop sequence refusals")
