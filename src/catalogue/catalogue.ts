@@ -11,6 +11,7 @@ import type { PlatformDocument } from "../protocol/catalogue.ts"
 import { isWebhookSecret, unreadableSecret } from "../protocol/webhook.ts"
 import { ChangeFeed } from "../store/change-feed.ts"
 import { queryDeadline, refreshEvery, withDeadline } from "../store/database.ts"
+import { LongQueries } from "../store/long-queries.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 import { readNetwork } from "../upstream/network.ts"
 import { conflictsOf, declaredCredentials, isFrom, storeCatalogue, storedCatalogue } from "./catalogue-store.ts"
@@ -71,6 +72,7 @@ export class Catalogue extends Context.Service<
     Catalogue,
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
+      const { sql: longSql } = yield* LongQueries
       const bounded = yield* queryDeadline
       const oneAtATime = yield* Semaphore.make(1)
       const resolveSecret = yield* ResolveSecret
@@ -144,7 +146,7 @@ export class Catalogue extends Context.Service<
           return secret === undefined ? undefined : sha256(secret)
         }
         const isInForce = yield* bounded(isFrom(sql, snapshot.revision, source))
-        const stray = yield* strayKeys(sql, snapshot.revision, digestOf).pipe(withDeadline(applyDeadline))
+        const stray = yield* strayKeys(longSql, snapshot.revision, digestOf).pipe(withDeadline(applyDeadline))
         if (isInForce && stray.size === 0) {
           const credentials = yield* bounded(declaredCredentials(sql))
           const warnings = missingCredentials(snapshot.document, credentials, resolveSecret)
@@ -154,10 +156,12 @@ export class Catalogue extends Context.Service<
         const plan = Effect.fnUntraced(function* (reading: Reading) {
           const { declared } = reading
           onProgress({ step: "comparing", done: 0, total: 0 })
-          const issues = yield* conflictsOf(sql, declared.changed, reading.changes).pipe(withDeadline(applyDeadline))
+          const issues = yield* conflictsOf(longSql, declared.changed, reading.changes).pipe(
+            withDeadline(applyDeadline),
+          )
           if (issues.length > 0) return yield* new CatalogueRefused({ issues })
           const document = applyPatch(snapshot.document, reading)
-          const known = yield* knownKeys(sql, declared.keys).pipe(withDeadline(applyDeadline))
+          const known = yield* knownKeys(longSql, declared.keys).pipe(withDeadline(applyDeadline))
           const { keys, warnings } = yield* planKeys(declared.keys, known, digestOf, mint)
           return {
             reading,
@@ -172,7 +176,7 @@ export class Catalogue extends Context.Service<
         const { reading, document, keys, warnings } = yield* Effect.flatMap(read, plan)
         const { changes } = reading
         if (dryRun) return { revision: snapshot.revision, changes, minted: [], credited: [], warnings }
-        const store = storeCatalogue(sql, {
+        const store = storeCatalogue(longSql, {
           document,
           reading,
           keys,
@@ -182,7 +186,7 @@ export class Catalogue extends Context.Service<
           by,
           stored: (done, total) => onProgress({ step: "storing", done, total }),
         })
-        const credited = yield* sql.withTransaction(store).pipe(
+        const credited = yield* longSql.withTransaction(store).pipe(
           Effect.catchTag("CatalogueRefused", (refused) => Effect.succeed(refused)),
           withDeadline(applyDeadline),
         )

@@ -4,8 +4,8 @@
  */
 import { hash } from "node:crypto"
 import { Effect } from "effect"
-import { SqlClient } from "effect/sql"
 import type { ExportFormat } from "../protocol/export.ts"
+import { LongQueries } from "../store/long-queries.ts"
 import type { Shard } from "../store/shards/shard.ts"
 import type { Position } from "./export-store.ts"
 import { writeMonth } from "./month-files.ts"
@@ -80,7 +80,7 @@ export const closeMonth = Effect.fnUntraced(function* (
 
 /** What is left of a month, by account. */
 const stage = Effect.fnUntraced(function* (shard: Shard, { month, until_at }: NextMonth) {
-  const coordinator = yield* SqlClient.SqlClient
+  const { sql: coordinator } = yield* LongQueries
   let after = ""
   while (true) {
     const rows: ReadonlyArray<Opening> = yield* shard.run(

@@ -1,7 +1,8 @@
 /** Closes windows: finds a place below which no record can be added any more. */
 import { Effect } from "effect"
-import { SqlClient } from "effect/sql"
+import type { SqlClient } from "effect/sql"
 import type { ExportRecords } from "../protocol/export.ts"
+import { LongQueries } from "../store/long-queries.ts"
 import type { Shard } from "../store/shards/shard.ts"
 import type { Mark } from "./export-store.ts"
 
@@ -14,7 +15,7 @@ const askEvery = "50 millis"
  * is not below that. (The end of a snapshot would not do: it is after the newest that has ended, and younger ones may run.)
  */
 export const closedMark = Effect.fnUntraced(function* (records: ExportRecords, shard: Shard) {
-  const coordinator = yield* SqlClient.SqlClient
+  const { sql: coordinator } = yield* LongQueries
   if (records === "audit") {
     // Entries are written one after the other: each waits for the one before.
     const [head] = yield* coordinator<Mark>`select seq + 1 as place, clock_timestamp() as since from audit_head`

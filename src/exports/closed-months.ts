@@ -1,12 +1,11 @@
 /** Closes months of transfers as soon as they may be: one node at a time, when exports have what they have. */
 import { randomUUID } from "node:crypto"
 import { Effect, Layer } from "effect"
-import { SqlClient } from "effect/sql"
 import { forAll, runEvery } from "../background.ts"
 import { Catalogue } from "../catalogue/catalogue.ts"
 import { WeirConfig } from "../config.ts"
+import { LongQueries } from "../store/long-queries.ts"
 import type { Shard } from "../store/shards/shard.ts"
-import { Shards } from "../store/shards/shards.ts"
 import { recordBooksOverdue } from "../telemetry/metrics.ts"
 import { VendorClient } from "../upstream/client.ts"
 import { closeMonth, nextMonth, waitsFor } from "./close-month.ts"
@@ -22,10 +21,9 @@ export const layerClosedMonths = Layer.effectDiscard(
     if (days === undefined) return
     const catalogue = yield* Catalogue
     const store = yield* ExportStore
-    const shards = yield* Shards
     const client = yield* VendorClient
-    const coordinator = yield* SqlClient.SqlClient
-    const context = yield* Effect.context<SqlClient.SqlClient>()
+    const { sql: coordinator, shards } = yield* LongQueries
+    const context = yield* Effect.context<LongQueries>()
     const node = randomUUID()
 
     /** Closes what can be closed, the oldest first. */

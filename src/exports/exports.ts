@@ -4,13 +4,12 @@
  */
 import { randomUUID } from "node:crypto"
 import { Cause, Context, Effect, Layer } from "effect"
-import { SqlClient } from "effect/sql"
 import { runEvery } from "../background.ts"
 import { Catalogue } from "../catalogue/catalogue.ts"
 import type { ExportPlace } from "../catalogue/snapshot.ts"
 import type { ExportEntry, ExportFill, ExportProgress, ExportRecords } from "../protocol/export.ts"
+import { LongQueries } from "../store/long-queries.ts"
 import { type Shard, wholeShard } from "../store/shards/shard.ts"
-import { Shards } from "../store/shards/shards.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 import { recordExported, recordExportFailure, recordExportLag } from "../telemetry/metrics.ts"
 import { VendorClient } from "../upstream/client.ts"
@@ -47,10 +46,9 @@ export class Exports extends Context.Service<
     Effect.gen(function* () {
       const catalogue = yield* Catalogue
       const store = yield* ExportStore
-      const shards = yield* Shards
       const client = yield* VendorClient
-      const coordinator = yield* SqlClient.SqlClient
-      const context = yield* Effect.context<SqlClient.SqlClient>()
+      const { sql: coordinator, shards } = yield* LongQueries
+      const context = yield* Effect.context<LongQueries>()
       const scope = yield* Effect.scope
       const node = randomUUID()
       let writing = 0

@@ -1,10 +1,11 @@
 /** The books for operators: balances, entries, and a consistency check. */
 import { Context, Effect, Fiber, Layer, Option } from "effect"
-import { SqlClient } from "effect/sql"
+import type { SqlClient } from "effect/sql"
 import type { DoctorResponse, LedgerResponse } from "../protocol/admin.ts"
 import { queryDeadline, withDeadline } from "../store/database.ts"
+import { LongQueries } from "../store/long-queries.ts"
 import type { Shard } from "../store/shards/shard.ts"
-import { inThoseThatAnswer, Shards } from "../store/shards/shards.ts"
+import { inThoseThatAnswer } from "../store/shards/shards.ts"
 import { statusOf } from "../store/shards/status.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 import { tidy } from "./amount.ts"
@@ -30,8 +31,7 @@ export class Books extends Context.Service<
   static readonly layer = Layer.effect(
     Books,
     Effect.gen(function* () {
-      const sql = yield* SqlClient.SqlClient
-      const shards = yield* Shards
+      const { sql, shards } = yield* LongQueries
       const bounded = yield* queryDeadline
       const scope = yield* Effect.scope
       let check: Check | undefined

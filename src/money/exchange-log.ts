@@ -1,11 +1,11 @@
 /** Exchanges that have ended, newest first, and one from end to end: from usage records, reports and transfers. */
 import { Context, Effect, Layer, Schema } from "effect"
-import { SqlClient } from "effect/sql"
 import { cursorReader, pageOf } from "../protocol/cursor.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 import type { ExchangeDetail, ExchangeLogPage, LoggedExchange } from "../protocol/exchange-log.ts"
 import { StoredText } from "../protocol/text.ts"
 import { withDeadline } from "../store/database.ts"
+import { LongQueries } from "../store/long-queries.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 import { tidy } from "./amount.ts"
 import { makeRecordFilters } from "./record-filters.ts"
@@ -54,7 +54,7 @@ export class ExchangeLog extends Context.Service<
   static readonly layer = Layer.effect(
     ExchangeLog,
     Effect.gen(function* () {
-      const sql = yield* SqlClient.SqlClient
+      const { sql } = yield* LongQueries
       const bounded = withDeadline("30 seconds")
 
       const { instant, ofPerson } = makeRecordFilters(sql)

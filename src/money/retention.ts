@@ -1,11 +1,12 @@
 /** The retention job: creates partitions ahead and deletes expired data. Any node may run it. */
-import { Context, Effect, Layer } from "effect"
-import { SqlClient, type SqlError } from "effect/sql"
+import { Context, Effect, Layer, Semaphore } from "effect"
+import type { SqlError } from "effect/sql"
 import { afterStart, runEvery } from "../background.ts"
 import { spentIdsDays, WeirConfig } from "../config.ts"
 import { withDeadline } from "../store/database.ts"
+import { LongQueries } from "../store/long-queries.ts"
 import type { ShardClient } from "../store/shards/shard.ts"
-import { inThoseThatAnswer, Shards } from "../store/shards/shards.ts"
+import { inThoseThatAnswer } from "../store/shards/shards.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 import { recordRetention } from "../telemetry/metrics.ts"
 import { aheadDays, aheadHours } from "./partitions-ahead.ts"
@@ -29,8 +30,7 @@ export class Retention extends Context.Service<
       const config = yield* WeirConfig
       const { retentionDays, idempotencyTtlS } = config
       const keptIds = spentIdsDays(config)
-      const sql = yield* SqlClient.SqlClient
-      const shards = yield* Shards
+      const { sql, shards } = yield* LongQueries
       const context = yield* Effect.context<never>()
       const perShard = (remove: (shard: ShardClient) => Removal) => () => inThoseThatAnswer(shards, remove)
       /** What must be there before it is needed, and what goes with it: whole partitions. */
@@ -84,8 +84,10 @@ export class Retention extends Context.Service<
         const [accounts] = yield* sql<Removed>`select retain_accounts() as removed`
         return { made: 0, dropped: 0, removed: removed + BigInt(accounts?.removed ?? 0) }
       })
+      // A run beside another finds the database's locks taken, and does nothing.
+      const oneAtATime = yield* Semaphore.make(1)
       const recorded = (job: Effect.Effect<Retained, SqlError.SqlError>) =>
-        job.pipe(
+        oneAtATime.withPermit(job).pipe(
           withDeadline(deadline),
           Effect.tap(({ dropped, removed }) => Effect.sync(() => recordRetention(context, dropped, Number(removed)))),
         )

@@ -1,11 +1,11 @@
 /** Usage records and ledger entries of an organisation, newest first, with cursors. */
 import { Context, Effect, Layer, Schema } from "effect"
-import { SqlClient } from "effect/sql"
 import { cursorReader, pageOf } from "../protocol/cursor.ts"
 import type { ServiceError } from "../protocol/error.ts"
 import type { LedgerStatement, UsageStatement } from "../protocol/statement.ts"
 import { StoredText } from "../protocol/text.ts"
 import { queryDeadline } from "../store/database.ts"
+import { LongQueries } from "../store/long-queries.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 import { tidy } from "./amount.ts"
 
@@ -26,7 +26,7 @@ export class Statements extends Context.Service<
   static readonly layer = Layer.effect(
     Statements,
     Effect.gen(function* () {
-      const sql = yield* SqlClient.SqlClient
+      const { sql } = yield* LongQueries
       const bounded = yield* queryDeadline
       return Statements.of({
         usage: Effect.fnUntraced(function* (orgId, { limit, cursor }) {

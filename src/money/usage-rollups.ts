@@ -1,9 +1,10 @@
 /** The job that folds usage records by the hour and by the day. Any node may run it. */
-import { Context, Effect, Layer } from "effect"
+import { Context, Effect, Layer, Semaphore } from "effect"
 import { afterStart, forAll, runEvery } from "../background.ts"
 import { withDeadline } from "../store/database.ts"
+import { LongQueries } from "../store/long-queries.ts"
 import type { Shard } from "../store/shards/shard.ts"
-import { inEach, Shards } from "../store/shards/shards.ts"
+import { inEach } from "../store/shards/shards.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 import { tierBoundaries } from "../telemetry/metrics.ts"
 
@@ -17,7 +18,7 @@ export class UsageRollups extends Context.Service<
   static readonly layer = Layer.effect(
     UsageRollups,
     Effect.gen(function* () {
-      const shards = yield* Shards
+      const { shards } = yield* LongQueries
       const foldOne = Effect.fnUntraced(function* ({ run }: Shard) {
         const batch = run(
           ({ sql, books }) => sql<{ hours: number }>`
@@ -27,7 +28,11 @@ export class UsageRollups extends Context.Service<
         for (let hours = hoursAtOnce; hours === hoursAtOnce; folded += hours) hours = (yield* batch)[0]?.hours ?? 0
         return folded
       })
-      const fold = Effect.map(forAll(shards.all, foldOne), (hours) => hours.reduce((sum, each) => sum + each, 0))
+      // A fold beside another finds the database's lock taken, and folds nothing.
+      const oneAtATime = yield* Semaphore.make(1)
+      const fold = oneAtATime.withPermit(
+        Effect.map(forAll(shards.all, foldOne), (hours) => hours.reduce((sum, each) => sum + each, 0)),
+      )
       const retain = inEach(
         shards,
         ({ sql, books }) => sql`select ${books}retain_rollups(${keptDaysOfHours}::int, ${keptDays}::int)`,

@@ -1,6 +1,6 @@
 /** Usage of a period by time and by one dimension. */
 import { Context, Effect, Layer } from "effect"
-import { SqlClient, type Statement } from "effect/sql"
+import type { Statement } from "effect/sql"
 import type {
   FirstFrame,
   SummaryDimension,
@@ -9,7 +9,7 @@ import type {
   UsageSummary,
 } from "../protocol/usage-summary.ts"
 import { withDeadline } from "../store/database.ts"
-import { Shards } from "../store/shards/shards.ts"
+import { LongQueries } from "../store/long-queries.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 import { countIn, timeOfRank } from "../telemetry/buckets.ts"
 import { tierBoundaries } from "../telemetry/metrics.ts"
@@ -36,9 +36,9 @@ export class UsageSummaries extends Context.Service<
   static readonly layer = Layer.effect(
     UsageSummaries,
     Effect.gen(function* () {
-      const sql = yield* SqlClient.SqlClient
+      const { sql, shards } = yield* LongQueries
       /** Whose name the sums of the whole gateway have. */
-      const keys = (yield* Shards).all.map(({ key }) => key)
+      const keys = shards.all.map(({ key }) => key)
       const bounded = withDeadline("30 seconds")
 
       /** Days are read to the first cut, hours from there to the second, records from there on. */

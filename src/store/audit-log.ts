@@ -5,6 +5,7 @@
 import { Context, Effect, Layer, type Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { withDeadline } from "./database.ts"
+import { LongQueries } from "./long-queries.ts"
 import type { StoreUnavailable } from "./unavailable.ts"
 
 /** Who does what is written: a person, an organisation by its own token, or an operator. */
@@ -64,28 +65,30 @@ export class AuditLog extends Context.Service<
 >()("weir/store/AuditLog") {
   static readonly layer = Layer.effect(
     AuditLog,
-    Effect.map(SqlClient.SqlClient, (sql) =>
-      AuditLog.of({
-        verify: (from, most) => verify(sql, from, most),
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const { sql: longSql } = yield* LongQueries
+      return AuditLog.of({
+        verify: (from, most) => verify(longSql, from, most),
         write: (action, by, detail) =>
           bounded(sql`
             select audit_append(${action}, null, ${by.type}, ${by.id}, ${JSON.stringify(detail)}::text::jsonb)
           `).pipe(Effect.asVoid),
         list: ({ org, action, actor }, limit, before) =>
-          bounded(sql<AuditEntry>`
+          bounded(longSql<AuditEntry>`
             select seq::text as id, to_json(at) #>> '{}' as at, action, org_id as org, actor_type as "actorType",
               actor_id as actor, detail
             from audit_log
             where seq < ${String(before)}::text::bigint
-              and ${sql.and([
-                sql`true`,
-                ...(org === undefined ? [] : [sql`org_id = ${org}`]),
-                ...(action === undefined ? [] : [sql`starts_with(action, ${action})`]),
-                ...(actor === undefined ? [] : [sql`actor_id = ${actor}`]),
+              and ${longSql.and([
+                longSql`true`,
+                ...(org === undefined ? [] : [longSql`org_id = ${org}`]),
+                ...(action === undefined ? [] : [longSql`starts_with(action, ${action})`]),
+                ...(actor === undefined ? [] : [longSql`actor_id = ${actor}`]),
               ])}
             order by seq desc limit ${limit}::int`),
-      }),
-    ),
+      })
+    }),
   )
 }
 

@@ -3,11 +3,12 @@
  * Every call has its own deadline; every failure of a call is {@link StoreUnavailable}, whatever the driver calls it.
  */
 import * as PgClient from "@effect/sql-pg/PgClient"
-import { type Duration, Effect, Layer, type Redacted } from "effect"
+import { Context, type Duration, Effect, Layer, type Redacted } from "effect"
 import { Migrator, SqlClient, type SqlError } from "effect/sql"
 import { WeirConfig } from "../config.ts"
 import { beforeMigrations } from "./before-migrations.ts"
 import { EmbeddedDatabase, embeddedDirectory } from "./embedded.ts"
+import { LongQueries } from "./long-queries.ts"
 import { loadMigrations, migrationsTable } from "./migrations.ts"
 import {
   applicationName,
@@ -18,21 +19,25 @@ import {
   schemaState,
 } from "./schema-state.ts"
 import { isSpread } from "./shards/placement.ts"
-import { Shards } from "./shards/shards.ts"
+import type { Connect } from "./shards/server-clients.ts"
+import { Shards, wholeShards } from "./shards/shards.ts"
+import { makeSpread } from "./shards/spread.ts"
 import { StoreUnavailable } from "./unavailable.ts"
 
 /** A connected, migrated database, and where its books are. With `SVC_MIGRATE=0`, a database that lacks a migration is refused. */
 export const layerDatabase: Layer.Layer<
-  SqlClient.SqlClient | PgClient.PgClient | Shards,
+  SqlClient.SqlClient | PgClient.PgClient | Shards | LongQueries,
   StoreUnavailable | SqlError.SqlError | SchemaMismatch,
   WeirConfig
 > = Layer.unwrap(
   Effect.map(WeirConfig, ({ databaseUrl, databaseConnections, dataDir, migrates }) => {
-    const client =
-      databaseUrl === undefined
-        ? layerEmbedded(embeddedDirectory(dataDir))
-        : layerServer(databaseUrl, databaseConnections)
-    return Shards.layer.pipe(Layer.provideMerge(Layer.effectDiscard(prepare(migrates))), Layer.provideMerge(client))
+    const prepared = Layer.effectDiscard(prepare(migrates))
+    return databaseUrl === undefined
+      ? embeddedBooks.pipe(Layer.provideMerge(prepared), Layer.provideMerge(layerEmbedded(embeddedDirectory(dataDir))))
+      : serverBooks(databaseUrl, databaseConnections).pipe(
+          Layer.provideMerge(prepared),
+          Layer.provideMerge(layerCalls(databaseUrl, databaseConnections)),
+        )
   }),
 )
 
@@ -55,15 +60,38 @@ const prepare = Effect.fnUntraced(function* (migrates: boolean) {
 /** Connections that wait for notifications: of changes, and of recalls. */
 const listening = 2
 
-const layerServer = (url: Redacted.Redacted, maxConnections: number) =>
+/** Connections of calls, of the number that is configured. */
+const callsOf = (connections: number): number => Math.ceil(connections / 2)
+
+/** The others: two are enough for exports, which keep theirs for minutes, and reports have one at least. */
+const longOf = (connections: number): number => Math.max(3, connections - callsOf(connections))
+
+const settings = { applicationName, connectTimeout: "5 seconds" } as const
+
+const layerCalls = (url: Redacted.Redacted, connections: number) =>
   PgClient.layer({
+    ...settings,
     url,
-    applicationName,
-    maxConnections: maxConnections + listening,
+    maxConnections: callsOf(connections) + listening,
     minConnections: 1,
     multiplex: true,
-    connectTimeout: "5 seconds",
   })
+
+/** The books of a server, or of several that it coordinates. */
+const serverBooks = (databaseUrl: Redacted.Redacted, connections: number) =>
+  Layer.effectContext(
+    Effect.gen(function* () {
+      const connect: Connect = (url) =>
+        PgClient.layer({ ...settings, url, maxConnections: callsOf(connections), multiplex: true })
+      const connectLong: Connect = (url) => PgClient.layer({ ...settings, url, maxConnections: longOf(connections) })
+      const sql = yield* SqlClient.SqlClient
+      const long = Context.get(yield* Layer.build(connectLong(databaseUrl)), SqlClient.SqlClient)
+      const { shards, longShards } = (yield* isSpread(sql))
+        ? yield* makeSpread(databaseUrl, connect, connectLong)
+        : { shards: wholeShards(sql), longShards: wholeShards(long) }
+      return Context.make(Shards, shards).pipe(Context.add(LongQueries, { sql: long, shards: longShards }))
+    }),
+  )
 
 /** PGlite has one session: one connection, pipelined. */
 const layerEmbedded = (dataDir: string | undefined) =>
@@ -80,6 +108,13 @@ const layerEmbedded = (dataDir: string | undefined) =>
       }),
     ),
   )
+
+const embeddedBooks = Layer.effectContext(
+  Effect.map(SqlClient.SqlClient, (sql) => {
+    const shards = wholeShards(sql)
+    return Context.make(Shards, shards).pipe(Context.add(LongQueries, { sql, shards }))
+  }),
+)
 
 const startDatabase = (dataDir: string | undefined) => Effect.flatMap(EmbeddedDatabase, (start) => start(dataDir))
 

@@ -1,12 +1,12 @@
 /** Lists of tenants, people and keys for operators, a page at a time, by their ids; keys by age. */
 import { Context, Effect, Layer, Schema } from "effect"
-import { SqlClient } from "effect/sql"
 import type { AdminUser, KeyList, UserList } from "../protocol/admin-directory.ts"
 import { cursorReader, type Page, pageOf } from "../protocol/cursor.ts"
 import type { ServiceError } from "../protocol/error.ts"
 import type { TenantKind, TenantStatus } from "../protocol/tenants.ts"
 import { storedName } from "../protocol/text.ts"
 import { queryDeadline } from "../store/database.ts"
+import { LongQueries } from "../store/long-queries.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 import type { StoredTenant } from "./tenant-changes.ts"
 
@@ -46,7 +46,7 @@ export class Directory extends Context.Service<
   static readonly layer = Layer.effect(
     Directory,
     Effect.gen(function* () {
-      const sql = yield* SqlClient.SqlClient
+      const { sql } = yield* LongQueries
       const bounded = yield* queryDeadline
       const always = sql`true`
 

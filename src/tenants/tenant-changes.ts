@@ -13,6 +13,7 @@ import { toStorable } from "../protocol/text.ts"
 import type { Actor } from "../store/audit-log.ts"
 import { ChangeFeed } from "../store/change-feed.ts"
 import { queryDeadline, withDeadline } from "../store/database.ts"
+import { LongQueries } from "../store/long-queries.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 import { inTurns } from "./in-turns.ts"
 import { problemsOf } from "./tenant-problems.ts"
@@ -59,6 +60,7 @@ export class TenantChanges extends Context.Service<
     TenantChanges,
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
+      const { sql: longSql } = yield* LongQueries
       const feed = yield* ChangeFeed
       const catalogue = yield* Catalogue
       const tenants = yield* Tenants
@@ -130,9 +132,9 @@ export class TenantChanges extends Context.Service<
           const changes = JSON.stringify(yield* planned(items))
           const [row] = yield* (
             idempotency === undefined
-              ? sql<{ answers: unknown }>`
+              ? longSql<{ answers: unknown }>`
                   select tenants_change(${changes}::text::jsonb, ${actor.type}, ${actor.id}) as answers`
-              : sql<{ answers: unknown }>`
+              : longSql<{ answers: unknown }>`
                   select tenants_batch(${idempotency.key}, ${idempotency.payloadSha256}, ${changes}::text::jsonb, ${actor.type}, ${actor.id}) as answers`
           ).pipe(withDeadline(batchDeadline))
           if (row === undefined || row.answers === null) {

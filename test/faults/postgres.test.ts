@@ -1,8 +1,9 @@
 /**
  * Lessons 12, 15 and 16, and the journal: a PostgreSQL that is full, gone, and back. It needs a server of its own.
  */
-import { execFileSync } from "node:child_process"
+import { execFileSync, spawn } from "node:child_process"
 import { randomUUID } from "node:crypto"
+import { once } from "node:events"
 import { chmodSync, mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -57,6 +58,36 @@ describe.skipIf(!hasServers())("PostgreSQL in trouble", async () => {
     expect((await fetch(`${gateway().baseUrl}/readyz`)).status).toBe(503)
     psql("alter role gateway connection limit -1")
     await eventually(works)
+  })
+
+  it("reports that take long delay no call, and end at the server when nobody waits for them", async () => {
+    await eventually(works)
+    const locker = spawn("psql", ["-h", "127.0.0.1", "-p", String(port), "-U", "weir", "-qAt", "postgres"])
+    const left = new AbortController()
+    try {
+      locker.stdin.write("begin; lock table usage_rollups in access exclusive mode; select 'locked';\n")
+      await once(locker.stdout, "data")
+      const waiting = () =>
+        Number(psql("select count(*) from pg_stat_activity where usename = 'gateway' and wait_event_type = 'Lock'"))
+      const report = () =>
+        fetch(`${gateway().baseUrl}/v1/admin/usage-summary?by=model`, {
+          headers: { "x-svc-admin-key": gateway().adminKey },
+          signal: left.signal,
+        }).catch(() => undefined)
+      // More than there are connections.
+      const reports = Array.from({ length: 5 }, report)
+      await eventually(() => waiting() > 0)
+      for (let n = 0; n < 10; n++) {
+        const response = await gateway().exchange(hello)
+        expect([response.status, response.headers.get("x-svc-warnings")]).toEqual([200, null])
+      }
+      expect(waiting()).toBeGreaterThan(0)
+      left.abort()
+      await Promise.all(reports)
+      await eventually(() => waiting() === 0)
+    } finally {
+      locker.kill()
+    }
   })
 
   it.each([false, true])(

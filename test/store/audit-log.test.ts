@@ -3,9 +3,18 @@ import { describe, expect, layer } from "@effect/vitest"
 import { Effect, Exit, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { AuditLog, type AuditPlace, auditStart } from "../../src/store/audit-log.ts"
+import { LongQueries } from "../../src/store/long-queries.ts"
+import { Shards } from "../../src/store/shards/shards.ts"
 import { layerTestDatabase } from "../money/books.ts"
 
-const services = AuditLog.layer.pipe(Layer.provideMerge(layerTestDatabase))
+/** What a test changes and takes back is seen by its own transaction alone: everything is asked over one client. */
+const sameClient = Layer.effect(
+  LongQueries,
+  Effect.gen(function* () {
+    return { sql: yield* SqlClient.SqlClient, shards: yield* Shards }
+  }),
+)
+const services = AuditLog.layer.pipe(Layer.provide(sameClient), Layer.provideMerge(layerTestDatabase))
 
 const append = (detail: object) =>
   Effect.flatMap(

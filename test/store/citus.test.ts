@@ -33,8 +33,11 @@ const gatewayOn = (url: string) =>
     ),
   )
 
+/** Connections of their own: a layer that is built already would be shared. */
 const toolsOn = (url: string) =>
-  layerDatabase.pipe(Layer.provide(layerTestConfig({ databaseUrl: Redacted.make(url), databaseConnections: 2 })))
+  Layer.fresh(layerDatabase).pipe(
+    Layer.provide(layerTestConfig({ databaseUrl: Redacted.make(url), databaseConnections: 2 })),
+  )
 
 const orgs = Array.from({ length: 24 }, (_, n) => `org_${n}`)
 

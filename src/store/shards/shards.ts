@@ -3,13 +3,9 @@
  * each on one server at a time: an organisation's is told by the hash of its id, and what is asked of a shard goes straight
  * to the server that has it.
  */
-import type * as PgClient from "@effect/sql-pg/PgClient"
-import { Context, Effect, Layer, Result } from "effect"
-import { SqlClient, type SqlError } from "effect/sql"
-import { WeirConfig } from "../../config.ts"
-import { isSpread } from "./placement.ts"
+import { Context, Effect, Result } from "effect"
+import type { SqlClient, SqlError } from "effect/sql"
 import { type Shard, type ShardClient, wholeShard } from "./shard.ts"
-import { makeSpread } from "./spread.ts"
 
 export class Shards extends Context.Service<
   Shards,
@@ -20,18 +16,12 @@ export class Shards extends Context.Service<
     /** The shard of an organisation. */
     readonly of: (orgId: string) => Shard
   }
->()("weir/store/Shards") {
-  static readonly layer: Layer.Layer<Shards, SqlError.SqlError, SqlClient.SqlClient | PgClient.PgClient | WeirConfig> =
-    Layer.effect(
-      Shards,
-      Effect.gen(function* () {
-        const sql = yield* SqlClient.SqlClient
-        const { databaseUrl } = yield* WeirConfig
-        if (databaseUrl !== undefined && (yield* isSpread(sql))) return Shards.of(yield* makeSpread(databaseUrl))
-        const whole = wholeShard(sql)
-        return Shards.of({ all: [whole], indexOf: () => 0, of: () => whole })
-      }),
-    )
+>()("weir/store/Shards") {}
+
+/** A database whose books are in one place. */
+export const wholeShards = (sql: SqlClient.SqlClient): Shards["Service"] => {
+  const whole = wholeShard(sql)
+  return { all: [whole], indexOf: () => 0, of: () => whole }
 }
 
 /** The rows of a statement that runs in all shards at once. */

@@ -1,46 +1,33 @@
-/** The shards of a database that is spread over servers: a client for each server, and where each shard is now. */
-import * as PgClient from "@effect/sql-pg/PgClient"
-import { Context, Effect, Layer, Redacted, Semaphore } from "effect"
+/** The shards of a database that is spread over servers, and where each is now. */
+import { Effect, type Redacted, Semaphore } from "effect"
 import { SqlClient, SqlError } from "effect/sql"
 import { runEvery } from "../../background.ts"
-import { WeirConfig } from "../../config.ts"
-import { applicationName } from "../schema-state.ts"
 import { indexFor, type PlacedShard, readPlacement } from "./placement.ts"
+import { type Connect, makeServerClients, type ServerClients } from "./server-clients.ts"
 import { againInItsPartition, type Shard, type ShardClient, serverErrorOf } from "./shard.ts"
 import { ensureSchema, movedCode } from "./shard-schema.ts"
+import type { Shards } from "./shards.ts"
 
-/** @param databaseUrl of the coordinator: the servers are reached with its user, password, database and options */
-export const makeSpread = Effect.fnUntraced(function* (databaseUrl: Redacted.Redacted) {
+/**
+ * @param databaseUrl of the coordinator
+ * @returns the same shards twice: over connections of calls, and over those of long queries
+ */
+export const makeSpread = Effect.fnUntraced(function* (
+  databaseUrl: Redacted.Redacted,
+  connect: Connect,
+  connectLong: Connect,
+) {
   const coordinator = yield* SqlClient.SqlClient
-  const { databaseConnections: maxConnections } = yield* WeirConfig
-  const scope = yield* Effect.scope
+  const clients = yield* makeServerClients(databaseUrl, connect)
+  const longClients = yield* makeServerClients(databaseUrl, connectLong)
   const oneAtATime = yield* Semaphore.make(1)
-  const clients = new Map<string, SqlClient.SqlClient>()
-  /** Where a shard's schema was seen. */
-  const ready = new Set<string>()
-  let placed = yield* readPlacement(coordinator)
-
-  /** One for each server; it connects when it is used. */
-  const clientOf = Effect.fnUntraced(function* ({ host, port }: PlacedShard) {
-    const server = `${host}:${port}`
-    const known = clients.get(server)
-    if (known !== undefined) return known
-    const url = new URL(Redacted.value(databaseUrl))
-    url.hostname = host
-    url.port = String(port)
-    const config = { url: Redacted.make(url.href), applicationName, maxConnections, multiplex: true }
-    const layer = PgClient.layer({ ...config, connectTimeout: "5 seconds" })
-    const built = Context.get(yield* Layer.buildWithScope(layer, scope), SqlClient.SqlClient)
-    // Another statement may have made one meanwhile; this one has no connection yet.
-    const client = clients.get(server) ?? built
-    clients.set(server, client)
-    return client
-  })
+  const first = yield* readPlacement(coordinator)
+  let placed = first
 
   /** Asks the coordinator, or, where that does not answer, the other servers. */
   const look = oneAtATime.withPermit(
     Effect.gen(function* () {
-      const asked = [coordinator, ...clients.values()].map((sql) => Effect.timeout(readPlacement(sql), "2 seconds"))
+      const asked = [coordinator, ...clients.all()].map((sql) => Effect.timeout(readPlacement(sql), "2 seconds"))
       placed = yield* Effect.firstSuccessOf(asked)
     }),
   )
@@ -48,19 +35,21 @@ export const makeSpread = Effect.fnUntraced(function* (databaseUrl: Redacted.Red
   // A server that was replaced by another has another address.
   yield* runEvery("10 seconds", "Looking where the shards are", look)
 
-  const prepared = Effect.fnUntraced(function* (shard: PlacedShard) {
-    const sql = yield* clientOf(shard)
-    const place = placeOf(shard)
-    if (!ready.has(place)) yield* ensureSchema(sql, shard, coordinator)
-    ready.add(place)
-    return { sql, books: sql.literal(`${shard.name}.`) } satisfies ShardClient
-  })
+  /** Where a shard's schema was seen. */
+  const ready = new Set<string>()
 
-  const shardAt = (index: number, { id, name, key }: PlacedShard): Shard => {
+  const shardAt = (clients: ServerClients, index: number, { id, name, key }: PlacedShard): Shard => {
     const here = () => {
       const shard = placed[index]
       return shard?.id === id ? Effect.succeed(shard) : Effect.fail(unknownShard(name))
     }
+    const prepared = Effect.fnUntraced(function* (shard: PlacedShard) {
+      const sql = yield* clients.of(shard)
+      const place = placeOf(shard)
+      if (!ready.has(place)) yield* ensureSchema(sql, shard, coordinator)
+      ready.add(place)
+      return { sql, books: sql.literal(`${shard.name}.`) } satisfies ShardClient
+    })
     const attempt: Shard["run"] = (query) =>
       Effect.flatMap(Effect.flatMap(here(), prepared), (client) => againInItsPartition(query(client)))
     const run = <A, R>(
@@ -88,12 +77,14 @@ export const makeSpread = Effect.fnUntraced(function* (databaseUrl: Redacted.Red
     return { name, key, server, run: (query) => run(query) }
   }
 
-  const all = placed.map((shard, index) => shardAt(index, shard))
-  const first = all[0]
-  if (first === undefined) return yield* unknownShard("the first shard")
-  const bounds = placed
-  const indexOf = (orgId: string): number => indexFor(bounds, orgId)
-  return { all, indexOf, of: (orgId: string): Shard => all[indexOf(orgId)] ?? first }
+  const shardsOver = Effect.fnUntraced(function* (clients: ServerClients) {
+    const all = first.map((shard, index) => shardAt(clients, index, shard))
+    const [lowest] = all
+    if (lowest === undefined) return yield* unknownShard("the first shard")
+    const indexOf = (orgId: string): number => indexFor(first, orgId)
+    return { all, indexOf, of: (orgId) => all[indexOf(orgId)] ?? lowest } satisfies Shards["Service"]
+  })
+  return { shards: yield* shardsOver(clients), longShards: yield* shardsOver(longClients) }
 })
 
 const placeOf = ({ id, host, port }: PlacedShard): string => `${id}@${host}:${port}`

@@ -3,10 +3,10 @@
  * ended are counted beside them.
  */
 import { Context, Effect, Layer } from "effect"
-import { SqlClient } from "effect/sql"
 import type { TierTimesReply } from "../../protocol/admin.ts"
 import { dimensionOf, type Tier, tiers } from "../../protocol/timeout-tiers.ts"
 import { withDeadline } from "../../store/database.ts"
+import { LongQueries } from "../../store/long-queries.ts"
 import type { StoreUnavailable } from "../../store/unavailable.ts"
 import { tierBoundaries } from "../metrics.ts"
 import { keyOf } from "./observed.ts"
@@ -49,7 +49,7 @@ export class TierTimes extends Context.Service<
   static readonly layer = Layer.effect(
     TierTimes,
     Effect.gen(function* () {
-      const sql = yield* SqlClient.SqlClient
+      const { sql } = yield* LongQueries
       const bounded = withDeadline(deadline)
       return TierTimes.of({
         between: Effect.fnUntraced(function* (from, to, limitsOf) {
