@@ -12,8 +12,8 @@ const processes = [
 /** Tests that use no store. */
 const storeless = [
   "test/{background,coming-and-going}.test.ts",
-  "test/{architecture,corpus,dialects,exchange,identity,jobs,protocol,search,setup,simulation}/**",
-  "test/{admission/request-id,client/errors,faults/shortage,review/policy,telemetry/logs}.test.ts",
+  "test/{architecture,corpus,dialects,exchange,identity,protocol,search,setup,simulation}/**",
+  "test/{admission/request-id,client/errors,faults/shortage,jobs/jobs,review/policy,telemetry/logs}.test.ts",
   "test/catalogue/{load,yaml}.test.ts",
   "test/http/{connection-limit,openapi,tls}.test.ts",
   "test/money/{allotments,bill,journal-sync,ledger-rules,pricing,scarce}.test.ts",
@@ -25,7 +25,7 @@ const storeless = [
 /** What the books are asked for, of the tests that run on Citus; those that move shards start a cluster of their own. */
 const ofBooks = [
   "test/money/**/*.test.ts",
-  "test/property/ledger.test.ts",
+  "test/{jobs/job-store,property/ledger}.test.ts",
   "test/{calls,telemetry,tenants}/**/*.test.ts",
   "test/exports/{exports,bucket-exports,late-records,closed-months}.test.ts",
   "test/conformance/{activity,admin,budgets,exchange,idempotency,kinds,own-budgets,pages,statements,usage,videos,webhooks}.test.ts",

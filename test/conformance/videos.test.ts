@@ -290,35 +290,6 @@ describe("videos", () => {
     expect(await findings()).toEqual([])
   })
 
-  it("are each taken by one node at a time, and by another when its lease is over", async () => {
-    const { sql, shards, orgId } = gateway()
-    const made = await Promise.all(Array.from({ length: 20 }, async () => (await jobOf(await film())).id))
-    const later = (id: string) => sql`update jobs set next_poll_at = now() + interval '1 hour' where id = ${id}`
-    const take = (node: string, leaseMs: number) =>
-      Effect.runPromise(
-        inEach(
-          shards,
-          ({ sql, books }) =>
-            sql<{ id: string }>`select id from ${books}jobs_take(${node}, 8, ${leaseMs}::double precision)`,
-        ),
-      )
-    // The gateway itself looks each second: what it took is given free first.
-    await Effect.runPromise(
-      sql`update jobs set next_poll_at = now(), lease_until = null where org_id = ${orgId} and ended_at is null`,
-    )
-    const rounds = await Promise.all(["a", "b", "c", "a", "b", "c"].map((node) => take(node, 60_000)))
-    const taken = rounds.flat().map(({ id }) => id)
-    expect(new Set(taken).size).toBe(taken.length)
-    expect((await take("d", 60_000)).filter(({ id }) => taken.includes(id))).toEqual([])
-    await Effect.runPromise(sql`update jobs set lease_until = now() - interval '1 second' where id = ${taken[0]}`)
-    expect((await take("d", 60_000)).map(({ id }) => id)).toContain(taken[0])
-    for (const id of made) {
-      await Effect.runPromise(later(id))
-      await gateway().call("DELETE", `/t1/videos/${id}`)
-    }
-    expect(await findings()).toEqual([])
-  })
-
   it("are written down before their vendor is asked; the doctor tells of those that a dead node left", async () => {
     const { sql } = gateway()
     const attempts = () => Effect.runPromise(sql<{ ref: string; node: string }>`select ref, node from job_attempts`)
