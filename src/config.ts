@@ -140,7 +140,7 @@ const variables = {
   dataDir: Config.NonEmptyString("SVC_DATA_DIR").pipe(Config.withDefault(".weir")),
   /** A PostgreSQL server; the embedded one if absent. */
   databaseUrl: secret("SVC_DATABASE_URL"),
-  /** Connections to it: half for calls, half (at least three) for reports, exports and removals; two more wait for notifications. */
+  /** Connections to it, for calls, for what is short, and for what is long: a third each, of the last at least three. Two more wait for notifications. */
   databaseConnections: Config.Int("SVC_DATABASE_CONNECTIONS").pipe(Config.withDefault(10)),
   /** `0`: missing migrations are not applied at start but are an error; `weir migrate` applies them. */
   migrates: Config.schema(Flag, "SVC_MIGRATE").pipe(

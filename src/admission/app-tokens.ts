@@ -3,12 +3,12 @@
  * /v1/app-tokens".
  */
 import { Clock, Context, Effect, Layer } from "effect"
-import { SqlClient } from "effect/sql"
 import { WeirConfig } from "../config.ts"
 import type { AppCaller } from "../identity/app-keys.ts"
 import { EndUserTokens, type MintedToken } from "../identity/end-user-tokens.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 import { dayOf } from "../protocol/utc8.ts"
+import { CallQueries } from "../store/connections.ts"
 import { queryDeadline } from "../store/database.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 import { recordConcurrency } from "../telemetry/metrics.ts"
@@ -31,7 +31,7 @@ export class AppTokens extends Context.Service<
     AppTokens,
     Effect.gen(function* () {
       const { sessionWindowS, gateMode } = yield* WeirConfig
-      const sql = yield* SqlClient.SqlClient
+      const { sql } = yield* CallQueries
       const gate = yield* Gate
       const tokens = yield* EndUserTokens
       const services = yield* Effect.context<never>()

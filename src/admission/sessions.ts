@@ -5,12 +5,12 @@
  */
 import { randomUUID } from "node:crypto"
 import { Clock, Context, Effect, Layer } from "effect"
-import { SqlClient } from "effect/sql"
 import { runEvery } from "../background.ts"
 import { WeirConfig } from "../config.ts"
 import { type Caller, sessionOwner } from "../identity/caller.ts"
 import type { ServiceError } from "../protocol/error.ts"
 import { isUlid } from "../protocol/ulid.ts"
+import { CallQueries } from "../store/connections.ts"
 import { queryDeadline } from "../store/database.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 import { recordConcurrency } from "../telemetry/metrics.ts"
@@ -56,7 +56,7 @@ export class Sessions extends Context.Service<
     Effect.gen(function* () {
       const { sessionWindowS, gateMode } = yield* WeirConfig
       const windowMs = sessionWindowS * 1000
-      const sql = yield* SqlClient.SqlClient
+      const { sql } = yield* CallQueries
       const gate = yield* Gate
       const services = yield* Effect.context<never>()
       const bounded = yield* queryDeadline

@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import type { SqlClient } from "effect/sql"
 import type { ExportRecords } from "../protocol/export.ts"
-import { LongQueries } from "../store/long-queries.ts"
+import { LongQueries } from "../store/connections.ts"
 import type { Shard } from "../store/shards/shard.ts"
 import type { Mark } from "./export-store.ts"
 

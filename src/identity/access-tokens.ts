@@ -3,12 +3,12 @@
  * Source: interface.md "Credential kinds", decisions "Control routes".
  */
 import { Clock, Context, Effect, Layer } from "effect"
-import { SqlClient } from "effect/sql"
 import { mintSecret, sha256 } from "../catalogue/secrets.ts"
 import { WeirConfig } from "../config.ts"
 import type { KeyScope, Role } from "../protocol/catalogue.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 import { makeCachedLookup } from "../store/cached-lookup.ts"
+import { CallQueries } from "../store/connections.ts"
 import { queryDeadline } from "../store/database.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 
@@ -67,7 +67,7 @@ export class AccessTokens extends Context.Service<
     AccessTokens,
     Effect.gen(function* () {
       const { authStaleMs } = yield* WeirConfig
-      const sql = yield* SqlClient.SqlClient
+      const { sql } = yield* CallQueries
       const bounded = yield* queryDeadline
       const rowOf = yield* makeCachedLookup<TokenRow>(
         (hash) =>

@@ -3,8 +3,8 @@
  * /t1/usage".
  */
 import { Context, Effect, Layer } from "effect"
-import { SqlClient } from "effect/sql"
 import type { UsageEvent, UsageReceipt } from "../protocol/usage-report.ts"
+import { CallQueries } from "../store/connections.ts"
 import { queryDeadline } from "../store/database.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 
@@ -28,7 +28,7 @@ export class ClientUsage extends Context.Service<
   static readonly layer = Layer.effect(
     ClientUsage,
     Effect.gen(function* () {
-      const sql = yield* SqlClient.SqlClient
+      const { sql } = yield* CallQueries
       const bounded = yield* queryDeadline
       return ClientUsage.of({
         report: Effect.fnUntraced(function* ({ orgId, keyId, appId }, events) {

@@ -5,6 +5,7 @@
 import * as PgClient from "@effect/sql-pg/PgClient"
 import { Context, Deferred, Effect, Layer, Option, Schema, type Scope } from "effect"
 import { WeirConfig } from "../config.ts"
+import { CallQueries } from "../store/connections.ts"
 import { listenTo } from "../store/listen.ts"
 
 const Message = Schema.Struct({
@@ -35,12 +36,14 @@ export class RecallChannel extends Context.Service<
     Effect.gen(function* () {
       const config = yield* WeirConfig
       const client = yield* PgClient.PgClient
+      const { sql } = yield* CallQueries
       return RecallChannel.of({
         publish: (message) =>
           config.databaseUrl === undefined
             ? Effect.void
-            : Effect.catch(client.notify(channelName, message), (cause) =>
-                Effect.logWarning("Other nodes could not be notified", cause),
+            : sql`select pg_notify(${channelName}, ${message})`.pipe(
+                Effect.asVoid,
+                Effect.catch((cause) => Effect.logWarning("Other nodes could not be notified", cause)),
               ),
         // Until the scope of the subscriber closes.
         subscribe: (hear) =>

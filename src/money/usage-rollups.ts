@@ -1,8 +1,8 @@
 /** The job that folds usage records by the hour and by the day. Any node may run it. */
 import { Context, Effect, Layer, Semaphore } from "effect"
 import { afterStart, forAll, runEvery } from "../background.ts"
+import { LongQueries } from "../store/connections.ts"
 import { withDeadline } from "../store/database.ts"
-import { LongQueries } from "../store/long-queries.ts"
 import type { Shard } from "../store/shards/shard.ts"
 import { inEach } from "../store/shards/shards.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"

@@ -8,8 +8,8 @@ import type {
   UsageFigures,
   UsageSummary,
 } from "../protocol/usage-summary.ts"
+import { LongQueries } from "../store/connections.ts"
 import { withDeadline } from "../store/database.ts"
-import { LongQueries } from "../store/long-queries.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 import { countIn, timeOfRank } from "../telemetry/buckets.ts"
 import { tierBoundaries } from "../telemetry/metrics.ts"

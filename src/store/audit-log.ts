@@ -4,8 +4,8 @@
  */
 import { Context, Effect, Layer, type Schema } from "effect"
 import { SqlClient } from "effect/sql"
+import { LongQueries } from "./connections.ts"
 import { withDeadline } from "./database.ts"
-import { LongQueries } from "./long-queries.ts"
 import type { StoreUnavailable } from "./unavailable.ts"
 
 /** Who does what is written: a person, an organisation by its own token, or an operator. */

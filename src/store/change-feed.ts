@@ -7,6 +7,7 @@ import { Clock, Context, Effect, Layer, Queue, Semaphore } from "effect"
 import { SqlClient } from "effect/sql"
 import { atBackgroundSpeed, runAfter } from "../background.ts"
 import type { WeirConfig } from "../config.ts"
+import { CallQueries } from "./connections.ts"
 import { queryDeadline, refreshEvery } from "./database.ts"
 import { listenTo } from "./listen.ts"
 import type { StoreUnavailable } from "./unavailable.ts"
@@ -29,11 +30,13 @@ export class ChangeFeed extends Context.Service<
   static readonly layer: Layer.Layer<
     ChangeFeed,
     StoreUnavailable,
-    SqlClient.SqlClient | PgClient.PgClient | WeirConfig
+    SqlClient.SqlClient | CallQueries | PgClient.PgClient | WeirConfig
   > = Layer.effect(
     ChangeFeed,
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
+      // Calls depend on it: what is revoked meanwhile must not wait for changes that wait for each other.
+      const { sql: callSql } = yield* CallQueries
       const bounded = yield* queryDeadline
       const oneAtATime = yield* Semaphore.make(1)
       const listeners: Array<Forget> = []
@@ -49,7 +52,7 @@ export class ChangeFeed extends Context.Service<
 
       const look = Effect.gen(function* () {
         const nowMs = yield* Clock.currentTimeMillis
-        const [row] = yield* bounded(sql<LookRow>`
+        const [row] = yield* bounded(callSql<LookRow>`
           select pg_snapshot_xmin(pg_current_snapshot())::text as "nextSince", coalesce((
             select json_agg(json_build_object('id', c.id::text, 'subject', c.subject)) from (
               select id, subject from changes where ${since} <> '' and txid >= nullif(${since}, '')::text::xid8

@@ -7,17 +7,10 @@ import { Context, type Duration, Effect, Layer, type Redacted } from "effect"
 import { Migrator, SqlClient, type SqlError } from "effect/sql"
 import { WeirConfig } from "../config.ts"
 import { beforeMigrations } from "./before-migrations.ts"
+import { CallQueries, type Connections, connectionsOf, LongQueries } from "./connections.ts"
 import { EmbeddedDatabase, embeddedDirectory } from "./embedded.ts"
-import { LongQueries } from "./long-queries.ts"
 import { loadMigrations, migrationsTable } from "./migrations.ts"
-import {
-  applicationName,
-  blockedMigration,
-  missingMigrations,
-  newerSchema,
-  type SchemaMismatch,
-  schemaState,
-} from "./schema-state.ts"
+import { blockedMigration, missingMigrations, newerSchema, type SchemaMismatch, schemaState } from "./schema-state.ts"
 import { isSpread } from "./shards/placement.ts"
 import type { Connect } from "./shards/server-clients.ts"
 import { Shards, wholeShards } from "./shards/shards.ts"
@@ -26,18 +19,23 @@ import { StoreUnavailable } from "./unavailable.ts"
 
 /** A connected, migrated database, and where its books are. With `SVC_MIGRATE=0`, a database that lacks a migration is refused. */
 export const layerDatabase: Layer.Layer<
-  SqlClient.SqlClient | PgClient.PgClient | Shards | LongQueries,
+  SqlClient.SqlClient | PgClient.PgClient | CallQueries | LongQueries | Shards,
   StoreUnavailable | SqlError.SqlError | SchemaMismatch,
   WeirConfig
 > = Layer.unwrap(
   Effect.map(WeirConfig, ({ databaseUrl, databaseConnections, dataDir, migrates }) => {
     const prepared = Layer.effectDiscard(prepare(migrates))
-    return databaseUrl === undefined
-      ? embeddedBooks.pipe(Layer.provideMerge(prepared), Layer.provideMerge(layerEmbedded(embeddedDirectory(dataDir))))
-      : serverBooks(databaseUrl, databaseConnections).pipe(
-          Layer.provideMerge(prepared),
-          Layer.provideMerge(layerCalls(databaseUrl, databaseConnections)),
-        )
+    if (databaseUrl === undefined) {
+      return embeddedQueries.pipe(
+        Layer.provideMerge(prepared),
+        Layer.provideMerge(layerEmbedded(embeddedDirectory(dataDir))),
+      )
+    }
+    const connections = connectionsOf(databaseConnections)
+    return serverQueries(databaseUrl, connections).pipe(
+      Layer.provideMerge(prepared),
+      Layer.provideMerge(connections.forOthers(databaseUrl)),
+    )
   }),
 )
 
@@ -57,41 +55,23 @@ const prepare = Effect.fnUntraced(function* (migrates: boolean) {
   yield* migrate
 })
 
-/** Connections that wait for notifications: of changes, and of recalls. */
-const listening = 2
-
-/** Connections of calls, of the number that is configured. */
-const callsOf = (connections: number): number => Math.ceil(connections / 2)
-
-/** The others: two are enough for exports, which keep theirs for minutes, and reports have one at least. */
-const longOf = (connections: number): number => Math.max(3, connections - callsOf(connections))
-
-const settings = { applicationName, connectTimeout: "5 seconds" } as const
-
-const layerCalls = (url: Redacted.Redacted, connections: number) =>
-  PgClient.layer({
-    ...settings,
-    url,
-    maxConnections: callsOf(connections) + listening,
-    minConnections: 1,
-    multiplex: true,
-  })
-
-/** The books of a server, or of several that it coordinates. */
-const serverBooks = (databaseUrl: Redacted.Redacted, connections: number) =>
+/** Those of a server, or of several that it coordinates. */
+const serverQueries = (databaseUrl: Redacted.Redacted, { forCalls, forLongQueries }: Connections) =>
   Layer.effectContext(
     Effect.gen(function* () {
-      const connect: Connect = (url) =>
-        PgClient.layer({ ...settings, url, maxConnections: callsOf(connections), multiplex: true })
-      const connectLong: Connect = (url) => PgClient.layer({ ...settings, url, maxConnections: longOf(connections) })
-      const sql = yield* SqlClient.SqlClient
-      const long = Context.get(yield* Layer.build(connectLong(databaseUrl)), SqlClient.SqlClient)
-      const { shards, longShards } = (yield* isSpread(sql))
-        ? yield* makeSpread(databaseUrl, connect, connectLong)
-        : { shards: wholeShards(sql), longShards: wholeShards(long) }
-      return Context.make(Shards, shards).pipe(Context.add(LongQueries, { sql: long, shards: longShards }))
+      const clientOf = (connect: Connect) =>
+        Effect.map(Layer.build(connect(databaseUrl)), (built) => Context.get(built, SqlClient.SqlClient))
+      const calls = yield* clientOf(forCalls)
+      const long = yield* clientOf(forLongQueries)
+      const { shards, longShards } = (yield* isSpread(calls))
+        ? yield* makeSpread(databaseUrl, forCalls, forLongQueries)
+        : { shards: wholeShards(calls), longShards: wholeShards(long) }
+      return queries({ sql: calls, shards }, { sql: long, shards: longShards })
     }),
   )
+
+const queries = (calls: LongQueries["Service"], long: LongQueries["Service"]) =>
+  Context.make(Shards, calls.shards).pipe(Context.add(CallQueries, { sql: calls.sql }), Context.add(LongQueries, long))
 
 /** PGlite has one session: one connection, pipelined. */
 const layerEmbedded = (dataDir: string | undefined) =>
@@ -109,10 +89,11 @@ const layerEmbedded = (dataDir: string | undefined) =>
     ),
   )
 
-const embeddedBooks = Layer.effectContext(
+/** All over the one connection. */
+const embeddedQueries = Layer.effectContext(
   Effect.map(SqlClient.SqlClient, (sql) => {
-    const shards = wholeShards(sql)
-    return Context.make(Shards, shards).pipe(Context.add(LongQueries, { sql, shards }))
+    const all = { sql, shards: wholeShards(sql) }
+    return queries(all, all)
   }),
 )
 
@@ -139,4 +120,4 @@ export const queryDeadline = Effect.map(WeirConfig, ({ databaseDeadlineMs }) => 
 export const refreshEvery = "2 seconds"
 
 /** Succeeds if the database answers and is migrated; for readiness. */
-export const ping = Effect.flatMap(SqlClient.SqlClient, (sql) => sql`select 1 from weir_migrations limit 1`)
+export const ping = Effect.flatMap(CallQueries, ({ sql }) => sql`select 1 from weir_migrations limit 1`)

@@ -3,9 +3,9 @@
  * forgotten when they change. While the database does not answer, known rows stand in. Field lesson 15.
  */
 import { Array as Arr, Clock, Effect, Exit, Request, RequestResolver, Semaphore } from "effect"
-import { SqlClient } from "effect/sql"
 import { WeirConfig } from "../config.ts"
 import { ChangeFeed } from "../store/change-feed.ts"
+import { CallQueries } from "../store/connections.ts"
 import { queryDeadline } from "../store/database.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 import { recordTenantRead } from "../telemetry/metrics.ts"
@@ -33,7 +33,7 @@ const absentBytes = 200
 
 export const makeRowCache = Effect.gen(function* () {
   const { authStaleMs, tenantCacheBytes } = yield* WeirConfig
-  const sql = yield* SqlClient.SqlClient
+  const { sql } = yield* CallQueries
   const feed = yield* ChangeFeed
   const clock = yield* Clock.Clock
   const bounded = yield* queryDeadline

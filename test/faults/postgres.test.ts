@@ -60,34 +60,65 @@ describe.skipIf(!hasServers())("PostgreSQL in trouble", async () => {
     await eventually(works)
   })
 
-  it("reports that take long delay no call, and end at the server when nobody waits for them", async () => {
+  /** Statements of the gateway that wait for a lock. */
+  const waiting = () =>
+    Number(psql("select count(*) from pg_stat_activity where usename = 'gateway' and wait_event_type = 'Lock'"))
+  /** While a lock is held, more statements wait for it than there are connections. @param lock what takes it */
+  const whileTheyWait = async (
+    lock: string,
+    ask: (signal: AbortSignal) => Promise<Response>,
+    use: (leave: () => void) => Promise<void>,
+  ) => {
     await eventually(works)
     const locker = spawn("psql", ["-h", "127.0.0.1", "-p", String(port), "-U", "weir", "-qAt", "postgres"])
     const left = new AbortController()
     try {
-      locker.stdin.write("begin; lock table usage_rollups in access exclusive mode; select 'locked';\n")
+      locker.stdin.write(`begin; ${lock}; select 'locked';\n`)
       await once(locker.stdout, "data")
-      const waiting = () =>
-        Number(psql("select count(*) from pg_stat_activity where usename = 'gateway' and wait_event_type = 'Lock'"))
-      const report = () =>
-        fetch(`${gateway().baseUrl}/v1/admin/usage-summary?by=model`, {
-          headers: { "x-svc-admin-key": gateway().adminKey },
-          signal: left.signal,
-        }).catch(() => undefined)
-      // More than there are connections.
-      const reports = Array.from({ length: 5 }, report)
+      const asked = Array.from({ length: 8 }, () => ask(left.signal))
+      for (const each of asked) each.catch(() => undefined)
       await eventually(() => waiting() > 0)
-      for (let n = 0; n < 10; n++) {
-        const response = await gateway().exchange(hello)
-        expect([response.status, response.headers.get("x-svc-warnings")]).toEqual([200, null])
-      }
-      expect(waiting()).toBeGreaterThan(0)
-      left.abort()
-      await Promise.all(reports)
-      await eventually(() => waiting() === 0)
+      await use(() => left.abort())
+      return asked
     } finally {
       locker.kill()
     }
+  }
+  const admin = (method: string, path: string, body?: object, signal?: AbortSignal) =>
+    fetch(`${gateway().baseUrl}/v1/admin/${path}`, {
+      method,
+      headers: { "x-svc-admin-key": gateway().adminKey, "content-type": "application/json" },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+      ...(signal !== undefined && { signal }),
+    })
+  const callsGoOn = async () => {
+    for (let n = 0; n < 10; n++) {
+      const response = await gateway().exchange(hello)
+      expect([response.status, response.headers.get("x-svc-warnings")]).toEqual([200, null])
+    }
+    expect(waiting()).toBeGreaterThan(0)
+  }
+
+  it("reports that take long delay no call, and end at the server when nobody waits for them", () =>
+    whileTheyWait(
+      "lock table usage_rollups in access exclusive mode",
+      (signal) => admin("GET", "usage-summary?by=model", undefined, signal),
+      async (leave) => {
+        await callsGoOn()
+        leave()
+        await eventually(() => waiting() === 0)
+      },
+    ))
+
+  it("changes that wait for each other delay no call", async () => {
+    await eventually(works)
+    const app = String(psql("select id from tenants where kind = 'app' limit 1")).trim()
+    const asked = await whileTheyWait(
+      "select from audit_head for update",
+      () => admin("POST", "keys", { app }),
+      callsGoOn,
+    )
+    for (const response of await Promise.all(asked)) expect([200, 500]).toContain(response.status)
   })
 
   it.each([false, true])(

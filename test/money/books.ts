@@ -18,14 +18,14 @@ import { layerTestConfig, layerTestDatabases, testStores } from "../../src/testi
 
 export const unit = 10n ** 10n
 
-/** A database of its own for a test file, and the configuration. */
+/** A database of its own for a test file, and the configuration. Connections are enough for several nodes that listen. */
 export const makeTestDatabase = (config: Partial<WeirConfig["Service"]> = {}) =>
   Layer.unwrap(
     Effect.map(testStores, ({ databaseUrl }) =>
       layerDatabase.pipe(
         Layer.provide(layerTestDatabases),
         Layer.provideMerge(
-          layerTestConfig({ databaseUrl, databaseConnections: 8, databaseDeadlineMs: 10_000, ...config }),
+          layerTestConfig({ databaseUrl, databaseConnections: 24, databaseDeadlineMs: 10_000, ...config }),
         ),
       ),
     ),

@@ -3,7 +3,7 @@ import { describe, expect, layer } from "@effect/vitest"
 import { Effect, Exit, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { AuditLog, type AuditPlace, auditStart } from "../../src/store/audit-log.ts"
-import { LongQueries } from "../../src/store/long-queries.ts"
+import { LongQueries } from "../../src/store/connections.ts"
 import { Shards } from "../../src/store/shards/shards.ts"
 import { layerTestDatabase } from "../money/books.ts"
 

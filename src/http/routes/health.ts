@@ -4,11 +4,11 @@
  */
 import { Effect, Layer } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
-import { SqlClient } from "effect/sql"
 import { Gate } from "../../admission/gate.ts"
 import { Catalogue } from "../../catalogue/catalogue.ts"
 import { identityProblems } from "../../catalogue/snapshot.ts"
 import { isDevelopment, WeirConfig } from "../../config.ts"
+import { CallQueries } from "../../store/connections.ts"
 import { ping, withDeadline } from "../../store/database.ts"
 import { metricsOfAll } from "../../workers/worker.ts"
 import { type Access, guarded } from "../details.ts"
@@ -20,16 +20,13 @@ const readiness = (access: Access) =>
   HttpRouter.use((router) =>
     Effect.gen(function* () {
       const gate = yield* Gate
-      const sql = yield* SqlClient.SqlClient
+      const queries = yield* CallQueries
       const catalogue = yield* Catalogue
       const config = yield* WeirConfig
       // A gateway that is given no catalogue waits for one to be applied, which needs it to be called.
       const isGiven = config.catalogueFile !== undefined || isDevelopment(config)
       const draining = yield* Draining
-      const database = ping.pipe(
-        withDeadline(config.databaseDeadlineMs),
-        Effect.provideService(SqlClient.SqlClient, sql),
-      )
+      const database = ping.pipe(withDeadline(config.databaseDeadlineMs), Effect.provideService(CallQueries, queries))
       const answers = (check: Effect.Effect<unknown, unknown>) =>
         Effect.map(Effect.exit(check), (exit) => exit._tag === "Success")
       yield* router.add(
