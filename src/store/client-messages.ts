@@ -13,6 +13,8 @@ export type ClientMessage =
   | { readonly is: "cancel request" }
   /** Who begins a connection, and with which parameters. */
   | { readonly is: "startup"; readonly bytes: Uint8Array }
+  /** What comes after the startup: an answer to the request for a password. One message, without what was sent after it. */
+  | { readonly is: "password"; readonly bytes: Uint8Array }
   /** One message or several, each whole. */
   | { readonly is: "work"; readonly bytes: Uint8Array }
   | { readonly is: "end" }
@@ -27,7 +29,7 @@ export class ClientMessages {
   #size = 0
   /** How much there must be for the first message to be whole, as far as is known. */
   #needed = 8
-  #hasBegun = false
+  #expects: "startup" | "password" | "work" = "startup"
 
   push(piece: Buffer): void {
     this.#pieces.push(piece)
@@ -39,7 +41,7 @@ export class ClientMessages {
     if (this.#size < this.#needed) return undefined
     const bytes = Buffer.concat(this.#pieces.splice(0))
     this.#size = 0
-    return this.#hasBegun ? this.#takeWhole(bytes) : this.#takeFirst(bytes)
+    return this.#expects === "startup" ? this.#takeFirst(bytes) : this.#takeWhole(bytes, this.#expects)
   }
 
   /** The first message of a connection has a length and a code, and no type. */
@@ -50,13 +52,13 @@ export class ClientMessages {
     const code = bytes.readInt32BE(4)
     if (code === cancelRequest) return { is: "cancel request" }
     const isEncryption = encryptionRequests.has(code)
-    this.#hasBegun = !isEncryption
+    if (!isEncryption) this.#expects = "password"
     this.#wait(bytes.subarray(end), isEncryption ? 8 : 5)
     return isEncryption ? { is: "encryption request" } : { is: "startup", bytes: bytes.subarray(0, end) }
   }
 
   /** Every other has a type, and its length without it. */
-  #takeWhole(bytes: Buffer): ClientMessage | undefined {
+  #takeWhole(bytes: Buffer, is: "password" | "work"): ClientMessage | undefined {
     let end = 0
     let needed = 5
     while (bytes.length >= end + 5 && bytes[end] !== terminate) {
@@ -67,10 +69,13 @@ export class ClientMessages {
         break
       }
       end += 1 + length
+      if (is === "password") break
     }
     if (end === 0 && bytes[0] === terminate) return { is: "end" }
     this.#wait(bytes.subarray(end), needed)
-    return end === 0 ? undefined : { is: "work", bytes: bytes.subarray(0, end) }
+    if (end === 0) return undefined
+    this.#expects = "work"
+    return { is, bytes: bytes.subarray(0, end) }
   }
 
   /** Keeps what is not whole. */

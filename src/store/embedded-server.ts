@@ -66,8 +66,8 @@ export const serveEmbedded = async (db: PGlite): Promise<EmbeddedServer> => {
 /** @param takeTurn waits until those have left that came before */
 const answer = async (db: PGlite, socket: Socket, password: string, takeTurn: () => Promise<void>): Promise<void> => {
   const messages = new ClientMessages()
-  /** How the connection begins, until the client has said the password. */
-  let startup: Uint8Array | undefined
+  /** How the connection begins, for when the client has said the password. */
+  let startup: Uint8Array = new Uint8Array()
   for await (const bytes of socket) {
     messages.push(bytes)
     for (let next = messages.take(); next !== undefined; next = messages.take()) {
@@ -76,14 +76,13 @@ const answer = async (db: PGlite, socket: Socket, password: string, takeTurn: ()
           startup = next.bytes
           socket.write(passwordRequest)
           break
+        case "password":
+          if (!isPassword(next.bytes, password)) return void socket.destroy()
+          await takeTurn()
+          await execute(db, socket, startup)
+          break
         case "work":
-          if (startup === undefined) await execute(db, socket, next.bytes)
-          else {
-            if (!isPassword(next.bytes, password)) return void socket.destroy()
-            await takeTurn()
-            await execute(db, socket, startup)
-            startup = undefined
-          }
+          await execute(db, socket, next.bytes)
           break
         // Nothing is encrypted within a machine.
         case "encryption request":

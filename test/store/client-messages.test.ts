@@ -28,8 +28,11 @@ const Cuts = Schema.Array(Count(400)).check(Schema.isMaxLength(12))
 describe("messages of clients", () => {
   it("are given out whole, all that are there at once", () => {
     const batch = Buffer.concat([message("P"), message("B"), message("E"), message("S")])
-    expect(taken([startup, batch])).toEqual([
+    const password = message("p", "secret\0")
+    // The password comes alone, also where work was sent with it.
+    expect(taken([startup, Buffer.concat([password, batch])])).toEqual([
       { is: "startup", bytes: startup },
+      { is: "password", bytes: password },
       { is: "work", bytes: batch },
     ])
   })
@@ -49,9 +52,10 @@ describe("messages of clients", () => {
   )
 
   it("end with the one that ends the connection: nothing after it is read", () => {
-    const all = taken([startup, Buffer.concat([message("S"), message("X"), message("Q")])])
-    expect(all.map(({ is }) => is)).toEqual(["startup", "work", "end"])
-    expect(work(all)).toEqual(Buffer.concat([startup, message("S")]))
+    const before = Buffer.concat([message("p"), message("S")])
+    const all = taken([startup, Buffer.concat([before, message("X"), message("Q")])])
+    expect(all.map(({ is }) => is)).toEqual(["startup", "password", "work", "end"])
+    expect(work(all)).toEqual(Buffer.concat([startup, before]))
   })
 
   it.each([

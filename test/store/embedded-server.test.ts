@@ -86,6 +86,14 @@ describe("the embedded database's server", () => {
     await leaves(one)
   })
 
+  it("serves a client that sends a statement with its password, without waiting to be welcomed", async () => {
+    const client = join()
+    client.socket.write(startup)
+    await hears(client, asked)
+    client.socket.write(Buffer.concat([password(), query("select 'early'")]))
+    await hears(client, welcome, "early")
+  })
+
   it("takes back what a client has begun that breaks off, before the next one is served", async () => {
     const one = join()
     await begins(one)
