@@ -30,6 +30,8 @@ export class LongQueries extends Context.Service<
 
 export interface Connections {
   readonly forCalls: Connect
+  /** To a server that has shards: it may be down. */
+  readonly forShards: Connect
   readonly forOthers: Connect
   readonly forLongQueries: Connect
 }
@@ -37,8 +39,10 @@ export interface Connections {
 /** @param number of connections, `SVC_DATABASE_CONNECTIONS` */
 export const connectionsOf = (number: number): Connections => {
   const third = Math.floor(number / 3)
+  const ofCalls = { multiplex: true, maxConnections: Math.max(1, number - 2 * third) }
   return {
-    forCalls: pool({ multiplex: true, maxConnections: Math.max(1, number - 2 * third) }),
+    forCalls: pool({ ...ofCalls, minConnections: 1 }),
+    forShards: pool(ofCalls),
     forOthers: pool({ minConnections: 1, maxConnections: Math.max(1, third) + listening }),
     forLongQueries: pool({ maxConnections: Math.max(exporting + 1, third) }),
   }

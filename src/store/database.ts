@@ -56,7 +56,7 @@ const prepare = Effect.fnUntraced(function* (migrates: boolean) {
 })
 
 /** Those of a server, or of several that it coordinates. */
-const serverQueries = (databaseUrl: Redacted.Redacted, { forCalls, forLongQueries }: Connections) =>
+const serverQueries = (databaseUrl: Redacted.Redacted, { forCalls, forShards, forLongQueries }: Connections) =>
   Layer.effectContext(
     Effect.gen(function* () {
       const clientOf = (connect: Connect) =>
@@ -64,7 +64,7 @@ const serverQueries = (databaseUrl: Redacted.Redacted, { forCalls, forLongQuerie
       const calls = yield* clientOf(forCalls)
       const long = yield* clientOf(forLongQueries)
       const { shards, longShards } = (yield* isSpread(calls))
-        ? yield* makeSpread(databaseUrl, forCalls, forLongQueries)
+        ? yield* makeSpread(databaseUrl, forShards, forLongQueries)
         : { shards: wholeShards(calls), longShards: wholeShards(long) }
       return queries({ sql: calls, shards }, { sql: long, shards: longShards })
     }),
