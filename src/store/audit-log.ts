@@ -66,25 +66,25 @@ export class AuditLog extends Context.Service<
   static readonly layer = Layer.effect(
     AuditLog,
     Effect.gen(function* () {
-      const sql = yield* SqlClient.SqlClient
-      const { sql: longSql } = yield* LongQueries
+      const writing = yield* SqlClient.SqlClient
+      const { sql } = yield* LongQueries
       return AuditLog.of({
-        verify: (from, most) => verify(longSql, from, most),
+        verify: (from, most) => verify(sql, from, most),
         write: (action, by, detail) =>
-          bounded(sql`
+          bounded(writing`
             select audit_append(${action}, null, ${by.type}, ${by.id}, ${JSON.stringify(detail)}::text::jsonb)
           `).pipe(Effect.asVoid),
         list: ({ org, action, actor }, limit, before) =>
-          bounded(longSql<AuditEntry>`
+          bounded(sql<AuditEntry>`
             select seq::text as id, to_json(at) #>> '{}' as at, action, org_id as org, actor_type as "actorType",
               actor_id as actor, detail
             from audit_log
             where seq < ${String(before)}::text::bigint
-              and ${longSql.and([
-                longSql`true`,
-                ...(org === undefined ? [] : [longSql`org_id = ${org}`]),
-                ...(action === undefined ? [] : [longSql`starts_with(action, ${action})`]),
-                ...(actor === undefined ? [] : [longSql`actor_id = ${actor}`]),
+              and ${sql.and([
+                sql`true`,
+                ...(org === undefined ? [] : [sql`org_id = ${org}`]),
+                ...(action === undefined ? [] : [sql`starts_with(action, ${action})`]),
+                ...(actor === undefined ? [] : [sql`actor_id = ${actor}`]),
               ])}
             order by seq desc limit ${limit}::int`),
       })

@@ -19,8 +19,8 @@ describe.skipIf(!hasServers())("PostgreSQL in trouble", async () => {
   chmodSync(dir, 0o755)
   const port = await freePort()
   let server: Service | undefined
-  const psql = (sql: string) =>
-    execFileSync("psql", ["-h", "127.0.0.1", "-p", String(port), "-U", "weir", "-Atc", sql, "postgres"])
+  const asWeir = ["-h", "127.0.0.1", "-p", String(port), "-U", "weir", "-qAt", "postgres"]
+  const psql = (sql: string) => execFileSync("psql", [...asWeir, "-c", sql])
   beforeAll(async () => {
     server = postgres(join(dir, "pg"), port)
     await server.start()
@@ -70,7 +70,7 @@ describe.skipIf(!hasServers())("PostgreSQL in trouble", async () => {
     use: (leave: () => void) => Promise<void>,
   ) => {
     await eventually(works)
-    const locker = spawn("psql", ["-h", "127.0.0.1", "-p", String(port), "-U", "weir", "-qAt", "postgres"])
+    const locker = spawn("psql", asWeir)
     const left = new AbortController()
     try {
       locker.stdin.write(`begin; ${lock}; select 'locked';\n`)
