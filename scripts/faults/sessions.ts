@@ -191,6 +191,7 @@ await Promise.all(
     }
   }),
 )
+const seconds = ((Date.now() - startedAt) / 1000).toFixed(0)
 running = false
 await chaos
 const query = (sql: string) => ask(databases.port, sql)
@@ -277,7 +278,6 @@ for (const { org } of [rich, poor]) {
   check(Number(difference) === 0, `${org}: ${paid[org]} paid, ${billed} billed, ${left} left`)
   check(!left.startsWith("-"), `${org} has ${left} left`)
 }
-const seconds = ((Date.now() - startedAt) / 1000).toFixed(0)
 console.log(
   `${talks.length} sessions in ${seconds} s, ${begun.size} responses begun, ${records.length} billed (${reported.size} as reported), ${sum} in all; ${known} in sessions that ended whole`,
 )

@@ -1,7 +1,7 @@
 /** Watches the identities of the vendors: a metric says which are valid, and the log when one stops or begins to work. */
 import { Effect, Layer } from "effect"
 import { runEvery } from "../background.ts"
-import { recordIdentity } from "../telemetry/metrics.ts"
+import { identitySeries } from "../telemetry/metrics.ts"
 import { Catalogue } from "./catalogue.ts"
 
 const every = "2 seconds"
@@ -9,7 +9,7 @@ const every = "2 seconds"
 export const layerIdentityWatch = Layer.effectDiscard(
   Effect.gen(function* () {
     const catalogue = yield* Catalogue
-    const context = yield* Effect.context<never>()
+    const tellValid = identitySeries(yield* Effect.context<never>())
     let known: ReadonlyMap<string, string | undefined> = new Map()
     yield* runEvery(
       every,
@@ -22,7 +22,7 @@ export const layerIdentityWatch = Layer.effectDiscard(
             .identities()
             .map(({ vendor, problem }) => [vendor, problem]),
         )
-        for (const [vendor, problem] of known) recordIdentity(context, vendor, problem === undefined)
+        tellValid([...known].map(([vendor, problem]) => [[vendor], problem === undefined ? 1 : 0]))
         const changed = [...known].filter(([vendor, problem]) => problem !== before.get(vendor))
         return Effect.forEach(changed, ([vendor, problem]) => tell(vendor, problem), { discard: true })
       }),

@@ -11,7 +11,7 @@ import type { ExportEntry, ExportFill, ExportProgress, ExportRecords } from "../
 import { LongQueries } from "../store/connections.ts"
 import { type Shard, wholeShard } from "../store/shards/shard.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
-import { recordExported, recordExportFailure, recordExportLag } from "../telemetry/metrics.ts"
+import { exportLagSeries, recordExported, recordExportFailure } from "../telemetry/metrics.ts"
 import { VendorClient } from "../upstream/client.ts"
 import { closedMark } from "./closed-mark.ts"
 import { ExportStore, type OpenWindow, type Position, type PositionName } from "./export-store.ts"
@@ -148,10 +148,10 @@ export class Exports extends Context.Service<
         }
       })
 
+      const tellLags = exportLagSeries(context)
       const look = Effect.gen(function* () {
         const known = yield* store.positions
-        for (const { name, records, seconds } of lags(known, Date.now()))
-          recordExportLag(context, name, records, seconds)
+        tellLags(lags(known, Date.now()).map(({ name, records, seconds }) => [[name, records], seconds]))
         if (known.length === 0 && places().length === 0) return
         yield* begin(known)
         yield* takeDue
@@ -190,7 +190,7 @@ interface Lag {
 export const lags = (
   positions: ReadonlyArray<Pick<Position, "export" | "records" | "at" | "is_active">>,
   nowMs: number,
-): Iterable<Lag> => {
+): IteratorObject<Lag> => {
   const longest = new Map<string, Lag>()
   for (const { export: name, records, at, is_active } of positions) {
     const seconds = lagOf({ at }, nowMs)

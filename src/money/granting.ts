@@ -6,7 +6,7 @@ import { randomUUID } from "node:crypto"
 import { type Context, Effect, FiberSet, Queue, type Scope } from "effect"
 import { runAfter } from "../background.ts"
 import { StoreUnavailable } from "../store/unavailable.ts"
-import { recordAllotted, recordHoldWait, recordLedgerEvent } from "../telemetry/metrics.ts"
+import { recordHoldWait, recordLedgerEvent } from "../telemetry/metrics.ts"
 import type { Allotment, Need } from "./allotments.ts"
 import { type Amount, wholeAmount } from "./amount.ts"
 import type { CounterNeed, LedgerStore } from "./ledger-store.ts"
@@ -233,8 +233,8 @@ const isOnlyCounted = ({ needs }: Wanted, counter: string): boolean =>
 /** How often a hold asks again if parts of what it needs were on their way while it asked. */
 const mostRounds = 3
 
-/** Records what nodes have of all organisations, by currency; tokens of all days are one counter. */
-export const recordSums = (context: Context.Context<never>, nodes: Iterable<Node>): void => {
+/** What nodes have of all organisations, by currency and state; tokens of all days are one counter. */
+export const sumsOf = (nodes: Iterable<Node>): IteratorObject<readonly [[string, "free" | "held"], number]> => {
   const sums = new Map<string, { free: Amount; held: Amount }>()
   for (const { allotments } of nodes) {
     for (const { counter, free, held } of allotments.all()) {
@@ -243,7 +243,12 @@ export const recordSums = (context: Context.Context<never>, nodes: Iterable<Node
       sums.set(name, { free: sum.free + free, held: sum.held + held })
     }
   }
-  for (const [name, { free, held }] of sums) recordAllotted(context, name, unitsOf(free), unitsOf(held))
+  return sums
+    .entries()
+    .flatMap(([name, { free, held }]) => [
+      [[name, "free"], unitsOf(free)] as const,
+      [[name, "held"], unitsOf(held)] as const,
+    ])
 }
 
 /** For a metric only: not exact. */

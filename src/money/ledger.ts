@@ -10,11 +10,11 @@ import { forAll } from "../background.ts"
 import { WeirConfig } from "../config.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
-import { recordBudget, recordLedgerEvent } from "../telemetry/metrics.ts"
+import { allottedSeries, recordBudget, recordLedgerEvent } from "../telemetry/metrics.ts"
 import type { Allotment } from "./allotments.ts"
 import { type Amount, wholeAmount } from "./amount.ts"
 import { type BudgetNeed, budgetExceeded, labelOf } from "./budget.ts"
-import { makeGranting, recordSums, type Wanted } from "./granting.ts"
+import { makeGranting, sumsOf, type Wanted } from "./granting.ts"
 import { layerPostgres } from "./ledger-postgres.ts"
 import { type LedgerStore, LedgerStores } from "./ledger-store.ts"
 import { Node, Nodes } from "./node.ts"
@@ -107,13 +107,8 @@ const makeLedger = Effect.gen(function* () {
   const [only] = ledgers
   if (only === undefined) return yield* Effect.die("The books have no shard")
   const of = (orgId: string): OneLedger => ledgers[indexOf(orgId)] ?? only
-  const context = yield* Effect.context<never>()
-  const record = Effect.sync(() =>
-    recordSums(
-      context,
-      ledgers.flatMap(({ node }) => node() ?? []),
-    ),
-  )
+  const tellSums = allottedSeries(yield* Effect.context<never>())
+  const record = Effect.sync(() => tellSums(sumsOf(ledgers.flatMap(({ nodes }) => nodes.all()))))
   const parts = ledgers.map((ledger) => ({
     ...ledger,
     returnIdle: Effect.andThen(record, ledger.returnIdle),
@@ -123,8 +118,8 @@ const makeLedger = Effect.gen(function* () {
 })
 
 interface OneLedger extends Omit<Ledger["Service"], "parts"> {
-  /** This process as a node of the shard; undefined before it has joined. */
-  readonly node: () => Node | undefined
+  /** This process as a node of the shard. */
+  readonly nodes: Nodes
 }
 
 const overShards = (
@@ -277,7 +272,7 @@ const makeOne = Effect.fnUntraced(function* (store: LedgerStore["Service"]) {
     used: store.used,
     budgetCounters: store.budgetCounters,
     requestState: store.requestState,
-    node: () => nodes.current(nodes.nowMs()),
+    nodes,
   } satisfies OneLedger
 })
 

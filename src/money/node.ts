@@ -57,6 +57,11 @@ export class Nodes {
     return undefined
   }
 
+  /** The present node, and those that are left behind. */
+  all(): ReadonlyArray<Node> {
+    return [...(this.#current === undefined ? [] : [this.#current]), ...this.#left]
+  }
+
   /** The node to hold with; joins if there is none. */
   readonly enter: Effect.Effect<Node, StoreUnavailable> = Effect.suspend(() =>
     this.#joining.withPermit(
@@ -95,8 +100,7 @@ export class Nodes {
 
   /** Renews the leases; ends nodes that are left behind and have no holds. */
   readonly renew: Effect.Effect<void, StoreUnavailable> = Effect.suspend(() => {
-    const nodes = [...(this.#current === undefined ? [] : [this.#current]), ...this.#left]
-    return Effect.forEach(nodes, (node) => this.#renewOne(node), { discard: true })
+    return Effect.forEach(this.all(), (node) => this.#renewOne(node), { discard: true })
   })
 
   /** Ends every node that has no holds; the others are left to their leases. */

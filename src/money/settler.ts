@@ -27,7 +27,7 @@ export class Settler extends Context.Service<
      * @param late what to settle if the database does not answer now
      */
     readonly settle: (settlement: Settlement, late?: () => Settlement) => Effect.Effect<SettleResult>
-    /** Releases a hold; after some retries, its node's lease ends it. */
+    /** Releases a hold, or ensures that it will be released while this process lives; after that, its lease ends it. */
     readonly release: (hold: HoldFacts) => Effect.Effect<void>
     /** Settlements in the journal. */
     readonly deferred: () => ReadonlyArray<Settlement>
@@ -44,6 +44,9 @@ export class Settler extends Context.Service<
       const patiently = <A>(effect: Effect.Effect<A, StoreUnavailable>) =>
         Effect.catch(effect, () => Effect.delay(Effect.retry(effect, patience), "50 millis"))
 
+      /** Holds that are to be released when the database answers again. */
+      const unreleased = new Set<HoldFacts>()
+
       const defer = (settlement: Settlement) =>
         journal
           .append(settlement)
@@ -53,15 +56,24 @@ export class Settler extends Context.Service<
           )
 
       // All at once, as one batch; each on its own, so that one that fails does not block the others.
+      const each = { concurrency: "unbounded", discard: true } as const
       const replay = Effect.suspend(() =>
         Effect.forEach(
           journal.pending(),
           (settlement) =>
             Effect.ignore(Effect.andThen(ledger.settle(settlement), journal.settled(settlement.hold.ref))),
-          { concurrency: "unbounded", discard: true },
+          each,
+        ),
+      )
+      const releaseLate = Effect.suspend(() =>
+        Effect.forEach(
+          unreleased,
+          (hold) => Effect.ignore(Effect.map(ledger.release(hold), () => unreleased.delete(hold))),
+          each,
         ),
       )
       yield* runEvery("1 second", "Replaying the journal", replay)
+      yield* runEvery("1 second", "Releasing holds", releaseLate)
 
       return Settler.of({
         deferred: journal.pending,
@@ -72,7 +84,11 @@ export class Settler extends Context.Service<
           ),
         release: (hold) =>
           patiently(ledger.release(hold)).pipe(
-            Effect.catch((cause) => Effect.logError("A hold could not be released; its lease will end it", cause)),
+            Effect.catch((cause) =>
+              Effect.map(Effect.logError("A hold could not be released, and will be later", cause), () => {
+                unreleased.add(hold)
+              }),
+            ),
           ),
       })
     }),

@@ -199,6 +199,26 @@ const bound = <Labels extends ReadonlyArray<string>, M>(make: (...labels: Labels
   }
 }
 
+/**
+ * Gauges of what comes and goes, such as a webhook. Each time the values of all are told, and what is not among them has
+ * no series any more: its last value, and the alert about it, would stay until the process ends.
+ */
+const seriesOf =
+  <Labels extends ReadonlyArray<string>>(gaugeOf: (...labels: Labels) => Metric.Gauge<number>) =>
+  (services: Services) => {
+    let known: ReadonlySet<Metric.Gauge<number>> = new Set()
+    return (values: Iterable<readonly [labels: Labels, value: number]>): void => {
+      const told = new Set<Metric.Gauge<number>>()
+      for (const [labels, value] of values) {
+        const series = gaugeOf(...labels)
+        series.updateUnsafe(value, services)
+        told.add(series)
+      }
+      for (const series of known) if (!told.has(series)) Metric.removeUnsafe(series, services)
+      known = told
+    }
+  }
+
 const tierMetric = bound((tier: Tier, vendor: string, model: string) => tierMillis({ tier, vendor, model }))
 const concurrencyMetric = bound((decision: string) => concurrency({ decision }))
 const outcomeMetric = bound((outcome: string, model: string) => exchanges({ outcome, model }))
@@ -315,18 +335,11 @@ export const recordBudget = (
   decision: "rejected" | "would_reject" | "near",
 ): void => budgetMetric(budgetId, decision).updateUnsafe(1, services)
 
-const allottedMetric = bound((counter: string, state: string) => allotted({ counter, state }))
+/** Whether the identities at vendors work, 1 or 0, by vendor. */
+export const identitySeries = seriesOf(bound((vendor: string) => identities({ vendor })))
 
-const identityMetric = bound((vendor: string) => identities({ vendor }))
-
-export const recordIdentity = (services: Services, vendor: string, isValid: boolean): void =>
-  identityMetric(vendor).updateUnsafe(isValid ? 1 : 0, services)
-
-/** Records what this node has at hand and holds, in units of the counter. */
-export const recordAllotted = (services: Services, counter: string, free: number, held: number): void => {
-  allottedMetric(counter, "free").updateUnsafe(free, services)
-  allottedMetric(counter, "held").updateUnsafe(held, services)
-}
+/** What this node has, in units of the counter. */
+export const allottedSeries = seriesOf(bound((counter: string, state: "free" | "held") => allotted({ counter, state })))
 
 /** Records how long a hold waited for the database. */
 export const recordHoldWait = (services: Services, millis: number): void => holdWaits.updateUnsafe(millis, services)
@@ -363,9 +376,8 @@ export const recordRetention = (services: Services, dropped: number, removed: nu
 export const recordDelivery = (services: Services, webhook: string, outcome: "delivered" | "again" | "failed"): void =>
   deliveries({ webhook, outcome }).updateUnsafe(1, services)
 
-/** @param seconds 0 if nothing waits */
-export const recordDeliveryLag = (services: Services, webhook: string, seconds: number): void =>
-  deliveryLag({ webhook }).updateUnsafe(seconds, services)
+/** Seconds, by webhook; 0 if nothing waits. */
+export const deliveryLagSeries = seriesOf(bound((webhook: string) => deliveryLag({ webhook })))
 
 /** Counts a window that has landed. */
 export const recordExported = (
@@ -381,8 +393,8 @@ export const recordExported = (
 export const recordExportFailure = (services: Services, id: string, records: string): void =>
   exportFailures({ export: id, records }).updateUnsafe(1, services)
 
-export const recordExportLag = (services: Services, id: string, records: string, seconds: number): void =>
-  exportLag({ export: id, records }).updateUnsafe(seconds, services)
+/** Seconds, by export and kind of records. */
+export const exportLagSeries = seriesOf(bound((id: string, records: string) => exportLag({ export: id, records })))
 
 export const recordBooksOverdue = (services: Services, shard: string, seconds: number): void =>
   booksOverdue({ shard }).updateUnsafe(seconds, services)

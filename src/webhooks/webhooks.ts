@@ -8,7 +8,7 @@ import { Catalogue } from "../catalogue/catalogue.ts"
 import type { WebhookTarget } from "../catalogue/snapshot.ts"
 import { isWebhookSecret, unreadableSecret, type WebhookEntry } from "../protocol/webhook.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
-import { recordDelivery, recordDeliveryLag } from "../telemetry/metrics.ts"
+import { deliveryLagSeries, recordDelivery } from "../telemetry/metrics.ts"
 import { type UpstreamRequest, VendorClient } from "../upstream/client.ts"
 import { againAfter, bodyOf, outcomeOf, problemOf, statusOf } from "./attempt.ts"
 import { type Attempted, type DeliveryRow, DeliveryStore, type WebhookName } from "./delivery-store.ts"
@@ -137,6 +137,7 @@ export class Webhooks extends Context.Service<
         yield* Effect.forEach(due, start, { discard: true })
       })
 
+      const tellLags = deliveryLagSeries(context)
       const watch = Effect.map(store.counts, (counts) => {
         const known = new Map(platform().map(({ id }) => [id, 0]))
         let ofOrganisations = 0
@@ -144,9 +145,7 @@ export class Webhooks extends Context.Service<
           if (owner === "" && known.has(webhook)) known.set(webhook, age_s)
           if (owner !== "") ofOrganisations = Math.max(ofOrganisations, age_s)
         }
-        for (const [webhook, age] of [...known, ["organisation", ofOrganisations] as const]) {
-          recordDeliveryLag(context, webhook, age)
-        }
+        tellLags([...known, ["organisation", ofOrganisations] as const].map(([webhook, age]) => [[webhook], age]))
       })
 
       yield* runEvery(lookEvery, "Webhooks", send)

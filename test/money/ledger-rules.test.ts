@@ -1,8 +1,9 @@
 /** What the ledger asks of its store, and when: over books in memory, on the test clock. */
 import { describe, expect, it } from "@effect/vitest"
-import { Clock, Effect } from "effect"
+import { Clock, Effect, Metric, Result } from "effect"
 import { TestClock } from "effect/testing"
 import { LedgerStore } from "../../src/money/ledger-store.ts"
+import { StoreUnavailable } from "../../src/store/unavailable.ts"
 import { MemoryBooks, makeStore } from "../../src/testing/ledger-store-memory.ts"
 import { holdOf, ledgerOver, settlementOf, unit } from "./books.ts"
 
@@ -57,5 +58,36 @@ describe("the ledger", () => {
       expect(calls.filter((call) => call === "refill").length).toBeGreaterThan(3)
       expect(calls.filter((call) => call === "grant").length).toBeLessThanOrEqual(3)
     }).pipe(Effect.scoped),
+  )
+
+  it.effect("tells what it holds, also of a node that was left behind, until nothing is held", () =>
+    Effect.gen(function* () {
+      const store = makeStore(new MemoryBooks(), Clock.currentTimeMillis)
+      let isAway = false
+      const ledger = yield* ledgerOver({
+        ...store,
+        allot: (ask) =>
+          isAway ? Effect.fail(new StoreUnavailable({ store: "postgres", cause: "cut" })) : store.allot(ask),
+      })
+      yield* ledger.topup({ id: "start", orgId, currency: "USD", amount: 10_000n * unit })
+      const told = Effect.gen(function* () {
+        for (const { returnIdle } of ledger.parts) yield* returnIdle
+        const series = yield* Metric.snapshot
+        const held = series.filter(
+          ({ id, attributes }) => id === "weir_ledger_allotted" && attributes?.["state"] === "held",
+        )
+        return held.map(({ attributes, state }) => [attributes?.["counter"], state])
+      })
+      const hold = yield* ledger.hold(holdOf(orgId, 5n * unit))
+      expect(yield* told).toEqual([["USD", { value: 5 }]])
+      // It is not known whether this is granted: another node takes the place of this one.
+      isAway = true
+      expect(Result.isFailure(yield* Effect.result(ledger.hold(holdOf(orgId, 9_000n * unit))))).toBe(true)
+      isAway = false
+      expect(yield* told).toEqual([["USD", { value: 5 }]])
+      yield* ledger.release(hold)
+      yield* ledger.renew
+      expect(yield* told).toEqual([])
+    }).pipe(Effect.scoped, Effect.provideService(Metric.MetricRegistry, new Map())),
   )
 })

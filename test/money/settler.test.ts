@@ -266,6 +266,22 @@ describe("the settler", () => {
     },
   )
 
+  it.effect(
+    "gives back a hold when the database is back, however late: its node lives, so no lease ends the hold",
+    () => {
+      const { database, layer } = setup()
+      return Effect.gen(function* () {
+        const { release } = yield* Settler
+        const fiber = yield* Effect.forkChild(release(holdOf("a")))
+        yield* TestClock.adjust("60 seconds")
+        yield* Fiber.join(fiber)
+        database.away = false
+        yield* TestClock.adjust("3 seconds")
+        expect(database.released).toEqual(["a"])
+      }).pipe(Effect.provide(layer))
+    },
+  )
+
   it.effect("one settlement that cannot land keeps no other from it", () => {
     const { database, layer } = setup()
     return Effect.gen(function* () {
