@@ -1,8 +1,9 @@
 /**
  * `npm run faults:sessions -- [sessions] [seed]`: realtime sessions through two gateways on one PostgreSQL and one Redis, with
- * random ends: the client leaves, the vendor breaks off, a gateway is killed, lines to PostgreSQL are cut, the balance is used
- * up. Afterwards each response must be billed once or not at all, one that was delivered in a session without faults once and
- * with the vendor's counts, no hold may be left, and the balance must be what was paid in less what was billed, to the tenth digit.
+ * random ends: the client leaves, the vendor breaks off, a gateway is killed, lines to PostgreSQL are cut or fall silent, the
+ * balance is used up. Afterwards each response must be billed once or not at all, one that was delivered in a session without
+ * faults once and with the vendor's counts, no hold may be left, and the balance must be what was paid in less what was billed,
+ * to the tenth digit.
  */
 import { execFile } from "node:child_process"
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
@@ -29,6 +30,10 @@ import { gateway, gatewayEnvironment, redis } from "./processes.ts"
 const sessions = Number(process.argv[2] ?? 500)
 const seed = Number(process.argv[3] ?? Date.now() % 1_000_000)
 const atOnce = 40
+/** Longer than a node's lease, which is four seconds (`processes.ts`). */
+const stallMs = 4500
+/** While so many are left, they run without other faults. */
+const lastSessions = 10
 const random = randomOf(seed)
 const faultRandom = randomOf(seed + 1)
 const pick = (count: number) => Math.floor(random() * count)
@@ -176,18 +181,26 @@ const talk = (id: string): Promise<Heard> =>
 const startedAt = Date.now()
 const talks: Array<Heard> = []
 let next = 0
+let ended = 0
 await Promise.all(
   Array.from({ length: atOnce }, async () => {
     while (next < sessions) {
       next++
       const heard = await talk(newUlid(Date.now()))
-      if (heard.end !== "refused") talks.push(heard)
-      else if (heard.org === poor.org) count("refused for want of money, or of a gateway")
-      else {
+      if (heard.end === "refused" && heard.org === rich.org) {
         // The gateway was not there.
         next--
         await sleep(200)
+        continue
       }
+      ended++
+      if (ended === sessions - lastSessions) {
+        // The lease of each node runs out while its last sessions end.
+        running = false
+        databases.lines[0]?.stall(stallMs)
+      }
+      if (heard.end !== "refused") talks.push(heard)
+      else count("refused for want of money, or of a gateway")
     }
   }),
 )

@@ -64,7 +64,7 @@ const serverQueries = (databaseUrl: Redacted.Redacted, { forCalls, forShards, fo
       const calls = yield* clientOf(forCalls)
       const long = yield* clientOf(forLongQueries)
       const { shards, longShards } = (yield* isSpread(calls))
-        ? yield* makeSpread(databaseUrl, forShards, forLongQueries)
+        ? yield* makeSpread(calls, databaseUrl, forShards, forLongQueries)
         : { shards: wholeShards(calls), longShards: wholeShards(long) }
       return queries({ sql: calls, shards }, { sql: long, shards: longShards })
     }),

@@ -1,6 +1,6 @@
 /** The shards of a database that is spread over servers, and where each is now. */
 import { Effect, type Redacted, Semaphore } from "effect"
-import { SqlClient, SqlError } from "effect/sql"
+import { type SqlClient, SqlError } from "effect/sql"
 import { runEvery } from "../../background.ts"
 import { indexFor, type PlacedShard, readPlacement } from "./placement.ts"
 import { type Connect, makeServerClients, type ServerClients } from "./server-clients.ts"
@@ -9,15 +9,16 @@ import { ensureSchema, movedCode } from "./shard-schema.ts"
 import type { Shards } from "./shards.ts"
 
 /**
+ * @param coordinator over connections of calls, which may wait for it
  * @param databaseUrl of the coordinator
  * @returns the same shards twice: over connections of calls, and over those of long queries
  */
 export const makeSpread = Effect.fnUntraced(function* (
+  coordinator: SqlClient.SqlClient,
   databaseUrl: Redacted.Redacted,
   connect: Connect,
   connectLong: Connect,
 ) {
-  const coordinator = yield* SqlClient.SqlClient
   const clients = yield* makeServerClients(databaseUrl, connect)
   const longClients = yield* makeServerClients(databaseUrl, connectLong)
   const oneAtATime = yield* Semaphore.make(1)
