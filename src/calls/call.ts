@@ -3,7 +3,7 @@
  * limits → decode → idempotency → plan (model, price, what it can be) → review → hold → vendor → settle → idempotency
  * record → last event.
  */
-import { Cause, Effect, Option, Result } from "effect"
+import { Cause, Effect, Exit, Option, Result } from "effect"
 import type { AdmissionError, AdmitRequest, DailyCount } from "../admission/gate.ts"
 import { rateWindows } from "../admission/rates.ts"
 import { expiredId, isExpired, isRegistryComplete } from "../admission/request-id.ts"
@@ -36,7 +36,7 @@ import type { ClientReply } from "./reply.ts"
 import { inProgressReply } from "./reply-body.ts"
 import { reportRefusal } from "./report.ts"
 import type { CallServices, RunningCall } from "./services.ts"
-import { failCall, giveBack, leasedOf, refuse, settleCall } from "./settlement.ts"
+import { failCall, giveBack, leasedOf, refuse, settleCall, settleLost } from "./settlement.ts"
 import { follow, type Restore, SharedStream } from "./shared-reply.ts"
 import { Signal } from "./signal.ts"
 
@@ -59,7 +59,7 @@ export const runCall = <Request extends CallRequest, Body extends object>(
       Effect.catchCause((cause) => {
         const error = Option.getOrUndefined(Cause.findErrorOption(cause))
         if (error !== undefined) reportRefusal(services, call, call.kind.purpose, toServiceError(error).code)
-        // A defect: the client gets an internal error, and the hold is left to its lease.
+        // A defect: the client gets an internal error.
         return refuse(reply, error ?? unexpected(cause), call.requestId)
       }),
     )
@@ -313,7 +313,9 @@ const runHeld = <Body extends object>(x: HeldCall<Body>, restore: Restore): Effe
     if (x.caching?.state === "miss" && x.caching.flight.state === "running") abandon(x, x.caching)
   })
   const end = close === undefined ? ended : Effect.andThen(ended, Effect.promise(close))
-  return Effect.ensuring(converseAndSettle(x, own, watch, restore), end)
+  return Effect.onExit(converseAndSettle(x, own, watch, restore), (exit) =>
+    Exit.isSuccess(exit) || Exit.hasInterrupts(exit) ? end : Effect.ensuring(settleLost(x), end),
+  )
 }
 
 /** One generator function for all calls: a function made for each call has a hidden class of its own, in the old space. */

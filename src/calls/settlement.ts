@@ -98,6 +98,14 @@ export const leasedOf = <Body extends object>(x: HeldCall<Body>): RunningCall =>
   view: () => viewOf(x),
 })
 
+/** After a defect, a call is settled as if its node had been lost: the node lives, so no lease ends the hold. Idempotent. */
+export const settleLost = <Body extends object>(x: HeldCall<Body>): Effect.Effect<unknown> =>
+  Effect.suspend((): Effect.Effect<unknown> => {
+    const { settler, nowMs } = x.services
+    const { hold, due } = leasedOf(x).checkpoint()
+    return due === undefined ? settler.release(hold) : settler.settle({ ...due, hold, atMs: nowMs() })
+  }).pipe(Effect.catchCause((cause) => Effect.logError("A hold could not be closed after a defect", cause)))
+
 const viewOf = <Body extends object>({ call, kind, task, conversation }: HeldCall<Body>): OpenCall => {
   const { target, startedAtMs, attempts, opened } = conversation
   const { outputBytes, isAnswered } = task.received

@@ -3,11 +3,13 @@ import { describe, expect, it } from "@effect/vitest"
 import { Effect, Fiber, Layer, Result } from "effect"
 import { TestClock } from "effect/testing"
 import { Ledger } from "../../src/money/ledger.ts"
+import type { Settlement } from "../../src/money/settlement.ts"
 import { hello, openaiFrames, parseEvents, startMockedExchange } from "../../src/testing/index.ts"
 
+const whole = openaiFrames({ words: ["a"], inTokens: 1, outTokens: 1 })
+
 /** A ledger with a bug: it throws on demand. */
-const run = (stream: boolean, ledger: Partial<Ledger["Service"]>) => {
-  const frames = openaiFrames({ words: ["a"], inTokens: 1, outTokens: 1 })
+const run = (stream: boolean, ledger: Partial<Ledger["Service"]>, frames: ReadonlyArray<string> = whole) => {
   const reply = {
     connectAfterMs: 0,
     head: { afterMs: 0, ...(stream ? {} : { headers: { "content-type": "application/json" } }) },
@@ -44,6 +46,25 @@ describe("a bug", () => {
   it.effect("at the settlement of a whole reply is internal_error", () =>
     Effect.gen(function* () {
       expect(yield* run(false, { settle: () => Effect.die("bug") })).toMatchObject({ code: "internal_error" })
+    }),
+  )
+
+  it.effect("at the settlement holds nothing: the call is settled as if its gateway had been lost", () =>
+    Effect.gen(function* () {
+      const settlements: Array<Settlement> = []
+      const settle: Ledger["Service"]["settle"] = (settlement) =>
+        settlements.push(settlement) === 1 ? Effect.die("bug") : Effect.succeed(1n)
+      expect(yield* run(true, { settle })).toMatchObject({ data: { code: "internal_error" } })
+      const [failed, settled] = settlements
+      expect(settlements.length).toBe(2)
+      expect(settled).toMatchObject({ hold: failed?.hold, record: { counts: { inTokens: 1 }, stop: "interrupted" } })
+    }),
+  )
+
+  it.effect("at the release of a call that is not billed does not keep the client waiting", () =>
+    Effect.gen(function* () {
+      const answer = yield* run(true, { release: () => Effect.die("bug") }, [])
+      expect(answer).toMatchObject({ code: "internal_error" })
     }),
   )
 
