@@ -12,6 +12,7 @@ import { isWebhookSecret, unreadableSecret } from "../protocol/webhook.ts"
 import { ChangeFeed } from "../store/change-feed.ts"
 import { LongQueries } from "../store/connections.ts"
 import { queryDeadline, refreshEvery, withDeadline } from "../store/database.ts"
+import { inTransaction } from "../store/transaction.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 import { readNetwork } from "../upstream/network.ts"
 import { conflictsOf, declaredCredentials, isFrom, storeCatalogue, storedCatalogue } from "./catalogue-store.ts"
@@ -186,7 +187,7 @@ export class Catalogue extends Context.Service<
           by,
           stored: (done, total) => onProgress({ step: "storing", done, total }),
         })
-        const credited = yield* longSql.withTransaction(store).pipe(
+        const credited = yield* inTransaction(longSql, store).pipe(
           Effect.catchTag("CatalogueRefused", (refused) => Effect.succeed(refused)),
           withDeadline(applyDeadline),
         )

@@ -7,6 +7,7 @@ import { readdirSync, readFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 import { Effect } from "effect"
 import { Migrator, SqlClient } from "effect/sql"
+import { endsWithItsClient } from "./transaction.ts"
 
 /** The table of applied migrations. */
 export const migrationsTable = "weir_migrations"
@@ -18,10 +19,13 @@ const textOf = (name: string): string => readFileSync(`${folder}${name}.sql`, "u
 /** Runs a file as one anonymous block, because the wire protocol accepts one statement at a time. */
 const run = (name: string, isSpread: boolean) =>
   Effect.flatMap(SqlClient.SqlClient, (sql) =>
-    sql.unsafe(`do $migration$ begin
+    Effect.andThen(
+      endsWithItsClient(sql),
+      sql.unsafe(`do $migration$ begin
 perform set_config('citus.enable_ddl_propagation', '${isSpread ? "on" : "off"}', true);
 perform set_config('citus.multi_shard_modify_mode', 'sequential', true);
 ${textOf(name)} end $migration$`),
+    ),
   )
 
 /** The migrations of this version by their numbers: files without ending, e.g. `0015_allotments`. */

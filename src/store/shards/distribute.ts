@@ -1,6 +1,7 @@
 /** Turns one PostgreSQL with the extension Citus into a database whose books are spread over shards, with what is in it. */
 import { Data, Effect } from "effect"
 import { SqlClient } from "effect/sql"
+import { inTransaction } from "../transaction.ts"
 import { isSpread, readPlacement } from "./placement.ts"
 import { bookTables, transferId } from "./shard-schema.ts"
 
@@ -46,7 +47,7 @@ export const distribute = Effect.fnUntraced(function* (shards: number) {
     const [nodes] = yield* sql<{ count: number }>`select count(*)::int as count from nodes where lease_until < now()`
     left = nodes?.count ?? 0
   }
-  yield* sql.withTransaction(spreadTables(sql, shards))
+  yield* inTransaction(sql, spreadTables(sql, shards))
   for (const table of bookTables) yield* sql`select truncate_local_data_after_distributing_table(${table}::regclass)`
 })
 

@@ -6,6 +6,7 @@
 import { Effect } from "effect"
 import type { SqlClient } from "effect/sql"
 import { migrationsTable, newestMigration } from "../migrations.ts"
+import { inTransaction } from "../transaction.ts"
 import type { PlacedShard } from "./placement.ts"
 
 /** What belongs to organisations and changes with every call: one shard has all of it. */
@@ -138,7 +139,8 @@ export const ensureSchema = Effect.fnUntraced(function* (
     select max(migration_id)::int as newest from ${coordinator(migrationsTable)}`
   const mark = `${markPrefix}${applied?.newest ?? newestMigration}`
   const parts = yield* readParts(sql, shard)
-  yield* sql.withTransaction(
+  yield* inTransaction(
+    sql,
     Effect.gen(function* () {
       yield* sql`select pg_advisory_xact_lock(hashtext('weir.shards'))`
       if (yield* isThere) return
