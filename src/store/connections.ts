@@ -1,15 +1,18 @@
 /**
- * Connections to PostgreSQL, of three kinds, so that no call waits for what others ask the database:
+ * Connections to PostgreSQL, of four kinds, so that no call waits for what others ask the database:
  * - of calls ({@link CallQueries}, and the shards): statements are pipelined, so each waits for those that were sent before
  *   it. They are short, and wait for no lock but those of their own organisation;
  * - of everything else that is short (`SqlClient`): it may wait, such as for the lock of the audit log;
- * - of what takes longer the more there is ({@link LongQueries}).
- * The last two run one statement at a time, and cancel it at the server when nobody waits for it any more.
+ * - of what takes longer the more there is ({@link LongQueries});
+ * - that wait for notifications (`PgClient`): of changes, and of recalls.
+ * The second and third run one statement at a time, and cancel it at the server when nobody waits for it any more. The others
+ * are left when the server owes an answer for long (`server-socket.ts`).
  */
 import * as PgClient from "@effect/sql-pg/PgClient"
 import { Context, type Redacted } from "effect"
 import type { SqlClient } from "effect/sql"
 import { applicationName } from "./schema-state.ts"
+import { keepAliveMs, serverSockets } from "./server-socket.ts"
 import type { Connect } from "./shards/server-clients.ts"
 import type { Shards } from "./shards/shards.ts"
 
@@ -34,28 +37,49 @@ export interface Connections {
   readonly forShards: Connect
   readonly forOthers: Connect
   readonly forLongQueries: Connect
+  readonly forNotifications: Connect
 }
 
-/** @param number of connections, `SVC_DATABASE_CONNECTIONS` */
-export const connectionsOf = (number: number): Connections => {
+/**
+ * @param number of connections, `SVC_DATABASE_CONNECTIONS`
+ * @param deadlineMs after which nobody waits for a statement of a call, `SVC_DATABASE_DEADLINE_MS`
+ */
+export const connectionsOf = (number: number, deadlineMs: number): Connections => {
   const third = Math.floor(number / 3)
-  const ofCalls = { multiplex: true, maxConnections: Math.max(1, number - 2 * third) }
+  const silenceMs = deadDeadlines * deadlineMs
+  const ofCalls = { multiplex: true, silenceMs, maxConnections: Math.max(1, number - 2 * third) }
   return {
     forCalls: pool({ ...ofCalls, minConnections: 1 }),
     forShards: pool(ofCalls),
-    forOthers: pool({ minConnections: 1, maxConnections: Math.max(1, third) + listening }),
+    forOthers: pool({ minConnections: 1, maxConnections: Math.max(1, third) }),
     forLongQueries: pool({ maxConnections: Math.max(exporting + 1, third) }),
+    forNotifications: pool({ silenceMs, maxConnections: listening }),
   }
 }
 
-const pool =
-  (
-    size: Pick<PgClient.PgClientConfig & PgClient.PgPoolConfig, "multiplex" | "minConnections" | "maxConnections">,
-  ): Connect =>
-  (url: Redacted.Redacted) =>
-    PgClient.layer({ ...size, url, applicationName, connectTimeout: "5 seconds" })
+interface Pool extends Pick<PgClient.PgPoolConfig, "multiplex" | "minConnections" | "maxConnections"> {
+  /** How long the server may owe an answer. */
+  readonly silenceMs?: number
+}
 
-/** Connections that wait for notifications: of changes, and of recalls. */
+const pool =
+  ({ silenceMs, ...size }: Pool): Connect =>
+  (url: Redacted.Redacted) => {
+    const stream = silenceMs === undefined ? undefined : serverSockets(url, silenceMs)
+    return PgClient.layer({
+      ...size,
+      stream,
+      url,
+      applicationName,
+      connectTimeout: "5 seconds",
+      keepAlive: keepAliveMs,
+    })
+  }
+
+/** Deadlines after which a connection that is silent, and owes an answer, is left for a new one. */
+const deadDeadlines = 2
+
+/** To changes, and to recalls. */
 const listening = 2
 /** Exports keep theirs for minutes. */
 const exporting = 2

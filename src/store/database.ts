@@ -23,7 +23,7 @@ export const layerDatabase: Layer.Layer<
   StoreUnavailable | SqlError.SqlError | SchemaMismatch,
   WeirConfig
 > = Layer.unwrap(
-  Effect.map(WeirConfig, ({ databaseUrl, databaseConnections, dataDir, migrates }) => {
+  Effect.map(WeirConfig, ({ databaseUrl, databaseConnections, databaseDeadlineMs, dataDir, migrates }) => {
     const prepared = Layer.effectDiscard(prepare(migrates))
     if (databaseUrl === undefined) {
       return embeddedQueries.pipe(
@@ -31,7 +31,7 @@ export const layerDatabase: Layer.Layer<
         Layer.provideMerge(layerEmbedded(embeddedDirectory(dataDir))),
       )
     }
-    const connections = connectionsOf(databaseConnections)
+    const connections = connectionsOf(databaseConnections, databaseDeadlineMs)
     return serverQueries(databaseUrl, connections).pipe(
       Layer.provideMerge(prepared),
       Layer.provideMerge(connections.forOthers(databaseUrl)),
@@ -56,17 +56,23 @@ const prepare = Effect.fnUntraced(function* (migrates: boolean) {
 })
 
 /** Those of a server, or of several that it coordinates. */
-const serverQueries = (databaseUrl: Redacted.Redacted, { forCalls, forShards, forLongQueries }: Connections) =>
+const serverQueries = (databaseUrl: Redacted.Redacted, connections: Connections) =>
   Layer.effectContext(
     Effect.gen(function* () {
+      const { forCalls, forShards, forLongQueries, forNotifications } = connections
       const clientOf = (connect: Connect) =>
-        Effect.map(Layer.build(connect(databaseUrl)), (built) => Context.get(built, SqlClient.SqlClient))
+        Effect.map(Layer.build(connect(databaseUrl)), Context.get(PgClient.PgClient))
       const calls = yield* clientOf(forCalls)
       const long = yield* clientOf(forLongQueries)
+      const listening = yield* clientOf(forNotifications)
       const { shards, longShards } = (yield* isSpread(calls))
         ? yield* makeSpread(calls, databaseUrl, forShards, forLongQueries)
         : { shards: wholeShards(calls), longShards: wholeShards(long) }
-      return queries({ sql: calls, shards }, { sql: long, shards: longShards })
+      return Context.add(
+        queries({ sql: calls, shards }, { sql: long, shards: longShards }),
+        PgClient.PgClient,
+        listening,
+      )
     }),
   )
 

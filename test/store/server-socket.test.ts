@@ -1,0 +1,83 @@
+/** Sockets that are left when the server does not answer. */
+import { once } from "node:events"
+import { createServer, type Socket } from "node:net"
+import { setTimeout as sleep } from "node:timers/promises"
+import { Redacted } from "effect"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { serverSockets } from "../../src/store/server-socket.ts"
+import { portOf } from "../../src/testing/port.ts"
+
+/** Answers what asks for it. */
+const server = createServer((socket) => {
+  socket.on("data", (bytes) => bytes.includes("answer") && socket.write("ok")).on("error", () => undefined)
+})
+beforeAll(() => new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve)))
+afterAll(() => new Promise((resolve) => server.close(resolve)))
+
+const silenceMs = 200
+const socketsOf = () => {
+  const open = serverSockets(Redacted.make(`postgres://me@127.0.0.1:${portOf(server)}/db`), silenceMs)
+  if (open === undefined) throw new Error("no sockets")
+  return () => {
+    const socket = open()
+    socket.on("error", () => undefined).resume()
+    return socket
+  }
+}
+const closed = async (socket: Socket) => {
+  const beganMs = performance.now()
+  await new Promise((resolve) => socket.once("close", resolve))
+  return performance.now() - beganMs
+}
+
+describe("a socket to PostgreSQL", () => {
+  it("is left when the server owes an answer for so long, though more is written", async () => {
+    const socket = socketsOf()()
+    const writing = setInterval(() => socket.write("question"), silenceMs / 4)
+    socket.write("question")
+    expect(await closed(socket)).toBeGreaterThanOrEqual(silenceMs)
+    clearInterval(writing)
+    expect(socket.destroyed).toBe(true)
+  })
+
+  it("stays while nothing is owed, and while there are answers", async () => {
+    const open = socketsOf()
+    const [idle, busy] = [open(), open()]
+    idle.write("answer")
+    for (let times = 0; times < 15; times++) {
+      busy.write("answer")
+      await sleep(silenceMs / 5)
+    }
+    expect([idle.destroyed, busy.destroyed]).toEqual([false, false])
+    idle.destroy()
+    busy.destroy()
+  })
+
+  it("is left later each time: a server that is only slow collects few; those that are left at once count once", async () => {
+    const open = socketsOf()
+    const first = [open(), open(), open()]
+    for (const socket of first) socket.write("question")
+    await Promise.all(first.map(closed))
+    const second = open()
+    second.write("question")
+    const tookMs = await closed(second)
+    expect(tookMs).toBeGreaterThanOrEqual(2 * silenceMs)
+    expect(tookMs).toBeLessThan(4 * silenceMs)
+  })
+
+  it("goes where the parameters of the address say; one of this machine is not watched", async () => {
+    const open = serverSockets(
+      Redacted.make(`postgres://me@nowhere.invalid:1/db?host=127.0.0.1&port=${portOf(server)}`),
+      silenceMs,
+    )
+    const socket = open?.()
+    socket?.write("answer")
+    expect(String(...(await once(socket ?? server, "data")))).toBe("ok")
+    socket?.destroy()
+    expect(
+      serverSockets(Redacted.make("postgres://me@localhost/db?host=/var/run/postgresql"), silenceMs),
+    ).toBeUndefined()
+    expect(serverSockets(Redacted.make("no address"), silenceMs)).toBeUndefined()
+    expect(serverSockets(Redacted.make("postgres://me@%2Frun%2Fpostgresql/db"), silenceMs)).toBeUndefined()
+  })
+})
