@@ -53,7 +53,8 @@ export const connectionsOf = (number: number, deadlineMs: number): Connections =
     forShards: pool(ofCalls),
     forOthers: pool({ minConnections: 1, maxConnections: Math.max(1, third) }),
     forLongQueries: pool({ maxConnections: Math.max(exporting + 1, third) }),
-    forNotifications: pool({ silenceMs, maxConnections: listening }),
+    // Two listen, to changes and to recalls: there is one for each that asks.
+    forNotifications: pool({ silenceMs, maxConnections: number }),
   }
 }
 
@@ -79,7 +80,5 @@ const pool =
 /** Deadlines after which a connection that is silent, and owes an answer, is left for a new one. */
 const deadDeadlines = 2
 
-/** To changes, and to recalls. */
-const listening = 2
 /** Exports keep theirs for minutes. */
 const exporting = 2

@@ -71,7 +71,10 @@ class Patience {
 const calmMs = 600_000
 const mostTimes = 8
 
-/** What was written after the last answer is owed one. */
+/**
+ * What was written after the last answer is owed one; what was written as it came is found when more is. Until the first
+ * answer, a connection has a deadline of its own.
+ */
 const watch = (socket: Socket, patience: Patience): void => {
   let read = 0
   let written = 0
@@ -84,7 +87,7 @@ const watch = (socket: Socket, patience: Patience): void => {
       leftAtMs = undefined
       return
     }
-    if (socket.bytesWritten === written) return
+    if (read === 0 || socket.bytesWritten === written) return
     leftAtMs ??= nowMs + patience.msAt(nowMs)
     if (nowMs < leftAtMs) return
     patience.left(nowMs)
