@@ -99,9 +99,9 @@ export class Nodes {
   }
 
   /** Renews the leases; ends nodes that are left behind and have no holds. */
-  readonly renew: Effect.Effect<void, StoreUnavailable> = Effect.suspend(() => {
-    return Effect.forEach(this.all(), (node) => this.#renewOne(node), { discard: true })
-  })
+  readonly renew: Effect.Effect<void, StoreUnavailable> = Effect.suspend(() =>
+    Effect.forEach(this.all(), (node) => this.#renewOne(node), { discard: true }),
+  )
 
   /** Ends every node that has no holds; the others are left to their leases. */
   readonly end: Effect.Effect<void, StoreUnavailable> = Effect.suspend(() => {

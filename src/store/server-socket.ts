@@ -42,27 +42,24 @@ const addressOf = (url: string): NetConnectOpts | undefined => {
  * nobody waits for, so it would collect connections.
  */
 class Patience {
-  readonly #silenceMs: number
+  /** At first. */
+  readonly silenceMs: number
   #ms: number
   #leftAtMs = Number.NEGATIVE_INFINITY
 
   constructor(silenceMs: number) {
-    this.#silenceMs = silenceMs
+    this.silenceMs = silenceMs
     this.#ms = silenceMs
   }
 
-  get silenceMs(): number {
-    return this.#silenceMs
-  }
-
   msAt(nowMs: number): number {
-    return nowMs - this.#leftAtMs > calmMs ? this.#silenceMs : this.#ms
+    return nowMs - this.#leftAtMs > calmMs ? this.silenceMs : this.#ms
   }
 
   /** A socket was left; those that are left with it count once. */
   left(nowMs: number): void {
     const ms = this.msAt(nowMs)
-    if (nowMs - this.#leftAtMs >= this.#silenceMs) this.#ms = Math.min(2 * ms, mostTimes * this.#silenceMs)
+    if (nowMs - this.#leftAtMs >= this.silenceMs) this.#ms = Math.min(2 * ms, mostTimes * this.silenceMs)
     this.#leftAtMs = nowMs
   }
 }
