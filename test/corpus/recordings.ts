@@ -1,16 +1,13 @@
-/**
- * Recorded vendor traffic, if the machine has some: in `SVC_TEST_RECORDINGS`, or in `fixtures` of a folder beside
- * ours.
- */
+/** Recorded vendor traffic. Without it, Vitest leaves out the tests of this folder. */
 import { existsSync, readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
-import { fileURLToPath } from "node:url"
 import { Schema, SchemaGetter } from "effect"
 import type { ClientApiName } from "../../src/dialects/client-apis.ts"
 import type { Dialect } from "../../src/dialects/dialect.ts"
 import { objectAt, parseObject } from "../../src/dialects/json.ts"
 import type { ChatProfileName } from "../../src/protocol/catalogue.ts"
 import { chatOf } from "../dialects/chat-of.ts"
+import { recordedFolder } from "./recorded-folder.ts"
 
 const BytesAsLatin1 = Schema.Struct({ base64: Schema.String }).pipe(
   Schema.decodeTo(Schema.String, {
@@ -33,20 +30,12 @@ export type Recording = typeof Recording.Type
 
 const decode = Schema.decodeUnknownSync(Schema.fromJsonString(Recording))
 
-const beside = fileURLToPath(new URL("../../..", import.meta.url))
-
-const folder = (): string | undefined =>
-  process.env["SVC_TEST_RECORDINGS"] ??
-  readdirSync(beside)
-    .map((name) => join(beside, name, "fixtures"))
-    .find((path) => existsSync(path))
-
 /** All recordings of one vendor by name; none if the machine has none. */
 export const recordingsOf = (vendor: string): ReadonlyArray<readonly [name: string, recording: Recording]> =>
   filesOf(vendor).map(([name, text]) => [name, decode(text)] as const)
 
 const filesOf = (vendor: string): ReadonlyArray<readonly [name: string, text: string]> => {
-  const root = folder()
+  const root = recordedFolder()
   const path = root === undefined ? undefined : join(root, vendor)
   if (path === undefined || !existsSync(path)) return []
   return readdirSync(path)
