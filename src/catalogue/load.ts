@@ -1,6 +1,7 @@
 /** Parses catalogue text into a checked document; every error has its path and its line. */
-import { Result, Schema, SchemaIssue } from "effect"
+import { Result, Schema } from "effect"
 import { CatalogueDocument, type CatalogueEncoded } from "../protocol/catalogue.ts"
+import { findIssues, strictly } from "../protocol/find-issues.ts"
 import { isStorable, storableMessage } from "../protocol/text.ts"
 import { checkReferences, type Path, type Problem } from "./references.ts"
 import { parseYaml } from "./yaml.ts"
@@ -20,9 +21,10 @@ export interface LoadedCatalogue {
   readonly lineOf: (path: Path) => number
 }
 
-const decode = Schema.decodeUnknownResult(CatalogueDocument, { errors: "all", onExcessProperty: "error" })
+const decode = Schema.decodeUnknownResult(CatalogueDocument, strictly)
+/** Maximum issues of one file: more than anybody mends at once. */
+const maxIssues = 200
 const encode = Schema.encodeSync(CatalogueDocument)
-const formatIssues = SchemaIssue.makeFormatterStandardSchemaV1()
 
 /** Parses and checks a catalogue. */
 export const loadCatalogue = (text: string): Result.Result<LoadedCatalogue, ReadonlyArray<CatalogueIssue>> => {
@@ -38,12 +40,7 @@ export const loadCatalogue = (text: string): Result.Result<LoadedCatalogue, Read
   const decoded = decode(value)
   if (Result.isFailure(decoded)) {
     return Result.fail(
-      formatIssues(decoded.failure.issue).issues.map(({ path = [], message }) =>
-        issueAt(
-          path.map((segment) => (typeof segment === "object" ? segment.key : segment)),
-          message,
-        ),
-      ),
+      findIssues(CatalogueDocument, value, maxIssues).map(({ path, message }) => issueAt(path, message)),
     )
   }
   const document = decoded.success

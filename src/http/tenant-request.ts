@@ -1,17 +1,20 @@
 /** Changes of tenants as requests say them, and tenants as replies have them. */
 import { Effect, Schema } from "effect"
-import { invalidInput, issuesOf } from "../protocol/issues.ts"
+import { strictly } from "../protocol/find-issues.ts"
+import { invalidInput, refusedIn } from "../protocol/issues.ts"
 import { BatchItem, type TenantKind } from "../protocol/tenants.ts"
 import type { StoredTenant } from "../tenants/tenant-changes.ts"
 import { maxBodyBytes } from "./operator.ts"
 import { ifMatchOf, type Request, readJson } from "./request.ts"
 
-const decode = Schema.decodeUnknownEffect(BatchItem, { errors: "all", onExcessProperty: "error" })
+const decode = Schema.decodeUnknownEffect(BatchItem, strictly)
 
 /** An item of a batch; paths of issues are those of the tenant. */
 export const decodeItem = (item: unknown) =>
-  Effect.mapError(decode(item), (error) =>
-    invalidInput(issuesOf(error).map(({ path, message }) => ({ path: path.replace(/^value\.?/u, ""), message }))),
+  Effect.mapError(decode(item), () =>
+    invalidInput(
+      refusedIn(BatchItem, item).map(({ path, message }) => ({ path: path.replace(/^value\.?/u, ""), message })),
+    ),
   )
 
 /**

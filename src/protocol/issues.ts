@@ -1,17 +1,17 @@
 /** Input that its schema refuses, as `bad_request` with path and message. */
 import { Predicate, type Schema, SchemaIssue } from "effect"
 import { type ServiceError, serviceError } from "./error.ts"
+import { findIssues, type InputIssue, maxIssues, pathText } from "./find-issues.ts"
 
-export interface InputIssue {
-  readonly path: string
-  readonly message: string
-}
-
-/** Maximum issues in one error. */
-const maxIssues = 16
+export type { InputIssue } from "./find-issues.ts"
 
 const format = SchemaIssue.makeFormatterStandardSchemaV1()
 
+/** What its schema refuses of a value, up to a maximum. */
+export const refusedIn = (schema: Parameters<typeof findIssues>[0], value: unknown): ReadonlyArray<InputIssue> =>
+  findIssues(schema, value).map(({ path, message }) => ({ path: pathText(path), message }))
+
+/** The issues of an error that was made with `errors: "first"`. */
 export const issuesOf = (error: Schema.SchemaError): ReadonlyArray<InputIssue> =>
   format(error.issue).issues.map(({ path = [], message }) => ({
     path: path.map((segment) => String(typeof segment === "object" ? segment.key : segment)).join("."),

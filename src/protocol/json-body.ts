@@ -1,9 +1,15 @@
-/** JSON bodies of requests: UTF-8, of limited depth. A body that is neither gets `bad_request` with path and message. */
+/**
+ * JSON bodies of requests: UTF-8, with a limited depth and a limited number of values. A body that is not gets `bad_request`
+ * with path and message.
+ */
 import { isUtf8 } from "node:buffer"
+import { isMainThread } from "node:worker_threads"
 import { Result, Schema } from "effect"
 import { isDeeperThan } from "./depth.ts"
 import { type ServiceError, serviceError } from "./error.ts"
-import { invalidInput, issuesOf } from "./issues.ts"
+import { strictly } from "./find-issues.ts"
+import { invalidInput, refusedIn } from "./issues.ts"
+import { exceededLimit, loopLimits, workerLimits } from "./json-size.ts"
 import { acceptsPlainly } from "./plain-check.ts"
 
 export type Decoded<A> = Result.Result<A, ServiceError<"bad_request">>
@@ -17,13 +23,19 @@ export const decodeText = (body: Uint8Array): Decoded<string> =>
     ? Result.succeed(Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString("utf8"))
     : Result.fail(serviceError("bad_request", "The body must be UTF-8"))
 
-/** The JSON of a body, of limited depth. */
-export const parseBody = (body: Uint8Array): Decoded<Schema.Json> =>
-  Result.flatMap(decodeText(body), (text) => {
+/** Streams wait for the main thread, and for no other. */
+const limits = isMainThread ? loopLimits : workerLimits
+
+/** The JSON of a body. */
+export const parseBody = (body: Uint8Array): Decoded<Schema.Json> => {
+  const exceeded = exceededLimit(body, limits)
+  if (exceeded !== undefined) return refuse(`The body has more than ${limits[exceeded]} ${exceeded}`)
+  return Result.flatMap(decodeText(body), (text) => {
     const json = parseJson(text)
     if (json === undefined) return refuse("The body is not valid JSON")
     return isDeeperThan(json, maxDepth) ? refuse(`The body is nested deeper than ${maxDepth}`) : Result.succeed(json)
   })
+}
 
 /**
  * Decodes JSON by its schema; unknown fields are refused. What is sure to be decoded to itself is not copied; for the rest
@@ -35,9 +47,7 @@ export const decodeJson = <S extends Schema.ConstraintDecoder<unknown>>(
 ): Decoded<S["Type"]> => (acceptsPlainly(schema, json) ? Result.succeed(json) : decodeSlowly(schema, json))
 
 const decodeSlowly = <S extends Schema.ConstraintDecoder<unknown>>(schema: S, json: unknown): Decoded<S["Type"]> =>
-  Result.mapError(Schema.decodeUnknownResult(schema, { errors: "all", onExcessProperty: "error" })(json), (error) =>
-    invalidInput(issuesOf(error)),
-  )
+  Result.mapError(Schema.decodeUnknownResult(schema, strictly)(json), () => invalidInput(refusedIn(schema, json)))
 
 const refuse = (message: string) => Result.fail(invalidInput([{ path: "", message }]))
 

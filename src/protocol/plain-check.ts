@@ -17,7 +17,8 @@ export const acceptsPlainly = <S extends { readonly ast: SchemaAST.AST; readonly
 
 const made = new WeakMap<SchemaAST.AST, Accepts>()
 
-const acceptsOf = (ast: SchemaAST.AST): Accepts => {
+/** The check of one schema, made once. */
+export const acceptsOf = (ast: SchemaAST.AST): Accepts => {
   const known = made.get(ast)
   if (known !== undefined) return known
   // A schema that contains itself finds this while it is made.
@@ -87,8 +88,20 @@ const isPlainJson = (value: unknown): boolean => {
 const withChecks = (ast: SchemaAST.AST, accepts: Accepts): Accepts => {
   const checks = filtersOf(ast.checks ?? [])
   if (checks.length === 0) return accepts
-  return (value) => accepts(value) && checks.every(({ run }) => run(value, ast, options) === undefined)
+  // A list that is too long is not read.
+  const first = maxLengthsOf(ast)
+  const accepted = (filters: ReadonlyArray<Filter>, value: unknown) =>
+    filters.every(({ run }) => run(value, ast, options) === undefined)
+  if (first.length === 0) return (value) => accepts(value) && accepted(checks, value)
+  return (value) => Array.isArray(value) && accepted(first, value) && accepts(value) && accepted(checks, value)
 }
+
+/** The maximum lengths of a list; none of anything else. */
+export const maxLengthsOf = (ast: SchemaAST.AST): ReadonlyArray<Filter> =>
+  ast._tag === "Arrays" ? filtersOf(ast.checks ?? []).filter(isMaxLength) : []
+
+const isMaxLength = ({ annotations }: Filter): boolean =>
+  annotations?.representation?.id === "effect/schema/isMaxLength"
 
 type Checks = NonNullable<SchemaAST.AST["checks"]>
 type Filter = Extract<Checks[number], { readonly _tag: "Filter" }>

@@ -1,0 +1,34 @@
+import { Result } from "effect"
+import { describe, expect, it } from "vitest"
+import { parseBody } from "../../src/protocol/json-body.ts"
+import { exceededLimit, type JsonLimits, loopLimits } from "../../src/protocol/json-size.ts"
+
+const exceeded = (text: string, limits: JsonLimits) => exceededLimit(Buffer.from(text), limits)
+
+describe("the size of JSON", () => {
+  it.each([
+    ["[1,2,3]", 3, 0],
+    ['{"a":1,"b":[{},{}]}', 8, 2],
+    ['"a,b:[{\\",:"', 1, 0],
+    ['["\\\\","\\"",1]', 5, 0],
+  ])("%s has %i values and %i names", (text, values, names) => {
+    expect(exceeded(text, { values, names })).toBeUndefined()
+    expect(exceeded(text, { values: values - 1, names })).toBe("values")
+    if (names > 0) expect(exceeded(text, { values, names: names - 1 })).toBe("names")
+  })
+
+  it("text that is not JSON ends", () => {
+    for (const text of ["", '"', '"\\', '{"a', "\\\\", ",,,,"]) expect(exceeded(text, loopLimits)).toBeUndefined()
+  })
+
+  it("a body with too many values or names is refused before it is parsed", () => {
+    const message = (body: string) => {
+      const parsed = parseBody(Buffer.from(body))
+      return Result.isFailure(parsed) ? parsed.failure.message : undefined
+    }
+    expect(message(`[${"1,".repeat(loopLimits.values)}`)).toBe("The body has more than 400000 values")
+    expect(message(`{${'"a":'.repeat(loopLimits.names + 1)}`)).toBe("The body has more than 50000 names")
+    expect(message(`[${"1,".repeat(1000)}1]`)).toBeUndefined()
+    expect(message(JSON.stringify(",".repeat(loopLimits.values + 1)))).toBeUndefined()
+  })
+})
