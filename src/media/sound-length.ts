@@ -1,74 +1,80 @@
-/** How long sound is, by its head; where the head does not say so, as long as its bytes can be. */
+/**
+ * How long a recording is. What its sender's head says is no limit to what a vendor hears, so it is held as long as its bytes
+ * can be, unless its length is counted: samples that are stored as they are, and the frames of an MP3.
+ */
 import { type IFormat, parseBuffer } from "music-metadata"
 import type { MediaFile } from "./media-file.ts"
+import { mp3Seconds } from "./mp3-length.ts"
 
 export interface SoundLength {
-  /** At least one; what is held. */
-  readonly seconds: number
-  /** Whether the head says it. */
-  readonly isKnown: boolean
-  /** The most that a vendor can have heard: a head may say less than there is, but for one whose bytes are counted. */
+  /** The most seconds that a vendor can hear, at least one: they are held. */
   readonly most: number
+  /** The seconds that are billed where the vendor tells none: counted, or by its head as far as that can be true. */
+  readonly likely: number
+  /** Whether they are counted. */
+  readonly isCounted: boolean
 }
 
-/** Bytes of a second at the lowest rate of a format; of the lowest of all for formats that are not listed. */
-const lowestRates: Readonly<Record<string, number>> = { mp3: 1000, wav: 4000, flac: 1000, m4a: 1000, ogg: 750 }
-const lowestRate = 750
+/** Bytes of one second. */
+interface Rates {
+  readonly lowest: number
+  readonly highest: number
+}
 
-const containers: ReadonlyArray<readonly [RegExp, keyof typeof lowestRates]> = [
-  [/MPEG|mp3/i, "mp3"],
-  [/WAV/i, "wav"],
-  [/FLAC/i, "flac"],
-  [/M4A|MP4|isom/i, "m4a"],
-  [/Ogg/i, "ogg"],
+/** The highest rate of compressed sound that people hear, and the lowest of speech. */
+const anyRates: Rates = { lowest: 750, highest: 64_000 }
+const rates: ReadonlyArray<readonly [container: RegExp, Rates]> = [
+  [/MPEG|mp3/i, { lowest: 1000, highest: 40_000 }],
+  [/WAV|AIFF/i, { lowest: 4000, highest: 200_000 }],
+  // 24 bits of two channels at 192 kHz, not compressed at all.
+  [/FLAC/i, { lowest: 1000, highest: 1_152_000 }],
+  [/M4A|MP4|isom/i, { lowest: 1000, highest: 64_000 }],
+  [/Ogg/i, anyRates],
 ]
 
 /** @param mime as its sender names it; what the content is counts more */
-export const soundLength = async ({ head, bytes }: MediaFile, mime: string): Promise<SoundLength> => {
-  const { container = "", duration, isExact, bytesPerSecond } = await readHead(head, bytes, mime)
-  const format = containers.find(([name]) => name.test(container))?.[1]
-  const perSecond = (format === undefined ? undefined : lowestRates[format]) ?? lowestRate
-  const longest = wholeSeconds(bytes / perSecond)
-  const isKnown = isExact && duration !== undefined && duration > 0 && duration <= longest
-  return {
-    seconds: isKnown ? wholeSeconds(duration) : longest,
-    isKnown,
-    most: bytesPerSecond === undefined ? longest : wholeSeconds(bytes / bytesPerSecond),
+export const soundLength = async (file: MediaFile, mime: string): Promise<SoundLength> => {
+  const format = await readHead(file, mime)
+  const counted = await countedSeconds(file, format)
+  if (counted !== undefined) {
+    const seconds = wholeSeconds(counted)
+    return { most: seconds, likely: seconds, isCounted: true }
   }
+  const { container = "", duration = 0 } = format
+  const { lowest, highest } = rates.find(([name]) => name.test(container))?.[1] ?? anyRates
+  const most = wholeSeconds(file.bytes / lowest)
+  const canBe = duration <= most && duration >= file.bytes / highest
+  return { most, likely: canBe ? wholeSeconds(duration) : most, isCounted: false }
 }
 
 const wholeSeconds = (seconds: number): number => Math.max(1, Math.ceil(seconds))
 
-interface Head {
-  readonly container?: string | undefined
-  readonly duration?: number | undefined
-  readonly isExact: boolean
-  /** Where each second has as many. */
-  readonly bytesPerSecond?: number | undefined
-}
+type Head = Partial<Pick<IFormat, "container" | "codec" | "duration">> & Pick<IFormat, "lossless"> & Partial<IFormat>
 
-const readHead = async (head: Buffer, bytes: number, mimeType: string): Promise<Head> => {
+const readHead = async ({ head, bytes }: MediaFile, mimeType: string): Promise<Head> => {
   try {
-    const { format } = await parseBuffer(head, { mimeType, size: bytes }, { skipCovers: true })
-    const { container, duration, codecProfile, lossless } = format
-    // Without the head of a variable rate, the rate of the first frames of an MP3 says nothing of the others.
-    const isExact = container === "MPEG" ? codecProfile === "CBR" || format.numberOfSamples !== undefined : true
-    if (container === "WAVE" && lossless === true) {
-      const bytesPerSecond = rateOf(format)
-      return { container, duration: waveLength(duration, bytes, bytesPerSecond), isExact, bytesPerSecond }
-    }
-    return { container, duration, isExact }
+    return (await parseBuffer(head, { mimeType, size: bytes }, { skipCovers: true })).format
   } catch {
-    return { isExact: false }
+    return {}
   }
 }
 
-/** Of samples as they are. */
-const rateOf = ({ sampleRate = 0, bitsPerSample = 0, numberOfChannels = 0 }: IFormat): number | undefined => {
-  const perSecond = (sampleRate * bitsPerSample * numberOfChannels) / 8
-  return perSecond > 0 ? perSecond : undefined
+const countedSeconds = async ({ head, bytes, chunks }: MediaFile, format: Head): Promise<number | undefined> => {
+  const { container, codec = "" } = format
+  if (container === "MPEG" && /layer/i.test(codec)) {
+    const seconds = await mp3Seconds(head, chunks())
+    return seconds > 0 ? seconds : undefined
+  }
+  if (!/^(WAVE|AIFF)$/.test(container ?? "") || !isStoredAsIs(format)) return undefined
+  const perSecond = bytesPerSecond(format)
+  return perSecond > 0 ? (bytes - shortestHeadBytes) / perSecond : undefined
 }
 
-/** The bytes that are there count, and not those that the head promises. */
-const waveLength = (duration = Number.POSITIVE_INFINITY, bytes: number, perSecond: number | undefined) =>
-  perSecond === undefined ? undefined : Math.min(duration, bytes / perSecond)
+/** What stands before the samples of a WAV file at least; before those of an AIFF file there is more. */
+const shortestHeadBytes = 44
+
+/** Samples of one size each: PCM, and the two laws of G.711. */
+const isStoredAsIs = ({ codec = "", lossless }: Head): boolean => lossless === true || /[aμu]-?law/i.test(codec)
+
+const bytesPerSecond = ({ sampleRate = 0, bitsPerSample = 0, numberOfChannels = 0 }: Head): number =>
+  (sampleRate * bitsPerSample * numberOfChannels) / 8

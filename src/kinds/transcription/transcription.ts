@@ -9,6 +9,7 @@ import type { NamedFile } from "../../media/media-file.ts"
 import type { SoundLength } from "../../media/sound-length.ts"
 import { hasUnitPrice, maxCharge, priceUsage, unitCharge, unitDims } from "../../money/pricing.ts"
 import type { TranscriptFormat, TranscriptionFields, TranscriptionResponse } from "../../protocol/transcription.ts"
+import type { EstimatedReason } from "../../protocol/usage.ts"
 import { dailyCountsOf } from "../daily-counts.ts"
 import { implausibleMedia, isByTokens, mediaBill } from "../media/media-bill.ts"
 import { encodeWhole, openingOf, replyHead } from "../whole/whole-call.ts"
@@ -41,12 +42,12 @@ export const transcription: Kind<TranscriptionCall, TranscriptionResponse> = {
     const found = modelFor(model, "transcription", caller, catalogue, nowMs)
     return Result.map(orNotConfigured(found, "transcription", catalogue, "asr_not_configured"), ({ entry, price }) => {
       const promptBytes = Buffer.byteLength(request.prompt ?? "")
-      const { seconds, most } = length
+      const { most, likely, isCounted } = length
       const tokens = {
         price,
         held: {
-          inTokens: tokensOfBytes(promptBytes) + seconds * soundTokensPerSecond,
-          outTokens: seconds * wordTokensPerSecond,
+          inTokens: tokensOfBytes(promptBytes) + most * soundTokensPerSecond,
+          outTokens: most * wordTokensPerSecond,
         },
         limit: {
           inTokens: promptBytes + 1024 + most * soundTokensPerSecond * 4,
@@ -65,7 +66,7 @@ export const transcription: Kind<TranscriptionCall, TranscriptionResponse> = {
           targets: targetsFor(caller, entry.targets),
           timeoutsOf: (target) => services.timeoutsOf(catalogue, target, entry),
           currency: price.currency,
-          holdAmount: maxCharge(price, tokens.held.inTokens, tokens.held.outTokens) + unitCharge(price, units(seconds)),
+          holdAmount: maxCharge(price, tokens.held.inTokens, tokens.held.outTokens) + unitCharge(price, units(most)),
           holdTokens: isByTokens(price) ? tokens.held.inTokens + tokens.held.outTokens : 0,
           operation: "transcription",
           encode: (target) => encodeWhole(target, dialectAt(target), "transcription", asking),
@@ -76,9 +77,8 @@ export const transcription: Kind<TranscriptionCall, TranscriptionResponse> = {
           bill: (parts) => {
             const [got = noText] = parts
             const told = heard(got)
-            const isGuess = told === undefined && got.seconds !== undefined && !isByTokens(price)
-            const reason = isGuess ? "upstream_usage_implausible" : undefined
-            return mediaBill(tokens, usagesOf(parts), units(told ?? seconds), reason, "audioIn")
+            const reason = told === undefined && !isByTokens(price) ? guessReason(got, isCounted) : undefined
+            return mediaBill(tokens, usagesOf(parts), units(told ?? likely), reason, "audioIn")
           },
           implausible: (parts) => {
             const [got = noText] = parts
@@ -91,7 +91,7 @@ export const transcription: Kind<TranscriptionCall, TranscriptionResponse> = {
             const [got = noText] = parts
             const { language, segments, words } = got
             const isVerbose = format === "verbose"
-            const duration = got.seconds ?? (length.isKnown ? seconds : undefined)
+            const duration = got.seconds ?? (isCounted ? likely : undefined)
             const head = {
               ...replyHead(asked),
               text: textIn(format, got),
@@ -106,7 +106,7 @@ export const transcription: Kind<TranscriptionCall, TranscriptionResponse> = {
             stream: {
               ...streamOf(asked),
               opening: () => openingOf(asked, task.warnings),
-              brokenBill: (broken) => mediaBill(tokens, [], units(seconds), broken, "audioIn"),
+              brokenBill: (broken) => mediaBill(tokens, [], units(likely), broken, "audioIn"),
             },
           }),
         },
@@ -118,6 +118,12 @@ export const transcription: Kind<TranscriptionCall, TranscriptionResponse> = {
 }
 
 const dialectAt = ({ dialect }: CallTarget): TranscriptionDialect | undefined => dialect.transcription
+
+/** Why seconds that the vendor did not tell are an estimate; undefined where they are counted. */
+const guessReason = ({ seconds }: Transcribed, isCounted: boolean): EstimatedReason | undefined => {
+  if (seconds !== undefined) return "upstream_usage_implausible"
+  return isCounted ? undefined : "upstream_usage_missing"
+}
 
 const noText: Transcribed = { text: "" }
 
