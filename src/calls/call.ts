@@ -239,7 +239,8 @@ const reserve = Effect.fnUntraced(function* <Body extends object>(
   const held: Hold = yield* spanned("hold")(reserve)
   waiting.held()
   task.warnings.push(...nearOf(x, covering))
-  return { ...x, task, caching, hold: held, covering, conversation: conversationOf(x, task, caching, nowMs) }
+  const conversation = conversationOf(x, task, caching, nowMs)
+  return { ...x, task, caching, hold: held, covering, conversation, sent: undefined }
 })
 
 /** The highest cost: nothing with the organisation's own keys, and a share of it for a reply from the cache. */

@@ -6,6 +6,7 @@ import type { Waiting } from "../admission/overload.ts"
 import type { Caller } from "../identity/caller.ts"
 import type { CoveringBudget } from "../money/budget.ts"
 import type { Hold } from "../money/ledger.ts"
+import type { Settlement } from "../money/settlement.ts"
 import type { ServiceError } from "../protocol/error.ts"
 import type { Caching } from "../reply-cache/outcome.ts"
 import type { Conversation } from "./conversation.ts"
@@ -61,4 +62,6 @@ export interface HeldCall<Body extends object> extends AdmittedCall<Body> {
   /** The budgets that cover it. */
   readonly covering: ReadonlyArray<CoveringBudget>
   readonly conversation: Conversation
+  /** The settlement that was sent to the books. Whatever fails after that, no other is sent: their key has its time. */
+  sent: Settlement | undefined
 }

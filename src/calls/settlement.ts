@@ -62,6 +62,7 @@ export const settleCall = Effect.fnUntraced(function* <Body extends object>(
     return { finished, settlement: keeping(x, due.settlement, finished, told) }
   }
   let end = finish()
+  x.sent = end.settlement
   // Told while the database does not answer; the settlement that comes late keeps the same reply.
   const estimate = hold.balance - due.charge.cost
   const isAnswered = error === undefined && isFree(x, due)
@@ -98,12 +99,18 @@ export const leasedOf = <Body extends object>(x: HeldCall<Body>): RunningCall =>
   view: () => viewOf(x),
 })
 
-/** After a defect, a call is settled as if its node had been lost: the node lives, so no lease ends the hold. Idempotent. */
+/**
+ * After a defect, a call is settled as it was being settled, or as if its node had been lost: the node lives, so no lease ends
+ * the hold. Idempotent.
+ */
 export const settleLost = <Body extends object>(x: HeldCall<Body>): Effect.Effect<unknown> =>
   Effect.suspend((): Effect.Effect<unknown> => {
     const { settler, nowMs } = x.services
+    if (x.sent !== undefined) return settler.settle(x.sent)
     const { hold, due } = leasedOf(x).checkpoint()
-    return due === undefined ? settler.release(hold) : settler.settle({ ...due, hold, atMs: nowMs() })
+    if (due === undefined) return settler.release(hold)
+    x.sent = { ...due, hold, atMs: nowMs() }
+    return settler.settle(x.sent)
   }).pipe(Effect.catchCause((cause) => Effect.logError("A hold could not be closed after a defect", cause)))
 
 const viewOf = <Body extends object>({ call, kind, task, conversation }: HeldCall<Body>): OpenCall => {

@@ -6,6 +6,7 @@ import { createHash, randomUUID } from "node:crypto"
 import {
   closeSync,
   existsSync,
+  fstatSync,
   fsyncSync,
   ftruncateSync,
   openSync,
@@ -96,8 +97,13 @@ const holdByRef = (ref: string): Settlement["hold"] => ({
 export interface Journal {
   /** Settlements that are not in the ledger yet, oldest first. */
   readonly pending: () => ReadonlyArray<Settlement>
-  /** Stores a settlement; it is on disk when this completes. */
-  readonly append: (settlement: Settlement) => Effect.Effect<void>
+  /**
+   * Stores a settlement. It is on disk when this completes, or else, where the disk has no room or fails, in memory, and
+   * written with the next {@link write} that succeeds. @returns whether it is on disk
+   */
+  readonly append: (settlement: Settlement) => Effect.Effect<boolean>
+  /** Writes the settlements that are only in memory. @returns whether none is left */
+  readonly write: Effect.Effect<boolean>
   /** Removes a settlement that is in the ledger now; after the last one, the file is emptied. */
   readonly settled: (ref: string) => Effect.Effect<void>
 }
@@ -119,11 +125,26 @@ export const openJournal = (folder: string): Effect.Effect<Journal, never, Scope
           if (pending.size === 0) rmSync(lockPath(path), { force: true })
         }),
     )
+    /** Those that are in memory only. */
+    const unwritten = new Map<string, Settlement>()
     const write = (settlements: ReadonlyArray<Settlement>) => {
-      for (const settlement of settlements) pending.set(settlement.hold.ref, settlement)
-      writeSync(own.fd, settlements.map(writeLine).join(""))
-      fsyncSync(own.fd)
+      for (const settlement of settlements) {
+        pending.set(settlement.hold.ref, settlement)
+        unwritten.set(settlement.hold.ref, settlement)
+      }
+      appendWhole(own.fd, [...unwritten.values()].map(writeLine).join(""))
+      unwritten.clear()
     }
+    const tryToWrite = (settlements: ReadonlyArray<Settlement>) =>
+      Effect.try(() => write(settlements)).pipe(
+        Effect.as(true),
+        Effect.catch(({ cause }) =>
+          Effect.as(
+            Effect.logError("The settlement journal cannot be written", cause, { waiting: unwritten.size }),
+            false,
+          ),
+        ),
+      )
     for (const name of readdirSync(folder).filter((name) => name.endsWith(".journal"))) {
       const path = join(folder, name)
       if (path === own.path) continue
@@ -132,9 +153,11 @@ export const openJournal = (folder: string): Effect.Effect<Journal, never, Scope
     }
     return {
       pending: () => [...pending.values()],
-      append: (settlement) => Effect.sync(() => write([settlement])),
+      append: (settlement) => tryToWrite([settlement]),
+      write: Effect.suspend(() => (unwritten.size === 0 ? Effect.succeed(true) : tryToWrite([]))),
       settled: (ref) =>
         Effect.sync(() => {
+          unwritten.delete(ref)
           if (pending.delete(ref) && pending.size === 0) ftruncateSync(own.fd, 0)
         }),
     }
@@ -151,6 +174,19 @@ const createJournal = (folder: string) => {
   const fd = openSync(path, "a", 0o600)
   syncFolder(folder)
   return { path, lock, fd }
+}
+
+/** Appends and syncs. After a failure the file is as it was before: a line that is torn would tear the next one too. */
+const appendWhole = (fd: number, text: string): void => {
+  const { size } = fstatSync(fd)
+  try {
+    const bytes = Buffer.from(text)
+    if (writeSync(fd, bytes) < bytes.length) throw new Error("There is no room for the whole text")
+    fsyncSync(fd)
+  } catch (cause) {
+    ftruncateSync(fd, size)
+    throw cause
+  }
 }
 
 /** Without it, a file that was synced can be missing after a power failure: its name was not. POSIX `fsync`. */

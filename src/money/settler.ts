@@ -16,7 +16,7 @@ import type { HoldFacts, Settlement } from "./settlement.ts"
 
 export type SettleResult =
   | { readonly _tag: "Settled"; readonly balance: Amount }
-  /** Stored on disk, to be settled when the database answers again. */
+  /** Stored on disk, or in memory while the disk cannot be written, to be settled when the database answers again. */
   | { readonly _tag: "Deferred" }
 
 export class Settler extends Context.Service<
@@ -48,16 +48,20 @@ export class Settler extends Context.Service<
       const unreleased = new Set<HoldFacts>()
 
       const defer = (settlement: Settlement) =>
-        journal
-          .append(settlement)
-          .pipe(
-            Effect.andThen(Effect.logError("A settlement was stored in the journal", { ref: settlement.hold.ref })),
-            Effect.as<SettleResult>({ _tag: "Deferred" }),
-          )
+        journal.append(settlement).pipe(
+          Effect.tap((isOnDisk) =>
+            isOnDisk
+              ? Effect.logError("A settlement was stored in the journal", { ref: settlement.hold.ref })
+              : Effect.logError("A settlement is kept in memory, because the journal cannot be written", {
+                  ref: settlement.hold.ref,
+                }),
+          ),
+          Effect.as<SettleResult>({ _tag: "Deferred" }),
+        )
 
       // All at once, as one batch; each on its own, so that one that fails does not block the others.
       const each = { concurrency: "unbounded", discard: true } as const
-      const replay = Effect.suspend(() =>
+      const replay = Effect.andThen(journal.write, () =>
         Effect.forEach(
           journal.pending(),
           (settlement) =>

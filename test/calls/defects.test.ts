@@ -49,7 +49,7 @@ describe("a bug", () => {
     }),
   )
 
-  it.effect("at the settlement holds nothing: the call is settled as if its gateway had been lost", () =>
+  it.effect("at the settlement holds nothing, and bills nothing twice: the same settlement is sent again", () =>
     Effect.gen(function* () {
       const settlements: Array<Settlement> = []
       const settle: Ledger["Service"]["settle"] = (settlement) =>
@@ -57,7 +57,26 @@ describe("a bug", () => {
       expect(yield* run(true, { settle })).toMatchObject({ data: { code: "internal_error" } })
       const [failed, settled] = settlements
       expect(settlements.length).toBe(2)
-      expect(settled).toMatchObject({ hold: failed?.hold, record: { counts: { inTokens: 1 }, stop: "interrupted" } })
+      expect(settled).toMatchObject({ hold: failed?.hold, record: { counts: { inTokens: 1 }, stop: "end" } })
+      // The books know a settlement by its reference and its time.
+      expect(settled?.atMs).toBe(failed?.atMs)
+    }),
+  )
+
+  it.effect.each([
+    ["before the books have it", () => Effect.die("bug")],
+    ["after the books have it", (booked: () => void) => Effect.andThen(Effect.sync(booked), Effect.die("bug"))],
+  ] as const)("at the settlement, %s, bills it once", ([, first]) =>
+    Effect.gen(function* () {
+      const booked = new Set<string>()
+      let calls = 0
+      const settle: Ledger["Service"]["settle"] = ({ hold: { ref }, atMs }) => {
+        const book = () => void booked.add(`${ref} ${atMs}`)
+        return calls++ === 0 ? first(book) : Effect.map(Effect.sync(book), () => 1n)
+      }
+      yield* run(true, { settle })
+      expect(booked.size).toBe(1)
+      expect(calls).toBe(2)
     }),
   )
 

@@ -1,17 +1,20 @@
 /** Settling while the database is away: the journal stores settlements, and tolerates truncated lines. */
-import { spawn } from "node:child_process"
+import { spawn, spawnSync } from "node:child_process"
 import { createHash } from "node:crypto"
 import { once } from "node:events"
 import {
   appendFileSync,
+  closeSync,
   existsSync,
   mkdtempSync,
+  openSync,
   readdirSync,
   readFileSync,
   renameSync,
   rmSync,
   statSync,
   writeFileSync,
+  writeSync,
 } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -191,6 +194,62 @@ describe("the journal", () => {
       appendFileSync(journalIn(path), line.replace(`"outTokens":2`, `"outTokens":1`))
       expect(readJournal(journalIn(path))).toMatchObject({ settlements: [{ hold: { ref: "a" } }], torn: 1 })
     }),
+  )
+})
+
+/** A file system of 16 KiB, of which so many bytes are left; undefined where none can be mounted. */
+const smallDisk = (): { readonly path: string; readonly fill: () => void; readonly empty: () => void } | undefined => {
+  const path = folder()
+  if (spawnSync("mount", ["-t", "tmpfs", "-o", "size=16k", "tmpfs", path]).status !== 0) return undefined
+  disks.push(path)
+  const ballast = join(path, "ballast")
+  return {
+    path,
+    fill: () => {
+      const fd = openSync(ballast, "w")
+      try {
+        for (;;) writeSync(fd, Buffer.alloc(64))
+      } catch {
+        // It is full.
+      }
+      closeSync(fd)
+    },
+    empty: () => rmSync(ballast),
+  }
+}
+const disks: Array<string> = []
+afterAll(() => {
+  for (const path of disks) spawnSync("umount", [path])
+})
+
+describe("a journal whose disk is full", () => {
+  it.effect("keeps settlements in memory, tears no line, and writes them when there is room", () =>
+    Effect.gen(function* () {
+      const disk = smallDisk()
+      // Only root mounts a disk of its own.
+      if (disk === undefined) return
+      const { append, pending, write } = yield* openJournal(disk.path)
+      const path = journalIn(disk.path)
+      expect(yield* append(settlement("a"))).toBe(true)
+      disk.fill()
+      let isOnDisk = true
+      const refs = ["a"]
+      while (isOnDisk) {
+        refs.push(`b${refs.length}`)
+        isOnDisk = yield* append(settlement(refs.at(-1) ?? ""))
+      }
+      expect(yield* append(settlement("c"))).toBe(false)
+      expect(yield* write).toBe(false)
+      expect(pending().map(({ hold }) => hold.ref)).toEqual([...refs, "c"])
+      expect(readJournal(path)).toMatchObject({
+        torn: 0,
+        settlements: refs.slice(0, -1).map((ref) => ({ hold: { ref } })),
+      })
+      disk.empty()
+      expect(yield* write).toBe(true)
+      const { torn, settlements } = readJournal(path)
+      expect([torn, settlements.map(({ hold }) => hold.ref)]).toEqual([0, [...refs, "c"]])
+    }).pipe(Effect.scoped),
   )
 })
 
