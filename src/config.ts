@@ -211,6 +211,11 @@ const variables = {
   }),
   /** Maximum size of a vendor's reply; 32 MiB for a reply that is not streamed. */
   upstreamMaxBytes: bytes("SVC_UPSTREAM_MAX_BYTES", 256 * 1024 * 1024),
+  /**
+   * A stream ends once its text and its tools' arguments have more bytes than its limit of tokens times this: the longest
+   * tokens of known tokenizers, which are runs of spaces, have 128.
+   */
+  outputTokenBytes: atLeastOne("SVC_OUTPUT_TOKEN_BYTES", 128),
   /** Silence on a stream after which a heartbeat comment is sent. */
   streamHeartbeatMs: millis("SVC_STREAM_HEARTBEAT_MS", 15_000),
   /** Unsent bytes of one stream at which the gateway stops reading from the vendor; less while many clients are slow. */

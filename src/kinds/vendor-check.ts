@@ -75,6 +75,7 @@ export class VendorCheck extends Context.Service<
           warnings: [],
           opening,
           maxReplyBytes: maxCheckBytes,
+          maxOutputBytes: maxCheckBytes,
           replies: extras?.n ?? 1,
           context,
         })

@@ -119,6 +119,7 @@ describe("a client that is slower than the idle tier, and a vendor that has sent
       const { client, hold } = yield* startMockedExchange({
         ask: { ...hello, stream: true },
         catalogue: mockCatalogue.replace("openai-chat", dialect),
+        config: { outputTokenBytes: 100_000 },
         replies: [
           { connectAfterMs: 1, head: head(true), reads: frames.map((bytes) => ({ afterMs: 1, bytes })), endAfterMs: 1 },
         ],

@@ -11,12 +11,12 @@ export const asLogin = (accessToken: string): Headers => ({ ...nobody, authoriza
 export const decodeBudgets = Schema.decodeUnknownSync(Budgets, { onExcessProperty: "error" })
 const decodeToken = Schema.decodeUnknownSync(Schema.Struct({ token: Schema.String }))
 
-/** An exchange costs 0.006 and 1,200 tokens; it holds 0.00753 and 510 tokens. */
+/** An exchange costs 0.006 and 1,200 tokens; it holds 0.00756 and 520 tokens. */
 export const priced = answering({ words: ["x"], inTokens: 1000, outTokens: 200 })
 
 export const budgetCalls = (gateway: () => TestGateway) => ({
   exchange: (headers: Headers = {}, more: object = {}) =>
-    gateway().call("POST", "/t1/exchange", { ...hello, params: { promptTokensEstimate: 10 }, ...more }, headers),
+    gateway().call("POST", "/t1/exchange", { ...hello, params: { promptTokensEstimate: 20 }, ...more }, headers),
   /** The headers of the end user `ada`. */
   endUser: async (): Promise<Headers> => {
     const minted = await gateway().call("POST", "/v1/app-tokens", { endUserId: "ada" })

@@ -189,7 +189,7 @@ describe("a budget", () => {
   })
 
   it("is exact under concurrency: of 50 exchanges at once, those are served that fit", async () => {
-    await apply({ id: newId(), scope: "org", unit: "tokens", period: "day", limit: 510 * 20 })
+    await apply({ id: newId(), scope: "org", unit: "tokens", period: "day", limit: 520 * 20 })
     gateway().vendor.script(answering({ words: ["x"], inTokens: 10, outTokens: 500 }))
     const replies = await Promise.all(Array.from({ length: 50 }, () => exchange()))
     gateway().vendor.script(priced)
@@ -205,7 +205,7 @@ describe("a budget", () => {
     await apply(
       { id: newId(), scope: "org", unit: "money", period: "month", limit: "1000" },
       { id: newId(), scope: "app", unit: "tokens", period: "week", limit: 1_000_000 },
-      { id: newId(), scope: "key", unit: "tokens", period: "day", limit: 511 },
+      { id: newId(), scope: "key", unit: "tokens", period: "day", limit: 521 },
     )
     expect((await exchange()).status).toBe(200)
     expect(await errorOf(await exchange())).toMatchObject({ detail: { scope: "key", used: 1200 } })

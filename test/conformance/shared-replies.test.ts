@@ -21,7 +21,7 @@ const ids = newTestIds()
 const options: GatewayOptions = {
   ids,
   // A client that does not read is not given up while a test lasts.
-  config: { replyCacheWaitMs: 30_000, streamStallMs: 600_000 },
+  config: { replyCacheWaitMs: 30_000, streamStallMs: 600_000, outputTokenBytes: 1_000_000 },
   catalogue: (urls) =>
     testCatalogue(urls, ids).replace("- handle: main\n", "- handle: main\n    replyCache: { ttl: 10m }\n"),
 }

@@ -7,7 +7,9 @@ import { eventually, holdsOf, lastUsage, useGateway } from "../conformance/gatew
 import { oneMegabyte, silentClient } from "../conformance/silent-client.ts"
 
 const stallMs = 1200
-const gateway = useGateway({ config: { streamStallMs: stallMs, streamHeartbeatMs: 60_000 } })
+const gateway = useGateway({
+  config: { streamStallMs: stallMs, streamHeartbeatMs: 60_000, outputTokenBytes: 10_000_000 },
+})
 
 const openStream = (to: TestGateway): Socket => silentClient(to, "/t1/exchange", { ...hello, stream: true })
 

@@ -80,9 +80,12 @@ describe("makeBill", () => {
     expect(makeBill(seen, undefined, { promptTokens: 500, outTokens: 10 }, limits)).toEqual({ counts: zeros })
   })
 
-  it("believes an output over what was asked for if as much was delivered", () => {
-    const seen = { ...full, outputBytes: 400, usage: { ...usage, outTokens: 100 } }
-    expect(makeBill(seen, undefined, { promptTokens: 500, outTokens: 90 }, limits)).toEqual({ counts: seen.usage })
+  it.each([
+    ["reported", { ...full, outputBytes: 400, usage: { ...usage, outTokens: 100 } }, usage],
+    ["not reported", { ...content, done: true, outputBytes: 400 }, { ...estimate, inTokens: 1000 }],
+  ] as const)("bills no output, and no input, over the limits: %s", (_what, seen, counts) => {
+    const bill = makeBill(seen, undefined, { promptTokens: 5000, outTokens: 90 }, limits)
+    expect(bill).toMatchObject({ counts: { ...counts, outTokens: limits.outTokens } })
   })
 
   it("believes no input over the window of a stream that broke", () => {

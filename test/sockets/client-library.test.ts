@@ -14,7 +14,13 @@ const spoken = { words: ["Hello"], audioBytes: 960, parts: 2, usage: realtimeUsa
 type Options = Parameters<typeof startRealtimeGateway>[1]
 const withClient = (use: (test: RealtimeGateway) => Promise<void>, options: Options = {}) =>
   Effect.scoped(
-    Effect.flatMap(startRealtimeGateway(answeringRealtime(spoken), options), (test) => Effect.promise(() => use(test))),
+    Effect.flatMap(
+      startRealtimeGateway(answeringRealtime(spoken), {
+        ...options,
+        config: { outputTokenBytes: 10_000, ...options.config },
+      }),
+      (test) => Effect.promise(() => use(test)),
+    ),
   )
 const pairOf = ({ gateway: { baseUrl, keyId, key } }: RealtimeGateway) => ({ baseUrl, credentials: { keyId, key } })
 

@@ -92,8 +92,8 @@ const keep = (id: number, decoded: Decoded<DecodedCall<ChatRequest>>): ReadReply
   const { request, payloadHash } = decoded.success
   const { prompt, ...rest } = request
   prompts.set(id, prompt)
-  const { kinds, hasTools, tokens } = prompt
-  return { request: rest, payloadHash, facts: { kinds, hasTools, tokens } }
+  const { kinds, hasTools, tokens, hasRemoteMedia } = prompt
+  return { request: rest, payloadHash, facts: { kinds, hasTools, tokens, hasRemoteMedia } }
 }
 
 const textOf = (prompt: Prompt, of: TextOf): { readonly text: string; readonly tokens?: number } => {

@@ -37,6 +37,7 @@ export interface PromptFacts {
   readonly kinds: ReadonlySet<Block["t"]>
   readonly hasTools: boolean
   readonly tokens: number
+  readonly hasRemoteMedia: boolean
 }
 
 export interface ReadReply {

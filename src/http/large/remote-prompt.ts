@@ -17,6 +17,7 @@ export class RemotePrompt implements Prompt {
   readonly kinds: PromptFacts["kinds"]
   readonly hasTools: boolean
   readonly tokens: number
+  readonly hasRemoteMedia: boolean
   readonly #worker: PromptWorker
   readonly #vendorOf: (id: string) => Vendor | undefined
   /** What the worker made for the target that is asked next. */
@@ -26,6 +27,7 @@ export class RemotePrompt implements Prompt {
     this.kinds = facts.kinds
     this.hasTools = facts.hasTools
     this.tokens = facts.tokens
+    this.hasRemoteMedia = facts.hasRemoteMedia
     this.#worker = worker
     this.#vendorOf = vendorOf
   }

@@ -19,7 +19,7 @@ export interface Estimated {
   readonly outTokens: number
 }
 
-/** The highest counts that the model can have used; a vendor that delivered more than was asked for used more. */
+/** The highest counts that are billed: those that the model can have used, with the operator's `usageMargin`. */
 export interface UsageLimits {
   readonly inTokens: number
   readonly outTokens: number
@@ -33,10 +33,10 @@ type Verdict = "reported" | "missing" | "implausible"
 type Verdicts = Readonly<Record<UsageSide | "searches", Verdict>>
 
 /**
- * A token takes at least one byte of what was received. A count is missing if it is absent or malformed, or 0 beside
+ * A count is missing if it is absent or malformed, or 0 beside
  * text; vendors do report, and bill, 0 for replies of tool calls alone. No content needs no output.
  */
-const judge = (usage: VendorUsage, { contentSeen, textSeen, outputBytes }: Seen, limits: UsageLimits): Verdicts => {
+const judge = (usage: VendorUsage, { contentSeen, textSeen }: Seen, limits: UsageLimits): Verdicts => {
   const verdict = (side: UsageSide, count: number, limit: number): Verdict => {
     if (count > limit) return "implausible"
     const isStated = usage.missing?.includes(side) !== true
@@ -45,7 +45,7 @@ const judge = (usage: VendorUsage, { contentSeen, textSeen, outputBytes }: Seen,
   }
   return {
     input: verdict("input", inputTokens(usage), limits.inTokens),
-    output: verdict("output", usage.outTokens, Math.max(limits.outTokens, outputBytes)),
+    output: verdict("output", usage.outTokens, limits.outTokens),
     searches: (usage.dims["web_search"] ?? 0) > maxSearches ? "implausible" : "reported",
   }
 }
@@ -68,16 +68,17 @@ export const isImplausible = (seen: Seen, limits: UsageLimits): boolean =>
 
 /**
  * @param broken why the exchange ended before the vendor's terminal event; undefined if it ended normally
- * @param estimated the counts to bill if the vendor reported none
+ * @param counted the counts to bill if the vendor reported none, as far as they are within the limits
  * @returns undefined if nothing is billed
  */
 export const makeBill = (
   seen: Seen,
   broken: BrokenReason | undefined,
-  estimated: Estimated,
+  counted: Estimated,
   limits: UsageLimits,
 ): Bill | undefined => {
   const { usage, done, contentSeen } = seen
+  const estimated = within(counted, limits)
   if (!done && !contentSeen) return undefined
   const isFinal = isReported(seen)
   if (usage === undefined) {
@@ -91,6 +92,12 @@ export const makeBill = (
   const isFalse = Object.values(verdicts).includes("implausible")
   return { counts, estimatedReason: reasonOf(done || isFinal, broken, isFalse) }
 }
+
+/** What goes beyond the limits was not asked for, and is not billed. */
+const within = ({ promptTokens, outTokens }: Estimated, limits: UsageLimits): Estimated => ({
+  promptTokens: Math.min(promptTokens, limits.inTokens),
+  outTokens: Math.min(outTokens, limits.outTokens),
+})
 
 const reasonOf = (isComplete: boolean, broken: BrokenReason | undefined, isFalse: boolean): EstimatedReason => {
   if (isFalse) return "upstream_usage_implausible"

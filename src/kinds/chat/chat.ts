@@ -72,6 +72,7 @@ class ChatTask extends ChatWork implements Task<ExchangeResponse>, Keepable {
       searching: (isSearching) => reply.searching(isSearching),
       omitting: (types) => reply.omitting(types),
       maxReplyBytes: services.config.upstreamMaxBytes,
+      maxOutputBytes: plan.usageLimits.outTokens * services.config.outputTokenBytes,
       replies: plan.n,
       context: services.context,
     })

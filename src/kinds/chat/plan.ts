@@ -58,7 +58,7 @@ export const makePlan = (
       overflowOf(request.params?.promptTokensEstimate, params.maxTokens, entry.model.contextWindow)
     if (refusal !== undefined) return Result.fail(refusal)
     const searches = allowedSearches(request.searches, caller, price)
-    const promptTokens = request.params?.promptTokensEstimate ?? request.prompt.tokens
+    const promptTokens = heldPromptTokens(request, entry, params.maxTokens)
     const inTokens = promptTokens + searchTokens * searches
     // What was predicted and not said is billed as output.
     const outTokens = (params.maxTokens + tokensOfBytes(Buffer.byteLength(prediction))) * n
@@ -81,6 +81,19 @@ export const makePlan = (
       },
     })
   })
+
+/** The tokens of the prompt that are held: the caller's estimate can only raise the gateway's own count. */
+const heldPromptTokens = (
+  { params, prompt }: ChatRequest,
+  { model: { contextWindow = largestContextWindow } }: ModelEntry,
+  maxTokens: number,
+): number =>
+  Math.max(
+    params?.promptTokensEstimate ?? 0,
+    prompt.tokens,
+    // Media of unknown size can fill the model's context window.
+    prompt.hasRemoteMedia ? contextWindow - maxTokens : 0,
+  )
 
 /** A tier of service has its price, or is not to be had. */
 const tierRefusal = (tier: string | undefined, { tiers }: Price): PlanError | undefined =>

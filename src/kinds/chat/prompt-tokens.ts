@@ -59,8 +59,17 @@ const textOf = (block: Block): string => {
   }
 }
 
+/** Whether a prompt names pictures or files by an address or a vendor's id: only the vendor learns how large they are. */
+export const hasRemoteMedia = (thread: ReadonlyArray<Message>): boolean =>
+  thread.some(({ blocks }) => blocks.some((block) => isMedia(block) && block.data === undefined))
+
+type MediaBlock = Extract<Block, { readonly t: "image" | "file" | "video" | "audio" }>
+
+const isMedia = (block: Block): block is MediaBlock =>
+  block.t === "image" || block.t === "file" || block.t === "video" || block.t === "audio"
+
 const mediaTokens = (block: Block): number => {
   if (block.t === "image") return tokensPerImage
-  if (block.t !== "file" && block.t !== "video" && block.t !== "audio") return 0
+  if (!isMedia(block)) return 0
   return Math.ceil((block.data?.length ?? tokensOfAddress[block.t] * fileBytesPerToken) / fileBytesPerToken)
 }

@@ -11,7 +11,7 @@ import type { Block, Message } from "../../protocol/block.ts"
 import type { ServiceError } from "../../protocol/error.ts"
 import type { ExchangeRequest, Tool } from "../../protocol/exchange.ts"
 import { textOfPrompt } from "../../review/texts.ts"
-import { type PromptParts, partsOfPrompt, tokensOfPrompt } from "./prompt-tokens.ts"
+import { hasRemoteMedia, type PromptParts, partsOfPrompt, tokensOfPrompt } from "./prompt-tokens.ts"
 import { samenessOfPrompt } from "./sameness.ts"
 
 /** A vendor's request without its prompt. */
@@ -32,6 +32,8 @@ export interface Prompt {
   readonly hasTools: boolean
   /** A conservative count, tools included. */
   readonly tokens: number
+  /** Whether it names media whose size only the vendor learns. */
+  readonly hasRemoteMedia: boolean
   /** What policies read. */
   readonly reviewed: Effect.Effect<string>
   /** What is counted where a vendor reports nothing. */
@@ -80,6 +82,10 @@ export class OwnPrompt implements Prompt {
   get tokens(): number {
     const { thread, tools } = this.#read()
     return tokensOfPrompt(thread, tools)
+  }
+
+  get hasRemoteMedia(): boolean {
+    return this.kinds !== textAlone && hasRemoteMedia(this.#read().thread)
   }
 
   get reviewed(): Effect.Effect<string> {

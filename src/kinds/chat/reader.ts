@@ -23,6 +23,8 @@ export interface ReaderOptions {
   /** Told what is taken. */
   readonly tap?: ((events: ReadonlyArray<VendorEvent>) => void) | undefined
   readonly maxReplyBytes: number
+  /** A stream ends when its text and its tools' arguments are longer. */
+  readonly maxOutputBytes: number
   /** How many replies were asked for; a vendor's others are left out. */
   readonly replies: number
 }
@@ -49,6 +51,9 @@ export const takeEvents = (
 
 const replyOf = (event: VendorEvent): number =>
   (event.kind === "delta" ? event.delta.reply : event.kind === "stop" ? event.reply : 0) ?? 0
+
+/** The vendor goes on beyond the limit that it was given. */
+const outputTooLong: VendorFault = { status: 502, code: "output_too_long" }
 
 const noEvents: ReadonlyArray<VendorEvent> = []
 
@@ -107,7 +112,14 @@ export class ChatReader implements Reader {
     const fault = takeEvents(this.#meter, this.#options, events, isFirst)
     tap?.(events)
     if (fault !== undefined) return fault
+    if (this.#isTooLong) return outputTooLong
     return this.#meter.done || (isEnd && this.#meter.stop !== undefined) ? "whole" : "more"
+  }
+
+  /** Output is counted only where the bytes of the stream can hold as much. */
+  get #isTooLong(): boolean {
+    const { maxOutputBytes } = this.#options
+    return this.#bytes > maxOutputBytes && this.#meter.outputBytes > maxOutputBytes
   }
 
   /** Keep-alives are not frames. */
