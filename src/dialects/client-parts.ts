@@ -1,5 +1,7 @@
 /** Parts of requests that several APIs have in common. */
+
 import type { ReasoningLevel } from "../protocol/exchange.ts"
+import { entryOf } from "../protocol/words.ts"
 import type { HostedSearch } from "./client-api.ts"
 import { type FieldReader, isAbsent, present } from "./fields.ts"
 import { isObject, type JsonObject, parseObject } from "./json.ts"
@@ -24,7 +26,7 @@ const imageMimes: Readonly<Record<string, string>> = {
 
 /** The type of an image that is named by its address alone. */
 export const imageMimeOf = (url: string): string =>
-  imageMimes[/\.(\w+)(?:[?#]|$)/.exec(url)?.[1]?.toLowerCase() ?? ""] ?? "image/png"
+  entryOf(imageMimes, /\.(\w+)(?:[?#]|$)/.exec(url)?.[1]?.toLowerCase()) ?? "image/png"
 
 const fileMimes: Readonly<Record<string, string>> = {
   pdf: "application/pdf",
@@ -43,10 +45,10 @@ const videoMimes: Readonly<Record<string, string>> = {
 }
 
 export const videoMimeOf = (url: string): string =>
-  videoMimes[/\.(\w+)(?:[?#]|$)/.exec(url)?.[1]?.toLowerCase() ?? ""] ?? "video/mp4"
+  entryOf(videoMimes, /\.(\w+)(?:[?#]|$)/.exec(url)?.[1]?.toLowerCase()) ?? "video/mp4"
 
 export const fileMimeOf = (name: string): string =>
-  fileMimes[/\.(\w+)(?:[?#]|$)/.exec(name)?.[1]?.toLowerCase() ?? ""] ?? "application/pdf"
+  entryOf(fileMimes, /\.(\w+)(?:[?#]|$)/.exec(name)?.[1]?.toLowerCase()) ?? "application/pdf"
 
 /** Text of a string or of parts with a text. */
 export const plainText = (reader: FieldReader, value: unknown, path: string): string =>

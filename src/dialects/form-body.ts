@@ -1,6 +1,8 @@
 /** Forms (`multipart/form-data`, RFC 7578) for vendors. */
+
 import { randomUUID } from "node:crypto"
 import type { MediaBody, NamedFile } from "../media/media-file.ts"
+import { entryOf } from "../protocol/words.ts"
 import type { WireRequest } from "./wire.ts"
 
 export type FormPart = readonly [name: string, value: string | number | NamedFile | undefined]
@@ -24,7 +26,8 @@ const partOf = (boundary: string, name: string, value: string | number | NamedFi
 }
 
 /** Vendors know formats by the end of a name. */
-const fileName = (mime: string): string => `file.${endings[mime] ?? mime.split("/")[1]?.replace(/^x-/, "") ?? "bin"}`
+const fileName = (mime: string): string =>
+  `file.${entryOf(endings, mime) ?? mime.split("/")[1]?.replace(/^x-/, "") ?? "bin"}`
 
 const endings: Readonly<Record<string, string>> = { "audio/mpeg": "mp3", "image/jpeg": "jpg", "audio/mp4": "m4a" }
 

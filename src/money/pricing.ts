@@ -1,4 +1,5 @@
 /** Prices usage: pure, exact, rounded once. Source: interface.md "Exchange response", decisions on `usage`. */
+import { entryOf } from "../protocol/words.ts"
 import { type Amount, parseAmount } from "./amount.ts"
 
 /** Counts to be priced; `inTokens` excludes cache reads and writes. */
@@ -73,7 +74,7 @@ export const tierDimension = (tier: string): string => `tier_${tier}`
 
 /** The prices of a service tier; those without a factor are as they are. Fractions of 10^-10 are rounded. */
 export const atTier = (price: Price, tier: string): Price => {
-  const factor = price.tiers?.[tier]
+  const factor = entryOf(price.tiers ?? {}, tier)
   if (factor === undefined) return price
   const of = (amount: Amount): Amount => timesFactor(amount, factor)
   const optional = (amount: Amount | undefined) => (amount === undefined ? undefined : of(amount))

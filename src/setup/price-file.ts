@@ -3,6 +3,7 @@
  * https://github.com/BerriAI/litellm. Prices are per token, as JSON numbers; they are read from the text, never through a
  * binary float.
  */
+
 import { Result } from "effect"
 import { lackingPrice } from "../catalogue/price-of-kind.ts"
 import { isObject, type JsonObject, objectAt, stringAt } from "../dialects/json.ts"
@@ -10,6 +11,7 @@ import { type Amount, formatAmount } from "../money/amount.ts"
 import { isSanePrice } from "../money/pricing.ts"
 import type { ModelKind } from "../protocol/call-kind.ts"
 import type { Capability, PriceEntry } from "../protocol/catalogue.ts"
+import { entryOf } from "../protocol/words.ts"
 import { type MediaPrice, mediaPriceOf } from "./media-price.ts"
 
 export interface PricedModel {
@@ -84,7 +86,7 @@ const modes: Readonly<Record<string, ModelKind>> = {
 
 const readEntry = (name: string, entry: JsonObject): Result.Result<PricedModel, string> => {
   const mode = stringAt(entry, "mode") ?? "none"
-  const kind = Object.hasOwn(modes, mode) ? modes[mode] : undefined
+  const kind = entryOf(modes, mode)
   if (kind === undefined) return Result.fail(`mode ${mode}`)
   const unreadable: Array<string> = []
   const perMillion = (field: string): Amount | undefined => {

@@ -15,16 +15,16 @@ const loaded = loadCatalogue(
 if (Result.isFailure(loaded)) throw new Error("the catalogue is refused")
 const catalogue = makeSnapshot(loaded.success.document, 1n, "static", () => undefined)
 
-const plan = (params: ExchangeParams) => {
+const planned = (params: ExchangeParams) => {
   const thread = [{ role: "user", blocks: [{ t: "text", v: "Hi" }] }] as const
-  const planned = makePlan(
+  return makePlan(
     chatRequestOf({ model: "main", thread, params: { promptTokensEstimate: 1000, ...params } }),
     mockCaller,
     catalogue,
     Date.parse("2026-06-01"),
   )
-  return Result.getOrThrow(planned)
 }
+const plan = (params: ExchangeParams) => Result.getOrThrow(planned(params))
 const held = (params: ExchangeParams) => formatAmount(plan(params).holdAmount)
 
 describe("what an exchange holds", () => {
@@ -37,6 +37,10 @@ describe("what an exchange holds", () => {
   it("is the dearer of the tier that is asked for and the usual one, which a vendor may serve", () => {
     expect(held({ serviceTier: "priority" })).toBe("0.009")
     expect(held({ serviceTier: "flex" })).toBe("0.0045")
+  })
+
+  it.each(["constructor", "toString"])("is nothing for the tier %s, which no price names", (serviceTier) => {
+    expect(planned({ serviceTier })).toMatchObject({ _tag: "Failure", failure: { code: "bad_request" } })
   })
 
   it("counts what is predicted, which is billed where it is not said", () => {

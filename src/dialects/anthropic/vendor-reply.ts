@@ -2,7 +2,9 @@
  * Anthropic's messages as vendors send them, streamed and whole.
  * Source: https://docs.anthropic.com/en/api/messages and /en/api/messages-streaming
  */
+
 import type { Stop } from "../../protocol/exchange.ts"
+import { entryOf } from "../../protocol/words.ts"
 import {
   BlockNumbers,
   reasoningDelta,
@@ -208,7 +210,7 @@ const stops: Readonly<Record<string, Stop>> = {
   pause_turn: "interrupted",
 }
 
-const stopOf = (reason: string | undefined): Stop => stops[reason ?? ""] ?? "end"
+const stopOf = (reason: string | undefined): Stop => entryOf(stops, reason) ?? "end"
 
 export const errorType = (json: JsonObject | undefined): string =>
   stringAt(objectAt(json, "error"), "type") ?? "unknown"
@@ -227,5 +229,5 @@ const errorStatuses: Readonly<Record<string, number>> = {
 
 const faultOf = (json: JsonObject | undefined): VendorEvent => {
   const code = errorType(json)
-  return { kind: "fault", fault: { status: errorStatuses[code] ?? 502, code } }
+  return { kind: "fault", fault: { status: entryOf(errorStatuses, code) ?? 502, code } }
 }

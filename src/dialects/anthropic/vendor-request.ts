@@ -1,4 +1,5 @@
 /** The request side of the dialect `anthropic`. */
+
 import { Result } from "effect"
 import type {
   Block,
@@ -10,6 +11,7 @@ import type {
   VendorBlock,
 } from "../../protocol/block.ts"
 import type { ToolChoice } from "../../protocol/exchange.ts"
+import { entryOf } from "../../protocol/words.ts"
 import { lacksOutput, type VendorRequest } from "../dialect.ts"
 import { type ExtraWords, encodeExtras, lacks } from "../extras.ts"
 import { isKeptElsewhere, keptElsewhere } from "../kept-files.ts"
@@ -65,7 +67,10 @@ const tierWords: Readonly<Record<string, string>> = { priority: "auto", standard
 
 export const words: ExtraWords = {
   topK: (top_k) => ({ top_k }),
-  serviceTier: (tier) => (tierWords[tier] === undefined ? undefined : { service_tier: tierWords[tier] }),
+  serviceTier: (tier) => {
+    const word = entryOf(tierWords, tier)
+    return word === undefined ? undefined : { service_tier: word }
+  },
 }
 const thinkingWords: ExtraWords = { ...words, topK: () => ({}) }
 

@@ -2,7 +2,9 @@
  * Pictures and documents in Converse: as data, by a short name of their format.
  * Source: https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_DocumentBlock.html
  */
+
 import type { FileBlock, ImageBlock, MediaBlock, Message, VideoBlock } from "../../protocol/block.ts"
+import { entryOf } from "../../protocol/words.ts"
 import { lacks } from "../extras.ts"
 import { isKeptElsewhere, keptElsewhere } from "../kept-files.ts"
 import type { EncodeRefusal } from "../wire.ts"
@@ -26,7 +28,7 @@ const documentFormats: Readonly<Record<string, string>> = {
 }
 
 const documentFormat = (mime: string): string | undefined =>
-  documentFormats[mime] ?? (mime.startsWith("text/") ? "txt" : undefined)
+  entryOf(documentFormats, mime) ?? (mime.startsWith("text/") ? "txt" : undefined)
 
 /** https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_VideoBlock.html */
 const videoFormats: Readonly<Record<string, string>> = {
@@ -42,7 +44,7 @@ const videoFormats: Readonly<Record<string, string>> = {
 }
 
 const formatOf = ({ t, mime }: MediaBlock): string | undefined =>
-  t === "image" ? imageFormats[mime] : t === "video" ? videoFormats[mime] : documentFormat(mime)
+  t === "image" ? entryOf(imageFormats, mime) : t === "video" ? entryOf(videoFormats, mime) : documentFormat(mime)
 
 /** What Converse cannot express: addresses, and other formats. */
 export const fileRefusal = (thread: ReadonlyArray<Message>): EncodeRefusal | undefined => {
@@ -63,7 +65,7 @@ export const fileRefusal = (thread: ReadonlyArray<Message>): EncodeRefusal | und
 }
 
 export const encodeImage = ({ mime, data }: ImageBlock) => ({
-  image: { format: imageFormats[mime], source: { bytes: data } },
+  image: { format: entryOf(imageFormats, mime), source: { bytes: data } },
 })
 
 export const encodeFile = ({ mime, data, name }: FileBlock) => ({
@@ -71,7 +73,7 @@ export const encodeFile = ({ mime, data, name }: FileBlock) => ({
 })
 
 export const encodeVideo = ({ mime, data }: VideoBlock) => ({
-  video: { format: videoFormats[mime], source: { bytes: data } },
+  video: { format: entryOf(videoFormats, mime), source: { bytes: data } },
 })
 
 /** Names have letters, digits, single spaces, hyphens and brackets alone. */

@@ -2,6 +2,7 @@
  * How Bedrock fails, in a reply's status and in an exception that comes in a stream.
  * Source: https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ConverseStream.html#API_runtime_ConverseStream_Errors
  */
+import { entryOf } from "../../protocol/words.ts"
 import type { VendorEvent } from "../dialect.ts"
 import { parseObject, stringAt } from "../json.ts"
 import type { VendorAccess } from "../wire.ts"
@@ -30,5 +31,5 @@ const exceptions: Readonly<Record<string, number>> = {
 
 export const bedrockFault = (type: string): VendorEvent => ({
   kind: "fault",
-  fault: { status: exceptions[type] ?? 502, code: type === "" ? "unknown" : type },
+  fault: { status: entryOf(exceptions, type) ?? 502, code: type === "" ? "unknown" : type },
 })

@@ -2,7 +2,9 @@
  * Replies of Converse, whole and streamed. A stream is complete with `metadata`, which has the usage and comes after
  * `messageStop`. Source: https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ConverseStream.html
  */
+
 import type { Stop } from "../../protocol/exchange.ts"
+import { entryOf } from "../../protocol/words.ts"
 import { BlockNumbers, reasoningDelta, signatureDelta, textDelta, toolCallArgs, toolCallOpen } from "../blocks.ts"
 import { type Decoder, malformed, missingSides, nonZero, type VendorEvent, type VendorUsage } from "../dialect.ts"
 import {
@@ -147,7 +149,7 @@ class ReplyReader {
   complete(report: JsonObject, events: Array<VendorEvent>): void {
     const usage = objectAt(report, "usage")
     if (usage !== undefined) events.push({ kind: "usage", usage: usageOf(usage), final: true })
-    events.push({ kind: "stop", stop: stops[this.#stopReason ?? "unknown"] ?? "end" }, { kind: "done" })
+    events.push({ kind: "stop", stop: entryOf(stops, this.#stopReason) ?? "end" }, { kind: "done" })
   }
 }
 

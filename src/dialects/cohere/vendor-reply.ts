@@ -1,5 +1,7 @@
 /** Chat in Cohere's words: the reply, streamed and whole. Source: https://docs.cohere.com/v2/docs/streaming */
+
 import type { Stop } from "../../protocol/exchange.ts"
+import { entryOf } from "../../protocol/words.ts"
 import { BlockNumbers, reasoningDelta, textDelta, toolCallArgs, toolCallOpen } from "../blocks.ts"
 import { type Decoder, malformed, missingSides, nonZero, type VendorEvent, type VendorUsage } from "../dialect.ts"
 import { countAt, type JsonObject, numberAt, objectAt, objectsAt, parseObject, stringAt } from "../json.ts"
@@ -89,10 +91,10 @@ class ReplyReader {
     const usage = objectAt(end, "usage")
     if (usage !== undefined) events.push({ kind: "usage", usage: usageOf(usage), final: true })
     const reason = stringAt(end, "finish_reason")
-    const fault = faults[reason ?? ""]
+    const fault = entryOf(faults, reason)
     if (fault !== undefined)
       events.push({ kind: "fault", fault: { status: fault, code: String(reason).toLowerCase() } })
-    else events.push({ kind: "stop", stop: stops[reason ?? ""] ?? "end" }, { kind: "done" })
+    else events.push({ kind: "stop", stop: entryOf(stops, reason) ?? "end" }, { kind: "done" })
   }
 }
 

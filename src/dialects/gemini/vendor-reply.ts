@@ -2,8 +2,10 @@
  * Gemini's replies as vendors send them, streamed and whole.
  * Source: https://ai.google.dev/api/generate-content and https://ai.google.dev/gemini-api/docs/thought-signatures
  */
+
 import type { Stop } from "../../protocol/exchange.ts"
 import { mostReplies, type TokenLogprob } from "../../protocol/extra-params.ts"
+import { entryOf } from "../../protocol/words.ts"
 import {
   markReply,
   ofReply,
@@ -263,7 +265,7 @@ const stops: Readonly<Record<string, Stop>> = {
 }
 
 const stopOf = (reason: string, called: boolean): Stop => {
-  const stop = stops[reason] ?? "end"
+  const stop = entryOf(stops, reason) ?? "end"
   return stop === "end" && called ? "tool_call" : stop
 }
 

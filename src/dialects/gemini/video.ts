@@ -1,6 +1,8 @@
 /** Videos in Gemini's words: a long-running operation. Source: https://ai.google.dev/gemini-api/docs/video */
+
 import { Result } from "effect"
 import type { MediaBody } from "../../media/media-file.ts"
+import { entryOf } from "../../protocol/words.ts"
 import { type JsonObject, objectAt, objectsAt, reportedCountAt, stringAt } from "../json.ts"
 import type { VideoAsked, VideoDialect } from "../media.ts"
 import { jsonRequest } from "../whole.ts"
@@ -18,7 +20,7 @@ const plain = { headers: { accept: "application/json" }, body: "" }
 
 export const geminiVideo: VideoDialect = {
   encode: ({ prompt, seconds, size, image }: VideoAsked, model) => {
-    const format = size === undefined ? {} : sizes[size]
+    const format = size === undefined ? {} : entryOf(sizes, size)
     if (format === undefined) {
       const refused: EncodeRefusal = {
         capability: "size",

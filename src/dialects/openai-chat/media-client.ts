@@ -2,9 +2,11 @@
  * Pictures, speech and transcription towards clients of OpenAI's API.
  * Source: https://platform.openai.com/docs/api-reference/images, https://platform.openai.com/docs/api-reference/audio
  */
+
 import type { Result } from "effect"
 import type { ImageResponse } from "../../protocol/image.ts"
 import type { TranscriptionResponse } from "../../protocol/transcription.ts"
+import { entryOf } from "../../protocol/words.ts"
 import type { EventEncoder } from "../client-api.ts"
 import {
   all,
@@ -180,7 +182,7 @@ const transcriptionClient = (name: string, translate: boolean): MediaClient<Tran
         temperature: body["temperature"],
         stream: body["stream"],
         translate: translate ? true : undefined,
-        format: typeof format === "string" ? (transcriptFormats[format] ?? format) : format,
+        format: typeof format === "string" ? (entryOf(transcriptFormats, format) ?? format) : format,
         timestamps: times.includes("word") ? "word" : times[0],
       }),
       reply: (response) => transcriptReply(response, format, translate),
@@ -200,7 +202,7 @@ const textTypes: Readonly<Record<string, string>> = {
 
 /** The reply as text, where a format is text; undefined for JSON. */
 export const plainTranscript = (format: unknown, text: string): PlainText | undefined => {
-  const type = typeof format === "string" ? textTypes[format] : undefined
+  const type = typeof format === "string" ? entryOf(textTypes, format) : undefined
   return type === undefined ? undefined : new PlainText(format === "text" ? `${text}\n` : text, type)
 }
 

@@ -38,8 +38,6 @@ const resultOf = (item: JsonObject): ModerationResult | undefined => {
 const isBoolean = (value: unknown): value is boolean => typeof value === "boolean"
 const isFiniteNumber = (value: unknown): value is number => typeof value === "number" && Number.isFinite(value)
 
-const only = <A>(record: JsonObject, is: (value: unknown) => value is A): Record<string, A> => {
-  const kept: Record<string, A> = {}
-  for (const [name, value] of Object.entries(record)) if (is(value)) kept[name] = value
-  return kept
-}
+const only = <A>(record: JsonObject, is: (value: unknown) => value is A): Record<string, A> =>
+  // Assigned one by one, a category named `__proto__` would be the object's prototype.
+  Object.fromEntries(Object.entries(record).filter((entry): entry is [string, A] => is(entry[1])))

@@ -2,8 +2,10 @@
  * Chat completions as vendors send them, streamed and whole.
  * Source: https://platform.openai.com/docs/api-reference/chat
  */
+
 import type { Stop } from "../../protocol/exchange.ts"
 import { mostReplies, type TokenLogprob } from "../../protocol/extra-params.ts"
+import { entryOf } from "../../protocol/words.ts"
 import {
   BlockNumbers,
   markReply,
@@ -176,7 +178,7 @@ const stops: Readonly<Record<string, Stop>> = {
   content_filter: "filtered",
 }
 
-const stopOf = (finish: string): Stop => stops[finish] ?? "end"
+const stopOf = (finish: string): Stop => entryOf(stops, finish) ?? "end"
 
 /** Each vendor reports cached tokens in its own field. */
 const cachedTokens = (usage: JsonObject): number =>

@@ -1,5 +1,7 @@
 /** Videos in OpenAI's words. Source: https://platform.openai.com/docs/api-reference/videos */
+
 import { Result } from "effect"
+import { entryOf } from "../../protocol/words.ts"
 import { formRequest } from "../form-body.ts"
 import { numberAt, objectAt, stringAt } from "../json.ts"
 import type { VendorJob, VideoDialect } from "../media.ts"
@@ -31,7 +33,7 @@ export const openaiVideo: VideoDialect = {
   },
   poll: (job) => ({ ...plain, method: "GET", path: at(job) }),
   status: (body) => {
-    const state = states[stringAt(body, "status") ?? ""]
+    const state = entryOf(states, stringAt(body, "status"))
     if (state === undefined) return undefined
     const progress = numberAt(body, "progress")
     return {

@@ -2,8 +2,10 @@
  * OpenAI's responses as vendors send them, streamed and whole.
  * Source: https://platform.openai.com/docs/api-reference/responses and /responses-streaming
  */
+
 import type { Stop } from "../../protocol/exchange.ts"
 import type { TokenLogprob } from "../../protocol/extra-params.ts"
+import { entryOf } from "../../protocol/words.ts"
 import {
   BlockNumbers,
   reasoningDelta,
@@ -244,5 +246,5 @@ const errorStatuses: Readonly<Record<string, number>> = {
 
 const faultOf = (error: JsonObject | undefined): VendorEvent => {
   const code = errorCode(error)
-  return { kind: "fault", fault: { status: errorStatuses[code] ?? 502, code } }
+  return { kind: "fault", fault: { status: entryOf(errorStatuses, code) ?? 502, code } }
 }

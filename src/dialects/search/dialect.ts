@@ -1,6 +1,7 @@
 /** A search vendor's dialect: pure translation between a query and one vendor's API. */
 
 import type { SearchResult } from "../../protocol/search.ts"
+import { entryOf } from "../../protocol/words.ts"
 import { type JsonObject, parseObject, stringAt } from "../json.ts"
 import type { WireRequest } from "../wire.ts"
 
@@ -75,7 +76,7 @@ const plain = (text: string): string =>
     .replace(/<\/?[a-z][^<>]{0,200}>/gi, "")
     .replace(/&(?:#(\d{1,7})|#x([0-9a-f]{1,6})|([a-z]{2,6}));/gi, (whole, decimal, hex, name) => {
       const code = decimal === undefined ? Number.parseInt(hex ?? "", 16) : Number(decimal)
-      if (Number.isNaN(code)) return entities[String(name).toLowerCase()] ?? whole
+      if (Number.isNaN(code)) return entryOf(entities, String(name).toLowerCase()) ?? whole
       return code <= 0x10ffff && code > 0 ? String.fromCodePoint(code) : whole
     })
     .replace(/\s+/g, " ")

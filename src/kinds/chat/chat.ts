@@ -1,4 +1,5 @@
 /** Exchanges with a model: the kind `chat`. Source: interface.md "Exchange request". */
+
 import { Effect, Result } from "effect"
 import type { Bill } from "../../calls/bill.ts"
 import type { BrokenReason } from "../../calls/ending.ts"
@@ -12,6 +13,7 @@ import { type Charge, priceUsage, tierDimension } from "../../money/pricing.ts"
 import { protocolLabel } from "../../protocol/event.ts"
 import type { ExchangeResponse, Stop } from "../../protocol/exchange.ts"
 import type { Timeouts } from "../../protocol/timeout-tiers.ts"
+import { entryOf } from "../../protocol/words.ts"
 import { textOfReply } from "../../review/texts.ts"
 import { type Estimated, isImplausible, makeBill, needsEstimate } from "./bill.ts"
 import type { ChatRequest } from "./chat-request.ts"
@@ -126,7 +128,7 @@ class ChatTask extends ChatWork implements Task<ExchangeResponse>, Keepable {
     const { serviceTier: asked } = this.#plan.vendorRequest.extras ?? {}
     const { tier: served } = this.meter
     if (asked === undefined || served === undefined) return asked
-    return this.#plan.price.tiers?.[served] === undefined ? undefined : served
+    return entryOf(this.#plan.price.tiers ?? {}, served) === undefined ? undefined : served
   }
 
   charge({ counts }: Bill): Charge {

@@ -2,6 +2,7 @@
  * The plan of an exchange, before money or vendors are involved: model, price, allowed parameters, and the maximum
  * cost. Pure. Source: interface.md exchange field rules and rules 5 to 7.
  */
+
 import { Result } from "effect"
 import { modelFor } from "../../calls/model.ts"
 import { tokensOfBytes } from "../../calls/tokens.ts"
@@ -14,6 +15,7 @@ import { type ServiceError, serviceError } from "../../protocol/error.ts"
 import type { WarnEvent } from "../../protocol/event.ts"
 import type { ExchangeParams, ReasoningLevel } from "../../protocol/exchange.ts"
 import type { ExtraParams } from "../../protocol/extra-params.ts"
+import { entryOf } from "../../protocol/words.ts"
 import type { OrgEntry } from "../../tenants/tenants.ts"
 import { maxSearches, type UsageLimits } from "./bill.ts"
 import type { ChatRequest } from "./chat-request.ts"
@@ -97,7 +99,7 @@ const heldPromptTokens = (
 
 /** A tier of service has its price, or is not to be had. */
 const tierRefusal = (tier: string | undefined, { tiers }: Price): PlanError | undefined =>
-  tier === undefined || tiers?.[tier] !== undefined
+  tier === undefined || entryOf(tiers ?? {}, tier) !== undefined
     ? undefined
     : serviceError("bad_request", "This model has no price for this service tier", {
         detail: { capability: "serviceTier", serviceTier: tier },

@@ -1,0 +1,7 @@
+/**
+ * Looks up a word that somebody else wrote: a vendor's finish reason, a client's service tier.
+ *
+ * **Gotchas**: a plain index, `table[word]`, also finds what every object inherits, such as `constructor`.
+ */
+export const entryOf = <A>(table: Readonly<Record<string, A>>, word: string | undefined): A | undefined =>
+  word !== undefined && Object.hasOwn(table, word) ? table[word] : undefined
