@@ -276,7 +276,7 @@ const conversationOf = <Body extends object>(
     const tap: Keepable["tap"] = (line) => flight.add(line)
     task.keepable.tap = tap
   }
-  const { client, health, context, config, nowMs } = services
+  const { client, health, context, config, catalogue, nowMs } = services
   return makeConversation({
     requestId: call.requestId,
     client,
@@ -284,6 +284,7 @@ const conversationOf = <Body extends object>(
     context,
     work: task,
     targets: task.targets,
+    triesAfterRefusal: task.triesAfterRefusal === true || catalogue.current().model(task.model)?.model.tryNext === true,
     nowMs,
     startedAtMs,
     stream: task.opening === undefined ? undefined : flight === undefined ? reply : new SharedStream(reply, flight),

@@ -34,6 +34,8 @@ export interface Conversation {
   readonly work: Work
   /** In failover order. */
   readonly targets: ReadonlyArray<CallTarget>
+  /** Whether another target is asked after a refusal that is the request's fault. */
+  readonly triesAfterRefusal: boolean
   /** Where a stream goes; undefined if the client gets a whole reply. */
   readonly stream: StreamClient | undefined
   /** Maximum size of a reply, in bytes. */

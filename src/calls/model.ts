@@ -100,6 +100,6 @@ const withOwnKey = (target: CallTarget, orgId: string, keys: ReadonlyMap<string,
     identity: brought === undefined ? undefined : ownIdentity(brought, target.vendor),
     isOwn: true,
     isGuarded,
-    key: ownTargetKey(orgId, target.key),
+    key: ownTargetKey(orgId, own.version, target.key),
   }
 }

@@ -6,17 +6,18 @@
 import { Effect, Redacted, Result } from "effect"
 import type { CallTarget } from "../catalogue/snapshot.ts"
 import type { Watched } from "../deadlines.ts"
-import { type EncodeRefusal, malformedReply, type SentRequest } from "../dialects/wire.ts"
+import { malformedReply } from "../dialects/faults.ts"
+import type { EncodeRefusal, SentRequest } from "../dialects/wire.ts"
 import { notStored } from "../media/spooled-bytes.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 import type { WarnEvent } from "../protocol/event.ts"
 import type { Tier, Timeouts } from "../protocol/timeout-tiers.ts"
 import { recordTier } from "../telemetry/metrics.ts"
 import { type ReplyListener, UpstreamBroken, type UpstreamHead, type UpstreamCall as Wire } from "../upstream/client.ts"
-import { retryAfterOf } from "../upstream/retry-after.ts"
+import { withWait } from "../upstream/retry-after.ts"
 import type { Conversation } from "./conversation.ts"
 import { credentialMissing, lacksCredential, withoutIdentity } from "./vendor-credential.ts"
-import { type CallError, rejection, tierOf, tierTimeout, VendorRejected } from "./vendor-errors.ts"
+import { type CallError, tierOf, tierTimeout, VendorRejected } from "./vendor-errors.ts"
 import { wholeBody } from "./whole-body.ts"
 import type { Reader } from "./work.ts"
 
@@ -101,7 +102,7 @@ export class UpstreamCall implements ReplyListener, Watched {
     }
     // No compression was requested: a compressed reply is refused.
     if (isEncoded(head)) {
-      this.#end(new VendorRejected({ status: 502, code: "unexpected_encoding" }))
+      this.#end(new VendorRejected({ status: 502, code: "unexpected_encoding", blame: "moment" }))
       return
     }
     this.#reader = work.reader(this.#target, head, this.#part)
@@ -125,7 +126,7 @@ export class UpstreamCall implements ReplyListener, Watched {
       return
     }
     if (this.#stage === "body" && this.#bytes > this.#maxBodyBytes) {
-      this.#end(rejection(malformedReply))
+      this.#end(new VendorRejected(malformedReply))
       return
     }
     const hasFrame = reader.read(bytes)
@@ -248,7 +249,7 @@ export class UpstreamCall implements ReplyListener, Watched {
     const c = this.#conversation
     const { fault } = reader
     if (fault !== undefined) {
-      this.#end(rejection(fault))
+      this.#end(new VendorRejected(fault))
       return
     }
     this.#record("ttfb", c.nowMs() - this.#connectedAtMs)
@@ -270,7 +271,7 @@ export class UpstreamCall implements ReplyListener, Watched {
     const { stream } = this.#conversation
     const delivered = reader.deliver(isFirst, isEnd)
     if (delivered === "whole") this.#end(undefined)
-    else if (delivered !== "more") this.#end(rejection(delivered))
+    else if (delivered !== "more") this.#end(new VendorRejected(delivered))
     else if (isEnd) this.#end(disconnected())
     else if (stream?.hasRoom === false) this.#waitForClient()
   }
@@ -312,8 +313,8 @@ export class UpstreamCall implements ReplyListener, Watched {
 
   #refusal(body: string): VendorRejected {
     const { status, headers } = this.#head
-    const retryAfterMs = retryAfterOf(headers, this.#conversation.nowMs())
-    return new VendorRejected({ ...this.#target.dialect.decodeError(status, body), retryAfterMs })
+    const fault = this.#target.dialect.decodeError(status, body)
+    return new VendorRejected(withWait(fault, headers, this.#conversation.nowMs()))
   }
 
   /** @param error undefined if the reply is whole */

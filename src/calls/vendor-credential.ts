@@ -3,9 +3,9 @@ import { Effect, Redacted } from "effect"
 import type { CallTarget } from "../catalogue/snapshot.ts"
 import { IdentityFailed, type OutgoingRequest } from "../identities/identity.ts"
 import type { VendorClient } from "../upstream/client.ts"
-import { VendorRejected } from "./vendor-errors.ts"
+import { missingCode, VendorRejected } from "./vendor-errors.ts"
 
-export const credentialMissing = new VendorRejected({ status: 401, code: "credential_missing" })
+export const credentialMissing = new VendorRejected({ status: 401, code: missingCode, blame: "credential" })
 
 /** Whether a target needs a credential and has none. */
 export const lacksCredential = ({ vendor, credential, identity, isOwn }: CallTarget): boolean => {
@@ -30,5 +30,5 @@ export const authorizationOf = (
 /** What is wrong is for operators: the log and the check of a vendor tell it. */
 export const withoutIdentity = (cause: unknown): VendorRejected =>
   cause instanceof IdentityFailed
-    ? new VendorRejected({ status: 401, code: "credential_missing", reason: cause.sentence })
+    ? new VendorRejected({ status: 401, code: missingCode, blame: "credential", reason: cause.sentence })
     : credentialMissing

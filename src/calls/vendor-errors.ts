@@ -1,24 +1,23 @@
-/** How a call to a vendor can fail, what that says about its target, and what the client is told. */
+/**
+ * How a call to a vendor can fail, and what follows: whether another target is asked, what the target's health learns, and
+ * what the client is told. Who is at fault decides, for every kind of call; `dialects/faults.ts` says who is.
+ */
 import { Data } from "effect"
 import { overloaded } from "../admission/overload.ts"
-import type { VendorFault } from "../dialects/wire.ts"
+import { isTargets, type VendorFault } from "../dialects/faults.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 import { type Tier, tierOfCode, timeoutCodeOf } from "../protocol/timeout-tiers.ts"
 import { isShortage, type UpstreamBroken } from "../upstream/client.ts"
 import { EgressBlocked, egressBlocked } from "../upstream/egress.ts"
-import type { TargetCoolingDown, Verdict } from "../upstream/health.ts"
+import type { CoolingReason, TargetCoolingDown, Verdict } from "../upstream/health.ts"
 
 /** The vendor refused. */
-export class VendorRejected extends Data.TaggedError("VendorRejected")<{
-  readonly status: number
-  readonly code: string
-  /** How long the vendor asks to wait. */
-  readonly retryAfterMs?: number | undefined
-  /** What is wrong with the gateway's own identity, for operators. */
-  readonly reason?: string
-}> {}
-
-export const rejection = (fault: VendorFault): VendorRejected => new VendorRejected(fault)
+export class VendorRejected extends Data.TaggedError("VendorRejected")<
+  VendorFault & {
+    /** What is wrong with the gateway's own identity, for operators. */
+    readonly reason?: string
+  }
+> {}
 
 export type TierTimeout = ServiceError<`upstream_${Tier}_timeout`>
 
@@ -47,16 +46,23 @@ export type AttemptError = CallError | TargetCoolingDown
 export type ConversationError =
   | TierTimeout
   | ServiceError<
-      "upstream_error" | "upstream_disconnected" | "egress_blocked" | "bad_request" | "rate_limited" | "internal_error"
+      | "upstream_error"
+      | "upstream_disconnected"
+      | "content_blocked"
+      | "egress_blocked"
+      | "bad_request"
+      | "rate_limited"
+      | "internal_error"
     >
 
-/** What a call that failed at its beginning says about its target: any answer is healthy, even a refusal. */
+/** What a call that failed at its beginning says to the breaker of its target. */
 export const verdictOf = (error: CallError): Verdict => {
   switch (error._tag) {
     case "UpstreamBroken":
       return error.cause instanceof EgressBlocked || isShortage(error) ? "ignored" : "failing"
     case "VendorRejected":
-      return error.status >= 500 ? "failing" : "ignored"
+      // A vendor that is busy works; a target that was refused has a cooldown of its own.
+      return error.blame === "moment" && error.status !== 429 ? "failing" : "ignored"
     case "ServiceError":
       return isTierTimeout(error) ? "failing" : "ignored"
   }
@@ -71,8 +77,8 @@ const finalCodes: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Whether another target may succeed: if the vendor is unreachable, slow, busy or broken. A refused request is final,
- * unless its kind has no requests that could be at fault.
+ * Whether another target may succeed. What is the request's fault is final, unless the model's `tryNext` says otherwise or
+ * its kind has no requests that could be at fault. No target is asked to get around another's content filter.
  */
 export const isWorthFailover = (error: AttemptError, triesAfterRefusal = false): boolean => {
   switch (error._tag) {
@@ -81,24 +87,90 @@ export const isWorthFailover = (error: AttemptError, triesAfterRefusal = false):
     case "TargetCoolingDown":
       return true
     case "VendorRejected":
-      return triesAfterRefusal || error.status >= 500 || error.status === 429 || error.code === "credential_missing"
+      return error.blame === "request" ? triesAfterRefusal : error.blame !== "filter"
     case "ServiceError":
       return !finalCodes.has(error.code)
   }
 }
 
-/** The error for the client: that the upstream refused, with its status, or that it disconnected. @param tellsCode whether it is told the vendor's machine code */
-export const errorForClient = (error: AttemptError, nowMs: number, tellsCode = false): ConversationError => {
+/** Why a target cools down after a failed call; undefined if it does not. */
+export const coolingReasonOf = (error: AttemptError): CoolingReason | undefined => {
+  if (error._tag !== "VendorRejected") return undefined
+  const { blame, status, code, retryAfterMs } = error
+  // Nothing was sent: to ask again costs nothing.
+  if (code === missingCode) return undefined
+  if (isTargets(blame)) return { cause: "refused", reason: blame }
+  if (blame !== "moment") return undefined
+  if (retryAfterMs !== undefined && retryAfterMs > 0) return { cause: "vendor", forMs: retryAfterMs }
+  return status === 429 ? { cause: "busy" } : undefined
+}
+
+/** The code of a call for which there is no credential here. */
+export const missingCode = "credential_missing"
+
+/** The error that tells most: of the calls the last, or of cooldowns the one that ends first; a busy vendor before what never passes. */
+export const mostTelling = (errors: ReadonlyArray<AttemptError>): AttemptError | undefined => {
+  const among = outlookOf(errors) === "later" ? errors.filter(isBusy) : errors
+  const [first] = among.filter(isCooldown).sort((a, b) => a.untilMs - b.untilMs)
+  return among.findLast((error) => !isCooldown(error)) ?? first
+}
+
+/** Whether the same call can succeed: never, or later because vendors are busy; undefined if it may at any time. */
+export const outlookOf = (errors: ReadonlyArray<AttemptError>): "never" | "later" | undefined => {
+  const hopes = errors.filter(mayPass)
+  if (hopes.length === 0) return "never"
+  return hopes.every(isBusy) ? "later" : undefined
+}
+
+const isCooldown = (error: AttemptError): error is TargetCoolingDown => error._tag === "TargetCoolingDown"
+
+const mayPass = (error: AttemptError): boolean => {
   switch (error._tag) {
+    case "TargetCoolingDown":
+      return error.cause !== "refused"
     case "VendorRejected":
+      return error.blame === "moment"
+    case "UpstreamBroken":
+      return true
+    case "ServiceError":
+      return isTierTimeout(error)
+  }
+}
+
+/** Whether a vendor has asked to wait, or refused for now. */
+export const isBusy = (error: AttemptError): boolean =>
+  isCooldown(error)
+    ? error.cause === "vendor" || error.cause === "busy"
+    : error._tag === "VendorRejected" && error.blame === "moment" && error.status === 429
+
+export interface ErrorContext {
+  /** {@link outlookOf} all targets; of this error alone if absent. */
+  readonly outlook?: "never" | "later" | undefined
+  /** How long until a target that is busy may be asked again; what the vendor said if absent. */
+  readonly waitMs?: number | undefined
+  /** Whether the client is told the vendor's machine code. */
+  readonly tellsCode?: boolean | undefined
+}
+
+/** The error for the client: that the upstream refused, with its status, or that it disconnected. */
+export const errorForClient = (error: AttemptError, nowMs: number, context: ErrorContext = {}): ConversationError => {
+  const { waitMs, tellsCode = false } = context
+  const retry = "outlook" in context ? context.outlook : outlookOf([error])
+  switch (error._tag) {
+    case "VendorRejected": {
+      const { status, code, blame, retryAfterMs } = error
+      if (blame === "filter") return filteredByVendor
       return serviceError("upstream_error", "The upstream rejected the request", {
-        detail: { upstreamStatus: error.status, ...(tellsCode && { upstreamCode: error.code }) },
-        retryAfterMs: error.retryAfterMs,
+        detail: { upstreamStatus: status, ...(tellsCode && { upstreamCode: code }) },
+        retryAfterMs: blame === "moment" ? (waitMs ?? retryAfterMs) : undefined,
+        retry,
       })
+    }
     case "TargetCoolingDown":
       return serviceError("upstream_error", "All targets are cooling down", {
         detail: { upstreamStatus: 429, ...(tellsCode && { upstreamCode: "cooling_down" }) },
-        retryAfterMs: Math.max(1, error.untilMs - nowMs),
+        retryAfterMs: waitMs ?? Math.max(1, error.untilMs - nowMs),
+        retry,
       })
     case "UpstreamBroken":
       if (error.cause instanceof EgressBlocked) return egressBlocked(error.cause.reason)
@@ -109,11 +181,20 @@ export const errorForClient = (error: AttemptError, nowMs: number, tellsCode = f
   }
 }
 
+const filteredByVendor = serviceError("content_blocked", "The vendor's content filter refused the content", {
+  detail: { reason: "vendor_filter" },
+})
+
 /** For the log; a vendor's text is never in it. */
 export const describe = (error: AttemptError): Record<string, unknown> => {
   switch (error._tag) {
     case "VendorRejected":
-      return { status: error.status, code: error.code, ...(error.reason !== undefined && { reason: error.reason }) }
+      return {
+        status: error.status,
+        code: error.code,
+        fault: error.blame,
+        ...(error.reason !== undefined && { reason: error.reason }),
+      }
     case "UpstreamBroken":
       return { cause: error.cause instanceof Error ? error.cause.message : String(error.cause) }
     case "TargetCoolingDown":

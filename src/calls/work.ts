@@ -1,7 +1,8 @@
 /** What the vendor calls of one call of any kind do: how each target is asked, and how its reply is read. */
 import type { Effect, Result } from "effect"
 import type { CallTarget } from "../catalogue/snapshot.ts"
-import type { EncodeRefusal, SentRequest, VendorFault } from "../dialects/wire.ts"
+import type { VendorFault } from "../dialects/faults.ts"
+import type { EncodeRefusal, SentRequest } from "../dialects/wire.ts"
 import type { ServiceError } from "../protocol/error.ts"
 import type { WarnEvent } from "../protocol/event.ts"
 import type { SpanOptions } from "../telemetry/tracing.ts"
@@ -36,7 +37,7 @@ export interface Work {
   readonly reader: (target: CallTarget, head: UpstreamHead, part: number) => Reader
   /** The largest whole reply; 32 MiB if absent. */
   readonly maxBodyBytes?: number
-  /** Whether another target is asked after a refusal too: where no request can be at fault. */
+  /** Whether another target is asked after every refusal: where no request can be at fault. */
   readonly triesAfterRefusal?: boolean
   /** Whether clients are told the vendor's machine code of a refusal. */
   readonly tellsCode?: boolean

@@ -9,8 +9,9 @@ import type { Message, SealingDialect } from "../protocol/block.ts"
 import type { Delta } from "../protocol/event.ts"
 import type { ReasoningLevel, Stop, StructuredOutput, Tool, ToolChoice } from "../protocol/exchange.ts"
 import type { ExtraParams } from "../protocol/extra-params.ts"
+import { malformedReply, type VendorFault } from "./faults.ts"
 import { isMalformedCount, type JsonObject, reportedCountAt } from "./json.ts"
-import { type EncodeRefusal, malformedReply, type VendorAccess, type VendorFault, type WireRequest } from "./wire.ts"
+import type { EncodeRefusal, VendorAccess, WireRequest } from "./wire.ts"
 
 /** An admitted exchange: authorised, clamped, for one target. */
 export interface VendorRequest {

@@ -5,9 +5,10 @@ import type { ImageRequest, MadeImage } from "../protocol/image.ts"
 import type { SpeechFormat, SpeechRequest } from "../protocol/speech.ts"
 import type { Segment, TranscriptionRequest, Word } from "../protocol/transcription.ts"
 import type { VideoFields } from "../protocol/video.ts"
+import type { VendorFault } from "./faults.ts"
 import type { JsonObject } from "./json.ts"
 import type { ReportedTokens, WholeDialect } from "./whole.ts"
-import type { AnyWireRequest, EncodeRefusal, VendorFault, WireRequest } from "./wire.ts"
+import type { AnyWireRequest, EncodeRefusal, WireRequest } from "./wire.ts"
 
 /** Usage as the vendor reported it; tokens of pictures and of sound are part of the sums. */
 export interface ReportedUsage extends ReportedTokens {
@@ -104,8 +105,8 @@ export interface VendorJob {
   readonly state: "queued" | "running" | "done" | "failed"
   /** Per cent. */
   readonly progress?: number | undefined
-  /** The vendor's machine code of a failure. */
-  readonly code?: string | undefined
+  /** Why it failed. */
+  readonly fault?: VendorFault | undefined
   /** Where the result is: a path or an address, as the dialect reads it. */
   readonly content?: string | undefined
 }

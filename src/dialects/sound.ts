@@ -1,9 +1,9 @@
 /** Streams of sound. */
 import type { SpeechFormat } from "../protocol/speech.ts"
+import { malformedReply, type VendorFault } from "./faults.ts"
 import type { JsonObject } from "./json.ts"
 import { JsonEvents } from "./json-events.ts"
 import type { ReportedUsage, SpeechStream } from "./media.ts"
-import { malformedReply, type VendorFault } from "./wire.ts"
 
 const none: ReadonlyArray<never> = []
 

@@ -4,6 +4,7 @@ import type { MediaBody } from "../media/media-file.ts"
 import type { EmbeddingRequest } from "../protocol/embedding.ts"
 import type { ModerationRequest, ModerationResult } from "../protocol/moderation.ts"
 import type { RerankRequest, RerankResult } from "../protocol/rerank.ts"
+import type { VendorFault } from "./faults.ts"
 import type { JsonObject } from "./json.ts"
 import type { EncodeRefusal, WireRequest } from "./wire.ts"
 import type { WrittenVector } from "./written-vector.ts"
@@ -14,6 +15,8 @@ export interface WholeDialect<Asked, Got, Body extends string | MediaBody = stri
   readonly encode: (asked: Asked, model: string) => Result.Result<WireRequest<Body>, EncodeRefusal>
   /** What the vendor answered; undefined if it is not in the vendor's format, or answers something else. */
   readonly decode: (body: JsonObject, asked: Asked, headers: ReplyHeaders) => Got | undefined
+  /** Why a reply that was not decoded has nothing, e.g. because of a filter; undefined if it is malformed. */
+  readonly faultIn?: (body: JsonObject) => VendorFault | undefined
 }
 
 /** Headers of a reply, by lower-case names. */

@@ -1,5 +1,6 @@
 /** What all dialects share: how a vendor's API is called, and how it fails. */
 import type { MediaBody } from "../media/media-file.ts"
+import type { VendorFault } from "./faults.ts"
 
 /** @typeParam Body text, as bytes too, or text with files */
 export interface WireRequest<Body extends string | Uint8Array | MediaBody = string> {
@@ -24,14 +25,6 @@ export interface EncodeRefusal {
   readonly message: string
 }
 
-/** A vendor's failure inside its reply. Its text is never sent to the client. */
-export interface VendorFault {
-  /** The HTTP status, or the one that the failure corresponds to. */
-  readonly status: number
-  /** The vendor's machine code, for the log. */
-  readonly code: string
-}
-
 /** How a vendor's API is called, whatever is asked. */
 export interface VendorAccess {
   /** Headers that carry the credential. */
@@ -39,6 +32,3 @@ export interface VendorAccess {
   /** The failure in a reply with an error status. */
   readonly decodeError: (status: number, body: string) => VendorFault
 }
-
-/** A reply that is not in the dialect's format: not JSON, the wrong shape, or over the limit. */
-export const malformedReply: VendorFault = { status: 502, code: "malformed_reply" }

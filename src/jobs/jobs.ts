@@ -6,6 +6,7 @@ import { randomUUID } from "node:crypto"
 import { Context, Effect, FiberSet, Layer } from "effect"
 import { runEvery } from "../background.ts"
 import { CallDeadlines } from "../deadlines.ts"
+import type { VendorFault } from "../dialects/faults.ts"
 import { parseObject } from "../dialects/json.ts"
 import type { VendorJob } from "../dialects/media.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
@@ -34,8 +35,15 @@ type OpenState = "queued" | "running"
 /** The state of a job whose vendor said nothing new. */
 const knownState = ({ state }: Job): OpenState => (state === "running" ? "running" : "queued")
 
-/** Failures that another try does not mend. */
-const isGone = (status: number): boolean => status === 404 || status === 410
+/** What another question does not mend: the vendor knows the job no more, or refuses what is asked. */
+const endingFault = (fault: VendorFault): VendorFault | undefined => {
+  if (fault.blame === "model") return { ...fault, code: "gone" }
+  return fault.blame === "request" || fault.blame === "filter" ? fault : undefined
+}
+
+/** As it is kept and told. A filter has a code of its own, whatever the vendor calls it. */
+const errorCodeOf = (fault: VendorFault | undefined): string =>
+  fault?.blame === "filter" ? "content_blocked" : (fault?.code ?? "failed")
 
 export class Jobs extends Context.Service<
   Jobs,
@@ -64,7 +72,7 @@ export class Jobs extends Context.Service<
         }
         const said = yield* ask(job)
         if (said.state === "done") yield* store.end(job, { state: "done", content: said.content })
-        else if (said.state === "failed") yield* store.end(job, { state: "failed", errorCode: said.code })
+        else if (said.state === "failed") yield* store.end(job, { state: "failed", errorCode: errorCodeOf(said.fault) })
         else yield* goOn(job, said.state, said.progress)
       })
 
@@ -90,8 +98,11 @@ export class Jobs extends Context.Service<
         )
         if (reply._tag === "None") return same
         const { status, body } = reply.value
-        if (isGone(status)) return { state: "failed", code: "gone" }
-        const json = status === 200 ? parseObject(body) : undefined
+        if (status !== 200) {
+          const fault = endingFault(found.target.dialect.decodeError(status, body))
+          return fault === undefined ? same : { state: "failed", fault }
+        }
+        const json = parseObject(body)
         return (json && found.dialect.status(json)) ?? same
       })
 

@@ -88,6 +88,7 @@ export class VendorCheck extends Context.Service<
           context,
           work,
           targets: [target],
+          triesAfterRefusal: false,
           stream: undefined,
           maxReplyBytes: maxCheckBytes,
           timeoutsOf: () => timeoutsOf(snapshot, target),
@@ -161,6 +162,7 @@ const noHealth: TargetHealth["Service"] = {
   failed: () => Effect.void,
   begin: (_target, call) => call,
   coolDown: () => Effect.void,
+  forgive: Effect.void,
   turns: Stream.empty,
 }
 

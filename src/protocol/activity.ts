@@ -14,8 +14,10 @@ export const Targets = Schema.Struct({
       /** Handles that use it. */
       handles: Schema.Array(Schema.String),
       state: Schema.Literals(["healthy", "suspect", "cooling down"]),
-      /** Why it is cooling down: its breaker opened, or the vendor asked for it. */
-      cause: Schema.optionalKey(Schema.Literals(["breaker", "vendor"])),
+      /** Why it is cooling down: its breaker opened, the vendor asked for it, is busy, or refuses it. */
+      cause: Schema.optionalKey(Schema.Literals(["breaker", "vendor", "busy", "refused"])),
+      /** What a target that is refused lacks: `credential`, `credit`, `permission`, `model`, `region` or `address`. */
+      reason: Schema.optionalKey(Schema.String),
       until: Schema.optionalKey(Schema.String),
     }),
   ),

@@ -290,6 +290,8 @@ export const Model = Schema.Struct({
   timeouts: optional(TimeoutTiers),
   /** For how long replies are kept and given again to equal requests, at most 24h; not at all if absent. */
   replyCache: optional(ModelReplyCache),
+  /** Whether the next target is asked too if one refuses a request for what it has, such as a parameter. */
+  tryNext: optional(Schema.Boolean),
   /** In failover order. A model of mode `direct` is never called by Weir and needs none. */
   targets: optional(Schema.Array(Target)),
 }).check(

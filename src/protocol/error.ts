@@ -131,6 +131,8 @@ export class ServiceError<Code extends ErrorCode = ErrorCode> extends Data.Tagge
   readonly detail?: ErrorDetail | undefined
   /** Milliseconds after which a retry may succeed; sent as `Retry-After`, rounded up to seconds. */
   readonly retryAfterMs?: number | undefined
+  /** Whether the same call can succeed: never, or later because every vendor is busy. As its code says if absent. */
+  readonly retry?: "never" | "later" | undefined
   /** The actual cause, for the log only; never sent to a client. */
   readonly cause?: unknown
 }> {}
@@ -142,6 +144,7 @@ export const serviceError = <Code extends ErrorCode>(
   more: {
     readonly detail?: ErrorDetail | undefined
     readonly retryAfterMs?: number | undefined
+    readonly retry?: "never" | "later" | undefined
     readonly cause?: unknown
   } = {},
 ): ServiceError<Code> => new ServiceError({ code, message, ...more })

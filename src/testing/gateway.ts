@@ -27,6 +27,7 @@ import { layerLogs } from "../telemetry/logs.ts"
 import { layerOtlp } from "../telemetry/otlp.ts"
 import { Tenants } from "../tenants/tenants.ts"
 import { ResolveHost } from "../upstream/egress.ts"
+import { TargetHealth } from "../upstream/health.ts"
 import type { RealtimeScript } from "./scripted-realtime.ts"
 import { type ScriptedVendor, startScriptedVendor, type VendorScript } from "./scripted-vendor.ts"
 import { layerTestDatabases, testStores } from "./stores.ts"
@@ -61,6 +62,7 @@ export interface TestGateway {
   readonly calls: Calls["Service"]
   readonly ledger: Ledger["Service"]
   readonly gate: Gate["Service"]
+  readonly health: TargetHealth["Service"]
   readonly catalogue: Catalogue["Service"]
   readonly tenants: Tenants["Service"]
   readonly accessTokens: AccessTokens["Service"]
@@ -224,6 +226,7 @@ export const startGateway = (options: GatewayOptions = {}): Effect.Effect<TestGa
       calls: Context.get(services, Calls),
       ledger: Context.get(services, Ledger),
       gate: Context.get(services, Gate),
+      health: Context.get(services, TargetHealth),
       catalogue,
       tenants: Context.get(services, Tenants),
       accessTokens: Context.get(services, AccessTokens),

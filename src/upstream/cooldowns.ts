@@ -1,12 +1,19 @@
 /** Cooldowns by target: of a target's, the longest counts. */
+import type { TargetFault } from "../dialects/faults.ts"
 
-/** `vendor`: the vendor sent Retry-After. `breaker`: calls failed. */
-export type CooldownCause = "vendor" | "breaker"
+/**
+ * `vendor`: the vendor asked to wait. `breaker`: calls failed. `busy`: the vendor refused a call for now, and did not say
+ * for how long. `refused`: the vendor refused the target, for what it lacks.
+ */
+export const cooldownCauses = ["vendor", "breaker", "busy", "refused"] as const
+export type CooldownCause = (typeof cooldownCauses)[number]
 
 export interface Cooldown {
   readonly cause: CooldownCause
-  /** Milliseconds since the epoch. */
+  /** Milliseconds since the epoch, by this node's clock. */
   readonly untilMs: number
+  /** What a target that was refused lacks. */
+  readonly reason?: TargetFault | undefined
 }
 
 export class Cooldowns {

@@ -1,12 +1,14 @@
 /**
- * Health of targets. Each target has a circuit breaker, which counts how its calls begin, and a cooldown when its
- * vendor sends `Retry-After`. Nodes with a shared Redis exchange both in the background: a call only reads memory.
+ * Health of targets. Each target has a circuit breaker, which counts how its calls begin, and cools down when its vendor
+ * asks for it or refuses it. Nodes with a shared Redis exchange both in the background: a call only reads memory.
  */
-import { Clock, Context, Data, Duration, Effect, Exit, Layer, Schedule, type Scope, Stream } from "effect"
+import { Clock, Context, Data, Duration, Effect, Exit, Layer, PubSub, Schedule, type Scope, Stream } from "effect"
 import { CircuitBreaker } from "effect/persistence"
 import { runEvery } from "../background.ts"
+import type { TargetFault } from "../dialects/faults.ts"
 import { recordCooldown } from "../telemetry/metrics.ts"
-import { type Cooldown, Cooldowns } from "./cooldowns.ts"
+import { type Cooldown, type CooldownCause, Cooldowns } from "./cooldowns.ts"
+import { type StrikeCause, Strikes } from "./strikes.ts"
 
 /** The target is cooling down and is not called. */
 export class TargetCoolingDown extends Data.TaggedError("TargetCoolingDown")<Cooldown> {}
@@ -14,39 +16,56 @@ export class TargetCoolingDown extends Data.TaggedError("TargetCoolingDown")<Coo
 /** What the beginning of a call says about its target; `ignored` says nothing. */
 export type Verdict = "healthy" | "failing" | "ignored"
 
+/**
+ * Which cooldowns a call disregards because no other target is left: none, those of breakers, or those of refused targets
+ * too. What a vendor asked for is always respected.
+ */
+export type Despite = "nothing" | "breaker" | "refused"
+
+/** Why a target cools down: for as long as its vendor asks, or for a time that grows with each refusal. */
+export type CoolingReason =
+  | { readonly cause: "vendor"; readonly forMs: number }
+  | { readonly cause: "busy" }
+  | { readonly cause: "refused"; readonly reason: TargetFault }
+
+/** A target whose calls begin to fail, or work again. */
+export interface TargetTurn {
+  readonly target: string
+  readonly isDown: boolean
+  /** What a target that was refused lacks; `failing` if its calls failed. */
+  readonly reason?: TargetFault | "failing"
+}
+
 /** What all the own keys of organisations are called in metrics: there may be millions. */
 const ownLabel = "organisation"
 
 /** The key of a vendor with which an organisation has a key of its own. No id has a space: it is nobody else's. */
-export const ownTargetKey = (orgId: string, key: string): string => `${ownLabel} ${orgId} ${key}`
+export const ownTargetKey = (orgId: string, version: string, key: string): string =>
+  `${ownLabel} ${orgId} ${version} ${key}`
 
 const labelOf = (target: string): string => (target.startsWith(`${ownLabel} `) ? ownLabel : target)
 
 export class TargetHealth extends Context.Service<
   TargetHealth,
   {
-    /**
-     * Whether a target is cooling down.
-     * @param despiteBreaker no other target is left
-     */
-    readonly coolingDown: (target: string, despiteBreaker: boolean) => TargetCoolingDown | undefined
-    /** Whether the last calls of a target failed: then calls begin with `begin`. */
+    /** The active cooldown of a target that ends last. */
+    readonly coolingDown: (target: string, despite: Despite) => TargetCoolingDown | undefined
+    /** Whether the last calls of a target failed or were refused: then calls begin with `begin`. */
     readonly isSuspect: (target: string) => boolean
     /** A call of a target that was not suspect has failed at its beginning. */
     readonly failed: (target: string) => Effect.Effect<void>
-    /**
-     * Runs the beginning of a call unless its target is cooling down.
-     * @param options.despiteBreaker no other target is left
-     */
+    /** Runs the beginning of a call unless its target is cooling down, or another call tries the target just now. */
     readonly begin: <A, E, R>(
       target: string,
       call: Effect.Effect<A, E, R>,
-      options: { readonly judge: (exit: Exit.Exit<A, E>) => Verdict; readonly despiteBreaker: boolean },
+      options: { readonly judge: (exit: Exit.Exit<A, E>) => Verdict; readonly despite: Despite },
     ) => Effect.Effect<A, E | TargetCoolingDown, R>
-    /** Starts a cooldown, as the vendor asked. */
-    readonly coolDown: (target: string, forMs: number) => Effect.Effect<void>
-    /** Targets whose calls begin to fail here, or work again. */
-    readonly turns: Stream.Stream<{ readonly target: string; readonly isDown: boolean }>
+    /** Starts a cooldown. */
+    readonly coolDown: (target: string, why: CoolingReason) => Effect.Effect<void>
+    /** Credentials may have changed: each target that was refused is tried with the next call. */
+    readonly forgive: Effect.Effect<void>
+    /** Targets whose calls begin to fail or to be refused here, or work again. */
+    readonly turns: Stream.Stream<TargetTurn>
   }
 >()("weir/upstream/TargetHealth") {
   /** For a single node. */
@@ -56,11 +75,19 @@ export class TargetHealth extends Context.Service<
   ).pipe(Layer.provide(CircuitBreaker.layerStoreMemory()))
 }
 
+/** A cooldown as nodes exchange it: each has a clock of its own. */
+export interface SharedCooldown extends Omit<Cooldown, "untilMs"> {
+  /** How long it still lasts. */
+  readonly forMs: number
+  /** Refusals in a row, of a target that was refused. */
+  readonly count: number
+}
+
 /** Exchanges cooldowns between nodes. */
 export interface SharedCooldowns {
-  readonly publish: (target: string, cooldown: Cooldown) => Effect.Effect<void>
+  readonly publish: (target: string, cooldown: SharedCooldown) => Effect.Effect<void>
   /** Those that were published since the last time, by any node; all that are kept, the first time. */
-  readonly added: Effect.Effect<ReadonlyArray<readonly [target: string, cooldown: Cooldown]>>
+  readonly added: Effect.Effect<ReadonlyArray<readonly [target: string, cooldown: SharedCooldown]>>
 }
 
 /** Five consecutive failures; a target that fails every other time is handled by failover. */
@@ -92,23 +119,26 @@ export const makeTargetHealth = (
     const clock = yield* Clock.Clock
     const own = new Cooldowns()
     const others = new Cooldowns()
+    const strikes = new Strikes()
+    const refusals = yield* PubSub.unbounded<TargetTurn>()
     /** When the last of their calls failed. */
     const suspects = new Map<string, number>()
 
     /** The longest active cooldown of a target. */
-    const coolingDown = (target: string, despiteBreaker: boolean): TargetCoolingDown | undefined => {
-      if (own.size === 0 && others.size === 0) return undefined
+    const coolingDown = (target: string, despite: Despite): TargetCoolingDown | undefined => {
+      if (own.size === 0 && others.size === 0 && strikes.size === 0) return undefined
       const nowMs = clock.currentTimeMillisUnsafe()
-      const active = [own.get(target), others.get(target)].flatMap((each) =>
-        each !== undefined && each.untilMs > nowMs ? [each] : [],
+      const active = [own.get(target), others.get(target), strikes.get(target)].flatMap((each) =>
+        each !== undefined && each.untilMs > nowMs && !excuses[despite].has(each.cause) ? [each] : [],
       )
       const [longest] = active.sort((a, b) => b.untilMs - a.untilMs)
-      if (longest === undefined || (despiteBreaker && longest.cause === "breaker")) return undefined
-      return new TargetCoolingDown(longest)
+      if (longest === undefined) return undefined
+      const { cause, untilMs, reason } = longest
+      return new TargetCoolingDown({ cause, untilMs, reason })
     }
 
     /** Runs the beginning of a call through the target's breaker. */
-    const begin = <A, E, R>(
+    const throughBreaker = <A, E, R>(
       target: string,
       call: Effect.Effect<A, E, R>,
       judge: (exit: Exit.Exit<A, E>) => Verdict,
@@ -130,19 +160,38 @@ export const makeTargetHealth = (
         )
     }
 
-    const failed = (target: string) => Effect.ignore(begin(target, Effect.fail("failed"), () => "failing"))
+    /** A call of a target which was refused before. */
+    const trying = <A, E, R>(
+      target: string,
+      call: Effect.Effect<A, E, R>,
+      judge: (exit: Exit.Exit<A>) => Verdict,
+    ): Effect.Effect<A, E, R> =>
+      Effect.onExit(call, (exit) => {
+        if (Exit.isFailure(exit) || judge(Exit.succeed(exit.value)) !== "healthy")
+          return Effect.sync(() => strikes.release(target))
+        const worked = strikes.clear(target)
+        return worked?.cause === "refused" ? PubSub.publish(refusals, { target, isDown: false }) : Effect.void
+      })
+
+    const failed = (target: string) => Effect.ignore(throughBreaker(target, Effect.fail("failed"), () => "failing"))
 
     const forget = Effect.sync(() => {
       const nowMs = clock.currentTimeMillisUnsafe()
       own.forget(nowMs)
       others.forget(nowMs)
+      strikes.forget(nowMs)
       for (const [target, failedAtMs] of suspects) if (failedAtMs + suspectMs <= nowMs) suspects.delete(target)
     })
     yield* runEvery(forgetInterval, "Forgetting the health of targets", forget)
 
     if (shared !== undefined) {
       const look = Effect.map(shared.added, (added) => {
-        for (const [target, cooldown] of added) others.add(target, cooldown)
+        const nowMs = clock.currentTimeMillisUnsafe()
+        for (const [target, { cause, forMs, count, reason }] of added) {
+          const untilMs = nowMs + forMs
+          if (cause === "vendor" || cause === "breaker") others.add(target, { cause, untilMs })
+          else strikes.learn(target, { cause, untilMs, count, reason })
+        }
       })
       yield* runEvery(refreshInterval, "Reading cooldowns of other nodes", look)
     }
@@ -151,41 +200,84 @@ export const makeTargetHealth = (
     const opened = Effect.fnUntraced(function* (transition: CircuitBreaker.Transition) {
       if (transition.to !== "Open") return
       recordCooldown(services, labelOf(transition.key), "breaker")
-      const untilMs = (yield* Clock.currentTimeMillis) + Duration.toMillis(transition.retryAfter)
       yield* Effect.logWarning("A target is cooling down after failed calls", { target: transition.key })
-      if (shared !== undefined) yield* shared.publish(transition.key, { cause: "breaker", untilMs })
+      const forMs = Duration.toMillis(transition.retryAfter)
+      if (shared !== undefined) yield* shared.publish(transition.key, { cause: "breaker", forMs, count: 1 })
     })
     yield* Effect.forkScoped(Stream.runForEach(breaker.transitions, opened), { startImmediately: true })
 
+    const publish = (target: string, cooldown: SharedCooldown): Effect.Effect<void> => {
+      recordCooldown(services, labelOf(target), cooldown.cause)
+      return shared === undefined ? Effect.void : shared.publish(target, cooldown)
+    }
+
+    const coolAsAsked = (target: string, askedMs: number, nowMs: number): Effect.Effect<void> => {
+      const forMs = Math.min(askedMs, maxCooldownMs)
+      // Of calls that were refused at once, each may be told another time.
+      const isLonger = own.add(target, { cause: "vendor", untilMs: nowMs + forMs })
+      return isLonger ? publish(target, { cause: "vendor", forMs, count: 1 }) : Effect.void
+    }
+
+    const strike = Effect.fnUntraced(function* (
+      target: string,
+      cause: StrikeCause,
+      nowMs: number,
+      reason?: TargetFault,
+    ): Effect.fn.Return<void> {
+      const begun = strikes.add(target, cause, nowMs, reason)
+      if (begun === undefined) return
+      const { count, untilMs } = begun
+      yield* publish(target, { cause, forMs: untilMs - nowMs, count, reason })
+      if (reason === undefined) return
+      const seconds = Math.round((untilMs - nowMs) / 1000)
+      yield* Effect.logError("A vendor refuses a target, which is cooling down", { target, reason, seconds })
+      yield* PubSub.publish(refusals, { target, isDown: true, reason })
+    })
+
     return TargetHealth.of({
-      coolDown: (target, forMs) =>
+      coolDown: (target, why) =>
         Effect.flatMap(Clock.currentTimeMillis, (nowMs) => {
-          const cooldown: Cooldown = { cause: "vendor", untilMs: nowMs + Math.min(forMs, maxCooldownMs) }
-          // Of calls that were refused at once, each may be told another time.
-          if (!own.add(target, cooldown)) return Effect.void
-          recordCooldown(services, labelOf(target), cooldown.cause)
-          return shared === undefined ? Effect.void : shared.publish(target, cooldown)
+          if (why.cause === "vendor") return coolAsAsked(target, why.forMs, nowMs)
+          return strike(target, why.cause, nowMs, why.cause === "refused" ? why.reason : undefined)
         }),
-      turns: breaker.transitions.pipe(
-        Stream.filter(({ to }) => to !== "HalfOpen"),
-        Stream.map(({ key, to }) => ({ target: key, isDown: to === "Open" })),
+      forgive: Effect.sync(() => strikes.forgive()),
+      turns: Stream.merge(
+        Stream.fromPubSub(refusals),
+        breaker.transitions.pipe(
+          Stream.filter(({ to }) => to !== "HalfOpen"),
+          Stream.map(({ key, to }): TargetTurn => {
+            const isDown = to === "Open"
+            return { target: key, isDown, ...(isDown && { reason: "failing" }) }
+          }),
+        ),
       ),
       coolingDown,
-      isSuspect: (target) => suspects.has(target),
+      isSuspect: (target) => suspects.has(target) || strikes.has(target),
       failed,
-      begin: (target, call, { judge, despiteBreaker }) =>
+      begin: (target, call, { judge, despite }) =>
         Effect.suspend(() => {
-          const cooling = coolingDown(target, despiteBreaker)
+          const cooling = coolingDown(target, despite)
           if (cooling !== undefined) return Effect.fail(cooling)
-          if (despiteBreaker) return call
-          if (suspects.has(target)) return begin(target, call, judge)
+          if (despite !== "nothing") return trying(target, call, judge)
+          if (!strikes.claim(target)) {
+            const { cause = "busy", reason } = strikes.get(target) ?? {}
+            return Effect.fail(new TargetCoolingDown({ cause, reason, untilMs: clock.currentTimeMillisUnsafe() }))
+          }
           // The breaker is asked only while the last calls failed: asking it costs more than the rest of a call's beginning.
-          return Effect.tapError(call, (error) =>
-            judge(Exit.fail(error)) === "failing" ? failed(target) : Effect.void,
-          )
+          const begun = suspects.has(target)
+            ? throughBreaker(target, call, judge)
+            : Effect.tapError(call, (error) => (judge(Exit.fail(error)) === "failing" ? failed(target) : Effect.void))
+          return strikes.has(target) ? trying(target, begun, judge) : begun
         }),
     })
   })
+
+/** What no longer keeps a call from a target. */
+const excuses: Readonly<Record<Despite, ReadonlySet<CooldownCause>>> = {
+  nothing: new Set(),
+  breaker: new Set(["breaker"]),
+  refused: new Set(["breaker", "refused"]),
+}
 
 /** While a probe runs, the target cools down only until it ends. */
 const cooldownOfBreaker = ({ reason }: CircuitBreaker.CircuitBreakerError, nowMs: number): TargetCoolingDown =>

@@ -21,6 +21,8 @@ export interface UpstreamKey {
   readonly key: Redacted.Redacted | undefined
   /** What the key stands for, if the organisation brought an identity at a cloud. */
   readonly identity: OwnIdentity | undefined
+  /** Another one for each key that is set: a key that a vendor refused says nothing of the next. */
+  readonly version: string
 }
 
 /** A key as it is stored. */
@@ -46,6 +48,7 @@ export const openUpstreamKeys = (
           baseUrl: baseUrl ?? undefined,
           key: key === undefined ? undefined : Redacted.make(key),
           identity: key === undefined ? undefined : readStoredIdentity(key),
+          version: sealed.slice(-8),
         },
       ]
     }),

@@ -70,6 +70,7 @@ export const holdsOf = async ({ sql, ledger, orgId }: TestGateway): Promise<Read
 
 interface UsageRow {
   readonly ref: string
+  readonly vendor: string
   readonly stop: string
   readonly estimated_reason: string | null
   readonly in_tokens: bigint

@@ -295,12 +295,23 @@ describe("after the vendor's terminal event", () => {
 })
 
 describe("failover", () => {
+  /** A target that was busy is asked again after a second. */
+  const preferredAnswers = async () => {
+    gateway().vendor.script(answering(answer))
+    await eventually(async () => {
+      const before = gateway().vendor.calls.length
+      await (await gateway().exchange({ ...hello, model: "pool" })).text()
+      return gateway().vendor.calls.length > before
+    })
+  }
+
   it.each<[string, VendorScript]>([
     ["429", rejecting(429)],
     ["500", rejecting(500)],
     ["a reset", (call) => call.reset()],
     ["a first frame that does not come", () => undefined],
   ])("on %s before the first frame the next target answers, with a warning", async (_what, script) => {
+    await preferredAnswers()
     gateway().vendor.script(script)
     gateway().second.script(answering(answer))
     const events = await readEvents(await gateway().exchange({ ...hello, model: "pool", stream: true }))
@@ -312,6 +323,7 @@ describe("failover", () => {
   })
 
   it("not if the vendor refuses the request, and not after the first frame", async () => {
+    await preferredAnswers()
     const calls = gateway().second.calls.length
     gateway().vendor.script(rejecting(400))
     expect((await gateway().exchange({ ...hello, model: "pool" })).status).toBe(502)

@@ -142,9 +142,14 @@ describe("videos", () => {
     const { id } = await jobOf(await film())
     state = { status: "failed", error: { code: "moderation_blocked" } }
     await becomes(id, "failed")
-    expect(await ask(id)).toMatchObject({ error: { code: "upstream_error" } })
+    expect(await ask(id)).toMatchObject({ error: { code: "content_blocked" } })
     expect(await balanceOf(gateway())).toBe(before)
     expect(await findings()).toEqual([])
+    const other = await jobOf(await film())
+    state = { status: "failed", error: { code: "a credential with spaces" } }
+    await becomes(other.id, "failed")
+    expect(await ask(other.id)).toMatchObject({ error: { code: "upstream_error" } })
+    expect(await balanceOf(gateway())).toBe(before)
   })
 
   it("are cancelled once, and their money goes back once", async () => {

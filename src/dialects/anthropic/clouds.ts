@@ -59,7 +59,7 @@ const decodeChunks = (): Decoder => {
       const events: Array<VendorEvent> = []
       for (const { kind, type, json } of frames.push(bytes)) {
         count++
-        if (kind !== "event") events.push(bedrockFault(type))
+        if (kind !== "event") events.push(bedrockFault(type, json))
         else {
           const chunk = stringAt(parseObject(json), "bytes") ?? ""
           reply.readFrame(parseObject(Buffer.from(chunk, "base64").toString("utf8")), events)

@@ -19,6 +19,7 @@ import { countAt, type JsonObject, numberAt, objectAt, objectsAt, parseObject, s
 import { signFor } from "../signature.ts"
 import { makeSseDecoder } from "../sse-frames.ts"
 import { isAnthropicOwn } from "../vendor-blocks.ts"
+import { anthropicFault } from "./faults.ts"
 
 /** A streamed reply. */
 export function decodeStream(): Decoder {
@@ -212,22 +213,4 @@ const stops: Readonly<Record<string, Stop>> = {
 
 const stopOf = (reason: string | undefined): Stop => entryOf(stops, reason) ?? "end"
 
-export const errorType = (json: JsonObject | undefined): string =>
-  stringAt(objectAt(json, "error"), "type") ?? "unknown"
-
-/** Error frames carry a type; the status is Anthropic's for that type (https://docs.anthropic.com/en/api/errors). */
-const errorStatuses: Readonly<Record<string, number>> = {
-  invalid_request_error: 400,
-  authentication_error: 401,
-  permission_error: 403,
-  not_found_error: 404,
-  request_too_large: 413,
-  rate_limit_error: 429,
-  api_error: 500,
-  overloaded_error: 529,
-}
-
-const faultOf = (json: JsonObject | undefined): VendorEvent => {
-  const code = errorType(json)
-  return { kind: "fault", fault: { status: entryOf(errorStatuses, code) ?? 502, code } }
-}
+const faultOf = (json: JsonObject | undefined): VendorEvent => ({ kind: "fault", fault: anthropicFault(json) })

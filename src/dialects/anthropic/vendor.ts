@@ -4,8 +4,8 @@
  */
 import { Result } from "effect"
 import type { Dialect } from "../dialect.ts"
-import { parseObject } from "../json.ts"
-import { decodeBody, decodeStream, errorType } from "./vendor-reply.ts"
+import { anthropicRefusal } from "./faults.ts"
+import { decodeBody, decodeStream } from "./vendor-reply.ts"
 import { betasOf, encodeMessages, searchTool } from "./vendor-request.ts"
 
 export const anthropicVersion = "2023-06-01"
@@ -22,5 +22,5 @@ export const anthropic: Dialect = {
   canSearch: ({ tools }) => !tools.some(({ name }) => name === searchTool),
   decoder: decodeStream,
   decodeBody,
-  decodeError: (status, body) => ({ status, code: errorType(parseObject(body)) }),
+  decodeError: anthropicRefusal,
 }

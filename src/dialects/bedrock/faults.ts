@@ -1,11 +1,39 @@
 /**
- * How Bedrock fails, in a reply's status and in an exception that comes in a stream.
+ * How Bedrock refuses, in a reply's status and in an exception that comes in a stream.
  * Source: https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ConverseStream.html#API_runtime_ConverseStream_Errors
+ * and https://docs.aws.amazon.com/bedrock/latest/userguide/troubleshooting-api-error-codes.html
  */
-import { entryOf } from "../../protocol/words.ts"
 import type { VendorEvent } from "../dialect.ts"
-import { parseObject, stringAt } from "../json.ts"
+import { type FaultTable, faultBy, type VendorFault } from "../faults.ts"
+import { numberAt, parseObject, stringAt } from "../json.ts"
 import type { VendorAccess } from "../wire.ts"
+
+const table: FaultTable = {
+  codes: {
+    // https://docs.aws.amazon.com/bedrock/latest/APIReference/CommonErrors.html
+    UnrecognizedClientException: "credential",
+    InvalidClientTokenId: "credential",
+    InvalidSignatureException: "credential",
+    SignatureDoesNotMatch: "credential",
+    MissingAuthenticationToken: "credential",
+    IncompleteSignature: "credential",
+    ExpiredTokenException: "credential",
+    ExpiredToken: "credential",
+    OptInRequired: "permission",
+    AccessDeniedException: "permission",
+    ResourceNotFoundException: "model",
+    ServiceQuotaExceededException: "credit",
+    ThrottlingException: "moment",
+    ModelNotReadyException: "moment",
+  },
+  // One exception has many meanings.
+  texts: [
+    [/tokens per day/i, "credit"],
+    [/model identifier is invalid|on-demand throughput isn.t supported|reached the end of its life/i, "model"],
+    [/operation not allowed/i, "permission"],
+    [/blocked by our content filters?|content filtering policy/i, "filter"],
+  ],
+}
 
 /** Failures of the model itself come as client errors: 408 ModelTimeoutException, 424 ModelErrorException. */
 const modelFailures: Readonly<Record<number, number>> = { 408: 504, 424: 502 }
@@ -13,23 +41,33 @@ const modelFailures: Readonly<Record<number, number>> = { 408: 504, 424: 502 }
 /** With a Bedrock API key. */
 export const bedrockAccess: VendorAccess = {
   authorize: (credential) => ({ authorization: `Bearer ${credential}` }),
-  decodeError: (status, body) => {
-    const type = stringAt(parseObject(body), "__type")
-    return { status: modelFailures[status] ?? status, code: type?.split("#").at(-1) ?? `status_${status}` }
-  },
+  decodeError: (status, body) =>
+    faultOf(modelFailures[status] ?? status, stringAt(parseObject(body), "__type") ?? `status_${status}`, body),
 }
 
 /** The status of an exception that comes in a stream. */
-const exceptions: Readonly<Record<string, number>> = {
-  validationException: 400,
-  throttlingException: 429,
-  internalServerException: 500,
-  modelStreamErrorException: 502,
-  serviceUnavailableException: 503,
-  modelTimeoutException: 504,
-}
+const exceptions: ReadonlyMap<string, number> = new Map([
+  ["validationException", 400],
+  ["throttlingException", 429],
+  ["internalServerException", 500],
+  ["modelStreamErrorException", 502],
+  ["serviceUnavailableException", 503],
+  ["modelTimeoutException", 504],
+])
 
-export const bedrockFault = (type: string): VendorEvent => ({
+export const bedrockFault = (type: string, body = ""): VendorEvent => ({
   kind: "fault",
-  fault: { status: entryOf(exceptions, type) ?? 502, code: type === "" ? "unknown" : type },
+  fault: faultOf(exceptions.get(type) ?? 502, type, body),
 })
+
+/** Exceptions of AWS that throttle may state a wait, as `retryAfterSeconds`. */
+const faultOf = (status: number, type: string, body: string): VendorFault => {
+  const json = parseObject(body)
+  const seconds = numberAt(json, "retryAfterSeconds")
+  return faultBy(table, {
+    status,
+    codes: [type.split("#").at(-1)],
+    text: stringAt(json, "message") ?? stringAt(json, "Message"),
+    retryAfterMs: seconds !== undefined && seconds > 0 ? Math.ceil(seconds * 1000) : undefined,
+  })
+}

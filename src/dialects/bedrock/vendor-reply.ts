@@ -65,7 +65,7 @@ class ReplyReader {
 
   readFrame({ kind, type, json }: EventFrame, events: Array<VendorEvent>): void {
     if (kind !== "event") {
-      events.push(bedrockFault(type))
+      events.push(bedrockFault(type, json))
       return
     }
     const event = parseObject(json)

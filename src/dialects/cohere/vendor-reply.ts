@@ -6,6 +6,7 @@ import { BlockNumbers, reasoningDelta, textDelta, toolCallArgs, toolCallOpen } f
 import { type Decoder, malformed, missingSides, nonZero, type VendorEvent, type VendorUsage } from "../dialect.ts"
 import { countAt, type JsonObject, numberAt, objectAt, objectsAt, parseObject, stringAt } from "../json.ts"
 import { makeSseDecoder } from "../sse-frames.ts"
+import { cohereFault } from "./faults.ts"
 
 /** A streamed reply. */
 export function decodeStream(): Decoder {
@@ -91,9 +92,8 @@ class ReplyReader {
     const usage = objectAt(end, "usage")
     if (usage !== undefined) events.push({ kind: "usage", usage: usageOf(usage), final: true })
     const reason = stringAt(end, "finish_reason")
-    const fault = entryOf(faults, reason)
-    if (fault !== undefined)
-      events.push({ kind: "fault", fault: { status: fault, code: String(reason).toLowerCase() } })
+    const fault = cohereFault(reason ?? "")
+    if (fault !== undefined) events.push({ kind: "fault", fault })
     else events.push({ kind: "stop", stop: entryOf(stops, reason) ?? "end" }, { kind: "done" })
   }
 }
@@ -123,6 +123,3 @@ const stops: Readonly<Record<string, Stop>> = {
   TOOL_CALL: "tool_call",
   ERROR_TOXIC: "filtered",
 }
-
-/** Ends that are failures of the vendor, with the status that they correspond to. */
-const faults: Readonly<Record<string, number>> = { ERROR: 502, ERROR_LIMIT: 502, TIMEOUT: 504 }

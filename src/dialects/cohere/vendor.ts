@@ -4,14 +4,14 @@ import type { Dialect } from "../dialect.ts"
 import type { VendorDialect } from "../vendor-dialect.ts"
 import type { VendorAccess } from "../wire.ts"
 import { cohereEmbedding } from "./embedding.ts"
+import { cohereRefusal } from "./faults.ts"
 import { cohereRerank } from "./rerank.ts"
 import { decodeBody, decodeStream } from "./vendor-reply.ts"
 import { encodeChat } from "./vendor-request.ts"
 
-/** Errors have a text alone. */
 const access: VendorAccess = {
   authorize: (credential) => ({ authorization: `Bearer ${credential}` }),
-  decodeError: (status) => ({ status, code: `status_${status}` }),
+  decodeError: cohereRefusal,
 }
 
 export const cohereChat: Dialect = {

@@ -1,5 +1,6 @@
 /** Deepgram: transcription. Source: https://developers.deepgram.com/reference/speech-to-text/listen-pre-recorded */
 import { Result } from "effect"
+import { type FaultTable, faultBy } from "../faults.ts"
 import { type JsonObject, numberAt, objectAt, objectsAt, parseObject, stringAt } from "../json.ts"
 import type { TranscriptionDialect } from "../media.ts"
 import { segmentsOf } from "../segments.ts"
@@ -40,8 +41,11 @@ const wordOf = (word: JsonObject) => {
   return said === undefined || start === undefined || end === undefined ? [] : [{ word: said, start, end }]
 }
 
+/** Statuses say it all. Source: https://developers.deepgram.com/docs/errors */
+const faults: FaultTable = { codes: {} }
+
 export const deepgram: VendorDialect = {
   authorize: (credential) => ({ authorization: `Token ${credential}` }),
-  decodeError: (status, body) => ({ status, code: stringAt(parseObject(body), "err_code") ?? "unknown" }),
+  decodeError: (status, body) => faultBy(faults, { status, codes: [stringAt(parseObject(body), "err_code")] }),
   transcription,
 }

@@ -1,14 +1,26 @@
 /** ElevenLabs: speech and transcription. Source: https://elevenlabs.io/docs/api-reference/introduction */
+import { type FaultTable, faultBy } from "../faults.ts"
 import { objectAt, parseObject, stringAt } from "../json.ts"
 import type { VendorDialect } from "../vendor-dialect.ts"
 import { elevenlabsSpeech } from "./speech.ts"
 import { elevenlabsTranscription } from "./transcription.ts"
 
+/** Source: https://elevenlabs.io/docs/developers/resources/error-messages */
+const faults: FaultTable = {
+  codes: {
+    quota_exceeded: "credit",
+    missing_permissions: "permission",
+    detected_unusual_activity: "credential",
+    voice_not_found: "request",
+    content_against_policy: "filter",
+  },
+}
+
 export const elevenlabs: VendorDialect = {
   authorize: (credential) => ({ "xi-api-key": credential }),
   decodeError: (status, body) => {
     const detail = objectAt(parseObject(body), "detail")
-    return { status, code: stringAt(detail, "status") ?? stringAt(detail, "code") ?? "unknown" }
+    return faultBy(faults, { status, codes: [stringAt(detail, "status"), stringAt(detail, "code")] })
   },
   speech: elevenlabsSpeech,
   transcription: elevenlabsTranscription,

@@ -9,6 +9,7 @@ import type { ImageAsked, ImageDialect, ReportedUsage } from "../media.ts"
 import { picturesOf } from "../pictures.ts"
 import { jsonRequest } from "../whole.ts"
 import type { EncodeRefusal, WireRequest } from "../wire.ts"
+import { geminiFilter } from "./faults.ts"
 
 const isImagen = (model: string): boolean => model.startsWith("imagen-")
 
@@ -45,6 +46,7 @@ export const geminiImage: ImageDialect = {
     const images = picturesOf([...predicted, ...generated], n, format)
     return images && { images, usage: usageOf(objectAt(body, "usageMetadata")) }
   },
+  faultIn: geminiFilter,
 }
 
 const refusalOf = ({ size, mask, images, background, quality, format }: ImageAsked, model: string) => {

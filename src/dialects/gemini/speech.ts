@@ -4,6 +4,7 @@ import { type JsonObject, objectAt, objectsAt, reportedCountAt, stringAt } from 
 import type { SpeechDialect } from "../media.ts"
 import { EventSound, type SoundEvent, WavSound } from "../sound.ts"
 import { jsonRequest } from "../whole.ts"
+import { geminiFault, geminiFilter } from "./faults.ts"
 
 export const geminiSpeech: SpeechDialect = {
   encode: ({ input, voice, format, speed, instructions }, model) => {
@@ -33,16 +34,14 @@ export const geminiSpeech: SpeechDialect = {
 
 const readEvent = (event: JsonObject): SoundEvent => {
   const error = objectAt(event, "error")
-  if (error !== undefined) {
-    return {
-      fault: { status: reportedCountAt(error, "code") ?? 502, code: stringAt(error, "status") ?? "stream_error" },
-    }
-  }
+  if (error !== undefined) return { fault: geminiFault(error) }
   const [candidate] = objectsAt(event, "candidates")
   const [part] = objectsAt(objectAt(candidate, "content"), "parts")
   const usage = objectAt(event, "usageMetadata")
+  const audio = stringAt(objectAt(part, "inlineData"), "data")
   return {
-    audio: stringAt(objectAt(part, "inlineData"), "data"),
+    audio,
+    ...(audio === undefined && { fault: geminiFilter(event) }),
     isLast: stringAt(candidate, "finishReason") !== undefined,
     usage: usage && {
       inTokens: reportedCountAt(usage, "promptTokenCount"),

@@ -29,6 +29,7 @@ import { countAt, type JsonObject, numberAt, objectAt, objectsAt, parseObject, s
 import { signFor } from "../signature.ts"
 import { makeSseDecoder } from "../sse-frames.ts"
 import { isGeminiOwn } from "../vendor-blocks.ts"
+import { geminiFault } from "./faults.ts"
 import { PartialArguments } from "./partial-arguments.ts"
 
 /** Gemini has no terminal event: the connection ends after the reply with a finish reason. */
@@ -62,7 +63,7 @@ class ReplyReader {
   readReply(reply: JsonObject | undefined, events: Array<VendorEvent>): void {
     const error = objectAt(reply, "error")
     if (error !== undefined) {
-      events.push({ kind: "fault", fault: { status: numberAt(error, "code") ?? 502, code: errorCode(error) } })
+      events.push({ kind: "fault", fault: geminiFault(error) })
       return
     }
     const candidates = objectsAt(reply, "candidates")
@@ -268,7 +269,3 @@ const stopOf = (reason: string, called: boolean): Stop => {
   const stop = entryOf(stops, reason) ?? "end"
   return stop === "end" && called ? "tool_call" : stop
 }
-
-/** e.g. `RESOURCE_EXHAUSTED`, in the style of other vendors' codes. */
-export const errorCode = (error: JsonObject | undefined): string =>
-  (stringAt(error, "status") ?? "unknown").toLowerCase()

@@ -4,8 +4,8 @@
  */
 import { Result } from "effect"
 import type { Dialect } from "../dialect.ts"
-import { objectAt, parseObject } from "../json.ts"
-import { decodeBody, decodeStream, errorCode } from "./vendor-reply.ts"
+import { geminiRefusal } from "./faults.ts"
+import { decodeBody, decodeStream } from "./vendor-reply.ts"
 import { encodeGenerate } from "./vendor-request.ts"
 
 export const gemini: Dialect = {
@@ -21,5 +21,5 @@ export const gemini: Dialect = {
   canSearch: ({ tools }) => tools.length === 0,
   decoder: decodeStream,
   decodeBody,
-  decodeError: (status, body) => ({ status, code: errorCode(objectAt(parseObject(body), "error")) }),
+  decodeError: geminiRefusal,
 }

@@ -3,10 +3,12 @@
 import { Result } from "effect"
 import type { MediaBody } from "../../media/media-file.ts"
 import { entryOf } from "../../protocol/words.ts"
+import { filteredReply, malformedReply, type VendorFault } from "../faults.ts"
 import { type JsonObject, objectAt, objectsAt, reportedCountAt, stringAt } from "../json.ts"
 import type { VideoAsked, VideoDialect } from "../media.ts"
 import { jsonRequest } from "../whole.ts"
 import type { EncodeRefusal } from "../wire.ts"
+import { geminiFault } from "./faults.ts"
 
 /** What the vendor calls sizes: a ratio and a number of lines. */
 const sizes: Readonly<Record<string, { readonly aspectRatio: string; readonly resolution: string }>> = {
@@ -51,12 +53,10 @@ export const geminiVideo: VideoDialect = {
   status: (body) => {
     if (body["done"] !== true) return { state: "running" }
     const error = objectAt(body, "error")
-    if (error !== undefined) {
-      return { state: "failed", code: stringAt(error, "status") ?? String(reportedCountAt(error, "code") ?? "failed") }
-    }
-    const content = uriOf(objectAt(body, "response"))
-    // A video that was filtered is none.
-    return content === undefined ? { state: "failed", code: "no_video" } : { state: "done", content }
+    if (error !== undefined) return { state: "failed", fault: geminiFault(error) }
+    const response = objectAt(body, "response")
+    const content = uriOf(response)
+    return content === undefined ? { state: "failed", fault: withoutVideo(response) } : { state: "done", content }
   },
   content: (_job, content = "", baseUrl) => {
     if (!URL.canParse(content)) return undefined
@@ -69,6 +69,12 @@ export const geminiVideo: VideoDialect = {
 }
 
 const operation = /^[\w./-]{1,512}$/
+
+/** A video that was filtered is none. */
+const withoutVideo = (response: JsonObject | undefined): VendorFault => {
+  const filtered = reportedCountAt(objectAt(response, "generateVideoResponse"), "raiMediaFilteredCount") ?? 0
+  return filtered > 0 ? filteredReply : { ...malformedReply, code: "no_video" }
+}
 
 const uriOf = (response: JsonObject | undefined): string | undefined => {
   const [sample] = objectsAt(objectAt(response, "generateVideoResponse"), "generatedSamples")

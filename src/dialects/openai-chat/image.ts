@@ -1,12 +1,14 @@
 /** Pictures in OpenAI's words, which many vendors share. Source: https://platform.openai.com/docs/api-reference/images */
+
 import { Result } from "effect"
 import type { NamedFile } from "../../media/media-file.ts"
+import { malformedReply } from "../faults.ts"
 import { type FormPart, formRequest } from "../form-body.ts"
 import { type JsonObject, objectAt, objectsAt, reportedCountAt, stringAt } from "../json.ts"
 import type { ImageDialect, ReportedUsage } from "../media.ts"
 import { pictureOf, picturesOf } from "../pictures.ts"
 import { jsonRequest } from "../whole.ts"
-import { malformedReply } from "../wire.ts"
+import { eventFault } from "./faults.ts"
 
 /** Models of this family answer with the picture itself and know its format; others are asked for the picture. */
 const isOwnFamily = (model: string): boolean => /^(gpt|chatgpt)-image/.test(model)
@@ -55,7 +57,7 @@ export const openaiImage: ImageDialect = {
   event: (event) => {
     const type = stringAt(event, "type") ?? ""
     if (type === "error" || event["error"] !== undefined) {
-      return { fault: { status: 502, code: stringAt(objectAt(event, "error"), "code") ?? "stream_error" } }
+      return { fault: eventFault(event) }
     }
     const image = pictureOf(event["b64_json"])
     if (/^image_(generation|edit)\.partial_image$/.test(type)) return image && { partial: image }

@@ -1,9 +1,11 @@
 /** Speech in OpenAI's words, which many vendors share. Source: https://platform.openai.com/docs/api-reference/audio/createSpeech */
+
 import { Result } from "effect"
 import { objectAt, reportedCountAt, stringAt } from "../json.ts"
 import type { SpeechDialect } from "../media.ts"
 import { EventSound, PlainSound, type SoundEvent } from "../sound.ts"
 import { jsonRequest } from "../whole.ts"
+import { eventFault } from "./faults.ts"
 
 export const openaiSpeech: SpeechDialect = {
   encode: ({ input, voice, format = "mp3", speed, instructions, needsTokens }, model) =>
@@ -41,8 +43,6 @@ const readEvent = (event: Parameters<typeof objectAt>[0]): SoundEvent => {
       }
     }
     default:
-      return event?.["error"] === undefined
-        ? {}
-        : { fault: { status: 502, code: stringAt(objectAt(event, "error"), "code") ?? "stream_error" } }
+      return event?.["error"] === undefined ? {} : { fault: eventFault(event) }
   }
 }

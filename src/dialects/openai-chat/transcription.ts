@@ -1,8 +1,10 @@
 /** Transcription in OpenAI's words, which many vendors share. Source: https://platform.openai.com/docs/api-reference/audio */
+
 import { Result } from "effect"
 import { type FormPart, formRequest } from "../form-body.ts"
 import { type JsonObject, numberAt, objectAt, objectsAt, reportedCountAt, stringAt } from "../json.ts"
 import type { ReportedUsage, Transcribed, TranscriptionDialect } from "../media.ts"
+import { eventFault } from "./faults.ts"
 
 /** These tell tokens and no times; all others are asked for times, because these tell the duration. */
 const tellsTokens = (model: string): boolean => /^gpt-/.test(model)
@@ -53,9 +55,7 @@ export const openaiTranscription: TranscriptionDialect = {
           } satisfies Transcribed,
         }
       default:
-        return event["error"] === undefined
-          ? undefined
-          : { fault: { status: 502, code: stringAt(objectAt(event, "error"), "code") ?? "stream_error" } }
+        return event["error"] === undefined ? undefined : { fault: eventFault(event) }
     }
   },
 }

@@ -27,6 +27,7 @@ import {
 import { countAt, type JsonObject, numberAt, objectAt, objectsAt, parseObject, stringAt } from "../json.ts"
 import { logprobsOf } from "../logprobs.ts"
 import { makeSseDecoder } from "../sse-frames.ts"
+import { openaiFault } from "./faults.ts"
 import { ReasoningDetails } from "./reasoning-details.ts"
 
 /** A streamed reply. */
@@ -70,7 +71,7 @@ class ReplyReader {
   ): void {
     const error = objectAt(reply, "error")
     if (error !== undefined) {
-      events.push({ kind: "fault", fault: { status: errorStatus(error), code: errorCode(error) } })
+      events.push({ kind: "fault", fault: openaiFault(error) })
       return
     }
     const tier = stringAt(reply, "service_tier")
@@ -207,13 +208,4 @@ function readUsage(usage: JsonObject): VendorUsage {
     }),
     ...missingSides(usage, { input: { anyOf: ["prompt_tokens"] }, output: { anyOf: ["completion_tokens"] } }),
   }
-}
-
-export const errorCode = (error: JsonObject | undefined): string =>
-  stringAt(error, "code") ?? stringAt(error, "type") ?? "unknown"
-
-/** An error frame inside a stream has no HTTP status; some vendors put one into `code`. */
-const errorStatus = (error: JsonObject): number => {
-  const code = numberAt(error, "code") ?? numberAt(error, "status_code") ?? numberAt(error, "status")
-  return code !== undefined && code >= 400 && code <= 599 ? code : 502
 }

@@ -4,9 +4,9 @@
  */
 import { Result } from "effect"
 import type { Dialect } from "../dialect.ts"
-import { objectAt, parseObject } from "../json.ts"
+import { openaiRefusal } from "./faults.ts"
 import { type ChatProfile, chatProfiles } from "./profiles.ts"
-import { decodeChatBody, decodeStream, errorCode } from "./vendor-reply.ts"
+import { decodeChatBody, decodeStream } from "./vendor-reply.ts"
 import { encodeChat } from "./vendor-request.ts"
 
 /** The dialect with a vendor's profile. */
@@ -21,7 +21,7 @@ export const makeChatDialect = (profile: ChatProfile): Dialect => ({
   canSearch: () => false,
   decoder: decodeStream,
   decodeBody: decodeChatBody,
-  decodeError: (status, body) => ({ status, code: errorCode(objectAt(parseObject(body), "error")) }),
+  decodeError: openaiRefusal,
 })
 
 export const openaiChat: Dialect = makeChatDialect(chatProfiles.openai)

@@ -2,9 +2,11 @@
 
 import { Result } from "effect"
 import { entryOf } from "../../protocol/words.ts"
+import type { VendorFault } from "../faults.ts"
 import { formRequest } from "../form-body.ts"
-import { numberAt, objectAt, stringAt } from "../json.ts"
+import { type JsonObject, numberAt, objectAt, stringAt } from "../json.ts"
 import type { VendorJob, VideoDialect } from "../media.ts"
+import { openaiFault } from "./faults.ts"
 
 const states: Readonly<Record<string, VendorJob["state"]>> = {
   queued: "queued",
@@ -14,6 +16,9 @@ const states: Readonly<Record<string, VendorJob["state"]>> = {
 }
 
 const at = (job: string): string => `/videos/${encodeURIComponent(job)}`
+/** Its code says what failed: a filter, or the vendor. */
+const failureOf = (body: JsonObject): VendorFault => openaiFault(objectAt(body, "error") ?? { code: "failed" })
+
 const plain = { headers: { accept: "application/json" }, body: "" }
 
 export const openaiVideo: VideoDialect = {
@@ -31,6 +36,7 @@ export const openaiVideo: VideoDialect = {
     const job = stringAt(body, "id")
     return job === undefined || job === "" || body["status"] === "failed" ? undefined : { job }
   },
+  faultIn: (body) => (body["status"] === "failed" ? failureOf(body) : undefined),
   poll: (job) => ({ ...plain, method: "GET", path: at(job) }),
   status: (body) => {
     const state = entryOf(states, stringAt(body, "status"))
@@ -39,7 +45,7 @@ export const openaiVideo: VideoDialect = {
     return {
       state,
       ...(progress !== undefined && { progress: Math.min(100, Math.max(0, Math.round(progress))) }),
-      ...(state === "failed" && { code: stringAt(objectAt(body, "error"), "code") ?? "failed" }),
+      ...(state === "failed" && { fault: failureOf(body) }),
     }
   },
   cancel: (job) => ({ ...plain, method: "DELETE", path: at(job) }),

@@ -5,7 +5,6 @@
 
 import type { Stop } from "../../protocol/exchange.ts"
 import type { TokenLogprob } from "../../protocol/extra-params.ts"
-import { entryOf } from "../../protocol/words.ts"
 import {
   BlockNumbers,
   reasoningDelta,
@@ -26,6 +25,7 @@ import {
 } from "../dialect.ts"
 import { countAt, type JsonObject, numberAt, objectAt, objectsAt, parseObject, stringAt } from "../json.ts"
 import { tokensOf } from "../logprobs.ts"
+import { openaiFault } from "../openai-chat/faults.ts"
 import { decodeChatBody } from "../openai-chat/vendor-reply.ts"
 import { makeSseDecoder } from "../sse-frames.ts"
 import { isOpenaiOwn } from "../vendor-blocks.ts"
@@ -232,19 +232,8 @@ function usageOf(usage: JsonObject, searches: number): VendorUsage {
   }
 }
 
-export const errorCode = (error: JsonObject | undefined): string =>
-  stringAt(error, "code") ?? stringAt(error, "type") ?? "unknown"
-
-/** A failure inside a reply has a code and no status. */
-const errorStatuses: Readonly<Record<string, number>> = {
-  rate_limit_exceeded: 429,
-  insufficient_quota: 429,
-  invalid_prompt: 400,
-  invalid_request_error: 400,
-  server_error: 500,
-}
-
-const faultOf = (error: JsonObject | undefined): VendorEvent => {
-  const code = errorCode(error)
-  return { kind: "fault", fault: { status: entryOf(errorStatuses, code) ?? 502, code } }
-}
+/** The type of an event is not that of its failure. */
+const faultOf = (error: JsonObject | undefined): VendorEvent => ({
+  kind: "fault",
+  fault: openaiFault(stringAt(error, "type") === "error" ? { ...error, type: undefined } : (error ?? {})),
+})

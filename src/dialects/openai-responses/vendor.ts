@@ -4,8 +4,8 @@
  */
 import { Result } from "effect"
 import type { Dialect } from "../dialect.ts"
-import { objectAt, parseObject } from "../json.ts"
-import { decodeBody, decodeStream, errorCode } from "./vendor-reply.ts"
+import { openaiRefusal } from "../openai-chat/faults.ts"
+import { decodeBody, decodeStream } from "./vendor-reply.ts"
 import { encodeResponses } from "./vendor-request.ts"
 
 export const openaiResponses: Dialect = {
@@ -20,5 +20,5 @@ export const openaiResponses: Dialect = {
   canSearch: () => true,
   decoder: decodeStream,
   decodeBody,
-  decodeError: (status, body) => ({ status, code: errorCode(objectAt(parseObject(body), "error")) }),
+  decodeError: openaiRefusal,
 }

@@ -2,7 +2,8 @@
 
 import type { SearchResult } from "../../protocol/search.ts"
 import { entryOf } from "../../protocol/words.ts"
-import { type JsonObject, parseObject, stringAt } from "../json.ts"
+import { type FaultTable, faultBy, type VendorFault } from "../faults.ts"
+import { type JsonObject, objectAt, parseObject, stringAt } from "../json.ts"
 import type { WireRequest } from "../wire.ts"
 
 export interface SearchQuery {
@@ -86,11 +87,26 @@ const plain = (text: string): string =>
 const cut = (text: string, length: number): string =>
   text.length <= length ? text : [...text].slice(0, length).join("")
 
-/** The vendor's machine-readable error code; its text is not used. */
-export const refusalCode = (body: string): string => {
+/** The failure in a reply with an error status; its text is not used. */
+export const searchRefusal = (status: number, body: string): VendorFault => {
   const json = parseObject(body)
-  const found = [json?.["code"], json?.["error"], json?.["type"], json?.["tag"]].find(
-    (code) => (typeof code === "string" && /^[A-Za-z0-9_.-]{1,64}$/.test(code)) || typeof code === "number",
-  )
-  return found === undefined ? "unknown" : String(found)
+  const places = [json?.["code"], objectAt(json, "error")?.["code"], json?.["error"], json?.["type"], json?.["tag"]]
+  const found = places.find((code) => (typeof code === "string" && isCode.test(code)) || typeof code === "number")
+  const text = stringAt(json, "message") ?? stringAt(json, "error")
+  return faultBy(faults, { status, codes: [found === undefined ? undefined : String(found)], text })
+}
+
+const isCode = /^[A-Za-z0-9_.-]{1,64}$/
+
+const faults: FaultTable = {
+  codes: {
+    // https://api-dashboard.search.brave.com/app/documentation/web-search/responses
+    SUBSCRIPTION_TOKEN_INVALID: "credential",
+    // https://docs.exa.ai/reference/error-codes
+    NO_MORE_CREDITS: "credit",
+  },
+  // https://serper.dev
+  texts: [[/not enough credits/i, "credit"]],
+  // https://docs.tavily.com/documentation/api-reference/endpoint/search
+  statuses: { 432: "credit", 433: "credit" },
 }

@@ -3,16 +3,20 @@
  * Source: https://docs.voyageai.com/reference/embeddings-api, https://docs.voyageai.com/reference/reranker-api
  */
 import { Result } from "effect"
+import { type FaultTable, faultBy } from "../faults.ts"
 import { objectAt, parseObject, reportedCountAt } from "../json.ts"
 import { readRanks } from "../ranks.ts"
 import { inOrder, readVectors } from "../vectors.ts"
 import type { VendorDialect } from "../vendor-dialect.ts"
 import { jsonRequest } from "../whole.ts"
 
+/** Errors have a text alone; statuses say it all. Source: https://docs.voyageai.com/docs/error-codes */
+const faults: FaultTable = { codes: {} }
+
 export const voyage: VendorDialect = {
   authorize: (credential) => ({ authorization: `Bearer ${credential}` }),
-  // Errors have a text alone.
-  decodeError: (status, body) => ({ status, code: parseObject(body) === undefined ? "unknown" : `status_${status}` }),
+  decodeError: (status, body) =>
+    faultBy(faults, { status, codes: [parseObject(body) === undefined ? undefined : `status_${status}`] }),
   embedding: {
     maxInputs: () => 1000,
     encode: ({ input, inputType, dimensions, truncate, encoding }, model) =>

@@ -19,7 +19,7 @@ const unreadable = serviceError("internal_error", "The service could not complet
 
 /** An error reply, with what SDKs read to decide on a retry. */
 export const errorReply = (api: ErrorWords, error: ServiceError, requestId: string): TextReply => {
-  const status = errorStatus[error.code]
+  const status = statusOf(error)
   return {
     status,
     headers: { "content-type": "application/json", ...retryHeaders(error, status) },
@@ -27,17 +27,25 @@ export const errorReply = (api: ErrorWords, error: ServiceError, requestId: stri
   }
 }
 
+/** Other APIs have a status of their own for vendors that are all busy. */
+const statusOf = ({ code, retry }: ServiceError): number => (retry === "later" ? 429 : errorStatus[code])
+
 /** SDKs wait no longer than this, and try sooner if they are asked to: in vain. */
 const longestWaitMs = 60_000
 
 /** SDKs retry 408, 409, 429 and 5xx by themselves. */
-const retryHeaders = ({ code, retryAfterMs }: ServiceError, status: number): Readonly<Record<string, string>> => {
+const retryHeaders = (
+  { code, retry, retryAfterMs }: ServiceError,
+  status: number,
+): Readonly<Record<string, string>> => {
+  if (retry === "never") return { "x-should-retry": "false" }
   if (retryAfterMs !== undefined) {
     const ms = Math.ceil(retryAfterMs)
     const later = { "retry-after": String(Math.ceil(ms / 1000)), "retry-after-ms": String(ms) }
     return ms > longestWaitMs ? { ...later, "x-should-retry": "false" } : later
   }
-  const mayHelp = status >= 500 ? code !== "pricing_guard_tripped" : status === 429 && code === "rate_limited"
+  const mayHelp =
+    status >= 500 ? code !== "pricing_guard_tripped" : retry === "later" || (status === 429 && code === "rate_limited")
   return mayHelp ? {} : { "x-should-retry": "false" }
 }
 

@@ -127,10 +127,11 @@ const targetsOf = (snapshot: CatalogueSnapshot, health: TargetHealth["Service"])
   return {
     data: [...targets].map(([key, { vendor, model }]) => {
       const target = { vendor: vendor.id, model, handles: handles.get(key) ?? [] }
-      const cooldown = health.coolingDown(key, false)
+      const cooldown = health.coolingDown(key, "nothing")
       if (cooldown === undefined) return { ...target, state: health.isSuspect(key) ? "suspect" : "healthy" }
-      const { cause, untilMs } = cooldown
-      return { ...target, state: "cooling down", cause, until: new Date(untilMs).toISOString() }
+      const { cause, untilMs, reason } = cooldown
+      const until = new Date(untilMs).toISOString()
+      return { ...target, state: "cooling down", cause, until, ...(reason !== undefined && { reason }) }
     }),
   }
 }

@@ -72,9 +72,14 @@ export const viewOf = ({ id, state, model, progress, createdAt, view, errorCode 
   ...size(view),
   // The vendor's own words are not told.
   ...(state === "failed" && {
-    error: {
-      code: errorCode === "timeout" ? "upstream_total_timeout" : "upstream_error",
-      message: "The vendor made no video; nothing was charged",
-    },
+    error: errorOf(errorCode),
   }),
 })
+
+const errorOf = (errorCode: string | undefined): NonNullable<VideoJob["error"]> => {
+  if (errorCode === "content_blocked") {
+    return { code: errorCode, message: "The vendor's content filter refused the request; nothing was charged" }
+  }
+  const code = errorCode === "timeout" ? "upstream_total_timeout" : "upstream_error"
+  return { code, message: "The vendor made no video; nothing was charged" }
+}

@@ -6,7 +6,7 @@ import { wholeBody } from "../../calls/whole-body.ts"
 import type { Delivered, Reader } from "../../calls/work.ts"
 import type { EventEncoder } from "../../dialects/client-api.ts"
 import { type Decoder, type Dialect, malformed, type VendorEvent } from "../../dialects/dialect.ts"
-import type { VendorFault } from "../../dialects/wire.ts"
+import type { VendorFault } from "../../dialects/faults.ts"
 import type { UsageMeter } from "./usage-meter.ts"
 
 /** The client of a stream. */

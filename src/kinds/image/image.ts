@@ -83,6 +83,7 @@ export const image: Kind<ImageCall, ImageResponse> = {
           partsAt: (target) => Math.ceil(n / mostAt(target)),
           encode: (target, part) => encodeWhole(target, dialectAt(target), "image", partOf(target, part)),
           decode: (target, body, part, headers) => dialectAt(target)?.decode(body, partOf(target, part), headers),
+          faultIn: (target, body) => dialectAt(target)?.faultIn?.(body),
           bill: (parts) => mediaBill(tokens, usagesOf(parts), units(picturesOf(parts).length), undefined, undefined),
           implausible: (parts) => implausibleMedia(tokens, usagesOf(parts)),
           charge: ({ counts }) => priceUsage(price, counts),

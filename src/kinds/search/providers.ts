@@ -3,7 +3,7 @@
 import { Result } from "effect"
 import { priceOf, weightOf } from "../../catalogue/search-directory.ts"
 import type { CallTarget, CatalogueSnapshot, SearchProviderEntry } from "../../catalogue/snapshot.ts"
-import { refusalCode, type SearchDialect } from "../../dialects/search/dialect.ts"
+import { type SearchDialect, searchRefusal } from "../../dialects/search/dialect.ts"
 import { searchDialectOf } from "../../dialects/search/index.ts"
 import type { Amount } from "../../money/amount.ts"
 import { type ServiceError, serviceError } from "../../protocol/error.ts"
@@ -86,7 +86,7 @@ const targetOf = ({ provider, credential, network }: SearchProviderEntry, search
     },
     dialect: {
       authorize: search.authorize,
-      decodeError: (status, body) => ({ status, code: refusalCode(body) }),
+      decodeError: searchRefusal,
       search,
     },
     model: id,

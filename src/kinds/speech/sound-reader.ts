@@ -1,8 +1,8 @@
 /** Gives sound to the client as it comes. */
 import type { ClientReply } from "../../calls/reply.ts"
 import type { Delivered, Reader } from "../../calls/work.ts"
+import { malformedReply, type VendorFault } from "../../dialects/faults.ts"
 import type { SpeechStream } from "../../dialects/media.ts"
-import { malformedReply, type VendorFault } from "../../dialects/wire.ts"
 import { speechMime } from "../../protocol/speech.ts"
 
 export interface SoundReaderOptions<Body extends object> {

@@ -50,6 +50,7 @@ export const video: Kind<VideoCall, VideoJob> = {
           status: 202,
           encode: (target) => encodeWhole(target, dialectAt(target), "video", asked),
           decode: (target, body, _part, headers) => dialectAt(target)?.decode(body, asked, headers),
+          faultIn: (target, body) => dialectAt(target)?.faultIn?.(body),
           bill: () => ({
             counts: { ...noTokens, dims },
           }),

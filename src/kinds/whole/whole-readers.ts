@@ -4,9 +4,9 @@ import type { BrokenReason } from "../../calls/ending.ts"
 import { wholeBody } from "../../calls/whole-body.ts"
 import type { Delivered, Reader } from "../../calls/work.ts"
 import type { CallTarget } from "../../catalogue/snapshot.ts"
+import { malformedReply, type VendorFault } from "../../dialects/faults.ts"
 import type { JsonObject } from "../../dialects/json.ts"
 import { JsonEvents } from "../../dialects/json-events.ts"
-import { malformedReply, type VendorFault } from "../../dialects/wire.ts"
 import type { LongParts } from "../../media/marked.ts"
 
 /** A reply in events: as the vendor's events come, or all at its end. */

@@ -11,9 +11,10 @@ import { type CallFailure, operationSpan, recordOperation, type TokensUsed } fro
 import type { SettledUsage } from "../../calls/reply-body.ts"
 import type { Reader, Work } from "../../calls/work.ts"
 import type { CallTarget } from "../../catalogue/snapshot.ts"
+import { malformedReply, type VendorFault } from "../../dialects/faults.ts"
 import { type JsonObject, parseObject } from "../../dialects/json.ts"
 import type { ReplyHeaders } from "../../dialects/whole.ts"
-import { type AnyWireRequest, type EncodeRefusal, malformedReply } from "../../dialects/wire.ts"
+import type { AnyWireRequest, EncodeRefusal } from "../../dialects/wire.ts"
 import type { LongParts, Marked } from "../../media/marked.ts"
 import type { Amount } from "../../money/amount.ts"
 import { type Charge, inputTokens } from "../../money/pricing.ts"
@@ -40,6 +41,8 @@ export interface WholeCall<Got, Body extends object> {
   readonly encode: (target: CallTarget, part: number) => Result.Result<AnyWireRequest, EncodeRefusal>
   /** @returns undefined if the reply does not answer what was asked */
   readonly decode: (target: CallTarget, body: JsonObject, part: number, headers: ReplyHeaders) => Got | undefined
+  /** Why a reply that was not decoded has nothing; undefined if it is malformed. */
+  readonly faultIn?: (target: CallTarget, body: JsonObject) => VendorFault | undefined
   /** Whether clients are told the vendor's machine code of a refusal. */
   readonly tellsCode?: boolean
   readonly triesAfterRefusal?: boolean
@@ -173,7 +176,7 @@ export class WholeTask<Got, Body extends object> implements Task<Body> {
       const read = parseObject(body.toString("utf8"))
       const json = read === undefined ? undefined : (long?.restored?.(read) ?? read)
       const got = json === undefined ? undefined : this.#call.decode(target, json, part, head.headers)
-      if (got === undefined) return malformedReply
+      if (got === undefined) return (json && this.#call.faultIn?.(target, json)) ?? malformedReply
       this.#parts.push(got)
       this.#bytes += bytes
       if (this.#parts.length === this.partsAt(target)) {

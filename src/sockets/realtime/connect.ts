@@ -1,22 +1,14 @@
 /** Opens the vendor's socket of a realtime session: targets in their order, until one is reached. */
-import { Effect, Result } from "effect"
-import { coolDownAsAsked, noTarget } from "../../calls/failover.ts"
+import { Effect, Exit, Option, Result } from "effect"
 import type { CallServices } from "../../calls/services.ts"
+import { coolDownAfter, firstAnswer } from "../../calls/target-loop.ts"
 import { authorizationOf, credentialMissing, lacksCredential, withoutIdentity } from "../../calls/vendor-credential.ts"
-import {
-  type AttemptError,
-  type CallError,
-  describe,
-  errorForClient,
-  isWorthFailover,
-  tierTimeout,
-  VendorRejected,
-  verdictOf,
-} from "../../calls/vendor-errors.ts"
+import { type CallError, describe, tierTimeout, VendorRejected, verdictOf } from "../../calls/vendor-errors.ts"
 import type { CallTarget } from "../../catalogue/snapshot.ts"
 import type { ServiceError } from "../../protocol/error.ts"
 import { recordTier, recordTierTimeout } from "../../telemetry/metrics.ts"
-import { retryAfterOf } from "../../upstream/retry-after.ts"
+import type { Despite, Verdict } from "../../upstream/health.ts"
+import { withWait } from "../../upstream/retry-after.ts"
 import type { VendorSocket, VendorSockets } from "../../upstream/vendor-sockets.ts"
 import type { RealtimePlan } from "./plan.ts"
 
@@ -32,25 +24,29 @@ export const connectVendor = Effect.fnUntraced(function* (
   plan: RealtimePlan,
   headers: Readonly<Record<string, string>>,
 ): Effect.fn.Return<Reached, ServiceError> {
-  let last: AttemptError = noTarget
-  // If all targets are cooling down because of their breakers, they are called anyway.
-  for (const despiteBreaker of [false, true]) {
-    for (const target of plan.targets) {
-      const cooling = services.health.coolingDown(target.key, despiteBreaker)
-      if (cooling !== undefined) {
-        last = cooling
-        continue
-      }
-      const opened = yield* Effect.result(openAt(services, vendorSockets, plan, target, headers))
-      if (Result.isSuccess(opened)) return { socket: opened.success, target }
-      last = opened.failure
-      yield* report(services, target, opened.failure, despiteBreaker)
-      if (!isWorthFailover(last)) return yield* errorForClient(last, services.nowMs())
-    }
-    if (last._tag !== "TargetCoolingDown") break
-  }
-  return yield* errorForClient(last, services.nowMs())
+  const { health, nowMs } = services
+  const { targets, entry } = plan
+  const ask = Effect.fnUntraced(function* (target: CallTarget, despite: Despite) {
+    const isSuspect = health.isSuspect(target.key)
+    const opening = openAt(services, vendorSockets, plan, target, headers)
+    const opened = yield* Effect.result(
+      isSuspect ? health.begin(target.key, opening, { judge: verdictOfExit, despite }) : opening,
+    )
+    if (Result.isSuccess(opened)) return Result.succeed({ socket: opened.success, target })
+    const { failure: error } = opened
+    if (error._tag !== "TargetCoolingDown") yield* report(services, target, error, isSuspect)
+    return Result.fail({ error })
+  })
+  const triesAfterRefusal = entry.model.tryNext === true
+  const answer = yield* firstAnswer({ targets, health, nowMs, triesAfterRefusal, ask })
+  return Result.isSuccess(answer) ? answer.success : yield* answer.failure.told
 })
+
+const verdictOfExit = (exit: Exit.Exit<unknown, CallError>): Verdict => {
+  if (Exit.isSuccess(exit)) return "healthy"
+  const error = Option.getOrUndefined(Exit.findErrorOption(exit))
+  return error === undefined ? "ignored" : verdictOf(error)
+}
 
 const openAt = Effect.fnUntraced(function* (
   services: CallServices,
@@ -62,15 +58,15 @@ const openAt = Effect.fnUntraced(function* (
   const { vendor, dialect, isGuarded, network } = target
   const timeouts = services.timeoutsOf(services.catalogue.current(), target, entry)
   const path = dialect.realtime?.path(target.model)
-  if (path === undefined) return yield* new VendorRejected({ status: 0, code: "no_realtime" })
+  if (path === undefined) return yield* new VendorRejected({ status: 0, code: "no_realtime", blame: "request" })
   const authorization = yield* authorize(services, target, path)
   const startedAtMs = services.nowMs()
   const socket = yield* vendorSockets
     .open({ baseUrl: vendor.baseUrl, path, headers: { ...headers, ...authorization }, isGuarded, network })
     .pipe(
       Effect.catchTag("UpgradeRefused", ({ status, headers: told, body }) => {
-        const retryAfterMs = retryAfterOf(told, services.nowMs())
-        return Effect.fail(new VendorRejected({ ...dialect.decodeError(status, body), retryAfterMs }))
+        const fault = withWait(dialect.decodeError(status, body), told, services.nowMs())
+        return Effect.fail(new VendorRejected(fault))
       }),
       Effect.timeoutOrElse({
         duration: timeouts.connect,
@@ -94,10 +90,10 @@ const report = Effect.fnUntraced(function* (
   { health, context }: CallServices,
   target: CallTarget,
   error: CallError,
-  despiteBreaker: boolean,
+  isSuspect: boolean,
 ) {
-  if (!despiteBreaker && verdictOf(error) === "failing") yield* health.failed(target.key)
-  yield* coolDownAsAsked(health, target, error)
+  if (!isSuspect && verdictOf(error) === "failing") yield* health.failed(target.key)
+  yield* coolDownAfter(health, target, error)
   if (error._tag === "ServiceError" && error.code === "upstream_connect_timeout") {
     recordTierTimeout(context, "connect", target)
   }

@@ -1,0 +1,116 @@
+/** Asks targets in their order until one answers, as every kind of call does. */
+import { Effect, Result } from "effect"
+import type { CallTarget } from "../catalogue/snapshot.ts"
+import type { Despite, TargetHealth } from "../upstream/health.ts"
+import {
+  type AttemptError,
+  type ConversationError,
+  coolingReasonOf,
+  errorForClient,
+  isBusy,
+  isWorthFailover,
+  mostTelling,
+  outlookOf,
+  VendorRejected,
+} from "./vendor-errors.ts"
+
+export interface TargetLoop<A, E> {
+  /** In failover order. */
+  readonly targets: ReadonlyArray<CallTarget>
+  readonly health: TargetHealth["Service"]
+  readonly nowMs: () => number
+  /** Whether another target is asked after a refusal that is the request's fault. */
+  readonly triesAfterRefusal?: boolean
+  readonly tellsCode?: boolean | undefined
+  /** Asks a target that is not cooling down. Fails with what ends the call, whatever the targets say. */
+  readonly ask: (target: CallTarget, despite: Despite) => Effect.Effect<Result.Result<A, Refused>, E>
+}
+
+/** A target that did not answer. */
+export interface Refused {
+  readonly error: AttemptError
+  /** Whether no other target may be asked, because the client has a part of this one's reply. */
+  readonly isFinal?: boolean
+}
+
+/** No target answered. */
+export interface NoAnswer {
+  /** The error that tells most. */
+  readonly last: AttemptError
+  readonly told: ConversationError
+}
+
+/**
+ * The first answer. If all targets cool down, those are asked after all whose breaker is open, or else those that were
+ * refused; what a vendor asked for is respected.
+ */
+export const firstAnswer = Effect.fnUntraced(function* <A, E>(
+  loop: TargetLoop<A, E>,
+): Effect.fn.Return<Result.Result<A, NoAnswer>, E> {
+  let despite: Despite | undefined = "nothing"
+  let errors: ReadonlyArray<AttemptError> = []
+  while (despite !== undefined) {
+    const round: Round<A> = yield* askAll(loop, despite)
+    if ("answer" in round) return Result.succeed(round.answer)
+    errors = round.errors
+    despite = round.isFinal ? undefined : nextRound(errors, despite)
+  }
+  return Result.fail(noAnswer(loop, errors))
+})
+
+type Round<A> = { readonly answer: A } | { readonly errors: ReadonlyArray<AttemptError>; readonly isFinal: boolean }
+
+/** One round over the targets. The last error of a round that is final is why. */
+const askAll = Effect.fnUntraced(function* <A, E>(
+  { targets, health, ask, triesAfterRefusal = false }: TargetLoop<A, E>,
+  despite: Despite,
+): Effect.fn.Return<Round<A>, E> {
+  const errors: Array<AttemptError> = []
+  for (const target of targets) {
+    const cooling = health.coolingDown(target.key, despite)
+    const refused: Result.Result<A, Refused> =
+      cooling === undefined ? yield* ask(target, despite) : Result.fail({ error: cooling })
+    if (Result.isSuccess(refused)) return { answer: refused.success }
+    const { error, isFinal = false } = refused.failure
+    errors.push(error)
+    if (isFinal || !isWorthFailover(error, triesAfterRefusal)) return { errors: [error], isFinal: true }
+  }
+  return { errors, isFinal: false }
+})
+
+/** What is disregarded in another round; undefined if there is none. */
+const nextRound = (errors: ReadonlyArray<AttemptError>, despite: Despite): Despite | undefined => {
+  const causes = new Set(errors.map((error) => (error._tag === "TargetCoolingDown" ? error.cause : "asked")))
+  if (causes.has("asked") || causes.size === 0 || despite === "refused") return undefined
+  if (causes.has("breaker")) return despite === "nothing" ? "breaker" : undefined
+  return causes.has("refused") && causes.size === 1 ? "refused" : undefined
+}
+
+const noAnswer = <A, E>(loop: TargetLoop<A, E>, errors: ReadonlyArray<AttemptError>): NoAnswer => {
+  const last = mostTelling(errors) ?? noTarget
+  const nowMs = loop.nowMs()
+  const outlook = outlookOf(errors)
+  const waitMs = outlook === "later" ? soonest(loop, nowMs) : undefined
+  return { last, told: errorForClient(last, nowMs, { outlook, waitMs, tellsCode: loop.tellsCode }) }
+}
+
+const noTarget = new VendorRejected({ status: 0, code: "no_target", blame: "moment" })
+
+/** How long until the first of the busy targets may be asked again. */
+const soonest = <A, E>({ targets, health }: TargetLoop<A, E>, nowMs: number): number | undefined => {
+  const waits = targets.flatMap(({ key }) => {
+    const cooling = health.coolingDown(key, "nothing")
+    return cooling !== undefined && isBusy(cooling) ? [cooling.untilMs - nowMs] : []
+  })
+  return waits.length === 0 ? undefined : Math.max(1, Math.min(...waits))
+}
+
+/** What a failed call begins: a cooldown, if the target is at fault or the vendor is busy. */
+export const coolDownAfter = (
+  health: TargetHealth["Service"],
+  target: CallTarget,
+  error: AttemptError,
+): Effect.Effect<void> => {
+  const why = coolingReasonOf(error)
+  return why === undefined ? Effect.void : health.coolDown(target.key, why)
+}

@@ -1,0 +1,30 @@
+/** How Cohere refuses: errors have a text alone. Source: https://docs.cohere.com/reference/errors */
+import { type FaultTable, faultBy, type VendorFault } from "../faults.ts"
+import { parseObject, stringAt } from "../json.ts"
+
+const table: FaultTable = {
+  codes: { error: "moment", error_limit: "moment", timeout: "moment" },
+  texts: [
+    [/trial key.*(limit|exceed)|calls? ?\/ ?month/i, "credit"],
+    [/model .*(not found|was removed|does not exist)/i, "model"],
+  ],
+  // A request that was blocked for what it has.
+  statuses: { 498: "filter" },
+}
+
+/** The failure in a reply with an error status. */
+export const cohereRefusal = (status: number, body: string): VendorFault =>
+  faultBy(table, { status, codes: [`status_${status}`], text: stringAt(parseObject(body), "message") })
+
+/** Ends of a reply that are failures of the vendor, with the status that they correspond to. */
+const ends: ReadonlyMap<string, number> = new Map([
+  ["ERROR", 502],
+  ["ERROR_LIMIT", 502],
+  ["TIMEOUT", 504],
+])
+
+/** Undefined if a reply that ended so is whole. */
+export const cohereFault = (finishReason: string): VendorFault | undefined => {
+  const status = ends.get(finishReason)
+  return status === undefined ? undefined : faultBy(table, { status, codes: [finishReason.toLowerCase()] })
+}

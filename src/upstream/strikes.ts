@@ -1,0 +1,100 @@
+/**
+ * Refusals in a row: a target that was refused cools down at once, for longer each time.
+ *
+ * **Details**: a refusal during a cooldown is of a call that began before it and counts for nothing. What was refused for
+ * what it lacks is then tried with one call; a busy target takes calls again. A call that works forgets all refusals.
+ */
+import type { TargetFault } from "../dialects/faults.ts"
+import type { Cooldown } from "./cooldowns.ts"
+
+/** What a vendor refuses without saying for how long. */
+export type StrikeCause = "busy" | "refused"
+
+/** A refused target takes an operator, a busy one takes a moment. Each cooldown is twice as long as the one before. */
+const lengths: Readonly<Record<StrikeCause, { readonly firstMs: number; readonly mostMs: number }>> = {
+  busy: { firstMs: 1000, mostMs: 60_000 },
+  refused: { firstMs: 30_000, mostMs: 600_000 },
+}
+
+/** How long refusals count after the last cooldown, without another call. */
+const rememberedMs = 3_600_000
+
+interface Strike extends Cooldown {
+  readonly cause: StrikeCause
+  /** Refusals in a row. */
+  readonly count: number
+  /** Whether the one call runs that tries the target again. */
+  isTried: boolean
+}
+
+export class Strikes {
+  readonly #byTarget = new Map<string, Strike>()
+
+  get size(): number {
+    return this.#byTarget.size
+  }
+
+  /** The last cooldown of a target, which may be over. */
+  get(target: string): Strike | undefined {
+    return this.#byTarget.get(target)
+  }
+
+  has(target: string): boolean {
+    return this.#byTarget.has(target)
+  }
+
+  /** Counts a refusal. @returns the cooldown that begins; undefined if one of its cause runs */
+  add(target: string, cause: StrikeCause, nowMs: number, reason?: TargetFault): Strike | undefined {
+    const known = this.#byTarget.get(target)
+    const isSame = known?.cause === cause
+    // What a target lacks outlasts that it is busy.
+    if (known !== undefined && known.untilMs > nowMs && (isSame || known.cause === "refused")) return undefined
+    const { firstMs, mostMs } = lengths[cause]
+    const count = isSame ? known.count + 1 : 1
+    const untilMs = nowMs + Math.min(mostMs, firstMs * 2 ** Math.min(count - 1, 20))
+    const strike = { cause, untilMs, count, reason, isTried: false }
+    this.#byTarget.set(target, strike)
+    return strike
+  }
+
+  /** Takes over what another node has counted. */
+  learn(target: string, strike: Omit<Strike, "isTried">): void {
+    const known = this.#byTarget.get(target)
+    if (known === undefined || strike.untilMs > known.untilMs) this.#byTarget.set(target, { ...strike, isTried: false })
+  }
+
+  /** Claims the one call that tries a refused target again. @returns false if another has it */
+  claim(target: string): boolean {
+    const strike = this.#byTarget.get(target)
+    if (strike?.cause !== "refused") return true
+    if (strike.isTried) return false
+    strike.isTried = true
+    return true
+  }
+
+  /** The call that tried a target said nothing of it. */
+  release(target: string): void {
+    const strike = this.#byTarget.get(target)
+    if (strike !== undefined) strike.isTried = false
+  }
+
+  /** A call worked. @returns what was counted until now */
+  clear(target: string): Strike | undefined {
+    const strike = this.#byTarget.get(target)
+    this.#byTarget.delete(target)
+    return strike
+  }
+
+  /** Credentials may be others now: what was refused is tried with the next call. */
+  forgive(): void {
+    for (const [target, strike] of this.#byTarget) {
+      if (strike.cause === "refused") this.#byTarget.set(target, { ...strike, untilMs: 0, count: 0, isTried: false })
+    }
+  }
+
+  forget(nowMs: number): void {
+    for (const [target, { untilMs }] of this.#byTarget) {
+      if (untilMs !== 0 && untilMs + rememberedMs <= nowMs) this.#byTarget.delete(target)
+    }
+  }
+}
