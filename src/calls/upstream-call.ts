@@ -45,6 +45,8 @@ export class UpstreamCall implements ReplyListener, Watched {
   #startedAtMs = 0
   #connectedAtMs = 0
   #readAtMs = 0
+  /** When something last came that a client could use. */
+  #saidAtMs = 0
   /** The longest pause between two reads. */
   #longestGapMs = 0
   #clientIsSlow = false
@@ -129,8 +131,9 @@ export class UpstreamCall implements ReplyListener, Watched {
       this.#end(new VendorRejected(malformedReply))
       return
     }
-    const hasFrame = reader.read(bytes)
-    if (reader.isStreamed) this.#take(reader, hasFrame, false)
+    const saysSomething = reader.read(bytes)
+    if (saysSomething) this.#saidAtMs = nowMs
+    if (reader.isStreamed) this.#take(reader, saysSomething, false)
     const written = reader.written?.()
     if (written !== undefined) this.#waitFor(written)
   }
@@ -174,12 +177,16 @@ export class UpstreamCall implements ReplyListener, Watched {
           ? ["idle", this.#readAtMs + idle]
           : ["ttfb", this.#connectedAtMs + ttfb]
       case "frames":
-        // Any byte resets the idle tier, keep-alive comments too; it stops while the client is slow.
-        return ["idle", this.#clientIsSlow ? Number.POSITIVE_INFINITY : this.#readAtMs + idle]
+        // Any byte resets the idle tier, keep-alive comments too, but what says nothing does so for twice as long at most.
+        return ["idle", this.#clientIsSlow ? Number.POSITIVE_INFINITY : this.#idleDueMs(idle)]
       case "start":
       case "over":
         return ["total", Number.POSITIVE_INFINITY]
     }
+  }
+
+  #idleDueMs(idle: number): number {
+    return Math.min(this.#readAtMs + idle, this.#saidAtMs + 2 * idle)
   }
 
   #start(): void {
@@ -238,13 +245,13 @@ export class UpstreamCall implements ReplyListener, Watched {
   }
 
   /** Takes what a reader has read. */
-  #take(reader: Reader, hasFrame: boolean, isEnd: boolean): void {
+  #take(reader: Reader, saysSomething: boolean, isEnd: boolean): void {
     if (this.#stage === "frames") this.#deliver(reader, false, isEnd)
-    else if (hasFrame) this.#open(reader, isEnd)
+    else if (saysSomething) this.#open(reader, isEnd)
     else if (isEnd) this.#end(disconnected())
   }
 
-  /** The first frame has arrived, or the whole body: with the last part of the request there is no other target. */
+  /** The first frame that a client could use has arrived, or the whole body: with the last part of the request there is no other target. */
   #open(reader: Reader, isEnd: boolean): void {
     const c = this.#conversation
     const { fault } = reader
@@ -254,6 +261,7 @@ export class UpstreamCall implements ReplyListener, Watched {
     }
     this.#record("ttfb", c.nowMs() - this.#connectedAtMs)
     this.#stage = "frames"
+    this.#saidAtMs = this.#readAtMs
     this.#isOpened = true
     if (this.#part === this.#parts - 1) {
       c.opened = true
@@ -287,6 +295,7 @@ export class UpstreamCall implements ReplyListener, Watched {
     const goOn = () => {
       this.#clientIsSlow = false
       this.#readAtMs = nowMs()
+      this.#saidAtMs = this.#readAtMs
       lookBy(this.#readAtMs + this.#timeouts.idle)
       if (this.#pause === undefined) this.#wire?.resume()
     }
@@ -304,6 +313,7 @@ export class UpstreamCall implements ReplyListener, Watched {
         if (this.#pause !== all || this.#isOver()) return
         this.#pause = undefined
         this.#readAtMs = this.#conversation.nowMs()
+        this.#saidAtMs = this.#readAtMs
         if (this.#hasEnded) this.ended()
         else if (!this.#clientIsSlow) this.#wire?.resume()
       },

@@ -16,9 +16,9 @@ export type Delivered = "more" | "whole" | VendorFault
 export interface Reader {
   /** Whether frames come before its end. */
   readonly isStreamed: boolean
-  /** Takes the bytes of one read of the socket. @returns whether a frame has come */
+  /** Takes the bytes of one read of the socket. @returns whether they brought something that a client could use */
   readonly read: (bytes: Uint8Array) => boolean
-  /** The reply has ended. @returns whether a frame has come */
+  /** The reply has ended. @returns whether its end brought something that a client could use */
   readonly readEnd: () => boolean
   /** What must be done before more is read: a write to the disk, or the turn of others; undefined if nothing must. */
   readonly written?: () => Promise<unknown> | undefined

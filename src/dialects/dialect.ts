@@ -72,8 +72,6 @@ export interface Decoder {
   readonly push: (bytes: Uint8Array) => ReadonlyArray<VendorEvent>
   /** The connection ended; decodes a last line without a line break. A stop makes a reply complete without `done`. */
   readonly end: () => ReadonlyArray<VendorEvent>
-  /** Data frames seen so far; keep-alives are not frames. */
-  readonly frames: () => number
 }
 
 /** Chat in a vendor's API. */

@@ -15,7 +15,7 @@ const frameEnd = "\n\n"
 type ReadFrame = (data: string, events: Array<VendorEvent>) => void
 
 /**
- * A decoder of event streams: keeps incomplete frames, counts frames, and emits `malformed` for unreadable ones.
+ * A decoder of event streams: keeps incomplete frames, and emits `malformed` for unreadable ones.
  * @param readFrame returns the events of one frame's data (multi-line data joined by line feeds)
  * @param close returns the events that are known only at the end of the connection
  */
@@ -28,7 +28,6 @@ class SseDecoder implements Decoder {
   readonly #parser: Sse.Parser
   readonly #close: (events: Array<VendorEvent>) => void
   readonly #text = new TextPieces()
-  #frames = 0
   #events: Array<VendorEvent> = []
   #envelope: TextEnvelope | undefined
   #isBetweenFrames = true
@@ -38,7 +37,6 @@ class SseDecoder implements Decoder {
     this.#parser = Sse.makeParser(
       (event) => {
         if (event._tag !== "Event") return
-        this.#frames++
         readFrame(event.data, this.#events)
       },
       { maxEventSize: maxFrameBytes },
@@ -57,17 +55,12 @@ class SseDecoder implements Decoder {
     return this.#taken()
   }
 
-  frames(): number {
-    return this.#frames
-  }
-
   #feed(piece: string): void {
     let at = 0
     while (at < piece.length) {
       const envelope = this.#isBetweenFrames ? this.#envelope : undefined
       const repeated = envelope === undefined ? undefined : readEnvelope(envelope, piece, at)
       if (repeated !== undefined) {
-        this.#frames++
         this.#events.push(repeated.event)
         at = repeated.end
         continue

@@ -12,7 +12,7 @@ import {
 export interface MockReply {
   readonly connectAfterMs?: number
   readonly head?: { readonly afterMs: number } & Partial<UpstreamHead>
-  readonly reads?: ReadonlyArray<{ readonly afterMs: number; readonly bytes: string }>
+  readonly reads?: ReadonlyArray<{ readonly afterMs: number; readonly bytes: string | Uint8Array }>
   /** Pause between the last read and the end of the body; if absent, the body does not end. */
   readonly endAfterMs?: number
 }

@@ -136,8 +136,9 @@ describe("within a reply", () => {
       await call.write(anthropicFrame({ type: "message_start", message: { usage: { input_tokens: 1 } } }))
       call.end(`event: content_block_start\ndata: ${block}\n\n`)
     })
-    const events = await readEvents(await gateway().exchange({ ...hello, model: "claude", stream: true }))
-    expect(events.at(-1)).toMatchObject({ event: "t.err", data: { code: "upstream_error" } })
+    // Nothing has been said yet: the error is no event.
+    const error = await errorOf(await gateway().exchange({ ...hello, model: "claude", stream: true }))
+    expect(error).toMatchObject({ status: 502, code: "upstream_error" })
   })
 })
 

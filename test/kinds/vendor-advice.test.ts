@@ -43,7 +43,9 @@ describe("the advice", () => {
   })
 
   it("is none where nothing can be said", () => {
-    expect(adviceFor(plain, "m", new VendorRejected({ status: 500, code: "status_500", blame: "request" }))).toBeUndefined()
+    expect(
+      adviceFor(plain, "m", new VendorRejected({ status: 500, code: "status_500", blame: "request" })),
+    ).toBeUndefined()
     expect(adviceFor(bedrock, "m", new UpstreamBroken({ cause: "gone" }))).toBeUndefined()
     expect(adviceFor(plain, "m", undefined)).toBeUndefined()
   })

@@ -52,13 +52,11 @@ export const bedrockClaude: Dialect = {
 const decodeChunks = (): Decoder => {
   const frames = new EventFrames()
   const reply = new ReplyReader()
-  let count = 0
   return {
     push: (bytes) => {
       if (frames.isBroken) return []
       const events: Array<VendorEvent> = []
       for (const { kind, type, json } of frames.push(bytes)) {
-        count++
         if (kind !== "event") events.push(bedrockFault(type, json))
         else {
           const chunk = stringAt(parseObject(json), "bytes") ?? ""
@@ -69,7 +67,6 @@ const decodeChunks = (): Decoder => {
       return events
     },
     end: () => [],
-    frames: () => count,
   }
 }
 

@@ -25,13 +25,11 @@ import { bedrockFault } from "./faults.ts"
 export const decodeStream = (): Decoder => {
   const frames = new EventFrames()
   const reply = new ReplyReader()
-  let count = 0
   return {
     push: (bytes) => {
       if (frames.isBroken) return []
       const events: Array<VendorEvent> = []
       for (const frame of frames.push(bytes)) {
-        count++
         reply.readFrame(frame, events)
       }
       if (frames.isBroken) events.push(malformed)
@@ -39,7 +37,6 @@ export const decodeStream = (): Decoder => {
     },
     // A frame without its end is no frame, and a reply without `metadata` is not complete.
     end: () => [],
-    frames: () => count,
   }
 }
 

@@ -57,12 +57,17 @@ const outputTooLong: VendorFault = { status: 502, code: "output_too_long" }
 
 const noEvents: ReadonlyArray<VendorEvent> = []
 
+/** Whether a client could use an event: counts and tiers say nothing, and vendors begin with them before they fail. */
+const isUsable = ({ kind }: VendorEvent): boolean => kind !== "usage" && kind !== "tier"
+
 export class ChatReader implements Reader {
   readonly #dialect: Dialect
   readonly #decoder: Decoder | undefined
   readonly #meter: UsageMeter
   readonly #options: ReaderOptions
   #events = noEvents
+  /** Whether something has come that a client could use. */
+  #isBegun = false
   #bytes = 0
   /** Of a reply that is not streamed. */
   readonly #chunks: Array<Uint8Array> = []
@@ -84,8 +89,7 @@ export class ChatReader implements Reader {
       return false
     }
     this.#bytes += bytes.length
-    this.#events = this.#bytes > this.#options.maxReplyBytes ? [malformed] : this.#decoder.push(bytes)
-    return this.#hasFrame()
+    return this.#take(this.#bytes > this.#options.maxReplyBytes ? [malformed] : this.#decoder.push(bytes))
   }
 
   readEnd(): boolean {
@@ -93,12 +97,11 @@ export class ChatReader implements Reader {
       this.#events = this.#dialect.decodeBody(wholeBody(this.#chunks.splice(0)).toString("utf8"))
       return true
     }
-    this.#events = this.#decoder.end()
-    return this.#hasFrame()
+    return this.#take(this.#decoder.end())
   }
 
   get fault(): VendorFault | undefined {
-    const [first] = this.#events
+    const first = this.#events.find(isUsable)
     return first?.kind === "fault" ? first.fault : undefined
   }
 
@@ -122,8 +125,15 @@ export class ChatReader implements Reader {
     return this.#bytes > maxOutputBytes && this.#meter.outputBytes > maxOutputBytes
   }
 
-  /** Keep-alives are not frames. */
-  #hasFrame(): boolean {
-    return this.#events.length > 0 || (this.#decoder?.frames() ?? 0) > 0
+  /** What comes before the reply begins is kept, the last of its kind, until then. */
+  #take(events: ReadonlyArray<VendorEvent>): boolean {
+    if (this.#isBegun) {
+      this.#events = events
+      return events.length > 0
+    }
+    const all = this.#events.length === 0 ? events : [...this.#events, ...events]
+    this.#isBegun = all.some(isUsable)
+    this.#events = this.#isBegun ? all : [...new Map(all.map((event) => [event.kind, event])).values()]
+    return this.#isBegun
   }
 }
