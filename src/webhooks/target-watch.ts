@@ -1,16 +1,16 @@
-/** Tells when calls to a target begin to fail, and when they work again: once, whatever the number of nodes. */
+/** Tells when calls to a target begin to fail or to be refused, and when they work again: once, whatever the number of nodes. */
 import { Effect, Layer, Stream } from "effect"
 import { SqlClient } from "effect/sql"
 import { queryDeadline } from "../store/database.ts"
-import { TargetHealth } from "../upstream/health.ts"
+import { TargetHealth, type TargetTurn } from "../upstream/health.ts"
 
 export const layerTargetWatch = Layer.effectDiscard(
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const bounded = yield* queryDeadline
     const { turns } = yield* TargetHealth
-    const write = ({ target, isDown }: { readonly target: string; readonly isDown: boolean }) =>
-      bounded(sql`select target_turned(${target}, ${isDown})`).pipe(
+    const write = ({ target, isDown, reason }: TargetTurn) =>
+      bounded(sql`select target_turned(${target}, ${isDown}, ${reason ?? null})`).pipe(
         Effect.retry({ times: 3 }),
         Effect.catch((cause) => Effect.logWarning("A change of a target could not be told", cause)),
       )

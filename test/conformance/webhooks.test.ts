@@ -174,8 +174,23 @@ describe("a webhook of the catalogue", () => {
       await exchange()
       return ofPlatform("target.up").length > 0
     }, 30_000)
+    expect(ofPlatform("target.down")[0]?.data).toMatchObject({ reason: "failing" })
     expect(ofPlatform("target.up")[0]?.data["target"]).toMatch(/^openai\/upstream-main@/)
   }, 60_000)
+
+  it("is told when a vendor refuses a target, and what it lacks", async () => {
+    const [before, up] = [ofPlatform("target.down").length, ofPlatform("target.up").length]
+    gateway().vendor.script((call) => {
+      call.head(401, { "content-type": "application/json" })
+      call.end(JSON.stringify({ error: { code: "invalid_api_key" } }))
+    })
+    for (let call = 0; call < 3; call++) await exchange()
+    await eventually(() => ofPlatform("target.down").length > before)
+    expect(ofPlatform("target.down").slice(before)).toMatchObject([{ data: { reason: "credential" } }])
+    gateway().vendor.script(priced)
+    await exchange()
+    await eventually(() => ofPlatform("target.up").length > up)
+  })
 
   it("gets an event again that it did not accept, with the same id, before later ones of the same subject", async () => {
     const statuses = [500, 0, 302, 204]
