@@ -20,6 +20,7 @@ import { isPair } from "../http/listener.ts"
 import { identityReferences } from "../identities/vendor-identity.ts"
 import type { DoctorResponse } from "../protocol/admin.ts"
 import { Admin } from "../protocol/api/admin.ts"
+import { AdminActivity } from "../protocol/api/admin-activity.ts"
 import { secretInFile } from "../secret-files.ts"
 import { Redis } from "../store/redis.ts"
 import {
@@ -30,6 +31,7 @@ import {
   schemaState,
 } from "../store/schema-state.ts"
 import { networkReferences } from "../upstream/network.ts"
+import { targetFindings } from "./doctor-targets.ts"
 import { describeUnknownVariables, explainError } from "./explain.ts"
 import { table } from "./table.ts"
 import { ask, Failed, json, optionalAdminKey, print, url } from "./target.ts"
@@ -60,7 +62,11 @@ export const doctor = Command.make(
       findings.push(...checkCertificate(settings, yield* Clock.currentTimeMillis))
       findings.push(yield* checkPort(settings, url), yield* checkDatabase(settings), yield* checkRedis(settings))
     }
-    findings.push(yield* checkGateway(url), ...(yield* checkBooks(url, adminKey)))
+    findings.push(
+      yield* checkGateway(url),
+      ...(yield* checkTargets(url, adminKey)),
+      ...(yield* checkBooks(url, adminKey)),
+    )
     yield* print({ json }, findings, describe)
     const wrong = findings.filter(({ result }) => result === "failed").length
     if (wrong > 0) return yield* Effect.fail(new Failed(`${wrong} of ${findings.length} checks failed`))
@@ -206,6 +212,17 @@ const checkGateway = (url: string): Effect.Effect<Finding, never, HttpClient.Htt
       onFailure: () => skipped("gateway", `no gateway answers at ${url}`),
     }),
   )
+
+/** Targets that their vendor refuses, or that cool down. */
+const checkTargets = (url: string, adminKey: Option.Option<string>) => {
+  const check = "targets"
+  if (Option.isNone(adminKey)) return Effect.succeed([skipped(check, "needs the admin key (SVC_ADMIN_KEY)")])
+  const target = { url, adminKey: adminKey.value }
+  return ask(target, AdminActivity, (client, headers) => client.adminActivity.listTargets({ headers })).pipe(
+    Effect.map((targets) => targetFindings(targets).map((finding): Finding => ({ check, ...finding }))),
+    Effect.catch(({ message }) => Effect.succeed([failed(check, message)])),
+  )
+}
 
 /** Every inconsistency of the books, each with the id that it concerns. */
 const checkBooks = (url: string, adminKey: Option.Option<string>) => {

@@ -168,6 +168,13 @@ const unitsOf = ({ units }: Group): string =>
 
 const tones = { healthy: "good", suspect: "warn", "cooling down": "bad" } as const
 
+const causes = {
+  breaker: "breaker",
+  vendor: "the vendor asked",
+  busy: "the vendor is busy",
+  refused: "refused",
+} as const
+
 const Vendors = () => {
   const { data, error, reload } = useLoad(
     "targets",
@@ -188,8 +195,8 @@ const Vendors = () => {
         { name: "State", show: ({ state }: Target) => html`<${Tag} tone=${tones[state]}>${state}<//>` },
         {
           name: "Until",
-          show: ({ until, cause }: Target) =>
-            until === undefined ? "" : `${instant(until)} (${cause === "vendor" ? "the vendor asked" : "breaker"})`,
+          show: ({ until, cause = "breaker", reason = "" }: Target) =>
+            until === undefined ? "" : `${instant(until)} (${causes[cause]}${reason === "" ? "" : `: ${reason}`})`,
         },
       ]} />`
     }
