@@ -179,16 +179,17 @@ export class Sessions extends Context.Service<
         return `${row.org_id} ${row.caller}` === ownerOf(caller) && row.last_seen_at.getTime() > sinceMs
       })
 
-      const writeBehind = Effect.suspend(() => {
+      // The database has a clock of its own: it is told how long ago a session was seen.
+      const writeBehind = Effect.flatMap(Clock.currentTimeMillis, (nowMs) => {
         const rows = [...unwritten].flatMap((id) => {
           const seen = recent.get(id)
-          return seen === undefined ? [] : [{ id, seen_ms: seen.seenMs }]
+          return seen === undefined ? [] : [{ id, ago_ms: Math.max(0, nowMs - seen.seenMs) }]
         })
         if (rows.length === 0) return Effect.void
         unwritten.clear()
         return bounded(sql`
-          update sessions s set last_seen_at = greatest(s.last_seen_at, to_timestamp(x.seen_ms / 1000.0))
-          from jsonb_to_recordset(${JSON.stringify(rows)}::text::jsonb) as x(id text, seen_ms double precision)
+          update sessions s set last_seen_at = greatest(s.last_seen_at, now() - x.ago_ms * interval '1 millisecond')
+          from jsonb_to_recordset(${JSON.stringify(rows)}::text::jsonb) as x(id text, ago_ms double precision)
           where s.id = x.id`).pipe(
           Effect.tapError(() =>
             Effect.sync(() => {

@@ -3,11 +3,12 @@
  * /v1/auth/device/code", RFC 8628.
  */
 import { randomInt } from "node:crypto"
-import { Clock, Context, Effect, Layer } from "effect"
+import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { mintSecret, sha256 } from "../catalogue/secrets.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 import { queryDeadline } from "../store/database.ts"
+import { afterNow } from "../store/store-time.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 import { Accounts } from "./accounts.ts"
 import { Logins, type LoginTokens } from "./logins.ts"
@@ -61,11 +62,10 @@ export class DeviceLogin extends Context.Service<
         start: Effect.fnUntraced(function* (clientName, scope) {
           const deviceCode = mintSecret("dc")
           const typed = Array.from({ length: codeLength }, () => letters[randomInt(letters.length)]).join("")
-          const expiresAt = new Date((yield* Clock.currentTimeMillis) + deviceTtlS * 1000).toISOString()
           yield* bounded(sql`
             insert into device_codes (device_sha256, user_code, client_name, scope, expires_at, interval_s)
             values (${sha256(deviceCode)}, ${typed}, ${clientName}, ${scope ?? null},
-              ${expiresAt}::text::timestamptz, ${pollIntervalS}::int)`)
+              ${afterNow(sql, deviceTtlS * 1000)}, ${pollIntervalS}::int)`)
           return { deviceCode, userCode: shownUserCode(typed) }
         }),
         pending: Effect.fnUntraced(function* (userCode) {

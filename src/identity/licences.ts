@@ -2,7 +2,8 @@
  * Licences: issued with a code, activated once, suspended, or revoked for good. Each step is one statement that
  * includes its audit record. Source: interface.md "Licence", "POST /v1/org-licenses/activate".
  */
-import { Clock, Context, Effect, Layer } from "effect"
+
+import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { mintSecret, sha256 } from "../catalogue/secrets.ts"
 import { WeirConfig } from "../config.ts"
@@ -11,6 +12,7 @@ import type { License, LicenseIssued } from "../protocol/licence.ts"
 import type { Actor } from "../store/audit-log.ts"
 import { makeCachedLookup } from "../store/cached-lookup.ts"
 import { queryDeadline } from "../store/database.ts"
+import { afterNow } from "../store/store-time.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 
 export class Licences extends Context.Service<
@@ -58,10 +60,9 @@ export class Licences extends Context.Service<
         issue: Effect.fnUntraced(function* (orgId, appId, codeDays, actor) {
           const code = mintSecret("lic")
           const id = mintSecret("lc").slice(0, 20)
-          const expiresAt = new Date((yield* Clock.currentTimeMillis) + codeDays * dayMs)
           const rows = yield* bounded(sql<Row>`
             select * from licence_issue(${id}, ${orgId}, ${appId}, ${sha256(code)},
-              ${expiresAt.toISOString()}::text::timestamptz, ${actor.type}, ${actor.id})`)
+              ${afterNow(sql, codeDays * dayMs)}, ${actor.type}, ${actor.id})`)
           const [row = yield* Effect.die("an insert gave no row")] = rows
           return { license: licenseOf(row), code }
         }),

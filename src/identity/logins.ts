@@ -2,13 +2,15 @@
  * Logins: a short-lived access token and a refresh token that is valid for one use. A refresh token that is used twice
  * ends its login. Source: decisions "Control routes", RFC 9700 section 4.14.
  */
-import { Clock, Context, Effect, Layer } from "effect"
+
+import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { mintSecret, sha256 } from "../catalogue/secrets.ts"
 import { WeirConfig } from "../config.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 import { makeCachedLookup } from "../store/cached-lookup.ts"
 import { queryDeadline } from "../store/database.ts"
+import { afterNow } from "../store/store-time.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 import { AccessJwts, type TokenUse } from "./access-jwts.ts"
 import { type Account, Accounts } from "./accounts.ts"
@@ -76,9 +78,9 @@ export class Logins extends Context.Service<
         authStaleMs,
       )
 
-      const nextRefresh = Effect.map(Clock.currentTimeMillis, (nowMs) => {
+      const nextRefresh = Effect.sync(() => {
         const secret = mintSecret("rt")
-        return { secret, hash: sha256(secret), expiresAt: new Date(nowMs + refreshTtlMs).toISOString() }
+        return { secret, hash: sha256(secret) }
       })
 
       const tokensOf = (account: Account, loginId: string, refreshToken: string) =>
@@ -93,20 +95,20 @@ export class Logins extends Context.Service<
         begin: Effect.fnUntraced(function* (account, method, orgId) {
           if (account.status === "disabled") return yield* unusable
           const loginId = mintSecret("lgn").slice(0, 24)
-          const { secret, hash, expiresAt } = yield* nextRefresh
+          const { secret, hash } = yield* nextRefresh
           yield* bounded(sql`
             with login as (
               insert into logins (id, user_id, method, org_id)
               values (${loginId}, ${account.id}, ${method}, ${orgId ?? null}) returning id
             )
             insert into refresh_tokens (secret_sha256, login_id, expires_at)
-            select ${hash}, id, ${expiresAt}::text::timestamptz from login`)
+            select ${hash}, id, ${afterNow(sql, refreshTtlMs)} from login`)
           return yield* tokensOf(account, loginId, secret)
         }),
         refresh: Effect.fnUntraced(function* (refreshToken) {
-          const { secret, hash, expiresAt } = yield* nextRefresh
+          const { secret, hash } = yield* nextRefresh
           const [rotation] = yield* bounded(sql<Rotation>`
-            select * from login_refresh(${sha256(refreshToken)}, ${hash}, ${expiresAt}::text::timestamptz)`)
+            select * from login_refresh(${sha256(refreshToken)}, ${hash}, ${afterNow(sql, refreshTtlMs)})`)
           if (rotation?.verdict === "expired") return yield* serviceError("token_expired", "The login has expired")
           if (rotation?.verdict === "reused") {
             yield* Effect.logWarning("A refresh token was used twice; its login was ended", {

@@ -3,10 +3,11 @@
  * guessed from a plain hash. Source: interface.md "POST /v1/auth/otp/verify", RFC 6238 section 5.2 (single use).
  */
 import { createHmac, randomInt } from "node:crypto"
-import { Clock, Context, Effect, Layer } from "effect"
+import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 import { queryDeadline } from "../store/database.ts"
+import { afterNow } from "../store/store-time.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 import { KeyRing } from "./key-ring.ts"
 
@@ -49,10 +50,9 @@ export class OneTimeCodes extends Context.Service<
       return OneTimeCodes.of({
         make: Effect.fnUntraced(function* (purpose, subject, occasion) {
           const code = String(randomInt(1_000_000)).padStart(6, "0")
-          const expiresAt = new Date((yield* Clock.currentTimeMillis) + codeTtlMs).toISOString()
           const [made] = yield* bounded(sql<{ put: boolean }>`
             select one_time_code_put(${purpose}, ${subject}, ${macOf(purpose, subject, code, occasion)},
-              ${expiresAt}::text::timestamptz, ${maxHourSent}::int) as put`)
+              ${afterNow(sql, codeTtlMs)}, ${maxHourSent}::int) as put`)
           return made?.put === true ? code : undefined
         }),
         spend: Effect.fnUntraced(function* (purpose, subject, code, occasion) {

@@ -3,13 +3,15 @@
  * mailed code; every step is valid once. Source: interface.md "POST /v1/auth/sso/link/confirm", decisions "Control
  * routes".
  */
-import { Clock, Context, Effect, Layer, Schema } from "effect"
+
+import { Context, Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { mintSecret, sha256 } from "../catalogue/secrets.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 import { Email } from "../protocol/login.ts"
 import { normalEmail } from "../protocol/text.ts"
 import { queryDeadline } from "../store/database.ts"
+import { afterNow } from "../store/store-time.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 import { People } from "../tenants/people.ts"
 import { type SsoEntry, Tenants } from "../tenants/tenants.ts"
@@ -85,9 +87,6 @@ export class SsoLogin extends Context.Service<
       const codes = yield* OneTimeCodes
       const bounded = yield* queryDeadline
 
-      const inMillis = (ttlMs: number) =>
-        Effect.map(Clock.currentTimeMillis, (nowMs) => new Date(nowMs + ttlMs).toISOString())
-
       const providerOf = (orgId: string) =>
         Effect.flatMap(tenants.sso(orgId), (entry) => (entry === undefined ? noProvider : Effect.succeed(entry)))
 
@@ -112,7 +111,7 @@ export class SsoLogin extends Context.Service<
         const code = mintSecret("lgc")
         yield* bounded(sql`
           insert into login_codes (code_sha256, user_id, org_id, expires_at)
-          values (${sha256(code)}, ${id}, ${orgId}, ${yield* inMillis(loginCodeTtlMs)}::text::timestamptz)`)
+          values (${sha256(code)}, ${id}, ${orgId}, ${afterNow(sql, loginCodeTtlMs)})`)
         return code
       })
 
@@ -136,7 +135,7 @@ export class SsoLogin extends Context.Service<
           insert into sso_links
             (link_sha256, org_id, issuer, subject, email, return_to, client_state, user_code, expires_at)
           values (${hash}, ${orgId}, ${issuer}, ${subject}, ${email}, ${flow.return_to}, ${flow.client_state},
-            ${flow.user_code}, ${yield* inMillis(codeTtlMs)}::text::timestamptz)`)
+            ${flow.user_code}, ${afterNow(sql, codeTtlMs)})`)
         if (!(yield* mailed.send("sso-link", email, hash.toString("hex")))) {
           return yield* serviceError("otp_rate_limited", "This address has reached its hourly limit of codes")
         }
@@ -155,7 +154,7 @@ export class SsoLogin extends Context.Service<
           yield* bounded(sql`
             insert into sso_flows (state_sha256, org_id, return_to, client_state, user_code, expires_at)
             values (${sha256(secrets.state)}, ${orgId}, ${onward.returnTo ?? null}, ${onward.clientState ?? null},
-              ${onward.userCode ?? null}, ${yield* inMillis(flowTtlMs)}::text::timestamptz)`)
+              ${onward.userCode ?? null}, ${afterNow(sql, flowTtlMs)})`)
           return { url, browserSecret }
         }),
         answer: Effect.fnUntraced(function* (answer, browserSecret) {
@@ -186,9 +185,8 @@ export class SsoLogin extends Context.Service<
           const isMember = yield* people.isMember(account, link.org_id)
           if (account.status === "disabled" || !isMember) return yield* unusable
           const loginCode = mintSecret("lgc")
-          const expiresAt = yield* inMillis(loginCodeTtlMs)
           const [row] = yield* bounded(sql<{ bound: boolean }>`
-            select sso_bind(${hash}, ${account.id}, ${sha256(loginCode)}, ${expiresAt}::text::timestamptz) as bound`)
+            select sso_bind(${hash}, ${account.id}, ${sha256(loginCode)}, ${afterNow(sql, loginCodeTtlMs)}) as bound`)
           return row?.bound === true ? { code: loginCode, onward: onwardOf(link) } : yield* noSuchLink
         }),
         exchange: Effect.fnUntraced(function* (code) {

@@ -26,6 +26,8 @@ export interface Job {
   readonly content: string | undefined
   readonly createdAt: Date
   readonly endsAt: Date
+  /** Whether its time was over when it was taken, by the clock of the database. */
+  readonly isOver: boolean
   readonly endedAt: Date | undefined
   readonly polls: number
 }
@@ -90,7 +92,7 @@ export class JobStore extends Context.Service<
           inThoseThatAnswer(
             shards,
             ({ sql, books }) =>
-              sql`select * from ${books}jobs_take(${node}, ${most}::integer, ${leaseMs}::double precision)`,
+              sql`select *, ends_at <= now() as is_over from ${books}jobs_take(${node}, ${most}::integer, ${leaseMs}::double precision)`,
           ).pipe(Effect.map(readAll), bounded),
         goesOn: (job, node, state, progress, afterMs) =>
           shards
@@ -141,6 +143,7 @@ const Row = Schema.Struct({
   ends_at: Schema.Date,
   ended_at: nullable(Schema.Date),
   polls: Schema.Int,
+  is_over: Schema.optionalKey(Schema.Boolean),
 })
 
 const byNewest = (a: Job, b: Job): number => b.createdAt.getTime() - a.createdAt.getTime()
@@ -169,4 +172,5 @@ const jobOf = (row: typeof Row.Type): Job => ({
   endsAt: row.ends_at,
   endedAt: row.ended_at ?? undefined,
   polls: row.polls,
+  isOver: row.is_over === true,
 })

@@ -66,7 +66,7 @@ export class Jobs extends Context.Service<
       const polls = yield* FiberSet.make<void>()
 
       const poll = Effect.fnUntraced(function* (job: Job): Effect.fn.Return<void, StoreUnavailable> {
-        if (job.endsAt.getTime() <= Date.now()) {
+        if (job.isOver) {
           yield* store.end(job, { state: "failed", errorCode: "timeout" })
           return
         }

@@ -42,4 +42,20 @@ layer(services, { excludeTestServices: true })("jobs that are due", (it) => {
       expect(yield* take("d")).toEqual(["job_7"])
     }),
   )
+
+  it.effect("are over by the clock of the database, whatever the clock of their node says", () =>
+    Effect.gen(function* () {
+      const { take } = yield* JobStore
+      yield* add(["job_late", "job_early"])
+      yield* inShard(
+        ({ sql, books }) =>
+          sql`update ${books}jobs set ends_at = now() - interval '1 second' where org_id = ${org} and id = 'job_late'`,
+      )
+      const taken = yield* take("e", 8, 60_000)
+      expect(taken.map(({ id, isOver }) => [id, isOver]).toSorted()).toEqual([
+        ["job_early", false],
+        ["job_late", true],
+      ])
+    }),
+  )
 })

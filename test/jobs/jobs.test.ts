@@ -29,6 +29,7 @@ const job: Job = {
   content: undefined,
   createdAt: new Date(),
   endsAt: new Date(Date.now() + 3_600_000),
+  isOver: false,
   endedAt: undefined,
   polls: 3,
 }
