@@ -241,15 +241,16 @@ describe("two nodes", () => {
 
 const onRedis = (redisUrl: Redacted.Redacted) =>
   describe("two nodes on Redis", () => {
+    const node = Effect.map(
+      Layer.build(
+        Layer.fresh(layerRedis.pipe(Layer.provide(Redis.layer), Layer.provide(layerTestConfig({ redisUrl })))),
+      ),
+      (services) => Effect.runSync(Effect.provide(Health, services)),
+    )
+
     it.live("share what a vendor asked for, and what a breaker found", () =>
       Effect.gen(function* () {
         const target = randomUUID()
-        const node = Effect.map(
-          Layer.build(
-            Layer.fresh(layerRedis.pipe(Layer.provide(Redis.layer), Layer.provide(layerTestConfig({ redisUrl })))),
-          ),
-          (services) => Effect.runSync(Effect.provide(Health, services)),
-        )
         const [one, two] = [yield* node, yield* node]
         yield* one.coolDown(target, { cause: "vendor", forMs: 2500 })
         yield* Effect.sleep("1200 millis")
@@ -264,6 +265,34 @@ const onRedis = (redisUrl: Redacted.Redacted) =>
         const three = yield* node
         yield* Effect.sleep("1 second")
         expect(yield* call(three, later, true)).toBe("vendor")
+      }).pipe(Effect.scoped),
+    )
+
+    it.live.each([-90_000, 90_000])("agree when a cooldown ends, with a clock that is %i ms off", (offMs) =>
+      Effect.gen(function* () {
+        const live = yield* Clock.Clock
+        const nowMs = () => live.currentTimeMillisUnsafe() + offMs
+        const off: Clock.Clock = {
+          currentTimeMillisUnsafe: nowMs,
+          currentTimeMillis: Effect.sync(nowMs),
+          currentTimeNanosUnsafe: () => live.currentTimeNanosUnsafe(),
+          currentTimeNanos: live.currentTimeNanos,
+          monotonicTimeNanosUnsafe: () => live.monotonicTimeNanosUnsafe(),
+          monotonicTimeNanos: live.monotonicTimeNanos,
+          sleep: (duration) => live.sleep(duration),
+        }
+        const one = yield* node
+        const two = yield* Effect.provideService(node, Clock.Clock, off)
+        const [asked, refused] = [randomUUID(), randomUUID()]
+        yield* one.coolDown(asked, { cause: "vendor", forMs: 2500 })
+        yield* one.coolDown(refused, { cause: "refused", reason: "model" })
+        yield* Effect.sleep("1200 millis")
+        expect(two.coolingDown(asked, "nothing")).toBeDefined()
+        const leftMs = (two.coolingDown(refused, "nothing")?.untilMs ?? 0) - nowMs()
+        expect(leftMs).toBeGreaterThan(27_000)
+        expect(leftMs).toBeLessThan(30_000)
+        yield* Effect.sleep("2 seconds")
+        expect(two.coolingDown(asked, "nothing")).toBeUndefined()
       }).pipe(Effect.scoped),
     )
   })
