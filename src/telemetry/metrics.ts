@@ -115,7 +115,7 @@ const booksOverdue = gauge(
 )
 const cooldowns = counter(
   "weir_target_cooldowns_total",
-  "Cooldowns of targets, by cause: the breaker opened, or the vendor sent Retry-After",
+  "Cooldowns of targets, by cause: the breaker opened, the vendor asked to wait, is busy, or refuses the target",
 )
 
 const reviews = counter(
