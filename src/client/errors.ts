@@ -14,6 +14,8 @@ export class WeirRefused extends Data.TaggedError("WeirRefused")<{
   readonly detail?: ErrorDetail | undefined
   /** Milliseconds to wait before a retry, as the gateway asks. */
   readonly retryAfterMs?: number | undefined
+  /** Whether the gateway says that the same call can never succeed. */
+  readonly isFinal?: boolean | undefined
 }> {
   /** What a caller can do about it. */
   get advice(): Advice {

@@ -85,7 +85,7 @@ const pauseBefore = (
 ): number | undefined => {
   const backoffMs = Math.min(longestMs, firstMs * 2 ** made)
   if (failure._tag === "WeirUnreachable") return isIdempotent ? backoffMs : undefined
-  if (failure._tag !== "WeirRefused" || failure.advice !== "retry") return undefined
+  if (failure._tag !== "WeirRefused" || failure.advice !== "retry" || failure.isFinal === true) return undefined
   if (failure.retryAfterMs === undefined) return backoffMs
   return failure.retryAfterMs <= longestMs ? failure.retryAfterMs : undefined
 }
@@ -136,6 +136,7 @@ const refused = (response: Response, error: ErrorEnvelope["error"]): WeirRefused
     ...error,
     status: response.status,
     retryAfterMs: seconds === null || !/^\d+$/.test(seconds) ? undefined : Number(seconds) * 1000,
+    ...(response.headers.get("x-should-retry") === "false" && { isFinal: true }),
   })
 }
 

@@ -56,10 +56,12 @@ export const errorResponse = (error: ServiceError, requestId: string): HttpServe
 export const routeNotFound = serviceError("not_found", "The route does not exist")
 
 /** Status and headers of an error reply. */
-export const errorHead = ({ code, retryAfterMs }: ServiceError, requestId: string) => ({
+export const errorHead = ({ code, retry, retryAfterMs }: ServiceError, requestId: string) => ({
   status: errorStatus[code],
   headers: {
     "x-svc-request-id": requestId,
     ...(retryAfterMs !== undefined && { "retry-after": String(Math.ceil(retryAfterMs / 1000)) }),
+    // As other APIs' SDKs read it: the code alone would say that a vendor's refusal may pass.
+    ...(retry === "never" && { "x-should-retry": "false" }),
   },
 })

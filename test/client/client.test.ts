@@ -121,6 +121,13 @@ describe("an exchange", () => {
       code: "upstream_error",
     })
     expect(calls).toBe(3)
+    gateway().vendor.script((call) => {
+      calls++
+      call.head(400, {})
+      call.end("")
+    })
+    expect(await failureOf(weir().exchange(ask))).toMatchObject({ code: "upstream_error", isFinal: true })
+    expect(calls).toBe(4)
     gateway().vendor.script(answering(answer))
   })
 
