@@ -277,6 +277,8 @@ const conversationOf = <Body extends object>(
     task.keepable.tap = tap
   }
   const { client, health, context, config, catalogue, nowMs } = services
+  const current = catalogue.current()
+  health.inForce(current)
   return makeConversation({
     requestId: call.requestId,
     client,
@@ -284,7 +286,7 @@ const conversationOf = <Body extends object>(
     context,
     work: task,
     targets: task.targets,
-    triesAfterRefusal: task.triesAfterRefusal === true || catalogue.current().model(task.model)?.model.tryNext === true,
+    triesAfterRefusal: task.triesAfterRefusal === true || current.model(task.model)?.model.tryNext === true,
     nowMs,
     startedAtMs,
     stream: task.opening === undefined ? undefined : flight === undefined ? reply : new SharedStream(reply, flight),

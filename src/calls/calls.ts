@@ -7,7 +7,6 @@ import { Gate } from "../admission/gate.ts"
 import { heapLimitBytes, heapUsedBytes } from "../admission/memory.ts"
 import { Overload } from "../admission/overload.ts"
 import { Sessions } from "../admission/sessions.ts"
-import { runEvery } from "../background.ts"
 import { Catalogue } from "../catalogue/catalogue.ts"
 import { Members } from "../coming-and-going.ts"
 import { WeirConfig } from "../config.ts"
@@ -92,7 +91,6 @@ export class Calls extends Context.Service<
         sharing: new Members(),
         nowMs: () => clock.currentTimeMillisUnsafe(),
       }
-      yield* forgiveOnChange(services)
       const { leased, sharing, ledger, gate } = services
       const { streamBufferBytes: bufferBytes, streamStallMs: stallMs, streamHeartbeatMs: heartbeatMs } = config
       const waiting: WaitingBytes = { bytes: 0, limitBytes: (heapLimitBytes - heapUsedBytes()) * waitingShare }
@@ -184,15 +182,4 @@ export const newRequestId = (): string => {
   }
   usedBytes += idBytes
   return `req_${drawn.toString("base64url", usedBytes - idBytes, usedBytes)}`
-}
-
-/** A new catalogue may have the credential that a target lacked: it is not left alone any longer. */
-const forgiveOnChange = ({ catalogue, health }: Pick<CallServices, "catalogue" | "health">) => {
-  let known = catalogue.current()
-  const look = Effect.suspend(() => {
-    if (catalogue.current() === known) return Effect.void
-    known = catalogue.current()
-    return health.forgive
-  })
-  return runEvery("1 second", "Looking for new credentials", look)
 }

@@ -56,7 +56,7 @@ const askTarget = Effect.fnUntraced(function* (
   if (error === undefined) return Result.succeed(undefined)
   if (!c.opened) {
     if (!isSuspect && verdictOf(error) === "failing") yield* c.health.failed(target.key)
-    yield* coolDownAfter(c.health, target, error)
+    yield* coolDownAfter(c.health, target, error, despite)
   }
   yield* report(c, target, error, startedAt)
   return Result.fail({ error, isFinal: c.opened })

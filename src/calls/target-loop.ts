@@ -1,6 +1,7 @@
 /** Asks targets in their order until one answers, as every kind of call does. */
 import { Effect, Result } from "effect"
 import type { CallTarget } from "../catalogue/snapshot.ts"
+import { isGuess } from "../upstream/cooldowns.ts"
 import type { Despite, TargetHealth } from "../upstream/health.ts"
 import {
   type AttemptError,
@@ -41,8 +42,8 @@ export interface NoAnswer {
 }
 
 /**
- * The first answer. If all targets cool down, those are asked after all whose breaker is open, or else those that were
- * refused; what a vendor asked for is respected.
+ * The first answer. If all targets cool down, those are asked after all whose breaker is open or that were busy once, or else
+ * those that were refused; what a vendor asked for is respected.
  */
 export const firstAnswer = Effect.fnUntraced(function* <A, E>(
   loop: TargetLoop<A, E>,
@@ -78,12 +79,12 @@ const askAll = Effect.fnUntraced(function* <A, E>(
   return { errors, isFinal: false }
 })
 
-/** What is disregarded in another round; undefined if there is none. */
+/** What is disregarded in another round, if no target was asked in this one; undefined if there is none. */
 const nextRound = (errors: ReadonlyArray<AttemptError>, despite: Despite): Despite | undefined => {
-  const causes = new Set(errors.map((error) => (error._tag === "TargetCoolingDown" ? error.cause : "asked")))
-  if (causes.has("asked") || causes.size === 0 || despite === "refused") return undefined
-  if (causes.has("breaker")) return despite === "nothing" ? "breaker" : undefined
-  return causes.has("refused") && causes.size === 1 ? "refused" : undefined
+  const cooldowns = errors.filter((error) => error._tag === "TargetCoolingDown")
+  if (despite !== "nothing" || cooldowns.length === 0 || cooldowns.length < errors.length) return undefined
+  if (cooldowns.some(isGuess)) return "guess"
+  return cooldowns.every(({ cause }) => cause === "refused") ? "refused" : undefined
 }
 
 const noAnswer = <A, E>(loop: TargetLoop<A, E>, errors: ReadonlyArray<AttemptError>): NoAnswer => {
@@ -110,7 +111,8 @@ export const coolDownAfter = (
   health: TargetHealth["Service"],
   target: CallTarget,
   error: AttemptError,
+  despite: Despite,
 ): Effect.Effect<void> => {
   const why = coolingReasonOf(error)
-  return why === undefined ? Effect.void : health.coolDown(target.key, why)
+  return why === undefined ? Effect.void : health.coolDown(target.key, why, despite)
 }

@@ -162,7 +162,7 @@ const noHealth: TargetHealth["Service"] = {
   failed: () => Effect.void,
   begin: (_target, call) => call,
   coolDown: () => Effect.void,
-  forgive: Effect.void,
+  inForce: () => {},
   turns: Stream.empty,
 }
 

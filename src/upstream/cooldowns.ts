@@ -14,7 +14,12 @@ export interface Cooldown {
   readonly untilMs: number
   /** What a target that was refused lacks. */
   readonly reason?: TargetFault | undefined
+  /** Refusals in a row, of a target that was refused or is busy. */
+  readonly count?: number | undefined
 }
+
+/** Whether nobody asked for a cooldown, so that its target is called where no other is left: one 429 may have been the last. */
+export const isGuess = ({ cause, count }: Cooldown): boolean => cause === "breaker" || (cause === "busy" && count === 1)
 
 export class Cooldowns {
   readonly #byTarget = new Map<string, Cooldown>()

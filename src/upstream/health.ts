@@ -7,7 +7,7 @@ import { CircuitBreaker } from "effect/persistence"
 import { runEvery } from "../background.ts"
 import type { TargetFault } from "../dialects/faults.ts"
 import { recordCooldown } from "../telemetry/metrics.ts"
-import { type Cooldown, type CooldownCause, Cooldowns } from "./cooldowns.ts"
+import { type Cooldown, Cooldowns, isGuess } from "./cooldowns.ts"
 import { type StrikeCause, Strikes } from "./strikes.ts"
 
 /** The target is cooling down and is not called. */
@@ -17,16 +17,22 @@ export class TargetCoolingDown extends Data.TaggedError("TargetCoolingDown")<Coo
 export type Verdict = "healthy" | "failing" | "ignored"
 
 /**
- * Which cooldowns a call disregards because no other target is left: none, those of breakers, or those of refused targets
- * too. What a vendor asked for is always respected.
+ * Which cooldowns a call disregards because no other target is left: none, those that nobody asked for, or those of refused
+ * targets too. What a vendor asked for is always respected.
  */
-export type Despite = "nothing" | "breaker" | "refused"
+export type Despite = "nothing" | "guess" | "refused"
 
 /** Why a target cools down: for as long as its vendor asks, or for a time that grows with each refusal. */
 export type CoolingReason =
   | { readonly cause: "vendor"; readonly forMs: number }
   | { readonly cause: "busy" }
   | { readonly cause: "refused"; readonly reason: TargetFault }
+
+/** Whether a cooldown is disregarded. */
+const isExcused = (cooldown: Cooldown, despite: Despite): boolean => {
+  if (despite === "nothing") return false
+  return isGuess(cooldown) || (despite === "refused" && cooldown.cause === "refused")
+}
 
 /** A target whose calls begin to fail, or work again. */
 export interface TargetTurn {
@@ -60,10 +66,13 @@ export class TargetHealth extends Context.Service<
       call: Effect.Effect<A, E, R>,
       options: { readonly judge: (exit: Exit.Exit<A, E>) => Verdict; readonly despite: Despite },
     ) => Effect.Effect<A, E | TargetCoolingDown, R>
-    /** Starts a cooldown. */
-    readonly coolDown: (target: string, why: CoolingReason) => Effect.Effect<void>
-    /** Credentials may have changed: each target that was refused is tried with the next call. */
-    readonly forgive: Effect.Effect<void>
+    /** Starts a cooldown. @param despite what the call disregarded that was refused */
+    readonly coolDown: (target: string, why: CoolingReason, despite?: Despite) => Effect.Effect<void>
+    /**
+     * Told before a call which catalogue is in force. A new one may have what a target lacked: each that was refused is tried
+     * with the next call.
+     */
+    readonly inForce: (catalogue: object) => void
     /** Targets whose calls begin to fail or to be refused here, or work again. */
     readonly turns: Stream.Stream<TargetTurn>
   }
@@ -120,6 +129,7 @@ export const makeTargetHealth = (
     const own = new Cooldowns()
     const others = new Cooldowns()
     const strikes = new Strikes()
+    let inForce: object | undefined
     const refusals = yield* PubSub.unbounded<TargetTurn>()
     /** When the last of their calls failed. */
     const suspects = new Map<string, number>()
@@ -129,12 +139,12 @@ export const makeTargetHealth = (
       if (own.size === 0 && others.size === 0 && strikes.size === 0) return undefined
       const nowMs = clock.currentTimeMillisUnsafe()
       const active = [own.get(target), others.get(target), strikes.get(target)].flatMap((each) =>
-        each !== undefined && each.untilMs > nowMs && !excuses[despite].has(each.cause) ? [each] : [],
+        each !== undefined && each.untilMs > nowMs && !isExcused(each, despite) ? [each] : [],
       )
       const [longest] = active.sort((a, b) => b.untilMs - a.untilMs)
       if (longest === undefined) return undefined
-      const { cause, untilMs, reason } = longest
-      return new TargetCoolingDown({ cause, untilMs, reason })
+      const { cause, untilMs, reason, count } = longest
+      return new TargetCoolingDown({ cause, untilMs, reason, count })
     }
 
     /** Runs the beginning of a call through the target's breaker. */
@@ -222,9 +232,10 @@ export const makeTargetHealth = (
       target: string,
       cause: StrikeCause,
       nowMs: number,
+      isDespite: boolean,
       reason?: TargetFault,
     ): Effect.fn.Return<void> {
-      const begun = strikes.add(target, cause, nowMs, reason)
+      const begun = strikes.add(target, cause, nowMs, isDespite, reason)
       if (begun === undefined) return
       const { count, untilMs } = begun
       yield* publish(target, { cause, forMs: untilMs - nowMs, count, reason })
@@ -235,12 +246,16 @@ export const makeTargetHealth = (
     })
 
     return TargetHealth.of({
-      coolDown: (target, why) =>
+      coolDown: (target, why, despite = "nothing") =>
         Effect.flatMap(Clock.currentTimeMillis, (nowMs) => {
           if (why.cause === "vendor") return coolAsAsked(target, why.forMs, nowMs)
-          return strike(target, why.cause, nowMs, why.cause === "refused" ? why.reason : undefined)
+          const reason = why.cause === "refused" ? why.reason : undefined
+          return strike(target, why.cause, nowMs, despite !== "nothing", reason)
         }),
-      forgive: Effect.sync(() => strikes.forgive()),
+      inForce: (catalogue) => {
+        if (catalogue !== inForce) strikes.forgive()
+        inForce = catalogue
+      },
       turns: Stream.merge(
         Stream.fromPubSub(refusals),
         breaker.transitions.pipe(
@@ -271,13 +286,6 @@ export const makeTargetHealth = (
         }),
     })
   })
-
-/** What no longer keeps a call from a target. */
-const excuses: Readonly<Record<Despite, ReadonlySet<CooldownCause>>> = {
-  nothing: new Set(),
-  breaker: new Set(["breaker"]),
-  refused: new Set(["breaker", "refused"]),
-}
 
 /** While a probe runs, the target cools down only until it ends. */
 const cooldownOfBreaker = ({ reason }: CircuitBreaker.CircuitBreakerError, nowMs: number): TargetCoolingDown =>

@@ -1,11 +1,12 @@
 /**
  * Refusals in a row: a target that was refused cools down at once, for longer each time.
  *
- * **Details**: a refusal during a cooldown is of a call that began before it and counts for nothing. What was refused for
- * what it lacks is then tried with one call; a busy target takes calls again. A call that works forgets all refusals.
+ * **Details**: a refusal during a cooldown is of a call that began before it and counts for nothing, unless the call was made
+ * in spite of it. What was refused for what it lacks is then tried with one call; a busy target takes calls again. A call that
+ * works forgets all refusals.
  */
 import type { TargetFault } from "../dialects/faults.ts"
-import type { Cooldown } from "./cooldowns.ts"
+import { type Cooldown, isGuess } from "./cooldowns.ts"
 
 /** What a vendor refuses without saying for how long. */
 export type StrikeCause = "busy" | "refused"
@@ -43,12 +44,17 @@ export class Strikes {
     return this.#byTarget.has(target)
   }
 
-  /** Counts a refusal. @returns the cooldown that begins; undefined if one of its cause runs */
-  add(target: string, cause: StrikeCause, nowMs: number, reason?: TargetFault): Strike | undefined {
+  /**
+   * Counts a refusal.
+   * @param isDespite whether the call was made in spite of a cooldown
+   * @returns the cooldown that begins; undefined if one runs that says as much
+   */
+  add(target: string, cause: StrikeCause, nowMs: number, isDespite: boolean, reason?: TargetFault): Strike | undefined {
     const known = this.#byTarget.get(target)
     const isSame = known?.cause === cause
+    const isNews = isDespite && known !== undefined && isGuess(known)
     // What a target lacks outlasts that it is busy.
-    if (known !== undefined && known.untilMs > nowMs && (isSame || known.cause === "refused")) return undefined
+    if (known !== undefined && known.untilMs > nowMs && (isSame ? !isNews : known.cause === "refused")) return undefined
     const { firstMs, mostMs } = lengths[cause]
     const count = isSame ? known.count + 1 : 1
     const untilMs = nowMs + Math.min(mostMs, firstMs * 2 ** Math.min(count - 1, 20))

@@ -119,7 +119,7 @@ describe("failover and failure", () => {
   afterEach(async () => {
     gateway().vendor.script(finding(20))
     gateway().second.script(finding(20))
-    await Effect.runPromise(gateway().health.forgive)
+    gateway().health.inForce({})
     await eventually(async () => {
       expect((await search("river")).status).toBe(200)
       const usage = await lastUsage(gateway())

@@ -25,6 +25,7 @@ export const connectVendor = Effect.fnUntraced(function* (
   headers: Readonly<Record<string, string>>,
 ): Effect.fn.Return<Reached, ServiceError> {
   const { health, nowMs } = services
+  health.inForce(services.catalogue.current())
   const { targets, entry } = plan
   const ask = Effect.fnUntraced(function* (target: CallTarget, despite: Despite) {
     const isSuspect = health.isSuspect(target.key)
@@ -34,7 +35,7 @@ export const connectVendor = Effect.fnUntraced(function* (
     )
     if (Result.isSuccess(opened)) return Result.succeed({ socket: opened.success, target })
     const { failure: error } = opened
-    if (error._tag !== "TargetCoolingDown") yield* report(services, target, error, isSuspect)
+    if (error._tag !== "TargetCoolingDown") yield* report(services, target, error, isSuspect, despite)
     return Result.fail({ error })
   })
   const triesAfterRefusal = entry.model.tryNext === true
@@ -91,9 +92,10 @@ const report = Effect.fnUntraced(function* (
   target: CallTarget,
   error: CallError,
   isSuspect: boolean,
+  despite: Despite,
 ) {
   if (!isSuspect && verdictOf(error) === "failing") yield* health.failed(target.key)
-  yield* coolDownAfter(health, target, error)
+  yield* coolDownAfter(health, target, error, despite)
   if (error._tag === "ServiceError" && error.code === "upstream_connect_timeout") {
     recordTierTimeout(context, "connect", target)
   }
