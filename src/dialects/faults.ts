@@ -45,6 +45,9 @@ export interface Said {
   readonly retryAfterMs?: number | undefined
 }
 
+/** How much of a text is read: a vendor may send much, and patterns read it more than once. */
+const readCharacters = 2000
+
 export const isTargets = (blame: Blame): blame is TargetFault => targetFaults.some((each) => each === blame)
 
 /** The failure that a vendor means, by its dialect's table. */
@@ -53,7 +56,7 @@ export const faultBy = (table: FaultTable, { status, codes, text = "", retryAfte
   return {
     status,
     code: machineCode(said[0]),
-    blame: blameOf(table, status, said, text),
+    blame: blameOf(table, status, said, text.slice(0, readCharacters)),
     ...(retryAfterMs !== undefined && { retryAfterMs }),
   }
 }

@@ -228,6 +228,38 @@ describe("other APIs", () => {
   ])
 })
 
+describe("a reply of status 200 that a filter has emptied", () => {
+  const { image, video, speech } = dialects.gemini
+  it.each<[string, object, VendorFault["blame"] | undefined]>([
+    ["a picture", { candidates: [{ finishReason: "IMAGE_SAFETY" }] }, "filter"],
+    ["a prompt", { promptFeedback: { blockReason: "SAFETY" } }, "filter"],
+    ["Imagen's picture", { predictions: [{ raiFilteredReason: "x" }] }, "filter"],
+    ["no picture for another reason", { candidates: [{ finishReason: "STOP" }] }, undefined],
+  ])("is a filter's refusal of %s", (_what, body, blame) => {
+    expect(image?.faultIn?.({ ...body })?.blame).toBe(blame)
+  })
+
+  it("is one of a video, and of speech", () => {
+    const filtered = { done: true, response: { generateVideoResponse: { raiMediaFilteredCount: 1 } } }
+    expect(video?.status(filtered)).toMatchObject({ state: "failed", fault: { blame: "filter" } })
+    expect(video?.status({ done: true, response: {} })).toMatchObject({ state: "failed", fault: { code: "no_video" } })
+    const created = dialects["openai-chat"].video?.faultIn?.({
+      status: "failed",
+      error: { code: "moderation_blocked" },
+    })
+    expect(created?.blame).toBe("filter")
+    const sound = speech?.reader({ input: "x", voice: "v", format: "wav", needsTokens: false }, "text/event-stream")
+    sound?.push(Buffer.from(`data: ${JSON.stringify({ candidates: [{ finishReason: "SAFETY" }] })}\n\n`))
+    expect(sound?.fault?.blame).toBe("filter")
+  })
+})
+
+it("the text of a refusal is read at its beginning only: a vendor may send much", () => {
+  const judge = (message: string) => dialects.gemini.decodeError(400, JSON.stringify({ error: { message } })).blame
+  expect(judge("API key not valid.")).toBe("credential")
+  expect(judge(`${"x".repeat(3000)}API key not valid.`)).toBe("request")
+})
+
 describe("a machine code", () => {
   it.each([
     ["invalid_api_key", "invalid_api_key"],

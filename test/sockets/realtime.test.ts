@@ -774,6 +774,37 @@ describe("the upgrade of a realtime session", () => {
   )
 })
 
+describe("a vendor that refuses a session", () => {
+  const only = "targets: [{ vendor: voices, model: vendor-realtime }]"
+  const both =
+    "targets: [{ vendor: voices, model: vendor-realtime, tier: 1 }, { vendor: openai, model: spare, tier: 2 }]"
+
+  it.live("for its credential is followed by the next, and left alone; for the request, it is not", () =>
+    withSession(
+      answeringRealtime(spoken),
+      async ({ open, vendor, gateway }) => {
+        const text = (await Effect.runPromise(gateway.catalogue.text)) ?? ""
+        await Effect.runPromise(gateway.catalogue.apply(text.replace(only, both)))
+        vendor.refuse(400, '{"error":{"code":"unknown_parameter"}}')
+        expect(await rejected(open())).toMatchObject({ status: 502, error: { code: "upstream_error" } })
+        vendor.refuse(400, '{"error":{"code":"content_filter"}}')
+        expect(await rejected(open())).toMatchObject({ status: 403, error: { code: "content_blocked" } })
+        vendor.refuse(401, '{"error":{"code":"invalid_api_key"}}')
+        const socket = await open()
+        await socket.until(isType("session.created"))
+        socket.ws.close()
+        // It would take a session now, and is not asked.
+        vendor.refuse(undefined)
+        const again = await open()
+        await again.until(isType("session.created"))
+        expect(vendor.sessions.length).toBe(0)
+        again.ws.close()
+      },
+      { realtime: answeringRealtime(spoken) },
+    ),
+  )
+})
+
 describe("how a realtime session ends", () => {
   it.live("after silence on both sides", () =>
     withSession(
