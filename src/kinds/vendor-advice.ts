@@ -1,18 +1,19 @@
 /** What is probably wrong with a vendor that refused its test call: with its identity, its region, or its model. */
 import type { AttemptError } from "../calls/vendor-errors.ts"
 import type { TargetVendor } from "../catalogue/snapshot.ts"
+import type { Blame } from "../dialects/faults.ts"
 
 /** Undefined if nothing can be said. */
 export const adviceFor = (vendor: TargetVendor, model: string, error: AttemptError | undefined): string | undefined => {
   if (error?._tag !== "VendorRejected") return undefined
-  const { status, code, reason } = error
+  const { status, code, blame, reason } = error
   if (reason !== undefined) return sentence(reason)
   if (code === "credential_missing") return "The catalogue's credential, or a secret of its identity, is not set here."
   const { aws, google, azure, profile, dialect } = vendor
   if (dialect === "bedrock" || profile === "bedrock") return ofAws(aws?.region ?? "this region", model, status, code)
   if (google !== undefined) return ofGoogle(google, model, status)
   if (profile === "azure" || azure !== undefined) return ofAzure(model, status, code)
-  return ofKey(status)
+  return ofBlame(blame, model)
 }
 
 const ofAws = (region: string, model: string, status: number, code: string): string | undefined => {
@@ -62,9 +63,25 @@ const ofAzure = (model: string, status: number, code: string): string | undefine
     : undefined
 }
 
-const ofKey = (status: number): string | undefined => {
-  if (status === 401) return "The vendor does not accept the key: it is wrong, revoked or expired."
-  return status === 403 ? "The vendor knows the key and does not let it call this model." : undefined
+const ofBlame = (blame: Blame, model: string): string | undefined => {
+  switch (blame) {
+    case "credential":
+      return "The vendor does not accept the key: it is wrong, revoked or expired."
+    case "permission":
+      return "The vendor knows the key and does not let it call this model."
+    case "credit":
+      return "The account at the vendor has no credit or no quota left."
+    case "model":
+      return `The vendor has no model ${model}: it may have another name there, or be at its end.`
+    case "region":
+      return "The vendor does not serve this region."
+    case "address":
+      return "The vendor is at another address: correct baseUrl in the catalogue."
+    case "request":
+    case "filter":
+    case "moment":
+      return undefined
+  }
 }
 
 const sentence = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1)}.`

@@ -36,10 +36,20 @@ describe("the advice", () => {
     ["a token that is none", vertex, 401, "UNAUTHENTICATED", undefined, /does not accept the token/],
     ["no deployment", azure, 404, "DeploymentNotFound", undefined, /no deployment named m/],
     ["no role at Azure", azure, 403, "status_403", undefined, /Cognitive Services OpenAI User/],
-    ["a wrong key", plain, 401, "invalid_api_key", undefined, /wrong, revoked or expired/],
   ])("for %s", (_what, vendor, status, code, reason, expected) => {
     const error = new VendorRejected({ status, code, blame: "request", ...(reason !== undefined && { reason }) })
     expect(adviceFor(vendor, "m", error)).toMatch(expected)
+  })
+
+  it.each([
+    ["a wrong key", "credential", /wrong, revoked or expired/],
+    ["no permission", "permission", /does not let it call/],
+    ["no credit", "credit", /no credit/],
+    ["no such model", "model", /no model m/],
+    ["a region", "region", /this region/],
+    ["an address", "address", /baseUrl/],
+  ] as const)("for %s, whatever its status", (_what, blame, expected) => {
+    expect(adviceFor(plain, "m", new VendorRejected({ status: 400, code: "x", blame }))).toMatch(expected)
   })
 
   it("is none where nothing can be said", () => {

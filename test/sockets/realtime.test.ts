@@ -676,7 +676,7 @@ describe("what a realtime session allows", () => {
       session.send({
         type: "error",
         event_id: "e1",
-        error: { type: "server_error", code: "x", message: "org-secret is over its limit" },
+        error: { type: "server_error", code: "org-secret has no code", message: "org-secret is over its limit" },
       })
       session.send({
         type: "error",

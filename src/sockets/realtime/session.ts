@@ -7,6 +7,7 @@ import { rateWindows } from "../../admission/rates.ts"
 import type { CallServices, OpenSession } from "../../calls/services.ts"
 import { tierTimeout } from "../../calls/vendor-errors.ts"
 import type { Watch, Watched } from "../../deadlines.ts"
+import { machineCode } from "../../dialects/faults.ts"
 import { objectAt, parseObject, stringAt } from "../../dialects/json.ts"
 import { chatError } from "../../dialects/openai-chat/client-reply.ts"
 import {
@@ -521,9 +522,17 @@ const takesNothing = () => serviceError("stream_backpressure", "The client did n
 
 /** An error of the vendor's account: its text is for operators. */
 const withoutText = (event: Extract<VendorEvent, { readonly is: "error" }>["event"]): string => {
+  const error = objectAt(event, "error")
   return JSON.stringify({
-    ...event,
-    error: { ...objectAt(event, "error"), message: "The upstream could not complete the request" },
+    type: "error",
+    event_id: stringAt(event, "event_id"),
+    error: {
+      type: machineCode(stringAt(error, "type")),
+      code: machineCode(stringAt(error, "code")),
+      message: "The upstream could not complete the request",
+      param: null,
+      event_id: stringAt(error, "event_id") ?? null,
+    },
   })
 }
 
