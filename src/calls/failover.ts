@@ -20,17 +20,16 @@ import {
 } from "./vendor-errors.ts"
 
 /** Calls the targets in order until one reply is complete. */
-export const converse = Effect.fnUntraced(function* (
-  c: Conversation,
-): Effect.fn.Return<void, ConversationError | EndedEarly> {
+export const converse = (c: Conversation): Effect.Effect<void, ConversationError | EndedEarly> => {
   const { targets, health, nowMs, work, triesAfterRefusal } = c
-  const { tellsCode } = work
   const ask = (target: CallTarget, despite: Despite) => askTarget(c, target, despite)
-  const answer = yield* firstAnswer({ targets, health, nowMs, triesAfterRefusal, tellsCode, ask })
-  if (Result.isSuccess(answer)) return
-  c.failure = answer.failure.last
-  return yield* Effect.fail(answer.failure.told)
-})
+  const answer = firstAnswer({ targets, health, nowMs, triesAfterRefusal, tellsCode: work.tellsCode, ask })
+  return Effect.flatMap(answer, (answer) => {
+    if (Result.isSuccess(answer)) return Effect.void
+    c.failure = answer.failure.last
+    return Effect.fail(answer.failure.told)
+  })
+}
 
 /** Calls one target; what its failure says of it is told to its health. */
 const askTarget = Effect.fnUntraced(function* (

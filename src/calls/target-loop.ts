@@ -48,35 +48,23 @@ export interface NoAnswer {
 export const firstAnswer = Effect.fnUntraced(function* <A, E>(
   loop: TargetLoop<A, E>,
 ): Effect.fn.Return<Result.Result<A, NoAnswer>, E> {
+  const { targets, health, ask, triesAfterRefusal = false } = loop
   let despite: Despite | undefined = "nothing"
-  let errors: ReadonlyArray<AttemptError> = []
+  let errors: Array<AttemptError> = []
   while (despite !== undefined) {
-    const round: Round<A> = yield* askAll(loop, despite)
-    if ("answer" in round) return Result.succeed(round.answer)
-    errors = round.errors
-    despite = round.isFinal ? undefined : nextRound(errors, despite)
+    errors = []
+    for (const target of targets) {
+      const cooling = health.coolingDown(target.key, despite)
+      const answer: Result.Result<A, Refused> =
+        cooling === undefined ? yield* ask(target, despite) : Result.fail({ error: cooling })
+      if (Result.isSuccess(answer)) return Result.succeed(answer.success)
+      const { error, isFinal = false } = answer.failure
+      if (isFinal || !isWorthFailover(error, triesAfterRefusal)) return Result.fail(noAnswer(loop, [error]))
+      errors.push(error)
+    }
+    despite = nextRound(errors, despite)
   }
   return Result.fail(noAnswer(loop, errors))
-})
-
-type Round<A> = { readonly answer: A } | { readonly errors: ReadonlyArray<AttemptError>; readonly isFinal: boolean }
-
-/** One round over the targets. The last error of a round that is final is why. */
-const askAll = Effect.fnUntraced(function* <A, E>(
-  { targets, health, ask, triesAfterRefusal = false }: TargetLoop<A, E>,
-  despite: Despite,
-): Effect.fn.Return<Round<A>, E> {
-  const errors: Array<AttemptError> = []
-  for (const target of targets) {
-    const cooling = health.coolingDown(target.key, despite)
-    const refused: Result.Result<A, Refused> =
-      cooling === undefined ? yield* ask(target, despite) : Result.fail({ error: cooling })
-    if (Result.isSuccess(refused)) return { answer: refused.success }
-    const { error, isFinal = false } = refused.failure
-    errors.push(error)
-    if (isFinal || !isWorthFailover(error, triesAfterRefusal)) return { errors: [error], isFinal: true }
-  }
-  return { errors, isFinal: false }
 })
 
 /** What is disregarded in another round, if no target was asked in this one; undefined if there is none. */

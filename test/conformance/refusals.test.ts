@@ -202,6 +202,27 @@ describe("the moment", () => {
     expect(callsSince(before)).toEqual([0, 0])
   })
 
+  it.each([
+    ["/anthropic/v1/messages", { max_tokens: 5 }, { error: { type: "rate_limit_error" } }],
+    [
+      "/gemini/v1beta/models/all-busy:generateContent",
+      { contents: [{ parts: [{ text: "Hi" }] }] },
+      { error: { code: 429, status: "RESOURCE_EXHAUSTED" } },
+    ],
+  ])("%s tells it as its API does", async (path, body, told) => {
+    const asked = path.startsWith("/gemini")
+      ? body
+      : { ...body, model: "all-busy", messages: [{ role: "user", content: "Hi" }] }
+    const credential = {
+      authorization: `Bearer ${gateway().keyId}~${gateway().key}`,
+      "x-svc-key-id": undefined,
+      "x-svc-key": undefined,
+    }
+    const response = await gateway().call("POST", path, asked, credential)
+    expect([response.status, await response.json()]).toMatchObject([429, told])
+    expect(Number(response.headers.get("retry-after"))).toBeGreaterThan(30)
+  })
+
   it("one busy and one refused: the wait is that of the busy one", async () => {
     gateway().vendor.script(refusing(429, {}, { "retry-after": "40" }))
     gateway().second.script(refusing(401, { code: "invalid_api_key" }))

@@ -135,9 +135,13 @@ export class EventReader<Got> implements Reader {
   #read(events: ReadonlyArray<JsonObject>): boolean {
     for (const event of events) {
       const step = this.#stream.event(this.#target, event)
-      if (step !== undefined) this.#steps.push(step)
+      if (step !== undefined && saysSomething(step)) this.#steps.push(step)
     }
     if (this.#decoder.isMalformed || this.#long?.isMalformed === true) this.#steps.push({ fault: malformedReply })
     return this.#steps.length > 0
   }
 }
+
+/** An empty delta is nothing that a client could use. */
+const saysSomething = <Got>(step: VendorStep<Got>): boolean =>
+  !("events" in step) || "whole" in step || step.events !== ""
