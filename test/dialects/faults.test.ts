@@ -1,5 +1,6 @@
 /** Who is at fault when a vendor refuses, by the words of each dialect. Bodies are as vendors document them. */
 import { describe, expect, it } from "vitest"
+import { vertexClaude } from "../../src/dialects/anthropic/clouds.ts"
 import { machineCode, type VendorFault } from "../../src/dialects/faults.ts"
 import { dialects } from "../../src/dialects/index.ts"
 import { searchRefusal } from "../../src/dialects/search/dialect.ts"
@@ -153,6 +154,12 @@ describe("Gemini's API", () => {
       google("PERMISSION_DENIED", "You do not have permission to access the File x or it may not exist."),
       "request",
     ],
+    [
+      "a client's file in a bucket",
+      403,
+      google("PERMISSION_DENIED", "x@y does not have storage.objects.get access"),
+      "request",
+    ],
     ["no such model", 404, google("NOT_FOUND"), "model"],
     ["a field", 400, google("INVALID_ARGUMENT", "Unknown name"), "request"],
   ])
@@ -170,6 +177,25 @@ describe("Gemini's API", () => {
     expect(judge(quota("GenerateRequestsPerDayPerProjectPerModel-FreeTier"), retry).blame).toBe("credit")
     expect(judge({ ...retry, retryDelay: "soon" }).retryAfterMs).toBeUndefined()
   })
+})
+
+describe("Claude on Vertex AI", () => {
+  const place = { project: "p", location: "global" }
+  const google = {
+    error: {
+      status: "PERMISSION_DENIED",
+      details: [{ "@type": "type.googleapis.com/google.rpc.ErrorInfo", reason: "BILLING_DISABLED" }],
+    },
+  }
+  judges(vertexClaude(place).decodeError, [
+    ["Google's refusal", 403, google, "credit", "permission_denied"],
+    [
+      "Anthropic's refusal",
+      400,
+      { error: { type: "invalid_request_error", message: "Output blocked by content filtering policy" } },
+      "filter",
+    ],
+  ])
 })
 
 describe("Bedrock's API", () => {

@@ -25,8 +25,8 @@ const table: FaultTable = {
     quota_used_up: "credit",
   },
   texts: [
-    // Only the key of a file that a client names is at fault, and not that of the gateway.
-    [/permission to access the file|file .*(does not|may not) exist/i, "request"],
+    // A file that a client names, here or in Cloud Storage: what may be read of others is not what may be called.
+    [/permission to access the file|file .*(does not|may not) exist|storage\.objects\.|gs:\/\//i, "request"],
     [/user location is not supported/i, "region"],
     [/free tier is not available|enable billing/i, "credit"],
     [/api key (not valid|expired|not found)/i, "credential"],
