@@ -67,7 +67,7 @@ export const firstAnswer = Effect.fnUntraced(function* <A, E>(
   return Result.fail(noAnswer(loop, errors))
 })
 
-/** What is disregarded in another round, if no target was asked in this one; undefined if there is none. */
+/** The cooldowns that another round disregards, if no target was asked in this one; undefined if there is no other round. */
 const nextRound = (errors: ReadonlyArray<AttemptError>, despite: Despite): Despite | undefined => {
   const cooldowns = errors.filter((error) => error._tag === "TargetCoolingDown")
   if (despite !== "nothing" || cooldowns.length === 0 || cooldowns.length < errors.length) return undefined
@@ -94,7 +94,7 @@ const soonest = <A, E>({ targets, health }: TargetLoop<A, E>, nowMs: number): nu
   return waits.length === 0 ? undefined : Math.max(1, Math.min(...waits))
 }
 
-/** What a failed call begins: a cooldown, if the target is at fault or the vendor is busy. */
+/** Begins a cooldown after a failed call, if the target is at fault or the vendor is busy. */
 export const coolDownAfter = (
   health: TargetHealth["Service"],
   target: CallTarget,

@@ -14,7 +14,7 @@ import type { CoolingReason, TargetCoolingDown, Verdict } from "../upstream/heal
 /** The vendor refused. */
 export class VendorRejected extends Data.TaggedError("VendorRejected")<
   VendorFault & {
-    /** What is wrong with the gateway's own identity, for operators. */
+    /** The problem of the gateway's own identity, for operators. */
     readonly reason?: string
   }
 > {}
@@ -55,7 +55,7 @@ export type ConversationError =
       | "internal_error"
     >
 
-/** What a call that failed at its beginning says to the breaker of its target. */
+/** The meaning of a failed beginning for the breaker of its target. */
 export const verdictOf = (error: CallError): Verdict => {
   switch (error._tag) {
     case "UpstreamBroken":

@@ -1,4 +1,4 @@
-/** What `weir doctor` says of the targets of a running gateway: those that their vendor refuses, and those that cool down. */
+/** Findings of `weir doctor` about the targets of a running gateway: those that their vendor refuses, and those that cool down. */
 import type { Targets } from "../protocol/activity.ts"
 
 export interface TargetFinding {
@@ -8,7 +8,7 @@ export interface TargetFinding {
 
 type Target = Targets["data"][number]
 
-/** What helps a target that its vendor refuses, by what it lacks. */
+/** Remedies for a target that its vendor refuses, by what it lacks. */
 const remedies: Readonly<Record<string, string>> = {
   credential: "its key is wrong, revoked or expired; set another one",
   credit: "its account has no credit or no quota left; add some at the vendor",

@@ -1,5 +1,5 @@
 /**
- * Who is at fault when a vendor refuses a call: the request, the target, or the moment. What follows from it (another
+ * The fault of a refused call: it lies with the request, the target, or the moment. The consequence (another
  * target, a cooldown, what the client is told) is the same for every kind of call; see `calls/vendor-errors.ts`.
  *
  * **Details**: each dialect has a table of its vendors' machine codes. A text decides first, then a code, then the
@@ -7,7 +7,7 @@
  */
 import { entryOf } from "../protocol/words.ts"
 
-/** What a target lacks. */
+/** The things that a target can lack. */
 export const targetFaults = ["credential", "credit", "permission", "model", "region", "address"] as const
 export type TargetFault = (typeof targetFaults)[number]
 
@@ -30,13 +30,13 @@ export interface VendorFault {
 
 export interface FaultTable {
   readonly codes: Readonly<Record<string, Blame>>
-  /** By text, where a vendor has one code for several things. The first that matches counts. */
+  /** Patterns of a text, where a vendor has one code for several things. The first that matches counts. */
   readonly texts?: ReadonlyArray<readonly [text: RegExp, blame: Blame]>
   /** Statuses that the vendor uses in a way of its own. */
   readonly statuses?: Readonly<Record<number, Blame>>
 }
 
-/** What a vendor said. */
+/** The parts of a vendor's refusal. */
 export interface Said {
   readonly status: number
   /** From the most exact to the least; the first that there is is the vendor's machine code. */
@@ -87,7 +87,7 @@ const sharedCodes: Readonly<Record<string, Blame>> = {
   model_not_found: "model",
 }
 
-/** As HTTP means it: RFC 9110 section 15. Redirects are not followed: the catalogue has an old address. */
+/** The meaning of a status in HTTP: RFC 9110 section 15. Redirects are not followed: the catalogue has an old address. */
 const blameOfStatus = (status: number): Blame => {
   switch (status) {
     case 401:

@@ -61,7 +61,7 @@ export const errorHead = ({ code, retry, retryAfterMs }: ServiceError, requestId
   headers: {
     "x-svc-request-id": requestId,
     ...(retryAfterMs !== undefined && { "retry-after": String(Math.ceil(retryAfterMs / 1000)) }),
-    // As other APIs' SDKs read it: the code alone would say that a vendor's refusal may pass.
+    // SDKs read this header: the code alone would say that a vendor's refusal may pass.
     ...(retry === "never" && { "x-should-retry": "false" }),
   },
 })

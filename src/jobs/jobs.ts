@@ -35,13 +35,13 @@ type OpenState = "queued" | "running"
 /** The state of a job whose vendor said nothing new. */
 const knownState = ({ state }: Job): OpenState => (state === "running" ? "running" : "queued")
 
-/** What another question does not mend: the vendor knows the job no more, or refuses what is asked. */
+/** A failure that ends a job: the vendor does not know the job any more, or refuses the request. */
 const endingFault = (fault: VendorFault): VendorFault | undefined => {
   if (fault.blame === "model") return { ...fault, code: "gone" }
   return fault.blame === "request" || fault.blame === "filter" ? fault : undefined
 }
 
-/** As it is kept and told. A filter has a code of its own, whatever the vendor calls it. */
+/** The code that is stored and returned. A filter has a code of its own, whatever the vendor calls it. */
 const errorCodeOf = (fault: VendorFault | undefined): string =>
   fault?.blame === "filter" ? "content_blocked" : (fault?.code ?? "failed")
 

@@ -16,7 +16,7 @@ export const Targets = Schema.Struct({
       state: Schema.Literals(["healthy", "suspect", "cooling down"]),
       /** Why it is cooling down: its breaker opened, the vendor asked for it, is busy, or refuses it. */
       cause: Schema.optionalKey(Schema.Literals(["breaker", "vendor", "busy", "refused"])),
-      /** What a target that is refused lacks: `credential`, `credit`, `permission`, `model`, `region` or `address`. */
+      /** The thing that a refused target lacks: `credential`, `credit`, `permission`, `model`, `region` or `address`. */
       reason: Schema.optionalKey(Schema.String),
       until: Schema.optionalKey(Schema.String),
     }),

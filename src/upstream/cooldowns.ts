@@ -12,7 +12,7 @@ export interface Cooldown {
   readonly cause: CooldownCause
   /** Milliseconds since the epoch, by this node's clock. */
   readonly untilMs: number
-  /** What a target that was refused lacks. */
+  /** The thing that a refused target lacks. */
   readonly reason?: TargetFault | undefined
   /** Refusals in a row, of a target that was refused or is busy. */
   readonly count?: number | undefined

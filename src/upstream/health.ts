@@ -38,7 +38,7 @@ const isExcused = (cooldown: Cooldown, despite: Despite): boolean => {
 export interface TargetTurn {
   readonly target: string
   readonly isDown: boolean
-  /** What a target that was refused lacks; `failing` if its calls failed. */
+  /** The thing that a refused target lacks; `failing` if its calls failed. */
   readonly reason?: TargetFault | "failing"
 }
 
@@ -69,7 +69,7 @@ export class TargetHealth extends Context.Service<
     /** Starts a cooldown. @param despite what the call disregarded that was refused */
     readonly coolDown: (target: string, why: CoolingReason, despite?: Despite) => Effect.Effect<void>
     /**
-     * Told before a call which catalogue is in force. A new one may have what a target lacked: each that was refused is tried
+     * Receives the catalogue in force before a call. A new one may have what a target lacked: each that was refused is tried
      * with the next call.
      */
     readonly inForce: (catalogue: object) => void

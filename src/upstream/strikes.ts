@@ -8,7 +8,7 @@
 import type { TargetFault } from "../dialects/faults.ts"
 import { type Cooldown, isGuess } from "./cooldowns.ts"
 
-/** What a vendor refuses without saying for how long. */
+/** The cooldowns whose length the vendor does not state. */
 export type StrikeCause = "busy" | "refused"
 
 /** A refused target takes an operator, a busy one takes a moment. Each cooldown is twice as long as the one before. */
@@ -53,7 +53,7 @@ export class Strikes {
     const known = this.#byTarget.get(target)
     const isSame = known?.cause === cause
     const isNews = isDespite && known !== undefined && isGuess(known)
-    // What a target lacks outlasts that it is busy.
+    // A refused target stays refused while it is busy too.
     if (known !== undefined && known.untilMs > nowMs && (isSame ? !isNews : known.cause === "refused")) return undefined
     const { firstMs, mostMs } = lengths[cause]
     const count = isSame ? known.count + 1 : 1

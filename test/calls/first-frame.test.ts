@@ -26,7 +26,7 @@ orgs: [{ id: org, name: O, currency: USD, models: [main] }]
 apps: [{ id: app, org: org }]
 `
 
-/** What says nothing: how a vendor begins, how it keeps a connection alive, and how it fails then. */
+/** Frames without content: the opening of a reply, a keep-alive, and a failure. */
 interface Opening {
   readonly opening: string | Uint8Array
   readonly alive: string | Uint8Array
@@ -145,7 +145,7 @@ describe.each(Object.entries(openings))("%s", (dialect, { opening, alive, fault 
       const { asked, events, hold } = yield* run(dialect, { reads }, [10 + afterMs])
       expect(asked).toEqual([2])
       isSecond(events)
-      // What the first vendor has counted is not billed.
+      // The first vendor's counts are not billed.
       expect(hold?.record?.counts).toMatchObject({ inTokens: 1, outTokens: 1 })
     }),
   )

@@ -1,4 +1,4 @@
-/** What a failed call says about its target, whether another target is asked, and what the client is told. */
+/** Consequences of a failed call: for its target, for other targets, and for the client. */
 import { describe, expect, it } from "vitest"
 import {
   type AttemptError,

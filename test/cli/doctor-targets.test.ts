@@ -1,4 +1,4 @@
-/** What `weir doctor` says of targets. */
+/** Findings of `weir doctor` about targets. */
 import { describe, expect, it } from "vitest"
 import { targetFindings } from "../../src/cli/doctor-targets.ts"
 

@@ -1,4 +1,4 @@
-/** Who is at fault decides: what a vendor's refusal means for other targets, for its own, and for the client. */
+/** Consequences of a vendor's refusal for other targets, for its own, and for the client: the fault decides. */
 import { Effect, Schema } from "effect"
 import OpenAI from "openai"
 import { describe, expect, it } from "vitest"

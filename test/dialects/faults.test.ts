@@ -1,4 +1,4 @@
-/** Who is at fault when a vendor refuses, by the words of each dialect. Bodies are as vendors document them. */
+/** The fault of a refusal, by the words of each dialect. Bodies are as vendors document them. */
 import { describe, expect, it } from "vitest"
 import { vertexClaude } from "../../src/dialects/anthropic/clouds.ts"
 import { machineCode, type VendorFault } from "../../src/dialects/faults.ts"

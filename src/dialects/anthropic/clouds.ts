@@ -26,7 +26,7 @@ const bodyFor = (version: string, request: VendorRequest): Result.Result<object,
 export const vertexClaude = (place: Place): Dialect => ({
   ...anthropic,
   authorize: vertexAuthorize,
-  // What Google refuses itself is in its own words, which have a status by its name.
+  // A refusal by Google itself is in Google's form, which names a status.
   decodeError: (status, body) => {
     const isGoogles = stringAt(objectAt(parseObject(body), "error"), "status") !== undefined
     return isGoogles ? geminiRefusal(status, body) : anthropic.decodeError(status, body)

@@ -21,7 +21,7 @@ const table: FaultTable = {
     service_disabled: "permission",
     billing_disabled: "credit",
     location_policy_violated: "region",
-    // Of a quota that no minute gives back.
+    // A quota of a day: no minute gives it back.
     quota_used_up: "credit",
   },
   texts: [

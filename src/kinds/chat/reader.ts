@@ -125,7 +125,7 @@ export class ChatReader implements Reader {
     return this.#bytes > maxOutputBytes && this.#meter.outputBytes > maxOutputBytes
   }
 
-  /** What comes before the reply begins is kept, the last of its kind, until then. */
+  /** Keeps events that come before the reply begins until then: the last of each kind. */
   #take(events: ReadonlyArray<VendorEvent>): boolean {
     if (this.#isBegun) {
       this.#events = events
