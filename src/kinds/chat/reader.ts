@@ -53,7 +53,7 @@ const replyOf = (event: VendorEvent): number =>
   (event.kind === "delta" ? event.delta.reply : event.kind === "stop" ? event.reply : 0) ?? 0
 
 /** The vendor goes on beyond the limit that it was given. */
-const outputTooLong: VendorFault = { status: 502, code: "output_too_long" }
+const outputTooLong: VendorFault = { status: 502, code: "output_too_long", blame: "moment" }
 
 const noEvents: ReadonlyArray<VendorEvent> = []
 
