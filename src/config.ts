@@ -2,9 +2,10 @@
  * Every variable that Weir reads, with its default and its meaning, in one table. No other file reads the environment,
  * except for the `env:` secrets that a catalogue references.
  */
-import { Config, ConfigProvider, Context, Effect, Layer, Option, Redacted, Schema } from "effect"
+import { Config, ConfigProvider, Context, Effect, Layer, Option, Redacted, Result, Schema } from "effect"
 import { parseNetwork } from "./protocol/network.ts"
 import { parseProxy } from "./protocol/proxy.ts"
+import { parseRedisUrl } from "./protocol/redis-url.ts"
 import { fileVariable, secretInFile } from "./secret-files.ts"
 
 const Millis = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 2 ** 31 - 1 }))
@@ -47,6 +48,14 @@ export const valueOrFile = (name: string): Config.Config<string | undefined> =>
 /** A secret: never shown. */
 const secret = (name: string) =>
   Config.map(valueOrFile(name), (value) => (value === undefined ? undefined : Redacted.make(value)))
+/** A secret whose form is checked; what is wrong is told without it. */
+const checked = (name: string, parse: (text: string) => Result.Result<unknown, string>) =>
+  Config.flatMap(secret(name), (value) => {
+    const problem = value === undefined ? undefined : Result.getFailure(parse(Redacted.value(value)))
+    return problem === undefined || Option.isNone(problem)
+      ? Config.succeed(value)
+      : invalid(`${name}: ${problem.value}`)
+  })
 const digest = (name: string) =>
   Config.flatMap(valueOrFile(name), (value) =>
     value === undefined || /^[0-9a-f]{64}$/.test(value)
@@ -75,6 +84,14 @@ const networks = (name: string) =>
 
 function toUndefined<A>(config: Config.Config<Option.Option<A>>): Config.Config<A | undefined> {
   return Config.map(config, Option.getOrUndefined)
+}
+
+/** Files in PEM of one side of a TLS connection. */
+export interface TlsFiles {
+  /** Certificates of who signs the other side's. */
+  readonly ca?: string | undefined
+  readonly cert?: string | undefined
+  readonly key?: string | undefined
 }
 
 /** The variables. Times in milliseconds unless the name says seconds (`_S`), sizes in bytes. */
@@ -179,9 +196,18 @@ const variables = {
     return Config.succeed(proxy && Redacted.make(proxy))
   }),
   noProxy: Config.map(Config.all([given("NO_PROXY"), given("no_proxy")]), ([upper, lower]) => upper ?? lower ?? ""),
-  /** Redis, or a cluster as URLs separated by commas; an in-process gate if absent. */
-  redisUrl: secret("SVC_REDIS_URL"),
-  /** Of each call to Redis; a connection that is silent for five of them is left for a new one. */
+  /**
+   * Redis as `redis://[user:password@]host[:port][/db]`, a cluster as several of them, separated by commas, or
+   * `redis-sentinel://[user:password@]host[:port],host[:port]/master-name[/db]`; with TLS `rediss://`,
+   * `rediss-sentinel://`. An in-process gate if absent.
+   */
+  redisUrl: checked("SVC_REDIS_URL", parseRedisUrl),
+  /** Files in PEM for `rediss://`, read for each new connection: who signed Redis's certificate, and this client's own. */
+  redisTlsFiles: Config.map(
+    Config.all([text("SVC_REDIS_CA"), text("SVC_REDIS_CERT"), text("SVC_REDIS_KEY")]),
+    ([ca, cert, key]): TlsFiles => ({ ca, cert, key }),
+  ),
+  /** Of each call to Redis; a connection that is silent for two of them is left for a new one. */
   redisDeadlineMs: millis("SVC_REDIS_DEADLINE_MS", 1000),
   /** SHA-256 of the admin key, in hex; without it there is no admin API (development mints a key). */
   adminKeySha256: digest("SVC_ADMIN_KEY_SHA256"),

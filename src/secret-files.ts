@@ -4,7 +4,7 @@
  */
 import { readFileSync } from "node:fs"
 import { readFile } from "node:fs/promises"
-import { Effect, type Scope } from "effect"
+import { Effect, Redacted, type Scope } from "effect"
 import { runEvery } from "./background.ts"
 
 /** The variable that names the file of a variable. */
@@ -23,6 +23,23 @@ export const secretInFile = (path: string): string | undefined => {
 export const secretInVariable = (name: string): string | undefined => {
   const file = process.env[fileVariable(name)]
   return process.env[name] || (file === undefined ? undefined : secretInFile(file))
+}
+
+/**
+ * What a secret variable has now, for whom asks seldom: if it is given as a file, the file is read each time. A file that
+ * cannot be read, or that is empty, changes nothing: it is being replaced.
+ *
+ * @param value what it had when the configuration was read
+ */
+export const currentSecret = (name: string, value: Redacted.Redacted): (() => Redacted.Redacted) => {
+  const file = process.env[fileVariable(name)]
+  if (file === undefined) return () => value
+  let known = value
+  return () => {
+    const found = secretInFile(file)
+    if (found !== undefined) known = Redacted.make(found)
+    return known
+  }
 }
 
 /**

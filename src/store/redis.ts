@@ -1,10 +1,12 @@
-/** Redis or Redis Cluster through ioredis: one shared connection, pipelined; every call has its own deadline. */
+/** Redis, Redis Cluster or Sentinel through ioredis: one shared connection, pipelined; every call has its own deadline. */
 import { createHash } from "node:crypto"
-import { Context, Effect, Layer, Redacted } from "effect"
+import { Context, Effect, Layer } from "effect"
 import { CircuitBreaker } from "effect/persistence"
 import type { Redis as Client, Cluster } from "ioredis"
 import { WeirConfig } from "../config.ts"
 import { makeDeadlines } from "../deadlines.ts"
+import { currentSecret } from "../secret-files.ts"
+import { connectToRedis, whenReady } from "./redis-connection.ts"
 import { StoreUnavailable } from "./unavailable.ts"
 
 export interface Script {
@@ -23,19 +25,28 @@ export class Redis extends Context.Service<
       keys: ReadonlyArray<string>,
       args: ReadonlyArray<string | number>,
     ) => Effect.Effect<unknown, StoreUnavailable>
+    /** Succeeds if a script that writes would succeed now: it asks what calls ask, so it also heals what they would. */
     readonly ping: Effect.Effect<void, StoreUnavailable>
   }
 >()("weir/store/Redis") {
-  /** Needs `SVC_REDIS_URL`: `redis://host:port/db`, or several URLs, separated by commas, for a cluster. */
+  /**
+   * Needs `SVC_REDIS_URL`. While the gate mode is `enforce`, a start without Redis is an error; otherwise calls are
+   * admitted without it, so the start does not wait for it either.
+   */
   static readonly layer = Layer.effect(
     Redis,
     Effect.gen(function* () {
-      const { redisUrl, redisDeadlineMs } = yield* WeirConfig
+      const { redisUrl, redisTlsFiles, redisDeadlineMs, gateMode } = yield* WeirConfig
       if (redisUrl === undefined) return yield* Effect.die("Redis.layer needs SVC_REDIS_URL")
       // Loaded where there is a Redis: a start without it is shorter.
       const driver = yield* Effect.promise(() => import("ioredis"))
+      const place = {
+        url: currentSecret("SVC_REDIS_URL", redisUrl),
+        tlsFiles: redisTlsFiles,
+        deadlineMs: redisDeadlineMs,
+      }
       const client = yield* Effect.acquireRelease(
-        Effect.sync(() => connect(driver, redisUrl, redisDeadlineMs)),
+        Effect.sync(() => connectToRedis(driver, place)),
         (client) => Effect.sync(() => client.disconnect()),
       )
       const breaker = yield* CircuitBreaker.make({
@@ -78,26 +89,37 @@ export class Redis extends Context.Service<
             return guarded(Effect.fail(error))
           })
         })
-      yield* Effect.tryPromise({
-        try: () => ready(client),
+      const isReachable = Effect.tryPromise({
+        try: () => whenReady(client),
         catch: (cause) => new StoreUnavailable({ store: "redis", cause }),
       })
+      yield* gateMode === "enforce"
+        ? isReachable
+        : Effect.catch(isReachable, () => Effect.logWarning("Redis is not reachable; calls are admitted without it"))
       const collect = oneWriteATurn(client)
+      const run: Redis["Service"]["run"] = (script, keys, args) =>
+        call(() => {
+          collect()
+          return client.evalsha(script.sha, keys.length, ...keys, ...args).catch((error: unknown) => {
+            // A restarted Redis has no scripts loaded.
+            if (!(error instanceof Error && error.message.startsWith("NOSCRIPT"))) throw error
+            return client.eval(script.text, keys.length, ...keys, ...args)
+          })
+        })
+      const pings = client.isCluster ? clusterPingKeys : clusterPingKeys.slice(0, 1)
       return Redis.of({
-        ping: Effect.asVoid(call(() => client.ping())),
-        run: (script, keys, args) =>
-          call(() => {
-            collect()
-            return client.evalsha(script.sha, keys.length, ...keys, ...args).catch((error: unknown) => {
-              // A restarted Redis has no scripts loaded.
-              if (!(error instanceof Error && error.message.startsWith("NOSCRIPT"))) throw error
-              return client.eval(script.text, keys.length, ...keys, ...args)
-            })
-          }),
+        ping: Effect.asVoid(Effect.raceAll(pings.map((key) => run(pingScript, [key], [pingKeepMs])))),
+        run,
       })
     }),
   ).pipe(Layer.provide(CircuitBreaker.layerStoreMemory()))
 }
+
+/** The question of readiness: a replica, a full server, or one that is loading answers PING, but refuses this. */
+const pingScript = makeScript("return redis.call('set', KEYS[1], '1', 'px', ARGV[1])")
+const pingKeepMs = 60_000
+/** A cluster is ready if one of these can be written: a node that is down refuses calls of some organisations only. */
+const clusterPingKeys = Array.from({ length: 8 }, (_, at) => `weir:{ready-${at}}`)
 
 /** What is sent to a single server in one turn of the event loop goes out in one write. */
 const oneWriteATurn = (client: Client | Cluster) => () => {
@@ -110,42 +132,3 @@ const oneWriteATurn = (client: Client | Cluster) => () => {
 /** Consecutive failures that open the breaker, and for how long. */
 const breakerFailures = 5
 const breakerOpen = "500 millis"
-
-function connect(
-  driver: Pick<typeof import("ioredis"), "Redis" | "Cluster">,
-  url: Redacted.Redacted,
-  deadlineMs: number,
-): Client | Cluster {
-  const urls = Redacted.value(url).split(",")
-  const options = {
-    connectTimeout: connectDeadlineMs,
-    socketTimeout: deadlineMs * deadDeadlines,
-    maxRetriesPerRequest: 1,
-    // Fail a command that cannot be sent now: do not queue commands while Redis is not reachable.
-    enableOfflineQueue: false,
-    // Callers no longer wait for commands that were sent on a broken connection.
-    autoResendUnfulfilledCommands: false,
-    retryStrategy: (tries: number) => Math.min(50 * tries, 1000),
-  }
-  const client =
-    urls.length === 1
-      ? new driver.Redis(urls[0] ?? "", options)
-      : new driver.Cluster(urls, { redisOptions: options, enableOfflineQueue: false })
-  // Each call reports its own failure; an "error" event without a listener would end the process.
-  client.on("error", () => {})
-  return client
-}
-
-const connectDeadlineMs = 5000
-/** Deadlines after which a connection that is silent, and owes a reply, is left for a new one. */
-const deadDeadlines = 5
-
-const ready = (client: Client | Cluster): Promise<void> =>
-  new Promise((resolve, reject) => {
-    if (client.status === "ready") return resolve()
-    const timer = setTimeout(() => reject(new Error("Redis is not reachable")), connectDeadlineMs)
-    client.once("ready", () => {
-      clearTimeout(timer)
-      resolve()
-    })
-  })

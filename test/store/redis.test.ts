@@ -15,10 +15,10 @@ const answer = (socket: Socket, isAlive: () => boolean) => {
   socket.on("error", () => {})
   socket.on("data", (bytes) => {
     if (!isAlive()) return
-    for (const [, command = ""] of bytes.toString("utf8").matchAll(/\$\d+\r\n(hello|info|ping|client)\r\n/gi)) {
+    for (const [, command = ""] of bytes.toString("utf8").matchAll(/\$\d+\r\n(hello|info|evalsha|client)\r\n/gi)) {
       if (/hello/i.test(command)) socket.write("%1\r\n$6\r\nserver\r\n$5\r\nredis\r\n")
       else if (/info/i.test(command)) socket.write(`$${info.length}\r\n${info}\r\n`)
-      else socket.write(/ping/i.test(command) ? "+PONG\r\n" : "+OK\r\n")
+      else socket.write("+OK\r\n")
     }
   })
 }

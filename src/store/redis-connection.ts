@@ -1,0 +1,139 @@
+/**
+ * A connection to Redis that heals: it is left when the server is silent, and when the server refuses commands for a
+ * reason that a connection elsewhere would not have. Each new connection resolves the address again, asks the Sentinels
+ * for the master again, and reads credentials and certificates again.
+ */
+import { readFileSync } from "node:fs"
+import type { ConnectionOptions } from "node:tls"
+import { Redacted, Result } from "effect"
+import type { Redis as Client, Cluster } from "ioredis"
+import type { TlsFiles } from "../config.ts"
+import { parseRedisUrl, type RedisUrl } from "../protocol/redis-url.ts"
+
+interface Place {
+  /** Read for each new connection: a file may have another password meanwhile. */
+  readonly url: () => Redacted.Redacted
+  readonly tlsFiles: TlsFiles
+  readonly deadlineMs: number
+}
+
+export type Driver = Pick<typeof import("ioredis"), "Redis" | "Cluster">
+
+/** @throws if the URL cannot be read, which {@link parseRedisUrl} tells before */
+export const connectToRedis = (driver: Driver, { url, tlsFiles, deadlineMs }: Place): Client | Cluster => {
+  const read = () => Result.getOrThrow(parseRedisUrl(Redacted.value(url())))
+  const { nodes, isCluster, masterName, isTls, db } = read()
+  const tls = isTls ? tlsFrom(tlsFiles) : undefined
+  const connectTimeout = Math.max(deadlineMs, shortestConnectMs)
+  const options = {
+    db,
+    tls,
+    connectTimeout,
+    socketTimeout: deadlineMs * deadDeadlines,
+    maxRetriesPerRequest: 1,
+    // Fail a command that cannot be sent now: do not queue commands while Redis is not reachable.
+    enableOfflineQueue: false,
+    // Callers no longer wait for commands that were sent on a broken connection.
+    autoResendUnfulfilledCommands: false,
+    reconnectOnError: ({ message }: Error) => isFromWrongServer(message),
+  }
+  const connectOne = () => {
+    const one: Client = new driver.Redis({
+      ...options,
+      ...credentialsOf(read()),
+      ...(masterName === undefined ? nodes[0] : sentinelOptions(nodes, masterName, connectTimeout, tls)),
+      retryStrategy: (tries) => {
+        // The driver connects with the options that it has then.
+        Object.assign(one.options, credentialsOf(read()))
+        return Math.min(50 * tries, 1000)
+      },
+    })
+    return one
+  }
+  const client = isCluster
+    ? new driver.Cluster([...nodes], { redisOptions: withCurrent(options, read), enableOfflineQueue: false })
+    : connectOne()
+  // Each call reports its own failure; an "error" event without a listener would end the process.
+  client.on("error", () => {})
+  return client
+}
+
+const sentinelOptions = (
+  sentinels: RedisUrl["nodes"],
+  name: string,
+  connectTimeout: number,
+  tls: ConnectionOptions | undefined,
+) => ({
+  sentinels: [...sentinels],
+  name,
+  role: "master" as const,
+  // A Sentinel that does not answer is left for the next one.
+  sentinelCommandTimeout: connectTimeout,
+  sentinelRetryStrategy: (tries: number) => Math.min(50 * tries, 1000),
+  // The Sentinels tell of a failover, so that a master that has vanished is left at once.
+  failoverDetector: true,
+  ...(tls !== undefined && { sentinelTLS: tls, enableTLSForSentinelMode: true }),
+})
+
+const credentialsOf = ({ username, password, sentinelUsername, sentinelPassword }: RedisUrl) => ({
+  username,
+  password,
+  ...(sentinelUsername !== undefined && { sentinelUsername }),
+  ...(sentinelPassword !== undefined && { sentinelPassword }),
+})
+
+/** A cluster takes from here what each connection to a node is made with. */
+const withCurrent = <Options extends object>(options: Options, read: () => RedisUrl): Options =>
+  Object.defineProperties(options, {
+    username: { enumerable: true, get: () => read().username },
+    password: { enumerable: true, get: () => read().password },
+  })
+
+/** The files are read when a connection is made. */
+const tlsFrom = ({ ca, cert, key }: TlsFiles): ConnectionOptions =>
+  Object.defineProperties(
+    {},
+    Object.fromEntries(
+      Object.entries({ ca, cert, key }).flatMap(([name, file]) =>
+        file === undefined ? [] : [[name, { enumerable: true, get: () => readFileSync(file, "utf8") }]],
+      ),
+    ),
+  )
+
+/**
+ * Replies of a server to which this connection should not go any more, or not now: a replica (`READONLY`, `MASTERDOWN`), a
+ * master without its replicas (`NOREPLICAS`), a server that is loading, cannot write to its disk, has no memory, or has
+ * forgotten who is connected. Before version 7, an error in a script has the code in the middle.
+ *
+ * @see https://redis.io/docs/latest/develop/reference/protocol-spec/#simple-errors
+ */
+const wrongServer = /(^|-)(READONLY|LOADING|MISCONF|OOM|NOAUTH|NOPERM|WRONGPASS|CLUSTERDOWN|MASTERDOWN|NOREPLICAS) /
+
+export const isFromWrongServer = (message: string): boolean => wrongServer.test(message)
+
+/** The shortest time in which a server far away can be connected to. */
+const shortestConnectMs = 1000
+/** Deadlines after which a connection that is silent, and owes a reply, is left for a new one. */
+const deadDeadlines = 2
+
+/** Resolves once commands can be sent. */
+export const whenReady = (client: Client | Cluster): Promise<void> =>
+  new Promise((resolve, reject) => {
+    if (client.status === "ready") return resolve()
+    let last: Error | undefined
+    const hear = (error: Error) => {
+      last = error
+    }
+    client.on("error", hear)
+    const timer = setTimeout(() => {
+      client.off("error", hear)
+      reject(new Error(`Redis is not reachable${last === undefined ? "" : `: ${last.message}`}`))
+    }, startMs)
+    client.once("ready", () => {
+      client.off("error", hear)
+      clearTimeout(timer)
+      resolve()
+    })
+  })
+
+const startMs = 5000

@@ -1,0 +1,76 @@
+/** Redis servers that refuse to write: a connection is left, and readiness says what calls would hear. */
+import { Redacted } from "effect"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { eventually, useGateway } from "../conformance/gateway.ts"
+import { hasRedisServer, movableAddress, type RedisServer, startRedisServer } from "./redis-server.ts"
+
+const started: Array<RedisServer> = []
+const start = async (...options: ReadonlyArray<string>) => {
+  const server = await startRedisServer(...options)
+  started.push(server)
+  return server
+}
+afterAll(() => {
+  for (const server of started) server.stop()
+})
+
+/** A heartbeat asks Redis each time; an exchange may be counted by the node itself. */
+const beatOf = (gateway: ReturnType<ReturnType<typeof useGateway>>) => async () =>
+  (await gateway.call("POST", "/t1/heartbeat", {})).status
+const readyOf = (gateway: ReturnType<ReturnType<typeof useGateway>>) => async () =>
+  (await fetch(`${gateway.baseUrl}/readyz`)).status
+
+describe.skipIf(!hasRedisServer)("a Redis that refuses to write", () => {
+  let first: RedisServer
+  let second: RedisServer
+  let address: Awaited<ReturnType<typeof movableAddress>>
+  beforeAll(async () => {
+    first = await start()
+    second = await start("--replicaof", "127.0.0.1", String(first.port))
+    await eventually(() => second.cli("info", "replication").includes("master_link_status:up"))
+    address = await movableAddress(first.port)
+  })
+  afterAll(() => address.close())
+  const gateway = useGateway(() => ({ config: { redisUrl: Redacted.make(`redis://127.0.0.1:${address.port}`) } }))
+
+  it("after a failover behind one address, calls work again within two seconds, while old connections stay open", async () => {
+    const beat = beatOf(gateway())
+    expect(await beat()).toBe(200)
+    second.cli("replicaof", "no", "one")
+    address.pointTo(second.port)
+    first.cli("replicaof", "127.0.0.1", String(second.port))
+    await eventually(async () => (await beat()) === 200, 2000)
+    expect(await readyOf(gateway())()).toBe(200)
+  })
+
+  it("a replica, a full server, and one that has forgotten its client are not ready, although each answers PING; it heals by itself", async () => {
+    const ready = readyOf(gateway())
+    const beat = beatOf(gateway())
+    const faults: ReadonlyArray<readonly [begin: ReadonlyArray<string>, end: ReadonlyArray<string>]> = [
+      [
+        ["replicaof", "127.0.0.1", String(first.port)],
+        ["replicaof", "no", "one"],
+      ],
+      [
+        ["config", "set", "maxmemory", "1"],
+        ["config", "set", "maxmemory", "0"],
+      ],
+      [
+        ["config", "set", "min-replicas-to-write", "3"],
+        ["config", "set", "min-replicas-to-write", "0"],
+      ],
+      [
+        ["acl", "setuser", "default", "-@scripting"],
+        ["acl", "setuser", "default", "+@all"],
+      ],
+    ]
+    first.cli("replicaof", "no", "one")
+    for (const [begin, end] of faults) {
+      second.cli(...begin)
+      expect(await ready(), begin.join(" ")).toBe(503)
+      expect(await beat(), begin.join(" ")).toBe(503)
+      second.cli(...end)
+      await eventually(async () => (await ready()) === 200 && (await beat()) === 200)
+    }
+  })
+})
