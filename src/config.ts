@@ -364,3 +364,9 @@ export const spentIdsDays = ({ spentIdsKeptDays, idempotencyTtlS }: WeirConfig["
 
 /** Whether secrets and codes may be minted and printed. */
 export const isDevelopment = ({ env }: WeirConfig["Service"]): boolean => env === "development"
+
+/**
+ * Whether calls are refused while the gate's store does not answer. Admission, readiness and the start ask the same, so
+ * that a node is ready exactly when it would admit a call.
+ */
+export const needsGateStore = ({ gateMode }: WeirConfig["Service"]): boolean => gateMode === "enforce"

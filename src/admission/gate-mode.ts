@@ -3,7 +3,7 @@
  * counts both. Source: interface.md heartbeat rule 8; field lesson 17.
  */
 import { Effect, Layer } from "effect"
-import { WeirConfig } from "../config.ts"
+import { needsGateStore, WeirConfig } from "../config.ts"
 import { serviceError } from "../protocol/error.ts"
 import { recordGateFailure } from "../telemetry/metrics.ts"
 import { type Admission, Gate } from "./gate.ts"
@@ -20,14 +20,14 @@ export const withGateMode = <E, R>(gate: Layer.Layer<Gate, E, R>): Layer.Layer<G
     Gate,
     Effect.gen(function* () {
       const inner = yield* Gate
-      const { gateMode } = yield* WeirConfig
+      const config = yield* WeirConfig
       const context = yield* Effect.context<never>()
       return Gate.of({
         ...inner,
         admit: (request) =>
           Effect.catchTag(inner.admit(request), "StoreUnavailable", (error) => {
-            recordGateFailure(context, gateMode)
-            if (gateMode !== "enforce") return Effect.succeed(admitted)
+            recordGateFailure(context, config.gateMode)
+            if (!needsGateStore(config)) return Effect.succeed(admitted)
             return Effect.fail(
               serviceError("plan_gate_unavailable", "Admission is temporarily unavailable", {
                 retryAfterMs,

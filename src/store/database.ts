@@ -125,5 +125,12 @@ export const queryDeadline = Effect.map(WeirConfig, ({ databaseDeadlineMs }) => 
 /** How often nodes poll the database for changes that other nodes made. */
 export const refreshEvery = "2 seconds"
 
-/** Succeeds if the database answers and is migrated; for readiness. */
-export const ping = Effect.flatMap(CallQueries, ({ sql }) => sql`select 1 from weir_migrations limit 1`)
+/**
+ * Succeeds if what a call does would succeed: the database is migrated, and can be written to. The embedded one is only
+ * read: it has nobody who removes what a probe leaves, and is no standby.
+ */
+export const probe = Effect.gen(function* () {
+  const { databaseUrl } = yield* WeirConfig
+  const { sql } = yield* CallQueries
+  yield* databaseUrl === undefined ? sql`select 1 from weir_migrations limit 1` : sql`select probe_write()`
+})

@@ -3,7 +3,7 @@ import { createHash } from "node:crypto"
 import { Context, Effect, Layer } from "effect"
 import { CircuitBreaker } from "effect/persistence"
 import type { Redis as Client, Cluster } from "ioredis"
-import { WeirConfig } from "../config.ts"
+import { needsGateStore, WeirConfig } from "../config.ts"
 import { makeDeadlines } from "../deadlines.ts"
 import { currentSecret } from "../secret-files.ts"
 import { connectToRedis, whenReady } from "./redis-connection.ts"
@@ -30,13 +30,13 @@ export class Redis extends Context.Service<
   }
 >()("weir/store/Redis") {
   /**
-   * Needs `SVC_REDIS_URL`. While the gate mode is `enforce`, a start without Redis is an error; otherwise calls are
-   * admitted without it, so the start does not wait for it either.
+   * Needs `SVC_REDIS_URL`. A start without Redis is an error only where calls would be refused without it.
    */
   static readonly layer = Layer.effect(
     Redis,
     Effect.gen(function* () {
-      const { redisUrl, redisTlsFiles, redisDeadlineMs, gateMode } = yield* WeirConfig
+      const config = yield* WeirConfig
+      const { redisUrl, redisTlsFiles, redisDeadlineMs } = config
       if (redisUrl === undefined) return yield* Effect.die("Redis.layer needs SVC_REDIS_URL")
       // Loaded where there is a Redis: a start without it is shorter.
       const driver = yield* Effect.promise(() => import("ioredis"))
@@ -93,7 +93,7 @@ export class Redis extends Context.Service<
         try: () => whenReady(client),
         catch: (cause) => new StoreUnavailable({ store: "redis", cause }),
       })
-      yield* gateMode === "enforce"
+      yield* needsGateStore(config)
         ? isReachable
         : Effect.catch(isReachable, () => Effect.logWarning("Redis is not reachable; calls are admitted without it"))
       const collect = oneWriteATurn(client)

@@ -60,6 +60,29 @@ describe.skipIf(!hasServers())("PostgreSQL in trouble", async () => {
     await eventually(works)
   })
 
+  const readiness = async () => (await fetch(`${gateway().baseUrl}/readyz`)).status
+
+  it("read-only, as a managed server makes a full one, it is not ready, and calls are refused and retryable; then it heals", async () => {
+    expect(await works()).toBe(true)
+    psql("alter system set default_transaction_read_only = on")
+    psql("select pg_reload_conf()")
+    try {
+      await eventually(async () => (await readiness()) === 503)
+      // What a node was allotted before it may still spend.
+      await eventually(async () => (await gateway().exchange(hello)).status === 500)
+      const startedAt = Date.now()
+      const response = await gateway().exchange(hello)
+      expect(Date.now() - startedAt).toBeLessThan(2000)
+      expect(response.headers.get("retry-after")).toBe("1")
+      expect(await errorOf(response)).toMatchObject({ code: "internal_error", detail: { retryable: true } })
+    } finally {
+      psql("alter system reset default_transaction_read_only")
+      psql("select pg_reload_conf()")
+    }
+    await eventually(works)
+    await eventually(async () => (await readiness()) === 200)
+  })
+
   /** Statements of the gateway that wait for a lock. */
   const waiting = () =>
     Number(psql("select count(*) from pg_stat_activity where usename = 'gateway' and wait_event_type = 'Lock'"))

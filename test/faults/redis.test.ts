@@ -5,7 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises"
 import { Effect, Redacted, Schema } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { freePort } from "../../scripts/free-port.ts"
-import { hello, readEvents } from "../../src/testing/index.ts"
+import { hello, readEvents, startGateway } from "../../src/testing/index.ts"
 import { balanceOf, errorOf, eventually, useGateway } from "../conformance/gateway.ts"
 
 const decodeSession = Schema.decodeUnknownSync(Schema.Struct({ sessionId: Schema.String }))
@@ -112,6 +112,10 @@ describe.skipIf(!hasRedis)("Redis in trouble", () => {
     expect((await shadowing().exchange(hello)).status).toBe(200)
     expect((await fetch(`${enforcing().baseUrl}/healthz`)).status).toBe(200)
     expect((await fetch(`${enforcing().baseUrl}/readyz`)).status).toBe(503)
+    // A node that admits calls is ready, or a balancer would take away what the mode is to keep.
+    const admin = { "x-svc-admin-key": shadowing().adminKey }
+    const readiness = await fetch(`${shadowing().baseUrl}/readyz`, { headers: admin })
+    expect([readiness.status, await readiness.json()]).toMatchObject([200, { status: "ready", gate: false }])
     await startRedis()
     await eventually(works)
     const calls = enforcing().vendor.calls.length
@@ -130,4 +134,19 @@ describe.skipIf(!hasRedis)("Redis in trouble", () => {
     })
     expect(enforcing().vendor.calls.length).toBe(calls)
   })
+
+  it.each(["off", "shadow"] as const)(
+    "gone at the start: with the mode %s a node starts, is ready, and serves",
+    async (gateMode) => {
+      const redisUrl = Redacted.make(`redis://127.0.0.1:${await freePort()}`)
+      const program = Effect.gen(function* () {
+        const { baseUrl, exchange } = yield* startGateway({ config: { ...stores, redisUrl, gateMode } })
+        const ready = yield* Effect.promise(() => fetch(`${baseUrl}/readyz`))
+        const served = yield* Effect.promise(() => exchange(hello))
+        return [ready.status, served.status]
+      })
+      expect(await Effect.runPromise(Effect.scoped(program))).toEqual([200, 200])
+    },
+    20_000,
+  )
 })

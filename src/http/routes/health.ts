@@ -1,5 +1,6 @@
 /**
- * `/healthz`: this process is alive. `/readyz`: the stores answer, the node has its catalogue, and it is not draining.
+ * `/healthz`: this process is alive. `/readyz`: a call would be admitted and written down, the node has its catalogue, and it
+ * is not draining.
  * `/metrics`: Prometheus text. Liveness never depends on a store.
  */
 import { Effect, Layer } from "effect"
@@ -7,9 +8,9 @@ import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { Gate } from "../../admission/gate.ts"
 import { Catalogue } from "../../catalogue/catalogue.ts"
 import { identityProblems } from "../../catalogue/snapshot.ts"
-import { isDevelopment, WeirConfig } from "../../config.ts"
+import { isDevelopment, needsGateStore, WeirConfig } from "../../config.ts"
 import { CallQueries } from "../../store/connections.ts"
-import { ping, withDeadline } from "../../store/database.ts"
+import { probe, withDeadline } from "../../store/database.ts"
 import { metricsOfAll } from "../../workers/worker.ts"
 import { type Access, guarded } from "../details.ts"
 import { Draining } from "../draining.ts"
@@ -26,17 +27,28 @@ const readiness = (access: Access) =>
       // A gateway that is given no catalogue waits for one to be applied, which needs it to be called.
       const isGiven = config.catalogueFile !== undefined || isDevelopment(config)
       const draining = yield* Draining
-      const database = ping.pipe(withDeadline(config.databaseDeadlineMs), Effect.provideService(CallQueries, queries))
       const answers = (check: Effect.Effect<unknown, unknown>) =>
         Effect.map(Effect.exit(check), (exit) => exit._tag === "Success")
+      // It writes, and whoever reaches this port may ask.
+      const database = yield* Effect.cachedWithTTL(
+        answers(
+          probe.pipe(
+            withDeadline(config.databaseDeadlineMs),
+            Effect.provideService(CallQueries, queries),
+            Effect.provideService(WeirConfig, config),
+          ),
+        ),
+        probeEvery,
+      )
       yield* router.add(
         "GET",
         "/readyz",
         Effect.gen(function* () {
-          const [postgres, gateStore] = yield* Effect.all([answers(database), answers(gate.ping)], { concurrency: 2 })
+          const [postgres, gateStore] = yield* Effect.all([database, answers(gate.ping)], { concurrency: 2 })
           const maySee = yield* access(yield* HttpServerRequest.HttpServerRequest)
           const hasCatalogue = !isGiven || catalogue.current().revision > 0n
-          const ready = postgres && gateStore && hasCatalogue && !draining.isDraining()
+          const isAdmitted = gateStore || !needsGateStore(config)
+          const ready = postgres && isAdmitted && hasCatalogue && !draining.isDraining()
           const identities = identityProblems(catalogue.current())
           const details = {
             postgres,
@@ -54,6 +66,9 @@ const readiness = (access: Access) =>
       )
     }),
   )
+
+/** How often the database is asked at most. */
+const probeEvery = "1 second"
 
 /** `/metrics` of all workers. */
 export const metricsRoute = (access: Access) => HttpRouter.add("GET", "/metrics", guarded(access, metricsPage))
