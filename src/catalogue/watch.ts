@@ -1,32 +1,34 @@
 /**
- * `SVC_CATALOGUE`: applied at start, where an error stops the start, and after every change, where an error is logged.
+ * `SVC_CATALOGUE`: applied at start, where an error stops the start, and after every change, where an error is a problem of
+ * the node.
  */
-import { readFileSync, watch } from "node:fs"
-import { basename, dirname } from "node:path"
-import { Effect, Queue, type Scope, Stream } from "effect"
+import { readFileSync } from "node:fs"
+import { Effect, type Scope } from "effect"
 import type { StoreUnavailable } from "../store/unavailable.ts"
+import type { NodeProblems } from "../telemetry/node-problems.ts"
+import { FileRefused, watchFiles } from "../watched-files.ts"
 import { Catalogue } from "./catalogue.ts"
 import { CatalogueRefused, describeRefusal } from "./refusal.ts"
 
-/** Editors write a file in several steps; changes within this time are one. */
-const settleTime = "200 millis"
-
 export const applyAndWatch = (
   file: string,
-): Effect.Effect<void, CatalogueRefused | StoreUnavailable, Catalogue | Scope.Scope> =>
+): Effect.Effect<void, CatalogueRefused | StoreUnavailable, Catalogue | NodeProblems | Scope.Scope> =>
   Effect.gen(function* () {
     const catalogue = yield* Catalogue
-    const apply = Effect.flatMap(read(file), (text) => catalogue.apply(text, { mint: false, by: "file" })).pipe(
-      Effect.tap(({ changes, warnings }) => report(file, changes.length, warnings)),
-    )
-    // Watched before the first read, so that no change is missed.
-    const changes = yield* watchFile(file)
-    yield* apply
-    yield* Stream.fromQueue(changes).pipe(
-      Stream.debounce(settleTime),
-      Stream.runForEach(() => Effect.catch(apply, (error) => Effect.logError(describeRefusal(file, error)))),
-      Effect.forkScoped,
-    )
+    const apply = (text: string) =>
+      Effect.tap(catalogue.apply(text, { mint: false, by: "file" }), ({ changes, warnings }) =>
+        report(file, changes.length, warnings),
+      )
+    const text = yield* read(file)
+    yield* apply(text)
+    yield* watchFiles({
+      paths: [file],
+      before: [text],
+      take: ([changed = ""]) =>
+        Effect.catchTag(Effect.asVoid(apply(changed)), "CatalogueRefused", (error) =>
+          Effect.fail(new FileRefused({ message: describeRefusal(file, error) })),
+        ),
+    })
   })
 
 const read = (file: string): Effect.Effect<string, CatalogueRefused> =>
@@ -34,20 +36,6 @@ const read = (file: string): Effect.Effect<string, CatalogueRefused> =>
     try: () => readFileSync(file, "utf8"),
     catch: () => new CatalogueRefused({ issues: [{ path: "", line: 0, message: "the file cannot be read" }] }),
   })
-
-/** The directory is watched, because editors replace files. */
-const watchFile = Effect.fnUntraced(function* (file: string) {
-  const changes = yield* Queue.sliding<void>(1)
-  yield* Effect.acquireRelease(
-    Effect.sync(() =>
-      watch(dirname(file), (_event, changed) => {
-        if (changed === basename(file)) Queue.offerUnsafe(changes, undefined)
-      }),
-    ),
-    (watcher) => Effect.sync(() => watcher.close()),
-  )
-  return changes
-})
 
 const report = (file: string, changes: number, warnings: ReadonlyArray<string>) =>
   Effect.andThen(

@@ -66,6 +66,7 @@ export const doctor = Command.make(
       yield* checkGateway(url),
       ...(yield* checkTargets(url, adminKey)),
       ...(yield* checkBooks(url, adminKey)),
+      ...(yield* checkNode(url, adminKey)),
     )
     yield* print({ json }, findings, describe)
     const wrong = findings.filter(({ result }) => result === "failed").length
@@ -221,6 +222,18 @@ const checkTargets = (url: string, adminKey: Option.Option<string>) => {
   return ask(target, AdminActivity, (client, headers) => client.adminActivity.listTargets({ headers })).pipe(
     Effect.map((targets) => targetFindings(targets).map((finding): Finding => ({ check, ...finding }))),
     Effect.catch(({ message }) => Effect.succeed([failed(check, message)])),
+  )
+}
+
+/** What does not work on the node that answers, although it serves calls; nothing without the admin key. */
+const checkNode = (url: string, adminKey: Option.Option<string>) => {
+  if (Option.isNone(adminKey)) return Effect.succeed([])
+  return ask({ url, adminKey: adminKey.value }, AdminActivity, (client, headers) =>
+    client.adminActivity.listProblems({ headers }),
+  ).pipe(
+    Effect.map(({ data }) => data.map(({ what, problem, since }) => failed(what, `${problem} (since ${since})`))),
+    // That it does not answer is told by other checks.
+    Effect.catch(() => Effect.succeed([])),
   )
 }
 

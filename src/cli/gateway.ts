@@ -19,6 +19,7 @@ import { layerServer } from "../http/server.ts"
 import { layerServices } from "../services.ts"
 import { writeWholeFile } from "../store/whole-file.ts"
 import { layerLogs } from "../telemetry/logs.ts"
+import { NodeProblems } from "../telemetry/node-problems.ts"
 import { layerOtlp } from "../telemetry/otlp.ts"
 import { answerSupervisor, isWorker, sendReady } from "../workers/worker.ts"
 import { banner } from "./banner.ts"
@@ -54,6 +55,7 @@ export const layerGateway = start.pipe(
   Layer.provide(layerSecrets),
   Layer.provide(layerMintedSecrets),
   Layer.provide(layerOtlp),
+  Layer.provideMerge(NodeProblems.layer),
   Layer.provide(layerLogs),
 )
 

@@ -6,6 +6,7 @@ import { useEffect, useState } from "preact/hooks"
 import type { BrowserSession } from "../protocol/activity.ts"
 import { actIn, addressOf, send } from "./api.ts"
 import { type Loaded, useLoad } from "./load.ts"
+import { NodeProblems } from "./node-problems.ts"
 import type { PageProps } from "./page.ts"
 import { linkTo, type Route, readRoute, useRoute } from "./route.ts"
 import { readSession } from "./session.ts"
@@ -105,6 +106,7 @@ const Frame = ({ viewer, session, choose }: FrameProps) => {
       <${Foot} viewer=${viewer} session=${session} choose=${choose} />
     </header>
     <main id="main" tabindex="-1">
+      ${viewer.kind === "operator" && html`<${NodeProblems} />`}
       ${current !== undefined && html`<${LoadedPage} key=${current.path} entry=${current} parts=${parts.slice(1)} query=${query} />`}
     </main>
   </div>`

@@ -12,7 +12,7 @@ import { isDevelopment, WeirConfig } from "../config.ts"
 import { AdminKey, hasDigest } from "../identity/admin.ts"
 import { OperatorSessions } from "../identity/operator-sessions.ts"
 import { serviceError } from "../protocol/error.ts"
-import { followVariable } from "../secret-files.ts"
+import { followVariable } from "../watched-files.ts"
 import { operatorCookieOf } from "./browser-cookies.ts"
 import { envelope } from "./respond.ts"
 

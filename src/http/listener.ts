@@ -15,7 +15,9 @@ import type { Socket } from "node:net"
 import { createSecureContext } from "node:tls"
 import { Config, ConfigProvider, Effect, type Scope } from "effect"
 import type { WeirConfig } from "../config.ts"
-import { secretInFile, watchFiles } from "../secret-files.ts"
+import { secretInFile } from "../secret-files.ts"
+import type { NodeProblems } from "../telemetry/node-problems.ts"
+import { FileRefused, watchFiles } from "../watched-files.ts"
 
 export type NodeServer = Server | Http2SecureServer
 
@@ -36,7 +38,7 @@ export const makePlainServer = (): Server =>
 /** The server for clients. Its certificate is taken up anew when the files change; connections stay as they are. */
 export const makeListener = (
   tls: WeirConfig["Service"]["tls"],
-): Effect.Effect<NodeServer, Config.ConfigError, Scope.Scope> =>
+): Effect.Effect<NodeServer, Config.ConfigError, NodeProblems | Scope.Scope> =>
   tls === undefined ? Effect.sync(makePlainServer) : makeSecureServer(tls)
 
 const makeSecureServer = Effect.fnUntraced(function* (files: { readonly cert: string; readonly key: string }) {
@@ -62,10 +64,16 @@ const makeSecureServer = Effect.fnUntraced(function* (files: { readonly cert: st
   // For its connections of HTTP/1.1; Node has no option for them.
   Object.assign(server, { keepAliveTimeout: idleMs, requestTimeout })
   server.on("session", closeWhenIdle)
-  yield* watchFiles([files.cert, files.key], [pair.cert, pair.key], ([cert = "", key = ""]) => {
-    if (!isPair({ cert, key })) return Effect.logWarning("The new certificate and key do not fit; the old ones stay")
-    server.setSecureContext({ cert, key })
-    return Effect.logInfo("The certificate has changed; new connections use it")
+  yield* watchFiles({
+    paths: [files.cert, files.key],
+    before: [pair.cert, pair.key],
+    take: ([cert = "", key = ""]) => {
+      if (!isPair({ cert, key })) {
+        return Effect.fail(new FileRefused({ message: "The new certificate and key do not fit" }))
+      }
+      server.setSecureContext({ cert, key })
+      return Effect.logInfo("The certificate has changed; new connections use it")
+    },
   })
   return server
 })

@@ -68,6 +68,12 @@ const sheds = counter(
 )
 const capacity = gauge("weir_exchanges_max", "Exchanges that may be open at once, by configuration, files and ports")()
 
+const problems = gauge("weir_problems", "What does not work on this node although it serves calls, 1 each")
+const problemsBegun = counter(
+  "weir_problems_total",
+  "Problems of this node that have begun, e.g. a changed file that was refused, or a failing export of telemetry",
+)
+
 const usageEstimates = counter(
   "weir_usage_estimated_total",
   "Exchanges whose usage was estimated, by reason: upstream_usage_implausible is a vendor's report that cannot be true",
@@ -337,6 +343,13 @@ export const recordBudget = (
 
 /** Whether the identities at vendors work, 1 or 0, by vendor. */
 export const identitySeries = seriesOf(bound((vendor: string) => identities({ vendor })))
+
+/** What does not work on this node although it serves calls, 1 each. */
+export const problemSeries = seriesOf(bound((what: string) => problems({ what })))
+const problemsMetric = bound((what: string) => problemsBegun({ what }))
+
+/** Counts a problem of this node when it begins, or becomes another: e.g. a file that was refused. */
+export const recordProblem = (services: Services, what: string): void => problemsMetric(what).updateUnsafe(1, services)
 
 /** What this node has, in units of the counter. */
 export const allottedSeries = seriesOf(bound((counter: string, state: "free" | "held") => allotted({ counter, state })))

@@ -24,6 +24,7 @@ import { Retention } from "../money/retention.ts"
 import { layerServices } from "../services.ts"
 import { Shards } from "../store/shards/shards.ts"
 import { layerLogs } from "../telemetry/logs.ts"
+import { NodeProblems } from "../telemetry/node-problems.ts"
 import { layerOtlp } from "../telemetry/otlp.ts"
 import { Tenants } from "../tenants/tenants.ts"
 import { ResolveHost } from "../upstream/egress.ts"
@@ -203,6 +204,7 @@ export const startGateway = (options: GatewayOptions = {}): Effect.Effect<TestGa
       ),
       Layer.provideMerge(layerServices),
       Layer.provide(layerOtlp),
+      Layer.provideMerge(NodeProblems.layer),
       Layer.provide(layerLogs),
       Layer.provideMerge(config),
       Layer.provide(Layer.succeed(ResolveSecret, resolveTestSecret)),

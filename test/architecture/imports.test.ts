@@ -33,6 +33,7 @@ const layers = [
   "dialects",
   "media",
   "workers",
+  "watched-files.ts",
   "telemetry",
   "store",
   "config.ts",

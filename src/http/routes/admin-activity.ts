@@ -12,6 +12,7 @@ import { Api } from "../../protocol/api.ts"
 import { invalidInput } from "../../protocol/issues.ts"
 import { storedName } from "../../protocol/text.ts"
 import { AuditLog } from "../../store/audit-log.ts"
+import { NodeProblems } from "../../telemetry/node-problems.ts"
 import { Tenants } from "../../tenants/tenants.ts"
 import { TargetHealth } from "../../upstream/health.ts"
 import { auditPage, endOf, logFilterOf, numberedPage, numberOf, summaryQueryOf } from "../activity-query.ts"
@@ -34,6 +35,7 @@ export const adminActivityRoutes = HttpApiBuilder.group(
     const health = yield* TargetHealth
     const tenants = yield* Tenants
     const curve = yield* PlanCurve
+    const problems = yield* NodeProblems
 
     const targets = Effect.sync(() => targetsOf(catalogue.current(), health))
 
@@ -91,6 +93,12 @@ export const adminActivityRoutes = HttpApiBuilder.group(
       )
       .handleRaw("adminPlanUsage", ({ request, params, query }) =>
         forOperator(request, planUsage(params.org, query.days)),
+      )
+      .handleRaw("listProblems", ({ request }) =>
+        forOperator(
+          request,
+          Effect.sync(() => ({ data: problems.list() })),
+        ),
       )
       .handleRaw("listTargets", ({ request }) => forOperator(request, targets))
       .handleRaw("listPrices", ({ request }) =>

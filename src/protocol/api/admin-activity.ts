@@ -2,6 +2,7 @@
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { AuditEntries, CatalogueRevisions, CatalogueText, PriceList, Targets } from "../activity.ts"
 import { ExchangeDetail, ExchangeLogPage, OpenExchanges } from "../exchange-log.ts"
+import { NodeProblemList } from "../node-problem.ts"
 import { PlanLimits, PlanUsage } from "../plan-usage.ts"
 import { PathId } from "../text.ts"
 import { UsageSummary } from "../usage-summary.ts"
@@ -69,6 +70,11 @@ export class AdminActivity extends HttpApiGroup.make("adminActivity")
   .add(
     HttpApiEndpoint.get("listPrices", "/v1/admin/prices", { ...reading, success: PriceList }).annotateMerge(
       summary("List prices with their history"),
+    ),
+  )
+  .add(
+    HttpApiEndpoint.get("listProblems", "/v1/admin/problems", { ...reading, success: NodeProblemList }).annotateMerge(
+      summary("List what does not work on the node that answers although it serves calls, such as a refused file"),
     ),
   )
   .add(

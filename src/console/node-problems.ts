@@ -1,0 +1,21 @@
+/** What does not work on the node that answers, above each page of an operator. */
+
+import { html } from "htm/preact"
+import type { NodeProblemList } from "../protocol/node-problem.ts"
+import { get } from "./api.ts"
+import { instant } from "./format.ts"
+import { useLoad } from "./load.ts"
+
+const everyMs = 30_000
+
+export const NodeProblems = () => {
+  const { data } = useLoad(
+    "problems",
+    (signal) => get<NodeProblemList>("v1/admin/problems", undefined, signal),
+    everyMs,
+  )
+  if (data === undefined || data.data.length === 0) return null
+  return html`<div class="error" role="alert">
+    ${data.data.map(({ what, problem, since }) => html`<div><strong>${what}</strong> <span class="small">since ${instant(since)}</span><div class="wrap">${problem}</div></div>`)}
+  </div>`
+}

@@ -1,0 +1,95 @@
+/**
+ * Files that a process follows: a catalogue, secrets, certificates. They are compared by what they have, however they were
+ * replaced: written, renamed, by a link of a folder as a ConfigMap does it, by a mount, or on a file system that sends no
+ * events.
+ */
+import { readFile } from "node:fs/promises"
+import { Data, Effect, type Scope } from "effect"
+import { runEvery } from "./background.ts"
+import { fileVariable } from "./secret-files.ts"
+import { NodeProblems } from "./telemetry/node-problems.ts"
+
+/** What a file has cannot be used; it is tried again when the file changes. */
+export class FileRefused extends Data.TaggedError("FileRefused")<{ readonly message: string }> {}
+
+interface Watch<E, R> {
+  readonly paths: ReadonlyArray<string>
+  /** What they had when they were read first. */
+  readonly before: ReadonlyArray<string | undefined>
+  /** Takes up what they have now, in the same order. After another error than {@link FileRefused} it is tried again. */
+  readonly take: (texts: ReadonlyArray<string>) => Effect.Effect<void, E | FileRefused, R>
+}
+
+/**
+ * Takes up each change of files, until the scope closes. A change that cannot be used, and a file that is missing or empty
+ * for longer than its replacement takes, are a log line and a problem of the node, once a change; what the files had
+ * before stays in force.
+ */
+export const watchFiles = <E, R>({
+  paths,
+  before,
+  take,
+}: Watch<E, R>): Effect.Effect<void, never, NodeProblems | R | Scope.Scope> =>
+  Effect.gen(function* () {
+    const problems = yield* NodeProblems
+    const what = paths.join(", ")
+    let known = before.map((text) => text?.trim())
+    let isRefused = false
+    let looksWithout = 0
+    const refuse = (problem: string) =>
+      Effect.andThen(problems.begin(what, problem), Effect.logError(`${problem}\nWhat was in force before stays`))
+    const look = Effect.gen(function* () {
+      const texts = yield* Effect.promise(() => Promise.all(paths.map(readOrNothing)))
+      const missing = paths.filter((_, at) => texts[at]?.trim() === "")
+      looksWithout = missing.length === 0 ? 0 : looksWithout + 1
+      if (looksWithout === looksOfReplacement) yield* refuse(`${missing.join(", ")} is missing or empty`)
+      if (missing.length > 0) return
+      const isKnown = texts.every((text, at) => text.trim() === known[at])
+      if (isKnown && isRefused) return
+      if (!isKnown) {
+        isRefused = yield* Effect.as(take(texts), false).pipe(
+          Effect.catchIf(
+            (error): error is FileRefused => error instanceof FileRefused,
+            ({ message }) => Effect.as(refuse(message), true),
+          ),
+        )
+        known = texts.map((text) => text.trim())
+      }
+      if (!isRefused) yield* problems.end(what)
+    })
+    yield* runEvery(lookEvery, `Watching ${what}`, look)
+  })
+
+/**
+ * What a secret variable has now: if it is given as a file, it is taken up anew whenever the file changes.
+ *
+ * @param value what it had when the configuration was read
+ */
+export const followVariable = Effect.fnUntraced(function* (name: string, value: string | undefined) {
+  let current = value
+  const file = process.env[fileVariable(name)]
+  if (file !== undefined) {
+    const take = ([text = ""]: ReadonlyArray<string>) =>
+      Effect.andThen(
+        Effect.sync(() => {
+          current = text.trim()
+        }),
+        Effect.logInfo(`${fileVariable(name)} has changed and is in force`),
+      )
+    yield* watchFiles({ paths: [file], before: [value], take })
+  }
+  return () => current
+})
+
+const readOrNothing = async (path: string): Promise<string> => {
+  try {
+    return await readFile(path, "utf8")
+  } catch {
+    return ""
+  }
+}
+
+/** How often files are read. */
+const lookEvery = "2 seconds"
+/** A file that is missing, or empty, is being replaced; at so many looks in a row it is not. */
+const looksOfReplacement = 3
