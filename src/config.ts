@@ -3,12 +3,12 @@
  * except for the `env:` secrets that a catalogue references.
  */
 import { Config, ConfigProvider, Context, Effect, Layer, Option, Redacted, Result, Schema } from "effect"
+import { MillisOrNumber } from "./protocol/duration.ts"
 import { parseNetwork } from "./protocol/network.ts"
 import { parseProxy } from "./protocol/proxy.ts"
 import { parseRedisUrl } from "./protocol/redis-url.ts"
 import { fileVariable, secretInFile } from "./secret-files.ts"
 
-const Millis = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 2 ** 31 - 1 }))
 const Bytes = Schema.Int.check(Schema.isBetween({ minimum: 1024, maximum: 2 ** 31 - 1 }))
 /** 0 takes a free port. */
 const Port = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 65_535 }))
@@ -20,9 +20,8 @@ const GateModes = Schema.Literals(["off", "shadow", "enforce"])
 const Flag = Schema.Literals(["0", "1"])
 
 const millis = (name: string, fallback: number) =>
-  Config.schema(Schema.FiniteFromString.pipe(Schema.decodeTo(Millis)), name).pipe(Config.withDefault(fallback))
-const optionalMillis = (name: string) =>
-  Config.schema(Schema.FiniteFromString.pipe(Schema.decodeTo(Millis)), name).pipe(Config.option, toUndefined)
+  Config.schema(MillisOrNumber, name).pipe(Config.withDefault(fallback))
+const optionalMillis = (name: string) => Config.schema(MillisOrNumber, name).pipe(Config.option, toUndefined)
 const bytes = (name: string, fallback: number) =>
   Config.schema(Schema.FiniteFromString.pipe(Schema.decodeTo(Bytes)), name).pipe(Config.withDefault(fallback))
 const atLeastOne = (name: string, fallback: number) =>
@@ -94,7 +93,9 @@ export interface TlsFiles {
   readonly key?: string | undefined
 }
 
-/** The variables. Times in milliseconds unless the name says seconds (`_S`), sizes in bytes. */
+/**
+ * The variables. Times are in milliseconds unless the name says seconds (`_S`), or have a unit, as `60s`; sizes are in bytes.
+ */
 const variables = {
   /**
    * Environment of the deployment: selects the profile in the catalogue's `timeouts:`; `development` prints secrets and
@@ -228,7 +229,7 @@ const variables = {
   ),
   /** Networks (CIDR, separated by commas) of proxies whose `X-Forwarded-For` is trusted. */
   trustedProxies: networks("SVC_TRUSTED_PROXIES"),
-  /** Timeout tiers of upstream calls; they override the catalogue's profile. */
+  /** Timeout tiers of upstream calls, for an emergency: they override whatever the catalogue says. */
   upstreamTimeouts: Config.all({
     connect: optionalMillis("SVC_UPSTREAM_CONNECT_TIMEOUT_MS"),
     ttfb: optionalMillis("SVC_UPSTREAM_TTFB_TIMEOUT_MS"),

@@ -2,7 +2,7 @@
 import type { Context } from "effect"
 import type { CallTarget, CatalogueSnapshot, ModelEntry } from "../catalogue/snapshot.ts"
 import type { WeirConfig } from "../config.ts"
-import { resolveTimeouts, type Timeouts } from "../protocol/timeout-tiers.ts"
+import { millisOfTiers, resolveTimeouts, type Timeouts } from "../protocol/timeout-tiers.ts"
 import { recordTierLimits } from "../telemetry/metrics.ts"
 
 export type TimeoutsOf = (snapshot: CatalogueSnapshot, target: CallTarget, entry?: ModelEntry) => Timeouts
@@ -15,13 +15,15 @@ export const makeTimeouts = (
   return (snapshot, target, entry) => {
     const seen = known.get(target)
     if (seen !== undefined) return seen
-    const timeouts = resolveTimeouts({
-      profile: snapshot.timeouts(env),
+    const inForce = resolveTimeouts({
+      environment: env,
       variables: upstreamTimeouts,
-      vendor: target.vendor.timeouts,
       model: entry?.model.timeouts,
+      vendor: target.vendor.timeouts,
+      platform: snapshot.document.timeouts,
     })
-    recordTierLimits(context, target, timeouts)
+    recordTierLimits(context, target, inForce)
+    const timeouts = millisOfTiers(inForce)
     known.set(target, timeouts)
     return timeouts
   }

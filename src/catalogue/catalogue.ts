@@ -5,6 +5,7 @@
 import { Context, Effect, Layer, Semaphore } from "effect"
 import { SqlClient } from "effect/sql"
 import { runEvery } from "../background.ts"
+import { WeirConfig } from "../config.ts"
 import type { AppliedBy, CatalogueRevisions } from "../protocol/activity.ts"
 import type { ApplyProgress } from "../protocol/admin.ts"
 import type { PlatformDocument } from "../protocol/catalogue.ts"
@@ -25,6 +26,7 @@ import type { Reading } from "./reading.ts"
 import { CatalogueRefused } from "./refusal.ts"
 import { type ResolveRef, ResolveSecret, rememberSecrets, sha256 } from "./secrets.ts"
 import { type CatalogueSnapshot, emptySnapshot, makeSnapshot } from "./snapshot.ts"
+import { timeoutWarnings } from "./timeout-warnings.ts"
 
 export interface Applied {
   readonly revision: bigint
@@ -83,6 +85,12 @@ export class Catalogue extends Context.Service<
       let secrets = rememberSecrets(resolveSecret)
       /** The platform's part of the catalogue in force, as it is stored. */
       let stored: Uint8Array = new Uint8Array()
+
+      const { env, upstreamTimeouts } = yield* WeirConfig
+      const warningsOf = (document: PlatformDocument, credentials: Declared["credentials"]) => [
+        ...missingCredentials(document, credentials, resolveSecret),
+        ...timeoutWarnings(document, env, upstreamTimeouts),
+      ]
 
       let changedAt: ReadonlyMap<string, number> = new Map()
 
@@ -150,7 +158,7 @@ export class Catalogue extends Context.Service<
         const stray = yield* strayKeys(longSql, snapshot.revision, digestOf).pipe(withDeadline(applyDeadline))
         if (isInForce && stray.size === 0) {
           const credentials = yield* bounded(declaredCredentials(sql))
-          const warnings = missingCredentials(snapshot.document, credentials, resolveSecret)
+          const warnings = warningsOf(snapshot.document, credentials)
           return { revision: snapshot.revision, changes: [], minted: [], credited: [], warnings }
         }
         const inForce = yield* bounded(storedCatalogue(sql, snapshot.revision))
@@ -168,7 +176,7 @@ export class Catalogue extends Context.Service<
             reading,
             document,
             keys,
-            warnings: [...warnings, ...missingCredentials(document, declared.credentials, resolveSecret)],
+            warnings: [...warnings, ...warningsOf(document, declared.credentials)],
           }
         })
         const read = reader

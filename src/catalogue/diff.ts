@@ -1,12 +1,29 @@
 /** What applying a catalogue would change, entry by entry. */
 import type { Schema } from "effect"
 import { canonicalJson } from "../protocol/canonical.ts"
+import { duration } from "../protocol/duration.ts"
 
 export interface Change {
   /** e.g. `models/main`. */
   readonly entry: string
   readonly change: "added" | "changed" | "removed"
+  /** What is different in an entry that is changed, as JSON, durations as `60s`; of the first entries only. */
+  readonly fields?: ReadonlyArray<FieldChange>
 }
+
+export interface FieldChange {
+  /** e.g. `timeouts.production.ttfb`. */
+  readonly path: string
+  /** Absent where there was nothing. */
+  readonly before?: string
+  /** Absent where there is nothing any more. */
+  readonly after?: string
+}
+
+/** A change of many tenants is not told field by field. */
+const mostEntriesWithFields = 100
+const mostFields = 16
+const mostCharacters = 200
 
 /** A catalogue as it is stored. */
 export type JsonDocument = Readonly<Record<string, Schema.Json>>
@@ -28,13 +45,37 @@ export const entriesOf = (document: JsonDocument): Entries => {
 
 export const changesOf = (before: Entries, after: Entries): ReadonlyArray<Change> => {
   const changes: Array<Change> = []
+  let told = 0
   for (const [entry, content] of after) {
     const known = before.get(entry)
     if (known === undefined) changes.push({ entry, change: "added" })
-    else if (known !== content) changes.push({ entry, change: "changed" })
+    else if (known !== content) {
+      const fields = told++ < mostEntriesWithFields ? fieldsOf(JSON.parse(known), JSON.parse(content)) : []
+      changes.push({ entry, change: "changed", ...(fields.length > 0 && { fields: fields.slice(0, mostFields) }) })
+    }
   }
   for (const entry of before.keys()) if (!after.has(entry)) changes.push({ entry, change: "removed" })
   return changes
+}
+
+const fieldsOf = (before: Schema.Json | undefined, after: Schema.Json | undefined, path = ""): Array<FieldChange> => {
+  if (isObject(before) && isObject(after)) {
+    const names = new Set([...Object.keys(before), ...Object.keys(after)])
+    return [...names].flatMap((name) => fieldsOf(before[name], after[name], path === "" ? name : `${path}.${name}`))
+  }
+  const [was, is] = [textOf(before), textOf(after)]
+  if (was === is) return []
+  return [{ path, ...(was !== undefined && { before: was }), ...(is !== undefined && { after: is }) }]
+}
+
+const isObject = (value: Schema.Json | undefined): value is { readonly [name: string]: Schema.Json } =>
+  typeof value === "object" && value !== null && !isList(value)
+
+const textOf = (value: Schema.Json | undefined): string | undefined => {
+  // Stored in milliseconds, and told as people write them.
+  if (typeof value === "string" && /^\d+ms$/.test(value)) return duration(Number.parseInt(value, 10))
+  const text = value === undefined ? undefined : canonicalJson(value)
+  return text === undefined || text.length <= mostCharacters ? text : `${text.slice(0, mostCharacters)}…`
 }
 
 /** e.g. `models/main`. */

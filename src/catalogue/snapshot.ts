@@ -18,7 +18,6 @@ import type {
   PriceEntry,
   SearchProvider,
   Target,
-  TimeoutTiers,
   Vendor,
   Webhook,
 } from "../protocol/catalogue.ts"
@@ -129,7 +128,6 @@ export interface CatalogueSnapshot {
   readonly webhooks: ReadonlyArray<WebhookTarget>
   readonly exports: ReadonlyArray<ExportPlace>
   /** The timeout profile of an environment. */
-  readonly timeouts: (env: string) => TimeoutTiers
 }
 
 export interface VendorIdentity {
@@ -186,7 +184,6 @@ export const makeSnapshot = (
       identity: identityOfExport(entry, resolve),
       network: readNetwork(entry, resolve),
     })),
-    timeouts: (env) => document.timeouts?.[env] ?? {},
   }
 }
 

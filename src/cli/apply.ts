@@ -46,7 +46,13 @@ const keyDigests = (text: string): Record<string, string> => {
 
 const describeApplied = ({ changes, credited, minted, revision, warnings }: ApplyResponse, dryRun: boolean): string =>
   [
-    ...changes.map(({ entry, change }) => `${{ added: "+", changed: "~", removed: "-" }[change]} ${entry}`),
+    ...changes.flatMap(({ entry, change, fields = [] }) => [
+      `${{ added: "+", changed: "~", removed: "-" }[change]} ${entry}`,
+      ...fields.map(
+        ({ path, before, after }) =>
+          `    ${path === "" ? "" : `${path}: `}${before ?? "nothing"} → ${after ?? "nothing"}`,
+      ),
+    ]),
     ...(changes.length === 0 ? ["Nothing changes"] : []),
     ...credited.map((id) => `credited ${id}`),
     ...minted.map(({ keyId, secret }) => `${keyId}: ${secret} (printed once)`),

@@ -1,4 +1,5 @@
 /** Formats observed tier times: a table, a chart on a logarithmic axis, and a profile for the catalogue. Pure. */
+import { duration } from "../protocol/duration.ts"
 import { tiers } from "../protocol/timeout-tiers.ts"
 import { enoughCalls, type Judged, profileOf } from "../telemetry/timeouts/judge.ts"
 import { table } from "./table.ts"
@@ -14,11 +15,12 @@ export const describeTimeouts = (judged: ReadonlyArray<Judged>, env: string): st
     ...[row.p50, row.p90, row.p99, row.p999].map((ms) => beyond(ms, row)),
     row.max === undefined ? "" : `≤ ${duration(row.max)}`,
     row.limitMs === undefined ? "" : duration(row.limitMs),
+    row.source ?? "",
     percent(row.timedOutShare),
     ...(tries ? [candidateOf(row)] : []),
     row.suggestedMs === undefined ? "" : duration(row.suggestedMs),
   ])
-  const heads = ["tier", "vendor", "model", "calls", "p50", "p90", "p99", "p99.9", "max", "limit", "timed out"]
+  const heads = ["tier", "vendor", "model", "calls", "p50", "p90", "p99", "p99.9", "max", "limit", "from", "timed out"]
   return [
     table([...heads, ...(tries ? ["would time out"] : []), "suggested"], rows),
     "",
@@ -37,17 +39,6 @@ const candidateOf = ({ candidate }: Judged): string =>
   candidate === undefined
     ? ""
     : `${candidate.isUpperBound ? "≤ " : ""}${percent(candidate.share)} at ${duration(candidate.limitMs)}`
-
-/** Exact where the catalogue's notation allows it, rounded otherwise. */
-export const duration = (ms: number): string => {
-  if (ms < 1000) return `${Math.round(ms)}ms`
-  const units = [
-    [3_600_000, "h"],
-    [60_000, "m"],
-  ] as const
-  for (const [unit, name] of units) if (ms >= unit && ms % unit === 0) return `${ms / unit}${name}`
-  return ms % 1000 === 0 ? `${ms / 1000}s` : `${(ms / 1000).toFixed(ms < 10_000 ? 1 : 0)}s`
-}
 
 const percent = (share: number): string =>
   share === 0 ? "0" : share < 0.0001 ? "< 0.01%" : `${(share * 100).toFixed(2)}%`

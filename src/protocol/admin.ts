@@ -20,7 +20,20 @@ export const ApplyRequest = Schema.Struct({
 export const ApplyResponse = Schema.Struct({
   revision: Schema.String,
   changes: Schema.Array(
-    Schema.Struct({ entry: Schema.String, change: Schema.Literals(["added", "changed", "removed"]) }),
+    Schema.Struct({
+      entry: Schema.String,
+      change: Schema.Literals(["added", "changed", "removed"]),
+      /** What is different in an entry that is changed, as JSON, durations as `60s`; of the first entries only. */
+      fields: Schema.optionalKey(
+        Schema.Array(
+          Schema.Struct({
+            path: Schema.String,
+            before: Schema.optionalKey(Schema.String),
+            after: Schema.optionalKey(Schema.String),
+          }),
+        ),
+      ),
+    }),
   ),
   /** Secrets of new keys. Returned once. */
   minted: Schema.Array(Schema.Struct({ keyId: Schema.String, secret: Schema.String })),
@@ -73,6 +86,8 @@ export const TierTimesReply = Schema.Struct({
       tier: Tier,
       /** The timeout in force now, in this gateway's environment. */
       limitMs: Schema.Int,
+      /** Where it comes from: a variable, `model`, `vendor` or `platform`, alone or with an environment, or `default`. */
+      source: Schema.String,
       /** The same by environment, for this one and those that the catalogue names. */
       limits: Schema.Record(Schema.String, Schema.Int),
       /**

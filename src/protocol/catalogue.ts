@@ -1,15 +1,16 @@
 /**
  * The catalogue: the operators' declarative configuration in one YAML file. Prices are per million tokens, as strings.
  */
-import { Duration, Schema, SchemaTransformation } from "effect"
+import { Schema } from "effect"
 import { NonNegative, PerMinute, TokenCount, TokenLimit } from "./bounds.ts"
 import { ModelKind } from "./call-kind.ts"
+import { Millis } from "./duration.ts"
 import { ExportFormat, ExportRecords, ExportTarget } from "./export.ts"
 import { ServiceTier } from "./extra-params.ts"
 import { Instant } from "./instant.ts"
-import { ModelReplyCache, millisOf, OrgReplyCache } from "./reply-cache.ts"
+import { ModelReplyCache, OrgReplyCache } from "./reply-cache.ts"
 import { storedName } from "./text.ts"
-import { tiers } from "./timeout-tiers.ts"
+import { isTier, type TimeoutSettings, tiers } from "./timeout-tiers.ts"
 import { Currency } from "./usage.ts"
 import { platformEvents } from "./webhook.ts"
 
@@ -18,30 +19,27 @@ const Int = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 1_000_000_0
 const Positive = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 1_000_000_000 }))
 const optional = Schema.optionalKey
 
-/** `250ms`, `10s`, `2m` or `1h`; decoded to milliseconds. */
-export const Millis = Schema.String.check(
-  Schema.isPattern(/^\d{1,9}(ms|s|m|h)$/, { expected: "a duration such as 250ms, 10s, 2m or 1h" }),
-).pipe(
-  Schema.decodeTo(
-    Positive,
-    SchemaTransformation.transform({
-      decode: millisOf,
-      encode: (millis) => `${Duration.toMillis(Duration.millis(millis))}ms`,
-    }),
-  ),
-)
-
 /** The tiers in the order in which a call passes them. */
 export const Tier = Schema.Literals(tiers)
 
 /** The four timeout tiers of an upstream call, in milliseconds. */
-export const TimeoutTiers = Schema.Struct({
+const TimeoutTiers = Schema.Struct({
   connect: optional(Millis),
   ttfb: optional(Millis),
   idle: optional(Millis),
   total: optional(Millis),
 })
-export type TimeoutTiers = typeof TimeoutTiers.Type
+
+/** Tiers for every environment, and tiers of one environment (`SVC_ENV`) below its name. */
+const TimeoutsOfPlace = Schema.Record(Schema.String, Schema.Union([Millis, TimeoutTiers])).check(
+  Schema.makeFilter((settings: TimeoutSettings) =>
+    Object.entries(settings).flatMap(([name, value]) => {
+      if (isTier(name)) return typeof value === "number" ? [] : [{ path: [name], issue: `${name} is a duration` }]
+      if (typeof value === "object") return []
+      return [{ path: [name], issue: `no tier (${tiers.join(", ")}); an environment has tiers: { ttfb: 60s }` }]
+    }),
+  ),
+)
 
 const reference = /env:[A-Za-z_][A-Za-z0-9_]*|file:.+/.source
 
@@ -215,7 +213,7 @@ export const Vendor = Schema.Struct({
   google: optional(GoogleAccess),
   azure: optional(AzureAccess),
   ...network,
-  timeouts: optional(TimeoutTiers),
+  timeouts: optional(TimeoutsOfPlace),
   weight: optional(Int),
   /** What happens upstream when a client leaves a stream: abort, or drain for the exact usage. */
   clientGone: optional(Schema.Literals(["abort", "drain"])),
@@ -287,7 +285,7 @@ export const Model = Schema.Struct({
   maxOutput: optional(TokenLimit),
   capabilities: optional(Schema.Array(Capability)),
   params: optional(ParamsProfile),
-  timeouts: optional(TimeoutTiers),
+  timeouts: optional(TimeoutsOfPlace),
   /** For how long replies are kept and given again to equal requests, at most 24h; not at all if absent. */
   replyCache: optional(ModelReplyCache),
   /** Whether the next target is asked too if one refuses a request for what it has, such as a parameter. */
@@ -578,7 +576,7 @@ const list = <S extends Schema.Constraint>(item: S) => optional(Schema.Array(ite
 
 export const CatalogueDocument = Schema.Struct({
   version: Schema.Literal(1),
-  timeouts: optional(Schema.Record(Schema.String, TimeoutTiers)),
+  timeouts: optional(TimeoutsOfPlace),
   vendors: list(Vendor),
   models: list(Model),
   prices: list(PriceEntry),

@@ -23,20 +23,73 @@ export type Timeouts = Readonly<Record<Tier, number>>
 
 export const defaultTimeouts: Timeouts = { connect: 10_000, ttfb: 120_000, idle: 90_000, total: 3_600_000 }
 
-type Layer = { readonly [tier in Tier]?: number | undefined } | undefined
+/** What one place says of the tiers; absent tiers are said elsewhere. */
+export type TierValues = { readonly [tier in Tier]?: number | undefined }
 
-/** Each source overrides the previous ones: defaults, the environment's profile, variables, the vendor, the model. */
-export const resolveTimeouts = (layers: {
-  readonly profile: NonNullable<Layer>
-  readonly variables: Layer
-  readonly vendor: Layer
-  readonly model: Layer
-}): Timeouts => {
-  const pick = (tier: Tier): number =>
-    layers.model?.[tier] ??
-    layers.vendor?.[tier] ??
-    layers.variables?.[tier] ??
-    layers.profile[tier] ??
-    defaultTimeouts[tier]
-  return { connect: pick("connect"), ttfb: pick("ttfb"), idle: pick("idle"), total: pick("total") }
+/** What the platform, a vendor or a model says: of the tiers, and of the tiers in environments, by their names. */
+export type TimeoutSettings = Readonly<Record<string, number | TierValues>>
+
+export const isTier = (name: string): name is Tier => tiers.some((tier) => tier === name)
+
+/** The environments that settings name. */
+export const environmentsOf = (settings: TimeoutSettings = {}): ReadonlyArray<string> =>
+  Object.keys(settings).filter((name) => !isTier(name))
+
+/** A timeout in force, and where it comes from. */
+export interface TimeoutInForce {
+  readonly ms: number
+  /** A variable; `model`, `vendor` or `platform`, with `.` and the environment if it is of that only; or `default`. */
+  readonly source: string
+  /** What a variable beats. */
+  readonly beaten?: Omit<TimeoutInForce, "beaten">
 }
+
+/** The variable that beats the catalogue. */
+export const variableOf = (tier: Tier): string => `SVC_UPSTREAM_${tier.toUpperCase()}_TIMEOUT_MS`
+
+interface Layers {
+  readonly environment: string
+  readonly variables: TierValues
+  readonly model: TimeoutSettings | undefined
+  readonly vendor: TimeoutSettings | undefined
+  readonly platform: TimeoutSettings | undefined
+}
+
+/**
+ * The first that says something: the model, the vendor, the platform, each first of the environment and then of all; then
+ * the default. A variable beats all of them, for an emergency.
+ */
+export const resolveTimeout = (tier: Tier, layers: Layers): TimeoutInForce => {
+  const declared = inCatalogue(tier, layers)
+  const ms = layers.variables[tier]
+  if (ms === undefined) return declared
+  return { ms, source: variableOf(tier), ...(declared.source !== "default" && { beaten: declared }) }
+}
+
+const inCatalogue = (tier: Tier, { environment, ...layers }: Layers): TimeoutInForce => {
+  for (const place of ["model", "vendor", "platform"] as const) {
+    const settings = layers[place]
+    const own = isTier(environment) ? undefined : settings?.[environment]
+    const ofEnvironment = typeof own === "object" ? own[tier] : undefined
+    if (ofEnvironment !== undefined) return { ms: ofEnvironment, source: `${place}.${environment}` }
+    const plain = settings?.[tier]
+    if (typeof plain === "number") return { ms: plain, source: place }
+  }
+  return { ms: defaultTimeouts[tier], source: "default" }
+}
+
+/** {@link resolveTimeout} of each tier. */
+export const resolveTimeouts = (layers: Layers): Readonly<Record<Tier, TimeoutInForce>> => ({
+  connect: resolveTimeout("connect", layers),
+  ttfb: resolveTimeout("ttfb", layers),
+  idle: resolveTimeout("idle", layers),
+  total: resolveTimeout("total", layers),
+})
+
+/** The times alone. */
+export const millisOfTiers = ({ connect, ttfb, idle, total }: ReturnType<typeof resolveTimeouts>): Timeouts => ({
+  connect: connect.ms,
+  ttfb: ttfb.ms,
+  idle: idle.ms,
+  total: total.ms,
+})

@@ -1,6 +1,6 @@
 /** Every metric of Weir. `/metrics` exposes them in Prometheus format. */
 import { type Context, Metric } from "effect"
-import { type Tier, type Timeouts, tiers } from "../protocol/timeout-tiers.ts"
+import { type Tier, type TimeoutInForce, tiers } from "../protocol/timeout-tiers.ts"
 import type { EstimatedReason } from "../protocol/usage.ts"
 
 type Attributes = Readonly<Record<string, string>>
@@ -39,7 +39,10 @@ const tierMillis = histogram(
   "Observed time of each upstream timeout tier, in milliseconds, of calls that the tier did not end",
   tierBoundaries,
 )
-const tierLimit = gauge("weir_upstream_tier_limit_ms", "The timeout in force of each upstream tier, in milliseconds")
+const tierLimit = gauge(
+  "weir_upstream_tier_limit_ms",
+  "The timeout in force of each upstream tier, in milliseconds, and the source that it comes from",
+)
 
 const tierTimeouts = counter("weir_upstream_tier_timeouts_total", "Upstream calls that a timeout tier ended")
 
@@ -261,11 +264,27 @@ export const recordTier = (services: Services, tier: Tier, { vendor, model }: Up
 export const recordTierTimeout = (services: Services, tier: Tier, { vendor, model }: Upstream): void =>
   tierTimeouts({ tier, vendor: vendor.id, model }).updateUnsafe(1, services)
 
-const limitMetric = bound((tier: Tier, vendor: string, model: string) => tierLimit({ tier, vendor, model }))
+const limitMetric = bound((tier: Tier, vendor: string, model: string, source: string) =>
+  tierLimit({ tier, vendor, model, source }),
+)
+/** Where the limit of a target came from last: its series ends when the limit comes from elsewhere. */
+const limitSource = bound((_tier: Tier, _vendor: string, _model: string) => ({ last: "" }))
 
 /** Records the timeouts in force for a target. */
-export const recordTierLimits = (services: Services, { vendor, model }: Upstream, timeouts: Timeouts): void => {
-  for (const tier of tiers) limitMetric(tier, vendor.id, model).updateUnsafe(timeouts[tier], services)
+export const recordTierLimits = (
+  services: Services,
+  { vendor, model }: Upstream,
+  timeouts: Readonly<Record<Tier, TimeoutInForce>>,
+): void => {
+  for (const tier of tiers) {
+    const { ms, source } = timeouts[tier]
+    const known = limitSource(tier, vendor.id, model)
+    if (known.last !== "" && known.last !== source) {
+      Metric.removeUnsafe(limitMetric(tier, vendor.id, model, known.last), services)
+    }
+    known.last = source
+    limitMetric(tier, vendor.id, model, source).updateUnsafe(ms, services)
+  }
 }
 
 /** Records a call to a model. @param error the kind of failure @param usage the usage that the vendor reported */

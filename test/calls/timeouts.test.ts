@@ -3,7 +3,6 @@ import { describe, expect, it } from "@effect/vitest"
 import { Effect, Fiber, Result } from "effect"
 import { TestClock } from "effect/testing"
 import type { ReplyError } from "../../src/calls/connection.ts"
-import { defaultTimeouts, resolveTimeouts } from "../../src/protocol/timeout-tiers.ts"
 import {
   hello,
   type MockReply,
@@ -94,19 +93,6 @@ describe("total", () => {
       expect(error).toMatchObject({ code: "upstream_ttfb_timeout" })
     }),
   )
-})
-
-describe("the tiers of a call", () => {
-  const none = { profile: {}, variables: undefined, vendor: undefined, model: undefined }
-  it.each([
-    ["defaults", none, defaultTimeouts.idle],
-    ["the environment's profile over them", { ...none, profile: { idle: 1 } }, 1],
-    ["a variable over the profile", { ...none, profile: { idle: 1 }, variables: { idle: 2 } }, 2],
-    ["the vendor over a variable", { ...none, variables: { idle: 2 }, vendor: { idle: 3 } }, 3],
-    ["the model over the vendor", { ...none, vendor: { idle: 3 }, model: { idle: 4 } }, 4],
-  ])("%s", (_what, layers, idle) => {
-    expect(resolveTimeouts(layers)).toEqual({ ...defaultTimeouts, idle })
-  })
 })
 
 describe("a client that is slower than the idle tier, and a vendor that has sent all", () => {

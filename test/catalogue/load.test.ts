@@ -48,6 +48,21 @@ describe("a catalogue with an error", () => {
     ["a missing field", good.replace("dialect: openai-chat, ", ""), "vendors[0].dialect", 5],
     ["a duration that is none", good.replace("10s", "ten"), "timeouts.production.connect", 3],
     ["a price as a number", good.replace(`input: "2"`, "input: 2"), "prices[1].input", 13],
+    [
+      "a duration that is none, of a vendor",
+      good.replace("id: a,", "id: a, timeouts: { ttfb: 60 parsecs },"),
+      "vendors[0].timeouts.ttfb",
+      5,
+    ],
+    ["a tier that does not exist", good.replace("production: {", "ttbf: 60s\n  production: {"), "timeouts.ttbf", 3],
+    [
+      "a tier of an environment that does not exist",
+      good.replace("connect: 10s", "conect: 10s"),
+      "timeouts.production.conect",
+      3,
+    ],
+    ["an environment named as a tier", good.replace("production: {", "total: {"), "timeouts.total", 3],
+    ["a number without a unit", good.replace("production:", "idle: 60\n  production:"), "timeouts.idle", 3],
     ["a negative price", good.replace(`input: "2"`, `input: "-2"`), "prices[1].input", 13],
     ["a price out of range", good.replace(`input: "2"`, `input: "1000001"`), "prices[1]", 13],
     [
@@ -171,8 +186,9 @@ describe("a good catalogue", () => {
   const snapshot = makeSnapshot(loaded.document, 1n, "f", () => undefined)
 
   it("has its durations in milliseconds", () => {
-    expect(snapshot.timeouts("production")).toEqual({ connect: 10_000, idle: 120_000, total: 3_600_000, ttfb: 250 })
-    expect(snapshot.timeouts("elsewhere")).toEqual({})
+    expect(snapshot.document.timeouts).toEqual({
+      production: { connect: 10_000, idle: 120_000, total: 3_600_000, ttfb: 250 },
+    })
   })
 
   it("has its targets in failover order", () => {
@@ -196,7 +212,7 @@ describe("a good catalogue", () => {
     const [before, after] = [entries(loaded), entries(Result.getOrThrow(loadCatalogue(other)))]
     expect(changesOf(before, after)).toEqual([
       { entry: "timeouts/staging", change: "added" },
-      { entry: "orgs/o", change: "changed" },
+      { entry: "orgs/o", change: "changed", fields: [{ path: "name", before: '"O"', after: '"P"' }] },
       { entry: "timeouts/production", change: "removed" },
     ])
     expect(changesOf(before, entries(loaded))).toEqual([])

@@ -2,7 +2,8 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { loadCatalogue } from "../../src/catalogue/load.ts"
-import { describeTimeouts, duration } from "../../src/cli/timeouts-report.ts"
+import { describeTimeouts } from "../../src/cli/timeouts-report.ts"
+import { duration } from "../../src/protocol/duration.ts"
 import { tierBoundaries } from "../../src/telemetry/metrics.ts"
 import { enoughCalls, judge, profileOf } from "../../src/telemetry/timeouts/judge.ts"
 import { addUp, type Observed, since } from "../../src/telemetry/timeouts/observed.ts"
@@ -18,7 +19,7 @@ const observe = (millis: ReadonlyArray<number>, more: Partial<Observed> = {}): O
     upToMs,
     count: millis.filter((ms) => ms <= upToMs && ms > (bounds[at - 1] ?? Number.NEGATIVE_INFINITY)).length,
   }))
-  return { vendor: "v", model: "m", tier: "ttfb", buckets, ended: 0, limitMs: 30_000, ...more }
+  return { vendor: "v", model: "m", tier: "ttfb", buckets, ended: 0, limitMs: 30_000, source: "platform", ...more }
 }
 const times = (count: number, ms: number) => Array.from({ length: count }, () => ms)
 
@@ -29,7 +30,7 @@ weir_upstream_tier_ms_bucket{tier="ttfb",vendor="a",model="m \\"1\\"",le="100"} 
 weir_upstream_tier_ms_bucket{tier="ttfb",vendor="a",model="m \\"1\\"",le="1000"} 10
 weir_upstream_tier_ms_bucket{tier="ttfb",vendor="a",model="m \\"1\\"",le="+Inf"} 10
 weir_upstream_tier_timeouts_total{tier="ttfb",vendor="a",model="m \\"1\\""} 2
-weir_upstream_tier_limit_ms{tier="ttfb",vendor="a",model="m \\"1\\""} 30000
+weir_upstream_tier_limit_ms{tier="ttfb",vendor="a",model="m \\"1\\"",source="model.production"} 30000
 weir_exchanges_total{outcome="end",model="m"} 12
 ${extra}`
 
@@ -46,14 +47,15 @@ ${extra}`
         ],
         ended: 2,
         limitMs: 30_000,
+        source: "model.production",
       },
     ])
   })
 
   it("nodes are added up; the shortest of their limits counts", () => {
     const [one = observe([]), two = observe([])] = [readTiers(page())[0], readTiers(page())[0]]
-    const [sum] = addUp([[one], [{ ...two, limitMs: 20_000 }]])
-    expect(sum).toMatchObject({ ended: 4, limitMs: 20_000 })
+    const [sum] = addUp([[one], [{ ...two, limitMs: 20_000, source: "vendor" }]])
+    expect(sum).toMatchObject({ ended: 4, limitMs: 20_000, source: "vendor" })
     expect(sum?.buckets.map(({ count }) => count)).toEqual([6, 14, 0])
   })
 

@@ -117,6 +117,14 @@ const Outcome = ({
     <${Table} caption="Changes" rows=${outcome.changes} empty=${html`<p>Nothing changes.</p>`} columns=${[
       { name: "Entry", show: ({ entry }: Change) => html`<code class="wrap">${entry}</code>` },
       { name: "Change", show: ({ change }: Change) => html`<${Tag} tone=${tones[change]}>${change}<//>` },
+      {
+        name: "Fields",
+        show: ({ fields = [] }: Change) =>
+          fields.map(
+            ({ path, before, after }) =>
+              html`<div class="wrap">${path !== "" && html`<code>${path}</code> `}${before ?? "nothing"} → ${after ?? "nothing"}</div>`,
+          ),
+      },
     ]} />
     ${outcome.warnings.map((warning) => html`<p class="warn">${warning}</p>`)}
     ${outcome.minted.length > 0 && html`<p>Keys that were minted, shown once:</p>`}

@@ -21,9 +21,10 @@ import {
 } from "../../protocol/admin.ts"
 import { Api } from "../../protocol/api.ts"
 import { cursorOf, cursorReader } from "../../protocol/cursor.ts"
+import { duration } from "../../protocol/duration.ts"
 import { serviceError } from "../../protocol/error.ts"
 import { Instant } from "../../protocol/instant.ts"
-import { resolveTimeouts, type Tier } from "../../protocol/timeout-tiers.ts"
+import { environmentsOf, resolveTimeout, type Tier } from "../../protocol/timeout-tiers.ts"
 import { AuditLog, auditStart } from "../../store/audit-log.ts"
 import { TierTimes } from "../../telemetry/timeouts/tier-times.ts"
 import { Tenants } from "../../tenants/tenants.ts"
@@ -48,20 +49,27 @@ export const adminRoutes = HttpApiBuilder.group(
     const { env, upstreamTimeouts } = yield* WeirConfig
 
     const limitsOf = (vendorId: string, handle: string, tier: Tier) => {
-      const environments = new Set([env, ...Object.keys(catalogue.current().document.timeouts ?? {})])
-      const limits = [...environments].map((name) => [name, limitOf(name, vendorId, handle, tier)] as const)
-      return { limitMs: limitOf(env, vendorId, handle, tier), limits: Object.fromEntries(limits) }
-    }
-
-    const limitOf = (environment: string, vendorId: string, handle: string, tier: Tier): number => {
       const snapshot = catalogue.current()
-      const entry = snapshot.model(handle)
-      return resolveTimeouts({
-        profile: snapshot.timeouts(environment),
-        variables: upstreamTimeouts,
-        vendor: entry?.targets.find(({ vendor }) => vendor.id === vendorId)?.vendor.timeouts,
-        model: entry?.model.timeouts,
-      })[tier]
+      const model = snapshot.model(handle)
+      const platform = snapshot.document.timeouts
+      const vendor = model?.targets.find(({ vendor }) => vendor.id === vendorId)?.vendor.timeouts
+      const inForce = (environment: string) =>
+        resolveTimeout(tier, {
+          environment,
+          // They are this gateway's.
+          variables: environment === env ? upstreamTimeouts : {},
+          model: model?.model.timeouts,
+          vendor,
+          platform,
+        })
+      const named = [platform, vendor, model?.model.timeouts].flatMap(environmentsOf)
+      const limits = [...new Set([env, ...named])].map((name) => [name, inForce(name).ms] as const)
+      const { ms, source, beaten } = inForce(env)
+      return {
+        limitMs: ms,
+        source: beaten === undefined ? source : `${source}, over ${duration(beaten.ms)} of ${beaten.source}`,
+        limits: Object.fromEntries(limits),
+      }
     }
 
     const apply = Effect.fn("admin.apply")(function* (

@@ -16,6 +16,8 @@ export interface Judged {
   /** Upper bound of the calls that were not ended. */
   readonly max: number | undefined
   readonly limitMs: number | undefined
+  /** Where the timeout in force comes from. */
+  readonly source: string | undefined
   /** Share of calls, 0 to 1, that the timeout in force ended. */
   readonly timedOutShare: number
   /** Share that a candidate would end; an upper bound if it is longer than the timeout in force. */
@@ -34,7 +36,7 @@ const leastMs: Readonly<Record<Tier, number>> = { connect: 1000, ttfb: 5000, idl
 const mostMs: Readonly<Record<Tier, number>> = { connect: 30_000, ttfb: 600_000, idle: 600_000, total: 3_600_000 }
 
 export const judge = (observed: Observed, candidateMs?: number): Judged => {
-  const { vendor, model, tier, limitMs, ended } = observed
+  const { vendor, model, tier, limitMs, source, ended } = observed
   const kept = countIn(observed.buckets)
   const calls = kept + ended
   const quantile = (share: number) => timeOfRank(observed.buckets, share * calls)
@@ -49,6 +51,7 @@ export const judge = (observed: Observed, candidateMs?: number): Judged => {
     p999: quantile(0.999),
     max: kept === 0 ? undefined : observed.buckets.findLast(({ count }) => count > 0)?.upToMs,
     limitMs,
+    source,
     timedOutShare: calls === 0 ? 0 : ended / calls,
     candidate: candidateMs === undefined ? undefined : weigh(observed, calls, candidateMs),
     suggestedMs: recommend(observed, calls),

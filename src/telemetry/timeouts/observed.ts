@@ -13,6 +13,8 @@ export interface Observed {
   readonly ended: number
   /** The timeout in force, in milliseconds. */
   readonly limitMs: number | undefined
+  /** Where it comes from; undefined where that is not known. */
+  readonly source: string | undefined
 }
 
 /** Observations that were stored. */
@@ -53,11 +55,14 @@ const combine = (a: Observed, b: Observed, sign: 1 | -1): Observed => {
     const { count } = sums.get(bucket.upToMs) ?? { count: 0 }
     sums.set(bucket.upToMs, { ...bucket, count: count + sign * bucket.count })
   }
-  const limits = [a.limitMs, sign === 1 ? b.limitMs : undefined].filter((limit) => limit !== undefined)
+  const [inForce = a] = [a, ...(sign === 1 ? [b] : [])]
+    .filter(({ limitMs }) => limitMs !== undefined)
+    .sort((x, y) => (x.limitMs ?? 0) - (y.limitMs ?? 0))
   return {
     ...a,
     buckets: [...sums.values()].sort((x, y) => x.upToMs - y.upToMs),
     ended: a.ended + sign * b.ended,
-    limitMs: limits.length === 0 ? undefined : Math.min(...limits),
+    limitMs: inForce.limitMs,
+    source: inForce.source,
   }
 }

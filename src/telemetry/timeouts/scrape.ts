@@ -13,6 +13,7 @@ interface Series {
   readonly cumulative: Array<readonly [upToMs: number, count: number]>
   ended: number
   limitMs: number | undefined
+  source: string | undefined
 }
 
 export const readTiers = (page: string): ReadonlyArray<Observed> => {
@@ -21,17 +22,28 @@ export const readTiers = (page: string): ReadonlyArray<Observed> => {
     const [, name, labelText = "", text] = sample.exec(line) ?? []
     const value = Number(text)
     if (name === undefined || Number.isNaN(value)) continue
-    const { vendor, model, tier: named, le } = labelsOf(labelText)
+    const { vendor, model, tier: named, le, source } = labelsOf(labelText)
     const tier = tiers.find((candidate) => candidate === named)
     if (vendor === undefined || model === undefined || tier === undefined) continue
     const key = JSON.stringify([vendor, model, tier])
-    const series = all.get(key) ?? { vendor, model, tier, cumulative: [], ended: 0, limitMs: undefined }
+    const series = all.get(key) ?? {
+      vendor,
+      model,
+      tier,
+      cumulative: [],
+      ended: 0,
+      limitMs: undefined,
+      source: undefined,
+    }
     all.set(key, series)
     if (name === "weir_upstream_tier_ms_bucket" && le !== undefined) {
       series.cumulative.push([le === "+Inf" ? Number.POSITIVE_INFINITY : Number(le), value])
     }
     if (name === "weir_upstream_tier_timeouts_total") series.ended += value
-    if (name === "weir_upstream_tier_limit_ms") series.limitMs = value
+    if (name === "weir_upstream_tier_limit_ms") {
+      series.limitMs = value
+      series.source = source
+    }
   }
   return addUp([[...all.values()].map(({ cumulative, ...series }) => ({ ...series, buckets: bucketsOf(cumulative) }))])
 }

@@ -31,7 +31,7 @@ type LimitsOf = (
   vendorId: string,
   handle: string,
   tier: Tier,
-) => Pick<TierTimesReply["data"][number], "limitMs" | "limits">
+) => Pick<TierTimesReply["data"][number], "limitMs" | "source" | "limits">
 
 /** Reading a month of records may take longer than a call on the hot path. */
 const deadline = "60 seconds"
