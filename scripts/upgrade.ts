@@ -54,6 +54,7 @@ const environment = (name: string) => ({
   PATH: process.env["PATH"],
   HOME: dir,
   SVC_ENV: "production",
+  SVC_LAME_DUCK_MS: "0",
   SVC_PORT: "0",
   SVC_DATABASE_URL: databaseUrl,
   SVC_REDIS_URL: redisUrl,

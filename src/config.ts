@@ -3,7 +3,7 @@
  * except for the `env:` secrets that a catalogue references.
  */
 import { Config, ConfigProvider, Context, Effect, Layer, Option, Redacted, Result, Schema } from "effect"
-import { MillisOrNumber } from "./protocol/duration.ts"
+import { MillisOrNumber, MillisOrZero } from "./protocol/duration.ts"
 import { parseNetwork } from "./protocol/network.ts"
 import { parseProxy } from "./protocol/proxy.ts"
 import { parseRedisUrl } from "./protocol/redis-url.ts"
@@ -267,7 +267,12 @@ const variables = {
   shedLagMs: millis("SVC_SHED_LAG_MS", 60),
   /** Average wait for a hold above which calls are refused; it also bounds how many may wait. */
   shedWaitMs: millis("SVC_SHED_WAIT_MS", 250),
-  /** How long running exchanges may continue after SIGTERM. */
+  /**
+   * How long new calls are served after SIGTERM, while `/readyz` fails: the time in which balancers find out. Absent: 5 s,
+   * and none in development.
+   */
+  lameDuckMs: Config.schema(MillisOrZero, "SVC_LAME_DUCK_MS").pipe(Config.option, toUndefined),
+  /** How long running exchanges may continue after that. */
   drainTimeoutMs: millis("SVC_DRAIN_TIMEOUT_MS", 30_000),
   /** How long holds, allotments and claims of a killed node stay; then another node settles them or takes them back. */
   leaseMs: millis("SVC_LEASE_MS", 60_000),
@@ -371,3 +376,7 @@ export const isDevelopment = ({ env }: WeirConfig["Service"]): boolean => env ==
  * that a node is ready exactly when it would admit a call.
  */
 export const needsGateStore = ({ gateMode }: WeirConfig["Service"]): boolean => gateMode === "enforce"
+
+/** How long new calls are served after SIGTERM. */
+export const lameDuckMsOf = (config: WeirConfig["Service"]): number =>
+  config.lameDuckMs ?? (isDevelopment(config) ? 0 : 5000)

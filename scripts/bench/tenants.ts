@@ -57,6 +57,7 @@ export const measureDeclared = async (orgs: number, models: number): Promise<Dec
       env: {
         ...process.env,
         SVC_ENV: "bench",
+        SVC_LAME_DUCK_MS: "0",
         SVC_PORT: "0",
         SVC_DATA_DIR: join(dir, "data"),
         SVC_CATALOGUE: file,

@@ -128,6 +128,7 @@ export const gatewayEnvironment = (of: {
   readonly adminKey: string
 }) => ({
   SVC_ENV: "faults",
+  SVC_LAME_DUCK_MS: "0",
   SVC_CATALOGUE: of.catalogue,
   SVC_DATABASE_URL: of.databaseUrl,
   SVC_REDIS_URL: `redis://127.0.0.1:${of.redisPort}`,

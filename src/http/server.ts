@@ -6,7 +6,7 @@ import { HttpRouter, HttpServerError } from "effect/http"
 import { HttpApiBuilder, HttpApiError, HttpApiScalar } from "effect/http-api"
 import { Overload } from "../admission/overload.ts"
 import { Calls, newRequestId } from "../calls/calls.ts"
-import { WeirConfig } from "../config.ts"
+import { lameDuckMsOf, WeirConfig } from "../config.ts"
 import { OperatorSessions } from "../identity/operator-sessions.ts"
 import { Api } from "../protocol/api.ts"
 import { serviceError } from "../protocol/error.ts"
@@ -176,15 +176,26 @@ const serve = <E, R>(
 /** How long connections stay open after the last exchange, so that its last bytes are delivered. */
 const closeGraceMs = 3000
 
-/** At shutdown: stops accepting, fails readiness, and waits for exchanges before their services close. */
+/**
+ * At shutdown: fails readiness and serves on until balancers have found out; then stops accepting, and waits for exchanges
+ * before their services close.
+ */
 const drainAtShutdown = (node: NodeServer) =>
   Layer.effectDiscard(
     Effect.gen(function* () {
       const draining = yield* Draining
       const calls = yield* Calls
       const sockets = yield* OpenSockets
-      const stopListening = Effect.sync(() => {
+      const lameDuckMs = lameDuckMsOf(yield* WeirConfig)
+      beforeRequest(node, ({ httpVersionMajor }, response) => {
+        // A client that goes on with its connection would be on it when it is closed.
+        if (draining.isDraining() && httpVersionMajor === 1) response.shouldKeepAlive = false
+      })
+      const beLameDuck = Effect.suspend(() => {
         draining.begin()
+        return lameDuckMs === 0 ? Effect.void : Effect.sleep(lameDuckMs)
+      })
+      const stopListening = Effect.sync(() => {
         node.close()
       })
       const connections = trackConnections(node)
@@ -193,7 +204,8 @@ const drainAtShutdown = (node: NodeServer) =>
         setTimeout(connections.closeAll, closeGraceMs).unref()
       })
       yield* Effect.addFinalizer(() =>
-        stopListening.pipe(
+        beLameDuck.pipe(
+          Effect.andThen(stopListening),
           Effect.andThen(Effect.all([calls.drain, sockets.drain], { concurrency: "unbounded" })),
           Effect.andThen(hangUp),
         ),

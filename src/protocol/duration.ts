@@ -28,6 +28,17 @@ export const MillisOrNumber = Schema.String.check(
   ),
 )
 
+/** {@link MillisOrNumber}, or 0 for none. */
+export const MillisOrZero = Schema.Union([
+  Schema.Literal("0").pipe(
+    Schema.decodeTo(
+      Schema.Literal(0),
+      SchemaTransformation.transform({ decode: () => 0 as const, encode: () => "0" as const }),
+    ),
+  ),
+  MillisOrNumber,
+])
+
 /** As it is written in a catalogue: exact where the notation allows it, rounded otherwise. */
 export const duration = (ms: number): string => {
   if (ms < 1000) return `${Math.round(ms)}ms`

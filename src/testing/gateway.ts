@@ -190,6 +190,7 @@ export const startGateway = (options: GatewayOptions = {}): Effect.Effect<TestGa
       shedLagMs: 60_000,
       shedWaitMs: 60_000,
       openDetails: true,
+      lameDuckMs: 0,
       // Of the machine on which the tests run.
       httpsProxy: undefined,
       ...(yield* testStores),

@@ -30,7 +30,14 @@ export const testStores: Effect.Effect<Stores, SqlError.SqlError, Scope.Scope> =
 /** The configuration of a test: defaults, no logs, the embedded stores, and whatever replaces them. */
 export const layerTestConfig = (values: Partial<WeirConfig["Service"]> = {}): Layer.Layer<WeirConfig> =>
   Layer.orDie(
-    WeirConfig.layerWith({ env: "test", logLevel: "None", dataDir: ":memory:", httpsProxy: undefined, ...values }),
+    WeirConfig.layerWith({
+      env: "test",
+      logLevel: "None",
+      dataDir: ":memory:",
+      httpsProxy: undefined,
+      lameDuckMs: 0,
+      ...values,
+    }),
   )
 
 /** Databases in memory are copies of the dump that `SVC_TEST_EMBEDDED_TEMPLATE` names, and are reused. */

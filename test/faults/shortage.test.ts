@@ -61,6 +61,7 @@ const start = async (limits: string, more: Readonly<Record<string, string>> = {}
     env: {
       PATH: process.env["PATH"],
       SVC_ENV: "test",
+      SVC_LAME_DUCK_MS: "0",
       SVC_PORT: String(port),
       SVC_DATA_DIR: ":memory:",
       SVC_CATALOGUE: join(dir, "catalogue.yaml"),

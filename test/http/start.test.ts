@@ -1,9 +1,11 @@
 /** The gateway as a process: its output on a new machine, and SIGTERM. */
-import { execFileSync } from "node:child_process"
+import { execFileSync, spawn } from "node:child_process"
 import { createHash } from "node:crypto"
 import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, it } from "vitest"
+import { accepts } from "../../scripts/faults/processes.ts"
+import { freePort } from "../../scripts/free-port.ts"
 import { hello, parseEvents } from "../../src/testing/index.ts"
 import { useCommands } from "../cli/in-process.ts"
 import { eventually, replyOf } from "../conformance/gateway.ts"
@@ -61,6 +63,40 @@ describe("weir serve", () => {
     expect(parseEvents(await streaming.text()).at(-1)?.event).toBe("t.close")
     expect(await exit).toBe(0)
   }, 60_000)
+
+  it("serves on for a while after SIGTERM while it says that it is not ready, on connections that it closes; then it is gone", async () => {
+    const { child, exchange, exit, ready } = await serve({ SVC_LAME_DUCK_MS: "2s" })
+    const readiness = async () => (await fetch(`${ready.baseUrl}/readyz`)).status
+    expect((await exchange(hello)).headers.get("connection")).toBe("keep-alive")
+    child.kill("SIGTERM")
+    await eventually(async () => (await readiness()) === 503)
+    const served = await exchange(hello)
+    expect([served.status, served.headers.get("connection")]).toEqual([200, "close"])
+    await eventually(() => readiness().then(Boolean, () => true))
+    expect(await exit).toBe(0)
+  }, 60_000)
+
+  it("npm start ends its gateway when it is ended", async () => {
+    const port = await freePort()
+    const env = { ...process.env, SVC_PORT: String(port), SVC_DATA_DIR: ":memory:", SVC_DEMO_TRAFFIC: "0" }
+    const npm = spawn("npm", ["start"], {
+      cwd: new URL("../..", import.meta.url),
+      env,
+      stdio: "ignore",
+      detached: true,
+    })
+    try {
+      await eventually(() => accepts(port), 60_000)
+      npm.kill("SIGTERM")
+      await eventually(async () => !(await accepts(port)))
+    } finally {
+      try {
+        process.kill(-(npm.pid ?? 0), "SIGKILL")
+      } catch {
+        // All of its processes have ended.
+      }
+    }
+  }, 90_000)
 
   it("ends with t.err what does not finish in time, settled", async () => {
     const { child, exchange, exit } = await serve({ SVC_DRAIN_TIMEOUT_MS: "300" })

@@ -66,6 +66,7 @@ describe.skipIf(redisUrl === undefined || serverUrl === undefined)("workers on P
     writeFileSync(catalogue, testCatalogue({ vendor: vendor.url, second: vendor.url }, ids))
     const gateway = await serve({
       SVC_ENV: "test",
+      SVC_LAME_DUCK_MS: "0",
       SVC_OPEN_DETAILS: "1",
       SVC_WORKERS: "2",
       SVC_DATABASE_URL: Redacted.value(database()),
