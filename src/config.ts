@@ -3,6 +3,7 @@
  * except for the `env:` secrets that a catalogue references.
  */
 import { Config, ConfigProvider, Context, Effect, Layer, Option, Redacted, Result, Schema } from "effect"
+import { parseDatabaseUrl } from "./protocol/database-url.ts"
 import { MillisOrNumber, MillisOrZero } from "./protocol/duration.ts"
 import { parseNetwork } from "./protocol/network.ts"
 import { parseProxy } from "./protocol/proxy.ts"
@@ -55,6 +56,10 @@ const checked = (name: string, parse: (text: string) => Result.Result<unknown, s
       ? Config.succeed(value)
       : invalid(`${name}: ${problem.value}`)
   })
+const readable = (...files: ReadonlyArray<string | undefined>): Result.Result<void, string> => {
+  const wrong = files.find((file) => file !== undefined && secretInFile(file) === undefined)
+  return wrong === undefined ? Result.void : Result.fail(`${wrong} is empty or cannot be read`)
+}
 const digest = (name: string) =>
   Config.flatMap(valueOrFile(name), (value) =>
     value === undefined || /^[0-9a-f]{64}$/.test(value)
@@ -156,8 +161,13 @@ const variables = {
   catalogueFile: text("SVC_CATALOGUE"),
   /** Directory of the embedded database, the settlement journal and the development secrets; `:memory:` keeps nothing. */
   dataDir: Config.NonEmptyString("SVC_DATA_DIR").pipe(Config.withDefault(".weir")),
-  /** A PostgreSQL server; the embedded one if absent. */
-  databaseUrl: secret("SVC_DATABASE_URL"),
+  /**
+   * A PostgreSQL server as `postgres://user:password@host/database`, with `sslmode`, `sslrootcert`, `sslcert` and `sslkey`
+   * as libpq has them; the embedded one if absent. In a file, its password is read for each new connection.
+   */
+  databaseUrl: checked("SVC_DATABASE_URL", (text) =>
+    Result.flatMap(parseDatabaseUrl(text), ({ tls }) => readable(tls?.ca, tls?.cert, tls?.key)),
+  ),
   /** Connections to it, for calls, for what is short, and for what is long: a third each, of the last at least three. Two more wait for notifications. */
   databaseConnections: Config.Int("SVC_DATABASE_CONNECTIONS").pipe(Config.withDefault(10)),
   /** `0`: missing migrations are not applied at start but are an error; `weir migrate` applies them. */
@@ -204,9 +214,15 @@ const variables = {
    */
   redisUrl: checked("SVC_REDIS_URL", parseRedisUrl),
   /** Files in PEM for `rediss://`, read for each new connection: who signed Redis's certificate, and this client's own. */
-  redisTlsFiles: Config.map(
+  redisTlsFiles: Config.flatMap(
     Config.all([text("SVC_REDIS_CA"), text("SVC_REDIS_CERT"), text("SVC_REDIS_KEY")]),
-    ([ca, cert, key]): TlsFiles => ({ ca, cert, key }),
+    ([ca, cert, key]) => {
+      if ((cert === undefined) !== (key === undefined))
+        return invalid("SVC_REDIS_CERT and SVC_REDIS_KEY are needed both")
+      const problem = Result.getFailure(readable(ca, cert, key))
+      const files: TlsFiles = { ca, cert, key }
+      return Option.isSome(problem) ? invalid(`TLS of Redis: ${problem.value}`) : Config.succeed(files)
+    },
   ),
   /** Of each call to Redis; a connection that is silent for two of them is left for a new one. */
   redisDeadlineMs: millis("SVC_REDIS_DEADLINE_MS", 1000),

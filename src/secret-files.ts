@@ -23,6 +23,26 @@ export const secretInVariable = (name: string): string | undefined => {
   return process.env[name] || (file === undefined ? undefined : secretInFile(file))
 }
 
+/** What a file has now, or had when it could be read last: it may be replaced at this moment. */
+export const currentText = (path: string): (() => string) => {
+  let known = ""
+  return () => {
+    known = secretInFile(path) ?? known
+    return known
+  }
+}
+
+/** The members of TLS options that are read from files, each time that a connection is made. */
+export const currentFiles = (files: Readonly<Record<string, string | undefined>>): PropertyDescriptorMap =>
+  Object.fromEntries(
+    Object.entries(files).flatMap(([name, path]) =>
+      path === undefined ? [] : [[name, { enumerable: true, get: currentText(path) }]],
+    ),
+  )
+
+/** Whether a variable is given as a file, which may have something else later. */
+export const isInFile = (name: string): boolean => process.env[fileVariable(name)] !== undefined
+
 /**
  * What a secret variable has now, for whom asks seldom: if it is given as a file, the file is read each time. A file that
  * cannot be read, or that is empty, changes nothing: it is being replaced.

@@ -30,6 +30,7 @@ import {
   newerSchema,
   schemaState,
 } from "../store/schema-state.ts"
+import { serverOptions } from "../store/server-options.ts"
 import { networkReferences } from "../upstream/network.ts"
 import { targetFindings } from "./doctor-targets.ts"
 import { describeUnknownVariables, explainError } from "./explain.ts"
@@ -171,7 +172,7 @@ const checkDatabase = ({ databaseUrl, migrates }: Settings): Effect.Effect<Findi
   const check = "postgres"
   if (databaseUrl === undefined) return Effect.succeed(ok(check, "embedded"))
   const client = PgClient.layer({
-    url: databaseUrl,
+    ...serverOptions(databaseUrl),
     applicationName: "weir-doctor",
     maxConnections: 1,
     connectTimeout: "5 seconds",

@@ -12,6 +12,7 @@ import * as PgClient from "@effect/sql-pg/PgClient"
 import { Context, type Redacted } from "effect"
 import type { SqlClient } from "effect/sql"
 import { applicationName } from "./schema-state.ts"
+import { serverOptions } from "./server-options.ts"
 import { keepAliveMs, serverSockets } from "./server-socket.ts"
 import type { Connect } from "./shards/server-clients.ts"
 import type { Shards } from "./shards/shards.ts"
@@ -69,8 +70,8 @@ const pool =
     const stream = silenceMs === undefined ? undefined : serverSockets(url, silenceMs)
     return PgClient.layer({
       ...size,
+      ...serverOptions(url),
       stream,
-      url,
       applicationName,
       connectTimeout: "5 seconds",
       keepAlive: keepAliveMs,

@@ -3,12 +3,12 @@
  * reason that a connection elsewhere would not have. Each new connection resolves the address again, asks the Sentinels
  * for the master again, and reads credentials and certificates again.
  */
-import { readFileSync } from "node:fs"
 import type { ConnectionOptions } from "node:tls"
 import { Redacted, Result } from "effect"
 import type { Redis as Client, Cluster } from "ioredis"
 import type { TlsFiles } from "../config.ts"
 import { parseRedisUrl, type RedisUrl } from "../protocol/redis-url.ts"
+import { currentFiles } from "../secret-files.ts"
 
 interface Place {
   /** Read for each new connection: a file may have another password meanwhile. */
@@ -23,7 +23,7 @@ export type Driver = Pick<typeof import("ioredis"), "Redis" | "Cluster">
 export const connectToRedis = (driver: Driver, { url, tlsFiles, deadlineMs }: Place): Client | Cluster => {
   const read = () => Result.getOrThrow(parseRedisUrl(Redacted.value(url())))
   const { nodes, isCluster, masterName, isTls, db } = read()
-  const tls = isTls ? tlsFrom(tlsFiles) : undefined
+  const tls = isTls ? Object.defineProperties({}, currentFiles({ ...tlsFiles })) : undefined
   const connectTimeout = Math.max(deadlineMs, shortestConnectMs)
   const options = {
     db,
@@ -88,17 +88,6 @@ const withCurrent = <Options extends object>(options: Options, read: () => Redis
     username: { enumerable: true, get: () => read().username },
     password: { enumerable: true, get: () => read().password },
   })
-
-/** The files are read when a connection is made. */
-const tlsFrom = ({ ca, cert, key }: TlsFiles): ConnectionOptions =>
-  Object.defineProperties(
-    {},
-    Object.fromEntries(
-      Object.entries({ ca, cert, key }).flatMap(([name, file]) =>
-        file === undefined ? [] : [[name, { enumerable: true, get: () => readFileSync(file, "utf8") }]],
-      ),
-    ),
-  )
 
 /**
  * Replies of a server to which this connection should not go any more, or not now: a replica (`READONLY`, `MASTERDOWN`), a

@@ -1,0 +1,90 @@
+/**
+ * Addresses of PostgreSQL: `postgres://[user:password@]host[:port]/database?parameter=value`, with the parameters of libpq
+ * that are honoured here. Another parameter is refused: who writes `ssl=true` must not be connected in plain text.
+ *
+ * @see https://www.postgresql.org/docs/current/libpq-connect.html#LIBPQ-PARAMKEYWORDS
+ */
+import { Result } from "effect"
+
+/** How a connection is encrypted and whom it trusts; undefined where the driver's own reading of `sslmode` is enough. */
+export interface DatabaseTls {
+  /** `verify-ca` trusts whom the authority vouches for, whatever the name. */
+  readonly checksName: boolean
+  /** Files in PEM; the machine's authorities if `ca` is absent. */
+  readonly ca: string | undefined
+  readonly cert: string | undefined
+  readonly key: string | undefined
+}
+
+export interface DatabaseUrl {
+  readonly host: string
+  readonly password: string | undefined
+  readonly tls: DatabaseTls | undefined
+}
+
+const modes = ["disable", "allow", "prefer", "require", "verify-ca", "verify-full"]
+
+/** What each parameter may be; those that have no list may be anything. */
+const parameters: Readonly<Record<string, ReadonlyArray<string> | undefined>> = Object.assign(Object.create(null), {
+  host: undefined,
+  port: undefined,
+  user: undefined,
+  password: undefined,
+  dbname: undefined,
+  application_name: undefined,
+  options: undefined,
+  connect_timeout: undefined,
+  sslmode: modes,
+  sslrootcert: undefined,
+  sslcert: undefined,
+  sslkey: undefined,
+  // What these values ask for is so.
+  channel_binding: ["disable", "prefer"],
+  gssencmode: ["disable", "prefer"],
+})
+
+/** @returns the parts of the text, or what is wrong with it, which never has its password */
+export const parseDatabaseUrl = (text: string): Result.Result<DatabaseUrl, string> => {
+  const url = URL.parse(text)
+  if (url === null || !/^postgres(ql)?:$/.test(url.protocol)) return Result.fail("it begins with postgres://")
+  const given = url.searchParams
+  for (const [name, value] of given) {
+    if (!(name in parameters)) return Result.fail(`the parameter ${JSON.stringify(name)} is unknown${adviceOf(name)}`)
+    const allowed = parameters[name]
+    if (allowed?.includes(value) === false) return Result.fail(`${name} is one of ${allowed.join(", ")}`)
+  }
+  const password = given.get("password") ?? decode(url.password)
+  if (password === undefined) return Result.fail("its password is not percent-encoded")
+  const mode = given.get("sslmode") ?? "disable"
+  const [ca, cert, key] = ["sslrootcert", "sslcert", "sslkey"].map((name) => given.get(name) ?? undefined)
+  if ((cert === undefined) !== (key === undefined)) return Result.fail("sslcert and sslkey belong together")
+  const isVerified = mode.startsWith("verify-") || mode === "require"
+  if ((ca ?? cert) !== undefined && !isVerified) {
+    return Result.fail("sslrootcert, sslcert and sslkey need sslmode=verify-full, verify-ca or require")
+  }
+  const host = (given.get("host") ?? url.hostname).replace(/^\[|\]$/g, "")
+  const isSystem = ca === undefined || ca === "system"
+  return Result.succeed({
+    host: host === "" ? "localhost" : host,
+    password: password || undefined,
+    tls: isVerified
+      ? {
+          // As libpq does: with an authority, `require` is `verify-ca`. Without one it would verify nothing; here it verifies.
+          checksName: mode === "verify-full" || (mode === "require" && isSystem) || ca === "system",
+          ca: isSystem ? undefined : ca,
+          cert,
+          key,
+        }
+      : undefined,
+  })
+}
+
+const adviceOf = (name: string): string => (name === "ssl" ? "; write sslmode=verify-full" : "")
+
+const decode = (text: string): string | undefined => {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return undefined
+  }
+}
