@@ -175,6 +175,7 @@ const variables = {
     Config.withDefault("1"),
     Config.map((flag) => flag === "1"),
   ),
+  /** Of each call to PostgreSQL; a connection that owes an answer for two of them is left for a new one. */
   databaseDeadlineMs: millis("SVC_DATABASE_DEADLINE_MS", 5000),
   /**
    * Seals stored replies and organisations' upstream keys; all nodes need the same key. If absent, replies are sealed
@@ -206,6 +207,7 @@ const variables = {
     if (url !== undefined && proxy === undefined) return invalid("HTTPS_PROXY is not a URL such as http://proxy:3128")
     return Config.succeed(proxy && Redacted.make(proxy))
   }),
+  /** What is reached without the proxy, separated by commas: names with their subdomains, addresses, networks, or `*`. */
   noProxy: Config.map(Config.all([given("NO_PROXY"), given("no_proxy")]), ([upper, lower]) => upper ?? lower ?? ""),
   /**
    * Redis as `redis://[user:password@]host[:port][/db]`, a cluster as several of them, separated by commas, or
@@ -344,6 +346,7 @@ const variables = {
   traceRate: Config.schema(Schema.FiniteFromString.pipe(Schema.decodeTo(Share)), "SVC_TRACE_RATE").pipe(
     Config.withDefault(0.1),
   ),
+  /** The least severe log lines that are written: All, Trace, Debug, Info, Warn, Error, Fatal or None. */
   logLevel: Config.LogLevel("SVC_LOG_LEVEL").pipe(Config.withDefault("Info")),
   /** Lines for people, or JSON for machines. */
   logFormat: Config.schema(Schema.Literals(["pretty", "json"]), "SVC_LOG_FORMAT").pipe(Config.withDefault("pretty")),
@@ -351,15 +354,73 @@ const variables = {
 
 const config = Config.all(variables)
 
-/** The name of every variable, collected by reading the configuration from an empty provider. */
-export const variableNames: Effect.Effect<ReadonlySet<string>> = Effect.suspend(() => {
-  const names = new Set<string>()
-  const nowhere = ConfigProvider.make((path) => {
-    names.add(path.join("_"))
-    return Effect.undefined
+/** A variable as it is in an environment. */
+export interface Variable {
+  readonly name: string
+  /** Of the table above: what it means is told there. */
+  readonly member: string
+  readonly isSecret: boolean
+  /** As it would be written; empty if there is none. */
+  readonly fallback: string
+  /** Undefined where it is not set; secrets are not shown. */
+  readonly value: string | undefined
+  readonly source: "default" | "environment" | "file"
+}
+
+/** Every variable, in the order of the table, as an environment sets it. */
+export const readVariables = (
+  env: Readonly<Record<string, string | undefined>>,
+): Effect.Effect<ReadonlyArray<Variable>> =>
+  Effect.forEach(Object.entries(variables), ([member, variable]) =>
+    Effect.map(Effect.all([namesIn(variable), fallbackOf(variable)]), ([asked, fallback]) =>
+      [...asked]
+        .filter((name) => !isFileOf(name, asked))
+        .map((name): Variable => {
+          const isSecret = asked.has(fileVariable(name))
+          const file = env[fileVariable(name)]
+          const given = env[name] || undefined
+          return {
+            name,
+            member,
+            isSecret,
+            fallback: asked.size > (isSecret ? 2 : 1) ? "" : fallback,
+            value:
+              given === undefined ? (isSecret && file ? file : undefined) : isSecret ? "(set)" : withoutPassword(given),
+            source: given !== undefined ? "environment" : isSecret && file ? "file" : "default",
+          }
+        }),
+    ),
+  ).pipe(Effect.map((each) => each.flat()))
+
+/** Addresses of collectors and the like may have one too. */
+const withoutPassword = (text: string): string => text.replace(/(\/\/)[^/@\s]*@/g, "$1…@")
+
+const isFileOf = (name: string, asked: ReadonlySet<string>): boolean =>
+  name.endsWith("_FILE") && asked.has(name.replace(/_FILE$/, ""))
+
+/** The names that a part of the configuration asks for, found by giving it none. */
+const namesIn = (part: Config.Config<unknown>): Effect.Effect<ReadonlySet<string>> =>
+  Effect.suspend(() => {
+    const names = new Set<string>()
+    const nowhere = ConfigProvider.make((path) => {
+      names.add(path.join("_"))
+      return Effect.undefined
+    })
+    return Effect.as(Effect.ignore(part.parse(nowhere)), names)
   })
-  return Effect.as(Effect.ignore(config.parse(nowhere)), names)
-})
+
+const fallbackOf = (part: Config.Config<unknown>): Effect.Effect<string> =>
+  part.parse(ConfigProvider.make(() => Effect.undefined)).pipe(
+    Effect.map((value) => {
+      if (typeof value === "boolean") return value ? "1" : "0"
+      if (typeof value === "string" || typeof value === "number") return String(value)
+      return Array.isArray(value) ? value.join() : ""
+    }),
+    Effect.orElseSucceed(() => ""),
+  )
+
+/** The name of every variable. */
+export const variableNames: Effect.Effect<ReadonlySet<string>> = namesIn(config)
 
 /** Variables of the commands and of this project's scripts. */
 const otherNames = /^SVC_(BASE_URL|ADMIN_KEY|KEY_ID|KEY|TOKEN|UPSTREAM_KEY|TEST_\w+)(_FILE)?$/

@@ -126,6 +126,11 @@ const commands = {
     "SVC_ADMIN_KEY=… weir doctor",
     async () => (await import("./doctor.ts")).doctor,
   ),
+  config: command(
+    "Print each variable: default, value in force, where it comes from, and what it means",
+    "weir config",
+    async () => (await import("./config.ts")).config,
+  ),
   timeouts: command(
     "Show observed times of each timeout tier, how many calls it ended, and a suggested value",
     "weir timeouts --from 2026-01-01",

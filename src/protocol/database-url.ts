@@ -46,7 +46,7 @@ const parameters: Readonly<Record<string, ReadonlyArray<string> | undefined>> = 
 /** @returns the parts of the text, or what is wrong with it, which never has its password */
 export const parseDatabaseUrl = (text: string): Result.Result<DatabaseUrl, string> => {
   const url = URL.parse(text)
-  if (url === null || !/^postgres(ql)?:$/.test(url.protocol)) return Result.fail("it begins with postgres://")
+  if (url === null || !/^postgres(ql)?:$/.test(url.protocol)) return Result.fail("it must begin with postgres://")
   const given = url.searchParams
   for (const [name, value] of given) {
     if (!(name in parameters)) return Result.fail(`the parameter ${JSON.stringify(name)} is unknown${adviceOf(name)}`)

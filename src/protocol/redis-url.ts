@@ -28,7 +28,8 @@ export interface RedisUrl {
 /** @returns the parts of the text, or what is wrong with it, which never has its password */
 export const parseRedisUrl = (text: string): Result.Result<RedisUrl, string> => {
   const scheme = /^(redis|rediss)(-sentinel)?:\/\//.exec(text)
-  if (scheme === null) return Result.fail("it begins with redis://, rediss://, redis-sentinel:// or rediss-sentinel://")
+  if (scheme === null)
+    return Result.fail("it must begin with redis://, rediss://, redis-sentinel:// or rediss-sentinel://")
   const isTls = scheme[1] === "rediss"
   return scheme[2] === undefined ? parseServers(text, isTls) : parseSentinels(text.slice(scheme[0].length), isTls)
 }

@@ -37,6 +37,7 @@ const layers = [
   "telemetry",
   "store",
   "config.ts",
+  "variable-meanings.ts",
   "secret-files.ts",
   "background.ts",
   "deadlines.ts",

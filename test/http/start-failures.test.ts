@@ -17,7 +17,7 @@ describe("weir serve", () => {
     [
       "a database URL that is none",
       { SVC_DATABASE_URL: "nonsense" },
-      /^postgres cannot be reached: Invalid URL; .*SVC_DATABASE_URL/,
+      /^SVC_DATABASE_URL: it must begin with postgres:/,
     ],
     [
       "a Redis that is not there",

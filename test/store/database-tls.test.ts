@@ -138,7 +138,7 @@ describe("the URL of a database", () => {
       "postgres://me:secret@h/db?sslrootcert=/a",
       "sslrootcert, sslcert and sslkey need sslmode=verify-full, verify-ca or require",
     ],
-    ["mysql://me:secret@h/db", "it begins with postgres://"],
+    ["mysql://me:secret@h/db", "it must begin with postgres://"],
     ["postgres://me:secret@h/db?constructor=1", 'the parameter "constructor" is unknown'],
   ])("%s is refused by name, without its password", (url, problem) => {
     expect(parseDatabaseUrl(url)).toEqual(Result.fail(problem))

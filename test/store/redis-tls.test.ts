@@ -107,7 +107,7 @@ describe.skipIf(!hasRedis)("Redis with TLS", () => {
 it("tells what is wrong with an address, without its password", () => {
   const problems: ReadonlyArray<readonly [url: string, problem: string]> = [
     ["redis://:secret@host?ssl=true", 'the parameter "ssl" is unknown'],
-    ["http://:secret@host", "it begins with redis://, rediss://, redis-sentinel:// or rediss-sentinel://"],
+    ["http://:secret@host", "it must begin with redis://, rediss://, redis-sentinel:// or rediss-sentinel://"],
     ["redis://a,rediss://b", "its addresses have one scheme"],
     ["redis://a/1,redis://b/1", "a cluster has database 0 only"],
     ["redis://a/first", "the number of a database is a number"],
