@@ -10,7 +10,7 @@ import { expiredId, isExpired, isRegistryComplete } from "../admission/request-i
 import type { Admitted } from "../admission/sessions.ts"
 import type { Member } from "../coming-and-going.ts"
 import { spentIdsDays } from "../config.ts"
-import { budgetSubjects } from "../identity/caller.ts"
+import { budgetSubjects, type Caller } from "../identity/caller.ts"
 import { type Amount, wholeAmount } from "../money/amount.ts"
 import { nearNotice, nearWarning, needsOf } from "../money/budget.ts"
 import type { Hold } from "../money/ledger.ts"
@@ -21,7 +21,7 @@ import { dayOf } from "../protocol/utc8.ts"
 import type { Caching } from "../reply-cache/outcome.ts"
 import { contentBlocked, type Denial } from "../review/review.ts"
 import { type StoreUnavailable, toServiceError } from "../store/unavailable.ts"
-import { spanned } from "../telemetry/tracing.ts"
+import { annotate, spanned } from "../telemetry/tracing.ts"
 import { cachedCharge } from "./cached-bill.ts"
 import { abandon, lookForReply, placeFor } from "./caching.ts"
 import { CallWatch } from "./call-watch.ts"
@@ -65,6 +65,13 @@ export const runCall = <Request extends CallRequest, Body extends object>(
     )
   })
 
+/** Who is billed, by ids: of a key its id, which is no secret. */
+const callerAttributes = ({ org, app, keyId }: Caller) => ({
+  "weir.org": org.id,
+  ...(app !== undefined && { "weir.app": app.id }),
+  "weir.key_id": keyId,
+})
+
 const unexpected = (cause: Cause.Cause<unknown>) =>
   serviceError("internal_error", "The service could not complete the request", { cause })
 
@@ -77,6 +84,7 @@ const prepare = Effect.fnUntraced(function* <Request extends CallRequest, Body e
   restore: Restore,
 ): Effect.fn.Return<HeldCall<Body> | undefined, Refusal> {
   const { decoded, kind, caller } = call
+  yield* annotate(() => callerAttributes(caller))
   const lacking = lackingCapability(call)
   if (lacking !== undefined) return yield* lacking
   const registration = registrationOf(call)

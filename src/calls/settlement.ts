@@ -13,7 +13,7 @@ import { contentBlocked, type Denial } from "../review/review.ts"
 import { type StoreUnavailable, toServiceError } from "../store/unavailable.ts"
 import { logCause } from "../telemetry/logs.ts"
 import { recordCacheSaving, recordUsageEstimate } from "../telemetry/metrics.ts"
-import { spanned } from "../telemetry/tracing.ts"
+import { annotate, spanned } from "../telemetry/tracing.ts"
 import { keepReply } from "./caching.ts"
 import { dueOf, isFree } from "./due.ts"
 import { brokenBy, type Ending, emptyReply, errorOf } from "./ending.ts"
@@ -56,6 +56,7 @@ export const settleCall = Effect.fnUntraced(function* <Body extends object>(
   if (due.saved !== undefined) {
     recordCacheSaving(services.context, Number(formatAmount(due.saved)), task.currency, task.model)
   }
+  yield* annotate(() => billAttributes(x, due.charge.cost))
   const usage = usageOf(due.bill, due.charge, task.currency)
   const finish = (told?: Amount) => {
     const finished = error === undefined ? finishReply(x, usage, denial) : undefined
@@ -82,6 +83,17 @@ export const settleCall = Effect.fnUntraced(function* <Body extends object>(
   if (x.registration !== undefined) yield* complete(x, x.registration, end.settlement.reply !== undefined)
   if (error !== undefined) yield* breakOff(x, usage, balance, error)
   else if (!isAnswered) conclude(x, usage, balance, end.finished, denial)
+})
+
+/** What was called, and what it cost: on the call's span, so that a trace can be found by it. */
+const billAttributes = <Body extends object>({ task, conversation }: HeldCall<Body>, cost: Amount) => ({
+  "weir.model": task.model,
+  ...(conversation.target !== undefined && {
+    "weir.vendor": conversation.target.vendor.id,
+    "weir.tier": conversation.target.tier,
+  }),
+  "weir.cost": formatAmount(cost),
+  "weir.currency": task.currency,
 })
 
 /** What another node settles if this one dies. */

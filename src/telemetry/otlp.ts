@@ -1,10 +1,14 @@
 /** Exports traces, metrics and logs to an OpenTelemetry collector (`SVC_OTLP_URL`). Source: OTLP 1.x over HTTP. */
-import { Effect, Layer, Redacted, References } from "effect"
-import { FetchHttpClient } from "effect/http"
+import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
+import { Clock, Effect, Layer, Redacted, References } from "effect"
+import { HttpClient } from "effect/http"
 import { Otlp, OtlpSerialization } from "effect/observability"
+import { ProxyAgent } from "undici"
 import { atBackgroundSpeed } from "../background.ts"
 import { WeirConfig } from "../config.ts"
+import { type HttpProxy, makeBypass } from "../protocol/proxy.ts"
 import { version } from "../protocol/version.ts"
+import { NodeProblems } from "./node-problems.ts"
 
 /** Spans are off except in sampled calls: see tracing.ts. */
 const disabled = Layer.succeed(References.TracerEnabled, false)
@@ -26,10 +30,61 @@ export const layerOtlp = Layer.unwrap(
       metricsExportInterval: yield* atBackgroundSpeed("10 seconds"),
       tracerExportInterval: yield* atBackgroundSpeed("5 seconds"),
       compression: "gzip",
-    }).pipe(Layer.provide(OtlpSerialization.layerJson), Layer.provide(FetchHttpClient.layer))
+    }).pipe(Layer.provide(OtlpSerialization.layerJson), Layer.provide(tellingFailures), Layer.provide(client(otlpUrl)))
     return Layer.merge(exporter, disabled)
   }),
 )
+
+/** Through the proxy that vendors are called through, if the collector is to be reached through it. */
+const client = (otlpUrl: string) =>
+  Layer.unwrap(
+    Effect.map(WeirConfig, ({ httpsProxy, noProxy }) => {
+      const { protocol, hostname, port } = new URL(otlpUrl)
+      const isDirect = protocol !== "https:" || makeBypass(noProxy)(hostname, port === "" ? 443 : Number(port))
+      return httpsProxy === undefined || isDirect
+        ? NodeHttpClient.layerUndici
+        : throughProxy(Redacted.value(httpsProxy))
+    }),
+  )
+
+const throughProxy = ({ isSecure, host, port, authorization }: HttpProxy) => {
+  const uri = `${isSecure ? "https" : "http"}://${host.includes(":") ? `[${host}]` : host}:${port}`
+  const agent = Effect.acquireRelease(
+    Effect.sync(() => new ProxyAgent({ uri, ...(authorization !== undefined && { token: authorization }) })),
+    (agent) => Effect.promise(() => agent.destroy()),
+  )
+  const dispatcher = Layer.effect(NodeHttpClient.Dispatcher, agent)
+  return NodeHttpClient.layerUndiciNoDispatcher.pipe(Layer.provide(dispatcher))
+}
+
+/** What the collector does not take is a problem of the node, and a log line at most once a minute. */
+const tellingFailures = Layer.effect(
+  HttpClient.HttpClient,
+  Effect.gen(function* () {
+    const inner = yield* HttpClient.HttpClient
+    const problems = yield* NodeProblems
+    const toldAtMs = new Map<string, number>()
+    const fail = (what: string, reason: string) =>
+      Effect.gen(function* () {
+        const nowMs = yield* Clock.currentTimeMillis
+        yield* problems.begin(what, reason)
+        if (nowMs - (toldAtMs.get(what) ?? Number.NEGATIVE_INFINITY) < tellEveryMs) return
+        toldAtMs.set(what, nowMs)
+        yield* Effect.logError("Telemetry is not exported", { what, reason })
+      })
+    return HttpClient.transform(inner, (answer, { url }) => {
+      const what = `telemetry to ${withoutUser(url)}`
+      return answer.pipe(
+        Effect.tap(({ status }) => (status < 400 ? problems.end(what) : fail(what, `The collector answers ${status}`))),
+        Effect.tapError(({ message }) => fail(what, withoutUser(message))),
+      )
+    })
+  }),
+)
+
+const tellEveryMs = 60_000
+
+const withoutUser = (url: string): string => url.replace(/\/\/[^/@]*@/, "//")
 
 /** `name=value` pairs, separated by commas, as in OTEL_EXPORTER_OTLP_HEADERS. */
 const headersOf = (text: string): Record<string, string> =>

@@ -119,6 +119,13 @@ export const spanned =
       )
     })
 
+/** Adds attributes to the current span, if the fiber is traced. */
+export const annotate = (make: () => Attributes): Effect.Effect<void> =>
+  Effect.map(currentSpan, (span) => {
+    if (span?._tag !== "Span") return
+    for (const [key, value] of Object.entries(make())) span.attribute(key, value)
+  })
+
 /** The header that propagates the trace to a vendor; empty if the fiber is not traced. */
 export const traceHeaders: Effect.Effect<Readonly<Record<string, string>>> = Effect.map(currentSpan, (span) =>
   span === undefined ? {} : { traceparent: `00-${span.traceId.padStart(32, "0")}-${span.spanId}-01` },

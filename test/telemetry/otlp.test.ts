@@ -97,6 +97,11 @@ describe("one trace", () => {
     const root = named(all, "POST /t1/exchange")
     expect(root).toMatchObject({ kind: 2, parentSpanId: callersSpan })
     expect(attributeOf(root, "http.response.status_code")).toBeDefined()
+    const ofCall = ["org", "app", "key_id", "model", "vendor", "tier", "cost", "currency"].map((name) =>
+      String(attributeOf(root, `weir.${name}`)),
+    )
+    const { orgId, keyId } = gateway()
+    expect(ofCall).toEqual([orgId, expect.stringMatching(/^app_/), keyId, "main", "openai", "0", "0.00492", "USD"])
     for (const name of ["admit", "hold", "settle", "chat upstream-main"]) {
       expect(named(all, name)?.parentSpanId, name).toBe(root?.spanId)
     }
@@ -185,5 +190,57 @@ describe("an unreachable collector", () => {
   const alone = useGateway({ config: { otlpUrl: "http://127.0.0.1:9", traceRate: 1 } })
   it("does not affect callers", async () => {
     for (let at = 0; at < 20; at++) expect((await alone().exchange(hello)).status).toBe(200)
+  })
+})
+
+describe("a collector that cannot be exported to", () => {
+  const asked: Array<string> = []
+  /** A collector that knows nobody, and a proxy that opens no tunnel. */
+  const refusing = createServer((request, response) => {
+    request.resume()
+    response.writeHead(401).end()
+  })
+  refusing.on("connect", ({ url = "", headers }, socket) => {
+    asked.push(`${url} ${headers["proxy-authorization"]}`)
+    socket.end("HTTP/1.1 403 Forbidden\r\n\r\n")
+  })
+  beforeAll(() => new Promise<void>((resolve) => refusing.listen(0, "127.0.0.1", resolve)))
+  afterAll(() => {
+    refusing.closeAllConnections()
+    refusing.close()
+  })
+  const failing = useGateway(() => ({
+    backgroundSpeed: 20,
+    config: { otlpUrl: `http://127.0.0.1:${portOf(refusing)}`, traceRate: 1 },
+  }))
+  const proxied = useGateway(() => ({
+    backgroundSpeed: 20,
+    config: {
+      otlpUrl: "https://collector.test:4318",
+      httpsProxy: Redacted.make({
+        isSecure: false,
+        host: "127.0.0.1",
+        port: portOf(refusing),
+        authorization: "Basic bWU6c2VjcmV0",
+      }),
+    },
+  }))
+  const problemsOf = async ({ baseUrl, adminKey }: ReturnType<typeof failing>) => {
+    const headers = { "x-svc-admin-key": adminKey }
+    return (await fetch(`${baseUrl}/v1/admin/problems`, { headers })).text()
+  }
+
+  it("is a problem of the node that operators see, with a metric", async () => {
+    await eventually(async () => (await problemsOf(failing())).includes("/v1/metrics"))
+    expect(await problemsOf(failing())).toContain("The collector answers 401")
+    const metrics = await (await fetch(`${failing().baseUrl}/metrics`)).text()
+    expect(metrics).toMatch(/weir_problems_total\{what="telemetry to [^"]*\/v1\/metrics"\} [1-9]/)
+  })
+
+  it("is reached through the proxy of vendors, where its address is HTTPS", async () => {
+    await eventually(() => asked.length > 0)
+    expect(asked[0]).toBe("collector.test:4318 Basic bWU6c2VjcmV0")
+    await eventually(async () => (await problemsOf(proxied())).includes("collector.test:4318"))
+    expect(await problemsOf(proxied())).not.toContain("bWU6c2VjcmV0")
   })
 })
