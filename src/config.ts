@@ -147,6 +147,13 @@ const variables = {
     Schema.String.check(Schema.isPattern(/^https?:\/\/[^\s/?#]+(\/[^\s?#]*[^\s/?#])?$/)),
     "SVC_PUBLIC_URL",
   ).pipe(Config.option, toUndefined),
+  /** A path below which everything is served, e.g. `/genai/gw`, for a proxy that does not remove it. */
+  basePath: Config.schema(
+    Schema.String.check(
+      Schema.isPattern(/^(\/[A-Za-z0-9._~-]+)+$/, { expected: "a path such as /genai/gw, without a slash at its end" }),
+    ),
+    "SVC_BASE_PATH",
+  ).pipe(Config.withDefault("")),
   /** Origins whose pages may call `/t1`, separated by commas, e.g. `https://app.example.com`; `*` for all. */
   corsOrigins: Config.schema(
     Schema.String.check(Schema.isPattern(/^(\*|https?:\/\/[^\s/,]+)(,(\*|https?:\/\/[^\s/,]+))*$/)),

@@ -12,6 +12,7 @@ export const meanings: Readonly<Record<string, string>> = {
   openDetails: "`1`: these are open to everybody; `0`: to nobody without a key. Open in development only if absent.",
   publicUrl:
     "The public URL of this service, e.g. `https://weir.example.com`; if absent, it is derived from the request's host.",
+  basePath: "A path below which everything is served, e.g. `/genai/gw`, for a proxy that does not remove it.",
   corsOrigins: "Origins whose pages may call `/t1`, separated by commas, e.g. `https://app.example.com`; `*` for all.",
   readyFile:
     "Once requests are accepted, `{baseUrl, pid, keyId?, key?, adminKey?}` is written to this file, mode 0600.",

@@ -60,8 +60,8 @@ export const layerGateway = start.pipe(
 )
 
 /** Where a client on this machine reaches the gateway. */
-const urlOf = (address: NetAddress.SocketAddress, { tls }: WeirConfig["Service"]): string => {
-  const url = NetAddress.formatUrlUnsafe(address).replace("0.0.0.0", "127.0.0.1")
+const urlOf = (address: NetAddress.SocketAddress, { tls, basePath }: WeirConfig["Service"]): string => {
+  const url = NetAddress.formatUrlUnsafe(address).replace("0.0.0.0", "127.0.0.1") + basePath
   return tls === undefined ? url : url.replace(/^http:/, "https:")
 }
 

@@ -112,8 +112,8 @@ const addressOfHop = (hop: string): NetAddress.IpAddress | undefined => {
 }
 const hopPattern = /^(?:\[(?<inBrackets>[^\]]+)\](?::\d+)?|(?<withPort>[\d.]+):\d+)$/
 
-/** The public origin of this service: the configured URL, otherwise the request's host. */
+/** The public address of this service: the configured URL, otherwise the request's host and the path below which it serves. */
 export const originOf = (
-  { publicUrl, tls }: Pick<WeirConfig["Service"], "publicUrl" | "tls">,
+  { publicUrl, tls, basePath }: Pick<WeirConfig["Service"], "publicUrl" | "tls" | "basePath">,
   { headers }: Pick<Request, "headers">,
-): string => publicUrl ?? `${tls === undefined ? "http" : "https"}://${headers["host"] ?? "localhost"}`
+): string => publicUrl ?? `${tls === undefined ? "http" : "https"}://${headers["host"] ?? "localhost"}${basePath}`

@@ -3,7 +3,7 @@ import { maxHeaderSize } from "node:http"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { Effect, Layer, Scope } from "effect"
 import { HttpRouter, HttpServerError } from "effect/http"
-import { HttpApiBuilder, HttpApiError, HttpApiScalar } from "effect/http-api"
+import { HttpApiBuilder, HttpApiError, HttpApiScalar, OpenApi } from "effect/http-api"
 import { Overload } from "../admission/overload.ts"
 import { Calls, newRequestId } from "../calls/calls.ts"
 import { lameDuckMsOf, WeirConfig } from "../config.ts"
@@ -12,6 +12,7 @@ import { Api } from "../protocol/api.ts"
 import { serviceError } from "../protocol/error.ts"
 import { invalidInput, issuesOf } from "../protocol/issues.ts"
 import { OpenSockets } from "../sockets/open-sockets.ts"
+import { serveBelow } from "./base-path.ts"
 import { failureAt } from "./compatible/reply.ts"
 import { compatibleRoutes } from "./compatible/routes.ts"
 import { limitConnections } from "./connection-limit.ts"
@@ -61,7 +62,15 @@ import { socketHandlers } from "./sockets/handlers.ts"
 import { answerUpgrades } from "./sockets/upgrades.ts"
 import { answerUnreadable } from "./unreadable-request.ts"
 
-const apiRoutes = HttpApiBuilder.layer(Api, { openapiPath: "/openapi.json" }).pipe(
+/** The document names where this gateway is: generated clients call that. */
+const apiAt = ({ publicUrl, basePath }: WeirConfig["Service"]) =>
+  Api.annotateMerge(
+    OpenApi.annotations({ servers: [{ url: publicUrl ?? (basePath || "/"), description: "This gateway" }] }),
+  )
+
+const apiRoutes = Layer.unwrap(
+  Effect.map(WeirConfig, (config) => HttpApiBuilder.layer(apiAt(config), { openapiPath: "/openapi.json" })),
+).pipe(
   Layer.provide([
     runtimeRoutes,
     applicationRoutes,
@@ -95,8 +104,9 @@ const docs = (access: Access) =>
   HttpRouter.use((router) =>
     Effect.gen(function* () {
       const scope = yield* Effect.scope
+      const api = apiAt(yield* WeirConfig)
       const page = yield* Effect.cached(
-        Scope.provide(HttpRouter.toHttpEffect(HttpApiScalar.layer(Api, { path: "/docs" })), scope),
+        Scope.provide(HttpRouter.toHttpEffect(HttpApiScalar.layer(api, { path: "/docs" })), scope),
       )
       yield* router.add("GET", "/docs", guarded(access, Effect.flatten(page)))
     }),
@@ -105,7 +115,7 @@ const docs = (access: Access) =>
 /** Serves all routes on the configured address; if a port for metrics is set, what operators look at is open there. */
 export const layerServer = Layer.unwrap(
   Effect.gen(function* () {
-    const { host, port, metricsPort, corsOrigins, tls } = yield* WeirConfig
+    const { host, port, metricsPort, corsOrigins, tls, basePath } = yield* WeirConfig
     const { maxConnections } = yield* Overload
     const node = yield* makeListener(tls)
     const limit = limitConnections(node, maxConnections)
@@ -124,6 +134,7 @@ export const layerServer = Layer.unwrap(
       yield* answerDirectly(node, yield* hotAnswers)
       yield* admitOrigins(node, corsOrigins)
       yield* answerUpgrades(node, yield* socketHandlers, limit.upgrade)
+      if (basePath !== "") yield* serveBelow(node, basePath)
       // Last, so that they hear of every request, also of those that an interceptor answers.
       continueRequests(node)
       beforeRequest(node, limit.request)

@@ -86,7 +86,7 @@ const Tier = ({ row }: { readonly row: Row }) => {
       ["99 % within", within(judged.p99)],
       ["99.9 % within", within(judged.p999)],
       ["Ended by the limit", `${count(row.ended)} of ${count(calls)}`],
-      ["The limit here comes from", row.source],
+      ["Source of the limit here", row.source],
       ...limits.map(([environment, ms]) => [`In force in ${environment}`, millis(ms)] as const),
       ["Suggested", suggestedMs === undefined ? "too few calls" : millis(suggestedMs)],
     ]} />
