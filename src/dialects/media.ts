@@ -4,7 +4,7 @@ import type { MediaBody, NamedFile } from "../media/media-file.ts"
 import type { ImageRequest, MadeImage } from "../protocol/image.ts"
 import type { SpeechFormat, SpeechRequest } from "../protocol/speech.ts"
 import type { Segment, TranscriptionRequest, Word } from "../protocol/transcription.ts"
-import type { VideoFields } from "../protocol/video.ts"
+import type { VideoFields, VideoVariant } from "../protocol/video.ts"
 import type { VendorFault } from "./faults.ts"
 import type { JsonObject } from "./json.ts"
 import type { ReportedTokens, WholeDialect } from "./whole.ts"
@@ -117,6 +117,13 @@ export interface VideoDialect extends WholeDialect<VideoAsked, { readonly job: s
   readonly status: (body: JsonObject) => VendorJob | undefined
   /** Absent if the vendor has no such thing. */
   readonly cancel?: (job: string) => WireRequest
+  /** What the vendor has of a video that is done. */
+  readonly variants: ReadonlyArray<VideoVariant>
   /** Fetches the result. @returns undefined if it is somewhere else than at the vendor */
-  readonly content: (job: string, content: string | undefined, baseUrl: string) => WireRequest | undefined
+  readonly content: (
+    job: string,
+    content: string | undefined,
+    baseUrl: string,
+    variant: VideoVariant,
+  ) => WireRequest | undefined
 }

@@ -3,7 +3,7 @@
  * caller.
  */
 import { Effect, type Option } from "effect"
-import type { HttpServerResponse } from "effect/http"
+import { HttpServerResponse } from "effect/http"
 import { newRequestId } from "../calls/calls.ts"
 import { WeirConfig } from "../config.ts"
 import type { Caller } from "../identity/caller.ts"
@@ -118,7 +118,10 @@ export const makeForCaller = Effect.gen(function* () {
     <C extends Caller>(authenticate: (request: CallerRequest) => Effect.Effect<C, RouteError>) =>
     <R>(request: RuntimeRequest, answer: Answer<C, R>) => {
       const requestId = newRequestId()
-      const answered = Effect.flatMap(identify(authenticate, request, requestId), answer)
+      const answered = Effect.map(
+        Effect.flatMap(identify(authenticate, request, requestId), answer),
+        HttpServerResponse.setHeader("x-svc-request-id", requestId),
+      )
       const recorded = Effect.tap(respond(requestId, answered), ({ status }) => recordStatus(status))
       return traced(request, requestId)(recorded)
     }

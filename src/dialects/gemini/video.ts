@@ -58,6 +58,7 @@ export const geminiVideo: VideoDialect = {
     const content = uriOf(response)
     return content === undefined ? { state: "failed", fault: withoutVideo(response) } : { state: "done", content }
   },
+  variants: ["video"],
   content: (_job, content = "", baseUrl) => {
     if (!URL.canParse(content)) return undefined
     const { origin, pathname, search } = new URL(content)

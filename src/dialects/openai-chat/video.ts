@@ -1,6 +1,7 @@
 /** Videos in OpenAI's words. Source: https://platform.openai.com/docs/api-reference/videos */
 
 import { Result } from "effect"
+import { VideoVariant } from "../../protocol/video.ts"
 import { entryOf } from "../../protocol/words.ts"
 import type { VendorFault } from "../faults.ts"
 import { formRequest } from "../form-body.ts"
@@ -49,5 +50,11 @@ export const openaiVideo: VideoDialect = {
     }
   },
   cancel: (job) => ({ ...plain, method: "DELETE", path: at(job) }),
-  content: (job) => ({ headers: { accept: "*/*" }, body: "", method: "GET", path: `${at(job)}/content` }),
+  variants: VideoVariant.literals,
+  content: (job, _content, _baseUrl, variant) => ({
+    headers: { accept: "*/*" },
+    body: "",
+    method: "GET",
+    path: `${at(job)}/content${variant === "video" ? "" : `?variant=${variant}`}`,
+  }),
 }

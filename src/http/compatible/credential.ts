@@ -19,7 +19,8 @@ const credentialOf = ({ headers, url }: RuntimeRequest): string | undefined => {
   return (
     headers["x-api-key"] ??
     headers["x-goog-api-key"] ??
-    new URL(url, "http://gateway").searchParams.get("key") ??
+    // Only Gemini's clients have it there: elsewhere it would make every reply a link that anybody can follow.
+    (url.startsWith("/gemini/") ? new URL(url, "http://gateway").searchParams.get("key") : undefined) ??
     undefined
   )
 }

@@ -32,7 +32,7 @@ export const failureAt = (url: string): typeof envelope => {
   return api === undefined ? envelope : failureIn(api)
 }
 
-type Answer = (call: Authenticated) => Effect.Effect<HttpServerResponse.HttpServerResponse, RouteError>
+type Answer<R> = (call: Authenticated) => Effect.Effect<HttpServerResponse.HttpServerResponse, RouteError, R>
 
 export const failureIn =
   (api: ErrorWords) =>
@@ -46,11 +46,11 @@ export const failureIn =
 export const makeAnswerIn = Effect.map(
   makeForCaller,
   ({ identify, traced }) =>
-    (
+    <R = never>(
       api: ErrorWords,
       request: RuntimeRequest,
-      answer: Answer,
-    ): Effect.Effect<HttpServerResponse.HttpServerResponse> => {
+      answer: Answer<R>,
+    ): Effect.Effect<HttpServerResponse.HttpServerResponse, never, R> => {
       const requestId = newRequestId()
       const answered = Effect.flatMap(identify(withCredential(request), requestId), answer)
       const marked = Effect.map(answered, HttpServerResponse.setHeaders(idHeaders(api, requestId)))

@@ -1,14 +1,20 @@
 /** `/t1/videos/{id}`: what became of a job, its result, and its end. */
-import { Effect, Stream } from "effect"
+import { Effect, Schema, Stream } from "effect"
 import { HttpServerResponse } from "effect/http"
+import { makeTimeouts } from "../../calls/timeouts.ts"
+import { Catalogue } from "../../catalogue/catalogue.ts"
+import { WeirConfig } from "../../config.ts"
+import { CallDeadlines } from "../../deadlines.ts"
 import type { Caller } from "../../identity/caller.ts"
 import { makeJobTargets } from "../../jobs/job-calls.ts"
 import { type Job, JobStore } from "../../jobs/job-store.ts"
 import { Jobs } from "../../jobs/jobs.ts"
 import { serviceError } from "../../protocol/error.ts"
-import type { VideoJob } from "../../protocol/video.ts"
+import { invalidInput } from "../../protocol/issues.ts"
+import { type VideoJob, VideoVariant } from "../../protocol/video.ts"
 import { VendorClient } from "../../upstream/client.ts"
-import { openContent } from "../media/job-content.ts"
+import { foreignHeaders } from "../foreign-bytes.ts"
+import { openContent, rangeOf } from "../media/job-content.ts"
 import type { Authenticated } from "../runtime.ts"
 
 export const makeVideos = Effect.gen(function* () {
@@ -16,6 +22,11 @@ export const makeVideos = Effect.gen(function* () {
   const jobs = yield* Jobs
   const client = yield* VendorClient
   const targetOf = yield* makeJobTargets
+  const config = yield* WeirConfig
+  const { streamStallMs } = config
+  const catalogue = yield* Catalogue
+  const deadlines = yield* CallDeadlines
+  const timeoutsOf = makeTimeouts(config, yield* Effect.context<never>())
 
   /** A job of the caller's organisation; an end user sees its own only. */
   const find = Effect.fnUntraced(function* ({ org, endUserId }: Caller, id: string) {
@@ -37,27 +48,61 @@ export const makeVideos = Effect.gen(function* () {
       return HttpServerResponse.jsonUnsafe(viewOf(yield* find(caller, id)))
     }),
 
-    content: Effect.fnUntraced(function* ({ caller }: Authenticated, id: string) {
+    content: Effect.fnUntraced(function* ({ caller, request: asked }: Authenticated, id: string) {
+      const variant = yield* variantOf(asked.url)
       const job = yield* find(caller, id)
       if (job.state !== "done") {
         return yield* serviceError("not_found", "The job has no result", { detail: { status: job.state } })
       }
       const found = yield* targetOf(job)
-      const wire = found?.dialect.content(job.vendorJob, job.content, found.target.vendor.baseUrl)
+      if (found !== undefined && !found.dialect.variants.includes(variant)) {
+        return yield* invalidInput([{ path: "variant", message: `there is no ${variant} of this video` }])
+      }
+      const wire = found?.dialect.content(job.vendorJob, job.content, found.target.vendor.baseUrl, variant)
       if (found === undefined || wire === undefined) {
         return yield* serviceError("upstream_error", "The result cannot be fetched any more")
       }
-      const request = yield* Effect.mapError(found.request(wire), ({ cause }) =>
+      const ranged = { ...wire, headers: { ...wire.headers, ...rangeOf(asked) } }
+      const request = yield* Effect.mapError(found.request(ranged), ({ cause }) =>
         serviceError("upstream_error", "The result cannot be fetched now", { cause }),
       )
-      const { contentType, length, bytes } = yield* openContent(client, request)
+      const snapshot = catalogue.current()
+      const { ttfb: headMs, idle: idleMs } = timeoutsOf(snapshot, found.target, snapshot.model(job.model))
+      const { status, contentType, headers, bytes } = yield* openContent(client, request, {
+        deadlines,
+        headMs,
+        idleMs,
+        stallMs: streamStallMs,
+      })
+      const { "content-range": range = "", "content-length": length, ...more } = headers
+      if (status === 416) {
+        return HttpServerResponse.empty({ status, headers: { "content-range": range, "cache-control": "no-store" } })
+      }
+      const foreign = foreignHeaders(contentType ?? usualTypes[variant], id)
       return HttpServerResponse.stream(Stream.orDie(bytes), {
-        contentType,
+        status,
+        contentType: foreign["content-type"],
         ...(length !== undefined && { contentLength: Number(length) }),
+        headers: { ...more, ...foreign, ...(status === 206 && { "content-range": range }) },
       })
     }),
   }
 })
+
+/** The type of bytes whose vendor names none. */
+const usualTypes: Readonly<Record<VideoVariant, string | undefined>> = {
+  video: "video/mp4",
+  thumbnail: undefined,
+  spritesheet: undefined,
+}
+
+/** `?variant=thumbnail`; the video itself if absent. */
+const variantOf = (url: string) => {
+  const asked = new URL(url, "http://gateway").searchParams.get("variant") ?? "video"
+  return Effect.mapError(Schema.decodeUnknownEffect(VideoVariant)(asked), () =>
+    invalidInput([{ path: "variant", message: `one of ${VideoVariant.literals.join(", ")} is required` }]),
+  )
+}
 
 const seconds = (view: Job["view"]) => (typeof view["seconds"] === "number" ? { seconds: view["seconds"] } : {})
 const size = (view: Job["view"]) => (typeof view["size"] === "string" ? { size: view["size"] } : {})

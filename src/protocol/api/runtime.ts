@@ -192,11 +192,24 @@ export class Runtime extends HttpApiGroup.make("runtime")
   )
   .add(
     HttpApiEndpoint.get("videoContent", "/t1/videos/:id/content", {
-      headers: callerHeaders,
+      headers: {
+        ...callerHeaders,
+        range: parameter("One range of bytes, e.g. `bytes=0-1023`; several are ignored"),
+        "if-range": parameter("The `ETag` or date of the bytes that the client has"),
+      },
       params: { id: PathId },
+      query: { variant: parameter("`video` (if absent), `thumbnail` or `spritesheet`, as far as the vendor has it") },
       success: HttpApiSchema.StreamUint8Array({ contentType: "video/mp4" }),
       error: errorsOf([...everywhere, ...callerErrors, "not_found", "upstream_error"]),
-    }).annotateMerge(OpenApi.annotations({ summary: "Get the bytes of a video that is done" })),
+    }).annotateMerge(
+      OpenApi.annotations({
+        summary: "Get the bytes of a video that is done",
+        description: [
+          "A range is answered with 206 and `Content-Range` where the vendor can, and with 416 where it has no such bytes.",
+          "A type that is none of video, sound or a picture is sent as `application/octet-stream`.",
+        ].join(" "),
+      }),
+    ),
   )
   .add(
     HttpApiEndpoint.delete("cancelVideo", "/t1/videos/:id", {
