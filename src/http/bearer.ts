@@ -23,9 +23,10 @@ export const makeForBearer = Effect.gen(function* () {
 
   const principalOf = (request: Request): Effect.Effect<Principal, RouteError> => {
     const authorization = request.headers["authorization"]
-    const cookie = sessionOf(request)
+    const origin = originOf(config, request)
+    const cookie = sessionOf(request, origin)
     if (authorization !== undefined || cookie === undefined) return bearers.authenticate(authorization)
-    return Effect.andThen(requireOwnPage(request, originOf(config, request)), bearers.ofBrowser(cookie))
+    return Effect.andThen(requireOwnPage(request, origin), bearers.ofBrowser(cookie))
   }
 
   /** The membership with which a request acts. @param asked the organisation that it names */

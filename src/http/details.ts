@@ -14,6 +14,7 @@ import { OperatorSessions } from "../identity/operator-sessions.ts"
 import { serviceError } from "../protocol/error.ts"
 import { followVariable } from "../watched-files.ts"
 import { operatorCookieOf } from "./browser-cookies.ts"
+import { originOf } from "./request.ts"
 import { envelope } from "./respond.ts"
 
 /** Whether a request may see details. */
@@ -40,7 +41,7 @@ export const makeAccess = Effect.gen(function* () {
   const sessions = yield* OperatorSessions
   const access: Access = (request) => {
     const secret = request.headers["x-svc-admin-key"] ?? secretOf(request.headers["authorization"])
-    const cookie = operatorCookieOf(request)
+    const cookie = operatorCookieOf(request, originOf(config, request))
     return secret === undefined && cookie !== undefined ? Effect.isSuccess(sessions.check(cookie)) : isSecret(secret)
   }
   return access

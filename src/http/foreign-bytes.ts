@@ -36,6 +36,5 @@ export const foreignHeaders = (sent: string | undefined, name: string): Readonly
     "content-type": ending === undefined ? unknownType : type,
     "content-disposition": `attachment; filename="${name.replaceAll(/[^\w-]/g, "_")}.${ending ?? "bin"}"`,
     "content-security-policy": "default-src 'none'; sandbox",
-    "x-content-type-options": "nosniff",
   }
 }

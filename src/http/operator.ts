@@ -25,9 +25,10 @@ export const makeOperatorCheck = Effect.gen(function* () {
   const config = yield* WeirConfig
   return (request: Request): Effect.Effect<void, RouteError> => {
     const key = request.headers["x-svc-admin-key"]
-    const cookie = operatorCookieOf(request)
+    const origin = originOf(config, request)
+    const cookie = operatorCookieOf(request, origin)
     if (key !== undefined || cookie === undefined) return adminKey.check(key)
-    return Effect.andThen(requireOwnPage(request, originOf(config, request)), sessions.check(cookie))
+    return Effect.andThen(requireOwnPage(request, origin), sessions.check(cookie))
   }
 })
 

@@ -24,7 +24,6 @@ export const pageHeaders = {
   "cache-control": "no-store",
   // `no-referrer` would remove the origin from our own forms.
   "referrer-policy": "same-origin",
-  "x-content-type-options": "nosniff",
   "x-frame-options": "DENY",
   "cross-origin-opener-policy": "same-origin",
 }

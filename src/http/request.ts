@@ -112,6 +112,10 @@ const addressOfHop = (hop: string): NetAddress.IpAddress | undefined => {
 }
 const hopPattern = /^(?:\[(?<inBrackets>[^\]]+)\](?::\d+)?|(?<withPort>[\d.]+):\d+)$/
 
+/** Whether clients reach this service by HTTPS: its own, or that of a proxy in front of it. */
+export const isHttps = ({ publicUrl, tls }: Pick<WeirConfig["Service"], "publicUrl" | "tls">): boolean =>
+  publicUrl === undefined ? tls !== undefined : publicUrl.startsWith("https:")
+
 /** The public address of this service: the configured URL, otherwise the request's host and the path below which it serves. */
 export const originOf = (
   { publicUrl, tls, basePath }: Pick<WeirConfig["Service"], "publicUrl" | "tls" | "basePath">,

@@ -58,6 +58,7 @@ import { ssoRoutes } from "./routes/sso.ts"
 import { statementRoutes } from "./routes/statements.ts"
 import { tokenRoutes } from "./routes/tokens.ts"
 import { webhookRoutes } from "./routes/webhooks.ts"
+import { makeSecurityHeaders } from "./security-headers.ts"
 import { socketHandlers } from "./sockets/handlers.ts"
 import { answerUpgrades } from "./sockets/upgrades.ts"
 import { answerUnreadable } from "./unreadable-request.ts"
@@ -115,7 +116,8 @@ const docs = (access: Access) =>
 /** Serves all routes on the configured address; if a port for metrics is set, what operators look at is open there. */
 export const layerServer = Layer.unwrap(
   Effect.gen(function* () {
-    const { host, port, metricsPort, corsOrigins, tls, basePath } = yield* WeirConfig
+    const config = yield* WeirConfig
+    const { host, port, metricsPort, corsOrigins, tls, basePath } = config
     const { maxConnections } = yield* Overload
     const node = yield* makeListener(tls)
     const limit = limitConnections(node, maxConnections)
@@ -138,13 +140,16 @@ export const layerServer = Layer.unwrap(
       // Last, so that they hear of every request, also of those that an interceptor answers.
       continueRequests(node)
       beforeRequest(node, limit.request)
+      beforeRequest(node, makeSecurityHeaders(config))
       beforeRequest(node, likeHttp1)
     })
     const served = Layer.effectDiscard(interceptors).pipe(Layer.provideMerge(serve(routes, node, { host, port })))
     const server = drainAtShutdown(node).pipe(Layer.provideMerge(served))
     if (metricsPort === undefined) return Layer.provide(server, Draining.layer)
     const inside = Layer.mergeAll(metricsRoute(openAccess), docs(openAccess), healthRoutes(openAccess))
-    const operators = serve(inside, makePlainServer(), { host, port: metricsPort })
+    const operatorsNode = makePlainServer()
+    operatorsNode.on("request", makeSecurityHeaders({ publicUrl: undefined, tls: undefined }))
+    const operators = serve(inside, operatorsNode, { host, port: metricsPort })
     return Layer.mergeAll(server, Layer.effectDiscard(Layer.build(operators))).pipe(Layer.provide(Draining.layer))
   }),
 ).pipe(Layer.provide(Layer.merge(OperatorSessions.layer, LargeRequests.layer)))

@@ -8,6 +8,7 @@ import { Predicate } from "effect"
 import { newRequestId } from "../calls/calls.ts"
 import { errorBody, errorStatus, type ServiceError, serviceError } from "../protocol/error.ts"
 import { eventsOf, type NodeServer } from "./listener.ts"
+import { noSniff } from "./security-headers.ts"
 
 const tooLarge = serviceError("bad_request", "The URL and the headers may have 16 KiB together")
 const tooSlow = serviceError("bad_request", "The request did not arrive in time")
@@ -38,6 +39,7 @@ const replyOf = (error: ServiceError): string => {
     "content-type: application/json",
     `content-length: ${Buffer.byteLength(body)}`,
     `x-svc-request-id: ${requestId}`,
+    noSniff.join(": "),
     "connection: close",
     "",
     body,

@@ -12,6 +12,20 @@ import { errorOf, useGateway } from "../conformance/gateway.ts"
 const gateway = useGateway()
 const get = (path: string) => fetch(`${gateway().baseUrl}${path}`)
 
+/** Sends bytes as they are; the connection is the request's alone. */
+const send = async (text: string): Promise<Response> => {
+  const { hostname, port } = new URL(gateway().baseUrl)
+  const socket = connect(Number(port), hostname)
+  socket.end(text)
+  const answer = (await socket.setEncoding("utf8").toArray()).join("")
+  const [head = "", body = ""] = answer.split("\r\n\r\n")
+  const [status = "", ...headers] = head.split("\r\n")
+  return new Response(body, {
+    status: Number(status.split(" ")[1]),
+    headers: headers.map((line): [string, string] => [line.split(": ")[0] ?? "", line.split(": ")[1] ?? ""]),
+  })
+}
+
 describe("for machines", () => {
   it("/healthz reports that the process is alive", async () => {
     expect((await get("/healthz")).status).toBe(200)
@@ -201,6 +215,35 @@ describe("errors", () => {
   })
 })
 
+describe("every reply", () => {
+  it.each([
+    "/healthz",
+    "/nowhere",
+    "/login",
+    "/t1/config",
+    "/v1/me",
+    "/openai/v1/models",
+    "/gemini/v1/none",
+    "/console",
+  ])("has the type that it says and no other: %s", async (path) => {
+    const reply = await gateway().call("GET", path)
+    expect(reply.headers.get("x-content-type-options")).toBe("nosniff")
+    expect(reply.headers.get("strict-transport-security")).toBeNull()
+    await reply.arrayBuffer()
+  })
+
+  it("of an exchange and of a refused upgrade too", async () => {
+    const whole = await gateway().exchange(hello)
+    const stream = await gateway().exchange({ ...hello, stream: true })
+    await stream.text()
+    for (const { headers } of [whole, stream]) expect(headers.get("x-content-type-options")).toBe("nosniff")
+    const upgrade = ["GET /t1/socket HTTP/1.1", "host: a", "connection: upgrade", "upgrade: websocket", "", ""]
+    for (const text of [upgrade.join("\r\n"), "EHLO example.com\r\n\r\n"]) {
+      expect((await send(text)).headers.get("x-content-type-options")).toBe("nosniff")
+    }
+  })
+})
+
 describe("a caller's address", () => {
   const from = (trusted: ReadonlyArray<string>, remote: string, forwarded?: string) => {
     const headers = Headers.fromInput(forwarded === undefined ? {} : { "x-forwarded-for": forwarded })
@@ -231,19 +274,6 @@ describe("a caller's address", () => {
 })
 
 describe("what is not read as a request", () => {
-  const send = async (text: string): Promise<Response> => {
-    const { hostname, port } = new URL(gateway().baseUrl)
-    const socket = connect(Number(port), hostname)
-    socket.end(text)
-    const answer = (await socket.setEncoding("utf8").toArray()).join("")
-    const [head = "", body = ""] = answer.split("\r\n\r\n")
-    const [status = "", ...headers] = head.split("\r\n")
-    return new Response(body, {
-      status: Number(status.split(" ")[1]),
-      headers: headers.map((line): [string, string] => [line.split(": ")[0] ?? "", line.split(": ")[1] ?? ""]),
-    })
-  }
-
   it.each([
     ["an over-long URL", `GET /v1/apps/${"a".repeat(20_000)} HTTP/1.1\r\nhost: a\r\n\r\n`, 400, "bad_request"],
     ["over-long headers", `GET /healthz HTTP/1.1\r\nhost: a\r\nx: ${"a".repeat(20_000)}\r\n\r\n`, 400, "bad_request"],

@@ -342,6 +342,27 @@ describe("HTTPS", () => {
   })
 })
 
+describe("a browser by HTTPS", () => {
+  it("is told to come by HTTPS only, and has cookies of this host alone", async () => {
+    const origin = urlOf(gateway())
+    const session = connect()
+    const stream = session.request({ ":method": "POST", ":path": "/v1/session/operator", origin, "x-svc-console": "1" })
+    stream.end(JSON.stringify({ adminKey: gateway().adminKey }))
+    const { status, headers } = await read(stream)
+    expect([status, headers["strict-transport-security"]]).toEqual([200, "max-age=31536000"])
+    const [cookie = ""] = [headers["set-cookie"]].flat().map(String)
+    expect(cookie).toMatch(/^__Host-weir_operator=[^;]+; .*Path=\//)
+    expect(cookie).toMatch(/Secure/)
+    expect(cookie).not.toMatch(/Domain/i)
+    const [sent = ""] = cookie.split(";")
+    const withCookie = (value: string) =>
+      read(session.request({ ":path": "/v1/admin/orgs", origin, "x-svc-console": "1", cookie: value }))
+    expect((await withCookie(sent)).status).toBe(200)
+    // A name that a host beside this one could set.
+    expect((await withCookie(sent.replace("__Host-", ""))).status).toBe(401)
+  })
+})
+
 describe("a shutdown", () => {
   it("lets the streams of a connection end, takes no new ones, and closes it", async () => {
     let last = ""

@@ -41,7 +41,6 @@ export const consoleRoutes = HttpRouter.use(
         headers: {
           "cache-control": "public, max-age=31536000, immutable",
           vary: "accept-encoding",
-          "x-content-type-options": "nosniff",
           ...(encoding !== "identity" && { "content-encoding": encoding }),
         },
       })

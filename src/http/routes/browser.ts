@@ -31,9 +31,10 @@ export const browserRoutes = HttpApiBuilder.group(
 
     /** What has ended, or is not valid, is absent. */
     const read = Effect.fnUntraced(function* (request: Request) {
-      yield* requireOwnPage(request, originOf(config, request))
-      const operator = yield* ifValid(operatorCookieOf(request), sessions.check)
-      const person = yield* ifValid(sessionOf(request), bearers.ofBrowser)
+      const origin = originOf(config, request)
+      yield* requireOwnPage(request, origin)
+      const operator = yield* ifValid(operatorCookieOf(request, origin), sessions.check)
+      const person = yield* ifValid(sessionOf(request, origin), bearers.ofBrowser)
       return {
         environment: config.env,
         version,
@@ -66,9 +67,9 @@ export const browserRoutes = HttpApiBuilder.group(
     const end = Effect.fnUntraced(function* (request: Request, requestId: string) {
       const origin = originOf(config, request)
       yield* requireOwnPage(request, origin)
-      const operator = yield* ifValid(operatorCookieOf(request), sessions.check)
+      const operator = yield* ifValid(operatorCookieOf(request, origin), sessions.check)
       if (operator !== undefined) yield* sessions.end(operator)
-      const person = yield* ifValid(sessionOf(request), (token) => logins.authenticate(token, "browser"))
+      const person = yield* ifValid(sessionOf(request, origin), (token) => logins.authenticate(token, "browser"))
       if (person !== undefined) yield* logins.endById(person.loginId)
       const headers = { "x-svc-request-id": requestId, "cache-control": "no-store" }
       return withoutSession(withoutOperator(HttpServerResponse.empty({ status: 204, headers }), origin), origin)

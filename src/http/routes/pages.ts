@@ -45,7 +45,7 @@ export const pageRoutes = HttpRouter.use(
 
     /** The person who is logged in with this browser; undefined if none. */
     const visitor = (request: Request): Effect.Effect<LoggedIn | undefined, RouteError> => {
-      const token = sessionOf(request)
+      const token = sessionOf(request, origin(request))
       return token === undefined
         ? Effect.succeed(undefined)
         : allowing(logins.authenticate(token, "browser"), notLoggedIn)

@@ -44,7 +44,7 @@ export const ssoRoutes = HttpApiBuilder.group(
       const origin = originOf(config, request)
       const url = new URL(`${callback(request)}?${queryOf(request)}`)
       const state = url.searchParams.get("state") ?? ""
-      const answered = yield* sso.answer(url, flowOf(request, state))
+      const answered = yield* sso.answer(url, flowOf(request, state, origin))
       if (answered._tag === "Unconfirmed") {
         return withoutFlow(goTo(request, `/auth/sso/link?linkToken=${answered.linkToken}`, 302), state, origin)
       }

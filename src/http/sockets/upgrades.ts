@@ -11,6 +11,7 @@ import { ClientSocket } from "../../sockets/client-socket.ts"
 import { fromNode } from "../hot-routes.ts"
 import { eventsOf, type NodeServer } from "../listener.ts"
 import type { UploadRequest } from "../runtime.ts"
+import { noSniff } from "../security-headers.ts"
 
 /** A request for an upgrade, which is accepted once, or refused with a reply. */
 export interface Upgrade {
@@ -99,6 +100,7 @@ const upgradeOf = (sockets: WebSocketServer, request: IncomingMessage, connectio
 const replyOn = (request: IncomingMessage, connection: Socket): ServerResponse => {
   const response = new ServerResponse(request)
   response.shouldKeepAlive = false
+  response.setHeader(...noSniff)
   response.assignSocket(connection)
   response.once("finish", () => connection.end())
   return response
