@@ -68,12 +68,7 @@ export class AppTokens extends Context.Service<
           return { month, used: row?.used ?? 0, limit: testTierEndUsers }
         }),
         mint: Effect.fnUntraced(function* (caller, endUserId, ttlSeconds) {
-          yield* gate.admit({
-            owner: caller.org.id,
-            keyId: caller.keyId,
-            nonce: caller.nonce,
-            rates: rateWindows(caller),
-          })
+          yield* gate.admit({ owner: caller.org.id, keyId: caller.keyId, rates: rateWindows(caller) })
           yield* checkConcurrency(caller)
           yield* checkEndUsers(caller, endUserId)
           return yield* tokens.mint({ endUserId, appId: caller.app.id, keyId: caller.keyId }, ttlSeconds)

@@ -138,7 +138,6 @@ const admit = <Request extends CallRequest, Body extends object>(
   const asked: AdmitRequest = {
     owner: caller.org.id,
     keyId: caller.keyId,
-    nonce: caller.nonce,
     rates: rateWindows(caller),
     counts: Result.isSuccess(decoded) ? counts : none,
     register: registration && { ...registration, leaseMs: config.leaseMs },

@@ -52,7 +52,7 @@ export const makeCallRunner = Effect.gen(function* () {
   const { mediaBodyBytes, bodyMaxBytes } = yield* WeirConfig
   const spool = yield* Spool
   const large = yield* LargeRequests
-  const { identify, identifyUpload, traced } = yield* makeForCaller
+  const { identify, identifyUpload, hasCredential, traced } = yield* makeForCaller
 
   /** Refuses under overload before the body is read. */
   const begin = <Request extends CallRequest, Body extends object, R>(
@@ -89,6 +89,8 @@ export const makeCallRunner = Effect.gen(function* () {
   }
 
   return {
+    hasCredential,
+
     run: <Request extends CallRequest, Body extends object>(
       kind: Kind<Request, Body>,
       request: UploadRequest,

@@ -16,13 +16,15 @@ export const readBody = (
   request: Request,
   maxBytes: number,
 ): Effect.Effect<Uint8Array, ServiceError<"payload_too_large" | "bad_request">> =>
-  request.arrayBuffer.pipe(
-    Effect.provideService(HttpIncomingMessage.MaxBodySize, ByteSize.bytes(maxBytes)),
-    Effect.map((buffer) => new Uint8Array(buffer)),
-    Effect.mapError((error) =>
-      isTooLarge(error) ? bodyTooLarge(maxBytes) : serviceError("bad_request", "The body could not be read"),
-    ),
-  )
+  Number(request.headers["content-length"] ?? 0) > maxBytes
+    ? Effect.fail(bodyTooLarge(maxBytes))
+    : request.arrayBuffer.pipe(
+        Effect.provideService(HttpIncomingMessage.MaxBodySize, ByteSize.bytes(maxBytes)),
+        Effect.map((buffer) => new Uint8Array(buffer)),
+        Effect.mapError((error) =>
+          isTooLarge(error) ? bodyTooLarge(maxBytes) : serviceError("bad_request", "The body could not be read"),
+        ),
+      )
 
 const isTooLarge = ({ reason }: HttpServerError.HttpServerError): boolean =>
   reason._tag === "RequestParseError" && reason.reason === "BodyTooLarge"

@@ -1,27 +1,18 @@
-/**
- * Authentication of runtime routes: reads the body once, because signatures cover its bytes, then identifies the
- * caller.
- */
-import { Effect, type Option } from "effect"
+/** Requests of runtime routes: who calls, and then the body, read once. */
+import { Effect } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { newRequestId } from "../calls/calls.ts"
 import { WeirConfig } from "../config.ts"
 import type { Caller } from "../identity/caller.ts"
-import { type CallerRequest, Callers } from "../identity/callers.ts"
 import type { ServiceError } from "../protocol/error.ts"
 import { currentSpan, Tracing } from "../telemetry/tracing.ts"
+import { type Check, makeAuthenticate, type SentRequest } from "./authenticate.ts"
 import { decodeContent } from "./content-encoding.ts"
-import { makeCallerAddress, type Request, readBody } from "./request.ts"
+import { type Request, readBody } from "./request.ts"
 import { type RouteError, respond } from "./respond.ts"
 
 /** The part of a request that runtime routes use, from the hot routes' socket or from the router. */
-export interface RuntimeRequest {
-  /** In lower case. */
-  readonly headers: Readonly<Record<string, string | undefined>>
-  readonly method: string
-  /** Path plus query, as sent. */
-  readonly url: string
-  readonly remoteAddress: Option.Option<string>
+export interface RuntimeRequest extends SentRequest {
   /** The raw bytes, which signatures cover. */
   readonly body: (maxBytes: number) => Effect.Effect<Uint8Array, ServiceError<"payload_too_large" | "bad_request">>
 }
@@ -55,51 +46,41 @@ type Answer<C extends Caller, R> = (
 ) => Effect.Effect<HttpServerResponse.HttpServerResponse, RouteError, R>
 
 export const makeForCaller = Effect.gen(function* () {
-  const config = yield* WeirConfig
-  const callers = yield* Callers
+  const { bodyMaxBytes } = yield* WeirConfig
+  const { authenticate, anyCaller, application, hasCredential } = yield* makeAuthenticate
   const tracing = yield* Tracing
-  const callerAddress = makeCallerAddress(config.trustedProxies)
 
-  /** Reads the body and identifies the caller. */
+  /** Identifies the caller and reads the body, in this order; that of a request that should have none only if it is signed. */
   const identify = <C extends Caller>(
-    authenticate: (request: CallerRequest) => Effect.Effect<C, RouteError>,
+    check: Check<C>,
     request: RuntimeRequest,
     requestId: string,
-  ): Effect.Effect<Authenticated<C>, RouteError> =>
-    Effect.flatMap(request.body(config.bodyMaxBytes), (sent) => {
-      const { headers, method, url: target } = request
-      const sentAs = { headers, address: () => callerAddress(request), method, target, body: sent }
-      return Effect.flatMap(authenticate(sentAs), (caller) =>
-        Effect.map(decodeContent(headers["content-encoding"], sent, config.bodyMaxBytes), (body) => ({
-          requestId,
-          caller,
-          body,
-          request,
-        })),
-      )
-    })
+    maxBytes: number,
+  ): Effect.Effect<Authenticated<C>, RouteError> => {
+    const read = Effect.map(readsBody(request) ? request.body(maxBytes) : noBody, (sent) => ({
+      content: sent,
+      signed: sent,
+    }))
+    return Effect.flatMap(authenticate(check, request, read), ({ caller, content }) =>
+      Effect.map(decodeContent(request.headers["content-encoding"], content, maxBytes), (body) => ({
+        requestId,
+        caller,
+        body,
+        request,
+      })),
+    )
+  }
 
-  /**
-   * Identifies the caller before the body is read, so that nobody else fills the disk; a signature, which covers the
-   * body, is verified once that has been read.
-   * @param read reads the body. @returns what it says, with its SHA-256
-   */
+  /** The same for a body that is read in another way. @returns what it says, with its SHA-256 */
   const identifyUpload = <A extends { readonly sha256: string }, E, R>(
     request: UploadRequest,
     read: Effect.Effect<A, E, R>,
-  ): Effect.Effect<{ readonly caller: Caller; readonly content: A }, RouteError | E, R> => {
-    const { headers, method, url: target } = request
-    const sentAs = { headers, address: () => callerAddress(request), method, target }
-    return Effect.flatMap(callers.authenticate({ ...sentAs, body: "unread" }), (unverified) =>
-      Effect.flatMap(read, (content) => {
-        const verified =
-          headers["x-svc-sign"] === undefined
-            ? Effect.succeed(unverified)
-            : callers.authenticate({ ...sentAs, body: content })
-        return Effect.map(verified, (caller) => ({ caller, content }))
-      }),
+  ): Effect.Effect<{ readonly caller: Caller; readonly content: A }, RouteError | E, R> =>
+    authenticate(
+      anyCaller,
+      request,
+      Effect.map(read, (content) => ({ content, signed: content })),
     )
-  }
 
   /** @param statusOf of a reply that the effect writes by itself */
   const traced = (request: RuntimeRequest, requestId: string, statusOf?: () => number) =>
@@ -115,24 +96,34 @@ export const makeForCaller = Effect.gen(function* () {
     }))
 
   const answerAs =
-    <C extends Caller>(authenticate: (request: CallerRequest) => Effect.Effect<C, RouteError>) =>
+    <C extends Caller>(check: Check<C>) =>
     <R>(request: RuntimeRequest, answer: Answer<C, R>) => {
       const requestId = newRequestId()
       const answered = Effect.map(
-        Effect.flatMap(identify(authenticate, request, requestId), answer),
+        Effect.flatMap(identify(check, request, requestId, maxPlainBytes), answer),
         HttpServerResponse.setHeader("x-svc-request-id", requestId),
       )
       const recorded = Effect.tap(respond(requestId, answered), ({ status }) => recordStatus(status))
       return traced(request, requestId)(recorded)
     }
   return {
-    forCaller: answerAs(callers.authenticate),
-    forApplication: answerAs(callers.application),
-    identify: (request: RuntimeRequest, requestId: string) => identify(callers.authenticate, request, requestId),
+    forCaller: answerAs(anyCaller),
+    forApplication: answerAs(application),
+    identify: (request: RuntimeRequest, requestId: string, maxBytes = bodyMaxBytes) =>
+      identify(anyCaller, request, requestId, maxBytes),
     identifyUpload,
+    hasCredential,
     traced,
   }
 })
+
+/** Maximum body of a route that is no call; a report of 200 events is far smaller. */
+const maxPlainBytes = 1024 * 1024
+
+const noBody = Effect.succeed(new Uint8Array(0))
+
+const readsBody = ({ method, headers }: RuntimeRequest): boolean =>
+  method === "POST" || method === "PUT" || headers["x-svc-sign"] !== undefined
 
 /** The route of a path, without ids. */
 const routeOf = (url: string): string => {

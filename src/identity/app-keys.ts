@@ -34,6 +34,12 @@ export interface AppCaller extends Caller {
   readonly app: App
 }
 
+/** A caller, and the nonce if its request was signed: whoever takes the caller has the gate accept the nonce first. */
+export interface Verified<C extends Caller = Caller> {
+  readonly caller: C
+  readonly nonce: string | undefined
+}
+
 export type AuthenticationError =
   | ServiceError<"app_key_invalid" | "app_disabled" | "app_ip_denied" | "license_required" | "signature_invalid">
   | StoreUnavailable
@@ -42,14 +48,14 @@ export class AppKeys extends Context.Service<
   AppKeys,
   {
     /** Authenticates an application. An unavailable store is never an authentication error. */
-    readonly authenticate: (credentials: AppCredentials) => Effect.Effect<AppCaller, AuthenticationError>
+    readonly authenticate: (credentials: AppCredentials) => Effect.Effect<Verified<AppCaller>, AuthenticationError>
     /**
      * Checks a key without its secret, for an end-user token that names it: are the key and its application still
      * valid?
      */
     readonly checkKey: (
       credentials: Omit<AppCredentials, "key" | "scope" | "address">,
-    ) => Effect.Effect<AppCaller, AuthenticationError>
+    ) => Effect.Effect<Verified<AppCaller>, AuthenticationError>
   }
 >()("weir/identity/AppKeys") {
   static readonly layer = Layer.effect(
@@ -66,7 +72,7 @@ export class AppKeys extends Context.Service<
         row: KeyRow,
         entry: AppEntry | undefined,
         credentials: Judged,
-      ): Effect.Effect<AppCaller, AuthenticationError> => {
+      ): Effect.Effect<Verified<AppCaller>, AuthenticationError> => {
         if (row.status === "revoked" || entry === undefined || !row.scopes.includes(credentials.scope)) return rejected
         const nowMs = clock.currentTimeMillisUnsafe()
         if (row.expiresAtMs !== undefined && row.expiresAtMs <= nowMs) return rejected
@@ -84,10 +90,12 @@ export class AppKeys extends Context.Service<
         const { app, config, org, plan, policies, budgets, upstreamKeys } = entry
         const nonce = verdict._tag === "Signed" ? verdict.nonce : undefined
         const own = { app, config, org, plan, policies, budgets, upstreamKeys }
-        const caller = { ...own, keyId, endUserId: undefined, nonce }
-        if (app.licenceRequired !== true) return Effect.succeed(caller)
+        const verified = { caller: { ...own, keyId, endUserId: undefined }, nonce }
+        if (app.licenceRequired !== true) return Effect.succeed(verified)
         return Effect.flatMap(licences.isLicensed(app.id), (isLicensed) =>
-          isLicensed ? Effect.succeed(caller) : refuse("license_required", "This application needs an active licence"),
+          isLicensed
+            ? Effect.succeed(verified)
+            : refuse("license_required", "This application needs an active licence"),
         )
       }
 

@@ -14,8 +14,6 @@ export interface Caller extends OrgEntry {
   readonly endUserId: string | undefined
   /** The member behind a device key or a personal access token. */
   readonly person?: { readonly id: string; readonly teams: ReadonlyArray<string> } | undefined
-  /** Present if the request was signed; the gate refuses a nonce that it has seen. */
-  readonly nonce: string | undefined
 }
 
 /** Who calls, by ids alone. */

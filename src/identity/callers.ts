@@ -9,10 +9,11 @@ import type { StoreUnavailable } from "../store/unavailable.ts"
 import { People } from "../tenants/people.ts"
 import { Tenants } from "../tenants/tenants.ts"
 import { AccessTokens } from "./access-tokens.ts"
-import { type AppCaller, AppKeys, type AuthenticationError } from "./app-keys.ts"
-import type { Caller } from "./caller.ts"
+import { type AppCaller, AppKeys, type AuthenticationError, type Verified } from "./app-keys.ts"
 import { EndUserTokens } from "./end-user-tokens.ts"
 import type { SignedBody } from "./signature.ts"
+
+export type { Verified } from "./app-keys.ts"
 
 /** The part of a request that authentication uses. */
 export interface CallerRequest {
@@ -32,9 +33,9 @@ export type CallerError =
 export class Callers extends Context.Service<
   Callers,
   {
-    readonly authenticate: (request: CallerRequest) => Effect.Effect<Caller, CallerError>
+    readonly authenticate: (request: CallerRequest) => Effect.Effect<Verified, CallerError>
     /** Authenticates an application by its key pair only. */
-    readonly application: (request: CallerRequest) => Effect.Effect<AppCaller, CallerError>
+    readonly application: (request: CallerRequest) => Effect.Effect<Verified<AppCaller>, CallerError>
   }
 >()("weir/identity/Callers") {
   static readonly layer = Layer.effect(
@@ -57,9 +58,9 @@ export class Callers extends Context.Service<
 
       const endUser = Effect.fnUntraced(function* (request: CallerRequest, token: string) {
         const { keyId, appId, endUserId } = yield* endUserTokens.verify(token)
-        const caller = yield* appKeys.checkKey({ ...request, keyId, signature: signatureOf(request) })
+        const { caller, nonce } = yield* appKeys.checkKey({ ...request, keyId, signature: signatureOf(request) })
         if (caller.app.id !== appId) return yield* serviceError("unauthorized", "The token is not valid")
-        return { ...caller, endUserId }
+        return { caller: { ...caller, endUserId }, nonce }
       })
 
       const bearer = Effect.fnUntraced(function* (authorization: string) {
@@ -72,12 +73,12 @@ export class Callers extends Context.Service<
         }
         if (entry.isDisabled === true) return yield* serviceError("forbidden", "The organisation is disabled")
         const person = owner && membership && { id: owner.id, teams: membership.teams }
-        return { ...entry, keyId: tokenId, app: undefined, endUserId: undefined, person, nonce: undefined }
+        return { caller: { ...entry, keyId: tokenId, app: undefined, endUserId: undefined, person }, nonce: undefined }
       })
 
       return Callers.of({
         application,
-        authenticate: (request): Effect.Effect<Caller, CallerError> => {
+        authenticate: (request): Effect.Effect<Verified, CallerError> => {
           const { "x-svc-app-token": token, authorization } = request.headers
           if (request.headers["x-svc-key-id"] !== undefined) return application(request)
           if (token !== undefined) return endUser(request, token)

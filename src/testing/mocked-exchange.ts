@@ -35,7 +35,6 @@ apps: [{ id: app, org: org }]
 /** An application of {@link mockCatalogue}'s organisation. */
 export const mockCaller: Caller = {
   keyId: "key",
-  nonce: undefined,
   endUserId: undefined,
   app: { id: "app", org: "org" },
   org: { id: "org", name: "O", currency: "USD", models: ["main"] },

@@ -5,7 +5,6 @@ import { rateWindows } from "../../src/admission/rates.ts"
 const org = { id: "org", name: "O", currency: "USD", models: [] }
 const caller = {
   keyId: "key",
-  nonce: undefined,
   endUserId: undefined,
   app: { id: "app", org: "org", quota: { rpm: 30 } },
   org,

@@ -156,6 +156,63 @@ describe("a signed request", () => {
   )
 })
 
+describe("a signed request that is sent again", () => {
+  const gemini = "/gemini/v1beta/models/main:generateContent"
+  it.each([
+    ["POST", "/t1/exchange"],
+    ["POST", "/t1/embeddings"],
+    ["POST", "/t1/images"],
+    ["POST", "/t1/videos"],
+    ["GET", "/t1/videos/x"],
+    ["GET", "/t1/videos/x/content"],
+    ["DELETE", "/t1/videos/x"],
+    ["POST", "/t1/heartbeat"],
+    ["DELETE", "/t1/sessions/x"],
+    ["GET", "/t1/config"],
+    ["GET", "/t1/budgets"],
+    ["POST", "/t1/handshake"],
+    ["POST", "/t1/usage"],
+    ["POST", "/v1/app-tokens"],
+    ["POST", "/openai/v1/chat/completions"],
+    ["POST", "/openai/v1/responses/input_tokens"],
+    ["POST", "/openai/v1/realtime/client_secrets"],
+    ["GET", "/openai/v1/models"],
+    ["GET", "/openai/v1/models/main"],
+    ["GET", "/openai/v1/videos/x"],
+    ["GET", "/openai/v1/videos/x/content"],
+    ["DELETE", "/openai/v1/videos/x"],
+    ["GET", "/anthropic/v1/models"],
+    ["POST", "/anthropic/v1/messages/count_tokens"],
+    ["GET", "/gemini/v1beta/models"],
+    ["POST", gemini],
+    ["POST", gemini.replace("generateContent", "countTokens")],
+  ])("is refused: %s %s", async (method, path) => {
+    const [ts, nonce] = [String(Math.floor(Date.now() / 1000)), randomUUID()]
+    const body = method === "POST" ? "{}" : ""
+    const parts = { method, target: path, ts, nonce, body: Buffer.from(body) }
+    const send = async () => {
+      const reply = await fetch(`${gateway().baseUrl}${path}`, {
+        method,
+        headers: {
+          "content-type": "application/json",
+          "x-svc-key-id": "key_signed",
+          "x-svc-key": key,
+          "x-svc-ts": ts,
+          "x-svc-nonce": nonce,
+          "x-svc-sign": sign(sha256(key), parts),
+        },
+        ...(body !== "" && { body }),
+      })
+      return { status: reply.status, text: await reply.text() }
+    }
+    expect((await send()).status).not.toBe(401)
+    const again = await send()
+    // Other APIs have words of their own for it.
+    expect(again.status).toBe(401)
+    expect(again.text).toMatch(/nonce/)
+  })
+})
+
 describe("rate windows", () => {
   it("the application's quota.rpm: rate_limited with detail.scope = app and Retry-After", async () => {
     expect((await call("key_slow")).status).toBe(200)

@@ -72,7 +72,6 @@ const gateway = useGateway({
 
 const caller = (): Caller => ({
   keyId: gateway().keyId,
-  nonce: undefined,
   endUserId: undefined,
   app: { id: ids.app, org: ids.org },
   org: { id: ids.org, name: "Test", currency: "USD", models: ["pool"] },

@@ -71,7 +71,7 @@ const sound = {
 }
 
 /** The handlers of media calls on compatible routes. */
-export const mediaRoutes = ({ upload }: CallRunner, bodyMaxBytes: number) => {
+export const mediaRoutes = ({ upload, hasCredential }: CallRunner, bodyMaxBytes: number) => {
   const route =
     <Request extends CallRequest, Body extends object>(
       { kind, decode, readKept, bytes }: Served<Request, Body>,
@@ -116,9 +116,8 @@ export const mediaRoutes = ({ upload }: CallRunner, bodyMaxBytes: number) => {
     },
 
     /** Gemini's one path for text, pictures and sound: what is asked for is in the body. */
-    orMedia:
-      (model: string, isStream: boolean, chat: DirectHandler): DirectHandler =>
-      (request, response) =>
+    orMedia: (model: string, isStream: boolean, chat: DirectHandler): DirectHandler => {
+      const byModality: DirectHandler = (request, response) =>
         Effect.flatMap(Effect.result(request.body(bodyMaxBytes)), (body) => {
           const read = { ...request, body: () => Effect.fromResult(body), chunks: () => partsOf(body) }
           const asked = Result.isSuccess(body) ? mediaAskedOf(body.success) : undefined
@@ -126,7 +125,13 @@ export const mediaRoutes = ({ upload }: CallRunner, bodyMaxBytes: number) => {
           const handler =
             asked === "image" ? route(pictures, generateImage(model)) : route(sound, generateSpeech(model, isStream))
           return handler(read, response)
-        }),
+        })
+      // A caller without a valid credential is refused there, and its body is not read.
+      return (request, response) =>
+        Effect.flatMap(hasCredential(withCredential(request)), (isKnown) =>
+          isKnown ? byModality(request, response) : chat(request, response),
+        )
+    },
   }
 }
 

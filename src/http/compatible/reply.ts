@@ -50,9 +50,10 @@ export const makeAnswerIn = Effect.map(
       api: ErrorWords,
       request: RuntimeRequest,
       answer: Answer<R>,
+      maxBytes?: number,
     ): Effect.Effect<HttpServerResponse.HttpServerResponse, never, R> => {
       const requestId = newRequestId()
-      const answered = Effect.flatMap(identify(withCredential(request), requestId), answer)
+      const answered = Effect.flatMap(identify(withCredential(request), requestId, maxBytes), answer)
       const marked = Effect.map(answered, HttpServerResponse.setHeaders(idHeaders(api, requestId)))
       const recorded = Effect.tap(respond(requestId, marked, failureIn(api)), ({ status }) => recordStatus(status))
       return traced(request, requestId)(recorded)

@@ -33,6 +33,9 @@ const refusedPaths: ReadonlyArray<readonly [path: `/${string}`, api: ClientApi, 
 
 const unknownModel = serviceError("not_found", "There is no such model")
 
+/** Maximum body of a request for a client secret. */
+const maxSecretBytes = 16 * 1024
+
 type VideoAnswer = Effect.Success<typeof makeVideos>["content"]
 
 export const compatibleRoutes = HttpRouter.use(
@@ -86,7 +89,7 @@ export const compatibleRoutes = HttpRouter.use(
     )
     const clientSecret = yield* makeClientSecrets
     yield* router.add("POST", "/openai/v1/realtime/client_secrets", (request) =>
-      answerIn(chatApi, fromRouter(request), clientSecret),
+      answerIn(chatApi, fromRouter(request), clientSecret, maxSecretBytes),
     )
     for (const [path, api, why] of refusedPaths) {
       const refusal = serviceError("bad_request", `${path} is not supported: ${why}`)

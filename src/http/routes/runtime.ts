@@ -2,7 +2,6 @@
 import { Clock, Effect } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { CallBudgets } from "../../admission/budgets.ts"
-import { Gate } from "../../admission/gate.ts"
 import { Sessions } from "../../admission/sessions.ts"
 import { Catalogue } from "../../catalogue/catalogue.ts"
 import { maxSearchResults } from "../../catalogue/search-directory.ts"
@@ -30,12 +29,11 @@ const featuresHeader = "x-svc-client-features"
 const json = (body: unknown, requestId: string, headers: Readonly<Record<string, string>> = {}) =>
   HttpServerResponse.jsonUnsafe(body, { headers: { "x-svc-request-id": requestId, ...headers } })
 
-const admitOf = ({ org, keyId, nonce }: Caller) => ({ owner: org.id, keyId, nonce, rates: [] })
+const admitOf = ({ org, keyId }: Caller) => ({ owner: org.id, keyId, rates: [] })
 
 export const makeRuntime = Effect.gen(function* () {
   const config = yield* WeirConfig
   const catalogue = yield* Catalogue
-  const gate = yield* Gate
   const sessions = yield* Sessions
   const usage = yield* ClientUsage
   const delivered = yield* DeliveredSettings
@@ -45,10 +43,6 @@ export const makeRuntime = Effect.gen(function* () {
     Effect.map(delivered.of(caller), (settings) =>
       bundleOf(catalogue.current(), caller, tierOf(caller, request.headers[featuresHeader]), settings),
     )
-
-  /** A nonce must be new also where nothing else is counted. */
-  const checkNonce = (caller: Caller) =>
-    caller.nonce === undefined ? Effect.void : Effect.asVoid(gate.admit(admitOf(caller)))
 
   const heartbeat = Effect.fnUntraced(function* (call: Authenticated) {
     const { caller, requestId } = call
@@ -69,13 +63,11 @@ export const makeRuntime = Effect.gen(function* () {
   })
 
   const endSession = Effect.fnUntraced(function* ({ caller, requestId }: Authenticated, id: string) {
-    yield* checkNonce(caller)
     yield* sessions.archive(caller, id)
     return HttpServerResponse.empty({ status: 204, headers: { "x-svc-request-id": requestId } })
   })
 
   const readConfig = Effect.fnUntraced(function* (call: Authenticated) {
-    yield* checkNonce(call.caller)
     const bundle = yield* bundleFor(call)
     const etag = `"${bundle.configVersion}"`
     const headers = { etag, ...vary, "cache-control": "private, no-cache" }
@@ -87,7 +79,6 @@ export const makeRuntime = Effect.gen(function* () {
 
   const handshake = Effect.fnUntraced(function* (call: Authenticated) {
     const { protocols } = yield* decodeBody(HandshakeRequest, call.body)
-    yield* checkNonce(call.caller)
     if (!protocols.includes(protocolLabel)) {
       return yield* serviceError("protocol_unsupported", `This server supports ${protocolLabel}`, {
         detail: { supported: [protocolLabel] },
@@ -111,7 +102,6 @@ export const makeRuntime = Effect.gen(function* () {
 
   const reportUsage = Effect.fnUntraced(function* ({ requestId, caller, body }: Authenticated) {
     const { events } = yield* decodeBody(UsageReport, body)
-    yield* checkNonce(caller)
     return json(
       yield* usage.report({ orgId: caller.org.id, keyId: caller.keyId, appId: caller.app?.id }, events),
       requestId,
@@ -119,7 +109,6 @@ export const makeRuntime = Effect.gen(function* () {
   })
 
   const readBudgets = Effect.fnUntraced(function* ({ caller, requestId }: Authenticated) {
-    yield* checkNonce(caller)
     const nowMs = yield* Clock.currentTimeMillis
     const told = callBudgets.covering(caller, budgetSubjects(caller), nowMs).filter(({ isTold }) => isTold)
     const budgets = yield* callBudgets.states(caller.org.id, told)

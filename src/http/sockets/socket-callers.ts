@@ -3,11 +3,8 @@
  * revoked and tokens that have expired do not live on in open sockets.
  */
 import { Effect } from "effect"
-import { Gate } from "../../admission/gate.ts"
-import { WeirConfig } from "../../config.ts"
 import type { Caller } from "../../identity/caller.ts"
-import { Callers } from "../../identity/callers.ts"
-import { makeCallerAddress } from "../request.ts"
+import { makeAuthenticate } from "../authenticate.ts"
 import type { RouteError } from "../respond.ts"
 import type { RuntimeRequest } from "../runtime.ts"
 import type { Upgrade } from "./upgrades.ts"
@@ -21,10 +18,7 @@ export interface SocketCaller {
 }
 
 export const makeSocketCallers = Effect.gen(function* () {
-  const { trustedProxies } = yield* WeirConfig
-  const callers = yield* Callers
-  const gate = yield* Gate
-  const callerAddress = makeCallerAddress(trustedProxies)
+  const { authenticate, anyCaller, again } = yield* makeAuthenticate
 
   return {
     /** @param withCredential puts a credential of another API where twp/1 has it */
@@ -33,23 +27,14 @@ export const makeSocketCallers = Effect.gen(function* () {
       withCredential: (request: RuntimeRequest) => RuntimeRequest = (request) => request,
     ): Effect.fn.Return<SocketCaller, RouteError> {
       const request = withCredential(withProtocolToken(upgrade))
-      const address = callerAddress(request)
-      const sentAs = { headers: request.headers, address: () => address, method: "GET", target: request.url }
-      const caller = yield* callers.authenticate({ ...sentAs, body: noBody })
-      const { org, keyId, nonce } = caller
-      // A signed upgrade is accepted once.
-      if (nonce !== undefined) yield* gate.admit({ owner: org.id, keyId, nonce, rates: [] })
+      const { caller } = yield* authenticate(anyCaller, request, noBody)
       // The signature is the upgrade's, and is not valid as long as a socket may be open.
-      const again = Effect.map(callers.authenticate({ ...sentAs, body: "verified" }), (now) => ({
-        ...now,
-        nonce: undefined,
-      }))
-      return { request, caller: { ...caller, nonce: undefined }, again }
+      return { request, caller, again: again(request) }
     }),
   }
 })
 
-const noBody = Buffer.alloc(0)
+const noBody = Effect.succeed({ content: undefined, signed: Buffer.alloc(0) })
 
 /** Browsers cannot send headers with an upgrade, and a query is logged by proxies: a subprotocol carries the token. */
 const tokenProtocol = "x-svc-app-token."

@@ -1,0 +1,75 @@
+/**
+ * Authentication of a runtime request in two steps. The credential is checked before anything of the body is read, so that
+ * nobody else fills memory or takes the event loop's time. A signature covers the body: it is verified once that has been
+ * read, and its nonce is accepted once. No handler can leave the second step out: it has no other way to a caller.
+ * Source: interface.md "Request signature (optional)".
+ */
+import { Effect } from "effect"
+import { Gate } from "../admission/gate.ts"
+import { WeirConfig } from "../config.ts"
+import type { Caller } from "../identity/caller.ts"
+import { type CallerRequest, Callers, type Verified } from "../identity/callers.ts"
+import type { SignedBody } from "../identity/signature.ts"
+import { makeCallerAddress, type Request } from "./request.ts"
+import type { RouteError } from "./respond.ts"
+
+/** The part of a request that identifies its caller. */
+export interface SentRequest extends Pick<Request, "remoteAddress"> {
+  /** In lower case. */
+  readonly headers: Readonly<Record<string, string | undefined>>
+  readonly method: string
+  /** Path plus query, as sent. */
+  readonly url: string
+}
+
+/** Which callers a route accepts. */
+export type Check<C extends Caller> = (request: CallerRequest) => Effect.Effect<Verified<C>, RouteError>
+
+export const makeAuthenticate = Effect.gen(function* () {
+  const callers = yield* Callers
+  const gate = yield* Gate
+  const { trustedProxies } = yield* WeirConfig
+  const callerAddress = makeCallerAddress(trustedProxies)
+
+  const checked = <C extends Caller>(check: Check<C>, request: SentRequest, body: SignedBody) => {
+    const { headers, method, url: target } = request
+    return check({ headers, address: () => callerAddress(request), method, target, body })
+  }
+
+  /** @param read reads the body. @returns its content, and what a signature of it covers */
+  const authenticate = <C extends Caller, A, E, R>(
+    check: Check<C>,
+    request: SentRequest,
+    read: Effect.Effect<{ readonly content: A; readonly signed: SignedBody }, E, R>,
+  ): Effect.Effect<{ readonly caller: C; readonly content: A }, RouteError | E, R> =>
+    Effect.flatMap(checked(check, request, "unread"), ({ caller }) =>
+      Effect.flatMap(read, ({ content, signed }) =>
+        isSigned(request)
+          ? Effect.map(verified(check, request, signed), (caller) => ({ caller, content }))
+          : Effect.succeed({ caller, content }),
+      ),
+    )
+
+  const verified = <C extends Caller>(check: Check<C>, request: SentRequest, signed: SignedBody) =>
+    Effect.flatMap(
+      checked(check, request, signed),
+      ({ caller, nonce }): Effect.Effect<C, RouteError> =>
+        nonce === undefined
+          ? Effect.succeed(caller)
+          : Effect.as(gate.admit({ owner: caller.org.id, keyId: caller.keyId, nonce, rates: [] }), caller),
+    )
+
+  return {
+    authenticate,
+    anyCaller: callers.authenticate,
+    application: callers.application,
+    /** Whether a request has a valid credential; nothing is counted, and a signature is not verified. */
+    hasCredential: (request: SentRequest): Effect.Effect<boolean> =>
+      Effect.isSuccess(checked(callers.authenticate, request, "unread")),
+    /** The caller of a request whose signature was verified before, as it is now. */
+    again: (request: SentRequest): Effect.Effect<Caller, RouteError> =>
+      Effect.map(checked(callers.authenticate, request, "verified"), ({ caller }) => caller),
+  }
+})
+
+const isSigned = ({ headers }: SentRequest): boolean => headers["x-svc-sign"] !== undefined
