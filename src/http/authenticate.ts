@@ -10,11 +10,14 @@ import { WeirConfig } from "../config.ts"
 import type { Caller } from "../identity/caller.ts"
 import { type CallerRequest, Callers, type Verified } from "../identity/callers.ts"
 import type { SignedBody } from "../identity/signature.ts"
+import { keepPlace } from "./connection-limit.ts"
 import { makeCallerAddress, type Request } from "./request.ts"
 import type { RouteError } from "./respond.ts"
 
 /** The part of a request that identifies its caller. */
 export interface SentRequest extends Pick<Request, "remoteAddress"> {
+  /** The request as the server has it. */
+  readonly source: object
   /** In lower case. */
   readonly headers: Readonly<Record<string, string | undefined>>
   readonly method: string
@@ -42,13 +45,14 @@ export const makeAuthenticate = Effect.gen(function* () {
     request: SentRequest,
     read: Effect.Effect<{ readonly content: A; readonly signed: SignedBody }, E, R>,
   ): Effect.Effect<{ readonly caller: C; readonly content: A }, RouteError | E, R> =>
-    Effect.flatMap(checked(check, request, "unread"), ({ caller }) =>
-      Effect.flatMap(read, ({ content, signed }) =>
+    Effect.flatMap(checked(check, request, "unread"), ({ caller }) => {
+      keepPlace(request.source)
+      return Effect.flatMap(read, ({ content, signed }) =>
         isSigned(request)
           ? Effect.map(verified(check, request, signed), (caller) => ({ caller, content }))
           : Effect.succeed({ caller, content }),
-      ),
-    )
+      )
+    })
 
   const verified = <C extends Caller>(check: Check<C>, request: SentRequest, signed: SignedBody) =>
     Effect.flatMap(
@@ -65,7 +69,11 @@ export const makeAuthenticate = Effect.gen(function* () {
     application: callers.application,
     /** Whether a request has a valid credential; nothing is counted, and a signature is not verified. */
     hasCredential: (request: SentRequest): Effect.Effect<boolean> =>
-      Effect.isSuccess(checked(callers.authenticate, request, "unread")),
+      Effect.tap(Effect.isSuccess(checked(callers.authenticate, request, "unread")), (isKnown) =>
+        Effect.sync(() => {
+          if (isKnown) keepPlace(request.source)
+        }),
+      ),
     /** The caller of a request whose signature was verified before, as it is now. */
     again: (request: SentRequest): Effect.Effect<Caller, RouteError> =>
       Effect.map(checked(callers.authenticate, request, "verified"), ({ caller }) => caller),

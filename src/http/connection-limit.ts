@@ -1,18 +1,37 @@
-/** Keeps connections of clients within their share of files: those that wait for a next request are closed first. */
+/**
+ * Keeps connections of clients within their share of files. When they are short, those that nobody needs are closed first:
+ * what waits for a next request, and what sends a request whose caller is not known. The rules are the same for HTTP/1.1,
+ * HTTP/2 and requests for WebSockets.
+ */
 import type { IncomingMessage, ServerResponse } from "node:http"
+import { Http2ServerRequest, type ServerHttp2Session, type ServerHttp2Stream } from "node:http2"
 import type { Socket } from "node:net"
 import { Server as TlsServer } from "node:tls"
-import { eventsOf, isShared, type NodeServer } from "./listener.ts"
+import { eventsOf, type NodeServer } from "./listener.ts"
 
-/** Above this share of its connections, a server closes waiting ones. */
-const waitingShare = 0.75
-/** How long a new connection may be without a request while connections are short. */
-const firstRequestMs = 1000
+/** Above this share of its connections, a server closes those that nobody needs. */
+const neededShare = 0.75
+/** How long a connection may take for a request of nobody while connections are short. */
+const sendingMs = 1000
+/** How long the gateway may take to answer it. */
+const answeringMs = 30_000
+
+/** A socket, or a session of HTTP/2, whose sockets no request knows. */
+interface Connection {
+  readonly destroyed: boolean
+  readonly destroy: () => void
+}
 
 export interface ConnectionLimit {
   readonly request: (request: IncomingMessage, response: ServerResponse) => void
   readonly upgrade: (request: IncomingMessage) => void
 }
+
+/** How the connection of a request keeps its place. */
+const places = new WeakMap<object, () => void>()
+
+/** The caller of a request is known: its connection is not closed for others as long as the request runs. */
+export const keepPlace = (request: object): void => places.get(request)?.()
 
 /**
  * Limits a server's connections.
@@ -23,47 +42,95 @@ export interface ConnectionLimit {
 export const limitConnections = (server: NodeServer, most: number | undefined): ConnectionLimit => {
   if (most === undefined) return { request: () => {}, upgrade: () => {} }
   server.maxConnections = most
-  const keepMost = most * waitingShare
+  const keepMost = most * neededShare
   let open = 0
-  /** Connections without a request, the longest waiting first, with the time from which they may be closed. */
-  const waiting = new Map<Socket, number>()
+  /** Connections that nobody needs, the longest waiting first, with the time from which they may be closed. */
+  const unneeded = new Map<Connection, number>()
+  /** Requests of known callers that run on a connection. */
+  const needs = new Map<Connection, number>()
 
-  const events = eventsOf(server)
-  // Requests know the socket inside TLS. Connections of HTTP/2 close themselves when they are idle.
-  events.on(server instanceof TlsServer ? "secureConnection" : "connection", (socket: Socket) => {
-    open++
-    if (!("alpnProtocol" in socket && socket.alpnProtocol === "h2")) {
-      waiting.set(socket, performance.now() + firstRequestMs)
-    }
-    socket.once("close", () => {
-      open--
-      waiting.delete(socket)
-    })
-    closeWaiting(open - keepMost)
-  })
-  events.on("drop", () => closeWaiting(open - keepMost))
-
-  const request = ({ socket }: IncomingMessage, response: ServerResponse) => {
-    if (isShared(response)) return
-    waiting.delete(socket)
-    // Room is made before somebody needs it, and the client is told: a connection beyond the limit is closed at once.
-    if (open > keepMost) response.shouldKeepAlive = false
-    response.once("close", () => {
-      if (!socket.destroyed) waiting.set(socket, 0)
-    })
+  const closableFrom = (connection: Connection, fromMs: number) => {
+    unneeded.delete(connection)
+    if (!connection.destroyed && !needs.has(connection)) unneeded.set(connection, fromMs)
+  }
+  const forget = (connection: Connection) => {
+    unneeded.delete(connection)
+    needs.delete(connection)
   }
 
-  const closeWaiting = (count: number) => {
+  const events = eventsOf(server)
+  events.on(server instanceof TlsServer ? "secureConnection" : "connection", (socket: Socket) => {
+    open++
+    const hasSession = "alpnProtocol" in socket && socket.alpnProtocol === "h2"
+    if (!hasSession) closableFrom(socket, performance.now() + sendingMs)
+    socket.once("close", () => {
+      open--
+      forget(socket)
+    })
+    closeUnneeded(open - keepMost)
+  })
+  events.on("session", (session: ServerHttp2Session) => {
+    closableFrom(session, performance.now() + sendingMs)
+    session.once("close", () => forget(session))
+  })
+  events.on("drop", () => closeUnneeded(open - keepMost))
+
+  /** @returns what must be called when the request has its answer */
+  const begin = (request: IncomingMessage, connection: Connection) => {
+    let isKnown = false
+    let isOver = false
+    const sends = sendsBody(request)
+    closableFrom(connection, performance.now() + (sends ? sendingMs : answeringMs))
+    if (sends) {
+      request.once("end", () => {
+        if (!isKnown && !isOver) closableFrom(connection, performance.now() + answeringMs)
+      })
+    }
+    places.set(request, () => {
+      if (isKnown || isOver || connection.destroyed) return
+      isKnown = true
+      needs.set(connection, (needs.get(connection) ?? 0) + 1)
+      unneeded.delete(connection)
+    })
+    return () => {
+      isOver = true
+      const left = (needs.get(connection) ?? 0) - (isKnown ? 1 : 0)
+      if (left > 0) needs.set(connection, left)
+      else needs.delete(connection)
+      closableFrom(connection, 0)
+    }
+  }
+
+  const request = (request: IncomingMessage, response: ServerResponse) => {
+    const connection = connectionOf(request)
+    // Room is made before somebody needs it, and the client is told: a connection beyond the limit is closed at once.
+    if (connection === request.socket && open > keepMost) response.shouldKeepAlive = false
+    response.once("close", begin(request, connection))
+  }
+
+  const closeUnneeded = (count: number) => {
     const nowMs = performance.now()
     let left = count
-    for (const [socket, fromMs] of waiting) {
+    for (const [connection, fromMs] of unneeded) {
       if (left <= 0) return
       if (fromMs > nowMs) continue
-      waiting.delete(socket)
-      socket.destroy()
+      unneeded.delete(connection)
+      connection.destroy()
       left--
     }
   }
-  // A WebSocket waits for no request.
-  return { request, upgrade: ({ socket }) => waiting.delete(socket) }
+  return { request, upgrade: (request) => void begin(request, request.socket) }
+}
+
+const connectionOf = (request: IncomingMessage): Connection => streamOf(request)?.session ?? request.socket
+
+/** The stream of a request of HTTP/2, which Node's servers hand to the same listeners. */
+const streamOf = (request: object): ServerHttp2Stream | undefined =>
+  request instanceof Http2ServerRequest ? request.stream : undefined
+
+const sendsBody = (request: IncomingMessage): boolean => {
+  const stream = streamOf(request)
+  if (stream !== undefined) return !stream.endAfterHeaders
+  const { "content-length": length = "0", "transfer-encoding": encoding } = request.headers
+  return length !== "0" || encoding !== undefined
 }

@@ -51,6 +51,7 @@ const handlerFor = <A>(handlerOf: (path: string, query: string) => A, url: strin
 }
 
 export const fromNode = (request: IncomingMessage): UploadRequest => ({
+  source: request,
   headers: flat(request.headers),
   method: request.method ?? "POST",
   url: request.url ?? "",

@@ -27,21 +27,39 @@ export const eventsOf = (server: NodeServer): NodeJS.EventEmitter => server
 /** Node's reply buffer, in bytes: small, so that backpressure from a slow client shows early. */
 const responseBufferBytes = 16 * 1024
 
-/** How long a connection may wait for its next request, and a request for its end. */
-const idleMs = 65_000
-const requestTimeout = 300_000
+/** Limits of connections of any protocol. */
+export interface ConnectionTimes {
+  /** How long a connection may be without a whole head of a request. */
+  readonly idleMs: number
+  /** How long a request may take to its last byte. */
+  readonly requestMs: number
+}
+
+/** How long a session that was told of its end may take for it. */
+const closingMs = 1000
+
+const usualTimes: ConnectionTimes = { idleMs: 65_000, requestMs: 300_000 }
 
 /** A server for plain HTTP. */
-export const makePlainServer = (): Server =>
-  createServer({ highWaterMark: responseBufferBytes, keepAliveTimeout: idleMs, requestTimeout, noDelay: true })
+export const makePlainServer = ({ idleMs, requestMs }: ConnectionTimes = usualTimes): Server =>
+  createServer({
+    highWaterMark: responseBufferBytes,
+    keepAliveTimeout: idleMs,
+    requestTimeout: requestMs,
+    noDelay: true,
+  })
 
 /** The server for clients. Its certificate is taken up anew when the files change; connections stay as they are. */
 export const makeListener = (
   tls: WeirConfig["Service"]["tls"],
+  times: ConnectionTimes = usualTimes,
 ): Effect.Effect<NodeServer, Config.ConfigError, NodeProblems | Scope.Scope> =>
-  tls === undefined ? Effect.sync(makePlainServer) : makeSecureServer(tls)
+  tls === undefined ? Effect.sync(() => makePlainServer(times)) : makeSecureServer(tls, times)
 
-const makeSecureServer = Effect.fnUntraced(function* (files: { readonly cert: string; readonly key: string }) {
+const makeSecureServer = Effect.fnUntraced(function* (
+  files: { readonly cert: string; readonly key: string },
+  times: ConnectionTimes,
+) {
   const pair = { cert: secretInFile(files.cert) ?? "", key: secretInFile(files.key) ?? "" }
   if (!isPair(pair)) {
     return yield* Effect.fail(
@@ -62,8 +80,8 @@ const makeSecureServer = Effect.fnUntraced(function* (files: { readonly cert: st
     noDelay: true,
   })
   // For its connections of HTTP/1.1; Node has no option for them.
-  Object.assign(server, { keepAliveTimeout: idleMs, requestTimeout })
-  server.on("session", closeWhenIdle)
+  Object.assign(server, { keepAliveTimeout: times.idleMs, requestTimeout: times.requestMs })
+  server.on("session", (session) => limitSession(session, times))
   yield* watchFiles({
     paths: [files.cert, files.key],
     before: [pair.cert, pair.key],
@@ -93,17 +111,36 @@ export const isPair = (pair: { readonly cert: string; readonly key: string }): b
   }
 }
 
-/** HTTP/2 has no keep-alive timeout of its own: a connection without streams is closed like an idle one of HTTP/1. */
-const closeWhenIdle = (session: ServerHttp2Session): void => {
+/**
+ * HTTP/2 has no such times of its own. A session without streams ends like an idle connection of HTTP/1, whatever frames
+ * come meanwhile; a stream whose request is not whole in time ends alone.
+ */
+const limitSession = (session: ServerHttp2Session, { idleMs, requestMs }: ConnectionTimes): void => {
   let open = 0
+  let idle: NodeJS.Timeout | undefined
+  const wait = () => {
+    clearTimeout(idle)
+    idle = setTimeout(() => {
+      // It tells the client, which then begins nothing more.
+      session.close()
+      idle = setTimeout(() => session.destroy(), closingMs).unref()
+    }, idleMs).unref()
+  }
+  wait()
+  session.once("close", () => clearTimeout(idle))
   session.on("stream", (stream) => {
     open++
+    clearTimeout(idle)
+    const late = stream.endAfterHeaders
+      ? undefined
+      : setTimeout(() => {
+          if (!stream.readableEnded) stream.close(constants.NGHTTP2_CANCEL)
+        }, requestMs).unref()
     stream.once("close", () => {
       open--
+      clearTimeout(late)
+      if (open === 0 && !session.destroyed) wait()
     })
-  })
-  session.setTimeout(idleMs, () => {
-    if (open === 0) session.close()
   })
 }
 

@@ -11,6 +11,7 @@ import type { Actor } from "../store/audit-log.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 import type { OrgEntry, Tenants } from "../tenants/tenants.ts"
 import { operatorCookieOf } from "./browser-cookies.ts"
+import { keepPlace } from "./connection-limit.ts"
 import { requireOwnPage } from "./own-page.ts"
 import { originOf, type Request } from "./request.ts"
 import { type RouteError, respond, respondJson } from "./respond.ts"
@@ -27,8 +28,11 @@ export const makeOperatorCheck = Effect.gen(function* () {
     const key = request.headers["x-svc-admin-key"]
     const origin = originOf(config, request)
     const cookie = operatorCookieOf(request, origin)
-    if (key !== undefined || cookie === undefined) return adminKey.check(key)
-    return Effect.andThen(requireOwnPage(request, origin), sessions.check(cookie))
+    const known: Effect.Effect<unknown, RouteError> =
+      key !== undefined || cookie === undefined
+        ? adminKey.check(key)
+        : Effect.andThen(requireOwnPage(request, origin), sessions.check(cookie))
+    return Effect.map(known, () => keepPlace(request.source))
   }
 })
 

@@ -24,7 +24,17 @@ export const readBody = (
         Effect.mapError((error) =>
           isTooLarge(error) ? bodyTooLarge(maxBytes) : serviceError("bad_request", "The body could not be read"),
         ),
+        Effect.timeoutOrElse({
+          duration: maxBytes <= smallBytes ? smallBodyMs : bodyMs,
+          orElse: () => Effect.fail(serviceError("bad_request", "The body did not arrive in time")),
+        }),
       )
+
+/** A body for which nobody has a reason to take long: those of login routes, whose senders are not known yet. */
+const smallBytes = 16 * 1024
+const smallBodyMs = 10_000
+/** As long as a connection of HTTP/1.1 may take. */
+const bodyMs = 300_000
 
 const isTooLarge = ({ reason }: HttpServerError.HttpServerError): boolean =>
   reason._tag === "RequestParseError" && reason.reason === "BodyTooLarge"

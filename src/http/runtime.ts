@@ -25,6 +25,7 @@ export interface UploadRequest extends RuntimeRequest {
 
 /** A request that came through the router. */
 export const fromRouter = (request: Request): RuntimeRequest => ({
+  source: request.source,
   headers: request.headers,
   method: request.method,
   url: request.url,

@@ -9,6 +9,7 @@ const mib = 1024 * 1024
 
 /** A body as Node gives it: in chunks that have their memory for themselves. */
 const requestOf = (body: Buffer, headers: UploadRequest["headers"], chunkBytes: () => number): UploadRequest => ({
+  source: {},
   headers,
   method: "POST",
   url: "/",
