@@ -3,6 +3,7 @@ import { Effect, Schema } from "effect"
 import { strictly } from "../protocol/find-issues.ts"
 import { invalidInput, refusedIn } from "../protocol/issues.ts"
 import { BatchItem, type TenantKind } from "../protocol/tenants.ts"
+import { hasUnseen } from "../protocol/text.ts"
 import type { StoredTenant } from "../tenants/tenant-changes.ts"
 import { maxBodyBytes } from "./operator.ts"
 import { ifMatchOf, type Request, readJson } from "./request.ts"
@@ -11,9 +12,16 @@ const decode = Schema.decodeUnknownEffect(BatchItem, strictly)
 
 /** An item of a batch; paths of issues are those of the tenant. */
 export const decodeItem = (item: unknown) =>
-  Effect.mapError(decode(item), () =>
-    invalidInput(
-      refusedIn(BatchItem, item).map(({ path, message }) => ({ path: path.replace(/^value\.?/u, ""), message })),
+  decode(item).pipe(
+    Effect.mapError(() =>
+      invalidInput(
+        refusedIn(BatchItem, item).map(({ path, message }) => ({ path: path.replace(/^value\.?/u, ""), message })),
+      ),
+    ),
+    // Checked where names are made, and not where they are read: those that are stored stay.
+    Effect.filterOrFail(
+      (change) => !("value" in change && "name" in change.value && hasUnseen(change.value.name ?? "")),
+      () => invalidInput([{ path: "name", message: "must have no control or invisible characters" }]),
     ),
   )
 

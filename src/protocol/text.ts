@@ -14,22 +14,28 @@ export const isStorable = (text: string): boolean => text.isWellFormed() && !tex
 /** The nearest text that is {@link isStorable}. */
 export const toStorable = (text: string): string => text.toWellFormed().replaceAll("\u0000", "\ufffd")
 
-/** Control characters of ASCII and Latin-1. */
-const control = /\p{Cc}/u
+/**
+ * Control characters, and those that are not seen or change the order of what is: two names that look the same are the same.
+ * Source: Unicode Technical Standard 39; UAX 9. The last four are fillers of Hangul, which are letters without a form.
+ */
+const unseen = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\u115f\u1160\u3164\uffa0]/u
+
+/** Whether a name has characters that are not seen. */
+export const hasUnseen = (text: string): boolean => unseen.test(text)
 
 /** Free text, e.g. a reason: any characters that can be stored. */
 export const StoredText = Schema.String.check(
   Schema.makeFilter((text: string) => (isStorable(text) ? undefined : storableMessage)),
 )
 
-/** Identifiers and names: not empty, of limited length, without control characters. */
+/** Identifiers and names: not empty, of limited length, without control and invisible characters. */
 export const storedName = (maxLength: number) =>
   Schema.NonEmptyString.check(
     Schema.isMaxLength(maxLength),
     Schema.makeFilter((text: string) =>
-      isStorable(text) && !control.test(text)
+      isStorable(text) && !hasUnseen(text)
         ? undefined
-        : "well-formed Unicode without control characters is required",
+        : "well-formed Unicode without control or invisible characters is required",
     ),
   )
 

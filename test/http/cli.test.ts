@@ -26,7 +26,7 @@ describe("commands of operators", () => {
     })
     expect(await run("topup", "org_development", "5", "--id", "a\u0001b")).toMatchObject({
       code: 1,
-      text: "id: well-formed Unicode without control characters is required\n",
+      text: "id: well-formed Unicode without control or invisible characters is required\n",
     })
     expect((await run("keys", "revoke", "extra")).text).toBe("extra is revoked\n")
     const listed = await run("keys", "list", "--json")
