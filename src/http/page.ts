@@ -30,7 +30,8 @@ export const pageHeaders = {
 
 /** The gateway's own address, relative to a request's: it holds below a path prefix that a proxy removes. */
 export const rootOf = ({ url }: Request): string => {
-  const depth = new URL(url, "http://localhost").pathname.split("/").length - 2
+  const [path = ""] = url.split("?", 1)
+  const depth = path.split("/").length - 2
   return depth <= 0 ? "./" : "../".repeat(depth)
 }
 

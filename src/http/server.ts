@@ -2,7 +2,7 @@
 import { maxHeaderSize } from "node:http"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { Effect, Layer, Scope } from "effect"
-import { HttpRouter, HttpServerError } from "effect/http"
+import { HttpRouter, HttpServerError, HttpServerResponse } from "effect/http"
 import { HttpApiBuilder, HttpApiError, HttpApiScalar, OpenApi } from "effect/http-api"
 import { Overload } from "../admission/overload.ts"
 import { Calls, newRequestId } from "../calls/calls.ts"
@@ -31,6 +31,7 @@ import {
   type NodeServer,
   trackConnections,
 } from "./listener.ts"
+import { refuseOddRequests } from "./one-spelling.ts"
 import { envelope, routeNotFound } from "./respond.ts"
 import { activityRoutes } from "./routes/activity.ts"
 import { adminRoutes } from "./routes/admin.ts"
@@ -69,9 +70,7 @@ const apiAt = ({ publicUrl, basePath }: WeirConfig["Service"]) =>
     OpenApi.annotations({ servers: [{ url: publicUrl ?? (basePath || "/"), description: "This gateway" }] }),
   )
 
-const apiRoutes = Layer.unwrap(
-  Effect.map(WeirConfig, (config) => HttpApiBuilder.layer(apiAt(config), { openapiPath: "/openapi.json" })),
-).pipe(
+const apiRoutes = HttpApiBuilder.layer(Api).pipe(
   Layer.provide([
     runtimeRoutes,
     applicationRoutes,
@@ -100,7 +99,7 @@ const apiRoutes = Layer.unwrap(
   ]),
 )
 
-/** The page of the documentation. Its program takes 13 MB of memory, so it is loaded when the page is first asked for. */
+/** The document of the API, and its page. Its program takes 13 MB of memory, so it is loaded when the page is first asked for. */
 const docs = (access: Access) =>
   HttpRouter.use((router) =>
     Effect.gen(function* () {
@@ -110,6 +109,8 @@ const docs = (access: Access) =>
         Scope.provide(HttpRouter.toHttpEffect(HttpApiScalar.layer(api, { path: "/docs" })), scope),
       )
       yield* router.add("GET", "/docs", guarded(access, Effect.flatten(page)))
+      const document = Effect.sync(() => HttpServerResponse.jsonUnsafe(OpenApi.fromApi(api)))
+      yield* router.add("GET", "/openapi.json", guarded(access, document))
     }),
   )
 
@@ -135,6 +136,7 @@ export const layerServer = Layer.unwrap(
     const interceptors = Effect.gen(function* () {
       yield* answerDirectly(node, yield* hotAnswers)
       yield* admitOrigins(node, corsOrigins)
+      yield* refuseOddRequests(node)
       yield* answerUpgrades(node, yield* socketHandlers, limit.upgrade)
       if (basePath !== "") yield* serveBelow(node, basePath)
       // Last, so that they hear of every request, also of those that an interceptor answers.
@@ -186,7 +188,8 @@ const serve = <E, R>(
     disableLogger: true,
     disableListenLog: true,
     // No shorter than a URL can be: a parameter that is too long is refused by its schema, and not as an unknown route.
-    routerConfig: { maxParamLength: maxHeaderSize },
+    // Paths have one spelling (one-spelling.ts).
+    routerConfig: { maxParamLength: maxHeaderSize, caseSensitive: true, ignoreDuplicateSlashes: false },
   }).pipe(Layer.provideMerge(NodeHttpServer.layer(() => node, { ...listen, gracefulShutdownTimeout: closeGraceMs })))
 
 /** How long connections stay open after the last exchange, so that its last bytes are delivered. */

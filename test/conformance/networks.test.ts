@@ -184,9 +184,10 @@ describe("what a gateway tells of itself beyond development", () => {
     })
   })
 
-  it("/healthz says nothing but ok, and the contract is open", async () => {
+  it("/healthz says nothing but ok, and the contract of the API is a detail like its page", async () => {
     expect(await (await get("/healthz")).json()).toEqual({ status: "ok" })
-    expect((await get("/openapi.json")).status).toBe(200)
+    expect((await get("/openapi.json")).status).toBe(401)
+    expect((await get("/openapi.json", basic("scraper-token"))).status).toBe(200)
   })
 })
 
