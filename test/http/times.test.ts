@@ -9,6 +9,7 @@ import { Effect, Exit, Scope } from "effect"
 import { afterAll, afterEach, describe, expect, it } from "vitest"
 import { keepPlace, limitConnections } from "../../src/http/connection-limit.ts"
 import { beforeRequest, type ConnectionTimes, eventsOf, likeHttp1, makeListener } from "../../src/http/listener.ts"
+import { NodeProblems } from "../../src/telemetry/node-problems.ts"
 import { portOf } from "../../src/testing/port.ts"
 import { authority, issued } from "../upstream/certificate.ts"
 
@@ -27,7 +28,9 @@ type Listen = (request: IncomingMessage, response: ServerResponse) => void
 
 const serve = async (times: ConnectionTimes, listen: Listen, most?: number): Promise<() => ClientHttp2Session> => {
   const scope = Scope.makeUnsafe()
-  const node = await Effect.runPromise(Scope.provide(makeListener(tls, times), scope))
+  const node = await Effect.runPromise(
+    Scope.provide(Effect.provide(makeListener(tls, times), NodeProblems.layer), scope),
+  )
   eventsOf(node).on("request", listen)
   beforeRequest(node, limitConnections(node, most).request)
   beforeRequest(node, likeHttp1)
