@@ -18,6 +18,9 @@ import { routeNotFound } from "./respond.ts"
 /** Two slashes, parameters of a segment, a backslash, or an encoded character that needs no encoding: `A-Z a-z 0-9 - . _ ~`. */
 const otherSpelling = /\/\/|[;\\]|%(?:2[de]|3\d|4[1-9a-f]|5[0-9af]|6[1-9a-f]|7[0-9ae])/i
 
+/** A model's name is data, which clients of other APIs encode as they like. */
+const modelName = /\/models\/[^/;\\]+/
+
 /** Answers requests that no route should see, until the scope closes. */
 export const refuseOddRequests = (node: NodeServer): Effect.Effect<void, never, Scope.Scope> =>
   Effect.flatMap(Effect.context<never>(), (context) => {
@@ -34,7 +37,7 @@ const problemOf = (request: IncomingMessage): ServiceError | undefined => {
   const { url = "", method = "" } = request
   const end = url.indexOf("?")
   const path = end === -1 ? url : url.slice(0, end)
-  if (otherSpelling.test(path)) return routeNotFound
+  if (otherSpelling.test(path.replace(modelName, "/models/"))) return routeNotFound
   if (hostsOf(request) > 1) return severalHosts
   return end === -1 ? undefined : unknownField(method, path, url.slice(end + 1))
 }

@@ -218,6 +218,7 @@ export const examples: Readonly<Record<string, Json>> = {
         model: "main",
         tier: "ttfb",
         limitMs: 60_000,
+        source: "platform.production",
         limits: { production: 60_000, staging: 30_000 },
         buckets: [
           { fromMs: 700, upToMs: 1000, count: 950 },

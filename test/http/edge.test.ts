@@ -52,7 +52,9 @@ describe("for machines", () => {
         new RegExp(`weir_upstream_tier_ms_count\\{tier="${tier}",vendor="openai",model="upstream-main"\\} [1-9]`),
       )
     }
-    expect(text).toMatch(/weir_upstream_tier_limit_ms\{tier="ttfb",vendor="openai",model="upstream-main"\} 120000/)
+    expect(text).toMatch(
+      /weir_upstream_tier_limit_ms\{tier="ttfb",vendor="openai",model="upstream-main",source="default"\} 120000/,
+    )
     expect(text).toContain(`weir_exchanges_total{outcome="end",model="main"}`)
   })
 
@@ -188,6 +190,7 @@ describe("for people", () => {
       "/v1/admin/orgs/{org}/plan",
       "/v1/admin/targets",
       "/v1/admin/prices",
+      "/v1/admin/problems",
       "/v1/admin/catalogue/revisions",
       "/v1/admin/audit",
       "/v1/session",

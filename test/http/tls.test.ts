@@ -23,7 +23,13 @@ writeWholeFile(tls.key, issued.server.key)
 const stallMs = 1200
 const gateway = useGateway({
   backgroundSpeed: 10,
-  config: { tls, streamStallMs: stallMs, streamHeartbeatMs: 60_000, authPerMinute: 100_000 },
+  config: {
+    tls,
+    streamStallMs: stallMs,
+    streamHeartbeatMs: 60_000,
+    authPerMinute: 100_000,
+    outputTokenBytes: 100_000_000,
+  },
 })
 const urlOf = ({ baseUrl }: { readonly baseUrl: string }) => baseUrl.replace(/^http:/, "https:")
 
