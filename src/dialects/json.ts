@@ -4,6 +4,7 @@
  */
 import { Predicate } from "effect"
 import { isDeeperThan } from "../protocol/depth.ts"
+import { exceededLimit, loopLimits } from "../protocol/json-size.ts"
 
 export type JsonObject = { readonly [key: string]: unknown }
 
@@ -14,8 +15,12 @@ const maxDepth = 64
 /** A shorter text cannot be nested too deeply and is not checked. */
 const harmlessLength = 1024
 
-/** Parses a JSON object; undefined for everything else. */
+/** A shorter text is parsed in a few milliseconds, whatever it has. */
+const briefLength = 256 * 1024
+
+/** Parses a JSON object; undefined for everything else, and for more values than the event loop has time for. */
 export const parseObject = (text: string): JsonObject | undefined => {
+  if (text.length > briefLength && exceededLimit(Buffer.from(text), loopLimits) !== undefined) return undefined
   try {
     const value: unknown = JSON.parse(text)
     if (!isObject(value)) return undefined

@@ -17,6 +17,8 @@ export interface ReviewPolicy {
 export interface RuleCheck {
   readonly kind: "rule"
   readonly matches: (text: string) => boolean
+  /** The most characters of a text that a match can have: a long text is matched in parts. Absent where there is no limit. */
+  readonly maxMatchLength?: number
 }
 
 /** Calls an endpoint with the API of OpenAI's moderations. */
@@ -46,8 +48,11 @@ export const compilePolicy = (
     const check = { kind: "moderation", baseUrl, credential, model, categories, timeoutMs, onFailure } as const
     return Result.succeed({ id, direction, reason, check })
   }
-  const matches = "regex" in match ? compileRegex(match.regex) : Result.succeed(keywordMatcher(match.keywords))
-  return Result.map(matches, (matches) => ({ id, direction, reason, check: { kind: "rule", matches } }))
+  const check =
+    "regex" in match
+      ? Result.map(compileRegex(match.regex), (matches) => ({ kind: "rule", matches }) as const)
+      : Result.succeed(keywordCheck(match.keywords))
+  return Result.map(check, (check) => ({ id, direction, reason, check }))
 }
 
 /** RE2 does not backtrack: matching takes linear time for every pattern and text. */
@@ -61,12 +66,17 @@ function compileRegex(pattern: string): Result.Result<RuleCheck["matches"], stri
 }
 
 /** Independent of case and of Unicode normalisation. */
-function keywordMatcher(keywords: ReadonlyArray<string>): RuleCheck["matches"] {
+function keywordCheck(keywords: ReadonlyArray<string>): RuleCheck {
   const folded = keywords.map(fold)
-  return (text) => {
+  const matches = (text: string) => {
     const foldedText = fold(text)
     return folded.some((keyword) => foldedText.includes(keyword))
   }
+  const longest = Math.max(0, ...folded.map(({ length }) => length))
+  return { kind: "rule", matches, maxMatchLength: longest * mostMarks }
 }
+
+/** A character of a keyword may be written as a letter and this many marks, which are folded into it. */
+const mostMarks = 4
 
 const fold = (text: string): string => text.normalize("NFKC").toLowerCase()

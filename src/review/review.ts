@@ -7,7 +7,7 @@ import { WeirConfig } from "../config.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 import { recordReview } from "../telemetry/metrics.ts"
 import { ModerationEngine } from "./moderation.ts"
-import type { ReviewPolicy } from "./policy.ts"
+import type { ReviewPolicy, RuleCheck } from "./policy.ts"
 
 /** A policy denied a text. */
 export interface Denial {
@@ -34,7 +34,7 @@ export class Review extends Context.Service<
 
       /** The reason of a denial; undefined if the policy allows the text. */
       const objection = ({ id, reason, check }: ReviewPolicy, text: string): Effect.Effect<string | undefined> => {
-        if (check.kind === "rule") return Effect.sync(() => (check.matches(text) ? reason : undefined))
+        if (check.kind === "rule") return Effect.map(matchInParts(check, text), (found) => (found ? reason : undefined))
         return moderation.flags(check, text).pipe(
           Effect.map((flagged) => (flagged ? reason : undefined)),
           Effect.catch((error) =>
@@ -87,6 +87,21 @@ export class Review extends Context.Service<
       })
     }),
   )
+}
+
+/** Characters that are matched in one turn: a character of text may be folded to eighteen. */
+const partLength = 32 * 1024
+
+/** Matches a text, and a long one in parts that overlap by a match, so that streams go on in between. */
+export const matchInParts = ({ matches, maxMatchLength }: RuleCheck, text: string): Effect.Effect<boolean> => {
+  if (maxMatchLength === undefined || text.length <= partLength) return Effect.sync(() => matches(text))
+  return Effect.gen(function* () {
+    for (let at = 0; at < text.length; at += partLength) {
+      if (matches(text.slice(at, at + partLength + maxMatchLength))) return true
+      yield* Effect.yieldNow
+    }
+    return false
+  })
 }
 
 /** The error of a denial. */

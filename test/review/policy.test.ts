@@ -1,9 +1,10 @@
 /** Rules: what they match, in how much time; and what of a request they see. */
 import { describe, expect, it } from "@effect/vitest"
-import { Result, Schema } from "effect"
+import { Effect, Result, Schema } from "effect"
 import type { Policy } from "../../src/protocol/catalogue.ts"
 import { piecesOf } from "../../src/review/moderation.ts"
 import { compilePolicy } from "../../src/review/policy.ts"
+import { matchInParts } from "../../src/review/review.ts"
 import { textOfPrompt } from "../../src/review/texts.ts"
 
 const rule = (match: Policy["match"]) =>
@@ -51,6 +52,20 @@ describe("regex", () => {
 })
 
 describe("keywords", () => {
+  it.effect("are found in a long text wherever they are, and in whatever form", () =>
+    Effect.gen(function* () {
+      const { check } = Result.getOrThrow(rule({ keywords: ["forbidden"] }))
+      if (check.kind !== "rule") throw new Error("a rule was meant")
+      for (const word of ["forbidden", "ＦＯＲＢＩＤＤＥＮ", "forbidden\u0301".normalize("NFD")]) {
+        for (const at of [0, 32_760, 32_766, 32_768, 65_530, 99_000]) {
+          const text = `${"x".repeat(at)}${word}${"y".repeat(100_000 - at)}`
+          expect(yield* matchInParts(check, text), `${word} at ${at}`).toBe(check.matches(text))
+        }
+      }
+      expect(yield* matchInParts(check, "forbidde ".repeat(20_000))).toBe(false)
+    }),
+  )
+
   it.each([
     ["Forbidden", "this is FORBIDDEN", true],
     ["forbidden", "ｆｏｒｂｉｄｄｅｎ in full width", true],

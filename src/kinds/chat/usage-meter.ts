@@ -1,6 +1,7 @@
 /** What has been received of a vendor's reply: blocks, usage, progress. */
 
 import type { VendorEvent, VendorUsage } from "../../dialects/dialect.ts"
+import { parseObject } from "../../dialects/json.ts"
 import type { ReplyBlock, SealingDialect } from "../../protocol/block.ts"
 import { isDeeperThan } from "../../protocol/depth.ts"
 import type { Delta } from "../../protocol/event.ts"
@@ -209,20 +210,15 @@ function closeBlock({ t, text, id, name, signature, redacted, dialect, logprobs 
 /** The maximum depth of a request, so that a reply can be sent back. */
 const maxInputDepth = 48
 
-/** Arguments that are not a JSON object are kept as text, so that nothing is lost. */
+/** Arguments that are not a JSON object, or one of too many values, are kept as text, so that nothing is lost. */
 const parseInput = (args: string) => {
   if (args.trim() === "") return {}
-  try {
-    const input: unknown = JSON.parse(args)
-    if (isJsonObject(input) && !isDeeperThan(input, maxInputDepth)) return input
-  } catch {
-    // fall through: not JSON
-  }
-  return { $raw: args }
+  const input: unknown = parseObject(args)
+  return isJsonObject(input) && !isDeeperThan(input, maxInputDepth) ? input : { $raw: args }
 }
 
 type Input = Extract<ReplyBlock, { readonly t: "tool_call" }>["input"]
 
-/** `JSON.parse` returns JSON; only the outermost type is checked. */
+/** What was parsed is JSON; only the outermost type is checked. */
 const isJsonObject = (value: unknown): value is Input =>
   typeof value === "object" && value !== null && !Array.isArray(value)
