@@ -35,7 +35,7 @@ export const connectToRedis = (driver: Driver, { url, tlsFiles, deadlineMs }: Pl
     enableOfflineQueue: false,
     // Callers no longer wait for commands that were sent on a broken connection.
     autoResendUnfulfilledCommands: false,
-    reconnectOnError: ({ message }: Error) => isFromWrongServer(message),
+    reconnectOnError: leavesWrongServer(),
   }
   const connectOne = () => {
     const one: Client = new driver.Redis({
@@ -99,6 +99,22 @@ const withCurrent = <Options extends object>(options: Options, read: () => Redis
 const wrongServer = /(^|-)(READONLY|LOADING|MISCONF|OOM|NOAUTH|NOPERM|WRONGPASS|CLUSTERDOWN|MASTERDOWN|NOREPLICAS) /
 
 export const isFromWrongServer = (message: string): boolean => wrongServer.test(message)
+
+/**
+ * Leaves a wrong server at once, and then not again for a while: an address, or a Sentinel, may point at it for long after it
+ * has become a replica, and connecting to it succeeds.
+ */
+const leavesWrongServer = () => {
+  let leftAtMs = Number.NEGATIVE_INFINITY
+  return ({ message }: Error): boolean => {
+    const nowMs = performance.now()
+    if (!isFromWrongServer(message) || nowMs - leftAtMs < leaveEveryMs) return false
+    leftAtMs = nowMs
+    return true
+  }
+}
+
+const leaveEveryMs = 500
 
 /** The shortest time in which a server far away can be connected to. */
 const shortestConnectMs = 1000

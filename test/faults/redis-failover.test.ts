@@ -73,4 +73,18 @@ describe.skipIf(!hasRedisServer)("a Redis that refuses to write", () => {
       await eventually(async () => (await ready()) === 200 && (await beat()) === 200)
     }
   })
+
+  it("while the address points at a replica for long, it is not connected to over and over", async () => {
+    const beat = beatOf(gateway())
+    const connections = () => Number(/total_connections_received:(\d+)/.exec(second.cli("info", "stats"))?.[1])
+    second.cli("replicaof", "127.0.0.1", String(first.port))
+    await eventually(async () => (await beat()) === 503)
+    const before = connections()
+    const endsAt = Date.now() + 3000
+    while (Date.now() < endsAt) await Promise.all(Array.from({ length: 8 }, beat))
+    // Two a second, and those that ask for the number.
+    expect(connections() - before).toBeLessThan(12)
+    second.cli("replicaof", "no", "one")
+    await eventually(async () => (await beat()) === 200, 2000)
+  })
 })
