@@ -1,7 +1,7 @@
 /** Exports traces, metrics and logs to an OpenTelemetry collector (`SVC_OTLP_URL`). Source: OTLP 1.x over HTTP. */
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { Clock, Effect, Layer, Redacted, References } from "effect"
-import { HttpClient } from "effect/http"
+import { HttpClient, HttpClientError, type HttpClientRequest } from "effect/http"
 import { Otlp, OtlpSerialization } from "effect/observability"
 import { ProxyAgent } from "undici"
 import { atBackgroundSpeed } from "../background.ts"
@@ -63,6 +63,7 @@ const tellingFailures = Layer.effect(
   Effect.gen(function* () {
     const inner = yield* HttpClient.HttpClient
     const problems = yield* NodeProblems
+    const patience = yield* atBackgroundSpeed("10 seconds")
     const toldAtMs = new Map<string, number>()
     const fail = (what: string, reason: string) =>
       Effect.gen(function* () {
@@ -72,15 +73,23 @@ const tellingFailures = Layer.effect(
         toldAtMs.set(what, nowMs)
         yield* Effect.logError("Telemetry is not exported", { what, reason })
       })
-    return HttpClient.transform(inner, (answer, { url }) => {
-      const what = `telemetry to ${withoutUser(url)}`
+    return HttpClient.transform(inner, (answer, request) => {
+      const what = `telemetry to ${withoutUser(request.url)}`
       return answer.pipe(
+        // Without an answer, what comes later waits in memory, and nobody hears of it.
+        Effect.timeoutOrElse({ duration: patience, orElse: () => Effect.fail(silent(request)) }),
         Effect.tap(({ status }) => (status < 400 ? problems.end(what) : fail(what, `The collector answers ${status}`))),
         Effect.tapError(({ message }) => fail(what, withoutUser(message))),
       )
     })
   }),
 )
+
+/** The exporter's own timeout of the specification. */
+const silent = (request: HttpClientRequest.HttpClientRequest) =>
+  new HttpClientError.HttpClientError({
+    reason: new HttpClientError.TransportError({ request, description: "The collector does not answer" }),
+  })
 
 const tellEveryMs = 60_000
 

@@ -87,4 +87,19 @@ describe.skipIf(!hasRedisServer)("a Redis that refuses to write", () => {
     second.cli("replicaof", "no", "one")
     await eventually(async () => (await beat()) === 200, 2000)
   })
+
+  it("a master that falls silent is left, without a call that heals it: readiness alone does", async () => {
+    const ready = readyOf(gateway())
+    first.cli("replicaof", "no", "one")
+    expect(await ready()).toBe(200)
+    address.pointTo(first.port)
+    second.process.kill("SIGSTOP")
+    try {
+      await eventually(async () => (await ready()) === 503, 5000)
+      await eventually(async () => (await ready()) === 200, 5000)
+    } finally {
+      second.process.kill("SIGCONT")
+    }
+    expect(await beatOf(gateway())()).toBe(200)
+  })
 })

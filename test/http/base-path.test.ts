@@ -37,6 +37,10 @@ describe("SVC_BASE_PATH", () => {
     expect(await follow(basePath)).toBe(`${basePath}/`)
     expect(await follow(`${basePath}/`)).toBe(`${basePath}/console/`)
     expect(await follow(`${basePath}/console`)).toBe(`${basePath}/console/`)
+    for (const page of ["/login", "/activate", "/console/"]) {
+      const html = await (await fetch(ready.baseUrl + page)).text()
+      expect(html.match(/ (?:href|src|action)="\/(?!\/)[^"]*/g) ?? [], page).toEqual([])
+    }
     const signedIn = await fetch(`${ready.baseUrl}/v1/session/operator`, {
       method: "POST",
       headers: { "content-type": "application/json", origin, "x-svc-console": "1" },

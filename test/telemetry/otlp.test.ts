@@ -204,14 +204,24 @@ describe("a collector that cannot be exported to", () => {
     asked.push(`${url} ${headers["proxy-authorization"]}`)
     socket.end("HTTP/1.1 403 Forbidden\r\n\r\n")
   })
-  beforeAll(() => new Promise<void>((resolve) => refusing.listen(0, "127.0.0.1", resolve)))
+  const mute = createServer(() => {})
+  const servers = [refusing, mute]
+  beforeAll(async () => {
+    for (const server of servers) await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
+  })
   afterAll(() => {
-    refusing.closeAllConnections()
-    refusing.close()
+    for (const server of servers) {
+      server.closeAllConnections()
+      server.close()
+    }
   })
   const failing = useGateway(() => ({
     backgroundSpeed: 20,
     config: { otlpUrl: `http://127.0.0.1:${portOf(refusing)}`, traceRate: 1 },
+  }))
+  const hanging = useGateway(() => ({
+    backgroundSpeed: 20,
+    config: { otlpUrl: `http://127.0.0.1:${portOf(mute)}` },
   }))
   const proxied = useGateway(() => ({
     backgroundSpeed: 20,
@@ -236,6 +246,10 @@ describe("a collector that cannot be exported to", () => {
     const metrics = await (await fetch(`${failing().baseUrl}/metrics`)).text()
     expect(metrics).toMatch(/weir_problems_total\{what="telemetry to [^"]*\/v1\/metrics"\} [1-9]/)
   })
+
+  it("that accepts connections and does not answer is told, too", async () => {
+    await eventually(async () => (await problemsOf(hanging())).includes("The collector does not answer"), 30_000)
+  }, 40_000)
 
   it("is reached through the proxy of vendors, where its address is HTTPS", async () => {
     await eventually(() => asked.length > 0)
