@@ -182,7 +182,7 @@ const variables = {
     Config.withDefault("1"),
     Config.map((flag) => flag === "1"),
   ),
-  /** Of each call to PostgreSQL; a connection that owes an answer for two of them is left for a new one. */
+  /** Deadline of each call to PostgreSQL; a connection that owes an answer for two of them is left for a new one. */
   databaseDeadlineMs: millis("SVC_DATABASE_DEADLINE_MS", 5000),
   /**
    * Seals stored replies and organisations' upstream keys; all nodes need the same key. If absent, replies are sealed
@@ -214,7 +214,7 @@ const variables = {
     if (url !== undefined && proxy === undefined) return invalid("HTTPS_PROXY is not a URL such as http://proxy:3128")
     return Config.succeed(proxy && Redacted.make(proxy))
   }),
-  /** What is reached without the proxy, separated by commas: names with their subdomains, addresses, networks, or `*`. */
+  /** Hosts that are reached without the proxy, separated by commas: names with their subdomains, addresses, networks, or `*`. */
   noProxy: Config.map(Config.all([given("NO_PROXY"), given("no_proxy")]), ([upper, lower]) => upper ?? lower ?? ""),
   /**
    * Redis as `redis://[user:password@]host[:port][/db]`, a cluster as several of them, separated by commas, or
@@ -233,7 +233,7 @@ const variables = {
       return Option.isSome(problem) ? invalid(`TLS of Redis: ${problem.value}`) : Config.succeed(files)
     },
   ),
-  /** Of each call to Redis; a connection that is silent for two of them is left for a new one. */
+  /** Deadline of each call to Redis; a connection that is silent for two of them is left for a new one. */
   redisDeadlineMs: millis("SVC_REDIS_DEADLINE_MS", 1000),
   /** SHA-256 of the admin key, in hex; without it there is no admin API (development mints a key). */
   adminKeySha256: digest("SVC_ADMIN_KEY_SHA256"),
@@ -364,10 +364,10 @@ const config = Config.all(variables)
 /** A variable as it is in an environment. */
 export interface Variable {
   readonly name: string
-  /** Of the table above: what it means is told there. */
+  /** The member of the table above that reads it; its comment says what the variable means. */
   readonly member: string
   readonly isSecret: boolean
-  /** As it would be written; empty if there is none. */
+  /** The default, in the form of the variable; empty if there is none. */
   readonly fallback: string
   /** Undefined where it is not set; secrets are not shown. */
   readonly value: string | undefined

@@ -23,7 +23,7 @@ export const secretInVariable = (name: string): string | undefined => {
   return process.env[name] || (file === undefined ? undefined : secretInFile(file))
 }
 
-/** What a file has now, or had when it could be read last: it may be replaced at this moment. */
+/** Reads the text of a file; the last one that could be read if it is being replaced at this moment. */
 export const currentText = (path: string): (() => string) => {
   let known = ""
   return () => {
@@ -44,7 +44,7 @@ export const currentFiles = (files: Readonly<Record<string, string | undefined>>
 export const isInFile = (name: string): boolean => process.env[fileVariable(name)] !== undefined
 
 /**
- * What a secret variable has now, for whom asks seldom: if it is given as a file, the file is read each time. A file that
+ * Reads the value of a secret variable: if it is given as a file, the file is read each time. A file that
  * cannot be read, or that is empty, changes nothing: it is being replaced.
  *
  * @param value what it had when the configuration was read

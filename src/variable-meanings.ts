@@ -25,7 +25,7 @@ export const meanings: Readonly<Record<string, string>> = {
     "Connections to it, for calls, for what is short, and for what is long: a third each, of the last at least three. Two more wait for notifications.",
   migrates: "`0`: missing migrations are not applied at start but are an error; `weir migrate` applies them.",
   databaseDeadlineMs:
-    "Of each call to PostgreSQL; a connection that owes an answer for two of them is left for a new one.",
+    "Deadline of each call to PostgreSQL; a connection that owes an answer for two of them is left for a new one.",
   masterKey:
     "Seals stored replies and organisations' upstream keys; all nodes need the same key. If absent, replies are sealed with a key of this process, and upstream keys are refused.",
   masterKeyPrevious:
@@ -39,12 +39,12 @@ export const meanings: Readonly<Record<string, string>> = {
     "Private networks (CIDR, separated by commas) in which organisations' own upstream addresses are allowed.",
   httpsProxy: "Proxy for vendors at HTTPS addresses: `HTTPS_PROXY` or `https_proxy`, except for what `NO_PROXY` names.",
   noProxy:
-    "What is reached without the proxy, separated by commas: names with their subdomains, addresses, networks, or `*`.",
+    "Hosts that are reached without the proxy, separated by commas: names with their subdomains, addresses, networks, or `*`.",
   redisUrl:
     "Redis as `redis://[user:password@]host[:port][/db]`, a cluster as several of them, separated by commas, or `redis-sentinel://[user:password@]host[:port],host[:port]/master-name[/db]`; with TLS `rediss://`, `rediss-sentinel://`. An in-process gate if absent.",
   redisTlsFiles:
     "Files in PEM for `rediss://`, read for each new connection: who signed Redis's certificate, and this client's own.",
-  redisDeadlineMs: "Of each call to Redis; a connection that is silent for two of them is left for a new one.",
+  redisDeadlineMs: "Deadline of each call to Redis; a connection that is silent for two of them is left for a new one.",
   adminKeySha256: "SHA-256 of the admin key, in hex; without it there is no admin API (development mints a key).",
   gateMode:
     "How the gate treats a full plan, and a store that does not answer: `enforce` refuses, `shadow` only counts, `off` does not check.",

@@ -9,12 +9,12 @@ import { runEvery } from "./background.ts"
 import { fileVariable } from "./secret-files.ts"
 import { NodeProblems } from "./telemetry/node-problems.ts"
 
-/** What a file has cannot be used; it is tried again when the file changes. */
+/** The text of a file cannot be used; it is tried again when the file changes. */
 export class FileRefused extends Data.TaggedError("FileRefused")<{ readonly message: string }> {}
 
 interface Watch<E, R> {
   readonly paths: ReadonlyArray<string>
-  /** What they had when they were read first. */
+  /** Their texts when they were read first. */
   readonly before: ReadonlyArray<string | undefined>
   /** Takes up what they have now, in the same order. After another error than {@link FileRefused} it is tried again. */
   readonly take: (texts: ReadonlyArray<string>) => Effect.Effect<void, E | FileRefused, R>
@@ -61,7 +61,7 @@ export const watchFiles = <E, R>({
   })
 
 /**
- * What a secret variable has now: if it is given as a file, it is taken up anew whenever the file changes.
+ * Follows the value of a secret variable: if it is given as a file, it is taken up anew whenever the file changes.
  *
  * @param value what it had when the configuration was read
  */

@@ -65,7 +65,7 @@ export const runCall = <Request extends CallRequest, Body extends object>(
     )
   })
 
-/** Who is billed, by ids: of a key its id, which is no secret. */
+/** Ids of the organisation, the application and the key; the id of a key is no secret. */
 const callerAttributes = ({ org, app, keyId }: Caller) => ({
   "weir.org": org.id,
   ...(app !== undefined && { "weir.app": app.id }),

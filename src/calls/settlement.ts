@@ -85,7 +85,7 @@ export const settleCall = Effect.fnUntraced(function* <Body extends object>(
   else if (!isAnswered) conclude(x, usage, balance, end.finished, denial)
 })
 
-/** What was called, and what it cost: on the call's span, so that a trace can be found by it. */
+/** The target and the cost of a call, on its span, so that a trace can be found by them. */
 const billAttributes = <Body extends object>({ task, conversation }: HeldCall<Body>, cost: Amount) => ({
   "weir.model": task.model,
   ...(conversation.target !== undefined && {

@@ -7,7 +7,7 @@ export interface Change {
   /** e.g. `models/main`. */
   readonly entry: string
   readonly change: "added" | "changed" | "removed"
-  /** What is different in an entry that is changed, as JSON, durations as `60s`; of the first entries only. */
+  /** The fields that differ in a changed entry, as JSON, durations as `60s`; only for the first entries. */
   readonly fields?: ReadonlyArray<FieldChange>
 }
 

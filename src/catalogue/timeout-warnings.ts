@@ -1,4 +1,4 @@
-/** What a catalogue's timeouts cannot mean, although each of them is well formed. Pure. */
+/** Warnings of timeouts that are well formed, and still a mistake. Pure. */
 import type { PlatformDocument } from "../protocol/catalogue.ts"
 import { duration } from "../protocol/duration.ts"
 import { environmentsOf, resolveTimeouts, type TierValues, type TimeoutSettings } from "../protocol/timeout-tiers.ts"

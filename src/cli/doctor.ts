@@ -226,7 +226,7 @@ const checkTargets = (url: string, adminKey: Option.Option<string>) => {
   )
 }
 
-/** What does not work on the node that answers, although it serves calls; nothing without the admin key. */
+/** Problems of the node that answers, although it serves calls; nothing without the admin key. */
 const checkNode = (url: string, adminKey: Option.Option<string>) => {
   if (Option.isNone(adminKey)) return Effect.succeed([])
   return ask({ url, adminKey: adminKey.value }, AdminActivity, (client, headers) =>

@@ -1,4 +1,4 @@
-/** What does not work on the node that answers, above each page of an operator. */
+/** A banner above each page of an operator: problems of the node that answers. */
 
 import { html } from "htm/preact"
 import type { NodeProblemList } from "../protocol/node-problem.ts"

@@ -23,7 +23,7 @@ export const ApplyResponse = Schema.Struct({
     Schema.Struct({
       entry: Schema.String,
       change: Schema.Literals(["added", "changed", "removed"]),
-      /** What is different in an entry that is changed, as JSON, durations as `60s`; of the first entries only. */
+      /** The fields that differ in a changed entry, as JSON, durations as `60s`; only for the first entries. */
       fields: Schema.optionalKey(
         Schema.Array(
           Schema.Struct({

@@ -24,7 +24,7 @@ export interface DatabaseUrl {
 
 const modes = ["disable", "allow", "prefer", "require", "verify-ca", "verify-full"]
 
-/** What each parameter may be; those that have no list may be anything. */
+/** The allowed values of each parameter; a parameter without a list takes any value. */
 const parameters: Readonly<Record<string, ReadonlyArray<string> | undefined>> = Object.assign(Object.create(null), {
   host: undefined,
   port: undefined,
@@ -38,7 +38,7 @@ const parameters: Readonly<Record<string, ReadonlyArray<string> | undefined>> = 
   sslrootcert: undefined,
   sslcert: undefined,
   sslkey: undefined,
-  // What these values ask for is so.
+  // The driver does what these values ask for.
   channel_binding: ["disable", "prefer"],
   gssencmode: ["disable", "prefer"],
 })
@@ -69,7 +69,7 @@ export const parseDatabaseUrl = (text: string): Result.Result<DatabaseUrl, strin
     password: password || undefined,
     tls: isVerified
       ? {
-          // As libpq does: with an authority, `require` is `verify-ca`. Without one it would verify nothing; here it verifies.
+          // libpq, too, reads `require` as `verify-ca` where there is an authority. Without one it verifies nothing; here it does.
           checksName: mode === "verify-full" || (mode === "require" && isSystem) || ca === "system",
           ca: isSystem ? undefined : ca,
           cert,

@@ -39,7 +39,7 @@ export const MillisOrZero = Schema.Union([
   MillisOrNumber,
 ])
 
-/** As it is written in a catalogue: exact where the notation allows it, rounded otherwise. */
+/** Writes a duration as a catalogue has it: exact where the notation allows it, rounded otherwise. */
 export const duration = (ms: number): string => {
   if (ms < 1000) return `${Math.round(ms)}ms`
   const units = [

@@ -1,4 +1,4 @@
-/** What does not work on the node that was asked, although it serves calls. */
+/** Problems of the node that was asked, although it serves calls. */
 import { Schema } from "effect"
 
 export const NodeProblem = Schema.Struct({

@@ -23,10 +23,10 @@ export type Timeouts = Readonly<Record<Tier, number>>
 
 export const defaultTimeouts: Timeouts = { connect: 10_000, ttfb: 120_000, idle: 90_000, total: 3_600_000 }
 
-/** What one place says of the tiers; absent tiers are said elsewhere. */
+/** The tiers that one place sets; the others are set elsewhere. */
 export type TierValues = { readonly [tier in Tier]?: number | undefined }
 
-/** What the platform, a vendor or a model says: of the tiers, and of the tiers in environments, by their names. */
+/** The settings of the platform, a vendor or a model: tiers for every environment, and tiers of environments by their names. */
 export type TimeoutSettings = Readonly<Record<string, number | TierValues>>
 
 export const isTier = (name: string): name is Tier => tiers.some((tier) => tier === name)
@@ -40,7 +40,7 @@ export interface TimeoutInForce {
   readonly ms: number
   /** A variable; `model`, `vendor` or `platform`, with `.` and the environment if it is of that only; or `default`. */
   readonly source: string
-  /** What a variable beats. */
+  /** The timeout of the catalogue that a variable beats. */
   readonly beaten?: Omit<TimeoutInForce, "beaten">
 }
 

@@ -8,7 +8,7 @@ import { currentFiles, currentSecret, isInFile } from "../secret-files.ts"
 
 const variable = "SVC_DATABASE_URL"
 
-/** What makes a connection to a server; `url` may be that of another server of the same cluster. */
+/** Options of connections to a server; `url` may be that of another server of the same cluster. */
 export const serverOptions = (url: Redacted.Redacted): Pick<PgClient.PgClientConfig, "url" | "ssl" | "password"> => {
   const { host, tls } = Result.getOrThrow(parseDatabaseUrl(Redacted.value(url)))
   return {

@@ -363,7 +363,7 @@ export const recordBudget = (
 /** Whether the identities at vendors work, 1 or 0, by vendor. */
 export const identitySeries = seriesOf(bound((vendor: string) => identities({ vendor })))
 
-/** What does not work on this node although it serves calls, 1 each. */
+/** Problems of this node, 1 each. */
 export const problemSeries = seriesOf(bound((what: string) => problems({ what })))
 const problemsMetric = bound((what: string) => problemsBegun({ what }))
 

@@ -1,5 +1,5 @@
 /**
- * What does not work on this node although it serves calls, such as a configuration file that was refused. Operators see
+ * Problems of this node, which serves calls in spite of them, such as a configuration file that was refused. Operators see
  * it in the console and in `weir doctor`; a metric counts it.
  */
 import { Clock, Context, Effect, Layer } from "effect"

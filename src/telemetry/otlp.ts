@@ -57,7 +57,7 @@ const throughProxy = ({ isSecure, host, port, authorization }: HttpProxy) => {
   return NodeHttpClient.layerUndiciNoDispatcher.pipe(Layer.provide(dispatcher))
 }
 
-/** What the collector does not take is a problem of the node, and a log line at most once a minute. */
+/** A refusal of the collector is a problem of the node, and a log line at most once a minute. */
 const tellingFailures = Layer.effect(
   HttpClient.HttpClient,
   Effect.gen(function* () {

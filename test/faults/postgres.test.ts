@@ -68,7 +68,7 @@ describe.skipIf(!hasServers())("PostgreSQL in trouble", async () => {
     psql("select pg_reload_conf()")
     try {
       await eventually(async () => (await readiness()) === 503)
-      // What a node was allotted before it may still spend.
+      // A node may still spend the allotments that it has.
       await eventually(async () => (await gateway().exchange(hello)).status === 500)
       const startedAt = Date.now()
       const response = await gateway().exchange(hello)

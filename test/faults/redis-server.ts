@@ -29,7 +29,7 @@ export const startRedisServer = async (...options: ReadonlyArray<string>): Promi
   }
 }
 
-/** As the address of a service: what is connected stays where it is, and new connections go to where it points. */
+/** An address as a service has it: connections stay where they are, and new ones go to where it points. */
 export const movableAddress = async (
   target: number,
 ): Promise<{ readonly port: number; readonly pointTo: (target: number) => void; readonly close: () => void }> => {

@@ -72,7 +72,7 @@ describe.skipIf(!hasBalancer || databaseServer === undefined || redisUrl === und
       old?.kill("SIGTERM")
       await gone
       await start(at)
-      // As a rolling update waits for the balancer: it asks each second.
+      // A rolling update waits for the balancer, which asks each second.
       await sleep(2500)
     }
 

@@ -56,7 +56,7 @@ describe.skipIf(!hasServers())("PostgreSQL with TLS", async () => {
 
   const urlOf = (user: string, query: string, host = "127.0.0.1", password = "first") =>
     `postgres://${user}:${password}@${host}:${port}/postgres?${query}`
-  /** As connections of calls are made. */
+  /** A client as calls have it. */
   const clientOf = (url: string) => connectionsOf(1, 2000).forCalls(Redacted.make(url))
   const isEncrypted = Effect.flatMap(
     SqlClient.SqlClient,
