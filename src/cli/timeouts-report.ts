@@ -1,7 +1,7 @@
 /** Formats observed tier times: a table, a chart on a logarithmic axis, and a profile for the catalogue. Pure. */
 import { duration } from "../protocol/duration.ts"
 import { tiers } from "../protocol/timeout-tiers.ts"
-import { enoughCalls, type Judged, profileOf } from "../telemetry/timeouts/judge.ts"
+import { enoughCalls, enoughForPercentiles, type Judged, profileOf } from "../telemetry/timeouts/judge.ts"
 import { table } from "./table.ts"
 
 export const describeTimeouts = (judged: ReadonlyArray<Judged>, env: string): string => {
@@ -32,7 +32,7 @@ export const describeTimeouts = (judged: ReadonlyArray<Judged>, env: string): st
 
 const beyond = (ms: number | undefined, { calls, limitMs }: Judged): string => {
   if (ms !== undefined) return duration(ms)
-  return calls === 0 || limitMs === undefined ? "" : `> ${duration(limitMs)}`
+  return calls < enoughForPercentiles || limitMs === undefined ? "" : `> ${duration(limitMs)}`
 }
 
 const candidateOf = ({ candidate }: Judged): string =>

@@ -5,7 +5,7 @@ import { loadCatalogue } from "../../src/catalogue/load.ts"
 import { describeTimeouts } from "../../src/cli/timeouts-report.ts"
 import { duration } from "../../src/protocol/duration.ts"
 import { tierBoundaries } from "../../src/telemetry/metrics.ts"
-import { enoughCalls, judge, profileOf } from "../../src/telemetry/timeouts/judge.ts"
+import { enoughCalls, enoughForPercentiles, judge, profileOf } from "../../src/telemetry/timeouts/judge.ts"
 import { addUp, type Observed, since } from "../../src/telemetry/timeouts/observed.ts"
 import { readTiers } from "../../src/telemetry/timeouts/scrape.ts"
 import { hello } from "../../src/testing/index.ts"
@@ -75,11 +75,12 @@ ${extra}`
 
 const Time = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 3_000_000 }))
 const Times = Schema.Array(Time).check(Schema.isMinLength(1), Schema.isMaxLength(200))
+const EnoughTimes = Schema.Array(Time).check(Schema.isMinLength(enoughForPercentiles), Schema.isMaxLength(200))
 
 describe("judging", () => {
-  it.prop("quantiles lie in the bucket that they belong to", [Times], ([millis]) => {
+  it.prop("quantiles lie in the bucket that they belong to", [EnoughTimes], ([millis]) => {
     const sorted = [...millis].sort((a, b) => a - b)
-    const judged = judge(observe(millis))
+    const judged = judge(observe(millis, { limitMs: undefined }))
     for (const [value, share] of [
       [judged.p50, 0.5],
       [judged.p99, 0.99],
@@ -91,6 +92,13 @@ describe("judging", () => {
       expect(value).toBeLessThanOrEqual(above)
     }
     expect(judged.max).toBeGreaterThanOrEqual(sorted.at(-1) ?? 0)
+  })
+
+  it("percentiles come from twenty calls or more, and none is beyond the limit that the calls kept to", () => {
+    const slow = times(enoughForPercentiles, 24_000)
+    expect(judge(observe(slow, { limitMs: 25_000 })).p99).toBe(25_000)
+    expect(judge(observe(slow.slice(1)))).toMatchObject({ p50: undefined, p99: undefined, calls: 19 })
+    expect(describeTimeouts([judge(observe(slow.slice(1)))], "test")).not.toContain("> 30s")
   })
 
   it.prop("buckets without calls may be absent", [Times, Time], ([millis, limit]) => {

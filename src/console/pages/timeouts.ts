@@ -3,7 +3,7 @@
 import { html } from "htm/preact"
 import { useState } from "preact/hooks"
 import type { TierTimesReply } from "../../protocol/admin.ts"
-import { judge, profileOf } from "../../telemetry/timeouts/judge.ts"
+import { enoughForPercentiles, judge, profileOf } from "../../telemetry/timeouts/judge.ts"
 import { storedObservation } from "../../telemetry/timeouts/observed.ts"
 import { get } from "../api.ts"
 import { count, millis } from "../format.ts"
@@ -66,7 +66,10 @@ const mostMs = 3_600_000
 
 const Tier = ({ row }: { readonly row: Row }) => {
   const observed = storedObservation(row)
-  const within = (ms: number | undefined) => (ms === undefined ? "beyond the limit" : millis(ms))
+  const within = (ms: number | undefined) => {
+    if (ms !== undefined) return millis(ms)
+    return judged.calls < enoughForPercentiles ? "too few calls" : "beyond the limit"
+  }
   const [candidate, setCandidate] = useState(row.limitMs)
   const judged = judge(observed, candidate)
   const { calls, suggestedMs, candidate: weighed } = judged

@@ -8,7 +8,7 @@ export interface Judged {
   readonly model: string
   readonly tier: Tier
   readonly calls: number
-  /** Milliseconds; undefined if beyond the timeout in force. */
+  /** Milliseconds; undefined if beyond the timeout in force, and of fewer calls than {@link enoughForPercentiles}. */
   readonly p50: number | undefined
   readonly p90: number | undefined
   readonly p99: number | undefined
@@ -26,6 +26,8 @@ export interface Judged {
   readonly suggestedMs: number | undefined
 }
 
+/** Minimum number of calls for percentiles: of fewer, the last ones are chance. */
+export const enoughForPercentiles = 20
 /** Minimum number of calls for a suggestion. */
 export const enoughCalls = 200
 /** One call in a thousand may be ended; the suggestion adds half as much again, as a margin for slow days. */
@@ -39,7 +41,11 @@ export const judge = (observed: Observed, candidateMs?: number): Judged => {
   const { vendor, model, tier, limitMs, source, ended } = observed
   const kept = countIn(observed.buckets)
   const calls = kept + ended
-  const quantile = (share: number) => timeOfRank(observed.buckets, share * calls)
+  // Within its bucket a time is a guess: no call that was not ended took longer than the limit.
+  const quantile = (share: number) => {
+    const ms = calls < enoughForPercentiles ? undefined : timeOfRank(observed.buckets, share * calls)
+    return ms === undefined ? undefined : Math.min(ms, limitMs ?? ms)
+  }
   return {
     vendor,
     model,
