@@ -5,7 +5,6 @@
 import { isUtf8 } from "node:buffer"
 import { isMainThread } from "node:worker_threads"
 import { Result, Schema } from "effect"
-import { isDeeperThan } from "./depth.ts"
 import { type ServiceError, serviceError } from "./error.ts"
 import { strictly } from "./find-issues.ts"
 import { invalidInput, refusedIn } from "./issues.ts"
@@ -13,9 +12,6 @@ import { exceededLimit, loopLimits, workerLimits } from "./json-size.ts"
 import { acceptsPlainly } from "./plain-check.ts"
 
 export type Decoded<A> = Result.Result<A, ServiceError<"bad_request">>
-
-/** Maximum nesting of a body, so that recursion is bounded; no schema needs more. */
-const maxDepth = 64
 
 /** The text of a body. Bytes that are not UTF-8 are refused, RFC 8259 section 8.1: replacing them would change what was sent. */
 export const decodeText = (body: Uint8Array): Decoded<string> =>
@@ -29,11 +25,11 @@ const limits = isMainThread ? loopLimits : workerLimits
 /** The JSON of a body. */
 export const parseBody = (body: Uint8Array): Decoded<Schema.Json> => {
   const exceeded = exceededLimit(body, limits)
+  if (exceeded === "levels") return refuse(`The body is nested deeper than ${limits.levels}`)
   if (exceeded !== undefined) return refuse(`The body has more than ${limits[exceeded]} ${exceeded}`)
   return Result.flatMap(decodeText(body), (text) => {
     const json = parseJson(text)
-    if (json === undefined) return refuse("The body is not valid JSON")
-    return isDeeperThan(json, maxDepth) ? refuse(`The body is nested deeper than ${maxDepth}`) : Result.succeed(json)
+    return json === undefined ? refuse("The body is not valid JSON") : Result.succeed(json)
   })
 }
 

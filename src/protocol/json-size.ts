@@ -1,20 +1,24 @@
 /**
- * Counts the values and the names in JSON text before it is parsed: the time to parse a body depends on them more than on its
+ * Counts the values, the names and the nesting in JSON text before it is parsed: the time to parse a body depends on them more than on its
  * bytes, because a name that is new in its object takes half a microsecond, and a byte of a string less than a nanosecond.
  * Text that is not JSON is counted in some way; its parser refuses it.
  */
 
-/** Maximum numbers of values (strings, and whatever a comma or a bracket begins) and of names in one body. */
+/** Maximum numbers of values (strings, and whatever a comma or a bracket begins), of names and of levels in one body. */
 export interface JsonLimits {
   readonly values: number
   readonly names: number
+  readonly levels: number
 }
 
+/** No schema needs more, and recursion over a body is bounded. */
+const levels = 64
+
 /** A body that is read on the event loop, in some twenty milliseconds: more values than a vendor takes tokens in one call. */
-export const loopLimits: JsonLimits = { values: 400_000, names: 50_000 }
+export const loopLimits: JsonLimits = { values: 400_000, names: 50_000, levels }
 
 /** A body that a worker thread reads. */
-export const workerLimits: JsonLimits = { values: 4_000_000, names: 1_000_000 }
+export const workerLimits: JsonLimits = { values: 4_000_000, names: 1_000_000, levels }
 
 const quote = 0x22
 const comma = 0x2c
@@ -22,17 +26,24 @@ const colon = 0x3a
 const backslash = 0x5c
 const openBracket = 0x5b
 const openBrace = 0x7b
+const closeBracket = 0x5d
+const closeBrace = 0x7d
 
-/** The limit that a body exceeds; undefined if it exceeds none. It stops at the first value above a limit. */
+/** The limit that a body exceeds; undefined if it exceeds none. It stops where a limit is exceeded. */
 export const exceededLimit = (body: Uint8Array, limits: JsonLimits): keyof JsonLimits | undefined => {
   let values = 0
   let names = 0
+  let level = 0
   for (let at = 0; at < body.length; at++) {
     const byte = body[at]
     if (byte === quote) {
       values++
       at = endOfString(body, at + 1)
-    } else if (byte === comma || byte === openBracket || byte === openBrace) values++
+    } else if (byte === comma) values++
+    else if (byte === openBracket || byte === openBrace) {
+      values++
+      if (++level > limits.levels) return "levels"
+    } else if (byte === closeBracket || byte === closeBrace) level--
     else if (byte === colon && ++names > limits.names) return "names"
     if (values > limits.values) return "values"
   }

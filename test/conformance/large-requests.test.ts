@@ -96,6 +96,15 @@ describe("a large request", () => {
     expect(JSON.stringify(gateway().second.calls.at(-1)?.body)).toContain("words of a river words")
   })
 
+  it("of which a vendor needs little reaches it", async () => {
+    const { keyId, key } = gateway()
+    const body = { model: "main", messages: [{ role: "user", content: "Hi" }], metadata: { note: long } }
+    const headers = { "x-svc-key-id": undefined, "x-svc-key": undefined, "x-api-key": `${keyId}~${key}` }
+    const reply = await gateway().call("POST", "/openai/v1/chat/completions", body, headers)
+    expect(reply.status).toBe(200)
+    expect(JSON.stringify(sentBody())).not.toContain("words of a river")
+  })
+
   it.each([
     ["an unknown field", large({ colour: "blue" }), "colour"],
     ["a wrong type", large({ params: { maxTokens: "many" } }), "params.maxTokens"],

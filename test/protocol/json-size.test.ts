@@ -12,9 +12,10 @@ describe("the size of JSON", () => {
     ['"a,b:[{\\",:"', 1, 0],
     ['["\\\\","\\"",1]', 5, 0],
   ])("%s has %i values and %i names", (text, values, names) => {
-    expect(exceeded(text, { values, names })).toBeUndefined()
-    expect(exceeded(text, { values: values - 1, names })).toBe("values")
-    if (names > 0) expect(exceeded(text, { values, names: names - 1 })).toBe("names")
+    const limits = { values, names, levels: 3 }
+    expect(exceeded(text, limits)).toBeUndefined()
+    expect(exceeded(text, { ...limits, values: values - 1 })).toBe("values")
+    if (names > 0) expect(exceeded(text, { ...limits, names: names - 1 })).toBe("names")
   })
 
   it("text that is not JSON ends", () => {
@@ -22,6 +23,7 @@ describe("the size of JSON", () => {
   })
 
   it("a body with too many values or names is refused before it is parsed", () => {
+    const deep = (levels: number) => `${'[{"a":'.repeat(levels / 2)}1${"}]".repeat(levels / 2)}`
     const message = (body: string) => {
       const parsed = parseBody(Buffer.from(body))
       return Result.isFailure(parsed) ? parsed.failure.message : undefined
@@ -29,6 +31,8 @@ describe("the size of JSON", () => {
     expect(message(`[${"1,".repeat(loopLimits.values)}`)).toBe("The body has more than 400000 values")
     expect(message(`{${'"a":'.repeat(loopLimits.names + 1)}`)).toBe("The body has more than 50000 names")
     expect(message(`[${"1,".repeat(1000)}1]`)).toBeUndefined()
+    expect(message(deep(66))).toBe("The body is nested deeper than 64")
+    expect(message(`[${deep(62)},${deep(62)}]`)).toBeUndefined()
     expect(message(JSON.stringify(",".repeat(loopLimits.values + 1)))).toBeUndefined()
   })
 })

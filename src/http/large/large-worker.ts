@@ -54,11 +54,12 @@ parentPort?.on("message", (message: unknown) => {
   }
   const reply = answered(asked)
   const told: Answer = { ask, reply }
-  parentPort?.postMessage(
-    told,
-    reply.kind === "encoded" && reply.body.buffer instanceof ArrayBuffer ? [reply.body.buffer] : [],
-  )
+  parentPort?.postMessage(told, reply.kind === "encoded" ? givenAway(reply.body) : [])
 })
+
+/** A short body is a part of memory that Node shares among buffers, and cannot be given away: it is copied. */
+const givenAway = ({ buffer, byteLength }: Uint8Array): Array<ArrayBuffer> =>
+  buffer instanceof ArrayBuffer && buffer.byteLength === byteLength ? [buffer] : []
 
 const answered = (asked: Ask): FromWorker => {
   try {
