@@ -1,4 +1,5 @@
 /** The audit log: append-only, in one order under concurrency, and tamper-evident. */
+import { readFileSync } from "node:fs"
 import { describe, expect, layer } from "@effect/vitest"
 import { Effect, Exit, Layer } from "effect"
 import { SqlClient } from "effect/sql"
@@ -52,6 +53,29 @@ const verifiedAfter = (tampering: (sql: SqlClient.SqlClient, last: bigint) => Ef
   })
 
 layer(services, { excludeTestServices: true, timeout: "60 seconds" })("the audit log", (it) => {
+  describe("a receiver's address", () => {
+    it.effect("is in no entry with its secrets, also in those of before; the chain is whole again", () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const urls = ["https://u:p@hooks.example/a?token=s3cret#f", "https://hooks.example/b"]
+        for (const url of urls) {
+          const detail = JSON.stringify({ webhook: "w", url, events: [] })
+          yield* sql`select audit_append('webhook.made', 'org', 'service', 'test', ${detail}::text::jsonb)`
+          yield* append({ after: url.length })
+        }
+        const text = readFileSync(new URL("../../migrations/0046_receivers_secrets.sql", import.meta.url), "utf8")
+        yield* sql.unsafe(`do $migration$ begin ${text} end $migration$`)
+        const rows = yield* sql<{ url: string }>`
+          select detail ->> 'url' as url from audit_log where action = 'webhook.made' order by seq`
+        expect(rows.map(({ url }) => url)).toEqual(["https://hooks.example/a", "https://hooks.example/b"])
+        expect((yield* verified()).broken).toBeUndefined()
+        const [last] = yield* sql<{ action: string }>`select action from audit_log order by seq desc limit 1`
+        expect(last?.action).toBe("audit.masked")
+        expect(Exit.isFailure(yield* Effect.exit(sql`delete from audit_log`))).toBe(true)
+      }),
+    )
+  })
+
   describe("a chain", () => {
     it.effect("is valid and has no gap under concurrency", () =>
       Effect.gen(function* () {
