@@ -23,6 +23,7 @@ export const mapCalls = (through: <A>(name: string, call: Call<A>) => Effect.Eff
     requestState: (...args) => through("requestState", (store) => store.requestState(...args)),
     reap: Effect.suspend(() => through("reap", ({ reap }) => reap)),
     topup: (...args) => through("topup", (store) => store.topup(...args)),
+    isTopup: (...args) => through("isTopup", (store) => store.isTopup(...args)),
     balance: (...args) => through("balance", (store) => store.balance(...args)),
     budgetCounters: (...args) => through("budgetCounters", (store) => store.budgetCounters(...args)),
     used: (...args) => through("used", (store) => store.used(...args)),

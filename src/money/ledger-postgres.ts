@@ -147,6 +147,11 @@ const makeStore = ({ run }: Shard, load: Load) =>
           sql<{ added: boolean }>`
             select ledger_topup(${id}, ${orgId}, ${currency}, ${formatAmount(amount)}::text::numeric) as added`,
         ).pipe(Effect.map((rows) => rows[0]?.added === true)),
+      isTopup: ({ id, orgId, currency, amount }) =>
+        bounded(
+          sql`select from topups where id = ${id} and org_id = ${orgId} and currency = ${currency}
+            and amount = ${formatAmount(amount)}::text::numeric`,
+        ).pipe(Effect.map((rows) => rows.length === 1)),
       used: (orgId, counters) =>
         ask(
           ({ sql, books }) => sql<{ counter: string; used: string }>`

@@ -107,6 +107,13 @@ export class LedgerStore extends Context.Service<
       readonly currency: string
       readonly amount: Amount
     }) => Result<boolean>
+    /** Whether the top-up with this id credited exactly this. */
+    readonly isTopup: (credit: {
+      readonly id: string
+      readonly orgId: string
+      readonly currency: string
+      readonly amount: Amount
+    }) => Result<boolean>
     readonly balance: (orgId: string, currency: string) => Result<Amount>
     /** What is charged to counters, without what is held. */
     readonly used: (orgId: string, counters: ReadonlyArray<string>) => Result<ReadonlyMap<string, Amount>>

@@ -81,6 +81,7 @@ export class Ledger extends Context.Service<
     /** What this node has at hand and holds, by organisation and counter. */
     readonly allotments: Effect.Effect<ReadonlyArray<OwnAllotment>>
     readonly topup: LedgerStore["Service"]["topup"]
+    readonly isTopup: LedgerStore["Service"]["isTopup"]
     readonly balance: LedgerStore["Service"]["balance"]
     readonly used: LedgerStore["Service"]["used"]
     readonly budgetCounters: LedgerStore["Service"]["budgetCounters"]
@@ -154,6 +155,7 @@ const overShards = (
       (each) => each.flat(),
     ),
     topup: (credit) => of(credit.orgId).topup(credit),
+    isTopup: (credit) => of(credit.orgId).isTopup(credit),
     balance: (orgId, currency) => of(orgId).balance(orgId, currency),
     used: (orgId, counters) => of(orgId).used(orgId, counters),
     budgetCounters: (orgId, starts) => of(orgId).budgetCounters(orgId, starts),
@@ -268,6 +270,7 @@ const makeOne = Effect.fnUntraced(function* (store: LedgerStore["Service"]) {
       })
     }),
     topup: store.topup,
+    isTopup: store.isTopup,
     balance: store.balance,
     used: store.used,
     budgetCounters: store.budgetCounters,

@@ -61,7 +61,8 @@ export class MemoryBooks {
   readonly replies = new Map<string, KeptReply>()
   /** When request ids were settled, where they were. */
   readonly #settledAt = new Map<string, number>()
-  readonly #topups = new Set<string>()
+  /** What each top-up credited, by its id. */
+  readonly #topups = new Map<string, string>()
   /** Refs of jobs that failed: what was set aside for them is back. */
   readonly #failedJobs = new Set<string>()
 
@@ -249,9 +250,13 @@ export class MemoryBooks {
 
   topup(id: string, orgId: string, currency: string, amount: Amount): boolean {
     if (this.#topups.has(id)) return false
-    this.#topups.add(id)
+    this.#topups.set(id, keyOf(orgId, currency, String(amount)))
     this.#account(orgId, currency).funded += amount
     return true
+  }
+
+  isTopup(id: string, orgId: string, currency: string, amount: Amount): boolean {
+    return this.#topups.get(id) === keyOf(orgId, currency, String(amount))
   }
 
   balance(orgId: string, counter: string): Amount {
@@ -333,6 +338,7 @@ export const makeStore = (books: MemoryBooks, nowMs: Effect.Effect<number>): Led
     requestState: (orgId, keyId, requestId) => now((nowMs) => books.requestState(orgId, keyId, requestId, nowMs)),
     reap: now((nowMs) => books.reap(nowMs)),
     topup: ({ id, orgId, currency, amount }) => sync(() => books.topup(id, orgId, currency, amount)),
+    isTopup: ({ id, orgId, currency, amount }) => sync(() => books.isTopup(id, orgId, currency, amount)),
     balance: (orgId, currency) => sync(() => books.balance(orgId, currency)),
     budgetCounters: (orgId, starts) => sync(() => books.budgetCounters(orgId, starts)),
     used: (orgId, counters) => sync(() => new Map(counters.map((counter) => [counter, books.used(orgId, counter)]))),

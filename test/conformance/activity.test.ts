@@ -292,6 +292,21 @@ describe("usage records as CSV", () => {
   })
 })
 
+describe("a top-up", () => {
+  it("is the same when it comes again, and a conflict with another amount or organisation", async () => {
+    const admin = { "x-svc-admin-key": gateway().adminKey }
+    const id = `again-${tag}`
+    const put = (more: object) =>
+      gateway().call("POST", "/v1/admin/topups", { id, org: ids.org, amount: "1.5", ...more }, admin)
+    expect(await (await put({})).json()).toMatchObject({ credited: true })
+    expect(await (await put({ amount: "1.50" })).json()).toMatchObject({ credited: false })
+    expect(await errorOf(await put({ amount: "2" }))).toMatchObject({ status: 409, code: "conflict" })
+    const other = await gateway().call("POST", "/v1/admin/orgs", { name: "O", currency: "USD", models: [] }, admin)
+    const { id: org } = Schema.decodeUnknownSync(Schema.Struct({ id: Schema.String }))(await other.json())
+    expect(await errorOf(await put({ org }))).toMatchObject({ status: 409, code: "conflict" })
+  })
+})
+
 describe("a browser's session of an operator", () => {
   const base = () => gateway().baseUrl
   const ours = () => ({ origin: base(), "x-svc-console": "1" })

@@ -88,7 +88,11 @@ export const adminRoutes = HttpApiBuilder.group(
     const topup = Effect.fn("admin.topup")(function* (request: Request) {
       const { id, org: orgId, amount } = yield* readJson(TopupRequest, request, maxBodyBytes)
       const { currency } = (yield* knownOrg(tenants, orgId)).org
-      const credited = yield* ledger.topup({ id, orgId, currency, amount: parseAmount(amount) ?? 0n })
+      const credit = { id, orgId, currency, amount: parseAmount(amount) ?? 0n }
+      const credited = yield* ledger.topup(credit)
+      if (!credited && !(yield* ledger.isTopup(credit))) {
+        return yield* serviceError("conflict", "A top-up with this id credited another organisation or amount")
+      }
       const balance = formatAmount(yield* ledger.balance(orgId, currency))
       return { credited, balance, currency } satisfies TopupResponse
     })

@@ -47,7 +47,7 @@ export class Admin extends HttpApiGroup.make("admin")
       headers: adminHeaders,
       payload: TopupRequest,
       success: TopupResponse,
-      error: errorsOf([...everywhere, "admin_key_invalid", "not_found"]),
+      error: errorsOf([...everywhere, "admin_key_invalid", "not_found", "conflict"]),
     }).annotateMerge(OpenApi.annotations({ summary: "Top up an organisation. Idempotent by `id`" })),
   )
   .add(
