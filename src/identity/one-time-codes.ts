@@ -52,7 +52,7 @@ export class OneTimeCodes extends Context.Service<
           const code = String(randomInt(1_000_000)).padStart(6, "0")
           const [made] = yield* bounded(sql<{ put: boolean }>`
             select one_time_code_put(${purpose}, ${subject}, ${macOf(purpose, subject, code, occasion)},
-              ${afterNow(sql, codeTtlMs)}, ${maxHourSent}::int) as put`)
+              ${afterNow(sql, codeTtlMs)}, ${maxHourSent[purpose]}::int) as put`)
           return made?.put === true ? code : undefined
         }),
         spend: Effect.fnUntraced(function* (purpose, subject, code, occasion) {
@@ -69,7 +69,10 @@ export class OneTimeCodes extends Context.Service<
 }
 
 export const codeTtlMs = 600_000
-/** Limits: wrong attempts per code, wrong attempts per subject and hour, codes per subject and hour. */
+/**
+ * Limits: wrong attempts per code, wrong attempts per subject and hour, codes per subject and hour. Anybody may ask for a
+ * login of any address: its limit is that of all who ask together, and whoever asks has a lower one (anonymous.ts).
+ */
 const maxWrong = 5
 const maxHourWrong = 15
-const maxHourSent = 10
+const maxHourSent: Readonly<Record<CodePurpose, number>> = { login: 60, "sso-link": 10 }

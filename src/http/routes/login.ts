@@ -17,7 +17,7 @@ export const loginRoutes = HttpApiBuilder.group(
   Api,
   "login",
   Effect.fn(function* (handlers) {
-    const { respondAnonymous } = yield* makeAnonymousRoutes
+    const { mayAskFor, respondAnonymous } = yield* makeAnonymousRoutes
     const { forPrincipal } = yield* makeForBearer
     const mailLogin = yield* MailLogin
     const logins = yield* Logins
@@ -25,7 +25,8 @@ export const loginRoutes = HttpApiBuilder.group(
 
     const requestCode = Effect.fnUntraced(function* (request: Request) {
       const { email } = yield* readJson(OtpRequest, request, maxLoginBytes)
-      yield* mailLogin.request(email)
+      // The reply is the same, and tells nothing of the address.
+      if (yield* mayAskFor(request, email)) yield* mailLogin.request(email)
       return { status: "accepted", expiresIn: codeTtlMs / 1000 } satisfies OtpAccepted
     })
 

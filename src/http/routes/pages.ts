@@ -33,7 +33,7 @@ const EmptyForm = Schema.Struct({})
 
 export const pageRoutes = HttpRouter.use(
   Effect.fnUntraced(function* (router) {
-    const { admitAddress } = yield* makeAnonymousRoutes
+    const { admitAddress, mayAskFor } = yield* makeAnonymousRoutes
     const config = yield* WeirConfig
     const mailLogin = yield* MailLogin
     const sso = yield* SsoLogin
@@ -63,7 +63,7 @@ export const pageRoutes = HttpRouter.use(
     const sendCode = Effect.fnUntraced(function* (request: Request) {
       const { email, device } = yield* readForm(EmailForm, request, origin(request))
       yield* admitAddress(request)
-      yield* mailLogin.request(email)
+      if (yield* mayAskFor(request, email)) yield* mailLogin.request(email)
       return pageReply(request, codePage({ device }, email))
     })
 
