@@ -154,6 +154,17 @@ const variables = {
     ),
     "SVC_BASE_PATH",
   ).pipe(Config.withDefault("")),
+  /**
+   * Hosts at which clients reach this service, separated by commas, where there are several and so no `SVC_PUBLIC_URL`: links
+   * lead to the one that was asked, or else to the first.
+   */
+  publicHosts: Config.schema(
+    Schema.String.check(Schema.isPattern(/^[A-Za-z0-9.[\]:-]+(,[A-Za-z0-9.[\]:-]+)*$/)),
+    "SVC_PUBLIC_HOSTS",
+  ).pipe(
+    Config.map((text): ReadonlyArray<string> => text.split(",")),
+    Config.withDefault<ReadonlyArray<string>>([]),
+  ),
   /** Origins whose pages may call `/t1`, separated by commas, e.g. `https://app.example.com`; `*` for all. */
   corsOrigins: Config.schema(
     Schema.String.check(Schema.isPattern(/^(\*|https?:\/\/[^\s/,]+)(,(\*|https?:\/\/[^\s/,]+))*$/)),
@@ -453,7 +464,7 @@ export const spentIdsDays = ({ spentIdsKeptDays, idempotencyTtlS }: WeirConfig["
   Math.max(spentIdsKeptDays, Math.ceil(idempotencyTtlS / 86_400) + 1)
 
 /** Whether secrets and codes may be minted and printed. */
-export const isDevelopment = ({ env }: WeirConfig["Service"]): boolean => env === "development"
+export const isDevelopment = ({ env }: Pick<WeirConfig["Service"], "env">): boolean => env === "development"
 
 /**
  * Whether calls are refused while the gate's store does not answer. Admission, readiness and the start ask the same, so

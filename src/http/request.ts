@@ -2,7 +2,7 @@
 import { ByteSize, Effect, Option, Result, Schema } from "effect"
 import { HttpIncomingMessage, type HttpServerError, type HttpServerRequest } from "effect/http"
 import { IpNetwork, type NetAddress } from "effect/net"
-import type { WeirConfig } from "../config.ts"
+import { isDevelopment, type WeirConfig } from "../config.ts"
 import { bodyTooLarge, type ServiceError, serviceError } from "../protocol/error.ts"
 import { invalidInput, issuesOf } from "../protocol/issues.ts"
 import { decodeJson, parseBody } from "../protocol/json-body.ts"
@@ -128,8 +128,27 @@ const hopPattern = /^(?:\[(?<inBrackets>[^\]]+)\](?::\d+)?|(?<withPort>[\d.]+):\
 export const isHttps = ({ publicUrl, tls }: Pick<WeirConfig["Service"], "publicUrl" | "tls">): boolean =>
   publicUrl === undefined ? tls !== undefined : publicUrl.startsWith("https:")
 
-/** The public address of this service: the configured URL, otherwise the request's host and the path below which it serves. */
-export const originOf = (
-  { publicUrl, tls, basePath }: Pick<WeirConfig["Service"], "publicUrl" | "tls" | "basePath">,
-  { headers }: Pick<Request, "headers">,
-): string => publicUrl ?? `${tls === undefined ? "http" : "https"}://${headers["host"] ?? "localhost"}${basePath}`
+type Places = Pick<WeirConfig["Service"], "publicUrl" | "publicHosts" | "tls" | "basePath">
+
+/**
+ * The public address of this service: the configured URL, otherwise the request's host and the path below which it serves.
+ * Where hosts are configured, it is one of them whatever the request says.
+ */
+export const originOf = ({ publicUrl, publicHosts, tls, basePath }: Places, { headers }: Pick<Request, "headers">): string => {
+  if (publicUrl !== undefined) return publicUrl
+  const asked = headers["host"] ?? "localhost"
+  const host = publicHosts.includes(asked) ? asked : (publicHosts[0] ?? asked)
+  return `${tls === undefined ? "http" : "https"}://${host}${basePath}`
+}
+
+/**
+ * The origin for links in mails, which reach others than the sender of the request: undefined if only the request's `Host`
+ * tells it, and everybody can send any, outside development.
+ */
+export const mailOriginOf = (
+  config: Places & Pick<WeirConfig["Service"], "env">,
+  request: Pick<Request, "headers">,
+): string | undefined =>
+  config.publicUrl !== undefined || config.publicHosts.length > 0 || isDevelopment(config)
+    ? originOf(config, request)
+    : undefined

@@ -1,7 +1,10 @@
 /** Owners and admins manage their organisation. Each test names its rule: decisions "Control routes". */
 import { randomUUID } from "node:crypto"
+import { connect } from "node:net"
 import { Effect, Redacted, Schema } from "effect"
+import { Headers } from "effect/http"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { mailOriginOf } from "../../src/http/request.ts"
 import { KeyList, KeyMinted } from "../../src/protocol/admin-directory.ts"
 import { AppRecord, InvitedMember, MemberList, MemberRecord, TeamRecord } from "../../src/protocol/tenants.ts"
 import { hello, newTestIds, testCatalogue } from "../../src/testing/index.ts"
@@ -14,7 +17,7 @@ const at = (name: string) => `${name}.${tag}@example.com`
 const mail = await startSmtp()
 const gateway = useGateway(() => ({
   ids,
-  config: { smtpUrl: Redacted.make(mail.url), authPerMinute: 1_000_000 },
+  config: { smtpUrl: Redacted.make(mail.url), authPerMinute: 1_000_000, publicHosts: ["weir.example.com"] },
   catalogue: (urls) => testCatalogue(urls, ids),
 }))
 
@@ -43,6 +46,40 @@ beforeAll(async () => {
   const first = await decode(MemberRecord, await admin("members", { org: orgId, email: at("ada"), role: "owner" }))
   ownerId = first.id
   await admin("topups", { id: `t-${orgId}`, org: orgId, amount: "5" })
+})
+
+describe("an invitation", () => {
+  it("leads to a host of ours, whatever Host the request has", async () => {
+    const { hostname, port } = new URL(gateway().baseUrl)
+    await as("ada", "GET", "me")
+    const body = JSON.stringify({ email: at("hosted"), role: "member" })
+    const head = [
+      "POST /v1/members HTTP/1.1",
+      "host: login.evil.example",
+      "connection: close",
+      `authorization: Bearer ${tokens.get("ada")}`,
+      `content-length: ${body.length}`,
+    ]
+    const socket = connect(Number(port), hostname)
+    socket.write(`${head.join("\r\n")}\r\n\r\n${body}`)
+    expect((await socket.setEncoding("utf8").toArray()).join("")).toContain('"mailed":true')
+    await eventually(() => mail.lettersTo(at("hosted")).length === 1)
+    const [letter] = mail.lettersTo(at("hosted"))
+    expect(letter?.text).toContain("http://weir.example.com/login")
+    expect(letter?.text).not.toContain("evil")
+    const { data } = await decode(MemberList, await as("ada", "GET", "members?search=hosted"))
+    expect((await as("ada", "DELETE", `members/${data[0]?.id}`)).status).toBe(204)
+  })
+
+  it.each([
+    ["a URL", { env: "production", publicUrl: "https://a.example", publicHosts: [] }, "https://a.example"],
+    ["hosts", { env: "production", publicUrl: undefined, publicHosts: ["b.example"] }, "https://b.example"],
+    ["nothing", { env: "production", publicUrl: undefined, publicHosts: [] }, undefined],
+    ["nothing, in development", { env: "development", publicUrl: undefined, publicHosts: [] }, "https://evil.example"],
+  ])("where %s is configured", (_name, config, origin) => {
+    const tls = { cert: "", key: "" }
+    expect(mailOriginOf({ ...config, tls }, { headers: Headers.fromInput({ host: "evil.example" }) })).toBe(origin)
+  })
 })
 
 describe("members", () => {
@@ -131,5 +168,15 @@ describe("teams, applications and keys", () => {
     for (const action of ["tenant.created", "tenant.updated", "tenant.deleted", "key.minted", "key.revoked"]) {
       expect(rows).toContainEqual({ action, actor_type: "user" })
     }
+  })
+})
+
+describe("invitations of an organisation", () => {
+  it("are a hundred in an hour at most", async () => {
+    const made = await Promise.all(
+      Array.from({ length: 110 }, (_, at) => as("ada", "POST", "members", { email: `bad${at}`, role: "member" })),
+    )
+    const statuses = made.map(({ status }) => status)
+    expect(new Set(statuses)).toEqual(new Set([400, 429]))
   })
 })

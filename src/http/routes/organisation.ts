@@ -1,6 +1,7 @@
 /** Routes with which owners and admins manage their own organisation. Source: decisions "Control routes". */
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
+import { Gate } from "../../admission/gate.ts"
 import { WeirConfig } from "../../config.ts"
 import { Invitations } from "../../identity/invitations.ts"
 import { KeyAdmin } from "../../identity/key-admin.ts"
@@ -15,7 +16,7 @@ import { type TenantChange, TenantChanges } from "../../tenants/tenant-changes.t
 import { actorOf, type Member, makeForBearer, requireAdmin, requireOwner } from "../bearer.ts"
 import { maxBodyBytes } from "../operator.ts"
 import { type ListQuery, searchOf } from "../page-query.ts"
-import { originOf, type Request, readJson } from "../request.ts"
+import { mailOriginOf, type Request, readJson } from "../request.ts"
 import { readChange, recordOf, targetOf } from "../tenant-request.ts"
 
 export const organisationRoutes = HttpApiBuilder.group(
@@ -24,6 +25,7 @@ export const organisationRoutes = HttpApiBuilder.group(
   Effect.fn(function* (handlers) {
     const { forMember } = yield* makeForBearer
     const config = yield* WeirConfig
+    const gate = yield* Gate
     const tenants = yield* TenantChanges
     const directory = yield* Directory
     const keys = yield* KeyAdmin
@@ -90,9 +92,14 @@ export const organisationRoutes = HttpApiBuilder.group(
       )
 
     const invite = Effect.fnUntraced(function* (request: Request, member: Member) {
+      yield* requireAdmin(member)
+      yield* gate.admit({ owner: orgOf(member), keyId: "invitations", rates: [invitationRate] })
       const created = yield* create(request, "user", member)
-      const page = `${originOf(config, request)}/login`
-      const mailed = yield* invitations.send(String(created.document["email"]), member.org.org, page)
+      const origin = mailOriginOf(config, request)
+      if (origin === undefined) yield* Effect.logWarning(noAddress)
+      const mailed =
+        origin !== undefined &&
+        (yield* invitations.send(String(created.document["email"]), member.org.org, `${origin}/login`))
       return { ...recordOf(created), mailed }
     })
 
@@ -133,6 +140,12 @@ export const organisationRoutes = HttpApiBuilder.group(
       )
   }),
 )
+
+/** Invitations of an organisation. */
+const invitationRate = { bucket: "invitations", limit: 100, windowMs: 3_600_000 }
+
+const noAddress =
+  "An invitation was not mailed: set SVC_PUBLIC_URL, or SVC_PUBLIC_HOSTS, because a link in a mail must not follow a request's Host"
 
 const orgOf = ({ org }: Member): string => org.org.id
 
