@@ -32,9 +32,11 @@ import { chosenProtocol, queryCredential, withSocketCredential } from "./openai-
 import { refuseUpgrade } from "./refusal.ts"
 import { makeSocketCallers, type SocketCaller } from "./socket-callers.ts"
 import type { Upgrade, UpgradeHandler } from "./upgrades.ts"
+import { makeWaitingEvents, mostWaiting } from "./waiting-events.ts"
 
-/** Events that may wait for the response before them. */
-const mostWaiting = 16
+/** Largest messages that may wait at one socket, and at all sockets of one key. */
+const waitingOfSocket = 4
+const waitingOfKey = 16
 
 const place = { model: "", stream: true, isArray: false, counts: false }
 
@@ -44,9 +46,15 @@ export const makeResponsesSocket = Effect.gen(function* () {
   const large = yield* LargeRequests
   const openSockets = yield* OpenSockets
   const callers = yield* makeSocketCallers
-  const { bodyMaxBytes, largeBodyBytes } = yield* WeirConfig
+  const { bodyMaxBytes, largeBodyBytes, socketFrameBytes } = yield* WeirConfig
   const { traced } = yield* makeForCaller
   const forkIn = yield* makeForkIn
+
+  const waitingAt = makeWaitingEvents({
+    socketBytes: waitingOfSocket * socketFrameBytes,
+    keyBytes: waitingOfKey * socketFrameBytes,
+    processBytes: largeBodyBytes,
+  })
 
   /** Of the conversations that connections remember. */
   let keptBytes = 0
@@ -56,7 +64,7 @@ export const makeResponsesSocket = Effect.gen(function* () {
     let running: ResponseStream | undefined
     let isBusy = false
     let isDraining = false
-    const waiting: Array<Buffer> = []
+    const waiting = waitingAt(from.caller.keyId)
 
     const refuse = (error: ServiceError, requestId: string) => {
       const { status, headers, body } = errorReply(responsesApi, namingField(responsesApi, error), requestId)
@@ -137,7 +145,7 @@ export const makeResponsesSocket = Effect.gen(function* () {
       isBusy = false
       running = undefined
       while (!isBusy) {
-        const text = waiting.shift()
+        const text = waiting.next()
         if (text === undefined) break
         take(text)
       }
@@ -157,13 +165,12 @@ export const makeResponsesSocket = Effect.gen(function* () {
     socket.listen({
       message: (text) => {
         if (!isBusy) take(text)
-        else if (waiting.length < mostWaiting) waiting.push(text)
-        else refuse(tooManyWaiting(), newRequestId())
+        else if (!waiting.add(text)) refuse(tooManyWaiting(), newRequestId())
       },
       room: () => running?.drained(),
       closed: () => {
         remove()
-        waiting.length = 0
+        waiting.clear()
         forget()
         running?.gone()
       },
@@ -191,7 +198,11 @@ export const makeResponsesSocket = Effect.gen(function* () {
 })
 
 const tooManyWaiting = () =>
-  serviceError("rate_limited", `At most ${mostWaiting} responses may wait for the one that runs`, {
-    detail: { scope: "socket" },
-    retryAfterMs: 1000,
-  })
+  serviceError(
+    "rate_limited",
+    `At most ${mostWaiting} responses may wait for the one that runs, and ${waitingOfSocket} of the largest`,
+    {
+      detail: { scope: "socket" },
+      retryAfterMs: 1000,
+    },
+  )
