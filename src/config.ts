@@ -297,6 +297,8 @@ const variables = {
   reviewStreamRate: Config.schema(Schema.FiniteFromString.pipe(Schema.decodeTo(Share)), "SVC_REVIEW_STREAM_RATE").pipe(
     Config.withDefault(1),
   ),
+  /** How long what runs may go on after its credential was revoked: streams, sockets, realtime; to their end if absent. */
+  revokedGraceMs: optionalMillis("SVC_REVOKED_GRACE_MS"),
   /** Maximum open exchanges of one process; further ones are refused with `rate_limited`. */
   maxOpenExchanges: atLeastOne("SVC_MAX_OPEN_EXCHANGES", 20_000),
   /** Event loop lag above which calls are refused with `rate_limited`. */

@@ -16,6 +16,7 @@ import { type Content, isForm, readContent } from "./content.ts"
 import { LargeRequests, largeBytes } from "./large/large-requests.ts"
 import { readParts } from "./large/read-parts.ts"
 import type { RouteError } from "./respond.ts"
+import { makeRevocation } from "./revocation.ts"
 import { type Authenticated, makeForCaller, type RuntimeRequest, type UploadRequest } from "./runtime.ts"
 
 /** How an API answers a call. */
@@ -52,7 +53,8 @@ export const makeCallRunner = Effect.gen(function* () {
   const { mediaBodyBytes, bodyMaxBytes } = yield* WeirConfig
   const spool = yield* Spool
   const large = yield* LargeRequests
-  const { identify, identifyUpload, hasCredential, traced } = yield* makeForCaller
+  const { identify, identifyUpload, hasCredential, again, traced } = yield* makeForCaller
+  const { whileValid } = yield* makeRevocation
 
   /** Refuses under overload before the body is read. */
   const begin = <Request extends CallRequest, Body extends object, R>(
@@ -69,7 +71,7 @@ export const makeCallRunner = Effect.gen(function* () {
     const run = Effect.flatMap(prepared, (result) => {
       if (Result.isFailure(result)) return refuse(result.failure)
       const { decoded, connection, caller } = result.success
-      return calls.run({ requestId, kind, caller, decoded }, connection)
+      return whileValid(again(request), calls.run({ requestId, kind, caller, decoded }, connection))
     })
     return traced(request, requestId, words.status)(run)
   }

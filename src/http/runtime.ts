@@ -48,7 +48,7 @@ type Answer<C extends Caller, R> = (
 
 export const makeForCaller = Effect.gen(function* () {
   const { bodyMaxBytes } = yield* WeirConfig
-  const { authenticate, anyCaller, application, hasCredential } = yield* makeAuthenticate
+  const { authenticate, anyCaller, application, hasCredential, again } = yield* makeAuthenticate
   const tracing = yield* Tracing
 
   /** Identifies the caller and reads the body, in this order; that of a request that should have none only if it is signed. */
@@ -114,6 +114,7 @@ export const makeForCaller = Effect.gen(function* () {
       identify(anyCaller, request, requestId, maxBytes),
     identifyUpload,
     hasCredential,
+    again,
     traced,
   }
 })

@@ -13,6 +13,7 @@ import {
   realtimeUsage,
   responseEvents,
 } from "../../src/testing/scripted-realtime.ts"
+import { eventually } from "../conformance/gateway.ts"
 import { openSocket, type SocketMessage, type TestSocket } from "./client.ts"
 import { type RealtimeGateway, startRealtimeGateway } from "./realtime-gateway.ts"
 
@@ -630,6 +631,23 @@ describe("what a realtime session allows", () => {
         socket.ws.close()
       },
       { plan: "perMinute: 2" },
+    ),
+  )
+
+  it.live("ends soon after its key is revoked where operators want that, and holds nothing more", () =>
+    withSession(
+      answeringRealtime(spoken),
+      async ({ open, gateway, held }) => {
+        const socket = await open()
+        await socket.until(isType("session.created"))
+        const admin = { "x-svc-admin-key": gateway.adminKey }
+        expect((await gateway.call("POST", `/v1/admin/keys/${gateway.keyId}/revoke`, undefined, admin)).status).toBe(
+          204,
+        )
+        expect((await socket.closed).code).toBe(1008)
+        await eventually(async () => (await held()) === 0n)
+      },
+      { config: { revokedGraceMs: 300 } },
     ),
   )
 

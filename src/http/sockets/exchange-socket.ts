@@ -134,6 +134,7 @@ export const makeExchangeSocket = Effect.gen(function* () {
       },
       end: restart,
     })
+    from.watch(socket)
     socket.listen({
       message: (text) => {
         const message = readMessage(text)

@@ -33,7 +33,7 @@ export const makeRealtimeSocket = Effect.gen(function* () {
     yield* openSockets.check
     const inQuery = queryCredential(request)
     if (inQuery !== undefined) return yield* inQuery
-    const { caller, again } = yield* callers.first(upgrade, (sent) => withSocketCredential(sent, upgrade))
+    const { caller, again, watch } = yield* callers.first(upgrade, (sent) => withSocketCredential(sent, upgrade))
     const named = yield* modelOf(request.url)
     const headers = yield* Schema.decodeUnknownEffect(RealtimeHeaders)(request.headers).pipe(
       Effect.mapError((error) => invalidInput(issuesOf(error))),
@@ -48,7 +48,11 @@ export const makeRealtimeSocket = Effect.gen(function* () {
       sessionId: headers["x-svc-session-id"],
       purpose: headers["x-svc-purpose"],
       headers: beta === undefined ? {} : { "openai-beta": beta },
-      accept: () => accept(chosenProtocol(protocols, "realtime")),
+      accept: () => {
+        const socket = accept(chosenProtocol(protocols, "realtime"))
+        if (socket !== undefined) watch(socket)
+        return socket
+      },
     })
   })
 

@@ -162,6 +162,7 @@ export const makeResponsesSocket = Effect.gen(function* () {
       },
       end: restart,
     })
+    from.watch(socket)
     socket.listen({
       message: (text) => {
         if (!isBusy) take(text)

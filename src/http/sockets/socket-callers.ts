@@ -4,8 +4,10 @@
  */
 import { Effect } from "effect"
 import type { Caller } from "../../identity/caller.ts"
+import type { ClientSocket } from "../../sockets/client-socket.ts"
 import { makeAuthenticate } from "../authenticate.ts"
 import type { RouteError } from "../respond.ts"
+import { makeRevocation } from "../revocation.ts"
 import type { RuntimeRequest } from "../runtime.ts"
 import type { Upgrade } from "./upgrades.ts"
 
@@ -15,10 +17,13 @@ export interface SocketCaller {
   readonly caller: Caller
   /** The caller as it is now. */
   readonly again: Effect.Effect<Caller, RouteError>
+  /** Closes the accepted socket when the credential is revoked, if operators want that. */
+  readonly watch: (socket: ClientSocket) => void
 }
 
 export const makeSocketCallers = Effect.gen(function* () {
   const { authenticate, anyCaller, again } = yield* makeAuthenticate
+  const { watch } = yield* makeRevocation
 
   return {
     /** @param withCredential puts a credential of another API where twp/1 has it */
@@ -29,7 +34,8 @@ export const makeSocketCallers = Effect.gen(function* () {
       const request = withCredential(withProtocolToken(upgrade))
       const { caller } = yield* authenticate(anyCaller, request, noBody)
       // The signature is the upgrade's, and is not valid as long as a socket may be open.
-      return { request, caller, again: again(request) }
+      const now = again(request)
+      return { request, caller, again: now, watch: (socket) => watch(now, socket) }
     }),
   }
 })

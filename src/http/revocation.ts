@@ -1,0 +1,56 @@
+/**
+ * What runs when its caller's credential is revoked: with `SVC_REVOKED_GRACE_MS`, streams, sockets and realtime sessions end
+ * within that time, and what they used is billed. A token that expires, or a store that does not answer, ends nothing.
+ */
+import { Effect } from "effect"
+import { makeForkIn } from "../coming-and-going.ts"
+import { WeirConfig } from "../config.ts"
+import { type ClientSocket, closing } from "../sockets/client-socket.ts"
+import type { RouteError } from "./respond.ts"
+
+/** The caller as it is now. */
+type Again = Effect.Effect<unknown, RouteError>
+
+export const makeRevocation = Effect.gen(function* () {
+  const { revokedGraceMs } = yield* WeirConfig
+  const forkIn = yield* makeForkIn
+  // Two looks in the time: the second is early enough whenever the revocation was.
+  const pauseMs = (revokedGraceMs ?? 0) / 2
+
+  /** Succeeds when the credential is not valid any more, or nobody is there whom it concerns. */
+  const revoked = (again: Again, isOver: () => boolean): Effect.Effect<void> =>
+    Effect.gen(function* () {
+      while (true) {
+        yield* Effect.sleep(pauseMs)
+        if (isOver() || (yield* Effect.match(again, { onSuccess: () => false, onFailure: isRevoked }))) return
+      }
+    })
+
+  return {
+    /** Runs until the end, or until the credential is revoked. */
+    whileValid: <A, E, R>(again: Again, work: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+      revokedGraceMs === undefined
+        ? work
+        : Effect.raceFirst(
+            work,
+            Effect.andThen(
+              revoked(again, () => false),
+              Effect.interrupt,
+            ),
+          ),
+
+    /** Closes a socket when the credential is revoked, which ends what runs on it. */
+    watch: (again: Again, socket: ClientSocket): void => {
+      if (revokedGraceMs === undefined) return
+      const end = Effect.sync(() => socket.close(closing.policy, "the credential is not valid any more"))
+      forkIn(
+        Effect.andThen(
+          revoked(again, () => socket.isClosed),
+          end,
+        ),
+      )
+    },
+  }
+})
+
+const isRevoked = (error: RouteError): boolean => error._tag === "ServiceError" && error.code !== "token_expired"
