@@ -56,6 +56,8 @@ describe("an invitation", () => {
     const head = [
       "POST /v1/members HTTP/1.1",
       "host: login.evil.example",
+      "x-forwarded-host: login.evil.example",
+      "forwarded: host=login.evil.example",
       "connection: close",
       `authorization: Bearer ${tokens.get("ada")}`,
       `content-length: ${body.length}`,

@@ -135,6 +135,16 @@ describe("a caller without a credential", () => {
     },
   )
 
+  it.each([
+    "/gemini/v1beta/models/:generateContent",
+    "/openai/v1/videos//content",
+    "/t1/none",
+    "/openai/v1/none",
+    "/nowhere",
+  ])("is told at once that there is no such route: %s", async (path) => {
+    expect(await statusOf(begin("POST", path))).toBe(404)
+  })
+
   it("whose request has the form of a signed one is none that is known", async () => {
     const signed = ["x-svc-ts: 1", "x-svc-nonce: 0123456789abcdef", `x-svc-sign: ${"0".repeat(64)}`]
     expect(await statusOf(begin("POST", "/t1/exchange", signed))).toBe(401)

@@ -31,6 +31,12 @@ describe("a path", () => {
     "/v1/%61dmin/orgs",
     "/v1/%6De",
     "/v1%2Eme",
+    "/v1/%2561dmin/orgs",
+    "/./healthz",
+    "/t1/../healthz",
+    "/openai/../v1/me",
+    "/v1%2fme",
+    "/v1%5Cme",
     "/v1\\me",
   ])("in another spelling is no route: %s", async (path) => {
     expect(await statusOf(path, ["accept: text/html"])).toBe(404)
