@@ -15,11 +15,15 @@ import { sendResponse } from "./node-connection.ts"
 import { interceptRequests } from "./request-interceptor.ts"
 import { routeNotFound } from "./respond.ts"
 
-/** Two slashes, parameters of a segment, a backslash, or an encoded character that needs no encoding: `A-Z a-z 0-9 - . _ ~`. */
-const otherSpelling = /\/\/|[;\\]|%(?:2[de]|3\d|4[1-9a-f]|5[0-9af]|6[1-9a-f]|7[0-9ae])/i
+/** Two slashes, parameters of a segment, or a backslash. */
+const otherSegments = /\/\/|[;\\]/
+/** An encoded character that needs no encoding: `A-Z a-z 0-9 - . _ ~`. */
+const needlesslyEncoded = /%(?:2[de]|3\d|4[1-9a-f]|5[0-9af]|6[1-9a-f]|7[0-9ae])/i
+/** A model's name, which some SDKs of other APIs encode more than they need to. */
+const modelInPath = /(?<=^\/(?:openai|anthropic|gemini)\/v1\w*\/models\/)[^/]+$/
 
-/** A model's name is data, which clients of other APIs encode as they like. */
-const modelName = /\/models\/[^/;\\]+/
+const isOtherSpelling = (path: string): boolean =>
+  otherSegments.test(path) || (path.includes("%") && needlesslyEncoded.test(path.replace(modelInPath, "")))
 
 /** Answers requests that no route should see, until the scope closes. */
 export const refuseOddRequests = (node: NodeServer): Effect.Effect<void, never, Scope.Scope> =>
@@ -37,7 +41,7 @@ const problemOf = (request: IncomingMessage): ServiceError | undefined => {
   const { url = "", method = "" } = request
   const end = url.indexOf("?")
   const path = end === -1 ? url : url.slice(0, end)
-  if (otherSpelling.test(path.replace(modelName, "/models/"))) return routeNotFound
+  if (isOtherSpelling(path)) return routeNotFound
   if (hostsOf(request) > 1) return severalHosts
   return end === -1 ? undefined : unknownField(method, path, url.slice(end + 1))
 }

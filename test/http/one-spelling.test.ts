@@ -46,6 +46,9 @@ describe("a path", () => {
     expect(await statusOf("/healthz")).toBe(200)
     expect(await statusOf("/openai/v1/models/a%2Fb")).toBe(404)
     expect(await statusOf("/openai/v1/models/main")).toBe(200)
+    // As some SDKs write a model's name.
+    expect(await statusOf("/openai/v1/models/m%61in")).toBe(200)
+    expect(await statusOf("/openai/v1/%6dodels/main")).toBe(404)
   })
 })
 
