@@ -134,7 +134,10 @@ type Places = Pick<WeirConfig["Service"], "publicUrl" | "publicHosts" | "tls" | 
  * The public address of this service: the configured URL, otherwise the request's host and the path below which it serves.
  * Where hosts are configured, it is one of them whatever the request says.
  */
-export const originOf = ({ publicUrl, publicHosts, tls, basePath }: Places, { headers }: Pick<Request, "headers">): string => {
+export const originOf = (
+  { publicUrl, publicHosts, tls, basePath }: Places,
+  { headers }: Pick<Request, "headers">,
+): string => {
   if (publicUrl !== undefined) return publicUrl
   const asked = headers["host"] ?? "localhost"
   const host = publicHosts.includes(asked) ? asked : (publicHosts[0] ?? asked)

@@ -80,7 +80,9 @@ describe("an invitation", () => {
     ["nothing, in development", { env: "development", publicUrl: undefined, publicHosts: [] }, "https://evil.example"],
   ])("where %s is configured", (_name, config, origin) => {
     const tls = { cert: "", key: "" }
-    expect(mailOriginOf({ ...config, tls }, { headers: Headers.fromInput({ host: "evil.example" }) })).toBe(origin)
+    expect(
+      mailOriginOf({ ...config, tls, basePath: "" }, { headers: Headers.fromInput({ host: "evil.example" }) }),
+    ).toBe(origin)
   })
 })
 

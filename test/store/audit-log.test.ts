@@ -63,7 +63,7 @@ layer(services, { excludeTestServices: true, timeout: "60 seconds" })("the audit
           yield* sql`select audit_append('webhook.made', 'org', 'service', 'test', ${detail}::text::jsonb)`
           yield* append({ after: url.length })
         }
-        const text = readFileSync(new URL("../../migrations/0046_receivers_secrets.sql", import.meta.url), "utf8")
+        const text = readFileSync(new URL("../../migrations/0048_receivers_secrets.sql", import.meta.url), "utf8")
         yield* sql.unsafe(`do $migration$ begin ${text} end $migration$`)
         const rows = yield* sql<{ url: string }>`
           select detail ->> 'url' as url from audit_log where action = 'webhook.made' order by seq`
