@@ -18,7 +18,7 @@ import { type FuzzedRoute, fuzzedRoutes } from "./routes.ts"
 import { worstBodies } from "./worst-bytes.ts"
 
 const [requests = 2000, seed = 1] = process.argv.slice(2).map(Number)
-/** Of one call: streams wait for as long. */
+/** The longest turn of one call: streams wait for as long. */
 const turnGoalMs = 20
 const zipFrom = 4096
 const root = fileURLToPath(new URL("../..", import.meta.url))

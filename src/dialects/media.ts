@@ -117,7 +117,7 @@ export interface VideoDialect extends WholeDialect<VideoAsked, { readonly job: s
   readonly status: (body: JsonObject) => VendorJob | undefined
   /** Absent if the vendor has no such thing. */
   readonly cancel?: (job: string) => WireRequest
-  /** What the vendor has of a video that is done. */
+  /** The parts of a finished video that the vendor has. */
   readonly variants: ReadonlyArray<VideoVariant>
   /** Fetches the result. @returns undefined if it is somewhere else than at the vendor */
   readonly content: (

@@ -33,7 +33,7 @@ export const readBody = (
 /** A body for which nobody has a reason to take long: those of login routes, whose senders are not known yet. */
 const smallBytes = 16 * 1024
 const smallBodyMs = 10_000
-/** As long as a connection of HTTP/1.1 may take. */
+/** The times that a connection of HTTP/1.1 may take. */
 const bodyMs = 300_000
 
 const isTooLarge = ({ reason }: HttpServerError.HttpServerError): boolean =>

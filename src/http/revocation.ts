@@ -1,5 +1,5 @@
 /**
- * What runs when its caller's credential is revoked: with `SVC_REVOKED_GRACE_MS`, streams, sockets and realtime sessions end
+ * Calls that run when their caller's credential is revoked: with `SVC_REVOKED_GRACE_MS`, streams, sockets and realtime sessions end
  * within that time, and what they used is billed. A token that expires, or a store that does not answer, ends nothing.
  */
 import { Effect } from "effect"

@@ -70,7 +70,7 @@ const countedSeconds = async ({ head, bytes, chunks }: MediaFile, format: Head):
   return perSecond > 0 ? (bytes - shortestHeadBytes) / perSecond : undefined
 }
 
-/** What stands before the samples of a WAV file at least; before those of an AIFF file there is more. */
+/** The shortest head of a WAV file; that of an AIFF file is longer. */
 const shortestHeadBytes = 44
 
 /** Samples of one size each: PCM, and the two laws of G.711. */

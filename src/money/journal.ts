@@ -125,7 +125,7 @@ export const openJournal = (folder: string): Effect.Effect<Journal, never, Scope
           if (pending.size === 0) rmSync(lockPath(path), { force: true })
         }),
     )
-    /** Those that are in memory only. */
+    /** Settlements that are in memory only. */
     const unwritten = new Map<string, Settlement>()
     const write = (settlements: ReadonlyArray<Settlement>) => {
       for (const settlement of settlements) {

@@ -7,7 +7,7 @@ export type { InputIssue } from "./find-issues.ts"
 
 const format = SchemaIssue.makeFormatterStandardSchemaV1()
 
-/** What its schema refuses of a value, up to a maximum. */
+/** The issues of a value that its schema refuses, up to a maximum. */
 export const refusedIn = (schema: Parameters<typeof findIssues>[0], value: unknown): ReadonlyArray<InputIssue> =>
   findIssues(schema, value).map(({ path, message }) => ({ path: pathText(path), message }))
 

@@ -28,7 +28,7 @@ export const VideoRequest = Schema.Struct({
 }).annotate({ identifier: "VideoRequest" })
 export type VideoRequest = typeof VideoRequest.Type
 
-/** What is fetched of a video that is done: the video itself, one picture of it, or pictures of its course in one. */
+/** The part of a finished video that is fetched: the video itself, one picture of it, or pictures of its course in one. */
 export const VideoVariant = Schema.Literals(["video", "thumbnail", "spritesheet"])
 export type VideoVariant = typeof VideoVariant.Type
 

@@ -61,7 +61,7 @@ export class MemoryBooks {
   readonly replies = new Map<string, KeptReply>()
   /** When request ids were settled, where they were. */
   readonly #settledAt = new Map<string, number>()
-  /** What each top-up credited, by its id. */
+  /** The credit of each top-up, by its id. */
   readonly #topups = new Map<string, string>()
   /** Refs of jobs that failed: what was set aside for them is back. */
   readonly #failedJobs = new Set<string>()

@@ -223,7 +223,7 @@ export const makeTargetHealth = (
 
     const coolAsAsked = (target: string, askedMs: number, nowMs: number): Effect.Effect<void> => {
       const forMs = Math.min(askedMs, maxCooldownMs)
-      // Of calls that were refused at once, each may be told another time.
+      // Calls that were refused at once may each be told another time.
       const isLonger = own.add(target, { cause: "vendor", untilMs: nowMs + forMs })
       return isLonger ? publish(target, { cause: "vendor", forMs, count: 1 }) : Effect.void
     }

@@ -119,7 +119,7 @@ describe("a caller without a credential", () => {
   it.each([...documented(), ...compatible].filter(([method, path]) => !anonymous.has(`${method} ${path}`)))(
     "is refused before its body has come: %s %s",
     async (method, path) => {
-      // What the schema of a path or a query refuses is answered first.
+      // A path or a query that its schema refuses is answered first.
       const status = await statusOf(begin(method, path))
       expect(needsParameters.has(`${method} ${path}`) ? 400 : 401).toBe(status)
     },
@@ -177,7 +177,7 @@ describe("bodies of 31 MiB on twenty connections without a credential", () => {
         socket.write(`${head.join("\r\n")}\r\n\r\n`, go)
       })
     const paths = ["/t1/handshake", "/t1/usage", `${gemini}generateContent`, "/anthropic/v1/messages/count_tokens"]
-    // What the first requests load is there before.
+    // Modules that the first requests load are there before.
     await Promise.all(paths.map(send))
     const before = residentKiB()
     let most = before

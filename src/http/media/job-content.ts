@@ -12,7 +12,7 @@ import type { RuntimeRequest } from "../runtime.ts"
 export interface Content {
   /** 200, 206, or 416 without bytes. */
   readonly status: number
-  /** As the vendor names it. */
+  /** The vendor's name of it. */
   readonly contentType: string | undefined
   /** Length, range and version, as far as they are well formed. */
   readonly headers: Readonly<Record<string, string>>

@@ -93,7 +93,7 @@ export const makeBill = (
   return { counts, estimatedReason: reasonOf(done || isFinal, broken, isFalse) }
 }
 
-/** What goes beyond the limits was not asked for, and is not billed. */
+/** Counts up to the limits: output beyond them was not asked for, and is not billed. */
 const within = ({ promptTokens, outTokens }: Estimated, limits: UsageLimits): Estimated => ({
   promptTokens: Math.min(promptTokens, limits.inTokens),
   outTokens: Math.min(outTokens, limits.outTokens),

@@ -219,6 +219,6 @@ const parseInput = (args: string) => {
 
 type Input = Extract<ReplyBlock, { readonly t: "tool_call" }>["input"]
 
-/** What was parsed is JSON; only the outermost type is checked. */
+/** A parsed value is JSON; only the outermost type is checked. */
 const isJsonObject = (value: unknown): value is Input =>
   typeof value === "object" && value !== null && !Array.isArray(value)
