@@ -31,6 +31,7 @@ const closeBrace = 0x7d
 
 /** The limit that a body exceeds; undefined if it exceeds none. It stops where a limit is exceeded. */
 export const exceededLimit = (body: Uint8Array, limits: JsonLimits): keyof JsonLimits | undefined => {
+  const ends = new StringEnds(body)
   let values = 0
   let names = 0
   let level = 0
@@ -38,7 +39,7 @@ export const exceededLimit = (body: Uint8Array, limits: JsonLimits): keyof JsonL
     const byte = body[at]
     if (byte === quote) {
       values++
-      at = endOfString(body, at + 1)
+      at = ends.after(at + 1)
     } else if (byte === comma) values++
     else if (byte === openBracket || byte === openBrace) {
       values++
@@ -50,8 +51,35 @@ export const exceededLimit = (body: Uint8Array, limits: JsonLimits): keyof JsonL
   return undefined
 }
 
-const endOfString = (body: Uint8Array, from: number): number => {
-  let at = from
-  while (at < body.length && body[at] !== quote) at += body[at] === backslash ? 2 : 1
-  return at
+/** A longer string is searched by the runtime's own search, which is twenty times as fast for each byte and slower to call. */
+const briefBytes = 64
+
+/** Finds the quotes that end strings. The next backslash is searched once, however many strings come before it. */
+class StringEnds {
+  readonly #bytes: Buffer
+  #backslashAt = -1
+
+  constructor({ buffer, byteOffset, byteLength }: Uint8Array) {
+    this.#bytes = Buffer.from(buffer, byteOffset, byteLength)
+  }
+
+  /** The place of the quote that ends the string whose text begins at a place; the end of the body if there is none. */
+  after(from: number): number {
+    const bytes = this.#bytes
+    const brief = Math.min(from + briefBytes, bytes.length)
+    let at = from
+    while (at < brief && bytes[at] !== quote) at += bytes[at] === backslash ? 2 : 1
+    if (at < brief || at >= bytes.length) return at
+    const quoteAt = placeOf(quote, bytes, at)
+    if (this.#backslashAt < at) this.#backslashAt = placeOf(backslash, bytes, at)
+    if (quoteAt <= this.#backslashAt) return quoteAt
+    at = this.#backslashAt
+    while (at < bytes.length && bytes[at] !== quote) at += bytes[at] === backslash ? 2 : 1
+    return at
+  }
+}
+
+const placeOf = (byte: number, bytes: Buffer, from: number): number => {
+  const at = bytes.indexOf(byte, from)
+  return at === -1 ? bytes.length : at
 }

@@ -1,5 +1,6 @@
 import { Result } from "effect"
 import { describe, expect, it } from "vitest"
+import { randomOf } from "../../scripts/random.ts"
 import { parseBody } from "../../src/protocol/json-body.ts"
 import { exceededLimit, type JsonLimits, loopLimits } from "../../src/protocol/json-size.ts"
 
@@ -16,6 +17,21 @@ describe("the size of JSON", () => {
     expect(exceeded(text, limits)).toBeUndefined()
     expect(exceeded(text, { ...limits, values: values - 1 })).toBe("values")
     if (names > 0) expect(exceeded(text, { ...limits, names: names - 1 })).toBe("names")
+  })
+
+  it("strings end where JSON ends them, however long they are", () => {
+    const random = randomOf(5)
+    const pieces = ["x", "\\", '"', "\n", "é", "x".repeat(100), "{", ":"]
+    for (let run = 0; run < 2000; run++) {
+      const texts = Array.from({ length: 1 + Math.floor(random() * 5) }, () =>
+        Array.from({ length: Math.floor(random() * 12) }, () => pieces[Math.floor(random() * pieces.length)]).join(""),
+      )
+      const text = JSON.stringify(texts)
+      const values = 2 * texts.length
+      const limits = { values, names: 0, levels: 1 }
+      expect(exceeded(text, limits), text).toBeUndefined()
+      expect(exceeded(text, { ...limits, values: values - 1 }), text).toBe("values")
+    }
   })
 
   it("text that is not JSON ends", () => {
