@@ -14,6 +14,8 @@ import { OneTimeCodes } from "./one-time-codes.ts"
 export class MailLogin extends Context.Service<
   MailLogin,
   {
+    /** Fails where no mail can be sent at all. */
+    readonly requireChannel: Effect.Effect<void, ServiceError<"auth_channel_undelivered">>
     /** Sends a code. Above the hourly limit of an address nothing is sent, and the reply is the same. */
     readonly request: (
       email: string,
@@ -33,6 +35,7 @@ export class MailLogin extends Context.Service<
       const logins = yield* Logins
 
       return MailLogin.of({
+        requireChannel: mailed.requireChannel,
         request: (email) => Effect.asVoid(mailed.send("login", normalEmail(email))),
         verify: Effect.fnUntraced(function* (address, code) {
           const email = normalEmail(address)

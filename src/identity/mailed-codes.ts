@@ -10,6 +10,8 @@ import { type CodePurpose, codeTtlMs, OneTimeCodes } from "./one-time-codes.ts"
 export class MailedCodes extends Context.Service<
   MailedCodes,
   {
+    /** Fails where no mail can be sent at all. */
+    readonly requireChannel: Effect.Effect<void, ServiceError<"auth_channel_undelivered">>
     /**
      * Creates a code and sends it; false if the address has reached its hourly limit.
      * @param occasion see {@link OneTimeCodes}
@@ -28,17 +30,21 @@ export class MailedCodes extends Context.Service<
       const codes = yield* OneTimeCodes
       const underway = yield* FiberSet.make()
 
+      const channel =
+        send === undefined
+          ? Effect.fail(serviceError("auth_channel_undelivered", "Mail is not configured"))
+          : Effect.succeed(send)
+
       return MailedCodes.of({
+        requireChannel: Effect.asVoid(channel),
         send: Effect.fnUntraced(function* (purpose, email, occasion) {
-          if (send === undefined) {
-            return yield* serviceError("auth_channel_undelivered", "Mail is not configured")
-          }
+          const deliver = yield* channel
           const code = yield* codes.make(purpose, email, occasion)
           if (code === undefined) {
             yield* Effect.logWarning("An address has reached its hourly limit of codes")
             return false
           }
-          const sent = send({ to: email, subject: `Your code is ${code}`, text: mailText(purposes[purpose], code) })
+          const sent = deliver({ to: email, subject: `Your code is ${code}`, text: mailText(purposes[purpose], code) })
           yield* FiberSet.run(
             underway,
             Effect.catch(sent, (error) => Effect.logError("A code could not be sent", error.cause)),
