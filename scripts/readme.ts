@@ -34,6 +34,7 @@ const elsewhere: ReadonlyArray<readonly [command: RegExp, there: string]> = [
   [/^npm run check$/, "npm run check"],
   [/^npm run readme$/, "npm run readme"],
   [/^npm run faults$/, "npm run faults"],
+  [/^npm run fuzz$/, "npm run fuzz"],
   [/^npm run schemathesis$/, "npm run schemathesis"],
   [/^npm run first-hour$/, "npm run first-hour"],
   [/^npm run upgrade$/, "npm run upgrade"],
