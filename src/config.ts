@@ -341,7 +341,7 @@ const variables = {
   bodyMaxBytes: bytes("SVC_BODY_MAX_BYTES", 32 * 1024 * 1024),
   /** Maximum size of a form with files: pictures to change, sound to transcribe. */
   mediaBodyBytes: bytes("SVC_MEDIA_BODY_BYTES", 100 * 1024 * 1024),
-  /** How long a job at a vendor, such as a video, may take; then its money goes back. */
+  /** How long a job at a vendor, such as a video, may take; then it is ended at its vendor, and its money goes back. */
   jobTimeoutMs: millis("SVC_JOB_TIMEOUT_MS", 3_600_000),
   /** Disk space below `SVC_DATA_DIR` for files of running calls, of one process. */
   mediaDiskBytes: bytes("SVC_MEDIA_DISK_BYTES", 8 * 1024 * 1024 * 1024),

@@ -103,6 +103,8 @@ export interface VideoAsked extends Pick<VideoFields, "prompt" | "seconds" | "si
 /** What a vendor says of a job. */
 export interface VendorJob {
   readonly state: "queued" | "running" | "done" | "failed"
+  /** The vendor's word for a state that the dialect does not know; the job counts as running. */
+  readonly unknownState?: string | undefined
   /** Per cent. */
   readonly progress?: number | undefined
   /** Why it failed. */

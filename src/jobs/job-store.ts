@@ -28,6 +28,8 @@ export interface Job {
   readonly endsAt: Date
   /** Whether its time was over when it was taken, by the clock of the database. */
   readonly isOver: boolean
+  /** Whether {@link endingMs} were over too. */
+  readonly isGivenUp: boolean
   readonly endedAt: Date | undefined
   readonly polls: number
 }
@@ -38,6 +40,12 @@ export interface JobEnd {
   readonly errorCode?: string | undefined
   readonly content?: string | undefined
 }
+
+/**
+ * How long after its time a job's vendor may take to end it. Until then its money stays held, because the vendor may
+ * complete the job and bill it.
+ */
+export const endingMs = 15 * 60_000
 
 export class JobStore extends Context.Service<
   JobStore,
@@ -92,7 +100,9 @@ export class JobStore extends Context.Service<
           inThoseThatAnswer(
             shards,
             ({ sql, books }) =>
-              sql`select *, ends_at <= now() as is_over from ${books}jobs_take(${node}, ${most}::integer, ${leaseMs}::double precision)`,
+              sql`select *, ends_at <= now() as is_over,
+                ends_at + ${endingMs}::double precision * interval '1 millisecond' <= now() as is_given_up
+                from ${books}jobs_take(${node}, ${most}::integer, ${leaseMs}::double precision)`,
           ).pipe(Effect.map(readAll), bounded),
         goesOn: (job, node, state, progress, afterMs) =>
           shards
@@ -144,6 +154,7 @@ const Row = Schema.Struct({
   ended_at: nullable(Schema.Date),
   polls: Schema.Int,
   is_over: Schema.optionalKey(Schema.Boolean),
+  is_given_up: Schema.optionalKey(Schema.Boolean),
 })
 
 const byNewest = (a: Job, b: Job): number => b.createdAt.getTime() - a.createdAt.getTime()
@@ -173,4 +184,5 @@ const jobOf = (row: typeof Row.Type): Job => ({
   endedAt: row.ended_at ?? undefined,
   polls: row.polls,
   isOver: row.is_over === true,
+  isGivenUp: row.is_given_up === true,
 })

@@ -1,6 +1,9 @@
 /**
  * Jobs: what vendors work on after the request that asked for it. Each node takes jobs that are due, asks their vendors,
  * and ends them: done jobs are charged, all others give their money back. A job outlives every node.
+ *
+ * **Details.** A job that runs out of time is asked for once more, and then ended at its vendor. It fails when the vendor
+ * says that it has ended, or after `endingMs` of the job store; a result that comes meanwhile is delivered and charged.
  */
 import { randomUUID } from "node:crypto"
 import { Context, Effect, FiberSet, Layer } from "effect"
@@ -23,6 +26,9 @@ const replyMs = 20_000
 const leaseMs = 3 * replyMs
 const maxReplyBytes = 1024 * 1024
 
+/** States of vendors that are logged; a vendor that invents more does not fill the memory. */
+const mostUnknownStates = 100
+
 const firstPollMs = 1000
 const lastPollMs = 15_000
 
@@ -34,6 +40,8 @@ type OpenState = "queued" | "running"
 
 /** The state of a job whose vendor said nothing new. */
 const knownState = ({ state }: Job): OpenState => (state === "running" ? "running" : "queued")
+
+const namesOf = ({ orgId, id, vendor, vendorJob }: Job) => ({ org: orgId, job: id, vendor, vendorJob })
 
 /** A failure that ends a job: the vendor does not know the job any more, or refuses the request. */
 const endingFault = (fault: VendorFault): VendorFault | undefined => {
@@ -62,19 +70,44 @@ export class Jobs extends Context.Service<
       const node = randomUUID()
       const within = { deadlines, timeoutMs: replyMs }
 
+      /** Unknown states that were logged. */
+      const unknownStates = new Set<string>()
+
       /** Polls that have not ended. */
       const polls = yield* FiberSet.make<void>()
 
       const poll = Effect.fnUntraced(function* (job: Job): Effect.fn.Return<void, StoreUnavailable> {
-        if (job.isOver) {
-          yield* store.end(job, { state: "failed", errorCode: "timeout" })
-          return
-        }
         const said = yield* ask(job)
-        if (said.state === "done") yield* store.end(job, { state: "done", content: said.content })
-        else if (said.state === "failed") yield* store.end(job, { state: "failed", errorCode: errorCodeOf(said.fault) })
-        else yield* goOn(job, said.state, said.progress)
+        if (said.state === "done") {
+          yield* store.end(job, { state: "done", content: said.content })
+        } else if (said.state === "failed") {
+          yield* store.end(job, { state: "failed", errorCode: job.isOver ? "timeout" : errorCodeOf(said.fault) })
+        } else if (job.isGivenUp) {
+          yield* Effect.logError("A vendor did not end a job that ran out of time, and may bill it", namesOf(job))
+          yield* store.end(job, { state: "failed", errorCode: "timeout" })
+        } else {
+          if (job.isOver) yield* endAtVendor(job)
+          yield* goOn(job, said.state, said.progress)
+        }
       })
+
+      /** The next poll reads whether the vendor has ended it: an accepted request to cancel is no proof. */
+      const endAtVendor = (job: Job): Effect.Effect<void> =>
+        Effect.catch(tellVendor(job), (cause) =>
+          Effect.logWarning("A vendor could not be told to end a job that ran out of time", cause),
+        )
+
+      /** Logs a state that no dialect knows, once a vendor. */
+      const logUnknown = (job: Job, state: string): Effect.Effect<void> =>
+        Effect.suspend(() => {
+          const name = `${job.vendor} ${state}`
+          if (unknownStates.has(name) || unknownStates.size >= mostUnknownStates) return Effect.void
+          unknownStates.add(name)
+          return Effect.logWarning("A vendor reports an unknown state of a job; it counts as running", {
+            ...namesOf(job),
+            state,
+          })
+        })
 
       /** Gives a job back, to be asked for later. */
       const goOn = (job: Job, state: OpenState, progress = 0): Effect.Effect<void, StoreUnavailable> =>
@@ -103,7 +136,9 @@ export class Jobs extends Context.Service<
           return fault === undefined ? same : { state: "failed", fault }
         }
         const json = parseObject(body)
-        return (json && found.dialect.status(json)) ?? same
+        const said = json && found.dialect.status(json)
+        if (said?.unknownState !== undefined) yield* logUnknown(job, said.unknownState)
+        return said ?? same
       })
 
       const look = Effect.gen(function* () {

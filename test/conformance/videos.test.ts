@@ -1,4 +1,5 @@
 /** Videos: calls that outlive their request, and what becomes of their money. */
+import { setTimeout as sleep } from "node:timers/promises"
 import { Effect, Schema } from "effect"
 import { beforeEach, describe, expect, it } from "vitest"
 import { connect } from "../../src/client/index.ts"
@@ -183,6 +184,80 @@ describe("videos", () => {
     expect(await balanceOf(gateway())).toBe(before)
   })
 
+  describe("that run out of time", () => {
+    const ends = (id: string, ago: string) =>
+      Effect.runPromise(gateway().sql`update jobs set ends_at = now() - ${ago}::interval where id = ${id}`)
+    const deletes = () => gateway().vendor.calls.filter(({ method }) => method === "DELETE").length
+    /** A job that runs at its vendor, whose time is over. */
+    const late = async (ago = "0 seconds") => {
+      state = { status: "in_progress" }
+      const job = await jobOf(await film())
+      await becomes(job.id, "running")
+      await ends(job.id, ago)
+      return job.id
+    }
+
+    it("are delivered and charged if their result is there", async () => {
+      const [before, deleted] = [await balanceOf(gateway()), deletes()]
+      const { id } = await jobOf(await film())
+      state = { status: "completed" }
+      await ends(id, "1 day")
+      await becomes(id, "done")
+      expect([before - (await balanceOf(gateway())), deletes() - deleted]).toEqual([4_000_000_000n, 0])
+      expect(await findings()).toEqual([])
+    })
+
+    it("are ended at their vendor, and give their money back when it says so", async () => {
+      const [before, deleted] = [await balanceOf(gateway()), deletes()]
+      const id = await late()
+      await eventually(() => Promise.resolve(deletes() > deleted))
+      expect([(await ask(id)).status, before - (await balanceOf(gateway()))]).toEqual(["running", 4_000_000_000n])
+      state = { status: "cancelled" }
+      await becomes(id, "failed")
+      expect(await ask(id)).toMatchObject({ error: { code: "upstream_total_timeout" } })
+      expect(await balanceOf(gateway())).toBe(before)
+      const told = deletes()
+      await sleep(200)
+      expect(deletes()).toBe(told)
+      expect(await findings()).toEqual([])
+    })
+
+    it("are charged if their vendor completes them after it was told to end them", async () => {
+      const [before, deleted] = [await balanceOf(gateway()), deletes()]
+      const id = await late()
+      await eventually(() => Promise.resolve(deletes() > deleted))
+      state = { status: "completed" }
+      await becomes(id, "done")
+      expect(before - (await balanceOf(gateway()))).toBe(4_000_000_000n)
+      expect((await gateway().call("GET", `/t1/videos/${id}/content`)).status).toBe(200)
+      expect(await findings()).toEqual([])
+    })
+
+    it("give their money back if their vendor goes on for too long", async () => {
+      const before = await balanceOf(gateway())
+      const id = await late("1 day")
+      await becomes(id, "failed")
+      expect(await ask(id)).toMatchObject({ error: { code: "upstream_total_timeout" } })
+      expect(await balanceOf(gateway())).toBe(before)
+      expect(await findings()).toEqual([])
+    })
+  })
+
+  it.each([
+    ["succeeded", "done"],
+    ["processing", "running"],
+    ["cancelled", "failed"],
+    ["canceled", "failed"],
+    ["expired", "failed"],
+    ["error", "failed"],
+    ["thinking_about_it", "running"],
+  ])("of a server that calls their state %s are %s", async (status, becoming) => {
+    const { id } = await jobOf(await film())
+    state = { status }
+    await becomes(id, becoming)
+    await gateway().call("DELETE", `/t1/videos/${id}`)
+  })
+
   it("do not go back when their vendor does", async () => {
     const { id } = await jobOf(await film())
     state = { status: "in_progress", progress: 40 }
@@ -282,17 +357,6 @@ describe("videos", () => {
     await eventually(async () => (await client.video(id)).status === "done")
     expect(Buffer.from(await client.videoContent(id)).equals(bytes)).toBe(true)
     expect((await client.cancelVideo(id)).status).toBe("done")
-  })
-
-  it("that never end fail in time, and give their money back", async () => {
-    const before = await balanceOf(gateway())
-    const { id } = await jobOf(await film())
-    const { sql } = gateway()
-    await Effect.runPromise(sql`update jobs set ends_at = now() where id = ${id}`)
-    await becomes(id, "failed")
-    expect(await ask(id)).toMatchObject({ error: { code: "upstream_total_timeout" } })
-    expect(await balanceOf(gateway())).toBe(before)
-    expect(await findings()).toEqual([])
   })
 
   it("are written down before their vendor is asked; the doctor tells of those that a dead node left", async () => {

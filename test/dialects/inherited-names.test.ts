@@ -47,7 +47,7 @@ describe.each(words)("%s", (word) => {
   })
 
   it("as the state and the size of a video", () => {
-    expect(openaiVideo.status({ status: word })).toBeUndefined()
+    expect(openaiVideo.status({ status: word })).toEqual({ state: "running", unknownState: word })
     expect(geminiVideo.encode({ prompt: "x", seconds: 1, size: word, image: undefined }, "m")).toMatchObject({
       _tag: "Failure",
     })

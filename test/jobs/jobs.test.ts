@@ -30,6 +30,7 @@ const job: Job = {
   createdAt: new Date(),
   endsAt: new Date(Date.now() + 3_600_000),
   isOver: false,
+  isGivenUp: false,
   endedAt: undefined,
   polls: 3,
 }

@@ -9,16 +9,31 @@ import { type JsonObject, numberAt, objectAt, stringAt } from "../json.ts"
 import type { VendorJob, VideoDialect } from "../media.ts"
 import { openaiFault } from "./faults.ts"
 
+/** OpenAI's four states, and those of servers that are compatible with it. */
 const states: Readonly<Record<string, VendorJob["state"]>> = {
   queued: "queued",
+  pending: "queued",
   in_progress: "running",
+  processing: "running",
+  running: "running",
   completed: "done",
+  succeeded: "done",
   failed: "failed",
+  error: "failed",
+  expired: "failed",
+  cancelled: "failed",
+  canceled: "failed",
 }
+
+const stateOf = (body: JsonObject): VendorJob["state"] | undefined => entryOf(states, stringAt(body, "status"))
+
+/** Characters of an unknown state that are logged. */
+const mostStateCharacters = 64
 
 const at = (job: string): string => `/videos/${encodeURIComponent(job)}`
 /** Its code says what failed: a filter, or the vendor. */
-const failureOf = (body: JsonObject): VendorFault => openaiFault(objectAt(body, "error") ?? { code: "failed" })
+const failureOf = (body: JsonObject): VendorFault =>
+  openaiFault(objectAt(body, "error") ?? { code: stringAt(body, "status") ?? "failed" })
 
 const plain = { headers: { accept: "application/json" }, body: "" }
 
@@ -35,13 +50,15 @@ export const openaiVideo: VideoDialect = {
     ),
   decode: (body) => {
     const job = stringAt(body, "id")
-    return job === undefined || job === "" || body["status"] === "failed" ? undefined : { job }
+    return job === undefined || job === "" || stateOf(body) === "failed" ? undefined : { job }
   },
-  faultIn: (body) => (body["status"] === "failed" ? failureOf(body) : undefined),
+  faultIn: (body) => (stateOf(body) === "failed" ? failureOf(body) : undefined),
   poll: (job) => ({ ...plain, method: "GET", path: at(job) }),
   status: (body) => {
-    const state = entryOf(states, stringAt(body, "status"))
-    if (state === undefined) return undefined
+    const status = stringAt(body, "status")
+    if (status === undefined) return undefined
+    const state = stateOf(body)
+    if (state === undefined) return { state: "running", unknownState: status.slice(0, mostStateCharacters) }
     const progress = numberAt(body, "progress")
     return {
       state,
