@@ -4,10 +4,12 @@ import {
   isShortage,
   type UpstreamBroken,
   type UpstreamCall,
+  type UpstreamHead,
   type UpstreamRequest,
   type VendorClient,
 } from "../upstream/client.ts"
 import { EgressBlocked } from "../upstream/egress.ts"
+import { retryAfterOf } from "../upstream/retry-after.ts"
 import type { DeliveryRow, Outcome } from "./delivery-store.ts"
 
 /** The body of a delivery: the same at every attempt. */
@@ -22,6 +24,16 @@ export const outcomeOf = (status: number): Outcome => {
 
 const waits = [5, 30, 120, 600, 1800, 3600].map((seconds) => seconds * 1000)
 
+/** How long before a delivery is given up it is tried for the last time, whatever its receiver asks for. */
+const lastTryMs = 60_000
+
+/** How long a receiver asks to wait: with 429 and 503, and not beyond the time until which the delivery is tried. */
+export const askedWaitMs = ({ status, headers }: Answer, givesUpAt: Date, nowMs: number): number => {
+  if (status !== 429 && status !== 503) return 0
+  const mostMs = Math.max(0, givesUpAt.getTime() - nowMs - lastTryMs)
+  return Math.min(retryAfterOf(headers, nowMs) ?? 0, mostMs)
+}
+
 /** When a delivery is tried again, in milliseconds. @param attempts so far @param random in [0, 1) */
 export const againAfter = (attempts: number, random: number): number =>
   (waits[Math.min(attempts, waits.length) - 1] ?? 0) * (0.8 + 0.4 * random)
@@ -35,17 +47,19 @@ export const problemOf = (broken: UpstreamBroken): string => {
 const isBlocked = (cause: unknown): boolean =>
   cause instanceof EgressBlocked || (cause instanceof Error && isBlocked(cause.cause))
 
-/** The status of the answer, as soon as it is there; its body is not read. */
-export const statusOf = (
+export type Answer = Pick<UpstreamHead, "status" | "headers">
+
+/** The head of the answer, as soon as it is there; its body is not read. */
+export const answerOf = (
   client: VendorClient["Service"],
   request: UpstreamRequest,
-): Effect.Effect<number, UpstreamBroken> =>
+): Effect.Effect<Answer, UpstreamBroken> =>
   Effect.callback((resume) => {
     const call: UpstreamCall = client.start(request, {
       connected: () => {},
-      head: ({ status }) => {
+      head: (head) => {
         call.leave()
-        resume(Effect.succeed(status))
+        resume(Effect.succeed(head))
       },
       bytes: () => {},
       ended: () => {},

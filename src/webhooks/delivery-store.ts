@@ -28,6 +28,7 @@ export interface DeliveryRow extends WebhookName {
   readonly status: number | null
   readonly problem: string | null
   readonly next_at: Date
+  readonly gives_up_at: Date
   readonly ended_at: Date | null
 }
 

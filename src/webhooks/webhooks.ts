@@ -10,7 +10,7 @@ import { isWebhookSecret, unreadableSecret, type WebhookEntry } from "../protoco
 import type { StoreUnavailable } from "../store/unavailable.ts"
 import { deliveryLagSeries, recordDelivery } from "../telemetry/metrics.ts"
 import { type UpstreamRequest, VendorClient } from "../upstream/client.ts"
-import { againAfter, bodyOf, outcomeOf, problemOf, statusOf } from "./attempt.ts"
+import { againAfter, answerOf, askedWaitMs, bodyOf, outcomeOf, problemOf } from "./attempt.ts"
 import { type Attempted, type DeliveryRow, DeliveryStore, type WebhookName } from "./delivery-store.ts"
 import { OrgWebhooks, withoutQuery } from "./org-webhooks.ts"
 import { signedHeaders } from "./signing.ts"
@@ -28,6 +28,12 @@ const leaseMs = 2 * replyMs
 type Address = Pick<UpstreamRequest, "network" | "isGuarded"> & {
   readonly url: string
   readonly secret: Redacted.Redacted
+}
+
+/** What an attempt came to. */
+interface Came extends Omit<Attempted, "againMs"> {
+  /** How long the receiver asks to wait. */
+  readonly askedMs?: number
 }
 
 export class Webhooks extends Context.Service<
@@ -73,7 +79,7 @@ export class Webhooks extends Context.Service<
         const body = bodyOf(row)
         const seconds = Math.floor((yield* Clock.currentTimeMillis) / 1000)
         const headers = signedHeaders(Redacted.value(secret), row.event_id, seconds, body)
-        return yield* statusOf(client, {
+        return yield* answerOf(client, {
           ...way,
           baseUrl: where.origin,
           path: where.pathname + where.search,
@@ -81,7 +87,13 @@ export class Webhooks extends Context.Service<
           body,
         }).pipe(
           Effect.timeout(replyMs),
-          Effect.map((status) => ({ outcome: outcomeOf(status), status })),
+          Effect.flatMap((answer) =>
+            Effect.map(Clock.currentTimeMillis, (nowMs) => ({
+              outcome: outcomeOf(answer.status),
+              status: answer.status,
+              askedMs: askedWaitMs(answer, row.gives_up_at, nowMs),
+            })),
+          ),
           Effect.catchTags({
             UpstreamBroken: (broken) => Effect.succeed({ outcome: "again" as const, problem: problemOf(broken) }),
             TimeoutError: () => Effect.succeed({ outcome: "again" as const, problem: "no answer in time" }),
@@ -90,8 +102,8 @@ export class Webhooks extends Context.Service<
       })
 
       const deliver = Effect.fnUntraced(function* (row: DeliveryRow, address: Address | string) {
-        const came: Omit<Attempted, "againMs"> = yield* attempt(row, address)
-        const againMs = againAfter(row.attempts, Math.random())
+        const { askedMs = 0, ...came }: Came = yield* attempt(row, address)
+        const againMs = Math.max(askedMs, againAfter(row.attempts, Math.random()))
         const state = yield* store.attempted(row, { ...came, againMs })
         if (state === undefined) return
         const label = row.owner === "" ? row.webhook : "organisation"

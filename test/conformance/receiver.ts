@@ -30,6 +30,8 @@ export interface Receiver {
   secret: string
   /** What it answers; 0 breaks the connection off, -1 never answers. */
   answer: (event: Received) => number
+  /** Headers of its answers. */
+  headers: Readonly<Record<string, string>>
   readonly disconnect: () => void
   readonly stop: () => Promise<void>
 }
@@ -58,7 +60,7 @@ export const startReceiver = async (secret: string, host = "127.0.0.1", isTls = 
       receiver.received.push({ ...event, status })
       if (status === -1) return
       if (status === 0) request.socket.destroy()
-      else response.writeHead(status, { "content-type": "text/plain" }).end("x".repeat(100_000))
+      else response.writeHead(status, { "content-type": "text/plain", ...receiver.headers }).end("x".repeat(100_000))
     })
   }
   const server: Server = isTls
@@ -72,6 +74,7 @@ export const startReceiver = async (secret: string, host = "127.0.0.1", isTls = 
     received: [],
     secret,
     answer: () => 204,
+    headers: {},
     disconnect: () => server.closeAllConnections(),
     stop: async () => {
       server.closeAllConnections()

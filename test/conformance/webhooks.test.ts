@@ -63,6 +63,7 @@ beforeAll(async () => {
 })
 beforeEach(() => {
   platform.answer = () => 204
+  platform.headers = {}
   own.answer = () => 204
 })
 
@@ -115,6 +116,22 @@ describe("a webhook of the catalogue", () => {
     expect(ofKey().map(({ type }) => type)).toEqual(["key.created", "key.revoked"])
     expect(new Set(ofKey().map(({ id }) => id)).size).toBe(2)
     expect(ofKey()[0]?.data).toMatchObject({ org: ids.org, appId: ids.app })
+  })
+
+  it("is not sent again before the time that its receiver asks for", async () => {
+    platform.headers = { "retry-after": "7200" }
+    platform.answer = ({ type }) => (type === "key.created" ? 429 : 204)
+    const key = await mintKey()
+    const waits = () =>
+      Effect.runPromise(gateway().sql<{ seconds: number }>`
+        select extract(epoch from next_at - now())::float8 as seconds from webhook_deliveries
+        where data ->> 'key' = ${key} and webhook = ${hook} and status = 429`)
+    await eventually(async () => (await waits()).length === 1)
+    // Without its word: after five seconds.
+    expect((await waits())[0]?.seconds).toBeGreaterThan(7100)
+    platform.answer = () => 204
+    await again(key, 429)
+    await eventually(() => platform.received.some(({ data, status }) => data["key"] === key && status === 204))
   })
 
   it("is told once that the balance is low, and again after it was not", async () => {
