@@ -9,7 +9,7 @@ import { WeirConfig } from "../config.ts"
 import type { AppliedBy, CatalogueRevisions } from "../protocol/activity.ts"
 import type { ApplyProgress } from "../protocol/admin.ts"
 import type { PlatformDocument } from "../protocol/catalogue.ts"
-import { isWebhookSecret, unreadableSecret } from "../protocol/webhook.ts"
+import { isWebhookSecret, unreadableSecret, unusableFormerSecret } from "../protocol/webhook.ts"
 import { ChangeFeed } from "../store/change-feed.ts"
 import { LongQueries } from "../store/connections.ts"
 import { queryDeadline, refreshEvery, withDeadline } from "../store/database.ts"
@@ -261,9 +261,13 @@ const missingCredentials = (
     ),
     ...credentials,
   ]
-  const unreadable = webhooks.flatMap(({ id, secret }) => {
+  const unreadable = webhooks.flatMap(({ id, secret, formerSecret }) => {
     const resolved = resolveSecret(secret)
-    return resolved === undefined || isWebhookSecret(resolved) ? [] : [`${id}: ${unreadableSecret}`]
+    const former = formerSecret === undefined ? undefined : (resolveSecret(formerSecret) ?? "")
+    return [
+      ...(resolved === undefined || isWebhookSecret(resolved) ? [] : [`${id}: ${unreadableSecret}`]),
+      ...(former === undefined || isWebhookSecret(former) ? [] : [`${id}: ${unusableFormerSecret}`]),
+    ]
   })
   return [
     ...unreadable,

@@ -98,6 +98,7 @@ export interface SearchProviderEntry {
 export interface WebhookTarget extends Pick<Webhook, "id" | "url" | "events"> {
   /** Undefined if it is not set. */
   readonly secret: Redacted.Redacted | undefined
+  readonly formerSecret: Redacted.Redacted | undefined
   readonly network: Network | undefined
 }
 
@@ -177,6 +178,7 @@ export const makeSnapshot = (
     webhooks: (document.webhooks ?? []).map((webhook) => ({
       ...webhook,
       secret: redactedOf(webhook.secret, resolve),
+      formerSecret: webhook.formerSecret === undefined ? undefined : redactedOf(webhook.formerSecret, resolve),
       network: readNetwork(webhook, resolve),
     })),
     exports: (document.exports ?? []).map((entry) => ({

@@ -529,6 +529,8 @@ export const Webhook = Schema.Struct({
   url: WholeUrl,
   /** `whsec_` and the base64 of 24 to 64 bytes. Source: Standard Webhooks. */
   secret: SecretRef,
+  /** The secret before this one, while receivers change to the new one: deliveries carry the signatures of both. */
+  formerSecret: optional(SecretRef),
   events: platformEvents,
   ...network,
 })

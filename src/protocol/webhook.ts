@@ -27,6 +27,8 @@ export const isWebhookSecret = (secret: string): boolean => /^whsec_[A-Za-z0-9+/
 
 export const unreadableSecret = "its secret is not whsec_ and the base64 of 24 to 64 bytes; nothing is sent"
 
+export const unusableFormerSecret = "its formerSecret cannot be used; deliveries are signed with its secret alone"
+
 const some = <S extends Schema.Constraint>(type: S) =>
   Schema.Array(type).check(Schema.isMinLength(1), Schema.isUnique())
 

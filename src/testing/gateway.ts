@@ -159,6 +159,9 @@ export const newTestIds = (): TestIds => {
 /** Access keys that {@link startGateway} knows as `env:WEIR_TEST_AWS_ID` and `env:WEIR_TEST_AWS_SECRET`. */
 export const testAwsKeys = { accessKeyId: "AKIDEXAMPLE", secretAccessKey: "aws-secret-of-tests" }
 
+/** The secret that {@link startGateway} knows as `env:WEIR_TEST_NEW_WEBHOOK`, to which that is rotated. */
+export const testNewWebhookSecret = `whsec_${Buffer.alloc(32, 8).toString("base64")}`
+
 /** The secret that {@link startGateway} knows as `env:WEIR_TEST_WEBHOOK`. */
 export const testWebhookSecret = `whsec_${Buffer.alloc(32, "webhook").toString("base64")}`
 
@@ -167,6 +170,7 @@ const testSecrets = new Map([
   ["env:WEIR_TEST_AWS_ID", testAwsKeys.accessKeyId],
   ["env:WEIR_TEST_AWS_SECRET", testAwsKeys.secretAccessKey],
   ["env:WEIR_TEST_WEBHOOK", testWebhookSecret],
+  ["env:WEIR_TEST_NEW_WEBHOOK", testNewWebhookSecret],
 ])
 
 const resolveTestSecret = (ref: string): string | undefined => {

@@ -9,6 +9,7 @@ export {
   type TestGateway,
   testAwsKeys,
   testCatalogue,
+  testNewWebhookSecret,
   testWebhookSecret,
 } from "./gateway.ts"
 export { type LedgerBook, layerMemoryLedger, makeLedgerBook } from "./ledger-memory.ts"

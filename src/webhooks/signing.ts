@@ -9,14 +9,21 @@ const prefix = "whsec_"
 /** A secret of 32 random bytes, as receivers' libraries expect it. */
 export const mintWebhookSecret = (): string => prefix + randomBytes(32).toString("base64")
 
-/** The headers of one attempt. @param seconds since the epoch, of this attempt */
+/**
+ * The headers of one attempt. A receiver accepts a delivery if one of its signatures is right.
+ *
+ * @param secrets the secret, and the one before it while it is rotated
+ * @param seconds since the epoch, of this attempt
+ */
 export const signedHeaders = (
-  secret: string,
+  secrets: ReadonlyArray<string>,
   id: string,
   seconds: number,
   body: string,
 ): Readonly<Record<string, string>> => {
-  const key = Buffer.from(secret.slice(prefix.length), "base64")
-  const signature = createHmac("sha256", key).update(`${id}.${seconds}.${body}`).digest("base64")
-  return { "webhook-id": id, "webhook-timestamp": `${seconds}`, "webhook-signature": `v1,${signature}` }
+  const signatures = secrets.map((secret) => {
+    const key = Buffer.from(secret.slice(prefix.length), "base64")
+    return `v1,${createHmac("sha256", key).update(`${id}.${seconds}.${body}`).digest("base64")}`
+  })
+  return { "webhook-id": id, "webhook-timestamp": `${seconds}`, "webhook-signature": signatures.join(" ") }
 }

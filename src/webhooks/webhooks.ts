@@ -27,7 +27,8 @@ const leaseMs = 2 * replyMs
 /** Where deliveries of a webhook go now, or why they cannot. */
 type Address = Pick<UpstreamRequest, "network" | "isGuarded"> & {
   readonly url: string
-  readonly secret: Redacted.Redacted
+  /** Each signs. */
+  readonly secrets: ReadonlyArray<Redacted.Redacted>
 }
 
 /** What an attempt came to. */
@@ -68,17 +69,17 @@ export class Webhooks extends Context.Service<
           : Effect.map(own.open(owner, webhook), (found) => {
               if (found === undefined) return undefined
               const { url, secret } = found
-              return secret === undefined ? "its secret cannot be opened" : { url, secret, isGuarded: true }
+              return secret === undefined ? "its secret cannot be opened" : { url, secrets: [secret], isGuarded: true }
             })
 
       const attempt = Effect.fnUntraced(function* (row: DeliveryRow, address: Address | string) {
         if (typeof address === "string") return { outcome: "again", problem: address } as const
-        const { secret, url, ...way } = address
+        const { secrets, url, ...way } = address
         const where = URL.parse(url)
         if (where === null) return { outcome: "again", problem: "its address is no URL" } as const
         const body = bodyOf(row)
         const seconds = Math.floor((yield* Clock.currentTimeMillis) / 1000)
-        const headers = signedHeaders(Redacted.value(secret), row.event_id, seconds, body)
+        const headers = signedHeaders(secrets.map(Redacted.value), row.event_id, seconds, body)
         return yield* answerOf(client, {
           ...way,
           baseUrl: where.origin,
@@ -193,8 +194,10 @@ export class Webhooks extends Context.Service<
 
 const addressOfPlatform = (target: WebhookTarget | undefined): Address | string | undefined => {
   if (target === undefined) return undefined
-  const { url, secret, network } = target
+  const { url, secret, formerSecret, network } = target
   if (network?.problem !== undefined) return network.problem
   if (secret === undefined) return "its secret is not set here"
-  return isWebhookSecret(Redacted.value(secret)) ? { url, secret, network } : unreadableSecret
+  if (!isWebhookSecret(Redacted.value(secret))) return unreadableSecret
+  const former = formerSecret !== undefined && isWebhookSecret(Redacted.value(formerSecret)) ? [formerSecret] : []
+  return { url, secrets: [secret, ...former], network }
 }

@@ -3,7 +3,7 @@ import { rootCertificates, setDefaultCACertificates } from "node:tls"
 import { Effect, Redacted, Schema } from "effect"
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
 import { Deliveries, Delivery, MadeWebhook, OwnWebhooks, WebhookList } from "../../src/protocol/webhook.ts"
-import { newTestIds, testCatalogue, testWebhookSecret } from "../../src/testing/index.ts"
+import { newTestIds, testCatalogue, testNewWebhookSecret, testWebhookSecret } from "../../src/testing/index.ts"
 import { certificate } from "../upstream/certificate.ts"
 import { asLogin, budgetCalls, type Headers, nobody, priced } from "./budget-calls.ts"
 import { errorOf, eventually, useGateway } from "./gateway.ts"
@@ -293,6 +293,27 @@ describe("a webhook of the catalogue", () => {
     expect(warnings.filter((warning) => warning.startsWith(hook))).toEqual([
       `${hook}: its secret is not whsec_ and the base64 of 24 to 64 bytes; nothing is sent`,
     ])
+    const former = 'secret: "env:WEIR_TEST_WEBHOOK", formerSecret: "env:WEIR_TEST_NONE"'
+    const rotating = catalogueWith().replace('secret: "env:WEIR_TEST_WEBHOOK"', former)
+    const told = await Effect.runPromise(gateway().catalogue.apply(rotating, { dryRun: true }))
+    expect(told.warnings.filter((warning) => warning.startsWith(hook))).toEqual([
+      `${hook}: its formerSecret cannot be used; deliveries are signed with its secret alone`,
+    ])
+  })
+
+  it("is signed with the new secret and the former one while it is rotated", async () => {
+    const rotating = (secrets: string) =>
+      Effect.runPromise(gateway().catalogue.apply(catalogueWith().replace('secret: "env:WEIR_TEST_WEBHOOK"', secrets)))
+    const isReceived = async (secret: string) => {
+      platform.secret = secret
+      const key = await mintKey()
+      await eventually(() => platform.received.some(({ data }) => data["key"] === key))
+    }
+    await rotating('secret: "env:WEIR_TEST_NEW_WEBHOOK", formerSecret: "env:WEIR_TEST_WEBHOOK"')
+    await isReceived(testWebhookSecret)
+    await isReceived(testNewWebhookSecret)
+    await rotating('secret: "env:WEIR_TEST_WEBHOOK"')
+    await isReceived(testWebhookSecret)
   })
 
   it.each([
