@@ -2,6 +2,7 @@
  * `node scripts/variables.ts`: writes the meaning of each variable, from the comments of src/config.ts, to where
  * `weir config` reads it, and the reference of all variables to src/variables.md.
  */
+import { execFileSync } from "node:child_process"
 import { readFileSync, writeFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 import { Effect } from "effect"
@@ -56,5 +57,6 @@ export const referenceText = async (): Promise<string> => {
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   writeFileSync(meaningsFile, meaningsText())
+  execFileSync(fileURLToPath(new URL("../node_modules/.bin/biome", import.meta.url)), ["format", "--write", meaningsFile])
   writeFileSync(referenceFile, await referenceText())
 }

@@ -1,43 +1,31 @@
 /** Made by scripts/variables.ts from the comments of config.ts: what each member of its table means. */
 export const meanings: Readonly<Record<string, string>> = {
-  env:
-    "Environment of the deployment: selects the profile in the catalogue's `timeouts:`; `development` prints secrets and codes.",
-  host:
-    "Address to listen on.",
-  port:
-    "Port to listen on; 0 takes a free port.",
-  workers:
-    "Number of processes that share the port; more than one needs PostgreSQL and Redis.",
-  tls:
-    "Files of a certificate with its chain and of its key, in PEM: then clients are served by HTTPS, with HTTP/2 and HTTP/1.1. They are read again when they change.",
-  demoTraffic:
-    "`0`: no exchanges of its own after the first start with the simulated vendor.",
-  metricsPort:
-    "A separate port, open to whom it reaches, for `/metrics`; without it `/metrics` is on the main port.",
+  env: "Environment of the deployment: selects the profile in the catalogue's `timeouts:`; `development` prints secrets and codes.",
+  host: "Address to listen on.",
+  port: "Port to listen on; 0 takes a free port.",
+  workers: "Number of processes that share the port; more than one needs PostgreSQL and Redis.",
+  tls: "Files of a certificate with its chain and of its key, in PEM: then clients are served by HTTPS, with HTTP/2 and HTTP/1.1. They are read again when they change.",
+  demoTraffic: "`0`: no exchanges of its own after the first start with the simulated vendor.",
+  metricsPort: "A separate port, open to whom it reaches, for `/metrics`; without it `/metrics` is on the main port.",
   metricsToken:
     "Shows `/metrics`, `/docs`, `/openapi.json` and the details of `/readyz`, as the admin key does; for scrapers.",
-  openDetails:
-    "`1`: these are open to everybody; `0`: to nobody without a key. Open in development only if absent.",
+  openDetails: "`1`: these are open to everybody; `0`: to nobody without a key. Open in development only if absent.",
   publicUrl:
     "The public URL of this service, e.g. `https://weir.example.com`; if absent, it is derived from the request's host.",
-  basePath:
-    "A path below which everything is served, e.g. `/genai/gw`, for a proxy that does not remove it.",
+  basePath: "A path below which everything is served, e.g. `/genai/gw`, for a proxy that does not remove it.",
   publicHosts:
     "Hosts at which clients reach this service, separated by commas, where there are several and so no `SVC_PUBLIC_URL`: links lead to the one that was asked, or else to the first.",
-  corsOrigins:
-    "Origins whose pages may call `/t1`, separated by commas, e.g. `https://app.example.com`; `*` for all.",
+  corsOrigins: "Origins whose pages may call `/t1`, separated by commas, e.g. `https://app.example.com`; `*` for all.",
   readyFile:
     "Once requests are accepted, `{baseUrl, pid, keyId?, key?, adminKey?}` is written to this file, mode 0600.",
-  catalogueFile:
-    "A catalogue file, applied at start and whenever it changes.",
+  catalogueFile: "A catalogue file, applied at start and whenever it changes.",
   dataDir:
     "Directory of the embedded database, the settlement journal and the development secrets; `:memory:` keeps nothing.",
   databaseUrl:
     "A PostgreSQL server as `postgres://user:password@host/database`, with `sslmode`, `sslrootcert`, `sslcert` and `sslkey` as libpq has them; the embedded one if absent. In a file, its password is read for each new connection.",
   databaseConnections:
     "Connections to it, for calls, for what is short, and for what is long: a third each, of the last at least three. Two more wait for notifications.",
-  migrates:
-    "`0`: missing migrations are not applied at start but are an error; `weir migrate` applies them.",
+  migrates: "`0`: missing migrations are not applied at start but are an error; `weir migrate` applies them.",
   databaseDeadlineMs:
     "Deadline of each call to PostgreSQL; a connection that owes an answer for two of them is left for a new one.",
   masterKey:
@@ -46,110 +34,70 @@ export const meanings: Readonly<Record<string, string>> = {
     "The previous master key, during a rotation: it opens what it sealed; upstream keys are sealed again with the new one.",
   tokenKeys:
     "Signing keys of end-user tokens as `id:secret`, separated by commas: the first signs, all verify. Derived from the master key if absent; without a master key, a key of this process.",
-  smtpUrl:
-    "SMTP server, e.g. `smtps://user:password@mail.example.com`; in development, codes are printed without one.",
-  mailFrom:
-    "Sender of mail.",
-  authPerMinute:
-    "Requests per minute and address (IPv6: per /64) on the login routes.",
+  smtpUrl: "SMTP server, e.g. `smtps://user:password@mail.example.com`; in development, codes are printed without one.",
+  mailFrom: "Sender of mail.",
+  authPerMinute: "Requests per minute and address (IPv6: per /64) on the login routes.",
   egressAllow:
     "Private networks (CIDR, separated by commas) in which organisations' own upstream addresses are allowed.",
-  httpsProxy:
-    "Proxy for vendors at HTTPS addresses: `HTTPS_PROXY` or `https_proxy`, except for what `NO_PROXY` names.",
+  httpsProxy: "Proxy for vendors at HTTPS addresses: `HTTPS_PROXY` or `https_proxy`, except for what `NO_PROXY` names.",
   noProxy:
     "Hosts that are reached without the proxy, separated by commas: names with their subdomains, addresses, networks, or `*`.",
   redisUrl:
     "Redis as `redis://[user:password@]host[:port][/db]`, a cluster as several of them, separated by commas, or `redis-sentinel://[user:password@]host[:port],host[:port]/master-name[/db]`; with TLS `rediss://`, `rediss-sentinel://`. An in-process gate if absent.",
   redisTlsFiles:
     "Files in PEM for `rediss://`, read for each new connection: who signed Redis's certificate, and this client's own.",
-  redisDeadlineMs:
-    "Deadline of each call to Redis; a connection that is silent for two of them is left for a new one.",
-  adminKeySha256:
-    "SHA-256 of the admin key, in hex; without it there is no admin API (development mints a key).",
+  redisDeadlineMs: "Deadline of each call to Redis; a connection that is silent for two of them is left for a new one.",
+  adminKeySha256: "SHA-256 of the admin key, in hex; without it there is no admin API (development mints a key).",
   gateMode:
     "How the gate treats a full plan, and a store that does not answer: `enforce` refuses, `shadow` only counts, `off` does not check.",
-  sessionWindowS:
-    "How long a session counts as active after it was last seen, in seconds.",
-  requireSignature:
-    "`1`: every runtime request must be signed.",
-  trustedProxies:
-    "Networks (CIDR, separated by commas) of proxies whose `X-Forwarded-For` is trusted.",
-  upstreamTimeouts:
-    "Timeout tiers of upstream calls, for an emergency: they override whatever the catalogue says.",
-  upstreamMaxBytes:
-    "Maximum size of a vendor's reply; 32 MiB for a reply that is not streamed.",
+  sessionWindowS: "How long a session counts as active after it was last seen, in seconds.",
+  requireSignature: "`1`: every runtime request must be signed.",
+  trustedProxies: "Networks (CIDR, separated by commas) of proxies whose `X-Forwarded-For` is trusted.",
+  upstreamTimeouts: "Timeout tiers of upstream calls, for an emergency: they override whatever the catalogue says.",
+  upstreamMaxBytes: "Maximum size of a vendor's reply; 32 MiB for a reply that is not streamed.",
   outputTokenBytes:
     "A stream ends once its text and its tools' arguments have more bytes than its limit of tokens times this: the longest tokens of known tokenizers, which are runs of spaces, have 128.",
-  streamHeartbeatMs:
-    "Silence on a stream after which a heartbeat comment is sent.",
+  streamHeartbeatMs: "Silence on a stream after which a heartbeat comment is sent.",
   streamBufferBytes:
     "Unsent bytes of one stream at which the gateway stops reading from the vendor; less while many clients are slow.",
-  streamStallMs:
-    "How long a client may accept no bytes while some are waiting.",
-  socketFrameBytes:
-    "The largest message on a socket, in bytes.",
-  socketsMax:
-    "Maximum open sockets of one process; less where its files allow fewer.",
-  realtimeIdleMs:
-    "How long a realtime session may be without an event from either side.",
-  drainGoneMs:
-    "How long a vendor's reply is read after its client left, if the catalogue says `clientGone: drain`.",
-  reviewStreamRate:
-    "Share of finished streams, 0 to 1, that outbound policies review in the background.",
+  streamStallMs: "How long a client may accept no bytes while some are waiting.",
+  socketFrameBytes: "The largest message on a socket, in bytes.",
+  socketsMax: "Maximum open sockets of one process; less where its files allow fewer.",
+  realtimeIdleMs: "How long a realtime session may be without an event from either side.",
+  drainGoneMs: "How long a vendor's reply is read after its client left, if the catalogue says `clientGone: drain`.",
+  reviewStreamRate: "Share of finished streams, 0 to 1, that outbound policies review in the background.",
   revokedGraceMs:
     "How long what runs may go on after its credential was revoked: streams, sockets, realtime; to their end if absent.",
-  maxOpenExchanges:
-    "Maximum open exchanges of one process; further ones are refused with `rate_limited`.",
-  shedLagMs:
-    "Event loop lag above which calls are refused with `rate_limited`.",
-  shedWaitMs:
-    "Average wait for a hold above which calls are refused; it also bounds how many may wait.",
+  maxOpenExchanges: "Maximum open exchanges of one process; further ones are refused with `rate_limited`.",
+  shedLagMs: "Event loop lag above which calls are refused with `rate_limited`.",
+  shedWaitMs: "Average wait for a hold above which calls are refused; it also bounds how many may wait.",
   lameDuckMs:
     "How long new calls are served after SIGTERM, while `/readyz` fails: the time in which balancers find out. Absent: 5 s, and none in development.",
-  drainTimeoutMs:
-    "How long running exchanges may continue after that.",
+  drainTimeoutMs: "How long running exchanges may continue after that.",
   leaseMs:
     "How long holds, allotments and claims of a killed node stay; then another node settles them or takes them back.",
-  checkpointMs:
-    "Interval at which leases are renewed and checkpoints written; well below three quarters of the lease.",
-  settlePatienceMs:
-    "How long a settlement is retried before it goes to the journal in the data directory.",
-  retentionDays:
-    "How long usage records are kept, in days.",
-  booksKeptDays:
-    "Months of transfers are closed so many days after their end; they are kept if it is not set.",
+  checkpointMs: "Interval at which leases are renewed and checkpoints written; well below three quarters of the lease.",
+  settlePatienceMs: "How long a settlement is retried before it goes to the journal in the data directory.",
+  retentionDays: "How long usage records are kept, in days.",
+  booksKeptDays: "Months of transfers are closed so many days after their end; they are kept if it is not set.",
   spentIdsKeptDays:
     "How long request ids that are spent are kept, in days; at least as long as replies are stored, and a day.",
-  idempotencyTtlS:
-    "How long finished replies are stored for replay, in seconds.",
-  authStaleMs:
-    "How long a known key stays valid while the database does not answer.",
-  tenantCacheBytes:
-    "Memory for tenants that were active: organisations, applications and keys.",
-  bodyMaxBytes:
-    "Maximum size of a request body, before and after its content encoding is removed.",
-  mediaBodyBytes:
-    "Maximum size of a form with files: pictures to change, sound to transcribe.",
+  idempotencyTtlS: "How long finished replies are stored for replay, in seconds.",
+  authStaleMs: "How long a known key stays valid while the database does not answer.",
+  tenantCacheBytes: "Memory for tenants that were active: organisations, applications and keys.",
+  bodyMaxBytes: "Maximum size of a request body, before and after its content encoding is removed.",
+  mediaBodyBytes: "Maximum size of a form with files: pictures to change, sound to transcribe.",
   jobTimeoutMs:
     "How long a job at a vendor, such as a video, may take; then it is ended at its vendor, and its money goes back.",
-  mediaDiskBytes:
-    "Disk space below `SVC_DATA_DIR` for files of running calls, of one process.",
-  replyCacheBytes:
-    "Memory for replies that are kept for equal requests, where there is no Redis.",
-  largeBodyBytes:
-    "Bodies of large requests that may be in memory at once, of one process.",
-  replyCacheWaitMs:
-    "How long a call waits for the store of kept replies; then it calls its vendor.",
-  mediaMaxFiles:
-    "Files of running calls, of one process.",
-  otlpUrl:
-    "OpenTelemetry collector (OTLP over HTTP), e.g. `http://collector:4318`, for traces, metrics and logs.",
-  otlpHeaders:
-    "Headers for the collector, as `name=value` pairs separated by commas.",
+  mediaDiskBytes: "Disk space below `SVC_DATA_DIR` for files of running calls, of one process.",
+  replyCacheBytes: "Memory for replies that are kept for equal requests, where there is no Redis.",
+  largeBodyBytes: "Bodies of large requests that may be in memory at once, of one process.",
+  replyCacheWaitMs: "How long a call waits for the store of kept replies; then it calls its vendor.",
+  mediaMaxFiles: "Files of running calls, of one process.",
+  otlpUrl: "OpenTelemetry collector (OTLP over HTTP), e.g. `http://collector:4318`, for traces, metrics and logs.",
+  otlpHeaders: "Headers for the collector, as `name=value` pairs separated by commas.",
   traceRate:
     "Share of calls, 0 to 1, that are traced; of calls that belong to a caller's sampled trace, the same share.",
-  logLevel:
-    "The least severe log lines that are written: All, Trace, Debug, Info, Warn, Error, Fatal or None.",
-  logFormat:
-    "Lines for people, or JSON for machines.",
+  logLevel: "The least severe log lines that are written: All, Trace, Debug, Info, Warn, Error, Fatal or None.",
+  logFormat: "Lines for people, or JSON for machines.",
 }
