@@ -19,6 +19,8 @@ const tagHeaderBytes = 10
 interface Frame {
   readonly bytes: number
   readonly seconds: number
+  /** The parts of a header that all frames of a file share: version, layer and sample rate. */
+  readonly kind: number
 }
 
 /** The frame whose header begins at a place; undefined if there is none. */
@@ -38,7 +40,7 @@ const frameAt = (bytes: Uint8Array, at: number): Frame | undefined => {
   const samples = layer === 1 ? 384 : layer === 3 && !isMpeg1 ? 576 : 1152
   const slotBytes = layer === 1 ? 4 : 1
   const slots = Math.floor(((samples / 8) * kilobits * 1000) / (sampleRate * slotBytes)) + padding
-  return { bytes: slots * slotBytes, seconds: samples / sampleRate }
+  return { bytes: slots * slotBytes, seconds: samples / sampleRate, kind: (second & 0x1e) | ((third & 0x0c) << 8) }
 }
 
 /** The bytes of an ID3v2 tag at the beginning; none without a tag. */
@@ -48,9 +50,16 @@ const tagBytes = (head: Uint8Array): number => {
   return tagHeaderBytes + (((a & 127) << 21) | ((b & 127) << 14) | ((c & 127) << 7) | (d & 127))
 }
 
-/** Seconds of all frames; what is between frames is passed over, as decoders do. */
+/** Bytes between frames are taken for sound of the lowest rate: a decoder may find frames there that this did not. */
+const lowestBytesPerSecond = 1000
+/** Other tags than at the beginning: ID3v1, APE, lyrics. */
+const tagsBytes = 4096
+
+/** The most seconds that its frames have. All are of the kind of the first, as decoders want it. */
 export const mp3Seconds = async (head: Uint8Array, chunks: AsyncIterable<Uint8Array>): Promise<number> => {
   let seconds = 0
+  let passedOver = 0
+  let kind: number | undefined
   let toSkip = tagBytes(head)
   let rest: Uint8Array = new Uint8Array()
   for await (const chunk of chunks) {
@@ -64,8 +73,11 @@ export const mp3Seconds = async (head: Uint8Array, chunks: AsyncIterable<Uint8Ar
         continue
       }
       const frame = frameAt(bytes, at)
-      if (frame === undefined) at++
-      else {
+      if (frame === undefined || (kind !== undefined && frame.kind !== kind)) {
+        at++
+        passedOver++
+      } else {
+        kind = frame.kind
         seconds += frame.seconds
         toSkip = frame.bytes
       }
@@ -73,5 +85,5 @@ export const mp3Seconds = async (head: Uint8Array, chunks: AsyncIterable<Uint8Ar
     // The chunk may be overwritten before the next one is read.
     rest = Buffer.from(bytes.subarray(at))
   }
-  return seconds
+  return kind === undefined ? 0 : seconds + Math.max(0, passedOver - tagsBytes) / lowestBytesPerSecond
 }

@@ -1,10 +1,11 @@
 /**
  * How long a recording is. What its sender's head says is no limit to what a vendor hears, so it is held as long as its bytes
- * can be, unless its length is counted: samples that are stored as they are, and the frames of an MP3.
+ * can be, unless its length is counted: the samples of a WAV file, and the frames of an MP3.
  */
 import { type IFormat, parseBuffer } from "music-metadata"
 import type { MediaFile } from "./media-file.ts"
 import { mp3Seconds } from "./mp3-length.ts"
+import { wavSeconds } from "./wav-length.ts"
 
 export interface SoundLength {
   /** The most seconds that a vendor can hear, at least one: they are held. */
@@ -49,7 +50,7 @@ export const soundLength = async (file: MediaFile, mime: string): Promise<SoundL
 
 const wholeSeconds = (seconds: number): number => Math.max(1, Math.ceil(seconds))
 
-type Head = Partial<Pick<IFormat, "container" | "codec" | "duration">> & Pick<IFormat, "lossless"> & Partial<IFormat>
+type Head = Partial<IFormat>
 
 const readHead = async ({ head, bytes }: MediaFile, mimeType: string): Promise<Head> => {
   try {
@@ -59,22 +60,9 @@ const readHead = async ({ head, bytes }: MediaFile, mimeType: string): Promise<H
   }
 }
 
-const countedSeconds = async ({ head, bytes, chunks }: MediaFile, format: Head): Promise<number | undefined> => {
-  const { container, codec = "" } = format
-  if (container === "MPEG" && /layer/i.test(codec)) {
-    const seconds = await mp3Seconds(head, chunks())
-    return seconds > 0 ? seconds : undefined
-  }
-  if (!/^(WAVE|AIFF)$/.test(container ?? "") || !isStoredAsIs(format)) return undefined
-  const perSecond = bytesPerSecond(format)
-  return perSecond > 0 ? (bytes - shortestHeadBytes) / perSecond : undefined
+const countedSeconds = async ({ head, bytes, chunks }: MediaFile, { container, codec = "" }: Head) => {
+  if (container === "WAVE") return wavSeconds(head, bytes)
+  if (container !== "MPEG" || !/layer/i.test(codec)) return undefined
+  const seconds = await mp3Seconds(head, chunks())
+  return seconds > 0 ? seconds : undefined
 }
-
-/** The shortest head of a WAV file; that of an AIFF file is longer. */
-const shortestHeadBytes = 44
-
-/** Samples of one size each: PCM, and the two laws of G.711. */
-const isStoredAsIs = ({ codec = "", lossless }: Head): boolean => lossless === true || /[aμu]-?law/i.test(codec)
-
-const bytesPerSecond = ({ sampleRate = 0, bitsPerSample = 0, numberOfChannels = 0 }: Head): number =>
-  (sampleRate * bitsPerSample * numberOfChannels) / 8

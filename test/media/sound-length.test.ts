@@ -50,6 +50,33 @@ describe("the length of a recording", () => {
     expect(await lengthOf(file, "audio/mpeg")).toEqual({ most: 8, likely: 8, isCounted: true })
   })
 
+  it.each([
+    ["bits that its law does not have", (wav: Buffer) => wav.writeUInt16LE(7, 20) && wav.writeUInt16LE(0xffff, 34)],
+    ["a rate that does not fit its bytes", (wav: Buffer) => wav.writeUInt32LE(4_000_000_000, 24)],
+    [
+      "figures that agree on what nobody records",
+      (wav: Buffer) => wav.writeUInt32LE(400_000, 24) && wav.writeUInt32LE(800_000, 28),
+    ],
+    ["its format twice", (wav: Buffer) => wav.write("fmt ", 36, "latin1") && wav.writeUInt32LE(16, 40)],
+  ])("of a WAV file with %s is as long as its bytes can be", async (_name, forge) => {
+    const wav = wavOf(50)
+    forge(wav)
+    expect(await lengthOf(wav, "audio/wav")).toMatchObject({ most: Math.ceil(wav.length / 4000), isCounted: false })
+  })
+
+  it("of an MP3 hides no frames behind headers of another kind", async () => {
+    // MPEG 2 layer III at 8 kbit/s: 24 bytes and 24 ms. A header of layer I at 448 kbit/s would skip 672 bytes.
+    const frame = Buffer.concat([Buffer.from([0xff, 0xf3, 0x14, 0xc0]), Buffer.alloc(20)])
+    const frames = (count: number) => Array.from({ length: count }, () => frame)
+    const hidden = Array.from({ length: 100 }, () => [
+      Buffer.from([0xff, 0xff, 0xe8, 0]),
+      ...frames(27),
+      Buffer.alloc(20),
+    ])
+    const { most } = await lengthOf(Buffer.concat([...frames(100), ...hidden.flat()]), "audio/mpeg")
+    expect(most).toBeGreaterThanOrEqual(Math.floor((2800 * frame.length) / 1000))
+  })
+
   it("of compressed sound is at most what its bytes can be, and likely what its head says if that can be true", async () => {
     expect(await lengthOf(flacOf(2), "audio/flac")).toEqual({ most: 2, likely: 2, isCounted: false })
     expect(await lengthOf(flacOf(1000), "audio/flac")).toEqual({ most: 2, likely: 2, isCounted: false })
