@@ -38,15 +38,25 @@ const parameters: Readonly<Record<string, ReadonlyArray<string> | undefined>> = 
   sslrootcert: undefined,
   sslcert: undefined,
   sslkey: undefined,
-  // The driver does what these values ask for.
-  channel_binding: ["disable", "prefer"],
+  // The driver does what these values ask for; `require` is met by a certificate that is verified, see below.
+  channel_binding: ["disable", "prefer", "require"],
+  // What a pool, or a server that takes writes, is asked for is so here anyhow.
+  pgbouncer: ["true"],
+  target_session_attrs: ["any", "read-write", "primary"],
+  keepalives: undefined,
+  keepalives_idle: undefined,
+  keepalives_interval: undefined,
+  keepalives_count: undefined,
+  sslsni: ["1"],
   gssencmode: ["disable", "prefer"],
 })
 
 /** @returns the parts of the text, or what is wrong with it, which never has its password */
 export const parseDatabaseUrl = (text: string): Result.Result<DatabaseUrl, string> => {
   const url = URL.parse(text)
-  if (url === null || !/^postgres(ql)?:$/.test(url.protocol)) return Result.fail("it must begin with postgres://")
+  if (!/^postgres(ql)?:/.test(text)) return Result.fail("it must begin with postgres://")
+  if (url === null || url.hostname.includes(","))
+    return Result.fail("it is no URL of one server; a folder of sockets is written ?host=/folder after a host")
   const given = url.searchParams
   for (const [name, value] of given) {
     if (!(name in parameters)) return Result.fail(`the parameter ${JSON.stringify(name)} is unknown${adviceOf(name)}`)
@@ -56,9 +66,12 @@ export const parseDatabaseUrl = (text: string): Result.Result<DatabaseUrl, strin
   const password = given.get("password") ?? decode(url.password)
   if (password === undefined) return Result.fail("its password is not percent-encoded")
   const mode = given.get("sslmode") ?? "disable"
-  const [ca, cert, key] = ["sslrootcert", "sslcert", "sslkey"].map((name) => given.get(name) ?? undefined)
+  const [ca, cert, key] = ["sslrootcert", "sslcert", "sslkey"].map((name) => given.get(name) || undefined)
   if ((cert === undefined) !== (key === undefined)) return Result.fail("sslcert and sslkey belong together")
   const isVerified = mode.startsWith("verify-") || mode === "require"
+  if (given.get("channel_binding") === "require" && !isVerified) {
+    return Result.fail("channel_binding=require needs sslmode=verify-full, verify-ca or require")
+  }
   if ((ca ?? cert) !== undefined && !isVerified) {
     return Result.fail("sslrootcert, sslcert and sslkey need sslmode=verify-full, verify-ca or require")
   }

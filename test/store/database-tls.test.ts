@@ -132,7 +132,14 @@ describe("the URL of a database", () => {
       "postgres://me:secret@h/db?sslmode=on",
       "sslmode is one of disable, allow, prefer, require, verify-ca, verify-full",
     ],
-    ["postgres://me:secret@h/db?channel_binding=require", "channel_binding is one of disable, prefer"],
+    [
+      "postgres://me:secret@h/db?channel_binding=require",
+      "channel_binding=require needs sslmode=verify-full, verify-ca or require",
+    ],
+    [
+      "postgres://me:secret@h,i:5432/db",
+      "it is no URL of one server; a folder of sockets is written ?host=/folder after a host",
+    ],
     ["postgres://me:secret@h/db?sslcert=/a", "sslcert and sslkey belong together"],
     [
       "postgres://me:secret@h/db?sslrootcert=/a",
