@@ -30,12 +30,20 @@ export const refuseOddRequests = (node: NodeServer): Effect.Effect<void, never, 
   Effect.flatMap(Effect.context<never>(), (context) => {
     const run = Effect.runForkWith(context)
     return interceptRequests(node, (next) => (request, response) => {
+      request.url = originForm(request.url ?? "")
       const problem = problemOf(request)
       if (problem === undefined) return next(request, response)
       const reply = failureAt(request.url ?? "")(newRequestId(), problem)
       run(Effect.map(reply, (refusal) => sendResponse(refusal, response)))
     })
   })
+
+/** A target in absolute form, as proxies get it, is its path: which host it names decides nothing. Source: RFC 9112, 3.2.2. */
+const originForm = (target: string): string => {
+  if (target.startsWith("/")) return target
+  const path = target.replace(/^https?:\/\/[^/?#]*/i, "")
+  return path === target || path.startsWith("/") ? path : `/${path}`
+}
 
 const problemOf = (request: IncomingMessage): ServiceError | undefined => {
   const { url = "", method = "" } = request

@@ -59,6 +59,12 @@ describe("a host", () => {
   })
 })
 
+it("a target in absolute form is its path, whatever host it names", async () => {
+  expect(await statusOf("http://elsewhere.example/t1/config")).toBe(200)
+  expect(await statusOf("http://elsewhere.example")).toBe(await statusOf("/"))
+  expect(await statusOf("http://elsewhere.example//t1/config")).toBe(404)
+})
+
 describe("a field of a query", () => {
   it.each([
     ["/t1/config?x=1", 400],
