@@ -3,6 +3,8 @@ import { Effect, Result } from "effect"
 import { expect, it } from "vitest"
 import { dialects } from "../../src/dialects/index.ts"
 import { OwnPrompt, type PromptContent, type PromptParams } from "../../src/kinds/chat/prompt.ts"
+import { tokensOfPrompt } from "../../src/kinds/chat/prompt-tokens.ts"
+import type { Block } from "../../src/protocol/block.ts"
 
 const params: PromptParams = {
   model: "m",
@@ -40,4 +42,13 @@ it("a prompt that can be read again is read again after each time that it was wr
   expect([encodedBy(prompt), reads]).toEqual([encodedBy(kept), 1])
   expect([Effect.runSync(prompt.parts), reads]).toEqual([Effect.runSync(kept.parts), 2])
   expect(Result.isSuccess(encodedBy(kept))).toBe(true)
+})
+
+it("a file of text has about as many tokens as the same text", () => {
+  const text = "a1 b2 c3 ".repeat(10_000)
+  const held = (block: Extract<Block, { readonly t: "text" | "file" }>) =>
+    tokensOfPrompt([{ role: "user", blocks: [block] }], [])
+  const asText = held({ t: "text", v: text, cacheable: false })
+  const asFile = held({ t: "file", mime: "text/plain", data: Buffer.from(text).toString("base64") })
+  expect(Math.abs(asFile - asText)).toBeLessThan(10)
 })

@@ -68,8 +68,13 @@ type MediaBlock = Extract<Block, { readonly t: "image" | "file" | "video" | "aud
 const isMedia = (block: Block): block is MediaBlock =>
   block.t === "image" || block.t === "file" || block.t === "video" || block.t === "audio"
 
+/** A file of text has as many tokens as the same text in a block. */
+const isText = (mime: string): boolean => mime.startsWith("text/") || /\b(json|xml|yaml|csv|javascript)\b/.test(mime)
+
 const mediaTokens = (block: Block): number => {
   if (block.t === "image") return tokensPerImage
   if (!isMedia(block)) return 0
-  return Math.ceil((block.data?.length ?? tokensOfAddress[block.t] * fileBytesPerToken) / fileBytesPerToken)
+  const { data } = block
+  if (data === undefined) return tokensOfAddress[block.t]
+  return isText(block.mime) ? tokensOfBytes(data.length * 0.75) : Math.ceil(data.length / fileBytesPerToken)
 }
