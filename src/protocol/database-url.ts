@@ -40,7 +40,7 @@ const parameters: Readonly<Record<string, ReadonlyArray<string> | undefined>> = 
   sslkey: undefined,
   // The driver does what these values ask for; `require` is met by a certificate that is verified, see below.
   channel_binding: ["disable", "prefer", "require"],
-  // What a pool, or a server that takes writes, is asked for is so here anyhow.
+  // Parameters that need nothing more here: pools work, readiness asks for a server that takes writes, sockets are kept alive.
   pgbouncer: ["true"],
   target_session_attrs: ["any", "read-write", "primary"],
   keepalives: undefined,
