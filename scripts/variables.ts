@@ -57,6 +57,10 @@ export const referenceText = async (): Promise<string> => {
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   writeFileSync(meaningsFile, meaningsText())
-  execFileSync(fileURLToPath(new URL("../node_modules/.bin/biome", import.meta.url)), ["format", "--write", meaningsFile])
+  execFileSync(fileURLToPath(new URL("../node_modules/.bin/biome", import.meta.url)), [
+    "format",
+    "--write",
+    meaningsFile,
+  ])
   writeFileSync(referenceFile, await referenceText())
 }
