@@ -72,9 +72,11 @@ const metric = async (name: string) => {
 const openHolds = async () => (await holdsOf(gateway())).filter(({ state }) => state === "held").length
 
 afterEach(async () => {
+  // A file that is being opened when its call ends is counted until then, though the folder does not have it yet.
+  await eventually(async () => (await metric("weir_spool_files")) === 0)
   await eventually(() => openFiles() === 0)
   await eventually(async () => (await openHolds()) === 0)
-  expect([await metric("weir_spool_files"), await metric("weir_spool_bytes")]).toEqual([0, 0])
+  expect(await metric("weir_spool_bytes")).toBe(0)
 })
 
 const post = (path: string, body: object, headers: Record<string, string> = {}) =>
