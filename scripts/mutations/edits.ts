@@ -127,7 +127,7 @@ export const allEdits: ReadonlyArray<Edit> = [
   ),
   ...edits(
     "src/sockets/realtime/meter.ts",
-    ["    this.#transcripts = noTranscript\n    return {", "    return {"],
+    ["    this.#transcribed = 0\n    return seconds", "    return seconds"],
     ["this.#reported + text + audio + this.#images * imageTokens", "text + audio + this.#images * imageTokens"],
     ["    this.#audioSeconds = 0\n  }", "  }"],
   ),
