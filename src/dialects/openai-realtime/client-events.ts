@@ -12,11 +12,7 @@ export interface SessionLimits {
   /** The most tokens of one response. */
   readonly maxOutTokens: number
   readonly hasTools: boolean
-  /** What transcripts of the input may be billed by. */
-  readonly transcriptUnits: ReadonlyArray<TranscriptUnit>
 }
-
-export type TranscriptUnit = "seconds" | "tokens"
 
 /** What an event adds to the conversation. */
 export interface Added {
@@ -164,35 +160,14 @@ const configRefusal = (config: JsonObject | undefined, at: string, limits: Sessi
   return undefined
 }
 
-const sessionRefusal = (session: JsonObject, { models, transcriptUnits }: SessionLimits): Refusal => {
+const sessionRefusal = (session: JsonObject, { models }: SessionLimits): Refusal => {
   const { type, model } = session
   if (type !== undefined && type !== "realtime")
     return ["Only sessions of the type realtime are supported", "session.type"]
   if (model !== undefined && !models.some((name) => name === model)) {
     return ["The model of a session cannot be changed", "session.model"]
   }
-  for (const [at, transcription] of transcriptionsOf(session)) {
-    const name = stringAt(transcription, "model") ?? ""
-    const possible = unitsOfTranscripts(name)
-    if (possible.some((unit) => transcriptUnits.includes(unit))) continue
-    const by = name === "" ? "" : ` by ${name.slice(0, mostNameCharacters)}`
-    return [
-      `This model has no price for transcripts${by}, which are billed by ${possible.join(" or ")}`,
-      `session.${at}`,
-    ]
-  }
   return undefined
-}
-
-const mostNameCharacters = 64
-
-/**
- * What transcripts of a model are billed by; another model than OpenAI's, or a deployment, may be billed by either.
- * Source: OpenAI API pricing, "Transcription and speech".
- */
-const unitsOfTranscripts = (model: string): ReadonlyArray<TranscriptUnit> => {
-  if (model.startsWith("gpt-4o")) return ["tokens"]
-  return model.startsWith("whisper") ? ["seconds"] : ["seconds", "tokens"]
 }
 
 /** Of today's API, and of the preview. */
@@ -210,21 +185,14 @@ const maxOutOf = (config: JsonObject | undefined): number | undefined => {
 /** The texts of a session's or a response's configuration: instructions, tools, and what a transcription is told. */
 const configWords = (config: JsonObject | undefined): ReadonlyArray<string> => {
   const tools = objectsAt(config, "tools")
+  const transcription =
+    objectAt(objectAt(objectAt(config, "audio"), "input"), "transcription") ??
+    objectAt(config, "input_audio_transcription")
   return [
     stringAt(config, "instructions"),
     tools.length === 0 ? undefined : JSON.stringify(tools),
-    ...transcriptionsOf(config).map(([, transcription]) => stringAt(transcription, "prompt")),
+    stringAt(transcription, "prompt"),
   ].flatMap((text) => text || [])
-}
-
-/** How the input is to be transcribed, in the words of today's API, and of the preview. */
-const transcriptionsOf = (config: JsonObject | undefined): ReadonlyArray<readonly [at: string, JsonObject]> => {
-  const today = objectAt(objectAt(objectAt(config, "audio"), "input"), "transcription")
-  const preview = objectAt(config, "input_audio_transcription")
-  return [
-    ...(today === undefined ? [] : [["audio.input.transcription", today] as const]),
-    ...(preview === undefined ? [] : [["input_audio_transcription", preview] as const]),
-  ]
 }
 
 /** What items and texts of a configuration add. */

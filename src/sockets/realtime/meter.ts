@@ -2,9 +2,8 @@
 
 import { inTokensPerSecond, outTokensPerSecond, usualBytesPerSecond } from "../../dialects/openai-realtime/audio.ts"
 import type { Added } from "../../dialects/openai-realtime/client-events.ts"
-import { noTranscript, type TranscriptUsage } from "../../dialects/openai-realtime/usage.ts"
 import { type Counts, inputTokens } from "../../money/pricing.ts"
-import { estimatedTokens, imageTokens, mostTranscripts } from "./plan.ts"
+import { estimatedTokens, imageTokens } from "./plan.ts"
 
 /** A response's output so far. */
 export interface Output {
@@ -24,16 +23,13 @@ export class SessionMeter {
   #textBytes = 0
   #images = 0
   #audioSeconds = 0
-  /** Transcripts that were not billed yet. */
-  #transcripts = noTranscript
-  /** Seconds of sound whose transcripts were not billed yet. */
-  unbilledSeconds = 0
+  /** Seconds that were transcribed and not billed yet. */
+  #transcribed = 0
 
   audio(bytes: number): void {
     const seconds = bytes / this.inBytesPerSecond
     this.#audioSeconds += seconds
     this.secondsIn += seconds
-    this.unbilledSeconds += seconds
   }
 
   add({ audioBytes, textBytes, images }: Added): void {
@@ -48,32 +44,15 @@ export class SessionMeter {
     this.secondsOut += audioBytes / this.outBytesPerSecond
   }
 
-  transcribed({ seconds, inTokens, outTokens }: TranscriptUsage): void {
-    const before = this.#transcripts
-    this.#transcripts = {
-      seconds: before.seconds + seconds,
-      inTokens: before.inTokens + inTokens,
-      outTokens: before.outTokens + outTokens,
-    }
+  transcribed(seconds: number): void {
+    this.#transcribed += seconds
   }
 
-  /** Whether transcripts wait to be billed that are more than `most`, in one of their counts. */
-  hasTranscripts(most: TranscriptUsage = noTranscript): boolean {
-    const { seconds, inTokens, outTokens } = this.#transcripts
-    return seconds > most.seconds || inTokens > most.inTokens || outTokens > most.outTokens
-  }
-
-  /** Returns each transcript once, and no more than the sound that was heard can have. */
-  takeTranscripts(): TranscriptUsage {
-    const { seconds, inTokens, outTokens } = this.#transcripts
-    const most = mostTranscripts(this.unbilledSeconds)
-    if (seconds + inTokens > 0) this.unbilledSeconds = 0
-    this.#transcripts = noTranscript
-    return {
-      seconds: Math.min(seconds, most.seconds),
-      inTokens: Math.min(inTokens, most.inTokens),
-      outTokens: Math.min(outTokens, most.outTokens),
-    }
+  /** Each second is told once. */
+  takeTranscribed(): number {
+    const seconds = this.#transcribed
+    this.#transcribed = 0
+    return seconds
   }
 
   /** Tokens of the conversation now. */
