@@ -107,10 +107,16 @@ const identity = Layer.mergeAll(
   SsoLogin.layer,
   MailLogin.layer,
   BudgetMail.layer,
-  Invitations.layer,
 ).pipe(
   Layer.provideMerge(
-    Layer.mergeAll(AppKeys.layer, KeyAdmin.layer, AccessTokens.layer, Logins.layer, MailedCodes.layer),
+    Layer.mergeAll(
+      AppKeys.layer,
+      KeyAdmin.layer,
+      AccessTokens.layer,
+      Logins.layer,
+      MailedCodes.layer,
+      Invitations.layer,
+    ),
   ),
   Layer.provideMerge(Layer.mergeAll(Accounts.layer, OneTimeCodes.layer, AccessJwts.layer, EndUserTokens.layer)),
   Layer.provideMerge(

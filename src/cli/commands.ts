@@ -156,6 +156,11 @@ const commands = {
     "weir me",
     async () => (await import("./login.ts")).me,
   ),
+  invitations: command(
+    "Accept or decline an organisation's invitation; weir me lists them",
+    "weir invitations accept acme",
+    async () => (await import("./login.ts")).invitations,
+  ),
   logout: command("Log out, here and at the gateway", "weir logout", async () => (await import("./login.ts")).logout),
 }
 

@@ -1,8 +1,8 @@
-/** `weir login | me | logout`: logs a person in through a browser on any device. Source: RFC 8628. */
+/** `weir login | me | invitations | logout`: logs a person in through a browser on any device. Source: RFC 8628. */
 import { hostname } from "node:os"
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { Clock, Console, Effect } from "effect"
-import { Command } from "effect/cli"
+import { Argument, Command } from "effect/cli"
 import { Device } from "../protocol/api/device.ts"
 import { Login } from "../protocol/api/login.ts"
 import type { Me, TokenReply } from "../protocol/login.ts"
@@ -33,6 +33,33 @@ export const me = Command.make(
     yield* print({ json }, yield* client.login.me({ headers }).pipe(refused(url)), describeMe)
   }),
 ).pipe(Command.provide(NodeHttpClient.layerNodeHttp))
+
+const org = Argument.String("org").pipe(Argument.withDescription("The organisation's id"))
+
+const accept = Command.make(
+  "accept",
+  { org, url },
+  Effect.fn(function* ({ org, url }) {
+    const { client, headers } = yield* loggedIn(url)
+    yield* client.login.acceptInvitation({ headers, params: { org } }).pipe(refused(url))
+    yield* Console.log(`You are a member of ${org} now`)
+  }),
+).pipe(Command.withDescription("Accept an organisation's invitation"))
+
+const decline = Command.make(
+  "decline",
+  { org, url },
+  Effect.fn(function* ({ org, url }) {
+    const { client, headers } = yield* loggedIn(url)
+    yield* client.login.declineInvitation({ headers, params: { org } }).pipe(refused(url))
+    yield* Console.log(`The invitation of ${org} is declined`)
+  }),
+).pipe(Command.withDescription("Decline an organisation's invitation"))
+
+export const invitations = Command.make("invitations").pipe(
+  Command.withSubcommands([accept, decline]),
+  Command.provide(NodeHttpClient.layerNodeHttp),
+)
 
 export const logout = Command.make(
   "logout",
@@ -90,11 +117,14 @@ const keep = (url: string, { accessToken, refreshToken, expiresIn, user }: Token
     return credential
   })
 
-const describeMe = ({ user, orgs }: Me): string =>
+const describeMe = ({ user, orgs, invitations = [] }: Me): string =>
   [
     `${user?.email ?? "an organisation's own token"}${user === undefined ? "" : ` (${user.id})`}`,
     table(
       ["org", "name", "role", "teams"],
       orgs.map(({ id, name, role, teams }) => [id, name, role, teams.join(", ")]),
+    ),
+    ...invitations.map(
+      ({ id, name, role }) => `${name} invites you as ${role}: weir invitations accept ${id}, or decline ${id}`,
     ),
   ].join("\n")

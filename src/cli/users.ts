@@ -91,7 +91,7 @@ const describeUsers = (users: ReadonlyArray<AdminUser>): string =>
       id,
       email,
       status,
-      memberships.map(({ org, role }) => `${org} (${role})`).join(", "),
+      memberships.map(({ org, role, invited }) => `${org} (${role}${invited === true ? ", invited" : ""})`).join(", "),
     ]),
   )
 

@@ -5,6 +5,7 @@ import type { ComponentType } from "preact"
 import { useEffect, useState } from "preact/hooks"
 import type { BrowserSession } from "../protocol/activity.ts"
 import { actIn, addressOf, send } from "./api.ts"
+import { Invitations } from "./invitations.ts"
 import { type Loaded, useLoad } from "./load.ts"
 import { NodeProblems } from "./node-problems.ts"
 import type { PageProps } from "./page.ts"
@@ -148,6 +149,7 @@ const Foot = ({ viewer, session, choose }: FrameProps) => {
           ${views.map(([id, name]) => html`<option value=${id} selected=${viewer.kind === "person" ? viewer.org === id : id === operatorView}>${name}</option>`)}
         </select></label>`
     }
+    <${Invitations} open=${person?.invitations} answered=${session.reload} />
     <${Segments} label="Theme" options=${[["system", "Auto"], ["light", "Light"], ["dark", "Dark"]]} value=${theme} choose=${(value: string) => isTheme(value) && setTheme(value)} />
     <div class="row"><button type="button" class="quiet" onClick=${signOut}>Sign out</button>
       <a href=${addressOf("docs").href}>API reference</a></div>

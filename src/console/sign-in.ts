@@ -2,6 +2,7 @@
 import { html } from "htm/preact"
 import type { BrowserSession } from "../protocol/activity.ts"
 import { addressOf, call } from "./api.ts"
+import { Invitations } from "./invitations.ts"
 import { useAction } from "./load.ts"
 import { ErrorBox } from "./ui/parts.ts"
 
@@ -19,7 +20,8 @@ export const SignIn = ({ session, signedIn }: { readonly session: BrowserSession
   const isMemberOfNone = session.person !== undefined
   return html`<main class="gate"><div class="card">
     <h1>Weir console</h1>
-    ${isMemberOfNone && html`<p class="note">You are logged in as ${session.person?.email}, who is a member of no organisation. Ask an owner to invite you.</p>`}
+    ${isMemberOfNone && html`<p class="note">You are logged in as ${session.person?.email}, who is a member of no organisation. Accept an invitation, or ask an owner to invite you.</p>`}
+    <${Invitations} open=${session.person?.invitations} answered=${signedIn} />
     <form class="card" onSubmit=${submit}>
       <h2>Operators</h2>
       <label>Admin key

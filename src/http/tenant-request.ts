@@ -49,10 +49,11 @@ export const targetOf = (request: Request, id: string) =>
   Effect.map(ifMatchOf(request), (revision) => ({ id, ...(revision !== undefined && { revision: String(revision) }) }))
 
 /** A tenant as a reply has it. */
-export const recordOf = ({ document, declared, status, revision, createdAt, changedAt }: StoredTenant) => ({
+export const recordOf = ({ document, declared, status, invited, revision, createdAt, changedAt }: StoredTenant) => ({
   ...document,
   declared,
   status,
+  ...(invited !== undefined && { invited }),
   revision,
   createdAt: new Date(createdAt).toISOString(),
   changedAt: new Date(changedAt).toISOString(),

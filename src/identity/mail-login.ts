@@ -7,6 +7,7 @@ import type { ServiceError } from "../protocol/error.ts"
 import { normalEmail } from "../protocol/text.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 import { Accounts } from "./accounts.ts"
+import { Invitations } from "./invitations.ts"
 import { Logins, type LoginTokens } from "./logins.ts"
 import { MailedCodes } from "./mailed-codes.ts"
 import { OneTimeCodes } from "./one-time-codes.ts"
@@ -33,6 +34,7 @@ export class MailLogin extends Context.Service<
       const accounts = yield* Accounts
       const codes = yield* OneTimeCodes
       const logins = yield* Logins
+      const invitations = yield* Invitations
 
       return MailLogin.of({
         requireChannel: mailed.requireChannel,
@@ -40,7 +42,9 @@ export class MailLogin extends Context.Service<
         verify: Effect.fnUntraced(function* (address, code) {
           const email = normalEmail(address)
           yield* codes.spend("login", email, code.trim())
-          return yield* logins.begin(yield* accounts.forVerifiedEmail(email), "otp")
+          const login = yield* logins.begin(yield* accounts.forVerifiedEmail(email), "otp")
+          yield* invitations.acceptOnly(login.account)
+          return login
         }),
       })
     }),

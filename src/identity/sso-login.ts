@@ -17,6 +17,7 @@ import { People } from "../tenants/people.ts"
 import { type SsoEntry, Tenants } from "../tenants/tenants.ts"
 import { type Account, Accounts } from "./accounts.ts"
 import { type FederatedIdentity, IdentityProviders, type ProviderError } from "./identity-providers.ts"
+import { Invitations } from "./invitations.ts"
 import { Logins, type LoginTokens } from "./logins.ts"
 import { MailedCodes } from "./mailed-codes.ts"
 import { codeTtlMs, OneTimeCodes } from "./one-time-codes.ts"
@@ -83,6 +84,7 @@ export class SsoLogin extends Context.Service<
       const accounts = yield* Accounts
       const providers = yield* IdentityProviders
       const logins = yield* Logins
+      const invitations = yield* Invitations
       const mailed = yield* MailedCodes
       const codes = yield* OneTimeCodes
       const bounded = yield* queryDeadline
@@ -115,7 +117,7 @@ export class SsoLogin extends Context.Service<
         return code
       })
 
-      /** Asks a member of the organisation to confirm a new subject. */
+      /** Asks a member of the organisation, or somebody whom it invited, to confirm a new subject. */
       const requestConfirmation = Effect.fnUntraced(function* (
         { orgId, provider }: SsoEntry,
         { issuer, subject, email: claimed }: FederatedIdentity,
@@ -128,7 +130,8 @@ export class SsoLogin extends Context.Service<
         if (provider.domains !== undefined && !provider.domains.includes(domain)) {
           return yield* serviceError("idp_untrusted", "The identity provider is not allowed to assert this address")
         }
-        if (!(yield* people.isMember({ id: "", email }, orgId))) return yield* unusable
+        const isMember = yield* people.isMember({ id: "", email }, orgId)
+        if (!isMember && !(yield* invitations.isOpen(email, orgId))) return yield* unusable
         const linkToken = mintSecret("lk")
         const hash = sha256(linkToken)
         yield* bounded(sql`
@@ -166,7 +169,8 @@ export class SsoLogin extends Context.Service<
           const entry = yield* providerOf(flow.org_id)
           const identity = yield* providers.identify(entry, secrets, answer)
           const account = yield* boundTo(entry.orgId, identity)
-          if (account === undefined) {
+          // The provider's word is no consent: somebody who was linked before and is invited again confirms again.
+          if (account === undefined || (yield* invitations.isOpen(account.email, entry.orgId))) {
             return { _tag: "Unconfirmed", linkToken: yield* requestConfirmation(entry, identity, flow) } as const
           }
           const isMember = yield* people.isMember(account, entry.orgId)
@@ -182,6 +186,7 @@ export class SsoLogin extends Context.Service<
           if (link === undefined) return yield* noSuchLink
           yield* codes.spend("sso-link", link.email, code.trim(), hash.toString("hex"))
           const account = yield* accounts.forVerifiedEmail(link.email)
+          if (account.status === "active") yield* invitations.acceptFrom(link.org_id, account)
           const isMember = yield* people.isMember(account, link.org_id)
           if (account.status === "disabled" || !isMember) return yield* unusable
           const loginCode = mintSecret("lgc")

@@ -1,5 +1,6 @@
 /** What operators look at beside usage: targets, prices, the catalogue's text and history, the audit log. */
 import { Schema } from "effect"
+import { Invitation } from "./login.ts"
 import { Currency, Decimal } from "./usage.ts"
 
 const nextCursor = Schema.NullOr(Schema.String)
@@ -105,6 +106,8 @@ export const BrowserSession = Schema.Struct({
     Schema.Struct({
       email: Schema.String,
       orgs: Schema.Array(Schema.Struct({ id: Schema.String, name: Schema.String, role: Schema.String })),
+      /** Those that wait for an answer; absent if there are none. */
+      invitations: Schema.optionalKey(Schema.Array(Invitation)),
     }),
   ),
 }).annotate({ identifier: "BrowserSession" })

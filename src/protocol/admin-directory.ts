@@ -35,7 +35,10 @@ export const AdminUser = Schema.Struct({
   email: Schema.String,
   /** `invited`: a member who has never logged in. */
   status: Schema.Literals(["active", "disabled", "invited"]),
-  memberships: Schema.Array(Schema.Struct({ org: Schema.String, role: Role })),
+  memberships: Schema.Array(
+    /** `invited`: the person has not accepted yet. */
+    Schema.Struct({ org: Schema.String, role: Role, invited: Schema.optionalKey(Schema.Boolean) }),
+  ),
 }).annotate({ identifier: "AdminUser" })
 export type AdminUser = typeof AdminUser.Type
 

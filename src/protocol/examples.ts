@@ -23,6 +23,7 @@ const event = (name: string, data: Json) => ({ event: name, data: JSON.stringify
 
 const org = { name: "Acme", plan: "team", currency: "USD", models: ["main"] }
 const row = { declared: false, status: "active", revision: "42", createdAt: instant, changedAt: instant }
+const member = { id: "mem_ada", org: "org_acme", email: "ada@example.com", role: "admin", ...row }
 
 const vendor = { id: "openai", dialect: "openai-responses", baseUrl: "https://api.openai.com/v1" }
 const vendorLine = '- { id: openai, dialect: openai-responses, baseUrl: "https://api.openai.com/v1" }'
@@ -187,11 +188,14 @@ export const examples: Readonly<Record<string, Json>> = {
     unpriced: ["gpt-new"],
   },
   KeyMint: { app: "app_demo", scopes: ["runtime"], expiresAt: "2027-01-01" },
+  Invitation: { id: "org_acme", name: "Acme", role: "member" },
   OrgCreate: { id: "org_acme", ...org },
   OrgRecord: { id: "org_acme", ...org, ...row },
   OrgUpdate: { plan: "team", policies: null, status: "active" },
   TeamCreate: { org: "org_acme", members: ["mem_ada"] },
   MemberCreate: { org: "org_acme", email: "ada@example.com", role: "owner" },
+  MemberRecord: member,
+  InvitedMember: { ...member, invited: true, mailed: true },
   AppCreate: { org: "org_acme", quota: { rpm: 600 } },
   AppUpdate: { quota: { rpm: 600 }, ipAllow: ["192.0.2.0/24"], status: "active" },
   TenantBatch: {

@@ -43,6 +43,15 @@ export const TokenReply = Schema.Struct({
 }).annotate({ identifier: "TokenReply" })
 export type TokenReply = typeof TokenReply.Type
 
+/** An invitation that the person has not answered. */
+export const Invitation = Schema.Struct({
+  /** The organisation's. */
+  id: Schema.String,
+  name: Schema.String,
+  role: Role,
+}).annotate({ identifier: "Invitation" })
+export type Invitation = typeof Invitation.Type
+
 /** The principal of a bearer token. */
 export const Me = Schema.Struct({
   /** Absent if the token belongs to an organisation itself. */
@@ -50,6 +59,8 @@ export const Me = Schema.Struct({
   orgs: Schema.Array(
     Schema.Struct({ id: Schema.String, name: Schema.String, role: Role, teams: Schema.Array(Schema.String) }),
   ),
+  /** They give no rights until the person accepts; absent if there are none. */
+  invitations: Schema.optionalKey(Schema.Array(Invitation)),
 }).annotate({ identifier: "Me" })
 export type Me = typeof Me.Type
 

@@ -23,7 +23,12 @@ const state = {
 
 export const OrgRecord = Schema.Struct({ ...Org.fields, ...state }).annotate({ identifier: "OrgRecord" })
 export const TeamRecord = Schema.Struct({ ...Team.fields, ...state }).annotate({ identifier: "TeamRecord" })
-export const MemberRecord = Schema.Struct({ ...User.fields, ...state }).annotate({ identifier: "MemberRecord" })
+export const MemberRecord = Schema.Struct({
+  ...User.fields,
+  ...state,
+  /** True until the person accepts the invitation: they have no rights before. Absent for members. */
+  invited: Schema.optionalKey(Schema.Boolean),
+}).annotate({ identifier: "MemberRecord" })
 export const AppRecord = Schema.Struct({ ...App.fields, ...state }).annotate({ identifier: "AppRecord" })
 
 /** `mailed`: whether an invitation is on its way; nothing is mailed where mail is not configured. */

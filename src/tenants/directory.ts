@@ -57,8 +57,8 @@ export class Directory extends Context.Service<
           from unnest(${emails}::text[]) with ordinality as x(email, place)
           left join users a on a.email = x.email
           left join lateral (
-            select min(t.id) as id, json_agg(json_build_object('org', t.org_id, 'role', t.document ->> 'role')
-              order by t.org_id) as memberships
+            select min(t.id) as id, json_agg(json_strip_nulls(json_build_object('org', t.org_id, 'role',
+              t.document ->> 'role', 'invited', nullif(t.is_invited, false))) order by t.org_id) as memberships
             from tenants t where t.kind = 'user' and t.label = x.email and t.status <> 'closed') m on true
           order by x.place`)
 
@@ -81,7 +81,7 @@ export class Directory extends Context.Service<
         sizes: (orgIds) =>
           bounded(sql<OrgSizes>`
             select x.id, count(*) filter (where t.kind = 'app')::int as apps,
-              count(*) filter (where t.kind = 'user')::int as members
+              count(*) filter (where t.kind = 'user' and not t.is_invited)::int as members
             from unnest(${orgIds}::text[]) as x(id)
             left join tenants t on t.org_id = x.id and t.kind in ('app', 'user') and t.status <> 'closed'
             group by x.id`),

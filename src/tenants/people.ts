@@ -1,6 +1,6 @@
 /**
- * Who belongs to an organisation, by the proven address of an account. Read when it is needed, and kept for two seconds
- * or until any person or team changes.
+ * Who belongs to an organisation, by the proven address of an account. The database's view `members` says who does: people
+ * with an open invitation do not. Read when it is needed, and kept for two seconds or until any person or team changes.
  */
 import { Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
@@ -59,10 +59,10 @@ export class People extends Context.Service<
       const bounded = yield* queryDeadline
 
       const rowsOf = yield* makeCachedLookup<ReadonlyArray<MemberRow>>((key) => {
-        const [, by = "", value = ""] = /^\d+ (id|label) (.*)$/su.exec(key) ?? []
+        const [, by = "", value = ""] = /^\d+ (id|email) (.*)$/su.exec(key) ?? []
         return bounded(sql<MemberRow>`
-          select u.id, u.org_id as org, u.label as email, u.document ->> 'role' as role, ${teamsOf(sql)} as teams
-          from tenants u where u.kind = 'user' and u.status = 'active' and ${sql(by)} = ${value} order by u.org_id`)
+          select u.id, u.org_id as org, u.email, u.role, ${teamsOf(sql)} as teams
+          from members u where ${sql(by)} = ${value} order by u.org_id`)
       }, authStaleMs)
       let generation = 0
       yield* feed.subscribe((subjects) => {
@@ -70,7 +70,7 @@ export class People extends Context.Service<
       })
 
       const membershipsOf = Effect.fnUntraced(function* ({ id, email }: Person) {
-        const rows = yield* rowsOf(`${generation} ${email === undefined ? `id ${id}` : `label ${email}`}`)
+        const rows = yield* rowsOf(`${generation} ${email === undefined ? `id ${id}` : `email ${email}`}`)
         const memberships: Array<Membership> = []
         for (const { org: orgId, role, teams } of rows ?? []) {
           const org = yield* tenants.org(orgId)
@@ -85,7 +85,7 @@ export class People extends Context.Service<
       const idsOf = (orgId: string) =>
         bounded(sql<{ kind: "team" | "user" | "app" | "key"; ids: ReadonlyArray<string> }>`
           select kind, array_agg(id) as ids from (
-            select kind, id from tenants where org_id = ${orgId} and kind <> 'org' and status <> 'closed'
+            select kind, id from tenants where org_id = ${orgId} and kind <> 'org' and status <> 'closed' and not is_invited
             union all
             select 'key', k.id from tenants t join app_keys k on k.app_id = t.id
               where t.org_id = ${orgId} and t.kind = 'app') x
@@ -98,16 +98,15 @@ export class People extends Context.Service<
         member: (orgId, id) =>
           Effect.map(
             bounded(sql<Member>`
-              select u.id, u.label as email, ${teamsOf(sql)} as teams from tenants u
-              where u.kind = 'user' and u.id = ${id} and u.org_id = ${orgId} and u.status = 'active'`),
+              select u.id, u.email, ${teamsOf(sql)} as teams from members u
+              where u.id = ${id} and u.org_id = ${orgId}`),
             ([row]) => row,
           ),
         owners: (orgId) =>
           Effect.map(
             bounded(sql<{ email: string }>`
-              select u.label as email from tenants u left join users a on a.email = u.label
-              where u.org_id = ${orgId} and u.kind = 'user' and u.status = 'active' and u.document ->> 'role' = 'owner'
-                and a.status is distinct from 'disabled'
+              select u.email from members u left join users a on a.email = u.email
+              where u.org_id = ${orgId} and u.role = 'owner' and a.status is distinct from 'disabled'
               order by u.id`),
             (rows) => rows.map(({ email }) => email),
           ),

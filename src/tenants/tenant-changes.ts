@@ -26,6 +26,8 @@ export const StoredTenant = Schema.Struct({
   document: Schema.JsonObject,
   declared: Schema.Boolean,
   status: TenantStatus,
+  /** A person who has not accepted the organisation's invitation. */
+  invited: Schema.optionalKey(Schema.Boolean),
   revision: Schema.String,
   createdAt: Schema.String,
   changedAt: Schema.String,
@@ -94,7 +96,10 @@ export class TenantChanges extends Context.Service<
         const { id = newId(kind), ...value } = change.value
         const org = "org" in value ? value.org : id
         if ("plan" in value && value.plan !== undefined) made.set(id, value.plan)
-        return { op, kind, id, org, document: { id, ...toJson(value) }, most: yield* mostOf(kind, org, made) }
+        // Organisations invite, and need the person's consent; operators do not.
+        const invited = kind === "user" && change.within !== undefined
+        const document = { id, ...toJson(value) }
+        return { op, kind, id, org, document, invited, most: yield* mostOf(kind, org, made) }
       })
 
       const planned = (changes: ReadonlyArray<TenantChange | ServiceError>) => {
@@ -170,6 +175,7 @@ type PlannedChange =
       readonly status?: string | undefined
       readonly revision?: string
       readonly most?: number | undefined
+      readonly invited?: boolean
       readonly within?: string | undefined
     }
   | { readonly outcome: "refused"; readonly error: Refusal }

@@ -18,6 +18,7 @@ import { layerServer } from "../http/server.ts"
 import { AccessTokens } from "../identity/access-tokens.ts"
 import { Accounts } from "../identity/accounts.ts"
 import { AdminKey, makeAdminKey } from "../identity/admin.ts"
+import { Invitations } from "../identity/invitations.ts"
 import { Logins, type LoginTokens } from "../identity/logins.ts"
 import { Ledger } from "../money/ledger.ts"
 import { Retention } from "../money/retention.ts"
@@ -241,7 +242,9 @@ export const startGateway = (options: GatewayOptions = {}): Effect.Effect<TestGa
       logIn: (email) =>
         Effect.runPromise(
           Effect.flatMap(Context.get(services, Accounts).forVerifiedEmail(email), (account) =>
-            Context.get(services, Logins).begin(account, "otp"),
+            Effect.tap(Context.get(services, Logins).begin(account, "otp"), () =>
+              Context.get(services, Invitations).acceptOnly(account),
+            ),
           ),
         ),
       sql: Context.get(services, SqlClient.SqlClient),

@@ -6,6 +6,7 @@ import { Headers } from "effect/http"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { mailOriginOf } from "../../src/http/request.ts"
 import { KeyList, KeyMinted } from "../../src/protocol/admin-directory.ts"
+import { Me } from "../../src/protocol/login.ts"
 import { AppRecord, InvitedMember, MemberList, MemberRecord, TeamRecord } from "../../src/protocol/tenants.ts"
 import { hello, newTestIds, testCatalogue } from "../../src/testing/index.ts"
 import { errorOf, eventually, useGateway } from "./gateway.ts"
@@ -116,7 +117,12 @@ describe("members", () => {
     ])
     expect(left.map(({ status }) => status).sort()).toEqual([204, 409])
     const stays = left[0]?.status === 204 ? "eve" : "ada"
-    await invited(stays, stays === "eve" ? "ada" : "eve", "owner")
+    // Who left and is invited again consents by a new login.
+    const again = stays === "eve" ? "ada" : "eve"
+    await invited(stays, again, "owner")
+    expect((await as(again, "GET", "members")).status).toBe(404)
+    tokens.delete(again)
+    expect((await as(again, "GET", "members")).status).toBe(200)
   })
 
   it("who are disabled can do nothing in the organisation", async () => {
@@ -172,6 +178,139 @@ describe("teams, applications and keys", () => {
     for (const action of ["tenant.created", "tenant.updated", "tenant.deleted", "key.minted", "key.revoked"]) {
       expect(rows).toContainEqual({ action, actor_type: "user" })
     }
+  })
+})
+
+describe("consent", () => {
+  /** A second organisation, whose owner invites. */
+  let otherId = ""
+  const ofOther = { "x-svc-org": "" }
+  beforeAll(async () => {
+    const made: unknown = await (await admin("orgs", { name: "Other", currency: "USD", models: ["main"] })).json()
+    otherId = Schema.decodeUnknownSync(Schema.Struct({ id: Schema.String }))(made).id
+    ofOther["x-svc-org"] = otherId
+    await admin("members", { org: otherId, email: at("olga"), role: "owner" })
+  })
+  const me = async (who: string) => decode(Me, await as(who, "GET", "me"))
+  const orgsOf = async (who: string) => (await me(who)).orgs.map(({ id }) => id)
+  const answer = (who: string, verb: "accept" | "decline", org = otherId) =>
+    as(who, "POST", `invitations/${org}/${verb}`)
+  const actionsOn = async (member: string) =>
+    (
+      await Effect.runPromise(gateway().sql<{ action: string; actor_type: string }>`
+        select action, actor_type from audit_log
+        where org_id = ${otherId} and detail ->> 'member' = ${member} order by seq`)
+    ).map(({ action, actor_type }) => `${actor_type} ${action}`)
+
+  it("a member of one organisation whom another invites keeps all as it is, until they accept", async () => {
+    expect((await as("ada", "GET", "members")).status).toBe(200)
+    const open = await invited("olga", "ada", "admin")
+    expect(open).toMatchObject({ invited: true, status: "active", mailed: true })
+    expect((await as("ada", "GET", "members")).status).toBe(200)
+    expect(await me("ada")).toMatchObject({
+      orgs: [{ id: orgId }],
+      invitations: [{ id: otherId, name: "Other", role: "admin" }],
+    })
+    // Another login is no consent.
+    tokens.delete("ada")
+    expect((await as("ada", "GET", "members")).status).toBe(200)
+    expect(await orgsOf("ada")).toEqual([orgId])
+    // As for everybody who is no member.
+    for (const path of ["members", "usage", "budgets", "tokens", "plan", "config/effective"]) {
+      expect((await as("ada", "GET", path, undefined, ofOther)).status).toBe(404)
+    }
+    expect((await as("ada", "POST", "tokens", { name: "t", scopes: ["runtime"] }, ofOther)).status).toBe(404)
+    expect((await answer("ada", "accept")).status).toBe(204)
+    expect((await orgsOf("ada")).sort()).toEqual([orgId, otherId].sort())
+    expect((await me("ada")).invitations).toBeUndefined()
+    expect((await as("ada", "GET", "members", undefined, ofOther)).status).toBe(200)
+    expect((await as("ada", "GET", "members")).status).toBe(400)
+    expect((await answer("ada", "accept")).status).toBe(404)
+    expect(await actionsOn(open.id)).toEqual(["user invitation.accepted"])
+    expect((await as("ada", "DELETE", `members/${open.id}`, undefined, ofOther)).status).toBe(204)
+  })
+
+  it("logging in with a mailed code accepts the only invitation of a person who belongs nowhere", async () => {
+    const email = at("lou")
+    await invited("olga", "lou", "member")
+    await eventually(() => mail.lettersTo(email).length === 1)
+    const anonymous = { "x-svc-key-id": undefined, "x-svc-key": undefined }
+    expect((await gateway().call("POST", "/v1/auth/otp/request", { email }, anonymous)).status).toBe(202)
+    const code = await mail.codeFor(email, 2)
+    const reply: unknown = await (
+      await gateway().call("POST", "/v1/auth/otp/verify", { email, code }, anonymous)
+    ).json()
+    const { accessToken } = Schema.decodeUnknownSync(Schema.Struct({ accessToken: Schema.String }))(reply)
+    tokens.set("lou", accessToken)
+    expect(await orgsOf("lou")).toEqual([otherId])
+    expect((await me("lou")).invitations).toBeUndefined()
+  })
+
+  it("who declines is invited no more, and may be invited again", async () => {
+    const first = await invited("olga", "ada", "member")
+    expect((await answer("ada", "decline")).status).toBe(204)
+    expect((await me("ada")).invitations).toBeUndefined()
+    expect((await answer("ada", "accept")).status).toBe(404)
+    expect(await actionsOn(first.id)).toEqual(["user invitation.declined"])
+    expect((await invited("olga", "ada", "member")).id).not.toBe(first.id)
+  })
+
+  it("an open invitation is listed as such, is withdrawn by an admin, and cannot be accepted for the person", async () => {
+    const { data } = await decode(MemberList, await as("olga", "GET", "members?status=active"))
+    expect(data.map(({ email, invited }) => [email, invited]).sort()).toEqual([
+      [at("ada"), true],
+      [at("lou"), undefined],
+      [at("olga"), undefined],
+    ])
+    const { id = "" } = data.find(({ email }) => email === at("ada")) ?? {}
+    for (const body of [{ status: "disabled" }, { status: "active" }, { role: "owner" }]) {
+      expect(await (await as("olga", "PATCH", `members/${id}`, body)).json()).toMatchObject({ invited: true })
+    }
+    expect(await orgsOf("ada")).toEqual([orgId])
+    expect((await as("olga", "PATCH", `members/${id}`, { invited: false })).status).toBe(400)
+    expect((await as("olga", "POST", "members", { email: at("x"), role: "member", invited: false })).status).toBe(400)
+    expect((await as("olga", "DELETE", `members/${id}`)).status).toBe(204)
+    expect((await answer("ada", "accept")).status).toBe(404)
+  })
+
+  it("an owner who has not accepted is none: the last owner stays", async () => {
+    const open = await invited("olga", "ada", "owner")
+    const { data } = await decode(MemberList, await as("olga", "GET", "members?search=olga"))
+    const own = data[0]?.id
+    expect((await errorOf(await as("olga", "DELETE", `members/${own}`))).message).toBe("The last owner cannot leave")
+    expect((await as("olga", "DELETE", `members/${open.id}`)).status).toBe(204)
+  })
+
+  it("of several invitations of a person who belongs nowhere none is accepted by logging in", async () => {
+    await invited("olga", "ina", "member")
+    await invited("ada", "ina", "member")
+    expect(await me("ina")).toMatchObject({ orgs: [], invitations: [orgId, otherId].sort().map((id) => ({ id })) })
+    expect((await answer("ina", "accept", orgId)).status).toBe(204)
+    expect(await orgsOf("ina")).toEqual([orgId])
+  })
+
+  it("who is disabled somewhere belongs there: logging in accepts nothing", async () => {
+    const jo = await invited("ada", "jo", "member")
+    expect(await orgsOf("jo")).toEqual([orgId])
+    await as("ada", "PATCH", `members/${jo.id}`, { status: "disabled" })
+    await invited("olga", "jo", "member")
+    tokens.delete("jo")
+    expect(await orgsOf("jo")).toEqual([])
+    await as("ada", "PATCH", `members/${jo.id}`, { status: "active" })
+    expect((await as("jo", "GET", "budgets")).status).toBe(200)
+  })
+
+  it("tokens answer no invitations; whom an operator adds is a member at once", async () => {
+    const made: unknown = await (
+      await as("jo", "POST", "tokens", { name: "t", scopes: ["control"], expiresInDays: 1 })
+    ).json()
+    const { secret } = Schema.decodeUnknownSync(Schema.Struct({ secret: Schema.String }))(made)
+    const bearer = { authorization: `Bearer ${secret}` }
+    expect((await as("jo", "POST", `invitations/${otherId}/accept`, undefined, bearer)).status).toBe(403)
+    expect(await decode(Me, await as("jo", "GET", "me", undefined, bearer))).not.toHaveProperty("invitations")
+    const kim = await decode(MemberRecord, await admin("members", { org: otherId, email: at("kim"), role: "member" }))
+    expect(kim).not.toHaveProperty("invited")
+    expect(await orgsOf("kim")).toEqual([otherId])
   })
 })
 

@@ -78,6 +78,8 @@ const site = `site.${tag}`
  */
 const matrix: ReadonlyArray<Row> = [
   ["GET", "/v1/me", undefined, "401 401 200 200 200 200 200 403 200 401"],
+  ["POST", "/v1/invitations/unheard/accept", undefined, "401 401 404 404 404 404 403 403 403 401"],
+  ["POST", "/v1/invitations/unheard/decline", undefined, "401 401 404 404 404 404 403 403 403 401"],
   ["GET", "/v1/search-providers", undefined, "401 401 404 200 200 200 200 403 200 401"],
   ["GET", "/v1/plan/usage", undefined, "401 401 404 200 200 200 200 403 200 401"],
   ["GET", app, undefined, "401 401 404 200 200 200 200 403 200 401"],

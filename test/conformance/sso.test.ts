@@ -151,6 +151,38 @@ describe("the first login", () => {
     })
   })
 
+  it("of somebody whom the organisation invited: confirming the code accepts, the provider's word does not", async () => {
+    // A member of another organisation: logging in is no consent, and the invitation stays open.
+    await gateway().call(
+      "POST",
+      "/v1/admin/members",
+      { org: other.org, email: at("ned"), role: "member" },
+      { "x-svc-admin-key": gateway().adminKey },
+    )
+    const issued = gateway().accessTokens.issue({ kind: "pat", orgId: ids.org, scopes: ["control"] })
+    const { secret } = await Effect.runPromise(issued)
+    const asOrg = { ...nobody, authorization: `Bearer ${secret}` }
+    const invite = () => gateway().call("POST", "/v1/members", { email: at("ned"), role: "member" }, asOrg)
+    const orgsOf = async () => {
+      const { accessToken } = await gateway().logIn(at("ned"))
+      const me = await gateway().call("GET", "/v1/me", undefined, { ...nobody, authorization: `Bearer ${accessToken}` })
+      return decodeMe(await me.json()).orgs.map(({ id }) => id)
+    }
+    expect((await invite()).status).toBe(200)
+    const { linkToken, code } = await newLink("ned")
+    expect(await orgsOf()).toEqual([other.org])
+    expect((await confirm(linkToken, code)).status).toBe(200)
+    expect((await orgsOf()).sort()).toEqual([ids.org, other.org].sort())
+    // Removed and invited again: linked as before, and asked again.
+    await run(`select tenants_change(jsonb_build_array(jsonb_build_object('op', 'delete', 'kind', 'user', 'id', id)),
+      'service', 'test') from members where email = '${at("ned")}' and org_id = '${ids.org}'`)
+    expect((await invite()).status).toBe(200)
+    const again = await newLink("ned")
+    expect(await orgsOf()).toEqual([other.org])
+    expect((await confirm(again.linkToken, again.code)).status).toBe(200)
+    expect((await orgsOf()).length).toBe(2)
+  })
+
   it("forbidden: a person who is not a member of the organisation", async () => {
     oidc.emails.set("stranger", at("stranger"))
     const shown = await logInAtProvider("stranger")

@@ -94,6 +94,8 @@ describe("for people", () => {
       "/v1/auth/refresh",
       "/v1/auth/logout",
       "/v1/me",
+      "/v1/invitations/{org}/accept",
+      "/v1/invitations/{org}/decline",
       "/.well-known/jwks.json",
       "/v1/auth/sso/start",
       "/v1/auth/sso/callback",

@@ -35,12 +35,15 @@ export const PeoplePanel = ({ place }: { readonly place: TenantPlace }) => {
     { name: "role", label: "Role", options: roles },
   ]} />`
   return html`<${Card} title="People" actions=${button}>
-    <${PagedTable} caption="People" pages=${pages} empty=${html`<${Empty} title="Nobody is a member yet">Invite somebody: they log in with a code that comes by mail.<//>`} columns=${[
+    <${PagedTable} caption="People" pages=${pages} empty=${html`<${Empty} title="Nobody is a member yet">Invite somebody: they log in with a code that comes by mail, and accept.<//>`} columns=${[
       { name: "Address", show: ({ email }: Member) => html`<span class="wrap">${email}</span>` },
       { name: "Role", show: ({ role }: Member) => role },
       {
         name: "Status",
-        show: ({ status }: Member) => html`<${Tag} tone=${status === "active" ? "good" : "bad"}>${status}<//>`,
+        show: ({ status, invited }: Member) =>
+          invited === true && status === "active"
+            ? html`<${Tag}>invited<//>`
+            : html`<${Tag} tone=${status === "active" ? "good" : "bad"}>${status}<//>`,
       },
       {
         name: "Actions",
@@ -54,7 +57,7 @@ export const PeoplePanel = ({ place }: { readonly place: TenantPlace }) => {
                     ? html`<${ActionButton} name="Disable" title="Disable ${member.email}?" tone="quiet" explain="They can be enabled again." act=${changing(() => update(member, { status: "disabled" }))} />`
                     : html`<${ActionButton} name="Enable" title="Enable ${member.email}?" tone="quiet" act=${changing(() => update(member, { status: "active" }))} />`
                 }
-                <${ActionButton} name="Remove" title="Remove ${member.email}?" tone="danger" explain="Their tokens stop working." act=${changing(() => remove(member))} />
+                <${ActionButton} name=${member.invited === true ? "Withdraw" : "Remove"} title=${member.invited === true ? `Withdraw the invitation of ${member.email}?` : `Remove ${member.email}?`} tone="danger" explain=${member.invited === true ? undefined : "Their tokens stop working."} act=${changing(() => remove(member))} />
               </span>`,
       },
     ]} />

@@ -6,6 +6,7 @@ import { newRequestId } from "../../calls/calls.ts"
 import { WeirConfig } from "../../config.ts"
 import { AdminKey } from "../../identity/admin.ts"
 import { Bearers } from "../../identity/bearers.ts"
+import { Invitations } from "../../identity/invitations.ts"
 import { Logins } from "../../identity/logins.ts"
 import { OperatorSessions, operatorSessionMs } from "../../identity/operator-sessions.ts"
 import { type BrowserSession, OperatorLogin } from "../../protocol/activity.ts"
@@ -27,6 +28,7 @@ export const browserRoutes = HttpApiBuilder.group(
     const sessions = yield* OperatorSessions
     const bearers = yield* Bearers
     const logins = yield* Logins
+    const invitations = yield* Invitations
     const config = yield* WeirConfig
 
     /** What has ended, or is not valid, is absent. */
@@ -35,6 +37,7 @@ export const browserRoutes = HttpApiBuilder.group(
       yield* requireOwnPage(request, origin)
       const operator = yield* ifValid(operatorCookieOf(request, origin), sessions.check)
       const person = yield* ifValid(sessionOf(request, origin), bearers.ofBrowser)
+      const open = person === undefined ? [] : yield* invitations.open(person)
       return {
         environment: config.env,
         version,
@@ -43,6 +46,7 @@ export const browserRoutes = HttpApiBuilder.group(
           person: {
             email: person.person.email ?? "",
             orgs: person.memberships.map(({ org: { org }, role }) => ({ id: org.id, name: org.name, role })),
+            ...(open.length > 0 && { invitations: open }),
           },
         }),
       } satisfies BrowserSession

@@ -4,6 +4,7 @@ import { HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { AccessJwts } from "../../identity/access-jwts.ts"
 import type { Principal } from "../../identity/bearers.ts"
+import { Invitations } from "../../identity/invitations.ts"
 import { Logins } from "../../identity/logins.ts"
 import { MailLogin } from "../../identity/mail-login.ts"
 import { codeTtlMs } from "../../identity/one-time-codes.ts"
@@ -22,6 +23,7 @@ export const loginRoutes = HttpApiBuilder.group(
     const mailLogin = yield* MailLogin
     const logins = yield* Logins
     const jwts = yield* AccessJwts
+    const invitations = yield* Invitations
 
     const requestCode = Effect.fnUntraced(function* (request: Request) {
       const { email } = yield* readJson(OtpRequest, request, maxLoginBytes)
@@ -46,19 +48,30 @@ export const loginRoutes = HttpApiBuilder.group(
       yield* logins.end(refreshToken)
     })
 
+    const me = Effect.fnUntraced(function* (principal: Principal) {
+      const { person, memberships } = principal
+      const open = yield* invitations.open(principal)
+      return {
+        ...(person !== undefined && { user: { id: person.id, email: person.email ?? "" } }),
+        orgs: memberships.map(({ org: { org }, role, teams }) => ({ id: org.id, name: org.name, role, teams })),
+        ...(open.length > 0 && { invitations: open }),
+      } satisfies Me
+    })
+
     return handlers
       .handleRaw("otpRequest", ({ request }) => respondAnonymous(request, requestCode(request), 202))
       .handleRaw("otpVerify", ({ request }) => respondAnonymous(request, verifyCode(request)))
       .handleRaw("refresh", ({ request }) => respondAnonymous(request, refresh(request)))
       .handleRaw("logout", ({ request }) => respondAnonymous(request, logout(request)))
-      .handleRaw("me", ({ request }) => forPrincipal(request, (principal) => Effect.succeed(meOf(principal))))
+      .handleRaw("me", ({ request }) => forPrincipal(request, me))
+      .handleRaw("acceptInvitation", ({ request, params }) =>
+        forPrincipal(request, (principal) => invitations.answer(principal, params.org, "accept")),
+      )
+      .handleRaw("declineInvitation", ({ request, params }) =>
+        forPrincipal(request, (principal) => invitations.answer(principal, params.org, "decline")),
+      )
       .handleRaw("jwks", () =>
         Effect.succeed(HttpServerResponse.jsonUnsafe(jwts.jwks, { headers: { "cache-control": "max-age=300" } })),
       )
   }),
 )
-
-const meOf = ({ person, memberships }: Principal): Me => ({
-  ...(person !== undefined && { user: { id: person.id, email: person.email ?? "" } }),
-  orgs: memberships.map(({ org: { org }, role, teams }) => ({ id: org.id, name: org.name, role, teams })),
-})

@@ -1,8 +1,17 @@
 /** Routes of logging in by mailed code, refreshing and logging out. */
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { JwkSet, Me, OtpAccepted, OtpRequest, OtpVerify, RefreshRequest, TokenReply } from "../login.ts"
+import { PathId } from "../text.ts"
 import { errorsOf, everywhere, strictErrors } from "./errors.ts"
 import { parameter } from "./parameters.ts"
+
+const authorization = parameter("`Bearer` and an access token, or a token with the scope `control`; required")
+const answering = {
+  headers: { authorization },
+  params: { org: PathId },
+  success: HttpApiSchema.NoContent,
+  error: errorsOf([...everywhere, "unauthorized", "token_expired", "forbidden", "not_found"]),
+} as const
 
 export class Login extends HttpApiGroup.make("login")
   .add(
@@ -51,12 +60,27 @@ export class Login extends HttpApiGroup.make("login")
   )
   .add(
     HttpApiEndpoint.get("me", "/v1/me", {
-      headers: {
-        authorization: parameter("`Bearer` and an access token, or a token with the scope `control`; required"),
-      },
+      headers: { authorization },
       success: Me,
       error: errorsOf([...everywhere, "unauthorized", "token_expired", "forbidden"]),
-    }).annotateMerge(OpenApi.annotations({ summary: "Get the token's principal and its organisations" })),
+    }).annotateMerge(OpenApi.annotations({ summary: "Get the token's principal, its organisations and invitations" })),
+  )
+  .add(
+    HttpApiEndpoint.post("acceptInvitation", "/v1/invitations/:org/accept", answering).annotateMerge(
+      OpenApi.annotations({
+        summary: "Accept an organisation's invitation",
+        description:
+          "Requires a login with a mailed code. Until then the invitation gives no rights and changes nothing. A person who belongs to no organisation accepts their only invitation by logging in. Audited.",
+      }),
+    ),
+  )
+  .add(
+    HttpApiEndpoint.post("declineInvitation", "/v1/invitations/:org/decline", answering).annotateMerge(
+      OpenApi.annotations({
+        summary: "Decline an organisation's invitation",
+        description: "Requires a login with a mailed code. Audited.",
+      }),
+    ),
   )
   .add(
     HttpApiEndpoint.get("jwks", "/.well-known/jwks.json", {
