@@ -22,6 +22,7 @@ import { wavOf } from "../conformance/recordings.ts"
 import { startSmtp } from "../conformance/smtp.ts"
 import { useListingVendor } from "../setup/listing-vendor.ts"
 import { useChromium } from "./chromium.ts"
+import { inviteTo } from "./inviting.ts"
 
 const tag = randomUUID().slice(0, 8)
 const ids = newTestIds()
@@ -614,6 +615,20 @@ describe("roles", () => {
     const rows = page.getByRole("region", { name: "Table of exchanges that have ended" }).getByRole("row")
     await rows.nth(1).waitFor()
     expect(await rows.count()).toBe(2)
+  })
+
+  it("a member accepts another organisation's invitation, and sees it from then on", async () => {
+    const page = await asPerson("member")
+    await inviteTo(gateway(), `acme_${tag}`, email("member"))
+    await page.reload()
+    await page.getByText("Acme invites you as member").waitFor()
+    expect(await page.getByLabel("View as").count()).toBe(0)
+    expect(await findings(page)).toEqual([])
+    await page.getByRole("button", { name: "Accept" }).click()
+    await page.getByRole("dialog").getByRole("button", { name: "Accept" }).click()
+    await page.getByLabel("View as").selectOption({ label: "Acme" })
+    await show(page, "organisation", "Acme")
+    expect(await page.getByText("Acme invites you").count()).toBe(0)
   })
 
   it("signing out ends the session for good", async () => {

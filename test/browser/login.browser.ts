@@ -19,6 +19,7 @@ import { eventually, useGateway } from "../conformance/gateway.ts"
 import { clientId, startOidc } from "../conformance/oidc.ts"
 import { startSmtp } from "../conformance/smtp.ts"
 import { useChromium } from "./chromium.ts"
+import { inviteTo } from "./inviting.ts"
 
 const callbacks: Array<string> = []
 const smtp = await startSmtp()
@@ -137,6 +138,19 @@ describe("for a command that waits", () => {
       user: { id: `cy_${tag}`, email: at("cy") },
       orgs: [{ id: ids.org, name: "Test", role: "member", teams: [] }],
     })
+    const acme = `acme_${tag}`
+    await inviteTo(gateway(), acme, at("cy"))
+    const invited = weir("me")
+    expect(await invited.exit).toBe(0)
+    expect(invited.output.text).toContain(`Acme invites you as member: weir invitations accept ${acme}`)
+    const accepted = weir("invitations", "accept", acme)
+    expect([await accepted.exit, accepted.output.text]).toEqual([0, `You are a member of ${acme} now\n`])
+    const refused = weir("invitations", "decline", acme)
+    expect(await refused.exit).not.toBe(0)
+    expect(refused.output.text).toContain("There is no open invitation of this organisation")
+    const later = weir("me")
+    expect(await later.exit).toBe(0)
+    expect(later.output.text).toMatch(new RegExp(`^${acme} +Acme +member`, "m"))
   })
 })
 
