@@ -177,6 +177,14 @@ const variables = {
   readyFile: text("SVC_READY_FILE"),
   /** A catalogue file, applied at start and whenever it changes. */
   catalogueFile: text("SVC_CATALOGUE"),
+  /**
+   * `1`: organisations, people, teams, applications, keys and budgets that leave the file are removed; otherwise they stay
+   * as they are.
+   */
+  cataloguePrune: Config.schema(Flag, "SVC_CATALOGUE_PRUNE").pipe(
+    Config.withDefault("0"),
+    Config.map((flag) => flag === "1"),
+  ),
   /** Directory of the embedded database, the settlement journal and the development secrets; `:memory:` keeps nothing. */
   dataDir: Config.NonEmptyString("SVC_DATA_DIR").pipe(Config.withDefault(".weir")),
   /**

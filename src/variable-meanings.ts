@@ -19,6 +19,8 @@ export const meanings: Readonly<Record<string, string>> = {
   readyFile:
     "Once requests are accepted, `{baseUrl, pid, keyId?, key?, adminKey?}` is written to this file, mode 0600.",
   catalogueFile: "A catalogue file, applied at start and whenever it changes.",
+  cataloguePrune:
+    "`1`: organisations, people, teams, applications, keys and budgets that leave the file are removed; otherwise they stay as they are.",
   dataDir:
     "Directory of the embedded database, the settlement journal and the development secrets; `:memory:` keeps nothing.",
   databaseUrl:

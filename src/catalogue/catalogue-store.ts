@@ -23,8 +23,8 @@ export interface Storing {
   /** Those that may differ from what is stored. */
   readonly keys: ReadonlyArray<PlannedKey>
   readonly inForce: { readonly revision: bigint; readonly fingerprint: string }
-  /** SHA-256 of the text. */
-  readonly source: Buffer
+  /** SHA-256 of the text; null if more than the text is in force. */
+  readonly source: Buffer | null
   readonly text: string
   readonly by: AppliedBy
   /** Called as entries are stored. */

@@ -31,6 +31,8 @@ import { timeoutWarnings } from "./timeout-warnings.ts"
 export interface Applied {
   readonly revision: bigint
   readonly changes: ReadonlyArray<Change>
+  /** Entries that the text no longer contains: with `prune` they are removed, without it they stay as they are. */
+  readonly dropped: ReadonlyArray<string>
   /** Secrets minted for new keys without one. Returned once. */
   readonly minted: ReadonlyArray<{ readonly keyId: string; readonly secret: string }>
   /** Top-ups that this call credited. */
@@ -43,6 +45,8 @@ export interface ApplyOptions {
   /** Whether the caller can receive minted secrets; if not, new keys without a secret are not created yet. */
   readonly mint?: boolean | undefined
   readonly dryRun?: boolean | undefined
+  /** Whether organisations, people, teams, applications, keys and budgets that the text no longer contains are removed. */
+  readonly prune?: boolean | undefined
   /** Who applies it, for its history. */
   readonly by?: AppliedBy | undefined
   readonly onProgress?: ((progress: ApplyProgress) => void) | undefined
@@ -143,7 +147,14 @@ export class Catalogue extends Context.Service<
 
       const apply = Effect.fn("Catalogue.apply")(function* (
         text: string,
-        { dryRun = false, keySha256 = {}, mint = true, by = "admin", onProgress = () => {} }: ApplyOptions = {},
+        {
+          dryRun = false,
+          prune = false,
+          keySha256 = {},
+          mint = true,
+          by = "admin",
+          onProgress = () => {},
+        }: ApplyOptions = {},
       ): Effect.fn.Return<Applied, CatalogueRefused | StoreUnavailable> {
         yield* refresh
         onProgress({ step: "reading", done: 0, total: 0 })
@@ -159,7 +170,7 @@ export class Catalogue extends Context.Service<
         if (isInForce && stray.size === 0) {
           const credentials = yield* bounded(declaredCredentials(sql))
           const warnings = warningsOf(snapshot.document, credentials)
-          return { revision: snapshot.revision, changes: [], minted: [], credited: [], warnings }
+          return { revision: snapshot.revision, changes: [], dropped: [], minted: [], credited: [], warnings }
         }
         const inForce = yield* bounded(storedCatalogue(sql, snapshot.revision))
         const plan = Effect.fnUntraced(function* (reading: Reading) {
@@ -180,17 +191,18 @@ export class Catalogue extends Context.Service<
           }
         })
         const read = reader
-          .text(text, inForce, stray)
+          .text(text, inForce, { stray, prune })
           .pipe(Effect.catchTag("CatalogueUnreadable", ({ cause }) => Effect.die(cause)))
         const { reading, document, keys, warnings } = yield* Effect.flatMap(read, plan)
-        const { changes } = reading
-        if (dryRun) return { revision: snapshot.revision, changes, minted: [], credited: [], warnings }
+        const { changes, dropped } = reading
+        if (dryRun) return { revision: snapshot.revision, changes, dropped, minted: [], credited: [], warnings }
         const store = storeCatalogue(longSql, {
           document,
           reading,
           keys,
           inForce: snapshot,
-          source,
+          // Read again when it comes again, because it is not all that is in force.
+          source: dropped.length > 0 && !prune ? null : source,
           text,
           by,
           stored: (done, total) => onProgress({ step: "storing", done, total }),
@@ -204,7 +216,7 @@ export class Catalogue extends Context.Service<
         yield* refresh
         yield* feed.catchUp
         const minted = keys.flatMap(({ id, minted: secret }) => (secret === undefined ? [] : [{ keyId: id, secret }]))
-        return { revision: snapshot.revision, changes, minted, credited, warnings }
+        return { revision: snapshot.revision, changes, dropped, minted, credited, warnings }
       })
 
       const locked = oneAtATime.withPermits(1)

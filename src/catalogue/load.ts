@@ -61,7 +61,7 @@ export const unstorable = (value: unknown, path: Path = []): ReadonlyArray<Probl
   )
 }
 
-const formatPath = (path: Path): string =>
+export const formatPath = (path: Path): string =>
   path
     .map((segment, at) => (typeof segment === "number" ? `[${segment}]` : `${at > 0 ? "." : ""}${String(segment)}`))
     .join("")

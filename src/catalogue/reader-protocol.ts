@@ -3,11 +3,11 @@ import { Predicate } from "effect"
 import type { PlatformDocument } from "../protocol/catalogue.ts"
 import type { Declared } from "./declared.ts"
 import type { CatalogueIssue } from "./load.ts"
-import type { Reading } from "./reading.ts"
+import type { Reading, TextOptions } from "./reading.ts"
 
 /** What to read, or that the part before was taken. */
 export type ToReader =
-  | { readonly kind: "text"; readonly input: string; readonly known: Uint8Array; readonly stray: ReadonlySet<string> }
+  | { readonly kind: "text"; readonly input: string; readonly known: Uint8Array; readonly options: TextOptions }
   | { readonly kind: "stored"; readonly input: Uint8Array; readonly known: Uint8Array }
   | { readonly kind: "next" }
 

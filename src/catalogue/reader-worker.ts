@@ -30,7 +30,7 @@ parentPort?.on("message", (message: unknown) => {
   try {
     const read =
       message.kind === "text"
-        ? readText(message.input, message.known, message.stray)
+        ? readText(message.input, message.known, message.options)
         : Result.succeed(readStored(message.input, message.known))
     if (Result.isFailure(read)) return send({ kind: "refused", issues: read.failure })
     messages = messagesOf(read.success)

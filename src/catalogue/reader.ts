@@ -6,7 +6,7 @@ import type { PlatformDocument } from "../protocol/catalogue.ts"
 import { type Declared, joinDeclared, nothingDeclared } from "./declared.ts"
 import { joinPart } from "./patch.ts"
 import { type FromReader, isFromReader, type ToReader } from "./reader-protocol.ts"
-import { type Reading, readStored, readText } from "./reading.ts"
+import { type Reading, readStored, readText, type TextOptions } from "./reading.ts"
 import { CatalogueRefused } from "./refusal.ts"
 
 /** A stored catalogue that this version cannot read. */
@@ -16,9 +16,8 @@ export interface CatalogueReader {
   /**
    * Stored catalogues stay bytes here: decoding a large one takes longer than a stream may wait.
    * @param known the catalogue in force, as it is stored
-   * @param stray keys that are not stored as it says
    */
-  readonly text: (text: string, known: Uint8Array, stray: ReadonlySet<string>) => Effect.Effect<Reading, ReadError>
+  readonly text: (text: string, known: Uint8Array, options: TextOptions) => Effect.Effect<Reading, ReadError>
   readonly stored: (json: Uint8Array, known: Uint8Array) => Effect.Effect<Reading, CatalogueUnreadable>
 }
 
@@ -52,10 +51,10 @@ export const makeCatalogueReader: Effect.Effect<CatalogueReader, never, Scope.Sc
 
   const isSmall = (input: string | Uint8Array, known: Uint8Array) => input.length + known.length <= smallBytes
   return {
-    text: (input, known, stray) => {
-      if (!isSmall(input, known)) return ask({ kind: "text", input, known, stray })
+    text: (input, known, options) => {
+      if (!isSmall(input, known)) return ask({ kind: "text", input, known, options })
       return Effect.suspend(() => {
-        const read = readText(input, known, stray)
+        const read = readText(input, known, options)
         return Result.isSuccess(read)
           ? Effect.succeed(read.success)
           : Effect.fail(new CatalogueRefused({ issues: read.failure }))

@@ -12,12 +12,14 @@ import { CatalogueRefused, describeRefusal } from "./refusal.ts"
 
 export const applyAndWatch = (
   file: string,
+  /** Whether entries that the file no longer contains are removed. */
+  prune: boolean,
 ): Effect.Effect<void, CatalogueRefused | StoreUnavailable, Catalogue | NodeProblems | Scope.Scope> =>
   Effect.gen(function* () {
     const catalogue = yield* Catalogue
     const apply = (text: string) =>
-      Effect.tap(catalogue.apply(text, { mint: false, by: "file" }), ({ changes, warnings }) =>
-        report(file, changes.length, warnings),
+      Effect.tap(catalogue.apply(text, { mint: false, by: "file", prune }), ({ changes, dropped, warnings }) =>
+        report(file, changes.length, dropped.length > 0 && !prune ? [...warnings, stays(dropped)] : warnings),
       )
     const text = yield* read(file)
     yield* apply(text)
@@ -36,6 +38,14 @@ const read = (file: string): Effect.Effect<string, CatalogueRefused> =>
     try: () => readFileSync(file, "utf8"),
     catch: () => new CatalogueRefused({ issues: [{ path: "", line: 0, message: "the file cannot be read" }] }),
   })
+
+/** Names of a warning. */
+const mostNames = 10
+
+const stays = (dropped: ReadonlyArray<string>) => {
+  const names = [...dropped.slice(0, mostNames), ...(dropped.length > mostNames ? ["…"] : [])].join(", ")
+  return `${dropped.length} entries are no longer in the file and stay as they are (SVC_CATALOGUE_PRUNE=1 removes them): ${names}`
+}
 
 const report = (file: string, changes: number, warnings: ReadonlyArray<string>) =>
   Effect.andThen(

@@ -17,18 +17,24 @@ export const apply = Command.make(
       Flag.withDescription("Print what would change, without changing anything"),
       Flag.withDefault(false),
     ),
+    prune: Flag.Boolean("prune").pipe(
+      Flag.withDescription(
+        "Remove organisations, people, teams, applications, keys and budgets that the file no longer contains",
+      ),
+      Flag.withDefault(false),
+    ),
     ...operator,
   },
-  Effect.fn(function* ({ file, dryRun, ...target }) {
+  Effect.fn(function* ({ file, dryRun, prune, ...target }) {
     const text = yield* readText(file)
-    const payload = { text, dryRun, keySha256: keyDigests(text) }
+    const payload = { text, dryRun, prune, keySha256: keyDigests(text) }
     const applied = yield* ask(
       target,
       Admin,
       (client, headers) => client.admin.applyCatalogue({ headers, payload }),
       file,
     )
-    yield* print(target, applied, (reply) => describeApplied(reply, dryRun))
+    yield* print(target, applied, (reply) => describeApplied(reply, { dryRun, prune }))
   }),
 ).pipe(Command.provide(NodeHttpClient.layerNodeHttp))
 
@@ -44,7 +50,28 @@ const keyDigests = (text: string): Record<string, string> => {
   return digests
 }
 
-const describeApplied = ({ changes, credited, minted, revision, warnings }: ApplyResponse, dryRun: boolean): string =>
+/** The first lines of a long list. */
+const mostDropped = 50
+
+const describeDropped = (dropped: ApplyResponse["dropped"], prune: boolean): ReadonlyArray<string> => {
+  if (dropped.length === 0) return []
+  const lines = dropped.slice(0, mostDropped).map(({ entry, balances = [] }) => {
+    const money = balances.map(({ currency, available, held }) => `${available} ${currency} available, ${held} held`)
+    return `    ${entry}${money.length === 0 ? "" : ` (${money.join("; ")})`}`
+  })
+  return [
+    prune
+      ? "No longer in the file, removed:"
+      : "No longer in the file; these stay as they are, and --prune removes them:",
+    ...lines,
+    ...(dropped.length > mostDropped ? [`    and ${dropped.length - mostDropped} more`] : []),
+  ]
+}
+
+const describeApplied = (
+  { changes, dropped, credited, minted, revision, warnings }: ApplyResponse,
+  { dryRun, prune }: { readonly dryRun: boolean; readonly prune: boolean },
+): string =>
   [
     ...changes.flatMap(({ entry, change, fields = [] }) => [
       `${{ added: "+", changed: "~", removed: "-" }[change]} ${entry}`,
@@ -54,6 +81,7 @@ const describeApplied = ({ changes, credited, minted, revision, warnings }: Appl
       ),
     ]),
     ...(changes.length === 0 ? ["Nothing changes"] : []),
+    ...describeDropped(dropped, prune),
     ...credited.map((id) => `credited ${id}`),
     ...minted.map(({ keyId, secret }) => `${keyId}: ${secret} (printed once)`),
     ...warnings.map((warning) => `warning: ${warning}`),

@@ -30,7 +30,7 @@ const start = Layer.effectDiscard(
   Effect.gen(function* () {
     const config = yield* WeirConfig
     const handout = yield* startDevelopment
-    if (config.catalogueFile !== undefined) yield* applyAndWatch(config.catalogueFile)
+    if (config.catalogueFile !== undefined) yield* applyAndWatch(config.catalogueFile, config.cataloguePrune)
     const { address } = yield* HttpServer.HttpServer
     const baseUrl = urlOf(address, config)
     const calls = yield* Calls

@@ -6,6 +6,7 @@ import { eventsOf } from "./events.ts"
 interface Asked {
   readonly text: string
   readonly dryRun: boolean
+  readonly prune: boolean
 }
 
 export const applyCatalogue = async (asked: Asked, tell: (progress: ApplyProgress) => void): Promise<ApplyResponse> => {

@@ -13,6 +13,11 @@ import { Currency, Decimal } from "./usage.ts"
 export const ApplyRequest = Schema.Struct({
   text: Schema.String.check(Schema.isMaxLength(8 * 1024 * 1024)),
   dryRun: Schema.optionalKey(Schema.Boolean),
+  /**
+   * Whether organisations, people, teams, applications, keys and budgets that the text no longer contains are removed;
+   * otherwise they stay as they are.
+   */
+  prune: Schema.optionalKey(Schema.Boolean),
   /** SHA-256, in hex, of key secrets by reference: for secrets that the caller can resolve and the gateway cannot. */
   keySha256: Schema.optionalKey(Schema.Record(Schema.String, Schema.String.check(Schema.isPattern(/^[0-9a-f]{64}$/)))),
 }).annotate({ identifier: "ApplyRequest" })
@@ -32,6 +37,19 @@ export const ApplyResponse = Schema.Struct({
             after: Schema.optionalKey(Schema.String),
           }),
         ),
+      ),
+    }),
+  ),
+  /**
+   * Organisations, people, teams, applications, keys and budgets that the text no longer contains: with `prune` they are
+   * removed, without it they stay as they are.
+   */
+  dropped: Schema.Array(
+    Schema.Struct({
+      entry: Schema.String,
+      /** What an organisation has and what its open holds are; for the first organisations only. */
+      balances: Schema.optionalKey(
+        Schema.Array(Schema.Struct({ currency: Currency, available: Decimal, held: Decimal })),
       ),
     }),
   ),

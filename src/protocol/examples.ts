@@ -345,7 +345,7 @@ export const exampleEvents: Readonly<
   ApplyEvent: [
     event("progress", { step: "reading", done: 0, total: 0 }),
     event("progress", { step: "storing", done: 1000, total: 4000 }),
-    event("result", { revision: "7", changes: [], minted: [], credited: [], warnings: [] }),
+    event("result", { revision: "7", changes: [], dropped: [], minted: [], credited: [], warnings: [] }),
   ],
 }
 

@@ -70,7 +70,7 @@ describe("POST /v1/admin/catalogue", () => {
       issues: [{ line: line + 1, path: "orgs[400].colour" }],
     })
     expect(await (await apply(`${renamed}\n# the same`)).json()).toMatchObject({ changes: [] })
-    const back = JSON.parse(JSON.stringify(await (await apply(testCatalogue(urls, ids))).json()))
+    const back = JSON.parse(JSON.stringify(await (await apply(testCatalogue(urls, ids), { prune: true })).json()))
     expect(back.changes).toHaveLength(400)
     expect(await nameOf("many_7")).toBeUndefined()
     expect((await exchange()).status).toBe(200)
@@ -90,7 +90,7 @@ describe("POST /v1/admin/catalogue", () => {
     })
     expect(await stored.json()).toMatchObject({ text: large })
     expect(await nameOf("long_3999")).toBe(`${name}3999`)
-    expect((await apply(testCatalogue(urls, ids))).status).toBe(200)
+    expect((await apply(testCatalogue(urls, ids), { prune: true })).status).toBe(200)
   })
 
   it("with a key whose secret is unknown changes nothing", async () => {
@@ -106,7 +106,7 @@ describe("POST /v1/admin/catalogue", () => {
     expect(await (await apply(testCatalogue(urls, ids), { dryRun: true })).json()).toMatchObject({ changes: [] })
   })
 
-  it("mints a secret for a key without one, once; a key that leaves the file is revoked", async () => {
+  it("mints a secret for a key without one, once; a key that leaves the file is revoked when it is pruned", async () => {
     const minted = testCatalogue(urls, ids).replace("\nkeys:\n", `\nkeys:\n  - { id: key_minted, app: ${ids.app} }\n`)
     const first = await (await apply(minted)).json()
     expect(first).toMatchObject({ minted: [{ keyId: "key_minted" }] })
@@ -115,6 +115,8 @@ describe("POST /v1/admin/catalogue", () => {
     expect(await (await apply(minted)).json()).toMatchObject({ minted: [] })
     expect((await exchange(hello, "key_minted", secret)).status).toBe(200)
     await apply(testCatalogue(urls, ids))
+    expect((await exchange(hello, "key_minted", secret)).status).toBe(200)
+    await apply(testCatalogue(urls, ids), { prune: true })
     await eventually(async () => (await exchange(hello, "key_minted", secret)).status === 401)
   })
 
@@ -124,7 +126,7 @@ describe("POST /v1/admin/catalogue", () => {
     expect(applied.minted).toEqual([])
     expect(applied.warnings.join()).toContain("key_waiting has no secret")
     expect(await (await apply(waiting)).json()).toMatchObject({ minted: [{ keyId: "key_waiting" }] })
-    await apply(testCatalogue(urls, ids))
+    await apply(testCatalogue(urls, ids), { prune: true })
   })
 
   it("editing and re-applying takes effect at once and drops no stream", async () => {
@@ -137,6 +139,65 @@ describe("POST /v1/admin/catalogue", () => {
     expect((await readEvents(await streaming)).at(-1)?.event).toBe("t.close")
     await apply(testCatalogue(urls, ids))
     expect((await exchange()).status).toBe(200)
+  })
+
+  const more = () =>
+    testCatalogue(urls, ids)
+      .replace(
+        "\norgs:\n",
+        `\norgs:
+  - { id: org_extra, name: Extra, currency: USD, models: [main], plan: extra }
+  - { id: many_poor, name: Poor, currency: USD, models: [] }
+`,
+      )
+      .replace("\nplans:\n", "\nplans:\n  - { id: extra, concurrency: 3 }\n")
+      .replace(
+        "\napps:\n",
+        `\nusers:
+  - { id: usr_extra, email: ada@extra.test, org: org_extra, role: owner }
+budgets:
+  - { id: extra-day, scope: org, subject: org_extra, unit: money, period: day, limit: "5" }
+apps:
+  - { id: app_extra, org: org_extra }
+`,
+      )
+      .replace("\nkeys:\n", "\nkeys:\n  - { id: key_extra, app: app_extra }\n")
+      .replace("\ntopups:\n", `\ntopups:\n  - { id: extra, org: org_extra, amount: "12.5" }\n`)
+  const entries = [
+    "orgs/org_extra",
+    "orgs/many_poor",
+    "users/usr_extra",
+    "apps/app_extra",
+    "keys/key_extra",
+    "budgets/extra-day",
+  ]
+  const withoutThem = () =>
+    testCatalogue(urls, ids).replace("\nplans:\n", "\nplans:\n  - { id: extra, concurrency: 3 }\n")
+
+  it("removes no organisation, person, application, key or budget unless it is pruned, and tells what they have", async () => {
+    const first = JSON.parse(JSON.stringify(await (await apply(more())).json()))
+    const secret = first.minted[0].secret
+    const call = () => exchange(hello, "key_extra", secret)
+    expect((await call()).status).toBe(200)
+    for (const options of [{ dryRun: true }, {}, {}]) {
+      const told = JSON.parse(JSON.stringify(await (await apply(withoutThem(), options)).json()))
+      expect(told.changes.map(({ entry }: { entry: string }) => entry)).not.toContain("orgs/org_extra")
+      expect(told.dropped.map(({ entry }: { entry: string }) => entry).toSorted()).toEqual(entries.toSorted())
+      const [{ balances }] = told.dropped.filter(({ entry }: { entry: string }) => entry === "orgs/org_extra")
+      expect(balances).toMatchObject([{ currency: "USD", available: expect.stringMatching(/^12\./) }])
+    }
+    expect((await call()).status).toBe(200)
+    expect(await nameOf("org_extra")).toBe("Extra")
+    const budgets = gateway().catalogue.current().document.budgets ?? []
+    expect(budgets.map(({ id }) => id)).toContain("extra-day")
+    const noPlan = await errorOf(await apply(testCatalogue(urls, ids)))
+    expect(noPlan.detail).toMatchObject({
+      issues: [{ message: expect.stringContaining("orgs/org_extra stays without being in this text") }],
+    })
+    const removed = JSON.parse(JSON.stringify(await (await apply(testCatalogue(urls, ids), { prune: true })).json()))
+    expect(removed.changes).toContainEqual({ entry: "orgs/org_extra", change: "removed" })
+    expect(await nameOf("org_extra")).toBeUndefined()
+    await eventually(async () => (await call()).status === 401)
   })
 
   it("stores configurations in the database, for every node", async () => {

@@ -54,7 +54,7 @@ beforeAll(async () => {
 })
 
 const apply = (...budgets: ReadonlyArray<object>) =>
-  Effect.runPromise(gateway().catalogue.apply(withBudgets(...budgets)))
+  Effect.runPromise(gateway().catalogue.apply(withBudgets(...budgets), { prune: true }))
 
 let made = 0
 const newId = () => `budget_${ids.org}_${made++}`

@@ -189,7 +189,7 @@ describe("an end user's token", () => {
       )
       const disabled = yield* call()
       expect(yield* Effect.promise(() => errorOf(disabled))).toMatchObject({ status: 403, code: "app_disabled" })
-      yield* to.catalogue.apply(testCatalogue(urls, of).replace(/keys:\n.*\n/, ""))
+      yield* to.catalogue.apply(testCatalogue(urls, of).replace(/keys:\n.*\n/, ""), { prune: true })
       yield* Effect.sleep("300 millis")
       const revoked = yield* call()
       expect(yield* Effect.promise(() => errorOf(revoked))).toMatchObject({ status: 401, code: "app_key_invalid" })

@@ -52,7 +52,7 @@ beforeAll(async () => {
 })
 
 const apply = (...budgets: ReadonlyArray<object>) =>
-  Effect.runPromise(gateway().catalogue.apply(withBudgets(...budgets)))
+  Effect.runPromise(gateway().catalogue.apply(withBudgets(...budgets), { prune: true }))
 
 const put = (id: string, terms: object) => gateway().call("PUT", `/v1/budgets/${id}`, terms, asOwner)
 const remove = (id: string) => gateway().call("DELETE", `/v1/budgets/${id}`, undefined, asOwner)
@@ -294,7 +294,7 @@ describe("a threshold", () => {
   it("of a plan's daily tokens is one too, and a member sees them", async () => {
     const daily = "{ id: team, dailyTokens: 1000000, warnAt: [0.01], perMinute: 100000 }"
     const plain = "{ id: team, perMinute: 100000 }"
-    await Effect.runPromise(gateway().catalogue.apply(withBudgets().replace(plain, daily)))
+    await Effect.runPromise(gateway().catalogue.apply(withBudgets().replace(plain, daily), { prune: true }))
     const reply = await warned(() => exchange())
     expect(reply.headers.get("x-svc-warning")).toBe("budget_near=plan%3Ateam")
     const { accessToken } = await gateway().logIn(email(member))

@@ -198,6 +198,7 @@ describe("the first login", () => {
           vendor: gateway().vendor.url,
           second: gateway().second.url,
         }),
+        { prune: true },
       ),
     )
     expect(await errorOf(await confirm(linkToken, code))).toMatchObject({ status: 403, code: "forbidden" })

@@ -34,6 +34,37 @@ describe("SVC_CATALOGUE and weir apply", () => {
     expect(wrongKey).toMatchObject({ code: 1, text: expect.stringContaining("admin_key_invalid") })
   }, 60_000)
 
+  it("an organisation that leaves a file stays, with what it has, until --prune or SVC_CATALOGUE_PRUNE=1", async () => {
+    const file = join(dir(), "weir.yaml")
+    const two = `${catalogue("One")}  - { id: p, name: P, currency: USD, models: [] }\ntopups: [{ id: t, org: p, amount: "7" }]\n`
+    writeFileSync(file, two)
+    const served = await serve({ SVC_CATALOGUE: file })
+    const env = { SVC_BASE_URL: served.ready.baseUrl, SVC_ADMIN_KEY: served.ready.adminKey }
+    writeFileSync(file, catalogue("One"))
+    await eventually(() => served.output.text.includes("SVC_CATALOGUE_PRUNE=1 removes them): orgs/p"), 15_000)
+    for (const flags of [["--dry-run"], []]) {
+      const { text } = await run(["apply", file, ...flags], env)
+      expect(text).toContain("No longer in the file; these stay as they are, and --prune removes them:")
+      expect(text).toMatch(/^ {4}orgs\/p \(7 USD available, 0 held\)$/m)
+      expect((await run(["orgs"], env)).text).toMatch(/^p /m)
+    }
+    expect((await run(["apply", file, "--prune", "--dry-run"], env)).text).toMatch(/^- orgs\/p$/m)
+    expect((await run(["apply", file, "--prune"], env)).text).toContain("No longer in the file, removed:")
+    expect((await run(["orgs"], env)).text).not.toMatch(/^p /m)
+    writeFileSync(file, two)
+    await eventually(async () => /^p /m.test((await run(["orgs"], env)).text), 15_000)
+  }, 60_000)
+
+  it("SVC_CATALOGUE_PRUNE=1 removes what leaves the file", async () => {
+    const file = join(dir(), "weir.yaml")
+    writeFileSync(file, `${catalogue("One")}  - { id: p, name: P, currency: USD, models: [] }\n`)
+    const { ready } = await serve({ SVC_CATALOGUE: file, SVC_CATALOGUE_PRUNE: "1" })
+    const env = { SVC_BASE_URL: ready.baseUrl, SVC_ADMIN_KEY: ready.adminKey }
+    expect((await run(["orgs"], env)).text).toMatch(/^p /m)
+    writeFileSync(file, catalogue("One"))
+    await eventually(async () => !/^p /m.test((await run(["orgs"], env)).text), 15_000)
+  }, 60_000)
+
   it("weir topup, ledger, audit and doctor speak to a running gateway", async () => {
     const { exchange, run } = await serve()
     await exchange(hello)

@@ -45,7 +45,7 @@ describe("a catalogue is taken up by what changed", () => {
     const known = applyPatch({ version: 1 }, first)
     expect(known).toEqual(decode(parse(first.json)))
     for (const second of [
-      Result.getOrThrow(readText(textOf(after), first.json)),
+      Result.getOrThrow(readText(textOf(after), first.json, { prune: true })),
       readStored(Result.getOrThrow(readText(textOf(after), nothing)).json, first.json),
     ]) {
       const parts = [...partsOf(second.news, 3)]

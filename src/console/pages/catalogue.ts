@@ -51,6 +51,7 @@ const appliers: Readonly<Record<AppliedBy, string>> = {
 
 type Revision = CatalogueRevisions["data"][number]
 type Change = ApplyResponse["changes"][number]
+type Dropped = ApplyResponse["dropped"][number]
 
 const tones = { added: "good", changed: "warn", removed: "bad" } as const
 
@@ -58,12 +59,13 @@ const Editor = ({ catalogue, applied }: { readonly catalogue: CatalogueText; rea
   const [text, setText] = useState(catalogue.text ?? "")
   const [outcome, setOutcome] = useState<ApplyResponse>()
   const [isDone, setDone] = useState(false)
+  const [prune, setPrune] = useState(false)
   const [progress, setProgress] = useState<ApplyProgress>()
   const submit = async (dryRun: boolean) => {
     setOutcome(undefined)
     setDone(false)
     try {
-      setOutcome(await applyCatalogue({ text, dryRun }, setProgress))
+      setOutcome(await applyCatalogue({ text, dryRun, prune }, setProgress))
     } finally {
       setProgress(undefined)
     }
@@ -77,6 +79,10 @@ const Editor = ({ catalogue, applied }: { readonly catalogue: CatalogueText; rea
     setText(changed)
     setOutcome(undefined)
   }
+  const changePrune = (changed: boolean) => {
+    setPrune(changed)
+    setOutcome(undefined)
+  }
   return html`
   <${CatalogueForms} text=${text} change=${change} />
   <${Card} title="Text" actions=${html`
@@ -85,10 +91,11 @@ const Editor = ({ catalogue, applied }: { readonly catalogue: CatalogueText; rea
     ${catalogue.text === undefined && html`<p class="note">The text of this revision is not stored: an older version applied it. Paste the file, and apply it once.</p>`}
     ${progress !== undefined && html`<${HowFar} progress=${progress} />`}
     <${ErrorBox} error=${check.error ?? apply.error} />
-    ${outcome !== undefined && html`<${Outcome} outcome=${outcome} isDone=${isDone} reload=${applied} />`}
+    ${outcome !== undefined && html`<${Outcome} outcome=${outcome} prune=${prune} isDone=${isDone} reload=${applied} />`}
     <div class="editor"><pre aria-hidden="true">${lines}</pre>
       <textarea aria-label="The catalogue, in YAML" spellcheck=${false} rows=${Math.max(12, lines.split("\n").length)} value=${text} onInput=${({ currentTarget }: { readonly currentTarget: HTMLTextAreaElement }) => change(currentTarget.value)}></textarea>
     </div>
+    <p><label><input type="checkbox" checked=${prune} disabled=${isRunning} onChange=${({ currentTarget }: { readonly currentTarget: HTMLInputElement }) => changePrune(currentTarget.checked)} /> Remove organisations, people, teams, applications, keys and budgets that the text no longer contains</label></p>
     <p class="soft small">Show what would change first: only then it can be applied. A catalogue with an error changes nothing.</p>
   <//>`
 }
@@ -105,10 +112,12 @@ const HowFar = ({ progress: { step, done, total } }: { readonly progress: ApplyP
 
 const Outcome = ({
   outcome,
+  prune,
   isDone,
   reload,
 }: {
   readonly outcome: ApplyResponse
+  readonly prune: boolean
   readonly isDone: boolean
   readonly reload: () => void
 }) => html`
@@ -126,8 +135,29 @@ const Outcome = ({
           ),
       },
     ]} />
+    ${outcome.dropped.length > 0 && html`<${DroppedEntries} dropped=${outcome.dropped} prune=${prune} />`}
     ${outcome.warnings.map((warning) => html`<p class="warn">${warning}</p>`)}
     ${outcome.minted.length > 0 && html`<p>Keys that were minted, shown once:</p>`}
     ${outcome.minted.map(({ keyId, secret }) => html`<pre class="secret" tabindex="0">${keyId} ${secret}</pre>`)}
     ${isDone && html`<div><button type="button" class="quiet" onClick=${reload}>Show the catalogue in force</button></div>`}
   </div>`
+
+/** Entries that the text no longer contains, with the money of organisations. */
+const DroppedEntries = ({
+  dropped,
+  prune,
+}: {
+  readonly dropped: ReadonlyArray<Dropped>
+  readonly prune: boolean
+}) => html`
+    <p class="warn">${prune ? "No longer in the text, and removed:" : "No longer in the text. These stay as they are, unless you choose to remove them:"}</p>
+    <${Table} caption="No longer in the text" rows=${dropped} columns=${[
+      { name: "Entry", show: ({ entry }: Dropped) => html`<code class="wrap">${entry}</code>` },
+      {
+        name: "Money",
+        show: ({ balances = [] }: Dropped) =>
+          balances.map(
+            ({ currency, available, held }) => html`<div>${available} ${currency} available, ${held} held</div>`,
+          ),
+      },
+    ]} />`
