@@ -38,12 +38,13 @@ export const isFrom = (sql: SqlClient.SqlClient, revision: bigint, source: Buffe
     (rows) => rows.length > 0,
   )
 
-/** A catalogue as it is stored; empty if there is none. */
+/** A catalogue as it is stored, and who applied it; empty if there is none. */
 export const storedCatalogue = (sql: SqlClient.SqlClient, revision: bigint) =>
   Effect.map(
-    sql<{ json: Uint8Array }>`
-      select convert_to(document::text, 'UTF8') as json from catalogue_revisions where revision = ${revision}`,
-    ([row]) => row?.json ?? new Uint8Array(),
+    sql<{ json: Uint8Array; by: string | null }>`
+      select convert_to(document::text, 'UTF8') as json, applied_by as by
+      from catalogue_revisions where revision = ${revision}`,
+    ([row]) => row ?? { json: new Uint8Array(), by: null },
   )
 
 /** References to the secrets of declared organisations' identity providers. */

@@ -173,6 +173,9 @@ export class Catalogue extends Context.Service<
           return { revision: snapshot.revision, changes: [], dropped: [], minted: [], credited: [], warnings }
         }
         const inForce = yield* bounded(storedCatalogue(sql, snapshot.revision))
+        // What the gateway brought along for development is in nobody's file, and ends with the first one.
+        const isOwn = inForce.by === "development"
+        const removes = prune || isOwn
         const plan = Effect.fnUntraced(function* (reading: Reading) {
           const { declared } = reading
           onProgress({ step: "comparing", done: 0, total: 0 })
@@ -191,10 +194,11 @@ export class Catalogue extends Context.Service<
           }
         })
         const read = reader
-          .text(text, inForce, { stray, prune })
+          .text(text, inForce.json, { stray, prune: removes })
           .pipe(Effect.catchTag("CatalogueUnreadable", ({ cause }) => Effect.die(cause)))
         const { reading, document, keys, warnings } = yield* Effect.flatMap(read, plan)
-        const { changes, dropped } = reading
+        const { changes } = reading
+        const dropped = isOwn ? [] : reading.dropped
         if (dryRun) return { revision: snapshot.revision, changes, dropped, minted: [], credited: [], warnings }
         const store = storeCatalogue(longSql, {
           document,
@@ -202,7 +206,7 @@ export class Catalogue extends Context.Service<
           keys,
           inForce: snapshot,
           // Read again when it comes again, because it is not all that is in force.
-          source: dropped.length > 0 && !prune ? null : source,
+          source: dropped.length > 0 && !removes ? null : source,
           text,
           by,
           stored: (done, total) => onProgress({ step: "storing", done, total }),

@@ -65,6 +65,16 @@ describe("SVC_CATALOGUE and weir apply", () => {
     await eventually(async () => !/^p /m.test((await run(["orgs"], env)).text), 15_000)
   }, 60_000)
 
+  it("what the gateway brought along for development ends with the first catalogue that is applied", async () => {
+    const file = join(dir(), "weir.yaml")
+    writeFileSync(file, catalogue("One"))
+    const { run } = await serve()
+    const { code, text } = await run("apply", file)
+    expect([code, text]).toEqual([0, expect.stringMatching(/^- orgs\/org_development$/m)])
+    expect(text).not.toContain("stay as they are")
+    expect((await run("orgs")).text).not.toContain("org_development")
+  }, 60_000)
+
   it("weir topup, ledger, audit and doctor speak to a running gateway", async () => {
     const { exchange, run } = await serve()
     await exchange(hello)
