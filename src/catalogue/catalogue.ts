@@ -41,6 +41,14 @@ export interface Applied {
   readonly warnings: ReadonlyArray<string>
 }
 
+export interface InForce {
+  /** 0 if none was applied. */
+  readonly revision: bigint
+  /** Undefined if an older version applied it, or if there is none. */
+  readonly text: string | undefined
+  readonly appliedBy: AppliedBy | undefined
+}
+
 export interface ApplyOptions {
   /** Whether the caller can receive minted secrets; if not, new keys without a secret are not created yet. */
   readonly mint?: boolean | undefined
@@ -64,8 +72,7 @@ export class Catalogue extends Context.Service<
       text: string,
       options?: ApplyOptions,
     ) => Effect.Effect<Applied, CatalogueRefused | StoreUnavailable>
-    /** The text in force; undefined if an older version applied it, or if there is none. */
-    readonly text: Effect.Effect<string | undefined, StoreUnavailable>
+    readonly inForce: Effect.Effect<InForce, StoreUnavailable>
     /** The newest revisions, newest first. */
     readonly revisions: (
       limit: number,
@@ -228,11 +235,15 @@ export class Catalogue extends Context.Service<
       yield* runEvery(refreshEvery, "Refreshing the catalogue", locked(Effect.andThen(refresh, renewSecrets)))
       return Catalogue.of({
         current: () => snapshot,
-        text: Effect.suspend(() =>
+        inForce: Effect.suspend(() =>
           Effect.map(
-            bounded(sql<{ source: string | null }>`
-              select source from catalogue_revisions where revision = ${snapshot.revision}`),
-            ([row]) => row?.source ?? undefined,
+            bounded(sql<{ source: string | null; by: AppliedBy | null }>`
+              select source, applied_by as by from catalogue_revisions where revision = ${snapshot.revision}`),
+            ([row]) => ({
+              revision: snapshot.revision,
+              text: row?.source ?? undefined,
+              appliedBy: row?.by ?? undefined,
+            }),
           ),
         ),
         revisions: (limit, before) =>

@@ -54,7 +54,7 @@ export const withDropped = (
   )
 }
 
-const prune = "prune removes it"
+const prune = "--prune or SVC_CATALOGUE_PRUNE=1 removes it"
 const decode = Schema.decodeUnknownResult(CatalogueDocument)
 
 const listOf = (document: JsonDocument, section: string): ReadonlyArray<Schema.Json> => {

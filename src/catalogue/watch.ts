@@ -33,6 +33,13 @@ export const applyAndWatch = (
     })
   })
 
+/** Whether a text is what the watched file has now. */
+export const isWatchedText = (file: string, text: string | undefined): Effect.Effect<boolean> =>
+  Effect.orElseSucceed(
+    Effect.map(read(file), (content) => content === text),
+    () => false,
+  )
+
 const read = (file: string): Effect.Effect<string, CatalogueRefused> =>
   Effect.try({
     try: () => readFileSync(file, "utf8"),

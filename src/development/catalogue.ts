@@ -3,6 +3,7 @@
 /** The reference under which the development key's secret is resolved. */
 export const developmentKeyRef = "env:WEIR_DEVELOPMENT_KEY"
 export const developmentKeyId = "key_development"
+export const simulatedVendorId = "simulated"
 
 /** @param vendorUrl the address of the simulated vendor */
 export const developmentCatalogue = (vendorUrl: string): string => `
@@ -10,7 +11,7 @@ version: 1
 timeouts:
   development: { connect: 2s, ttfb: 30s, idle: 20s, total: 600s }
 vendors:
-  - { id: simulated, dialect: openai-chat, baseUrl: "${vendorUrl}/v1" }
+  - { id: ${simulatedVendorId}, dialect: openai-chat, baseUrl: "${vendorUrl}/v1" }
 searchProviders:
   - { id: simulated-search, name: Simulated, vendor: searxng, baseUrl: "${vendorUrl}", pricePerCall: "0.005", currency: USD }
 models:

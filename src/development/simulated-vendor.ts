@@ -170,7 +170,6 @@ const textsOf = (message: JsonObject): ReadonlyArray<string> => {
   return objectsAt(message, "content").flatMap((part) => stringAt(part, "text") ?? [])
 }
 
-export const startSimulatedVendor: Effect.Effect<ScriptedVendor, never, Scope.Scope> = startScriptedVendor(
-  answer,
-  speakRealtime,
-)
+/** @param wantedPort its port, if nobody has it */
+export const startSimulatedVendor = (wantedPort?: number): Effect.Effect<ScriptedVendor, never, Scope.Scope> =>
+  startScriptedVendor(answer, speakRealtime, wantedPort)

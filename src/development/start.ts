@@ -1,14 +1,16 @@
 /**
- * What a development gateway does at start: mint its secrets and, without a catalogue, start a vendor and fund a key.
+ * What a development gateway does at start: mint its secrets and, without a catalogue file, start a vendor; without any
+ * catalogue, fund a key.
  */
 import { Context, Effect, Layer } from "effect"
+import { SqlClient } from "effect/sql"
 import { Catalogue } from "../catalogue/catalogue.ts"
 import { ResolveSecret, sha256 } from "../catalogue/secrets.ts"
 import { isDevelopment, WeirConfig } from "../config.ts"
 import { AdminKey, makeAdminKey } from "../identity/admin.ts"
 import type { ScriptedVendor } from "../testing/scripted-vendor.ts"
 import { followVariable } from "../watched-files.ts"
-import { developmentCatalogue, developmentKeyId, developmentKeyRef } from "./catalogue.ts"
+import { developmentCatalogue, developmentKeyId, developmentKeyRef, simulatedVendorId } from "./catalogue.ts"
 import { type DevelopmentSecrets, developmentSecrets } from "./secrets.ts"
 import { startSimulatedVendor } from "./simulated-vendor.ts"
 
@@ -16,7 +18,7 @@ import { startSimulatedVendor } from "./simulated-vendor.ts"
 export interface DevelopmentHandout {
   /** Absent if the operator has set a key (`SVC_ADMIN_KEY_SHA256`). */
   readonly adminKey: string | undefined
-  /** Present if the development catalogue is used. */
+  /** Present if the development catalogue, or one that was made from it, is used. */
   readonly key?: { readonly id: string; readonly secret: string } | undefined
 }
 
@@ -61,12 +63,21 @@ class SimulatedVendor extends Context.Service<SimulatedVendor, ScriptedVendor | 
 
 export const layerSimulatedVendor = Layer.effect(
   SimulatedVendor,
-  Effect.flatMap(WeirConfig, (config) =>
-    isDevelopment(config) && config.catalogueFile === undefined ? startSimulatedVendor : Effect.succeed(undefined),
-  ),
+  Effect.gen(function* () {
+    const config = yield* WeirConfig
+    if (!isDevelopment(config) || config.catalogueFile !== undefined) return undefined
+    const address = addressIn(yield* Catalogue)
+    return yield* startSimulatedVendor(address === undefined ? undefined : Number(new URL(address).port))
+  }),
 )
 
-/** Applies the development catalogue if there is no other, and returns what to print. */
+/** Where the catalogue in force says that the simulated vendor is. */
+const addressIn = (catalogue: Catalogue["Service"]): string | undefined => {
+  const vendor = catalogue.current().document.vendors?.find(({ id }) => id === simulatedVendorId)
+  return /^http:\/\/127\.0\.0\.1:\d+/.exec(vendor?.baseUrl ?? "")?.[0]
+}
+
+/** Applies the development catalogue if nobody has applied another, and returns what to print. */
 export const startDevelopment = Effect.gen(function* () {
   const minted = yield* MintedSecrets
   if (minted === undefined) return undefined
@@ -75,6 +86,21 @@ export const startDevelopment = Effect.gen(function* () {
   const catalogue = yield* Catalogue
   const vendor = yield* SimulatedVendor
   if (vendor === undefined) return { adminKey } satisfies DevelopmentHandout
-  yield* catalogue.apply(developmentCatalogue(vendor.url), { by: "development" })
+  yield* catalogueOf(catalogue, vendor)
+  const sql = yield* SqlClient.SqlClient
+  const keys = yield* sql`select from app_keys where id = ${developmentKeyId} and status = 'active'`
+  if (keys.length === 0) return { adminKey } satisfies DevelopmentHandout
   return { adminKey, key: { id: developmentKeyId, secret: minted.key } } satisfies DevelopmentHandout
+})
+
+/** The catalogue that was applied last stays in force; only the simulated vendor's address in it may be another now. */
+const catalogueOf = Effect.fnUntraced(function* (catalogue: Catalogue["Service"], vendor: ScriptedVendor) {
+  const { revision, text, appliedBy } = yield* catalogue.inForce
+  if (revision === 0n || appliedBy === "development") {
+    return yield* catalogue.apply(developmentCatalogue(vendor.url), { by: "development" })
+  }
+  yield* Effect.logInfo("The catalogue that was applied last is in force", { revision })
+  const known = addressIn(catalogue)
+  if (known === undefined || known === vendor.url || text === undefined) return
+  yield* catalogue.apply(text.replaceAll(known, vendor.url), { by: appliedBy ?? "admin" })
 })

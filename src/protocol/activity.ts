@@ -51,6 +51,14 @@ export const CatalogueText = Schema.Struct({
   revision: Schema.String,
   /** As it was applied; absent where an older version applied it. */
   text: Schema.optionalKey(Schema.String),
+  /** The file that this gateway watches: it is applied at each start and change, over whatever else was applied. */
+  watchedFile: Schema.optionalKey(
+    Schema.Struct({
+      path: Schema.String,
+      /** Whether it is what is in force. */
+      isInForce: Schema.Boolean,
+    }),
+  ),
 }).annotate({ identifier: "CatalogueText" })
 export type CatalogueText = typeof CatalogueText.Type
 

@@ -46,10 +46,15 @@ export interface ScriptedVendor {
   readonly openSockets: () => number
 }
 
-/** Starts a vendor; it stops when the scope closes. @param realtime answers upgrades to WebSockets */
+/**
+ * Starts a vendor; it stops when the scope closes.
+ * @param realtime answers upgrades to WebSockets
+ * @param wantedPort its port, if nobody has it
+ */
 export const startScriptedVendor = (
   script: VendorScript,
   realtime?: RealtimeScript,
+  wantedPort = 0,
 ): Effect.Effect<ScriptedVendor, never, Scope.Scope> =>
   Effect.acquireRelease(
     Effect.callback<ScriptedVendor & { readonly stop: () => void }>((resume) => {
@@ -67,7 +72,8 @@ export const startScriptedVendor = (
         sockets.add(socket)
         socket.on("close", () => sockets.delete(socket))
       })
-      server.listen(0, "127.0.0.1", () => {
+      server.once("error", () => server.listen(0, "127.0.0.1"))
+      server.once("listening", () => {
         const port = portOf(server)
         resume(
           Effect.succeed({
@@ -84,6 +90,7 @@ export const startScriptedVendor = (
           }),
         )
       })
+      server.listen(wantedPort, "127.0.0.1")
     }),
     (vendor) => Effect.sync(() => vendor.stop()),
   )

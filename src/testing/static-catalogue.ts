@@ -17,7 +17,7 @@ export const layerStaticCatalogue = (
       if (Result.isFailure(loaded)) return yield* new CatalogueRefused({ issues: loaded.failure })
       const snapshot = makeSnapshot(loaded.success.document, 1n, "static", resolveSecret)
       return Catalogue.of({
-        text: Effect.undefined,
+        inForce: Effect.succeed({ revision: 1n, text: undefined, appliedBy: undefined }),
         revisions: () => Effect.succeed([]),
         current: () => snapshot,
         refresh: Effect.void,

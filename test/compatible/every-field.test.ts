@@ -19,7 +19,7 @@ import { errorOf, replyOf, useGateway } from "../conformance/gateway.ts"
 const scope = Scope.makeUnsafe()
 let simulated: ScriptedVendor
 beforeAll(async () => {
-  simulated = await Effect.runPromise(Scope.provide(startSimulatedVendor, scope))
+  simulated = await Effect.runPromise(Scope.provide(startSimulatedVendor(), scope))
 })
 afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
 

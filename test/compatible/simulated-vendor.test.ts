@@ -7,7 +7,7 @@ import { startSimulatedVendor } from "../../src/development/simulated-vendor.ts"
 const scope = Scope.makeUnsafe()
 let client: OpenAI
 beforeAll(async () => {
-  const { url } = await Effect.runPromise(Scope.provide(startSimulatedVendor, scope))
+  const { url } = await Effect.runPromise(Scope.provide(startSimulatedVendor(), scope))
   client = new OpenAI({ baseURL: `${url}/v1`, apiKey: "none" })
 })
 afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))

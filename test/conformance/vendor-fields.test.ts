@@ -11,7 +11,7 @@ import { useGateway } from "./gateway.ts"
 const scope = Scope.makeUnsafe()
 let simulated: ScriptedVendor
 beforeAll(async () => {
-  simulated = await Effect.runPromise(Scope.provide(startSimulatedVendor, scope))
+  simulated = await Effect.runPromise(Scope.provide(startSimulatedVendor(), scope))
 })
 afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
 

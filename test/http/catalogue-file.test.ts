@@ -144,6 +144,56 @@ describe("a gateway as a process", () => {
     expect(await offers.json()).toMatchObject({ listed: 2, problem: null, offers: [{ handle: "simulated-2" }] })
   })
 
+  it("what was applied last is in force after a restart, and calls the simulated vendor; a watched file is the truth", async () => {
+    const start = async (env: Record<string, string> = {}) => {
+      const started = await serve(env)
+      const headers = { "content-type": "application/json", "x-svc-admin-key": started.ready.adminKey ?? "" }
+      const inForce = async () => replyOf(await fetch(`${started.ready.baseUrl}/v1/admin/catalogue`, { headers }))
+      const apply = (text: string) =>
+        fetch(`${started.ready.baseUrl}/v1/admin/catalogue`, {
+          method: "POST",
+          headers,
+          body: JSON.stringify({ text }),
+        })
+      const stop = async () => {
+        started.child.kill("SIGTERM")
+        await started.exit
+      }
+      return { ...started, inForce, apply, stop }
+    }
+    const first = await start()
+    const { text = "" } = await first.inForce()
+    const own = text.replace("{ id: development, concurrency: 20,", "{ id: development, concurrency: 7,")
+    expect(own).not.toBe(text)
+    expect((await first.apply(own)).status).toBe(200)
+    await first.stop()
+
+    const second = await start()
+    const [before, after] = [await second.inForce(), own]
+    expect(before.text?.replaceAll(/127\.0\.0\.1:\d+/g, "")).toBe(after.replaceAll(/127\.0\.0\.1:\d+/g, ""))
+    expect(before.watchedFile).toBeUndefined()
+    expect((await second.exchange(hello)).status).toBe(200)
+    await second.stop()
+
+    const file = join(dir(), "weir.yaml")
+    writeFileSync(file, `version: 1\norgs:\n  - { id: o, name: O, currency: USD, models: [] }\n`)
+    const third = await start({ SVC_CATALOGUE: file, SVC_CATALOGUE_PRUNE: "1" })
+    expect((await third.inForce()).watchedFile).toEqual({ path: file, isInForce: true })
+    const other = "version: 1\norgs:\n  - { id: o, name: Other, currency: USD, models: [] }\n"
+    const applied = await third.apply(other)
+    expect(await applied.json()).toMatchObject({ warnings: [expect.stringContaining(`${file} is watched`)] })
+    expect(await third.inForce()).toMatchObject({ text: other, watchedFile: { path: file, isInForce: false } })
+    await third.stop()
+
+    const fourth = await start({ SVC_CATALOGUE: file })
+    expect(await fourth.inForce()).toMatchObject({ watchedFile: { isInForce: true } })
+    await fourth.stop()
+
+    const fifth = await start()
+    expect((await fifth.inForce()).text).toContain("name: O,")
+    expect(fifth.ready.key).toBeUndefined()
+  }, 120_000)
+
   it("a wrong file at start is reported by line, and nothing runs", async () => {
     const file = join(dir(), "weir.yaml")
     writeFileSync(file, "version: 2\n")

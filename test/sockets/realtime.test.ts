@@ -801,7 +801,7 @@ describe("a vendor that refuses a session", () => {
     withSession(
       answeringRealtime(spoken),
       async ({ open, vendor, gateway }) => {
-        const text = (await Effect.runPromise(gateway.catalogue.text)) ?? ""
+        const text = (await Effect.runPromise(gateway.catalogue.inForce)).text ?? ""
         await Effect.runPromise(gateway.catalogue.apply(text.replace(only, both)))
         vendor.refuse(400, '{"error":{"code":"unknown_parameter"}}')
         expect(await rejected(open())).toMatchObject({ status: 502, error: { code: "upstream_error" } })

@@ -11,6 +11,7 @@ import { useAction, useLoad, usePages } from "../load.ts"
 import { Card, Empty, ErrorBox, Head, Loading, Tag } from "../ui/parts.ts"
 import { PagedTable, Table } from "../ui/table.ts"
 import { CatalogueForms } from "./catalogue-forms.ts"
+import { save } from "./csv-export.ts"
 
 export const Page = () => {
   const inForce = useLoad("catalogue", (signal) => get<CatalogueText>("v1/admin/catalogue", undefined, signal))
@@ -75,6 +76,7 @@ const Editor = ({ catalogue, applied }: { readonly catalogue: CatalogueText; rea
   const apply = useAction(() => submit(false))
   const isRunning = check.isRunning || apply.isRunning
   const lines = Array.from({ length: text.split("\n").length }, (_, index) => index + 1).join("\n")
+  const { watchedFile } = catalogue
   const change = (changed: string) => {
     setText(changed)
     setOutcome(undefined)
@@ -85,9 +87,14 @@ const Editor = ({ catalogue, applied }: { readonly catalogue: CatalogueText; rea
   }
   return html`
   <${CatalogueForms} text=${text} change=${change} />
+  ${watchedFile !== undefined && html`<${Watched} file=${watchedFile} />`}
   <${Card} title="Text" actions=${html`
       <button type="button" class="quiet" disabled=${isRunning} onClick=${() => check.run()}>${check.isRunning ? "Checking…" : "Show what would change"}</button>
-      <button type="button" disabled=${isRunning || outcome === undefined || isDone} onClick=${() => apply.run()}>${apply.isRunning ? "Applying…" : "Apply"}</button>`}>
+      ${
+        watchedFile === undefined
+          ? html`<button type="button" disabled=${isRunning || outcome === undefined || isDone} onClick=${() => apply.run()}>${apply.isRunning ? "Applying…" : "Apply"}</button>`
+          : html`<button type="button" onClick=${() => save(new Blob([text], { type: "application/yaml" }), "weir.yaml")}>Save the text</button>`
+      }`}>
     ${catalogue.text === undefined && html`<p class="note">The text of this revision is not stored: an older version applied it. Paste the file, and apply it once.</p>`}
     ${progress !== undefined && html`<${HowFar} progress=${progress} />`}
     <${ErrorBox} error=${check.error ?? apply.error} />
@@ -96,9 +103,14 @@ const Editor = ({ catalogue, applied }: { readonly catalogue: CatalogueText; rea
       <textarea aria-label="The catalogue, in YAML" spellcheck=${false} rows=${Math.max(12, lines.split("\n").length)} value=${text} onInput=${({ currentTarget }: { readonly currentTarget: HTMLTextAreaElement }) => change(currentTarget.value)}></textarea>
     </div>
     <p><label><input type="checkbox" checked=${prune} disabled=${isRunning} onChange=${({ currentTarget }: { readonly currentTarget: HTMLInputElement }) => changePrune(currentTarget.checked)} /> Remove organisations, people, teams, applications, keys and budgets that the text no longer contains</label></p>
-    <p class="soft small">Show what would change first: only then it can be applied. A catalogue with an error changes nothing.</p>
+    <p class="soft small">${watchedFile === undefined ? "Show what would change first: only then it can be applied. A catalogue with an error changes nothing." : "A catalogue with an error changes nothing."}</p>
   <//>`
 }
+
+/** Where a file is the truth, nothing is applied here. */
+const Watched = ({ file: { path, isInForce } }: { readonly file: NonNullable<CatalogueText["watchedFile"]> }) => html`
+  <p class="note">This gateway watches <code class="wrap">${path}</code>: what is in that file is applied at each start and change, and ends whatever else was applied. Change the text here, save it, and put it there.
+    ${!isInForce && html`<strong>The catalogue in force is not what the file has: it lasts until then.</strong>`}</p>`
 
 const steps = {
   reading: "Reading and checking the text…",

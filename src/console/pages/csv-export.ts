@@ -37,7 +37,7 @@ export const CsvExport = ({ path, query }: { readonly path: string; readonly que
   </span>`
 }
 
-const save = (file: Blob, name: string): void => {
+export const save = (file: Blob, name: string): void => {
   const link = document.createElement("a")
   link.href = URL.createObjectURL(file)
   link.download = name

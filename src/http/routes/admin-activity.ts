@@ -5,6 +5,8 @@ import { PlanCurve } from "../../admission/plan-usage.ts"
 import { OpenCalls } from "../../calls/open-calls.ts"
 import { Catalogue } from "../../catalogue/catalogue.ts"
 import type { CatalogueSnapshot } from "../../catalogue/snapshot.ts"
+import { isWatchedText } from "../../catalogue/watch.ts"
+import { WeirConfig } from "../../config.ts"
 import { ExchangeLog } from "../../money/exchange-log.ts"
 import { UsageSummaries } from "../../money/usage-summary.ts"
 import type { CatalogueText, PriceList, Targets } from "../../protocol/activity.ts"
@@ -36,16 +38,22 @@ export const adminActivityRoutes = HttpApiBuilder.group(
     const tenants = yield* Tenants
     const curve = yield* PlanCurve
     const problems = yield* NodeProblems
+    const { catalogueFile } = yield* WeirConfig
 
     const targets = Effect.sync(() => targetsOf(catalogue.current(), health))
 
-    const catalogueText = Effect.map(
-      catalogue.text,
-      (text): CatalogueText => ({
-        revision: String(catalogue.current().revision),
+    const catalogueText = Effect.gen(function* () {
+      const { revision, text } = yield* catalogue.inForce
+      const watchedFile =
+        catalogueFile === undefined
+          ? undefined
+          : { path: catalogueFile, isInForce: yield* isWatchedText(catalogueFile, text) }
+      return {
+        revision: String(revision),
         ...(text !== undefined && { text }),
-      }),
-    )
+        ...(watchedFile !== undefined && { watchedFile }),
+      } satisfies CatalogueText
+    })
 
     const revisions = Effect.fnUntraced(function* (query: PageQuery) {
       const { limit, cursor } = yield* pageOf(query)

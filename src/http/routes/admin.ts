@@ -4,6 +4,7 @@ import { Clock, Effect, Schema } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { Catalogue } from "../../catalogue/catalogue.ts"
 import { identityProblems } from "../../catalogue/snapshot.ts"
+import { isWatchedText } from "../../catalogue/watch.ts"
 import { WeirConfig } from "../../config.ts"
 import { formatAmount, parseAmount } from "../../money/amount.ts"
 import { Books } from "../../money/books.ts"
@@ -46,7 +47,7 @@ export const adminRoutes = HttpApiBuilder.group(
     const jobAttempts = yield* JobAttempts
     const auditLog = yield* AuditLog
     const tierTimes = yield* TierTimes
-    const { env, upstreamTimeouts } = yield* WeirConfig
+    const { catalogueFile, env, upstreamTimeouts } = yield* WeirConfig
 
     const limitsOf = (vendorId: string, handle: string, tier: Tier) => {
       const snapshot = catalogue.current()
@@ -82,7 +83,9 @@ export const adminRoutes = HttpApiBuilder.group(
         refuseCatalogue,
       )
       const dropped = yield* withBalances(applied.dropped)
-      return { ...applied, dropped, revision: String(applied.revision) } satisfies ApplyResponse
+      const isFile = catalogueFile === undefined || (yield* isWatchedText(catalogueFile, text))
+      const warnings = isFile ? applied.warnings : [...applied.warnings, endsWith(catalogueFile)]
+      return { ...applied, dropped, warnings, revision: String(applied.revision) } satisfies ApplyResponse
     })
 
     /** Dropped entries with the money that they have. */
@@ -170,6 +173,9 @@ export const adminRoutes = HttpApiBuilder.group(
       )
   }),
 )
+
+const endsWith = (file: string): string =>
+  `${file} is watched and has another text: it is applied again at its next change and at each start; write this text to it`
 
 /** The beginning of an organisation's entry. */
 const orgEntry = "orgs/"
