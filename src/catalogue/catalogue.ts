@@ -6,7 +6,7 @@ import { Context, Effect, Layer, Semaphore } from "effect"
 import { SqlClient } from "effect/sql"
 import { runEvery } from "../background.ts"
 import { WeirConfig } from "../config.ts"
-import type { AppliedBy, CatalogueRevisions } from "../protocol/activity.ts"
+import type { AppliedBy } from "../protocol/activity.ts"
 import type { ApplyProgress } from "../protocol/admin.ts"
 import type { PlatformDocument } from "../protocol/catalogue.ts"
 import { isWebhookSecret, unreadableSecret, unusableFormerSecret } from "../protocol/webhook.ts"
@@ -24,6 +24,7 @@ import { applyPatch } from "./patch.ts"
 import { CatalogueUnreadable, makeCatalogueReader } from "./reader.ts"
 import type { Reading } from "./reading.ts"
 import { CatalogueRefused } from "./refusal.ts"
+import { makeRevisions, type Revisions } from "./revisions.ts"
 import { type ResolveRef, ResolveSecret, rememberSecrets, sha256 } from "./secrets.ts"
 import { type CatalogueSnapshot, emptySnapshot, makeSnapshot } from "./snapshot.ts"
 import { timeoutWarnings } from "./timeout-warnings.ts"
@@ -73,11 +74,7 @@ export class Catalogue extends Context.Service<
       options?: ApplyOptions,
     ) => Effect.Effect<Applied, CatalogueRefused | StoreUnavailable>
     readonly inForce: Effect.Effect<InForce, StoreUnavailable>
-    /** The newest revisions, newest first. */
-    readonly revisions: (
-      limit: number,
-      before: bigint,
-    ) => Effect.Effect<ReadonlyArray<CatalogueRevision>, StoreUnavailable>
+    readonly revisions: Revisions
     /** Loads what another node applied. */
     readonly refresh: Effect.Effect<void, StoreUnavailable>
   }
@@ -246,20 +243,13 @@ export class Catalogue extends Context.Service<
             }),
           ),
         ),
-        revisions: (limit, before) =>
-          bounded(sql<CatalogueRevision>`
-            select revision::text as revision, to_json(applied_at) #>> '{}' as "appliedAt", applied_by as "appliedBy",
-              fingerprint
-            from catalogue_revisions where revision < ${String(before)}::text::bigint
-            order by revision desc limit ${limit}::int`),
+        revisions: makeRevisions(sql, bounded, reader),
         refresh: locked(refresh),
         apply: (text, applyOptions) => locked(apply(text, applyOptions)),
       })
     }),
   )
 }
-
-export type CatalogueRevision = CatalogueRevisions["data"][number]
 
 interface ProviderChange {
   readonly id: string

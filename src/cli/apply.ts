@@ -7,36 +7,45 @@ import { resolveFromMachine, sha256 } from "../catalogue/secrets.ts"
 import type { ApplyResponse } from "../protocol/admin.ts"
 import { Admin } from "../protocol/api/admin.ts"
 import { readText } from "./files.ts"
-import { ask, operator, print } from "./target.ts"
+import { ask, type Operator, operator, print } from "./target.ts"
+
+export const dryRun = Flag.Boolean("dry-run").pipe(
+  Flag.withDescription("Print what would change, without changing anything"),
+  Flag.withDefault(false),
+)
+export const prune = Flag.Boolean("prune").pipe(
+  Flag.withDescription(
+    "Remove organisations, people, teams, applications, keys and budgets that the text no longer contains",
+  ),
+  Flag.withDefault(false),
+)
 
 export const apply = Command.make(
   "apply",
   {
     file: Argument.String("file").pipe(Argument.withDescription("A catalogue in YAML")),
-    dryRun: Flag.Boolean("dry-run").pipe(
-      Flag.withDescription("Print what would change, without changing anything"),
-      Flag.withDefault(false),
-    ),
-    prune: Flag.Boolean("prune").pipe(
-      Flag.withDescription(
-        "Remove organisations, people, teams, applications, keys and budgets that the file no longer contains",
-      ),
-      Flag.withDefault(false),
-    ),
+    dryRun,
+    prune,
     ...operator,
   },
   Effect.fn(function* ({ file, dryRun, prune, ...target }) {
     const text = yield* readText(file)
-    const payload = { text, dryRun, prune, keySha256: keyDigests(text) }
-    const applied = yield* ask(
-      target,
-      Admin,
-      (client, headers) => client.admin.applyCatalogue({ headers, payload }),
-      file,
-    )
-    yield* print(target, applied, (reply) => describeApplied(reply, { dryRun, prune }))
+    yield* applyText(target, { text, dryRun, prune }, file)
   }),
 ).pipe(Command.provide(NodeHttpClient.layerNodeHttp))
+
+interface Asked {
+  readonly text: string
+  readonly dryRun: boolean
+  readonly prune: boolean
+}
+
+/** Applies a text and prints what changes. @param name the name of the text in its errors */
+export const applyText = (target: Operator, asked: Asked, name: string) => {
+  const payload = { ...asked, keySha256: keyDigests(asked.text) }
+  const applied = ask(target, Admin, (client, headers) => client.admin.applyCatalogue({ headers, payload }), name)
+  return Effect.flatMap(applied, (reply) => print(target, reply, () => describeApplied(reply, asked)))
+}
 
 /** Digests of the key secrets that this machine can resolve; the secrets are not sent. */
 const keyDigests = (text: string): Record<string, string> => {
@@ -49,6 +58,17 @@ const keyDigests = (text: string): Record<string, string> => {
   }
   return digests
 }
+
+export const describeChanges = (changes: ApplyResponse["changes"]): ReadonlyArray<string> =>
+  changes.length === 0
+    ? ["Nothing changes"]
+    : changes.flatMap(({ entry, change, fields = [] }) => [
+        `${{ added: "+", changed: "~", removed: "-" }[change]} ${entry}`,
+        ...fields.map(
+          ({ path, before, after }) =>
+            `    ${path === "" ? "" : `${path}: `}${before ?? "nothing"} → ${after ?? "nothing"}`,
+        ),
+      ])
 
 /** The first lines of a long list. */
 const mostDropped = 50
@@ -70,17 +90,10 @@ const describeDropped = (dropped: ApplyResponse["dropped"], prune: boolean): Rea
 
 const describeApplied = (
   { changes, dropped, credited, minted, revision, warnings }: ApplyResponse,
-  { dryRun, prune }: { readonly dryRun: boolean; readonly prune: boolean },
+  { dryRun, prune }: Asked,
 ): string =>
   [
-    ...changes.flatMap(({ entry, change, fields = [] }) => [
-      `${{ added: "+", changed: "~", removed: "-" }[change]} ${entry}`,
-      ...fields.map(
-        ({ path, before, after }) =>
-          `    ${path === "" ? "" : `${path}: `}${before ?? "nothing"} → ${after ?? "nothing"}`,
-      ),
-    ]),
-    ...(changes.length === 0 ? ["Nothing changes"] : []),
+    ...describeChanges(changes),
     ...describeDropped(dropped, prune),
     ...credited.map((id) => `credited ${id}`),
     ...minted.map(({ keyId, secret }) => `${keyId}: ${secret} (printed once)`),

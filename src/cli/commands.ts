@@ -40,6 +40,11 @@ const commands = {
     "weir apply weir.yaml --dry-run",
     async () => (await import("./apply.ts")).apply,
   ),
+  revisions: command(
+    "List revisions of the catalogue, compare two, and bring one back",
+    "weir revisions restore 7 --dry-run",
+    async () => (await import("./revisions.ts")).revisions,
+  ),
   prices: command(
     "Prices of models from LiteLLM's price file",
     "weir prices import model_prices_and_context_window.json --vendor openai --markup 10%",

@@ -1,5 +1,6 @@
 /** What operators look at beside usage: targets, prices, the catalogue's text and history, the audit log. */
 import { Schema } from "effect"
+import { ApplyResponse } from "./admin.ts"
 import { Invitation } from "./login.ts"
 import { Currency, Decimal } from "./usage.ts"
 
@@ -66,19 +67,31 @@ export type CatalogueText = typeof CatalogueText.Type
 export const AppliedBy = Schema.Literals(["admin", "file", "development"])
 export type AppliedBy = typeof AppliedBy.Type
 
+const revisionFields = {
+  revision: Schema.String,
+  appliedAt: Schema.String,
+  /** Null where an older version applied it. */
+  appliedBy: Schema.NullOr(AppliedBy),
+  fingerprint: Schema.String,
+}
+
 export const CatalogueRevisions = Schema.Struct({
-  data: Schema.Array(
-    Schema.Struct({
-      revision: Schema.String,
-      appliedAt: Schema.String,
-      /** Null where an older version applied it. */
-      appliedBy: Schema.NullOr(AppliedBy),
-      fingerprint: Schema.String,
-    }),
-  ),
+  data: Schema.Array(Schema.Struct(revisionFields)),
   nextCursor,
 }).annotate({ identifier: "CatalogueRevisions" })
 export type CatalogueRevisions = typeof CatalogueRevisions.Type
+
+/** One revision. Applying its text brings it back, as a new revision. */
+export const CatalogueRevision = Schema.Struct({
+  ...revisionFields,
+  /** As it was applied; kept of the newest 50 revisions. */
+  text: Schema.optionalKey(Schema.String),
+  /** The revision with which it is compared. */
+  against: Schema.String,
+  /** From that one to this one; absent if this version cannot read one of them. */
+  changes: Schema.optionalKey(ApplyResponse.fields.changes),
+}).annotate({ identifier: "CatalogueRevision" })
+export type CatalogueRevision = typeof CatalogueRevision.Type
 
 export const AuditEntries = Schema.Struct({
   data: Schema.Array(

@@ -18,7 +18,7 @@ export const layerStaticCatalogue = (
       const snapshot = makeSnapshot(loaded.success.document, 1n, "static", resolveSecret)
       return Catalogue.of({
         inForce: Effect.succeed({ revision: 1n, text: undefined, appliedBy: undefined }),
-        revisions: () => Effect.succeed([]),
+        revisions: { list: () => Effect.succeed([]), find: () => Effect.succeed(undefined) },
         current: () => snapshot,
         refresh: Effect.void,
         apply: () => Effect.die("a static catalogue cannot be applied to"),

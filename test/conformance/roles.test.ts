@@ -142,6 +142,7 @@ const matrix: ReadonlyArray<Row> = [
     "401 401 401 401 401 401 401 401 401 200",
   ],
   ["GET", "/v1/admin/catalogue/revisions", undefined, "401 401 401 401 401 401 401 401 401 200"],
+  ["GET", "/v1/admin/catalogue/revisions/999999", undefined, "401 401 401 401 401 401 401 401 401 404"],
   ["GET", "/v1/admin/audit", undefined, "401 401 401 401 401 401 401 401 401 200"],
   ["GET", "/v1/admin/doctor", undefined, "401 401 401 401 401 401 401 401 401 200"],
   ["GET", "/v1/admin/tier-times?from=2026-01-01", undefined, "401 401 401 401 401 401 401 401 401 200"],

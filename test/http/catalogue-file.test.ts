@@ -75,6 +75,31 @@ describe("SVC_CATALOGUE and weir apply", () => {
     expect((await run("orgs")).text).not.toContain("org_development")
   }, 60_000)
 
+  it("revisions are listed, compared, and brought back as new ones", async () => {
+    const file = join(dir(), "weir.yaml")
+    const { run } = await serve()
+    for (const name of ["One", "Two"]) {
+      writeFileSync(file, catalogue(name))
+      expect((await run("apply", file)).code).toBe(0)
+    }
+    const newestOf = async () => Number(/\n *(\d+) /.exec((await run("revisions", "list")).text)?.[1])
+    const newest = await newestOf()
+    const one = String(newest - 1)
+    expect((await run("revisions", "diff", one)).text).toBe(
+      `From revision ${newest} to revision ${one}:\n~ orgs/o\n    name: "Two" → "One"\n`,
+    )
+    expect((await run("revisions", "diff", String(newest), "--from", one)).text).toContain('name: "One" → "Two"')
+    expect((await run("revisions", "diff", one, "--from", one)).text).toContain("Nothing changes")
+    for (const [revision, ...flags] of [["999"], [one, "--from", "999"], ["x"]] as const) {
+      const refused = await run("revisions", "diff", revision, ...flags)
+      expect(refused).toMatchObject({ code: 1, text: expect.stringContaining("not_found") })
+    }
+    expect((await run("revisions", "restore", one, "--dry-run")).text).toContain("Dry run: nothing was applied")
+    expect(await newestOf()).toBe(newest)
+    expect((await run("revisions", "restore", one)).text).toContain(`Revision ${newest + 1} is in force`)
+    expect((await run("orgs")).text).toMatch(/^o +One/m)
+  }, 60_000)
+
   it("weir topup, ledger, audit and doctor speak to a running gateway", async () => {
     const { exchange, run } = await serve()
     await exchange(hello)

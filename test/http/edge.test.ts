@@ -194,6 +194,7 @@ describe("for people", () => {
       "/v1/admin/prices",
       "/v1/admin/problems",
       "/v1/admin/catalogue/revisions",
+      "/v1/admin/catalogue/revisions/{revision}",
       "/v1/admin/audit",
       "/v1/session",
       "/v1/session/operator",

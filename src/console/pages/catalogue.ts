@@ -2,7 +2,7 @@
 
 import { html } from "htm/preact"
 import { useState } from "preact/hooks"
-import type { AppliedBy, CatalogueRevisions, CatalogueText } from "../../protocol/activity.ts"
+import type { AppliedBy, CatalogueRevision, CatalogueRevisions, CatalogueText } from "../../protocol/activity.ts"
 import type { ApplyProgress, ApplyResponse } from "../../protocol/admin.ts"
 import { get } from "../api.ts"
 import { applyCatalogue } from "../apply.ts"
@@ -18,15 +18,24 @@ export const Page = () => {
   const history = usePages("revisions", (cursor, signal) =>
     get<CatalogueRevisions>("v1/admin/catalogue/revisions", { cursor }, signal),
   )
+  const [chosen, setChosen] = useState<CatalogueRevision>()
+  const [draft, setDraft] = useState<CatalogueRevision>()
   const applied = () => {
+    setChosen(undefined)
+    setDraft(undefined)
     inForce.reload()
     history.reload()
   }
+  const compare = useAction(async (revision: string) => {
+    setChosen(await get<CatalogueRevision>(`v1/admin/catalogue/revisions/${revision}`))
+  })
   return html`
     <${Head} title="Catalogue">${inForce.data !== undefined && html`<span class="soft">Revision ${inForce.data.revision} is in force</span>`}<//>
     <${ErrorBox} error=${inForce.error} retry=${inForce.reload} />
-    ${inForce.data === undefined ? !inForce.error && html`<${Loading} />` : html`<${Editor} key=${inForce.data.revision} catalogue=${inForce.data} applied=${applied} />`}
+    ${inForce.data === undefined ? !inForce.error && html`<${Loading} />` : html`<${Editor} key=${`${inForce.data.revision} ${draft?.revision}`} catalogue=${inForce.data} draft=${draft?.text} applied=${applied} />`}
     <${Card} title="History">
+      <${ErrorBox} error=${compare.error} />
+      ${chosen !== undefined && html`<${Comparison} revision=${chosen} bringBack=${() => setDraft(chosen)} />`}
       <${PagedTable} caption="Revisions" pages=${history} empty=${html`<${Empty} title="No catalogue was applied yet">Write one above, or <code>weir init</code>.<//>`} columns=${[
         { name: "Revision", align: "right", show: ({ revision }: Revision) => revision },
         { name: "Applied", align: "nowrap", show: ({ appliedAt }: Revision) => instant(appliedAt) },
@@ -37,6 +46,12 @@ export const Page = () => {
         {
           name: "Fingerprint",
           show: ({ fingerprint }: Revision) => html`<code class="wrap">${fingerprint.slice(0, 16)}</code>`,
+        },
+        {
+          name: "",
+          show: ({ revision }: Revision) =>
+            revision !== inForce.data?.revision &&
+            html`<button type="button" class="quiet" aria-label="Compare revision ${revision} with the one in force" disabled=${compare.isRunning} onClick=${() => compare.run(revision)}>Compare</button>`,
         },
       ]} />
     <//>
@@ -56,8 +71,17 @@ type Dropped = ApplyResponse["dropped"][number]
 
 const tones = { added: "good", changed: "warn", removed: "bad" } as const
 
-const Editor = ({ catalogue, applied }: { readonly catalogue: CatalogueText; readonly applied: () => void }) => {
-  const [text, setText] = useState(catalogue.text ?? "")
+const Editor = ({
+  catalogue,
+  draft,
+  applied,
+}: {
+  readonly catalogue: CatalogueText
+  /** A text to begin with, if not the one in force. */
+  readonly draft: string | undefined
+  readonly applied: () => void
+}) => {
+  const [text, setText] = useState(draft ?? catalogue.text ?? "")
   const [outcome, setOutcome] = useState<ApplyResponse>()
   const [isDone, setDone] = useState(false)
   const [prune, setPrune] = useState(false)
@@ -135,7 +159,16 @@ const Outcome = ({
 }) => html`
   <div class="note" role="status">
     <strong>${isDone ? `Revision ${outcome.revision} is in force on this node, and on the others within two seconds.` : `${outcome.changes.length} entries would change.`}</strong>
-    <${Table} caption="Changes" rows=${outcome.changes} empty=${html`<p>Nothing changes.</p>`} columns=${[
+    <${Changes} changes=${outcome.changes} />
+    ${outcome.dropped.length > 0 && html`<${DroppedEntries} dropped=${outcome.dropped} prune=${prune} />`}
+    ${outcome.warnings.map((warning) => html`<p class="warn">${warning}</p>`)}
+    ${outcome.minted.length > 0 && html`<p>Keys that were minted, shown once:</p>`}
+    ${outcome.minted.map(({ keyId, secret }) => html`<pre class="secret" tabindex="0">${keyId} ${secret}</pre>`)}
+    ${isDone && html`<div><button type="button" class="quiet" onClick=${reload}>Show the catalogue in force</button></div>`}
+  </div>`
+
+const Changes = ({ changes }: { readonly changes: ReadonlyArray<Change> }) => html`
+    <${Table} caption="Changes" rows=${changes} empty=${html`<p>Nothing changes.</p>`} columns=${[
       { name: "Entry", show: ({ entry }: Change) => html`<code class="wrap">${entry}</code>` },
       { name: "Change", show: ({ change }: Change) => html`<${Tag} tone=${tones[change]}>${change}<//>` },
       {
@@ -146,12 +179,24 @@ const Outcome = ({
               html`<div class="wrap">${path !== "" && html`<code>${path}</code> `}${before ?? "nothing"} → ${after ?? "nothing"}</div>`,
           ),
       },
-    ]} />
-    ${outcome.dropped.length > 0 && html`<${DroppedEntries} dropped=${outcome.dropped} prune=${prune} />`}
-    ${outcome.warnings.map((warning) => html`<p class="warn">${warning}</p>`)}
-    ${outcome.minted.length > 0 && html`<p>Keys that were minted, shown once:</p>`}
-    ${outcome.minted.map(({ keyId, secret }) => html`<pre class="secret" tabindex="0">${keyId} ${secret}</pre>`)}
-    ${isDone && html`<div><button type="button" class="quiet" onClick=${reload}>Show the catalogue in force</button></div>`}
+    ]} />`
+
+/** What an earlier revision would change, and its text for the editor. */
+const Comparison = ({
+  revision: { revision, against, changes, text },
+  bringBack,
+}: {
+  readonly revision: CatalogueRevision
+  readonly bringBack: () => void
+}) => html`
+  <div class="note" role="status">
+    <strong>From revision ${against} to revision ${revision}:</strong>
+    ${changes === undefined ? html`<p>This version cannot read one of them.</p>` : html`<${Changes} changes=${changes} />`}
+    ${
+      text === undefined
+        ? html`<p>Its text is not stored any more.</p>`
+        : html`<div><button type="button" class="quiet" onClick=${bringBack}>Put its text into the editor</button></div>`
+    }
   </div>`
 
 /** Entries that the text no longer contains, with the money of organisations. */

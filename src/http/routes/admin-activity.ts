@@ -11,6 +11,7 @@ import { ExchangeLog } from "../../money/exchange-log.ts"
 import { UsageSummaries } from "../../money/usage-summary.ts"
 import type { CatalogueText, PriceList, Targets } from "../../protocol/activity.ts"
 import { Api } from "../../protocol/api.ts"
+import { serviceError } from "../../protocol/error.ts"
 import { invalidInput } from "../../protocol/issues.ts"
 import { storedName } from "../../protocol/text.ts"
 import { AuditLog } from "../../store/audit-log.ts"
@@ -58,8 +59,16 @@ export const adminActivityRoutes = HttpApiBuilder.group(
     const revisions = Effect.fnUntraced(function* (query: PageQuery) {
       const { limit, cursor } = yield* pageOf(query)
       const [before] = yield* numberOf(cursor)
-      const rows = yield* catalogue.revisions(limit + 1, BigInt(before))
+      const rows = yield* catalogue.revisions.list(limit + 1, BigInt(before))
       return numberedPage(rows, limit, ({ revision }) => revision)
+    })
+
+    const revision = Effect.fnUntraced(function* (id: string, against: string | undefined) {
+      const other = against === undefined ? catalogue.current().revision : revisionOf(against)
+      const wanted = revisionOf(id)
+      const found =
+        wanted === undefined || other === undefined ? undefined : yield* catalogue.revisions.find(wanted, other)
+      return found ?? (yield* serviceError("not_found", "The catalogue has no such revision"))
     })
 
     const planUsage = Effect.fnUntraced(function* (org: string, days: string | undefined) {
@@ -117,6 +126,9 @@ export const adminActivityRoutes = HttpApiBuilder.group(
       )
       .handleRaw("readCatalogue", ({ request }) => forOperator(request, catalogueText))
       .handleRaw("catalogueRevisions", ({ request, query }) => forOperator(request, revisions(query)))
+      .handleRaw("catalogueRevision", ({ request, params, query }) =>
+        forOperator(request, revision(params.revision, query.against)),
+      )
       .handleRaw("adminAudit", ({ request, query }) =>
         forOperator(
           request,
@@ -125,6 +137,8 @@ export const adminActivityRoutes = HttpApiBuilder.group(
       )
   }),
 )
+
+const revisionOf = (text: string): bigint | undefined => (/^\d{1,18}$/.test(text) ? BigInt(text) : undefined)
 
 const isName = Schema.is(storedName(256))
 

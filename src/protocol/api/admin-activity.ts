@@ -1,6 +1,6 @@
 /** Admin routes of usage over time, exchanges, targets, prices, the catalogue's text and history, and the audit log. */
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
-import { AuditEntries, CatalogueRevisions, CatalogueText, PriceList, Targets } from "../activity.ts"
+import { AuditEntries, CatalogueRevision, CatalogueRevisions, CatalogueText, PriceList, Targets } from "../activity.ts"
 import { ExchangeDetail, ExchangeLogPage, OpenExchanges } from "../exchange-log.ts"
 import { NodeProblemList } from "../node-problem.ts"
 import { PlanLimits, PlanUsage } from "../plan-usage.ts"
@@ -88,6 +88,14 @@ export class AdminActivity extends HttpApiGroup.make("adminActivity")
       query: pageQuery,
       success: CatalogueRevisions,
     }).annotateMerge(summary("List revisions of the catalogue, newest first")),
+  )
+  .add(
+    HttpApiEndpoint.get("catalogueRevision", "/v1/admin/catalogue/revisions/:revision", {
+      ...ofOrg,
+      params: { revision: PathId },
+      query: { against: parameter("The revision with which it is compared; the one in force if absent") },
+      success: CatalogueRevision,
+    }).annotateMerge(summary("Get the text of a revision of the catalogue, and what differs in it from another")),
   )
   .add(
     HttpApiEndpoint.get("adminAudit", "/v1/admin/audit", {
