@@ -17,7 +17,7 @@ import { LedgerResponse } from "../../src/protocol/admin.ts"
 import { UsageSummary } from "../../src/protocol/usage-summary.ts"
 import { hello, newTestIds, testCatalogue } from "../../src/testing/index.ts"
 import { answering } from "../../src/testing/vendor-replies.ts"
-import { balanceOf, useGateway } from "../conformance/gateway.ts"
+import { balanceOf, eventually, useGateway } from "../conformance/gateway.ts"
 import { wavOf } from "../conformance/recordings.ts"
 import { startSmtp } from "../conformance/smtp.ts"
 import { useListingVendor } from "../setup/listing-vendor.ts"
@@ -279,6 +279,29 @@ describe("what it shows", () => {
     await page.getByText("1 entries would change.").waitFor()
     await page.getByRole("button", { name: "Apply" }).click()
     await page.getByText(/Revision \d+ is in force on this node/).waitFor()
+  })
+
+  it("the catalogue's history shows what an earlier revision would change, and brings it back; what is dropped stays", async () => {
+    const page = await asOperator()
+    await show(page, "catalogue", "Catalogue")
+    const text = page.getByLabel("The catalogue, in YAML")
+    const source = await text.inputValue()
+    await page
+      .getByRole("button", { name: /^Compare revision/ })
+      .first()
+      .click()
+    await page.getByText(/^From revision \d+ to revision \d+:/).waitFor()
+    expect(await findings(page)).toEqual([])
+    await page.getByRole("button", { name: "Put its text into the editor" }).click()
+    await eventually(async () => (await text.inputValue()).includes("name: Tested"))
+    const apps = /\napps:\n(?: {2}.*\n)*/
+    await text.fill(source.replace(apps, "\n").replace(/\nkeys:\n(?: {2}.*\n)*/, "\n"))
+    await page.getByRole("button", { name: "Show what would change" }).click()
+    await page.getByText("These stay as they are, unless you choose to remove them").waitFor()
+    await page.getByRole("checkbox", { name: /^Remove organisations/ }).check()
+    await page.getByRole("button", { name: "Show what would change" }).click()
+    await page.getByText("No longer in the text, and removed:").waitFor()
+    expect(await findings(page)).toEqual([])
   })
 
   it("the catalogue's forms write a vendor, its models with prices, and a plan; the vendor is called before it is applied", async () => {

@@ -48,7 +48,7 @@ export const Page = () => {
           show: ({ fingerprint }: Revision) => html`<code class="wrap">${fingerprint.slice(0, 16)}</code>`,
         },
         {
-          name: "",
+          name: "Difference",
           show: ({ revision }: Revision) =>
             revision !== inForce.data?.revision &&
             html`<button type="button" class="quiet" aria-label="Compare revision ${revision} with the one in force" disabled=${compare.isRunning} onClick=${() => compare.run(revision)}>Compare</button>`,
@@ -159,7 +159,7 @@ const Outcome = ({
 }) => html`
   <div class="note" role="status">
     <strong>${isDone ? `Revision ${outcome.revision} is in force on this node, and on the others within two seconds.` : `${outcome.changes.length} entries would change.`}</strong>
-    <${Changes} changes=${outcome.changes} />
+    <${Changes} caption="Changes" changes=${outcome.changes} />
     ${outcome.dropped.length > 0 && html`<${DroppedEntries} dropped=${outcome.dropped} prune=${prune} />`}
     ${outcome.warnings.map((warning) => html`<p class="warn">${warning}</p>`)}
     ${outcome.minted.length > 0 && html`<p>Keys that were minted, shown once:</p>`}
@@ -167,8 +167,8 @@ const Outcome = ({
     ${isDone && html`<div><button type="button" class="quiet" onClick=${reload}>Show the catalogue in force</button></div>`}
   </div>`
 
-const Changes = ({ changes }: { readonly changes: ReadonlyArray<Change> }) => html`
-    <${Table} caption="Changes" rows=${changes} empty=${html`<p>Nothing changes.</p>`} columns=${[
+const Changes = ({ caption, changes }: { readonly caption: string; readonly changes: ReadonlyArray<Change> }) => html`
+    <${Table} caption=${caption} rows=${changes} empty=${html`<p>Nothing changes.</p>`} columns=${[
       { name: "Entry", show: ({ entry }: Change) => html`<code class="wrap">${entry}</code>` },
       { name: "Change", show: ({ change }: Change) => html`<${Tag} tone=${tones[change]}>${change}<//>` },
       {
@@ -191,7 +191,7 @@ const Comparison = ({
 }) => html`
   <div class="note" role="status">
     <strong>From revision ${against} to revision ${revision}:</strong>
-    ${changes === undefined ? html`<p>This version cannot read one of them.</p>` : html`<${Changes} changes=${changes} />`}
+    ${changes === undefined ? html`<p>This version cannot read one of them.</p>` : html`<${Changes} caption=${`Changes from revision ${against} to revision ${revision}`} changes=${changes} />`}
     ${
       text === undefined
         ? html`<p>Its text is not stored any more.</p>`
