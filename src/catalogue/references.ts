@@ -194,6 +194,17 @@ export const checkReferences = (document: CatalogueDocument): ReadonlyArray<Prob
       known(policies, id, "policy", "orgs", o, "policies", at)
     })
   })
+  const trusted = new Map<string, string>()
+  document.orgs?.forEach(({ sso }, o) => {
+    sso?.trustDomains?.forEach((domain, at) => {
+      const issuer = trusted.get(domain) ?? sso.issuer
+      trusted.set(domain, issuer)
+      if (issuer !== sso.issuer) {
+        const path = ["orgs", o, "sso", "trustDomains", at]
+        problems.push({ path, message: `"${domain}" is trusted to another provider: ${issuer}` })
+      }
+    })
+  })
   document.policies?.forEach((policy, at) => {
     const compiled = compilePolicy(policy, () => undefined)
     if (Result.isFailure(compiled)) problems.push({ path: ["policies", at, "match"], message: compiled.failure })

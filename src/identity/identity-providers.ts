@@ -23,14 +23,19 @@ import { isStorable } from "../protocol/text.ts"
 import type { SsoEntry } from "../tenants/tenants.ts"
 import { makeConnector, makeEnvironmentProxy } from "../upstream/connector.ts"
 import { Egress, EgressBlocked } from "../upstream/egress.ts"
+import { addressOf, type Claims, deniesAddress, groupsOf, needsUserinfo, scopeOf } from "./sso-claims.ts"
 import type { FlowSecrets } from "./sso-flow.ts"
 
 /** The identity that a provider asserts. */
 export interface FederatedIdentity {
   readonly issuer: string
   readonly subject: string
-  /** As the provider says; not verified. */
+  /** As the provider says, in lower case; not verified. Undefined if it is none. */
   readonly email: string | undefined
+  /** Whether the provider says itself that it has not verified the address. */
+  readonly isDenied: boolean
+  /** Undefined if nothing is known of them. */
+  readonly groups: ReadonlyArray<string> | undefined
 }
 
 export type ProviderError = ServiceError<"idp_untrusted" | "upstream_error">
@@ -80,7 +85,7 @@ export class IdentityProviders extends Context.Service<
             request(async () =>
               buildAuthorizationUrl(configuration, {
                 redirect_uri: redirectUri,
-                scope: "openid email",
+                scope: scopeOf(entry.provider),
                 state,
                 nonce,
                 code_challenge: await calculatePKCECodeChallenge(verifier),
@@ -101,12 +106,19 @@ export class IdentityProviders extends Context.Service<
               if (claims === undefined) throw new Error("there is no ID token")
               const { iss: issuer, sub: subject } = claims
               if (!isStorable(subject) || subject.length > maxSubjectLength) throw new Error("the subject is malformed")
-              const claimed =
-                claims["email"] ??
-                (configuration.serverMetadata().userinfo_endpoint === undefined
-                  ? undefined
-                  : (await fetchUserInfo(configuration, tokens.access_token, subject)).email)
-              return { issuer, subject, email: typeof claimed === "string" ? claimed : undefined }
+              const { provider } = entry
+              const hasUserinfo = configuration.serverMetadata().userinfo_endpoint !== undefined
+              const all: Claims =
+                hasUserinfo && needsUserinfo(provider, claims)
+                  ? { ...(await fetchUserInfo(configuration, tokens.access_token, subject)), ...claims }
+                  : claims
+              return {
+                issuer,
+                subject,
+                email: addressOf(provider, all),
+                isDenied: deniesAddress(all),
+                groups: groupsOf(provider, all),
+              }
             }),
           ),
       })
@@ -174,8 +186,9 @@ const makeGuardedFetch = Effect.gen(function* () {
 /** Distinguishes a provider that does not answer from one whose answer is invalid. */
 const toProviderError = (error: unknown): ProviderError => {
   const chain = causesOf(error)
-  // Messages only: the attached data identifies people.
-  const cause = chain.map((each) => (each instanceof Error ? `${each.name}: ${each.message}` : "")).join(" < ")
+  // Messages only: the attached data identifies people, and the message of a syntax error quotes it.
+  const told = (each: unknown) => (each instanceof SyntaxError ? each.name : errorName(each))
+  const cause = chain.map(told).join(" < ")
   const blocked = chain.find((error) => error instanceof EgressBlocked)
   if (blocked !== undefined) {
     const detail = { reason: `egress_${blocked.reason}` }
@@ -188,6 +201,8 @@ const toProviderError = (error: unknown): ProviderError => {
     ? serviceError("upstream_error", "The identity provider did not answer", { cause })
     : serviceError("idp_untrusted", "The identity provider's reply is invalid", { cause })
 }
+
+const errorName = (error: unknown): string => (error instanceof Error ? `${error.name}: ${error.message}` : "")
 
 const causesOf = (error: unknown): ReadonlyArray<unknown> =>
   error instanceof Error && error.cause !== undefined ? [error, ...causesOf(error.cause)] : [error]

@@ -4,12 +4,10 @@
  * routes".
  */
 
-import { Context, Effect, Layer, Schema } from "effect"
+import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { mintSecret, sha256 } from "../catalogue/secrets.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
-import { Email } from "../protocol/login.ts"
-import { normalEmail } from "../protocol/text.ts"
 import { queryDeadline } from "../store/database.ts"
 import { afterNow } from "../store/store-time.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
@@ -21,7 +19,9 @@ import { Invitations } from "./invitations.ts"
 import { Logins, type LoginTokens } from "./logins.ts"
 import { MailedCodes } from "./mailed-codes.ts"
 import { codeTtlMs, OneTimeCodes } from "./one-time-codes.ts"
+import { mayAssert } from "./sso-claims.ts"
 import { type FlowSecrets, flowSecrets, newBrowserSecret } from "./sso-flow.ts"
+import { makeSsoPeople } from "./sso-people.ts"
 
 /** Where a finished login continues. */
 export interface Onward {
@@ -45,6 +45,7 @@ export type Answered =
   | { readonly _tag: "Unconfirmed"; readonly linkToken: string }
 
 type Failures = ServiceError<"bad_request" | "not_found" | "forbidden"> | StoreUnavailable
+type AnswerError = Failures | ProviderError | ServiceError<"otp_rate_limited" | "auth_channel_undelivered">
 type ConfirmError = Failures | ServiceError<"otp_invalid" | "otp_rate_limited">
 
 export class SsoLogin extends Context.Service<
@@ -61,13 +62,7 @@ export class SsoLogin extends Context.Service<
      * @param answer the callback's whole URL
      * @param browserSecret the secret that the browser stored
      */
-    readonly answer: (
-      answer: URL,
-      browserSecret: string | undefined,
-    ) => Effect.Effect<
-      Answered,
-      Failures | ProviderError | ServiceError<"otp_rate_limited" | "auth_channel_undelivered">
-    >
+    readonly answer: (answer: URL, browserSecret: string | undefined) => Effect.Effect<Answered, AnswerError>
     readonly confirm: (linkToken: string, code: string) => Effect.Effect<LoginCode, ConfirmError>
     /** Exchanges a login code for tokens, which act only in the organisation of the identity provider. */
     readonly exchange: (
@@ -88,6 +83,7 @@ export class SsoLogin extends Context.Service<
       const mailed = yield* MailedCodes
       const codes = yield* OneTimeCodes
       const bounded = yield* queryDeadline
+      const ssoPeople = yield* makeSsoPeople
 
       const providerOf = (orgId: string) =>
         Effect.flatMap(tenants.sso(orgId), (entry) => (entry === undefined ? noProvider : Effect.succeed(entry)))
@@ -117,32 +113,96 @@ export class SsoLogin extends Context.Service<
         return code
       })
 
-      /** Asks a member of the organisation, or somebody whom it invited, to confirm a new subject. */
-      const requestConfirmation = Effect.fnUntraced(function* (
-        { orgId, provider }: SsoEntry,
-        { issuer, subject, email: claimed }: FederatedIdentity,
+      /** A new subject is linked at once where the provider's word is enough, and otherwise after a mailed code. */
+      const answerNew = Effect.fnUntraced(function* (
+        entry: SsoEntry,
+        identity: FederatedIdentity,
         flow: OnwardRow,
-      ) {
-        if (!isEmail(claimed))
+      ): Effect.fn.Return<Answered, AnswerError> {
+        const { orgId, provider } = entry
+        const { email, groups, isDenied } = identity
+        if (email === undefined) {
           return yield* serviceError("idp_untrusted", "The identity provider returned no e-mail address")
-        const email = normalEmail(claimed)
-        const domain = email.slice(email.indexOf("@") + 1)
-        if (provider.domains !== undefined && !provider.domains.includes(domain)) {
+        }
+        if (!mayAssert(provider, email)) {
           return yield* serviceError("idp_untrusted", "The identity provider is not allowed to assert this address")
         }
-        const isMember = yield* people.isMember({ id: "", email }, orgId)
-        if (!isMember && !(yield* invitations.isOpen(email, orgId))) return yield* unusable
+        // The provider's word is no consent: somebody who is invited confirms.
+        const isInvited = yield* invitations.isOpen(email, orgId)
+        const isProven = !isDenied && !isInvited && (yield* ssoPeople.isProven(entry, email))
+        if (!isInvited && !(yield* people.isMember({ id: "", email }, orgId))) {
+          if (!isProven || provider.createPeople !== true) return yield* unusable
+          yield* Effect.mapError(ssoPeople.create(entry, email, groups), cannotJoin)
+        }
+        const link = yield* newLink(orgId, identity, email, flow)
+        if (!isProven) {
+          if (!(yield* mailed.send("sso-link", email, sha256(link).toString("hex")))) {
+            return yield* serviceError("otp_rate_limited", "This address has reached its hourly limit of codes")
+          }
+          return { _tag: "Unconfirmed", linkToken: link }
+        }
+        yield* ssoPeople.followGroups(entry, email, groups)
+        return { _tag: "Known", login: yield* bind(link, { ...flow, email }, yield* accounts.forVerifiedEmail(email)) }
+      })
+
+      const newLink = Effect.fnUntraced(function* (
+        orgId: string,
+        { issuer, subject }: FederatedIdentity,
+        email: string,
+        flow: OnwardRow,
+      ) {
         const linkToken = mintSecret("lk")
-        const hash = sha256(linkToken)
         yield* bounded(sql`
           insert into sso_links
             (link_sha256, org_id, issuer, subject, email, return_to, client_state, user_code, expires_at)
-          values (${hash}, ${orgId}, ${issuer}, ${subject}, ${email}, ${flow.return_to}, ${flow.client_state},
-            ${flow.user_code}, ${afterNow(sql, codeTtlMs)})`)
-        if (!(yield* mailed.send("sso-link", email, hash.toString("hex")))) {
-          return yield* serviceError("otp_rate_limited", "This address has reached its hourly limit of codes")
-        }
+          values (${sha256(linkToken)}, ${orgId}, ${issuer}, ${subject}, ${email}, ${flow.return_to},
+            ${flow.client_state}, ${flow.user_code}, ${afterNow(sql, codeTtlMs)})`)
         return linkToken
+      })
+
+      /** Links the subject to the person whose address is proven, and ends the link. */
+      const bind = Effect.fnUntraced(function* (linkToken: string, link: LinkRow, account: Account) {
+        const isMember = yield* people.isMember(account, link.org_id)
+        if (account.status === "disabled" || !isMember) return yield* unusable
+        const code = mintSecret("lgc")
+        const [row] = yield* bounded(sql<{ bound: boolean }>`
+          select sso_bind(${sha256(linkToken)}, ${account.id}, ${sha256(code)},
+            ${afterNow(sql, loginCodeTtlMs)}) as bound`)
+        return row?.bound === true ? { code, onward: onwardOf(link) } : yield* noSuchLink
+      })
+
+      /** Tells operators why somebody could not log in; nothing of what a provider says is written down. */
+      const logRefusal = <A, E extends AnswerError>(orgId: string, login: Effect.Effect<A, E>) =>
+        Effect.tapError(login, (error) =>
+          error._tag === "ServiceError"
+            ? Effect.logWarning("A login at an identity provider was refused", {
+                org: orgId,
+                code: error.code,
+                reason: error.message,
+              })
+            : Effect.void,
+        )
+
+      const complete = Effect.fnUntraced(function* (
+        flow: OnwardRow,
+        secrets: FlowSecrets,
+        answer: URL,
+      ): Effect.fn.Return<Answered, AnswerError> {
+        if (answer.searchParams.has("error")) {
+          return yield* serviceError("forbidden", "The identity provider rejected the login")
+        }
+        const entry = yield* providerOf(flow.org_id)
+        const identity = yield* providers.identify(entry, secrets, answer)
+        const account = yield* boundTo(entry.orgId, identity)
+        // Somebody who was linked before and is invited again confirms again.
+        if (account === undefined || (yield* invitations.isOpen(account.email, entry.orgId))) {
+          return yield* answerNew(entry, identity, flow)
+        }
+        const isMember = yield* people.isMember(account, entry.orgId)
+        if (account.status === "disabled" || !isMember) return yield* unusable
+        yield* ssoPeople.followGroups(entry, account.email, identity.groups)
+        const code = yield* newLoginCode(account, entry.orgId)
+        return { _tag: "Known", login: { code, onward: onwardOf(flow) } }
       })
 
       return SsoLogin.of({
@@ -163,20 +223,8 @@ export class SsoLogin extends Context.Service<
         answer: Effect.fnUntraced(function* (answer, browserSecret) {
           const secrets = browserSecret === undefined ? undefined : flowSecrets(browserSecret)
           const flow = yield* endFlow(answer.searchParams.get("state"), secrets)
-          if (answer.searchParams.has("error") || secrets === undefined) {
-            return yield* serviceError("forbidden", "The identity provider rejected the login")
-          }
-          const entry = yield* providerOf(flow.org_id)
-          const identity = yield* providers.identify(entry, secrets, answer)
-          const account = yield* boundTo(entry.orgId, identity)
-          // The provider's word is no consent: somebody who was linked before and is invited again confirms again.
-          if (account === undefined || (yield* invitations.isOpen(account.email, entry.orgId))) {
-            return { _tag: "Unconfirmed", linkToken: yield* requestConfirmation(entry, identity, flow) } as const
-          }
-          const isMember = yield* people.isMember(account, entry.orgId)
-          if (account.status === "disabled" || !isMember) return yield* unusable
-          const code = yield* newLoginCode(account, entry.orgId)
-          return { _tag: "Known", login: { code, onward: onwardOf(flow) } } as const
+          if (secrets === undefined) return yield* noSuchFlow
+          return yield* logRefusal(flow.org_id, complete(flow, secrets, answer))
         }),
         confirm: Effect.fnUntraced(function* (linkToken, code) {
           const hash = sha256(linkToken)
@@ -187,12 +235,7 @@ export class SsoLogin extends Context.Service<
           yield* codes.spend("sso-link", link.email, code.trim(), hash.toString("hex"))
           const account = yield* accounts.forVerifiedEmail(link.email)
           if (account.status === "active") yield* invitations.acceptFrom(link.org_id, account)
-          const isMember = yield* people.isMember(account, link.org_id)
-          if (account.status === "disabled" || !isMember) return yield* unusable
-          const loginCode = mintSecret("lgc")
-          const [row] = yield* bounded(sql<{ bound: boolean }>`
-            select sso_bind(${hash}, ${account.id}, ${sha256(loginCode)}, ${afterNow(sql, loginCodeTtlMs)}) as bound`)
-          return row?.bound === true ? { code: loginCode, onward: onwardOf(link) } : yield* noSuchLink
+          return yield* bind(linkToken, link, account)
         }),
         exchange: Effect.fnUntraced(function* (code) {
           const [row] = yield* bounded(sql<{ user_id: string; org_id: string }>`
@@ -229,7 +272,11 @@ const onwardOf = ({ return_to, client_state, user_code }: OnwardRow): Onward => 
   userCode: user_code ?? undefined,
 })
 
-const isEmail = Schema.is(Email)
+/** A person who was disabled there, or a plan that is full. */
+const cannotJoin = (error: ServiceError | StoreUnavailable): ServiceError<"forbidden"> | StoreUnavailable => {
+  if (error._tag !== "ServiceError") return error
+  return error.code === "conflict" ? unusable : serviceError("forbidden", error.message)
+}
 
 const noProvider = serviceError("not_found", "The organisation does not exist or has no identity provider")
 const noSuchFlow = serviceError("bad_request", "The login was not started in this browser, has expired, or has ended")

@@ -29,6 +29,8 @@ export interface TestProvider {
   readonly issuer: string
   /** The email address of a subject, if any. */
   readonly emails: Map<string, string>
+  /** Other claims of a subject, which are in the ID token. */
+  readonly claims: Map<string, Readonly<Record<string, unknown>>>
   /** Logs in with the browser's current page as a subject, and consents. */
   readonly logIn: (browser: Browser, subject: string) => Promise<Shown>
   readonly stop: () => Promise<void>
@@ -41,14 +43,16 @@ const clientSecret = "vendor-credential"
 /** @param redirectUris evaluated at the first request: the gateway's address is not known before */
 export const startOidc = async (redirectUris: () => ReadonlyArray<string>): Promise<TestProvider> => {
   const emails = new Map<string, string>()
+  const claims: TestProvider["claims"] = new Map()
   let provider: Provider | undefined
   const { origin, server } = await listen((issuer) => (request, response) => {
-    provider ??= makeProvider(issuer, redirectUris(), emails)
+    provider ??= makeProvider(issuer, redirectUris(), { emails, claims })
     void provider.callback()(request, response)
   })
   return {
     issuer: origin,
     emails,
+    claims,
     logIn: async (browser, subject) => {
       const { pathname } = browser.shown.url
       await browser.submit(pathname, { login: subject, password: "any" })
@@ -58,15 +62,26 @@ export const startOidc = async (redirectUris: () => ReadonlyArray<string>): Prom
   }
 }
 
-const makeProvider = (issuer: string, redirectUris: ReadonlyArray<string>, emails: Map<string, string>): Provider =>
+const makeProvider = (
+  issuer: string,
+  redirectUris: ReadonlyArray<string>,
+  { emails, claims }: Pick<TestProvider, "emails" | "claims">,
+): Provider =>
   new Provider(issuer, {
     clients: [{ client_id: clientId, client_secret: clientSecret, redirect_uris: [...redirectUris] }],
-    claims: { openid: ["sub"], email: ["email", "email_verified"] },
+    claims: {
+      openid: ["sub", "groups", "hasgroups"],
+      email: ["email", "email_verified"],
+      profile: ["oid", "preferred_username"],
+    },
+    // As Entra ID has it: claims of the scopes are in the ID token too.
+    conformIdTokenClaims: false,
     cookies: { keys: ["a key of this test's cookies"] },
     pkce: { required: () => true },
     findAccount: (_context, sub) => {
       const email = emails.get(sub)
-      return { accountId: sub, claims: () => ({ sub, ...(email !== undefined && { email, email_verified: true }) }) }
+      const verified = email !== undefined && { email, email_verified: true }
+      return { accountId: sub, claims: () => ({ sub, ...verified, ...claims.get(sub) }) }
     },
   })
 
