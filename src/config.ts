@@ -189,7 +189,7 @@ const variables = {
   dataDir: Config.NonEmptyString("SVC_DATA_DIR").pipe(Config.withDefault(".weir")),
   /**
    * A PostgreSQL server as `postgres://user:password@host/database`, with `sslmode`, `sslrootcert`, `sslcert` and `sslkey`
-   * as libpq has them; the embedded one if absent. In a file, its password is read for each new connection.
+   * as libpq has them; in development the embedded one if absent. In a file, its password is read for each new connection.
    */
   databaseUrl: checked("SVC_DATABASE_URL", (text) =>
     Result.flatMap(parseDatabaseUrl(text), ({ tls }) => readable(tls?.ca, tls?.cert, tls?.key)),
@@ -204,8 +204,8 @@ const variables = {
   /** Deadline of each call to PostgreSQL; a connection that owes an answer for two of them is left for a new one. */
   databaseDeadlineMs: millis("SVC_DATABASE_DEADLINE_MS", 5000),
   /**
-   * Seals stored replies and organisations' upstream keys; all nodes need the same key. If absent, replies are sealed
-   * with a key of this process, and upstream keys are refused.
+   * Seals stored replies and organisations' upstream keys; all nodes need the same key. Development makes one and keeps it
+   * in the data directory.
    */
   masterKey: secret("SVC_MASTER_KEY"),
   /**
@@ -215,7 +215,7 @@ const variables = {
   masterKeyPrevious: secret("SVC_MASTER_KEY_PREVIOUS"),
   /**
    * Signing keys of end-user tokens as `id:secret`, separated by commas: the first signs, all verify. Derived from the
-   * master key if absent; without a master key, a key of this process.
+   * master key if absent.
    */
   tokenKeys: secret("SVC_TOKEN_KEYS"),
   /** SMTP server, e.g. `smtps://user:password@mail.example.com`; in development, codes are printed without one. */
@@ -254,7 +254,7 @@ const variables = {
   ),
   /** Deadline of each call to Redis; a connection that is silent for two of them is left for a new one. */
   redisDeadlineMs: millis("SVC_REDIS_DEADLINE_MS", 1000),
-  /** SHA-256 of the admin key, in hex; without it there is no admin API (development mints a key). */
+  /** SHA-256 of the admin key, in hex. Development mints a key. */
   adminKeySha256: digest("SVC_ADMIN_KEY_SHA256"),
   /**
    * How the gate treats a full plan, and a store that does not answer: `enforce` refuses, `shadow` only counts, `off`
@@ -475,6 +475,24 @@ export const spentIdsDays = ({ spentIdsKeptDays, idempotencyTtlS }: WeirConfig["
 
 /** Whether secrets and codes may be minted and printed. */
 export const isDevelopment = ({ env }: Pick<WeirConfig["Service"], "env">): boolean => env === "development"
+
+/** What a gateway that is not for development has to be given, each in a sentence that says how. */
+export const lackingOf = (config: WeirConfig["Service"]): ReadonlyArray<string> => {
+  if (isDevelopment(config)) return []
+  const { adminKeySha256, masterKey, databaseUrl, env } = config
+  const needed: ReadonlyArray<readonly [unknown, string]> = [
+    [
+      adminKeySha256,
+      "SVC_ADMIN_KEY_SHA256, the SHA-256 of a key that you choose: printf %s YOUR_ADMIN_KEY | sha256sum | cut -c-64",
+    ],
+    [masterKey, "SVC_MASTER_KEY, a long secret that is the same on all nodes: openssl rand -base64 32"],
+    [
+      databaseUrl,
+      "SVC_DATABASE_URL, a server of PostgreSQL as postgres://user:password@host/database; the embedded one is for development",
+    ],
+  ]
+  return needed.flatMap(([value, what]) => (value === undefined ? [`SVC_ENV=${env} needs ${what}`] : []))
+}
 
 /**
  * Whether calls are refused while the gate's store does not answer. Admission, readiness and the start ask the same, so

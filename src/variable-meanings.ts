@@ -24,18 +24,18 @@ export const meanings: Readonly<Record<string, string>> = {
   dataDir:
     "Directory of the embedded database, the settlement journal and the development secrets; `:memory:` keeps nothing.",
   databaseUrl:
-    "A PostgreSQL server as `postgres://user:password@host/database`, with `sslmode`, `sslrootcert`, `sslcert` and `sslkey` as libpq has them; the embedded one if absent. In a file, its password is read for each new connection.",
+    "A PostgreSQL server as `postgres://user:password@host/database`, with `sslmode`, `sslrootcert`, `sslcert` and `sslkey` as libpq has them; in development the embedded one if absent. In a file, its password is read for each new connection.",
   databaseConnections:
     "Connections to it, for calls, for what is short, and for what is long: a third each, of the last at least three. Two more wait for notifications.",
   migrates: "`0`: missing migrations are not applied at start but are an error; `weir migrate` applies them.",
   databaseDeadlineMs:
     "Deadline of each call to PostgreSQL; a connection that owes an answer for two of them is left for a new one.",
   masterKey:
-    "Seals stored replies and organisations' upstream keys; all nodes need the same key. If absent, replies are sealed with a key of this process, and upstream keys are refused.",
+    "Seals stored replies and organisations' upstream keys; all nodes need the same key. Development makes one and keeps it in the data directory.",
   masterKeyPrevious:
     "The previous master key, during a rotation: it opens what it sealed; upstream keys are sealed again with the new one.",
   tokenKeys:
-    "Signing keys of end-user tokens as `id:secret`, separated by commas: the first signs, all verify. Derived from the master key if absent; without a master key, a key of this process.",
+    "Signing keys of end-user tokens as `id:secret`, separated by commas: the first signs, all verify. Derived from the master key if absent.",
   smtpUrl: "SMTP server, e.g. `smtps://user:password@mail.example.com`; in development, codes are printed without one.",
   mailFrom: "Sender of mail.",
   authPerMinute: "Requests per minute and address (IPv6: per /64) on the login routes.",
@@ -49,7 +49,7 @@ export const meanings: Readonly<Record<string, string>> = {
   redisTlsFiles:
     "Files in PEM for `rediss://`, read for each new connection: who signed Redis's certificate, and this client's own.",
   redisDeadlineMs: "Deadline of each call to Redis; a connection that is silent for two of them is left for a new one.",
-  adminKeySha256: "SHA-256 of the admin key, in hex; without it there is no admin API (development mints a key).",
+  adminKeySha256: "SHA-256 of the admin key, in hex. Development mints a key.",
   gateMode:
     "How the gate treats a full plan, and a store that does not answer: `enforce` refuses, `shadow` only counts, `off` does not check.",
   sessionWindowS: "How long a session counts as active after it was last seen, in seconds.",

@@ -130,7 +130,7 @@ export const startSubjects = async (
     const name = `weir${gateways++}`
     const ready = join(dir, `${name}.json`)
     const child = start(0, [...nodeOptions, ...profiling, program, "serve"], {
-      SVC_ENV: "bench",
+      SVC_MASTER_KEY: "of the bench",
       SVC_LAME_DUCK_MS: "0",
       SVC_PORT: "0",
       SVC_DATA_DIR: join(dir, name),

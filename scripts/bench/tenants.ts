@@ -56,7 +56,7 @@ export const measureDeclared = async (orgs: number, models: number): Promise<Dec
     const child = spawn(process.execPath, [...nodeOptions, ...measured], {
       env: {
         ...process.env,
-        SVC_ENV: "bench",
+        SVC_MASTER_KEY: "of the bench",
         SVC_LAME_DUCK_MS: "0",
         SVC_PORT: "0",
         SVC_DATA_DIR: join(dir, "data"),

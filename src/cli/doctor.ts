@@ -15,7 +15,7 @@ import { HttpClient } from "effect/http"
 import { loadCatalogue } from "../catalogue/load.ts"
 import { CatalogueRefused, describeRefusal } from "../catalogue/refusal.ts"
 import { resolveFromMachine } from "../catalogue/secrets.ts"
-import { isDevelopment, WeirConfig } from "../config.ts"
+import { isDevelopment, lackingOf, WeirConfig } from "../config.ts"
 import { isPair } from "../http/listener.ts"
 import { identityReferences } from "../identities/vendor-identity.ts"
 import type { DoctorResponse } from "../protocol/admin.ts"
@@ -122,14 +122,8 @@ const checkFolder = ({ dataDir }: Settings): Finding => {
 
 const checkKeys = (config: Settings): ReadonlyArray<Finding> => {
   if (isDevelopment(config)) return []
-  return [
-    config.adminKeySha256 === undefined
-      ? { check: "admin key", result: "warning", note: "SVC_ADMIN_KEY_SHA256 is not set: there is no admin API" }
-      : ok("admin key"),
-    config.redisUrl !== undefined && config.masterKey === undefined
-      ? failed("master key", "SVC_MASTER_KEY is not set: nodes that share a Redis need one, the same for all")
-      : ok("master key"),
-  ]
+  const lacking = lackingOf(config)
+  return lacking.length === 0 ? [ok("environment")] : lacking.map((note) => failed("environment", note))
 }
 
 /** The certificate of SVC_TLS_CERT: that its key fits, and how long it is valid. */

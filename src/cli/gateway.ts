@@ -10,6 +10,7 @@ import { makeDemoTraffic } from "../development/demo-traffic.ts"
 import {
   type DevelopmentHandout,
   layerAdminKey,
+  layerMasterKey,
   layerMintedSecrets,
   layerSecrets,
   layerSimulatedVendor,
@@ -53,6 +54,7 @@ export const layerGateway = start.pipe(
   Layer.provideMerge(Layer.mergeAll(layerAdminKey, layerSimulatedVendor)),
   Layer.provideMerge(layerServices),
   Layer.provide(layerSecrets),
+  Layer.provide(layerMasterKey),
   Layer.provide(layerMintedSecrets),
   Layer.provide(layerOtlp),
   Layer.provideMerge(NodeProblems.layer),

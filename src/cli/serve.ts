@@ -1,11 +1,13 @@
 /** `weir serve`: the gateway, or the supervisor of its workers if several are configured. */
 import { Console, Effect, Fiber, Layer } from "effect"
 import { Command } from "effect/cli"
-import { WeirConfig } from "../config.ts"
+import { isDevelopment, lackingOf, WeirConfig } from "../config.ts"
+import { developmentSecrets } from "../development/secrets.ts"
 import { EmbeddedDatabase, embeddedDirectory, startEmbedded } from "../store/embedded.ts"
 import { isWorker } from "../workers/worker.ts"
 import { describeUnknownVariables } from "./explain.ts"
 import { optimiseEarly } from "./optimise-early.ts"
+import { failed } from "./target.ts"
 
 /** Loaded when needed: the other commands start without the services and the server. */
 const loadGateway = Effect.promise(() => import("./gateway.ts"))
@@ -15,6 +17,10 @@ export const serve = Command.make("serve", {}, () => Effect.andThen(warnOfUnknow
 
 const run = Effect.gen(function* () {
   const config = yield* WeirConfig
+  const lacking = lackingOf(config)
+  if (lacking.length > 0) return yield* failed(lacking.join("\n"))
+  // Workers find secrets that were made once, for all of them.
+  if (config.workers > 1 && !isWorker && isDevelopment(config)) yield* developmentSecrets(config.dataDir)
   if (config.workers > 1 && !isWorker) return yield* (yield* loadSupervisor).superviseWorkers(config)
   const database = yield* startDatabaseEarly(config)
   const { layerGateway } = yield* loadGateway

@@ -5,22 +5,30 @@ import { Effect, Schema } from "effect"
 import { mintSecret } from "../catalogue/secrets.ts"
 import { writeWholeFile } from "../store/whole-file.ts"
 
-const DevelopmentSecrets = Schema.Struct({ key: Schema.String, adminKey: Schema.String })
+const DevelopmentSecrets = Schema.Struct({ key: Schema.String, adminKey: Schema.String, masterKey: Schema.String })
 export type DevelopmentSecrets = typeof DevelopmentSecrets.Type
 
-const decode = Schema.decodeUnknownSync(Schema.fromJsonString(DevelopmentSecrets))
+/** Older versions have made fewer. */
+const decode = Schema.decodeUnknownSync(
+  Schema.fromJsonString(Schema.Struct({ ...DevelopmentSecrets.fields, masterKey: Schema.optionalKey(Schema.String) })),
+)
 
 export const developmentSecrets = (dataDir: string): Effect.Effect<DevelopmentSecrets> =>
   Effect.sync(() => {
-    const mint = () => ({ key: mintSecret("wk"), adminKey: mintSecret("wa") })
+    const mint = () => ({ key: mintSecret("wk"), adminKey: mintSecret("wa"), masterKey: mintSecret("wm") })
     // With a database in memory nothing remains for which they would be needed.
     if (dataDir === ":memory:") return mint()
     const file = join(dataDir, "development.json")
-    try {
-      return decode(readFileSync(file, "utf8"))
-    } catch {
-      const secrets = mint()
-      writeWholeFile(file, JSON.stringify(secrets))
-      return secrets
-    }
+    const known = readKnown(file)
+    const secrets = { ...mint(), ...known }
+    if (known?.masterKey === undefined) writeWholeFile(file, JSON.stringify(secrets))
+    return secrets
   })
+
+const readKnown = (file: string) => {
+  try {
+    return decode(readFileSync(file, "utf8"))
+  } catch {
+    return undefined
+  }
+}

@@ -2,7 +2,7 @@
  * What a development gateway does at start: mint its secrets and, without a catalogue file, start a vendor; without any
  * catalogue, fund a key.
  */
-import { Context, Effect, Layer } from "effect"
+import { Context, Effect, Layer, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
 import { Catalogue } from "../catalogue/catalogue.ts"
 import { ResolveSecret, sha256 } from "../catalogue/secrets.ts"
@@ -31,6 +31,16 @@ export const layerMintedSecrets = Layer.effect(
   MintedSecrets,
   Effect.flatMap(WeirConfig, (config) =>
     isDevelopment(config) ? developmentSecrets(config.dataDir) : Effect.succeed(undefined),
+  ),
+)
+
+/** The configuration with a master key: the operator's, or in development a minted one. */
+export const layerMasterKey = Layer.effect(
+  WeirConfig,
+  Effect.map(Effect.zip(WeirConfig, MintedSecrets), ([config, minted]) =>
+    minted === undefined || config.masterKey !== undefined
+      ? config
+      : { ...config, masterKey: Redacted.make(minted.masterKey) },
   ),
 )
 

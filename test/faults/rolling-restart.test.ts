@@ -49,6 +49,7 @@ describe.skipIf(!hasBalancer || databaseServer === undefined || redisUrl === und
           SVC_CATALOGUE: join(dir, "catalogue.yaml"),
           SVC_DATA_DIR: join(dir, `node${at}`),
           SVC_MASTER_KEY: "of a rolling restart",
+          SVC_ADMIN_KEY_SHA256: "0".repeat(64),
           SVC_LAME_DUCK_MS: "4s",
           // A busy machine is late: what is looked at is what gets lost.
           SVC_SHED_LAG_MS: "60s",

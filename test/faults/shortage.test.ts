@@ -60,7 +60,6 @@ const start = async (limits: string, more: Readonly<Record<string, string>> = {}
   const child: ChildProcess = spawn("sh", ["-c", `${limits} exec "$0" "$@"`, ...command], {
     env: {
       PATH: process.env["PATH"],
-      SVC_ENV: "test",
       SVC_LAME_DUCK_MS: "0",
       SVC_PORT: String(port),
       SVC_DATA_DIR: ":memory:",

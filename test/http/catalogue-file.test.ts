@@ -123,10 +123,6 @@ describe("SVC_CATALOGUE and weir apply", () => {
       code: 1,
       text: expect.stringContaining("not_found"),
     })
-    expect(await run("vendors", "set-key", "org_development", "simulated", "--key", "k")).toMatchObject({
-      code: 1,
-      text: expect.stringContaining("SVC_MASTER_KEY"),
-    })
     expect((await run("vendors", "keys", "org_development")).text).toContain("no upstream keys")
     expect(await run("topup", "org_unheard", "1", "--id", "two")).toMatchObject({ code: 1 })
     const { text } = await run("ledger", "org_development")

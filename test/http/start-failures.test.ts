@@ -51,6 +51,30 @@ describe("weir serve", () => {
     60_000,
   )
 
+  it("outside of development an admin key, a master key and a database are needed, with one worker or several", async () => {
+    const all = {
+      SVC_ADMIN_KEY_SHA256: "0".repeat(64),
+      SVC_MASTER_KEY: "secret",
+      SVC_DATABASE_URL: "postgres://x@127.0.0.1:1/x",
+    }
+    const ways = {
+      SVC_ADMIN_KEY_SHA256: "printf %s YOUR_ADMIN_KEY | sha256sum",
+      SVC_MASTER_KEY: "the same on all nodes",
+      SVC_DATABASE_URL: "postgres://user:password@host/database",
+    }
+    for (const [without, way] of Object.entries(ways)) {
+      const given = Object.fromEntries(Object.entries(all).filter(([name]) => name !== without))
+      const { exit, output } = weir(["serve"], { SVC_ENV: "staging", SVC_WORKERS: "2", ...given })
+      expect(await exit).toBe(1)
+      expect(output.text).toContain(`SVC_ENV=staging needs ${without}, `)
+      expect(output.text).toContain(way)
+      expect(output.text.match(/needs SVC_/g)).toHaveLength(1)
+    }
+    const { exit, output } = weir(["serve"], { SVC_ENV: "production" })
+    expect(await exit).toBe(1)
+    for (const name of Object.keys(ways)) expect(output.text).toContain(`SVC_ENV=production needs ${name}`)
+  }, 60_000)
+
   it("a port in use is reported with its remedy; doctor names its owner", async () => {
     const { ready } = await serve()
     const { port } = new URL(ready.baseUrl)
@@ -91,7 +115,7 @@ describe("weir serve", () => {
       ["variables", "warning"],
       ["catalogue", "failed"],
       ["certificate", "failed"],
-      ["master key", "failed"],
+      ["environment", "failed"],
       ["postgres", "failed"],
       ["redis", "failed"],
       ["gateway", "skipped"],

@@ -1,7 +1,7 @@
 /** The gateway as a process: its output on a new machine, and SIGTERM. */
 import { execFileSync, spawn } from "node:child_process"
 import { createHash } from "node:crypto"
-import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
+import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, it } from "vitest"
 import { accepts } from "../../scripts/faults/processes.ts"
@@ -157,6 +157,26 @@ topups: [{ id: t, org: o, amount: "1" }]
     expect(output.text.match(/An upstream call failed/g)?.length).toBeGreaterThan(1)
     expect(output.text).not.toContain("my-private")
     expect(output.text).not.toContain(secret)
+  }, 60_000)
+
+  it("development makes a master key and keeps it, also where an older version has made the other secrets", async () => {
+    const file = join(dir(), "data/development.json")
+    mkdirSync(join(dir(), "data"), { recursive: true })
+    const older = { key: `wk_${"k".repeat(43)}`, adminKey: `wa_${"a".repeat(43)}` }
+    writeFileSync(file, JSON.stringify(older))
+    const first = await serve()
+    expect(first.ready.adminKey).toBe(older.adminKey)
+    const made = JSON.parse(readFileSync(file, "utf8"))
+    expect(made).toEqual({ ...older, masterKey: expect.stringMatching(/^wm_/) })
+    expect((await first.run("vendors", "set-key", "org_development", "simulated", "--key", "sk-own")).code).toBe(0)
+    first.child.kill("SIGTERM")
+    await first.exit
+    const second = await serve()
+    expect(JSON.parse(readFileSync(file, "utf8"))).toEqual(made)
+    // The key that was sealed before the restart is opened: the vendor is called with it.
+    expect((await second.exchange(hello)).status).toBe(200)
+    const usage = await second.run("usage", "org_development", "--json")
+    expect(usage.text).toMatch(/"cost": "0"/)
   }, 60_000)
 
   it("an admin key of the operator is the only one: none is printed or written", async () => {

@@ -72,6 +72,7 @@ describe.skipIf(redisUrl === undefined || serverUrl === undefined)("workers on P
       SVC_DATABASE_URL: Redacted.value(database()),
       SVC_REDIS_URL: redisUrl ?? "",
       SVC_CATALOGUE: catalogue,
+      SVC_MASTER_KEY: "of the workers",
       SVC_ADMIN_KEY_SHA256: sha256(adminKey).toString("hex"),
       SVC_LEASE_MS: "3000",
       SVC_CHECKPOINT_MS: "500",
