@@ -26,7 +26,7 @@ const gateway = useGateway({
     return cached()
   },
 })
-const apply = (text: string) => Effect.runPromise(gateway().catalogue.apply(text))
+const apply = (text: string) => Effect.runPromise(gateway().catalogue.apply(text, { prune: true }))
 
 const answer = { words: ["Hello", " ", "there, ", "é\u2028"], inTokens: 1000, outTokens: 200, cachedTokens: 400 }
 /** 600 at 3, 400 at 0.3, 200 at 15 a million. */
