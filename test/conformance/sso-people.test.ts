@@ -113,6 +113,19 @@ describe("a provider that is trusted for its domains", () => {
     expect(await memberOf("ada")).toMatchObject({ role: "member", teams: [] })
   })
 
+  it("does not accept an invitation for a person: they confirm it with a mailed code, which needs mail", async () => {
+    const { secret } = await Effect.runPromise(
+      gateway().accessTokens.issue({ kind: "pat", orgId: ids.org, scopes: ["control"] }),
+    )
+    const authorization = `Bearer ${secret}`
+    const asOrg = { "x-svc-key-id": undefined, "x-svc-key": undefined, authorization }
+    const invited = await gateway().call("POST", "/v1/members", { email: at("ina"), role: "member" }, asOrg)
+    expect(invited.status).toBe(200)
+    expect((await logIn({ name: "ina" })).status).toBe(503)
+    const members = await Effect.runPromise(gateway().sql`select from members where email = ${at("ina")}`)
+    expect(members).toEqual([])
+  })
+
   it("gives the role and the teams that groups say, at each login; the highest role counts", async () => {
     const made = await tenant({ op: "create", kind: "team", value: { id: `lab_${tag}`, org: ids.org, members: [] } })
     expect(made).toBe(200)
