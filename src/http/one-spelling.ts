@@ -3,8 +3,8 @@
  * written: what is written in another way is no route here. Sources: RFC 3986 section 6.2.2; RFC 9112 section 3.2.
  */
 import type { IncomingMessage } from "node:http"
-import { Effect, type Scope } from "effect"
-import { OpenApi } from "effect/http-api"
+import { Effect, SchemaAST, type Scope } from "effect"
+import { HttpApi } from "effect/http-api"
 import { newRequestId } from "../calls/calls.ts"
 import { Api } from "../protocol/api.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
@@ -87,25 +87,29 @@ interface Documented {
   readonly fields: ReadonlySet<string>
 }
 
-const methods = ["get", "post", "put", "patch", "delete"] as const
-
 let documented: ReadonlyArray<Documented> | undefined
 
-/** Made when first needed: a document of 200 routes takes a while. Exact paths stand before those with parameters. */
+/** Made when first needed. Exact paths stand before those with parameters. */
 const documentedFields = (): ReadonlyArray<Documented> => {
-  documented ??= Object.entries(OpenApi.fromApi(Api).paths)
-    .flatMap(([path, operations]) =>
-      methods.map((method) => ({
-        method: method.toUpperCase(),
-        path: new RegExp(`^${path.replaceAll(".", "\\.").replaceAll(/\{\w+\}/g, "[^/]+")}$`),
-        fields: new Set(
-          (operations[method]?.parameters ?? []).flatMap(({ in: where, name }) => (where === "query" ? [name] : [])),
-        ),
-        isKnown: operations[method] !== undefined,
-        parameters: path.split("{").length,
-      })),
-    )
-    .filter(({ isKnown }) => isKnown)
-    .sort((one, other) => one.parameters - other.parameters)
+  if (documented !== undefined) return documented
+  const found: Array<Documented & { readonly parameters: number }> = []
+  HttpApi.reflect(Api, {
+    onGroup: () => {},
+    onEndpoint: ({ endpoint: { method, path, query } }) => {
+      found.push({
+        method,
+        path: new RegExp(`^${path.replaceAll(".", "\\.").replaceAll(/\/:\w+/g, "/[^/]+")}$`),
+        fields: new Set(query === undefined ? [] : namesOf(query.ast)),
+        parameters: path.split("/:").length,
+      })
+    },
+  })
+  documented = found.sort((one, other) => one.parameters - other.parameters)
   return documented
+}
+
+/** The names of a query's fields, as they are sent. */
+const namesOf = (ast: SchemaAST.AST): ReadonlyArray<string> => {
+  const encoded = SchemaAST.toEncoded(ast)
+  return encoded._tag === "Objects" ? encoded.propertySignatures.map(({ name }) => String(name)) : []
 }

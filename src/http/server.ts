@@ -109,7 +109,7 @@ const docs = (access: Access) =>
         Scope.provide(HttpRouter.toHttpEffect(HttpApiScalar.layer(api, { path: "/docs" })), scope),
       )
       yield* router.add("GET", "/docs", guarded(access, Effect.flatten(page)))
-      const document = Effect.sync(() => HttpServerResponse.jsonUnsafe(OpenApi.fromApi(api)))
+      const document = yield* Effect.cached(Effect.sync(() => HttpServerResponse.jsonUnsafe(OpenApi.fromApi(api))))
       yield* router.add("GET", "/openapi.json", guarded(access, document))
     }),
   )
