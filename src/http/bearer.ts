@@ -9,8 +9,7 @@ import { type ServiceError, serviceError } from "../protocol/error.ts"
 import type { Actor } from "../store/audit-log.ts"
 import type { Membership } from "../tenants/people.ts"
 import { sessionOf } from "./browser-cookies.ts"
-import { keepPlace } from "./connection-limit.ts"
-import { requireOwnPage } from "./own-page.ts"
+import { checkCredential } from "./own-page.ts"
 import { originOf, type Request } from "./request.ts"
 import { type RouteError, respondJson } from "./respond.ts"
 
@@ -23,14 +22,12 @@ export const makeForBearer = Effect.gen(function* () {
   const config = yield* WeirConfig
 
   const principalOf = (request: Request): Effect.Effect<Principal, RouteError> => {
-    const authorization = request.headers["authorization"]
     const origin = originOf(config, request)
-    const cookie = sessionOf(request, origin)
-    const known: Effect.Effect<Principal, RouteError> =
-      authorization !== undefined || cookie === undefined
-        ? bearers.authenticate(authorization)
-        : Effect.andThen(requireOwnPage(request, origin), bearers.ofBrowser(cookie))
-    return Effect.tap(known, () => Effect.sync(() => keepPlace(request.source)))
+    return checkCredential<Principal, RouteError>(request, origin, sessionOf(request, origin), {
+      header: request.headers["authorization"],
+      ofHeader: bearers.authenticate,
+      ofCookie: bearers.ofBrowser,
+    })
   }
 
   /** The membership with which a request acts. @param asked the organisation that it names */

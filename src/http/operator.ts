@@ -11,8 +11,7 @@ import type { Actor } from "../store/audit-log.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 import type { OrgEntry, Tenants } from "../tenants/tenants.ts"
 import { operatorCookieOf } from "./browser-cookies.ts"
-import { keepPlace } from "./connection-limit.ts"
-import { requireOwnPage } from "./own-page.ts"
+import { checkCredential } from "./own-page.ts"
 import { originOf, type Request } from "./request.ts"
 import { type RouteError, respond, respondJson } from "./respond.ts"
 
@@ -25,14 +24,13 @@ export const makeOperatorCheck = Effect.gen(function* () {
   const sessions = yield* OperatorSessions
   const config = yield* WeirConfig
   return (request: Request): Effect.Effect<void, RouteError> => {
-    const key = request.headers["x-svc-admin-key"]
     const origin = originOf(config, request)
-    const cookie = operatorCookieOf(request, origin)
-    const known: Effect.Effect<unknown, RouteError> =
-      key !== undefined || cookie === undefined
-        ? adminKey.check(key)
-        : Effect.andThen(requireOwnPage(request, origin), sessions.check(cookie))
-    return Effect.map(known, () => keepPlace(request.source))
+    const known = checkCredential<unknown, RouteError>(request, origin, operatorCookieOf(request, origin), {
+      header: request.headers["x-svc-admin-key"],
+      ofHeader: adminKey.check,
+      ofCookie: sessions.check,
+    })
+    return Effect.asVoid(known)
   }
 })
 

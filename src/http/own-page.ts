@@ -5,7 +5,9 @@
 
 import { Effect } from "effect"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
+import { keepPlace } from "./connection-limit.ts"
 import type { Request } from "./request.ts"
+import type { RouteError } from "./respond.ts"
 
 /** Scripts of other origins cannot send this header without asking first, and are not allowed to. */
 const consoleHeader = "x-svc-console"
@@ -30,6 +32,29 @@ export const requireOwnPage = (request: Request, origin: string): Effect.Effect<
     ? site === "same-origin" || site === "none"
     : headers[consoleHeader] !== undefined && headers["origin"] !== undefined && isFromOwnPage(request, origin)
   return isOwn ? Effect.void : Effect.fail(notOwn)
+}
+
+/**
+ * Checks the credential of a request: that of a header, or else a cookie, with which only our own pages may act. The
+ * connection of a known caller keeps its place.
+ */
+export const checkCredential = <A, E extends RouteError>(
+  request: Request,
+  origin: string,
+  cookie: string | undefined,
+  { header, ofHeader, ofCookie }: Credentials<A, E>,
+): Effect.Effect<A, E | ServiceError<"forbidden">> => {
+  const known: Effect.Effect<A, E | ServiceError<"forbidden">> =
+    header !== undefined || cookie === undefined
+      ? ofHeader(header)
+      : Effect.andThen(requireOwnPage(request, origin), ofCookie(cookie))
+  return Effect.tap(known, () => Effect.sync(() => keepPlace(request.source)))
+}
+
+interface Credentials<A, E> {
+  readonly header: string | undefined
+  readonly ofHeader: (header: string | undefined) => Effect.Effect<A, E>
+  readonly ofCookie: (cookie: string) => Effect.Effect<A, E>
 }
 
 const notOwn = serviceError("forbidden", "The request was not sent by a page of this site")
