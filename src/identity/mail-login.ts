@@ -15,12 +15,14 @@ import { OneTimeCodes } from "./one-time-codes.ts"
 export class MailLogin extends Context.Service<
   MailLogin,
   {
-    /** Fails where no mail can be sent at all. */
-    readonly requireChannel: Effect.Effect<void, ServiceError<"auth_channel_undelivered">>
-    /** Sends a code. Above the hourly limit of an address nothing is sent, and the reply is the same. */
-    readonly request: (
+    /**
+     * Sends a code. Above the hourly limit of an address nothing is sent, and the reply is the same.
+     * @param mayAsk whether the one who asks may have codes sent to this address; asked only if mail can be sent at all
+     */
+    readonly request: <E>(
       email: string,
-    ) => Effect.Effect<void, ServiceError<"auth_channel_undelivered"> | StoreUnavailable>
+      mayAsk: Effect.Effect<boolean, E>,
+    ) => Effect.Effect<void, ServiceError<"auth_channel_undelivered"> | StoreUnavailable | E>
     readonly verify: (
       email: string,
       code: string,
@@ -37,8 +39,10 @@ export class MailLogin extends Context.Service<
       const invitations = yield* Invitations
 
       return MailLogin.of({
-        requireChannel: mailed.requireChannel,
-        request: (email) => Effect.asVoid(mailed.send("login", normalEmail(email))),
+        request: Effect.fnUntraced(function* (email, mayAsk) {
+          yield* mailed.requireChannel
+          if (yield* mayAsk) yield* mailed.send("login", normalEmail(email))
+        }),
         verify: Effect.fnUntraced(function* (address, code) {
           const email = normalEmail(address)
           yield* codes.spend("login", email, code.trim())

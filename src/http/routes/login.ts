@@ -27,9 +27,8 @@ export const loginRoutes = HttpApiBuilder.group(
 
     const requestCode = Effect.fnUntraced(function* (request: Request) {
       const { email } = yield* readJson(OtpRequest, request, maxLoginBytes)
-      yield* mailLogin.requireChannel
       // The reply is the same, and tells nothing of the address.
-      if (yield* mayAskFor(request, email)) yield* mailLogin.request(email)
+      yield* mailLogin.request(email, mayAskFor(request, email))
       return { status: "accepted", expiresIn: codeTtlMs / 1000 } satisfies OtpAccepted
     })
 

@@ -63,7 +63,7 @@ export const pageRoutes = HttpRouter.use(
     const sendCode = Effect.fnUntraced(function* (request: Request) {
       const { email, device } = yield* readForm(EmailForm, request, origin(request))
       yield* admitAddress(request)
-      if (yield* mayAskFor(request, email)) yield* mailLogin.request(email)
+      yield* mailLogin.request(email, mayAskFor(request, email))
       return pageReply(request, codePage({ device }, email))
     })
 
