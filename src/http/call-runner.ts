@@ -71,7 +71,7 @@ export const makeCallRunner = Effect.gen(function* () {
     const run = Effect.flatMap(prepared, (result) => {
       if (Result.isFailure(result)) return refuse(result.failure)
       const { decoded, connection, caller } = result.success
-      return whileValid(again(request), calls.run({ requestId, kind, caller, decoded }, connection))
+      return whileValid(() => again(request), calls.run({ requestId, kind, caller, decoded }, connection))
     })
     return traced(request, requestId, words.status)(run)
   }

@@ -27,14 +27,14 @@ export const makeRevocation = Effect.gen(function* () {
     })
 
   return {
-    /** Runs until the end, or until the credential is revoked. */
-    whileValid: <A, E, R>(again: Again, work: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+    /** Runs until the end, or until the credential is revoked. @param again made only if operators want that */
+    whileValid: <A, E, R>(again: () => Again, work: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
       revokedGraceMs === undefined
         ? work
         : Effect.raceFirst(
             work,
             Effect.andThen(
-              revoked(again, () => false),
+              revoked(again(), () => false),
               Effect.interrupt,
             ),
           ),
