@@ -476,7 +476,7 @@ export const spentIdsDays = ({ spentIdsKeptDays, idempotencyTtlS }: WeirConfig["
 /** Whether secrets and codes may be minted and printed. */
 export const isDevelopment = ({ env }: Pick<WeirConfig["Service"], "env">): boolean => env === "development"
 
-/** What a gateway that is not for development has to be given, each in a sentence that says how. */
+/** The settings that a gateway beyond development needs, each with a sentence that says how to give it. */
 export const lackingOf = (config: WeirConfig["Service"]): ReadonlyArray<string> => {
   if (isDevelopment(config)) return []
   const { adminKeySha256, masterKey, databaseUrl, env } = config

@@ -177,7 +177,7 @@ export class Catalogue extends Context.Service<
           return { revision: snapshot.revision, changes: [], dropped: [], minted: [], credited: [], warnings }
         }
         const inForce = yield* bounded(storedCatalogue(sql, snapshot.revision))
-        // What the gateway brought along for development is in nobody's file, and ends with the first one.
+        // The catalogue that development brought along is in nobody's file, and ends with the first one.
         const isOwn = inForce.by === "development"
         const removes = prune || isOwn
         const plan = Effect.fnUntraced(function* (reading: Reading) {

@@ -1,6 +1,6 @@
 /**
- * What a development gateway does at start: mint its secrets and, without a catalogue file, start a vendor; without any
- * catalogue, fund a key.
+ * The start of a development gateway: it mints its secrets and, without a catalogue file, starts a vendor; without any
+ * catalogue, funds a key.
  */
 import { Context, Effect, Layer, Redacted } from "effect"
 import { SqlClient } from "effect/sql"

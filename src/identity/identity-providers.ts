@@ -30,7 +30,7 @@ import type { FlowSecrets } from "./sso-flow.ts"
 export interface FederatedIdentity {
   readonly issuer: string
   readonly subject: string
-  /** As the provider says, in lower case; not verified. Undefined if it is none. */
+  /** The address that the provider states, in lower case and not verified; undefined if it is none. */
   readonly email: string | undefined
   /** Whether the provider says itself that it has not verified the address. */
   readonly isDenied: boolean

@@ -21,7 +21,7 @@ export class Invitations extends Context.Service<
   {
     /** Sends an invitation in the background; false if mail is not configured. @param page where to log in */
     readonly send: (email: string, org: Org, page: string) => Effect.Effect<boolean>
-    /** Those that the principal may answer, by their organisations' ids: none unless it acts in all of the person's. */
+    /** Open invitations that the principal may answer, by their organisations' ids: none unless it acts in all of the person's. */
     readonly open: (principal: Principal) => Effect.Effect<ReadonlyArray<Invitation>, StoreUnavailable>
     readonly isOpen: (email: string, orgId: string) => Effect.Effect<boolean, StoreUnavailable>
     /** Accepts or declines. */
@@ -45,7 +45,7 @@ export class Invitations extends Context.Service<
       const { send } = yield* Mailer
       const underway = yield* FiberSet.make()
 
-      /** What changed is in force here at once. */
+      /** Makes a change known to this node at once. */
       const applied = Effect.fnUntraced(function* (isDone: boolean) {
         if (isDone) yield* feed.catchUp
         return isDone

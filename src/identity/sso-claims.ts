@@ -1,4 +1,4 @@
-/** What the claims of a provider say of a person: the address, whether it is proven, and groups. Pure. */
+/** The claims of a provider about a person: the address, whether it is proven, and groups. Pure. */
 import { Schema } from "effect"
 import { Role, type SsoProvider } from "../protocol/catalogue.ts"
 import { Email } from "../protocol/login.ts"
@@ -60,7 +60,7 @@ export const groupsOf = ({ groupsClaim }: SsoProvider, claims: Claims): Readonly
 const leavesGroupsOut = (claims: Claims): boolean =>
   claims["hasgroups"] !== undefined || claims["_claim_names"] !== undefined
 
-/** What groups make of a person: a role, if any group can give one, and of each team that groups name whether it is theirs. */
+/** The role that groups give a person, if any can give one, and for each team that groups name whether it is theirs. */
 export interface Assigned {
   readonly role: Role | undefined
   readonly teams: ReadonlyMap<string, boolean>

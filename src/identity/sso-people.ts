@@ -1,4 +1,4 @@
-/** What a login at an organisation's provider makes of a person there: a member, their role, and their teams. */
+/** Membership, role and teams that a login at an organisation's provider gives a person. */
 import { Effect, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import type { Role } from "../protocol/catalogue.ts"
@@ -29,7 +29,7 @@ export const makeSsoPeople = Effect.gen(function* () {
 
   const actorOf = ({ orgId }: SsoEntry): Actor => ({ type: "org", id: orgId })
 
-  /** What cannot be changed is logged, and keeps nobody from logging in. */
+  /** Logs a change that is refused; it keeps nobody from logging in. */
   const asFarAsPossible = (orgId: string, change: Effect.Effect<unknown, ServiceError | StoreUnavailable>) =>
     Effect.catchTag(Effect.asVoid(change), "ServiceError", ({ code, message }) =>
       Effect.logWarning("A login could not take over what its groups say", { org: orgId, code, reason: message }),

@@ -84,7 +84,7 @@ export type CatalogueRevisions = typeof CatalogueRevisions.Type
 /** One revision. Applying its text brings it back, as a new revision. */
 export const CatalogueRevision = Schema.Struct({
   ...revisionFields,
-  /** As it was applied; kept of the newest 50 revisions. */
+  /** The text as it was applied; kept for the newest 50 revisions. */
   text: Schema.optionalKey(Schema.String),
   /** The revision with which it is compared. */
   against: Schema.String,
@@ -127,7 +127,7 @@ export const BrowserSession = Schema.Struct({
     Schema.Struct({
       email: Schema.String,
       orgs: Schema.Array(Schema.Struct({ id: Schema.String, name: Schema.String, role: Schema.String })),
-      /** Those that wait for an answer; absent if there are none. */
+      /** Invitations that wait for an answer; absent if there are none. */
       invitations: Schema.optionalKey(Schema.Array(Invitation)),
     }),
   ),

@@ -47,7 +47,7 @@ export const ApplyResponse = Schema.Struct({
   dropped: Schema.Array(
     Schema.Struct({
       entry: Schema.String,
-      /** What an organisation has and what its open holds are; for the first organisations only. */
+      /** The balance and the open holds of an organisation; for the first organisations only. */
       balances: Schema.optionalKey(
         Schema.Array(Schema.Struct({ currency: Currency, available: Decimal, held: Decimal })),
       ),

@@ -1,6 +1,6 @@
 /**
- * Who belongs to an organisation, by the proven address of an account. The database's view `members` says who does: people
- * with an open invitation do not. Read when it is needed, and kept for two seconds or until any person or team changes.
+ * The members of an organisation, by the proven address of an account. The database's view `members` says who they are: people
+ * with an open invitation are none. Read when it is needed, and kept for two seconds or until any person or team changes.
  */
 import { Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"

@@ -181,7 +181,7 @@ const Changes = ({ caption, changes }: { readonly caption: string; readonly chan
       },
     ]} />`
 
-/** What an earlier revision would change, and its text for the editor. */
+/** The changes that an earlier revision would make, and its text for the editor. */
 const Comparison = ({
   revision: { revision, against, changes, text },
   bringBack,
