@@ -127,9 +127,10 @@ export const allEdits: ReadonlyArray<Edit> = [
   ),
   ...edits(
     "src/sockets/realtime/meter.ts",
-    ["    this.#transcribed = 0\n    return seconds", "    return seconds"],
+    ["    this.#transcripts = noTranscript\n    return {", "    return {"],
     ["this.#reported + text + audio + this.#images * imageTokens", "text + audio + this.#images * imageTokens"],
-    ["    this.#audioSeconds = 0\n  }", "  }"],
+    ["    this.#audioSeconds = 0\n    this.#heardBefore", "    this.#heardBefore"],
+    ["    this.#heardBeforeSeconds = this.#heardSeconds\n", "    this.#heardBeforeSeconds += this.#heardSeconds\n"],
   ),
   ...edits(
     "src/sockets/realtime/plan.ts",

@@ -168,8 +168,20 @@ function eachLine(price: Price, counts: Counts, take: TakeLine): void {
   }
 }
 
-/** Dimensions that are no part of a total: they are counted and added. Audio and video count seconds. */
-const units = ["web_search", "searches", "images", "characters", "audio_seconds", "video_seconds"] as const
+/**
+ * Dimensions that are no part of a total: they are counted and added. Audio and video count seconds; tokens of transcripts
+ * are those of the model that transcribes what is said in a session.
+ */
+const units = [
+  "web_search",
+  "searches",
+  "images",
+  "characters",
+  "audio_seconds",
+  "video_seconds",
+  "transcript_in",
+  "transcript_out",
+] as const
 export type Unit = (typeof units)[number]
 
 /**

@@ -310,7 +310,7 @@ const size = String.raw`(auto|[1-9]\d{0,4}x[1-9]\d{0,4})`
 export const PricedDimension = Schema.String.check(
   Schema.isPattern(
     new RegExp(
-      `^(reasoning|audio_in|audio_out|image_in|cache_read_audio|web_search|searches|characters|audio_seconds|images(:${size}(:[a-z]{1,32})?)?|video_seconds(:${size})?)$`,
+      `^(reasoning|audio_in|audio_out|image_in|cache_read_audio|web_search|searches|characters|audio_seconds|transcript_in|transcript_out|images(:${size}(:[a-z]{1,32})?)?|video_seconds(:${size})?)$`,
     ),
   ),
 ).annotate({

@@ -3,11 +3,16 @@ import { describe, expect, it } from "vitest"
 import { randomOf } from "../../scripts/random.ts"
 import { bytesPerSecond } from "../../src/dialects/openai-realtime/audio.ts"
 import { readClientEvent, type SessionLimits } from "../../src/dialects/openai-realtime/client-events.ts"
-import { transcribedSeconds, usageOfDone } from "../../src/dialects/openai-realtime/usage.ts"
+import { noTranscript, usageOfDone, usageOfTranscript } from "../../src/dialects/openai-realtime/usage.ts"
 import { azureRealtime, openaiRealtime } from "../../src/dialects/openai-realtime/vendor.ts"
 import { readVendorEvent } from "../../src/dialects/openai-realtime/vendor-events.ts"
 
-const limits: SessionLimits = { models: ["voice", "vendor-voice"], maxOutTokens: 4096, hasTools: true }
+const limits: SessionLimits = {
+  models: ["voice", "vendor-voice"],
+  maxOutTokens: 4096,
+  hasTools: true,
+  transcriptUnits: ["seconds", "tokens"],
+}
 const fromVendor = (event: unknown) =>
   readVendorEvent(Buffer.from(typeof event === "string" ? event : JSON.stringify(event)))
 const fromClient = (event: unknown) =>
@@ -152,15 +157,44 @@ describe("usage of a response", () => {
     }
   })
 
-  it("of a transcription is its seconds, begun ones whole", () => {
-    expect(transcribedSeconds({ usage: { type: "duration", seconds: 2.2 } })).toBe(3)
-    for (const usage of [undefined, { type: "tokens", total_tokens: 5 }, { type: "duration", seconds: -1 }]) {
-      expect(transcribedSeconds({ usage })).toBe(0)
+  it("of a transcription is its seconds, begun ones whole, or its tokens", () => {
+    expect(usageOfTranscript({ usage: { type: "duration", seconds: 2.2 } })).toEqual({ ...noTranscript, seconds: 3 })
+    expect(usageOfTranscript({ usage: { type: "tokens", input_tokens: 900, output_tokens: 100 } })).toEqual({
+      seconds: 0,
+      inTokens: 900,
+      outTokens: 100,
+    })
+    for (const usage of [undefined, { type: "tokens", input_tokens: -5 }, { type: "duration", seconds: -1 }]) {
+      expect(usageOfTranscript({ usage })).toEqual(noTranscript)
     }
   })
 })
 
 describe("a client's event", () => {
+  it.each([
+    ["gpt-4o-transcribe", ["tokens"]],
+    ["gpt-4o-mini-transcribe", ["tokens"]],
+    ["whisper-1", ["seconds"]],
+    ["gpt-realtime-whisper", ["seconds"]],
+    ["gpt-live-transcribe", ["seconds"]],
+    ["a-deployment", ["seconds", "tokens"]],
+    [undefined, ["seconds", "tokens"]],
+  ])("that asks for transcripts by %s is refused unless the price has %o", (model, allowing) => {
+    const transcription = { ...(model !== undefined && { model }) }
+    for (const session of [{ audio: { input: { transcription } } }, { input_audio_transcription: transcription }]) {
+      for (const units of [[], ["seconds"], ["tokens"], ["seconds", "tokens"]] as const) {
+        const event = { type: "session.update", session }
+        const read = readClientEvent(Buffer.from(JSON.stringify(event)), { ...limits, transcriptUnits: units })
+        expect(read.is).toBe(units.some((unit) => allowing.includes(unit)) ? "update" : "refused")
+      }
+    }
+  })
+
+  it.each([null, { model: "grok-transcribe" }])("that asks for %o needs no price of transcripts", (transcription) => {
+    const event = { type: "session.update", session: { audio: { input: { transcription } } } }
+    expect(readClientEvent(Buffer.from(JSON.stringify(event)), { ...limits, transcriptUnits: [] }).is).toBe("update")
+  })
+
   it.each([
     ["session.update", "session", { instructions: "secret words" }],
     ["session.update", "session", { tools: [{ type: "function", name: "f", description: "secret words" }] }],

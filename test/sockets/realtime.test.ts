@@ -3,9 +3,11 @@ import { setTimeout as sleep } from "node:timers/promises"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Exit, Schema, Scope } from "effect"
 import { vi } from "vitest"
+import { noTokens } from "../../src/money/pricing.ts"
 import { OpenExchanges } from "../../src/protocol/exchange-log.ts"
 import { dayMs } from "../../src/protocol/instant.ts"
 import { dayOf } from "../../src/protocol/utc8.ts"
+import { SessionMeter } from "../../src/sockets/realtime/meter.ts"
 import {
   answeringRealtime,
   type RealtimeScript,
@@ -400,6 +402,96 @@ describe("money of a realtime session", () => {
       },
       { dims: 'audio_seconds: "1000000"' },
     )
+  })
+
+  const transcribed = (inTokens: number, outTokens: number) => ({
+    type: "conversation.item.input_audio_transcription.completed",
+    item_id: "item_1",
+    content_index: 0,
+    transcript: "Hello",
+    usage: { type: "tokens", input_tokens: inTokens, output_tokens: outTokens },
+  })
+  const transcriptPrices = { dims: 'transcript_in: "1000", transcript_out: "10000"' }
+
+  it.live("has the tokens of transcripts, held before they come", () => {
+    const vendor = stepping()
+    const use = async ({ open, records, held }: RealtimeGateway) => {
+      const socket = await open()
+      const session = await vendor.at()
+      // A minute of sound and a page of text, both ways.
+      expect(Number(await held()) / 1e10).toBeGreaterThan(1.6 + 16)
+      session.send(transcribed(900, 100))
+      for (const event of responseEvents("resp_1", { words: ["a"], usage: realtimeUsage(1, 0, 1, 0) }))
+        session.send(event)
+      await done(socket)
+      await expect.poll(async () => (await records()).length).toBe(1)
+      const [row] = await records()
+      expect(row?.dims).toEqual({ transcript_in: 900, transcript_out: 100 })
+      expect(Number(row?.cost)).toBeCloseTo((4 + 16) / 1e6 + 0.9 + 1, 9)
+      socket.ws.close()
+      await expect.poll(held).toBe(0n)
+      expect((await records()).length).toBe(1)
+    }
+    return withSession(vendor.script, use, transcriptPrices)
+  })
+
+  it.live("has transcripts that no response follows", () => {
+    const vendor = stepping()
+    const use = async ({ open, records, held }: RealtimeGateway) => {
+      const socket = await open()
+      const session = await vendor.at()
+      session.send(transcribed(1000, 10))
+      session.send(transcribed(900, 10))
+      // More than a turn is not kept until a response comes.
+      await expect.poll(async () => (await records()).length).toBe(1)
+      session.send(transcribed(50, 5))
+      await socket.until(() => socket.messages.filter(({ type }) => type === transcribed(0, 0).type).length === 3)
+      socket.ws.close()
+      await expect.poll(async () => (await records()).length).toBe(2)
+      // No more than the sound can have.
+      expect((await records()).map(({ dims }) => dims)).toEqual([
+        { transcript_in: 1600, transcript_out: 20 },
+        { transcript_in: 50, transcript_out: 5 },
+      ])
+      await expect.poll(held).toBe(0n)
+    }
+    return withSession(vendor.script, use, transcriptPrices)
+  })
+
+  it("waits for a transcript until the second response after its sound, and no longer", () => {
+    const meter = new SessionMeter()
+    const response = { ...noTokens, dims: {} }
+    meter.audio(100 * meter.inBytesPerSecond)
+    meter.ended(response)
+    expect(meter.unbilledSeconds).toBe(100)
+    // It comes late, and is billed for all of the sound.
+    meter.transcribed({ seconds: 100, inTokens: 0, outTokens: 0 })
+    expect(meter.takeTranscripts().seconds).toBe(100)
+    expect(meter.unbilledSeconds).toBe(0)
+    for (let turn = 0; turn < 50; turn++) {
+      meter.audio(100 * meter.inBytesPerSecond)
+      meter.ended(response)
+    }
+    // A session without transcripts does not hold more for them with every turn.
+    expect(meter.unbilledSeconds).toBe(100)
+    meter.transcribed({ seconds: 5000, inTokens: 0, outTokens: 0 })
+    expect(meter.takeTranscripts().seconds).toBe(160)
+  })
+
+  it.live("refuses transcripts that have no price, by their model's name", () => {
+    const vendor = stepping()
+    return withSession(vendor.script, async ({ open }) => {
+      const socket = await open()
+      const session = { type: "realtime", audio: { input: { transcription: { model: "gpt-4o-transcribe" } } } }
+      socket.send({ type: "session.update", session })
+      const refused = await socket.until(isType("error"))
+      expect(errorOf(refused)).toMatchObject({
+        param: "session.audio.input.transcription",
+        message: expect.stringContaining("gpt-4o-transcribe"),
+      })
+      expect((await vendor.at()).received).toEqual([])
+      socket.ws.close()
+    })
   })
 
   it.live("is given back when somebody leaves before the vendor has said anything", () => {

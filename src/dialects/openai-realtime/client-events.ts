@@ -12,7 +12,11 @@ export interface SessionLimits {
   /** The most tokens of one response. */
   readonly maxOutTokens: number
   readonly hasTools: boolean
+  /** The units in which transcripts of the input have a price. */
+  readonly transcriptUnits: ReadonlyArray<TranscriptUnit>
 }
+
+export type TranscriptUnit = "seconds" | "tokens"
 
 /** What an event adds to the conversation. */
 export interface Added {
@@ -160,14 +164,37 @@ const configRefusal = (config: JsonObject | undefined, at: string, limits: Sessi
   return undefined
 }
 
-const sessionRefusal = (session: JsonObject, { models }: SessionLimits): Refusal => {
+const sessionRefusal = (session: JsonObject, { models, transcriptUnits }: SessionLimits): Refusal => {
   const { type, model } = session
   if (type !== undefined && type !== "realtime")
     return ["Only sessions of the type realtime are supported", "session.type"]
   if (model !== undefined && !models.some((name) => name === model)) {
     return ["The model of a session cannot be changed", "session.model"]
   }
+  for (const [at, transcription] of transcriptionsOf(session)) {
+    const name = stringAt(transcription, "model") ?? ""
+    const billedBy = unitsOfTranscripts(name)
+    if (billedBy.length === 0 || billedBy.some((unit) => transcriptUnits.includes(unit))) continue
+    const by = name === "" ? "" : ` by ${name.slice(0, mostNameCharacters)}`
+    return [
+      `This model has no price for transcripts${by}, which are billed by ${billedBy.join(" or ")}`,
+      `session.${at}`,
+    ]
+  }
   return undefined
+}
+
+const mostNameCharacters = 64
+
+/**
+ * The units by which a model's transcripts are billed; none if they are part of the session's price. A name that is not
+ * known, as one of a deployment, may be billed by either unit.
+ * Source: OpenAI API pricing, "Transcription and speech"; xAI API reference, "Voice Agent API", which bills by the minute.
+ */
+const unitsOfTranscripts = (model: string): ReadonlyArray<TranscriptUnit> => {
+  if (model.startsWith("gpt-4o")) return ["tokens"]
+  if (model.startsWith("grok-")) return []
+  return model.includes("whisper") || model.startsWith("gpt-live-") ? ["seconds"] : ["seconds", "tokens"]
 }
 
 /** Of today's API, and of the preview. */
@@ -185,14 +212,21 @@ const maxOutOf = (config: JsonObject | undefined): number | undefined => {
 /** The texts of a session's or a response's configuration: instructions, tools, and what a transcription is told. */
 const configWords = (config: JsonObject | undefined): ReadonlyArray<string> => {
   const tools = objectsAt(config, "tools")
-  const transcription =
-    objectAt(objectAt(objectAt(config, "audio"), "input"), "transcription") ??
-    objectAt(config, "input_audio_transcription")
   return [
     stringAt(config, "instructions"),
     tools.length === 0 ? undefined : JSON.stringify(tools),
-    stringAt(transcription, "prompt"),
+    ...transcriptionsOf(config).map(([, transcription]) => stringAt(transcription, "prompt")),
   ].flatMap((text) => text || [])
+}
+
+/** The configurations of transcripts of the input, in the form of today's API and of the preview. */
+const transcriptionsOf = (config: JsonObject | undefined): ReadonlyArray<readonly [at: string, JsonObject]> => {
+  const today = objectAt(objectAt(objectAt(config, "audio"), "input"), "transcription")
+  const preview = objectAt(config, "input_audio_transcription")
+  return [
+    ...(today === undefined ? [] : [["audio.input.transcription", today] as const]),
+    ...(preview === undefined ? [] : [["input_audio_transcription", preview] as const]),
+  ]
 }
 
 /** What items and texts of a configuration add. */

@@ -1,6 +1,6 @@
 /** Usage of one response of a realtime session. Pure. Source: OpenAI API reference, "response.done". */
 import type { VendorUsage } from "../dialect.ts"
-import { isObject, type JsonObject, objectAt } from "../json.ts"
+import { type JsonObject, objectAt } from "../json.ts"
 
 /** What a vendor has reported of one response. */
 export interface ResponseUsage {
@@ -50,10 +50,26 @@ export const usageOfDone = (event: JsonObject): ResponseUsage | undefined => {
 const isStated = (usage: JsonObject | undefined): usage is JsonObject =>
   isCount(usage?.["input_tokens"]) && isCount(usage?.["output_tokens"])
 
-/** Seconds that the transcription of what was said is billed by. */
-export const transcribedSeconds = (event: JsonObject): number => {
-  const usage = event["usage"]
-  return isObject(usage) && usage["type"] === "duration" ? Math.ceil(numberAt(usage, "seconds")) : 0
+/** The counts by which a vendor bills transcripts of the input. A model of its own makes them, billed by seconds or by tokens. */
+export interface TranscriptUsage {
+  readonly seconds: number
+  readonly inTokens: number
+  readonly outTokens: number
+}
+
+export const noTranscript: TranscriptUsage = { seconds: 0, inTokens: 0, outTokens: 0 }
+
+/** Reads the usage of `conversation.item.input_audio_transcription.completed`. */
+export const usageOfTranscript = (event: JsonObject): TranscriptUsage => {
+  const usage = objectAt(event, "usage")
+  switch (usage?.["type"]) {
+    case "duration":
+      return { ...noTranscript, seconds: Math.ceil(numberAt(usage, "seconds")) }
+    case "tokens":
+      return { seconds: 0, inTokens: countAt(usage, "input_tokens"), outTokens: countAt(usage, "output_tokens") }
+    default:
+      return noTranscript
+  }
 }
 
 const isCount = (value: unknown): value is number =>

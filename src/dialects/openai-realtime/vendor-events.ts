@@ -5,7 +5,7 @@
 import type { Stop } from "../../protocol/exchange.ts"
 import { type JsonObject, objectAt, objectsAt, parseObject, stringAt } from "../json.ts"
 import { bytesOfBase64, bytesPerSecond } from "./audio.ts"
-import { type ResponseUsage, transcribedSeconds, usageOfDone } from "./usage.ts"
+import { type ResponseUsage, type TranscriptUsage, usageOfDone, usageOfTranscript } from "./usage.ts"
 
 export type VendorEvent =
   /** A part of a response: bytes of sound, or of text. */
@@ -21,7 +21,7 @@ export type VendorEvent =
     }
   /** The session is as the vendor says. */
   | { readonly is: "session"; readonly inBytesPerSecond?: number; readonly outBytesPerSecond?: number }
-  | { readonly is: "transcribed"; readonly seconds: number }
+  | { readonly is: "transcribed"; readonly usage: TranscriptUsage }
   /** Of a kind that tells of the account, not of what the client sent: then its text is not the client's. */
   | { readonly is: "error"; readonly ofAccount: boolean; readonly event: JsonObject }
   | { readonly is: "other" }
@@ -100,7 +100,7 @@ const meaningOf = (type: string, event: JsonObject): VendorEvent => {
     case "session.updated":
       return sessionOf(objectAt(event, "session"))
     case "conversation.item.input_audio_transcription.completed":
-      return { is: "transcribed", seconds: transcribedSeconds(event) }
+      return { is: "transcribed", usage: usageOfTranscript(event) }
     case "error":
       return { is: "error", ofAccount: stringAt(objectAt(event, "error"), "type") !== "invalid_request_error", event }
     default:

@@ -2,8 +2,9 @@
 
 import { inTokensPerSecond, outTokensPerSecond, usualBytesPerSecond } from "../../dialects/openai-realtime/audio.ts"
 import type { Added } from "../../dialects/openai-realtime/client-events.ts"
+import { noTranscript, type TranscriptUsage } from "../../dialects/openai-realtime/usage.ts"
 import { type Counts, inputTokens } from "../../money/pricing.ts"
-import { estimatedTokens, imageTokens } from "./plan.ts"
+import { estimatedTokens, imageTokens, mostTranscripts } from "./plan.ts"
 
 /** A response's output so far. */
 export interface Output {
@@ -23,13 +24,17 @@ export class SessionMeter {
   #textBytes = 0
   #images = 0
   #audioSeconds = 0
-  /** Seconds that were transcribed and not billed yet. */
-  #transcribed = 0
+  /** Transcripts that were not billed yet. */
+  #transcripts = noTranscript
+  /** Seconds of sound whose transcripts were not billed yet: since the last response ended, and in the turn before that. */
+  #heardSeconds = 0
+  #heardBeforeSeconds = 0
 
   audio(bytes: number): void {
     const seconds = bytes / this.inBytesPerSecond
     this.#audioSeconds += seconds
     this.secondsIn += seconds
+    this.#heardSeconds += seconds
   }
 
   add({ audioBytes, textBytes, images }: Added): void {
@@ -44,15 +49,43 @@ export class SessionMeter {
     this.secondsOut += audioBytes / this.outBytesPerSecond
   }
 
-  transcribed(seconds: number): void {
-    this.#transcribed += seconds
+  transcribed({ seconds, inTokens, outTokens }: TranscriptUsage): void {
+    const before = this.#transcripts
+    this.#transcripts = {
+      seconds: before.seconds + seconds,
+      inTokens: before.inTokens + inTokens,
+      outTokens: before.outTokens + outTokens,
+    }
   }
 
-  /** Each second is told once. */
-  takeTranscribed(): number {
-    const seconds = this.#transcribed
-    this.#transcribed = 0
-    return seconds
+  /**
+   * Seconds of sound whose transcripts may still be billed. A transcript may come after the response that followed its sound.
+   * One that has not come when the next response ends is expected no longer: a session may have none at all.
+   */
+  get unbilledSeconds(): number {
+    return this.#heardSeconds + this.#heardBeforeSeconds
+  }
+
+  /** Whether transcripts wait to be billed that are more than `most`, in one of their counts. */
+  hasTranscripts(most: TranscriptUsage = noTranscript): boolean {
+    const { seconds, inTokens, outTokens } = this.#transcripts
+    return seconds > most.seconds || inTokens > most.inTokens || outTokens > most.outTokens
+  }
+
+  /** Returns each transcript once, and no more than the sound that was heard can have. */
+  takeTranscripts(): TranscriptUsage {
+    const { seconds, inTokens, outTokens } = this.#transcripts
+    const most = mostTranscripts(this.unbilledSeconds)
+    if (seconds + inTokens > 0) {
+      this.#heardSeconds = 0
+      this.#heardBeforeSeconds = 0
+    }
+    this.#transcripts = noTranscript
+    return {
+      seconds: Math.min(seconds, most.seconds),
+      inTokens: Math.min(inTokens, most.inTokens),
+      outTokens: Math.min(outTokens, most.outTokens),
+    }
   }
 
   /** Tokens of the conversation now. */
@@ -80,5 +113,7 @@ export class SessionMeter {
     this.#textBytes = 0
     this.#images = 0
     this.#audioSeconds = 0
+    this.#heardBeforeSeconds = this.#heardSeconds
+    this.#heardSeconds = 0
   }
 }

@@ -4,9 +4,11 @@ import { modelFor, type PricedModel, targetsFor } from "../../calls/model.ts"
 import { tokensOfBytes } from "../../calls/tokens.ts"
 import type { CallTarget, CatalogueSnapshot } from "../../catalogue/snapshot.ts"
 import { inTokensPerSecond } from "../../dialects/openai-realtime/audio.ts"
+import type { TranscriptUnit } from "../../dialects/openai-realtime/client-events.ts"
+import type { TranscriptUsage } from "../../dialects/openai-realtime/usage.ts"
 import type { Caller } from "../../identity/caller.ts"
 import type { Amount } from "../../money/amount.ts"
-import { type Counts, inputTokens, maxCharge, type Price } from "../../money/pricing.ts"
+import { type Counts, inputTokens, maxCharge, type Price, unitCharge } from "../../money/pricing.ts"
 import type { ServiceError } from "../../protocol/error.ts"
 
 export interface RealtimePlan extends PricedModel {
@@ -47,7 +49,25 @@ export const makeRealtimePlan = (
   })
 
 /** What a client may add before the next response begins, beside what it has added: a minute of sound, and a page of text. */
-const turnTokens = 60 * inTokensPerSecond + 1000
+const turnSeconds = 60
+const pageTokens = 1000
+const turnTokens = turnSeconds * inTokensPerSecond + pageTokens
+
+/** The most that transcripts can be billed for sound of this length, and of one turn more. Their prompt is a page of text. */
+export const mostTranscripts = (heardSeconds: number): TranscriptUsage => {
+  const seconds = Math.ceil(heardSeconds) + turnSeconds
+  const tokens = seconds * inTokensPerSecond + pageTokens
+  return { seconds, inTokens: tokens, outTokens: tokens }
+}
+
+/** The units in which transcripts of the input can be billed: those with a price. With the organisation's own key, any. */
+export const transcriptUnits = ({ price, isOwn }: Pick<RealtimePlan, "price" | "isOwn">) => {
+  const { audio_seconds, transcript_in, transcript_out } = price.dims
+  const units: Array<TranscriptUnit> = []
+  if (isOwn || audio_seconds !== undefined) units.push("seconds")
+  if (isOwn || (transcript_in !== undefined && transcript_out !== undefined)) units.push("tokens")
+  return units
+}
 
 /** What one response holds. */
 export interface Need {
@@ -55,14 +75,22 @@ export interface Need {
   readonly tokens: number
 }
 
-/** @param conversationTokens what the conversation has already */
+/**
+ * @param conversationTokens what the conversation has already
+ * @param unbilledSeconds sound whose transcripts were not billed yet
+ */
 export const needOf = (
   { price, contextWindow, isOwn }: Pick<RealtimePlan, "price" | "contextWindow" | "isOwn">,
   conversationTokens: number,
   maxOutTokens: number,
+  unbilledSeconds: number,
 ): Need => {
   const inTokens = Math.min(contextWindow, conversationTokens + turnTokens)
-  return { amount: isOwn ? 0n : maxCharge(price, inTokens, maxOutTokens), tokens: inTokens + maxOutTokens }
+  const transcripts = unitCharge(price, transcriptDims(price, mostTranscripts(unbilledSeconds)))
+  return {
+    amount: isOwn ? 0n : maxCharge(price, inTokens, maxOutTokens) + transcripts,
+    tokens: inTokens + maxOutTokens,
+  }
 }
 
 /** Tokens of a picture, where a vendor reports none. */
@@ -85,8 +113,15 @@ export const isPlausible = ({ entry, contextWindow, maxOutTokens }: RealtimePlan
   return inputTokens(counts) <= most(contextWindow) && counts.outTokens <= most(maxOutTokens)
 }
 
-/** Seconds are billed where the price list has a price for them. */
-export const withSeconds = (price: Price, counts: Counts, seconds: number): Counts =>
-  seconds === 0 || price.dims["audio_seconds"] === undefined
-    ? counts
-    : { ...counts, dims: { ...counts.dims, audio_seconds: seconds } }
+/** Transcripts are billed where the price list has a price for them. */
+export const withTranscripts = (price: Price, counts: Counts, transcripts: TranscriptUsage): Counts => ({
+  ...counts,
+  dims: { ...counts.dims, ...transcriptDims(price, transcripts) },
+})
+
+const transcriptDims = ({ dims }: Price, { seconds, inTokens, outTokens }: TranscriptUsage) =>
+  Object.fromEntries(
+    Object.entries({ audio_seconds: seconds, transcript_in: inTokens, transcript_out: outTokens }).filter(
+      ([name, count]) => count > 0 && dims[name] !== undefined,
+    ),
+  )

@@ -12,14 +12,14 @@ import { budgetSubjects, type Caller } from "../../identity/caller.ts"
 import { wholeAmount } from "../../money/amount.ts"
 import { type CoveringBudget, needsOf } from "../../money/budget.ts"
 import type { Hold, HoldError } from "../../money/ledger.ts"
-import { type Counts, priceUsage } from "../../money/pricing.ts"
+import { type Counts, noTokens, priceUsage } from "../../money/pricing.ts"
 import type { Settlement } from "../../money/settlement.ts"
 import type { Stop } from "../../protocol/exchange.ts"
 import type { EstimatedReason } from "../../protocol/usage.ts"
 import { dayOf } from "../../protocol/utc8.ts"
 import { recordOutcome, recordRealtimeResponse, recordUsageEstimate } from "../../telemetry/metrics.ts"
 import type { Output, SessionMeter } from "./meter.ts"
-import { isPlausible, needOf, type RealtimePlan, withSeconds } from "./plan.ts"
+import { isPlausible, mostTranscripts, needOf, type RealtimePlan, withTranscripts } from "./plan.ts"
 
 export interface SessionFacts {
   readonly caller: Caller
@@ -84,7 +84,8 @@ export class SessionMoney {
   cover(maxOutTokens: number = this.maxOutTokens): Effect.Effect<void, HoldError> {
     return Effect.gen({ self: this }, function* () {
       const { plan } = this.#facts
-      const need = needOf(plan, this.#meter.conversationTokens, Math.min(maxOutTokens, plan.maxOutTokens))
+      const most = Math.min(maxOutTokens, plan.maxOutTokens)
+      const need = needOf(plan, this.#meter.conversationTokens, most, this.#meter.unbilledSeconds)
       const today = dayOf(this.#services.nowMs())
       const isEnough = ({ hold }: Ready) => hold.amount >= need.amount && hold.day === today
       const outgrown = this.#ready.filter((each) => !isEnough(each))
@@ -157,21 +158,47 @@ export class SessionMoney {
         ? "upstream_usage_missing"
         : "upstream_usage_implausible"
     const counted = isBelieved ? usage.counts : this.#meter.estimate(output)
-    const seconds = this.#meter.takeTranscribed() + (usage?.billedSeconds ?? 0)
+    const transcripts = this.#meter.takeTranscripts()
+    const seconds = transcripts.seconds + (usage?.billedSeconds ?? 0)
     this.#meter.ended(counted)
-    return this.#charge(running, withSeconds(plan.price, counted, seconds), reason, stop)
+    return this.#charge(running, withTranscripts(plan.price, counted, { ...transcripts, seconds }), reason, stop)
+  }
+
+  /** Whether transcripts of more than a turn wait for a response that does not come. */
+  get owesTranscripts(): boolean {
+    return this.isIdle && this.#meter.hasTranscripts(mostTranscripts(0))
+  }
+
+  /** Settles transcripts that no response was billed with, by a hold that is ready. */
+  settleTranscripts(): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      const [ready, ...others] = this.#ready
+      if (ready === undefined || !this.#meter.hasTranscripts()) return Effect.void
+      const { price } = this.#facts.plan
+      const counts = withTranscripts(price, { ...noTokens, dims: {} }, this.#meter.takeTranscripts())
+      // Without a price they are not billed, and the hold stays for a response.
+      if (Object.keys(counts.dims).length === 0) return Effect.void
+      this.#ready = others
+      const running = { ...ready, output: { audioBytes: 0, textBytes: 0 }, startedAtMs: this.#services.nowMs() }
+      return this.#charge(running, counts, undefined, "end")
+    })
   }
 
   /** Settles what runs with what was counted, and gives back what is not used. */
   end(reason: EstimatedReason): Effect.Effect<void> {
     return Effect.gen({ self: this }, function* () {
+      const { plan } = this.#facts
       for (const id of [...this.#running.keys()]) {
         const running = this.#take(id)
         if (running === undefined) continue
         const { output } = running
         if (output.audioBytes + output.textBytes === 0) yield* this.#release(running)
-        else yield* this.#charge(running, this.#meter.estimate(output), reason, "interrupted")
+        else {
+          const counts = withTranscripts(plan.price, this.#meter.estimate(output), this.#meter.takeTranscripts())
+          yield* this.#charge(running, counts, reason, "interrupted")
+        }
       }
+      yield* this.settleTranscripts()
       const unused = this.#ready
       this.#ready = []
       for (const { hold } of unused) yield* this.#services.settler.release(hold)

@@ -30,6 +30,7 @@ import { type ClientSocket, type ClosingCode, closing } from "../client-socket.t
 import { shuttingDown } from "../open-sockets.ts"
 import type { Reached } from "./connect.ts"
 import { SessionMeter } from "./meter.ts"
+import { transcriptUnits } from "./plan.ts"
 import { type SessionFacts, SessionMoney } from "./session-money.ts"
 
 /** What is done in a session's turn: one after the other. */
@@ -90,7 +91,7 @@ export class RealtimeSession implements Watched {
     this.#services = options.services
     this.money = new SessionMoney(options.services, options, this.#meter)
     const { maxOutTokens, hasTools } = options.plan
-    this.#limits = { models: options.models, maxOutTokens, hasTools }
+    this.#limits = { models: options.models, maxOutTokens, hasTools, transcriptUnits: transcriptUnits(options.plan) }
   }
 
   /** Runs the session to its end; what was begun is settled, however it ends. */
@@ -432,7 +433,8 @@ export class RealtimeSession implements Watched {
         if (event.outBytesPerSecond !== undefined) this.#meter.outBytesPerSecond = event.outBytesPerSecond
         return
       case "transcribed":
-        this.#meter.transcribed(event.seconds)
+        this.#meter.transcribed(event.usage)
+        if (this.money.owesTranscripts) this.#do(this.#transcriptsSettled())
         return
       case "error":
         // What was asked for last does not begin.
@@ -464,19 +466,27 @@ export class RealtimeSession implements Watched {
 
   /** Settles the response, and holds for the next. */
   #settled(event: Extract<VendorEvent, { readonly is: "done" }>): Job {
+    // Its hold may be made by the job before.
+    return Effect.suspend(() => this.money.settle(event.responseId, event)).pipe(
+      Effect.andThen(this.#covered()),
+      Effect.map(() => this.#endIfDrained()),
+    )
+  }
+
+  #transcriptsSettled(): Job {
+    return Effect.andThen(this.money.settleTranscripts(), this.#covered())
+  }
+
+  /** Holds for the next response; whether that failed is told when it is asked for. */
+  #covered(): Job {
     const next = Effect.suspend(
       (): Effect.Effect<void, ServiceError | StoreUnavailable> =>
         this.#isDraining || this.#ending !== undefined ? Effect.void : this.money.cover(),
     )
-    const covered = Effect.catch(next, (error) =>
+    return Effect.catch(next, (error) =>
       Effect.map(logCause(toServiceError(error), this.#options.requestId), () => {
         this.#short = toServiceError(error)
       }),
-    )
-    // Its hold may be made by the job before.
-    return Effect.suspend(() => this.money.settle(event.responseId, event)).pipe(
-      Effect.andThen(covered),
-      Effect.map(() => this.#endIfDrained()),
     )
   }
 
