@@ -68,6 +68,30 @@ const test = Command.make("test", { webhook, owner, ...operator }, ({ webhook, o
   ),
 ).pipe(Command.withDescription("Send an event of type webhook.test"))
 
+const rotate = Command.make(
+  "rotate",
+  {
+    webhook,
+    org: Flag.String("org").pipe(Flag.withDescription("The organisation whose webhook it is")),
+    formerHours: Flag.Int("former-hours").pipe(
+      Flag.withDescription("Hours for which the former secret signs too, at most 168; with 0, only the new one signs"),
+      Flag.withDefault(24),
+    ),
+    ...operator,
+  },
+  ({ webhook, org, formerHours, ...target }) =>
+    show(
+      target,
+      AdminWebhooks,
+      (client, headers) =>
+        client.adminWebhooks.adminRotateWebhook({ headers, query: { owner: org, webhook }, payload: { formerHours } }),
+      ({ id, secret, formerSecretUntil }) => {
+        const former = formerSecretUntil === undefined ? "" : `\nThe former secret signs too until ${formerSecretUntil}`
+        return `The secret of ${id} is shown once: ${secret}${former}`
+      },
+    ),
+).pipe(Command.withDescription("Replace the secret of an organisation's webhook. The secret is shown once"))
+
 const event = Argument.String("event").pipe(Argument.withDescription("The event's id"))
 
 const resend = Command.make("resend", { webhook, event, owner, ...operator }, ({ webhook, event, owner, ...target }) =>
@@ -97,6 +121,6 @@ const describe = (deliveries: ReadonlyArray<Delivery>): string =>
   )
 
 export const webhooks = Command.make("webhooks").pipe(
-  Command.withSubcommands([list, deliveries, test, resend]),
+  Command.withSubcommands([list, deliveries, test, rotate, resend]),
   Command.provide(NodeHttpClient.layerNodeHttp),
 )

@@ -67,6 +67,7 @@ export class Retention extends Context.Service<
         perShard(({ sql, books }) => sql<Removed>`select ${books}retain_job_attempts(${pageRows}::int) as removed`),
         () => sql<Removed>`select retain_ended_calls(${retentionDays}::int, ${pageRows}::int) as removed`,
         () => sql<Removed>`select retain_tenants(${retentionDays}::int, ${pageRows}::int) as removed`,
+        () => sql<Removed>`select retain_former_secrets(${pageRows}::int) as removed`,
         () =>
           sql<Removed>`select retain_deliveries(${Math.min(retentionDays, keptDeliveries)}::int, ${pageRows}::int) as removed`,
         perShard(

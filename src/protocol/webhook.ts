@@ -46,6 +46,8 @@ export const OwnWebhook = Schema.Struct({
   id: Schema.String,
   ...OwnWebhookTerms.fields,
   createdAt: Schema.String,
+  /** Until when deliveries are signed with a former secret too; absent if there is none. */
+  formerSecretUntil: Schema.optionalKey(Schema.String),
 }).annotate({ identifier: "Webhook" })
 export type OwnWebhook = typeof OwnWebhook.Type
 
@@ -55,6 +57,17 @@ export const OwnWebhooks = Schema.Struct({ webhooks: Schema.Array(OwnWebhook) })
 export const MadeWebhook = Schema.Struct({ ...OwnWebhook.fields, secret: Schema.String }).annotate({
   identifier: "MadeWebhook",
 })
+
+/** How a secret is rotated. */
+export const RotationTerms = Schema.Struct({
+  /** The hours for which the former secret signs beside the new one: 24 if absent, at most 168; with 0, only the new one signs. */
+  formerHours: Schema.optionalKey(
+    Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 168 })).annotate({
+      description:
+        "Hours for which the former secret signs beside the new one; 24 if absent. With 0, only the new one signs.",
+    }),
+  ),
+}).annotate({ identifier: "RotationTerms" })
 
 export const DeliveryState = Schema.Literals(["pending", "delivered", "failed"])
 export type DeliveryState = typeof DeliveryState.Type

@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto"
 import { Context, Effect, Layer, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
-import type { MadeWebhook, OwnWebhook, OwnWebhookTerms } from "../protocol/webhook.ts"
+import type { MadeWebhook, OwnWebhook, OwnWebhookTerms, RotationTerms } from "../protocol/webhook.ts"
 import type { Actor } from "../store/audit-log.ts"
 import { queryDeadline } from "../store/database.ts"
 import { Sealing } from "../store/seal.ts"
@@ -14,8 +14,8 @@ import { mintWebhookSecret } from "./signing.ts"
 
 export interface OpenedWebhook {
   readonly url: string
-  /** Undefined if the master key that sealed it is gone. */
-  readonly secret: Redacted.Redacted | undefined
+  /** Each signs, the former ones until their time is over. Empty if the master key that sealed the newest is gone. */
+  readonly secrets: ReadonlyArray<Redacted.Redacted>
 }
 
 export class OrgWebhooks extends Context.Service<
@@ -31,6 +31,13 @@ export class OrgWebhooks extends Context.Service<
       typeof MadeWebhook.Type,
       ServiceError<"egress_blocked" | "limit_exceeded" | "org_byok_not_available"> | StoreUnavailable
     >
+    /** Replaces its secret; undefined if there is none. */
+    readonly rotate: (
+      orgId: string,
+      id: string,
+      terms: typeof RotationTerms.Type,
+      by: Actor,
+    ) => Effect.Effect<typeof MadeWebhook.Type | undefined, ServiceError<"org_byok_not_available"> | StoreUnavailable>
     /** Removes it with its deliveries; false if there is none. */
     readonly remove: (orgId: string, id: string, by: Actor) => Effect.Effect<boolean, StoreUnavailable>
     readonly open: (orgId: string, id: string) => Effect.Effect<OpenedWebhook | undefined, StoreUnavailable>
@@ -56,13 +63,36 @@ export class OrgWebhooks extends Context.Service<
             where org_id = ${org_id} and id = ${id} and sealed_secret = ${sealed_secret}`),
       })
 
+      yield* keepSealing<FormerSecretRow>("Sealing former secrets of webhooks again", {
+        read: (after, most) =>
+          bounded(sql<FormerSecretRow>`
+            select * from org_webhook_former_secrets
+            where (org_id, webhook, sealed_secret) >
+              (${after?.org_id ?? ""}, ${after?.webhook ?? ""}, ${after?.sealed_secret ?? ""})
+            order by org_id, webhook, sealed_secret limit ${most}::int`),
+        sealedOf: ({ org_id, webhook, sealed_secret }) => ({
+          sealed: sealed_secret,
+          context: contextOf(org_id, webhook),
+        }),
+        write: ({ org_id, webhook, sealed_secret }, sealed) =>
+          bounded(sql`
+            update org_webhook_former_secrets set sealed_secret = ${sealed}
+            where org_id = ${org_id} and webhook = ${webhook} and sealed_secret = ${sealed_secret}`),
+      })
+
+      const formerUntil = sql`(
+        select max(f.valid_until) from org_webhook_former_secrets f
+        where f.org_id = w.org_id and f.webhook = w.id and f.valid_until > now()) as former_until`
+
       return OrgWebhooks.of({
         list: (orgId) =>
           Effect.map(
             bounded(
               orgId === undefined
-                ? sql<WebhookRow>`select * from org_webhooks order by org_id, created_at, id limit ${mostListed}::int`
-                : sql<WebhookRow>`select * from org_webhooks where org_id = ${orgId} order by created_at, id`,
+                ? sql<WebhookRow>`
+                    select w.*, ${formerUntil} from org_webhooks w order by org_id, created_at, id limit ${mostListed}::int`
+                : sql<WebhookRow>`
+                    select w.*, ${formerUntil} from org_webhooks w where org_id = ${orgId} order by created_at, id`,
             ),
             (rows) => rows.map((row) => ({ owner: row.org_id, ...infoOf(row) })),
           ),
@@ -77,6 +107,14 @@ export class OrgWebhooks extends Context.Service<
           if (row === undefined) return yield* full
           return { ...infoOf(row), secret }
         }),
+        rotate: Effect.fn("OrgWebhooks.rotate")(function* (orgId, id, { formerHours = usualFormerHours }, by) {
+          if (!isDurable) return yield* notAvailable
+          const secret = mintWebhookSecret()
+          const [row] = yield* bounded(sql<ListedRow>`
+            select * from org_webhook_rotate(${orgId}, ${id}, ${sealer.seal(secret, contextOf(orgId, id))},
+              ${formerHours * hourMs}::double precision, ${mostFormerSecrets}::int, ${by.type}, ${by.id})`)
+          return row === undefined ? undefined : { ...infoOf(row), secret }
+        }),
         remove: (orgId, id, by) =>
           Effect.map(
             bounded(sql<{ removed: boolean }>`
@@ -85,11 +123,18 @@ export class OrgWebhooks extends Context.Service<
           ),
         open: (orgId, id) =>
           Effect.map(
-            bounded(sql<WebhookRow>`select * from org_webhooks where org_id = ${orgId} and id = ${id}`),
+            bounded(sql<WebhookRow & { readonly former: ReadonlyArray<string> }>`
+              select w.*, array(
+                select f.sealed_secret from org_webhook_former_secrets f
+                where f.org_id = w.org_id and f.webhook = w.id and f.valid_until > now()
+                order by f.valid_until desc) as former
+              from org_webhooks w where org_id = ${orgId} and id = ${id}`),
             ([row]) => {
               if (row === undefined) return undefined
-              const secret = sealer.open(row.sealed_secret, contextOf(orgId, id))
-              return { url: row.url, secret: secret === undefined ? undefined : Redacted.make(secret) }
+              const opened = (sealed: string) => sealer.open(sealed, contextOf(orgId, id)) ?? []
+              const newest = [opened(row.sealed_secret)].flat()
+              const secrets = newest.length === 0 ? [] : [...newest, ...row.former.flatMap(opened)]
+              return { url: row.url, secrets: secrets.map((secret) => Redacted.make(secret)) }
             },
           ),
       })
@@ -101,16 +146,31 @@ export interface OwnedWebhook extends OwnWebhook {
   readonly owner: string
 }
 
-interface WebhookRow {
-  readonly org_id: string
+interface ListedRow {
   readonly id: string
   readonly url: string
   readonly events: OwnWebhook["events"]
-  readonly sealed_secret: string
   readonly created_at: Date
+  /** Until when a former secret signs too. */
+  readonly former_until?: Date | null
+}
+
+interface WebhookRow extends ListedRow {
+  readonly org_id: string
+  readonly sealed_secret: string
+}
+
+interface FormerSecretRow {
+  readonly org_id: string
+  readonly webhook: string
+  readonly sealed_secret: string
 }
 
 const mostWebhooks = 5
+/** Former secrets that sign beside the newest: each is one more signature in a header. */
+const mostFormerSecrets = 2
+const usualFormerHours = 24
+const hourMs = 3_600_000
 /** Of all organisations, in one list. */
 const mostListed = 1000
 
@@ -123,9 +183,10 @@ const contextOf = (orgId: string, id: string): string => JSON.stringify(["webhoo
 /** The guard is for bases of addresses, which have no query; what is behind it may be a receiver's secret. */
 export const withoutQuery = (url: string): string => url.replace(/\?[^#]*/, "")
 
-const infoOf = ({ id, url, events, created_at }: WebhookRow): OwnWebhook => ({
+const infoOf = ({ id, url, events, created_at, former_until }: ListedRow): OwnWebhook => ({
   id,
   url,
   events,
   createdAt: created_at.toISOString(),
+  ...(former_until && { formerSecretUntil: former_until.toISOString() }),
 })

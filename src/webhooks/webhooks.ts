@@ -68,8 +68,8 @@ export class Webhooks extends Context.Service<
           ? Effect.sync(() => addressOfPlatform(platformTarget(webhook)))
           : Effect.map(own.open(owner, webhook), (found) => {
               if (found === undefined) return undefined
-              const { url, secret } = found
-              return secret === undefined ? "its secret cannot be opened" : { url, secrets: [secret], isGuarded: true }
+              const { url, secrets } = found
+              return secrets.length === 0 ? "its secret cannot be opened" : { url, secrets, isGuarded: true }
             })
 
       const attempt = Effect.fnUntraced(function* (row: DeliveryRow, address: Address | string) {

@@ -18,6 +18,8 @@ export interface Received extends Schema.Schema.Type<typeof Event> {
   readonly id: string
   /** Where it came, with the query. */
   readonly path: string
+  /** How many there were. */
+  readonly signatures: number
   /** What the receiver answered. */
   readonly status: number
 }
@@ -50,6 +52,7 @@ export const startReceiver = async (secret: string, host = "127.0.0.1", isTls = 
         event = {
           id: header("webhook-id"),
           path: request.url ?? "",
+          signatures: header("webhook-signature").split(" ").length,
           ...decodeEvent(new Webhook(receiver.secret).verify(body, headers)),
         }
       } catch {

@@ -408,12 +408,93 @@ describe("a webhook of an organisation", () => {
     expect((await errorOf(await gateway().call("POST", "/v1/webhooks", body, asOwner))).code).toBe(code)
   })
 
+  it("is signed with the new secret and the former ones while it is rotated, which end in time", async () => {
+    const { id, secret } = await make(["key.created"])
+    const rotated = async (body: unknown, path = `/v1/webhooks/${id}/rotate`, headers = asOwner) =>
+      read(MadeWebhook, gateway().call("POST", path, body, headers))
+    const isReceived = async (by: string) => {
+      own.secret = by
+      const key = await mintKey()
+      await eventually(() => own.received.some(({ data }) => data["key"] === key))
+    }
+    const signatures = () => own.received.at(-1)?.signatures
+    const first = await rotated({})
+    expect(first).toMatchObject({ id, url: ownUrl(), secret: expect.stringMatching(/^whsec_[A-Za-z0-9+/]{43}=$/) })
+    expect(first.secret).not.toBe(secret)
+    const hours = (Date.parse(first.formerSecretUntil ?? "") - Date.now()) / 3_600_000
+    expect(Math.abs(hours - 24)).toBeLessThan(0.1)
+    await isReceived(secret)
+    await isReceived(first.secret)
+    expect(signatures()).toBe(2)
+
+    // The reply of a rotation was lost: the secret of before is valid still. An operator can rotate, too.
+    const path = `/v1/admin/webhooks/rotate?owner=${ids.org}&webhook=${id}`
+    const second = await rotated({ formerHours: 48 }, path, asOperator())
+    for (const each of [secret, first.secret, second.secret]) await isReceived(each)
+    const third = await rotated({ formerHours: 48 })
+    await isReceived(third.secret)
+    expect(signatures()).toBe(3)
+
+    const listed = await read(OwnWebhooks, gateway().call("GET", "/v1/webhooks", undefined, asOwner))
+    expect(listed.webhooks.find((each) => each.id === id)?.formerSecretUntil).toBe(third.formerSecretUntil)
+    const { sql } = gateway()
+    const rows = await Effect.runPromise(sql`
+      select w.*, f.* from org_webhooks w join org_webhook_former_secrets f on f.webhook = w.id where w.id = ${id}`)
+    expect(rows.length).toBe(2)
+    for (const each of [secret, first.secret, second.secret, third.secret]) {
+      expect(JSON.stringify(rows)).not.toContain(each.slice(6))
+    }
+    const audited = await Effect.runPromise(sql`
+      select detail from audit_log where action = 'webhook.rotated' and detail ->> 'webhook' = ${id} order by seq`)
+    expect(audited.map(({ detail }) => Object.keys(Object(detail)).sort())).toEqual(
+      Array.from({ length: 3 }, () => ["formerSecretUntil", "webhook"]),
+    )
+
+    // Their time is over: only the newest signs, and retention removes them.
+    await Effect.runPromise(sql`
+      update org_webhook_former_secrets set valid_until = now() - interval '1 second' where webhook = ${id}`)
+    await isReceived(third.secret)
+    expect(signatures()).toBe(1)
+    const former = () => Effect.runPromise(sql`select 1 from org_webhook_former_secrets where webhook = ${id}`)
+    await Effect.runPromise(sql`select retain_former_secrets(100)`)
+    expect(await former()).toEqual([])
+
+    // After a leak nothing of before is valid.
+    await rotated({})
+    const last = await rotated({ formerHours: 0 })
+    expect(last.formerSecretUntil).toBeUndefined()
+    await isReceived(last.secret)
+    expect(signatures()).toBe(1)
+    expect(await former()).toEqual([])
+    await rotated({})
+    expect((await remove(id)).status).toBe(204)
+    expect(await former()).toEqual([])
+  })
+
+  it.each([
+    [{ formerHours: -1 }, "bad_request"],
+    [{ formerHours: 169 }, "bad_request"],
+    [{ formerHours: 1.5 }, "bad_request"],
+    [{ secret: "mine" }, "bad_request"],
+    [{}, "not_found"],
+  ])("is not rotated with %j", async (body, code) => {
+    const paths = [
+      ["/v1/webhooks/unknown/rotate", asOwner],
+      [`/v1/admin/webhooks/rotate?owner=${ids.org}&webhook=unknown`, asOperator()],
+      [`/v1/admin/webhooks/rotate?owner=&webhook=${hook}`, asOperator()],
+    ] as const
+    for (const [path, headers] of paths) {
+      expect((await errorOf(await gateway().call("POST", path, body, headers))).code).toBe(code)
+    }
+  })
+
   it("is for owners", async () => {
     for (const [method, path] of [
       ["GET", "/v1/webhooks"],
       ["POST", "/v1/webhooks"],
       ["DELETE", "/v1/webhooks/a"],
       ["GET", "/v1/webhooks/a/deliveries"],
+      ["POST", "/v1/webhooks/a/rotate"],
       ["POST", "/v1/webhooks/a/test"],
       ["POST", "/v1/webhooks/a/deliveries/b/resend"],
     ] as const) {

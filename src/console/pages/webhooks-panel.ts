@@ -23,6 +23,15 @@ export const WebhooksPanel = ({ org }: { readonly org: string }) => {
     reload()
     return html`<${Secret} title="The secret of ${id}" secret=${secret} />`
   }
+  const rotate =
+    (id: string) =>
+    async ({ hours = "" }: Values) => {
+      const { secret } = await call<typeof MadeWebhook.Type>("POST", oneOf(place, id, "rotate"), {
+        body: { formerHours: Number(hours) },
+      })
+      reload()
+      return html`<${Secret} title="The new secret of ${id}" secret=${secret} />`
+    }
   const remove = (id: string) => async () => {
     await call("DELETE", oneOf(place, id))
     reload()
@@ -41,9 +50,14 @@ export const WebhooksPanel = ({ org }: { readonly org: string }) => {
         { name: "Events", show: ({ events }: OwnWebhook) => events.join(", ") },
         { name: "Created", align: "nowrap", show: ({ createdAt }: OwnWebhook) => instant(createdAt) },
         {
+          name: "Former secret",
+          align: "nowrap",
+          show: ({ formerSecretUntil }: OwnWebhook) => formerSecretUntil && `until ${instant(formerSecretUntil)}`,
+        },
+        {
           name: "Actions",
           show: ({ id }: OwnWebhook) =>
-            html`<${ActionButton} name="Remove" title="Remove ${id}?" tone="danger" explain="With its deliveries. This cannot be undone." act=${remove(id)} />`,
+            html`<${ActionButton} name="Rotate" title="Replace the secret of ${id}?" explain="Deliveries carry two signatures until the former secret is not valid any more." act=${rotate(id)} fields=${rotationFields} /> <${ActionButton} name="Remove" title="Remove ${id}?" tone="danger" explain="With its deliveries. This cannot be undone." act=${remove(id)} />`,
         },
       ]} />
       ${data.webhooks.map(({ id }) => html`<${DeliveriesOf} key=${id} id=${id} />`)}`
@@ -75,5 +89,15 @@ const DeliveriesOf = ({ id }: { readonly id: string }) => {
       html`<${Table} caption="Deliveries of ${id}" rows=${data.deliveries} empty=${html`<${Empty} title="No delivery" />`} columns=${deliveryColumns(resend)} />`
     }`
 }
+
+const rotationFields = [
+  {
+    name: "hours",
+    label: "Hours for which the former secret is valid",
+    type: "number",
+    value: "24",
+    hint: "At most 168. With 0, it is not valid any more.",
+  },
+]
 
 const eventsOfOrganisations = "budget.near, budget.reached, balance.low, key.created, key.revoked, job.done"

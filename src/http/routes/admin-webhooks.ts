@@ -2,11 +2,13 @@
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "../../protocol/api.ts"
-import { serviceError } from "../../protocol/error.ts"
+import { RotationTerms } from "../../protocol/webhook.ts"
 import { DeliveryStore } from "../../webhooks/delivery-store.ts"
+import { OrgWebhooks } from "../../webhooks/org-webhooks.ts"
 import { Webhooks } from "../../webhooks/webhooks.ts"
-import { makeForOperator } from "../operator.ts"
-import { mostDeliveries, notEnded } from "./webhooks.ts"
+import { makeForOperator, maxBodyBytes, operator } from "../operator.ts"
+import { type Request, readJson } from "../request.ts"
+import { mostDeliveries, notEnded, unknownWebhook } from "./webhooks.ts"
 
 export const adminWebhookRoutes = HttpApiBuilder.group(
   Api,
@@ -14,14 +16,19 @@ export const adminWebhookRoutes = HttpApiBuilder.group(
   Effect.fn(function* (handlers) {
     const forOperator = yield* makeForOperator
     const webhooks = yield* Webhooks
+    const own = yield* OrgWebhooks
     const deliveries = yield* DeliveryStore
 
     const test = Effect.fnUntraced(function* (owner: string | undefined, webhook: string) {
       const known = yield* webhooks.list
       if (!known.some((each) => each.id === webhook && each.owner === owner)) {
-        return yield* serviceError("not_found", "The webhook does not exist")
+        return yield* unknownWebhook
       }
       return yield* deliveries.test({ owner: owner ?? "", webhook })
+    })
+    const rotate = Effect.fnUntraced(function* (request: Request, owner: string, webhook: string) {
+      const terms = yield* readJson(RotationTerms, request, maxBodyBytes)
+      return (yield* own.rotate(owner, webhook, terms, operator)) ?? (yield* unknownWebhook)
     })
     const resend = Effect.fnUntraced(function* (owner: string | undefined, webhook: string, event: string) {
       return (yield* deliveries.resend({ owner: owner ?? "", webhook }, event)) ?? (yield* notEnded)
@@ -41,6 +48,9 @@ export const adminWebhookRoutes = HttpApiBuilder.group(
         ),
       )
       .handleRaw("adminTestWebhook", ({ request, query }) => forOperator(request, test(query.owner, query.webhook)))
+      .handleRaw("adminRotateWebhook", ({ request, query: { owner, webhook } }) =>
+        forOperator(request, rotate(request, owner, webhook)),
+      )
       .handleRaw("adminResendDelivery", ({ request, query }) =>
         forOperator(request, resend(query.owner, query.webhook, query.event)),
       )

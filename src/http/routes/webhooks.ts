@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "../../protocol/api.ts"
 import { type ServiceError, serviceError } from "../../protocol/error.ts"
-import { type DeliveryState, OwnWebhookTerms } from "../../protocol/webhook.ts"
+import { type DeliveryState, OwnWebhookTerms, RotationTerms } from "../../protocol/webhook.ts"
 import type { StoreUnavailable } from "../../store/unavailable.ts"
 import { DeliveryStore } from "../../webhooks/delivery-store.ts"
 import { OrgWebhooks } from "../../webhooks/org-webhooks.ts"
@@ -41,6 +41,11 @@ export const webhookRoutes = HttpApiBuilder.group(
       return yield* webhooks.make(orgId, yield* readJson(OwnWebhookTerms, request, maxBodyBytes), actorOf(member))
     })
 
+    const rotate = Effect.fnUntraced(function* (request: Request, orgId: string, id: string, member: Member) {
+      const terms = yield* readJson(RotationTerms, request, maxBodyBytes)
+      return (yield* webhooks.rotate(orgId, id, terms, actorOf(member))) ?? (yield* unknownWebhook)
+    })
+
     const remove = Effect.fnUntraced(function* (orgId: string, id: string, member: Member) {
       if (!(yield* webhooks.remove(orgId, id, actorOf(member)))) return yield* unknownWebhook
     })
@@ -60,6 +65,9 @@ export const webhookRoutes = HttpApiBuilder.group(
       .handleRaw("removeWebhook", ({ request, params }) =>
         forOwner(request, (org, member) => remove(org, params.id, member)),
       )
+      .handleRaw("rotateWebhook", ({ request, params }) =>
+        forOwner(request, (org, member) => rotate(request, org, params.id, member)),
+      )
       .handleRaw("testOwnWebhook", ({ request, params }) =>
         forOwner(request, (org) => Effect.flatMap(nameOf(org, params.id), deliveries.test)),
       )
@@ -74,5 +82,5 @@ export const webhookRoutes = HttpApiBuilder.group(
 
 type RouteFailure = ServiceError | StoreUnavailable
 
-const unknownWebhook = serviceError("not_found", "The webhook does not exist")
+export const unknownWebhook = serviceError("not_found", "The webhook does not exist")
 export const notEnded = serviceError("not_found", "There is no such delivery that has ended")

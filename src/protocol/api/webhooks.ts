@@ -9,6 +9,7 @@ import {
   MadeWebhook,
   OwnWebhooks,
   OwnWebhookTerms,
+  RotationTerms,
   WebhookList,
 } from "../webhook.ts"
 import { bearerErrors, errorsOf, everywhere } from "./errors.ts"
@@ -56,6 +57,23 @@ export class WebhookRoutes extends HttpApiGroup.make("webhooks")
       error: ofMember,
     }).annotateMerge(
       OpenApi.annotations({ summary: "Remove a webhook, with its deliveries", description: "Requires owner." }),
+    ),
+  )
+  .add(
+    HttpApiEndpoint.post("rotateWebhook", "/v1/webhooks/:id/rotate", {
+      headers: bearerHeaders,
+      params: { id: PathId },
+      payload: RotationTerms,
+      success: MadeWebhook,
+      error: errorsOf([...everywhere, ...bearerErrors, "org_byok_not_available"]),
+    }).annotateMerge(
+      OpenApi.annotations({
+        summary: "Replace a webhook's secret",
+        description: [
+          "Requires owner. The reply has the new secret, once. Deliveries have two signatures until `formerSecretUntil`,",
+          "so that the receiver can change its secret meanwhile.",
+        ].join(" "),
+      }),
     ),
   )
   .add(
@@ -111,6 +129,20 @@ export class AdminWebhooks extends HttpApiGroup.make("adminWebhooks")
       success: Deliveries,
       error: ofOperator,
     }).annotateMerge(OpenApi.annotations({ summary: "List the newest 200 deliveries" })),
+  )
+  .add(
+    HttpApiEndpoint.post("adminRotateWebhook", "/v1/admin/webhooks/rotate", {
+      headers: adminHeaders,
+      query: { owner: requiredParameter("The organisation whose webhook it is"), webhook: target.webhook },
+      payload: RotationTerms,
+      success: MadeWebhook,
+      error: errorsOf([...everywhere, "admin_key_invalid", "not_found", "org_byok_not_available"]),
+    }).annotateMerge(
+      OpenApi.annotations({
+        summary: "Replace the secret of an organisation's webhook",
+        description: "The reply has the new secret, once. The secrets of the platform's webhooks are in the catalogue.",
+      }),
+    ),
   )
   .add(
     HttpApiEndpoint.post("adminTestWebhook", "/v1/admin/webhooks/test", {
