@@ -18,7 +18,7 @@ export class OneTimeCodes extends Context.Service<
   OneTimeCodes,
   {
     /**
-     * Creates a code, which replaces the previous one; undefined if the subject has reached its hourly limit.
+     * Creates a code, beside the last ones; undefined if the subject has reached its hourly limit.
      * @param occasion binds the code to more than its subject, e.g. to one link
      */
     readonly make: (
@@ -26,7 +26,7 @@ export class OneTimeCodes extends Context.Service<
       subject: string,
       occasion?: string,
     ) => Effect.Effect<string | undefined, StoreUnavailable>
-    /** Succeeds once, for the right code. */
+    /** Succeeds once, for one of the last codes; the others are spent with it. */
     readonly spend: (
       purpose: CodePurpose,
       subject: string,
@@ -52,7 +52,8 @@ export class OneTimeCodes extends Context.Service<
           const code = String(randomInt(1_000_000)).padStart(6, "0")
           const [made] = yield* bounded(sql<{ put: boolean }>`
             select one_time_code_put(${purpose}, ${subject}, ${macOf(purpose, subject, code, occasion)},
-              ${afterNow(sql, codeTtlMs)}, ${maxHourSent[purpose]}::int) as put`)
+              ${afterNow(sql, codeTtlMs)}, ${maxHourSent[purpose]}::int,
+              ${maxEarlier}::int) as put`)
           return made?.put === true ? code : undefined
         }),
         spend: Effect.fnUntraced(function* (purpose, subject, code, occasion) {
@@ -70,9 +71,12 @@ export class OneTimeCodes extends Context.Service<
 
 export const codeTtlMs = 600_000
 /**
- * Limits: wrong attempts per code, wrong attempts per subject and hour, codes per subject and hour. Anybody may ask for a
- * login of any address: its limit is that of all who ask together, and whoever asks has a lower one (anonymous.ts).
+ * Limits: codes that are valid beside the newest, wrong attempts per code, wrong attempts per subject and hour, codes per subject and hour. Anybody may ask for a
+ * login of any address: its limit is that of all who ask together, and whoever asks has a lower one (anonymous.ts). So a code
+ * stays valid when the next ones are made. A wrong attempt counts for each code that is valid then, and the attempts of an
+ * hour are bounded in sum: three codes of six digits and 15 attempts are guessed with a chance of 45 in a million.
  */
+const maxEarlier = 2
 const maxWrong = 5
 const maxHourWrong = 15
 const maxHourSent: Readonly<Record<CodePurpose, number>> = { login: 60, "sso-link": 10 }

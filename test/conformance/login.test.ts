@@ -109,7 +109,23 @@ describe("a one-time code", () => {
       (email: string) =>
         run(`update one_time_codes set expires_at = now() - interval '1 second' where subject = '${email}'`),
     ],
-    ["replaced by a newer one", async (email: string) => void (await codeFor(email))],
+    [
+      "followed by three newer ones",
+      async (email: string) => {
+        for (let count = 0; count < 3; count++) await codeFor(email)
+      },
+    ],
+    [
+      "followed by a newer one that was used",
+      async (email: string) => void (await verify(email, await codeFor(email))),
+    ],
+    [
+      "followed by a newer one and late",
+      async (email: string) => {
+        await codeFor(email)
+        await run(`update earlier_codes set expires_at = now() - interval '1 second' where subject = '${email}'`)
+      },
+    ],
   ])("otp_invalid: %s", async (name, spoil) => {
     const email = at(name.replaceAll(" ", "-"))
     const code = await codeFor(email)
@@ -129,6 +145,29 @@ describe("a one-time code", () => {
     const code = await codeFor(email)
     const replies = await Promise.all(Array.from({ length: 50 }, () => verify(email, code)))
     expect(replies.filter(({ status }) => status === 200).length).toBe(1)
+  })
+
+  it("is valid still when others have asked for codes of its address", async () => {
+    const email = at("bombarded")
+    const code = await codeFor(email)
+    await codeFor(email)
+    const newest = await codeFor(email)
+    expect((await verify(email, code)).status).toBe(200)
+    // Each is for one use, and one login spends all of them.
+    for (const spent of [code, newest]) {
+      expect(await errorOf(await verify(email, spent))).toMatchObject({ code: "otp_invalid" })
+    }
+    expect((await verify(email, await codeFor(email))).status).toBe(200)
+  })
+
+  it("has five wrong attempts of its own, also those that came when a newer one was made", async () => {
+    const email = at("earlier")
+    const code = await codeFor(email)
+    for (let attempt = 0; attempt < 4; attempt++) await verify(email, "wrong")
+    const newer = await codeFor(email)
+    expect(await errorOf(await verify(email, "wrong"))).toMatchObject({ code: "otp_invalid" })
+    expect(await errorOf(await verify(email, code))).toMatchObject({ code: "otp_invalid" })
+    expect((await verify(email, newer)).status).toBe(200)
   })
 
   it("otp_rate_limited: after five wrong attempts the right one fails too; another code works", async () => {
