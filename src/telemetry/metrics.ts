@@ -22,11 +22,15 @@ const histogram =
   (attributes: Attributes = {}) =>
     Metric.histogram(name, { description, boundaries, attributes })
 
-/** From a millisecond to an hour, six steps per power of ten: fine enough to tune timeouts. */
+const steps = [1, 1.5, 2, 3, 5, 7]
+/** Where limits usually are, a boundary is at most a quarter above the one before. */
+const fineSteps = [1, 1.25, 1.5, 1.75, 2, 2.5, 3, 3.5, 4, 5, 6, 7, 8]
+
+/** From a millisecond to an hour, six steps per power of ten; twice as many from a second to 100, to tune timeouts. */
 export const tierBoundaries: ReadonlyArray<number> = [
-  ...[1, 10, 100, 1000, 10_000, 100_000, 1_000_000].flatMap((power) =>
-    [1, 1.5, 2, 3, 5, 7].map((step) => step * power),
-  ),
+  ...[1, 10, 100].flatMap((power) => steps.map((step) => step * power)),
+  ...[1000, 10_000].flatMap((power) => fineSteps.map((step) => step * power)),
+  ...[100_000, 1_000_000].flatMap((power) => steps.map((step) => step * power)),
   3_600_000,
 ].filter((boundary) => boundary <= 3_600_000)
 

@@ -94,9 +94,20 @@ describe("judging", () => {
     expect(judged.max).toBeGreaterThanOrEqual(sorted.at(-1) ?? 0)
   })
 
+  it("a time between one second and a minute is known to a quarter", () => {
+    const within = tierBoundaries.filter((bound) => bound >= 1000 && bound <= 60_000)
+    expect([within[0], within.at(-1)]).toEqual([1000, 60_000])
+    for (const [at, bound] of within.entries()) expect(bound / (within[at - 1] ?? bound)).toBeLessThanOrEqual(1.25)
+    // Times that were stored by the boundaries of before can still be read.
+    for (const power of [1, 10, 100, 1000, 10_000, 100_000, 1_000_000]) {
+      for (const step of [1, 1.5, 2, 3]) expect(tierBoundaries).toContain(step * power)
+    }
+    expect(tierBoundaries).toEqual([...new Set(tierBoundaries)].sort((a, b) => a - b))
+  })
+
   it("percentiles come from twenty calls or more, and none is beyond the limit that the calls kept to", () => {
-    const slow = times(enoughForPercentiles, 24_000)
-    expect(judge(observe(slow, { limitMs: 25_000 })).p99).toBe(25_000)
+    const slow = times(enoughForPercentiles, 26_000)
+    expect(judge(observe(slow, { limitMs: 27_000 })).p99).toBe(27_000)
     expect(judge(observe(slow.slice(1)))).toMatchObject({ p50: undefined, p99: undefined, calls: 19 })
     expect(describeTimeouts([judge(observe(slow.slice(1)))], "test")).not.toContain("> 30s")
   })
