@@ -79,6 +79,7 @@ const needsParameters: ReadonlySet<string> = new Set([
   "DELETE /v1/config/x/x",
   "GET /v1/admin/tier-times",
   "POST /v1/admin/webhooks/test",
+  "POST /v1/admin/webhooks/rotate",
   "POST /v1/admin/webhooks/resend",
   "POST /v1/admin/exports/x/run",
 ])
