@@ -15,6 +15,7 @@ import { logCause } from "../telemetry/logs.ts"
 import { type Content, isForm, readContent } from "./content.ts"
 import { LargeRequests, largeBytes } from "./large/large-requests.ts"
 import { readParts } from "./large/read-parts.ts"
+import { mayBeLarge, takeRoom } from "./large/take-room.ts"
 import type { RouteError } from "./respond.ts"
 import { makeRevocation } from "./revocation.ts"
 import { type Authenticated, makeForCaller, type RuntimeRequest, type UploadRequest } from "./runtime.ts"
@@ -82,7 +83,7 @@ export const makeCallRunner = Effect.gen(function* () {
     requestId: string,
     words: CallWords<Request, Body>,
   ) => {
-    const read = Effect.andThen(large.reserve(lengthOf(request)), readParts(request, bodyMaxBytes))
+    const read = Effect.flatMap(takeRoom(large, request), (room) => readParts(request, bodyMaxBytes, room))
     return Effect.flatMap(identifyUpload(request, read), ({ caller, content: { parts, bytes } }) =>
       words.readLarge === undefined || bytes < largeBytes
         ? Effect.sync(() => readHere(words, { caller, body: joinChunks(parts), request, requestId }))
@@ -92,6 +93,7 @@ export const makeCallRunner = Effect.gen(function* () {
 
   return {
     hasCredential,
+    takeRoom: (request: RuntimeRequest) => takeRoom(large, request),
 
     run: <Request extends CallRequest, Body extends object>(
       kind: Kind<Request, Body>,
@@ -113,9 +115,10 @@ export const makeCallRunner = Effect.gen(function* () {
       words: UploadWords<Request, Body>,
     ): Effect.Effect<void> => {
       // A form's files are on the disk.
-      const room = isForm(request) ? Effect.void : large.reserve(lengthOf(request))
-      const content = readContent(spool, request, { form: mediaBodyBytes, json: bodyMaxBytes })
-      const read = Effect.andThen(room, content)
+      const taken = isForm(request) ? Effect.undefined : takeRoom(large, request)
+      const read = Effect.flatMap(taken, (room) =>
+        readContent(spool, request, { form: mediaBodyBytes, json: bodyMaxBytes }, room),
+      )
       const identified = Effect.flatMap(identifyUpload(request, read), ({ caller, content }) =>
         Effect.map(words.read(caller, content), (call) => ({ ...call, caller })),
       )
@@ -131,13 +134,5 @@ const readHere = <Request extends CallRequest, Body extends object>(
   const { decoded, connection } = words.read(authenticated)
   return { decoded, connection, caller: authenticated.caller }
 }
-
-const lengthOf = ({ headers }: RuntimeRequest): number => Number(headers["content-length"] ?? 0)
-
-/** Whether a body is large, or tells its size only at its end. */
-const mayBeLarge = (request: RuntimeRequest): boolean =>
-  lengthOf(request) >= largeBytes ||
-  request.headers["transfer-encoding"] !== undefined ||
-  request.headers["content-encoding"] !== undefined
 
 export type CallRunner = Effect.Success<typeof makeCallRunner>

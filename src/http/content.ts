@@ -5,11 +5,12 @@ import { isObject } from "../dialects/json.ts"
 import { type Form, type FormError, readForm } from "../media/form.ts"
 import type { NamedFile } from "../media/media-file.ts"
 import type { Spool } from "../media/spool.ts"
-import { bodyTooLarge, type ServiceError, serviceError } from "../protocol/error.ts"
+import { bodyTooLarge, serviceError } from "../protocol/error.ts"
 import { invalidInput } from "../protocol/issues.ts"
 import { type Decoded, parseBody } from "../protocol/json-body.ts"
 import { decodeContent } from "./content-encoding.ts"
-import type { RuntimeRequest, UploadRequest } from "./runtime.ts"
+import { grown, type Room } from "./large/room.ts"
+import type { BodyError, RuntimeRequest, UploadRequest } from "./runtime.ts"
 
 export interface Content {
   /** Of the body as it was sent. */
@@ -33,12 +34,13 @@ export const readContent = (
   spool: Spool["Service"],
   request: UploadRequest,
   limits: Limits,
-): Effect.Effect<Content, FormError, Scope.Scope> => {
+  room: Room | undefined,
+): Effect.Effect<Content, FormError | BodyError, Scope.Scope> => {
   const { "content-type": type = "", "content-length": length = "0", "content-encoding": encoding } = request.headers
   const form = isForm(request)
   const limit = form ? limits.form : limits.json
   if (Number(length) > limit) return Effect.fail(bodyTooLarge(limit))
-  if (!form) return readJson(request, limit, encoding)
+  if (!form) return readJson(request, limit, encoding, room)
   if (encoding !== undefined && encoding !== "identity") {
     return Effect.fail(serviceError("bad_request", "A form must not have a Content-Encoding"))
   }
@@ -62,14 +64,18 @@ const readJson = (
   { body }: UploadRequest,
   maxBytes: number,
   encoding: string | undefined,
-): Effect.Effect<Content, ServiceError<"payload_too_large" | "bad_request">> =>
-  Effect.flatMap(body(maxBytes), (sent) =>
-    Effect.map(decodeContent(encoding, sent, maxBytes), (bytes) => ({
-      sha256: createHash("sha256").update(sent).digest("hex"),
-      fields: Result.flatMap(parseBody(bytes), objectOf),
-      isForm: false,
-      files: new Map(),
-    })),
+  room: Room | undefined,
+): Effect.Effect<Content, BodyError> =>
+  Effect.flatMap(body(maxBytes, room), (sent) =>
+    Effect.map(
+      Effect.flatMap(decodeContent(encoding, sent, maxBytes), (bytes) => grown(room, bytes)),
+      (bytes) => ({
+        sha256: createHash("sha256").update(sent).digest("hex"),
+        fields: Result.flatMap(parseBody(bytes), objectOf),
+        isForm: false,
+        files: new Map(),
+      }),
+    ),
   )
 
 const isJsonObject = (json: Schema.Json): json is Schema.JsonObject => isObject(json)

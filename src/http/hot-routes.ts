@@ -7,11 +7,12 @@ import { Effect, Exit, Option, type Scope } from "effect"
 import type { HttpServerResponse } from "effect/http"
 import { makeForkIn } from "../coming-and-going.ts"
 import { joinChunks } from "../media/free-chunk.ts"
-import { bodyTooLarge, type ServiceError, serviceError } from "../protocol/error.ts"
+import { bodyTooLarge, serviceError } from "../protocol/error.ts"
+import type { Room } from "./large/room.ts"
 import type { NodeServer } from "./listener.ts"
 import { sendResponse } from "./node-connection.ts"
 import { interceptRequests } from "./request-interceptor.ts"
-import type { RuntimeRequest, UploadRequest } from "./runtime.ts"
+import type { BodyError, RuntimeRequest, UploadRequest } from "./runtime.ts"
 
 /** Answers a request by writing to its response. */
 export type DirectHandler = (request: UploadRequest, response: ServerResponse) => Effect.Effect<void>
@@ -56,7 +57,7 @@ export const fromNode = (request: IncomingMessage): UploadRequest => ({
   method: request.method ?? "POST",
   url: request.url ?? "",
   remoteAddress: Option.fromUndefinedOr(request.socket.remoteAddress),
-  body: (maxBytes) => readAll(request, maxBytes),
+  body: (maxBytes, room) => readAll(request, maxBytes, room),
   // The reply needs the connection, also when the body was not read to its end.
   chunks: () => request.iterator({ destroyOnReturn: false }),
 })
@@ -74,7 +75,8 @@ const flat = (headers: IncomingMessage["headers"]): RuntimeRequest["headers"] =>
 const readAll = (
   request: IncomingMessage,
   maxBytes: number,
-): Effect.Effect<Uint8Array, ServiceError<"payload_too_large" | "bad_request">> =>
+  room: Room | undefined,
+): Effect.Effect<Uint8Array, BodyError> =>
   Effect.callback((resume) => {
     if (Number(request.headers["content-length"] ?? 0) > maxBytes) return resume(Effect.fail(bodyTooLarge(maxBytes)))
     const chunks: Array<Buffer> = []
@@ -82,9 +84,10 @@ const readAll = (
     const onData = (chunk: Buffer) => {
       chunks.push(chunk)
       bytes += chunk.length
-      if (bytes <= maxBytes) return
+      const refused = bytes > maxBytes ? bodyTooLarge(maxBytes) : room?.grow(bytes)
+      if (refused === undefined) return
       request.off("data", onData).pause()
-      resume(Effect.fail(bodyTooLarge(maxBytes)))
+      resume(Effect.fail(refused))
     }
     const onError = () => resume(Effect.fail(serviceError("bad_request", "The body could not be read")))
     request.on("data", onData)

@@ -8,13 +8,18 @@ import type { ServiceError } from "../protocol/error.ts"
 import { currentSpan, Tracing } from "../telemetry/tracing.ts"
 import { type Check, makeAuthenticate, type SentRequest } from "./authenticate.ts"
 import { decodeContent } from "./content-encoding.ts"
+import { grown, type Room } from "./large/room.ts"
 import { type Request, readBody } from "./request.ts"
 import { type RouteError, respond } from "./respond.ts"
+
+export type BodyError = ServiceError<"payload_too_large" | "bad_request" | "rate_limited">
 
 /** The part of a request that runtime routes use, from the hot routes' socket or from the router. */
 export interface RuntimeRequest extends SentRequest {
   /** The raw bytes, which signatures cover. */
-  readonly body: (maxBytes: number) => Effect.Effect<Uint8Array, ServiceError<"payload_too_large" | "bad_request">>
+  readonly body: (maxBytes: number, room?: Room) => Effect.Effect<Uint8Array, BodyError>
+  /** Room that was taken for its body before; see `large/room.ts`. */
+  readonly room?: Room | undefined
 }
 
 /** A request whose body may be too large for memory. */
@@ -42,6 +47,10 @@ export interface Authenticated<C extends Caller = Caller> {
   readonly request: RuntimeRequest
 }
 
+type TakeRoom<R> = Effect.Effect<Room | undefined, ServiceError<"rate_limited">, R>
+
+const noRoomNeeded = Effect.undefined
+
 type Answer<C extends Caller, R> = (
   call: Authenticated<C>,
 ) => Effect.Effect<HttpServerResponse.HttpServerResponse, RouteError, R>
@@ -52,23 +61,24 @@ export const makeForCaller = Effect.gen(function* () {
   const tracing = yield* Tracing
 
   /** Identifies the caller and reads the body, in this order; that of a request that should have none only if it is signed. */
-  const identify = <C extends Caller>(
+  const identify = <C extends Caller, R>(
     check: Check<C>,
     request: RuntimeRequest,
     requestId: string,
     maxBytes: number,
-  ): Effect.Effect<Authenticated<C>, RouteError> => {
-    const read = Effect.map(readsBody(request) ? request.body(maxBytes) : noBody, (sent) => ({
-      content: sent,
-      signed: sent,
-    }))
-    return Effect.flatMap(authenticate(check, request, read), ({ caller, content }) =>
-      Effect.map(decodeContent(request.headers["content-encoding"], content, maxBytes), (body) => ({
-        requestId,
-        caller,
-        body,
-        request,
+    takeRoom: TakeRoom<R>,
+  ): Effect.Effect<Authenticated<C>, RouteError, R> => {
+    const read = Effect.flatMap(takeRoom, (room) =>
+      Effect.map(readsBody(request) ? request.body(maxBytes, room) : noBody, (sent) => ({
+        content: { sent, room },
+        signed: sent,
       })),
+    )
+    return Effect.flatMap(authenticate(check, request, read), ({ caller, content: { sent, room } }) =>
+      Effect.map(
+        Effect.flatMap(decodeContent(request.headers["content-encoding"], sent, maxBytes), (body) => grown(room, body)),
+        (body) => ({ requestId, caller, body, request }),
+      ),
     )
   }
 
@@ -101,7 +111,7 @@ export const makeForCaller = Effect.gen(function* () {
     <R>(request: RuntimeRequest, answer: Answer<C, R>) => {
       const requestId = newRequestId()
       const answered = Effect.map(
-        Effect.flatMap(identify(check, request, requestId, maxPlainBytes), answer),
+        Effect.flatMap(identify(check, request, requestId, maxPlainBytes, noRoomNeeded), answer),
         HttpServerResponse.setHeader("x-svc-request-id", requestId),
       )
       const recorded = Effect.tap(respond(requestId, answered), ({ status }) => recordStatus(status))
@@ -110,8 +120,13 @@ export const makeForCaller = Effect.gen(function* () {
   return {
     forCaller: answerAs(anyCaller),
     forApplication: answerAs(application),
-    identify: (request: RuntimeRequest, requestId: string, maxBytes = bodyMaxBytes) =>
-      identify(anyCaller, request, requestId, maxBytes),
+    /** @param takeRoom takes room for the body, once the caller is known */
+    identify: <R = never>(
+      request: RuntimeRequest,
+      requestId: string,
+      maxBytes = bodyMaxBytes,
+      takeRoom: TakeRoom<R> = noRoomNeeded,
+    ) => identify(anyCaller, request, requestId, maxBytes, takeRoom),
     identifyUpload,
     hasCredential,
     again,

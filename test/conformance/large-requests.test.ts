@@ -1,5 +1,6 @@
 /** Large requests: read and written by workers, with everything that an exchange has, and bounded. */
 import { randomBytes, randomUUID } from "node:crypto"
+import { request } from "node:http"
 import { setTimeout as sleep } from "node:timers/promises"
 import { gzipSync } from "node:zlib"
 import { beforeEach, describe, expect, it } from "vitest"
@@ -230,5 +231,68 @@ describe("many large requests", () => {
     await sleep(300)
     expect(await balanceOf(gateway())).toBe(before.balance)
     expect((await ask(large({ cache: { reply: "off" } }))).status).toBe(200)
+  })
+})
+
+describe("bodies that do not end", () => {
+  const places = [
+    "/t1/exchange",
+    "/anthropic/v1/messages/count_tokens",
+    "/openai/v1/responses/input_tokens",
+    "/gemini/v1beta/models/main:countTokens",
+    "/gemini/v1beta/models/main:generateContent",
+    "/openai/v1/images/generations",
+  ] as const
+  const sizes = [
+    ["that say their size", { "content-length": `${8 * mebibyte}` }],
+    ["that say none", { "transfer-encoding": "chunked" }],
+  ] as const
+
+  /** A request of 20 MiB, nearly all of them spaces. */
+  const spacious = gzipSync(
+    `{${" ".repeat(20 * mebibyte)}"model":"main","max_tokens":9,"messages":[{"role":"user","content":"Hello"}]}`,
+  )
+  const compressed = async () => {
+    const reply = await fetch(`${gateway().baseUrl}/anthropic/v1/messages/count_tokens`, {
+      method: "POST",
+      headers: { "x-api-key": `${gateway().keyId}~${gateway().key}`, "content-encoding": "gzip" },
+      body: spacious,
+    })
+    await reply.text()
+    return reply.status
+  }
+
+  it.each(places.flatMap((path) => sizes.map(([name, headers]) => [path, name, headers] as const)))(
+    "%s: those %s take room until they are gone",
+    async (path, _, headers) => {
+      const { baseUrl, keyId, key } = gateway()
+      const credential = path.startsWith("/t1/")
+        ? { "x-svc-key-id": keyId, "x-svc-key": key }
+        : { authorization: `Bearer ${keyId}~${key}` }
+      const statuses: Array<number | undefined> = []
+      const begun = Array.from({ length: 5 }, () => {
+        const sent = request(`${baseUrl}${path}`, {
+          method: "POST",
+          headers: { ...credential, "content-type": "application/json", ...headers },
+        })
+        sent.on("error", () => {})
+        sent.on("response", ({ statusCode }) => statuses.push(statusCode))
+        sent.write(`{"a":"${"x".repeat(8 * mebibyte - 100)}`)
+        return sent
+      })
+      // Three fill the room.
+      await eventually(async () => statuses.length >= 2)
+      expect(new Set(statuses)).toEqual(new Set([429]))
+      for (const sent of begun) sent.destroy()
+      // A body has all of the room again.
+      await eventually(async () => (await compressed()) === 200)
+    },
+  )
+
+  it("that are larger than they were sent take room for what they are", async () => {
+    expect(await compressed()).toBe(200)
+    const statuses = await Promise.all([compressed(), compressed(), compressed()])
+    expect(statuses).toContain(429)
+    expect(await compressed()).toBe(200)
   })
 })

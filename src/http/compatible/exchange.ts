@@ -14,6 +14,7 @@ import { chat } from "../../kinds/chat/chat.ts"
 import { makeCallRunner } from "../call-runner.ts"
 import { type DirectHandler, replying } from "../hot-routes.ts"
 import { LargeRequests, largeBytes } from "../large/large-requests.ts"
+import { takeRoom } from "../large/take-room.ts"
 import type { RuntimeRequest } from "../runtime.ts"
 import { CompatibleConnection } from "./connection.ts"
 import { withCredential } from "./credential.ts"
@@ -76,9 +77,16 @@ export const makeCompatibleHandlers = Effect.gen(function* () {
 
   const count = (place: Place, replyOf: (tokens: number) => object): DirectHandler =>
     replying((request: RuntimeRequest) =>
-      answerIn(place.api, request, ({ caller: { org }, body }) =>
-        Effect.map(Effect.scoped(tokensOf(place, request, body, org.aliases)), (tokens) =>
-          HttpServerResponse.jsonUnsafe(replyOf(tokens)),
+      Effect.scoped(
+        answerIn(
+          place.api,
+          request,
+          ({ caller: { org }, body }) =>
+            Effect.map(tokensOf(place, request, body, org.aliases), (tokens) =>
+              HttpServerResponse.jsonUnsafe(replyOf(tokens)),
+            ),
+          bodyMaxBytes,
+          takeRoom(large, request),
         ),
       ),
     )

@@ -32,6 +32,7 @@ import { ByteEvents } from "../byte-events.ts"
 import type { CallRunner } from "../call-runner.ts"
 import type { Content } from "../content.ts"
 import type { DirectHandler } from "../hot-routes.ts"
+import type { Room } from "../large/room.ts"
 import { decodeImage, decodeTranscription, decodeVideo, type MediaAsked, typedFields } from "../media/media-calls.ts"
 import type { RuntimeRequest } from "../runtime.ts"
 import { ApiConnection } from "./api-connection.ts"
@@ -71,7 +72,7 @@ const sound = {
 }
 
 /** The handlers of media calls on compatible routes. */
-export const mediaRoutes = ({ upload, hasCredential }: CallRunner, bodyMaxBytes: number) => {
+export const mediaRoutes = ({ upload, hasCredential, takeRoom }: CallRunner, bodyMaxBytes: number) => {
   const route =
     <Request extends CallRequest, Body extends object>(
       { kind, decode, readKept, bytes }: Served<Request, Body>,
@@ -117,15 +118,24 @@ export const mediaRoutes = ({ upload, hasCredential }: CallRunner, bodyMaxBytes:
 
     /** Gemini's one path for text, pictures and sound: what is asked for is in the body. */
     orMedia: (model: string, isStream: boolean, chat: DirectHandler): DirectHandler => {
-      const byModality: DirectHandler = (request, response) =>
-        Effect.flatMap(Effect.result(request.body(bodyMaxBytes)), (body) => {
-          const read = { ...request, body: () => Effect.fromResult(body), chunks: () => partsOf(body) }
-          const asked = Result.isSuccess(body) ? mediaAskedOf(body.success) : undefined
-          if (asked === undefined) return chat(read, response)
-          const handler =
-            asked === "image" ? route(pictures, generateImage(model)) : route(sound, generateSpeech(model, isStream))
-          return handler(read, response)
-        })
+      const byModality: DirectHandler = Effect.fnUntraced(function* (request, response) {
+        const sent = Effect.flatMap(takeRoom(request), (room) =>
+          Effect.map(request.body(bodyMaxBytes, room), (bytes) => ({ bytes, room })),
+        )
+        const result = yield* Effect.result(sent)
+        const body = Result.map(result, ({ bytes }) => bytes)
+        const read = {
+          ...request,
+          room: Result.isSuccess(result) ? result.success.room : noRoom,
+          body: () => Effect.fromResult(body),
+          chunks: () => partsOf(body),
+        }
+        const asked = Result.isSuccess(body) ? mediaAskedOf(body.success) : undefined
+        if (asked === undefined) return yield* chat(read, response)
+        const handler =
+          asked === "image" ? route(pictures, generateImage(model)) : route(sound, generateSpeech(model, isStream))
+        return yield* handler(read, response)
+      }, Effect.scoped)
       // A caller without a valid credential is refused there, and its body is not read.
       return (request, response) =>
         Effect.flatMap(hasCredential(withCredential(request)), (isKnown) =>
@@ -134,6 +144,9 @@ export const mediaRoutes = ({ upload, hasCredential }: CallRunner, bodyMaxBytes:
     },
   }
 }
+
+/** The room of a body that was refused. */
+const noRoom: Room = { grow: () => undefined }
 
 async function* partsOf(body: Result.Result<Uint8Array, ServiceError>): AsyncGenerator<Uint8Array> {
   if (Result.isFailure(body)) throw body.failure

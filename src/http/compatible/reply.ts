@@ -7,8 +7,10 @@ import { cohereErrors } from "../../dialects/cohere/whole-client.ts"
 import { generateApi } from "../../dialects/gemini/client.ts"
 import { chatApi } from "../../dialects/openai-chat/client.ts"
 import type { ErrorWords } from "../../dialects/whole-client.ts"
+import type { ServiceError } from "../../protocol/error.ts"
 import { toServiceError } from "../../store/unavailable.ts"
 import { logCause } from "../../telemetry/logs.ts"
+import type { Room } from "../large/room.ts"
 import { envelope, type RouteError, respond } from "../respond.ts"
 import { type Authenticated, makeForCaller, type RuntimeRequest, recordStatus } from "../runtime.ts"
 import { withCredential } from "./credential.ts"
@@ -51,9 +53,10 @@ export const makeAnswerIn = Effect.map(
       request: RuntimeRequest,
       answer: Answer<R>,
       maxBytes?: number,
+      takeRoom?: Effect.Effect<Room | undefined, ServiceError<"rate_limited">, R>,
     ): Effect.Effect<HttpServerResponse.HttpServerResponse, never, R> => {
       const requestId = newRequestId()
-      const answered = Effect.flatMap(identify(withCredential(request), requestId, maxBytes), answer)
+      const answered = Effect.flatMap(identify(withCredential(request), requestId, maxBytes, takeRoom), answer)
       const marked = Effect.map(answered, HttpServerResponse.setHeaders(idHeaders(api, requestId)))
       const recorded = Effect.tap(respond(requestId, marked, failureIn(api)), ({ status }) => recordStatus(status))
       return traced(request, requestId)(recorded)

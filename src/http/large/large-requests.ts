@@ -16,6 +16,7 @@ import { type ServiceError, serviceError } from "../../protocol/error.ts"
 import type { Decoded } from "../../protocol/json-body.ts"
 import { type Ask, type FromWorker, isAnswer, type Question, type SentIn } from "./protocol.ts"
 import { RemotePrompt, requestLost } from "./remote-prompt.ts"
+import type { Room } from "./room.ts"
 
 /** From this size on a hop to a worker costs streams less than reading the request here. */
 export const largeBytes = 256 * 1024
@@ -30,7 +31,7 @@ export class LargeRequests extends Context.Service<
   LargeRequests,
   {
     /** Takes room for a body until the scope closes. @param bytes of the body, as its length says */
-    readonly reserve: (bytes: number) => Effect.Effect<void, ServiceError<"rate_limited">, Scope.Scope>
+    readonly reserve: (bytes: number) => Effect.Effect<Room, ServiceError<"rate_limited">, Scope.Scope>
     /** Reads an exchange, whose parts are given away; its prompt stays with a worker until the scope closes. */
     readonly read: (
       parts: ReadonlyArray<Uint8Array>,
@@ -64,18 +65,26 @@ export class LargeRequests extends Context.Service<
 
       return LargeRequests.of({
         reserve: (bytes) =>
-          Effect.asVoid(
-            Effect.acquireRelease(
-              Effect.suspend(() => {
-                if (taken > 0 && taken + bytes > largeBodyBytes) return Effect.fail(noRoom())
-                taken += bytes
-                return Effect.void
-              }),
-              () =>
-                Effect.sync(() => {
-                  taken -= bytes
-                }),
-            ),
+          Effect.acquireRelease(
+            Effect.suspend(() => {
+              let own = 0
+              const grow = (whole: number) => {
+                const more = whole - own
+                if (more <= 0) return undefined
+                // One body always has room.
+                if (taken > own && taken + more > largeBodyBytes) return noRoom()
+                taken += more
+                own = whole
+                return undefined
+              }
+              const leave = () => {
+                taken -= own
+                own = Number.POSITIVE_INFINITY
+              }
+              const refused = grow(bytes)
+              return refused === undefined ? Effect.succeed({ grow, leave }) : Effect.fail(refused)
+            }),
+            ({ leave }) => Effect.sync(leave),
           ),
         read: Effect.fnUntraced(function* (parts, sentIn) {
           const id = ++lastId

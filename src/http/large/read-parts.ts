@@ -6,6 +6,7 @@ import { bodyTooLarge, ServiceError, serviceError } from "../../protocol/error.t
 import { TurnShare } from "../../turn-share.ts"
 import { decodeContent } from "../content-encoding.ts"
 import type { UploadRequest } from "../runtime.ts"
+import { grown, type Room } from "./room.ts"
 
 const joinedBytes = 1024 * 1024
 const firstBytes = 64 * 1024
@@ -18,11 +19,12 @@ export interface SentParts {
   readonly bytes: number
 }
 
-type ReadError = ServiceError<"payload_too_large" | "bad_request">
+type ReadError = ServiceError<"payload_too_large" | "bad_request" | "rate_limited">
 
 export const readParts = Effect.fnUntraced(function* (
   request: UploadRequest,
   maxBytes: number,
+  room?: Room,
 ): Effect.fn.Return<SentParts, ReadError> {
   const { "content-length": length = "0", "content-encoding": encoding, "x-svc-sign": signature } = request.headers
   if (Number(length) > maxBytes) return yield* bodyTooLarge(maxBytes)
@@ -37,16 +39,17 @@ export const readParts = Effect.fnUntraced(function* (
         const later = turn.take(part.length)
         read.add(part)
         freeChunk(part)
-        if (bytes > maxBytes) throw bodyTooLarge(maxBytes)
+        const refused = bytes > maxBytes ? bodyTooLarge(maxBytes) : room?.grow(bytes)
+        if (refused !== undefined) throw refused
         if (later !== undefined) await later
       }
       return read.parts()
     },
-    catch: (cause): ReadError => (isTooLarge(cause) ? cause : unreadable()),
+    catch: (cause): ReadError => (isRefusal(cause) ? cause : unreadable()),
   })
   const sha256 = hash?.digest("hex") ?? ""
   if (encoding === undefined) return { sha256, parts, bytes: bytesOf(parts) }
-  const decoded = yield* decodeContent(encoding, Buffer.concat(parts), maxBytes)
+  const decoded = yield* grown(room, yield* decodeContent(encoding, Buffer.concat(parts), maxBytes))
   return { sha256, parts: [decoded], bytes: decoded.length }
 })
 
@@ -95,7 +98,7 @@ const turn = new TurnShare(512 * 1024)
 
 const bytesOf = (parts: ReadonlyArray<Uint8Array>): number => parts.reduce((sum, { length }) => sum + length, 0)
 
-const isTooLarge = (cause: unknown): cause is ServiceError<"payload_too_large"> =>
-  cause instanceof ServiceError && cause.code === "payload_too_large"
+const isRefusal = (cause: unknown): cause is ServiceError<"payload_too_large" | "rate_limited"> =>
+  cause instanceof ServiceError && (cause.code === "payload_too_large" || cause.code === "rate_limited")
 
 const unreadable = () => serviceError("bad_request", "The body could not be read")
