@@ -1,10 +1,11 @@
 /**
- * Calls that run when their caller's credential is revoked: with `SVC_REVOKED_GRACE_MS`, streams, sockets and realtime sessions end
+ * Calls that run when their credential is revoked: with `SVC_REVOKED_GRACE_MS`, streams, results, sockets and realtime sessions end
  * within that time, and what they used is billed. A token that expires, or a store that does not answer, ends nothing.
  */
-import { Effect } from "effect"
+import { Effect, Stream } from "effect"
 import { makeForkIn } from "../coming-and-going.ts"
 import { WeirConfig } from "../config.ts"
+import { serviceError } from "../protocol/error.ts"
 import { type ClientSocket, closing } from "../sockets/client-socket.ts"
 import type { RouteError } from "./respond.ts"
 
@@ -36,6 +37,18 @@ export const makeRevocation = Effect.gen(function* () {
             Effect.andThen(
               revoked(again(), () => false),
               Effect.interrupt,
+            ),
+          ),
+
+    /** The same for a body that is sent after its head. It fails then: it must not look whole. */
+    streamWhileValid: <A, E, R>(again: () => Again, stream: Stream.Stream<A, E, R>) =>
+      revokedGraceMs === undefined
+        ? stream
+        : Stream.interruptWhen(
+            stream,
+            Effect.andThen(
+              revoked(again(), () => false),
+              Effect.fail(serviceError("unauthorized", "The credential is not valid any more")),
             ),
           ),
 

@@ -2,12 +2,27 @@
 import { Schema } from "effect"
 import { beforeEach, describe, expect, it } from "vitest"
 import { KeyMinted } from "../../src/protocol/admin-directory.ts"
-import { hello, newTestIds, openaiChunk, parseEvents } from "../../src/testing/index.ts"
+import { hello, newTestIds, openaiChunk, parseEvents, testCatalogue } from "../../src/testing/index.ts"
 import { openSocket } from "../sockets/client.ts"
 import { eventually, holdsOf, lastUsage, useGateway } from "./gateway.ts"
 
 const ids = newTestIds()
-const gateway = useGateway({ ids, config: { revokedGraceMs: 400 } })
+const gateway = useGateway({
+  backgroundSpeed: 10,
+  ids,
+  config: { revokedGraceMs: 400 },
+  catalogue: (urls) =>
+    testCatalogue(urls, ids)
+      .replace(
+        "models:\n",
+        "models:\n  - { handle: film, kind: video, targets: [{ vendor: openai, model: sora-2 }] }\n",
+      )
+      .replace(
+        "prices:\n",
+        'prices:\n  - { model: film, currency: USD, dims: { video_seconds: "100000" }, from: 2026-01-01 }\n',
+      )
+      .replace("models: [main,", "models: [film, main,"),
+})
 const admin = () => ({ "x-svc-admin-key": gateway().adminKey })
 const readMinted = Schema.decodeUnknownSync(KeyMinted)
 
@@ -17,6 +32,8 @@ const mint = async () => {
   )
   return { id, headers: { "x-svc-key-id": id, "x-svc-key": secret } }
 }
+/** Leaves out the key that the test's gateway sends otherwise. */
+const noKey = { "x-svc-key-id": undefined, "x-svc-key": undefined }
 const revoke = async (id: string) =>
   expect((await gateway().call("POST", `/v1/admin/keys/${id}/revoke`, undefined, admin())).status).toBe(204)
 
@@ -41,6 +58,46 @@ describe("after the revocation of its key", () => {
     await reader?.cancel()
     await eventually(async () => (await holdsOf(gateway())).every(({ state }) => state === "settled"))
   })
+
+  it.each(["/t1/videos", "/openai/v1/videos"])(
+    "a video that is being fetched ends, and not as if it were whole: %s",
+    async (path) => {
+      let hungUp = 0
+      gateway().vendor.script(async (call) => {
+        if (!call.path.includes("/content")) {
+          call.head(200, { "content-type": "application/json" })
+          return call.end(JSON.stringify({ id: "video_7", object: "video", status: "completed" }))
+        }
+        call.head(200, { "content-type": "video/mp4" })
+        while (await call.write("more ")) await call.wait(10)
+        hungUp++
+      })
+      const key = await mint()
+      const bearer = { authorization: `Bearer ${key.id}~${key.headers["x-svc-key"]}` }
+      const headers = path.startsWith("/t1/") ? key.headers : { ...noKey, ...bearer }
+      const made = await gateway().call(
+        "POST",
+        "/t1/videos",
+        { model: "film", prompt: "a weir", seconds: 4 },
+        key.headers,
+      )
+      const { id } = Schema.decodeUnknownSync(Schema.Struct({ id: Schema.String }))(await made.json())
+      const content = () => gateway().call("GET", `${path}/${id}/content`, undefined, headers)
+      let reply = await content()
+      await eventually(async () => {
+        if (reply.status !== 200) reply = await content()
+        return reply.status === 200
+      })
+      const reader = reply.body?.getReader()
+      expect((await reader?.read())?.done).toBe(false)
+      await revoke(key.id)
+      const readOn = async () => {
+        while (!(await reader?.read())?.done);
+      }
+      await expect(readOn()).rejects.toThrow()
+      await eventually(() => hungUp === 1)
+    },
+  )
 
   it.each(["/t1/socket", "/openai/v1/responses"])("an idle socket is closed: %s", async (path) => {
     const key = await mint()

@@ -15,7 +15,8 @@ import { type VideoJob, VideoVariant } from "../../protocol/video.ts"
 import { VendorClient } from "../../upstream/client.ts"
 import { foreignHeaders } from "../foreign-bytes.ts"
 import { openContent, rangeOf } from "../media/job-content.ts"
-import type { Authenticated } from "../runtime.ts"
+import { makeRevocation } from "../revocation.ts"
+import { type Authenticated, makeForCaller } from "../runtime.ts"
 
 export const makeVideos = Effect.gen(function* () {
   const store = yield* JobStore
@@ -26,6 +27,8 @@ export const makeVideos = Effect.gen(function* () {
   const { streamStallMs } = config
   const catalogue = yield* Catalogue
   const deadlines = yield* CallDeadlines
+  const { again } = yield* makeForCaller
+  const { streamWhileValid } = yield* makeRevocation
   const timeoutsOf = makeTimeouts(config, yield* Effect.context<never>())
 
   /** A job of the caller's organisation; an end user sees its own only. */
@@ -79,7 +82,7 @@ export const makeVideos = Effect.gen(function* () {
         return HttpServerResponse.empty({ status, headers: { "content-range": range, "cache-control": "no-store" } })
       }
       const foreign = foreignHeaders(contentType ?? usualTypes[variant], id)
-      return HttpServerResponse.stream(Stream.orDie(bytes), {
+      return HttpServerResponse.stream(Stream.orDie(streamWhileValid(() => again(asked), bytes)), {
         status,
         contentType: foreign["content-type"],
         ...(length !== undefined && { contentLength: Number(length) }),
