@@ -5,6 +5,7 @@
 import type { Socket } from "node:net"
 import type { WebSocket } from "ws"
 import { frameOf, frameOfBytes } from "./frames.ts"
+import { MessageProgress } from "./message-progress.ts"
 
 /** Status codes of the closing handshake. Source: RFC 6455 section 7.4.1. */
 export const closing = {
@@ -26,6 +27,11 @@ export interface SocketListener {
   readonly closed: () => void
 }
 
+/** How often clients are asked for a sign of life. */
+export const pingEveryMs = 20_000
+/** The time that one message may take, as long as a body over HTTP. Answers to pings do not prolong it. */
+const messageMs = 300_000
+const messagePings = messageMs / pingEveryMs
 /** Bytes that may wait for a client before its streams wait too. */
 const waitingBytes = 256 * 1024
 /** Bytes that wait for a client at which its pings are not answered any more. */
@@ -46,6 +52,10 @@ export class ClientSocket {
   /** What a client for which too much waits had taken at the last ping. */
   #takenAtPing: number | undefined
   #listener: SocketListener | undefined
+  readonly #progress = new MessageProgress()
+  /** Messages that had ended at the last ping, and the pings since one has begun that was read. */
+  #endedAtPing = 0
+  #pingsInMessage = 0
 
   constructor(ws: WebSocket, connection: Socket) {
     this.#ws = ws
@@ -53,6 +63,7 @@ export class ClientSocket {
     ws.on("pong", () => {
       this.#isAlive = true
     })
+    connection.on("data", (bytes: Buffer) => this.#progress.take(bytes))
     // Who sends pings and reads no answers gets none.
     ws.on("ping", (data) => {
       if (!this.#isClosed && connection.writableLength < waitingPongBytes) ws.pong(data)
@@ -156,12 +167,24 @@ export class ClientSocket {
       return
     }
     if (this.#isPaused) return
+    if (this.#isLate()) {
+      this.close(closing.policy, "the message did not end in time")
+      return
+    }
     if (!this.#isAlive) {
       this.cut()
       return
     }
     this.#isAlive = false
     this.#ws.ping()
+  }
+
+  /** Counts pings within one message. */
+  #isLate(): boolean {
+    const { isBegun, ended } = this.#progress
+    this.#pingsInMessage = isBegun && ended === this.#endedAtPing ? this.#pingsInMessage + 1 : 0
+    this.#endedAtPing = ended
+    return this.#pingsInMessage > messagePings
   }
 
   #readOrPause(): void {

@@ -8,6 +8,7 @@ import { runEvery } from "../background.ts"
 import { WeirConfig } from "../config.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 import { recordOpenSockets } from "../telemetry/metrics.ts"
+import { pingEveryMs } from "./client-socket.ts"
 
 export type SocketKind = "exchanges" | "responses" | "realtime"
 
@@ -88,7 +89,6 @@ export class OpenSockets extends Context.Service<
 
 /** The share of the connections of clients that may be sockets: the rest is for requests. */
 const share = 0.75
-const pingEveryMs = 20_000
 
 const tooMany = () =>
   serviceError("rate_limited", "The gateway has no room for another socket", {

@@ -54,6 +54,31 @@ describe("ClientSocket", () => {
     }
   })
 
+  it("closes one whose message does not end in five minutes, whatever pings it answers", async () => {
+    const { socket, client, stop } = await connected(true)
+    const closed = new Promise((resolve) => client.once("close", (code, reason) => resolve([code, String(reason)])))
+    const pause = () => new Promise((resolve) => setTimeout(resolve, 20))
+    // Messages that end have no limit, in however many fragments.
+    for (let at = 0; at < 20; at++) {
+      client.send("begun", { fin: false })
+      client.send("ended", { fin: true })
+      socket.ping()
+      await pause()
+    }
+    expect(socket.isClosed).toBe(false)
+    client.send("begun", { fin: false })
+    let pings = 0
+    for (; pings < 20 && !socket.isClosed; pings++) {
+      await pause()
+      socket.ping()
+    }
+    // A ping each 20 seconds, for five minutes.
+    expect(pings).toBeGreaterThanOrEqual(15)
+    expect(pings).toBeLessThan(20)
+    expect(await closed).toEqual([1008, "the message did not end in time"])
+    stop()
+  })
+
   it("reads no more of a client that takes no answers, and goes on when it takes them", async () => {
     const count = 5000
     const { socket, client, stop } = await connected(true, "x".repeat(10_000))
