@@ -211,13 +211,28 @@ const removedFrom = (section: string, changes: ReadonlyArray<Change>): ReadonlyA
     change === "removed" && entry.startsWith(`${section}/`) ? [entry.slice(section.length + 1)] : [],
   )
 
-/** Returns the ids of those that were not credited before. */
-const creditTopups = (sql: SqlClient.SqlClient, part: ReadonlyArray<DeclaredTopup>) => {
-  const rows = JSON.stringify(
-    part.map(({ id, org, currency, amount }) => {
+const jsonOfTopups = (topups: ReadonlyArray<DeclaredTopup>): string =>
+  JSON.stringify(
+    topups.map(({ id, org, currency, amount }) => {
       return { id, org, currency, amount: formatAmount(parseAmount(amount) ?? 0n) }
     }),
   )
+
+/** Ids of top-ups that credited another organisation or amount: an id is credited once. */
+export const differingTopups = (sql: SqlClient.SqlClient, topups: ReadonlyArray<DeclaredTopup>) =>
+  Effect.map(
+    sql<{ id: string }>`
+      select x.id from jsonb_to_recordset(${jsonOfTopups(topups)}::text::jsonb)
+        as x(id text, org text, currency text, amount numeric)
+      join topups t on t.id = x.id
+      where (t.org_id, t.currency, t.amount) is distinct from (x.org, x.currency, x.amount)
+      order by x.id`,
+    Arr.map(({ id }) => id),
+  )
+
+/** Returns the ids of those that were not credited before. */
+const creditTopups = (sql: SqlClient.SqlClient, part: ReadonlyArray<DeclaredTopup>) => {
+  const rows = jsonOfTopups(part)
   const added = sql<{ id: string }>`
     select id from (
       select x.id, ledger_topup(x.id, x.org, x.currency, x.amount) as added

@@ -16,7 +16,14 @@ import { queryDeadline, refreshEvery, withDeadline } from "../store/database.ts"
 import { inTransaction } from "../store/transaction.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 import { readNetwork } from "../upstream/network.ts"
-import { conflictsOf, declaredCredentials, isFrom, storeCatalogue, storedCatalogue } from "./catalogue-store.ts"
+import {
+  conflictsOf,
+  declaredCredentials,
+  differingTopups,
+  isFrom,
+  storeCatalogue,
+  storedCatalogue,
+} from "./catalogue-store.ts"
 import type { Declared } from "./declared.ts"
 import type { Change } from "./diff.ts"
 import { knownKeys, planKeys, strayKeys } from "./keys.ts"
@@ -190,11 +197,18 @@ export class Catalogue extends Context.Service<
           const document = applyPatch(snapshot.document, reading)
           const known = yield* knownKeys(longSql, declared.keys).pipe(withDeadline(applyDeadline))
           const { keys, warnings } = yield* planKeys(declared.keys, known, digestOf, mint)
+          const differing = yield* differingTopups(longSql, declared.topups).pipe(withDeadline(applyDeadline))
           return {
             reading,
             document,
             keys,
-            warnings: [...warnings, ...warningsOf(document, declared.credentials)],
+            warnings: [
+              ...warnings,
+              ...differing.map(
+                (id) => `${id}: this top-up credited another organisation or amount; an id is credited once`,
+              ),
+              ...warningsOf(document, declared.credentials),
+            ],
           }
         })
         const read = reader

@@ -40,6 +40,23 @@ describe("POST /v1/admin/catalogue", () => {
     expect(await balanceOf(gateway())).toBe(before)
   })
 
+  it("says that an id of a top-up is credited once, and credits nothing of another amount", async () => {
+    const balance = () => balanceOf({ ...gateway(), orgId: ids.org })
+    const before = await balance()
+    const other = testCatalogue(urls, ids).replace('amount: "1000"', 'amount: "2000"')
+    expect(other).not.toBe(testCatalogue(urls, ids))
+    for (const options of [{ dryRun: true }, {}]) {
+      const told = JSON.parse(JSON.stringify(await (await apply(other, options)).json()))
+      expect(told.credited).toEqual([])
+      expect(told.warnings).toContainEqual(
+        expect.stringContaining("this top-up credited another organisation or amount; an id is credited once"),
+      )
+    }
+    expect(await balance()).toBe(before)
+    const again = JSON.parse(JSON.stringify(await (await apply(testCatalogue(urls, ids))).json()))
+    expect(JSON.stringify(again.warnings)).not.toContain("top-up")
+  })
+
   it("with an error changes nothing, and reports path and line", async () => {
     const broken = testCatalogue(urls, ids).replace("handle: plain,", "handle: plain, colour: red,")
     const error = await errorOf(await apply(broken))
