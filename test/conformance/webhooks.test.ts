@@ -3,7 +3,14 @@ import { rootCertificates, setDefaultCACertificates } from "node:tls"
 import { Effect, Redacted, Schema } from "effect"
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
 import { Deliveries, Delivery, MadeWebhook, OwnWebhooks, WebhookList } from "../../src/protocol/webhook.ts"
-import { newTestIds, testCatalogue, testNewWebhookSecret, testWebhookSecret } from "../../src/testing/index.ts"
+import {
+  newTestIds,
+  startGateway,
+  type TestGateway,
+  testCatalogue,
+  testNewWebhookSecret,
+  testWebhookSecret,
+} from "../../src/testing/index.ts"
 import { certificate } from "../upstream/certificate.ts"
 import { asLogin, budgetCalls, type Headers, nobody, priced } from "./budget-calls.ts"
 import { errorOf, eventually, useGateway } from "./gateway.ts"
@@ -470,6 +477,53 @@ describe("a webhook of an organisation", () => {
     expect((await remove(id)).status).toBe(204)
     expect(await former()).toEqual([])
   })
+
+  it("has its secret and the former ones sealed again under a new master key", async () => {
+    const start = (masterKey: string, masterKeyPrevious?: string) =>
+      startGateway({
+        backgroundSpeed: 10,
+        ids,
+        catalogue: () => catalogueWith(),
+        resolveHost: async () => resolved,
+        config: {
+          egressAllow: ["127.0.0.2"],
+          masterKey: Redacted.make(masterKey),
+          masterKeyPrevious: masterKeyPrevious === undefined ? undefined : Redacted.make(masterKeyPrevious),
+        },
+      })
+    const sealedIn = ({ sql }: TestGateway, id: string) =>
+      Effect.runPromise(sql<{ readonly newest: string; readonly former: string }>`
+        select w.sealed_secret as newest, f.sealed_secret as former
+        from org_webhooks w join org_webhook_former_secrets f on f.webhook = w.id where w.id = ${id}`)
+    const program = Effect.gen(function* () {
+      const before = yield* start("old")
+      const { id, sealed } = yield* Effect.promise(async () => {
+        const headers = asLogin((await before.logIn(owner.email)).accessToken)
+        const { id } = await read(
+          MadeWebhook,
+          before.call("POST", "/v1/webhooks", { url: ownUrl(), events: ["key.created"] }, headers),
+        )
+        await before.call("POST", `/v1/webhooks/${id}/rotate`, {}, headers)
+        const [sealed] = await sealedIn(before, id)
+        return { id, sealed }
+      })
+      const after = yield* start("new", "old")
+      yield* after.sql`
+        insert into org_webhooks (org_id, id, url, events, sealed_secret)
+        values (${ids.org}, ${id}, ${ownUrl()}, '{key.created}', ${sealed?.newest ?? ""}) on conflict do nothing`
+      yield* after.sql`
+        insert into org_webhook_former_secrets (org_id, webhook, sealed_secret, valid_until)
+        values (${ids.org}, ${id}, ${sealed?.former ?? ""}, now() + interval '1 hour') on conflict do nothing`
+      yield* Effect.promise(() =>
+        eventually(async () => {
+          const [now] = await sealedIn(after, id)
+          return now !== undefined && now.newest !== sealed?.newest && now.former !== sealed?.former
+        }),
+      )
+      yield* after.sql`delete from org_webhooks where id = ${id}`
+    })
+    await Effect.runPromise(Effect.scoped(program))
+  }, 60_000)
 
   it.each([
     [{ formerHours: -1 }, "bad_request"],
