@@ -11,10 +11,14 @@ import { parseRedisUrl } from "./protocol/redis-url.ts"
 import { fileVariable, secretInFile } from "./secret-files.ts"
 
 const Bytes = Schema.Int.check(Schema.isBetween({ minimum: 1024, maximum: 2 ** 31 - 1 }))
+/** Space on a disk, which may be more than memory that is taken at once. */
+const DiskBytes = Schema.Int.check(Schema.isBetween({ minimum: 1024, maximum: Number.MAX_SAFE_INTEGER }))
 /** 0 takes a free port. */
 const Port = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 65_535 }))
 /** At least two: a spent request id must be refused for longer than its reply is stored. */
 const Days = Schema.Int.check(Schema.isBetween({ minimum: 2, maximum: 36_500 }))
+/** A year: replies stored for longer than that are of no use to a client that retries. */
+const maxIdempotencyTtlS = 366 * 86_400
 const Seconds = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 86_400 }))
 const Share = Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1 }))
 const GateModes = Schema.Literals(["off", "shadow", "enforce"])
@@ -25,9 +29,9 @@ const millis = (name: string, fallback: number) =>
 const optionalMillis = (name: string) => Config.schema(MillisOrNumber, name).pipe(Config.option, toUndefined)
 const bytes = (name: string, fallback: number) =>
   Config.schema(Schema.FiniteFromString.pipe(Schema.decodeTo(Bytes)), name).pipe(Config.withDefault(fallback))
-const atLeastOne = (name: string, fallback: number) =>
+const count = (name: string, fallback: number, { minimum = 1, maximum = Number.MAX_SAFE_INTEGER } = {}) =>
   Config.schema(
-    Schema.FiniteFromString.pipe(Schema.decodeTo(Schema.Int.check(Schema.isGreaterThanOrEqualTo(1)))),
+    Schema.FiniteFromString.pipe(Schema.decodeTo(Schema.Int.check(Schema.isBetween({ minimum, maximum })))),
     name,
   ).pipe(Config.withDefault(fallback))
 const port = (name: string) => Config.schema(Schema.FiniteFromString.pipe(Schema.decodeTo(Port)), name)
@@ -69,6 +73,12 @@ const digest = (name: string) =>
 
 function invalid(message: string): Config.Config<never> {
   return Config.fail(new ConfigProvider.SourceError({ message }))
+}
+/** Links are made by appending a path: what follows the host must be its path as browsers read it. */
+const isPublicUrl = (text: string): boolean => {
+  const url = URL.parse(text)
+  const [, path = "/"] = /^https?:\/\/[^\s/?#@]+(\/[^\s?#]*[^\s/?#])?$/.exec(text) ?? [text, text]
+  return url?.pathname === path
 }
 /** A list of networks. */
 const networks = (name: string) =>
@@ -112,10 +122,7 @@ const variables = {
   /** Port to listen on; 0 takes a free port. */
   port: port("SVC_PORT").pipe(Config.withDefault(8080)),
   /** Number of processes that share the port; more than one needs PostgreSQL and Redis. */
-  workers: Config.schema(
-    Schema.FiniteFromString.pipe(Schema.decodeTo(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 256 })))),
-    "SVC_WORKERS",
-  ).pipe(Config.withDefault(1)),
+  workers: count("SVC_WORKERS", 1, { maximum: 256 }),
   /**
    * Files of a certificate with its chain and of its key, in PEM: then clients are served by HTTPS, with HTTP/2 and
    * HTTP/1.1. They are read again when they change.
@@ -144,13 +151,21 @@ const variables = {
    * The public URL of this service, e.g. `https://weir.example.com`; if absent, it is derived from the request's host.
    */
   publicUrl: Config.schema(
-    Schema.String.check(Schema.isPattern(/^https?:\/\/[^\s/?#]+(\/[^\s?#]*[^\s/?#])?$/)),
+    Schema.String.check(
+      Schema.makeFilter((text: string) =>
+        isPublicUrl(text)
+          ? undefined
+          : "a URL such as https://weir.example.com, without a slash at its end, is required",
+      ),
+    ),
     "SVC_PUBLIC_URL",
   ).pipe(Config.option, toUndefined),
   /** A path below which everything is served, e.g. `/genai/gw`, for a proxy that does not remove it. */
   basePath: Config.schema(
     Schema.String.check(
-      Schema.isPattern(/^(\/[A-Za-z0-9._~-]+)+$/, { expected: "a path such as /genai/gw, without a slash at its end" }),
+      Schema.isPattern(/^(\/(?!\.{1,2}(\/|$))[A-Za-z0-9._~-]+)+$/, {
+        expected: "a path such as /genai/gw, without a slash at its end",
+      }),
     ),
     "SVC_BASE_PATH",
   ).pipe(Config.withDefault("")),
@@ -195,7 +210,7 @@ const variables = {
     Result.flatMap(parseDatabaseUrl(text), ({ tls }) => readable(tls?.ca, tls?.cert, tls?.key)),
   ),
   /** Connections to it, for calls, for what is short, and for what is long: a third each, of the last at least three. Two more wait for notifications. */
-  databaseConnections: Config.Int("SVC_DATABASE_CONNECTIONS").pipe(Config.withDefault(10)),
+  databaseConnections: count("SVC_DATABASE_CONNECTIONS", 10, { maximum: 10_000 }),
   /** `0`: missing migrations are not applied at start but are an error; `weir migrate` applies them. */
   migrates: Config.schema(Flag, "SVC_MIGRATE").pipe(
     Config.withDefault("1"),
@@ -223,7 +238,7 @@ const variables = {
   /** Sender of mail. */
   mailFrom: Config.NonEmptyString("SVC_MAIL_FROM").pipe(Config.withDefault("Weir <weir@localhost>")),
   /** Requests per minute and address (IPv6: per /64) on the login routes. */
-  authPerMinute: atLeastOne("SVC_AUTH_PER_MINUTE", 20),
+  authPerMinute: count("SVC_AUTH_PER_MINUTE", 20),
   /** Private networks (CIDR, separated by commas) in which organisations' own upstream addresses are allowed. */
   egressAllow: networks("SVC_EGRESS_ALLOW"),
   /** Proxy for vendors at HTTPS addresses: `HTTPS_PROXY` or `https_proxy`, except for what `NO_PROXY` names. */
@@ -286,7 +301,7 @@ const variables = {
    * A stream ends once its text and its tools' arguments have more bytes than its limit of tokens times this: the longest
    * tokens of known tokenizers, which are runs of spaces, have 128.
    */
-  outputTokenBytes: atLeastOne("SVC_OUTPUT_TOKEN_BYTES", 128),
+  outputTokenBytes: count("SVC_OUTPUT_TOKEN_BYTES", 128),
   /** Silence on a stream after which a heartbeat comment is sent. */
   streamHeartbeatMs: millis("SVC_STREAM_HEARTBEAT_MS", 15_000),
   /** Unsent bytes of one stream at which the gateway stops reading from the vendor; less while many clients are slow. */
@@ -296,7 +311,7 @@ const variables = {
   /** The largest message on a socket, in bytes. */
   socketFrameBytes: bytes("SVC_SOCKET_FRAME_BYTES", 1024 * 1024),
   /** Maximum open sockets of one process; less where its files allow fewer. */
-  socketsMax: atLeastOne("SVC_SOCKETS_MAX", 10_000),
+  socketsMax: count("SVC_SOCKETS_MAX", 10_000),
   /** How long a realtime session may be without an event from either side. */
   realtimeIdleMs: millis("SVC_REALTIME_IDLE_MS", 300_000),
   /** How long a vendor's reply is read after its client left, if the catalogue says `clientGone: drain`. */
@@ -308,7 +323,7 @@ const variables = {
   /** How long what runs may go on after its credential was revoked: streams, sockets, realtime; to their end if absent. */
   revokedGraceMs: optionalMillis("SVC_REVOKED_GRACE_MS"),
   /** Maximum open exchanges of one process; further ones are refused with `rate_limited`. */
-  maxOpenExchanges: atLeastOne("SVC_MAX_OPEN_EXCHANGES", 20_000),
+  maxOpenExchanges: count("SVC_MAX_OPEN_EXCHANGES", 20_000),
   /** Event loop lag above which calls are refused with `rate_limited`. */
   shedLagMs: millis("SVC_SHED_LAG_MS", 60),
   /** Average wait for a hold above which calls are refused; it also bounds how many may wait. */
@@ -340,7 +355,7 @@ const variables = {
     Config.withDefault(90),
   ),
   /** How long finished replies are stored for replay, in seconds. */
-  idempotencyTtlS: Config.Int("SVC_IDEMPOTENCY_TTL_S").pipe(Config.withDefault(86_400)),
+  idempotencyTtlS: count("SVC_IDEMPOTENCY_TTL_S", 86_400, { maximum: maxIdempotencyTtlS }),
   /** How long a known key stays valid while the database does not answer. */
   authStaleMs: millis("SVC_AUTH_STALE_MS", 60_000),
   /** Memory for tenants that were active: organisations, applications and keys. */
@@ -352,7 +367,9 @@ const variables = {
   /** How long a job at a vendor, such as a video, may take; then it is ended at its vendor, and its money goes back. */
   jobTimeoutMs: millis("SVC_JOB_TIMEOUT_MS", 3_600_000),
   /** Disk space below `SVC_DATA_DIR` for files of running calls, of one process. */
-  mediaDiskBytes: bytes("SVC_MEDIA_DISK_BYTES", 8 * 1024 * 1024 * 1024),
+  mediaDiskBytes: Config.schema(Schema.FiniteFromString.pipe(Schema.decodeTo(DiskBytes)), "SVC_MEDIA_DISK_BYTES").pipe(
+    Config.withDefault(8 * 1024 * 1024 * 1024),
+  ),
   /** Memory for replies that are kept for equal requests, where there is no Redis. */
   replyCacheBytes: bytes("SVC_REPLY_CACHE_BYTES", 64 * 1024 * 1024),
   /** Bodies of large requests that may be in memory at once, of one process. */
@@ -360,9 +377,7 @@ const variables = {
   /** How long a call waits for the store of kept replies; then it calls its vendor. */
   replyCacheWaitMs: millis("SVC_REPLY_CACHE_WAIT_MS", 20),
   /** Files of running calls, of one process. */
-  mediaMaxFiles: Config.schema(Schema.Int.check(Schema.isGreaterThan(0)), "SVC_MEDIA_MAX_FILES").pipe(
-    Config.withDefault(512),
-  ),
+  mediaMaxFiles: count("SVC_MEDIA_MAX_FILES", 512),
   /** OpenTelemetry collector (OTLP over HTTP), e.g. `http://collector:4318`, for traces, metrics and logs. */
   otlpUrl: Config.schema(Schema.String.check(Schema.isPattern(/^https?:\/\/\S+$/)), "SVC_OTLP_URL").pipe(
     Config.option,
@@ -419,6 +434,16 @@ export const readVariables = (
         }),
     ),
   ).pipe(Effect.map((each) => each.flat()))
+
+/** What is wrong with each variable that a start would refuse, in the order of the table. */
+export const refusedVariables: Effect.Effect<ReadonlyArray<Config.ConfigError>> = Effect.suspend(() =>
+  Effect.forEach(Object.values(variables), (variable: Config.Config<unknown>) =>
+    Effect.match(variable, {
+      onFailure: (error): ReadonlyArray<Config.ConfigError> => [error],
+      onSuccess: () => [],
+    }),
+  ),
+).pipe(Effect.map((each) => each.flat()))
 
 /** Addresses of collectors and the like may have one too. */
 const withoutPassword = (text: string): string => text.replace(/(\/\/)[^/@\s]*@/g, "$1…@")

@@ -55,13 +55,14 @@ const explainListen = (cause: unknown): string => {
   return `Weir cannot listen: ${reasonOf(cause)}; correct SVC_HOST or SVC_PORT`
 }
 
-const explainConfig = ({ cause }: Config.ConfigError): string => {
-  if (!Schema.isSchemaError(cause)) return `${cause.message}; see src/config.ts`
+const explainConfig = (error: Config.ConfigError): string =>
+  `${describeRefusedVariable(error)}; weir config says what each variable means`
+
+/** What is wrong with a variable, in a line for each. */
+export const describeRefusedVariable = ({ cause }: Config.ConfigError): string => {
+  if (!Schema.isSchemaError(cause)) return cause.message
   return issuesOf(cause)
-    .map(
-      ({ path, message }) =>
-        `${path === "" ? "A variable" : path} is invalid: ${message.replace(/\s+/g, " ")}; see src/config.ts`,
-    )
+    .map(({ path, message }) => `${path === "" ? "A variable" : path} is invalid: ${message.replace(/\s+/g, " ")}`)
     .join("\n")
 }
 
@@ -92,11 +93,12 @@ export const describeUnknownVariables: Effect.Effect<ReadonlyArray<string>> = Ef
   }),
 )
 
-/** The most similar known name, at an edit distance of at most two. */
+/** The most similar known name, at an edit distance of two, or of a quarter of a long name: a forgotten `_MS` is three. */
 const nearest = (name: string, known: Iterable<string>): string | undefined => {
+  const most = Math.max(2, Math.floor(name.length / 4))
   const [best] = [...known]
     .map((candidate) => ({ candidate, apart: distance(name, candidate) }))
-    .filter(({ apart }) => apart <= 2)
+    .filter(({ apart }) => apart <= most)
     .sort((a, b) => a.apart - b.apart)
   return best?.candidate
 }

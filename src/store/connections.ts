@@ -54,8 +54,8 @@ export const connectionsOf = (number: number, deadlineMs: number): Connections =
     forShards: pool(ofCalls),
     forOthers: pool({ minConnections: 1, maxConnections: Math.max(1, third) }),
     forLongQueries: pool({ maxConnections: Math.max(exporting + 1, third) }),
-    // Two listen, to changes and to recalls: there is one for each that asks.
-    forNotifications: pool({ silenceMs, maxConnections: number }),
+    // Two listen, to changes and to recalls: there is one for each that asks, however small the number is.
+    forNotifications: pool({ silenceMs, maxConnections: Math.max(2, number) }),
   }
 }
 
