@@ -21,7 +21,8 @@ interface Watch<E, R> {
 }
 
 /**
- * Takes up each change of files, until the scope closes. A change that cannot be used, and a file that is missing or empty
+ * Takes up each change of files, until the scope closes: once two looks in a row find the same, since a file that is written
+ * in place may be read in the middle, and half a catalogue can be a catalogue too. A change that cannot be used, and a file that is missing or empty
  * for longer than its replacement takes, are a log line and a problem of the node, once a change; what the files had
  * before stays in force.
  */
@@ -34,18 +35,21 @@ export const watchFiles = <E, R>({
     const problems = yield* NodeProblems
     const what = paths.join(", ")
     let known = before.map((text) => text?.trim())
+    let seen = known
     let isRefused = false
     let looksWithout = 0
     const refuse = (problem: string) =>
       Effect.andThen(problems.begin(what, problem), Effect.logError(`${problem}\nWhat was in force before stays`))
     const look = Effect.gen(function* () {
       const texts = yield* Effect.promise(() => Promise.all(paths.map(readOrNothing)))
+      const isWritten = isSame(texts, seen)
+      seen = texts.map((text) => text.trim())
       const missing = paths.filter((_, at) => texts[at]?.trim() === "")
       looksWithout = missing.length === 0 ? 0 : looksWithout + 1
       if (looksWithout === looksOfReplacement) yield* refuse(`${missing.join(", ")} is missing or empty`)
       if (missing.length > 0) return
-      const isKnown = texts.every((text, at) => text.trim() === known[at])
-      if (isKnown && isRefused) return
+      const isKnown = isSame(texts, known)
+      if (isKnown ? isRefused : !isWritten) return
       if (!isKnown) {
         isRefused = yield* Effect.as(take(texts), false).pipe(
           Effect.catchIf(
@@ -80,6 +84,9 @@ export const followVariable = Effect.fnUntraced(function* (name: string, value: 
   }
   return () => current
 })
+
+const isSame = (texts: ReadonlyArray<string>, before: ReadonlyArray<string | undefined>): boolean =>
+  texts.every((text, at) => text.trim() === before[at])
 
 const readOrNothing = async (path: string): Promise<string> => {
   try {
