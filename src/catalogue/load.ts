@@ -26,8 +26,16 @@ const decode = Schema.decodeUnknownResult(CatalogueDocument, strictly)
 const maxIssues = 200
 const encode = Schema.encodeSync(CatalogueDocument)
 
+/** What stands for bytes that are no UTF-8 once a file is read as text. WHATWG Encoding Standard, "replacement". */
+const replacement = "\uFFFD"
+
 /** Parses and checks a catalogue. */
 export const loadCatalogue = (text: string): Result.Result<LoadedCatalogue, ReadonlyArray<CatalogueIssue>> => {
+  const lost = text.indexOf(replacement)
+  if (lost >= 0) {
+    const line = text.slice(0, lost).split("\n").length
+    return Result.fail([{ path: "", line, message: "there are bytes that are not UTF-8: store the file as UTF-8" }])
+  }
   const parsed = parseYaml(text)
   if (Result.isFailure(parsed)) return Result.fail([{ path: "", ...parsed.failure }])
   const { value, lineOf } = parsed.success

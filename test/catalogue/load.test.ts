@@ -170,6 +170,13 @@ describe("a model without targets", () => {
   })
 })
 
+it("bytes that are no UTF-8 are refused by their line, and not stored as something else", () => {
+  const latin1 = Buffer.from(good.replace("name: O", "name: Caf\u00e9"), "latin1")
+  expect(issues(latin1.toString("utf8"))).toEqual([
+    { path: "", line: 15, message: "there are bytes that are not UTF-8: store the file as UTF-8" },
+  ])
+})
+
 describe("values that a store cannot hold", () => {
   it.each([
     [good.replace("name: O", 'name: "a\\0b"'), "orgs[0].name"],
