@@ -32,6 +32,7 @@ import {
   trackConnections,
 } from "./listener.ts"
 import { refuseOddRequests } from "./one-spelling.ts"
+import { trackRequests } from "./open-requests.ts"
 import { envelope, routeNotFound } from "./respond.ts"
 import { activityRoutes } from "./routes/activity.ts"
 import { adminRoutes } from "./routes/admin.ts"
@@ -218,6 +219,11 @@ const drainAtShutdown = (node: NodeServer) =>
         node.close()
       })
       const connections = trackConnections(node)
+      const requests = trackRequests(node)
+      // A request that was accepted may become a call only now.
+      const drainCalls = Effect.all([calls.drain, Effect.timeoutOption(requests.whenNone, closeGraceMs)], {
+        concurrency: "unbounded",
+      }).pipe(Effect.andThen(calls.drain))
       const hangUp = Effect.sync(() => {
         if ("closeIdleConnections" in node) node.closeIdleConnections()
         setTimeout(connections.closeAll, closeGraceMs).unref()
@@ -225,7 +231,7 @@ const drainAtShutdown = (node: NodeServer) =>
       yield* Effect.addFinalizer(() =>
         beLameDuck.pipe(
           Effect.andThen(stopListening),
-          Effect.andThen(Effect.all([calls.drain, sockets.drain], { concurrency: "unbounded" })),
+          Effect.andThen(Effect.all([drainCalls, sockets.drain], { concurrency: "unbounded" })),
           Effect.andThen(hangUp),
         ),
       )

@@ -2,6 +2,7 @@
 import { execFileSync, spawn } from "node:child_process"
 import { createHash } from "node:crypto"
 import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
+import { connect as connectHttp2, constants } from "node:http2"
 import { join } from "node:path"
 import { describe, expect, it } from "vitest"
 import { accepts } from "../../scripts/faults/processes.ts"
@@ -9,6 +10,7 @@ import { freePort } from "../../scripts/free-port.ts"
 import { hello, parseEvents } from "../../src/testing/index.ts"
 import { useCommands } from "../cli/in-process.ts"
 import { eventually, replyOf } from "../conformance/gateway.ts"
+import { authority, issued } from "../upstream/certificate.ts"
 import { useProcesses } from "./process.ts"
 
 describe("weir serve on a new machine", () => {
@@ -73,6 +75,42 @@ describe("weir serve", () => {
     const served = await exchange(hello)
     expect([served.status, served.headers.get("connection")]).toEqual([200, "close"])
     await eventually(() => readiness().then(Boolean, () => true))
+    expect(await exit).toBe(0)
+  }, 60_000)
+
+  it("answers every request of HTTP/2 that it accepted before it stops; the others are refused, so that clients send them again", async () => {
+    const files = { SVC_TLS_CERT: join(dir(), "cert.pem"), SVC_TLS_KEY: join(dir(), "key.pem") }
+    writeFileSync(files.SVC_TLS_CERT, issued.server.cert)
+    writeFileSync(files.SVC_TLS_KEY, issued.server.key)
+    const { child, exit, ready } = await serve({ ...files, SVC_LAME_DUCK_MS: "300ms" })
+    const session = connectHttp2(ready.baseUrl, { ca: [authority] })
+    const headers = {
+      ":method": "POST",
+      ":path": "/t1/exchange",
+      "content-type": "application/json",
+      "x-svc-key-id": ready.keyId,
+      "x-svc-key": ready.key,
+    }
+    const call = () =>
+      new Promise<number>((resolve) => {
+        const stream = session.request(headers)
+        let status = 0
+        stream.once("response", (head) => {
+          status = head[":status"] ?? 0
+        })
+        stream.on("error", () => {}).resume()
+        stream.once("close", () => resolve(stream.rstCode === constants.NGHTTP2_NO_ERROR ? status : -stream.rstCode))
+        stream.end(JSON.stringify(hello))
+      })
+    expect(await call()).toBe(200)
+    child.kill("SIGTERM")
+    const answers = new Set<number>()
+    const callOn = async () => {
+      while (!session.closed && !session.destroyed) answers.add(await call())
+    }
+    await Promise.all(Array.from({ length: 20 }, callOn))
+    answers.delete(-constants.NGHTTP2_REFUSED_STREAM)
+    expect([...answers]).toEqual([200])
     expect(await exit).toBe(0)
   }, 60_000)
 
