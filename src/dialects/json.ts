@@ -30,6 +30,12 @@ export const parseObject = (text: string): JsonObject | undefined => {
   }
 }
 
+/** Parses the object of a refusal. Google's API for OpenAI's clients puts it into a list of one. */
+export const parseRefusal = (body: string): JsonObject | undefined => {
+  const text = body.trim()
+  return parseObject(text.startsWith("[") && text.endsWith("]") ? text.slice(1, -1) : text)
+}
+
 export const objectAt = (value: JsonObject | undefined, key: string): JsonObject | undefined => {
   const field = value?.[key]
   return isObject(field) ? field : undefined

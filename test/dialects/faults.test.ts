@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest"
 import { vertexClaude } from "../../src/dialects/anthropic/clouds.ts"
 import { machineCode, type VendorFault } from "../../src/dialects/faults.ts"
 import { dialects } from "../../src/dialects/index.ts"
+import { openaiFault } from "../../src/dialects/openai-chat/faults.ts"
 import { searchRefusal } from "../../src/dialects/search/dialect.ts"
 
 type Case = [what: string, status: number, body: string | object, blame: VendorFault["blame"], code?: string]
@@ -18,6 +19,9 @@ const judges = (decodeError: (status: number, body: string) => VendorFault, case
 const openai = (code: string | null, message = "", type = "invalid_request_error") => ({
   error: { code, message, type },
 })
+
+/** As Google refuses with each of its APIs. */
+const googles = (message: string) => ({ error: { code: 400, message, status: "INVALID_ARGUMENT" } })
 
 describe("every dialect, by the status alone", () => {
   it.each(Object.entries(dialects))("%s", (_name, { decodeError }) => {
@@ -74,6 +78,9 @@ describe("OpenAI's API", () => {
       "filter",
       "unknown",
     ],
+    ["Google's key, in a list", 400, [googles("API key not valid. Please pass a valid API key.")], "credential"],
+    ["Google's key", 400, googles("API key not valid. Please pass a valid API key."), "credential"],
+    ["Google's field, in a list", 400, [googles('Unknown name "thinking": Cannot find field.')], "request"],
     ["xAI's access", 403, { code: "permission-denied", error: "Access to the chat endpoint is denied" }, "permission"],
     [
       "xAI's key",
@@ -100,6 +107,24 @@ describe("OpenAI's API", () => {
       "model",
     ],
   ])
+})
+
+describe("a failure inside a stream of OpenAI's APIs", () => {
+  it.each<[object, number, VendorFault["blame"]]>([
+    [{ code: "rate_limit_exceeded", message: "x" }, 429, "moment"],
+    [{ code: "server_error", message: "x" }, 500, "moment"],
+    [{ code: "failed_to_download_image", message: "x" }, 400, "request"],
+    [{ code: "invalid_image_url", message: "x" }, 400, "request"],
+    [{ code: "context_length_exceeded", message: "x" }, 400, "request"],
+    [{ code: "image_content_policy_violation", message: "x" }, 400, "filter"],
+    [{ code: 429, message: "x" }, 429, "moment"],
+    [{ code: "400", type: "None", message: "x" }, 400, "request"],
+    [{ code: "401", type: "auth_error", message: "x" }, 401, "credential"],
+    [{ code: "1113", message: "x" }, 502, "credit"],
+    [{ code: "something_new", message: "x" }, 502, "moment"],
+  ])("%j", (error, status, blame) => {
+    expect(openaiFault({ ...error })).toMatchObject({ status, blame })
+  })
 })
 
 describe("Anthropic's API", () => {

@@ -8,9 +8,9 @@ import { EventFrames } from "../bedrock/event-stream.ts"
 import { bedrockAccess, bedrockFault } from "../bedrock/faults.ts"
 import { modelPath } from "../bedrock/model-path.ts"
 import { type Decoder, type Dialect, malformed, type VendorEvent, type VendorRequest } from "../dialect.ts"
-import { geminiRefusal } from "../gemini/faults.ts"
+import { geminiRefusal, isGoogles } from "../gemini/faults.ts"
 import { type Place, publisherPath, vertexAuthorize } from "../gemini/vertex.ts"
-import { objectAt, parseObject, stringAt } from "../json.ts"
+import { parseObject, stringAt } from "../json.ts"
 import type { EncodeRefusal } from "../wire.ts"
 import { anthropic, anthropicVersion } from "./vendor.ts"
 import { ReplyReader } from "./vendor-reply.ts"
@@ -26,11 +26,7 @@ const bodyFor = (version: string, request: VendorRequest): Result.Result<object,
 export const vertexClaude = (place: Place): Dialect => ({
   ...anthropic,
   authorize: vertexAuthorize,
-  // A refusal by Google itself is in Google's form, which names a status.
-  decodeError: (status, body) => {
-    const isGoogles = stringAt(objectAt(parseObject(body), "error"), "status") !== undefined
-    return isGoogles ? geminiRefusal(status, body) : anthropic.decodeError(status, body)
-  },
+  decodeError: (status, body) => (isGoogles(body) ? geminiRefusal(status, body) : anthropic.decodeError(status, body)),
   canSearch: () => false,
   encode: (request) =>
     Result.map(bodyFor("vertex-2023-10-16", request), (body) => ({

@@ -1,6 +1,6 @@
 /** How Anthropic refuses. Source: https://docs.anthropic.com/en/api/errors */
 import { type FaultTable, faultBy, type VendorFault } from "../faults.ts"
-import { type JsonObject, objectAt, parseObject, stringAt } from "../json.ts"
+import { type JsonObject, objectAt, parseRefusal, stringAt } from "../json.ts"
 
 const table: FaultTable = {
   codes: {
@@ -22,7 +22,7 @@ const table: FaultTable = {
 }
 
 /** The failure in a reply with an error status. */
-export const anthropicRefusal = (status: number, body: string): VendorFault => faultOf(status, parseObject(body))
+export const anthropicRefusal = (status: number, body: string): VendorFault => faultOf(status, parseRefusal(body))
 
 /** Failures inside a stream have a type, which stands for a status. */
 export const anthropicFault = (json: JsonObject | undefined): VendorFault =>

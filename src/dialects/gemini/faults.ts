@@ -3,7 +3,7 @@
  * https://cloud.google.com/apis/design/errors#error_details (`ErrorInfo`, `RetryInfo`, `QuotaFailure`)
  */
 import { type FaultTable, faultBy, filteredReply, type VendorFault } from "../faults.ts"
-import { type JsonObject, numberAt, objectAt, objectsAt, parseObject, stringAt } from "../json.ts"
+import { type JsonObject, numberAt, objectAt, objectsAt, parseRefusal, stringAt } from "../json.ts"
 
 const table: FaultTable = {
   // Reasons of `ErrorInfo`: https://github.com/googleapis/googleapis/blob/master/google/api/error_reason.proto
@@ -35,7 +35,11 @@ const table: FaultTable = {
 
 /** The failure in a reply with an error status. */
 export const geminiRefusal = (status: number, body: string): VendorFault =>
-  geminiFault(objectAt(parseObject(body), "error"), status)
+  geminiFault(objectAt(parseRefusal(body), "error"), status)
+
+/** Whether a refusal is in Google's form, which names a status: so Google refuses with every API that it offers. */
+export const isGoogles = (body: string): boolean =>
+  stringAt(objectAt(parseRefusal(body), "error"), "status") !== undefined
 
 /** @param status of the reply; a failure inside a stream states its own */
 export const geminiFault = (error: JsonObject | undefined, status = numberAt(error, "code") ?? 502): VendorFault => {

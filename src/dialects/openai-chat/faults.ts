@@ -3,7 +3,8 @@
  * Sources, by vendor, are beside their codes.
  */
 import { type FaultTable, faultBy, type VendorFault } from "../faults.ts"
-import { type JsonObject, numberAt, objectAt, parseObject, stringAt } from "../json.ts"
+import { geminiRefusal, isGoogles } from "../gemini/faults.ts"
+import { type JsonObject, numberAt, objectAt, parseRefusal, stringAt } from "../json.ts"
 
 const table: FaultTable = {
   codes: {
@@ -66,7 +67,8 @@ const table: FaultTable = {
 }
 
 /** The failure in a reply with an error status. */
-export const openaiRefusal = (status: number, body: string): VendorFault => faultOf(status, parseObject(body))
+export const openaiRefusal = (status: number, body: string): VendorFault =>
+  isGoogles(body) ? geminiRefusal(status, body) : faultOf(status, parseRefusal(body))
 
 /** @param json a body, or a frame of a stream: some vendors leave out the object `error` */
 export const faultOf = (status: number, json: JsonObject | undefined): VendorFault => {
@@ -85,10 +87,11 @@ export const faultOf = (status: number, json: JsonObject | undefined): VendorFau
   })
 }
 
-/** A failure inside a stream has no status of HTTP; some vendors put one into `code`. */
+/** A failure inside a stream has no status of HTTP; some vendors put one into `code`, as a number or as its digits. */
 export const openaiFault = (error: JsonObject): VendorFault => {
   const code = numberAt(error, "code") ?? numberAt(error, "status_code") ?? numberAt(error, "status")
-  return faultOf(code !== undefined && code >= 400 && code <= 599 ? code : statusOf(error), { error })
+  const status = code ?? Number(stringAt(error, "code"))
+  return faultOf(status >= 400 && status <= 599 ? status : statusOf(error), { error })
 }
 
 /** The failure of an event of pictures, sound or a transcript. */
@@ -96,13 +99,33 @@ export const eventFault = (event: JsonObject): VendorFault => {
   return openaiFault(objectAt(event, "error") ?? { code: "stream_error", ...event, type: undefined })
 }
 
+/** Codes of what a request has, in replies of Responses. Source: https://platform.openai.com/docs/api-reference/responses/object, `error` */
+const requestCodes = [
+  "invalid_request_error",
+  "invalid_prompt",
+  "context_length_exceeded",
+  "invalid_image",
+  "invalid_image_format",
+  "invalid_base64_image",
+  "invalid_image_url",
+  "invalid_image_mode",
+  "image_too_large",
+  "image_too_small",
+  "image_parse_error",
+  "image_content_policy_violation",
+  "image_file_too_large",
+  "image_file_not_found",
+  "unsupported_image_media_type",
+  "empty_image_file",
+  "failed_to_download_image",
+]
+
 /** Failures that have a code alone. */
 const statuses: ReadonlyMap<string, number> = new Map([
   ["rate_limit_exceeded", 429],
   ["insufficient_quota", 429],
-  ["invalid_prompt", 400],
-  ["invalid_request_error", 400],
   ["server_error", 500],
+  ...requestCodes.map((code) => [code, 400] as const),
 ])
 
 const statusOf = (error: JsonObject): number => {
