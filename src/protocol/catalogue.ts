@@ -31,7 +31,10 @@ const TimeoutTiers = Schema.Struct({
 })
 
 /** Tiers for every environment, and tiers of one environment (`SVC_ENV`) below its name. */
-const TimeoutsOfPlace = Schema.Record(Schema.String, Schema.Union([Millis, TimeoutTiers])).check(
+const TimeoutsOfPlace = Schema.Record(
+  Schema.String,
+  Schema.Union([Millis, TimeoutTiers]).annotate({ expected: "a duration such as 60s, or tiers: { ttfb: 60s }" }),
+).check(
   Schema.makeFilter((settings: TimeoutSettings) =>
     Object.entries(settings).flatMap(([name, value]) => {
       if (isTier(name)) return typeof value === "number" ? [] : [{ path: [name], issue: `${name} is a duration` }]

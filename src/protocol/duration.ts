@@ -2,10 +2,15 @@
 import { Schema, SchemaTransformation } from "effect"
 import { millisOf } from "./reply-cache.ts"
 
-const Positive = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 1_000_000_000 }))
+const expected = "a duration such as 250ms, 10s, 2m or 1h"
 
-const Text = Schema.String.check(
-  Schema.isPattern(/^\d{1,9}(ms|s|m|h)$/, { expected: "a duration such as 250ms, 10s, 2m or 1h" }),
+const Positive = Schema.Int.check(
+  Schema.isBetween({ minimum: 1, maximum: 1_000_000_000 }, { expected: `${expected}, from 1ms to 277h` }),
+)
+
+/** A number without a unit is no duration: the message says what is. */
+const Text = Schema.String.annotate({ message: `Expected ${expected}` }).check(
+  Schema.isPattern(/^\d{1,9}(ms|s|m|h)$/, { expected }),
 )
 
 /** Decoded to milliseconds. */
@@ -16,11 +21,13 @@ export const Millis = Text.pipe(
 /** The same, or a plain number of milliseconds, as variables have it. */
 export const MillisOrNumber = Schema.String.check(
   Schema.isPattern(/^(\d{1,10}|\d{1,9}(ms|s|m|h))$/, {
-    expected: "milliseconds, or a duration such as 250ms, 10s, 2m or 1h",
+    expected: `milliseconds, or ${expected}`,
   }),
 ).pipe(
   Schema.decodeTo(
-    Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 2 ** 31 - 1 })),
+    Schema.Int.check(
+      Schema.isBetween({ minimum: 1, maximum: 2 ** 31 - 1 }, { expected: `${expected}, from 1ms to 596h` }),
+    ),
     SchemaTransformation.transform({
       decode: (text) => (/\d$/.test(text) ? Number(text) : millisOf(text)),
       encode: String,

@@ -170,6 +170,21 @@ describe("a model without targets", () => {
   })
 })
 
+it.each([
+  ["3000", "a duration such as 60s, or tiers: { ttfb: 60s }"],
+  ["0s", "a duration such as 250ms, 10s, 2m or 1h, from 1ms to 277h"],
+  ["999h", "a duration such as 250ms, 10s, 2m or 1h, from 1ms to 277h"],
+  ["1m30s", "a duration such as 250ms, 10s, 2m or 1h"],
+])("a timeout of %s is refused with what can be written", (value, expected) => {
+  expect(issues(`version: 1\ntimeouts: { ttfb: ${value} }\n`)).toEqual([
+    { path: "timeouts.ttfb", line: 2, message: `Expected ${expected}` },
+  ])
+  const inEnvironment = issues(`version: 1\ntimeouts: { production: { ttfb: ${value} } }\n`)
+  expect(inEnvironment).toEqual([
+    { path: "timeouts.production.ttfb", line: 2, message: expect.stringContaining("a duration such as 250ms") },
+  ])
+})
+
 it("bytes that are no UTF-8 are refused by their line, and not stored as something else", () => {
   const latin1 = Buffer.from(good.replace("name: O", "name: Caf\u00e9"), "latin1")
   expect(issues(latin1.toString("utf8"))).toEqual([
