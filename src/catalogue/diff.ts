@@ -7,7 +7,7 @@ export interface Change {
   /** e.g. `models/main`. */
   readonly entry: string
   readonly change: "added" | "changed" | "removed"
-  /** The fields that differ in a changed entry, as JSON, durations as `60s`; only for the first entries. */
+  /** The fields that differ, as JSON, durations as `60s`; only for the first changed entries, and for all timeouts. */
   readonly fields?: ReadonlyArray<FieldChange>
 }
 
@@ -48,14 +48,24 @@ export const changesOf = (before: Entries, after: Entries): ReadonlyArray<Change
   let told = 0
   for (const [entry, content] of after) {
     const known = before.get(entry)
-    if (known === undefined) changes.push({ entry, change: "added" })
+    if (known === undefined) changes.push({ entry, change: "added", ...timesOf(entry, undefined, content) })
     else if (known !== content) {
       const fields = told++ < mostEntriesWithFields ? fieldsOf(JSON.parse(known), JSON.parse(content)) : []
       changes.push({ entry, change: "changed", ...(fields.length > 0 && { fields: fields.slice(0, mostFields) }) })
     }
   }
-  for (const entry of before.keys()) if (!after.has(entry)) changes.push({ entry, change: "removed" })
+  for (const [entry, content] of before) {
+    if (!after.has(entry)) changes.push({ entry, change: "removed", ...timesOf(entry, content, undefined) })
+  }
   return changes
+}
+
+/** The times that an added or removed entry of the platform's timeouts changes: there is no other entry to read them in. */
+const timesOf = (entry: string, before: string | undefined, after: string | undefined): Pick<Change, "fields"> => {
+  if (!entry.startsWith("timeouts/")) return {}
+  const was: Schema.Json | undefined = before === undefined ? undefined : JSON.parse(before)
+  const is: Schema.Json | undefined = after === undefined ? undefined : JSON.parse(after)
+  return { fields: fieldsOf(was ?? (isObject(is) ? {} : undefined), is ?? (isObject(was) ? {} : undefined)) }
 }
 
 const fieldsOf = (before: Schema.Json | undefined, after: Schema.Json | undefined, path = ""): Array<FieldChange> => {

@@ -232,12 +232,28 @@ describe("a good catalogue", () => {
     const other = good.replace("name: O", "name: P").replace("production:", "staging:")
     const entries = ({ encoded }: typeof loaded) => entriesOf(JSON.parse(JSON.stringify(encoded)))
     const [before, after] = [entries(loaded), entries(Result.getOrThrow(loadCatalogue(other)))]
+    // The times of the platform are told also where an environment comes or goes.
+    const production = Object.entries({ connect: "10s", idle: "2m", total: "1h", ttfb: "250ms" }).map(
+      ([path, time]) => ({ path, time }),
+    )
     expect(changesOf(before, after)).toEqual([
-      { entry: "timeouts/staging", change: "added" },
+      {
+        entry: "timeouts/staging",
+        change: "added",
+        fields: production.map(({ path, time }) => ({ path, after: time })),
+      },
       { entry: "orgs/o", change: "changed", fields: [{ path: "name", before: '"O"', after: '"P"' }] },
-      { entry: "timeouts/production", change: "removed" },
+      {
+        entry: "timeouts/production",
+        change: "removed",
+        fields: production.map(({ path, time }) => ({ path, before: time })),
+      },
     ])
     expect(changesOf(before, entries(loaded))).toEqual([])
+    const plain = entries(Result.getOrThrow(loadCatalogue(good.replace("timeouts:", "timeouts:\n  ttfb: 3s"))))
+    expect(changesOf(before, plain)).toEqual([
+      { entry: "timeouts/ttfb", change: "added", fields: [{ path: "", after: "3s" }] },
+    ])
   })
 })
 
