@@ -29,8 +29,15 @@ const openBrace = 0x7b
 const closeBracket = 0x5d
 const closeBrace = 0x7d
 
-/** The limit that a body exceeds; undefined if it exceeds none. It stops where a limit is exceeded. */
-export const exceededLimit = (body: Uint8Array, limits: JsonLimits): keyof JsonLimits | undefined => {
+/** The limit that a body exceeds; undefined if it exceeds none. */
+export const exceededLimit = (body: Uint8Array, limits: JsonLimits): keyof JsonLimits | undefined =>
+  countJson(body, limits).exceeded
+
+/** Counts the names of members. It stops where a limit is exceeded. */
+export const countJson = (
+  body: Uint8Array,
+  limits: JsonLimits,
+): { readonly names: number; readonly exceeded: keyof JsonLimits | undefined } => {
   const ends = new StringEnds(body)
   let values = 0
   let names = 0
@@ -43,19 +50,19 @@ export const exceededLimit = (body: Uint8Array, limits: JsonLimits): keyof JsonL
     } else if (byte === comma) values++
     else if (byte === openBracket || byte === openBrace) {
       values++
-      if (++level > limits.levels) return "levels"
+      if (++level > limits.levels) return { names, exceeded: "levels" }
     } else if (byte === closeBracket || byte === closeBrace) level--
-    else if (byte === colon && ++names > limits.names) return "names"
-    if (values > limits.values) return "values"
+    else if (byte === colon && ++names > limits.names) return { names, exceeded: "names" }
+    if (values > limits.values) return { names, exceeded: "values" }
   }
-  return undefined
+  return { names, exceeded: undefined }
 }
 
 /** A longer string is searched by the runtime's own search, which is twenty times as fast for each byte and slower to call. */
 const briefBytes = 64
 
 /** Finds the quotes that end strings. The next backslash is searched once, however many strings come before it. */
-class StringEnds {
+export class StringEnds {
   readonly #bytes: Buffer
   #backslashAt = -1
 
